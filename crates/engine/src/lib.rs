@@ -1,0 +1,13 @@
+//! A sans-IO Multipath TCP endpoint: RFC 8684 over RFC 9293.
+//!
+//! No socket, no clock, no thread: time is an argument. The engine defines what a packet scheduler and a congestion
+//! control are ([`Scheduler`], [`CongestionControl`]) and knows no implementation of either.
+
+pub mod congestion;
+pub mod plugin;
+pub mod schedule;
+mod settings;
+
+pub use congestion::CongestionControl;
+pub use schedule::Scheduler;
+pub use settings::{RecoveryKind, RtoForm, Settings, TcpSettings};

@@ -1,0 +1,71 @@
+//! What a registry says of a plug-in: its name, its parameters, its reference page, how to build it.
+
+/// A numeric parameter of a plug-in. A yes/no parameter has the unit `"bool"` and the values 0 and 1.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    /// Name as scenario files write it.
+    pub name: &'static str,
+    /// Value if the scenario is silent.
+    pub default: f64,
+    /// Least allowed value.
+    pub min: f64,
+    /// Greatest allowed value.
+    pub max: f64,
+    /// Unit, `""` for a bare number, `"bool"` for yes/no.
+    pub unit: &'static str,
+    /// One line.
+    pub about: &'static str,
+}
+
+/// One plug-in: a scheduler (`Entry<dyn Scheduler>`) or a congestion control.
+pub struct Entry<T: ?Sized> {
+    /// Canonical name.
+    pub name: &'static str,
+    /// Other names that scenario files may use.
+    pub aliases: &'static [&'static str],
+    /// One line for lists.
+    pub about: &'static str,
+    /// The reference page: headings *Idea*, *Rule*, *When it helps*, *When it hurts*, *Departures*, *References*.
+    pub page: &'static str,
+    /// Parameters.
+    pub parameters: &'static [Parameter],
+    /// Builds one for a connection.
+    pub build: fn(&Parameters<'_>) -> Box<T>,
+}
+
+/// Values for the parameters of one entry.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameters<'a> {
+    known: &'a [Parameter],
+    given: &'a [(String, f64)],
+}
+
+impl<'a> Parameters<'a> {
+    /// `given` values over the defaults of `known`. Callers have checked names and ranges.
+    pub const fn new(known: &'a [Parameter], given: &'a [(String, f64)]) -> Self {
+        Self { known, given }
+    }
+
+    /// The value of `name`: as given, else its default; zero for a name that the entry does not list.
+    pub fn get(&self, name: &str) -> f64 {
+        let given = self.given.iter().find(|(n, _)| n == name).map(|(_, v)| *v);
+        given.or_else(|| self.known.iter().find(|p| p.name == name).map(|p| p.default)).unwrap_or(0.0)
+    }
+
+    /// A yes/no parameter.
+    pub fn flag(&self, name: &str) -> bool {
+        self.get(name) != 0.0
+    }
+}
+
+impl<T: ?Sized> Entry<T> {
+    /// Builds with `given` over the defaults.
+    pub fn build(&self, given: &[(String, f64)]) -> Box<T> {
+        (self.build)(&Parameters::new(self.parameters, given))
+    }
+
+    /// True if `name` is its name or an alias.
+    pub fn answers_to(&self, name: &str) -> bool {
+        self.name == name || self.aliases.contains(&name)
+    }
+}

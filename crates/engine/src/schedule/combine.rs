@@ -1,0 +1,85 @@
+//! Schedulers made from others.
+
+use super::{Round, Scheduler, SchedulerEvent, View};
+use anabranch_units::{Instant, PathId};
+
+/// First `A`, then `B` on what `A` left: `minrtt` then PR is `minrtt+pr`.
+#[derive(Debug, Default)]
+pub struct Then<A, B>(pub A, pub B);
+
+impl<A: Scheduler, B: Scheduler> Scheduler for Then<A, B> {
+    fn schedule(&mut self, round: &mut Round<'_>) {
+        self.0.schedule(round);
+        self.1.schedule(round);
+    }
+    fn rescue(&mut self, round: &mut Round<'_>) {
+        self.0.rescue(round);
+    }
+    fn on_event(&mut self, event: &SchedulerEvent<'_>, view: &View) {
+        self.0.on_event(event, view);
+        self.1.on_event(event, view);
+    }
+    fn next_wakeup(&self) -> Option<Instant> {
+        match (self.0.next_wakeup(), self.1.next_wakeup()) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+    fn values(&self) -> Option<(&'static str, f64)> {
+        self.0.values().or_else(|| self.1.values())
+    }
+}
+
+impl Scheduler for Box<dyn Scheduler> {
+    fn schedule(&mut self, round: &mut Round<'_>) {
+        (**self).schedule(round);
+    }
+    fn rescue(&mut self, round: &mut Round<'_>) {
+        (**self).rescue(round);
+    }
+    fn on_event(&mut self, event: &SchedulerEvent<'_>, view: &View) {
+        (**self).on_event(event, view);
+    }
+    fn next_wakeup(&self) -> Option<Instant> {
+        (**self).next_wakeup()
+    }
+    fn values(&self) -> Option<(&'static str, f64)> {
+        (**self).values()
+    }
+}
+
+/// One decision about the next new segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Send it on this path.
+    Send(PathId),
+    /// Send, on this path, the segment that lies this many unassigned bytes further on.
+    SendAhead(PathId, u64),
+    /// Send nothing now.
+    Wait,
+}
+
+/// Turns a decision function into a scheduler: asked again until it waits or is refused.
+#[derive(Clone)]
+pub struct OneStep<F>(pub F);
+
+impl<F> core::fmt::Debug for OneStep<F> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("OneStep")
+    }
+}
+
+impl<F: FnMut(&View) -> Command + Send> Scheduler for OneStep<F> {
+    fn schedule(&mut self, round: &mut Round<'_>) {
+        loop {
+            let done = match (self.0)(round) {
+                Command::Send(on) => round.send_next(on),
+                Command::SendAhead(on, skip) => round.send_ahead(on, skip),
+                Command::Wait => false,
+            };
+            if !done {
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! The seam for packet schedulers: which bytes travel on which subflow, and when nothing is sent.
+//!
+//! A scheduler reads a [`View`] and gives commands through a [`Round`]. One command binds at most one segment. A command
+//! that the rules refuse returns `false` and has no effect, so no scheduler can break the protocol.
+
+mod combine;
+mod outstanding;
+mod round;
+mod view;
+
+pub use combine::{Command, OneStep, Then};
+pub use outstanding::{Copies, Outstanding};
+pub use round::{Repeat, Round};
+pub use view::{PathView, Queued, View};
+
+use crate::congestion::Acked;
+use anabranch_units::{Instant, PathId};
+use core::fmt::Debug;
+
+/// Why a scheduler is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The application wrote.
+    Written,
+    /// A subflow acknowledged something.
+    Ack(PathId),
+    /// The peer's data-level window moved, or data was acknowledged at connection level.
+    Window,
+    /// A subflow came, went, failed, recovered or changed its priority.
+    PathChange(PathId),
+    /// A subflow's retransmission timer fired.
+    Timeout(PathId),
+    /// The time that [`Scheduler::next_wakeup`] asked for.
+    Wakeup,
+}
+
+/// A fact for schedulers that learn or plan.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum SchedulerEvent<'a> {
+    /// A subflow acknowledged packets.
+    Ack {
+        /// Which subflow.
+        path: PathId,
+        /// What it taught.
+        acked: &'a Acked,
+    },
+    /// Everything below `upto` arrived at the peer's connection level.
+    DataAck {
+        /// First offset not acknowledged.
+        upto: u64,
+    },
+    /// A subflow began loss recovery.
+    Loss {
+        /// Which subflow.
+        path: PathId,
+    },
+    /// A subflow's retransmission timer fired.
+    Timeout {
+        /// Which subflow.
+        path: PathId,
+    },
+    /// A subflow may carry data.
+    PathUp {
+        /// Which subflow.
+        path: PathId,
+    },
+    /// A subflow is gone; what it had not sent is back in the backlog.
+    PathDown {
+        /// Which subflow.
+        path: PathId,
+    },
+}
+
+/// Chooses which bytes travel on which subflow, and when to send nothing.
+pub trait Scheduler: Debug + Send {
+    /// Give this round's commands. Giving none means: wait. A scheduler that waits for a path must check
+    /// [`View::may_wait_for`], or ask for a wake-up; otherwise nothing may ever call it again.
+    fn schedule(&mut self, round: &mut Round<'_>);
+
+    /// Send again what a timeout or a lost subflow stranded; called before [`Self::schedule`] while
+    /// [`View::rescue`] is not empty. The default: on the usable path with the lowest RTT that has not carried it.
+    fn rescue(&mut self, round: &mut Round<'_>) {
+        round.rescue_by_rtt();
+    }
+
+    /// A fact.
+    fn on_event(&mut self, _event: &SchedulerEvent<'_>, _view: &View) {}
+
+    /// When to be called again if nothing else happens first.
+    fn next_wakeup(&self) -> Option<Instant> {
+        None
+    }
+
+    /// Values worth a trace after this round: name and value. λ of BLEST, for instance.
+    fn values(&self) -> Option<(&'static str, f64)> {
+        None
+    }
+}

@@ -1,0 +1,204 @@
+//! Which subflows carry which data that the peer has not acknowledged at connection level.
+
+use anabranch_units::{PathId, Range};
+use std::collections::VecDeque;
+
+/// The subflows that carry a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Copies {
+    /// The one that carried it first.
+    pub first: PathId,
+    /// All of them, as a set of [`PathId::bit`]s.
+    pub paths: u32,
+}
+
+impl Copies {
+    /// True if `id` carries it.
+    pub const fn on(self, id: PathId) -> bool {
+        self.paths & id.bit() != 0
+    }
+}
+
+/// Data sent and not acknowledged, in runs of equal [`Copies`], ascending and disjoint.
+///
+/// Growing at the upper end and trimming at the lower are O(1); elsewhere O(log n) to find, O(n) to move.
+#[derive(Clone, Debug, Default)]
+pub struct Outstanding {
+    runs: VecDeque<(Range, Copies)>,
+    bytes: u64,
+}
+
+impl Outstanding {
+    /// Bytes sent and not acknowledged, counted once.
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+    /// True if everything sent is acknowledged.
+    pub fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+    /// The lowest run.
+    pub fn first(&self) -> Option<(Range, Copies)> {
+        self.runs.front().copied()
+    }
+    /// All runs, ascending.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (Range, Copies)> + '_ {
+        self.runs.iter().copied()
+    }
+    /// The runs at or above `offset`; the first may begin below it.
+    pub fn from(&self, offset: u64) -> impl Iterator<Item = (Range, Copies)> + '_ {
+        self.runs.range(self.after(offset)..).copied()
+    }
+    /// The run that holds `offset`.
+    pub fn at(&self, offset: u64) -> Option<(Range, Copies)> {
+        self.runs.get(self.after(offset)).copied().filter(|(r, _)| r.start <= offset)
+    }
+
+    /// Index of the first run that ends after `offset`.
+    fn after(&self, offset: u64) -> usize {
+        match self.runs.back() {
+            None => 0,
+            Some((last, _)) if last.end <= offset => self.runs.len(),
+            Some((last, _)) if last.start <= offset => self.runs.len() - 1,
+            Some(_) => self.runs.partition_point(|(r, _)| r.end <= offset),
+        }
+    }
+
+    /// `path` sent `range`.
+    pub(super) fn sent(&mut self, path: PathId, range: Range) {
+        let fresh = Copies { first: path, paths: path.bit() };
+        match self.runs.back_mut() {
+            Some((last, copies)) if last.end == range.start && *copies == fresh => {
+                last.end = range.end;
+                self.bytes += range.len();
+                return;
+            }
+            Some((last, _)) if last.end > range.start => {}
+            _ => {
+                self.runs.push_back((range, fresh));
+                self.bytes += range.len();
+                return;
+            }
+        }
+        // Somewhere inside: cut what is there, add the path to it, fill what was missing.
+        let mut from = range.start;
+        while from < range.end {
+            let at = self.after(from);
+            match self.runs.get(at).copied() {
+                Some((r, copies)) if r.start <= from => {
+                    let cut = r.intersect(Range::new(from, range.end));
+                    self.replace(at, cut, Copies { paths: copies.paths | path.bit(), ..copies });
+                    from = cut.end;
+                }
+                next => {
+                    let end = next.map_or(range.end, |(r, _)| r.start.min(range.end));
+                    self.runs.insert(at, (Range::new(from, end), fresh));
+                    self.bytes += end - from;
+                    self.merge_around(at);
+                    from = end;
+                }
+            }
+        }
+    }
+
+    /// Gives `cut`, a part of run `at`, other copies.
+    fn replace(&mut self, at: usize, cut: Range, copies: Copies) {
+        let (r, old) = self.runs[at];
+        self.runs[at] = (cut, copies);
+        if cut.end < r.end {
+            self.runs.insert(at + 1, (Range::new(cut.end, r.end), old));
+        }
+        let mut here = at;
+        if r.start < cut.start {
+            self.runs.insert(at, (Range::new(r.start, cut.start), old));
+            here += 1;
+        }
+        self.merge_around(here);
+    }
+
+    /// Joins run `at` with equal neighbours.
+    fn merge_around(&mut self, at: usize) {
+        if let Some(&(next, copies)) = self.runs.get(at + 1)
+            && next.start == self.runs[at].0.end
+            && copies == self.runs[at].1
+        {
+            self.runs[at].0.end = next.end;
+            self.runs.remove(at + 1);
+        }
+        if at > 0 && self.runs[at - 1].0.end == self.runs[at].0.start && self.runs[at - 1].1 == self.runs[at].1 {
+            self.runs[at - 1].0.end = self.runs[at].0.end;
+            self.runs.remove(at);
+        }
+    }
+
+    /// Everything below `offset` is acknowledged.
+    pub(super) fn acked(&mut self, offset: u64) {
+        while let Some((r, _)) = self.runs.front_mut() {
+            if r.end <= offset {
+                self.bytes -= r.len();
+                self.runs.pop_front();
+            } else {
+                if r.start < offset {
+                    self.bytes -= offset - r.start;
+                    r.start = offset;
+                }
+                break;
+            }
+        }
+    }
+
+    /// `path` no longer carries anything. Ranges that nobody carries stay, with an empty set of paths.
+    pub(super) fn forget(&mut self, path: PathId) {
+        let runs = core::mem::take(&mut self.runs);
+        for (r, mut copies) in runs {
+            copies.paths &= !path.bit();
+            match self.runs.back_mut() {
+                Some((last, c)) if last.end == r.start && *c == copies => last.end = r.end,
+                _ => self.runs.push_back((r, copies)),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    proptest! {
+        #[test]
+        fn agrees_with_a_map_of_offsets(ops in prop::collection::vec((0u8..8, 0u8..3, 0u64..80, 1u64..12), 1..80)) {
+            let mut out = Outstanding::default();
+            let mut naive: BTreeMap<u64, Copies> = BTreeMap::new();
+            let mut una = 0;
+            for (op, path, start, len) in ops {
+                let path = PathId(path);
+                match op {
+                    0 => {
+                        una = una.max(start);
+                        out.acked(una);
+                        naive.retain(|x, _| *x >= una);
+                    }
+                    1 => {
+                        out.forget(path);
+                        naive.values_mut().for_each(|c| c.paths &= !path.bit());
+                    }
+                    _ => {
+                        let range = Range::new(start.max(una), (start + len).max(una));
+                        if range.is_empty() { continue; }
+                        out.sent(path, range);
+                        for x in range.start..range.end {
+                            naive.entry(x).or_insert(Copies { first: path, paths: 0 }).paths |= path.bit();
+                        }
+                    }
+                }
+                prop_assert_eq!(out.bytes(), naive.len() as u64);
+                let flat: Vec<_> = out.iter().flat_map(|(r, c)| (r.start..r.end).map(move |x| (x, c))).collect();
+                let expect: Vec<_> = naive.iter().map(|(x, c)| (*x, *c)).collect();
+                prop_assert_eq!(flat, expect);
+                prop_assert!(out.iter().zip(out.iter().skip(1)).all(|(a, b)| a.0.end <= b.0.start));
+            }
+        }
+    }
+}

@@ -1,0 +1,390 @@
+//! What schedulers see of a connection.
+
+use super::Outstanding;
+use anabranch_trace::{RecoveryPhase, SendKind};
+use anabranch_units::{Duration, Instant, PathId, Range, RangeSet, Rate};
+use std::collections::VecDeque;
+
+/// One path as schedulers and congestion control see it. Windows and counts in packets of `mss` bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PathView {
+    /// The path.
+    pub id: PathId,
+    /// Established and not failing: it may be given data.
+    pub usable: bool,
+    /// Only to be used when no other path is usable (MP_PRIO, MP_JOIN's B).
+    pub backup: bool,
+    /// Largest payload in bytes.
+    pub mss: u32,
+    /// Packets that may be in flight now; during fast recovery what PRR allows.
+    pub cwnd: u32,
+    /// Slow-start threshold; `u32::MAX` = none yet.
+    pub ssthresh: u32,
+    /// Packets sent, neither acknowledged, SACKed nor marked lost.
+    pub in_flight: u32,
+    /// Payload bytes sent and not acknowledged at subflow level.
+    pub in_flight_bytes: u64,
+    /// Packets bound to the path and not yet sent.
+    pub queued: u32,
+    /// Bytes bound to the path and not yet sent.
+    pub queued_bytes: u64,
+    /// Smoothed RTT; `None` before the first sample.
+    pub srtt: Option<Duration>,
+    /// RTT variation (RFC 6298).
+    pub rttvar: Duration,
+    /// The newest RTT sample.
+    pub latest_rtt: Option<Duration>,
+    /// Least RTT sample of the subflow.
+    pub min_rtt: Option<Duration>,
+    /// Least smoothed RTT since the subflow began.
+    pub min_srtt: Option<Duration>,
+    /// Greatest smoothed RTT since the subflow began.
+    pub max_srtt: Option<Duration>,
+    /// Retransmission timeout without back-off.
+    pub rto: Duration,
+    /// Relative forward delay from timestamps; only differences between paths mean anything.
+    pub forward_delay: Option<Duration>,
+    /// Estimated probability of losing a packet.
+    pub loss: f64,
+    /// Phase of loss recovery.
+    pub recovery: RecoveryPhase,
+    /// Pacing rate, if paced.
+    pub pacing: Option<Rate>,
+    /// Price per byte, if the application said so.
+    pub price: f64,
+    /// Packets waiting in the device, if the driver knows.
+    pub device_queue: Option<u32>,
+}
+
+impl PathView {
+    /// A path of which nothing is known yet: usable, window 10, no RTT.
+    pub fn new(id: PathId, mss: u32) -> Self {
+        Self {
+            id,
+            usable: true,
+            backup: false,
+            mss,
+            cwnd: 10,
+            ssthresh: u32::MAX,
+            in_flight: 0,
+            in_flight_bytes: 0,
+            queued: 0,
+            queued_bytes: 0,
+            srtt: None,
+            rttvar: Duration::ZERO,
+            latest_rtt: None,
+            min_rtt: None,
+            min_srtt: None,
+            max_srtt: None,
+            rto: Duration::from_secs(1),
+            forward_delay: None,
+            loss: 0.0,
+            recovery: RecoveryPhase::Open,
+            pacing: None,
+            price: 0.0,
+            device_queue: None,
+        }
+    }
+
+    /// Packets that the window has room for, beyond those in flight and queued.
+    pub const fn room(&self) -> u32 {
+        self.cwnd.saturating_sub(self.in_flight.saturating_add(self.queued))
+    }
+
+    /// May take a segment now: usable, not in recovery from a timeout, and the window has room.
+    pub fn eligible(&self) -> bool {
+        self.usable && self.recovery != RecoveryPhase::Loss && self.room() > 0
+    }
+
+    /// Smoothed RTT for comparisons: unknown counts as longest.
+    pub fn rtt_or_max(&self) -> Duration {
+        self.srtt.unwrap_or(Duration::MAX)
+    }
+}
+
+/// A range bound to a subflow and not yet sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Queued {
+    /// At most one segment.
+    pub range: Range,
+    /// Why.
+    pub kind: SendKind,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Queue {
+    pub items: VecDeque<Queued>,
+}
+
+/// A connection as its scheduler sees it: paths in the order of their ids, data by what became of it.
+///
+/// Nothing is copied or rebuilt for a round: this is where the connection itself keeps these things. The methods that
+/// change it are for the connection, and for tests that set up a situation.
+#[derive(Clone, Debug, Default)]
+pub struct View {
+    now: Instant,
+    paths: Vec<PathView>,
+    pub(super) queues: Vec<Queue>,
+    pub(super) backlog: RangeSet,
+    pub(super) outstanding: Outstanding,
+    pub(super) rescue: RangeSet,
+    written: u64,
+    ended: bool,
+    acked: u64,
+    window_edge: u64,
+    send_window: u64,
+    buffer_full: bool,
+    nagle: bool,
+}
+
+impl View {
+    // ---- what schedulers read ----
+
+    /// The time.
+    pub const fn now(&self) -> Instant {
+        self.now
+    }
+    /// All paths that have a subflow, in the order of their ids, usable or not.
+    pub fn paths(&self) -> &[PathView] {
+        &self.paths
+    }
+    /// One path.
+    pub fn path(&self, id: PathId) -> Option<&PathView> {
+        self.index(id).map(|i| &self.paths[i])
+    }
+    /// Data written and bound to no subflow.
+    pub const fn backlog(&self) -> &RangeSet {
+        &self.backlog
+    }
+    /// Data sent and not acknowledged at connection level.
+    pub const fn outstanding(&self) -> &Outstanding {
+        &self.outstanding
+    }
+    /// Data stranded by a timeout or a lost subflow, to be sent again elsewhere.
+    pub const fn rescue(&self) -> &RangeSet {
+        &self.rescue
+    }
+    /// What is bound to a path and not yet sent, first to go first.
+    pub fn queue(&self, id: PathId) -> impl Iterator<Item = Queued> + '_ {
+        self.index(id).into_iter().flat_map(|i| self.queues[i].items.iter().copied())
+    }
+    /// The peer's window in bytes, as last advertised (whole, not what is left of it).
+    pub const fn send_window(&self) -> u64 {
+        self.send_window
+    }
+    /// First offset that the peer's window does not admit.
+    pub const fn window_edge(&self) -> u64 {
+        self.window_edge
+    }
+    /// First offset that the peer has not acknowledged at connection level.
+    pub const fn data_acked(&self) -> u64 {
+        self.acked
+    }
+    /// First offset not yet written by the application.
+    pub const fn written(&self) -> u64 {
+        self.written
+    }
+    /// The application will write no more.
+    pub const fn write_ended(&self) -> bool {
+        self.ended
+    }
+    /// The application wants to write and the send buffer is full.
+    pub const fn send_buffer_full(&self) -> bool {
+        self.buffer_full
+    }
+
+    /// The next new segment of at most `mss` bytes, `skip` unassigned bytes further on. `None` if there is none, or
+    /// if it is a small rest that Nagle's rule holds back (RFC 9293 §3.7.4). The window is not looked at.
+    pub fn next_new(&self, skip: u64, mss: u32) -> Option<Range> {
+        let next = self.backlog.after_skipping(skip, u64::from(mss))?;
+        let runt = next.len() < u64::from(mss) && next.end == self.written && !self.ended;
+        let held = runt && self.nagle && (!self.outstanding.is_empty() || self.anything_queued());
+        (!held).then_some(next)
+    }
+
+    /// New data waits and the peer's window does not admit its next segment.
+    pub fn window_blocked(&self) -> bool {
+        let mss = self.paths.iter().map(|p| p.mss).min().unwrap_or(1);
+        self.next_new(0, mss).is_some_and(|next| next.end > self.window_edge)
+    }
+
+    /// True if it is safe to send nothing now and wait for `id`: it is usable, not in recovery from a timeout, and has
+    /// data in flight, so that an acknowledgment will call the scheduler again.
+    pub fn may_wait_for(&self, id: PathId) -> bool {
+        self.path(id).is_some_and(|p| p.usable && p.recovery != RecoveryPhase::Loss && p.in_flight > 0)
+    }
+
+    /// True if some usable path is not a backup: then backups rest.
+    pub fn has_active(&self) -> bool {
+        self.paths.iter().any(|p| p.usable && !p.backup)
+    }
+
+    /// The paths that may carry new data now: usable; backups only if nothing else is.
+    pub fn candidates(&self) -> impl Iterator<Item = &PathView> + '_ {
+        let active = self.has_active();
+        self.paths.iter().filter(move |p| p.usable && !(active && p.backup))
+    }
+
+    /// The candidate with the lowest smoothed RTT that has room; ties go to the lower id.
+    pub fn fastest_eligible(&self) -> Option<&PathView> {
+        self.candidates().filter(|p| p.eligible()).min_by_key(|p| (p.rtt_or_max(), p.id))
+    }
+
+    /// The candidate with the lowest smoothed RTT, with or without room; ties go to the lower id.
+    pub fn fastest(&self) -> Option<&PathView> {
+        self.candidates().min_by_key(|p| (p.rtt_or_max(), p.id))
+    }
+
+    // ---- what the connection keeps up to date ----
+
+    /// A view of an empty connection; `nagle` holds back small rests.
+    pub fn new(nagle: bool) -> Self {
+        Self { nagle, ..Self::default() }
+    }
+    /// Sets the time.
+    pub fn set_now(&mut self, now: Instant) {
+        self.now = now;
+    }
+    /// Adds a path or replaces what is known of it; queue counts are kept by the view itself.
+    pub fn set_path(&mut self, path: PathView) {
+        match self.index(path.id) {
+            Some(i) => {
+                let (queued, queued_bytes) = (self.paths[i].queued, self.paths[i].queued_bytes);
+                self.paths[i] = PathView { queued, queued_bytes, ..path };
+            }
+            None => {
+                let i = self.paths.partition_point(|p| p.id < path.id);
+                self.paths.insert(i, PathView { queued: 0, queued_bytes: 0, ..path });
+                self.queues.insert(i, Queue::default());
+            }
+        }
+    }
+    /// A path's values, to be changed in place. Leave the queue counts alone.
+    pub fn path_mut(&mut self, id: PathId) -> Option<&mut PathView> {
+        self.index(id).map(|i| &mut self.paths[i])
+    }
+    /// The application wrote up to `offset`.
+    pub fn set_written(&mut self, offset: u64) {
+        if offset > self.written {
+            self.backlog.insert(Range::new(self.written, offset));
+            self.written = offset;
+        }
+    }
+    /// The application will write no more.
+    pub fn set_ended(&mut self) {
+        self.ended = true;
+    }
+    /// The application waits for room in the send buffer.
+    pub fn set_buffer_full(&mut self, full: bool) {
+        self.buffer_full = full;
+    }
+    /// The peer's window: its size and its right edge. An edge never moves back.
+    pub fn set_window(&mut self, size: u64, edge: u64) {
+        self.send_window = size;
+        self.window_edge = self.window_edge.max(edge);
+    }
+    /// `path` sent `range`.
+    pub fn on_sent(&mut self, path: PathId, range: Range) {
+        self.outstanding.sent(path, range);
+    }
+    /// The peer has everything below `offset`.
+    pub fn on_data_acked(&mut self, offset: u64) {
+        if offset <= self.acked {
+            return;
+        }
+        self.acked = offset;
+        self.outstanding.acked(offset);
+        self.rescue.remove_below(offset);
+        self.backlog.remove_below(offset);
+        for i in 0..self.queues.len() {
+            // Queued copies may have become pointless; queues of first transmissions cannot be below `offset`.
+            if self.queues[i].items.iter().any(|q| q.range.start < offset) {
+                let kept = core::mem::take(&mut self.queues[i].items);
+                self.queues[i].items = kept
+                    .into_iter()
+                    .map(|q| Queued { range: Range::new(q.range.start.max(offset), q.range.end), ..q })
+                    .filter(|q| !q.range.is_empty())
+                    .collect();
+                self.recount(i);
+            }
+        }
+    }
+    /// A timeout or a lost subflow: what `path` carries and no other healthy path does must go out again elsewhere.
+    pub fn strand(&mut self, path: PathId) {
+        let healthy: u32 = self.paths.iter().filter(|p| p.usable && p.id != path).map(|p| p.id.bit()).sum();
+        for (range, copies) in self.outstanding.iter() {
+            if copies.on(path) && copies.paths & healthy == 0 {
+                self.rescue.insert(range);
+            }
+        }
+    }
+    /// A subflow is gone: its data is stranded, its queue goes back to the backlog, the path is forgotten.
+    pub fn remove_path(&mut self, id: PathId) {
+        let Some(i) = self.index(id) else { return };
+        self.strand(id);
+        self.take_back(id);
+        self.paths.remove(i);
+        self.queues.remove(i);
+        self.outstanding.forget(id);
+    }
+    /// Takes back what is bound to `id` and never left.
+    pub fn take_back(&mut self, id: PathId) {
+        let Some(i) = self.index(id) else { return };
+        for q in core::mem::take(&mut self.queues[i].items) {
+            match q.kind {
+                SendKind::First => {
+                    self.backlog.insert(q.range);
+                }
+                SendKind::Rescue => {
+                    self.rescue.insert(q.range);
+                }
+                SendKind::Opportunistic | SendKind::Copy | SendKind::Retransmission => {}
+            }
+        }
+        self.recount(i);
+    }
+    /// The first range in the path's queue that the peer's window admits, taken out of the queue.
+    pub fn take_admissible(&mut self, id: PathId) -> Option<Queued> {
+        let edge = self.window_edge;
+        let i = self.index(id)?;
+        let at = self.queues[i].items.iter().position(|q| q.range.end <= edge)?;
+        let taken = self.queues[i].items.remove(at)?;
+        self.paths[i].queued -= 1;
+        self.paths[i].queued_bytes -= taken.range.len();
+        Some(taken)
+    }
+    /// True if the path's queue holds a range that the peer's window admits.
+    pub fn has_admissible(&self, id: PathId) -> bool {
+        self.index(id).is_some_and(|i| self.queues[i].items.iter().any(|q| q.range.end <= self.window_edge))
+    }
+
+    pub(super) fn index(&self, id: PathId) -> Option<usize> {
+        // Paths are few, and usually dense: look at the id's own place first.
+        match self.paths.get(id.index()) {
+            Some(p) if p.id == id => Some(id.index()),
+            _ => self.paths.iter().position(|p| p.id == id),
+        }
+    }
+    pub(super) fn path_at_mut(&mut self, i: usize) -> &mut PathView {
+        &mut self.paths[i]
+    }
+    pub(super) fn anything_queued(&self) -> bool {
+        self.paths.iter().any(|p| p.queued > 0)
+    }
+    fn recount(&mut self, i: usize) {
+        self.paths[i].queued = self.queues[i].items.len() as u32;
+        self.paths[i].queued_bytes = self.queues[i].items.iter().map(|q| q.range.len()).sum();
+    }
+    pub(super) fn push(&mut self, i: usize, queued: Queued, ahead: bool) {
+        self.paths[i].queued += 1;
+        self.paths[i].queued_bytes += queued.range.len();
+        if ahead {
+            // Copies go before first transmissions, in the order in which they were asked for.
+            let at = self.queues[i].items.iter().position(|q| q.kind == SendKind::First);
+            let at = at.unwrap_or(self.queues[i].items.len());
+            self.queues[i].items.insert(at, queued);
+        } else {
+            self.queues[i].items.push_back(queued);
+        }
+    }
+}

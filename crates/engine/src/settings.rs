@@ -1,0 +1,119 @@
+//! Everything about a connection that a user may set. Defaults follow Linux.
+
+use anabranch_units::Duration;
+
+/// How losses are found and repaired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecoveryKind {
+    /// RACK-TLP (RFC 8985) with PRR (RFC 6937).
+    Rack,
+    /// SACK-based recovery of RFC 6675, no tail loss probe: the stacks of the older papers.
+    Sack,
+}
+
+/// How the retransmission timeout is made of srtt and rttvar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RtoForm {
+    /// srtt + max(`rto_min`, 4·rttvar), as Linux does.
+    Linux,
+    /// max(`rto_min`, srtt + 4·rttvar): RFC 6298 §2.
+    Rfc6298,
+}
+
+/// TCP settings of a subflow.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TcpSettings {
+    /// Loss recovery.
+    pub recovery: RecoveryKind,
+    /// Least retransmission timeout, or least variance term; see `rto_form`.
+    pub rto_min: Duration,
+    /// Greatest retransmission timeout after back-off.
+    pub rto_max: Duration,
+    /// Timeout before the first RTT sample (RFC 6298 §2.1).
+    pub rto_initial: Duration,
+    /// Form of the timeout.
+    pub rto_form: RtoForm,
+    /// Initial congestion window, packets (RFC 6928).
+    pub initial_window: u32,
+    /// Restart the window after idling longer than an RTO (RFC 2861).
+    pub idle_restart: bool,
+    /// Longest delay of an acknowledgment; zero acknowledges every segment.
+    pub delayed_ack: Duration,
+    /// Pace at 2·cwnd/srtt in slow start, 1.2·cwnd/srtt after (Linux's ratios).
+    pub pacing: bool,
+    /// Hold back small segments while data is outstanding (RFC 9293 §3.7.4).
+    pub nagle: bool,
+    /// Offer timestamps (RFC 7323).
+    pub timestamps: bool,
+    /// Offer SACK (RFC 2018).
+    pub sack: bool,
+    /// Retransmissions of a SYN before giving up.
+    pub syn_retries: u32,
+    /// Consecutive retransmission timeouts of one segment before the subflow is given up.
+    pub retries: u32,
+    /// Probe an idle peer after this long; `None` = never (RFC 9293 §3.8.4).
+    pub keep_alive: Option<Duration>,
+    /// How long TIME-WAIT lasts.
+    pub time_wait: Duration,
+}
+
+impl Default for TcpSettings {
+    fn default() -> Self {
+        Self {
+            recovery: RecoveryKind::Rack,
+            rto_min: Duration::from_millis(200),
+            rto_max: Duration::from_secs(120),
+            rto_initial: Duration::from_secs(1),
+            rto_form: RtoForm::Linux,
+            initial_window: 10,
+            idle_restart: true,
+            delayed_ack: Duration::from_millis(40),
+            pacing: false,
+            nagle: true,
+            timestamps: true,
+            sack: true,
+            syn_retries: 6,
+            retries: 15,
+            keep_alive: None,
+            time_wait: Duration::from_secs(60),
+        }
+    }
+}
+
+/// Settings of a connection.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Of each subflow.
+    pub tcp: TcpSettings,
+    /// Speak Multipath TCP; `false` = plain TCP without its options.
+    pub mptcp: bool,
+    /// Require DSS checksums (RFC 8684 §3.3).
+    pub checksum: bool,
+    /// Largest payload of a data segment in bytes, after all options.
+    pub mss: u32,
+    /// Bytes that the application may have written and the peer not yet acknowledged.
+    pub send_buffer: u64,
+    /// Bytes offered as the connection's receive window.
+    pub recv_buffer: u64,
+    /// First delay before a lost path is tried again, doubled up to [`Settings::REJOIN_MAX`].
+    pub rejoin_after: Duration,
+}
+
+impl Settings {
+    /// Longest delay between two attempts to join over a lost path.
+    pub const REJOIN_MAX: Duration = Duration::from_secs(16);
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            tcp: TcpSettings::default(),
+            mptcp: true,
+            checksum: false,
+            mss: 1400,
+            send_buffer: 16 << 20,
+            recv_buffer: 16 << 20,
+            rejoin_after: Duration::from_secs(1),
+        }
+    }
+}

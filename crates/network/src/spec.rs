@@ -1,0 +1,143 @@
+//! What a network is made of.
+
+use anabranch_units::{Direction, Duration, Instant, Rate};
+use std::sync::Arc;
+
+/// Paths, and the shared links that some of them cross.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Topology {
+    /// Paths; the index is the path's number.
+    pub paths: Vec<PathSpec>,
+    /// Shared bottlenecks.
+    pub links: Vec<LinkSpec>,
+}
+
+/// One path, both directions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PathSpec {
+    /// Name, unique among paths and links.
+    pub name: String,
+    /// Server → client.
+    pub down: WaySpec,
+    /// Client → server.
+    pub up: WaySpec,
+}
+
+/// A bottleneck that several paths cross.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkSpec {
+    /// Name, unique among paths and links.
+    pub name: String,
+    /// Server → client.
+    pub down: BottleneckSpec,
+    /// Client → server.
+    pub up: BottleneckSpec,
+}
+
+/// A queue and what drains it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BottleneckSpec {
+    /// How fast.
+    pub capacity: CapacitySpec,
+    /// What waits, and what is dropped.
+    pub queue: QueueSpec,
+}
+
+/// One direction of a path: bottleneck, then delay, then impairments.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WaySpec {
+    /// The path's own bottleneck or a shared one.
+    pub bottleneck: Bottleneck,
+    /// One-way propagation delay.
+    pub delay: Duration,
+    /// Bytes added to each packet's size (may be negative).
+    pub overhead: i32,
+    /// Random loss.
+    pub loss: LossSpec,
+    /// Reordering.
+    pub reorder: ReorderSpec,
+    /// Probability that a packet arrives twice.
+    pub duplicate: f64,
+    /// Probability that a packet arrives with a wrong checksum.
+    pub corrupt: f64,
+    /// Times in which nothing arrives, `[from, to)`.
+    pub outages: Vec<(Instant, Instant)>,
+}
+
+/// Whose bottleneck.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Bottleneck {
+    /// The path's own.
+    Own(BottleneckSpec),
+    /// The link with this index in [`Topology::links`].
+    Shared(usize),
+}
+
+/// How fast a bottleneck drains.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CapacitySpec {
+    /// A rate; a timeline may change it.
+    Fixed(Rate),
+    /// Recorded delivery opportunities.
+    Trace(Arc<CapacityTrace>),
+}
+
+/// Recorded capacity in mahimahi's format: milliseconds at each of which `1500` bytes may leave; unused opportunities
+/// are wasted; the trace repeats with the last timestamp as its period.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CapacityTrace {
+    /// Ascending milliseconds.
+    pub opportunities: Vec<u64>,
+}
+
+/// What waits at a bottleneck. The packet in transmission does not count.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum QueueSpec {
+    /// Drop-tail, packets.
+    Packets(u32),
+    /// Drop-tail, bytes.
+    Bytes(u64),
+}
+
+/// Random loss; drawn per packet index of the direction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum LossSpec {
+    /// None.
+    None,
+    /// Each packet with this probability.
+    Bernoulli(f64),
+    /// Two states (netem's `gemodel`): `p` good→bad, `r` bad→good, per packet; loss probability `1-k` in good,
+    /// `1-h` in bad.
+    GilbertElliott {
+        /// Good → bad.
+        p: f64,
+        /// Bad → good.
+        r: f64,
+        /// Delivery probability in the bad state.
+        h: f64,
+        /// Delivery probability in the good state.
+        k: f64,
+    },
+}
+
+/// Reordering: with this probability a packet is held back by `by`, and others overtake it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ReorderSpec {
+    /// Probability per packet.
+    pub probability: f64,
+    /// Extra delay.
+    pub by: Duration,
+}
+
+/// A change while the network runs.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    /// The rate of a path's own bottleneck.
+    PathRate(usize, Direction, Rate),
+    /// The rate of a shared link.
+    LinkRate(usize, Direction, Rate),
+    /// A path's delay.
+    Delay(usize, Direction, Duration),
+    /// A path's random loss.
+    Loss(usize, Direction, LossSpec),
+}

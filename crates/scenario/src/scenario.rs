@@ -1,0 +1,139 @@
+//! A checked scenario: every default filled in, every name resolved.
+
+use anabranch_engine::Settings;
+use anabranch_network::{Change, Topology};
+use anabranch_units::{Duration, Instant};
+
+/// One experiment. `scheduler` × `congestion` × `sweep` cells × `repeat` seeds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    /// Title.
+    pub name: String,
+    /// Measured time after the warm-up; `None` = until all traffic is delivered.
+    pub duration: Option<Duration>,
+    /// Discarded time before it.
+    pub warmup: Duration,
+    /// Seed of repetition 0; repetition r uses `seed + r`.
+    pub seed: u64,
+    /// Repetitions.
+    pub repeat: u32,
+    /// The connection starts at a random time in `[0, start_jitter)`.
+    pub start_jitter: Duration,
+    /// Schedulers to run; one unless the command line or a sweep says otherwise.
+    pub scheduler: PlugIn,
+    /// Congestion control.
+    pub congestion: PlugIn,
+    /// Buffers, MSS, TCP.
+    pub settings: Settings,
+    /// Paths and shared links; queues given in BDP are resolved to bytes.
+    pub topology: Topology,
+    /// Paths that are only backups, by index.
+    pub backup: Vec<bool>,
+    /// Price per byte, by path index.
+    pub price: Vec<f64>,
+    /// What the application does.
+    pub traffic: Vec<Traffic>,
+    /// Other flows.
+    pub cross: Vec<Cross>,
+    /// Changes while it runs.
+    pub timeline: Vec<TimelineEntry>,
+    /// Which hosts are engines and which the Linux kernel.
+    pub hosts: Hosts,
+}
+
+/// A scheduler or congestion control by its canonical name, with the parameters that were given.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlugIn {
+    /// Canonical name; a scheduler's may end in `+pr` or `+or`.
+    pub name: String,
+    /// Parameters that differ from the defaults or were written.
+    pub parameters: Vec<(String, f64)>,
+}
+
+/// What an application does on a connection.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Traffic {
+    /// The server sends as much as it can; `size` bytes, or until the end.
+    Bulk {
+        /// Bytes; `None` = until the end.
+        size: Option<u64>,
+    },
+}
+
+/// Another flow across a path or a link.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cross {
+    /// Path index, or link index if `shared`.
+    pub over: usize,
+    /// `over` counts links.
+    pub shared: bool,
+    /// What kind of flow.
+    pub kind: CrossKind,
+    /// When it starts.
+    pub start: Instant,
+    /// When it stops; `None` = never.
+    pub stop: Option<Instant>,
+}
+
+/// Kinds of cross traffic. All flow from server to client.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CrossKind {
+    /// A saturated TCP flow with this congestion control.
+    Tcp {
+        /// Its congestion control.
+        congestion: PlugIn,
+    },
+    /// Constant bit rate.
+    Udp {
+        /// Bits per second, IP packets counted whole.
+        rate: anabranch_units::Rate,
+        /// Bytes of one IP packet.
+        packet: u32,
+    },
+    /// On/off: Pareto on times, exponential off times.
+    UdpOnOff {
+        /// Rate while on.
+        rate: anabranch_units::Rate,
+        /// Bytes of one IP packet.
+        packet: u32,
+        /// Mean on time.
+        on: Duration,
+        /// Mean off time.
+        off: Duration,
+        /// Shape of the Pareto distribution of on times; above 1.
+        shape: f64,
+    },
+}
+
+/// Something that changes at a stated time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TimelineEntry {
+    /// When (warm-up included).
+    pub at: Instant,
+    /// What.
+    pub change: Change,
+}
+
+/// Who speaks at each end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Host {
+    /// This engine.
+    #[default]
+    Engine,
+    /// The Linux kernel.
+    Linux,
+}
+
+/// Both ends, and the IP version between them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hosts {
+    /// The server's host: the sender of bulk data.
+    pub sender: Host,
+    /// The client's host.
+    pub receiver: Host,
+    /// 4 or 6.
+    pub ip: u8,
+}
+
+/// One cell of a sweep: the keys that vary with their values as written.
+pub type Cell = Vec<(String, String)>;

@@ -1,0 +1,241 @@
+//! The events.
+
+use anabranch_units::{Direction, Duration, Range};
+
+/// Why bytes were put on a subflow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SendKind {
+    /// For the first time on the connection.
+    First,
+    /// Opportunistic retransmission by a scheduler (PR, OR).
+    Opportunistic,
+    /// After a timeout or the death of the subflow that carried them.
+    Rescue,
+    /// A redundant copy.
+    Copy,
+    /// Again on the same subflow: a TCP retransmission.
+    Retransmission,
+}
+
+/// A subflow's life as its user sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PathState {
+    /// SYN sent or received.
+    Opening,
+    /// May carry data.
+    Established,
+    /// Timed out and silent since: not to be given new data.
+    Failing,
+    /// Closed in order.
+    Closed,
+    /// Reset, timed out for good, or refused.
+    Dead,
+}
+
+/// Loss recovery (RFC 5681, 6675, 8985, 5682), in Linux's terms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum RecoveryPhase {
+    /// Nothing is wrong.
+    #[default]
+    Open,
+    /// SACKs or duplicate ACKs, no loss marked yet.
+    Disorder,
+    /// Fast recovery.
+    Recovery,
+    /// After a retransmission timeout.
+    Loss,
+}
+
+/// Why a packet was dropped by the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DropCause {
+    /// The queue was full.
+    Queue,
+    /// Active queue management.
+    Aqm,
+    /// Random loss.
+    Loss,
+    /// The path was down.
+    Outage,
+    /// Corrupted: dropped by the receiver's checksum.
+    Corruption,
+}
+
+/// Why a connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CloseReason {
+    /// Both directions closed in order.
+    Finished,
+    /// The application aborted it.
+    Aborted,
+    /// MP_FASTCLOSE or RST from the peer.
+    ResetByPeer,
+    /// No progress within the abort time.
+    TimedOut,
+    /// The handshake was refused or not answered.
+    Refused,
+}
+
+/// A rule that a peer's segment broke. The segment is ignored or answered as the rule says; nothing is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Violation {
+    /// Outside the window: RFC 9293 §3.10.7.4.
+    Unacceptable,
+    /// PAWS: RFC 7323 §5.
+    OldTimestamp,
+    /// RST not exactly at the expected number: RFC 5961 §3.2.
+    BlindReset,
+    /// SYN in a synchronized state: RFC 5961 §4.
+    BlindSyn,
+    /// ACK of what was never sent or long gone: RFC 5961 §5.
+    BlindAck,
+    /// Data without mapping: RFC 8684 §3.3.
+    Unmapped,
+    /// Two mappings disagree on a byte: RFC 8684 §3.3.
+    MappingConflict,
+    /// DSS checksum: RFC 8684 §3.3.
+    Checksum,
+    /// Data beyond the data-level window: RFC 8684 §3.3.1.
+    BeyondWindow,
+    /// DATA_ACK of what was never sent: RFC 8684 §3.3.2.
+    DataAckBeyond,
+    /// DATA_FIN at another place than before: RFC 8684 §3.3.3.
+    DataFinMoved,
+    /// HMAC of MP_JOIN or ADD_ADDR: RFC 8684 §3.2, §3.4.1.
+    Hmac,
+    /// MP_JOIN with an unknown token: RFC 8684 §3.2.
+    UnknownToken,
+    /// MP_FASTCLOSE with the wrong key: RFC 8684 §3.5.
+    WrongKey,
+    /// An MPTCP option where it may not stand.
+    UnexpectedOption,
+    /// More than this endpoint will hold for a peer.
+    TooMuch,
+}
+
+/// The state of a path's sender after it changed. Windows and in-flight counts in packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct WindowChange {
+    /// Congestion window.
+    pub cwnd: u32,
+    /// Slow-start threshold; `u32::MAX` = none yet.
+    pub ssthresh: u32,
+    /// Packets in flight.
+    pub in_flight: u32,
+    /// Smoothed round-trip time; zero before the first sample.
+    pub srtt: Duration,
+    /// The newest sample, if this change brought one.
+    pub rtt: Option<Duration>,
+}
+
+/// What a link did with a packet. Links are named by [`crate::Origin::path`] and a direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LinkEvent {
+    /// Accepted. `departs` = when its last bit leaves the bottleneck, if already known; queue lengths are those after
+    /// it, without the packet in transmission.
+    Enqueued {
+        /// Packets waiting.
+        queue_packets: u32,
+        /// Bytes waiting.
+        queue_bytes: u64,
+    },
+    /// Its last bit left the bottleneck (the event's time is when that was).
+    Departed,
+    /// Dropped.
+    Dropped(DropCause),
+}
+
+/// One thing that happened. Ranges are offsets in the data sequence (0 = IDSN+1, the first byte) unless said otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Event {
+    /// The application handed over bytes.
+    Written(Range),
+    /// The application got bytes, in order.
+    Delivered(Range),
+    /// The writer will write no more; the stream ends at this offset.
+    WriteEnd(u64),
+    /// A subflow sent payload. `seq` is its offset in the subflow, `data` the data-level range.
+    DataSent {
+        /// Offset in the subflow's sequence (1 = first payload byte).
+        seq: u64,
+        /// Data-level range.
+        data: Range,
+        /// Why.
+        kind: SendKind,
+    },
+    /// A subflow sent a segment without payload.
+    ControlSent {
+        /// Control bits as on the wire.
+        flags: u8,
+        /// A retransmission (of SYN or FIN).
+        again: bool,
+    },
+    /// Payload arrived at the connection, in subflow order. `new` = bytes that it did not have.
+    DataArrived {
+        /// Data-level range.
+        data: Range,
+        /// Bytes seen for the first time.
+        new: u64,
+    },
+    /// The connection's out-of-order queue (OFO) after a change.
+    OfoQueue {
+        /// Bytes held.
+        bytes: u64,
+    },
+    /// The sender learned that everything below this offset arrived.
+    DataAcked(u64),
+    /// An acknowledgment changed the subflow's sender.
+    Window(WindowChange),
+    /// Loss recovery changed its phase.
+    Recovery(RecoveryPhase),
+    /// Segments were marked lost.
+    Lost {
+        /// How many packets.
+        packets: u32,
+    },
+    /// The retransmission timer fired; `n` = how often in a row.
+    Timeout {
+        /// Consecutive timeouts, this one included.
+        n: u32,
+    },
+    /// A tail loss probe was sent.
+    TailLossProbe,
+    /// A window reduction was taken back: the retransmission had been spurious.
+    Undo,
+    /// The congestion window restarted after idling (RFC 2861).
+    IdleRestart,
+    /// A scheduler halved a path's window (penalisation).
+    Penalised,
+    /// Data begins (`true`) or ceases (`false`) to wait only because the peer's data-level window is full.
+    WindowBlocked(bool),
+    /// Nothing in flight, data waiting, no timer: the scheduler would never be called again.
+    Stall,
+    /// A subflow's state.
+    Path(PathState),
+    /// The connection is established; `true` if with MPTCP.
+    Connected(bool),
+    /// The connection fell back to plain TCP (RFC 8684 §3.7).
+    Fallback,
+    /// The connection ended.
+    Closed(CloseReason),
+    /// A peer's segment broke a rule.
+    Violation(Violation),
+    /// A value that a scheduler makes known (λ of BLEST, for instance), times 10⁶, rounded.
+    SchedulerValue {
+        /// Which one.
+        name: &'static str,
+        /// Times 10⁶.
+        micro: i64,
+    },
+    /// A packet of `size` bytes met a link.
+    Link {
+        /// Which way.
+        direction: Direction,
+        /// Whole IP packet with the path's overhead.
+        size: u32,
+        /// What became of it.
+        what: LinkEvent,
+    },
+}

@@ -1,0 +1,45 @@
+//! Who listens to events.
+
+use crate::Event;
+use anabranch_units::{ConnId, Instant, PathId, Side};
+use anabranch_wire::Packet;
+
+/// Where an event happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Origin {
+    /// The host; `None` for the network.
+    pub host: Option<Side>,
+    /// The connection; 0 for the network.
+    pub connection: ConnId,
+    /// The path; 0 where no one path is meant.
+    pub path: PathId,
+}
+
+/// Listens to events. Events arrive in order of time, but for [`crate::LinkEvent::Departed`], which may be told late.
+pub trait Recorder {
+    /// Something happened.
+    fn record(&mut self, now: Instant, origin: Origin, event: &Event);
+
+    /// A packet left (`sent`) or reached a host. `path` is the network path. Captures listen to this.
+    fn packet(&mut self, _now: Instant, _host: Side, _sent: bool, _path: PathId, _packet: &Packet) {}
+}
+
+/// Nobody listens.
+impl Recorder for () {
+    fn record(&mut self, _now: Instant, _origin: Origin, _event: &Event) {}
+}
+
+/// Two listen.
+#[derive(Debug, Default)]
+pub struct Tee<A, B>(pub A, pub B);
+
+impl<A: Recorder, B: Recorder> Recorder for Tee<A, B> {
+    fn record(&mut self, now: Instant, origin: Origin, event: &Event) {
+        self.0.record(now, origin, event);
+        self.1.record(now, origin, event);
+    }
+    fn packet(&mut self, now: Instant, host: Side, sent: bool, path: PathId, packet: &Packet) {
+        self.0.packet(now, host, sent, path, packet);
+        self.1.packet(now, host, sent, path, packet);
+    }
+}

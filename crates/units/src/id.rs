@@ -1,0 +1,61 @@
+//! Identifiers that every room shares.
+
+use core::fmt;
+
+/// One path of a connection: a pair of addresses. A subflow that is lost and joined again keeps its path's id,
+/// so that ties, traces and results stay stable. At most [`PathId::LIMIT`] per connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PathId(pub u8);
+
+impl PathId {
+    /// Most paths that one connection may know.
+    pub const LIMIT: usize = 32;
+
+    /// The id as an index.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    /// The id as one bit of a set of paths.
+    pub const fn bit(self) -> u32 {
+        1 << self.0
+    }
+}
+
+impl fmt::Display for PathId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// A connection's number, the same at both ends of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConnId(pub u32);
+
+/// Which host: the client connects, the server listens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Side {
+    /// The host that connects.
+    Client,
+    /// The host that listens.
+    Server,
+}
+
+/// Which way a packet goes: `Down` = server → client, `Up` = client → server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Direction {
+    /// Server → client.
+    Down,
+    /// Client → server.
+    Up,
+}
+
+impl Side {
+    /// The direction in which this host's packets leave.
+    pub const fn sends(self) -> Direction {
+        match self {
+            Side::Client => Direction::Up,
+            Side::Server => Direction::Down,
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! Sets of byte offsets, kept as sorted, disjoint, non-adjacent ranges.
+
+use std::collections::VecDeque;
+
+/// Half-open range of stream offsets `[start, end)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Range {
+    /// First offset inside.
+    pub start: u64,
+    /// First offset after it.
+    pub end: u64,
+}
+
+impl Range {
+    /// `[start, end)`; empty if `end <= start`.
+    pub const fn new(start: u64, end: u64) -> Self {
+        Self { start, end }
+    }
+    /// Bytes inside.
+    pub const fn len(self) -> u64 {
+        self.end.saturating_sub(self.start)
+    }
+    /// True if nothing is inside.
+    pub const fn is_empty(self) -> bool {
+        self.end <= self.start
+    }
+    /// The part in both.
+    pub fn intersect(self, other: Self) -> Self {
+        Self::new(self.start.max(other.start), self.end.min(other.end))
+    }
+    /// True if every offset of `other` is inside.
+    pub const fn contains(self, other: Self) -> bool {
+        self.start <= other.start && other.end <= self.end
+    }
+}
+
+/// A set of offsets. Work at either end is O(1), elsewhere O(log n) to find and O(n) to move, n = ranges held.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RangeSet {
+    ranges: VecDeque<Range>,
+    bytes: u64,
+}
+
+impl RangeSet {
+    /// The empty set.
+    pub const fn new() -> Self {
+        Self { ranges: VecDeque::new(), bytes: 0 }
+    }
+
+    /// Offsets inside.
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// True if nothing is inside.
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// How many separate ranges.
+    pub fn count(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// The lowest range.
+    pub fn first(&self) -> Option<Range> {
+        self.ranges.front().copied()
+    }
+
+    /// The highest range.
+    pub fn last(&self) -> Option<Range> {
+        self.ranges.back().copied()
+    }
+
+    /// All ranges, ascending.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Range> + ExactSizeIterator + '_ {
+        self.ranges.iter().copied()
+    }
+
+    /// Index of the first range that ends after `offset`.
+    fn after(&self, offset: u64) -> usize {
+        match self.ranges.back() {
+            None => 0,
+            Some(last) if last.end <= offset => self.ranges.len(),
+            Some(last) if last.start <= offset => self.ranges.len() - 1,
+            Some(_) => self.ranges.partition_point(|r| r.end <= offset),
+        }
+    }
+
+    /// The range that holds `offset`.
+    pub fn range_at(&self, offset: u64) -> Option<Range> {
+        self.ranges.get(self.after(offset)).copied().filter(|r| r.start <= offset)
+    }
+
+    /// True if `offset` is inside.
+    pub fn contains(&self, offset: u64) -> bool {
+        self.range_at(offset).is_some()
+    }
+
+    /// True if all of `range` is inside.
+    pub fn covers(&self, range: Range) -> bool {
+        range.is_empty() || self.range_at(range.start).is_some_and(|r| r.end >= range.end)
+    }
+
+    /// The parts of this set inside `within`, ascending.
+    pub fn within(&self, within: Range) -> impl Iterator<Item = Range> + '_ {
+        self.ranges
+            .range(self.after(within.start)..)
+            .take_while(move |r| r.start < within.end)
+            .map(move |r| r.intersect(within))
+            .filter(|r| !r.is_empty())
+    }
+
+    /// The parts of `within` that are *not* in this set, ascending.
+    pub fn gaps(&self, within: Range) -> impl Iterator<Item = Range> + '_ {
+        let mut from = within.start;
+        let mut inside = self.within(within);
+        let mut done = within.is_empty();
+        core::iter::from_fn(move || {
+            while !done {
+                let gap = match inside.next() {
+                    Some(r) => {
+                        let gap = Range::new(from, r.start);
+                        from = r.end;
+                        gap
+                    }
+                    None => {
+                        done = true;
+                        Range::new(from, within.end)
+                    }
+                };
+                if !gap.is_empty() {
+                    return Some(gap);
+                }
+            }
+            None
+        })
+    }
+
+    /// Adds `range`; returns how many offsets were new.
+    pub fn insert(&mut self, range: Range) -> u64 {
+        if range.is_empty() {
+            return 0;
+        }
+        // The common cases: growing at the end, or a new last range.
+        match self.ranges.back_mut() {
+            Some(last) if range.start == last.end => {
+                last.end = range.end;
+                self.bytes += range.len();
+                return range.len();
+            }
+            Some(last) if range.start < last.end => {}
+            _ => {
+                self.ranges.push_back(range);
+                self.bytes += range.len();
+                return range.len();
+            }
+        }
+        // Merge with every range that overlaps or touches.
+        let from = self.ranges.partition_point(|r| r.end < range.start);
+        let mut to = from;
+        let mut merged = range;
+        let mut had = 0;
+        while let Some(r) = self.ranges.get(to).filter(|r| r.start <= merged.end) {
+            merged = Range::new(merged.start.min(r.start), merged.end.max(r.end));
+            had += r.len();
+            to += 1;
+        }
+        if from == to {
+            self.ranges.insert(from, merged);
+        } else {
+            self.ranges[from] = merged;
+            self.ranges.drain(from + 1..to);
+        }
+        let new = merged.len() - had;
+        self.bytes += new;
+        new
+    }
+
+    /// Takes `range` out; returns how many offsets were inside.
+    pub fn remove(&mut self, range: Range) -> u64 {
+        if range.is_empty() {
+            return 0;
+        }
+        let mut at = self.after(range.start);
+        let mut removed = 0;
+        while let Some(r) = self.ranges.get(at).copied().filter(|r| r.start < range.end) {
+            let cut = r.intersect(range);
+            removed += cut.len();
+            match (r.start < cut.start, cut.end < r.end) {
+                (false, false) => {
+                    self.ranges.remove(at);
+                }
+                (true, false) => {
+                    self.ranges[at].end = cut.start;
+                    at += 1;
+                }
+                (false, true) => {
+                    self.ranges[at].start = cut.end;
+                    break;
+                }
+                (true, true) => {
+                    self.ranges[at].end = cut.start;
+                    self.ranges.insert(at + 1, Range::new(cut.end, r.end));
+                    break;
+                }
+            }
+        }
+        self.bytes -= removed;
+        removed
+    }
+
+    /// Takes out everything below `offset`; returns how many offsets that were.
+    pub fn remove_below(&mut self, offset: u64) -> u64 {
+        let mut removed = 0;
+        while let Some(first) = self.ranges.front_mut() {
+            if first.end <= offset {
+                removed += first.len();
+                self.ranges.pop_front();
+            } else {
+                if first.start < offset {
+                    removed += offset - first.start;
+                    first.start = offset;
+                }
+                break;
+            }
+        }
+        self.bytes -= removed;
+        removed
+    }
+
+    /// Empties the set.
+    pub fn clear(&mut self) {
+        self.ranges.clear();
+        self.bytes = 0;
+    }
+
+    /// The range that starts after skipping `skip` offsets *of this set*, at most `len` long and never across a gap.
+    pub fn after_skipping(&self, mut skip: u64, len: u64) -> Option<Range> {
+        for r in &self.ranges {
+            if skip < r.len() {
+                let start = r.start + skip;
+                return Some(Range::new(start, r.end.min(start + len)));
+            }
+            skip -= r.len();
+        }
+        None
+    }
+}
+
+impl FromIterator<Range> for RangeSet {
+    fn from_iter<I: IntoIterator<Item = Range>>(ranges: I) -> Self {
+        let mut set = Self::new();
+        for r in ranges {
+            set.insert(r);
+        }
+        set
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    fn r(start: u64, end: u64) -> Range {
+        Range::new(start, end)
+    }
+
+    #[test]
+    fn skipping_counts_members_only() {
+        let set: RangeSet = [r(10, 20), r(30, 40)].into_iter().collect();
+        assert_eq!(set.after_skipping(0, 4), Some(r(10, 14)));
+        assert_eq!(set.after_skipping(8, 4), Some(r(18, 20)));
+        assert_eq!(set.after_skipping(10, 4), Some(r(30, 34)));
+        assert_eq!(set.after_skipping(20, 4), None);
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_a_set_of_offsets(ops in prop::collection::vec((0u8..4, 0u64..60, 0u64..20), 1..60)) {
+            let mut set = RangeSet::new();
+            let mut naive = BTreeSet::new();
+            for (op, start, len) in ops {
+                let range = r(start, start + len);
+                let before = naive.len() as u64;
+                match op {
+                    0 | 1 => {
+                        let new = set.insert(range);
+                        naive.extend(range.start..range.end);
+                        prop_assert_eq!(new, naive.len() as u64 - before);
+                    }
+                    2 => {
+                        let gone = set.remove(range);
+                        naive.retain(|x| !(range.start..range.end).contains(x));
+                        prop_assert_eq!(gone, before - naive.len() as u64);
+                    }
+                    _ => {
+                        let gone = set.remove_below(start);
+                        naive.retain(|x| *x >= start);
+                        prop_assert_eq!(gone, before - naive.len() as u64);
+                    }
+                }
+                prop_assert_eq!(set.bytes(), naive.len() as u64);
+                let flat: Vec<u64> = set.iter().flat_map(|r| r.start..r.end).collect();
+                prop_assert!(flat.iter().eq(naive.iter()));
+                prop_assert!(set.iter().zip(set.iter().skip(1)).all(|(a, b)| a.end < b.start));
+                let inside: Vec<u64> = set.within(r(10, 50)).flat_map(|r| r.start..r.end).collect();
+                let outside: Vec<u64> = set.gaps(r(10, 50)).flat_map(|r| r.start..r.end).collect();
+                prop_assert!(inside.iter().eq(naive.range(10..50)));
+                prop_assert!(outside.into_iter().eq((10..50).filter(|x| !naive.contains(x))));
+                prop_assert_eq!(set.contains(start), naive.contains(&start));
+                prop_assert_eq!(set.covers(range), (range.start..range.end).all(|x| naive.contains(&x)));
+            }
+        }
+    }
+}

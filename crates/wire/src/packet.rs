@@ -1,0 +1,28 @@
+//! An IP packet that carries one segment.
+
+use crate::Segment;
+use core::net::IpAddr;
+
+/// One IP packet with its TCP segment. Both addresses are of one family.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// Source address.
+    pub src: IpAddr,
+    /// Destination address.
+    pub dst: IpAddr,
+    /// The segment inside.
+    pub segment: Segment,
+}
+
+impl Packet {
+    /// Bytes of the whole IP packet as emitted: IP header, TCP header, options, payload.
+    pub fn len(&self) -> usize {
+        let ip = if self.src.is_ipv4() { 20 } else { 40 };
+        ip + self.segment.header_len() + self.segment.payload.len()
+    }
+
+    /// Never true: a packet has at least its headers.
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+}
