@@ -116,7 +116,8 @@ struct Curve {
     epoch: Option<Epoch>,
 }
 
-/// A stage of congestion avoidance.
+/// A stage of congestion avoidance: its time under the window's limit, K in seconds, and in packets the plateau of the
+/// curve (W_max) and what Reno would have (W_est).
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
     elapsed: Duration,

@@ -184,7 +184,7 @@ impl CongestionControl for Olia {
         if begins_episode(loss) {
             flow.state.on_loss(loss);
         }
-        // draft-khalili §2.2: a threshold of one segment when there are several subflows, so that a bad path can empty.
+        // draft-khalili: a threshold of one segment when there are several subflows, so that a bad path can empty.
         let half = flow.window.cwnd() / 2;
         flow.window.on_loss(loss, if several { half.max(1) } else { halved(&flow.window) });
     }
