@@ -4,10 +4,16 @@
 //! control are ([`Scheduler`], [`CongestionControl`]) and knows no implementation of either.
 
 pub mod congestion;
+pub mod connection;
+mod cx;
+pub mod endpoint;
 pub mod plugin;
 pub mod schedule;
 mod settings;
+mod subflow;
 
 pub use congestion::CongestionControl;
+pub use cx::Cx;
 pub use schedule::Scheduler;
 pub use settings::{RecoveryKind, RtoForm, Settings, TcpSettings};
+pub use subflow::{FourTuple, Move, State};

@@ -1,1 +1,7 @@
-//! Not built yet.
+//! Virtual time: hosts that are engines, joined by a modelled network. Deterministic to the bit.
+
+mod flow;
+mod world;
+
+pub use flow::{FlowSetup, Party, address, paths_between};
+pub use world::{Checks, Halt, SourceSetup, Stuck, World, WorldSetup};

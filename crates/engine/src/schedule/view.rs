@@ -14,6 +14,8 @@ pub struct PathView {
     pub usable: bool,
     /// Only to be used when no other path is usable (MP_PRIO, MP_JOIN's B).
     pub backup: bool,
+    /// No other path is usable: a plain window check decides instead of the scheduler, as in single-path TCP.
+    pub sole: bool,
     /// Largest payload in bytes.
     pub mss: u32,
     /// Packets that may be in flight now; during fast recovery what PRR allows.
@@ -63,6 +65,7 @@ impl PathView {
             id,
             usable: true,
             backup: false,
+            sole: false,
             mss,
             cwnd: 10,
             ssthresh: u32::MAX,
@@ -91,9 +94,10 @@ impl PathView {
         self.cwnd.saturating_sub(self.in_flight.saturating_add(self.queued))
     }
 
-    /// May take a segment now: usable, not in recovery from a timeout, and the window has room.
+    /// May take a segment now: usable, the window has room, and not in recovery from a timeout (where it is the only
+    /// path left, slow start may send new data there as soon as nothing is left to be sent again).
     pub fn eligible(&self) -> bool {
-        self.usable && self.recovery != RecoveryPhase::Loss && self.room() > 0
+        self.usable && (self.sole || self.recovery != RecoveryPhase::Loss) && self.room() > 0
     }
 
     /// Smoothed RTT for comparisons: unknown counts as longest.
@@ -368,7 +372,7 @@ impl View {
     pub(super) fn path_at_mut(&mut self, i: usize) -> &mut PathView {
         &mut self.paths[i]
     }
-    pub(super) fn anything_queued(&self) -> bool {
+    pub(crate) fn anything_queued(&self) -> bool {
         self.paths.iter().any(|p| p.queued > 0)
     }
     fn recount(&mut self, i: usize) {

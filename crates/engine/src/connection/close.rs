@@ -1,0 +1,208 @@
+//! Ending: DATA_FIN, FIN, resets, fast close (RFC 8684 §3.3.3, §3.5, §3.6).
+
+use super::{Connection, Mode, ORPHAN_TIMEOUT};
+use crate::cx::Cx;
+use crate::schedule::{Cause, SchedulerEvent};
+use crate::subflow::{Move, Reset, State};
+use anabranch_trace::{CloseReason, Event, PathState, Violation};
+use anabranch_units::Instant;
+
+impl Connection {
+    /// The peer's DATA_FIN stands at `offset`.
+    pub(super) fn note_data_fin(&mut self, cx: &mut Cx<'_>, i: usize, offset: u64) {
+        let possible = offset >= self.reassembly.next() && offset >= self.announced.saturating_sub(u64::MAX / 2);
+        match self.peer_fin {
+            Some(known) if known != offset => return self.violation(cx, i, Violation::DataFinMoved),
+            Some(_) => {}
+            None if !possible => return self.violation(cx, i, Violation::DataFinMoved),
+            None => {
+                self.peer_fin = Some(offset);
+                self.pending.readable = true;
+            }
+        }
+        // RFC 8684 §3.3.3: acknowledged at connection level like data
+        self.subflows[i].acks.demand();
+    }
+
+    /// All of the peer's stream has come, its end included.
+    pub(super) fn peer_finished(&self) -> bool {
+        self.peer_fin.is_some_and(|fin| self.reassembly.next() >= fin)
+    }
+
+    /// Our DATA_FIN left on subflow `i`.
+    pub(super) fn data_fin_sent(&mut self, cx: &mut Cx<'_>, i: usize) {
+        let wait = self.subflows[i].sender.rtt().rto() * (1 << self.data_fin.repeats.min(6));
+        self.data_fin.sent = Some(cx.now + wait);
+        self.data_fin.due = false;
+    }
+
+    /// A subflow's FIN came; `at` = its offset.
+    pub(super) fn on_fin(&mut self, cx: &mut Cx<'_>, i: usize, at: u64) {
+        let s = &mut self.subflows[i];
+        if s.receiver.note_fin(at) {
+            s.acks.on_arrival(cx.now, true);
+        } else {
+            s.acks.demand();
+        }
+    }
+
+    /// Steps over the peer's FIN once everything before it has come.
+    pub(super) fn take_fin(&mut self, cx: &mut Cx<'_>, i: usize) {
+        let s = &mut self.subflows[i];
+        if !s.receiver.take_fin() {
+            return;
+        }
+        s.acks.demand();
+        if s.go(Move::ReceiveFin) && s.state == State::TimeWait {
+            s.linger = cx.now + self.settings.tcp.time_wait;
+        }
+        if self.mode == Mode::Plain {
+            // Without MPTCP the FIN ends the stream.
+            self.peer_fin.get_or_insert(self.reassembly.next());
+            self.pending.readable = true;
+        } else {
+            // RFC 8684 §3.3.3: it ends only the subflow. Answer in kind once what it carries is acknowledged.
+            self.subflows[i].fin.wanted = true;
+            let id = self.subflows[i].id;
+            self.view.take_back(id);
+            self.refresh_usability();
+            self.due.get_or_insert(Cause::PathChange(id));
+        }
+    }
+
+    /// Our FIN was acknowledged.
+    pub(super) fn fin_acked(&mut self, cx: &mut Cx<'_>, i: usize) {
+        if self.subflows[i].state == State::TimeWait {
+            self.subflows[i].linger = cx.now + self.settings.tcp.time_wait;
+        }
+    }
+
+    /// What follows from what has changed: DATA_FIN, FINs, subflows to reap, the end. Called after every input.
+    pub(super) fn settle(&mut self, cx: &mut Cx<'_>) {
+        self.settle_stream(cx);
+        let mut i = 0;
+        while i < self.subflows.len() {
+            if self.subflows[i].state == State::Closed && self.subflows[i].reset.is_none() {
+                self.drop_subflow(cx, i, PathState::Closed);
+            } else {
+                i += 1;
+            }
+        }
+        self.settle_end(cx);
+    }
+
+    fn settle_stream(&mut self, cx: &mut Cx<'_>) {
+        if self.closed || !self.finished && self.peer_fin.is_none() {
+            return;
+        }
+        let all_acked = self.finished && self.view.data_acked() >= self.buffer.end();
+        let opening = self.subflows.iter().all(|s| !s.state.is_synchronized());
+        if opening {
+            return;
+        }
+        match self.mode {
+            Mode::Plain => {
+                // RFC 9293 §3.10.4: FIN after the last data
+                let all_bound = self.finished && self.view.backlog().is_empty();
+                for s in self.subflows.iter_mut().filter(|_| all_bound) {
+                    s.fin.wanted = true;
+                }
+            }
+            _ => {
+                if all_acked && !self.data_fin.acked && self.data_fin.sent.is_none() && !self.view.anything_queued() {
+                    self.data_fin.due = true;
+                }
+                // RFC 8684 §3.3.3: with both DATA_FINs acknowledged the subflows are closed
+                if self.data_fin.acked && self.peer_finished() {
+                    for s in &mut self.subflows {
+                        s.fin.wanted = true;
+                    }
+                    self.paths.stop();
+                    if self.subflows.iter().any(|s| s.fin.offset.is_none()) {
+                        self.refresh_usability();
+                    }
+                }
+            }
+        }
+        let _ = cx;
+    }
+
+    fn settle_end(&mut self, cx: &mut Cx<'_>) {
+        if self.closed {
+            return;
+        }
+        let sent_all = match self.mode {
+            Mode::Plain => self.finished && self.view.data_acked() >= self.buffer.end(),
+            _ => self.data_fin.acked,
+        };
+        let over = |s: &crate::subflow::Subflow| matches!(s.state, State::TimeWait | State::Closed);
+        if sent_all && self.peer_finished() && self.subflows.iter().all(over) {
+            return self.end(cx, CloseReason::Finished);
+        }
+        if self.subflows.is_empty() {
+            let plain = self.mode == Mode::Plain;
+            let since = *self.orphaned.get_or_insert(cx.now);
+            if plain || self.mode == Mode::Opening || cx.now.since(since) >= ORPHAN_TIMEOUT {
+                self.end(cx, CloseReason::TimedOut);
+            }
+        }
+    }
+
+    /// A subflow is gone: what it carried alone goes out again elsewhere.
+    pub(super) fn drop_subflow(&mut self, cx: &mut Cx<'_>, i: usize, how: PathState) {
+        let s = self.subflows.remove(i);
+        self.view.remove_path(s.id);
+        self.congestion.on_leave(s.id);
+        self.record(cx, Some(s.id), Event::Path(how));
+        let over = self.closed || s.fin.wanted;
+        self.paths.lost(s.id, cx.now, over, s.told == PathState::Opening);
+        self.scheduler.on_event(&SchedulerEvent::PathDown { path: s.id }, &self.view);
+        self.refresh_usability();
+        self.due.get_or_insert(Cause::PathChange(s.id));
+        if self.subflows.is_empty() {
+            self.orphaned.get_or_insert(cx.now);
+        }
+    }
+
+    /// A handshake was refused with RST.
+    pub(super) fn refused(&mut self, cx: &mut Cx<'_>, i: usize) {
+        let only = !self.subflows[i].join;
+        self.drop_subflow(cx, i, PathState::Dead);
+        if only {
+            self.end(cx, CloseReason::Refused);
+        }
+    }
+
+    pub(super) fn abort_with(&mut self, cx: &mut Cx<'_>, why: CloseReason) {
+        let multipath = self.speaks_mptcp();
+        for s in &mut self.subflows {
+            if s.state == State::SynSent {
+                s.go(Move::Abort);
+            } else {
+                let reset = Reset::Because(super::open::UNSPECIFIED);
+                s.reset = Some(if multipath { Reset::FastClose } else { reset });
+            }
+        }
+        self.end(cx, why);
+        self.settle(cx);
+    }
+
+    /// The connection ends, for the reason given first.
+    pub(super) fn end(&mut self, cx: &mut Cx<'_>, why: CloseReason) {
+        if self.closed {
+            return;
+        }
+        self.closed = true;
+        self.paths.stop();
+        self.persist.0 = Instant::MAX;
+        self.data_fin.due = false;
+        self.pending.closed = Some(why);
+        self.pending.readable = true;
+        self.record(cx, None, Event::Closed(why));
+        if why != CloseReason::Finished {
+            for s in &mut self.subflows {
+                s.reset.get_or_insert(Reset::Because(super::open::UNSPECIFIED));
+            }
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Payload: from a subflow's bytes to the connection's stream (RFC 8684 §3.3).
+
+use super::mapping::Entry;
+use super::open::MPTCP_ERROR;
+use super::{Connection, Mode, Offset};
+use crate::cx::Cx;
+use crate::subflow::Reset;
+use anabranch_trace::{Event, Violation};
+use anabranch_units::{DataSeq, PathId, Range};
+use anabranch_wire::{Mapping, MptcpOption, Segment, crypto};
+use bytes::Bytes;
+
+/// A mapping whose bytes are collected until its checksum can be verified.
+#[derive(Debug, Default)]
+pub(super) struct Checking {
+    /// One per subflow that has one: path, mapping, what came so far.
+    open: Vec<(PathId, Entry, Vec<Bytes>)>,
+}
+
+impl Connection {
+    /// Notes the mapping of a segment, if it has one. Returns false if the subflow must not go on.
+    pub(super) fn note_mapping(&mut self, cx: &mut Cx<'_>, i: usize, mapping: &Mapping, data_fin: bool) -> bool {
+        if mapping.len == 0 {
+            return self.infinite_mapping(cx, i, mapping);
+        }
+        let near = self.reassembly.next();
+        let first = self.keys.remote_number(0);
+        let offset = if mapping.wide {
+            DataSeq(mapping.data_seq).offset_from(first, near)
+        } else {
+            DataSeq::low_offset_from(mapping.data_seq as u32, first, near)
+        };
+        let Some(start) = offset else { return true };
+        let len = u64::from(mapping.len) - u64::from(data_fin);
+        if data_fin {
+            self.note_data_fin(cx, i, start + len);
+        }
+        if len == 0 {
+            return true;
+        }
+        let s = &mut self.subflows[i];
+        // The option holds 32 bits of the offset within the subflow: take the one near to what is expected.
+        let next = s.receiver.next();
+        let ahead = mapping.subflow_seq.wrapping_sub(next as u32) as i32;
+        let Some(sub) = next.checked_add_signed(i64::from(ahead)) else { return true };
+        if sub + len <= next {
+            return true;
+        }
+        let checksum = mapping.checksum.filter(|_| self.checksum).map(|sum| (sum, mapping.len));
+        let entry = Entry { sub: Range::new(sub, sub + len), data: start, checksum };
+        match s.mappings.add(entry) {
+            Ok(()) => true,
+            Err(violation) => {
+                self.violation(cx, i, violation);
+                self.subflows[i].reset = Some(Reset::Because(MPTCP_ERROR));
+                false
+            }
+        }
+    }
+
+    /// RFC 8684 §3.7: from here on the subflow's sequence is the data sequence.
+    fn infinite_mapping(&mut self, cx: &mut Cx<'_>, i: usize, mapping: &Mapping) -> bool {
+        if self.subflows.len() > 1 {
+            self.violation(cx, i, Violation::UnexpectedOption);
+            self.subflows[i].reset = Some(Reset::Because(MPTCP_ERROR));
+            return false;
+        }
+        let first = self.keys.remote_number(0);
+        let near = self.reassembly.next();
+        let data = DataSeq(mapping.data_seq).offset_from(first, near).filter(|_| mapping.wide).unwrap_or(near);
+        let sub = self.subflows[i].receiver.next();
+        self.recv_offset = Offset { sub, data };
+        self.fall_back(cx);
+        true
+    }
+
+    /// Payload in the subflow's sequence.
+    pub(super) fn on_payload(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, seq: u64) {
+        let s = &mut self.subflows[i];
+        if !s.state.may_receive() && s.receiver.is_finished() {
+            return s.acks.demand();
+        }
+        let arrival = s.receiver.accept(seq, &segment.payload);
+        if let Some(duplicate) = arrival.duplicate {
+            s.acks.report(duplicate);
+        }
+        s.acks.on_arrival(cx.now, arrival.acknowledge_now);
+        let mut ready = arrival.ready;
+        while let Some((seq, bytes)) = ready {
+            if !self.pass_on(cx, i, seq, bytes) {
+                return;
+            }
+            ready = self.subflows[i].receiver.pop();
+        }
+        let s = &mut self.subflows[i];
+        s.mappings.forget_below(s.receiver.next());
+    }
+
+    /// Bytes next in a subflow's sequence go to the connection by their mapping. False if the subflow must not go on.
+    fn pass_on(&mut self, cx: &mut Cx<'_>, i: usize, mut seq: u64, mut bytes: Bytes) -> bool {
+        if self.mode == Mode::Plain {
+            let start = self.recv_offset.data + (seq - self.recv_offset.sub);
+            self.arrived(cx, i, start, bytes);
+            return true;
+        }
+        while !bytes.is_empty() {
+            let Some(entry) = self.subflows[i].mappings.find(seq) else {
+                return self.unmapped(cx, i, seq, bytes);
+            };
+            let part = Range::new(seq, entry.sub.end.min(seq + bytes.len() as u64));
+            let rest = bytes.split_off(part.len() as usize);
+            if entry.checksum.is_some() {
+                if !self.verify(cx, i, entry, part, bytes) {
+                    return false;
+                }
+            } else {
+                self.arrived(cx, i, entry.translate(part).start, bytes);
+            }
+            seq = part.end;
+            bytes = rest;
+        }
+        true
+    }
+
+    /// Collects a checksummed mapping; passes it on once it is whole and right (RFC 8684 §3.3).
+    fn verify(&mut self, cx: &mut Cx<'_>, i: usize, entry: Entry, part: Range, bytes: Bytes) -> bool {
+        let id = self.subflows[i].id;
+        let open = &mut self.checking.open;
+        let at = open.iter().position(|(path, e, _)| *path == id && e.sub == entry.sub).unwrap_or_else(|| {
+            open.retain(|(path, ..)| *path != id);
+            open.push((id, entry, Vec::new()));
+            open.len() - 1
+        });
+        open[at].2.push(bytes);
+        if part.end < entry.sub.end {
+            return true;
+        }
+        let (_, entry, pieces) = self.checking.open.swap_remove(at);
+        let whole: Bytes = if pieces.len() == 1 { pieces[0].clone() } else { pieces.concat().into() };
+        let (expected, len) = entry.checksum.unwrap_or((0, 0));
+        let number = self.keys.remote_number(entry.data);
+        if anabranch_wire::dss_checksum(number.0, entry.sub.start as u32, len, &whole) == expected {
+            self.arrived(cx, i, entry.data, whole);
+            return true;
+        }
+        self.violation(cx, i, Violation::Checksum);
+        let failed = MptcpOption::Fail { data_seq: number.0 };
+        if self.subflows.len() > 1 {
+            // RFC 8684 §3.7: other subflows go on, this one is reset with MP_FAIL
+            self.subflows[i].reset = Some(Reset::Fail(number.0));
+            return false;
+        }
+        // The only subflow: tell the peer, and go on as plain TCP with what came.
+        self.subflows[i].signals.push_back(failed);
+        self.subflows[i].acks.demand();
+        self.recv_offset = Offset { sub: entry.sub.start, data: entry.data };
+        self.fall_back(cx);
+        self.arrived(cx, i, entry.data, whole);
+        true
+    }
+
+    /// Data without a mapping: fall back while that is still allowed, else reset the subflow (RFC 8684 §3.7).
+    fn unmapped(&mut self, cx: &mut Cx<'_>, i: usize, seq: u64, bytes: Bytes) -> bool {
+        self.violation(cx, i, Violation::Unmapped);
+        let at_start = seq == 1 && self.reassembly.next() == 0 && self.reassembly.ofo_bytes() == 0;
+        if self.subflows.len() > 1 || !at_start {
+            self.subflows[i].reset = Some(Reset::Because(MPTCP_ERROR));
+            return false;
+        }
+        self.fall_back(cx);
+        self.pass_on(cx, i, seq, bytes)
+    }
+
+    /// Bytes with their place in the data sequence.
+    fn arrived(&mut self, cx: &mut Cx<'_>, i: usize, start: u64, bytes: Bytes) {
+        let range = Range::new(start, start + bytes.len() as u64);
+        let edge = self.announced.max(self.reassembly.read_bytes() + self.settings.recv_buffer);
+        let end = self.peer_fin.unwrap_or(u64::MAX);
+        if range.end > edge || range.end > end {
+            // RFC 8684 §3.3.1: beyond the window, or behind the end of the stream
+            return self.violation(cx, i, Violation::BeyondWindow);
+        }
+        let ofo_before = self.reassembly.ofo_bytes();
+        let next_before = self.reassembly.next();
+        let new = self.reassembly.accept(start, bytes);
+        self.record(cx, Some(self.subflows[i].id), Event::DataArrived { data: range, new });
+        let ofo = self.reassembly.ofo_bytes();
+        if ofo != ofo_before {
+            self.record(cx, None, Event::OfoQueue { bytes: ofo });
+        }
+        if self.reassembly.next() > next_before {
+            self.pending.readable = true;
+        }
+        if new == 0 || (ofo == 0 && ofo_before > 0) {
+            // A copy, or a hole that is filled: the peer's window waits for this DATA_ACK.
+            self.subflows[i].acks.demand();
+        }
+    }
+
+    /// The application read: tell the peer if that opens its window by much (RFC 9293 §3.8.6.2.2).
+    pub(super) fn window_opened(&mut self) {
+        let edge = self.reassembly.read_bytes() + self.settings.recv_buffer;
+        let small = self.announced.saturating_sub(self.reassembly.next()) < self.settings.recv_buffer / 4;
+        if small && edge.saturating_sub(self.announced) >= self.settings.recv_buffer / 2 {
+            for s in self.subflows.iter_mut().filter(|s| s.state.is_synchronized()) {
+                s.acks.demand();
+            }
+        }
+    }
+
+    /// The window to advertise now, unscaled, and remembers its edge. Never taken back (RFC 9293 §3.8.6).
+    pub(super) fn advertise(&mut self, shift: u8) -> u16 {
+        let next = self.reassembly.next();
+        let edge = self.reassembly.read_bytes() + self.settings.recv_buffer;
+        let worth = u64::from(self.settings.mss).min(self.settings.recv_buffer / 2);
+        let target = if edge >= self.announced + worth { edge } else { self.announced };
+        let unit = (1u64 << shift) - 1;
+        // Rounded down, but never below what was promised.
+        let promised = self.announced.saturating_sub(next);
+        let size = (target.saturating_sub(next) >> shift).max((promised + unit) >> shift).min(0xffff);
+        self.announced = self.announced.max(next + (size << shift));
+        size as u16
+    }
+}

@@ -1,0 +1,332 @@
+//! Segments of established subflows (RFC 9293 §3.10.7.4), from acceptability to FIN.
+
+use super::{Connection, Mode};
+use crate::congestion::{Acked, Loss};
+use crate::cx::Cx;
+use crate::schedule::{Cause, SchedulerEvent};
+use crate::subflow::sender::{AckInput, AckOutcome, Change};
+use crate::subflow::stamps::Stamps;
+use crate::subflow::{Move, State};
+use anabranch_trace::{CloseReason, Event, PathState, Violation, WindowChange};
+use anabranch_units::{Duration, PathId, Range};
+use anabranch_wire::{Flags, Segment};
+
+/// Least time between two challenge ACKs of a subflow (RFC 5961 §7 wants a limit; Linux allows two a second).
+const CHALLENGE_GAP: Duration = Duration::from_millis(500);
+
+impl Connection {
+    /// Takes a segment that arrived on `path`.
+    pub fn handle_segment(&mut self, cx: &mut Cx<'_>, path: PathId, segment: &Segment) {
+        let Some(i) = self.index(path) else { return };
+        self.view.set_now(cx.now);
+        match self.subflows[i].state {
+            State::SynSent => self.on_syn_sent(cx, i, segment),
+            State::SynReceived => self.on_syn_received(cx, i, segment),
+            State::Closed | State::Listen => {}
+            _ => self.on_synchronized(cx, i, segment),
+        }
+        self.settle(cx);
+    }
+
+    pub(super) fn on_synchronized(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
+        let Some(seq) = self.acceptable(cx, i, segment) else { return };
+        let s = &mut self.subflows[i];
+        s.last_heard = cx.now;
+        s.probes = 0;
+        if let Some(stamps) = segment.options.timestamps().filter(|_| s.terms.timestamps) {
+            // RFC 7323 §4.3: SEG.SEQ <= Last.ACK.sent; we acknowledge what we have, so that is the next expected.
+            s.stamps.keep(stamps, seq <= s.receiver.next(), cx.now);
+        }
+        let flags = segment.flags;
+        if flags.has(Flags::RST) {
+            return self.on_reset(cx, i, segment, seq);
+        }
+        if flags.has(Flags::SYN) {
+            return self.on_syn_again(cx, i, segment);
+        }
+        if !flags.has(Flags::ACK) {
+            return;
+        }
+        let Some(ack) = self.acceptable_ack(cx, i, segment) else { return };
+        self.on_options(cx, i, segment);
+        if self.closed || self.subflows[i].reset.is_some() {
+            return;
+        }
+        self.on_window(cx, i, segment, ack);
+        self.on_ack(cx, i, segment, ack);
+        if !segment.payload.is_empty() {
+            self.on_payload(cx, i, segment, seq);
+        }
+        if flags.has(Flags::FIN) {
+            self.on_fin(cx, i, seq + segment.payload.len() as u64);
+        }
+        self.take_fin(cx, i);
+    }
+
+    /// Sequence number and timestamps: the segment's offset if it is acceptable; otherwise answers as it must.
+    fn acceptable(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) -> Option<u64> {
+        let limit = self.settings.recv_buffer.saturating_mul(2).max(1 << 16);
+        let s = &mut self.subflows[i];
+        let next = s.receiver.next();
+        let rst = segment.flags.has(Flags::RST);
+        let Some(seq) = segment.seq.offset_from(s.peer_isn, next) else {
+            return self.unacceptable(cx, i, rst);
+        };
+        let old = segment.options.timestamps().is_some_and(|t| s.terms.timestamps && s.stamps.is_old(t, cx.now));
+        if old && !rst {
+            // RFC 7323 §5.3 R1
+            self.violation(cx, i, Violation::OldTimestamp);
+            self.subflows[i].acks.demand();
+            return None;
+        }
+        let len = u64::from(segment.seq_len());
+        // The peer's window is one of the connection: what is repeated on this subflow does not count against it.
+        let inside = seq <= next + limit && (seq + len > next || (len == 0 && seq == next));
+        if inside {
+            return Some(seq);
+        }
+        if !rst && !segment.payload.is_empty() && seq < next {
+            s.acks.report(Range::new(seq, seq + segment.payload.len() as u64));
+        }
+        if segment.flags.has(Flags::FIN) && s.state == State::TimeWait {
+            // RFC 9293 §3.10.7.4: the peer repeats its FIN
+            s.linger = cx.now + self.settings.tcp.time_wait;
+        }
+        self.unacceptable(cx, i, rst)
+    }
+
+    fn unacceptable(&mut self, cx: &mut Cx<'_>, i: usize, rst: bool) -> Option<u64> {
+        if !rst {
+            self.subflows[i].acks.demand();
+        } else {
+            self.violation(cx, i, Violation::Unacceptable);
+        }
+        None
+    }
+
+    /// RFC 5961 §3.2: only a reset exactly at the next expected number resets.
+    fn on_reset(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, seq: u64) {
+        if seq != self.subflows[i].receiver.next() {
+            self.violation(cx, i, Violation::BlindReset);
+            return self.challenge(cx, i);
+        }
+        self.on_reset_options(cx, i, segment);
+        if self.closed {
+            return;
+        }
+        let last = !self.speaks_mptcp();
+        self.drop_subflow(cx, i, PathState::Dead);
+        if last {
+            self.end(cx, CloseReason::ResetByPeer);
+        }
+    }
+
+    fn on_syn_again(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
+        let s = &mut self.subflows[i];
+        if segment.seq == s.peer_isn && segment.flags.has(Flags::ACK) {
+            // Our third ACK was lost: the server repeats its SYN/ACK.
+            s.handshake.third_ack = self.mode != Mode::Plain;
+            s.acks.demand();
+            return;
+        }
+        // RFC 5961 §4
+        self.violation(cx, i, Violation::BlindSyn);
+        self.challenge(cx, i);
+    }
+
+    fn challenge(&mut self, cx: &mut Cx<'_>, i: usize) {
+        let s = &mut self.subflows[i];
+        if cx.now >= s.challenge_after {
+            s.challenge_after = cx.now + CHALLENGE_GAP;
+            s.acks.demand();
+        }
+    }
+
+    fn acceptable_ack(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) -> Option<u64> {
+        let s = &self.subflows[i];
+        let (una, nxt) = (s.sender.una(), s.sender.nxt());
+        let ack = segment.ack.offset_from(s.isn, una);
+        // RFC 5961 §5.2: not older than the largest window, not newer than what was sent
+        let oldest = una.saturating_sub(self.view.send_window().max(1 << 16));
+        match ack {
+            Some(ack) if ack <= nxt && ack >= oldest => Some(ack),
+            _ => {
+                self.violation(cx, i, Violation::BlindAck);
+                self.challenge(cx, i);
+                None
+            }
+        }
+    }
+
+    /// The window of plain TCP; MPTCP's moves with its DATA_ACK.
+    fn on_window(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, ack: u64) {
+        if self.mode != Mode::Plain {
+            return;
+        }
+        let size = u64::from(segment.window) << self.subflows[i].terms.send_shift;
+        let acked = self.send_offset.data + ack.saturating_sub(self.send_offset.sub);
+        self.move_window(cx, size, acked + size);
+    }
+
+    /// The peer's window and its right edge.
+    pub(super) fn move_window(&mut self, _cx: &mut Cx<'_>, size: u64, edge: u64) {
+        let before = self.view.window_edge();
+        self.view.set_window(size, edge);
+        if self.view.window_edge() > before {
+            self.due.get_or_insert(Cause::Window);
+        }
+    }
+
+    fn on_ack(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, ack: u64) {
+        let s = &mut self.subflows[i];
+        let una = s.sender.una();
+        let mut blocks = [Range::new(0, 0); 4];
+        let mut count = 0;
+        let mut dsack = None;
+        for (n, block) in segment.options.sack().iter().enumerate() {
+            let (Some(start), Some(end)) = (block.start.offset_from(s.isn, una), block.end.offset_from(s.isn, una))
+            else {
+                continue;
+            };
+            let range = Range::new(start, end);
+            // RFC 2883 §4: the first block below the acknowledgment, or inside the second block
+            let inside_next = || {
+                let next = segment.options.sack().get(1)?;
+                let outer = Range::new(next.start.offset_from(s.isn, una)?, next.end.offset_from(s.isn, una)?);
+                Some(outer.contains(range))
+            };
+            if n == 0 && (end <= ack || inside_next() == Some(true)) {
+                dsack = Some(range).filter(|r| !r.is_empty());
+            } else if start < end && start >= ack && end <= s.sender.nxt() {
+                blocks[count] = range;
+                count += 1;
+            }
+        }
+        let echo = segment.options.timestamps().filter(|_| s.terms.timestamps);
+        let input = AckInput {
+            now: cx.now,
+            ack,
+            sack: &blocks[..count],
+            dsack,
+            echo: echo.and_then(|t| Stamps::echoed(t.ecr, cx.now)),
+            window_update: false,
+            has_payload: !segment.payload.is_empty(),
+        };
+        let outcome = s.sender.on_ack(&input);
+        if !outcome.useless {
+            self.after_ack(cx, i, &outcome);
+        }
+    }
+
+    fn after_ack(&mut self, cx: &mut Cx<'_>, i: usize, outcome: &AckOutcome) {
+        let s = &mut self.subflows[i];
+        let id = s.id;
+        if s.fin.offset.is_some_and(|fin| s.sender.una() > fin) && s.go(Move::FinAcked) {
+            self.fin_acked(cx, i);
+        }
+        if outcome.una_advanced {
+            self.delivered_something(cx, i);
+        }
+        self.follow(cx, i, outcome.change, outcome.newly_lost);
+        let window = self.congestion.window(id);
+        let s = &self.subflows[i];
+        let acked = Acked {
+            now: cx.now,
+            packets: outcome.acked_packets,
+            bytes: outcome.acked_bytes,
+            rtt: outcome.rtt,
+            prior_in_flight: outcome.prior_in_flight,
+            cwnd_limited: s.usage.is_limited(window.cwnd, window.ssthresh),
+            may_grow: outcome.may_grow,
+            round_ended: outcome.round_ended,
+        };
+        self.refresh(i);
+        if acked.packets > 0 || acked.rtt.is_some() {
+            self.congestion.on_ack(id, &acked, self.view.paths());
+            self.refresh(i);
+        }
+        self.record_window(cx, i, outcome.rtt);
+        self.scheduler.on_event(&SchedulerEvent::Ack { path: id, acked: &acked }, &self.view);
+        self.due = Some(Cause::Ack(id));
+        if self.mode == Mode::Plain {
+            self.acked_by_subflow(cx, i);
+        }
+    }
+
+    /// Acts on what an acknowledgment or a timer found out about losses.
+    pub(super) fn follow(&mut self, cx: &mut Cx<'_>, i: usize, change: Option<Change>, newly_lost: u32) {
+        let id = self.subflows[i].id;
+        if newly_lost > 0 {
+            self.record(cx, Some(id), Event::Lost { packets: newly_lost });
+        }
+        let Some(change) = change else { return };
+        match change {
+            Change::EnterRecovery => {
+                self.congestion.on_loss(id, cx.now, Loss::Fast, self.view.paths());
+                let ssthresh = self.congestion.window(id).ssthresh;
+                self.subflows[i].sender.begin_recovery(ssthresh);
+                self.scheduler.on_event(&SchedulerEvent::Loss { path: id }, &self.view);
+            }
+            Change::Undo => {
+                self.congestion.on_undo(id, cx.now);
+                self.record(cx, Some(id), Event::Undo);
+            }
+            _ => {}
+        }
+        self.record(cx, Some(id), Event::Recovery(self.subflows[i].sender.phase()));
+    }
+
+    /// A path that had timed out delivers again.
+    fn delivered_something(&mut self, cx: &mut Cx<'_>, i: usize) {
+        let s = &mut self.subflows[i];
+        if s.failing {
+            s.failing = false;
+            let id = s.id;
+            s.told = PathState::Established;
+            self.record(cx, Some(id), Event::Path(PathState::Established));
+            self.refresh_usability();
+            self.scheduler.on_event(&SchedulerEvent::PathUp { path: id }, &self.view);
+        }
+    }
+
+    pub(super) fn record_window(&self, cx: &mut Cx<'_>, i: usize, rtt: Option<Duration>) {
+        let s = &self.subflows[i];
+        let Some(p) = self.view.path(s.id) else { return };
+        let change = WindowChange {
+            cwnd: p.cwnd,
+            ssthresh: p.ssthresh,
+            in_flight: p.in_flight,
+            srtt: p.srtt.unwrap_or(Duration::ZERO),
+            rtt,
+        };
+        self.record(cx, Some(s.id), Event::Window(change));
+    }
+
+    /// Plain TCP: what the subflow acknowledged is acknowledged at connection level.
+    pub(super) fn acked_by_subflow(&mut self, cx: &mut Cx<'_>, i: usize) {
+        let s = &self.subflows[i];
+        let upto = match s.sender.first() {
+            Some(first) => first.data.start,
+            None => self.send_offset.data + s.sender.nxt().saturating_sub(self.send_offset.sub),
+        };
+        self.data_acked(cx, upto.min(self.buffer.end()));
+    }
+
+    /// The peer has everything below `upto`.
+    pub(super) fn data_acked(&mut self, cx: &mut Cx<'_>, upto: u64) {
+        if upto <= self.view.data_acked() {
+            return;
+        }
+        self.view.on_data_acked(upto);
+        self.buffer.release(upto);
+        if self.wants_to_write && self.writable() > 0 {
+            self.wants_to_write = false;
+            self.view.set_buffer_full(false);
+            self.pending.writable = true;
+        }
+        self.persist.1 = 0;
+        self.record(cx, None, Event::DataAcked(upto));
+        self.scheduler.on_event(&SchedulerEvent::DataAck { upto }, &self.view);
+        self.due.get_or_insert(Cause::Window);
+    }
+}

@@ -1,0 +1,346 @@
+//! A Multipath TCP connection: subflows below, one stream of bytes above (RFC 8684).
+//!
+//! Order of calls: `handle_*` whenever something came or is due, then `poll_transmit` until it gives nothing, then
+//! `poll_event`; sleep until `poll_timeout`.
+
+mod close;
+mod data;
+mod input;
+pub(crate) mod mapping;
+mod open;
+mod options;
+mod output;
+mod paths;
+mod reassembly;
+mod scheduling;
+mod send_buffer;
+mod timers;
+
+pub use paths::PathSetup;
+
+use crate::congestion::CongestionControl;
+use crate::cx::Cx;
+use crate::schedule::{Cause, Scheduler, View};
+use crate::settings::Settings;
+use crate::subflow::{FourTuple, State, Subflow};
+use anabranch_trace::{CloseReason, Event, Origin, Violation};
+use anabranch_units::{ConnId, DataSeq, Duration, Instant, PathId, Range, Side};
+use bytes::Bytes;
+use core::net::IpAddr;
+use paths::PathManager;
+use reassembly::Reassembly;
+use send_buffer::SendBuffer;
+
+/// Everything that a new connection needs.
+#[derive(Debug)]
+pub struct Setup {
+    /// Number in traces.
+    pub id: ConnId,
+    /// Settings.
+    pub settings: Settings,
+    /// Packet scheduler.
+    pub scheduler: Box<dyn Scheduler>,
+    /// Congestion control.
+    pub congestion: Box<dyn CongestionControl>,
+    /// Paths known beforehand. A client connects over the first and joins the others; a server uses the list to give
+    /// subflows the ids that both ends know.
+    pub paths: Vec<PathSetup>,
+    /// Further addresses of ours to announce with ADD_ADDR, with their address IDs and ports.
+    pub announce: Vec<(u8, IpAddr, Option<u16>)>,
+    /// Join to addresses that the peer announces.
+    pub accept_announced: bool,
+}
+
+/// What the connection speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    /// MPTCP was offered or requested and is not agreed yet.
+    Opening,
+    /// MPTCP. `confirmed`: the peer has shown that it got our keys (RFC 8684 §3.1).
+    Multipath { confirmed: bool },
+    /// Plain TCP: never offered, refused, or fallen back to (RFC 8684 §3.7).
+    Plain,
+}
+
+/// Keys, and what is derived from them (RFC 8684 §3.1).
+#[derive(Clone, Copy, Debug, Default)]
+struct Keys {
+    local: u64,
+    remote: u64,
+    local_token: u32,
+    remote_token: u32,
+    local_idsn: DataSeq,
+    remote_idsn: DataSeq,
+}
+
+/// Our DATA_FIN (RFC 8684 §3.3.3). It stands at the offset where the stream ends.
+#[derive(Clone, Copy, Debug)]
+struct DataFin {
+    /// On its way, and when to send it again by itself.
+    sent: Option<Instant>,
+    repeats: u32,
+    /// To be sent now, without payload.
+    due: bool,
+    acked: bool,
+}
+
+/// A fixed distance between a subflow's sequence and the data sequence: plain TCP and infinite mappings.
+#[derive(Clone, Copy, Debug, Default)]
+struct Offset {
+    sub: u64,
+    data: u64,
+}
+
+/// What a driver or application is told. Each is said once until it is polled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ConnectionEvent {
+    /// The first subflow is established.
+    Established,
+    /// There is something to read, or the end of the stream was reached.
+    Readable,
+    /// There is room in the send buffer again.
+    Writable,
+    /// The connection ended. Nothing follows.
+    Closed(CloseReason),
+}
+
+#[derive(Debug, Default)]
+struct Pending {
+    established: bool,
+    readable: bool,
+    writable: bool,
+    closed: Option<CloseReason>,
+}
+
+/// A connection.
+#[derive(Debug)]
+pub struct Connection {
+    id: ConnId,
+    side: Side,
+    settings: Settings,
+    scheduler: Box<dyn Scheduler>,
+    congestion: Box<dyn CongestionControl>,
+    view: View,
+    subflows: Vec<Subflow>,
+    mode: Mode,
+    keys: Keys,
+    checksum: bool,
+    paths: PathManager,
+    // sending
+    buffer: SendBuffer,
+    /// The application finished writing.
+    finished: bool,
+    data_fin: DataFin,
+    send_offset: Offset,
+    wants_to_write: bool,
+    window_blocked: bool,
+    stalled: bool,
+    // receiving
+    reassembly: Reassembly,
+    /// Right edge of the window that was advertised last.
+    announced: u64,
+    peer_fin: Option<u64>,
+    /// The application was told of the end of the stream.
+    end_read: bool,
+    recv_offset: Offset,
+    checking: data::Checking,
+    // timers
+    /// Zero-window probing: when, and how often so far.
+    persist: (Instant, u32),
+    /// Without any subflow since.
+    orphaned: Option<Instant>,
+    due: Option<Cause>,
+    pending: Pending,
+    closed: bool,
+    /// Bytes written before a scheduler's value was last recorded.
+    last_value: Option<i64>,
+}
+
+/// How long a connection without any subflow waits for one, as Linux's `net.mptcp.close_timeout`.
+const ORPHAN_TIMEOUT: Duration = Duration::from_secs(60);
+
+impl Connection {
+    fn new(setup: Setup, side: Side) -> Self {
+        let Setup { id, settings, scheduler, congestion, paths, announce, accept_announced } = setup;
+        let mode = if settings.mptcp { Mode::Opening } else { Mode::Plain };
+        Self {
+            id,
+            side,
+            scheduler,
+            congestion,
+            view: View::new(settings.tcp.nagle),
+            subflows: Vec::with_capacity(paths.len()),
+            mode,
+            keys: Keys::default(),
+            checksum: settings.checksum,
+            paths: PathManager::new(paths, announce, accept_announced, settings.rejoin_after),
+            buffer: SendBuffer::default(),
+            finished: false,
+            data_fin: DataFin { sent: None, repeats: 0, due: false, acked: false },
+            send_offset: Offset { sub: 1, data: 0 },
+            wants_to_write: false,
+            window_blocked: false,
+            stalled: false,
+            reassembly: Reassembly::new(settings.recv_buffer),
+            announced: 0,
+            peer_fin: None,
+            end_read: false,
+            recv_offset: Offset { sub: 1, data: 0 },
+            checking: data::Checking::default(),
+            persist: (Instant::MAX, 0),
+            orphaned: None,
+            due: None,
+            pending: Pending::default(),
+            closed: false,
+            last_value: None,
+            settings,
+        }
+    }
+
+    // ---- for applications ----
+
+    /// Takes as much of `bytes` as the send buffer has room for; returns how much that was. Zero after [`Self::finish`].
+    pub fn write(&mut self, cx: &mut Cx<'_>, mut bytes: Bytes) -> usize {
+        if self.finished || self.closed {
+            return 0;
+        }
+        let room = self.writable();
+        let taken = room.min(bytes.len() as u64);
+        self.wants_to_write = taken < bytes.len() as u64;
+        self.view.set_buffer_full(self.wants_to_write);
+        if taken > 0 {
+            bytes.truncate(taken as usize);
+            let start = self.buffer.end();
+            self.buffer.push(bytes);
+            self.view.set_written(self.buffer.end());
+            self.record(cx, None, Event::Written(Range::new(start, self.buffer.end())));
+            self.due.get_or_insert(Cause::Written);
+        }
+        taken as usize
+    }
+
+    /// Bytes that [`Self::write`] would take now.
+    pub fn writable(&self) -> u64 {
+        if self.finished || self.closed { 0 } else { self.settings.send_buffer.saturating_sub(self.buffer.len()) }
+    }
+
+    /// Bytes written and not acknowledged by the peer.
+    pub fn unacknowledged(&self) -> u64 {
+        self.buffer.len()
+    }
+
+    /// No more will be written: the stream ends here.
+    pub fn finish(&mut self, cx: &mut Cx<'_>) {
+        if !self.finished && !self.closed {
+            self.finished = true;
+            self.view.set_ended();
+            self.record(cx, None, Event::WriteEnd(self.buffer.end()));
+            self.due.get_or_insert(Cause::Written);
+        }
+    }
+
+    /// The next bytes of the stream.
+    pub fn read(&mut self, cx: &mut Cx<'_>) -> Option<Bytes> {
+        let (range, bytes) = self.reassembly.read()?;
+        self.record(cx, None, Event::Delivered(range));
+        self.window_opened();
+        Some(bytes)
+    }
+
+    /// Everything that the peer wrote was read, and it will write no more.
+    pub fn read_finished(&self) -> bool {
+        self.peer_fin.is_some_and(|fin| self.reassembly.read_bytes() >= fin)
+    }
+
+    /// Ends the connection at once: MP_FASTCLOSE on every subflow, or RST without MPTCP (RFC 8684 §3.5).
+    pub fn abort(&mut self, cx: &mut Cx<'_>) {
+        self.abort_with(cx, CloseReason::Aborted);
+    }
+
+    // ---- for drivers ----
+
+    /// Its number in traces.
+    pub fn id(&self) -> ConnId {
+        self.id
+    }
+
+    /// It speaks MPTCP (and has not fallen back).
+    pub fn is_multipath(&self) -> bool {
+        matches!(self.mode, Mode::Multipath { .. })
+    }
+
+    /// Our token, by which the peer's joins name the connection; `None` without MPTCP.
+    pub fn token(&self) -> Option<u32> {
+        self.settings.mptcp.then_some(self.keys.local_token)
+    }
+
+    /// The subflows that exist now.
+    pub fn subflows(&self) -> impl Iterator<Item = (PathId, FourTuple, State)> + '_ {
+        self.subflows.iter().map(|s| (s.id, s.tuple, s.state))
+    }
+
+    /// What its scheduler sees.
+    pub fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// The connection ended, and its subflows are gone.
+    pub fn is_closed(&self) -> bool {
+        self.closed && self.subflows.is_empty()
+    }
+
+    /// Sets whether a path is a backup, and tells the peer with MP_PRIO (RFC 8684 §3.3.8).
+    pub fn set_backup(&mut self, id: PathId, backup: bool) {
+        self.paths.set_backup(id, backup);
+        if let Some(i) = self.index(id) {
+            self.subflows[i].backup.0 = backup;
+            self.subflows[i].signals.push_back(anabranch_wire::MptcpOption::Prio { backup });
+            self.refresh_usability();
+            self.due.get_or_insert(Cause::PathChange(id));
+        }
+    }
+
+    /// Puts another scheduler in place of the present one; nothing in flight is touched.
+    pub fn set_scheduler(&mut self, scheduler: Box<dyn Scheduler>) {
+        for i in 0..self.subflows.len() {
+            self.view.take_back(self.subflows[i].id);
+        }
+        self.scheduler = scheduler;
+        self.due.get_or_insert(Cause::Written);
+    }
+
+    /// What the driver or application should know.
+    pub fn poll_event(&mut self) -> Option<ConnectionEvent> {
+        let pending = &mut self.pending;
+        if core::mem::take(&mut pending.established) {
+            return Some(ConnectionEvent::Established);
+        }
+        if core::mem::take(&mut pending.readable) {
+            return Some(ConnectionEvent::Readable);
+        }
+        if core::mem::take(&mut pending.writable) {
+            return Some(ConnectionEvent::Writable);
+        }
+        pending.closed.take().map(ConnectionEvent::Closed)
+    }
+
+    // ---- shared by the parts ----
+
+    fn index(&self, id: PathId) -> Option<usize> {
+        self.subflows.iter().position(|s| s.id == id)
+    }
+
+    fn record(&self, cx: &mut Cx<'_>, path: Option<PathId>, event: Event) {
+        let origin = Origin { host: Some(self.side), connection: self.id, path: path.unwrap_or_default() };
+        cx.recorder.record(cx.now, origin, &event);
+    }
+
+    fn violation(&self, cx: &mut Cx<'_>, i: usize, violation: Violation) {
+        self.record(cx, Some(self.subflows[i].id), Event::Violation(violation));
+    }
+
+    fn speaks_mptcp(&self) -> bool {
+        matches!(self.mode, Mode::Multipath { .. })
+    }
+}

@@ -1,0 +1,429 @@
+//! Beginning: MP_CAPABLE and MP_JOIN handshakes, and the fall back to plain TCP (RFC 8684 §3.1, §3.2, §3.7).
+
+use super::{Connection, Keys, Mode, Setup};
+use crate::cx::Cx;
+use crate::schedule::{Cause, PathView, SchedulerEvent};
+use crate::subflow::handshake::Terms;
+use crate::subflow::sender::Sender;
+use crate::subflow::{FourTuple, Move, Reset, State, Subflow};
+use anabranch_trace::{Event, PathState, Violation};
+use anabranch_units::{DataSeq, PathId, Rng, SeqNumber, Side};
+use anabranch_wire::{Flags, MpCapable, MpJoin, MptcpOption, Reason, Segment, crypto};
+
+/// RFC 8684 §3.6: reason codes of MP_TCPRST.
+pub(super) const MPTCP_ERROR: Reason = Reason { code: 1, transient: false };
+pub(super) const NO_RESOURCES: Reason = Reason { code: 2, transient: true };
+pub(super) const UNSPECIFIED: Reason = Reason { code: 0, transient: false };
+
+fn initial_number(rng: &mut Rng) -> SeqNumber {
+    SeqNumber(rng.bits() as u32)
+}
+
+fn capable(segment: &Segment) -> Option<&MpCapable> {
+    segment.options.mptcp().iter().find_map(|o| match o {
+        MptcpOption::Capable(c) => Some(c),
+        _ => None,
+    })
+}
+
+fn join(segment: &Segment) -> Option<&MpJoin> {
+    segment.options.mptcp().iter().find_map(|o| match o {
+        MptcpOption::Join(j) => Some(j),
+        _ => None,
+    })
+}
+
+impl Keys {
+    /// A fresh key whose token is not among `taken` (RFC 8684 §3.1).
+    pub(super) fn generate(rng: &mut Rng, taken: &dyn Fn(u32) -> bool) -> Self {
+        loop {
+            let local = rng.bits();
+            let local_token = crypto::token(local);
+            if !taken(local_token) {
+                return Self { local, local_token, local_idsn: crypto::idsn(local), ..Self::default() };
+            }
+        }
+    }
+
+    pub(super) fn learn(&mut self, remote: u64) {
+        self.remote = remote;
+        self.remote_token = crypto::token(remote);
+        self.remote_idsn = crypto::idsn(remote);
+    }
+
+    /// The wire's number of our data at `offset`. The first byte has IDSN + 1.
+    pub(super) fn local_number(&self, offset: u64) -> DataSeq {
+        self.local_idsn.at(offset + 1)
+    }
+
+    /// The wire's number of the peer's data at `offset`.
+    pub(super) fn remote_number(&self, offset: u64) -> DataSeq {
+        self.remote_idsn.at(offset + 1)
+    }
+}
+
+impl Connection {
+    /// A client's connection: its first SYN is ready to be sent. `taken` says which tokens are in use on this host.
+    ///
+    /// # Panics
+    /// If `setup` names no path.
+    pub fn connect(cx: &mut Cx<'_>, setup: Setup, taken: &dyn Fn(u32) -> bool) -> Self {
+        let first = setup.paths.first().expect("a client needs a path").clone();
+        let mut connection = Self::new(setup, Side::Client);
+        connection.keys = Keys::generate(cx.rng, taken);
+        connection.paths.opened(first.id);
+        connection.start_subflow(cx, first.id, first.tuple, false, first.backup);
+        connection
+    }
+
+    /// A server's connection, made by a SYN that was received on `tuple`.
+    pub fn accept(cx: &mut Cx<'_>, setup: Setup, tuple: FourTuple, syn: &Segment, taken: &dyn Fn(u32) -> bool) -> Self {
+        let mut connection = Self::new(setup, Side::Server);
+        connection.keys = Keys::generate(cx.rng, taken);
+        // RFC 8684 §3.1: only version 1 with HMAC-SHA256 is spoken; anything else is answered as plain TCP.
+        let offer = capable(syn).filter(|c| c.version == 1 && c.hmac_sha256 && c.sender_key.is_none());
+        match offer {
+            Some(offer) if connection.settings.mptcp => connection.checksum |= offer.checksum,
+            _ => connection.mode = Mode::Plain,
+        }
+        let id = connection.paths.id_for(tuple);
+        connection.accept_subflow(cx, id, tuple, syn);
+        connection
+    }
+
+    /// Begins a subflow of ours.
+    pub(super) fn start_subflow(&mut self, cx: &mut Cx<'_>, id: PathId, tuple: FourTuple, join: bool, backup: bool) {
+        let isn = initial_number(cx.rng);
+        let mut s = Subflow::new(id, tuple, &self.settings, isn, cx.now);
+        s.terms = Terms::offer(&self.settings);
+        s.join = join;
+        s.backup.0 = backup;
+        s.handshake.active = true;
+        s.handshake.due = true;
+        s.handshake.nonces.0 = cx.rng.bits() as u32;
+        s.handshake.address_ids.0 = self.paths.address_id(id);
+        s.go(Move::SendSyn);
+        self.add_subflow(cx, s);
+    }
+
+    /// Begins a subflow of the peer's.
+    fn accept_subflow(&mut self, cx: &mut Cx<'_>, id: PathId, tuple: FourTuple, syn: &Segment) {
+        let isn = initial_number(cx.rng);
+        let mut s = Subflow::new(id, tuple, &self.settings, isn, cx.now);
+        s.state = State::Listen;
+        s.go(Move::ReceiveSyn);
+        s.peer_isn = syn.seq;
+        s.terms = Terms::offer(&self.settings).agree(&syn.options);
+        if let Some(stamps) = syn.options.timestamps().filter(|_| s.terms.timestamps) {
+            s.stamps.keep(stamps, true, cx.now);
+        }
+        s.handshake.due = true;
+        s.handshake.nonces.0 = cx.rng.bits() as u32;
+        self.view.set_window(u64::from(syn.window), u64::from(syn.window));
+        self.add_subflow(cx, s);
+    }
+
+    fn add_subflow(&mut self, cx: &mut Cx<'_>, s: Subflow) {
+        let id = s.id;
+        self.orphaned = None;
+        self.subflows.push(s);
+        self.record(cx, Some(id), Event::Path(PathState::Opening));
+    }
+
+    /// A MP_JOIN SYN for this connection came on `tuple`. False if it cannot be taken: the caller answers with a reset.
+    pub fn accept_join(&mut self, cx: &mut Cx<'_>, tuple: FourTuple, syn: &Segment) -> bool {
+        let Some(MpJoin::Syn { backup, address_id, nonce, .. }) = join(syn).copied() else { return false };
+        let confirmed = matches!(self.mode, Mode::Multipath { confirmed: true });
+        let crowded = self.subflows.len() >= PathId::LIMIT;
+        if !confirmed || self.closed || crowded {
+            return false;
+        }
+        if let Some(old) = self.replaced_by(tuple) {
+            // The peer lost this subflow before we noticed.
+            self.drop_subflow(cx, old, PathState::Dead);
+        }
+        let id = self.paths.id_for(tuple);
+        self.accept_subflow(cx, id, tuple, syn);
+        let s = self.subflows.last_mut().expect("just added");
+        s.join = true;
+        s.backup.1 = backup;
+        s.handshake.nonces.1 = nonce;
+        s.handshake.address_ids = (self.paths.local_address_id(tuple.local.ip()), address_id);
+        true
+    }
+
+    /// Options of our SYN or SYN/ACK.
+    pub(super) fn handshake_option(&self, s: &Subflow) -> Option<MptcpOption> {
+        if self.mode == Mode::Plain {
+            return None;
+        }
+        let (local, remote) = (self.keys.local, self.keys.remote);
+        let (ours, theirs) = s.handshake.nonces;
+        let backup = s.backup.0;
+        let address_id = s.handshake.address_ids.0;
+        Some(match (s.join, s.handshake.active) {
+            (false, active) => MptcpOption::Capable(MpCapable {
+                version: 1,
+                checksum: self.checksum,
+                no_join_here: false,
+                hmac_sha256: true,
+                // RFC 8684 §3.1: no key on the SYN, the server's on the SYN/ACK
+                sender_key: (!active).then_some(local),
+                receiver_key: None,
+                data: None,
+            }),
+            (true, true) => {
+                MptcpOption::Join(MpJoin::Syn { backup, address_id, token: self.keys.remote_token, nonce: ours })
+            }
+            (true, false) => {
+                let hmac = crypto::leftmost_64(&crypto::join_hmac(local, remote, ours, theirs));
+                MptcpOption::Join(MpJoin::SynAck { backup, address_id, hmac, nonce: ours })
+            }
+        })
+    }
+
+    /// The option of a third ACK: both keys, or the HMAC of a join.
+    pub(super) fn third_ack_option(&self, s: &Subflow) -> MptcpOption {
+        if s.join {
+            let (ours, theirs) = s.handshake.nonces;
+            let hmac = crypto::join_hmac(self.keys.local, self.keys.remote, ours, theirs);
+            MptcpOption::Join(MpJoin::Ack { hmac: crypto::leftmost_160(&hmac) })
+        } else {
+            MptcpOption::Capable(self.both_keys(None))
+        }
+    }
+
+    /// MP_CAPABLE with both keys, as the third ACK and the first data carry it.
+    pub(super) fn both_keys(&self, data: Option<(u16, Option<u16>)>) -> MpCapable {
+        MpCapable {
+            version: 1,
+            checksum: self.checksum,
+            no_join_here: false,
+            hmac_sha256: true,
+            sender_key: Some(self.keys.local),
+            receiver_key: Some(self.keys.remote),
+            data,
+        }
+    }
+
+    /// A segment in SYN-SENT (RFC 9293 §3.10.7.3).
+    pub(super) fn on_syn_sent(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
+        let s = &mut self.subflows[i];
+        let flags = segment.flags;
+        let acks_our_syn = flags.has(Flags::ACK) && segment.ack == s.isn.at(1);
+        if flags.has(Flags::ACK) && !acks_our_syn {
+            return self.violation(cx, i, Violation::BlindAck);
+        }
+        if flags.has(Flags::RST) {
+            if acks_our_syn {
+                self.refused(cx, i);
+            }
+            return;
+        }
+        if !flags.has(Flags::SYN) {
+            return;
+        }
+        s.peer_isn = segment.seq;
+        s.terms = s.terms.agree(&segment.options);
+        s.last_heard = cx.now;
+        if let Some(stamps) = segment.options.timestamps().filter(|_| s.terms.timestamps) {
+            s.stamps.keep(stamps, true, cx.now);
+        }
+        if !acks_our_syn {
+            // Simultaneous open: answer with SYN/ACK; MPTCP is not agreed that way.
+            s.go(Move::ReceiveSyn);
+            s.handshake.due = true;
+            self.mode = Mode::Plain;
+            return;
+        }
+        // RFC 7323 §2.2: the window of a SYN is not scaled.
+        let window = u64::from(segment.window);
+        self.view.set_window(window, window);
+        let accepted = if self.subflows[i].join {
+            self.check_join_syn_ack(cx, i, segment)
+        } else {
+            self.learn_from_syn_ack(segment);
+            true
+        };
+        if !accepted {
+            return;
+        }
+        let s = &mut self.subflows[i];
+        s.go(Move::ReceiveSynAck);
+        if self.mode == Mode::Plain {
+            s.handshake.complete();
+            s.acks.demand();
+            s.handshake.confirmed = true;
+        } else {
+            s.handshake.third_ack = true;
+            if s.join {
+                // RFC 8684 §3.2: repeated until the fourth ACK comes
+                let rtt = s.handshake.rtt(cx.now);
+                s.handshake.deadline =
+                    cx.now + rtt.map_or(self.settings.tcp.rto_initial, |r| r * 2 + self.settings.tcp.rto_min);
+            } else {
+                s.handshake.complete();
+                s.handshake.confirmed = true;
+            }
+        }
+        self.establish(cx, i);
+    }
+
+    fn learn_from_syn_ack(&mut self, segment: &Segment) {
+        if self.mode != Mode::Opening {
+            return;
+        }
+        let answer = capable(segment).filter(|c| c.version == 1);
+        match answer.and_then(|c| c.sender_key.map(|key| (key, c.checksum))) {
+            Some((key, checksum)) => {
+                self.keys.learn(key);
+                self.checksum |= checksum;
+                self.mode = Mode::Multipath { confirmed: false };
+            }
+            // RFC 8684 §3.7: no MP_CAPABLE on the SYN/ACK
+            None => self.mode = Mode::Plain,
+        }
+    }
+
+    fn check_join_syn_ack(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) -> bool {
+        let (ours, _) = self.subflows[i].handshake.nonces;
+        if let Some(MpJoin::SynAck { backup, address_id, hmac, nonce }) = join(segment).copied() {
+            let expected = crypto::join_hmac(self.keys.remote, self.keys.local, nonce, ours);
+            if hmac == crypto::leftmost_64(&expected) {
+                let s = &mut self.subflows[i];
+                s.backup.1 = backup;
+                s.handshake.nonces.1 = nonce;
+                s.handshake.address_ids.1 = address_id;
+                return true;
+            }
+            self.violation(cx, i, Violation::Hmac);
+        }
+        // RFC 8684 §3.2, §3.7: a join that is not understood is reset
+        self.subflows[i].reset = Some(Reset::Because(MPTCP_ERROR));
+        false
+    }
+
+    /// A segment in SYN-RECEIVED.
+    pub(super) fn on_syn_received(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
+        let s = &mut self.subflows[i];
+        let flags = segment.flags;
+        if flags.has(Flags::RST) {
+            if segment.seq == s.peer_isn.at(1) {
+                self.refused(cx, i);
+            }
+            return;
+        }
+        if flags.has(Flags::SYN) {
+            if segment.seq == s.peer_isn {
+                // Our SYN/ACK was lost.
+                s.handshake.due = true;
+                if !flags.has(Flags::ACK) || segment.ack != s.isn.at(1) {
+                    return;
+                }
+            } else {
+                return self.violation(cx, i, Violation::BlindSyn);
+            }
+        }
+        let s = &mut self.subflows[i];
+        if !flags.has(Flags::ACK) {
+            return;
+        }
+        if segment.ack != s.isn.at(1) {
+            return self.violation(cx, i, Violation::BlindAck);
+        }
+        let verified = if s.join { self.check_join_ack(cx, i, segment) } else { self.learn_from_ack(cx, segment) };
+        if !verified {
+            return;
+        }
+        let s = &mut self.subflows[i];
+        s.go(Move::SynAcked);
+        s.handshake.complete();
+        s.handshake.confirmed = true;
+        if s.join {
+            // RFC 8684 §3.2: the fourth ACK
+            s.acks.demand();
+        }
+        self.establish(cx, i);
+        self.on_synchronized(cx, i, segment);
+    }
+
+    fn learn_from_ack(&mut self, cx: &mut Cx<'_>, segment: &Segment) -> bool {
+        if self.mode != Mode::Opening {
+            return true;
+        }
+        match capable(segment) {
+            Some(MpCapable { sender_key: Some(theirs), receiver_key: Some(ours), .. }) if *ours == self.keys.local => {
+                self.keys.learn(*theirs);
+                self.mode = Mode::Multipath { confirmed: true };
+            }
+            _ => {
+                // RFC 8684 §3.7: the option was taken off on the way
+                self.mode = Mode::Plain;
+                self.record(cx, None, Event::Fallback);
+            }
+        }
+        true
+    }
+
+    fn check_join_ack(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) -> bool {
+        let (ours, theirs) = self.subflows[i].handshake.nonces;
+        match join(segment) {
+            Some(MpJoin::Ack { hmac }) => {
+                let expected = crypto::join_hmac(self.keys.remote, self.keys.local, theirs, ours);
+                if *hmac == crypto::leftmost_160(&expected) {
+                    return true;
+                }
+                self.violation(cx, i, Violation::Hmac);
+                self.subflows[i].reset = Some(Reset::Because(MPTCP_ERROR));
+            }
+            // The third ACK itself may be lost, and data cannot come before it was answered: wait for its repeat.
+            _ => self.violation(cx, i, Violation::UnexpectedOption),
+        }
+        false
+    }
+
+    /// Both SYNs are exchanged: the subflow's sender begins.
+    fn establish(&mut self, cx: &mut Cx<'_>, i: usize) {
+        let now = cx.now;
+        let multipath = self.mode != Mode::Plain;
+        let settings = &self.settings;
+        let s = &mut self.subflows[i];
+        let id = s.id;
+        s.sender = Sender::new(&settings.tcp, s.terms.sack, s.terms.timestamps);
+        if let Some(rtt) = s.handshake.rtt(now) {
+            s.sender.sample_handshake(rtt);
+        }
+        // RFC 6298 §5.7, RFC 6928 §2: a lost SYN leaves one segment to begin with.
+        let window = if s.handshake.repeats > 0 && s.handshake.active { 1 } else { settings.tcp.initial_window };
+        s.linger = settings.tcp.keep_alive.map_or(anabranch_units::Instant::MAX, |after| now + after);
+        let mss = s.terms.payload_limit(settings, multipath);
+        self.congestion.on_join(id, window);
+        self.view.set_path(PathView { usable: false, backup: s.is_backup(), ..PathView::new(id, mss) });
+        self.refresh(i);
+        if !self.subflows[i].join {
+            self.pending.established = true;
+            self.pending.writable = true;
+            self.record(cx, Some(id), Event::Connected(multipath));
+            self.paths.announce_from(now);
+        }
+        if self.subflows[i].handshake.confirmed {
+            self.path_up(cx, i);
+        }
+    }
+
+    /// The subflow may carry data from now on.
+    pub(super) fn path_up(&mut self, cx: &mut Cx<'_>, i: usize) {
+        let id = self.subflows[i].id;
+        self.subflows[i].told = PathState::Established;
+        self.paths.established(id);
+        self.record(cx, Some(id), Event::Path(PathState::Established));
+        self.refresh_usability();
+        // What other paths have failed to deliver can now be rescued.
+        let failing: Vec<PathId> = self.subflows.iter().filter(|s| s.failing).map(|s| s.id).collect();
+        for other in failing {
+            self.view.strand(other);
+        }
+        self.scheduler.on_event(&SchedulerEvent::PathUp { path: id }, &self.view);
+        self.due.get_or_insert(Cause::PathChange(id));
+    }
+}

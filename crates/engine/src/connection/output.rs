@@ -1,0 +1,332 @@
+//! What leaves: handshakes, retransmissions, new data, FINs, acknowledgments, resets.
+
+use super::{Connection, Mode};
+use crate::cx::Cx;
+use crate::subflow::sender::Sent;
+use crate::subflow::{Move, Reset, State};
+use anabranch_trace::{Event, PathState, SendKind};
+use anabranch_units::{PathId, Range};
+use anabranch_wire::{DataAck, Dss, Flags, Mapping, MptcpOption, SackBlock, Segment, crypto};
+use bytes::Bytes;
+
+/// Largest IP packet less payload: IPv6, TCP and 40 bytes of options. For pacing.
+const HEADERS: u64 = 80;
+
+impl Connection {
+    /// The next segment to send, with its path. Ask until there is none.
+    pub fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<(PathId, Segment)> {
+        if self.due.is_some() {
+            self.schedule(cx);
+        }
+        for i in 0..self.subflows.len() {
+            if let Some(segment) = self.transmit(cx, i) {
+                let id = self.subflows[i].id;
+                if self.subflows[i].state == State::Closed {
+                    self.drop_subflow(cx, i, PathState::Dead);
+                    self.settle(cx);
+                }
+                return Some((id, segment));
+            }
+        }
+        None
+    }
+
+    fn transmit(&mut self, cx: &mut Cx<'_>, i: usize) -> Option<Segment> {
+        if let Some(reset) = self.subflows[i].reset.take() {
+            return Some(self.reset_segment(cx, i, reset));
+        }
+        match self.subflows[i].state {
+            State::SynSent | State::SynReceived => self.handshake_segment(cx, i),
+            State::Closed | State::Listen => None,
+            _ => {
+                if self.subflows[i].handshake.third_ack {
+                    return Some(self.third_ack(cx, i));
+                }
+                self.data_segment(cx, i).or_else(|| self.control_segment(cx, i))
+            }
+        }
+    }
+
+    fn handshake_segment(&mut self, cx: &mut Cx<'_>, i: usize) -> Option<Segment> {
+        if !self.subflows[i].handshake.due {
+            return None;
+        }
+        let window = self.advertise(0);
+        let s = &self.subflows[i];
+        let answering = s.state == State::SynReceived;
+        let mut segment = Segment {
+            src_port: s.tuple.local.port(),
+            dst_port: s.tuple.remote.port(),
+            seq: s.isn,
+            flags: if answering { Flags::SYN | Flags::ACK } else { Flags::SYN },
+            window,
+            ..Segment::default()
+        };
+        if answering {
+            segment.ack = s.peer_isn.at(1);
+        }
+        let stamps = s.stamps.option(cx.now);
+        s.terms.write(&mut segment.options, &self.settings, stamps);
+        // After some attempts without an answer, the option itself may be what is dropped on the way.
+        let give_up = s.handshake.active && !s.join && s.handshake.repeats > 2;
+        if let Some(option) = self.handshake_option(s).filter(|_| !give_up) {
+            segment.options.push_mptcp(option);
+        }
+        let again = s.handshake.repeats > 0;
+        self.subflows[i].handshake.on_sent(cx.now);
+        self.record_control(cx, i, segment.flags, again);
+        Some(segment)
+    }
+
+    fn third_ack(&mut self, cx: &mut Cx<'_>, i: usize) -> Segment {
+        self.subflows[i].handshake.third_ack = false;
+        let window = self.advertise(self.subflows[i].terms.recv_shift);
+        let option = self.third_ack_option(&self.subflows[i]);
+        let s = &mut self.subflows[i];
+        s.acks.on_sent();
+        let mut segment = s.segment(s.sender.nxt(), Flags::ACK, window, cx.now);
+        segment.options.push_mptcp(option);
+        self.record_control(cx, i, segment.flags, false);
+        segment
+    }
+
+    /// A retransmission, new data, a probe or a FIN, if the windows and pacing allow one.
+    fn data_segment(&mut self, cx: &mut Cx<'_>, i: usize) -> Option<Segment> {
+        let s = &self.subflows[i];
+        let paced = s.pacer.next() > cx.now;
+        let window = self.view.path(s.id).map_or(0, |p| p.cwnd);
+        let room = s.sender.in_flight() < window && !paced;
+        if room && let Some(lost) = s.sender.next_lost() {
+            let lost = lost.clone();
+            return Some(self.retransmit(cx, i, &lost));
+        }
+        let fresh = (room || s.probe) && s.handshake.confirmed && (s.state.may_send() || !s.fin.wanted);
+        if fresh
+            && s.fin.offset.is_none()
+            && let Some(queued) = self.view.take_admissible(s.id)
+        {
+            return Some(self.send_new(cx, i, queued.range, queued.kind));
+        }
+        let s = &mut self.subflows[i];
+        if core::mem::take(&mut s.probe)
+            && let Some(last) = s.sender.last().cloned()
+        {
+            // RFC 8985 §7.3: no new data to probe with
+            return Some(self.retransmit(cx, i, &last));
+        }
+        let s = &self.subflows[i];
+        let idle = self.view.path(s.id).is_none_or(|p| p.queued == 0);
+        (s.fin.wanted && s.fin.offset.is_none() && idle).then(|| self.send_fin(cx, i))
+    }
+
+    fn send_new(&mut self, cx: &mut Cx<'_>, i: usize, range: Range, kind: SendKind) -> Segment {
+        let payload = self.buffer.slice(range);
+        let s = &mut self.subflows[i];
+        s.probe = false;
+        let start = s.sender.nxt();
+        let data_fin = self.mode != Mode::Plain && self.finished && range.end == self.buffer.end();
+        let sent = Sent::new(Range::new(start, start + range.len()), payload, range, data_fin);
+        let segment = self.build(cx, i, &sent);
+        let s = &mut self.subflows[i];
+        s.sender.on_sent(cx.now, sent);
+        s.last_sent = Some(cx.now);
+        s.idle_done = false;
+        let id = s.id;
+        if data_fin {
+            self.data_fin_sent(cx, i);
+        }
+        self.view.on_sent(id, range);
+        self.after_sending(cx, i, range.len());
+        self.record(cx, Some(id), Event::DataSent { seq: start, data: range, kind });
+        segment
+    }
+
+    fn retransmit(&mut self, cx: &mut Cx<'_>, i: usize, sent: &Sent) -> Segment {
+        let segment = self.build(cx, i, sent);
+        let s = &mut self.subflows[i];
+        s.sender.on_retransmitted(cx.now, sent.seq.start);
+        s.last_sent = Some(cx.now);
+        let id = s.id;
+        self.after_sending(cx, i, sent.seq.len());
+        if sent.payload.is_empty() {
+            self.record_control(cx, i, segment.flags, true);
+        } else {
+            let kind = SendKind::Retransmission;
+            self.record(cx, Some(id), Event::DataSent { seq: sent.seq.start, data: sent.data, kind });
+        }
+        segment
+    }
+
+    fn send_fin(&mut self, cx: &mut Cx<'_>, i: usize) -> Segment {
+        let s = &mut self.subflows[i];
+        s.go(Move::SendFin);
+        let at = s.sender.nxt();
+        s.fin.offset = Some(at);
+        let end = self.view.written();
+        let sent = Sent::fin(at, Range::new(end, end));
+        let segment = self.build(cx, i, &sent);
+        self.subflows[i].sender.on_sent(cx.now, sent);
+        self.after_sending(cx, i, 0);
+        self.record_control(cx, i, segment.flags, false);
+        segment
+    }
+
+    fn after_sending(&mut self, cx: &mut Cx<'_>, i: usize, bytes: u64) {
+        let s = &mut self.subflows[i];
+        let Some(p) = self.view.path_mut(s.id) else { return };
+        p.in_flight = s.sender.in_flight();
+        p.in_flight_bytes = s.sender.in_flight_bytes();
+        s.usage.on_sent(s.sender.una(), s.sender.nxt(), p.in_flight, p.cwnd);
+        if let Some(rate) = p.pacing {
+            s.pacer.on_sent(cx.now, rate, bytes + HEADERS);
+        }
+    }
+
+    /// A segment that carries `sent`, as it stands in the subflow's sequence.
+    fn build(&mut self, cx: &mut Cx<'_>, i: usize, sent: &Sent) -> Segment {
+        let window = self.advertise(self.subflows[i].terms.recv_shift);
+        let option = self.mapping_option(i, sent);
+        let s = &mut self.subflows[i];
+        s.acks.on_sent();
+        let mut flags = Flags::ACK;
+        if sent.fin {
+            flags = flags | Flags::FIN;
+        } else if self.view.path(s.id).is_none_or(|p| p.queued == 0) {
+            flags = flags | Flags::PSH;
+        }
+        let mut segment = s.segment(sent.seq.start, flags, window, cx.now);
+        match option {
+            Some(Carried::Dss(dss)) => segment.options.set_dss(dss),
+            Some(Carried::Capable(option)) => segment.options.push_mptcp(option),
+            None => true,
+        };
+        segment.payload = sent.payload.clone();
+        segment
+    }
+
+    /// The mapping of a segment: DSS, or MP_CAPABLE on the first data of a client that is not confirmed.
+    fn mapping_option(&self, i: usize, sent: &Sent) -> Option<Carried> {
+        if self.mode == Mode::Plain {
+            return None;
+        }
+        if sent.payload.is_empty() {
+            return Some(Carried::Dss(self.ack_option()));
+        }
+        let len = sent.payload.len() as u16 + u16::from(sent.data_fin);
+        let number = self.keys.local_number(sent.data.start);
+        let subflow_seq = sent.seq.start as u32;
+        let checksum = self.checksum.then(|| anabranch_wire::dss_checksum(number.0, subflow_seq, len, &sent.payload));
+        let unconfirmed = self.mode == Mode::Multipath { confirmed: false };
+        if unconfirmed && sent.seq.start == 1 && self.subflows[i].handshake.active && !sent.data_fin {
+            return Some(Carried::Capable(MptcpOption::Capable(self.both_keys(Some((len, checksum))))));
+        }
+        let mapping = Mapping { data_seq: number.0, wide: true, subflow_seq, len, checksum };
+        Some(Carried::Dss(Dss { mapping: Some(mapping), data_fin: sent.data_fin, ..self.ack_option() }))
+    }
+
+    fn ack_option(&self) -> Dss {
+        let next = self.reassembly.next() + u64::from(self.peer_finished());
+        Dss { ack: Some(DataAck::Long(self.keys.remote_number(next).0)), mapping: None, data_fin: false }
+    }
+
+    /// A segment without payload: an acknowledgment, a signal, a DATA_FIN by itself, a probe.
+    fn control_segment(&mut self, cx: &mut Cx<'_>, i: usize) -> Option<Segment> {
+        let s = &self.subflows[i];
+        let bare_fin = self.data_fin.due && s.may_carry();
+        if !(s.acks.is_due() || s.poke || bare_fin || !s.signals.is_empty()) {
+            return None;
+        }
+        let window = self.advertise(self.subflows[i].terms.recv_shift);
+        let s = &mut self.subflows[i];
+        // A probe lies just below the window, so that it must be answered (RFC 9293 §3.8.6.1, §3.8.4).
+        let poke = core::mem::take(&mut s.poke);
+        let seq = s.sender.nxt() - u64::from(poke);
+        let duplicate = s.acks.on_sent();
+        let mut segment = s.segment(seq, Flags::ACK, window, cx.now);
+        // An ADD_ADDR leaves no room for a DSS beside it; acknowledgments follow soon enough.
+        if let Some(signal) = s.signals.pop_front() {
+            segment.options.push_mptcp(signal);
+        }
+        match self.mode {
+            Mode::Plain => {}
+            Mode::Multipath { confirmed: false } if s.handshake.active && !s.join => {
+                segment.options.push_mptcp(MptcpOption::Capable(self.both_keys(None)));
+            }
+            _ => {
+                let mut dss = self.ack_option();
+                if bare_fin {
+                    dss.mapping = Some(Mapping {
+                        data_seq: self.keys.local_number(self.buffer.end()).0,
+                        wide: true,
+                        subflow_seq: 0,
+                        len: 1,
+                        checksum: self.checksum.then(|| {
+                            anabranch_wire::dss_checksum(
+                                self.keys.local_number(self.buffer.end()).0,
+                                0,
+                                1,
+                                &Bytes::new(),
+                            )
+                        }),
+                    });
+                    dss.data_fin = true;
+                }
+                if segment.options.set_dss(dss) && bare_fin {
+                    self.data_fin_sent(cx, i);
+                }
+            }
+        }
+        self.add_sack(i, &mut segment, duplicate);
+        self.record_control(cx, i, segment.flags, false);
+        Some(segment)
+    }
+
+    fn add_sack(&self, i: usize, segment: &mut Segment, duplicate: Option<Range>) {
+        let s = &self.subflows[i];
+        if !s.terms.sack || (duplicate.is_none() && s.receiver.held_bytes() == 0) {
+            return;
+        }
+        let mut blocks = [SackBlock::default(); 4];
+        let mut count = 0;
+        // RFC 2883 §4: the duplicate first
+        for range in duplicate.into_iter().chain(s.receiver.sack_blocks()).take(4) {
+            blocks[count] = SackBlock { start: s.peer_isn.at(range.start), end: s.peer_isn.at(range.end) };
+            count += 1;
+        }
+        segment.options.set_sack(&blocks[..count]);
+    }
+
+    fn reset_segment(&mut self, cx: &mut Cx<'_>, i: usize, reset: Reset) -> Segment {
+        let s = &mut self.subflows[i];
+        let flags = if s.state == State::SynSent { Flags::RST } else { Flags::RST | Flags::ACK };
+        let mut segment = s.segment(s.sender.nxt(), flags, 0, cx.now);
+        s.go(Move::Abort);
+        if self.settings.mptcp && self.mode != Mode::Plain {
+            let reason = match reset {
+                Reset::Because(reason) => reason,
+                Reset::FastClose => {
+                    let receiver_key = self.keys.remote;
+                    segment.options.push_mptcp(MptcpOption::FastClose { receiver_key });
+                    super::open::UNSPECIFIED
+                }
+                Reset::Fail(data_seq) => {
+                    segment.options.push_mptcp(MptcpOption::Fail { data_seq });
+                    super::open::MPTCP_ERROR
+                }
+            };
+            segment.options.push_mptcp(MptcpOption::TcpRst(reason));
+        }
+        self.record_control(cx, i, segment.flags, false);
+        segment
+    }
+
+    fn record_control(&self, cx: &mut Cx<'_>, i: usize, flags: Flags, again: bool) {
+        self.record(cx, Some(self.subflows[i].id), Event::ControlSent { flags: flags.0, again });
+    }
+}
+
+/// The option that maps a segment's payload.
+enum Carried {
+    Dss(Dss),
+    Capable(MptcpOption),
+}

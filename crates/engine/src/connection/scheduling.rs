@@ -1,0 +1,175 @@
+//! Rounds: what the scheduler sees is brought up to date, and its commands are carried out.
+
+use super::{Connection, Mode};
+use crate::cx::Cx;
+use crate::schedule::{Cause, Round};
+use anabranch_trace::{Event, RecoveryPhase};
+use anabranch_units::PathId;
+
+impl Connection {
+    /// Brings what the scheduler and congestion control see of a subflow up to date.
+    pub(super) fn refresh(&mut self, i: usize) {
+        let s = &self.subflows[i];
+        let Some(p) = self.view.path_mut(s.id) else { return };
+        let window = self.congestion.window(s.id);
+        let rtt = s.sender.rtt();
+        p.cwnd = s.sender.effective_window(window.cwnd);
+        p.ssthresh = window.ssthresh;
+        p.in_flight = s.sender.in_flight();
+        p.in_flight_bytes = s.sender.in_flight_bytes();
+        p.srtt = rtt.srtt();
+        p.rttvar = rtt.rttvar();
+        p.latest_rtt = rtt.latest();
+        p.min_rtt = rtt.min();
+        p.min_srtt = rtt.min_srtt();
+        p.max_srtt = rtt.max_srtt();
+        p.rto = rtt.rto();
+        p.loss = s.sender.loss_estimate();
+        p.recovery = s.sender.phase();
+        p.pacing = window.pacing.or_else(|| match rtt.srtt() {
+            Some(srtt) if self.settings.tcp.pacing && !srtt.is_zero() => {
+                // Linux's ratios: twice the window per RTT in slow start, 1.2 times after.
+                let percent = if window.cwnd < window.ssthresh / 2 { 200 } else { 120 };
+                let bits = u128::from(window.cwnd) * u128::from(p.mss) * 8 * percent * 1_000_000_000;
+                let bps = bits / (100 * u128::from(srtt.as_nanos()));
+                Some(anabranch_units::Rate::from_bps(bps.min(u128::from(u64::MAX)) as u64))
+            }
+            _ => None,
+        });
+    }
+
+    /// Which paths may be given data. A path that timed out is not, unless there is no other; where only one is left,
+    /// a plain window check decides instead of the scheduler.
+    pub(super) fn refresh_usability(&mut self) {
+        let healthy = self.subflows.iter().filter(|s| s.may_carry() && !s.failing).count();
+        let able = self.subflows.iter().filter(|s| s.may_carry()).count();
+        for s in &self.subflows {
+            let Some(p) = self.view.path_mut(s.id) else { continue };
+            p.usable = s.may_carry() && (!s.failing || healthy == 0);
+            p.sole = p.usable && if healthy > 0 { healthy == 1 } else { able == 1 };
+            p.backup = s.is_backup();
+        }
+    }
+
+    /// Holds the round that is due, if one is.
+    pub(super) fn schedule(&mut self, cx: &mut Cx<'_>) {
+        let Some(cause) = self.due.take() else { return };
+        if self.view.paths().is_empty() {
+            return;
+        }
+        self.view.set_now(cx.now);
+        self.restart_idle(cx);
+        self.hold_round(cx, cause);
+        if let Some((name, value)) = self.scheduler.values() {
+            let micro = libm::round(value * 1e6) as i64;
+            if self.last_value != Some(micro) {
+                self.last_value = Some(micro);
+                self.record(cx, None, Event::SchedulerValue { name, micro });
+            }
+        }
+        self.notice_window(cx);
+        self.notice_stall(cx);
+    }
+
+    fn hold_round(&mut self, cx: &mut Cx<'_>, cause: Cause) {
+        let alone = self.lone_path();
+        let mut round = Round::new(&mut self.view, &mut *self.congestion, cause);
+        match alone {
+            // One path: the algorithms are bypassed.
+            Some(id) => {
+                if !round.rescue().is_empty() {
+                    round.rescue_by_rtt();
+                }
+                while round.send_next(id) {}
+            }
+            None => {
+                if !round.rescue().is_empty() {
+                    self.scheduler.rescue(&mut round);
+                }
+                self.scheduler.schedule(&mut round);
+            }
+        }
+        let penalised = round.penalised();
+        if penalised != 0 {
+            for i in 0..self.subflows.len() {
+                let id = self.subflows[i].id;
+                if penalised & id.bit() != 0 {
+                    self.record(cx, Some(id), Event::Penalised);
+                    self.refresh(i);
+                    self.record_window(cx, i, None);
+                }
+            }
+        }
+    }
+
+    /// The path that carries everything because it is the only candidate.
+    fn lone_path(&self) -> Option<PathId> {
+        let mut candidates = self.view.candidates();
+        let first = candidates.next()?;
+        candidates.next().is_none().then_some(first.id)
+    }
+
+    /// RFC 2861: a subflow that has been idle longer than its RTO starts again from the restart window.
+    fn restart_idle(&mut self, cx: &mut Cx<'_>) {
+        if !self.settings.tcp.idle_restart || self.view.backlog().is_empty() {
+            return;
+        }
+        for i in 0..self.subflows.len() {
+            let s = &mut self.subflows[i];
+            let Some(last) = s.last_sent else { continue };
+            let idle = cx.now.since(last);
+            let rto = s.sender.rtt().rto();
+            if s.idle_done || !s.sender.is_empty() || idle <= rto || !s.may_carry() {
+                continue;
+            }
+            s.idle_done = true;
+            let id = s.id;
+            let before = self.congestion.window(id).cwnd;
+            self.congestion.on_idle(id, cx.now, idle, rto);
+            self.refresh(i);
+            if self.congestion.window(id).cwnd < before {
+                self.record(cx, Some(id), Event::IdleRestart);
+                self.record_window(cx, i, None);
+            }
+        }
+    }
+
+    /// Data begins or ceases to wait only for the peer's window.
+    fn notice_window(&mut self, cx: &mut Cx<'_>) {
+        let room = self.view.candidates().any(|p| p.eligible());
+        let blocked = room && self.view.window_blocked();
+        if blocked != self.window_blocked {
+            self.window_blocked = blocked;
+            self.record(cx, None, Event::WindowBlocked(blocked));
+        }
+        let outstanding = !self.view.outstanding().is_empty() || self.has_admissible();
+        let waiting = self.view.window_blocked() || self.view.anything_queued();
+        if waiting && !outstanding && self.mode != Mode::Opening {
+            if self.persist.0 == anabranch_units::Instant::MAX {
+                self.persist.0 = cx.now + self.persist_interval();
+            }
+        } else {
+            self.persist.0 = anabranch_units::Instant::MAX;
+        }
+    }
+
+    fn has_admissible(&self) -> bool {
+        self.view.paths().iter().any(|p| p.queued > 0 && self.view.has_admissible(p.id))
+    }
+
+    /// A scheduler that waits although nothing will call it again: noted, and put right by sending on the fastest path.
+    fn notice_stall(&mut self, cx: &mut Cx<'_>) {
+        let idle = self.view.paths().iter().all(|p| p.in_flight == 0 && p.recovery != RecoveryPhase::Loss);
+        let waiting = !self.view.backlog().is_empty() && !self.view.window_blocked() && !self.has_admissible();
+        if !idle || !waiting || self.scheduler.next_wakeup().is_some_and(|at| at > cx.now) {
+            self.stalled = false;
+            return;
+        }
+        let Some(fastest) = self.view.fastest_eligible().map(|p| p.id) else { return };
+        let mut round = Round::new(&mut self.view, &mut *self.congestion, Cause::Wakeup);
+        if round.send_next(fastest) && !self.stalled {
+            self.stalled = true;
+            self.record(cx, None, Event::Stall);
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! What the application wrote and the peer has not acknowledged at connection level.
+
+use anabranch_units::Range;
+use bytes::{Bytes, BytesMut};
+use std::collections::VecDeque;
+
+/// Bytes by data offset, in the pieces in which they were written.
+#[derive(Debug, Default)]
+pub(crate) struct SendBuffer {
+    pieces: VecDeque<(u64, Bytes)>,
+    start: u64,
+    end: u64,
+}
+
+impl SendBuffer {
+    /// Bytes held.
+    pub fn len(&self) -> u64 {
+        self.end - self.start
+    }
+
+    /// Offset after the last byte written.
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Appends.
+    pub fn push(&mut self, bytes: Bytes) {
+        if !bytes.is_empty() {
+            let at = self.end;
+            self.end += bytes.len() as u64;
+            self.pieces.push_back((at, bytes));
+        }
+    }
+
+    /// Everything below `offset` is acknowledged.
+    pub fn release(&mut self, offset: u64) {
+        let offset = offset.min(self.end);
+        self.start = self.start.max(offset);
+        while self.pieces.front().is_some_and(|(at, piece)| at + piece.len() as u64 <= offset) {
+            self.pieces.pop_front();
+        }
+    }
+
+    /// The bytes of `range`, which must be held; without a copy if one piece holds them all.
+    pub fn slice(&self, range: Range) -> Bytes {
+        debug_assert!(range.start >= self.start && range.end <= self.end);
+        let first = self.pieces.partition_point(|(at, piece)| at + piece.len() as u64 <= range.start);
+        let mut joined = BytesMut::new();
+        for (at, piece) in self.pieces.range(first..) {
+            let part = Range::new(*at, at + piece.len() as u64).intersect(range);
+            if part.is_empty() {
+                break;
+            }
+            let bytes = piece.slice((part.start - at) as usize..(part.end - at) as usize);
+            if part == range {
+                return bytes;
+            }
+            joined.extend_from_slice(&bytes);
+        }
+        joined.freeze()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slices_cross_pieces() {
+        let mut buffer = SendBuffer::default();
+        buffer.push(Bytes::from_static(b"abcdef"));
+        buffer.push(Bytes::from_static(b"ghi"));
+        buffer.push(Bytes::from_static(b"jkl"));
+        assert_eq!(&buffer.slice(Range::new(1, 4))[..], b"bcd");
+        assert_eq!(&buffer.slice(Range::new(4, 11))[..], b"efghijk");
+        buffer.release(7);
+        assert_eq!(buffer.len(), 5);
+        assert_eq!(&buffer.slice(Range::new(7, 12))[..], b"hijkl");
+    }
+}

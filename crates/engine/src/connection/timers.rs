@@ -1,0 +1,208 @@
+//! Everything that happens because time passed.
+
+use super::{Connection, Mode, ORPHAN_TIMEOUT};
+use crate::congestion::Loss;
+use crate::cx::Cx;
+use crate::schedule::{Cause, SchedulerEvent};
+use crate::subflow::sender::Fired;
+use crate::subflow::{Move, State};
+use anabranch_trace::{CloseReason, Event, PathState};
+use anabranch_units::{Duration, Instant};
+
+/// A path that timed out is tried at least this often while others carry the data: this bounds how long a path that
+/// came back stays unused.
+pub(super) const FAILING_RTO_MAX: Duration = Duration::from_secs(2);
+/// Keep-alive probes without an answer before the subflow is given up, and the time between them (Linux's values).
+const KEEP_ALIVE_PROBES: u32 = 9;
+const KEEP_ALIVE_GAP: Duration = Duration::from_secs(75);
+/// Longest time between two zero-window probes.
+const PERSIST_MAX: Duration = Duration::from_secs(60);
+
+impl Connection {
+    /// When to call [`Self::handle_timeout`] next.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let mut at = self.persist.0;
+        for s in &self.subflows {
+            at = at.min(s.handshake.deadline).min(s.acks.deadline()).min(s.linger);
+            if let Some(timer) = s.sender.poll_timeout() {
+                at = at.min(timer);
+            }
+            if self.view.path(s.id).is_some_and(|p| p.pacing.is_some()) && self.wants_to_send(s.id) {
+                at = at.min(s.pacer.next());
+            }
+        }
+        if !self.closed {
+            if self.speaks_mptcp() {
+                at = at.min(self.paths.next(self.side));
+            }
+            if let Some(resend) = self.data_fin.sent.filter(|_| !self.data_fin.acked) {
+                at = at.min(resend);
+            }
+            if let Some(since) = self.orphaned.filter(|_| self.subflows.is_empty()) {
+                at = at.min(since + ORPHAN_TIMEOUT);
+            }
+            if let Some(wakeup) = self.scheduler.next_wakeup().filter(|_| !self.view.backlog().is_empty()) {
+                at = at.min(wakeup);
+            }
+        }
+        (at < Instant::MAX).then_some(at)
+    }
+
+    fn wants_to_send(&self, id: anabranch_units::PathId) -> bool {
+        let s = self.index(id).map(|i| &self.subflows[i]);
+        self.view.has_admissible(id) || s.is_some_and(|s| s.sender.next_lost().is_some())
+    }
+
+    /// Does what is due.
+    pub fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
+        self.view.set_now(cx.now);
+        for i in (0..self.subflows.len()).rev() {
+            self.on_subflow_timers(cx, i);
+        }
+        if self.scheduler.next_wakeup().is_some_and(|at| at <= cx.now) {
+            self.due.get_or_insert(Cause::Wakeup);
+        }
+        if self.persist.0 <= cx.now {
+            self.probe_window(cx);
+        }
+        if !self.data_fin.acked && self.data_fin.sent.is_some_and(|at| at <= cx.now) {
+            self.data_fin.sent = Some(Instant::MAX);
+            // A DATA_FIN beside payload is repeated with it; alone it must be repeated by itself.
+            if self.view.data_acked() >= self.buffer.end() {
+                self.data_fin.repeats += 1;
+                self.data_fin.due = self.mode != Mode::Plain;
+            } else {
+                self.data_fin.sent = Some(cx.now + Duration::from_secs(1));
+            }
+        }
+        self.manage_paths(cx);
+        self.settle(cx);
+    }
+
+    fn on_subflow_timers(&mut self, cx: &mut Cx<'_>, i: usize) {
+        let s = &mut self.subflows[i];
+        s.acks.on_timer(cx.now);
+        if s.handshake.deadline <= cx.now {
+            self.on_handshake_timer(cx, i);
+        } else if s.linger <= cx.now {
+            self.on_linger(cx, i);
+        } else if s.sender.poll_timeout().is_some_and(|at| at <= cx.now) {
+            self.on_sender_timer(cx, i);
+        }
+    }
+
+    fn on_handshake_timer(&mut self, cx: &mut Cx<'_>, i: usize) {
+        let retries = self.settings.tcp.syn_retries;
+        let s = &mut self.subflows[i];
+        if !s.handshake.on_timeout(retries) {
+            let only = !s.join;
+            self.drop_subflow(cx, i, PathState::Dead);
+            if only {
+                self.end(cx, CloseReason::TimedOut);
+            }
+            return;
+        }
+        if s.state == State::Established {
+            // The third ACK of a join was not answered.
+            s.handshake.third_ack = true;
+            s.handshake.on_sent(cx.now);
+        }
+    }
+
+    fn on_linger(&mut self, cx: &mut Cx<'_>, i: usize) {
+        let s = &mut self.subflows[i];
+        if s.state == State::TimeWait {
+            s.linger = Instant::MAX;
+            s.go(Move::Expire);
+            return;
+        }
+        // RFC 9293 §3.8.4: keep-alive
+        let Some(after) = self.settings.tcp.keep_alive else { return s.linger = Instant::MAX };
+        if cx.now.since(s.last_heard) < after {
+            s.linger = s.last_heard + after;
+        } else if s.probes >= KEEP_ALIVE_PROBES {
+            self.give_up(cx, i);
+        } else {
+            s.probes += 1;
+            s.poke = true;
+            s.linger = cx.now + KEEP_ALIVE_GAP;
+        }
+    }
+
+    fn on_sender_timer(&mut self, cx: &mut Cx<'_>, i: usize) {
+        let s = &mut self.subflows[i];
+        let id = s.id;
+        match s.sender.on_timer(cx.now) {
+            Fired::Nothing => {}
+            Fired::ReorderTimer { newly_lost, change } => {
+                self.refresh(i);
+                self.follow(cx, i, change, newly_lost);
+                self.refresh(i);
+                self.record_window(cx, i, None);
+                self.due.get_or_insert(Cause::Ack(id));
+            }
+            Fired::Probe => {
+                s.probe = true;
+                self.record(cx, Some(id), Event::TailLossProbe);
+                self.due.get_or_insert(Cause::Ack(id));
+            }
+            Fired::Timeout { n, newly_lost } => self.on_timeout(cx, i, n, newly_lost),
+        }
+    }
+
+    /// The retransmission timer fired for the `n`th time in a row (RFC 6298 §5.4-5.7).
+    fn on_timeout(&mut self, cx: &mut Cx<'_>, i: usize, n: u32, newly_lost: u32) {
+        let id = self.subflows[i].id;
+        self.record(cx, Some(id), Event::Timeout { n });
+        if newly_lost > 0 {
+            self.record(cx, Some(id), Event::Lost { packets: newly_lost });
+        }
+        if n > self.settings.tcp.retries {
+            return self.give_up(cx, i);
+        }
+        self.refresh(i);
+        self.congestion.on_loss(id, cx.now, Loss::Timeout { again: n > 1 }, self.view.paths());
+        self.record(cx, Some(id), Event::Recovery(self.subflows[i].sender.phase()));
+        if !self.subflows[i].failing {
+            self.subflows[i].failing = true;
+            self.subflows[i].told = PathState::Failing;
+            self.record(cx, Some(id), Event::Path(PathState::Failing));
+        }
+        self.refresh_usability();
+        self.refresh(i);
+        let others = self.subflows.iter().any(|s| s.may_carry() && !s.failing);
+        let limit = if others { FAILING_RTO_MAX } else { self.settings.tcp.rto_max };
+        self.subflows[i].sender.limit_rto(limit);
+        if others {
+            self.view.take_back(id);
+            self.view.strand(id);
+        }
+        self.record_window(cx, i, None);
+        self.scheduler.on_event(&SchedulerEvent::Timeout { path: id }, &self.view);
+        self.due = Some(Cause::Timeout(id));
+    }
+
+    /// A subflow that has been silent for too long (RFC 9293 §3.8.3, R2).
+    fn give_up(&mut self, cx: &mut Cx<'_>, i: usize) {
+        let plain = self.mode == Mode::Plain;
+        self.drop_subflow(cx, i, PathState::Dead);
+        if plain {
+            self.end(cx, CloseReason::TimedOut);
+        }
+    }
+
+    /// RFC 9293 §3.8.6.1: the peer's window is closed and nothing is in flight that could bring news of it.
+    fn probe_window(&mut self, cx: &mut Cx<'_>) {
+        self.persist.1 += 1;
+        self.persist.0 = cx.now + self.persist_interval();
+        let fastest = self.view.fastest().map(|p| p.id);
+        if let Some(i) = fastest.and_then(|id| self.index(id)) {
+            self.subflows[i].poke = true;
+        }
+    }
+
+    pub(super) fn persist_interval(&self) -> Duration {
+        let rto = self.view.fastest().map_or(self.settings.tcp.rto_initial, |p| p.rto);
+        (rto * (1 << self.persist.1.min(16))).min(PERSIST_MAX)
+    }
+}

@@ -1,0 +1,324 @@
+//! A host: its listeners and connections, and which packet belongs to which (RFC 9293 §3.10.7.1, RFC 8684 §3.2).
+
+use crate::connection::{Connection, ConnectionEvent, Setup};
+use crate::cx::Cx;
+use crate::subflow::FourTuple;
+use anabranch_units::{Instant, PathId, SeqNumber};
+use anabranch_wire::{Flags, MpJoin, MptcpOption, Packet, Reason, Segment};
+use core::net::SocketAddr;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+
+/// Names a connection of an endpoint. Never used again after the connection is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Handle(u64);
+
+/// Makes the setup of a connection that a listener accepts.
+pub type Accept = Box<dyn FnMut(FourTuple) -> Option<Setup> + Send>;
+
+#[derive(Debug)]
+struct Slot {
+    connection: Connection,
+    /// It may have something to send or tell.
+    awake: bool,
+    /// The earliest of its entries in the timer heap.
+    timer: Instant,
+    tuples: Vec<FourTuple>,
+}
+
+/// Many connections behind one door.
+pub struct Endpoint {
+    slots: BTreeMap<Handle, Slot>,
+    next: u64,
+    tuples: BTreeMap<FourTuple, (Handle, PathId)>,
+    tokens: BTreeMap<u32, Handle>,
+    listeners: BTreeMap<u16, Accept>,
+    /// Connections that may have something to send.
+    awake: VecDeque<Handle>,
+    /// Entries may be out of date; a connection is asked when one comes up.
+    timers: BinaryHeap<Reverse<(Instant, Handle)>>,
+    /// Resets for segments that belong to nobody.
+    replies: VecDeque<Packet>,
+    /// Connections to be accepted or removed.
+    accepted: VecDeque<Handle>,
+    /// Most connections; more are refused.
+    limit: usize,
+}
+
+/// Most resets waiting to be sent: a flood of stray segments takes no more memory than this.
+const MAX_REPLIES: usize = 64;
+
+impl core::fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Endpoint").field("connections", &self.slots.len()).finish_non_exhaustive()
+    }
+}
+
+impl Default for Endpoint {
+    fn default() -> Self {
+        Self::new(65_536)
+    }
+}
+
+impl Endpoint {
+    /// A host without connections that will hold at most `limit`.
+    pub fn new(limit: usize) -> Self {
+        Self {
+            slots: BTreeMap::new(),
+            next: 0,
+            tuples: BTreeMap::new(),
+            tokens: BTreeMap::new(),
+            listeners: BTreeMap::new(),
+            awake: VecDeque::new(),
+            timers: BinaryHeap::new(),
+            replies: VecDeque::new(),
+            accepted: VecDeque::new(),
+            limit,
+        }
+    }
+
+    /// Accepts connections to `port`, on every address.
+    pub fn listen(&mut self, port: u16, accept: Accept) {
+        self.listeners.insert(port, accept);
+    }
+
+    /// Opens a connection; its first path must name a local port.
+    pub fn connect(&mut self, cx: &mut Cx<'_>, setup: Setup) -> Handle {
+        let tokens = &self.tokens;
+        let connection = Connection::connect(cx, setup, &|token| tokens.contains_key(&token));
+        self.adopt(connection)
+    }
+
+    fn adopt(&mut self, connection: Connection) -> Handle {
+        let handle = Handle(self.next);
+        self.next += 1;
+        if let Some(token) = connection.token() {
+            self.tokens.insert(token, handle);
+        }
+        self.slots.insert(handle, Slot { connection, awake: false, timer: Instant::MAX, tuples: Vec::new() });
+        self.wake(handle);
+        handle
+    }
+
+    /// A connection accepted since the last call.
+    pub fn poll_accept(&mut self) -> Option<Handle> {
+        self.accepted.pop_front()
+    }
+
+    /// A connection, to read from or write to. It is asked for segments and timers again afterwards.
+    pub fn connection_mut(&mut self, handle: Handle) -> Option<&mut Connection> {
+        self.wake(handle);
+        self.slots.get_mut(&handle).map(|slot| &mut slot.connection)
+    }
+
+    /// A connection, to look at.
+    pub fn connection(&self, handle: Handle) -> Option<&Connection> {
+        self.slots.get(&handle).map(|slot| &slot.connection)
+    }
+
+    /// How many connections there are, those that are closing included.
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// True if there is no connection.
+    pub fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// What happened to a connection.
+    pub fn poll_event(&mut self, handle: Handle) -> Option<ConnectionEvent> {
+        self.slots.get_mut(&handle).and_then(|slot| slot.connection.poll_event())
+    }
+
+    /// Takes a packet that was addressed to this host. Returns the connection it belongs to.
+    pub fn handle_packet(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> Option<Handle> {
+        let segment = &packet.segment;
+        let tuple = FourTuple {
+            local: SocketAddr::new(packet.dst, segment.dst_port),
+            remote: SocketAddr::new(packet.src, segment.src_port),
+        };
+        if let Some((handle, path)) = self.tuples.get(&tuple).copied() {
+            if let Some(slot) = self.slots.get_mut(&handle) {
+                slot.connection.handle_segment(cx, path, segment);
+                self.wake(handle);
+                return Some(handle);
+            }
+        }
+        let syn = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK) && !segment.flags.has(Flags::RST);
+        if syn {
+            return self.on_syn(cx, tuple, packet);
+        }
+        self.reset(tuple, packet, None);
+        None
+    }
+
+    fn on_syn(&mut self, cx: &mut Cx<'_>, tuple: FourTuple, packet: &Packet) -> Option<Handle> {
+        let segment = &packet.segment;
+        let token = segment.options.mptcp().iter().find_map(|o| match o {
+            MptcpOption::Join(MpJoin::Syn { token, .. }) => Some(*token),
+            _ => None,
+        });
+        if let Some(token) = token {
+            let handle = self.tokens.get(&token).copied();
+            let slot = handle.and_then(|h| self.slots.get_mut(&h));
+            let taken = slot.is_some_and(|slot| slot.connection.accept_join(cx, tuple, segment));
+            return match handle.filter(|_| taken) {
+                Some(handle) => {
+                    self.wake(handle);
+                    self.index_tuples(handle);
+                    Some(handle)
+                }
+                None => {
+                    // RFC 8684 §3.2: an unknown token is answered with a reset
+                    self.reset(tuple, packet, Some(Reason { code: 1, transient: false }));
+                    None
+                }
+            };
+        }
+        let room = self.slots.len() < self.limit;
+        let setup = self.listeners.get_mut(&tuple.local.port()).filter(|_| room).and_then(|accept| accept(tuple));
+        let Some(setup) = setup else {
+            self.reset(tuple, packet, None);
+            return None;
+        };
+        let tokens = &self.tokens;
+        let connection = Connection::accept(cx, setup, tuple, segment, &|token| tokens.contains_key(&token));
+        let handle = self.adopt(connection);
+        self.accepted.push_back(handle);
+        self.index_tuples(handle);
+        Some(handle)
+    }
+
+    /// RFC 9293 §3.10.7.1: a segment for a connection that does not exist is answered with a reset.
+    fn reset(&mut self, tuple: FourTuple, packet: &Packet, reason: Option<Reason>) {
+        let segment = &packet.segment;
+        if segment.flags.has(Flags::RST) || self.replies.len() >= MAX_REPLIES {
+            return;
+        }
+        let mut answer = Segment {
+            src_port: tuple.local.port(),
+            dst_port: tuple.remote.port(),
+            flags: Flags::RST,
+            ..Segment::default()
+        };
+        if segment.flags.has(Flags::ACK) {
+            answer.seq = segment.ack;
+        } else {
+            answer.flags = Flags::RST | Flags::ACK;
+            answer.seq = SeqNumber(0);
+            answer.ack = segment.seq.at(u64::from(segment.seq_len()));
+        }
+        if let Some(reason) = reason {
+            answer.options.push_mptcp(MptcpOption::TcpRst(reason));
+        }
+        self.replies.push_back(Packet { src: packet.dst, dst: packet.src, segment: answer });
+    }
+
+    /// Does what is due.
+    pub fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
+        while let Some(Reverse((at, handle))) = self.timers.peek().copied() {
+            if at > cx.now {
+                return;
+            }
+            self.timers.pop();
+            let Some(slot) = self.slots.get_mut(&handle) else { continue };
+            if slot.timer == at {
+                slot.timer = Instant::MAX;
+            }
+            if slot.connection.poll_timeout().is_some_and(|due| due <= cx.now) {
+                slot.connection.handle_timeout(cx);
+            }
+            self.wake(handle);
+        }
+    }
+
+    /// When to call [`Self::handle_timeout`]; at the earliest, since an entry may be out of date.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.timers.peek().map(|Reverse((at, _))| *at)
+    }
+
+    /// The next packet to send, with the path of its connection. Ask until there is none.
+    pub fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<(Option<PathId>, Packet)> {
+        if let Some(packet) = self.replies.pop_front() {
+            return Some((None, packet));
+        }
+        while let Some(handle) = self.awake.front().copied() {
+            let Some(slot) = self.slots.get_mut(&handle) else {
+                self.awake.pop_front();
+                continue;
+            };
+            let before = slot.connection.subflows().count();
+            if let Some((path, segment)) = slot.connection.poll_transmit(cx) {
+                let known = slot.tuples.iter().find(|t| matches(t, &segment)).copied();
+                let tuple = match known.filter(|_| slot.connection.subflows().count() == before) {
+                    Some(tuple) => Some(tuple),
+                    None => {
+                        self.index_tuples(handle);
+                        let slot = self.slots.get(&handle)?;
+                        slot.tuples.iter().find(|t| matches(t, &segment)).copied().or(known)
+                    }
+                };
+                let tuple = tuple?;
+                return Some((Some(path), Packet { src: tuple.local.ip(), dst: tuple.remote.ip(), segment }));
+            }
+            self.awake.pop_front();
+            self.rest(handle);
+        }
+        None
+    }
+
+    /// Nothing more to send for now: note the timer, forget what is gone.
+    fn rest(&mut self, handle: Handle) {
+        let Some(slot) = self.slots.get_mut(&handle) else { return };
+        slot.awake = false;
+        if let Some(at) = slot.connection.poll_timeout()
+            && at < slot.timer
+        {
+            slot.timer = at;
+            self.timers.push(Reverse((at, handle)));
+        }
+        let current = slot.connection.subflows();
+        if !current.map(|(_, tuple, _)| tuple).eq(slot.tuples.iter().copied()) {
+            self.index_tuples(handle);
+        }
+    }
+
+    /// Removes a connection that is closed; `false` if it is not.
+    pub fn remove(&mut self, handle: Handle) -> bool {
+        let closed = self.slots.get(&handle).is_some_and(|slot| slot.connection.is_closed());
+        if closed && let Some(slot) = self.slots.remove(&handle) {
+            for tuple in slot.tuples {
+                self.tuples.remove(&tuple);
+            }
+            self.tokens.retain(|_, h| *h != handle);
+        }
+        closed
+    }
+
+    fn wake(&mut self, handle: Handle) {
+        if let Some(slot) = self.slots.get_mut(&handle)
+            && !slot.awake
+        {
+            slot.awake = true;
+            self.awake.push_back(handle);
+        }
+    }
+
+    fn index_tuples(&mut self, handle: Handle) {
+        let Some(slot) = self.slots.get_mut(&handle) else { return };
+        for tuple in slot.tuples.drain(..) {
+            if self.tuples.get(&tuple).is_some_and(|(h, _)| *h == handle) {
+                self.tuples.remove(&tuple);
+            }
+        }
+        for (path, tuple, _) in slot.connection.subflows() {
+            slot.tuples.push(tuple);
+            self.tuples.insert(tuple, (handle, path));
+        }
+    }
+}
+
+fn matches(tuple: &FourTuple, segment: &Segment) -> bool {
+    tuple.local.port() == segment.src_port && tuple.remote.port() == segment.dst_port
+}

@@ -1,0 +1,109 @@
+//! When to acknowledge (RFC 9293 §3.8.6.3, RFC 5681 §4.2).
+
+use anabranch_units::{Duration, Instant, Range};
+
+/// Segments acknowledged at once after the start, so that the peer's slow start is not held back. Linux's `TCP_MAX_QUICKACKS`.
+const QUICK: u32 = 16;
+
+/// Decides when an acknowledgment is due.
+#[derive(Debug)]
+pub(crate) struct AckPolicy {
+    delay: Duration,
+    quick: u32,
+    unacknowledged: u32,
+    now: bool,
+    deadline: Instant,
+    /// A duplicate to report in the next acknowledgment (RFC 2883).
+    duplicate: Option<Range>,
+}
+
+impl AckPolicy {
+    pub fn new(delay: Duration) -> Self {
+        Self { delay, quick: QUICK, unacknowledged: 0, now: false, deadline: Instant::MAX, duplicate: None }
+    }
+
+    /// Payload or FIN came; `at_once` if RFC 5681 §4.2 wants an immediate acknowledgment.
+    pub fn on_arrival(&mut self, now: Instant, at_once: bool) {
+        self.unacknowledged += 1;
+        // RFC 5681 §4.2: at least every second segment
+        if at_once || self.quick > 0 || self.unacknowledged >= 2 || self.delay.is_zero() {
+            self.now = true;
+        } else {
+            self.deadline = self.deadline.min(now + self.delay);
+        }
+        self.quick = self.quick.saturating_sub(1);
+    }
+
+    /// An acknowledgment must go out, whatever came.
+    pub fn demand(&mut self) {
+        self.now = true;
+    }
+
+    /// Reports a duplicate in the next acknowledgment.
+    pub fn report(&mut self, duplicate: Range) {
+        self.duplicate = Some(duplicate);
+        self.now = true;
+    }
+
+    /// After idling the peer is in slow start again.
+    pub fn quicken(&mut self) {
+        self.quick = QUICK;
+    }
+
+    /// The delayed acknowledgment's time.
+    pub fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// The delay is over.
+    pub fn on_timer(&mut self, now: Instant) {
+        if self.deadline <= now {
+            self.deadline = Instant::MAX;
+            self.now = true;
+        }
+    }
+
+    /// An acknowledgment is due now.
+    pub fn is_due(&self) -> bool {
+        self.now
+    }
+
+    /// Something was received and not acknowledged yet.
+    pub fn has_pending(&self) -> bool {
+        self.now || self.unacknowledged > 0
+    }
+
+    /// A segment with an acknowledgment leaves; returns the duplicate that it should report.
+    pub fn on_sent(&mut self) -> Option<Range> {
+        self.unacknowledged = 0;
+        self.now = false;
+        self.deadline = Instant::MAX;
+        self.duplicate.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_second_segment_or_after_the_delay() {
+        let mut acks = AckPolicy::new(Duration::from_millis(40));
+        for i in 0..QUICK {
+            acks.on_arrival(Instant::from_millis(u64::from(i)), false);
+            assert!(acks.is_due());
+            acks.on_sent();
+        }
+        acks.on_arrival(Instant::from_millis(100), false);
+        assert!(!acks.is_due());
+        assert_eq!(acks.deadline(), Instant::from_millis(140));
+        acks.on_arrival(Instant::from_millis(101), false);
+        assert!(acks.is_due());
+        acks.on_sent();
+        acks.on_arrival(Instant::from_millis(200), false);
+        acks.on_timer(Instant::from_millis(239));
+        assert!(!acks.is_due());
+        acks.on_timer(Instant::from_millis(240));
+        assert!(acks.is_due());
+    }
+}

@@ -1,0 +1,205 @@
+//! The SYN exchange: what is offered, what was agreed, when to repeat it (RFC 9293 §3.5, RFC 6298 §5).
+
+use crate::settings::{Settings, TcpSettings};
+use anabranch_units::{Duration, Instant};
+use anabranch_wire::{Options, Timestamps};
+
+/// Room that MPTCP takes in a data segment: a DSS with 8-byte numbers (RFC 8684 §3.3).
+const DSS_LEN: u32 = 28;
+/// Room that timestamps take (RFC 7323 §3.2, with padding).
+const STAMPS_LEN: u32 = 12;
+/// MSS where the peer names none (RFC 9293 §3.7.1).
+const DEFAULT_MSS: u32 = 536;
+
+/// What both ends agreed on.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Terms {
+    pub timestamps: bool,
+    pub sack: bool,
+    /// Shift of windows that the peer sends.
+    pub send_shift: u8,
+    /// Shift of windows that we send.
+    pub recv_shift: u8,
+    /// The peer's MSS option.
+    pub peer_mss: u32,
+    /// Both ends scale their windows.
+    pub scaling: bool,
+}
+
+/// Progress of the SYN exchange.
+#[derive(Clone, Debug)]
+pub(crate) struct Handshake {
+    /// The SYN (or SYN/ACK, or the third ACK of a join) must go out.
+    pub due: bool,
+    /// How often it was repeated.
+    pub repeats: u32,
+    /// When to repeat it.
+    pub deadline: Instant,
+    timeout: Duration,
+    rto_max: Duration,
+    /// When it was first sent.
+    pub sent: Option<Instant>,
+    /// The peer proved that it holds all it needs: data may flow.
+    pub confirmed: bool,
+    /// We sent the SYN.
+    pub active: bool,
+    /// A third ACK with MP_CAPABLE or MP_JOIN is to be sent.
+    pub third_ack: bool,
+    /// Random numbers of a join: ours, the peer's.
+    pub nonces: (u32, u32),
+    /// Address IDs of a join: ours, the peer's.
+    pub address_ids: (u8, u8),
+}
+
+impl Handshake {
+    pub fn new(tcp: &TcpSettings, now: Instant) -> Self {
+        Self {
+            due: false,
+            repeats: 0,
+            deadline: Instant::MAX,
+            timeout: tcp.rto_initial,
+            rto_max: tcp.rto_max,
+            sent: None,
+            confirmed: false,
+            active: false,
+            third_ack: false,
+            nonces: (0, 0),
+            address_ids: (0, 0),
+        }
+        .started(now)
+    }
+
+    fn started(mut self, now: Instant) -> Self {
+        self.deadline = now + self.timeout;
+        self
+    }
+
+    /// A handshake segment left.
+    pub fn on_sent(&mut self, now: Instant) {
+        self.due = false;
+        self.sent.get_or_insert(now);
+        self.deadline = now + self.timeout;
+    }
+
+    /// The time is over: repeat with twice the timeout, unless `retries` are used up (`false`).
+    pub fn on_timeout(&mut self, retries: u32) -> bool {
+        if self.repeats >= retries {
+            return false;
+        }
+        self.repeats += 1;
+        // RFC 6298 §5.5
+        self.timeout = (self.timeout * 2).min(self.rto_max);
+        self.due = true;
+        self.deadline = Instant::MAX;
+        true
+    }
+
+    /// Nothing more to repeat.
+    pub fn complete(&mut self) {
+        self.due = false;
+        self.deadline = Instant::MAX;
+    }
+
+    /// The RTT of an exchange that was not repeated (Karn: RFC 6298 §3).
+    pub fn rtt(&self, now: Instant) -> Option<Duration> {
+        self.sent.filter(|_| self.repeats == 0).map(|sent| now.since(sent))
+    }
+}
+
+/// The smallest shift with which `buffer` fits a 16-bit window (RFC 7323 §2.3).
+fn shift_for(buffer: u64) -> u8 {
+    (0..14).find(|shift| buffer >> shift <= 0xffff).unwrap_or(14)
+}
+
+impl Terms {
+    /// What our SYN offers.
+    pub fn offer(settings: &Settings) -> Self {
+        Self {
+            timestamps: settings.tcp.timestamps,
+            sack: settings.tcp.sack,
+            send_shift: 0,
+            recv_shift: shift_for(settings.recv_buffer),
+            peer_mss: DEFAULT_MSS,
+            scaling: true,
+        }
+    }
+
+    /// What is agreed on after the peer's SYN or SYN/ACK with `options`.
+    pub fn agree(self, options: &Options) -> Self {
+        let scaled = options.window_scale();
+        Self {
+            timestamps: self.timestamps && options.timestamps().is_some(),
+            sack: self.sack && options.sack_permitted(),
+            // RFC 7323 §2.2: both must offer scaling, §2.3: at most 14
+            send_shift: scaled.map_or(0, |s| s.min(14)),
+            recv_shift: scaled.map_or(0, |_| self.recv_shift),
+            peer_mss: options.mss().map_or(DEFAULT_MSS, u32::from),
+            scaling: scaled.is_some(),
+        }
+    }
+
+    /// Sets the options of our SYN (what is offered) or SYN/ACK (what is agreed).
+    pub fn write(self, options: &mut Options, settings: &Settings, stamps: Timestamps) {
+        let reserve = STAMPS_LEN + if settings.mptcp { DSS_LEN } else { 0 };
+        options.set_mss((settings.mss + reserve).min(0xffff) as u16);
+        if self.timestamps {
+            options.set_timestamps(stamps);
+        }
+        if self.sack {
+            options.set_sack_permitted();
+        }
+        if self.scaling {
+            options.set_window_scale(self.recv_shift);
+        }
+    }
+
+    /// Largest payload of a data segment.
+    pub fn payload_limit(self, settings: &Settings, multipath: bool) -> u32 {
+        let options = if self.timestamps { STAMPS_LEN } else { 0 } + if multipath { DSS_LEN } else { 0 };
+        settings.mss.min(self.peer_mss.saturating_sub(options)).max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shifts_hold_the_buffer() {
+        assert_eq!(shift_for(65_535), 0);
+        assert_eq!(shift_for(65_536), 1);
+        assert_eq!(shift_for(16 << 20), 9);
+        assert_eq!(shift_for(u64::MAX), 14);
+    }
+
+    #[test]
+    fn terms_are_what_both_want() {
+        let settings = Settings::default();
+        let ours = Terms::offer(&settings);
+        let mut theirs = Options::new();
+        theirs.set_mss(1460);
+        theirs.set_sack_permitted();
+        let agreed = ours.agree(&theirs);
+        assert!(agreed.sack && !agreed.timestamps);
+        assert_eq!((agreed.send_shift, agreed.recv_shift), (0, 0));
+        assert_eq!(agreed.payload_limit(&settings, true), 1400);
+        let stamped = Terms { timestamps: true, ..agreed };
+        let tight = Settings { mss: 9000, ..settings };
+        assert_eq!(stamped.payload_limit(&tight, true), 1420);
+        assert_eq!(stamped.payload_limit(&tight, false), 1448);
+    }
+
+    #[test]
+    fn repeats_back_off_and_end() {
+        let mut h = Handshake::new(&TcpSettings::default(), Instant::ZERO);
+        h.on_sent(Instant::ZERO);
+        assert_eq!(h.deadline, Instant::from_millis(1000));
+        assert_eq!(h.rtt(Instant::from_millis(30)), Some(Duration::from_millis(30)));
+        assert!(h.on_timeout(2));
+        h.on_sent(Instant::from_millis(1000));
+        assert_eq!(h.deadline, Instant::from_millis(3000));
+        assert_eq!(h.rtt(Instant::from_millis(1030)), None);
+        assert!(h.on_timeout(2));
+        assert!(!h.on_timeout(2));
+    }
+}

@@ -1,0 +1,177 @@
+//! One TCP subflow: a pipeline of small parts that pass values. Parts never call parts; the connection calls them.
+
+pub(crate) mod ack;
+pub(crate) mod handshake;
+pub(crate) mod receive;
+pub(crate) mod sender;
+pub(crate) mod stamps;
+mod state;
+pub(crate) mod usage;
+
+pub use state::{Move, State};
+
+use crate::connection::mapping::Mappings;
+use crate::settings::{Settings, TcpSettings};
+use ack::AckPolicy;
+use anabranch_trace::PathState;
+use anabranch_units::{Instant, PathId, SeqNumber};
+use anabranch_wire::{Flags, MptcpOption, Reason, Segment};
+use core::net::SocketAddr;
+use handshake::{Handshake, Terms};
+use receive::Receiver;
+use sender::Sender;
+use stamps::Stamps;
+use std::collections::VecDeque;
+use usage::{Pacer, WindowUsage};
+
+/// The two ends of a subflow, as its own host sees them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FourTuple {
+    /// Our address and port.
+    pub local: SocketAddr,
+    /// The peer's.
+    pub remote: SocketAddr,
+}
+
+/// How a subflow ends by reset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reset {
+    /// RST with MP_TCPRST where MPTCP is spoken.
+    Because(Reason),
+    /// RST with MP_FASTCLOSE: the whole connection is aborted.
+    FastClose,
+    /// RST with MP_FAIL: a checksum failed at this data sequence number.
+    Fail(u64),
+}
+
+/// A subflow's own FIN.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Fin {
+    /// To be sent after the last data.
+    pub wanted: bool,
+    /// Its offset, once sent.
+    pub offset: Option<u64>,
+}
+
+/// One subflow.
+#[derive(Debug)]
+pub(crate) struct Subflow {
+    pub id: PathId,
+    pub tuple: FourTuple,
+    pub state: State,
+    /// What users were last told of it.
+    pub told: PathState,
+    /// Made by MP_JOIN.
+    pub join: bool,
+    pub isn: SeqNumber,
+    pub peer_isn: SeqNumber,
+    pub terms: Terms,
+    pub handshake: Handshake,
+    pub sender: Sender,
+    pub receiver: Receiver,
+    pub acks: AckPolicy,
+    pub stamps: Stamps,
+    pub mappings: Mappings,
+    pub usage: WindowUsage,
+    pub pacer: Pacer,
+    pub fin: Fin,
+    pub reset: Option<Reset>,
+    /// Backup by our wish, by the peer's.
+    pub backup: (bool, bool),
+    /// Timed out, and nothing acknowledged since.
+    pub failing: bool,
+    /// Options waiting for a pure acknowledgment to carry them.
+    pub signals: VecDeque<MptcpOption>,
+    /// A tail loss probe is to be sent.
+    pub probe: bool,
+    /// A segment just below the window is to be sent, to make the peer answer.
+    pub poke: bool,
+    pub last_sent: Option<Instant>,
+    pub last_heard: Instant,
+    /// The window was restarted for the idle time since `last_sent`.
+    pub idle_done: bool,
+    /// When keep-alive or TIME-WAIT ends; which, follows from the state.
+    pub linger: Instant,
+    /// Keep-alive probes without an answer.
+    pub probes: u32,
+    /// Challenge ACKs may be sent again from here on (RFC 5961 §7).
+    pub challenge_after: Instant,
+}
+
+impl Subflow {
+    /// A subflow about to begin its handshake.
+    pub fn new(id: PathId, tuple: FourTuple, settings: &Settings, isn: SeqNumber, now: Instant) -> Self {
+        let tcp: &TcpSettings = &settings.tcp;
+        Self {
+            id,
+            tuple,
+            state: State::Closed,
+            told: PathState::Opening,
+            join: false,
+            isn,
+            peer_isn: SeqNumber(0),
+            terms: Terms::default(),
+            handshake: Handshake::new(tcp, now),
+            sender: Sender::new(tcp, false, false),
+            receiver: Receiver::default(),
+            acks: AckPolicy::new(tcp.delayed_ack),
+            stamps: Stamps::new(),
+            mappings: Mappings::default(),
+            usage: WindowUsage::default(),
+            pacer: Pacer::default(),
+            fin: Fin::default(),
+            reset: None,
+            backup: (false, false),
+            failing: false,
+            signals: VecDeque::new(),
+            probe: false,
+            poke: false,
+            last_sent: None,
+            last_heard: now,
+            idle_done: false,
+            linger: Instant::MAX,
+            probes: 0,
+            challenge_after: Instant::ZERO,
+        }
+    }
+
+    /// Moves to the next state; an impossible move leaves it as it is and says so.
+    pub fn go(&mut self, by: Move) -> bool {
+        match self.state.after(by) {
+            Some(state) => {
+                self.state = state;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// May carry data of the connection: handshake complete on both sides, our FIN not sent.
+    pub fn may_carry(&self) -> bool {
+        self.state.may_send() && self.handshake.confirmed && !self.fin.wanted && self.reset.is_none()
+    }
+
+    /// Used as a backup only.
+    pub fn is_backup(&self) -> bool {
+        self.backup.0 || self.backup.1
+    }
+
+    /// A segment with addresses, numbers, window and timestamps filled in, and no payload.
+    pub fn segment(&self, seq: u64, flags: Flags, window: u16, now: Instant) -> Segment {
+        let mut segment = Segment {
+            src_port: self.tuple.local.port(),
+            dst_port: self.tuple.remote.port(),
+            seq: self.isn.at(seq),
+            flags,
+            window,
+            ..Segment::default()
+        };
+        if flags.has(Flags::ACK) {
+            segment.ack = self.peer_isn.at(self.receiver.next());
+        }
+        if self.terms.timestamps {
+            segment.options.set_timestamps(self.stamps.option(now));
+        }
+        segment
+    }
+}

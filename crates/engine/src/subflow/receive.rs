@@ -1,0 +1,215 @@
+//! The receiving side of a subflow: bytes back into sequence (RFC 9293 §3.10.7.4).
+
+use anabranch_units::{Range, RangeSet};
+use bytes::{Buf, Bytes};
+use std::collections::BTreeMap;
+
+/// Most separate pieces held out of order; beyond that a piece is dropped, as TCP may (it was never acknowledged).
+const MAX_PIECES: usize = 16_384;
+
+/// What became of a segment's payload and FIN.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Arrival {
+    /// Bytes that are next in sequence, with their offset.
+    pub ready: Option<(u64, Bytes)>,
+    /// A part that was there already, for DSACK (RFC 2883).
+    pub duplicate: Option<Range>,
+    /// It lies beyond a hole, fills one, or repeats: acknowledge at once (RFC 5681 §4.2).
+    pub acknowledge_now: bool,
+}
+
+/// Reassembles the subflow's sequence. Offsets: 0 = SYN, 1 = first payload byte.
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    next: u64,
+    pieces: BTreeMap<u64, Bytes>,
+    held: RangeSet,
+    fin: Option<u64>,
+    /// Starts of pieces lately received, newest first, for the order of SACK blocks.
+    recent: [u64; 4],
+}
+
+impl Default for Receiver {
+    fn default() -> Self {
+        Self { next: 1, pieces: BTreeMap::new(), held: RangeSet::new(), fin: None, recent: [u64::MAX; 4] }
+    }
+}
+
+impl Receiver {
+    /// Next offset expected (`RCV.NXT`).
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// The peer's FIN was reached.
+    pub fn is_finished(&self) -> bool {
+        self.fin.is_some_and(|fin| self.next > fin)
+    }
+
+    /// Bytes held out of order.
+    pub fn held_bytes(&self) -> u64 {
+        self.held.bytes()
+    }
+
+    /// Takes the payload of a segment; the caller checked that it is inside the window.
+    pub fn accept(&mut self, seq: u64, payload: &Bytes) -> Arrival {
+        let all = Range::new(seq, seq + payload.len() as u64);
+        if seq == self.next && self.held.is_empty() && self.fin.is_none_or(|fin| all.end <= fin) {
+            // Nearly always: the next bytes, and no hole anywhere.
+            self.next = all.end;
+            return Arrival { ready: Some((seq, payload.clone())), ..Arrival::default() };
+        }
+        let limit = self.fin.unwrap_or(u64::MAX);
+        let fresh = Range::new(all.start.max(self.next), all.end.min(limit));
+        if fresh.is_empty() {
+            let duplicate = Some(all).filter(|r| !r.is_empty());
+            return Arrival { duplicate, acknowledge_now: true, ready: None };
+        }
+        let duplicate = self.overlap(all);
+        let bytes = payload.slice((fresh.start - seq) as usize..(fresh.end - seq) as usize);
+        if fresh.start > self.next {
+            self.hold(fresh, &bytes);
+            return Arrival { ready: None, duplicate, acknowledge_now: true };
+        }
+        let until = self.held.first().map_or(fresh.end, |r| fresh.end.min(r.start));
+        self.hold(Range::new(until, fresh.end), &bytes.slice((until - fresh.start) as usize..));
+        self.next = until;
+        let ready = bytes.slice(..(until - fresh.start) as usize);
+        Arrival { ready: Some((fresh.start, ready)), duplicate, acknowledge_now: true }
+    }
+
+    /// The next piece that has come into sequence, if any.
+    pub fn pop(&mut self) -> Option<(u64, Bytes)> {
+        let entry = self.pieces.first_entry().filter(|e| *e.key() == self.next)?;
+        let (seq, bytes) = entry.remove_entry();
+        let range = Range::new(seq, seq + bytes.len() as u64);
+        self.held.remove(range);
+        self.next = range.end;
+        Some((seq, bytes))
+    }
+
+    /// Notes the peer's FIN at `offset`; `false` if that contradicts what is known (the FIN is then ignored).
+    pub fn note_fin(&mut self, offset: u64) -> bool {
+        let beyond = self.held.last().is_some_and(|r| r.end > offset);
+        if self.fin.is_some_and(|fin| fin != offset) || beyond || (self.fin.is_none() && offset < self.next) {
+            return false;
+        }
+        self.fin = Some(offset);
+        true
+    }
+
+    /// Steps over the peer's FIN if everything before it has come; true when it does so.
+    pub fn take_fin(&mut self) -> bool {
+        let reached = self.fin == Some(self.next);
+        if reached {
+            self.next += 1;
+        }
+        reached
+    }
+
+    /// SACK blocks, newest first (RFC 2018 §4); at most four.
+    pub fn sack_blocks(&self) -> impl Iterator<Item = Range> + '_ {
+        let mut seen = [u64::MAX; 4];
+        let recent = self.recent.iter().filter_map(|start| self.held.range_at(*start));
+        recent.chain(self.held.iter().take(4)).filter(move |r| {
+            let new = !seen.contains(&r.start);
+            if new && let Some(free) = seen.iter_mut().find(|s| **s == u64::MAX) {
+                *free = r.start;
+                return true;
+            }
+            false
+        })
+    }
+
+    /// What of `all` is here already, its lowest part.
+    fn overlap(&self, all: Range) -> Option<Range> {
+        let below = Range::new(all.start, all.end.min(self.next));
+        if !below.is_empty() {
+            return Some(below);
+        }
+        self.held.within(all).next()
+    }
+
+    fn hold(&mut self, range: Range, bytes: &Bytes) {
+        if range.is_empty() || self.held.covers(range) {
+            return;
+        }
+        if self.pieces.len() >= MAX_PIECES {
+            return;
+        }
+        let gaps: Vec<Range> = self.held.gaps(range).collect();
+        for gap in gaps {
+            let mut piece = bytes.clone();
+            piece.advance((gap.start - range.start) as usize);
+            piece.truncate(gap.len() as usize);
+            self.pieces.insert(gap.start, piece);
+            self.held.insert(gap);
+        }
+        self.recent.rotate_right(1);
+        self.recent[0] = range.start;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn text() -> Bytes {
+        Bytes::from_static(b"abcdefghijklmnopqrstuvwxyz")
+    }
+
+    fn piece(start: u64, end: u64) -> Bytes {
+        text().slice(start as usize - 1..end as usize - 1)
+    }
+
+    #[test]
+    fn a_hole_is_reported_and_filled() {
+        let mut r = Receiver::default();
+        assert_eq!(r.accept(1, &piece(1, 4)).ready, Some((1, piece(1, 4))));
+        let beyond = r.accept(7, &piece(7, 10));
+        assert!(beyond.ready.is_none() && beyond.acknowledge_now);
+        r.accept(12, &piece(12, 13));
+        // RFC 2018 §4: the block with the newest segment first.
+        assert_eq!(r.sack_blocks().collect::<Vec<_>>(), [Range::new(12, 13), Range::new(7, 10)]);
+        let filled = r.accept(4, &piece(4, 8));
+        assert_eq!(filled.ready, Some((4, piece(4, 7))));
+        assert_eq!(filled.duplicate, Some(Range::new(7, 8)));
+        assert_eq!(r.pop(), Some((7, piece(7, 10))));
+        assert_eq!(r.pop(), None);
+        assert_eq!(r.next(), 10);
+    }
+
+    #[test]
+    fn a_fin_is_taken_in_sequence_only() {
+        let mut r = Receiver::default();
+        assert!(r.note_fin(4));
+        assert!(!r.take_fin());
+        assert!(!r.note_fin(9));
+        r.accept(1, &piece(1, 4));
+        assert!(r.take_fin());
+        assert!(r.is_finished());
+        assert_eq!(r.next(), 5);
+        // Data behind the FIN is not data.
+        assert!(r.accept(5, &piece(5, 8)).ready.is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn every_byte_once_and_in_order(order in prop::collection::vec((1u64..26, 1u64..9), 1..80)) {
+            let mut r = Receiver::default();
+            let mut got = Vec::new();
+            for (start, len) in order {
+                let end = (start + len).min(27);
+                let arrival = r.accept(start, &piece(start, end));
+                for (seq, bytes) in arrival.ready.into_iter().chain(std::iter::from_fn(|| r.pop())) {
+                    prop_assert_eq!(seq, got.len() as u64 + 1);
+                    got.extend_from_slice(&bytes);
+                }
+            }
+            prop_assert_eq!(&got[..], &text()[..got.len()]);
+            prop_assert_eq!(r.next(), got.len() as u64 + 1);
+            prop_assert!(r.held.first().is_none_or(|h| h.start > r.next()));
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Timestamps (RFC 7323).
+
+use anabranch_units::{Duration, Instant};
+use anabranch_wire::Timestamps;
+
+/// One tick of our timestamp clock, as Linux has it.
+const TICK: u64 = 1_000_000;
+/// Ticks after which a value of an idle peer is too old to judge by (RFC 7323 §5.5): 24 days.
+const STALE: Duration = Duration::from_secs(24 * 86_400);
+
+/// The timestamp clock and what the peer's clock said.
+#[derive(Debug)]
+pub(crate) struct Stamps {
+    /// `TS.Recent` and when it was taken.
+    recent: Option<(u32, Instant)>,
+}
+
+impl Stamps {
+    pub fn new() -> Self {
+        Self { recent: None }
+    }
+
+    /// Our clock now, in ticks. It starts at 1, so that a zero echo is never one of ours.
+    pub fn clock(now: Instant) -> u32 {
+        (now.as_nanos() / TICK) as u32 + 1
+    }
+
+    /// What to send now.
+    pub fn option(&self, now: Instant) -> Timestamps {
+        Timestamps { val: Self::clock(now), ecr: self.recent.map_or(0, |(val, _)| val) }
+    }
+
+    /// PAWS: true if the segment is old (RFC 7323 §5.3 R1).
+    pub fn is_old(&self, stamps: Timestamps, now: Instant) -> bool {
+        self.recent.is_some_and(|(val, at)| (stamps.val.wrapping_sub(val) as i32) < 0 && now.since(at) < STALE)
+    }
+
+    /// Keeps the peer's value for echoing if the segment touches what was last acknowledged (RFC 7323 §4.3).
+    pub fn keep(&mut self, stamps: Timestamps, touches_last_ack: bool, now: Instant) {
+        let newer = self.recent.is_none_or(|(val, _)| stamps.val.wrapping_sub(val) as i32 >= 0);
+        if touches_last_ack && newer {
+            self.recent = Some((stamps.val, now));
+        }
+    }
+
+    /// When the segment that `echo` answers was sent, and how long ago that is. Accurate to a tick.
+    pub fn echoed(echo: u32, now: Instant) -> Option<(Duration, Instant)> {
+        let ago = Self::clock(now).wrapping_sub(echo);
+        if echo == 0 || ago > i32::MAX as u32 {
+            return None;
+        }
+        let ticks = (now.as_nanos() / TICK).checked_sub(u64::from(ago))?;
+        let sent = Instant::from_nanos(ticks * TICK);
+        Some((now.since(sent), sent))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_segments_are_seen() {
+        let mut stamps = Stamps::new();
+        let at = |val| Timestamps { val, ecr: 0 };
+        stamps.keep(at(100), true, Instant::ZERO);
+        assert!(stamps.is_old(at(99), Instant::ZERO));
+        assert!(!stamps.is_old(at(100), Instant::ZERO));
+        // RFC 7323 §5.5: after 24 days the value says nothing.
+        assert!(!stamps.is_old(at(99), Instant::ZERO + STALE));
+        // §4.3: a segment ahead of the last acknowledgment is not echoed.
+        stamps.keep(at(200), false, Instant::ZERO);
+        assert_eq!(stamps.option(Instant::from_millis(4)), Timestamps { val: 5, ecr: 100 });
+    }
+
+    #[test]
+    fn echoes_give_the_sending_time() {
+        let sent = Instant::from_millis(1234);
+        let now = Instant::from_millis(1300);
+        assert_eq!(Stamps::echoed(Stamps::clock(sent), now), Some((Duration::from_millis(66), sent)));
+        assert_eq!(Stamps::echoed(0, now), None);
+        assert_eq!(Stamps::echoed(Stamps::clock(now) + 5, now), None);
+    }
+}

@@ -1,0 +1,83 @@
+//! Whether the congestion window is what limits a subflow (Linux's `tcp_is_cwnd_limited`), and pacing.
+
+use anabranch_units::{Instant, Rate};
+
+/// How much of the window was used in the last round.
+#[derive(Debug, Default)]
+pub(crate) struct WindowUsage {
+    max_in_flight: u32,
+    until: u64,
+    limited: bool,
+}
+
+impl WindowUsage {
+    /// After a transmission: `una` and `nxt` of the subflow, packets in flight, the window.
+    pub fn on_sent(&mut self, una: u64, nxt: u64, in_flight: u32, cwnd: u32) {
+        let limited = in_flight >= cwnd;
+        if una >= self.until || in_flight > self.max_in_flight || limited {
+            self.max_in_flight = in_flight;
+            self.until = nxt;
+            self.limited = limited;
+        }
+    }
+
+    /// An increase is allowed. In slow start half the window must have been used (RFC 9293 §3.8.2, RFC 7661 §4.4).
+    pub fn is_limited(&self, cwnd: u32, ssthresh: u32) -> bool {
+        self.limited || (cwnd < ssthresh && cwnd < self.max_in_flight.saturating_mul(2))
+    }
+}
+
+/// Spreads transmissions over time.
+#[derive(Debug, Default)]
+pub(crate) struct Pacer {
+    next: Instant,
+}
+
+/// Packets that may leave back to back after idling.
+const BURST: u64 = 10;
+
+impl Pacer {
+    /// When the next packet may leave.
+    pub fn next(&self) -> Instant {
+        self.next
+    }
+
+    /// A packet of `bytes` left.
+    pub fn on_sent(&mut self, now: Instant, rate: Rate, bytes: u64) {
+        let gap = rate.time_for(bytes);
+        let earliest = now - gap * BURST;
+        self.next = self.next.max(earliest) + gap;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anabranch_units::Duration;
+
+    #[test]
+    fn slow_start_needs_half_the_window_used() {
+        let mut usage = WindowUsage::default();
+        usage.on_sent(0, 5_000, 5, 10);
+        assert!(!usage.is_limited(10, u32::MAX));
+        usage.on_sent(0, 6_000, 6, 10);
+        assert!(usage.is_limited(10, u32::MAX));
+        assert!(!usage.is_limited(10, 5));
+        usage.on_sent(0, 10_000, 10, 10);
+        assert!(usage.is_limited(10, 5));
+    }
+
+    #[test]
+    fn packets_leave_at_the_rate_after_a_burst() {
+        let mut pacer = Pacer::default();
+        let rate = Rate::from_bps(12_000_000); // 1500 bytes a millisecond
+        let now = Instant::from_millis(1000);
+        for _ in 0..BURST {
+            assert!(pacer.next() <= now);
+            pacer.on_sent(now, rate, 1500);
+        }
+        assert_eq!(pacer.next(), now);
+        pacer.on_sent(now, rate, 1500);
+        assert_eq!(pacer.next(), now + Duration::from_millis(1));
+    }
+}
