@@ -53,11 +53,11 @@ Kuhn et al., DAPS, ICC 2014; algorithm 1 in Ferlin et al., BLEST, IFIP Networkin
 const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "round",
-        default: 4.0,
+        default: 0.0,
         min: 0.0,
         max: 10_000.0,
         unit: "ms",
-        about: "forward delays are rounded to multiples of this; 0 = of the least delay",
+        about: "forward delays are rounded to multiples of this; 0 = of the least delay; the authors used 4",
     },
     Parameter {
         name: "horizon",
