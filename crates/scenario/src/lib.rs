@@ -1,5 +1,21 @@
 //! Scenario files: TOML in, a checked [`Scenario`] out, with diagnostics that point at the token.
 
+mod assign;
+mod diagnostic;
+mod document;
+mod keys;
+mod quantity;
+mod read;
 mod scenario;
+mod source;
+mod suggest;
+mod sweep;
+mod tree;
 
+pub use diagnostic::{Code, Diagnostic};
+pub use document::{Document, congestion, read, scheduler};
+pub use keys::{Directions, Fallback, Form, Key, Section, find_keys, keys};
+pub use read::full_packet;
 pub use scenario::{Cell, Cross, CrossKind, Host, Hosts, PlugIn, Scenario, TimelineEntry, Traffic};
+pub use source::{NoFiles, Override, Resolver, Source};
+pub use suggest::nearest;

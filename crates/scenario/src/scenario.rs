@@ -31,6 +31,8 @@ pub struct Scenario {
     pub backup: Vec<bool>,
     /// Price per byte, by path index.
     pub price: Vec<f64>,
+    /// Bytes that a path's tariff includes, by path index; `None` = no limit.
+    pub cap: Vec<Option<u64>>,
     /// What the application does.
     pub traffic: Vec<Traffic>,
     /// Other flows.

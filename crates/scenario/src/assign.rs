@@ -1,0 +1,167 @@
+//! Setting one key of a tree by its dotted name, as `--set` and sweeps do.
+
+use crate::diagnostic::Code;
+use crate::keys::{Directions, Fallback, Form, Key as KnownKey, Section};
+use crate::read::{is_directed, section_names, unknown_key};
+use crate::suggest::nearest;
+use crate::tree::{Key, Node, Report, Table, Value, parse_value};
+
+/// The parts of a dotted key, in full: a bare key of `[connection]` gets its section.
+pub(crate) fn full_key(mut parts: Vec<Key>) -> Vec<Key> {
+    if let [only] = &parts[..]
+        && Section::Connection.key(&only.name).is_some()
+    {
+        let at = only.at;
+        parts.insert(0, Key { name: Section::Connection.name().into(), at });
+    }
+    parts
+}
+
+/// The parts as one name.
+pub(crate) fn dotted(parts: &[Key]) -> String {
+    parts.iter().map(|part| part.name.as_str()).collect::<Vec<_>>().join(".")
+}
+
+/// Sets the key that `parts` (see [`full_key`]) name. A section that is not as it must be is left to the reader to report.
+pub(crate) fn assign(report: &mut Report, root: &mut Table, parts: &[Key], value: Node) {
+    let [first, rest @ ..] = parts else { return };
+    let section = Section::ALL.into_iter().find(|s| s.has_header() && s.name() == first.name);
+    match section {
+        Some(section) if section.is_list() => assign_in_list(report, root, section, parts, value),
+        Some(section) => {
+            if root.get(&first.name).is_none() {
+                root.set(first.clone(), Node { value: Value::Table(Table::default()), at: first.at });
+            }
+            if let Some(Value::Table(table)) = root.get_mut(&first.name).map(|node| &mut node.value) {
+                assign_in_section(report, table, section, first, rest, value);
+            }
+        }
+        None if first.name == "sweep" && !rest.is_empty() => assign_axis(root, first, rest, value),
+        None if Section::Top.key(&first.name).is_some() => {
+            assign_in_section(report, root, Section::Top, first, parts, value);
+        }
+        None => {
+            let connection = Section::Connection.keys().map(|key| key.name);
+            let valid: Vec<_> =
+                Section::Top.keys().map(|key| key.name).chain(section_names()).chain(connection).collect();
+            unknown_key(report, first.at, &first.name, "", valid.into_iter());
+        }
+    }
+}
+
+/// `path.NAME.KEY`, `cross.0.KEY`, or `traffic.KEY` if there is one of them.
+fn assign_in_list(report: &mut Report, root: &mut Table, section: Section, parts: &[Key], value: Node) {
+    let name = section.name();
+    let items = match root.get_mut(name).map(|node| &mut node.value) {
+        Some(Value::List(items)) => &mut items[..],
+        Some(_) => return,
+        None => &mut [],
+    };
+    let named = matches!(section, Section::Path | Section::Link);
+    let Some(second) = parts.get(1) else {
+        let form = if named { format!("{name}.NAME.KEY") } else { format!("{name}.0.KEY") };
+        report
+            .error(Code::UnknownKey, parts[0].at, format!("`{name}` is a list, not a key"))
+            .label("which one?")
+            .help(format!("write {form}"));
+        return;
+    };
+    let names: Vec<String> = items.iter().enumerate().map(|(i, item)| item_name(item, i, named)).collect();
+    let (index, used) = match names.iter().position(|name| *name == second.name) {
+        Some(index) => (index, 2),
+        None if !named && items.len() == 1 && second.name.parse::<usize>().is_err() => (0, 1),
+        None => {
+            let help = match nearest(&second.name, names.iter().map(String::as_str)) {
+                Some(near) => format!("did you mean `{name}.{near}`?"),
+                None if names.is_empty() => format!("the scenario has no [[{name}]]"),
+                None => format!("there is: {}", names.join(", ")),
+            };
+            let message = format!("there is no {name} `{}`", second.name);
+            report.error(Code::UnknownName, second.at, message).label("unknown name").help(help);
+            return;
+        }
+    };
+    if let Value::Table(table) = &mut items[index].value {
+        assign_in_section(report, table, section, second, &parts[used..], value);
+    }
+}
+
+/// How a dotted key calls an item of a list.
+fn item_name(item: &Node, index: usize, named: bool) -> String {
+    let name = item.as_table().and_then(|table| table.get("name")?.as_text());
+    if named { name.unwrap_or_default().into() } else { index.to_string() }
+}
+
+/// Sets `parts` (`[key]`, or a key and what is inside of its value) in a section's table.
+fn assign_in_section(report: &mut Report, table: &mut Table, section: Section, last: &Key, parts: &[Key], value: Node) {
+    let [key, inside @ ..] = parts else {
+        let keys: Vec<_> = section.keys().map(|key| key.name).collect();
+        report
+            .error(Code::UnknownKey, last.at, format!("`{}` is a section, not a key", last.name))
+            .label("which of its keys?")
+            .help(format!("keys are: {}", keys.join(", ")));
+        return;
+    };
+    let known = section.key(&key.name);
+    let before = table.get(&key.name).cloned().or_else(|| default_of(report, known, key));
+    // A bottleneck has one of these two: what is set last counts.
+    match key.name.as_str() {
+        "rate" if inside.is_empty() => table.remove("trace"),
+        "trace" if inside.is_empty() => table.remove("rate"),
+        _ => {}
+    }
+    table.set(key.clone(), put(known, before, inside, value));
+}
+
+fn default_of(report: &mut Report, known: Option<&KnownKey>, key: &Key) -> Option<Node> {
+    match known?.fallback {
+        Fallback::Value(text) => parse_value(report, key.at, text),
+        _ => None,
+    }
+}
+
+/// `value`, or `before` with `value` at `inside` of it.
+fn put(known: Option<&KnownKey>, before: Option<Node>, inside: &[Key], value: Node) -> Node {
+    let [part, deeper @ ..] = inside else { return value };
+    let at = part.at;
+    let mut table = match before {
+        Some(Node { value: Value::Table(table), .. }) if !turns(known, &table, part) => table,
+        Some(scalar) => spread(known, scalar, part),
+        None => Table::default(),
+    };
+    let inner = put(known, table.get(&part.name).cloned(), deeper, value);
+    table.set(part.clone(), inner);
+    Node { value: Value::Table(table), at }
+}
+
+fn is_direction(part: &Key) -> bool {
+    matches!(part.name.as_str(), "down" | "up")
+}
+
+/// True if a direction is set inside of a value that has none yet.
+fn turns(known: Option<&KnownKey>, table: &Table, part: &Key) -> bool {
+    is_direction(part) && known.is_some_and(|key| !is_directed(key, table))
+}
+
+/// A value without directions or parameters, in the form that has them.
+fn spread(known: Option<&KnownKey>, scalar: Node, part: &Key) -> Table {
+    let named = |name: &str| (Key { name: name.into(), at: scalar.at }, scalar.clone());
+    let form = known.map(|key| (key.directions, key.form));
+    Table(match form {
+        Some((Directions::Both, _)) if is_direction(part) => vec![named("down"), named("up")],
+        Some((Directions::Down, _)) if is_direction(part) => vec![named("down")],
+        Some((_, Form::Reorder)) => vec![named("probability")],
+        Some((_, Form::Scheduler | Form::Congestion)) => vec![named("kind")],
+        _ => Vec::new(),
+    })
+}
+
+/// `sweep.KEY`.
+fn assign_axis(root: &mut Table, sweep: &Key, rest: &[Key], value: Node) {
+    if root.get("sweep").is_none() {
+        root.set(sweep.clone(), Node { value: Value::Table(Table::default()), at: sweep.at });
+    }
+    if let Some(Value::Table(table)) = root.get_mut("sweep").map(|node| &mut node.value) {
+        table.set(Key { name: dotted(rest), at: rest[0].at }, value);
+    }
+}

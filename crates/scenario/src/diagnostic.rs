@@ -1,0 +1,129 @@
+//! What is wrong, where, and what to write instead.
+
+use miette::{LabeledSpan, NamedSource, SourceCode};
+use std::fmt::{self, Display};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A kind of mistake. Stable: scripts and the Python exceptions are named after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Code {
+    /// Not TOML.
+    Syntax,
+    /// A key that does not exist.
+    UnknownKey,
+    /// A required key is absent.
+    MissingKey,
+    /// A number where a text is needed, and the like.
+    WrongType,
+    /// A quantity that is malformed, or has no unit, or one that does not exist or is ambiguous.
+    WrongUnit,
+    /// Negative, zero, too large, or otherwise outside of what can be.
+    ImpossibleValue,
+    /// A word that is none of the choices.
+    UnknownWord,
+    /// A scheduler that does not exist.
+    UnknownScheduler,
+    /// A congestion control that does not exist.
+    UnknownCongestion,
+    /// A path or link that does not exist.
+    UnknownName,
+    /// Two paths or links of one name.
+    DuplicateName,
+    /// Two things that exclude each other.
+    Conflict,
+    /// Planned, but not in this version.
+    NotAvailable,
+    /// A file that cannot be read.
+    UnreadableFile,
+    /// A capacity trace that does not parse.
+    BadTrace,
+}
+
+impl Code {
+    /// As users see it: `anabranch::scenario::unknown_key`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Code::Syntax => "anabranch::scenario::syntax",
+            Code::UnknownKey => "anabranch::scenario::unknown_key",
+            Code::MissingKey => "anabranch::scenario::missing_key",
+            Code::WrongType => "anabranch::scenario::wrong_type",
+            Code::WrongUnit => "anabranch::scenario::wrong_unit",
+            Code::ImpossibleValue => "anabranch::scenario::impossible_value",
+            Code::UnknownWord => "anabranch::scenario::unknown_word",
+            Code::UnknownScheduler => "anabranch::scenario::unknown_scheduler",
+            Code::UnknownCongestion => "anabranch::scenario::unknown_congestion",
+            Code::UnknownName => "anabranch::scenario::unknown_name",
+            Code::DuplicateName => "anabranch::scenario::duplicate_name",
+            Code::Conflict => "anabranch::scenario::conflict",
+            Code::NotAvailable => "anabranch::scenario::not_available",
+            Code::UnreadableFile => "anabranch::scenario::unreadable_file",
+            Code::BadTrace => "anabranch::scenario::bad_trace",
+        }
+    }
+}
+
+/// One mistake in a scenario. A [`miette::Diagnostic`], so that any of miette's handlers prints it.
+#[derive(Clone, Debug)]
+pub struct Diagnostic {
+    /// Which kind.
+    pub code: Code,
+    /// What is wrong, in one line.
+    pub message: String,
+    /// What stands at the underlined token.
+    pub label: String,
+    /// What to write instead.
+    pub help: Option<String>,
+    /// The token, in bytes of its source.
+    pub at: Range<usize>,
+    source: Arc<NamedSource<String>>,
+}
+
+impl Diagnostic {
+    pub(crate) fn new(code: Code, source: Arc<NamedSource<String>>, at: Range<usize>, message: String) -> Self {
+        Self { code, message, label: "here".into(), help: None, at, source }
+    }
+
+    /// Says what stands at the token.
+    pub(crate) fn label(&mut self, label: impl Into<String>) -> &mut Self {
+        self.label = label.into();
+        self
+    }
+
+    /// Says what to write instead.
+    pub(crate) fn help(&mut self, help: impl Into<String>) -> &mut Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// The name of the file, or of the option whose text is wrong.
+    pub fn source_name(&self) -> &str {
+        self.source.name()
+    }
+}
+
+impl Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Diagnostic {}
+
+impl miette::Diagnostic for Diagnostic {
+    fn code<'a>(&'a self) -> Option<Box<dyn Display + 'a>> {
+        Some(Box::new(self.code.as_str()))
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn Display + 'a>> {
+        self.help.as_ref().map(|help| Box::new(help) as Box<dyn Display>)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        Some(&*self.source)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        Some(Box::new(std::iter::once(LabeledSpan::new_with_span(Some(self.label.clone()), self.at.clone()))))
+    }
+}

@@ -1,0 +1,115 @@
+//! A whole document: the scenario, and the cells of its sweep.
+
+use crate::assign::{assign, full_key};
+use crate::diagnostic::Diagnostic;
+use crate::keys::Section;
+use crate::read::{self, Traces};
+use crate::scenario::{Cell, PlugIn, Scenario};
+use crate::source::{NoFiles, Override, Resolver, Source};
+use crate::sweep::{Axis, Sweep};
+use crate::tree::{Key, Node, Report, Span, Table, parse_document, parse_value};
+use anabranch_network::CapacityTrace;
+use std::sync::Arc;
+
+/// What a scenario file and its overrides say.
+#[derive(Clone, Debug)]
+pub struct Document {
+    /// The scenario without its sweep.
+    pub scenario: Scenario,
+    /// The keys that the sweep varies, each with its values as written; empty without a sweep.
+    pub axes: Vec<(String, Vec<String>)>,
+    /// Every cell of the sweep, the last key varying fastest; without a sweep one cell with no keys, which is the scenario.
+    pub cells: Vec<(Cell, Scenario)>,
+    /// The recorded capacities with the names of their files.
+    pub traces: Vec<(String, Arc<CapacityTrace>)>,
+}
+
+/// Reads a scenario, with `overrides` in their order over what the file says.
+///
+/// # Errors
+/// Everything that is wrong, in the order of the file and then of the overrides.
+pub fn read(source: &Source, overrides: &[Override], resolver: &dyn Resolver) -> Result<Document, Vec<Diagnostic>> {
+    let mut report = Report::default();
+    let mut traces = Traces::new(resolver);
+    match document(&mut report, &mut traces, source, overrides) {
+        Some((scenario, axes, cells)) if report.is_clean() => {
+            Ok(Document { scenario, axes, cells, traces: traces.into_files() })
+        }
+        _ => Err(report.into_diagnostics()),
+    }
+}
+
+type Parts = (Scenario, Vec<(String, Vec<String>)>, Vec<(Cell, Scenario)>);
+
+fn document(report: &mut Report, traces: &mut Traces<'_>, source: &Source, overrides: &[Override]) -> Option<Parts> {
+    let file = report.add_source(&source.name, source.text.clone());
+    let mut root = parse_document(report, file, &source.text)?;
+    let fixed: Vec<_> = overrides.iter().map(|o| apply(report, &mut root, o)).collect();
+    let sweep = Sweep::take(report, &mut root, &fixed);
+    let scenario = read::scenario(report, traces, &root, &source.name);
+    if !report.is_clean() {
+        return None;
+    }
+    let mut cell = |report: &mut Report, point: &[(&Axis, &Node)]| {
+        let mut root = root.clone();
+        for (axis, value) in point {
+            assign(report, &mut root, &axis.key, (*value).clone());
+        }
+        read::scenario(report, traces, &root, &source.name)
+    };
+    let cells = sweep.cells(report, &mut cell)?;
+    Some((scenario?, sweep.axes(report), cells))
+}
+
+/// Applies one override; returns the key that it set.
+fn apply(report: &mut Report, root: &mut Table, o: &Override) -> Vec<Key> {
+    let source = report.add_source(&o.origin, o.text());
+    let value_at = Span { source, start: o.key.len() + 1, end: o.key.len() + 1 + o.value.len() };
+    let mut start = 0;
+    let part = |name: &str| {
+        let at = Span { source, start, end: start + name.len() };
+        start = at.end + 1;
+        Key { name: name.into(), at }
+    };
+    let key = full_key(o.key.split('.').map(part).collect());
+    if let Some(value) = parse_value(report, value_at, &o.value) {
+        assign(report, root, &key, value);
+    }
+    key
+}
+
+/// Reads the name of a scheduler as an option gives it, such as `blest+or` after `--scheduler`, or a TOML table with its
+/// parameters.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn scheduler(origin: &str, text: &str) -> Result<PlugIn, Vec<Diagnostic>> {
+    plug_in(origin, text, "scheduler")
+}
+
+/// The same for a congestion control.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn congestion(origin: &str, text: &str) -> Result<PlugIn, Vec<Diagnostic>> {
+    plug_in(origin, text, "congestion")
+}
+
+fn plug_in(origin: &str, text: &str, key: &str) -> Result<PlugIn, Vec<Diagnostic>> {
+    let mut report = Report::default();
+    let source = report.add_source(origin, text.into());
+    let node = parse_value(&mut report, Span { source, start: 0, end: text.len() }, text);
+    let read = if key == "scheduler" { read::scheduler } else { read::congestion };
+    let found = node.zip(Section::Connection.key(key)).and_then(|(node, key)| read(&mut report, key, &node));
+    found.ok_or_else(|| report.into_diagnostics())
+}
+
+impl Document {
+    /// Reads a scenario that names no files, without overrides.
+    ///
+    /// # Errors
+    /// Everything that is wrong.
+    pub fn parse(name: &str, text: &str) -> Result<Self, Vec<Diagnostic>> {
+        read(&Source { name: name.into(), text: text.into() }, &[], &NoFiles)
+    }
+}

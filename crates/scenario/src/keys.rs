@@ -1,0 +1,414 @@
+//! Every key of a scenario file: its form, default and meaning. The reader, `explain`, the documentation, the JSON schema
+//! and the suggestions for misspelt keys all read this table.
+
+/// A part of a scenario file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Section {
+    /// Keys above the first header.
+    Top,
+    /// `[connection]`
+    Connection,
+    /// `[tcp]`
+    Tcp,
+    /// `[hosts]`
+    Hosts,
+    /// `[[path]]`
+    Path,
+    /// The table form of a path's `loss`.
+    Loss,
+    /// The table form of a path's `reorder`.
+    Reorder,
+    /// `[[link]]`
+    Link,
+    /// `[[cross]]`
+    Cross,
+    /// `[[timeline]]`
+    Timeline,
+    /// `[[traffic]]`
+    Traffic,
+}
+
+impl Section {
+    /// All, in the order of a resolved scenario.
+    pub const ALL: [Section; 11] = [
+        Section::Top,
+        Section::Connection,
+        Section::Tcp,
+        Section::Hosts,
+        Section::Path,
+        Section::Loss,
+        Section::Reorder,
+        Section::Link,
+        Section::Cross,
+        Section::Timeline,
+        Section::Traffic,
+    ];
+
+    /// Dotted name; empty for the top.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Section::Top => "",
+            Section::Connection => "connection",
+            Section::Tcp => "tcp",
+            Section::Hosts => "hosts",
+            Section::Path => "path",
+            Section::Loss => "path.loss",
+            Section::Reorder => "path.reorder",
+            Section::Link => "link",
+            Section::Cross => "cross",
+            Section::Timeline => "timeline",
+            Section::Traffic => "traffic",
+        }
+    }
+
+    /// True for sections that may be repeated: `[[path]]`.
+    pub const fn is_list(self) -> bool {
+        matches!(self, Section::Path | Section::Link | Section::Cross | Section::Timeline | Section::Traffic)
+    }
+
+    /// True if it stands at the top of a file, under a header of its own.
+    pub const fn has_header(self) -> bool {
+        !matches!(self, Section::Top | Section::Loss | Section::Reorder)
+    }
+
+    /// One line.
+    pub const fn about(self) -> &'static str {
+        match self {
+            Section::Top => "the experiment as a whole",
+            Section::Connection => "the multipath connection",
+            Section::Tcp => "TCP on each subflow; the defaults follow Linux",
+            Section::Hosts => "who speaks at each end",
+            Section::Path => "a path; the first one carries the first subflow",
+            Section::Loss => "bursty loss: two states, one draw a packet (netem's gemodel)",
+            Section::Reorder => "packets that are held back while others overtake them",
+            Section::Link => "a bottleneck that several paths name",
+            Section::Cross => "another flow from the server's side to the client's; it shares a bottleneck",
+            Section::Timeline => "a change while the experiment runs",
+            Section::Traffic => "what the application does",
+        }
+    }
+
+    /// Its keys, in the order of a resolved scenario.
+    pub fn keys(self) -> impl Iterator<Item = &'static Key> + Clone {
+        KEYS.iter().filter(move |key| key.section == self)
+    }
+
+    /// The key of this name.
+    pub fn key(self, name: &str) -> Option<&'static Key> {
+        self.keys().find(|key| key.name == name)
+    }
+}
+
+/// What a value looks like.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Form {
+    /// Any text.
+    Text,
+    /// Letters, digits, `-` and `_`.
+    Name,
+    /// A duration; `positive` refuses zero.
+    Duration {
+        /// Zero is refused.
+        positive: bool,
+    },
+    /// Bits per second, above zero.
+    Rate,
+    /// Bytes.
+    Size {
+        /// Least.
+        min: u64,
+        /// Greatest.
+        max: u64,
+    },
+    /// A whole number.
+    Integer {
+        /// Least.
+        min: i64,
+        /// Greatest.
+        max: i64,
+    },
+    /// One of these whole numbers.
+    Integers(&'static [i64]),
+    /// A real number above `above`.
+    Real {
+        /// Excluded lower end.
+        above: f64,
+    },
+    /// Percent or a fraction.
+    Probability,
+    /// `true` or `false`.
+    Flag,
+    /// One of these.
+    Words(&'static [&'static str]),
+    /// Money per size.
+    Price,
+    /// A queue's limit.
+    Queue,
+    /// A probability or a table of [`Section::Loss`].
+    Loss,
+    /// A probability or a table of [`Section::Reorder`].
+    Reorder,
+    /// A list of pairs of times.
+    Outages,
+    /// A file of recorded capacity.
+    Trace,
+    /// A scheduler, alone or with parameters.
+    Scheduler,
+    /// A congestion control, alone or with parameters.
+    Congestion,
+    /// The name of a path.
+    PathName,
+    /// The name of a link.
+    LinkName,
+    /// A key that may change while the experiment runs.
+    Changeable,
+    /// The form of another key.
+    Value,
+}
+
+/// To which directions a value applies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Directions {
+    /// Has no direction.
+    None,
+    /// `{ down = …, up = … }`; alone it applies to both.
+    Both,
+    /// `{ down = …, up = … }`; alone it applies to `down` only.
+    Down,
+}
+
+/// What holds if a key is not written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fallback {
+    /// It must be written.
+    Required,
+    /// Nothing, in these words.
+    Nothing(&'static str),
+    /// This, as a file would write it without quotes.
+    Value(&'static str),
+}
+
+/// One key.
+#[derive(Clone, Copy, Debug)]
+pub struct Key {
+    /// Where it belongs.
+    pub section: Section,
+    /// As written.
+    pub name: &'static str,
+    /// What its value looks like.
+    pub form: Form,
+    /// Whether it has a value per direction.
+    pub directions: Directions,
+    /// If it is not written.
+    pub fallback: Fallback,
+    /// What it means.
+    pub about: &'static str,
+}
+
+impl Key {
+    /// With its section: `path.loss`, `seed`.
+    pub fn full_name(&self) -> String {
+        match self.section.name() {
+            "" => self.name.into(),
+            section => format!("{section}.{}", self.name),
+        }
+    }
+
+    /// Its default in a few words.
+    pub const fn default(&self) -> &'static str {
+        match self.fallback {
+            Fallback::Required => "required",
+            Fallback::Nothing(words) | Fallback::Value(words) => words,
+        }
+    }
+}
+
+impl Form {
+    /// The expected form in a few words.
+    pub fn expected(&self) -> String {
+        match self {
+            Form::Text => "a string".into(),
+            Form::Name => "a name of letters, digits, - and _, such as \"wlan\"".into(),
+            Form::Duration { positive: true } => "a duration above zero, such as \"25ms\" or \"90s\"".into(),
+            Form::Duration { positive: false } => "a duration, such as \"25ms\" or \"90s\"".into(),
+            Form::Rate => "a rate above zero, such as \"25mbit\"".into(),
+            Form::Size { min, max } => {
+                format!("a size, such as \"64KB\" or \"16MiB\", or a number of bytes; {min} to {max} bytes")
+            }
+            Form::Integer { min, max: i64::MAX } => format!("a whole number, at least {min}"),
+            Form::Integer { min, max } => format!("a whole number from {min} to {max}"),
+            Form::Integers(numbers) => numbers.iter().map(i64::to_string).collect::<Vec<_>>().join(" or "),
+            Form::Real { above } => format!("a number above {above}"),
+            Form::Probability => "a probability, such as \"1%\" or 0.01".into(),
+            Form::Flag => "true or false".into(),
+            Form::Words(words) => words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" or "),
+            Form::Price => "a price per size, such as \"5/GB\", or per byte, such as 5e-9".into(),
+            Form::Queue => "packets (\"100p\"), bytes (\"150KB\") or bandwidth-delay products (\"1bdp\")".into(),
+            Form::Loss => {
+                "a probability, such as \"1%\" or 0.01, or { kind = \"gilbert-elliott\", p = …, r = … }".into()
+            }
+            Form::Reorder => "a probability, such as \"1%\" or 0.01, or { probability = …, by = \"10ms\" }".into(),
+            Form::Outages => "a list of pairs of times, such as [[\"20s\", \"30s\"]]".into(),
+            Form::Trace => "the name of a file in mahimahi's format".into(),
+            Form::Scheduler => "a scheduler, such as \"minrtt+pr\" or { kind = \"blest\", delta = 0.001 }".into(),
+            Form::Congestion => "a congestion control, such as \"olia\" or { kind = \"olia\" }".into(),
+            Form::PathName => "the name of a [[path]]".into(),
+            Form::LinkName => "the name of a [[link]]".into(),
+            Form::Changeable => {
+                "path.NAME.rate, path.NAME.delay, path.NAME.loss or link.NAME.rate, with .down or .up for one direction"
+                    .into()
+            }
+            Form::Value => "a value of the form that the changed key has".into(),
+        }
+    }
+}
+
+/// Every key.
+pub fn keys() -> &'static [Key] {
+    KEYS
+}
+
+/// The keys that `name` may mean: a full name (`path.loss`) means one, a bare one (`rate`) each of its sections'.
+pub fn find_keys(name: &str) -> Vec<&'static Key> {
+    let full: Vec<_> = KEYS.iter().filter(|key| key.full_name() == name).collect();
+    if full.is_empty() { KEYS.iter().filter(|key| key.name == name).collect() } else { full }
+}
+
+/// Largest window that 16 bits and the greatest scale can offer (RFC 7323 §2.3).
+const MAX_WINDOW: u64 = 65_535 << 14;
+/// An IPv4 or IPv6 packet of 65 535 bytes less the headers and options that [`crate::full_packet`] counts.
+const MAX_MSS: u64 = 65_435;
+/// Far more than any network, and far from overflow in bits.
+const MAX_BYTES: u64 = 1 << 60;
+
+const FLAG: Form = Form::Flag;
+const TIME: Form = Form::Duration { positive: false };
+const POSITIVE_TIME: Form = Form::Duration { positive: true };
+const BUFFER: Form = Form::Size { min: 1, max: MAX_WINDOW };
+const PACKET: Form = Form::Size { min: 20, max: 65_535 };
+
+const fn key(section: Section, name: &'static str, form: Form, fallback: Fallback, about: &'static str) -> Key {
+    Key { section, name, form, directions: Directions::None, fallback, about }
+}
+
+const fn both(section: Section, name: &'static str, form: Form, fallback: Fallback, about: &'static str) -> Key {
+    Key { section, name, form, directions: Directions::Both, fallback, about }
+}
+
+const fn down(name: &'static str, form: Form, fallback: Fallback, about: &'static str) -> Key {
+    Key { section: Section::Path, name, form, directions: Directions::Down, fallback, about }
+}
+
+use Fallback::{Nothing, Required, Value};
+use Section::{Connection, Cross, Hosts, Link, Loss, Path, Reorder, Tcp, Timeline, Top, Traffic};
+
+#[rustfmt::skip] // A table reads best with one key to a row.
+const KEYS: &[Key] = &[
+    key(Top, "name", Form::Text, Nothing("the file's name"), "title of the experiment"),
+    key(Top, "duration", POSITIVE_TIME, Nothing("until all traffic is delivered"), "measured time, after the warm-up; required if traffic is unlimited"),
+    key(Top, "warmup", TIME, Value("0s"), "discarded time before the measured time; needs a duration"),
+    key(Top, "seed", Form::Integer { min: 0, max: i64::MAX }, Value("1"), "seed of the first repetition; repetition r uses seed + r"),
+    key(Top, "repeat", Form::Integer { min: 1, max: 1_000_000 }, Value("1"), "repetitions; a scenario without randomness is run once"),
+    key(Top, "start_jitter", TIME, Value("0s"), "the connection starts at a random time below this, which breaks phase locks"),
+
+    key(Connection, "scheduler", Form::Scheduler, Value("minrtt"), "packet scheduler; +pr adds opportunistic retransmission and penalisation, +or retransmission alone"),
+    key(Connection, "congestion", Form::Congestion, Value("cubic"), "congestion control"),
+    key(Connection, "mptcp", FLAG, Value("true"), "speak Multipath TCP; false = plain TCP without its options, over one path"),
+    key(Connection, "checksum", FLAG, Value("false"), "require DSS checksums (RFC 8684 §3.3)"),
+    key(Connection, "mss", Form::Size { min: 64, max: MAX_MSS }, Value("1400B"), "largest payload of a data segment, after all options"),
+    key(Connection, "send_buffer", BUFFER, Value("16MiB"), "bytes written by the application and not yet acknowledged; usable bytes, not a kernel's bookkeeping"),
+    key(Connection, "recv_buffer", BUFFER, Value("16MiB"), "the connection's receive window"),
+    key(Connection, "rejoin_after", POSITIVE_TIME, Value("1s"), "delay before a lost path is tried again; doubles up to 16 s"),
+
+    key(Tcp, "recovery", Form::Words(&["rack", "sack"]), Value("rack"), "loss recovery: RACK-TLP with PRR (RFC 8985, RFC 6937), or RFC 6675 without tail loss probes as in older stacks"),
+    key(Tcp, "rto_min", POSITIVE_TIME, Value("200ms"), "least retransmission timeout, or least variance term of it; see rto_form"),
+    key(Tcp, "rto_max", POSITIVE_TIME, Value("120s"), "greatest retransmission timeout after back-off"),
+    key(Tcp, "rto_initial", POSITIVE_TIME, Value("1s"), "timeout before the first round-trip sample (RFC 6298 §2.1)"),
+    key(Tcp, "rto_form", Form::Words(&["linux", "rfc6298"]), Value("linux"), "linux: srtt + max(rto_min, 4·rttvar); rfc6298: max(rto_min, srtt + 4·rttvar)"),
+    key(Tcp, "initial_window", Form::Integer { min: 1, max: 10_000 }, Value("10"), "initial congestion window in packets (RFC 6928)"),
+    key(Tcp, "idle_restart", FLAG, Value("true"), "shrink the congestion window after idling longer than a retransmission timeout (RFC 2861)"),
+    key(Tcp, "delayed_ack", TIME, Value("40ms"), "longest delay of an acknowledgment; 0s acknowledges every segment"),
+    key(Tcp, "pacing", FLAG, Value("false"), "pace at 2·cwnd/srtt in slow start and 1.2·cwnd/srtt after it"),
+    key(Tcp, "nagle", FLAG, Value("true"), "hold back small segments while data is outstanding (RFC 9293 §3.7.4)"),
+    key(Tcp, "timestamps", FLAG, Value("true"), "offer timestamps (RFC 7323)"),
+    key(Tcp, "sack", FLAG, Value("true"), "offer selective acknowledgments (RFC 2018)"),
+    key(Tcp, "syn_retries", Form::Integer { min: 0, max: 255 }, Value("6"), "retransmissions of a SYN before giving up"),
+    key(Tcp, "retries", Form::Integer { min: 1, max: 255 }, Value("15"), "consecutive timeouts of one segment before the subflow is given up"),
+    key(Tcp, "keep_alive", POSITIVE_TIME, Nothing("never"), "probe an idle peer after this long (RFC 9293 §3.8.4)"),
+    key(Tcp, "time_wait", TIME, Value("60s"), "how long TIME-WAIT lasts"),
+
+    key(Hosts, "sender", Form::Words(&["engine", "linux"]), Value("engine"), "the server's host, which sends bulk data: this engine or the Linux kernel"),
+    key(Hosts, "receiver", Form::Words(&["engine", "linux"]), Value("engine"), "the client's host, which connects"),
+    key(Hosts, "ip", Form::Integers(&[4, 6]), Value("4"), "IP version"),
+
+    key(Path, "name", Form::Name, Required, "unique among paths and links"),
+    both(Path, "rate", Form::Rate, Nothing("required, unless trace or link is given"), "capacity of the path's own bottleneck; packets count with IP header and overhead"),
+    both(Path, "trace", Form::Trace, Nothing("a fixed rate"), "recorded capacity in mahimahi's format instead of a rate: one millisecond a line, at which 1500 bytes may leave"),
+    both(Path, "link", Form::LinkName, Nothing("a bottleneck of its own"), "the shared link that is the path's bottleneck, instead of rate, trace and queue"),
+    both(Path, "delay", TIME, Required, "one-way propagation delay"),
+    both(Path, "queue", Form::Queue, Value("1bdp"), "what may wait at the bottleneck, without the packet in transmission; 1bdp = initial rate (trace: mean) × the sum of both one-way delays, at least 10 full packets (mss + 80 bytes, IPv6: 100, + overhead)"),
+    down("loss", Form::Loss, Value("0%"), "random loss after the bottleneck, of every packet, SYNs and ACKs too"),
+    down("reorder", Form::Reorder, Value("0%"), "packets held back so that others overtake them"),
+    down("duplicate", Form::Probability, Value("0%"), "probability that a packet arrives twice"),
+    down("corrupt", Form::Probability, Value("0%"), "probability that a packet arrives with a wrong checksum, and is dropped there"),
+    both(Path, "outage", Form::Outages, Value("[]"), "times in which nothing arrives, from the start of the run, warm-up included: [[\"20s\", \"30s\"]]"),
+    both(Path, "overhead", Form::Integer { min: -39, max: 65_535 }, Value("0"), "bytes added to each packet's size; may be negative, to match a stated packet size"),
+    key(Path, "backup", FLAG, Value("false"), "used only if no other path works (RFC 8684 §3.3.8)"),
+    key(Path, "price", Form::Price, Value("0/GB"), "price of data on this path"),
+    key(Path, "cap", Form::Size { min: 1, max: MAX_BYTES }, Nothing("no limit"), "data volume that the path's tariff includes"),
+
+    key(Loss, "kind", Form::Words(&["gilbert-elliott"]), Required, "the model of loss"),
+    key(Loss, "p", Form::Probability, Required, "probability of going from good to bad, per packet"),
+    key(Loss, "r", Form::Probability, Required, "probability of going from bad to good, per packet"),
+    key(Loss, "h", Form::Probability, Value("0%"), "probability of delivery in the bad state"),
+    key(Loss, "k", Form::Probability, Value("100%"), "probability of delivery in the good state"),
+
+    key(Reorder, "probability", Form::Probability, Required, "of a packet being held back"),
+    key(Reorder, "by", TIME, Value("10ms"), "how long a packet is held back"),
+
+    key(Link, "name", Form::Name, Required, "unique among paths and links"),
+    both(Link, "rate", Form::Rate, Nothing("required, unless trace is given"), "capacity"),
+    both(Link, "trace", Form::Trace, Nothing("a fixed rate"), "recorded capacity in mahimahi's format, instead of a rate"),
+    both(Link, "queue", Form::Queue, Value("1bdp"), "what may wait; 1bdp counts the longest path that names the link"),
+
+    key(Cross, "kind", Form::Words(&["tcp", "udp", "udp-onoff"]), Required, "saturated TCP, constant bit rate, or Pareto on and exponential off times"),
+    key(Cross, "path", Form::PathName, Nothing("required, unless link is given"), "the path whose bottleneck it shares"),
+    key(Cross, "link", Form::LinkName, Nothing("required, unless path is given"), "the link that it crosses"),
+    key(Cross, "start", TIME, Value("0s"), "when it starts, warm-up included"),
+    key(Cross, "stop", TIME, Nothing("never"), "when it stops"),
+    key(Cross, "congestion", Form::Congestion, Value("cubic"), "tcp: its congestion control"),
+    key(Cross, "rate", Form::Rate, Nothing("required for udp and udp-onoff"), "udp, udp-onoff: rate while on, whole IP packets counted"),
+    key(Cross, "packet", PACKET, Value("1000B"), "udp, udp-onoff: size of one IP packet"),
+    key(Cross, "on", POSITIVE_TIME, Nothing("required for udp-onoff"), "udp-onoff: mean on time"),
+    key(Cross, "off", POSITIVE_TIME, Nothing("required for udp-onoff"), "udp-onoff: mean off time"),
+    key(Cross, "shape", Form::Real { above: 1.0 }, Value("1.5"), "udp-onoff: shape of the Pareto distribution of on times"),
+
+    key(Timeline, "at", TIME, Required, "when, warm-up included"),
+    key(Timeline, "set", Form::Changeable, Required, "which key changes: \"path.wlan.rate\""),
+    key(Timeline, "value", Form::Value, Required, "its new value"),
+
+    key(Traffic, "kind", Form::Words(&["bulk"]), Required, "bulk: the server sends as much as it can"),
+    key(Traffic, "size", Form::Size { min: 1, max: MAX_BYTES }, Nothing("until the end"), "bytes to transfer"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique() {
+        let mut names: Vec<String> = KEYS.iter().map(Key::full_name).collect();
+        names.sort();
+        let all = names.len();
+        names.dedup();
+        assert_eq!(names.len(), all);
+    }
+
+    #[test]
+    fn full_names_find_one_key_and_bare_ones_every_key() {
+        assert_eq!(find_keys("path.rate").len(), 1);
+        assert_eq!(find_keys("rate").len(), 3);
+        assert_eq!(find_keys("seed")[0].default(), "1");
+        assert!(find_keys("nonsense").is_empty());
+    }
+}

@@ -1,0 +1,202 @@
+//! The keys of one table: unknown ones reported, absent ones filled in from the table of keys.
+
+use crate::diagnostic::Code;
+use crate::keys::{Directions, Fallback, Form, Key, Section};
+use crate::suggest::nearest;
+use crate::tree::{Node, Report, Span, Table, Value, parse_value};
+use anabranch_units::Direction;
+use std::borrow::Cow;
+
+/// A value per direction.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Pair<T> {
+    /// Server → client.
+    pub down: T,
+    /// Client → server.
+    pub up: T,
+}
+
+impl<T> Pair<T> {
+    /// The value of one direction.
+    pub fn get(&self, direction: Direction) -> &T {
+        match direction {
+            Direction::Down => &self.down,
+            Direction::Up => &self.up,
+        }
+    }
+}
+
+impl<T> Pair<Option<T>> {
+    /// Takes out the value of one direction.
+    pub fn take(&mut self, direction: Direction) -> Option<T> {
+        match direction {
+            Direction::Down => self.down.take(),
+            Direction::Up => self.up.take(),
+        }
+    }
+}
+
+/// One table of a scenario.
+#[derive(Clone, Copy)]
+pub(crate) struct Fields<'t> {
+    section: Section,
+    table: Option<&'t Table>,
+    /// Where to point if a key is missing: the header.
+    pub at: Span,
+    /// It is not a table at all, which was reported; what is missing in it is not worth a word.
+    broken: bool,
+}
+
+impl<'t> Fields<'t> {
+    /// The section's table at `node`; `None` if the file has none, then everything is as if not written.
+    pub fn open(report: &mut Report, section: Section, node: Option<&'t Node>) -> Self {
+        let Some(node) = node else {
+            return Self { section, table: None, at: Span::default(), broken: false };
+        };
+        let Some(table) = node.as_table() else {
+            let header = if section.is_list() { "[[…]]" } else { "[…]" }.replace('…', section.name());
+            let message = format!("`{}` must be a table, not {}", section.name(), node.kind());
+            report.error(Code::WrongType, node.at, message).help(format!("write its keys under a header {header}"));
+            return Self { section, table: None, at: node.at, broken: true };
+        };
+        for (key, _) in &table.0 {
+            if section.key(&key.name).is_none() {
+                unknown_key(report, key.at, &key.name, section.name(), section.keys().map(|key| key.name));
+            }
+        }
+        Self { section, table: Some(table), at: node.at, broken: false }
+    }
+
+    /// The value as written.
+    pub fn written(&self, name: &str) -> Option<&'t Node> {
+        self.table.and_then(|table| table.get(name))
+    }
+
+    /// The value, or its default, as `read` understands it. `None` if absent without a default, or unreadable.
+    pub fn get<T>(
+        &self,
+        report: &mut Report,
+        name: &str,
+        read: impl FnOnce(&mut Report, &'static Key, &Node) -> Option<T>,
+    ) -> Option<T> {
+        let key = self.key(name);
+        let node = match self.written(name) {
+            Some(node) => Cow::Borrowed(node),
+            None => Cow::Owned(self.fallback(report, key)?),
+        };
+        read(report, key, &node)
+    }
+
+    /// The same per direction.
+    pub fn pair<T>(
+        &self,
+        report: &mut Report,
+        name: &str,
+        mut read: impl FnMut(&mut Report, &'static Key, &Node) -> Option<T>,
+    ) -> Pair<Option<T>> {
+        let key = self.key(name);
+        if let Some(node) = self.written(name) {
+            check_directions(report, key, node);
+        }
+        let written = self.places(name);
+        let fallback = match (written.down, written.up, self.written(name)) {
+            (Some(_), Some(_), _) => None,
+            (_, _, Some(node)) if key.fallback == Fallback::Required => {
+                missing_direction(
+                    report,
+                    key,
+                    node,
+                    if written.down.is_none() { Direction::Down } else { Direction::Up },
+                );
+                None
+            }
+            // A missing key is reported once, not once per direction.
+            _ => self.fallback(report, key),
+        };
+        let mut side = |written: Option<&Node>| written.or(fallback.as_ref()).and_then(|node| read(report, key, node));
+        Pair { down: side(written.down), up: side(written.up) }
+    }
+
+    /// The values per direction as written, whatever they are.
+    pub fn places(&self, name: &str) -> Pair<Option<&'t Node>> {
+        self.written(name).map(|node| split(self.key(name), node)).unwrap_or_default()
+    }
+
+    /// Reports that a key must be written.
+    pub fn missing(&self, report: &mut Report, key: &Key) {
+        if !self.broken {
+            let help = format!("add `{} = …`: {}; {}", key.name, key.form.expected(), key.about);
+            let place =
+                if self.section == Section::Top { "the scenario".into() } else { self.section.name().to_string() };
+            report
+                .error(Code::MissingKey, self.at, format!("`{}` is missing in {place}", key.name))
+                .label(format!("no `{}` here", key.name))
+                .help(help);
+        }
+    }
+
+    /// The row of the table of keys. The names that this crate asks for are in it: a test reads every key.
+    pub fn key(&self, name: &str) -> &'static Key {
+        self.section.key(name).unwrap_or_else(|| panic!("no key `{name}` in `{}`", self.section.name()))
+    }
+
+    fn fallback(&self, report: &mut Report, key: &Key) -> Option<Node> {
+        match key.fallback {
+            Fallback::Value(text) => parse_value(report, self.at, text),
+            Fallback::Nothing(_) => None,
+            Fallback::Required => {
+                self.missing(report, key);
+                None
+            }
+        }
+    }
+}
+
+/// Reports a key that does not exist among `valid`.
+pub(crate) fn unknown_key<'a>(
+    report: &mut Report,
+    at: Span,
+    name: &str,
+    section: &str,
+    valid: impl Iterator<Item = &'a str> + Clone,
+) {
+    let place = if section.is_empty() { "at the top of a scenario".into() } else { format!("in `{section}`") };
+    let help = match nearest(name, valid.clone()) {
+        Some(word) => format!("did you mean `{word}`?"),
+        None => format!("keys are: {}", valid.collect::<Vec<_>>().join(", ")),
+    };
+    report.error(Code::UnknownKey, at, format!("there is no key `{name}` {place}")).label("unknown key").help(help);
+}
+
+/// Reports a value that is there for one direction only.
+pub(crate) fn missing_direction(report: &mut Report, key: &Key, node: &Node, direction: Direction) {
+    let word = if direction == Direction::Down { "down" } else { "up" };
+    report
+        .error(Code::MissingKey, node.at, format!("`{}` has no value for `{word}`", key.full_name()))
+        .label(format!("no `{word}` here"))
+        .help("a value without a direction applies to both");
+}
+
+/// What a written value says for each direction.
+pub(crate) fn split<'n>(key: &Key, node: &'n Node) -> Pair<Option<&'n Node>> {
+    match &node.value {
+        Value::Table(table) if is_directed(key, table) => Pair { down: table.get("down"), up: table.get("up") },
+        _ => Pair { down: Some(node), up: (key.directions == Directions::Both).then_some(node) },
+    }
+}
+
+/// Whether a table holds a value per direction.
+pub(crate) fn is_directed(key: &Key, table: &Table) -> bool {
+    // These have a table form of their own.
+    let has_table_form = matches!(key.form, Form::Loss | Form::Reorder | Form::Queue);
+    !has_table_form || table.get("down").is_some() || table.get("up").is_some()
+}
+
+/// Reports what is neither `down` nor `up` in a value per direction.
+pub(crate) fn check_directions(report: &mut Report, key: &Key, node: &Node) {
+    if let Some(table) = node.as_table().filter(|table| is_directed(key, table)) {
+        for (name, _) in table.0.iter().filter(|(name, _)| !["down", "up"].contains(&name.name.as_str())) {
+            unknown_key(report, name.at, &name.name, &key.full_name(), ["down", "up"].into_iter());
+        }
+    }
+}

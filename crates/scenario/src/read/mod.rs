@@ -1,0 +1,170 @@
+//! From the tree to a checked scenario.
+
+mod fields;
+mod flows;
+mod impairment;
+mod network;
+mod plugin;
+mod settings;
+mod timeline;
+mod traces;
+mod value;
+
+pub(crate) use fields::{is_directed, unknown_key};
+pub use network::full_packet;
+pub(crate) use plugin::{congestion, scheduler};
+pub(crate) use traces::Traces;
+
+use crate::diagnostic::Code;
+use crate::keys::Section;
+use crate::scenario::{Scenario, TimelineEntry, Traffic};
+use crate::tree::{Node, Report, Span, Table, Value};
+use anabranch_units::Duration;
+use fields::Fields;
+use network::Names;
+
+/// Reads one scenario; `file` is what it is called if it does not say. `None` if something is wrong, which was reported.
+pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Table, file: &str) -> Option<Scenario> {
+    check_top(report, root);
+    let root_node = Node { value: Value::Table(top_keys(root)), at: Span::default() };
+    let top = Fields::open(report, Section::Top, Some(&root_node));
+    let connection = Fields::open(report, Section::Connection, root.get("connection"));
+    let tcp = Fields::open(report, Section::Tcp, root.get("tcp"));
+    let hosts = Fields::open(report, Section::Hosts, root.get("hosts"));
+    let [paths, links, crosses, changes, traffic] =
+        [Section::Path, Section::Link, Section::Cross, Section::Timeline, Section::Traffic]
+            .map(|section| tables(report, root, section));
+    if paths.is_empty() && root.get("path").is_none() {
+        report
+            .error(Code::MissingKey, top.at, "a scenario needs at least one [[path]]")
+            .label("no [[path]] in this scenario")
+            .help("add a path:\n[[path]]\nname = \"wlan\"\nrate = \"25mbit\"\ndelay = \"25ms\"");
+    }
+
+    let name = top.get(report, "name", value::title).or_else(|| Some(stem(file)));
+    let duration = top.get(report, "duration", value::duration);
+    let warmup = top.get(report, "warmup", value::duration);
+    let seed = top.get(report, "seed", value::integer);
+    let repeat = top.get(report, "repeat", value::integer);
+    let start_jitter = top.get(report, "start_jitter", value::duration);
+    let scheduler = connection.get(report, "scheduler", plugin::scheduler);
+    let congestion = connection.get(report, "congestion", plugin::congestion);
+    let settings = settings::settings(report, &connection, &tcp);
+    let hosts = settings::hosts(report, &hosts);
+    let names = Names::read(report, &paths, &links);
+    let (mss, ip) = (settings.as_ref().map_or(0, |s| s.mss), hosts.map_or(4, |h| h.ip));
+    let network = network::read(report, traces, &names, &paths, &links, full_packet(mss, ip));
+    let flows: Vec<_> = crosses.iter().map(|fields| flows::cross(report, &names, fields)).collect();
+    let topology = network.as_ref().map(|n| &n.topology);
+    let timeline = timeline(report, &names, topology, &changes);
+    let traffic = flows::traffic(report, &traffic);
+
+    check_end(report, &top, duration, warmup, traffic.as_deref());
+    if let (Some(false), Some(second)) = (settings.as_ref().map(|s| s.mptcp), paths.get(1)) {
+        report
+            .error(Code::Conflict, second.at, "plain TCP (`mptcp = false`) uses one path")
+            .label("the second path")
+            .help("leave one [[path]], or leave `mptcp` out");
+    }
+
+    let network = network?;
+    Some(Scenario {
+        name: name?,
+        duration,
+        warmup: warmup?,
+        seed: u64::try_from(seed?).ok()?,
+        repeat: u32::try_from(repeat?).ok()?,
+        start_jitter: start_jitter?,
+        scheduler: scheduler?,
+        congestion: congestion?,
+        settings: settings?,
+        topology: network.topology,
+        backup: network.backup,
+        price: network.price,
+        cap: network.cap,
+        traffic: traffic?,
+        cross: flows.into_iter().collect::<Option<_>>()?,
+        timeline: timeline?,
+        hosts: hosts?,
+    })
+}
+
+/// Everything that stands under a header: `path`, `tcp`…
+pub(crate) fn section_names() -> impl Iterator<Item = &'static str> + Clone {
+    Section::ALL.into_iter().filter(|section| section.has_header()).map(Section::name).chain(["sweep"])
+}
+
+/// Reports what is neither a key of the top nor a section.
+fn check_top(report: &mut Report, root: &Table) {
+    for (key, _) in &root.0 {
+        if Section::Top.key(&key.name).is_none() && section_names().all(|name| name != key.name) {
+            let valid: Vec<_> = Section::Top.keys().map(|key| key.name).chain(section_names()).collect();
+            unknown_key(report, key.at, &key.name, "", valid.into_iter());
+        }
+    }
+}
+
+fn top_keys(root: &Table) -> Table {
+    Table(root.0.iter().filter(|(key, _)| Section::Top.key(&key.name).is_some()).cloned().collect())
+}
+
+/// The tables of a section that may be repeated.
+fn tables<'t>(report: &mut Report, root: &'t Table, section: Section) -> Vec<Fields<'t>> {
+    match root.get(section.name()).map(|node| (&node.value, node)) {
+        None => Vec::new(),
+        Some((Value::List(items), _)) => items.iter().map(|item| Fields::open(report, section, Some(item))).collect(),
+        Some((_, node)) => {
+            let name = section.name();
+            report
+                .error(Code::WrongType, node.at, format!("`{name}` must be a list of tables, not {}", node.kind()))
+                .label("one pair of brackets")
+                .help(format!("write [[{name}]]: a scenario may have several"));
+            Vec::new()
+        }
+    }
+}
+
+/// All changes in the order in which they happen.
+fn timeline(
+    report: &mut Report,
+    names: &Names,
+    topology: Option<&anabranch_network::Topology>,
+    entries: &[Fields<'_>],
+) -> Option<Vec<TimelineEntry>> {
+    let changes: Vec<_> = entries.iter().map(|fields| timeline::entry(report, names, topology, fields)).collect();
+    let mut changes: Vec<_> = changes.into_iter().collect::<Option<Vec<_>>>()?.into_iter().flatten().collect();
+    // Stable: of two changes at one time the later one in the file wins.
+    changes.sort_by_key(|entry| entry.at);
+    Some(changes)
+}
+
+/// A run must end, and what ends at the last byte has no time to discard.
+fn check_end(
+    report: &mut Report,
+    top: &Fields<'_>,
+    duration: Option<Duration>,
+    warmup: Option<Duration>,
+    traffic: Option<&[Traffic]>,
+) {
+    let unlimited = traffic.is_some_and(|t| t.iter().any(|Traffic::Bulk { size }| size.is_none()));
+    if duration.is_some() || top.written("duration").is_some() || traffic.is_none() {
+        return;
+    }
+    if unlimited {
+        report
+            .error(Code::MissingKey, top.at, "`duration` is missing: this traffic has no end of its own")
+            .label("no `duration` in this scenario")
+            .help("add `duration = \"90s\"`, or give the traffic a `size`");
+    } else if let (Some(node), Some(true)) = (top.written("warmup"), warmup.map(|w| !w.is_zero())) {
+        report
+            .error(Code::Conflict, node.at, "`warmup` needs a `duration`")
+            .label("there is nothing to discard it from")
+            .help("a transfer without `duration` is measured from its first SYN to its last byte: leave `warmup` out");
+    }
+}
+
+/// The file's name without folders and extension.
+fn stem(file: &str) -> String {
+    let base = file.rsplit(['/', '\\']).next().unwrap_or(file);
+    base.rsplit_once('.').map_or(base, |(stem, _)| if stem.is_empty() { base } else { stem }).into()
+}

@@ -1,0 +1,280 @@
+//! `[[path]]` and `[[link]]`: the topology.
+
+use super::fields::{Fields, Pair, missing_direction};
+use super::impairment;
+use super::traces::Traces;
+use super::value;
+use crate::diagnostic::Code;
+use crate::keys::Key;
+use crate::quantity::QueueLimit;
+use crate::tree::{Node, Report};
+use anabranch_network::{
+    Bottleneck, BottleneckSpec, CapacitySpec, LinkSpec, LossSpec, PathSpec, QueueSpec, ReorderSpec, Topology, WaySpec,
+};
+use anabranch_units::{Direction, Duration, Instant, PathId};
+
+/// What the paths say, beyond the topology.
+pub(crate) struct Network {
+    pub topology: Topology,
+    pub backup: Vec<bool>,
+    pub price: Vec<f64>,
+    pub cap: Vec<Option<u64>>,
+}
+
+/// The names of all paths and links, as far as they can be read.
+pub(crate) struct Names {
+    pub paths: Vec<Option<String>>,
+    pub links: Vec<Option<String>>,
+}
+
+impl Names {
+    /// Reads them all first, because references may point forward.
+    pub fn read(report: &mut Report, paths: &[Fields<'_>], links: &[Fields<'_>]) -> Self {
+        let mut taken: Vec<String> = Vec::new();
+        let mut read = |fields: &Fields<'_>| {
+            fields.get(report, "name", |report, key, node| {
+                let name = value::name(report, key, node)?;
+                if taken.contains(&name) {
+                    report
+                        .error(Code::DuplicateName, node.at, format!("there are two paths or links named \"{name}\""))
+                        .label("second use of this name")
+                        .help("give each path and each link a name of its own");
+                }
+                taken.push(name.clone());
+                Some(name)
+            })
+        };
+        Self { paths: paths.iter().map(&mut read).collect(), links: links.iter().map(&mut read).collect() }
+    }
+
+    /// The index of the path that `node` names.
+    pub fn path(&self, report: &mut Report, key: &'static Key, node: &Node) -> Option<usize> {
+        find(report, key, node, &self.paths, "path")
+    }
+
+    /// The index of the link that `node` names.
+    pub fn link(&self, report: &mut Report, key: &'static Key, node: &Node) -> Option<usize> {
+        find(report, key, node, &self.links, "link")
+    }
+}
+
+fn find(report: &mut Report, key: &'static Key, node: &Node, names: &[Option<String>], what: &str) -> Option<usize> {
+    let name = value::reference(report, key, node)?;
+    let index = names.iter().position(|n| n.as_deref() == Some(&name));
+    if index.is_none() {
+        let message = format!("there is no {what} named \"{name}\"");
+        value::unknown_word(report, Code::UnknownName, node, message, names.iter().flatten().map(String::as_str));
+    }
+    index
+}
+
+/// Bytes of the largest data packet with an `mss` of payload: IP header, 20 bytes of TCP header and 40 of options.
+pub fn full_packet(mss: u32, ip: u8) -> u64 {
+    u64::from(mss) + if ip == 6 { 100 } else { 80 }
+}
+
+/// One direction of a path, before queues are resolved to packets or bytes.
+struct Draft {
+    capacity: Option<CapacitySpec>,
+    link: Option<usize>,
+    limit: QueueLimit,
+    delay: Duration,
+    overhead: i32,
+    loss: LossSpec,
+    reorder: ReorderSpec,
+    duplicate: f64,
+    corrupt: f64,
+    outages: Vec<(Instant, Instant)>,
+}
+
+/// Reads everything about paths and links. `None` if something is wrong, which was reported.
+pub(crate) fn read(
+    report: &mut Report,
+    traces: &mut Traces<'_>,
+    names: &Names,
+    paths: &[Fields<'_>],
+    links: &[Fields<'_>],
+    full_packet: u64,
+) -> Option<Network> {
+    if let Some(extra) = paths.get(PathId::LIMIT) {
+        report
+            .error(Code::ImpossibleValue, extra.at, format!("a connection has at most {} paths", PathId::LIMIT))
+            .label("one too many");
+    }
+    let drafts: Vec<_> = paths.iter().map(|fields| path(report, traces, names, fields)).collect();
+    let bottlenecks: Vec<_> = links.iter().map(|fields| link(report, traces, fields)).collect();
+    let backup: Vec<_> = paths.iter().map(|f| f.get(report, "backup", value::flag)).collect();
+    let price: Vec<_> = paths.iter().map(|f| f.get(report, "price", value::price)).collect();
+    let cap = paths.iter().map(|f| f.get(report, "cap", value::size)).collect();
+
+    let drafts: Vec<Pair<Draft>> = drafts.into_iter().collect::<Option<_>>()?;
+    let links = links_of(names, &bottlenecks, &drafts, full_packet)?;
+    let paths = names.paths.iter().zip(drafts).map(|(name, draft)| resolve(name.as_ref()?, draft, full_packet));
+    Some(Network {
+        topology: Topology { paths: paths.collect::<Option<_>>()?, links },
+        backup: backup.into_iter().collect::<Option<_>>()?,
+        price: price.into_iter().collect::<Option<_>>()?,
+        cap,
+    })
+}
+
+fn path(report: &mut Report, traces: &mut Traces<'_>, names: &Names, fields: &Fields<'_>) -> Option<Pair<Draft>> {
+    let mut link = fields.pair(report, "link", |report, key, node| names.link(report, key, node));
+    let mut capacity = capacity(report, traces, fields);
+    let mut limit = fields.pair(report, "queue", value::queue);
+    let mut delay = fields.pair(report, "delay", value::duration);
+    let mut overhead = fields.pair(report, "overhead", value::integer);
+    let mut loss = fields.pair(report, "loss", impairment::loss);
+    let mut reorder = fields.pair(report, "reorder", impairment::reorder);
+    let mut duplicate = fields.pair(report, "duplicate", value::probability);
+    let mut corrupt = fields.pair(report, "corrupt", value::probability);
+    let mut outages = fields.pair(report, "outage", impairment::outages);
+    let shared = exclude_own_bottleneck(report, fields);
+    for direction in [Direction::Down, Direction::Up] {
+        if !shared.get(direction) && capacity.get(direction).is_none() {
+            missing_capacity(report, fields, direction);
+        }
+    }
+    let mut draft = |direction| {
+        Some(Draft {
+            capacity: capacity.take(direction),
+            link: link.take(direction),
+            limit: limit.take(direction)?,
+            delay: delay.take(direction)?,
+            overhead: i32::try_from(overhead.take(direction)?).ok()?,
+            loss: loss.take(direction)?,
+            reorder: reorder.take(direction)?,
+            duplicate: duplicate.take(direction)?,
+            corrupt: corrupt.take(direction)?,
+            outages: outages.take(direction)?,
+        })
+    };
+    Some(Pair { down: draft(Direction::Down)?, up: draft(Direction::Up)? })
+}
+
+fn link(report: &mut Report, traces: &mut Traces<'_>, fields: &Fields<'_>) -> Pair<Option<(CapacitySpec, QueueLimit)>> {
+    let mut capacity = capacity(report, traces, fields);
+    let mut limit = fields.pair(report, "queue", value::queue);
+    for direction in [Direction::Down, Direction::Up] {
+        if capacity.get(direction).is_none() {
+            missing_capacity(report, fields, direction);
+        }
+    }
+    let mut both = |direction| Some((capacity.take(direction)?, limit.take(direction)?));
+    Pair { down: both(Direction::Down), up: both(Direction::Up) }
+}
+
+/// `rate` or `trace`, per direction.
+fn capacity(report: &mut Report, traces: &mut Traces<'_>, fields: &Fields<'_>) -> Pair<Option<CapacitySpec>> {
+    let mut rate = fields.pair(report, "rate", value::rate);
+    let mut trace = fields.pair(report, "trace", |report, key, node| traces.read(report, key, node));
+    let (rates, recorded) = (fields.places("rate"), fields.places("trace"));
+    let clash = rates.down.and(recorded.down).or(rates.up.and(recorded.up));
+    if let Some(at) = clash {
+        report
+            .error(Code::Conflict, at.at, "a bottleneck has a `rate` or a `trace`, not both")
+            .label("the second of the two")
+            .help("leave one out, or give each its direction: rate = { up = … }, trace = { down = … }");
+    }
+    let mut either = |direction| {
+        let fixed = rate.take(direction).map(CapacitySpec::Fixed);
+        fixed.or_else(|| trace.take(direction).map(CapacitySpec::Trace))
+    };
+    Pair { down: either(Direction::Down), up: either(Direction::Up) }
+}
+
+/// A direction with a link has no bottleneck of its own. Returns which directions have a link.
+fn exclude_own_bottleneck(report: &mut Report, fields: &Fields<'_>) -> Pair<bool> {
+    let link = fields.places("link");
+    for name in ["rate", "trace", "queue"] {
+        let own = fields.places(name);
+        if let Some(at) = link.down.and(own.down).or(link.up.and(own.up)) {
+            report
+                .error(Code::Conflict, at.at, format!("`{name}` belongs to the link that the path names"))
+                .label("the path has no bottleneck of its own")
+                .help(format!("write `{name}` under the [[link]], or leave `link` out"));
+        }
+    }
+    Pair { down: link.down.is_some(), up: link.up.is_some() }
+}
+
+/// Says that a direction has neither rate nor trace, unless what was written for it was wrong and reported already.
+fn missing_capacity(report: &mut Report, fields: &Fields<'_>, direction: Direction) {
+    let (rate, trace) = (fields.places("rate"), fields.places("trace"));
+    if rate.get(direction).is_some() || trace.get(direction).is_some() {
+        return;
+    }
+    match (fields.written("rate").or(fields.written("trace")), direction) {
+        (None, Direction::Down) => fields.missing(report, fields.key("rate")),
+        // Said for `down` already.
+        (None, Direction::Up) => {}
+        (Some(node), _) => missing_direction(report, fields.key("rate"), node, direction),
+    }
+}
+
+/// Links with their queues; a product of bandwidth and delay counts the longest path that crosses the link.
+fn links_of(
+    names: &Names,
+    bottlenecks: &[Pair<Option<(CapacitySpec, QueueLimit)>>],
+    drafts: &[Pair<Draft>],
+    full_packet: u64,
+) -> Option<Vec<LinkSpec>> {
+    let spec = |index: usize, direction: Direction| {
+        let (capacity, limit) = bottlenecks[index].get(direction).clone()?;
+        let crossing = || drafts.iter().filter(|draft| draft.get(direction).link == Some(index));
+        let delay = crossing().map(|draft| draft.down.delay + draft.up.delay).max().unwrap_or_default();
+        let overhead = crossing().map(|draft| draft.get(direction).overhead).max().unwrap_or(0);
+        let queue = queue(limit, &capacity, delay, full_packet.saturating_add_signed(overhead.into()));
+        Some(BottleneckSpec { capacity, queue })
+    };
+    let link = |(index, name): (usize, &Option<String>)| {
+        let (down, up) = (spec(index, Direction::Down)?, spec(index, Direction::Up)?);
+        Some(LinkSpec { name: name.clone()?, down, up })
+    };
+    names.links.iter().enumerate().map(link).collect()
+}
+
+fn resolve(name: &str, draft: Pair<Draft>, full_packet: u64) -> Option<PathSpec> {
+    let round_trip = draft.down.delay + draft.up.delay;
+    let way = |draft: Draft| {
+        let bottleneck = match draft.link {
+            Some(index) => Bottleneck::Shared(index),
+            None => {
+                let capacity = draft.capacity?;
+                let full_packet = full_packet.saturating_add_signed(draft.overhead.into());
+                let queue = queue(draft.limit, &capacity, round_trip, full_packet);
+                Bottleneck::Own(BottleneckSpec { capacity, queue })
+            }
+        };
+        Some(WaySpec {
+            bottleneck,
+            delay: draft.delay,
+            overhead: draft.overhead,
+            loss: draft.loss,
+            reorder: draft.reorder,
+            duplicate: draft.duplicate,
+            corrupt: draft.corrupt,
+            outages: draft.outages,
+        })
+    };
+    Some(PathSpec { name: name.into(), down: way(draft.down)?, up: way(draft.up)? })
+}
+
+/// Fewest full packets that fit into a queue given in bandwidth-delay products.
+const LEAST_PACKETS: u64 = 10;
+
+fn queue(limit: QueueLimit, capacity: &CapacitySpec, round_trip: Duration, full_packet: u64) -> QueueSpec {
+    match limit {
+        QueueLimit::Packets(packets) => QueueSpec::Packets(packets),
+        QueueLimit::Bytes(bytes) => QueueSpec::Bytes(bytes),
+        QueueLimit::Bdp(millionths) => {
+            let rate = match capacity {
+                CapacitySpec::Fixed(rate) => *rate,
+                CapacitySpec::Trace(trace) => trace.mean_rate(),
+            };
+            let product = rate.bytes_in(round_trip) as u128 * millionths as u128 / 1_000_000;
+            let bytes = u64::try_from(product).unwrap_or(u64::MAX);
+            QueueSpec::Bytes(bytes.max(LEAST_PACKETS * full_packet))
+        }
+    }
+}

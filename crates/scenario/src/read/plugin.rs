@@ -1,0 +1,121 @@
+//! Schedulers and congestion controls: a name, or `{ kind = …, parameter = … }`, checked against the registries.
+
+use super::fields::unknown_key;
+use super::value;
+use crate::diagnostic::Code;
+use crate::keys::Key;
+use crate::scenario::PlugIn;
+use crate::tree::{Key as WrittenKey, Node, Report, Table, Value};
+use anabranch_engine::plugin::Parameter;
+
+/// A scheduler with its suffix.
+pub(crate) fn scheduler(report: &mut Report, key: &'static Key, node: &Node) -> Option<PlugIn> {
+    let (kind, given) = kind(report, key, node)?;
+    let name = value::reference(report, key, kind)?;
+    match anabranch_schedulers::resolve(&name) {
+        Ok(found) => plug_in(report, found.name(), &found.parameters().collect::<Vec<_>>(), given),
+        Err(anabranch_schedulers::BuildError::NoSuffix { base, suffix }) => {
+            report
+                .error(Code::Conflict, kind.at, format!("`{}` cannot be followed by `{}`", base.name, suffix.name))
+                .label("not a pull scheduler")
+                .help(format!("write \"{}\" alone", base.name));
+            None
+        }
+        Err(_) => {
+            let known = scheduler_names();
+            let message = format!("there is no scheduler \"{name}\"");
+            let words = known.iter().map(String::as_str);
+            value::unknown_word(report, Code::UnknownScheduler, kind, message, words);
+            None
+        }
+    }
+}
+
+/// Every name, then every alias, then both with the suffixes that they take.
+fn scheduler_names() -> Vec<String> {
+    let all = anabranch_schedulers::all();
+    let mut names: Vec<String> = all.iter().map(|entry| entry.name.into()).collect();
+    names.extend(all.iter().flat_map(|entry| entry.aliases).map(|alias| alias.to_string()));
+    for entry in all.iter().filter(|entry| anabranch_schedulers::takes_suffix(entry)) {
+        for suffix in anabranch_schedulers::suffixes() {
+            names.extend(entry.aliases.iter().chain([&entry.name]).map(|name| format!("{name}{}", suffix.name)));
+        }
+    }
+    names
+}
+
+/// A congestion control.
+pub(crate) fn congestion(report: &mut Report, key: &'static Key, node: &Node) -> Option<PlugIn> {
+    let (kind, given) = kind(report, key, node)?;
+    let name = value::reference(report, key, kind)?;
+    let Some(entry) = anabranch_congestion::find(&name) else {
+        let all = anabranch_congestion::all();
+        let words = all.iter().map(|entry| entry.name).chain(all.iter().flat_map(|entry| entry.aliases).copied());
+        let message = format!("there is no congestion control \"{name}\"");
+        value::unknown_word(report, Code::UnknownCongestion, kind, message, words);
+        return None;
+    };
+    plug_in(report, entry.name.into(), &entry.parameters.iter().collect::<Vec<_>>(), given)
+}
+
+/// The node that holds the name, and the table that holds the parameters.
+fn kind<'n>(report: &mut Report, key: &Key, node: &'n Node) -> Option<(&'n Node, Option<&'n Table>)> {
+    let Some(table) = node.as_table() else { return Some((node, None)) };
+    let kind = table.get("kind");
+    if kind.is_none() {
+        report
+            .error(Code::MissingKey, node.at, format!("`{}` needs a `kind`", key.full_name()))
+            .label("no `kind` here")
+            .help(format!("expected {}", key.form.expected()));
+    }
+    Some((kind?, Some(table)))
+}
+
+/// Checks the parameters. Those that equal their defaults are left out, so that the same thing is always told the same way.
+fn plug_in(report: &mut Report, name: String, known: &[&'static Parameter], given: Option<&Table>) -> Option<PlugIn> {
+    let entries: &[(WrittenKey, Node)] = given.map_or(&[], |table| &table.0);
+    for (key, _) in entries {
+        if key.name != "kind" && known.iter().all(|p| p.name != key.name) {
+            let valid: Vec<_> = known.iter().map(|p| p.name).chain(["kind"]).collect();
+            unknown_key(report, key.at, &key.name, &name, valid.into_iter());
+        }
+    }
+    let mut parameters = Vec::new();
+    let mut fine = true;
+    for parameter in known {
+        let Some((_, node)) = entries.iter().find(|(key, _)| key.name == parameter.name) else { continue };
+        match number(report, parameter, node) {
+            Some(number) if number == parameter.default => {}
+            Some(number) => parameters.push((parameter.name.into(), number)),
+            None => fine = false,
+        }
+    }
+    fine.then_some(PlugIn { name, parameters })
+}
+
+fn number(report: &mut Report, parameter: &Parameter, node: &Node) -> Option<f64> {
+    let Parameter { name, min, max, unit, about, .. } = *parameter;
+    let yes_no = unit == "bool";
+    let number = match node.value {
+        Value::Flag(flag) if yes_no => f64::from(u8::from(flag)),
+        Value::Integer(n) if !yes_no => n as f64,
+        Value::Real(x) if !yes_no => x,
+        _ => {
+            let expected = if yes_no { "true or false".into() } else { format!("a number from {min} to {max} {unit}") };
+            report
+                .error(Code::WrongType, node.at, format!("`{name}` cannot be {}", node.kind()))
+                .label(format!("this is {}", node.kind()))
+                .help(format!("expected {}: {about}", expected.trim_end()));
+            return None;
+        }
+    };
+    if !(min..=max).contains(&number) {
+        let range = format!("expected a number from {min} to {max} {unit}");
+        report
+            .error(Code::ImpossibleValue, node.at, format!("`{name}` cannot be {number}"))
+            .label("out of range")
+            .help(format!("{}: {about}", range.trim_end()));
+        return None;
+    }
+    Some(number)
+}

@@ -1,0 +1,87 @@
+//! `[connection]`, `[tcp]` and `[hosts]`.
+
+use super::fields::Fields;
+use super::value;
+use crate::diagnostic::Code;
+use crate::scenario::{Host, Hosts};
+use crate::tree::Report;
+use anabranch_engine::{RecoveryKind, RtoForm, Settings, TcpSettings};
+
+/// Everything about the connection but its scheduler and congestion control.
+pub(crate) fn settings(report: &mut Report, connection: &Fields<'_>, tcp: &Fields<'_>) -> Option<Settings> {
+    let tcp = self::tcp(report, tcp);
+    let mptcp = connection.get(report, "mptcp", value::flag);
+    let checksum = connection.get(report, "checksum", value::flag);
+    let mss = connection.get(report, "mss", value::size);
+    let [send_buffer, recv_buffer] =
+        ["send_buffer", "recv_buffer"].map(|name| buffer(report, connection, name, mss.unwrap_or(0)));
+    let rejoin_after = connection.get(report, "rejoin_after", value::duration);
+    Some(Settings {
+        tcp: tcp?,
+        mptcp: mptcp?,
+        checksum: checksum?,
+        mss: u32::try_from(mss?).ok()?,
+        send_buffer: send_buffer?,
+        recv_buffer: recv_buffer?,
+        rejoin_after: rejoin_after?,
+    })
+}
+
+/// A buffer that holds a segment at least.
+fn buffer(report: &mut Report, connection: &Fields<'_>, name: &str, mss: u64) -> Option<u64> {
+    connection.get(report, name, |report, key, node| {
+        let bytes = value::size(report, key, node)?;
+        if bytes < mss {
+            value::impossible(report, key, node, "is smaller than one segment (`mss`)");
+        }
+        Some(bytes)
+    })
+}
+
+fn tcp(report: &mut Report, fields: &Fields<'_>) -> Option<TcpSettings> {
+    let recovery = fields.get(report, "recovery", value::word);
+    let rto_form = fields.get(report, "rto_form", value::word);
+    let [rto_min, rto_max, rto_initial, delayed_ack, time_wait] =
+        ["rto_min", "rto_max", "rto_initial", "delayed_ack", "time_wait"]
+            .map(|name| fields.get(report, name, value::duration));
+    let keep_alive = fields.get(report, "keep_alive", value::duration);
+    let [idle_restart, pacing, nagle, timestamps, sack] =
+        ["idle_restart", "pacing", "nagle", "timestamps", "sack"].map(|name| fields.get(report, name, value::flag));
+    let [initial_window, syn_retries, retries] = ["initial_window", "syn_retries", "retries"]
+        .map(|name| fields.get(report, name, value::integer).and_then(|n| u32::try_from(n).ok()));
+    if let (Some(min), Some(max), Some(node)) =
+        (rto_min, rto_max, fields.written("rto_min").or(fields.written("rto_max")))
+        && min > max
+    {
+        report
+            .error(Code::Conflict, node.at, "`rto_min` is greater than `rto_max`")
+            .label(format!("rto_min is {min}, rto_max {max}"))
+            .help("make `rto_max` at least as long as `rto_min`");
+    }
+    Some(TcpSettings {
+        recovery: if recovery? == "sack" { RecoveryKind::Sack } else { RecoveryKind::Rack },
+        rto_min: rto_min?,
+        rto_max: rto_max?,
+        rto_initial: rto_initial?,
+        rto_form: if rto_form? == "rfc6298" { RtoForm::Rfc6298 } else { RtoForm::Linux },
+        initial_window: initial_window?,
+        idle_restart: idle_restart?,
+        delayed_ack: delayed_ack?,
+        pacing: pacing?,
+        nagle: nagle?,
+        timestamps: timestamps?,
+        sack: sack?,
+        syn_retries: syn_retries?,
+        retries: retries?,
+        keep_alive,
+        time_wait: time_wait?,
+    })
+}
+
+/// Who speaks at each end.
+pub(crate) fn hosts(report: &mut Report, fields: &Fields<'_>) -> Option<Hosts> {
+    let [sender, receiver] = ["sender", "receiver"].map(|name| fields.get(report, name, value::word));
+    let ip = fields.get(report, "ip", value::integer);
+    let host = |word: &str| if word == "linux" { Host::Linux } else { Host::Engine };
+    Some(Hosts { sender: host(sender?), receiver: host(receiver?), ip: u8::try_from(ip?).ok()? })
+}

@@ -1,0 +1,148 @@
+//! `[[timeline]]`: what changes while the experiment runs.
+
+use super::fields::{Fields, Pair, check_directions, split, unknown_key};
+use super::network::Names;
+use super::{impairment, value};
+use crate::diagnostic::Code;
+use crate::keys::{Key, Section};
+use crate::scenario::TimelineEntry;
+use crate::tree::{Node, Report};
+use anabranch_network::{Bottleneck, CapacitySpec, Change, Topology};
+use anabranch_units::{Direction, Instant};
+
+/// What a timeline may change.
+#[derive(Clone, Copy)]
+enum Target {
+    Path(usize),
+    Link(usize),
+}
+
+/// The changes of one entry: one, or one per direction.
+pub(crate) fn entry(
+    report: &mut Report,
+    names: &Names,
+    topology: Option<&Topology>,
+    fields: &Fields<'_>,
+) -> Option<Vec<TimelineEntry>> {
+    let at = fields.get(report, "at", value::duration);
+    let set = fields.get(report, "set", |report, key, node| target(report, names, key, node));
+    // Its default is an error: it must be written.
+    fields.get(report, "value", |_, _, _| Some(()));
+    let (target, key, direction) = set?;
+    let node = fields.written("value")?;
+    let values = match direction {
+        None => {
+            check_directions(report, key, node);
+            split(key, node)
+        }
+        Some(Direction::Down) => Pair { down: Some(node), up: None },
+        Some(Direction::Up) => Pair { down: None, up: Some(node) },
+    };
+    let at = Instant::ZERO + at?;
+    let mut changes = Vec::new();
+    for direction in [Direction::Down, Direction::Up] {
+        if let Some(node) = values.get(direction) {
+            if key.name == "rate" {
+                needs_fixed_rate(report, topology, target, direction, fields.written("set")?);
+            }
+            changes.push(TimelineEntry { at, change: change(report, target, key, direction, node)? });
+        }
+    }
+    if changes.is_empty() {
+        value::wrong_type(report, key, node);
+    }
+    Some(changes)
+}
+
+fn change(report: &mut Report, target: Target, key: &'static Key, direction: Direction, node: &Node) -> Option<Change> {
+    Some(match (target, key.name) {
+        (Target::Path(path), "rate") => Change::PathRate(path, direction, value::rate(report, key, node)?),
+        (Target::Path(path), "delay") => Change::Delay(path, direction, value::duration(report, key, node)?),
+        (Target::Path(path), _) => Change::Loss(path, direction, impairment::loss(report, key, node)?),
+        (Target::Link(link), _) => Change::LinkRate(link, direction, value::rate(report, key, node)?),
+    })
+}
+
+type Changed = (Target, &'static Key, Option<Direction>);
+
+/// `path.NAME.KEY` or `link.NAME.KEY`, perhaps with a direction.
+fn target(report: &mut Report, names: &Names, key: &'static Key, node: &Node) -> Option<Changed> {
+    let text = value::reference(report, key, node)?;
+    let mut parts = text.split('.');
+    let (section, name, changed) = (parts.next(), parts.next(), parts.next());
+    let direction = match (parts.next(), parts.next()) {
+        (None, _) => None,
+        (Some("down"), None) => Some(Direction::Down),
+        (Some("up"), None) => Some(Direction::Up),
+        _ => return malformed(report, key, node),
+    };
+    let (section, changeable, list): (_, &[&str], _) = match section {
+        Some("path") => (Section::Path, &["rate", "delay", "loss"], &names.paths),
+        Some("link") => (Section::Link, &["rate"], &names.links),
+        _ => return malformed(report, key, node),
+    };
+    let (Some(name), Some(changed)) = (name, changed) else { return malformed(report, key, node) };
+    if !changeable.contains(&changed) {
+        let place = format!("{} while the experiment runs", section.name());
+        unknown_key(report, node.at, changed, &place, changeable.iter().copied());
+        return None;
+    }
+    let Some(index) = list.iter().position(|n| n.as_deref() == Some(name)) else {
+        let known = || list.iter().flatten().map(String::as_str);
+        let help = match crate::suggest::nearest(name, known()) {
+            Some(near) => format!("did you mean \"{}.{near}.{changed}\"?", section.name()),
+            None => format!("there is: {}", known().collect::<Vec<_>>().join(", ")),
+        };
+        let message = format!("there is no {} named \"{name}\"", section.name());
+        report.error(Code::UnknownName, node.at, message).label("unknown name").help(help);
+        return None;
+    };
+    let target = if section == Section::Path { Target::Path(index) } else { Target::Link(index) };
+    Some((target, section.key(changed)?, direction))
+}
+
+fn malformed<T>(report: &mut Report, key: &Key, node: &Node) -> Option<T> {
+    report
+        .error(Code::UnknownWord, node.at, "this key cannot change while the experiment runs")
+        .label("not such a key")
+        .help(format!("expected {}", key.form.expected()));
+    None
+}
+
+/// A recorded capacity has no rate to change, and a shared bottleneck's rate is the link's.
+fn needs_fixed_rate(
+    report: &mut Report,
+    topology: Option<&Topology>,
+    target: Target,
+    direction: Direction,
+    set: &Node,
+) -> Option<()> {
+    let capacity = match target {
+        Target::Path(path) => {
+            let path = topology?.paths.get(path)?;
+            let way = if direction == Direction::Down { &path.down } else { &path.up };
+            match &way.bottleneck {
+                Bottleneck::Own(own) => &own.capacity,
+                Bottleneck::Shared(link) => {
+                    let link = &topology?.links.get(*link)?.name;
+                    report
+                        .error(Code::Conflict, set.at, "this path has no rate of its own")
+                        .label("its bottleneck is a link")
+                        .help(format!("set \"link.{link}.rate\""));
+                    return None;
+                }
+            }
+        }
+        Target::Link(link) => {
+            let link = topology?.links.get(link)?;
+            if direction == Direction::Down { &link.down.capacity } else { &link.up.capacity }
+        }
+    };
+    if let CapacitySpec::Trace(_) = capacity {
+        report
+            .error(Code::Conflict, set.at, "this capacity is a recorded trace, which has no rate to change")
+            .label("has a `trace`")
+            .help("give it a `rate` instead of a `trace`");
+    }
+    Some(())
+}

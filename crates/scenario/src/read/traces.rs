@@ -1,0 +1,60 @@
+//! The files that a scenario names, each read once.
+
+use super::value;
+use crate::diagnostic::Code;
+use crate::keys::Key;
+use crate::source::Resolver;
+use crate::tree::{Node, Report};
+use anabranch_network::{CapacityTrace, TraceError};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Why a file is of no use.
+#[derive(Clone, Debug)]
+enum Trouble {
+    Unreadable(String),
+    NotATrace(TraceError),
+}
+
+/// Recorded capacities by the name of their file.
+pub(crate) struct Traces<'r> {
+    resolver: &'r dyn Resolver,
+    files: BTreeMap<String, Result<Arc<CapacityTrace>, Trouble>>,
+}
+
+impl<'r> Traces<'r> {
+    pub fn new(resolver: &'r dyn Resolver) -> Self {
+        Self { resolver, files: BTreeMap::new() }
+    }
+
+    /// The trace that `node` names.
+    pub fn read(&mut self, report: &mut Report, key: &'static Key, node: &Node) -> Option<Arc<CapacityTrace>> {
+        let file = value::reference(report, key, node)?;
+        if !self.files.contains_key(&file) {
+            let loaded = self.load(&file);
+            self.files.insert(file.clone(), loaded);
+        }
+        match &self.files[&file] {
+            Ok(trace) => return Some(trace.clone()),
+            Err(Trouble::Unreadable(why)) => report
+                .error(Code::UnreadableFile, node.at, format!("cannot read \"{file}\": {why}"))
+                .label("this file")
+                .help("a trace is found relative to the scenario file"),
+            Err(Trouble::NotATrace(error)) => report
+                .error(Code::BadTrace, node.at, format!("\"{file}\" is not a capacity trace: {error}"))
+                .label("this file")
+                .help("expected one ascending whole number of milliseconds a line (mahimahi's format)"),
+        };
+        None
+    }
+
+    fn load(&self, file: &str) -> Result<Arc<CapacityTrace>, Trouble> {
+        let text = self.resolver.read(file).map_err(Trouble::Unreadable)?;
+        CapacityTrace::parse(&text).map(Arc::new).map_err(Trouble::NotATrace)
+    }
+
+    /// Each trace that was read, with the name of its file.
+    pub fn into_files(self) -> Vec<(String, Arc<CapacityTrace>)> {
+        self.files.into_iter().filter_map(|(file, trace)| Some((file, trace.ok()?))).collect()
+    }
+}

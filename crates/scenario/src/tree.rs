@@ -1,0 +1,228 @@
+//! TOML as a tree whose every node knows where it was written: in the file or in an override's text.
+
+use crate::diagnostic::{Code, Diagnostic};
+use miette::NamedSource;
+use std::ops::Range;
+use std::sync::Arc;
+use toml::Spanned;
+use toml::de::{DeInteger, DeTable, DeValue, Error};
+
+/// A place in one of the sources.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Span {
+    /// Index of the source in its [`Report`].
+    pub source: usize,
+    /// First byte.
+    pub start: usize,
+    /// First byte after it.
+    pub end: usize,
+}
+
+/// A value and where it stands. Of a table with a header, that is the header.
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    pub value: Value,
+    pub at: Span,
+}
+
+/// What TOML knows.
+#[derive(Clone, Debug)]
+pub(crate) enum Value {
+    Text(String),
+    Integer(i64),
+    Real(f64),
+    Flag(bool),
+    Date,
+    List(Vec<Node>),
+    Table(Table),
+}
+
+/// Keys and values in the order in which they were written.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Table(pub Vec<(Key, Node)>);
+
+/// A key and where it stands.
+#[derive(Clone, Debug)]
+pub(crate) struct Key {
+    pub name: String,
+    pub at: Span,
+}
+
+impl Table {
+    pub fn get(&self, name: &str) -> Option<&Node> {
+        self.0.iter().find(|(key, _)| key.name == name).map(|(_, node)| node)
+    }
+
+    pub fn get_mut(&mut self, name: &str) -> Option<&mut Node> {
+        self.0.iter_mut().find(|(key, _)| key.name == name).map(|(_, node)| node)
+    }
+
+    /// Replaces `key`'s value or adds it.
+    pub fn set(&mut self, key: Key, node: Node) {
+        self.remove(&key.name);
+        self.0.push((key, node));
+    }
+
+    pub fn remove(&mut self, name: &str) {
+        self.0.retain(|(key, _)| key.name != name);
+    }
+}
+
+impl Node {
+    pub fn as_table(&self) -> Option<&Table> {
+        match &self.value {
+            Value::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+
+    pub fn as_text(&self) -> Option<&str> {
+        match &self.value {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// What it is, with an article.
+    pub fn kind(&self) -> &'static str {
+        match self.value {
+            Value::Text(_) => "a string",
+            Value::Integer(_) => "an integer",
+            Value::Real(_) => "a number with a point",
+            Value::Flag(_) => "true or false",
+            Value::Date => "a date",
+            Value::List(_) => "a list",
+            Value::Table(_) => "a table",
+        }
+    }
+}
+
+/// The sources that were read and the mistakes found in them.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    sources: Vec<Arc<NamedSource<String>>>,
+    found: Vec<(usize, Diagnostic)>,
+}
+
+impl Report {
+    /// Registers a source; spans refer to it by the index returned.
+    pub fn add_source(&mut self, name: &str, text: String) -> usize {
+        self.sources.push(Arc::new(NamedSource::new(name, text)));
+        self.sources.len() - 1
+    }
+
+    /// Records a mistake; the caller adds a label and help.
+    pub fn error(&mut self, code: Code, at: Span, message: impl Into<String>) -> &mut Diagnostic {
+        let diagnostic = Diagnostic::new(code, self.sources[at.source].clone(), at.start..at.end, message.into());
+        self.found.push((at.source, diagnostic));
+        let (_, last) = self.found.last_mut().expect("just pushed");
+        last
+    }
+
+    /// True if nothing is wrong.
+    pub fn is_clean(&self) -> bool {
+        self.found.is_empty()
+    }
+
+    /// The text at a place.
+    pub fn text(&self, at: Span) -> &str {
+        self.sources[at.source].inner().get(at.start..at.end).unwrap_or("")
+    }
+
+    /// Every mistake once, in the order of the file, then of the overrides.
+    pub fn into_diagnostics(mut self) -> Vec<Diagnostic> {
+        self.found.sort_by_key(|(source, d)| (*source, d.at.start, d.at.end));
+        self.found.dedup_by(|(a, x), (b, y)| a == b && x.at == y.at && x.message == y.message);
+        self.found.into_iter().map(|(_, diagnostic)| diagnostic).collect()
+    }
+}
+
+/// Parses a whole document. Reports what is not TOML, at most one mistake a line, and gives nothing then.
+pub(crate) fn parse_document(report: &mut Report, source: usize, text: &str) -> Option<Table> {
+    let (root, errors) = DeTable::parse_recoverable(text);
+    syntax_errors(report, Span { source, start: 0, end: text.len() }, text, errors)?;
+    let base = Span { source, ..Span::default() };
+    Some(Reader { report, base }.table(root.get_ref()))
+}
+
+/// Parses the value of an override or a default, which stands at `at` in its source: a TOML number, `true`, `false`,
+/// list, table or quoted string; anything else is a string without quotes.
+pub(crate) fn parse_value(report: &mut Report, at: Span, text: &str) -> Option<Node> {
+    let (value, errors) = DeValue::parse_recoverable(text);
+    let toml = text.starts_with(['[', '{', '"', '\''])
+        || (errors.is_empty()
+            && matches!(value.get_ref(), DeValue::Integer(_) | DeValue::Float(_) | DeValue::Boolean(_)));
+    if !toml {
+        return Some(Node { value: Value::Text(text.into()), at });
+    }
+    syntax_errors(report, at, text, errors)?;
+    Some(Reader { report, base: at }.node(&value))
+}
+
+fn syntax_errors(report: &mut Report, within: Span, text: &str, mut errors: Vec<Error>) -> Option<()> {
+    if errors.is_empty() {
+        return Some(());
+    }
+    let start_of = |e: &Error| e.span().map_or(0, |span| span.start);
+    errors.sort_by_key(start_of);
+    let mut last_line = None;
+    for error in errors {
+        let span = error.span().unwrap_or(0..0);
+        // After one mistake the parser stumbles over the rest of the line.
+        let line = text.get(..span.start).map_or(0, |before| before.matches('\n').count());
+        if last_line.replace(line) == Some(line) {
+            continue;
+        }
+        // Nothing to underline at the end of a line: take the character before it.
+        let start = if span.is_empty() { text.floor_char_boundary(span.start.saturating_sub(1)) } else { span.start };
+        let at = Span { source: within.source, start: within.start + start, end: within.start + span.end };
+        report
+            .error(Code::Syntax, at, format!("not TOML: {}", error.message()))
+            .help("a scenario is a TOML file: `key = \"value\"` lines under [section] and [[path]] headers");
+    }
+    None
+}
+
+/// Reads TOML's tree; `base` is the place of the text that its spans count from.
+struct Reader<'r> {
+    report: &'r mut Report,
+    base: Span,
+}
+
+impl Reader<'_> {
+    fn place(&self, span: Range<usize>) -> Span {
+        Span { source: self.base.source, start: self.base.start + span.start, end: self.base.start + span.end }
+    }
+
+    fn table(&mut self, from: &DeTable<'_>) -> Table {
+        let entry = |(key, value): (&Spanned<_>, &Spanned<DeValue<'_>>)| {
+            let key = Key { name: String::from(AsRef::<str>::as_ref(key.get_ref())), at: self.place(key.span()) };
+            (key, self.node(value))
+        };
+        let mut entries: Vec<(Key, Node)> = from.iter().map(entry).collect();
+        // The library sorts by name.
+        entries.sort_by_key(|(key, _)| key.at.start);
+        Table(entries)
+    }
+
+    fn node(&mut self, from: &Spanned<DeValue<'_>>) -> Node {
+        let at = self.place(from.span());
+        let value = match from.get_ref() {
+            DeValue::String(text) => Value::Text(text.to_string()),
+            DeValue::Integer(number) => Value::Integer(self.integer(at, number)),
+            DeValue::Float(number) => Value::Real(number.as_str().parse().unwrap_or(f64::NAN)),
+            DeValue::Boolean(flag) => Value::Flag(*flag),
+            DeValue::Datetime(_) => Value::Date,
+            DeValue::Array(items) => Value::List(items.iter().map(|item| self.node(item)).collect()),
+            DeValue::Table(items) => Value::Table(self.table(items)),
+        };
+        Node { value, at }
+    }
+
+    fn integer(&mut self, at: Span, number: &DeInteger<'_>) -> i64 {
+        i64::from_str_radix(number.as_str(), number.radix()).unwrap_or_else(|_| {
+            self.report.error(Code::ImpossibleValue, at, "this integer needs more than 64 bits");
+            0
+        })
+    }
+}

@@ -1,0 +1,244 @@
+//! As much as the connection carries, in one direction.
+
+use crate::pattern;
+use crate::{Fault, Stream, Workload};
+use anabranch_units::Instant;
+
+/// Sends as much as it can: a fixed size and then the end, or for ever.
+#[derive(Clone, Debug)]
+pub struct BulkSource {
+    size: Option<u64>,
+    written: u64,
+    finished: bool,
+    received: u64,
+}
+
+impl BulkSource {
+    /// Sends `size` bytes and finishes; `None`: never stops.
+    pub fn new(size: Option<u64>) -> Self {
+        Self { size, written: 0, finished: false, received: 0 }
+    }
+
+    /// Bytes handed over so far.
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Fills the send buffer.
+    fn fill(&mut self, io: &mut dyn Stream) {
+        loop {
+            let left = self.size.map_or(u64::MAX, |size| size - self.written);
+            let len = left.min(io.writable()).min(pattern::LONGEST as u64) as usize;
+            let taken = if len > 0 { io.write(pattern::piece(self.written, len)) } else { 0 };
+            self.written += taken as u64;
+            if taken == 0 {
+                break;
+            }
+        }
+        if self.size == Some(self.written) && !self.finished {
+            self.finished = true;
+            io.finish();
+        }
+    }
+}
+
+impl Workload for BulkSource {
+    fn on_established(&mut self, _now: Instant, io: &mut dyn Stream) {
+        self.fill(io);
+    }
+
+    fn on_writable(&mut self, _now: Instant, io: &mut dyn Stream) {
+        self.fill(io);
+    }
+
+    fn on_readable(&mut self, _now: Instant, io: &mut dyn Stream) {
+        while let Some(data) = io.read() {
+            self.received += data.len() as u64;
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.finished
+    }
+
+    /// Nobody answers it.
+    fn fault(&self) -> Option<Fault> {
+        (self.received > 0).then_some(Fault::WrongLength { got: self.received, expected: 0 })
+    }
+}
+
+/// Reads what a [`BulkSource`] sends and verifies every byte; finishes its own, empty direction after the end.
+#[derive(Clone, Debug)]
+pub struct BulkSink {
+    expected: Option<u64>,
+    received: u64,
+    ended: bool,
+    fault: Option<Fault>,
+}
+
+impl BulkSink {
+    /// Expects the stream to end after `expected` bytes; `None`: anywhere.
+    pub fn new(expected: Option<u64>) -> Self {
+        Self { expected, received: 0, ended: false, fault: None }
+    }
+
+    /// Bytes read so far.
+    pub fn received(&self) -> u64 {
+        self.received
+    }
+
+    /// The length is wrong: there is more than expected, or the end came before.
+    fn wrong_length(&self) -> Option<Fault> {
+        let (got, expected) = (self.received, self.expected?);
+        (got > expected || self.ended && got < expected).then_some(Fault::WrongLength { got, expected })
+    }
+}
+
+impl Workload for BulkSink {
+    fn on_readable(&mut self, _now: Instant, io: &mut dyn Stream) {
+        while let Some(data) = io.read() {
+            if self.fault.is_none() {
+                self.fault = pattern::mismatch(self.received, &data).map(|offset| Fault::WrongByte { offset });
+            }
+            self.received += data.len() as u64;
+        }
+        if io.read_finished() && !self.ended {
+            self.ended = true;
+            io.finish();
+        }
+        self.fault = self.fault.or_else(|| self.wrong_length());
+    }
+
+    fn is_done(&self) -> bool {
+        self.ended
+    }
+
+    fn fault(&self) -> Option<Fault> {
+        self.fault
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+
+    /// A connection without a network: what one end writes, the same end reads. Takes `per_write` bytes at once.
+    #[derive(Default)]
+    struct Pipe {
+        buffer: VecDeque<Bytes>,
+        held: u64,
+        room: u64,
+        per_write: usize,
+        finished: u32,
+    }
+
+    impl Pipe {
+        fn new(room: u64, per_write: usize) -> Self {
+            Self { room, per_write, ..Self::default() }
+        }
+    }
+
+    impl Stream for Pipe {
+        fn write(&mut self, mut data: Bytes) -> usize {
+            assert!(self.finished == 0 && data.len() as u64 <= self.room - self.held, "more than there is room for");
+            data.truncate(self.per_write);
+            self.held += data.len() as u64;
+            self.buffer.push_back(data.clone());
+            data.len()
+        }
+        fn writable(&self) -> u64 {
+            self.room - self.held
+        }
+        fn finish(&mut self) {
+            self.finished += 1;
+        }
+        fn read(&mut self) -> Option<Bytes> {
+            let data = self.buffer.pop_front()?;
+            self.held -= data.len() as u64;
+            Some(data)
+        }
+        fn read_finished(&self) -> bool {
+            self.finished > 0 && self.buffer.is_empty()
+        }
+    }
+
+    /// Runs both ends until the source is done or `limit` rounds have passed.
+    fn transfer(source: &mut BulkSource, sink: &mut BulkSink, io: &mut Pipe, limit: u32) {
+        source.on_established(Instant::ZERO, io);
+        sink.on_established(Instant::ZERO, io);
+        for _ in 0..limit {
+            sink.on_readable(Instant::ZERO, io);
+            if sink.is_done() {
+                break;
+            }
+            source.on_writable(Instant::ZERO, io);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_sized_transfer_arrives_whole(size in 0u64..3_000_000, room in 1_000u64..400_000, per_write in 500usize..100_000) {
+            let (mut source, mut sink) = (BulkSource::new(Some(size)), BulkSink::new(Some(size)));
+            let mut io = Pipe::new(room, per_write);
+            transfer(&mut source, &mut sink, &mut io, 10_000);
+            prop_assert!(source.is_done() && sink.is_done());
+            prop_assert_eq!((source.written(), sink.received()), (size, size));
+            prop_assert_eq!((source.fault(), sink.fault()), (None, None));
+            // Each end finished once.
+            prop_assert_eq!(io.finished, 2);
+        }
+    }
+
+    #[test]
+    fn an_endless_source_keeps_the_buffer_full() {
+        let (mut source, mut sink) = (BulkSource::new(None), BulkSink::new(None));
+        let mut io = Pipe::new(200_000, usize::MAX);
+        transfer(&mut source, &mut sink, &mut io, 20);
+        assert_eq!(source.written(), 21 * 200_000);
+        assert_eq!(io.writable(), 0);
+        assert!(!source.is_done() && !sink.is_done());
+        assert_eq!(sink.fault(), None);
+    }
+
+    /// What a sink that expects `expected` bytes says about `pieces` and then, if `end`, the end.
+    fn verdict(expected: Option<u64>, pieces: &[Bytes], end: bool) -> Option<Fault> {
+        let mut sink = BulkSink::new(expected);
+        let mut io = Pipe::new(u64::MAX, usize::MAX);
+        for piece in pieces {
+            io.write(piece.clone());
+        }
+        io.finished = end.into();
+        sink.on_readable(Instant::ZERO, &mut io);
+        assert_eq!(sink.is_done(), end);
+        sink.fault()
+    }
+
+    #[test]
+    fn a_sink_reports_the_first_fault() {
+        let piece = pattern::piece;
+        let wrong_length = |got, expected| Some(Fault::WrongLength { got, expected });
+        assert_eq!(verdict(Some(2800), &[piece(0, 1400), piece(1400, 1400)], true), None);
+        assert_eq!(verdict(None, &[piece(0, 1400)], true), None);
+        assert_eq!(verdict(Some(2800), &[piece(0, 1400)], false), None);
+        assert_eq!(verdict(Some(2800), &[piece(0, 1400)], true), wrong_length(1400, 2800));
+        assert_eq!(verdict(Some(1000), &[piece(0, 1400)], false), wrong_length(1400, 1000));
+        // Two segments swapped, and one flipped bit before a wrong end.
+        let swapped = verdict(None, &[piece(0, 1400), piece(2800, 1400), piece(1400, 1400)], true);
+        assert!(matches!(swapped, Some(Fault::WrongByte { offset: 1400..1416 })), "{swapped:?}");
+        let mut flipped = piece(0, 1400).to_vec();
+        flipped[700] ^= 0x10;
+        assert_eq!(verdict(Some(9), &[flipped.into()], true), Some(Fault::WrongByte { offset: 700 }));
+    }
+
+    #[test]
+    fn a_source_wants_no_answer() {
+        let mut source = BulkSource::new(Some(10));
+        let mut io = Pipe::new(100, usize::MAX);
+        io.write(pattern::piece(0, 3));
+        source.on_readable(Instant::ZERO, &mut io);
+        assert_eq!(source.fault(), Some(Fault::WrongLength { got: 3, expected: 0 }));
+    }
+}

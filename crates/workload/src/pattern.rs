@@ -1,0 +1,89 @@
+//! The bytes that workloads send: known to both ends, stored once.
+
+use anabranch_units::Rng;
+use bytes::Bytes;
+use std::sync::LazyLock;
+
+/// After how many bytes the pattern repeats: the least prime above 1 MiB. No shift by a multiple of a segment, window
+/// or buffer size is a multiple of it, so a misplaced segment never looks right.
+const PERIOD: u64 = 1_048_583;
+
+/// Longest piece in one call.
+pub(crate) const LONGEST: usize = 64 << 10;
+
+/// One period of random bytes, and its beginning again, so that no piece ever wraps.
+static PATTERN: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let mut rng = Rng::stream(0, "workload.pattern");
+    let mut bytes: Vec<u8> = (0..PERIOD.div_ceil(8)).flat_map(|_| rng.bits().to_le_bytes()).collect();
+    bytes.truncate(PERIOD as usize);
+    bytes.extend_from_within(..LONGEST);
+    bytes
+});
+
+fn slice(offset: u64, len: usize) -> &'static [u8] {
+    let start = (offset % PERIOD) as usize;
+    &PATTERN[start..start + len.min(LONGEST)]
+}
+
+/// The `len` bytes of a stream from `offset` on; at most [`LONGEST`]. Nothing is copied.
+pub(crate) fn piece(offset: u64, len: usize) -> Bytes {
+    Bytes::from_static(slice(offset, len))
+}
+
+/// The offset of the first byte of `data`, which begins at `offset` of its stream, that is wrong.
+pub(crate) fn mismatch(offset: u64, data: &[u8]) -> Option<u64> {
+    let mut at = offset;
+    for part in data.chunks(LONGEST) {
+        let right = slice(at, part.len());
+        if part != right {
+            return part.iter().zip(right).position(|(a, b)| a != b).map(|wrong| at + wrong as u64);
+        }
+        at += part.len() as u64;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_period_is_prime() {
+        const { assert!(PERIOD > 1 << 20) };
+        assert!((2..=1024).all(|d| !PERIOD.is_multiple_of(d)));
+    }
+
+    #[test]
+    fn pieces_join_over_the_wrap() {
+        let before = piece(PERIOD - 10, 20);
+        assert_eq!(before[..10], piece(2 * PERIOD - 10, 10));
+        assert_eq!(before[10..], piece(0, 10));
+        assert_eq!(piece(0, usize::MAX).len(), LONGEST);
+        assert_eq!(piece(5 * PERIOD + 77, 1000), piece(77, 1000));
+    }
+
+    #[test]
+    fn every_wrong_byte_is_found() {
+        let mut long = Vec::new();
+        while long.len() < 3 * LONGEST {
+            long.extend_from_slice(&piece(PERIOD - 5 + long.len() as u64, LONGEST));
+        }
+        assert_eq!(mismatch(PERIOD - 5, &long), None);
+        assert_eq!(mismatch(PERIOD - 5, &[]), None);
+        for wrong in [0, 4, 5, LONGEST - 1, LONGEST, long.len() - 1] {
+            long[wrong] ^= 1;
+            assert_eq!(mismatch(PERIOD - 5, &long), Some(PERIOD - 5 + wrong as u64));
+            long[wrong] ^= 1;
+        }
+    }
+
+    #[test]
+    fn a_misplaced_segment_is_found_at_once() {
+        for offset in (0..PERIOD).step_by(1400) {
+            for shift in [1, 4, 536, 1400, 1460, 2800, 65_536, 1 << 20, 1 << 24] {
+                let found = mismatch(offset, &piece(offset + shift, 1400));
+                assert!(found.is_some_and(|at| at < offset + 16), "shift by {shift} at {offset}");
+            }
+        }
+    }
+}
