@@ -1,0 +1,79 @@
+//! The subflows of a connection, each with its window and whatever an algorithm remembers of it.
+
+use crate::window::WindowState;
+use anabranch_engine::congestion::Window;
+use anabranch_engine::schedule::PathView;
+use anabranch_units::PathId;
+
+/// One subflow.
+#[derive(Clone, Debug)]
+pub struct Flow<T> {
+    /// Its path.
+    pub id: PathId,
+    /// Its window.
+    pub window: WindowState,
+    /// What the algorithm remembers of it.
+    pub state: T,
+}
+
+/// The subflows that joined, in the order of their paths.
+#[derive(Clone, Debug)]
+pub struct Flows<T>(Vec<Flow<T>>);
+
+impl<T> Default for Flows<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T> Flows<T> {
+    /// A subflow begins; one that is known already begins anew.
+    pub fn join(&mut self, id: PathId, initial_window: u32, state: T) {
+        self.leave(id);
+        let at = self.0.partition_point(|f| f.id < id);
+        self.0.insert(at, Flow { id, window: WindowState::new(initial_window), state });
+    }
+
+    /// A subflow is gone.
+    pub fn leave(&mut self, id: PathId) {
+        self.0.retain(|f| f.id != id);
+    }
+
+    /// The subflow on path `id`.
+    pub fn get(&self, id: PathId) -> Option<&Flow<T>> {
+        self.index(id).map(|i| &self.0[i])
+    }
+
+    /// The subflow on path `id`, to be changed.
+    pub fn get_mut(&mut self, id: PathId) -> Option<&mut Flow<T>> {
+        self.index(id).map(|i| &mut self.0[i])
+    }
+
+    /// The established subflows of which the RTT is known, each with its view: those that coupled sums run over.
+    pub fn measured<'a>(&'a self, paths: &'a [PathView]) -> impl Iterator<Item = (&'a Flow<T>, &'a PathView)> {
+        self.0.iter().filter_map(|f| Some((f, view_of(paths, f.id).filter(|p| p.srtt.is_some())?)))
+    }
+
+    /// What path `id` is allowed; one packet if it never joined.
+    pub fn window(&self, id: PathId) -> Window {
+        let known = self.get(id).map(|f| f.window.grant(None));
+        known.unwrap_or(Window { cwnd: 1, ssthresh: u32::MAX, pacing: None })
+    }
+
+    fn index(&self, id: PathId) -> Option<usize> {
+        position(&self.0, id, |f| f.id)
+    }
+}
+
+/// The view of path `id`.
+pub fn view_of(paths: &[PathView], id: PathId) -> Option<&PathView> {
+    position(paths, id, |p| p.id).map(|i| &paths[i])
+}
+
+/// Paths are few, and usually dense: look at the id's own place first.
+fn position<T>(items: &[T], id: PathId, id_of: impl Fn(&T) -> PathId) -> Option<usize> {
+    match items.get(id.index()) {
+        Some(item) if id_of(item) == id => Some(id.index()),
+        _ => items.iter().position(|item| id_of(item) == id),
+    }
+}
