@@ -2,6 +2,7 @@
 
 use anabranch_scenario::{Cell, PlugIn, Scenario};
 use anabranch_trace::Recorder;
+use anabranch_units::ConnId;
 use indexmap::IndexMap;
 use std::fmt;
 use std::sync::Arc;
@@ -9,12 +10,16 @@ use std::sync::Arc;
 /// Metric values by name, in the order of the metrics' table. A metric that does not apply is absent.
 pub type Values = IndexMap<String, f64>;
 
+/// The connection under test. Other numbers are cross traffic.
+pub const CONNECTION: ConnId = ConnId(0);
+
 /// How one run uses the scenario's paths.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Choice {
     /// Multipath TCP with this scheduler over all paths.
     Multipath(PlugIn),
-    /// A baseline: plain TCP, without MPTCP options, over the path with this index alone.
+    /// A baseline: plain TCP, without MPTCP options, over the path with this index alone. Events call the path by that
+    /// index too.
     Single(usize),
 }
 
@@ -119,7 +124,7 @@ pub struct Labelled<'a> {
     pub scheduler: &'a str,
     /// `olia`.
     pub congestion: &'a str,
-    /// Which row of the plan; the first is 0.
+    /// Which row of the plan, counted over all cells; the first is 0.
     pub row: usize,
     /// Which repetition of the row; the first is 0.
     pub repetition: u32,

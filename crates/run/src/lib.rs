@@ -5,7 +5,10 @@
 mod job;
 mod plan;
 mod results;
+mod runner;
+mod summary;
 
-pub use job::{Choice, Driver, Job, Labelled, Observer, Pool, RunError, RunOutcome, Serial, Values};
+pub use job::{CONNECTION, Choice, Driver, Job, Labelled, Observer, Pool, RunError, RunOutcome, Serial, Values};
 pub use plan::{Options, Plan, Repeat, Variant};
 pub use results::{CellValues, Comparison, Results, RunRecord, SCHEMA, Summary};
+pub use runner::{Failure, Runner};

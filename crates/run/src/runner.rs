@@ -1,7 +1,7 @@
 //! Runs a plan and draws its results together.
 
 use crate::job::{Driver, Labelled, Observer, Pool, RunError};
-use crate::plan::{AUTO_LIMIT, AUTO_STEP, CellPlan, Plan};
+use crate::plan::{AUTO_LIMIT, AUTO_STEP, Plan};
 use crate::results::{Results, RunRecord, SCHEMA, document_digest};
 use crate::summary::{compare, fill_in_ratios, is_narrow, summarise};
 use std::fmt;
@@ -87,21 +87,23 @@ impl Runner<'_> {
         let slots: Vec<OnceLock<Result<RunRecord, Failure>>> = tasks.iter().map(|_| OnceLock::new()).collect();
         self.observer.progress(done, planned);
         self.pool.for_each(tasks.len(), &|index| {
-            slots[index].get_or_init(|| self.run_task(&plan.cells[tasks[index].cell], &tasks[index]));
+            slots[index].get_or_init(|| self.run_task(plan, &tasks[index]));
             self.observer.progress(finished.fetch_add(1, Ordering::Relaxed) + 1, planned);
         });
         let not_run = || unsupported("not run", "the pool left it out");
         slots.into_iter().map(|slot| slot.into_inner().unwrap_or_else(|| Err(not_run()))).collect()
     }
 
-    fn run_task(&self, cell: &CellPlan, task: &Task) -> Result<RunRecord, Failure> {
+    fn run_task(&self, plan: &Plan, task: &Task) -> Result<RunRecord, Failure> {
+        let cell = &plan.cells[task.cell];
         let row = &cell.rows[task.row];
+        let rows_before: usize = plan.cells[..task.cell].iter().map(|cell| cell.rows.len()).sum();
         let job = cell.job(row, task.repetition);
         let labelled = Labelled {
             job: &job,
             scheduler: &row.scheduler_label,
             congestion: &row.congestion_label,
-            row: task.row,
+            row: rows_before + task.row,
             repetition: task.repetition,
         };
         let mut answer = None;

@@ -3,7 +3,8 @@
 use crate::job::Choice;
 use crate::plan::{CellPlan, Row, single_path_form};
 use crate::results::{Comparison, RunRecord, Summary};
-use anabranch_metrics::statistics;
+use anabranch_metrics::{Paired, Summary as Statistics, aggregation_benefit, best_single_ratio};
+use indexmap::IndexMap;
 
 /// The metric that baselines are held against and that [`crate::Repeat::Auto`] watches.
 const GOODPUT: &str = "goodput_bps";
@@ -14,7 +15,7 @@ const ALL_PAIRS: usize = 6;
 /// True if the 95 % interval of the mean goodput, from end to end, is narrower than 2 % of the mean.
 pub(crate) fn is_narrow(row: &[RunRecord]) -> bool {
     let goodputs: Vec<f64> = row.iter().filter_map(|run| run.metrics.get(GOODPUT).copied()).collect();
-    let interval = statistics::summarise(&goodputs).and_then(|s| s.ci95.map(|(low, high)| (s.mean, high - low)));
+    let interval = Statistics::of(&goodputs).and_then(|s| s.ci95.map(|(low, high)| (s.mean, high - low)));
     interval.is_some_and(|(mean, width)| width <= 0.02 * mean)
 }
 
@@ -31,8 +32,8 @@ pub(crate) fn fill_in_ratios(cell: &CellPlan, rows: &mut [Vec<RunRecord>]) {
             let singles: Option<Vec<f64>> = baselines.iter().map(|&row| goodput(row)).collect();
             let (Some(own), Some(singles)) = (goodput(index), singles) else { continue };
             let ratios = [
-                ("aggregation_benefit", statistics::aggregation_benefit(own, &singles)),
-                ("best_single_ratio", statistics::best_single_ratio(own, &singles)),
+                ("aggregation_benefit", aggregation_benefit(own, &singles)),
+                ("best_single_ratio", best_single_ratio(own, &singles)),
             ];
             for (name, value) in ratios {
                 if let Some(value) = value {
@@ -57,14 +58,14 @@ fn baselines_of(cell: &CellPlan, row: &Row) -> Vec<usize> {
 
 /// One summary a metric, in the order in which the row's runs first show them.
 pub(crate) fn summarise(row: &[RunRecord], deterministic: bool) -> Vec<Summary> {
-    let mut samples: indexmap::IndexMap<String, Vec<f64>> = indexmap::IndexMap::new();
+    let mut samples: IndexMap<String, Vec<f64>> = IndexMap::new();
     for (name, value) in row.iter().flat_map(RunRecord::values) {
         samples.entry(name).or_default().push(value);
     }
     let Some(first) = row.first() else { return Vec::new() };
     let unfinished = row.iter().filter(|run| !run.finished).count();
     let summary = |(metric, values): (String, Vec<f64>)| {
-        let s = statistics::summarise(&values)?;
+        let s = Statistics::of(&values)?;
         Some(Summary {
             scheduler: first.scheduler.clone(),
             congestion: first.congestion.clone(),
@@ -108,8 +109,7 @@ fn compare_rows(a: &[RunRecord], b: &[RunRecord]) -> Vec<Comparison> {
     let (Some(first_a), Some(first_b)) = (a.first(), b.first()) else { return Vec::new() };
     let comparison = |metric: &String| {
         let both = a.iter().zip(b).filter_map(|(a, b)| Some((*a.metrics.get(metric)?, *b.metrics.get(metric)?)));
-        let (a, b): (Vec<f64>, Vec<f64>) = both.unzip();
-        let paired = statistics::paired(&a, &b)?;
+        let paired = Paired::of(&both.collect::<Vec<_>>())?;
         Some(Comparison {
             a: first_a.scheduler.clone(),
             b: first_b.scheduler.clone(),
