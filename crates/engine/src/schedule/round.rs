@@ -88,24 +88,22 @@ impl<'a> Round<'a> {
         true
     }
 
-    /// Sends outstanding data once more, on another path, ahead of its queue. Refused if the path is not
-    /// [`PathView::eligible`], carries or queues some of it already, or if the range is empty, longer than a segment
-    /// or not wholly outstanding.
+    /// Sends outstanding data once more, on another path, ahead of its queue; or copies a segment that another path is
+    /// about to send first. Refused if the path is not [`PathView::eligible`], carries or queues some of it already, or
+    /// if the range is empty, longer than a segment, or neither wholly outstanding nor within one such segment.
     pub fn repeat(&mut self, on: PathId, range: Range, why: Repeat) -> bool {
         let Some(p) = self.eligible(on) else { return false };
         if range.is_empty() || range.len() > u64::from(p.mss) || range.end > self.view.window_edge() {
             return false;
         }
-        let mut from = range.start;
-        for (run, copies) in self.view.outstanding.from(range.start) {
-            if run.start > from || copies.on(on) || from >= range.end {
-                break;
-            }
-            from = run.end;
-        }
-        let queued = self.view.queue(on).any(|q| !q.range.intersect(range).is_empty());
-        if from < range.end || queued {
+        if self.view.queue(on).any(|q| !q.range.intersect(range).is_empty()) {
             return false;
+        }
+        if !self.outstanding_elsewhere(on, range) {
+            if !self.first_elsewhere(on, range) {
+                return false;
+            }
+            self.view.copied_early = true;
         }
         let kind = match why {
             Repeat::Opportunistic => SendKind::Opportunistic,
@@ -166,6 +164,27 @@ impl<'a> Round<'a> {
         self.view.path(on).filter(|p| p.eligible()).copied()
     }
 
+    /// All of `range` was sent and none of it on `on`.
+    fn outstanding_elsewhere(&self, on: PathId, range: Range) -> bool {
+        let mut from = range.start;
+        for (run, copies) in self.view.outstanding.from(range.start) {
+            if run.start > from || copies.on(on) || from >= range.end {
+                break;
+            }
+            from = run.end;
+        }
+        from >= range.end
+    }
+
+    /// Another path is about to send `range` for the first time.
+    fn first_elsewhere(&self, on: PathId, range: Range) -> bool {
+        let others = self.view.paths().iter().zip(&self.view.queues).filter(|(p, _)| p.id != on);
+        // Newest first: what is copied was most likely bound just now.
+        others
+            .flat_map(|(_, queue)| queue.items.iter().rev())
+            .any(|q| q.kind == SendKind::First && q.range.contains(range))
+    }
+
     fn bind_now(&mut self, on: PathId, range: Range) -> bool {
         if range.end > self.view.window_edge() {
             return false;
@@ -174,5 +193,76 @@ impl<'a> Round<'a> {
         self.view.backlog.remove(range);
         self.view.push(i, Queued { range, kind: SendKind::First }, false);
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::congestion::FixedWindows;
+
+    const A: PathId = PathId(0);
+    const B: PathId = PathId(1);
+    const FIRST: Range = Range::new(0, 1000);
+
+    /// Two paths with room, two segments of 1000 bytes written; the first is bound to `A`.
+    fn bound() -> View {
+        let mut view = View::new(false);
+        view.set_path(PathView::new(A, 1000));
+        view.set_path(PathView::new(B, 1000));
+        view.set_window(1 << 20, 1 << 20);
+        view.set_written(2000);
+        assert!(with_round(&mut view, |round| round.send_next(A)));
+        view
+    }
+
+    fn with_round<T>(view: &mut View, commands: impl FnOnce(&mut Round<'_>) -> T) -> T {
+        commands(&mut Round::new(view, &mut FixedWindows::default(), Cause::Written))
+    }
+
+    #[test]
+    fn what_is_about_to_leave_is_worth_waiting_for() {
+        let mut view = bound();
+        assert!(view.may_wait_for(A) && !view.may_wait_for(B));
+        view.take_back(A);
+        assert!(!view.may_wait_for(A));
+    }
+
+    #[test]
+    fn a_segment_may_be_copied_before_it_leaves() {
+        let mut view = bound();
+        with_round(&mut view, |round| {
+            assert!(!round.repeat(A, FIRST, Repeat::Copy), "queued there already");
+            assert!(!round.repeat(B, Range::new(1000, 2000), Repeat::Copy), "bound nowhere");
+            assert!(round.repeat(B, FIRST, Repeat::Copy));
+            assert!(!round.repeat(B, FIRST, Repeat::Copy));
+        });
+    }
+
+    #[test]
+    fn a_copy_that_overtakes_is_the_only_one_needed() {
+        for gives_back_first in [true, false] {
+            let mut view = bound();
+            assert!(with_round(&mut view, |round| round.repeat(B, FIRST, Repeat::Copy)));
+            if gives_back_first {
+                view.take_back(A);
+            }
+            let copy = view.take_admissible(B).unwrap();
+            view.on_sent(B, copy.range);
+            view.take_back(A);
+            assert_eq!(view.backlog().first(), Some(Range::new(1000, 2000)));
+            assert_eq!(view.outstanding().bytes(), 1000);
+        }
+    }
+
+    #[test]
+    fn an_acknowledged_copy_cancels_what_it_overtook() {
+        let mut view = bound();
+        assert!(with_round(&mut view, |round| round.repeat(B, FIRST, Repeat::Copy)));
+        let copy = view.take_admissible(B).unwrap();
+        view.on_sent(B, copy.range);
+        view.on_data_acked(1000);
+        assert_eq!(view.queue(A).count(), 0);
+        assert_eq!(view.path(A).unwrap().queued, 0);
     }
 }

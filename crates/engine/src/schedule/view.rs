@@ -135,6 +135,8 @@ pub struct View {
     send_window: u64,
     buffer_full: bool,
     nagle: bool,
+    /// Some first transmission was copied while it still waited in a queue: another path may have delivered it.
+    pub(super) copied_early: bool,
 }
 
 impl View {
@@ -209,9 +211,10 @@ impl View {
     }
 
     /// True if it is safe to send nothing now and wait for `id`: it is usable, not in recovery from a timeout, and has
-    /// data in flight, so that an acknowledgment will call the scheduler again.
+    /// data in flight or about to leave, so that an acknowledgment will call the scheduler again.
     pub fn may_wait_for(&self, id: PathId) -> bool {
-        self.path(id).is_some_and(|p| p.usable && p.recovery != RecoveryPhase::Loss && p.in_flight > 0)
+        let healthy = |p: &PathView| p.usable && p.recovery != RecoveryPhase::Loss;
+        self.path(id).is_some_and(|p| healthy(p) && (p.in_flight > 0 || self.has_admissible(id)))
     }
 
     /// True if some usable path is not a backup: then backups rest.
@@ -286,6 +289,10 @@ impl View {
     /// `path` sent `range`.
     pub fn on_sent(&mut self, path: PathId, range: Range) {
         self.outstanding.sent(path, range);
+        if self.copied_early {
+            // A copy left although the path that was to send first gave the data back.
+            self.backlog.remove(range);
+        }
     }
     /// The peer has everything below `offset`.
     pub fn on_data_acked(&mut self, offset: u64) {
@@ -297,8 +304,11 @@ impl View {
         self.rescue.remove_below(offset);
         self.backlog.remove_below(offset);
         for i in 0..self.queues.len() {
-            // Queued copies may have become pointless; queues of first transmissions cannot be below `offset`.
-            if self.queues[i].items.iter().any(|q| q.range.start < offset) {
+            // Queued copies may have become pointless. They stand in front; first transmissions cannot be below
+            // `offset` unless a copy overtook them.
+            let early = self.copied_early;
+            let mut suspects = self.queues[i].items.iter().take_while(|q| early || q.kind != SendKind::First);
+            if suspects.any(|q| q.range.start < offset) {
                 let kept = core::mem::take(&mut self.queues[i].items);
                 self.queues[i].items = kept
                     .into_iter()
@@ -334,6 +344,12 @@ impl View {
             match q.kind {
                 SendKind::First => {
                     self.backlog.insert(q.range);
+                    if self.copied_early {
+                        let sent = self.outstanding.from(q.range.start).take_while(|(r, _)| r.start < q.range.end);
+                        sent.for_each(|(r, _)| {
+                            self.backlog.remove(r.intersect(q.range));
+                        });
+                    }
                 }
                 SendKind::Rescue => {
                     self.rescue.insert(q.range);

@@ -1,0 +1,442 @@
+//! DAPS: a plan over the least common multiple of the forward delays.
+
+use crate::pick::{by_rtt, live, no_choice};
+use anabranch_engine::plugin::{Entry, Parameter, Parameters};
+use anabranch_engine::schedule::{Repeat, Round, Scheduler, SchedulerEvent, View};
+use anabranch_units::{Duration, PathId, Range};
+
+page!(
+    "\
+# Idea
+
+Plan which segments go on which path over one least common multiple of the paths' forward delays, so that they arrive in order.
+
+# Rule
+
+For each path: D = R/2 rounded to a multiple of q, C = its window. L = lcm of all D. Path j emits a block of C_j segments at m·D_j,
+m = 0 … L/D_j − 1. Blocks are sorted by arrival (ties: the smaller D, then the lower id) and numbered in that order: this is the
+plan. Arrival is
+
+```text
+daps:      (m + 1)·D     as printed in the paper
+daps-ack:  (2m + 1)·D    as acknowledgments really clock it, a window each 2·D
+```
+
+A path sends its own blocks in order, as its window allows, and nothing else: later data overtakes data that waits for another path.
+A new plan is made when all blocks are handed out.
+
+With `retransmit`, when the peer's window refuses new data, the lowest data that the fastest path has not carried is sent on it.
+
+# When it helps
+
+Stable delays and windows, and bulk data: few segments wait for others at the receiver.
+
+# When it hurts
+
+The plan ignores what happens until it is consumed. Every path is used although the fast one might suffice, which costs
+applications with little data much delay. A path that is slower than planned holds up the rest.
+
+# Departures
+
+The printed algorithm numbers segments in the transmit loop only, which gives every path the same numbers; here blocks are numbered
+when planned. Departure times are not enforced: windows and ACKs pace the blocks. D is at most `horizon` times the least D, and so is
+L, because co-prime delays make the product explode. Blocks of a path that fails are dropped, and their data goes to the next in the
+plan. While a path has no RTT sample, minRTT decides.
+
+# References
+
+Kuhn et al., DAPS, ICC 2014; algorithm 1 in Ferlin et al., BLEST, IFIP Networking 2016. The authors' kernel module, mptcp_daps.c:
+`round` is its round_delay, `smooth` its smooth_cwnd.
+"
+);
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "round",
+        default: 4.0,
+        min: 0.0,
+        max: 10_000.0,
+        unit: "ms",
+        about: "forward delays are rounded to multiples of this; 0 = of the least delay",
+    },
+    Parameter {
+        name: "horizon",
+        default: 64.0,
+        min: 1.0,
+        max: 1024.0,
+        unit: "",
+        about: "the plan spans at most so many least delays",
+    },
+    Parameter {
+        name: "smooth",
+        default: 1.0,
+        min: 0.0,
+        max: 1.0,
+        unit: "bool",
+        about: "plan with windows averaged over round trips (gain 1/8)",
+    },
+    Parameter {
+        name: "retransmit",
+        default: 1.0,
+        min: 0.0,
+        max: 1.0,
+        unit: "bool",
+        about: "when the peer's window is full, send the lowest data again on the fastest path",
+    },
+];
+
+/// `daps`: arrivals as printed.
+pub const ENTRY: Entry<dyn Scheduler> = Entry {
+    name: "daps",
+    aliases: &[],
+    about: "plan segments over the least common multiple of the delays",
+    page: PAGE,
+    parameters: PARAMETERS,
+    build: |p| Box::new(Daps::new(Config { ack_clocked: false, ..Config::from(p) })),
+};
+
+/// `daps-ack`: arrivals as acknowledgments clock them.
+pub const ENTRY_ACK: Entry<dyn Scheduler> = Entry {
+    name: "daps-ack",
+    about: "DAPS with a window each round trip instead of each forward delay",
+    build: |p| Box::new(Daps::new(Config { ack_clocked: true, ..Config::from(p) })),
+    ..ENTRY
+};
+
+/// What may be set.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// A path emits a window each round trip, not each forward delay.
+    pub ack_clocked: bool,
+    /// Forward delays are rounded to multiples of this; zero = of the least delay.
+    pub round: Duration,
+    /// The plan spans at most so many least delays; at least 1.
+    pub horizon: u64,
+    /// Plan with averaged windows.
+    pub smooth: bool,
+    /// Retransmit when the peer's window is full.
+    pub retransmit: bool,
+}
+
+impl From<&Parameters<'_>> for Config {
+    fn from(p: &Parameters<'_>) -> Self {
+        Self {
+            ack_clocked: false,
+            round: Duration::from_secs_f64(p.get("round") / 1e3),
+            horizon: p.get("horizon") as u64,
+            smooth: p.flag("smooth"),
+            retransmit: p.flag("retransmit"),
+        }
+    }
+}
+
+/// Consecutive segments that one path owns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Run {
+    path: PathId,
+    segments: u64,
+}
+
+/// What a plan is made of: a path with its forward delay in ticks and its window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Source {
+    path: PathId,
+    delay: u64,
+    window: u64,
+    /// When its next block arrives; after the last, never.
+    arrival: u64,
+    /// Blocks not yet placed.
+    blocks: u64,
+}
+
+/// DAPS.
+#[derive(Clone, Debug)]
+pub struct Daps {
+    config: Config,
+    plan: Vec<Run>,
+    /// Paths that own a part of the plan, as a set of [`PathId::bit`]s.
+    owners: u32,
+    /// Averaged windows; zero = none yet.
+    windows: [f64; PathId::LIMIT],
+    /// Kept between plans for its memory.
+    sources: Vec<Source>,
+    /// While the peer's window is full: the fastest path, and the offset below which it carries everything.
+    repeated: Option<(PathId, u64)>,
+}
+
+fn gcd(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// Places the blocks of all sources in the order of their arrival; the sources' delays are at least 1.
+fn arrange(sources: &mut [Source], horizon: u64, ack_clocked: bool, plan: &mut Vec<Run>) {
+    let Some(least) = sources.iter().map(|s| s.delay).min() else { return };
+    let span = least.saturating_mul(horizon);
+    // The product of co-prime delays may be astronomic: stop at the horizon.
+    let lcm = sources.iter().fold(1, |l: u64, s| (l / gcd(l, s.delay)).saturating_mul(s.delay).min(span));
+    for s in sources.iter_mut() {
+        s.delay = s.delay.min(span);
+        s.arrival = s.delay;
+        s.blocks = lcm / s.delay;
+    }
+    plan.clear();
+    while let Some(s) = sources.iter_mut().filter(|s| s.blocks > 0).min_by_key(|s| (s.arrival, s.delay, s.path)) {
+        s.blocks -= 1;
+        s.arrival += if ack_clocked { 2 * s.delay } else { s.delay };
+        match plan.last_mut() {
+            Some(last) if last.path == s.path => last.segments += s.window,
+            _ => plan.push(Run { path: s.path, segments: s.window }),
+        }
+    }
+}
+
+impl Daps {
+    /// Without a plan.
+    pub fn new(config: Config) -> Self {
+        let windows = [0.0; PathId::LIMIT];
+        Self { config, plan: Vec::new(), owners: 0, windows, sources: Vec::new(), repeated: None }
+    }
+
+    /// Makes a plan for all paths that may be waited for; false if there is none.
+    fn make_plan(&mut self, view: &View) -> bool {
+        let known = || view.candidates().filter(|p| live(view, p)).filter_map(|p| Some((p, p.srtt? / 2)));
+        let least = known().map(|(_, delay)| delay.as_nanos()).min().unwrap_or(1);
+        let tick = if self.config.round.is_zero() { least } else { self.config.round.as_nanos() }.max(1);
+        self.sources.clear();
+        for (p, delay) in known() {
+            let average = &mut self.windows[p.id.index()];
+            let window = if self.config.smooth && *average > 0.0 { (*average + 0.5) as u64 } else { p.cwnd.into() };
+            let delay = (delay.as_nanos().saturating_add(tick / 2) / tick).max(1);
+            self.sources.push(Source { path: p.id, delay, window: window.max(1), arrival: 0, blocks: 0 });
+        }
+        arrange(&mut self.sources, self.config.horizon, self.config.ack_clocked, &mut self.plan);
+        self.owners = self.plan.iter().fold(0, |set, run| set | run.path.bit());
+        !self.plan.is_empty()
+    }
+
+    /// Drops what is owned by paths that cannot be waited for.
+    fn drop_failed(&mut self, view: &View) {
+        let alive = view.candidates().filter(|p| live(view, p)).fold(0, |set, p| set | p.id.bit());
+        if self.owners & !alive != 0 {
+            self.plan.retain(|run| alive & run.path.bit() != 0);
+            self.owners &= alive;
+        }
+    }
+
+    /// Sends what `on` owns, as far as its window allows.
+    fn send_own(&mut self, round: &mut Round<'_>, on: PathId) {
+        let mss = round.path(on).map_or(0, |p| u64::from(p.mss));
+        let (mut at, mut others) = (0, 0);
+        while at < self.plan.len() {
+            let run = &mut self.plan[at];
+            if run.path != on {
+                others += run.segments;
+                at += 1;
+            } else if run.segments == 0 {
+                self.plan.remove(at);
+            } else if round.send_ahead(on, others * mss) {
+                run.segments -= 1;
+            } else {
+                return;
+            }
+        }
+        self.owners &= !on.bit();
+    }
+
+    /// Follows the plan, and makes a new one whenever it is handed out.
+    fn follow(&mut self, round: &mut Round<'_>) {
+        self.drop_failed(round);
+        while !round.backlog().is_empty() && round.fastest_eligible().is_some() {
+            if self.plan.is_empty() && !self.make_plan(round) {
+                return;
+            }
+            for i in 0..round.paths().len() {
+                let p = round.paths()[i];
+                if self.owners & p.id.bit() != 0 && p.eligible() {
+                    self.send_own(round, p.id);
+                }
+            }
+            if !self.plan.is_empty() {
+                return;
+            }
+        }
+    }
+
+    /// Sends again, on the fastest path with room, the lowest data that it has not carried.
+    fn retransmit(&mut self, round: &mut Round<'_>) {
+        if !round.window_blocked() {
+            self.repeated = None;
+            return;
+        }
+        while let Some(fast) = round.fastest_eligible().copied() {
+            // Only the path itself adds to what it carries, so below the mark there is nothing left to do.
+            let from = self.repeated.filter(|(path, _)| *path == fast.id).map_or(0, |(_, mark)| mark);
+            let missing = round.outstanding().from(from).find(|(_, copies)| !copies.on(fast.id));
+            let Some((run, _)) = missing else { return };
+            let start = run.start.max(from);
+            let segment = Range::new(start, run.end.min(start + u64::from(fast.mss)));
+            if !round.repeat(fast.id, segment, Repeat::Opportunistic) {
+                return;
+            }
+            self.repeated = Some((fast.id, segment.end));
+        }
+    }
+}
+
+impl Scheduler for Daps {
+    fn schedule(&mut self, round: &mut Round<'_>) {
+        if no_choice(round) || round.candidates().any(|p| p.srtt.is_none()) {
+            self.plan.clear();
+            by_rtt(round);
+        } else {
+            self.follow(round);
+        }
+        if self.config.retransmit {
+            self.retransmit(round);
+        }
+    }
+
+    fn on_event(&mut self, event: &SchedulerEvent<'_>, view: &View) {
+        match event {
+            SchedulerEvent::Ack { path, acked } if acked.round_ended => {
+                let Some(p) = view.path(*path) else { return };
+                let (average, window) = (&mut self.windows[path.index()], f64::from(p.cwnd));
+                *average = if *average > 0.0 { *average + (window - *average) / 8.0 } else { window };
+            }
+            SchedulerEvent::PathUp { path } | SchedulerEvent::PathDown { path } => {
+                self.windows[path.index()] = 0.0;
+                self.repeated = None;
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, MSS, path};
+    use anabranch_engine::congestion::Acked;
+    use anabranch_trace::RecoveryPhase;
+
+    const MODULE: Config =
+        Config { ack_clocked: false, round: Duration::from_millis(1), horizon: 64, smooth: true, retransmit: true };
+
+    /// (path, first, last) of each run, numbered from 1.
+    fn plan(delays: &[u64], windows: &[u64], horizon: u64, ack_clocked: bool) -> Vec<(u8, u64, u64)> {
+        let source = |(i, (delay, window)): (usize, (&u64, &u64))| Source {
+            path: PathId(i as u8),
+            delay: *delay,
+            window: *window,
+            arrival: 0,
+            blocks: 0,
+        };
+        let mut sources: Vec<_> = delays.iter().zip(windows).enumerate().map(source).collect();
+        let mut runs = Vec::new();
+        arrange(&mut sources, horizon, ack_clocked, &mut runs);
+        let number = |next: &mut u64, run: Run| {
+            *next += run.segments;
+            Some((run.path.0, *next - run.segments + 1, *next))
+        };
+        runs.into_iter().scan(0, |next, run| number(next, run)).collect()
+    }
+
+    #[test]
+    fn plans() {
+        assert_eq!(plan(&[1, 10], &[1, 1], 64, false), [(0, 1, 10), (1, 11, 11)]);
+        assert_eq!(plan(&[2, 3], &[1, 1], 64, false), [(0, 1, 1), (1, 2, 2), (0, 3, 4), (1, 5, 5)]);
+        assert_eq!(plan(&[1, 10], &[10, 5], 64, false), [(0, 1, 100), (1, 101, 105)]);
+        let three = [(0, 1, 4), (1, 5, 5), (0, 6, 9), (1, 10, 10), (2, 11, 13)];
+        assert_eq!(plan(&[2, 4, 8], &[2, 1, 3], 64, false), three);
+        assert_eq!(plan(&[10, 30], &[4, 4], 64, true), [(0, 1, 8), (1, 9, 12), (0, 13, 16)]);
+    }
+
+    #[test]
+    fn co_prime_and_enormous_delays_end_at_the_horizon() {
+        // lcm(41, 137) = 5617 > 4·41 = 164: three blocks of 41, one of 137.
+        assert_eq!(plan(&[41, 137], &[1, 1], 4, false), [(0, 1, 3), (1, 4, 4), (0, 5, 5)]);
+        assert_eq!(plan(&[1, u64::MAX], &[1, 1], 4, false), [(0, 1, 4), (1, 5, 5)]);
+    }
+
+    #[test]
+    fn each_path_sends_what_it_owns() {
+        let mut bench = Bench::new(&[path(0, 20, 2, 0), path(1, 60, 3, 0)]);
+        bench.write(20);
+        let mut daps = Daps::new(MODULE);
+        bench.round(&mut daps);
+        assert_eq!((bench.send(0), bench.send(1)), (vec![0, 1], vec![6, 7, 8]));
+        // The slow path is acknowledged first, but the plan is not handed out: it waits.
+        bench.acked(1, 3);
+        bench.round(&mut daps);
+        assert_eq!(bench.bound(1), []);
+        bench.acked(0, 2);
+        bench.round(&mut daps);
+        assert_eq!((bench.send(0), bench.bound(1)), (vec![2, 3], vec![]));
+        bench.acked(0, 2);
+        bench.round(&mut daps);
+        // 4 and 5 end the plan; the next one begins at 9 and gives the slow path 15 to 17.
+        assert_eq!((bench.bound(0), bench.bound(1)), (vec![4, 5], vec![15, 16, 17]));
+    }
+
+    #[test]
+    fn a_path_that_fails_loses_its_part_of_the_plan() {
+        let mut bench = Bench::new(&[path(0, 20, 2, 0), path(1, 60, 3, 0), path(2, 20, 2, 0)]);
+        bench.write(10);
+        let mut daps = Daps::new(MODULE);
+        bench.round(&mut daps);
+        assert_eq!((bench.send(0), bench.send(2)), (vec![0, 1], vec![2, 3]));
+        bench.view.path_mut(PathId(0)).unwrap().recovery = RecoveryPhase::Loss;
+        bench.acked(2, 2);
+        bench.round(&mut daps);
+        // Path 0 owned 4, 5 and 8, 9; path 2 owned 6, 7.
+        assert_eq!(bench.bound(2), [4, 5]);
+    }
+
+    #[test]
+    fn windows_are_averaged_over_round_trips() {
+        let mut bench = Bench::new(&[path(0, 20, 8, 0), path(1, 60, 3, 0)]);
+        let mut daps = Daps::new(MODULE);
+        let mut ended = Acked::default();
+        ended.round_ended = true;
+        let ack = SchedulerEvent::Ack { path: PathId(0), acked: &ended };
+        daps.on_event(&ack, &bench.view);
+        bench.view.path_mut(PathId(0)).unwrap().cwnd = 40;
+        daps.on_event(&ack, &bench.view);
+        assert!(daps.make_plan(&bench.view));
+        assert_eq!(daps.plan[0], Run { path: PathId(0), segments: 3 * 12 });
+    }
+
+    #[test]
+    fn a_full_window_is_freed_through_the_fastest_path() {
+        let mut bench = Bench::with_window(&[path(0, 20, 2, 0), path(1, 60, 3, 0)], 9 * MSS);
+        bench.write(20);
+        let mut daps = Daps::new(MODULE);
+        for _ in 0..3 {
+            bench.round(&mut daps);
+            let sent = bench.send(0).len() as u32;
+            bench.send(1);
+            bench.acked(0, sent);
+        }
+        assert!(bench.view.window_blocked());
+        bench.round(&mut daps);
+        assert_eq!(bench.send(0), [6, 7]);
+        bench.acked(0, 2);
+        bench.round(&mut daps);
+        assert_eq!(bench.send(0), [8]);
+        bench.acked(0, 1);
+        bench.round(&mut daps);
+        assert_eq!(bench.send(0), []);
+    }
+
+    #[test]
+    fn without_samples_it_is_min_rtt() {
+        let mut bench = Bench::new(&[path(0, 20, 2, 0), path(1, 60, 3, 0)]);
+        bench.view.path_mut(PathId(1)).unwrap().srtt = None;
+        bench.write(4);
+        bench.round(&mut Daps::new(MODULE));
+        assert_eq!((bench.bound(0), bench.bound(1)), (vec![0, 1], vec![2, 3]));
+    }
+}

@@ -1,0 +1,286 @@
+//! OTIAS: every segment to the path on which it is predicted to arrive first, at once.
+
+use crate::opportunistic::{self, Opportunistic};
+use anabranch_engine::plugin::{Entry, Parameter, Parameters};
+use anabranch_engine::schedule::{PathView, Round, Scheduler, Then, View};
+use anabranch_trace::RecoveryPhase;
+use anabranch_units::{Duration, PathId};
+
+page!(
+    "\
+# Idea
+
+Assign each segment when it is written, to the path with the earliest predicted arrival, even if that path's window is full: the
+segment then waits in the path's queue.
+
+# Rule
+
+With q packets queued, c = max(0, w − f) packets of free window, R the smoothed RTT:
+
+```text
+otias (the authors' module):  n = 0 if q < c, else ⌈(q − c + 1)/w⌉
+otias-paper:                  n = max(0, ⌊(q − c)/w⌋)
+T = n·R + R/2;  the path with the least T takes the segment; ties go to the lower id
+```
+
+Nothing is queued beyond the peer's window.
+
+# When it helps
+
+Paths whose windows and delays are stable: data arrives almost in order without leaving a path idle.
+
+# When it hurts
+
+The choice is final. After a loss the queue of the fast path is long and its prediction stale; what is sent again waits behind
+nothing, but what was queued does.
+
+# Departures
+
+The paper's formula gives an idle path a negative T; c and n are clamped at zero. A path without an RTT sample takes what its
+window has room for, after all others. `queue` limits a path's queue to so many windows; a path at its limit is passed over (0: the
+peer's window is the only limit, as in the authors' module). When a path fails or gives data back, all queues are taken back and
+bound anew, because queues must stay in order.
+
+# References
+
+Yang et al., Out-of-order Transmission for In-order Arrival Scheduling, 2014; algorithm 2 in Ferlin et al., BLEST, IFIP Networking
+2016. The authors' kernel module, mptcp_otias.c: `optim` is its option.
+"
+);
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "queue",
+        default: 0.0,
+        min: 0.0,
+        max: 1000.0,
+        unit: "windows",
+        about: "most that may wait for a path, beyond its free window; 0 = all that the peer's window admits",
+    },
+    Parameter {
+        name: "optim",
+        default: 0.0,
+        min: 0.0,
+        max: 2.0,
+        unit: "",
+        about: "when the window is full: 0 nothing, 1 retransmit as +or, 2 retransmit and penalise as +pr",
+    },
+];
+
+/// `otias`, the authors' form.
+pub const ENTRY: Entry<dyn Scheduler> = Entry {
+    name: "otias",
+    aliases: &[],
+    about: "queue every segment where it is predicted to arrive first",
+    page: PAGE,
+    parameters: PARAMETERS,
+    build: |p| build(Form::Module, p),
+};
+
+/// `otias-paper`.
+pub const ENTRY_PAPER: Entry<dyn Scheduler> = Entry {
+    name: "otias-paper",
+    about: "OTIAS with the paper's formula for the waiting time",
+    build: |p| build(Form::Paper, p),
+    ..ENTRY
+};
+
+/// How many round trips a segment waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// As the authors' kernel module: rounded up.
+    Module,
+    /// As the paper: rounded down.
+    Paper,
+}
+
+/// What may be set.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// The formula.
+    pub form: Form,
+    /// Most windows that may wait for a path; 0 = no limit but the peer's window.
+    pub queue: f64,
+}
+
+fn build(form: Form, p: &Parameters<'_>) -> Box<dyn Scheduler> {
+    let otias = Otias::new(Config { form, queue: p.get("queue") });
+    let extra = |penalise| Opportunistic::new(opportunistic::Config { rtt_guard: 4.0, penalise });
+    match p.get("optim") as u32 {
+        0 => Box::new(otias),
+        1 => Box::new(Then(otias, extra(false))),
+        _ => Box::new(Then(otias, extra(true))),
+    }
+}
+
+/// OTIAS.
+#[derive(Clone, Debug)]
+pub struct Otias {
+    config: Config,
+    /// Everything below this offset has been bound once: data waiting below it was given back.
+    bound: u64,
+}
+
+/// May be given data: also to a full window, but not while a timeout is repaired.
+fn takes(path: &PathView) -> bool {
+    path.usable && path.recovery != RecoveryPhase::Loss
+}
+
+impl Otias {
+    /// With nothing bound.
+    pub const fn new(config: Config) -> Self {
+        Self { config, bound: 0 }
+    }
+
+    /// When the next segment would arrive if bound to `path`; `None` if its queue is at its limit.
+    fn arrival(&self, path: &PathView) -> Option<Duration> {
+        let queued = path.queued_bytes.div_ceil(u64::from(path.mss.max(1)));
+        let free = u64::from(path.cwnd.saturating_sub(path.in_flight));
+        let window = u64::from(path.cwnd.max(1));
+        let waiting = queued.saturating_sub(free);
+        if queued >= free && self.config.queue > 0.0 && waiting as f64 >= self.config.queue * window as f64 {
+            return None;
+        }
+        let Some(rtt) = path.srtt else { return (queued < free).then_some(Duration::MAX) };
+        let rounds = match self.config.form {
+            Form::Module if queued < free => 0,
+            Form::Module => (waiting + 1).div_ceil(window),
+            Form::Paper => waiting / window,
+        };
+        Some(rtt * rounds + rtt / 2)
+    }
+
+    fn earliest(&self, view: &View) -> Option<PathId> {
+        let arrivals = view.candidates().filter(|p| takes(p)).filter_map(|p| Some((self.arrival(p)?, p.id)));
+        arrivals.min().map(|(_, id)| id)
+    }
+
+    /// Takes all queues back if one of them waits for a path that failed, or if data below them was given back.
+    fn recall(&mut self, round: &mut Round<'_>) {
+        let given_back = round.backlog().first().is_some_and(|r| r.start < self.bound);
+        let failed = round.paths().iter().any(|p| p.queued > 0 && !takes(p));
+        if given_back || failed {
+            for i in 0..round.paths().len() {
+                round.recall(round.paths()[i].id);
+            }
+            self.bound = round.backlog().first().map_or(round.written(), |r| r.start);
+        }
+    }
+}
+
+impl Scheduler for Otias {
+    fn schedule(&mut self, round: &mut Round<'_>) {
+        self.recall(round);
+        while let Some(on) = self.earliest(round) {
+            let mss = round.path(on).map_or(0, |p| p.mss);
+            let Some(next) = round.next_new(0, mss).filter(|next| next.end <= round.window_edge()) else { return };
+            if !round.enqueue_next(on) {
+                return;
+            }
+            self.bound = next.end;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, MSS, path};
+    use anabranch_engine::schedule::Cause;
+
+    fn otias(form: Form) -> Otias {
+        Otias::new(Config { form, queue: 0.0 })
+    }
+
+    /// (R, w, f, q) as a path.
+    fn state((rtt, cwnd, in_flight, queued): (u64, u32, u32, u32)) -> PathView {
+        PathView { queued, queued_bytes: u64::from(queued) * MSS, ..path(0, rtt, cwnd, in_flight) }
+    }
+
+    #[test]
+    fn predicted_arrivals() {
+        for (paper, module, of) in [
+            (50, 70, (20, 10, 10, 24)),
+            (45, 45, (90, 10, 0, 0)),
+            (10, 30, (20, 10, 10, 0)),
+            (10, 10, (20, 10, 4, 5)),
+            (10, 30, (20, 10, 4, 6)),
+            (250, 350, (100, 8, 8, 16)),
+        ] {
+            let ms = |form| otias(form).arrival(&state(of)).unwrap().as_millis();
+            assert_eq!((ms(Form::Paper), ms(Form::Module)), (paper, module), "{of:?}");
+        }
+    }
+
+    #[test]
+    fn both_forms_prefer_the_idle_path_to_the_long_queue() {
+        for form in [Form::Paper, Form::Module] {
+            // Path 0 queues 24 packets first, then path 1 comes.
+            let mut bench = Bench::new(&[path(0, 20, 10, 10)]);
+            bench.write(24);
+            let mut otias = otias(form);
+            bench.round(&mut otias);
+            assert_eq!(bench.bound(0).len(), 24);
+            bench.view.set_path(path(1, 90, 10, 0));
+            bench.write(1);
+            bench.round(&mut otias);
+            assert_eq!(bench.bound(1), [24], "{form:?}");
+        }
+    }
+
+    #[test]
+    fn queues_end_at_the_peers_window() {
+        let mut bench = Bench::with_window(&[path(0, 20, 2, 0), path(1, 60, 2, 0)], 9 * MSS);
+        bench.write(30);
+        bench.round(&mut otias(Form::Module));
+        assert_eq!(bench.bound(0).len() + bench.bound(1).len(), 9);
+    }
+
+    #[test]
+    fn a_limited_queue_passes_segments_on() {
+        let mut bench = Bench::new(&[path(0, 10, 2, 2), path(1, 900, 2, 2)]);
+        bench.write(30);
+        bench.round(&mut Otias::new(Config { form: Form::Module, queue: 2.0 }));
+        assert_eq!((bench.bound(0).len(), bench.bound(1).len()), (4, 4));
+    }
+
+    #[test]
+    fn a_failed_path_gives_its_queue_back_in_order() {
+        let mut bench = Bench::new(&[path(0, 20, 4, 0), path(1, 60, 4, 0)]);
+        bench.write(20);
+        let mut otias = otias(Form::Module);
+        bench.round(&mut otias);
+        let first = bench.view.take_admissible(PathId(0)).unwrap();
+        bench.sent(0, first.range);
+        let p = bench.view.path_mut(PathId(0)).unwrap();
+        p.recovery = RecoveryPhase::Loss;
+        bench.round_for(&mut otias, Cause::Timeout(PathId(0)));
+        assert_eq!(bench.bound(0), []);
+        assert_eq!(bench.bound(1), (1..20).collect::<Vec<_>>());
+        assert!(bench.view.backlog().is_empty());
+    }
+
+    #[test]
+    fn a_lost_path_gives_its_queue_back_in_order() {
+        let mut bench = Bench::new(&[path(0, 20, 4, 0), path(1, 60, 4, 0), path(2, 70, 4, 0)]);
+        bench.write(40);
+        let mut otias = otias(Form::Module);
+        bench.round(&mut otias);
+        bench.view.remove_path(PathId(0));
+        bench.round_for(&mut otias, Cause::PathChange(PathId(0)));
+        assert!(bench.view.backlog().is_empty());
+        for id in [1, 2] {
+            assert!(bench.bound(id).windows(2).all(|w| w[0] < w[1]));
+        }
+    }
+
+    #[test]
+    fn paths_without_a_sample_take_their_windows_in_order() {
+        let mut bench = Bench::new(&[path(0, 20, 2, 0), path(1, 20, 2, 0)]);
+        bench.view.path_mut(PathId(0)).unwrap().srtt = None;
+        bench.view.path_mut(PathId(1)).unwrap().srtt = None;
+        bench.write(5);
+        bench.round(&mut otias(Form::Module));
+        assert_eq!((bench.bound(0), bench.bound(1)), (vec![0, 1], vec![2, 3]));
+    }
+}

@@ -1,0 +1,70 @@
+//! Choices that several schedulers share.
+
+use anabranch_engine::schedule::{PathView, Round, View};
+use anabranch_units::PathId;
+
+/// Sends new segments on `on` while it takes them. True if it stopped for want of room, false if data or the peer's
+/// window ran out.
+pub fn fill(round: &mut Round<'_>, on: PathId) -> bool {
+    while round.send_next(on) {}
+    !round.path(on).is_some_and(PathView::eligible)
+}
+
+/// Fills the candidate with the lowest RTT, then the next: minRTT, and the fallback of schedulers that cannot decide.
+pub fn by_rtt(round: &mut Round<'_>) {
+    while let Some(id) = round.fastest_eligible().map(|p| p.id) {
+        if !fill(round, id) {
+            return;
+        }
+    }
+}
+
+/// As [`by_rtt`], but before a path is used that is slower than the fastest live one, asks `waits(view, fast, slow)`:
+/// if so, nothing more is sent. With a single path there is nothing to ask.
+pub fn by_rtt_unless(round: &mut Round<'_>, mut waits: impl FnMut(&View, &PathView, &PathView) -> bool) {
+    if no_choice(round) {
+        return by_rtt(round);
+    }
+    while let Some(pick) = round.fastest_eligible() {
+        let id = pick.id;
+        if fastest_live(round).is_some_and(|fast| fast.id != id && waits(round, fast, pick)) {
+            return;
+        }
+        if !round.send_next(id) {
+            return;
+        }
+    }
+}
+
+/// May send now, or is safe to wait for.
+pub fn live(view: &View, path: &PathView) -> bool {
+    path.eligible() || view.may_wait_for(path.id)
+}
+
+/// The live candidate with the lowest RTT; ties go to the lower id.
+pub fn fastest_live(view: &View) -> Option<&PathView> {
+    view.candidates().filter(|p| live(view, p)).min_by_key(|p| (p.rtt_or_max(), p.id))
+}
+
+/// Nothing to choose: at most one path may carry new data.
+pub fn no_choice(view: &View) -> bool {
+    view.candidates().nth(1).is_none()
+}
+
+/// Why data that was sent already may have to be sent again on a faster path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blocked {
+    /// The peer's window refuses the next new segment.
+    Window,
+    /// Everything written is bound, and the application waits for room in the send buffer.
+    Buffer,
+}
+
+/// What keeps new data from being sent, other than the paths' own windows.
+pub fn blocked(view: &View) -> Option<Blocked> {
+    if view.backlog().is_empty() {
+        view.send_buffer_full().then_some(Blocked::Buffer)
+    } else {
+        view.window_blocked().then_some(Blocked::Window)
+    }
+}

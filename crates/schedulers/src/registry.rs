@@ -1,0 +1,240 @@
+//! The registry: names, aliases, suffixes, parameters.
+
+use crate::{blest, blest_linux, daps, fifo, minrtt, opportunistic, otias, redundant, roundrobin};
+use anabranch_engine::plugin::{Entry, Parameter};
+use anabranch_engine::schedule::{Scheduler, Then};
+use core::fmt;
+
+/// How a scheduler binds data, which decides whether a suffix makes sense.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Binds {
+    /// A segment at a time, when a window has room: takes a suffix.
+    Pull,
+    /// Ahead of time, by a plan or into queues; retransmits, if at all, by its own rules.
+    Ahead,
+    /// Copies everything anyway.
+    Copies,
+}
+
+const REGISTRY: &[(&Entry<dyn Scheduler>, Binds)] = &[
+    (&fifo::ENTRY, Binds::Pull),
+    (&roundrobin::ENTRY, Binds::Pull),
+    (&minrtt::ENTRY, Binds::Pull),
+    (&daps::ENTRY, Binds::Ahead),
+    (&daps::ENTRY_ACK, Binds::Ahead),
+    (&otias::ENTRY, Binds::Ahead),
+    (&otias::ENTRY_PAPER, Binds::Ahead),
+    (&blest::ENTRY, Binds::Pull),
+    (&blest_linux::ENTRY, Binds::Pull),
+    (&redundant::ENTRY, Binds::Copies),
+];
+
+static ALL: [&Entry<dyn Scheduler>; REGISTRY.len()] = {
+    let mut all = [REGISTRY[0].0; REGISTRY.len()];
+    let mut i = 1;
+    while i < all.len() {
+        all[i] = REGISTRY[i].0;
+        i += 1;
+    }
+    all
+};
+
+static SUFFIXES: [&Entry<dyn Scheduler>; 2] = [&opportunistic::ENTRY_PR, &opportunistic::ENTRY_OR];
+
+/// Every scheduler, without suffixes.
+pub fn all() -> &'static [&'static Entry<dyn Scheduler>] {
+    &ALL
+}
+
+/// `+pr` and `+or`. Their `build` makes the part that acts after the scheduler.
+pub fn suffixes() -> &'static [&'static Entry<dyn Scheduler>] {
+    &SUFFIXES
+}
+
+/// The scheduler or suffix with this name or alias, for its page and parameters.
+pub fn find(name: &str) -> Option<&'static Entry<dyn Scheduler>> {
+    ALL.iter().chain(&SUFFIXES).find(|e| e.answers_to(name)).copied()
+}
+
+/// True if `+pr` and `+or` may follow: it binds a segment at a time (pull) and does not copy.
+pub fn takes_suffix(entry: &Entry<dyn Scheduler>) -> bool {
+    REGISTRY.iter().any(|(e, binds)| e.name == entry.name && *binds == Binds::Pull)
+}
+
+/// What a scheduler's name stands for.
+#[derive(Clone, Copy)]
+pub struct Resolved {
+    /// The scheduler.
+    pub base: &'static Entry<dyn Scheduler>,
+    /// What acts after it.
+    pub suffix: Option<&'static Entry<dyn Scheduler>>,
+}
+
+impl Resolved {
+    /// The canonical name, suffix included.
+    pub fn name(&self) -> String {
+        format!("{}{}", self.base.name, self.suffix.map_or("", |s| s.name))
+    }
+
+    /// The parameters of both parts.
+    pub fn parameters(&self) -> impl Iterator<Item = &'static Parameter> {
+        self.base.parameters.iter().chain(self.suffix.map_or(&[][..], |s| s.parameters))
+    }
+
+    /// Builds it. Errors: a parameter that neither part has, or a value out of its range.
+    pub fn build(&self, given: &[(String, f64)]) -> Result<Box<dyn Scheduler>, BuildError> {
+        for (name, value) in given {
+            let Some(parameter) = self.parameters().find(|p| p.name == name) else {
+                return Err(BuildError::UnknownParameter { scheduler: *self, name: name.clone() });
+            };
+            if !(parameter.min..=parameter.max).contains(value) {
+                return Err(BuildError::OutOfRange { parameter, value: *value });
+            }
+        }
+        let base = self.base.build(given);
+        Ok(match self.suffix {
+            None => base,
+            Some(suffix) => Box::new(Then(base, suffix.build(given))),
+        })
+    }
+}
+
+/// Resolves a name such as `blest`, `rr` or `minrtt+pr`.
+pub fn resolve(name: &str) -> Result<Resolved, BuildError> {
+    let (base, suffix) = match name.find('+') {
+        Some(at) => (&name[..at], Some(&name[at..])),
+        None => (name, None),
+    };
+    let unknown = || BuildError::UnknownName { name: name.into() };
+    let base = ALL.iter().find(|e| e.answers_to(base)).copied().ok_or_else(unknown)?;
+    let suffix = match suffix {
+        None => None,
+        Some(s) => Some(SUFFIXES.iter().find(|e| e.answers_to(s)).copied().ok_or_else(unknown)?),
+    };
+    match suffix {
+        Some(suffix) if !takes_suffix(base) => Err(BuildError::NoSuffix { base, suffix }),
+        _ => Ok(Resolved { base, suffix }),
+    }
+}
+
+/// Builds the scheduler that a name with an optional suffix stands for.
+pub fn build(name: &str, parameters: &[(String, f64)]) -> Result<Box<dyn Scheduler>, BuildError> {
+    resolve(name)?.build(parameters)
+}
+
+/// Why a scheduler cannot be built.
+#[derive(Clone)]
+pub enum BuildError {
+    /// No scheduler or no suffix has this name.
+    UnknownName {
+        /// As given.
+        name: String,
+    },
+    /// The scheduler takes no suffix.
+    NoSuffix {
+        /// The scheduler.
+        base: &'static Entry<dyn Scheduler>,
+        /// The suffix.
+        suffix: &'static Entry<dyn Scheduler>,
+    },
+    /// The scheduler has no such parameter.
+    UnknownParameter {
+        /// The scheduler.
+        scheduler: Resolved,
+        /// As given.
+        name: String,
+    },
+    /// A value outside the parameter's range.
+    OutOfRange {
+        /// The parameter.
+        parameter: &'static Parameter,
+        /// As given.
+        value: f64,
+    },
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = |entries: &[&Entry<dyn Scheduler>]| entries.iter().map(|e| e.name).collect::<Vec<_>>().join(", ");
+        match self {
+            Self::UnknownName { name } => {
+                write!(f, "unknown scheduler `{name}`; known are {}", names(&ALL))?;
+                write!(f, "; a pull scheduler may be followed by {}", names(&SUFFIXES))
+            }
+            Self::NoSuffix { base, suffix } => {
+                write!(f, "`{}` cannot be followed by `{}`: it is not a pull scheduler", base.name, suffix.name)
+            }
+            Self::UnknownParameter { scheduler, name } => {
+                let known: Vec<_> = scheduler.parameters().map(|p| p.name).collect();
+                write!(f, "`{}` has no parameter `{name}`; it has ", scheduler.name())?;
+                f.write_str(if known.is_empty() { "none" } else { "" })?;
+                f.write_str(&known.join(", "))
+            }
+            Self::OutOfRange { parameter, value } => {
+                let Parameter { name, min, max, unit, .. } = parameter;
+                write!(f, "`{name}` = {value} is outside {min}..{max} {unit}")
+            }
+        }
+    }
+}
+
+impl fmt::Debug for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+impl std::error::Error for BuildError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_scheduler_builds_by_each_of_its_names() {
+        for entry in all() {
+            for name in entry.aliases.iter().chain([&entry.name]) {
+                assert_eq!(resolve(name).unwrap().name(), entry.name);
+                assert!(build(name, &[]).is_ok());
+            }
+            assert_eq!(build(&format!("{}+pr", entry.name), &[]).is_ok(), takes_suffix(entry), "{}", entry.name);
+        }
+    }
+
+    #[test]
+    fn names_are_unique_and_pages_complete() {
+        let entries: Vec<_> = all().iter().chain(suffixes()).collect();
+        let mut names: Vec<_> = entries.iter().flat_map(|e| e.aliases.iter().chain([&e.name])).collect();
+        names.sort();
+        assert!(names.windows(2).all(|w| w[0] != w[1]));
+        for entry in entries {
+            for heading in ["Idea", "Rule", "When it helps", "When it hurts", "Departures", "References"] {
+                assert!(entry.page.contains(&format!("# {heading}\n")), "{}: {heading}", entry.name);
+            }
+            for p in entry.parameters {
+                assert!((p.min..=p.max).contains(&p.default), "{} {}", entry.name, p.name);
+                assert!(!p.about.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn aliases_resolve_with_suffixes() {
+        assert_eq!(resolve("lowrtt+pr").unwrap().name(), "minrtt+pr");
+        assert_eq!(resolve("rr+or").unwrap().name(), "roundrobin+or");
+        assert_eq!(find("+pr").unwrap().name, "+pr");
+    }
+
+    #[test]
+    fn errors_say_what_is_known() {
+        let text = |name: &str, given: &[(String, f64)]| build(name, given).err().unwrap().to_string();
+        let unknown = text("blst", &[]);
+        assert!(all().iter().all(|e| unknown.contains(e.name)), "{unknown}");
+        assert!(text("blest+xx", &[]).contains("+or"));
+        assert!(text("redundant+pr", &[]).contains("redundant"));
+        assert!(text("minrtt", &[("delta".into(), 1.0)]).contains("none"));
+        assert!(text("blest+pr", &[("beta".into(), 1.0)]).contains("delta"));
+        assert!(text("blest", &[("delta".into(), f64::NAN)]).contains("delta"));
+        assert!(build("blest+pr", &[("delta".into(), 0.01), ("rtt_guard".into(), 0.0)]).is_ok());
+    }
+}

@@ -1,0 +1,98 @@
+//! States for unit tests: a view set up by hand, no packets.
+
+use anabranch_engine::congestion::FixedWindows;
+use anabranch_engine::schedule::{Cause, PathView, Round, Scheduler, View};
+use anabranch_units::{Duration, Instant, PathId, Range};
+
+pub const MSS: u64 = 1400;
+
+/// A path with an RTT in milliseconds, a window and packets in flight.
+pub fn path(id: u8, rtt: u64, cwnd: u32, in_flight: u32) -> PathView {
+    let rtt = Some(Duration::from_millis(rtt));
+    PathView {
+        cwnd,
+        in_flight,
+        in_flight_bytes: u64::from(in_flight) * MSS,
+        srtt: rtt,
+        min_srtt: rtt,
+        max_srtt: rtt,
+        ..PathView::new(PathId(id), MSS as u32)
+    }
+}
+
+/// A connection with constant windows and, until told otherwise, a boundless window of the peer.
+pub struct Bench {
+    pub view: View,
+    pub windows: FixedWindows,
+    written: u64,
+}
+
+impl Bench {
+    pub fn new(paths: &[PathView]) -> Self {
+        let mut view = View::new(false);
+        let mut windows = FixedWindows::default();
+        for p in paths {
+            view.set_path(*p);
+            windows = windows.with(p.id, p.cwnd, p.ssthresh);
+        }
+        view.set_window(1 << 40, 1 << 40);
+        Self { view, windows, written: 0 }
+    }
+
+    /// As [`Self::new`], but the peer's window admits `bytes` and not more.
+    pub fn with_window(paths: &[PathView], bytes: u64) -> Self {
+        let mut bench = Self::new(paths);
+        let mut view = View::new(false);
+        paths.iter().for_each(|p| view.set_path(*p));
+        view.set_window(bytes, bytes);
+        bench.view = view;
+        bench
+    }
+
+    pub fn write(&mut self, packets: u64) {
+        self.written += packets * MSS;
+        self.view.set_written(self.written);
+    }
+
+    pub fn at(&mut self, ms: u64) {
+        self.view.set_now(Instant::from_millis(ms));
+    }
+
+    pub fn round(&mut self, scheduler: &mut dyn Scheduler) {
+        self.round_for(scheduler, Cause::Written);
+    }
+
+    pub fn round_for(&mut self, scheduler: &mut dyn Scheduler, cause: Cause) {
+        scheduler.schedule(&mut Round::new(&mut self.view, &mut self.windows, cause));
+    }
+
+    /// The numbers of the packets bound to a path and not sent.
+    pub fn bound(&self, id: u8) -> Vec<u64> {
+        self.view.queue(PathId(id)).map(|q| q.range.start / MSS).collect()
+    }
+
+    /// Everything that is bound and admitted leaves; the numbers of the packets of one path.
+    pub fn send(&mut self, id: u8) -> Vec<u64> {
+        let mut sent = Vec::new();
+        while let Some(q) = self.view.take_admissible(PathId(id)) {
+            self.sent(id, q.range);
+            sent.push(q.range.start / MSS);
+        }
+        sent
+    }
+
+    /// `range` left on a path.
+    pub fn sent(&mut self, id: u8, range: Range) {
+        let p = self.view.path_mut(PathId(id)).unwrap();
+        p.in_flight += 1;
+        p.in_flight_bytes += range.len();
+        self.view.on_sent(PathId(id), range);
+    }
+
+    /// Packets of a path are acknowledged.
+    pub fn acked(&mut self, id: u8, packets: u32) {
+        let p = self.view.path_mut(PathId(id)).unwrap();
+        p.in_flight -= packets;
+        p.in_flight_bytes -= u64::from(packets) * MSS;
+    }
+}
