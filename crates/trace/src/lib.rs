@@ -2,10 +2,16 @@
 //!
 //! Every metric, capture and chart is a fold over these events, in virtual and in real time alike.
 
+mod digest;
 mod event;
+mod jsonl;
 mod recorder;
+mod series;
 
+pub use digest::Digest;
 pub use event::{
     CloseReason, DropCause, Event, LinkEvent, PathState, RecoveryPhase, SendKind, Violation, WindowChange,
 };
+pub use jsonl::JsonLines;
 pub use recorder::{Origin, Recorder, Tee};
+pub use series::{Column, Series, SeriesRecorder};

@@ -1,0 +1,241 @@
+//! Values over time, sampled at a fixed step.
+
+use crate::{Event, LinkEvent, Origin, Recorder, WindowChange};
+use anabranch_units::{ConnId, Direction, Duration, Instant, PathId, Side};
+
+/// Most samples that are kept: eleven hours at 10 ms. Later ones are left out.
+const MAX_SAMPLES: usize = 1 << 22;
+
+/// Time series of one connection that the server sends on, as plain columns of equal length.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    /// Length of a sample; sample `i` covers `[i·step, (i+1)·step)` from the run's beginning.
+    pub step: Duration,
+    /// The columns: those of the connection, then those of each path.
+    pub columns: Vec<Column>,
+}
+
+/// One value over time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// What, with its unit.
+    pub name: &'static str,
+    /// Of which path; `None` = of the connection.
+    pub path: Option<PathId>,
+    /// One value a sample; NaN where nothing was known yet.
+    pub values: Vec<f64>,
+}
+
+/// Listens and samples: per path `cwnd_packets` and `srtt_s` (last value), `in_flight_packets` and `queue_packets` of
+/// the server → client bottleneck (greatest value), `sent_bytes` (payload within the step); for the connection
+/// `ofo_bytes` (greatest value) and `delivered_bytes` (within the step).
+///
+/// A queue's length is that after the last packet entered, less the packets that left since: exact when packets enter;
+/// between, it lags by as much as the network tells departures late.
+#[derive(Debug)]
+pub struct SeriesRecorder {
+    connection: ConnId,
+    step: Duration,
+    /// End of the sample that is open.
+    boundary: Instant,
+    ofo: Peak,
+    delivered: u64,
+    paths: Vec<PathNow>,
+    columns: Vec<Column>,
+}
+
+/// A value and its maximum within the sample.
+#[derive(Clone, Copy, Debug, Default)]
+struct Peak {
+    value: u64,
+    max: u64,
+}
+
+impl Peak {
+    fn set(&mut self, value: u64) {
+        self.value = value;
+        self.max = self.max.max(value);
+    }
+    fn take(&mut self) -> f64 {
+        core::mem::replace(&mut self.max, self.value) as f64
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct PathNow {
+    window: Option<WindowChange>,
+    in_flight: Peak,
+    queue: Peak,
+    sent: u64,
+}
+
+const OF_CONNECTION: [&str; 2] = ["ofo_bytes", "delivered_bytes"];
+const OF_PATH: [&str; 5] = ["cwnd_packets", "srtt_s", "in_flight_packets", "queue_packets", "sent_bytes"];
+
+impl SeriesRecorder {
+    /// The usual step.
+    pub const STEP: Duration = Duration::from_millis(10);
+
+    /// Samples `connection` and its first `paths` paths every `step` (at least a microsecond).
+    pub fn new(connection: ConnId, paths: usize, step: Duration) -> Self {
+        let paths = paths.min(PathId::LIMIT);
+        let step = step.max(Duration::from_micros(1));
+        let column = |name, path| Column { name, path, values: Vec::new() };
+        let of_path = |i| OF_PATH.map(|name| column(name, Some(PathId(i as u8))));
+        Self {
+            connection,
+            step,
+            boundary: Instant::ZERO + step,
+            ofo: Peak::default(),
+            delivered: 0,
+            paths: vec![PathNow::default(); paths],
+            columns: OF_CONNECTION
+                .map(|name| column(name, None))
+                .into_iter()
+                .chain((0..paths).flat_map(of_path))
+                .collect(),
+        }
+    }
+
+    /// The series up to `now`; a last sample that has only begun counts.
+    pub fn finish(mut self, now: Instant) -> Series {
+        self.advance(now);
+        if now > self.boundary - self.step {
+            self.sample();
+        }
+        Series { step: self.step, columns: self.columns }
+    }
+
+    fn advance(&mut self, now: Instant) {
+        while now >= self.boundary && self.sample() {
+            self.boundary += self.step;
+        }
+    }
+
+    /// Closes the open sample; false if there are too many.
+    fn sample(&mut self) -> bool {
+        if self.columns[0].values.len() >= MAX_SAMPLES {
+            return false;
+        }
+        let mut columns = self.columns.iter_mut();
+        let mut push = |value| columns.next().expect("as many columns as values").values.push(value);
+        push(self.ofo.take());
+        push(core::mem::take(&mut self.delivered) as f64);
+        for path in &mut self.paths {
+            push(path.window.map_or(f64::NAN, |w| w.cwnd as f64));
+            let srtt = path.window.map(|w| w.srtt).filter(|srtt| !srtt.is_zero());
+            push(srtt.map_or(f64::NAN, Duration::as_secs_f64));
+            push(path.in_flight.take());
+            push(path.queue.take());
+            push(core::mem::take(&mut path.sent) as f64);
+        }
+        true
+    }
+
+    fn on_link(&mut self, origin: Origin, what: LinkEvent) {
+        let Some(path) = self.paths.get_mut(origin.path.index()) else { return };
+        match what {
+            LinkEvent::Enqueued { queue_packets, .. } => path.queue.set(queue_packets as u64),
+            LinkEvent::Departed => path.queue.value = path.queue.value.saturating_sub(1),
+            LinkEvent::Dropped(_) => {}
+        }
+    }
+
+    fn on_sender(&mut self, origin: Origin, event: &Event) {
+        let Some(path) = self.paths.get_mut(origin.path.index()) else { return };
+        match *event {
+            Event::DataSent { data, .. } => path.sent += data.len(),
+            Event::Window(window) => {
+                path.window = Some(window);
+                path.in_flight.set(window.in_flight as u64);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Recorder for SeriesRecorder {
+    fn record(&mut self, now: Instant, origin: Origin, event: &Event) {
+        self.advance(now);
+        match (origin.host, event) {
+            (None, Event::Link { direction: Direction::Down, what, .. }) => self.on_link(origin, *what),
+            (Some(_), _) if origin.connection != self.connection => {}
+            (Some(Side::Server), _) => self.on_sender(origin, event),
+            (Some(Side::Client), Event::OfoQueue { bytes }) => self.ofo.set(*bytes),
+            (Some(Side::Client), Event::Delivered(range)) => self.delivered += range.len(),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SendKind;
+    use anabranch_units::Range;
+
+    fn at(host: Option<Side>, path: u8) -> Origin {
+        Origin { host, connection: ConnId(0), path: PathId(path) }
+    }
+
+    fn column<'a>(series: &'a Series, name: &str, path: Option<u8>) -> &'a [f64] {
+        &series.columns.iter().find(|c| c.name == name && c.path == path.map(PathId)).unwrap().values
+    }
+
+    fn link(what: LinkEvent) -> Event {
+        Event::Link { direction: Direction::Down, size: 1500, what }
+    }
+
+    #[test]
+    fn samples_hold_last_values_maxima_and_sums() {
+        let mut recorder = SeriesRecorder::new(ConnId(0), 2, SeriesRecorder::STEP);
+        let (server, client) = (Some(Side::Server), Some(Side::Client));
+        let mut tell = |ms, origin, event: Event| recorder.record(Instant::from_millis(ms), origin, &event);
+        let window = |cwnd, in_flight| WindowChange {
+            cwnd,
+            ssthresh: u32::MAX,
+            in_flight,
+            srtt: Duration::from_millis(50),
+            rtt: None,
+        };
+        tell(1, at(client, 0), Event::OfoQueue { bytes: 2800 });
+        tell(2, at(client, 0), Event::OfoQueue { bytes: 1400 });
+        tell(3, at(client, 0), Event::Delivered(Range::new(0, 1400)));
+        tell(4, at(server, 1), Event::DataSent { seq: 1, data: Range::new(0, 1400), kind: SendKind::First });
+        tell(12, at(server, 1), Event::Window(window(10, 8)));
+        tell(13, at(server, 1), Event::Window(window(11, 6)));
+        tell(14, at(None, 0), link(LinkEvent::Enqueued { queue_packets: 3, queue_bytes: 4500 }));
+        tell(15, at(None, 0), link(LinkEvent::Departed));
+        tell(35, at(Some(Side::Server), 7), Event::Stall);
+        let series = recorder.finish(Instant::from_millis(40));
+
+        assert_eq!(column(&series, "ofo_bytes", None), [2800.0, 1400.0, 1400.0, 1400.0]);
+        assert_eq!(column(&series, "delivered_bytes", None), [1400.0, 0.0, 0.0, 0.0]);
+        assert_eq!(column(&series, "sent_bytes", Some(1)), [1400.0, 0.0, 0.0, 0.0]);
+        assert_eq!(column(&series, "cwnd_packets", Some(1))[1..], [11.0, 11.0, 11.0]);
+        assert!(column(&series, "cwnd_packets", Some(1))[0].is_nan());
+        assert_eq!(column(&series, "srtt_s", Some(1))[3], 0.05);
+        assert_eq!(column(&series, "in_flight_packets", Some(1)), [0.0, 8.0, 6.0, 6.0]);
+        assert_eq!(column(&series, "queue_packets", Some(0)), [0.0, 3.0, 2.0, 2.0]);
+        assert!(series.columns.iter().all(|c| c.values.len() == 4));
+    }
+
+    #[test]
+    fn other_connections_and_directions_do_not_count() {
+        let mut recorder = SeriesRecorder::new(ConnId(0), 1, SeriesRecorder::STEP);
+        let other = Origin { host: Some(Side::Client), connection: ConnId(1), path: PathId(0) };
+        recorder.record(Instant::ZERO, other, &Event::OfoQueue { bytes: 9 });
+        let up = LinkEvent::Enqueued { queue_packets: 9, queue_bytes: 9 };
+        recorder.record(Instant::ZERO, at(None, 0), &Event::Link { direction: Direction::Up, size: 60, what: up });
+        let series = recorder.finish(Instant::from_millis(5));
+        assert_eq!(column(&series, "ofo_bytes", None), [0.0]);
+        assert_eq!(column(&series, "queue_packets", Some(0)), [0.0]);
+    }
+
+    #[test]
+    fn far_times_do_not_exhaust_memory() {
+        let mut recorder = SeriesRecorder::new(ConnId(0), 0, Duration::ZERO);
+        recorder.record(Instant::MAX, at(None, 0), &Event::Stall);
+        assert_eq!(recorder.finish(Instant::MAX).columns[0].values.len(), MAX_SAMPLES);
+    }
+}
