@@ -49,9 +49,9 @@ impl<T> Flows<T> {
         self.index(id).map(|i| &mut self.0[i])
     }
 
-    /// The established subflows of which the RTT is known, each with its view: those that coupled sums run over.
-    pub fn measured<'a>(&'a self, paths: &'a [PathView]) -> impl Iterator<Item = (&'a Flow<T>, &'a PathView)> {
-        self.0.iter().filter_map(|f| Some((f, view_of(paths, f.id).filter(|p| p.srtt.is_some())?)))
+    /// All of them, in the order of their paths.
+    pub fn iter(&self) -> core::slice::Iter<'_, Flow<T>> {
+        self.0.iter()
     }
 
     /// What path `id` is allowed; one packet if it never joined.

@@ -1,6 +1,11 @@
 //! Congestion controls, one file each, and their registry.
 
+pub mod coupled;
+pub mod cubic;
 pub mod flows;
+mod hystart;
+pub mod lia;
+pub mod olia;
 pub mod reno;
 pub mod single;
 pub mod window;

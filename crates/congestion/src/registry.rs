@@ -1,11 +1,11 @@
 //! The list of all congestion controls.
 
-use crate::reno;
+use crate::{cubic, lia, olia, reno};
 use anabranch_engine::CongestionControl;
 use anabranch_engine::plugin::Entry;
 use core::fmt;
 
-static ALL: &[&Entry<dyn CongestionControl>] = &[&reno::ENTRY];
+static ALL: &[&Entry<dyn CongestionControl>] = &[&reno::ENTRY, &cubic::ENTRY, &lia::ENTRY, &olia::ENTRY];
 
 /// All congestion controls, in the order in which lists show them.
 pub fn all() -> &'static [&'static Entry<dyn CongestionControl>] {

@@ -138,11 +138,12 @@ impl WindowState {
         self.cwnd = (self.cwnd / 2).max(1);
     }
 
-    /// The last loss was spurious: no less than before it (RFC 4015 §3.2, Linux `tcp_undo_cwnd_reduction`).
+    /// The last loss was spurious: the threshold of before, and no less a window (RFC 4015 §3.2, Linux
+    /// `tcp_undo_cwnd_reduction`).
     pub fn undo(&mut self) {
         if let Some((cwnd, ssthresh)) = self.before.take() {
             self.cwnd = self.cwnd.max(cwnd);
-            self.ssthresh = self.ssthresh.max(ssthresh);
+            self.ssthresh = ssthresh;
             self.carry = 0.0;
         }
     }

@@ -1,0 +1,47 @@
+//! What the sums of coupled algorithms are made of.
+
+use crate::flows::{Flow, Flows, view_of};
+use anabranch_engine::schedule::PathView;
+use anabranch_units::Duration;
+
+/// The established subflows whose RTT is known, each with its view: coupled sums run over these.
+pub fn measured<'a, T>(
+    flows: &'a Flows<T>,
+    paths: &'a [PathView],
+) -> impl Iterator<Item = (&'a Flow<T>, &'a PathView)> + Clone {
+    flows.iter().filter_map(|f| Some((f, view_of(paths, f.id).filter(|p| p.srtt.is_some())?)))
+}
+
+/// A window in bytes. In fast recovery it is at ssthresh, with which a subflow counts then (RFC 6356 §3).
+pub fn window_bytes<T>(flow: &Flow<T>, path: &PathView) -> f64 {
+    f64::from(flow.window.cwnd()) * mss(path)
+}
+
+/// A segment size in bytes as a factor: at least 1.
+pub fn mss(path: &PathView) -> f64 {
+    f64::from(path.mss.max(1))
+}
+
+/// The smoothed RTT in seconds as a divisor: at least a nanosecond.
+pub fn rtt(path: &PathView) -> f64 {
+    path.srtt.unwrap_or(Duration::ZERO).max(Duration::from_nanos(1)).as_secs_f64()
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::window::WindowState;
+    use anabranch_units::PathId;
+
+    /// A connection in congestion avoidance: (window, RTT in ms, MSS) of each path.
+    pub(crate) fn connection<T>(paths: &[(u32, u64, u32)], state: impl Fn(usize) -> T) -> (Flows<T>, Vec<PathView>) {
+        let (mut flows, mut views) = (Flows::default(), Vec::new());
+        for (i, (cwnd, ms, mss)) in paths.iter().enumerate() {
+            let id = PathId(i as u8);
+            flows.join(id, 10, state(i));
+            flows.get_mut(id).expect("joined").window = WindowState::at(*cwnd, 1);
+            views.push(PathView { srtt: Some(Duration::from_millis(*ms)), ..PathView::new(id, *mss) });
+        }
+        (flows, views)
+    }
+}

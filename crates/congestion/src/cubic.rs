@@ -1,0 +1,396 @@
+//! CUBIC: the window as a cubic function of time since the last loss (RFC 9438).
+
+use crate::hystart::HyStart;
+use crate::single::{SinglePath, Uncoupled};
+use crate::window::{MIN_SSTHRESH, WindowState, begins_episode, whole};
+use anabranch_engine::CongestionControl;
+use anabranch_engine::congestion::{Acked, Loss};
+use anabranch_engine::plugin::{Entry, Parameter, Parameters};
+use anabranch_engine::schedule::PathView;
+use anabranch_units::{Duration, Instant};
+
+/// Registry entry.
+pub const ENTRY: Entry<dyn CongestionControl> = Entry {
+    name: "cubic",
+    aliases: &["uncoupled-cubic"],
+    about: "CUBIC on each subflow by itself: a cubic function of the time since the last loss; Linux's default",
+    page: PAGE,
+    parameters: &[
+        Parameter {
+            name: "c",
+            default: 0.4,
+            min: 0.01,
+            max: 10.0,
+            unit: "packets/s³",
+            about: "steepness of the curve (RFC 9438 §5.1)",
+        },
+        Parameter {
+            name: "beta",
+            default: 0.7,
+            min: 0.1,
+            max: 0.95,
+            unit: "",
+            about: "what remains of the window after a loss (RFC 9438 §4.6)",
+        },
+        Parameter {
+            name: "fast_convergence",
+            default: 1.0,
+            min: 0.0,
+            max: 1.0,
+            unit: "bool",
+            about: "aim lower if the window had not regained its last maximum (RFC 9438 §4.7)",
+        },
+        Parameter {
+            name: "hystart",
+            default: 1.0,
+            min: 0.0,
+            max: 1.0,
+            unit: "bool",
+            about: "leave slow start when acknowledgment trains or delays say that the path is full",
+        },
+    ],
+    build: |parameters| Box::new(Uncoupled::new(Cubic::new(parameters))),
+};
+
+const PAGE: &str = "\
+## Idea
+After a loss, return quickly to just below the window at which it happened, linger there, then probe ever faster. The
+growth depends on time, not on the round-trip time. On several subflows each grows for itself.
+
+## Rule
+W(t) = C (t - K)^3 + W_max, K = cbrt((W_max - w_epoch) / C), t = time of congestion avoidance since the last loss.
+Per acknowledged packet: w += (target - w) / w, target = W(t + RTT) held within [w, 1.5 w].
+Reno-friendly region: where W(t) < W_est, w = W_est, with W_est += alpha / w per acknowledged packet,
+alpha = 3 (1 - beta) / (1 + beta), and 1 once W_est has regained the window before the last reduction.
+Loss or ECN mark, once per episode: W_max = w, or w (1 + beta) / 2 under fast convergence if w had not regained W_max;
+ssthresh = max(beta w, 2), w = ssthresh.
+Retransmission timeout: the same ssthresh, w = 1, and the next curve starts at its own window with K = 0.
+Slow start ends at ssthresh, at a loss, or when HyStart finds the path full: from 16 packets on, once acknowledgments
+at most 2 ms apart have come for (least RTT + 1 ms) / 2 of a round (all of it when paced), or once the least of eight or
+more RTT samples of a round exceeds the least RTT by an eighth, at least 4 and at most 16 ms.
+
+## When it helps
+On long fast paths, where Reno needs minutes to regain its window.
+
+## When it hurts
+It keeps deep buffers full. On several subflows through one bottleneck it takes several shares. HyStart may leave slow
+start too early where the delay varies, as on wireless links.
+
+## Departures
+beta applies to the window and not to the flight size, as in Linux. t leaves out time in which the window was not the
+limit: between two acknowledgments at most one RTT counts, so idle periods shorter than a timeout are left out too.
+In the Reno-friendly region w follows W_est by at most one packet per two acknowledged ones (Linux's bound for all of
+CUBIC), because a scheduler's penalty leaves W_est and the curve where they were and the window must not jump back at
+once. After a spurious loss the curve is restored with the window, as the RFC asks and Linux does not.
+HyStart is Linux's (ack train and delay increase) rather than HyStart++ (RFC 9406), because results are compared with
+Linux, whose CUBIC has no HyStart++; it allows a fixed 1 ms for aggregation, to which Linux's figure comes below 2 Gbit/s.
+
+## References
+RFC 9438; S. Ha, I. Rhee, L. Xu, \"CUBIC: a new TCP-friendly high-speed TCP variant\", 2008; S. Ha, I. Rhee, \"Taming the
+elephants: new TCP slow start\", 2011.
+";
+
+/// CUBIC on one subflow.
+#[derive(Clone, Debug)]
+pub struct Cubic {
+    config: Config,
+    curve: Curve,
+    before: Option<Curve>,
+    last_ack: Instant,
+    hystart: Option<HyStart>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Config {
+    c: f64,
+    beta: f64,
+    alpha: f64,
+    fast_convergence: bool,
+}
+
+/// What losses taught. Windows in packets; zero = no loss yet.
+#[derive(Clone, Copy, Debug, Default)]
+struct Curve {
+    w_max: f64,
+    w_prior: f64,
+    epoch: Option<Epoch>,
+}
+
+/// A stage of congestion avoidance: its time under the window's limit, K in seconds, and in packets the plateau of the
+/// curve (W_max) and what Reno would have (W_est).
+#[derive(Clone, Copy, Debug)]
+struct Epoch {
+    elapsed: Duration,
+    k: f64,
+    plateau: f64,
+    w_est: f64,
+}
+
+impl Config {
+    fn new(c: f64, beta: f64, fast_convergence: bool) -> Self {
+        // RFC 9438 §4.3
+        Self { c, beta, alpha: 3.0 * (1.0 - beta) / (1.0 + beta), fast_convergence }
+    }
+}
+
+impl Epoch {
+    fn begin(config: &Config, w: f64, w_max: f64) -> Self {
+        // RFC 9438 §4.2 eq 2; without a loss to remember, and above the last one, the curve starts flat (§4.10).
+        let k = if w < w_max { libm::cbrt((w_max - w) / config.c) } else { 0.0 };
+        Self { elapsed: Duration::ZERO, k, plateau: w_max.max(w), w_est: w }
+    }
+
+    /// The cubic function at `t` seconds (RFC 9438 §4.2 eq 1).
+    fn at(&self, config: &Config, t: f64) -> f64 {
+        let d = t - self.k;
+        config.c * (d * d * d) + self.plateau
+    }
+
+    /// The window after `acked` packets at window `w`.
+    fn grow(&mut self, config: &Config, w: f64, w_prior: f64, acked: u32, rtt: Duration) -> f64 {
+        let acked = f64::from(acked);
+        let alpha = if self.w_est < w_prior { config.alpha } else { 1.0 };
+        self.w_est += alpha * acked / w; // RFC 9438 §4.3 eq 4
+        let t = self.elapsed.as_secs_f64();
+        if self.at(config, t) < self.w_est {
+            return self.w_est.clamp(w, w + acked / 2.0);
+        }
+        let target = self.at(config, t + rtt.as_secs_f64()).clamp(w, 1.5 * w); // RFC 9438 §4.2
+        w + (target - w) * (acked / w).min(1.0) // RFC 9438 §4.4
+    }
+}
+
+impl Cubic {
+    fn new(parameters: &Parameters<'_>) -> Self {
+        Self {
+            config: Config::new(parameters.get("c"), parameters.get("beta"), parameters.flag("fast_convergence")),
+            curve: Curve::default(),
+            before: None,
+            last_ack: Instant::ZERO,
+            hystart: parameters.flag("hystart").then(HyStart::default),
+        }
+    }
+
+    fn avoid(&mut self, window: &mut WindowState, acked: u32, since_last: Duration, rtt: Duration) {
+        let w = window.exact();
+        let config = &self.config;
+        let epoch = match &mut self.curve.epoch {
+            Some(epoch) => {
+                // An unbroken transmission is acknowledged at least once per RTT; more was idle (RFC 9438 §5.8).
+                epoch.elapsed += since_last.min(rtt);
+                epoch
+            }
+            none => none.insert(Epoch::begin(config, w, self.curve.w_max)),
+        };
+        window.add(epoch.grow(config, w, self.curve.w_prior, acked, rtt) - w);
+    }
+}
+
+impl SinglePath for Cubic {
+    fn on_ack(&mut self, window: &mut WindowState, ack: &Acked, path: &PathView) {
+        let since_last = ack.now.since(core::mem::replace(&mut self.last_ack, ack.now));
+        if let Some(hystart) = self.hystart.as_mut().filter(|_| window.in_slow_start())
+            && hystart.on_ack(ack, window.cwnd(), path.pacing.is_some())
+        {
+            window.end_slow_start();
+        }
+        let acked = window.slow_start(ack);
+        if acked > 0 {
+            let rtt = path.srtt.max(ack.rtt).unwrap_or(Duration::ZERO);
+            self.avoid(window, acked, since_last, rtt);
+        }
+    }
+
+    fn ssthresh(&mut self, window: &WindowState) -> u32 {
+        let w = f64::from(window.cwnd());
+        let Config { beta, fast_convergence, .. } = self.config;
+        let released = fast_convergence && w < self.curve.w_max; // RFC 9438 §4.7
+        self.curve = Curve { w_max: if released { w * (1.0 + beta) / 2.0 } else { w }, w_prior: w, epoch: None };
+        whole(beta * w).max(MIN_SSTHRESH) // RFC 9438 §4.6
+    }
+
+    fn on_loss(&mut self, window: &mut WindowState, _now: Instant, loss: Loss, _path: &PathView) {
+        let mut ssthresh = window.ssthresh();
+        if begins_episode(loss) {
+            self.before = (loss != Loss::Marked).then_some(self.curve);
+            ssthresh = self.ssthresh(window);
+        }
+        if matches!(loss, Loss::Timeout { .. }) {
+            // RFC 9438 §4.8: the next stage begins at its own window.
+            self.curve = Curve { w_max: 0.0, epoch: None, ..self.curve };
+            self.hystart = self.hystart.is_some().then(HyStart::default);
+        }
+        window.on_loss(loss, ssthresh);
+    }
+
+    fn on_undo(&mut self, window: &mut WindowState, _now: Instant) {
+        self.curve = self.before.take().unwrap_or(self.curve); // RFC 9438 §4.9
+        window.undo();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anabranch_units::PathId;
+
+    const RFC: Config = Config { c: 0.4, beta: 0.7, alpha: 0.9 / 1.7, fast_convergence: true };
+    const MS100: Duration = Duration::from_millis(100);
+
+    fn cubic(given: &[(String, f64)]) -> Cubic {
+        Cubic::new(&Parameters::new(ENTRY.parameters, given))
+    }
+
+    fn path() -> PathView {
+        PathView { srtt: Some(MS100), ..PathView::new(PathId(0), 1400) }
+    }
+
+    fn ack(packets: u32, now_ms: u64) -> Acked {
+        let mut ack = Acked::default();
+        (ack.packets, ack.cwnd_limited, ack.may_grow) = (packets, true, true);
+        (ack.now, ack.rtt) = (Instant::from_millis(now_ms), Some(MS100));
+        ack
+    }
+
+    fn close(a: f64, b: f64, tolerance: f64) {
+        assert!((a - b).abs() <= tolerance, "{a} is not {b}");
+    }
+
+    #[test]
+    fn curve_vectors() {
+        let config = Config::new(0.4, 0.7, true);
+        close(config.alpha, 0.5294, 5e-5);
+        let epoch = Epoch::begin(&config, 70.0, 100.0);
+        close(epoch.k, 4.2172, 5e-5);
+        for (t, w) in [(1.0, 86.681), (2.0, 95.640), (epoch.k, 100.0), (6.0, 102.267)] {
+            close(epoch.at(&config, t), w, 5e-4);
+        }
+        close(epoch.at(&config, 2.1), 96.204, 5e-4);
+    }
+
+    #[test]
+    fn cubic_region_vector() {
+        let mut epoch = Epoch::begin(&RFC, 70.0, 100.0);
+        epoch.elapsed = Duration::from_secs(2);
+        let grown = epoch.grow(&RFC, 95.0, 100.0, 1, MS100);
+        close(grown - 95.0, 0.012674, 5e-7);
+    }
+
+    #[test]
+    fn friendly_estimate_after_twenty_rounds() {
+        let mut epoch = Epoch::begin(&RFC, 70.0, 100.0);
+        for _ in 0..20 {
+            epoch.grow(&RFC, 80.0, 100.0, 80, MS100);
+        }
+        close(epoch.w_est, 80.588, 5e-4);
+        assert!(epoch.at(&RFC, 2.0) > epoch.w_est, "2 s after the loss the curve leads");
+    }
+
+    #[test]
+    fn the_estimate_grows_by_one_once_it_has_regained_the_window() {
+        let mut epoch = Epoch::begin(&RFC, 100.0, 0.0);
+        epoch.grow(&RFC, 100.0, 100.0, 100, MS100);
+        close(epoch.w_est, 101.0, 1e-12);
+    }
+
+    #[test]
+    fn short_round_trips_follow_the_friendly_estimate() {
+        // At 10 ms Reno's line outgrows the curve, which would reach only 14.7 in this time.
+        let (mut c, mut window, mut now) = (cubic(&[]), WindowState::at(20, u32::MAX), 0);
+        c.on_loss(&mut window, Instant::ZERO, Loss::Fast, &path());
+        let fast = PathView { srtt: Some(Duration::from_millis(10)), ..path() };
+        for _ in 0..10 {
+            let mut ack = ack(window.cwnd(), now);
+            ack.rtt = fast.srtt;
+            c.on_ack(&mut window, &ack, &fast);
+            now += 10;
+        }
+        close(window.exact(), 14.0 + 10.0 * RFC.alpha, 0.3);
+    }
+
+    #[test]
+    fn fast_convergence_vector() {
+        let (mut c, mut window) = (cubic(&[]), WindowState::at(80, 40));
+        c.curve.w_max = 100.0;
+        c.on_loss(&mut window, Instant::ZERO, Loss::Fast, &path());
+        close(c.curve.w_max, 68.0, 1e-9);
+        assert_eq!((window.cwnd(), window.ssthresh()), (56, 56));
+
+        let mut without = cubic(&[("fast_convergence".to_owned(), 0.0)]);
+        (without.curve.w_max, window) = (100.0, WindowState::at(80, 40));
+        without.on_loss(&mut window, Instant::ZERO, Loss::Fast, &path());
+        close(without.curve.w_max, 80.0, 0.0);
+    }
+
+    #[test]
+    fn after_a_timeout_the_curve_starts_flat() {
+        let (mut c, mut window) = (cubic(&[]), WindowState::at(100, 40));
+        c.on_loss(&mut window, Instant::ZERO, Loss::Timeout { again: false }, &path());
+        assert_eq!((window.cwnd(), window.ssthresh()), (1, 70));
+        c.on_ack(&mut window, &ack(69, 0), &path());
+        c.on_ack(&mut window, &ack(1, 1), &path());
+        let epoch = c.curve.epoch.expect("congestion avoidance began");
+        assert_eq!((epoch.k, epoch.plateau), (0.0, 70.0));
+    }
+
+    /// Time of the curve after acknowledgments at the stated milliseconds; a flag says whether the window limited.
+    fn elapsed(acks: &[(u64, bool)]) -> Duration {
+        let (mut c, mut window) = (cubic(&[]), WindowState::at(70, 70));
+        for (now, limited) in acks {
+            let mut ack = ack(2, *now);
+            ack.cwnd_limited = *limited;
+            c.on_ack(&mut window, &ack, &path());
+        }
+        c.curve.epoch.map_or(Duration::ZERO, |e| e.elapsed)
+    }
+
+    #[test]
+    fn only_time_under_the_window_counts() {
+        assert_eq!(elapsed(&[(0, true), (60, true), (120, true)]), Duration::from_millis(120));
+        assert_eq!(elapsed(&[(0, true), (60, false), (120, false), (150, true)]), Duration::from_millis(30));
+        // Idle for 5 s: one round trip of it was the flight of the packet that ended it.
+        assert_eq!(elapsed(&[(0, true), (50, true), (5050, true), (5060, true)]), Duration::from_millis(160));
+    }
+
+    #[test]
+    fn an_undo_restores_the_curve() {
+        let (mut c, mut window) = (cubic(&[]), WindowState::at(70, 70));
+        c.curve.w_max = 100.0;
+        c.on_ack(&mut window, &ack(1, 0), &path());
+        c.on_ack(&mut window, &ack(1, 50), &path());
+        let (curve, cwnd) = (format!("{:?}", c.curve), window.cwnd());
+        for loss in [Loss::Fast, Loss::Timeout { again: false }] {
+            c.on_loss(&mut window, Instant::ZERO, loss, &path());
+            assert_ne!(format!("{:?}", c.curve), curve);
+            c.on_undo(&mut window, Instant::ZERO);
+            assert_eq!((format!("{:?}", c.curve), window.cwnd()), (curve.clone(), cwnd));
+        }
+    }
+
+    #[test]
+    fn a_penalised_window_returns_without_a_burst() {
+        // The friendly estimate stays where it was before the penalty.
+        let (mut c, mut window) = (cubic(&[]), WindowState::at(70, 70));
+        c.on_ack(&mut window, &ack(1, 0), &path());
+        c.on_loss(&mut window, Instant::ZERO, Loss::Penalty, &path());
+        assert_eq!((window.cwnd(), window.ssthresh()), (35, 35));
+        for now in 1..=10 {
+            let before = window.exact();
+            c.on_ack(&mut window, &ack(2, now), &path());
+            assert!(window.exact() > before && window.exact() <= before + 1.0);
+        }
+    }
+
+    #[test]
+    fn hystart_sets_the_threshold_unless_switched_off() {
+        let run = |mut c: Cubic| {
+            let mut window = WindowState::at(64, u32::MAX);
+            for now in 0..60 {
+                c.on_ack(&mut window, &ack(1, now), &path());
+            }
+            window.ssthresh()
+        };
+        assert_eq!(run(cubic(&[])), 64 + 51);
+        assert_eq!(run(cubic(&[("hystart".to_owned(), 0.0)])), u32::MAX);
+    }
+}
