@@ -3,10 +3,10 @@
 use crate::builtin;
 use crate::failure::Failure;
 use anabranch_run::Variant;
-use anabranch_scenario::{Diagnostic, Document, Override, PlugIn, Resolver, Scenario, Source};
+use anabranch_scenario::{Diagnostic, Document, Override, PlugIn, Resolver, Source};
 use miette::Report;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// A scenario with its text and what was set from outside.
@@ -18,7 +18,6 @@ pub struct Loaded {
     pub overrides: Vec<Override>,
     /// As checked.
     pub document: Document,
-    folder: PathBuf,
 }
 
 /// Files beside the scenario.
@@ -41,19 +40,19 @@ impl Loaded {
                 _ => return Err(unreadable(name, &error)),
             },
         };
-        let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
+        let folder = path.parent().unwrap_or(Path::new(""));
         Self::parse(Source { name: name.to_owned(), text }, folder, overrides)
     }
 
     /// A scenario that comes with the program.
     pub fn builtin(name: &str, overrides: Vec<Override>) -> Result<Self, Failure> {
         let text = builtin::find(name).ok_or_else(|| unknown_scenario(name))?;
-        Self::parse(Source { name: name.to_owned(), text: text.to_owned() }, PathBuf::new(), overrides)
+        Self::parse(Source { name: name.to_owned(), text: text.to_owned() }, Path::new(""), overrides)
     }
 
-    fn parse(source: Source, folder: PathBuf, overrides: Vec<Override>) -> Result<Self, Failure> {
-        let document = anabranch_scenario::read(&source, &Folder(&folder), &overrides).map_err(unusable)?;
-        Ok(Self { source, overrides, document, folder })
+    fn parse(source: Source, folder: &Path, overrides: Vec<Override>) -> Result<Self, Failure> {
+        let document = anabranch_scenario::read(&source, &overrides, &Folder(folder)).map_err(unusable)?;
+        Ok(Self { source, overrides, document })
     }
 
     /// The cells, for planning.
@@ -61,34 +60,24 @@ impl Loaded {
         let cells = self.document.cells.iter();
         cells.map(|(cell, scenario)| Variant { cell: cell.clone(), scenario: Arc::new(scenario.clone()) }).collect()
     }
+}
 
-    /// The plug-ins that `names` stand for, each read as if it were written for `key`; `all` stands for `every`.
-    ///
-    /// The scenario's reader does it, so that suggestions and underlined tokens are the same everywhere.
-    pub fn plug_ins(
-        &self,
-        option: &str,
-        key: &str,
-        names: &[String],
-        every: &[&str],
-        of: fn(&Scenario) -> &PlugIn,
-    ) -> Result<Vec<PlugIn>, Failure> {
-        let names = names.iter().flat_map(|name| match name.as_str() {
-            "all" => every.to_vec(),
-            name => vec![name],
-        });
-        let mut plug_ins = Vec::new();
-        let mut wrong = Vec::new();
-        for name in names {
-            let mut overrides = self.overrides.clone();
-            overrides.push(Override::new(option, key, name));
-            match anabranch_scenario::read(&self.source, &Folder(&self.folder), &overrides) {
-                Ok(document) => plug_ins.extend(document.cells.first().map(|(_, scenario)| of(scenario).clone())),
-                Err(diagnostics) => wrong.extend(diagnostics),
-            }
+/// The plug-ins that `names` stand for, by `read`; `all` stands for `every`. All that is wrong is told at once.
+pub fn plug_ins(
+    option: &str,
+    names: &[String],
+    every: &[&str],
+    read: fn(&str, &str) -> Result<PlugIn, Vec<Diagnostic>>,
+) -> Result<Vec<PlugIn>, Failure> {
+    let names = names.iter().flat_map(|name| if name == "all" { every.to_vec() } else { vec![name.as_str()] });
+    let (mut plug_ins, mut wrong) = (Vec::new(), Vec::new());
+    for name in names {
+        match read(option, name) {
+            Ok(plug_in) => plug_ins.push(plug_in),
+            Err(diagnostics) => wrong.extend(diagnostics),
         }
-        if wrong.is_empty() { Ok(plug_ins) } else { Err(unusable(wrong)) }
     }
+    if wrong.is_empty() { Ok(plug_ins) } else { Err(unusable(wrong)) }
 }
 
 /// What `--set` says.

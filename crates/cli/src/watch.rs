@@ -66,14 +66,15 @@ impl Observer for Watch {
         let events = self.wanted.events.clone().filter(|_| job.row == 0);
         let captures = in_folder(&self.wanted.captures, "pcapng");
         let series = in_folder(&self.wanted.series, "csv");
-        let paths: Vec<&str> = job.job.scenario.topology.paths.iter().map(|path| path.name.as_str()).collect();
+        let paths: Vec<String> = job.job.scenario.topology.paths.iter().map(|path| path.name.clone()).collect();
 
         let create = |file: &PathBuf| self.keep(file, File::create(file)).map(BufWriter::new);
         let mut files = Files {
             now: Instant::ZERO,
             series: series.is_some().then(|| SeriesRecorder::new(CONNECTION, paths.len(), SeriesRecorder::STEP)),
             events: events.as_ref().and_then(create).map(JsonLines::new),
-            captures: captures.as_ref().and_then(create).map(|sink| PcapNg::new(sink, &paths)),
+            captures: captures.as_ref().and_then(create)
+                .and_then(|sink| self.keep(captures.as_ref()?, PcapNg::new(sink, paths.clone()))),
         };
         run(&mut files);
         if let (Some(file), Some(recorder)) = (&events, files.events) {
@@ -130,7 +131,7 @@ fn file_name(job: &Labelled<'_>, ending: &str) -> String {
 }
 
 /// One line a sample: its beginning, then the connection's columns, then those of the paths that the run uses.
-fn write_series(file: &Path, job: &Labelled<'_>, paths: &[&str], series: &Series) -> io::Result<()> {
+fn write_series(file: &Path, job: &Labelled<'_>, paths: &[String], series: &Series) -> io::Result<()> {
     let used = |path: PathId| match job.job.choice {
         Choice::Multipath(_) => true,
         Choice::Single(index) => index == path.index(),

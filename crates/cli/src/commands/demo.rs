@@ -3,7 +3,7 @@
 use super::run::{execute, print};
 use crate::args::{DemoArguments, Format};
 use crate::failure::Failure;
-use crate::load::Loaded;
+use crate::load::{Loaded, plug_ins};
 use crate::watch::Wanted;
 use anabranch_run::{Driver, Options};
 use anabranch_scenario::Override;
@@ -28,7 +28,7 @@ pub fn demo(arguments: &DemoArguments, driver: &dyn Driver) -> Result<String, Fa
     overrides.push(Override::new("--repeat", "repeat", arguments.repeat.to_string()));
     let loaded = Loaded::builtin(SCENARIO, overrides)?;
     let names = SCHEDULERS.map(str::to_owned);
-    let schedulers = loaded.plug_ins("demo", "connection.scheduler", &names, &[], |s| &s.scheduler)?;
+    let schedulers = plug_ins("demo", &names, &[], anabranch_scenario::scheduler)?;
     let options = Options { schedulers, ..Options::default() };
     let results = execute(&loaded, &options, &arguments.output, Wanted::default(), driver)?;
     let reading = if arguments.output.format == Format::Table { READING } else { "" };

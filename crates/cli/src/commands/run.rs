@@ -3,7 +3,7 @@
 use crate::args::{Format, Output, Repetitions, RunArguments};
 use crate::artifacts;
 use crate::failure::Failure;
-use crate::load::{Loaded, set_overrides};
+use crate::load::{Loaded, plug_ins, set_overrides};
 use crate::pool::Threads;
 use crate::runs_csv::runs_csv;
 use crate::table::results_table;
@@ -19,16 +19,8 @@ pub fn run(arguments: &RunArguments, driver: &dyn Driver) -> Result<String, Fail
     let schedulers: Vec<&str> = anabranch_schedulers::all().iter().map(|entry| entry.name).collect();
     let congestions: Vec<&str> = anabranch_congestion::all().iter().map(|entry| entry.name).collect();
     let options = Options {
-        schedulers: loaded.plug_ins("--scheduler", "connection.scheduler", &arguments.scheduler, &schedulers, |s| {
-            &s.scheduler
-        })?,
-        congestions: loaded.plug_ins(
-            "--congestion",
-            "connection.congestion",
-            &arguments.congestion,
-            &congestions,
-            |s| &s.congestion,
-        )?,
+        schedulers: plug_ins("--scheduler", &arguments.scheduler, &schedulers, anabranch_scenario::scheduler)?,
+        congestions: plug_ins("--congestion", &arguments.congestion, &congestions, anabranch_scenario::congestion)?,
         baselines: !arguments.no_baselines,
         repeat: match arguments.repeat {
             Some(Repetitions::Auto) => Repeat::Auto,
