@@ -1,8 +1,27 @@
 //! The model of paths: per direction a queue, a capacity, a delay, impairments. Sans-IO: time is an argument.
+//!
+//! ```text
+//! send → Bottleneck (Qdisc, Capacity; own or shared) → Way (delay, Impairments, outages) → poll_deliver
+//! ```
+//!
+//! One [`Network`] serves every driver: virtual time carries values through it, real time carries bytes.
 
+mod agenda;
+mod bottleneck;
+mod capacity;
+mod impairment;
+mod network;
+mod qdisc;
 mod spec;
+mod trace;
+mod way;
 
+pub use capacity::{Capacity, FixedRate, TraceDriven};
+pub use impairment::{Corruption, Duplication, Fate, GilbertElliott, Impairment, Loss, Reordering};
+pub use network::{Delivery, Network};
+pub use qdisc::{DropTail, Qdisc, QueueState};
 pub use spec::{
     Bottleneck, BottleneckSpec, CapacitySpec, CapacityTrace, Change, LinkSpec, LossSpec, PathSpec, QueueSpec,
     ReorderSpec, Topology, WaySpec,
 };
+pub use trace::{TraceError, TraceFault};

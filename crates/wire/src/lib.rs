@@ -1,11 +1,21 @@
-//! TCP segments with Multipath TCP options, as values: what the wire can carry and nothing else.
+//! TCP segments with Multipath TCP options: as values that hold what the wire can carry and nothing else, as bytes
+//! (IPv4 or IPv6), and as text.
 
+mod checksum;
+pub mod crypto;
+mod display;
+mod emit;
 mod mptcp;
+mod mptcp_codec;
 mod options;
+mod options_codec;
 mod packet;
+mod parse;
 mod segment;
 
+pub use checksum::{ChecksumAccumulator, dss_checksum};
 pub use mptcp::{AddAddr, DataAck, Dss, Mapping, MpCapable, MpJoin, MptcpOption, Reason};
 pub use options::{MAX_OPTIONS, Options, SackBlock, Timestamps};
 pub use packet::Packet;
+pub use parse::ParseError;
 pub use segment::{Flags, Segment};

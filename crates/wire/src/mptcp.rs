@@ -167,6 +167,19 @@ impl Dss {
 }
 
 impl MptcpOption {
+    /// True if there are bytes for it.
+    pub(crate) fn has_form(&self) -> bool {
+        match self {
+            Self::Capable(c) => {
+                c.version < 16
+                    && c.receiver_key.is_some() <= c.sender_key.is_some()
+                    && c.data.is_some() <= c.receiver_key.is_some()
+            }
+            Self::RemoveAddr(ids) => ids[0].is_some() && ids.is_sorted_by_key(Option::is_none),
+            _ => true,
+        }
+    }
+
     /// Bytes on the wire, padded to a multiple of four.
     pub fn encoded_len(&self) -> usize {
         padded(match self {

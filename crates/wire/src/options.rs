@@ -141,8 +141,13 @@ impl Options {
         n
     }
 
-    /// Sets the DSS option, once.
-    pub fn set_dss(&mut self, dss: Dss) -> bool {
+    /// Sets the DSS option, once. A data sequence number that is not `wide` is cut to its low 32 bits.
+    pub fn set_dss(&mut self, mut dss: Dss) -> bool {
+        if let Some(mapping) = &mut dss.mapping
+            && !mapping.wide
+        {
+            mapping.data_seq &= u64::from(u32::MAX);
+        }
         let fits = self.dss.is_none() && self.reserve(dss.encoded_len());
         if fits {
             self.dss = Some(dss);
@@ -150,9 +155,10 @@ impl Options {
         fits
     }
 
-    /// Adds another MPTCP option.
+    /// Adds another MPTCP option, unless it does not fit or RFC 8684 has no form for it: a receiver's key without the
+    /// sender's, data without keys, a version above 15, a REMOVE_ADDR of nothing.
     pub fn push_mptcp(&mut self, option: MptcpOption) -> bool {
-        let fits = self.reserve(option.encoded_len());
+        let fits = option.has_form() && self.reserve(option.encoded_len());
         if fits {
             self.mptcp.push(option);
         }

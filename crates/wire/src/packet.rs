@@ -3,7 +3,8 @@
 use crate::Segment;
 use core::net::IpAddr;
 
-/// One IP packet with its TCP segment. Both addresses are of one family.
+/// One IP packet with its TCP segment. Both addresses are of one family; if not, it is emitted as IPv6 with the IPv4
+/// address mapped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet {
     /// Source address.
@@ -17,7 +18,7 @@ pub struct Packet {
 impl Packet {
     /// Bytes of the whole IP packet as emitted: IP header, TCP header, options, payload.
     pub fn len(&self) -> usize {
-        let ip = if self.src.is_ipv4() { 20 } else { 40 };
+        let ip = if self.src.is_ipv4() && self.dst.is_ipv4() { 20 } else { 40 };
         ip + self.segment.header_len() + self.segment.payload.len()
     }
 

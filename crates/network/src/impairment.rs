@@ -1,0 +1,217 @@
+//! What happens to a packet after its bottleneck and its way.
+
+use crate::{LossSpec, WaySpec};
+use anabranch_trace::DropCause;
+use anabranch_units::{Duration, Rng};
+use core::fmt::Debug;
+
+/// What becomes of one packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fate {
+    /// Does not arrive.
+    pub dropped: Option<DropCause>,
+    /// Arrives with a wrong checksum.
+    pub corrupted: bool,
+    /// Arrives twice.
+    pub duplicated: bool,
+    /// Arrives so much later than it should.
+    pub held_back: Duration,
+}
+
+/// Something that may befall the packets of one direction of a path.
+///
+/// It is asked once for each packet, in the order in which they left the bottleneck, and always with two numbers drawn
+/// from its own random stream, needed or not: so packet n meets the same luck whatever else happens in the run.
+pub trait Impairment: Debug + Send {
+    /// Decides about the next packet. `luck`: two draws, uniform in `[0, 1)`.
+    fn befall(&mut self, luck: [f64; 2], fate: &mut Fate);
+}
+
+/// Independent random loss with this probability.
+#[derive(Clone, Copy, Debug)]
+pub struct Loss(pub f64);
+
+impl Impairment for Loss {
+    fn befall(&mut self, [luck, _]: [f64; 2], fate: &mut Fate) {
+        if luck < self.0 {
+            fate.dropped = Some(DropCause::Loss);
+        }
+    }
+}
+
+/// Loss in two states (tc-netem(8), `loss gemodel`); starts in the good one.
+#[derive(Clone, Copy, Debug)]
+pub struct GilbertElliott {
+    /// Probability good → bad, per packet.
+    p: f64,
+    /// Probability bad → good.
+    r: f64,
+    /// Loss probability in the bad state, 1-h.
+    loss_bad: f64,
+    /// Loss probability in the good state, 1-k.
+    loss_good: f64,
+    bad: bool,
+}
+
+impl GilbertElliott {
+    /// `p` good → bad, `r` bad → good; delivery probability `h` in the bad state, `k` in the good one.
+    pub fn new(p: f64, r: f64, h: f64, k: f64) -> Self {
+        Self { p, r, loss_bad: 1.0 - h, loss_good: 1.0 - k, bad: false }
+    }
+}
+
+impl Impairment for GilbertElliott {
+    /// As netem does, a packet is lost by the state that it meets; the state that it leaves behind counts for the next.
+    fn befall(&mut self, [luck, turn]: [f64; 2], fate: &mut Fate) {
+        let (loss, change) = if self.bad { (self.loss_bad, self.r) } else { (self.loss_good, self.p) };
+        self.bad ^= turn < change;
+        if luck < loss {
+            fate.dropped = Some(DropCause::Loss);
+        }
+    }
+}
+
+/// A wrong checksum with this probability.
+#[derive(Clone, Copy, Debug)]
+pub struct Corruption(pub f64);
+
+impl Impairment for Corruption {
+    fn befall(&mut self, [luck, _]: [f64; 2], fate: &mut Fate) {
+        fate.corrupted |= luck < self.0;
+    }
+}
+
+/// A second copy with this probability.
+#[derive(Clone, Copy, Debug)]
+pub struct Duplication(pub f64);
+
+impl Impairment for Duplication {
+    fn befall(&mut self, [luck, _]: [f64; 2], fate: &mut Fate) {
+        fate.duplicated |= luck < self.0;
+    }
+}
+
+/// A packet is held back for a while with a probability, and others overtake it.
+#[derive(Clone, Copy, Debug)]
+pub struct Reordering {
+    /// Probability per packet.
+    pub probability: f64,
+    /// For how long.
+    pub by: Duration,
+}
+
+impl Impairment for Reordering {
+    fn befall(&mut self, [luck, _]: [f64; 2], fate: &mut Fate) {
+        if luck < self.probability {
+            fate.held_back = self.by;
+        }
+    }
+}
+
+impl LossSpec {
+    fn build(&self) -> Box<dyn Impairment> {
+        match *self {
+            LossSpec::None => Box::new(Loss(0.0)),
+            LossSpec::Bernoulli(p) => Box::new(Loss(p)),
+            LossSpec::GilbertElliott { p, r, h, k } => Box::new(GilbertElliott::new(p, r, h, k)),
+        }
+    }
+}
+
+/// All impairments of one direction of a path, each with its random stream.
+#[derive(Debug)]
+pub(crate) struct Impairments {
+    /// Loss is always there, if only with probability 0, so that a change of it finds its stream at the right draw.
+    all: Vec<(Rng, Box<dyn Impairment>)>,
+}
+
+impl Impairments {
+    /// What `spec` describes, for the direction `way` (`"path.wlan.down"`).
+    pub(crate) fn new(spec: &WaySpec, seed: u64, way: &str) -> Self {
+        let mut all = vec![];
+        let mut add = |name, impairment| all.push((Rng::stream(seed, &format!("{way}.{name}")), impairment));
+        add("loss", spec.loss.build());
+        if spec.corrupt > 0.0 {
+            add("corrupt", Box::new(Corruption(spec.corrupt)));
+        }
+        if spec.duplicate > 0.0 {
+            add("duplicate", Box::new(Duplication(spec.duplicate)));
+        }
+        if spec.reorder.probability > 0.0 {
+            add("reorder", Box::new(Reordering { probability: spec.reorder.probability, by: spec.reorder.by }));
+        }
+        Self { all }
+    }
+
+    /// From the next packet on, loss is as `spec` says.
+    pub(crate) fn set_loss(&mut self, spec: &LossSpec) {
+        if let Some((_, loss)) = self.all.first_mut() {
+            *loss = spec.build();
+        }
+    }
+
+    /// What becomes of the next packet.
+    pub(crate) fn befall(&mut self) -> Fate {
+        let mut fate = Fate::default();
+        for (rng, impairment) in &mut self.all {
+            impairment.befall([rng.unit(), rng.unit()], &mut fate);
+        }
+        fate
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lengths of runs of lost packets among `n`, and how many were lost.
+    fn bursts(mut model: impl Impairment, n: u32) -> (Vec<u32>, u32) {
+        let mut rng = Rng::stream(3, "test");
+        let (mut runs, mut run, mut lost) = (vec![], 0, 0);
+        for _ in 0..n {
+            let mut fate = Fate::default();
+            model.befall([rng.unit(), rng.unit()], &mut fate);
+            if fate.dropped == Some(DropCause::Loss) {
+                run += 1;
+                lost += 1;
+            } else if run > 0 {
+                runs.push(core::mem::take(&mut run));
+            }
+        }
+        (runs, lost)
+    }
+
+    fn near(a: f64, b: f64, relative: f64) {
+        assert!((a - b).abs() < relative * b, "{a} is not near {b}");
+    }
+
+    #[test]
+    fn gilbert_elliott_has_its_stationary_loss_and_burst_length() {
+        let n = 400_000;
+        // Gilbert's model: all is lost in the bad state; bursts are 1/r long, π(bad) = p/(p+r).
+        let (runs, lost) = bursts(GilbertElliott::new(0.01, 0.25, 0.0, 1.0), n);
+        near(f64::from(lost) / f64::from(n), 0.01 / 0.26, 0.03);
+        near(f64::from(runs.iter().sum::<u32>()) / runs.len() as f64, 4.0, 0.03);
+        // All four parameters: π(bad)·(1-h) + π(good)·(1-k).
+        let (_, lost) = bursts(GilbertElliott::new(0.02, 0.08, 0.4, 0.99), n);
+        near(f64::from(lost) / f64::from(n), 0.2 * 0.6 + 0.8 * 0.01, 0.03);
+    }
+
+    #[test]
+    fn gilbert_elliott_loses_by_the_state_before_the_turn() {
+        let mut model = GilbertElliott::new(1.0, 1.0, 0.0, 1.0);
+        let mut lost = || {
+            let mut fate = Fate::default();
+            model.befall([0.5, 0.5], &mut fate);
+            fate.dropped.is_some()
+        };
+        assert_eq!([lost(), lost(), lost(), lost()], [false, true, false, true]);
+    }
+
+    #[test]
+    fn bernoulli_loss_comes_in_short_bursts() {
+        let (runs, lost) = bursts(Loss(0.2), 200_000);
+        near(f64::from(lost) / 200_000.0, 0.2, 0.03);
+        near(f64::from(runs.iter().sum::<u32>()) / runs.len() as f64, 1.25, 0.03);
+    }
+}

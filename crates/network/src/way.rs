@@ -1,0 +1,167 @@
+//! One direction of a path behind its bottleneck: delay, impairments, outages.
+
+use crate::agenda::{Key, NEVER};
+use crate::impairment::Impairments;
+use crate::{LossSpec, WaySpec};
+use anabranch_trace::DropCause;
+use anabranch_units::{Duration, Instant};
+use std::collections::VecDeque;
+
+/// A packet on its way.
+#[derive(Clone, Debug)]
+struct Travelling<T> {
+    due: Instant,
+    seq: u64,
+    size: u32,
+    corrupted: bool,
+    item: T,
+}
+
+impl<T> Travelling<T> {
+    fn key(&self) -> Key {
+        (self.due, self.seq)
+    }
+}
+
+/// What became of the packet that was due.
+pub(crate) enum Arrival<T> {
+    /// It arrived.
+    Delivered { item: T, corrupted: bool },
+    /// It did not.
+    Dropped(DropCause),
+    /// It will arrive later.
+    HeldBack,
+}
+
+/// One direction of a path behind its bottleneck.
+#[derive(Debug)]
+pub(crate) struct Way<T> {
+    delay: Duration,
+    /// Due time of the last packet in `line`: later ones never come before it.
+    last: Instant,
+    /// On the way, in order.
+    line: VecDeque<Travelling<T>>,
+    /// Held back, and second copies; in order of their keys.
+    held: VecDeque<Travelling<T>>,
+    impairments: Impairments,
+    outages: Outages,
+}
+
+impl<T: Clone> Way<T> {
+    /// An empty way, named `name` (`"path.wlan.down"`).
+    pub(crate) fn new(spec: &WaySpec, seed: u64, name: &str) -> Self {
+        Self {
+            delay: spec.delay,
+            last: Instant::ZERO,
+            line: VecDeque::new(),
+            held: VecDeque::new(),
+            impairments: Impairments::new(spec, seed, name),
+            outages: Outages::new(&spec.outages),
+        }
+    }
+
+    /// One-way propagation delay.
+    pub(crate) fn delay(&self) -> Duration {
+        self.delay
+    }
+
+    /// The delay of packets that leave the bottleneck from now on.
+    pub(crate) fn set_delay(&mut self, delay: Duration) {
+        self.delay = delay;
+    }
+
+    /// The random loss of packets that arrive from now on.
+    pub(crate) fn set_loss(&mut self, loss: &LossSpec) {
+        self.impairments.set_loss(loss);
+    }
+
+    /// What is due next.
+    pub(crate) fn next(&self) -> Key {
+        let key = |queue: &VecDeque<Travelling<T>>| queue.front().map_or(NEVER, Travelling::key);
+        key(&self.line).min(key(&self.held))
+    }
+
+    /// A packet left the bottleneck at `at`. True if it is now the only one on the way.
+    pub(crate) fn enter(&mut self, at: Instant, seq: u64, size: u32, item: T) -> bool {
+        self.last = self.last.max(at + self.delay);
+        self.line.push_back(Travelling { due: self.last, seq, size, corrupted: false, item });
+        self.line.len() == 1
+    }
+
+    /// Takes the packet that is due next; its due time and size, and what becomes of it.
+    pub(crate) fn arrive(&mut self) -> Option<(Instant, u32, Arrival<T>)> {
+        let from_line = match (self.line.front(), self.held.front()) {
+            (Some(line), Some(held)) => line.key() < held.key(),
+            (line, _) => line.is_some(),
+        };
+        let mut packet = if from_line { self.line.pop_front() } else { self.held.pop_front() }?;
+        let (due, size) = (packet.due, packet.size);
+        if from_line {
+            let fate = self.impairments.befall();
+            if let Some(cause) = fate.dropped {
+                return Some((due, size, Arrival::Dropped(cause)));
+            }
+            packet.corrupted = fate.corrupted;
+            packet.due += fate.held_back;
+            if fate.duplicated {
+                self.hold(packet.clone());
+            }
+            if !fate.held_back.is_zero() {
+                self.hold(packet);
+                return Some((due, size, Arrival::HeldBack));
+            }
+        }
+        let arrival = if self.outages.at(due) {
+            Arrival::Dropped(DropCause::Outage)
+        } else {
+            Arrival::Delivered { item: packet.item, corrupted: packet.corrupted }
+        };
+        Some((due, size, arrival))
+    }
+
+    /// Puts a packet among those held back. They come nearly in order, so its place is near one end.
+    fn hold(&mut self, packet: Travelling<T>) {
+        let at = self.held.partition_point(|other| other.key() <= packet.key());
+        self.held.insert(at, packet);
+    }
+}
+
+/// Times in which nothing arrives, asked in ascending order.
+#[derive(Debug)]
+struct Outages {
+    /// `[from, to)`, in order of `from`.
+    times: Vec<(Instant, Instant)>,
+    /// Those before this one are over.
+    next: usize,
+}
+
+impl Outages {
+    fn new(times: &[(Instant, Instant)]) -> Self {
+        let mut times = times.to_vec();
+        times.sort_unstable();
+        Self { times, next: 0 }
+    }
+
+    fn at(&mut self, now: Instant) -> bool {
+        while self.times.get(self.next).is_some_and(|(_, to)| *to <= now) {
+            self.next += 1;
+        }
+        self.times.get(self.next).is_some_and(|(from, _)| *from <= now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outages_may_overlap_and_be_empty() {
+        let times = [(30, 30), (10, 20), (15, 18), (0, 3), (19, 25), (40, 12)];
+        let times = times.map(|(from, to)| (Instant::from_nanos(from), Instant::from_nanos(to)));
+        let mut outages = Outages::new(&times);
+        for now in 0..60 {
+            let now = Instant::from_nanos(now);
+            assert_eq!(outages.at(now), times.iter().any(|(from, to)| *from <= now && now < *to), "{now}");
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Bytes to values.
+
+use crate::{Flags, Packet, Segment, checksum, options_codec};
+use anabranch_units::SeqNumber;
+use bytes::Bytes;
+use core::fmt;
+use core::net::IpAddr;
+use etherparse::{IpNumber, IpSlice, TcpSlice};
+
+/// Why bytes are no TCP segment to be heard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParseError {
+    /// The IP header or an extension header is cut off or malformed, or says more bytes than there are.
+    IpHeader,
+    /// The IPv4 header's checksum does not match.
+    IpChecksum,
+    /// A fragment: the segment is not whole.
+    Fragment,
+    /// Another protocol, with this number.
+    NotTcp(u8),
+    /// The TCP header is cut off, or its data offset is below 5 or past the end.
+    TcpHeader,
+    /// The TCP checksum does not match.
+    TcpChecksum,
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::IpHeader => f.write_str("malformed IP header"),
+            Self::IpChecksum => f.write_str("wrong IPv4 header checksum"),
+            Self::Fragment => f.write_str("IP fragment"),
+            Self::NotTcp(protocol) => write!(f, "IP protocol {protocol}, not TCP"),
+            Self::TcpHeader => f.write_str("malformed TCP header"),
+            Self::TcpChecksum => f.write_str("wrong TCP checksum"),
+        }
+    }
+}
+
+impl core::error::Error for ParseError {}
+
+impl Packet {
+    /// Reads an IPv4 or IPv6 packet; the payload shares the memory of `bytes`. IPv4 options and IPv6 extension headers
+    /// are skipped, and so is what follows the packet's end. Reading what [`Packet::emit`] wrote gives an equal value.
+    pub fn parse(bytes: Bytes) -> Result<Self, ParseError> {
+        let ip = IpSlice::from_slice(&bytes).map_err(|_| ParseError::IpHeader)?;
+        if let IpSlice::Ipv4(ip) = &ip
+            && checksum::internet(ip.header().slice()) != 0
+        {
+            return Err(ParseError::IpChecksum);
+        }
+        let payload = ip.payload();
+        if payload.fragmented {
+            return Err(ParseError::Fragment);
+        }
+        if payload.ip_number != IpNumber::TCP {
+            return Err(ParseError::NotTcp(payload.ip_number.0));
+        }
+        let (src, dst) = (ip.source_addr(), ip.destination_addr());
+        let segment = Segment::parse(bytes.slice_ref(payload.payload), src, dst)?;
+        Ok(Self { src, dst, segment })
+    }
+}
+
+impl Segment {
+    /// Reads a segment that came from `src` to `dst`; the payload shares the memory of `bytes`. What a segment's value
+    /// has no place for is left out: reserved bits, the urgent pointer, an acknowledgment number without
+    /// [`Flags::ACK`], and options that are unknown or malformed.
+    pub fn parse(bytes: Bytes, src: IpAddr, dst: IpAddr) -> Result<Self, ParseError> {
+        let tcp = TcpSlice::from_slice(&bytes).map_err(|_| ParseError::TcpHeader)?;
+        if checksum::tcp(src, dst, &bytes) != 0 {
+            return Err(ParseError::TcpChecksum);
+        }
+        let flags = Flags(tcp.slice()[13]);
+        let ack = if flags.has(Flags::ACK) { tcp.acknowledgment_number() } else { 0 };
+        Ok(Self {
+            src_port: tcp.source_port(),
+            dst_port: tcp.destination_port(),
+            seq: SeqNumber(tcp.sequence_number()),
+            ack: SeqNumber(ack),
+            flags,
+            window: tcp.window_size(),
+            options: options_codec::parse(tcp.options()),
+            payload: bytes.slice_ref(tcp.payload()),
+        })
+    }
+}
