@@ -1,1 +1,14 @@
-//! Not built yet.
+//! A scenario and its seeds in, results out: plans the runs, hands them to a driver, and draws statistics.
+//!
+//! This crate starts no thread and opens no file: the driver, the pool and the observer come from outside.
+
+mod job;
+mod plan;
+mod results;
+mod runner;
+mod summary;
+
+pub use job::{CONNECTION, Choice, Driver, Job, Labelled, Observer, Pool, RunError, RunOutcome, Serial, Values};
+pub use plan::{Options, Plan, Repeat, Variant};
+pub use results::{CellValues, Comparison, Results, RunRecord, SCHEMA, Summary};
+pub use runner::{Failure, Runner};

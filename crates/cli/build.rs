@@ -1,0 +1,39 @@
+//! Embeds the ready scenarios and the commit that the program is built from.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+fn main() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let target = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR")).join("scenarios.rs");
+    fs::write(&target, scenario_list(&root.join("scenarios"))).expect("OUT_DIR takes files");
+    if let Some(commit) = git(&root, &["rev-parse", "HEAD"]) {
+        println!("cargo:rustc-env=ANABRANCH_COMMIT={commit}");
+    }
+    // The log of HEAD grows with every commit; HEAD itself only changes with the branch.
+    if let Some(log) = git(&root, &["rev-parse", "--path-format=absolute", "--git-path", "logs/HEAD"]) {
+        println!("cargo:rerun-if-changed={log}");
+    }
+    println!("cargo:rerun-if-changed=build.rs");
+}
+
+/// A Rust array of `(name, text)`, in the order of the names.
+fn scenario_list(folder: &Path) -> String {
+    println!("cargo:rerun-if-changed={}", folder.display());
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut files: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|e| e == "toml")).collect();
+    files.sort();
+    let line = |path: &PathBuf| {
+        let name = path.file_stem().expect("a file has a name").to_string_lossy().into_owned();
+        format!("    ({name:?}, include_str!({:?})),\n", path.to_string_lossy())
+    };
+    format!("&[\n{}]\n", files.iter().map(line).collect::<String>())
+}
+
+/// What git answers, `None` without git or outside a repository.
+fn git(root: &Path, arguments: &[&str]) -> Option<String> {
+    let output = Command::new("git").arg("-C").arg(root).args(arguments).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    (output.status.success() && !text.trim().is_empty()).then(|| text.trim().to_owned())
+}

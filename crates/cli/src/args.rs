@@ -1,0 +1,230 @@
+//! The command line.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+/// Multipath TCP, deterministic: run packet schedulers and coupled congestion controls over simulated paths.
+#[derive(Debug, Parser)]
+#[command(name = "anabranch", version, propagate_version = false, max_term_width = 100)]
+pub struct Arguments {
+    /// What to do; without it, a short tour.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Compare six schedulers over WLAN and 3G, with single-path baselines
+    #[command(after_help = "Example:\n  anabranch demo")]
+    Demo(DemoArguments),
+    /// Run a scenario and print what came out
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(RunArguments),
+    /// Parse and validate a scenario, and print it with every default filled in
+    #[command(after_help = "Example:\n  anabranch check my.toml --set path.wlan.loss=2%")]
+    Check(CheckArguments),
+    /// List schedulers, congestion controls, built-in scenarios or metrics
+    #[command(after_help = "Example:\n  anabranch list schedulers")]
+    List(ListArguments),
+    /// Explain a scheduler, congestion control, metric or scenario key
+    #[command(after_help = "Examples:\n  anabranch explain blest\n  anabranch explain minrtt+pr\n  \
+                            anabranch explain path.loss\n  anabranch explain ofo_mean_bytes")]
+    Explain(ExplainArguments),
+    /// Print a completion script for a shell
+    #[command(after_help = "Example:\n  anabranch completions bash > ~/.local/share/bash-completion/completions/anabranch")]
+    Completions {
+        /// Which shell.
+        shell: Shell,
+    },
+    /// Published values beside ours
+    #[command(hide = true)]
+    Reproduce(Rest),
+    /// All schedulers over a reference grid
+    #[command(hide = true)]
+    Compare(Rest),
+    /// Closed-form models
+    #[command(hide = true)]
+    Model(Rest),
+    /// Simulator, engine and Linux side by side
+    #[command(hide = true)]
+    Parity(Rest),
+    /// A shell between emulated paths
+    #[command(hide = true)]
+    Shell(Rest),
+    /// An HTML report of a results directory
+    #[command(hide = true)]
+    Report(Rest),
+}
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  anabranch run wifi-lte
+  anabranch run my.toml --scheduler minrtt+pr,blest --repeat auto
+  anabranch run my.toml --scheduler all --set path.wlan.loss=2% --format json > results.json
+
+SCENARIO is a file, or the name of a built-in scenario (`anabranch list scenarios`).
+Every path is also run alone, with plain TCP, and shown as `single:NAME`; --no-baselines leaves that out.
+Repetition r of every row uses the seed + r, so schedulers meet the same luck. The same version and seed give
+the same bytes on every machine, however many jobs.";
+
+/// Anything: for commands that do not exist yet.
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
+pub struct Rest {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    rest: Vec<std::ffi::OsString>,
+}
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// A table to read.
+    #[default]
+    Table,
+    /// One JSON document.
+    Json,
+    /// One line a run.
+    Csv,
+}
+
+/// How lists are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ListFormat {
+    /// Lines to read.
+    #[default]
+    Table,
+    /// A JSON array of objects.
+    Json,
+}
+
+/// Options of every command that runs scenarios.
+#[derive(Debug, Args)]
+pub struct Output {
+    /// Threads; one per core unless given
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+    /// How to print the results
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+    /// Also write manifest.json, results.json, runs.csv and series/ into this directory
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+/// How often each row is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repetitions {
+    /// So many seeds.
+    Count(u32),
+    /// As many as the interval needs.
+    Auto,
+}
+
+fn repetitions(text: &str) -> Result<Repetitions, String> {
+    match text {
+        "auto" => Ok(Repetitions::Auto),
+        _ => match text.parse() {
+            Ok(count) if count > 0 => Ok(Repetitions::Count(count)),
+            _ => Err("a whole number above zero, or `auto`".into()),
+        },
+    }
+}
+
+/// `anabranch demo`.
+#[derive(Debug, Args)]
+pub struct DemoArguments {
+    /// Repetitions of each row, with seeds 1, 2, …
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    pub repeat: u32,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// `anabranch check`.
+#[derive(Debug, Args)]
+pub struct CheckArguments {
+    /// A scenario file or the name of a built-in scenario
+    pub scenario: String,
+    /// Set a key of the scenario, as in path.wlan.loss=2%; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+}
+
+/// `anabranch list`.
+#[derive(Debug, Args)]
+pub struct ListArguments {
+    /// What to list
+    #[arg(value_enum)]
+    pub what: Listing,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t)]
+    pub format: ListFormat,
+}
+
+/// What can be listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Listing {
+    /// Packet schedulers
+    Schedulers,
+    /// Congestion controls
+    Congestion,
+    /// Built-in scenarios
+    Scenarios,
+    /// What is measured
+    Metrics,
+}
+
+/// `anabranch explain`.
+#[derive(Debug, Args)]
+pub struct ExplainArguments {
+    /// What to explain
+    pub name: String,
+}
+
+/// `anabranch run`.
+#[derive(Debug, Args)]
+pub struct RunArguments {
+    /// A scenario file or the name of a built-in scenario
+    pub scenario: String,
+    /// Schedulers to run instead of the scenario's, separated by commas; `all` for each of them
+    #[arg(long, value_name = "A[,B…]|all", value_delimiter = ',')]
+    pub scheduler: Vec<String>,
+    /// Congestion controls to run instead of the scenario's, separated by commas; `all` for each of them
+    #[arg(long, value_name = "A[,B…]|all", value_delimiter = ',')]
+    pub congestion: Vec<String>,
+    /// Set a key of the scenario, as in path.wlan.loss=2%; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Seed of the first repetition
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Repetitions; `auto` adds seeds until the 95 % interval of goodput is narrower than 2 % of its mean, at most 200
+    #[arg(long, value_name = "N|auto", value_parser = repetitions)]
+    pub repeat: Option<Repetitions>,
+    /// Measured time, such as 90s
+    #[arg(long, value_name = "T")]
+    pub duration: Option<String>,
+    /// Do not run the paths alone
+    #[arg(long)]
+    pub no_baselines: bool,
+    #[command(flatten)]
+    pub output: Output,
+    /// Write captures of the first repetition of each row into this directory
+    #[arg(long, value_name = "DIR")]
+    pub pcap: Option<PathBuf>,
+    /// Write every event of the very first run as lines of JSON
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+    /// The server's host: this engine, or the Linux kernel
+    #[arg(long, value_name = "engine|linux")]
+    pub sender: Option<String>,
+    /// The client's host: this engine, or the Linux kernel
+    #[arg(long, value_name = "engine|linux")]
+    pub receiver: Option<String>,
+    /// Run against the wall clock
+    #[arg(long)]
+    pub realtime: bool,
+}

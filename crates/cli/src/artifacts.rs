@@ -1,0 +1,99 @@
+//! What `--out` writes: results, and how they came about.
+
+use crate::failure::Failure;
+use crate::load::Loaded;
+use crate::runs_csv::runs_csv;
+use anabranch_run::Results;
+use serde::Serialize;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// How results came about. Wall time and machine stand here, never in the results.
+#[derive(Debug, Serialize)]
+pub struct Manifest<'a> {
+    schema: u32,
+    anabranch: &'static str,
+    /// Absent in a build outside a git repository.
+    git_commit: Option<&'static str>,
+    command: Vec<String>,
+    scenario: ScenarioText<'a>,
+    seeds: Vec<u64>,
+    digest: &'a str,
+    started_unix_s: u64,
+    wall_time_s: f64,
+    machine: Machine,
+}
+
+#[derive(Debug, Serialize)]
+struct ScenarioText<'a> {
+    source: &'a str,
+    text: &'a str,
+    overrides: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Machine {
+    os: &'static str,
+    architecture: &'static str,
+    cores: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cpu: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kernel: Option<String>,
+}
+
+impl Machine {
+    fn here() -> Self {
+        let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let model = cpus.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+        Self {
+            os: std::env::consts::OS,
+            architecture: std::env::consts::ARCH,
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+            cpu: model.map(|(_, name)| name.trim().to_owned()),
+            kernel: fs::read_to_string("/proc/sys/kernel/osrelease").ok().map(|text| text.trim().to_owned()),
+        }
+    }
+}
+
+/// Writes `results.json`, `runs.csv` and, last, `manifest.json` into `folder`, each whole or not at all.
+pub fn write(
+    folder: &Path,
+    loaded: &Loaded,
+    results: &Results,
+    started: SystemTime,
+    wall_time: Duration,
+) -> Result<(), Failure> {
+    let mut seeds: Vec<u64> = results.runs.iter().map(|run| run.seed).collect();
+    seeds.sort_unstable();
+    seeds.dedup();
+    let manifest = Manifest {
+        schema: results.schema,
+        anabranch: env!("CARGO_PKG_VERSION"),
+        git_commit: option_env!("ANABRANCH_COMMIT"),
+        command: std::env::args().collect(),
+        scenario: ScenarioText {
+            source: &loaded.source.name,
+            text: &loaded.source.text,
+            overrides: loaded.overrides.iter().map(|o| format!("{}={}", o.key, o.value)).collect(),
+        },
+        seeds,
+        digest: &results.digest,
+        started_unix_s: started.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
+        wall_time_s: wall_time.as_secs_f64(),
+        machine: Machine::here(),
+    };
+    // Strings and finite numbers only: this cannot fail.
+    let manifest = serde_json::to_string_pretty(&manifest).unwrap_or_default() + "\n";
+    write_whole(&folder.join("results.json"), &results.to_json())?;
+    write_whole(&folder.join("runs.csv"), &runs_csv(results))?;
+    write_whole(&folder.join("manifest.json"), &manifest)
+}
+
+/// Writes beside the file first, so that an interrupted run never leaves half of one.
+fn write_whole(file: &Path, text: &str) -> Result<(), Failure> {
+    let beside = file.with_extension("part");
+    let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, file));
+    written.map_err(|error| Failure::unwritable(file, &error))
+}

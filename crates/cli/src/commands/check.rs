@@ -1,0 +1,10 @@
+//! `anabranch check`
+
+use crate::args::CheckArguments;
+use crate::failure::Failure;
+use crate::load::{Loaded, set_overrides};
+
+/// The resolved scenario as a scenario file.
+pub fn check(arguments: &CheckArguments) -> Result<String, Failure> {
+    Ok(Loaded::read(&arguments.scenario, set_overrides(&arguments.set))?.document.resolved())
+}

@@ -1,0 +1,36 @@
+//! `anabranch demo`
+
+use super::run::{execute, print};
+use crate::args::{DemoArguments, Format};
+use crate::failure::Failure;
+use crate::load::{Loaded, plug_ins};
+use crate::watch::Wanted;
+use anabranch_run::{Driver, Options};
+use anabranch_scenario::Override;
+
+/// The scenario, shortened so that two cores need well under a minute.
+const SCENARIO: &str = "blest-3g-wlan-bulk";
+const SHORTENED: [(&str, &str); 2] = [("warmup", "10s"), ("duration", "30s")];
+
+/// What is compared.
+const SCHEDULERS: [&str; 6] = ["minrtt+pr", "minrtt", "daps", "otias", "blest+or", "roundrobin"];
+
+const READING: &str = "
+A benefit of 1 means that WLAN and 3G add up, 0 that the faster path alone (single:wlan) does as well, and below 0
+that multipath hurts: bytes on the slow path hold up the rest, in a long out-of-order queue (OFO).
+Next: `anabranch explain blest`, then
+  anabranch run blest-3g-wlan-bulk --scheduler minrtt,blest --set connection.recv_buffer=1MiB --duration 30s
+";
+
+/// Six schedulers and both single paths on a built-in scenario.
+pub fn demo(arguments: &DemoArguments, driver: &dyn Driver) -> Result<String, Failure> {
+    let mut overrides = SHORTENED.map(|(key, value)| Override::new("demo", key, value)).to_vec();
+    overrides.push(Override::new("--repeat", "repeat", arguments.repeat.to_string()));
+    let loaded = Loaded::builtin(SCENARIO, overrides)?;
+    let names = SCHEDULERS.map(str::to_owned);
+    let schedulers = plug_ins("demo", &names, &[], anabranch_scenario::scheduler)?;
+    let options = Options { schedulers, ..Options::default() };
+    let results = execute(&loaded, &options, &arguments.output, Wanted::default(), driver)?;
+    let reading = if arguments.output.format == Format::Table { READING } else { "" };
+    Ok(print(&results, arguments.output.format) + reading)
+}

@@ -1,0 +1,97 @@
+//! `anabranch explain`
+
+use crate::builtin;
+use crate::failure::Failure;
+use anabranch_engine::plugin::{Entry, Parameter};
+use anabranch_metrics::METRICS;
+use anabranch_schedulers::BuildError;
+use std::fmt::Write as _;
+
+/// Everything of this name, one page after the other.
+pub fn explain(name: &str) -> Result<String, Failure> {
+    let mut pages = scheduler_pages(name)?;
+    pages.extend(anabranch_congestion::find(name).map(|entry| page("congestion control", entry)));
+    pages.extend(METRICS.iter().filter(|metric| metric_answers_to(metric.name, name)).map(|metric| {
+        let unit = if metric.unit.is_empty() { "a count or ratio" } else { metric.unit };
+        let kind = if metric.per_path { "metric of a path" } else { "metric" };
+        format!("{} ({kind}, {unit})\n\n{}\n", metric.name, metric.about)
+    }));
+    pages.extend(anabranch_scenario::find_keys(name).into_iter().map(|key| {
+        let expected = key.form.expected();
+        let default = key.default();
+        format!("{} (scenario key)\n\n{}\n\n  form     {expected}\n  default  {default}\n", key.full_name(), key.about)
+    }));
+    pages.extend(builtin::find(name).map(|text| format!("{name} (built-in scenario)\n\n{text}")));
+    pages.extend(name.starts_with("single:").then(|| SINGLE.to_owned()));
+    if pages.is_empty() { Err(unknown(name)) } else { Ok(pages.join("\n")) }
+}
+
+const SINGLE: &str = "\
+single:PATH (baseline)
+
+The same scenario, seed and buffers over one path alone: plain TCP without MPTCP options, with the
+single-path form of the congestion control (a coupled one becomes reno, vegas or veno; an uncoupled
+one stays). aggregation_benefit and best_single_ratio hold multipath runs against it.
+";
+
+/// The scheduler's page, and after it that of its suffix; a suffix has a page of its own.
+fn scheduler_pages(name: &str) -> Result<Vec<String>, Failure> {
+    match anabranch_schedulers::resolve(name) {
+        Ok(resolved) => {
+            let suffix = resolved.suffix.map(|entry| page("scheduler suffix", entry));
+            Ok(std::iter::once(page("scheduler", resolved.base)).chain(suffix).collect())
+        }
+        Err(error @ BuildError::NoSuffix { .. }) => {
+            Err(Failure::unusable("anabranch::cli::no_suffix", error.to_string(), None))
+        }
+        Err(_) => {
+            let suffix = anabranch_schedulers::suffixes().iter().find(|entry| entry.answers_to(name));
+            Ok(suffix.map(|entry| page("scheduler suffix", entry)).into_iter().collect())
+        }
+    }
+}
+
+/// Metrics of a path may also be asked for as results name them: `path.wlan.share`.
+fn metric_answers_to(metric: &str, name: &str) -> bool {
+    metric == name || name.strip_prefix("path.").and_then(|rest| rest.split_once('.')).is_some_and(|(_, m)| m == metric)
+}
+
+fn page<T: ?Sized>(kind: &str, entry: &Entry<T>) -> String {
+    let mut text = format!("{} ({kind}): {}\n", entry.name, entry.about);
+    if !entry.aliases.is_empty() {
+        let _ = writeln!(text, "also: {}", entry.aliases.join(", "));
+    }
+    let _ = write!(text, "\n{}\n", entry.page.trim());
+    if !entry.parameters.is_empty() {
+        text += "\n# Parameters\n\n";
+        entry.parameters.iter().for_each(|parameter| text += &parameter_line(parameter));
+    }
+    text
+}
+
+/// `  delta = 0.05   in 0…1: how fast λ moves`
+fn parameter_line(parameter: &Parameter) -> String {
+    let Parameter { name, default, min, max, unit, about } = parameter;
+    match *unit {
+        "bool" => format!("  {name} = {}: {about}\n", *default != 0.0),
+        "" => format!("  {name} = {default} ({min} to {max}): {about}\n"),
+        unit => format!("  {name} = {default} {unit} ({min} to {max}): {about}\n"),
+    }
+}
+
+fn unknown(name: &str) -> Failure {
+    let keys: Vec<String> = anabranch_scenario::keys().iter().map(|key| key.full_name()).collect();
+    let mut candidates: Vec<&str> = Vec::new();
+    for entry in anabranch_schedulers::all().iter().chain(anabranch_schedulers::suffixes()) {
+        candidates.extend(entry.aliases.iter().chain([&entry.name]));
+    }
+    for entry in anabranch_congestion::all() {
+        candidates.extend(entry.aliases.iter().chain([&entry.name]));
+    }
+    candidates.extend(METRICS.iter().map(|metric| metric.name));
+    candidates.extend(anabranch_scenario::keys().iter().map(|key| key.name));
+    candidates.extend(keys.iter().map(String::as_str));
+    candidates.extend(builtin::SCENARIOS.iter().map(|(name, _)| *name));
+    let lists = "names stand in `anabranch list schedulers`, `congestion`, `metrics` and `scenarios`";
+    Failure::unknown_word("name", name, &candidates, lists)
+}

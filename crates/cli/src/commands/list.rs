@@ -1,0 +1,81 @@
+//! `anabranch list`
+
+use crate::args::{ListArguments, ListFormat, Listing};
+use crate::builtin;
+use crate::failure::Failure;
+use crate::table::{plain_table, print_table};
+use anabranch_engine::plugin::Entry;
+use anabranch_metrics::METRICS;
+use comfy_table::{CellAlignment, ContentArrangement};
+use serde::Serialize;
+
+/// One line of a list.
+#[derive(Debug, Default, Serialize)]
+struct Item {
+    name: &'static str,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    aliases: &'static [&'static str],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unit: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    per_path: Option<bool>,
+    about: String,
+}
+
+impl Item {
+    fn of_entry<T: ?Sized>(entry: &Entry<T>) -> Self {
+        Self { name: entry.name, aliases: entry.aliases, about: entry.about.into(), ..Self::default() }
+    }
+
+    /// Its name, as a table shows it.
+    fn label(&self) -> String {
+        let path = if self.per_path == Some(true) { "path.NAME." } else { "" };
+        format!("{path}{}", self.name)
+    }
+
+    fn description(&self) -> String {
+        match self.aliases {
+            [] => self.about.clone(),
+            aliases => format!("{} (also: {})", self.about, aliases.join(", ")),
+        }
+    }
+}
+
+/// The list as a table or as JSON.
+pub fn list(arguments: &ListArguments) -> Result<String, Failure> {
+    let items: Vec<Item> = match arguments.what {
+        Listing::Schedulers => anabranch_schedulers::all().iter().map(|entry| Item::of_entry(entry)).collect(),
+        Listing::Congestion => anabranch_congestion::all().iter().map(|entry| Item::of_entry(entry)).collect(),
+        Listing::Scenarios => builtin::SCENARIOS
+            .iter()
+            .map(|(name, text)| Item { name, about: builtin::about(text).into(), ..Item::default() })
+            .collect(),
+        Listing::Metrics => METRICS
+            .iter()
+            .map(|metric| Item {
+                name: metric.name,
+                unit: Some(metric.unit),
+                per_path: Some(metric.per_path),
+                about: metric.about.into(),
+                ..Item::default()
+            })
+            .collect(),
+    };
+    Ok(match arguments.format {
+        // Strings only: this cannot fail.
+        ListFormat::Json => serde_json::to_string_pretty(&items).unwrap_or_default() + "\n",
+        ListFormat::Table => {
+            let mut table = plain_table(vec!["name".into(), "about".into()]);
+            table.set_content_arrangement(ContentArrangement::Dynamic).set_width(100);
+            if let Some(column) = table.column_mut(1) {
+                column.set_cell_alignment(CellAlignment::Left);
+            }
+            items.iter().for_each(|item| drop(table.add_row([item.label(), item.description()])));
+            let suffixes = match arguments.what {
+                Listing::Schedulers => "\nA scheduler that pulls may be followed by +pr or +or: see `anabranch explain +pr`.\n",
+                _ => "",
+            };
+            print_table(&table) + suffixes
+        }
+    })
+}

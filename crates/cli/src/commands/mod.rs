@@ -1,0 +1,15 @@
+//! One function a command: arguments in, the text for standard output out.
+
+mod check;
+mod demo;
+mod explain;
+mod list;
+mod run;
+mod tour;
+
+pub use check::check;
+pub use demo::demo;
+pub use explain::explain;
+pub use list::list;
+pub use run::run;
+pub use tour::{completions, tour};

@@ -1,0 +1,96 @@
+//! `anabranch run`
+
+use crate::args::{Format, Output, Repetitions, RunArguments};
+use crate::artifacts;
+use crate::failure::Failure;
+use crate::load::{Loaded, plug_ins, set_overrides};
+use crate::pool::Threads;
+use crate::runs_csv::runs_csv;
+use crate::table::results_table;
+use crate::watch::{Wanted, Watch};
+use anabranch_run::{Driver, Options, Plan, Repeat, Results, Runner};
+use anabranch_scenario::{Host, Override};
+use std::time::{Instant, SystemTime};
+
+/// Runs a scenario.
+pub fn run(arguments: &RunArguments, driver: &dyn Driver) -> Result<String, Failure> {
+    let loaded = Loaded::read(&arguments.scenario, overrides(arguments))?;
+    refuse_real_time(arguments, &loaded)?;
+    let schedulers: Vec<&str> = anabranch_schedulers::all().iter().map(|entry| entry.name).collect();
+    let congestions: Vec<&str> = anabranch_congestion::all().iter().map(|entry| entry.name).collect();
+    let options = Options {
+        schedulers: plug_ins("--scheduler", &arguments.scheduler, &schedulers, anabranch_scenario::scheduler)?,
+        congestions: plug_ins("--congestion", &arguments.congestion, &congestions, anabranch_scenario::congestion)?,
+        baselines: !arguments.no_baselines,
+        repeat: match arguments.repeat {
+            Some(Repetitions::Auto) => Repeat::Auto,
+            _ => Repeat::AsWritten,
+        },
+    };
+    let wanted = Wanted { captures: arguments.pcap.clone(), events: arguments.trace.clone(), series: None };
+    let results = execute(&loaded, &options, &arguments.output, wanted, driver)?;
+    Ok(print(&results, arguments.output.format))
+}
+
+/// The options that are keys of the scenario by another name.
+fn overrides(arguments: &RunArguments) -> Vec<Override> {
+    let count = match arguments.repeat {
+        Some(Repetitions::Count(count)) => Some(count.to_string()),
+        _ => None,
+    };
+    let options = [
+        ("--seed", "seed", arguments.seed.map(|seed| seed.to_string())),
+        ("--repeat", "repeat", count),
+        ("--duration", "duration", arguments.duration.clone()),
+        ("--sender", "hosts.sender", arguments.sender.clone()),
+        ("--receiver", "hosts.receiver", arguments.receiver.clone()),
+    ];
+    let mut overrides = set_overrides(&arguments.set);
+    let given = options.into_iter().filter_map(|(option, key, value)| Some(Override::new(option, key, value?)));
+    overrides.extend(given);
+    overrides
+}
+
+fn refuse_real_time(arguments: &RunArguments, loaded: &Loaded) -> Result<(), Failure> {
+    let linux = |host| matches!(host, Host::Linux);
+    let kernel = loaded.document.cells.iter().any(|(_, s)| linux(s.hosts.sender) || linux(s.hosts.receiver));
+    if !arguments.realtime && !kernel {
+        return Ok(());
+    }
+    let what = if kernel { "a Linux host" } else { "`--realtime`" };
+    Err(Failure::unusable(
+        "anabranch::cli::not_available",
+        format!("{what} needs real time, and this build has no real-time driver yet"),
+        Some("with `engine` as sender and receiver the scenario runs in virtual time".into()),
+    ))
+}
+
+/// Plans, runs, and writes what `--out` asks for.
+pub fn execute(
+    loaded: &Loaded,
+    options: &Options,
+    output: &Output,
+    mut wanted: Wanted,
+    driver: &dyn Driver,
+) -> Result<Results, Failure> {
+    let (started, clock) = (SystemTime::now(), Instant::now());
+    wanted.series = output.out.as_ref().map(|folder| folder.join("series"));
+    let watch = Watch::new(wanted)?;
+    let plan = Plan::new(&loaded.variants(), options);
+    let results = Runner { driver, pool: &Threads::new(output.jobs), observer: &watch }.run(&plan);
+    watch.finish()?;
+    let results = results.map_err(|failure| Failure::failed("anabranch::run::failed", failure.to_string()))?;
+    if let Some(folder) = &output.out {
+        artifacts::write(folder, loaded, &results, started, clock.elapsed())?;
+    }
+    Ok(results)
+}
+
+/// In the format that was asked for.
+pub fn print(results: &Results, format: Format) -> String {
+    match format {
+        Format::Table => results_table(results),
+        Format::Json => results.to_json(),
+        Format::Csv => runs_csv(results),
+    }
+}

@@ -1,0 +1,34 @@
+//! The first words, and the shells' completion scripts.
+
+use crate::args::Arguments;
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+/// What `anabranch` says without arguments.
+pub fn tour() -> String {
+    format!(
+        "\
+Anabranch {}: Multipath TCP (RFC 8684) in deterministic virtual time.
+
+One scenario file describes paths, a connection and its traffic. Anabranch runs it under any packet
+scheduler and coupled congestion control, over many seeds, beside each path alone with plain TCP, and
+says with intervals whether multipath helped, and what it cost in reordering and retransmissions.
+
+Three commands to try:
+
+  anabranch demo                                    six schedulers over WLAN and 3G
+  anabranch explain blest                           what a scheduler does, and where that comes from
+  anabranch run wifi-lte --scheduler minrtt,blest   compare two schedulers on a built-in scenario
+
+All commands: anabranch --help
+",
+        env!("CARGO_PKG_VERSION")
+    )
+}
+
+/// The completion script for `shell`.
+pub fn completions(shell: Shell) -> String {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), "anabranch", &mut script);
+    String::from_utf8_lossy(&script).into_owned()
+}

@@ -1,0 +1,76 @@
+//! How a command fails, and how the user is told.
+
+use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteDiagnostic, Report};
+use std::fmt::Write as _;
+use std::io;
+use std::path::Path;
+
+/// Why a command gives no answer.
+#[derive(Debug)]
+pub enum Failure {
+    /// The input cannot be used: exit code 2. All that is wrong with it, in order.
+    Unusable(Vec<Report>),
+    /// A run or check failed, or a file could not be written: exit code 1.
+    Failed(Report),
+}
+
+impl Failure {
+    /// Input that cannot be used, with what to do instead.
+    pub fn unusable(code: &str, message: impl Into<String>, help: Option<String>) -> Self {
+        Self::Unusable(vec![report(code, message, help)])
+    }
+
+    /// A run or a file that failed.
+    pub fn failed(code: &str, message: impl Into<String>) -> Self {
+        Self::Failed(report(code, message, None))
+    }
+
+    /// A file or directory that cannot be written.
+    pub fn unwritable(path: &Path, error: &io::Error) -> Self {
+        Self::failed("anabranch::cli::unwritable", format!("cannot write {}: {error}", path.display()))
+    }
+
+    /// One unknown word of what the user typed, underlined, with its nearest neighbour or the valid ones.
+    pub fn unknown_word(what: &str, typed: &str, candidates: &[&str], otherwise: &str) -> Self {
+        let nearest = anabranch_scenario::nearest(typed, candidates.iter().copied());
+        let help = nearest.map_or_else(|| otherwise.to_owned(), |word| format!("did you mean `{word}`?"));
+        let diagnostic = MietteDiagnostic::new(format!("unknown {what}"))
+            .with_code("anabranch::cli::unknown_word")
+            .with_help(help)
+            .with_label(LabeledSpan::new(Some(format!("no {what} of this name")), 0, typed.len()));
+        Self::Unusable(vec![Report::new(diagnostic).with_source_code(typed.to_owned())])
+    }
+
+    /// 1 or 2.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Unusable(_) => 2,
+            Self::Failed(_) => 1,
+        }
+    }
+
+    /// For standard error; in colour if asked.
+    pub fn render(&self, colour: bool) -> String {
+        let theme = if colour { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
+        let handler = GraphicalReportHandler::new_themed(theme).with_width(100).with_links(false);
+        let reports = match self {
+            Self::Unusable(reports) => reports.as_slice(),
+            Self::Failed(report) => std::slice::from_ref(report),
+        };
+        let mut text = String::new();
+        for report in reports {
+            if handler.render_report(&mut text, report.as_ref()).is_err() {
+                let _ = writeln!(text, "error: {report}");
+            }
+        }
+        text
+    }
+}
+
+fn report(code: &str, message: impl Into<String>, help: Option<String>) -> Report {
+    let diagnostic = MietteDiagnostic::new(message).with_code(code);
+    Report::new(match help {
+        Some(help) => diagnostic.with_help(help),
+        None => diagnostic,
+    })
+}

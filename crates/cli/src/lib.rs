@@ -1,0 +1,76 @@
+//! The command line: what `anabranch` understands, and what it answers.
+//!
+//! The driver comes from outside, and an answer is a value, so that tests can ask without a process.
+
+mod args;
+mod artifacts;
+mod builtin;
+mod commands;
+mod failure;
+mod load;
+mod pool;
+mod runs_csv;
+mod table;
+mod watch;
+
+use anabranch_run::Driver;
+use args::{Arguments, Command};
+use clap::Parser;
+use failure::Failure;
+use std::ffi::OsString;
+
+/// What a command answers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// For standard output.
+    pub output: String,
+    /// For standard error.
+    pub errors: String,
+    /// 0 = success, 1 = a run or check failed, 2 = the input cannot be used.
+    pub code: u8,
+}
+
+/// Does what `arguments` (the program's name first) ask for. `driver` runs scenarios; `colour` is for diagnostics.
+pub fn answer(arguments: impl IntoIterator<Item = OsString>, driver: &dyn Driver, colour: bool) -> Answer {
+    let parsed = match Arguments::try_parse_from(arguments) {
+        Ok(parsed) => parsed,
+        Err(error) => return refusal(&error, colour),
+    };
+    match dispatch(parsed, driver) {
+        Ok(output) => Answer { output, ..Answer::default() },
+        Err(failure) => Answer { errors: failure.render(colour), code: failure.exit_code(), ..Answer::default() },
+    }
+}
+
+/// Help and version are errors to clap; they go to standard output and are a success.
+fn refusal(error: &clap::Error, colour: bool) -> Answer {
+    let rendered = error.render();
+    let text = if colour { rendered.ansi().to_string() } else { rendered.to_string() };
+    match error.use_stderr() {
+        true => Answer { errors: text, code: 2, ..Answer::default() },
+        false => Answer { output: rendered.to_string(), ..Answer::default() },
+    }
+}
+
+fn dispatch(arguments: Arguments, driver: &dyn Driver) -> Result<String, Failure> {
+    let Some(command) = arguments.command else { return Ok(commands::tour()) };
+    match command {
+        Command::Demo(arguments) => commands::demo(&arguments, driver),
+        Command::Run(arguments) => commands::run(&arguments, driver),
+        Command::Check(arguments) => commands::check(&arguments),
+        Command::List(arguments) => commands::list(&arguments),
+        Command::Explain(arguments) => commands::explain(&arguments.name),
+        Command::Completions { shell } => Ok(commands::completions(shell)),
+        Command::Reproduce(_) => missing("reproduce"),
+        Command::Compare(_) => missing("compare"),
+        Command::Model(_) => missing("model"),
+        Command::Parity(_) => missing("parity"),
+        Command::Shell(_) => missing("shell"),
+        Command::Report(_) => missing("report"),
+    }
+}
+
+/// A command that is planned.
+fn missing(command: &str) -> Result<String, Failure> {
+    Err(Failure::unusable("anabranch::cli::not_available", format!("`{command}` does not exist yet"), None))
+}

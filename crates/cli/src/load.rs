@@ -1,0 +1,103 @@
+//! From what the user typed to a checked scenario.
+
+use crate::builtin;
+use crate::failure::Failure;
+use anabranch_run::Variant;
+use anabranch_scenario::{Diagnostic, Document, Override, PlugIn, Resolver, Source};
+use miette::Report;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A scenario with its text and what was set from outside.
+#[derive(Debug)]
+pub struct Loaded {
+    /// As written.
+    pub source: Source,
+    /// From the command line.
+    pub overrides: Vec<Override>,
+    /// As checked.
+    pub document: Document,
+}
+
+/// Files beside the scenario.
+struct Folder<'a>(&'a Path);
+
+impl Resolver for Folder<'_> {
+    fn read(&self, file: &str) -> Result<String, String> {
+        fs::read_to_string(self.0.join(file)).map_err(|error| error.to_string())
+    }
+}
+
+impl Loaded {
+    /// Reads the file `name`, or else the built-in scenario of that name.
+    pub fn read(name: &str, overrides: Vec<Override>) -> Result<Self, Failure> {
+        let path = Path::new(name);
+        let text = match fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) => match builtin::find(name) {
+                Some(text) if !path.exists() => text.to_owned(),
+                _ => return Err(unreadable(name, &error)),
+            },
+        };
+        let folder = path.parent().unwrap_or(Path::new(""));
+        Self::parse(Source { name: name.to_owned(), text }, folder, overrides)
+    }
+
+    /// A scenario that comes with the program.
+    pub fn builtin(name: &str, overrides: Vec<Override>) -> Result<Self, Failure> {
+        let text = builtin::find(name).ok_or_else(|| unknown_scenario(name))?;
+        Self::parse(Source { name: name.to_owned(), text: text.to_owned() }, Path::new(""), overrides)
+    }
+
+    fn parse(source: Source, folder: &Path, overrides: Vec<Override>) -> Result<Self, Failure> {
+        let document = anabranch_scenario::read(&source, &overrides, &Folder(folder)).map_err(unusable)?;
+        Ok(Self { source, overrides, document })
+    }
+
+    /// The cells, for planning.
+    pub fn variants(&self) -> Vec<Variant> {
+        let cells = self.document.cells.iter();
+        cells.map(|(cell, scenario)| Variant { cell: cell.clone(), scenario: Arc::new(scenario.clone()) }).collect()
+    }
+}
+
+/// The plug-ins that `names` stand for, by `read`; `all` stands for `every`. All that is wrong is told at once.
+pub fn plug_ins(
+    option: &str,
+    names: &[String],
+    every: &[&str],
+    read: fn(&str, &str) -> Result<PlugIn, Vec<Diagnostic>>,
+) -> Result<Vec<PlugIn>, Failure> {
+    let names = names.iter().flat_map(|name| if name == "all" { every.to_vec() } else { vec![name.as_str()] });
+    let (mut plug_ins, mut wrong) = (Vec::new(), Vec::new());
+    for name in names {
+        match read(option, name) {
+            Ok(plug_in) => plug_ins.push(plug_in),
+            Err(diagnostics) => wrong.extend(diagnostics),
+        }
+    }
+    if wrong.is_empty() { Ok(plug_ins) } else { Err(unusable(wrong)) }
+}
+
+/// What `--set` says.
+pub fn set_overrides(texts: &[String]) -> Vec<Override> {
+    texts.iter().map(|text| Override::parse("--set", text)).collect()
+}
+
+fn unusable(diagnostics: Vec<Diagnostic>) -> Failure {
+    Failure::Unusable(diagnostics.into_iter().map(Report::new).collect())
+}
+
+fn unreadable(name: &str, error: &std::io::Error) -> Failure {
+    if error.kind() == std::io::ErrorKind::NotFound && !name.contains(['/', '\\']) {
+        return unknown_scenario(name);
+    }
+    Failure::unusable("anabranch::cli::unreadable", format!("cannot read {name}: {error}"), None)
+}
+
+/// Neither a file here nor a scenario that comes with the program.
+fn unknown_scenario(name: &str) -> Failure {
+    let names: Vec<&str> = builtin::SCENARIOS.iter().map(|(name, _)| *name).collect();
+    Failure::unknown_word("scenario", name, &names, "give a file, or a name from `anabranch list scenarios`")
+}

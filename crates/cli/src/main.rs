@@ -1,0 +1,18 @@
+//! The `anabranch` command.
+
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let answer = anabranch_cli::answer(std::env::args_os(), &anabranch_run::VirtualTime, colour);
+    // Standard error may be closed; there is nowhere left to say so.
+    let _ = std::io::stderr().write_all(answer.errors.as_bytes());
+    let mut out = std::io::stdout();
+    match out.write_all(answer.output.as_bytes()).and_then(|()| out.flush()) {
+        // The reader, `head` perhaps, has seen enough.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => ExitCode::from(answer.code),
+        Err(_) => ExitCode::FAILURE,
+        Ok(()) => ExitCode::from(answer.code),
+    }
+}

@@ -1,0 +1,203 @@
+//! Results as tables to read: one a cell, one row a scheduler, baselines below.
+
+use anabranch_run::{CellValues, Results, Summary};
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};
+use std::fmt::Write as _;
+
+/// A table without frames whose header is underlined; columns but the first are aligned to the right.
+pub fn plain_table(header: Vec<String>) -> Table {
+    let mut table = Table::new();
+    table.load_preset(NOTHING);
+    table.set_content_arrangement(ContentArrangement::Disabled);
+    table.set_style(TableComponent::HeaderLines, '─');
+    table.set_style(TableComponent::MiddleHeaderIntersections, '─');
+    let columns = header.len();
+    table.set_header(header);
+    for index in 0..columns {
+        let alignment = if index == 0 { CellAlignment::Left } else { CellAlignment::Right };
+        if let Some(column) = table.column_mut(index) {
+            column.set_cell_alignment(alignment);
+            column.set_padding((if index == 0 { 0 } else { 2 }, 0));
+        }
+    }
+    table
+}
+
+/// The table's lines without trailing blanks, ending in a newline.
+pub fn print_table(table: &Table) -> String {
+    table.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+/// All cells, and what the figures mean.
+pub fn results_table(results: &Results) -> String {
+    let rows = Row::all(results);
+    let mut text = format!("{}\n", results.scenario);
+    let mut cells: Vec<&CellValues> = Vec::new();
+    rows.iter().for_each(|row| if !cells.contains(&row.cell) { cells.push(row.cell) });
+    for cell in cells {
+        let rows: Vec<&Row<'_>> = rows.iter().filter(|row| row.cell == cell).collect();
+        let keys: Vec<String> = cell.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+        let _ = write!(text, "\n{}{}", keys.join(", "), if keys.is_empty() { "" } else { "\n" });
+        text += &cell_table(results, &rows);
+    }
+    text.push('\n');
+    text += &notes(&rows);
+    text
+}
+
+/// One row of the plan with its summaries.
+struct Row<'a> {
+    scheduler: &'a str,
+    congestion: &'a str,
+    cell: &'a CellValues,
+    summaries: Vec<&'a Summary>,
+}
+
+impl<'a> Row<'a> {
+    fn all(results: &'a Results) -> Vec<Self> {
+        let mut rows: Vec<Self> = Vec::new();
+        for summary in &results.summary {
+            let (scheduler, congestion, cell) = (&*summary.scheduler, &*summary.congestion, &summary.cell);
+            let is_same = |row: &&mut Self| (row.scheduler, row.congestion, row.cell) == (scheduler, congestion, cell);
+            match rows.iter_mut().find(is_same) {
+                Some(row) => row.summaries.push(summary),
+                None => rows.push(Self { scheduler, congestion, cell, summaries: vec![summary] }),
+            }
+        }
+        rows
+    }
+
+    fn get(&self, metric: &str) -> Option<&'a Summary> {
+        self.summaries.iter().find(|summary| summary.metric == metric).copied()
+    }
+
+    /// Most runs that any metric was seen in.
+    fn n(&self) -> usize {
+        self.summaries.iter().map(|summary| summary.n).max().unwrap_or(0)
+    }
+
+    fn is_baseline(&self) -> bool {
+        self.scheduler.starts_with("single:")
+    }
+
+    /// The names of its paths, in the scenario's order.
+    fn paths(&self) -> Vec<&'a str> {
+        let name = |summary: &&'a Summary| summary.metric.strip_prefix("path.")?.strip_suffix(".share");
+        self.summaries.iter().filter_map(name).collect()
+    }
+}
+
+/// A column of the table: its header, and what it shows of a row.
+struct Column<'a> {
+    header: String,
+    field: Box<dyn Fn(&Row<'_>) -> Option<String> + 'a>,
+}
+
+/// A mean in a unit of its own: `per` of the metric's unit make one.
+fn mean<'a>(header: &str, metric: &'a str, per: f64, decimals: usize) -> Column<'a> {
+    let field = move |row: &Row<'_>| row.get(metric).map(|s| format!("{:.decimals$}", s.mean / per));
+    Column { header: header.into(), field: Box::new(field) }
+}
+
+/// A mean with the half-width of its interval.
+fn interval<'a>(header: &str, metric: &'a str, per: f64) -> Column<'a> {
+    let field = move |row: &Row<'_>| {
+        let s = row.get(metric)?;
+        let half = s.ci95_low.zip(s.ci95_high).map(|(low, high)| format!(" ± {:.3}", (high - low) / 2.0 / per));
+        Some(format!("{:.3}{}", s.mean / per, half.unwrap_or_default()))
+    };
+    Column { header: header.into(), field: Box::new(field) }
+}
+
+fn cell_table(results: &Results, rows: &[&Row<'_>]) -> String {
+    let has = |metric: &str| rows.iter().any(|row| row.get(metric).is_some());
+    let mut columns = vec![Column { header: "scheduler".into(), field: Box::new(|row| Some(row.scheduler.into())) }];
+    let multipath = rows.iter().filter(|row| !row.is_baseline());
+    let several = multipath.clone().any(|row| row.congestion != rows[0].congestion);
+    if several {
+        columns.push(Column { header: "congestion".into(), field: Box::new(|row| Some(row.congestion.into())) });
+    }
+    let main = if has("completion_s") {
+        columns.push(interval("completion\ns", "completion_s", 1.0));
+        "completion_s"
+    } else {
+        columns.push(interval("goodput\nMbit/s", "goodput_bps", 1e6));
+        "goodput_bps"
+    };
+    columns.push(Column { header: "n".into(), field: Box::new(|row| Some(row.n().to_string())) });
+    let reference = rows[0];
+    if !several && multipath.count() > 1 {
+        let field = move |row: &Row<'_>| difference(results, row, reference, main);
+        columns.push(Column { header: format!("against\n{}", reference.scheduler), field: Box::new(field) });
+    }
+    let optional = [
+        mean("× best\npath", "best_single_ratio", 1.0, 3),
+        mean("benefit", "aggregation_benefit", 1.0, 3),
+        mean("of\noracle", "oracle_ratio", 1.0, 3),
+        mean("OFO mean\nKiB", "ofo_mean_bytes", 1024.0, 1),
+        mean("PR\npackets", "opportunistic_packets", 1.0, 1),
+    ];
+    let metrics =
+        ["best_single_ratio", "aggregation_benefit", "oracle_ratio", "ofo_mean_bytes", "opportunistic_packets"];
+    columns.extend(optional.into_iter().zip(metrics).filter(|(_, metric)| has(metric)).map(|(column, _)| column));
+    let paths = reference.paths();
+    if paths.len() > 1 {
+        let header = format!("% on\n{}", paths.join("/"));
+        columns.push(Column { header, field: Box::new(move |row| shares(row, &paths)) });
+    }
+    let mut table = plain_table(columns.iter().map(|column| column.header.clone()).collect());
+    for row in rows {
+        table.add_row(columns.iter().map(|column| (column.field)(row).unwrap_or_default()));
+    }
+    print_table(&table)
+}
+
+/// The paired difference of `row` from `reference` in percent of the reference's mean, with its half-width.
+fn difference(results: &Results, row: &Row<'_>, reference: &Row<'_>, metric: &str) -> Option<String> {
+    let comparison = results.comparisons.iter().find(|c| {
+        (&*c.a, &*c.b, &*c.congestion, &*c.metric) == (row.scheduler, reference.scheduler, row.congestion, metric)
+            && c.cell == *row.cell
+    })?;
+    let percent = 100.0 / reference.get(metric)?.mean;
+    if !percent.is_finite() {
+        return None;
+    }
+    let half = comparison.ci95_low.zip(comparison.ci95_high).map(|(low, high)| (high - low) / 2.0 * percent);
+    let half = half.map(|half| format!(" ± {half:.1}")).unwrap_or_default();
+    Some(format!("{:+.1}{half} %", comparison.mean_diff * percent))
+}
+
+/// `84/16`: the means of the paths' shares in percent.
+fn shares(row: &Row<'_>, paths: &[&str]) -> Option<String> {
+    if row.is_baseline() {
+        return None;
+    }
+    let share = |path: &&str| Some(format!("{:.0}", 100.0 * row.get(&format!("path.{path}.share"))?.mean));
+    Some(paths.iter().map(share).collect::<Option<Vec<_>>>()?.join("/"))
+}
+
+fn notes(rows: &[Row<'_>]) -> String {
+    let first = |row: &Row<'_>| row.summaries.first().copied().cloned();
+    let mut text = String::new();
+    if rows.iter().any(|row| row.n() > 1) {
+        text += "± is the half-width of the 95 % interval of the mean over n seeds.\n";
+    }
+    if rows.iter().filter_map(first).any(|summary| summary.deterministic) {
+        text += "n = 1, deterministic: nothing in the scenario is random, so one run says all.\n";
+    }
+    for (row, summary) in rows.iter().filter_map(|row| Some((row, first(row)?))) {
+        if summary.unfinished > 0 {
+            let cell: String = row.cell.iter().map(|(key, value)| format!(", {key} = {value}")).collect();
+            let _ = writeln!(
+                text,
+                "{} ({}{cell}): {} of {} transfers did not finish.",
+                row.scheduler,
+                row.congestion,
+                summary.unfinished,
+                row.n()
+            );
+        }
+    }
+    text
+}

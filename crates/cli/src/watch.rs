@@ -1,0 +1,155 @@
+//! Progress, and the files that single runs write: time series, events, captures.
+
+use crate::failure::Failure;
+use anabranch_run::{CONNECTION, Choice, Labelled, Observer};
+use anabranch_trace::{Event, JsonLines, Origin, PcapNg, Recorder, Series, SeriesRecorder};
+use anabranch_units::{Instant, PathId, Side};
+use anabranch_wire::Packet;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::fs::{self, File};
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+/// Where to write what. The first repetition of each row is written; of events, that of the first row alone.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// Directory for time series.
+    pub series: Option<PathBuf>,
+    /// Directory for captures.
+    pub captures: Option<PathBuf>,
+    /// File for events.
+    pub events: Option<PathBuf>,
+}
+
+/// Watches runs: a bar on a terminal, and the wanted files.
+#[derive(Debug)]
+pub struct Watch {
+    wanted: Wanted,
+    bar: ProgressBar,
+    /// The first file that could not be written.
+    error: Mutex<Option<Failure>>,
+}
+
+impl Watch {
+    /// Makes the directories.
+    pub fn new(wanted: Wanted) -> Result<Self, Failure> {
+        for folder in [&wanted.series, &wanted.captures].into_iter().flatten() {
+            fs::create_dir_all(folder).map_err(|error| Failure::unwritable(folder, &error))?;
+        }
+        // Hidden unless standard error is a terminal.
+        let bar = ProgressBar::no_length();
+        if let Ok(style) = ProgressStyle::with_template("{wide_bar} {pos} of {len} runs, {eta} left") {
+            bar.set_style(style);
+        }
+        Ok(Self { wanted, bar, error: Mutex::new(None) })
+    }
+
+    /// Clears the bar; says which file could not be written, if any.
+    pub fn finish(self) -> Result<(), Failure> {
+        self.bar.finish_and_clear();
+        let error = self.error.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+        error.map_or(Ok(()), Err)
+    }
+
+    fn keep<T>(&self, file: &Path, result: io::Result<T>) -> Option<T> {
+        result.map_err(|error| self.error.lock().map(|mut slot| slot.get_or_insert(Failure::unwritable(file, &error)).exit_code())).ok()
+    }
+}
+
+impl Observer for Watch {
+    fn observe(&self, job: &Labelled<'_>, run: &mut dyn FnMut(&mut dyn Recorder)) {
+        if job.repetition > 0 {
+            return run(&mut ());
+        }
+        let in_folder = |folder: &Option<PathBuf>, ending| folder.as_ref().map(|f| f.join(file_name(job, ending)));
+        let events = self.wanted.events.clone().filter(|_| job.row == 0);
+        let captures = in_folder(&self.wanted.captures, "pcapng");
+        let series = in_folder(&self.wanted.series, "csv");
+        let paths: Vec<String> = job.job.scenario.topology.paths.iter().map(|path| path.name.clone()).collect();
+
+        let create = |file: &PathBuf| self.keep(file, File::create(file)).map(BufWriter::new);
+        let mut files = Files {
+            now: Instant::ZERO,
+            series: series.is_some().then(|| SeriesRecorder::new(CONNECTION, paths.len(), SeriesRecorder::STEP)),
+            events: events.as_ref().and_then(create).map(JsonLines::new),
+            captures: captures.as_ref().and_then(create)
+                .and_then(|sink| self.keep(captures.as_ref()?, PcapNg::new(sink, paths.clone()))),
+        };
+        run(&mut files);
+        if let (Some(file), Some(recorder)) = (&events, files.events) {
+            self.keep(file, recorder.finish());
+        }
+        if let (Some(file), Some(recorder)) = (&captures, files.captures) {
+            self.keep(file, recorder.finish());
+        }
+        if let (Some(file), Some(recorder)) = (&series, files.series) {
+            self.keep(file, write_series(file, job, &paths, &recorder.finish(files.now)));
+        }
+    }
+
+    fn progress(&self, done: usize, planned: usize) {
+        self.bar.set_length(planned as u64);
+        self.bar.set_position(done as u64);
+    }
+}
+
+/// The recorders of one run.
+struct Files {
+    now: Instant,
+    series: Option<SeriesRecorder>,
+    events: Option<JsonLines<BufWriter<File>>>,
+    captures: Option<PcapNg<BufWriter<File>>>,
+}
+
+impl Recorder for Files {
+    fn record(&mut self, now: Instant, origin: Origin, event: &Event) {
+        self.now = self.now.max(now);
+        if let Some(recorder) = &mut self.series {
+            recorder.record(now, origin, event);
+        }
+        if let Some(recorder) = &mut self.events {
+            recorder.record(now, origin, event);
+        }
+    }
+
+    fn packet(&mut self, now: Instant, host: Side, sent: bool, path: PathId, packet: &Packet) {
+        if let Some(recorder) = &mut self.captures {
+            recorder.packet(now, host, sent, path, packet);
+        }
+    }
+}
+
+/// `blest-olia-seed1-path.wlan.loss=1%.csv`
+fn file_name(job: &Labelled<'_>, ending: &str) -> String {
+    let mut name = format!("{}-{}-seed{}", job.scheduler, job.congestion, job.job.seed);
+    for (key, value) in &job.job.cell {
+        name += &format!("-{key}={value}");
+    }
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "+-._=%".contains(c) { c } else { '-' };
+    format!("{}.{ending}", name.chars().map(plain).collect::<String>())
+}
+
+/// One line a sample: its beginning, then the connection's columns, then those of the paths that the run uses.
+fn write_series(file: &Path, job: &Labelled<'_>, paths: &[String], series: &Series) -> io::Result<()> {
+    let used = |path: PathId| match job.job.choice {
+        Choice::Multipath(_) => true,
+        Choice::Single(index) => index == path.index(),
+    };
+    let columns: Vec<_> = series.columns.iter().filter(|column| column.path.is_none_or(used)).collect();
+    let heading = |path: Option<PathId>, name: &str| match path {
+        None => name.to_owned(),
+        Some(path) => format!("path.{}.{name}", paths[path.index()]),
+    };
+    let mut table = csv::Writer::from_path(file)?;
+    table.write_field("time_s")?;
+    table.write_record(columns.iter().map(|column| heading(column.path, column.name)))?;
+    for sample in 0..columns.first().map_or(0, |column| column.values.len()) {
+        let beginning = series.step * sample as u64;
+        table.write_field(beginning.as_secs_f64().to_string())?;
+        // Unknown values are not numbers; their fields stay empty.
+        let field = |value: f64| if value.is_nan() { String::new() } else { value.to_string() };
+        table.write_record(columns.iter().map(|column| field(column.values[sample])))?;
+    }
+    table.flush()
+}

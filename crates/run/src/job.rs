@@ -1,0 +1,138 @@
+//! One run: what is asked of a driver, and what it answers.
+
+use anabranch_scenario::{Cell, PlugIn, Scenario};
+use anabranch_trace::Recorder;
+use anabranch_units::ConnId;
+use indexmap::IndexMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// Metric values by name, in the order of the metrics' table. A metric that does not apply is absent.
+pub type Values = IndexMap<String, f64>;
+
+/// The connection under test. Other numbers are cross traffic.
+pub const CONNECTION: ConnId = ConnId(0);
+
+/// How one run uses the scenario's paths.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Choice {
+    /// Multipath TCP with this scheduler over all paths.
+    Multipath(PlugIn),
+    /// A baseline: plain TCP, without MPTCP options, over the path with this index alone. Events call the path by that
+    /// index too.
+    Single(usize),
+}
+
+/// One run. Its result is a function of these values alone.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// The scenario with the cell's values in place. Its own `scheduler`, `congestion`, `seed` and `repeat` do not
+    /// count: the fields below do.
+    pub scenario: Arc<Scenario>,
+    /// The sweep's cell; empty without a sweep.
+    pub cell: Cell,
+    /// Scheduler, or single path.
+    pub choice: Choice,
+    /// Congestion control; the single-path form for a baseline.
+    pub congestion: PlugIn,
+    /// Seed of every random stream.
+    pub seed: u64,
+}
+
+/// What a run yields. Nothing here depends on wall time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunOutcome {
+    /// Of the connection.
+    pub metrics: Values,
+    /// Of each path that the run used, in the scenario's order.
+    pub paths: IndexMap<String, Values>,
+    /// Hash over the canonical encoding of the run's events, in hexadecimal.
+    pub digest: String,
+    /// How many events the driver handled.
+    pub events: u64,
+    /// False if a sized transfer did not end within the duration.
+    pub finished: bool,
+}
+
+/// Why a run yields nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The driver cannot do what the scenario asks.
+    Unsupported {
+        /// What.
+        what: String,
+    },
+    /// The run broke one of its own rules: a wrong byte was delivered, or nothing could ever happen again.
+    Fault {
+        /// Which, and when.
+        what: String,
+    },
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unsupported { what } => write!(f, "not supported: {what}"),
+            Self::Fault { what } => write!(f, "the run failed: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+/// Does one run: in virtual time, or on real hosts.
+pub trait Driver: Sync {
+    /// Does `job`, telling `listener` every event too. The outcome must not depend on the listener.
+    fn run(&self, job: &Job, listener: &mut dyn Recorder) -> Result<RunOutcome, RunError>;
+}
+
+/// Does many tasks, in any order, on as many threads as it likes.
+pub trait Pool {
+    /// Calls `task` with each of `0..count` once and returns when all are done.
+    fn for_each(&self, count: usize, task: &(dyn Fn(usize) + Sync));
+}
+
+/// One task after the other, on the caller's thread.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Serial;
+
+impl Pool for Serial {
+    fn for_each(&self, count: usize, task: &(dyn Fn(usize) + Sync)) {
+        (0..count).for_each(task);
+    }
+}
+
+/// Watches runs from outside: lends them recorders, and learns how far the work is.
+pub trait Observer: Sync {
+    /// Calls `run` once with a recorder that listens to `job`.
+    fn observe(&self, _job: &Labelled<'_>, run: &mut dyn FnMut(&mut dyn Recorder)) {
+        run(&mut ());
+    }
+    /// `done` of `planned` runs are done. `planned` may grow when repeats are added. Called from any thread.
+    fn progress(&self, _done: usize, _planned: usize) {}
+}
+
+impl Observer for () {}
+
+/// A job with the names that results give it.
+#[derive(Clone, Copy, Debug)]
+pub struct Labelled<'a> {
+    /// The job.
+    pub job: &'a Job,
+    /// `minrtt+pr`, `single:wlan`.
+    pub scheduler: &'a str,
+    /// `olia`.
+    pub congestion: &'a str,
+    /// Which row of the plan, counted over all cells; the first is 0.
+    pub row: usize,
+    /// Which repetition of the row; the first is 0.
+    pub repetition: u32,
+}
+
+impl fmt::Display for Labelled<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {}, seed {}", self.scheduler, self.congestion, self.job.seed)?;
+        self.job.cell.iter().try_for_each(|(key, value)| write!(f, ", {key} = {value}"))
+    }
+}

@@ -1,0 +1,229 @@
+//! Which runs a scenario asks for.
+
+use crate::job::{Choice, Job};
+use crate::results::CellValues;
+use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, Change, LossSpec, QueueSpec, WaySpec};
+use anabranch_scenario::{Cell, CrossKind, PlugIn, Scenario};
+use std::sync::Arc;
+
+/// One cell of a sweep, or the one scenario without a sweep.
+#[derive(Clone, Debug)]
+pub struct Variant {
+    /// The keys that vary, with their values as written; empty without a sweep.
+    pub cell: Cell,
+    /// The scenario with these values in place.
+    pub scenario: Arc<Scenario>,
+}
+
+/// What the user asks for beyond the scenario.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Schedulers to run instead of the scenario's; empty = the scenario's.
+    pub schedulers: Vec<PlugIn>,
+    /// Congestion controls to run instead of the scenario's; empty = the scenario's.
+    pub congestions: Vec<PlugIn>,
+    /// Run every path alone beside the schedulers.
+    pub baselines: bool,
+    /// How often.
+    pub repeat: Repeat,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { schedulers: Vec::new(), congestions: Vec::new(), baselines: true, repeat: Repeat::AsWritten }
+    }
+}
+
+/// How often each row is run, if the scenario has randomness; without any, once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repeat {
+    /// As the scenario says.
+    AsWritten,
+    /// Until the mean goodput of every row is known well enough: see [`crate::Runner::run`].
+    Auto,
+}
+
+/// Everything to run, cell by cell.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The scenario's title.
+    pub(crate) title: String,
+    pub(crate) cells: Vec<CellPlan>,
+    pub(crate) auto: bool,
+}
+
+/// The rows of one cell. All share the scenario, so that a seed means the same luck for each.
+#[derive(Clone, Debug)]
+pub(crate) struct CellPlan {
+    pub scenario: Arc<Scenario>,
+    pub cell: Cell,
+    /// Multipath rows by congestion control and scheduler, then the baselines.
+    pub rows: Vec<Row>,
+    pub random: bool,
+}
+
+/// One line of the results' table: repeated with several seeds.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    pub choice: Choice,
+    pub congestion: PlugIn,
+    /// Names as results print them.
+    pub scheduler_label: String,
+    pub congestion_label: String,
+}
+
+impl Plan {
+    /// The cross product of cells, congestion controls and schedulers, and the baselines of each cell.
+    ///
+    /// A sweep over `scheduler` or `congestion` makes rows, not cells, so that baselines are not run twice.
+    pub fn new(variants: &[Variant], options: &Options) -> Self {
+        let mut groups: Vec<(Cell, Vec<&Scenario>)> = Vec::new();
+        for variant in variants {
+            let cell: Cell = variant.cell.iter().filter(|(key, _)| !names_plug_in(key)).cloned().collect();
+            match groups.iter_mut().find(|(known, _)| *known == cell) {
+                Some((_, scenarios)) => scenarios.push(&variant.scenario),
+                None => groups.push((cell, vec![&variant.scenario])),
+            }
+        }
+        let title = variants.first().map(|v| v.scenario.name.clone()).unwrap_or_default();
+        let cells = groups.into_iter().map(|(cell, scenarios)| CellPlan::new(cell, &scenarios, options)).collect();
+        Self { title, cells, auto: options.repeat == Repeat::Auto }
+    }
+
+    /// The runs that are certain: with [`Repeat::Auto`] more may follow.
+    pub fn runs(&self) -> usize {
+        self.cells.iter().map(|cell| cell.rows.len() * cell.first_target(self.auto) as usize).sum()
+    }
+}
+
+fn names_plug_in(key: &str) -> bool {
+    matches!(key, "scheduler" | "congestion" | "connection.scheduler" | "connection.congestion")
+}
+
+/// Repetitions of the first round of [`Repeat::Auto`], and how many each further round adds.
+pub(crate) const AUTO_STEP: u32 = 10;
+/// The most repetitions of [`Repeat::Auto`].
+pub(crate) const AUTO_LIMIT: u32 = 200;
+
+impl CellPlan {
+    fn new(cell: Cell, scenarios: &[&Scenario], options: &Options) -> Self {
+        let scenario = Arc::new(scenarios[0].clone());
+        let written = |of: fn(&Scenario) -> &PlugIn| scenarios.iter().map(|s| of(s).clone()).collect();
+        let given = |asked: &Vec<PlugIn>, of| if asked.is_empty() { written(of) } else { asked.clone() };
+        let schedulers = distinct(given(&options.schedulers, |s| &s.scheduler));
+        let congestions = distinct(given(&options.congestions, |s| &s.congestion));
+        let mut rows = Vec::new();
+        for (congestion, congestion_label) in labelled(&congestions) {
+            for (scheduler, scheduler_label) in labelled(&schedulers) {
+                let choice = Choice::Multipath(scheduler.clone());
+                let (congestion, congestion_label) = (congestion.clone(), congestion_label.clone());
+                rows.push(Row { choice, congestion, scheduler_label, congestion_label });
+            }
+        }
+        if options.baselines {
+            let forms = distinct(congestions.iter().map(single_path_form).collect());
+            for (congestion, congestion_label) in labelled(&forms) {
+                for (index, path) in scenario.topology.paths.iter().enumerate() {
+                    let (congestion, congestion_label) = (congestion.clone(), congestion_label.clone());
+                    let scheduler_label = format!("single:{}", path.name);
+                    rows.push(Row { choice: Choice::Single(index), congestion, scheduler_label, congestion_label });
+                }
+            }
+        }
+        let random = is_random(&scenario);
+        Self { scenario, cell, rows, random }
+    }
+
+    pub fn values(&self) -> CellValues {
+        self.cell.iter().cloned().collect()
+    }
+
+    pub fn first_target(&self, auto: bool) -> u32 {
+        match (self.random, auto) {
+            (false, _) => 1,
+            (true, true) => AUTO_STEP,
+            (true, false) => self.scenario.repeat.max(1),
+        }
+    }
+
+    pub fn job(&self, row: &Row, repetition: u32) -> Job {
+        Job {
+            scenario: self.scenario.clone(),
+            cell: self.cell.clone(),
+            choice: row.choice.clone(),
+            congestion: row.congestion.clone(),
+            seed: self.scenario.seed.wrapping_add(repetition.into()),
+        }
+    }
+}
+
+/// What a baseline runs in place of `congestion`; its parameters stay if the algorithm does.
+pub(crate) fn single_path_form(congestion: &PlugIn) -> PlugIn {
+    let name = anabranch_congestion::single_path_form(&congestion.name);
+    let parameters = if name == congestion.name { congestion.parameters.clone() } else { Vec::new() };
+    PlugIn { name: name.to_owned(), parameters }
+}
+
+fn distinct(plug_ins: Vec<PlugIn>) -> Vec<PlugIn> {
+    let mut seen: Vec<PlugIn> = Vec::new();
+    for plug_in in plug_ins {
+        if !seen.contains(&plug_in) {
+            seen.push(plug_in);
+        }
+    }
+    seen
+}
+
+/// Each with the name that results print: its canonical name, with its parameters only where another one differs in
+/// nothing else.
+fn labelled(plug_ins: &[PlugIn]) -> impl Iterator<Item = (&PlugIn, String)> {
+    plug_ins.iter().map(|plug_in| {
+        let namesakes = plug_ins.iter().filter(|other| other.name == plug_in.name).count();
+        (plug_in, if namesakes > 1 { with_parameters(plug_in) } else { plug_in.name.clone() })
+    })
+}
+
+/// `blest(delta=0.01)`.
+fn with_parameters(plug_in: &PlugIn) -> String {
+    let parameters: Vec<String> = plug_in.parameters.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    format!("{}({})", plug_in.name, parameters.join(","))
+}
+
+/// False if the seed cannot matter, so that one run says all.
+fn is_random(scenario: &Scenario) -> bool {
+    let topology = &scenario.topology;
+    !scenario.start_jitter.is_zero()
+        || topology.paths.iter().flat_map(|path| [&path.down, &path.up]).any(way_is_random)
+        || topology.links.iter().flat_map(|link| [&link.down, &link.up]).any(bottleneck_is_random)
+        || scenario.cross.iter().any(|cross| match cross.kind {
+            CrossKind::UdpOnOff { .. } => true,
+            CrossKind::Tcp { .. } | CrossKind::Udp { .. } => false,
+        })
+        || scenario.timeline.iter().any(|entry| match &entry.change {
+            Change::Loss(_, _, loss) => loss_is_random(loss),
+            Change::PathRate(..) | Change::LinkRate(..) | Change::Delay(..) => false,
+        })
+}
+
+fn way_is_random(way: &WaySpec) -> bool {
+    let own = match &way.bottleneck {
+        Bottleneck::Own(bottleneck) => bottleneck_is_random(bottleneck),
+        Bottleneck::Shared(_) => false,
+    };
+    own || loss_is_random(&way.loss) || way.reorder.probability > 0.0 || way.duplicate > 0.0 || way.corrupt > 0.0
+}
+
+fn bottleneck_is_random(bottleneck: &BottleneckSpec) -> bool {
+    // Spelt out, so that a new kind must be decided here.
+    match (&bottleneck.capacity, &bottleneck.queue) {
+        (CapacitySpec::Fixed(_) | CapacitySpec::Trace(_), QueueSpec::Packets(_) | QueueSpec::Bytes(_)) => false,
+    }
+}
+
+fn loss_is_random(loss: &LossSpec) -> bool {
+    match *loss {
+        LossSpec::None => false,
+        LossSpec::Bernoulli(p) => p > 0.0,
+        LossSpec::GilbertElliott { p, h, k, .. } => k < 1.0 || (p > 0.0 && h < 1.0),
+    }
+}

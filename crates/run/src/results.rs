@@ -1,0 +1,161 @@
+//! What `run --format json` prints. The field order here is the order in the document.
+
+use crate::job::{RunOutcome, Values};
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::Xxh3;
+
+/// Version of the results' schema.
+pub const SCHEMA: u32 = 1;
+
+/// The keys of a sweep that vary, with their values as written.
+pub type CellValues = IndexMap<String, String>;
+
+/// Everything that came out of one scenario.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Results {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// Version of the program that made it.
+    pub anabranch: String,
+    /// The scenario's title.
+    pub scenario: String,
+    /// Hash over the runs' digests in order, in hexadecimal.
+    pub digest: String,
+    /// One entry a run: by cell, congestion control, scheduler, seed; baselines after the schedulers.
+    pub runs: Vec<RunRecord>,
+    /// One entry a row (cell × congestion control × scheduler) and metric.
+    pub summary: Vec<Summary>,
+    /// Paired differences between schedulers.
+    pub comparisons: Vec<Comparison>,
+}
+
+/// One run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// Canonical name with its suffix, or `single:PATH`.
+    pub scheduler: String,
+    /// Canonical name.
+    pub congestion: String,
+    /// Seed of this repetition.
+    pub seed: u64,
+    /// The sweep's cell.
+    pub cell: CellValues,
+    /// False if a sized transfer did not end within the duration.
+    pub finished: bool,
+    /// Of the connection.
+    pub metrics: Values,
+    /// Of each path used.
+    pub paths: IndexMap<String, Values>,
+    /// Hash over the run's events.
+    pub digest: String,
+    /// Events handled.
+    pub events: u64,
+}
+
+/// One metric of one row over its repetitions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// As in [`RunRecord`].
+    pub scheduler: String,
+    /// As in [`RunRecord`].
+    pub congestion: String,
+    /// As in [`RunRecord`].
+    pub cell: CellValues,
+    /// A metric's name, `path.NAME.METRIC` for one of a path.
+    pub metric: String,
+    /// Runs that have the metric.
+    pub n: usize,
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Standard deviation of the sample (n − 1); absent for n = 1.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub sd: Option<f64>,
+    /// Lower end of the mean's 95 % interval (Student's t); absent for n = 1.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ci95_low: Option<f64>,
+    /// Upper end.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ci95_high: Option<f64>,
+    /// Median.
+    pub median: f64,
+    /// 95th percentile.
+    pub p95: f64,
+    /// True if the scenario has no randomness, so that one run says all; absent otherwise.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub deterministic: bool,
+    /// How many of the row's runs did not finish their transfer; absent if all did.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub unfinished: usize,
+}
+
+fn is_zero(n: &usize) -> bool {
+    *n == 0
+}
+
+/// `a − b`, run by run with the same seed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// A scheduler.
+    pub a: String,
+    /// The scheduler it is held against.
+    pub b: String,
+    /// Of both.
+    pub congestion: String,
+    /// Of both.
+    pub cell: CellValues,
+    /// A metric of the connection.
+    pub metric: String,
+    /// Pairs.
+    pub n: usize,
+    /// Mean of `a − b`.
+    pub mean_diff: f64,
+    /// Lower end of its 95 % interval; absent for n = 1.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ci95_low: Option<f64>,
+    /// Upper end.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ci95_high: Option<f64>,
+    /// Two-sided p value of the paired t test; absent if the differences do not vary.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub p: Option<f64>,
+}
+
+impl RunRecord {
+    /// Names an outcome. Values that JSON cannot write (not finite) are left out.
+    pub(crate) fn new(scheduler: &str, congestion: &str, seed: u64, cell: CellValues, outcome: RunOutcome) -> Self {
+        let RunOutcome { mut metrics, mut paths, digest, events, finished } = outcome;
+        metrics.retain(|_, value| value.is_finite());
+        paths.values_mut().for_each(|values| values.retain(|_, value| value.is_finite()));
+        let (scheduler, congestion) = (scheduler.to_owned(), congestion.to_owned());
+        Self { scheduler, congestion, seed, cell, finished, metrics, paths, digest, events }
+    }
+
+    /// All values: the connection's by name, the paths' as `path.NAME.METRIC`.
+    pub fn values(&self) -> impl Iterator<Item = (String, f64)> + '_ {
+        let paths = self.paths.iter().flat_map(|(path, values)| {
+            values.iter().map(move |(metric, value)| (format!("path.{path}.{metric}"), *value))
+        });
+        self.metrics.iter().map(|(name, value)| (name.clone(), *value)).chain(paths)
+    }
+}
+
+impl Results {
+    /// The JSON document, ending in a newline.
+    pub fn to_json(&self) -> String {
+        // Every map's keys are strings and every number is finite, so this cannot fail.
+        let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
+        text.push('\n');
+        text
+    }
+}
+
+/// Hash over the runs' digests.
+pub(crate) fn document_digest(runs: &[RunRecord]) -> String {
+    let mut hash = Xxh3::new();
+    for run in runs {
+        hash.update(run.digest.as_bytes());
+        hash.update(b"\n");
+    }
+    format!("{:032x}", hash.digest128())
+}

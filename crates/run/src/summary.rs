@@ -1,0 +1,133 @@
+//! Statistics over repetitions: summaries, ratios against the baselines, paired comparisons.
+
+use crate::job::Choice;
+use crate::plan::{CellPlan, Row, single_path_form};
+use crate::results::{Comparison, RunRecord, Summary};
+use anabranch_metrics::{Paired, Summary as Statistics, aggregation_benefit, best_single_ratio};
+use indexmap::IndexMap;
+
+/// The metric that baselines are held against and that [`crate::Repeat::Auto`] watches.
+const GOODPUT: &str = "goodput_bps";
+
+/// Up to so many schedulers, every pair is compared; beyond, each with the first alone.
+const ALL_PAIRS: usize = 6;
+
+/// True if the 95 % interval of the mean goodput, from end to end, is narrower than 2 % of the mean.
+pub(crate) fn is_narrow(row: &[RunRecord]) -> bool {
+    let goodputs: Vec<f64> = row.iter().filter_map(|run| run.metrics.get(GOODPUT).copied()).collect();
+    let interval = Statistics::of(&goodputs).and_then(|s| s.ci95.map(|(low, high)| (s.mean, high - low)));
+    interval.is_some_and(|(mean, width)| width <= 0.02 * mean)
+}
+
+/// Adds `aggregation_benefit` and `best_single_ratio` to each multipath run: its goodput against those of the baselines
+/// with the same seed and the single-path form of its congestion control.
+pub(crate) fn fill_in_ratios(cell: &CellPlan, rows: &mut [Vec<RunRecord>]) {
+    for (index, row) in cell.rows.iter().enumerate() {
+        let baselines = baselines_of(cell, row);
+        if baselines.is_empty() {
+            continue;
+        }
+        for repetition in 0..rows[index].len() {
+            let goodput = |row: usize| rows[row].get(repetition).and_then(|run| run.metrics.get(GOODPUT).copied());
+            let singles: Option<Vec<f64>> = baselines.iter().map(|&row| goodput(row)).collect();
+            let (Some(own), Some(singles)) = (goodput(index), singles) else { continue };
+            let ratios = [
+                ("aggregation_benefit", aggregation_benefit(own, &singles)),
+                ("best_single_ratio", best_single_ratio(own, &singles)),
+            ];
+            for (name, value) in ratios {
+                if let Some(value) = value {
+                    rows[index][repetition].metrics.insert(name.to_owned(), value);
+                }
+            }
+        }
+    }
+}
+
+/// Indices of the rows that run each path alone beside `row`; none for a baseline itself.
+fn baselines_of(cell: &CellPlan, row: &Row) -> Vec<usize> {
+    if matches!(row.choice, Choice::Single(_)) {
+        return Vec::new();
+    }
+    let form = single_path_form(&row.congestion);
+    let rows = cell.rows.iter().enumerate();
+    rows.filter(|(_, other)| matches!(other.choice, Choice::Single(_)) && other.congestion == form)
+        .map(|(index, _)| index)
+        .collect()
+}
+
+/// One summary a metric, in the order in which the row's runs first show them.
+pub(crate) fn summarise(row: &[RunRecord], deterministic: bool) -> Vec<Summary> {
+    let mut samples: IndexMap<String, Vec<f64>> = IndexMap::new();
+    for (name, value) in row.iter().flat_map(RunRecord::values) {
+        samples.entry(name).or_default().push(value);
+    }
+    let Some(first) = row.first() else { return Vec::new() };
+    let unfinished = row.iter().filter(|run| !run.finished).count();
+    let summary = |(metric, values): (String, Vec<f64>)| {
+        let s = Statistics::of(&values)?;
+        Some(Summary {
+            scheduler: first.scheduler.clone(),
+            congestion: first.congestion.clone(),
+            cell: first.cell.clone(),
+            metric,
+            n: s.n,
+            mean: s.mean,
+            sd: s.sd,
+            ci95_low: s.ci95.map(|(low, _)| low),
+            ci95_high: s.ci95.map(|(_, high)| high),
+            median: s.median,
+            p95: s.p95,
+            deterministic,
+            unfinished,
+        })
+    };
+    samples.into_iter().filter_map(summary).collect()
+}
+
+/// Paired differences between the schedulers of each congestion control: of every two if there are at most
+/// [`ALL_PAIRS`], else of each against the first. `b` is the one that was named first.
+pub(crate) fn compare(cell: &CellPlan, rows: &[Vec<RunRecord>]) -> Vec<Comparison> {
+    let multipath: Vec<usize> =
+        (0..rows.len()).filter(|&i| matches!(cell.rows[i].choice, Choice::Multipath(_))).collect();
+    let same = |i: usize, j: usize| cell.rows[i].congestion == cell.rows[j].congestion;
+    let mut comparisons = Vec::new();
+    for (position, &b) in multipath.iter().enumerate() {
+        let is_first = !multipath[..position].iter().any(|&earlier| same(earlier, b));
+        let peers = multipath.iter().filter(|&&other| same(other, b)).count();
+        if peers > ALL_PAIRS && !is_first {
+            continue;
+        }
+        for &a in multipath[position + 1..].iter().filter(|&&a| same(a, b)) {
+            comparisons.extend(compare_rows(&rows[a], &rows[b]));
+        }
+    }
+    comparisons
+}
+
+fn compare_rows(a: &[RunRecord], b: &[RunRecord]) -> Vec<Comparison> {
+    let (Some(first_a), Some(first_b)) = (a.first(), b.first()) else { return Vec::new() };
+    let comparison = |metric: &String| {
+        let both = a.iter().zip(b).filter_map(|(a, b)| Some((*a.metrics.get(metric)?, *b.metrics.get(metric)?)));
+        let paired = Paired::of(&both.collect::<Vec<_>>())?;
+        Some(Comparison {
+            a: first_a.scheduler.clone(),
+            b: first_b.scheduler.clone(),
+            congestion: first_a.congestion.clone(),
+            cell: first_a.cell.clone(),
+            metric: metric.clone(),
+            n: paired.n,
+            mean_diff: paired.mean_diff,
+            ci95_low: paired.ci95.map(|(low, _)| low),
+            ci95_high: paired.ci95.map(|(_, high)| high),
+            p: paired.p,
+        })
+    };
+    let mut metrics: Vec<&String> = Vec::new();
+    for name in a.iter().flat_map(|run| run.metrics.keys()) {
+        if !metrics.contains(&name) {
+            metrics.push(name);
+        }
+    }
+    metrics.into_iter().filter_map(comparison).collect()
+}
