@@ -1,0 +1,261 @@
+//! What holds for any network and any traffic.
+
+mod common;
+
+use anabranch_network::{
+    Bottleneck, BottleneckSpec, CapacitySpec, CapacityTrace, Change, LinkSpec, LossSpec, Network, PathSpec, QueueSpec,
+    ReorderSpec, Topology, WaySpec,
+};
+use anabranch_trace::{DropCause, LinkEvent};
+use anabranch_units::{Direction, Duration, Instant, Rate};
+use common::{Log, bottleneck, deliver, path, us, way};
+use proptest::prelude::*;
+use std::sync::Arc;
+
+const END: Instant = Instant::from_millis(100_000_000);
+
+fn any_capacity() -> impl Strategy<Value = CapacitySpec> {
+    let trace = prop::collection::vec(0u64..60, 1..20).prop_map(|mut opportunities| {
+        opportunities.push(60);
+        opportunities.sort_unstable();
+        CapacitySpec::Trace(Arc::new(CapacityTrace { opportunities }))
+    });
+    prop_oneof![(100_000u64..50_000_000).prop_map(|bps| CapacitySpec::Fixed(Rate::from_bps(bps))), trace]
+}
+
+fn any_bottleneck() -> impl Strategy<Value = BottleneckSpec> {
+    let queue = prop_oneof![(0u32..20).prop_map(QueueSpec::Packets), (0u64..30_000).prop_map(QueueSpec::Bytes)];
+    (any_capacity(), queue).prop_map(|(capacity, queue)| BottleneckSpec { capacity, queue })
+}
+
+fn any_loss() -> impl Strategy<Value = LossSpec> {
+    prop_oneof![
+        Just(LossSpec::None),
+        (0.0..0.5).prop_map(LossSpec::Bernoulli),
+        (0.0..0.3, 0.1..1.0, 0.0..0.5, 0.9..1.0).prop_map(|(p, r, h, k)| LossSpec::GilbertElliott { p, r, h, k }),
+    ]
+}
+
+fn any_way() -> impl Strategy<Value = WaySpec> {
+    let bottleneck = prop_oneof![any_bottleneck().prop_map(Bottleneck::Own), Just(Bottleneck::Shared(0))];
+    // Copies always or never, so that they can be counted.
+    let faults = (any_loss(), prop_oneof![Just(0.0), Just(0.2)], prop_oneof![Just(0.0), Just(1.0)], 0.0..0.2);
+    let outages = prop::collection::vec((0u64..100_000, 0u64..30_000), 0..3);
+    (bottleneck, 0u64..50_000, -60i32..60, faults, outages).prop_map(
+        |(bottleneck, delay, overhead, faults, outages)| {
+            let (loss, reorder, duplicate, corrupt) = faults;
+            WaySpec {
+                bottleneck,
+                delay: Duration::from_micros(delay),
+                overhead,
+                loss,
+                reorder: ReorderSpec { probability: reorder, by: Duration::from_millis(7) },
+                duplicate,
+                corrupt,
+                outages: outages.into_iter().map(|(from, len)| (us(from), us(from + len))).collect(),
+            }
+        },
+    )
+}
+
+fn any_topology() -> impl Strategy<Value = Topology> {
+    let paths = prop::collection::vec((any_way(), any_way()), 1..4);
+    (paths, any_bottleneck(), any_bottleneck()).prop_map(|(paths, down, up)| Topology {
+        paths: paths
+            .into_iter()
+            .enumerate()
+            .map(|(n, (down, up))| PathSpec { name: format!("p{n}"), down, up })
+            .collect(),
+        links: vec![LinkSpec { name: "l".into(), down, up }],
+    })
+}
+
+/// What a driver does, and how long after the thing before, in microseconds.
+#[derive(Clone, Debug)]
+enum Deed {
+    Send(usize, Direction, u32),
+    Cross(Direction, u32),
+    Change(Change),
+}
+
+fn any_deeds(changes: bool) -> impl Strategy<Value = Vec<(u64, Deed)>> {
+    let direction = || prop_oneof![Just(Direction::Down), Just(Direction::Up)];
+    let rate = || (100_000u64..50_000_000).prop_map(Rate::from_bps);
+    let change = prop_oneof![
+        (0usize..9, direction(), rate()).prop_map(|(path, d, rate)| Change::PathRate(path, d, rate)),
+        (direction(), rate()).prop_map(|(d, rate)| Change::LinkRate(0, d, rate)),
+        (0usize..9, direction(), 0u64..80_000).prop_map(|(path, d, delay)| Change::Delay(
+            path,
+            d,
+            Duration::from_micros(delay)
+        )),
+        (0usize..9, direction(), any_loss()).prop_map(|(path, d, loss)| Change::Loss(path, d, loss)),
+    ];
+    let send = (0usize..9, direction(), 0u32..3000).prop_map(|(path, d, size)| Deed::Send(path, d, size));
+    let cross = (direction(), 40u32..3000).prop_map(|(d, size)| Deed::Cross(d, size));
+    let weight = u32::from(changes);
+    let deed = prop_oneof![20 => send, 2 => cross, weight => change.prop_map(Deed::Change)];
+    prop::collection::vec((prop_oneof![3 => Just(0u64), 5 => 0u64..3000, 1 => 0u64..50_000], deed), 1..200)
+}
+
+/// The change with its path folded into those that exist.
+fn within(change: &Change, paths: usize) -> Change {
+    let mut change = change.clone();
+    match &mut change {
+        Change::PathRate(path, ..) | Change::Delay(path, ..) | Change::Loss(path, ..) => *path %= paths,
+        Change::LinkRate(..) => {}
+    }
+    change
+}
+
+/// Time, path, direction, item, corrupted.
+type Arrived = (Instant, usize, Direction, u32, bool);
+
+/// Runs `deeds`; items are numbers in order of sending. `exact`: polls whenever something is due, else with each deed.
+fn run(topology: &Topology, deeds: &[(u64, Deed)], exact: bool) -> (Log, Vec<Arrived>) {
+    let mut network = Network::new(topology, 7);
+    let (mut log, mut arrived, mut now, mut item) = (Log::default(), vec![], us(0), 0);
+    let mut fetch = |network: &mut Network<u32>, log: &mut Log, until| {
+        if exact {
+            let got = deliver(network, log, until);
+            arrived.extend(got.into_iter().map(|(at, d)| (at, d.path, d.direction, d.item, d.corrupted)));
+        } else {
+            let got = core::iter::from_fn(|| network.poll_deliver(until, log));
+            arrived.extend(got.map(|d| (until, d.path, d.direction, d.item, d.corrupted)));
+        }
+    };
+    for (gap, deed) in deeds {
+        now += Duration::from_micros(*gap);
+        fetch(&mut network, &mut log, now);
+        match deed {
+            Deed::Send(path, direction, size) => {
+                network.send(now, &mut log, path % topology.paths.len(), *direction, *size, item);
+                item += 1;
+            }
+            Deed::Cross(direction, size) => network.send_over_link(now, &mut log, 0, *direction, *size),
+            Deed::Change(change) => network.apply(now, &mut log, &within(change, topology.paths.len())),
+        }
+    }
+    fetch(&mut network, &mut log, END);
+    assert_eq!(network.poll_timeout(), None);
+    (log, arrived)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn every_packet_arrives_or_is_dropped_for_a_cause(topology in any_topology(), deeds in any_deeds(true)) {
+        let (log, arrived) = run(&topology, &deeds, true);
+        for (path, direction) in (0..topology.paths.len()).flat_map(|p| [(p, Direction::Down), (p, Direction::Up)]) {
+            let spec = &topology.paths[path];
+            let spec = if direction == Direction::Down { &spec.down } else { &spec.up };
+            let count = |wanted: fn(LinkEvent) -> bool| {
+                log.0.iter().filter(|e| (usize::from(e.1), e.2) == (path, direction) && wanted(e.4)).count()
+            };
+            let sent = deeds
+                .iter()
+                .filter(|(_, d)| matches!(d, Deed::Send(p, d, _) if (p % topology.paths.len(), *d) == (path, direction)))
+                .count();
+            let came: Vec<_> = arrived.iter().filter(|a| (a.1, a.2) == (path, direction)).collect();
+            let enqueued = count(|e| matches!(e, LinkEvent::Enqueued { .. }));
+            prop_assert_eq!(sent, enqueued + count(|e| e == LinkEvent::Dropped(DropCause::Queue)));
+            prop_assert_eq!(enqueued, count(|e| e == LinkEvent::Departed));
+            let copies = if spec.duplicate > 0.0 { 2 } else { 1 };
+            let survivors = enqueued - count(|e| e == LinkEvent::Dropped(DropCause::Loss));
+            prop_assert_eq!(survivors * copies, came.len() + count(|e| e == LinkEvent::Dropped(DropCause::Outage)));
+            let corrupted = came.iter().filter(|a| a.4).count();
+            prop_assert_eq!(corrupted, count(|e| e == LinkEvent::Dropped(DropCause::Corruption)));
+            // Nothing comes during an outage, and without reordering all comes in order.
+            prop_assert!(came.iter().all(|a| spec.outages.iter().all(|(from, to)| a.0 < *from || a.0 >= *to)));
+            prop_assert!(spec.reorder.probability > 0.0 || came.is_sorted_by_key(|a| a.3));
+            prop_assert!(came.is_sorted_by_key(|a| a.0));
+        }
+    }
+
+    #[test]
+    fn runs_repeat_and_events_are_in_order(topology in any_topology(), deeds in any_deeds(true)) {
+        let (log, arrived) = run(&topology, &deeds, true);
+        prop_assert_eq!(&(&log, &arrived), &(&run(&topology, &deeds, true).0, &run(&topology, &deeds, true).1));
+        let others: Vec<_> = log.0.iter().filter(|e| e.4 != LinkEvent::Departed).collect();
+        prop_assert!(others.is_sorted_by_key(|e| e.0));
+    }
+
+    #[test]
+    fn a_lazy_driver_loses_nothing(topology in any_topology(), deeds in any_deeds(true)) {
+        // Only losses that depend on the time of a change differ: the change of a lazy driver is on time, too.
+        let (exact, lazy) = (run(&topology, &deeds, true).1, run(&topology, &deeds, false).1);
+        let items = |arrived: &[Arrived]| arrived.iter().map(|a| (a.1, a.2, a.3, a.4)).collect::<Vec<_>>();
+        prop_assert_eq!(items(&exact), items(&lazy));
+    }
+
+    #[test]
+    fn luck_depends_on_the_packet_alone(
+        loss in any_loss(),
+        first in prop::collection::vec((0u64..3000, 40u32..1500), 150),
+        second in prop::collection::vec((0u64..3000, 40u32..1500), 150),
+    ) {
+        // The same packets by number, at other times and sizes, with other impairments beside the loss.
+        let mut spec = way(Bottleneck::Own(bottleneck(QueueSpec::Packets(1000))), Duration::from_millis(3));
+        spec.loss = loss;
+        let mut other = spec.clone();
+        other.reorder = ReorderSpec { probability: 0.3, by: Duration::from_millis(4) };
+        other.corrupt = 0.1;
+        let survivors = |down: &WaySpec, packets: &[(u64, u32)]| {
+            let topology = Topology { paths: vec![path("a", down.clone())], links: vec![] };
+            let deeds: Vec<_> =
+                packets.iter().map(|(gap, size)| (*gap, Deed::Send(0, Direction::Down, *size))).collect();
+            let mut items: Vec<_> = run(&topology, &deeds, true).1.into_iter().map(|a| a.3).collect();
+            items.sort_unstable();
+            items
+        };
+        prop_assert_eq!(survivors(&spec, &first), survivors(&other, &second));
+    }
+
+    /// Against the textbook recursion: departure = max(arrival, departure before) + size/rate.
+    #[test]
+    fn droptail_is_lindleys_queue(
+        bps in 100_000u64..50_000_000,
+        limit in 0usize..20,
+        delays in prop::collection::vec(0u64..50_000, 3),
+        deeds in any_deeds(false),
+    ) {
+        let spec = BottleneckSpec {
+            capacity: CapacitySpec::Fixed(Rate::from_bps(bps)),
+            queue: QueueSpec::Packets(limit as u32),
+        };
+        let over = |n: usize| way(Bottleneck::Shared(0), Duration::from_micros(delays[n]));
+        let topology = Topology {
+            paths: (0..3).map(|n| PathSpec { name: format!("p{n}"), down: over(n), up: over(n) }).collect(),
+            links: vec![LinkSpec { name: "l".into(), down: spec.clone(), up: spec }],
+        };
+        let (mut now, mut item, mut expected) = (us(0), 0, vec![]);
+        // Times at which accepted packets start and leave.
+        let mut accepted: [Vec<(Instant, Instant)>; 2] = Default::default();
+        for (gap, deed) in &deeds {
+            now += Duration::from_micros(*gap);
+            let (direction, size) = match deed {
+                Deed::Send(_, direction, size) | Deed::Cross(direction, size) => (*direction, *size),
+                Deed::Change(_) => unreachable!(),
+            };
+            let accepted = &mut accepted[direction as usize];
+            let free = accepted.last().map_or(us(0), |(_, leaves)| *leaves);
+            let waiting = accepted.iter().filter(|(starts, _)| *starts > now).count();
+            let leaves = now.max(free) + Rate::from_bps(bps).time_for(size.into());
+            let taken = free <= now || waiting < limit;
+            if taken {
+                accepted.push((now.max(free), leaves));
+            }
+            if let Deed::Send(path, ..) = deed {
+                let path = path % 3;
+                if taken {
+                    expected.push((leaves + Duration::from_micros(delays[path]), item, path, direction));
+                }
+                item += 1;
+            }
+        }
+        expected.sort_unstable_by_key(|(at, item, ..)| (*at, *item));
+        let got: Vec<_> = run(&topology, &deeds, true).1.into_iter().map(|a| (a.0, a.3, a.1, a.2)).collect();
+        prop_assert_eq!(got, expected);
+    }
+}

@@ -1,0 +1,277 @@
+//! Exact times, computed by hand.
+
+mod common;
+
+use anabranch_network::{
+    Bottleneck, CapacitySpec, CapacityTrace, Change, LinkSpec, LossSpec, Network, PathSpec, QueueSpec, Topology,
+};
+use anabranch_trace::{DropCause, LinkEvent};
+use anabranch_units::{Direction, Duration, Instant, Rate};
+use common::{Log, bottleneck, deliver, path, us, way};
+use std::sync::Arc;
+
+const MS: Duration = Duration::from_millis(1);
+
+fn one_path(down: anabranch_network::WaySpec) -> Topology {
+    Topology { paths: vec![path("a", down)], links: vec![] }
+}
+
+fn droptail(queue: QueueSpec, delay: Duration) -> Topology {
+    one_path(way(Bottleneck::Own(bottleneck(queue)), delay))
+}
+
+/// Arrivals as (microseconds, item).
+fn arrivals(network: &mut Network<u32>, log: &mut Log) -> Vec<(u64, u32)> {
+    let all = deliver(network, log, Instant::from_millis(1_000_000));
+    all.into_iter().map(|(at, d)| (at.as_nanos() / 1000, d.item)).collect()
+}
+
+#[test]
+fn droptail_counts_packets_without_the_one_in_transmission() {
+    let mut network = Network::new(&droptail(QueueSpec::Packets(2), MS * 10), 1);
+    let mut log = Log::default();
+    for item in 0..5 {
+        network.send(us(0), &mut log, 0, Direction::Down, 1500, item);
+    }
+    // At 1 ms sharp the first leaves before the next one comes.
+    network.send(us(1000), &mut log, 0, Direction::Down, 750, 5);
+    let waiting = network.queue_len(us(1000), &mut log, 0, Direction::Down);
+    assert_eq!((waiting.packets, waiting.bytes, waiting.busy), (2, 2250, true));
+    assert_eq!(arrivals(&mut network, &mut log), [(11_000, 0), (12_000, 1), (13_000, 2), (13_500, 5)]);
+    assert_eq!(log.departures(), [1000, 2000, 3000, 3500]);
+    assert_eq!(log.drops(DropCause::Queue), [0, 0]);
+    assert_eq!(log.queues(), [(0, 0), (1, 1500), (2, 3000), (2, 2250)]);
+    assert!(log.0.iter().all(|e| e.1 == 0 && e.2 == Direction::Down));
+}
+
+#[test]
+fn droptail_counts_bytes() {
+    let mut network = Network::new(&droptail(QueueSpec::Bytes(2000), MS), 1);
+    let mut log = Log::default();
+    // The first is in transmission; 1500 wait; 501 do not fit, 500 do; then even one byte is too much.
+    for (item, size) in [3000, 1500, 501, 500, 1].into_iter().enumerate() {
+        network.send(us(0), &mut log, 0, Direction::Down, size, item as u32);
+    }
+    assert_eq!(arrivals(&mut network, &mut log), [(3000, 0), (4000, 1), (4333, 3)]);
+    assert_eq!(log.queues(), [(0, 0), (1, 1500), (2, 2000)]);
+    assert_eq!(log.drops(DropCause::Queue).len(), 2);
+}
+
+#[test]
+fn a_queue_without_room_still_transmits() {
+    let mut network = Network::new(&droptail(QueueSpec::Packets(0), MS), 1);
+    let mut log = Log::default();
+    for (item, at) in [0, 999, 1000].into_iter().enumerate() {
+        network.send(us(at), &mut log, 0, Direction::Down, 1500, item as u32);
+    }
+    assert_eq!(arrivals(&mut network, &mut log), [(2000, 0), (3000, 2)]);
+}
+
+#[test]
+fn overhead_counts_and_may_be_negative() {
+    for (overhead, size, arrives) in [(38, 1462, 2000), (-500, 2000, 2000), (-500, 100, 1000)] {
+        let mut topology = droptail(QueueSpec::Packets(9), MS);
+        topology.paths[0].down.overhead = overhead;
+        let mut network = Network::new(&topology, 1);
+        let mut log = Log::default();
+        network.send(us(0), &mut log, 0, Direction::Down, size, 0);
+        assert_eq!(arrivals(&mut network, &mut log), [(arrives, 0)]);
+        assert!(log.0.iter().all(|e| e.3 == size.saturating_add_signed(overhead)));
+    }
+}
+
+#[test]
+fn a_rate_change_meets_the_packet_in_transmission() {
+    let mut network = Network::new(&droptail(QueueSpec::Packets(9), MS * 5), 1);
+    let mut log = Log::default();
+    for item in 0..3 {
+        network.send(us(0), &mut log, 0, Direction::Down, 1500, item);
+    }
+    // Packet 1 has sent half; its other half and packet 2 go at a third of the rate.
+    let slower = Change::PathRate(0, Direction::Down, Rate::from_bps(4_000_000));
+    network.apply(us(1500), &mut log, &slower);
+    assert_eq!(network.poll_timeout(), Some(us(6000)));
+    assert_eq!(arrivals(&mut network, &mut log), [(6000, 0), (8000, 1), (11_000, 2)]);
+    assert_eq!(log.departures(), [1000, 3000, 6000]);
+}
+
+#[test]
+fn a_rate_of_zero_stops_until_it_rises() {
+    let mut network = Network::new(&droptail(QueueSpec::Packets(9), MS * 5), 1);
+    let mut log = Log::default();
+    let rate = |bps| Change::PathRate(0, Direction::Down, Rate::from_bps(bps));
+    network.apply(us(0), &mut log, &rate(0));
+    network.send(us(0), &mut log, 0, Direction::Down, 1500, 7);
+    network.send(us(0), &mut log, 0, Direction::Down, 1500, 8);
+    assert_eq!(network.poll_timeout(), None);
+    assert_eq!(network.poll_deliver(Instant::MAX, &mut log), None);
+    network.apply(us(50_000), &mut log, &rate(12_000_000));
+    assert_eq!(arrivals(&mut network, &mut log), [(56_000, 7), (57_000, 8)]);
+}
+
+#[test]
+fn a_longer_delay_spaces_and_a_shorter_one_keeps_the_order() {
+    let mut network = Network::new(&droptail(QueueSpec::Packets(9), MS * 10), 1);
+    let mut log = Log::default();
+    for item in 0..4 {
+        network.send(us(0), &mut log, 0, Direction::Down, 1500, item);
+    }
+    let delay = |ms| Change::Delay(0, Direction::Down, MS * ms);
+    // Packet 0 left at 1 ms with 10 ms before it, packet 1 at 2 ms with 20, packet 2 at 3 ms with 15, packet 3 with 1.
+    network.apply(us(1500), &mut log, &delay(20));
+    network.apply(us(2500), &mut log, &delay(15));
+    network.apply(us(3500), &mut log, &delay(1));
+    network.send(us(30_000), &mut log, 0, Direction::Down, 1500, 4);
+    assert_eq!(arrivals(&mut network, &mut log), [(11_000, 0), (22_000, 1), (22_000, 2), (22_000, 3), (32_000, 4)]);
+}
+
+#[test]
+fn a_trace_drains_as_mahimahi_does() {
+    let trace = Arc::new(CapacityTrace::parse("10\n20\n20\n35\n").unwrap());
+    let mut spec = bottleneck(QueueSpec::Packets(99));
+    spec.capacity = CapacitySpec::Trace(trace);
+    assert_eq!(spec.capacity.initial_rate(), Rate::from_bps(1_371_428));
+    let mut network = Network::new(&one_path(way(Bottleneck::Own(spec), MS)), 1);
+    let mut log = Log::default();
+    // Three share the first opportunity; 1600 need both of 20 ms and leave 1400, lost as nothing waits.
+    for (item, (at, size)) in
+        [(0, 500), (0, 500), (9999, 500), (10_000, 1600), (20_000, 1400), (21_000, 101)].into_iter().enumerate()
+    {
+        network.send(us(at), &mut log, 0, Direction::Down, size, item as u32);
+    }
+    // 35 ms: 1400 and 100 of 101 bytes; one byte at 45 ms, the first opportunity of the second round.
+    assert_eq!(
+        arrivals(&mut network, &mut log),
+        [(11_000, 0), (11_000, 1), (11_000, 2), (21_000, 3), (36_000, 4), (46_000, 5)]
+    );
+    // A rate cannot be set on recorded capacity: the next opportunities are 80 (= 2·35+10) and 90.
+    network.apply(us(75_000), &mut log, &Change::PathRate(0, Direction::Down, Rate::from_bps(1)));
+    network.send(us(75_000), &mut log, 0, Direction::Down, 1501, 6);
+    assert_eq!(arrivals(&mut network, &mut log), [(91_000, 6)]);
+}
+
+#[test]
+fn paths_of_a_shared_link_overtake_each_other() {
+    let link =
+        LinkSpec { name: "l".into(), down: bottleneck(QueueSpec::Packets(5)), up: bottleneck(QueueSpec::Packets(5)) };
+    let over = |name: &str, ms| -> PathSpec {
+        let way = way(Bottleneck::Shared(0), MS * ms);
+        PathSpec { up: way.clone(), ..path(name, way) }
+    };
+    let mut network = Network::new(&Topology { paths: vec![over("far", 50), over("near", 2)], links: vec![link] }, 1);
+    let mut log = Log::default();
+    network.send(us(0), &mut log, 0, Direction::Down, 1500, 0);
+    network.send(us(0), &mut log, 1, Direction::Down, 1500, 1);
+    network.send_over_link(us(0), &mut log, 0, Direction::Down, 3000);
+    network.send_over_path(us(0), &mut log, 0, Direction::Down, 1500);
+    network.send(us(0), &mut log, 1, Direction::Down, 1500, 2);
+    network.send(us(0), &mut log, 0, Direction::Down, 1500, 3);
+    network.send(us(0), &mut log, 1, Direction::Down, 1500, 4);
+    // The other direction is another queue.
+    network.send(us(0), &mut log, 1, Direction::Up, 1500, 5);
+    assert_eq!(arrivals(&mut network, &mut log), [(3000, 5), (4000, 1), (8000, 2), (51_000, 0), (57_000, 3)]);
+    // Packet 4 found five waiting; cross traffic of the path tells of itself, that of the link does not.
+    assert_eq!(log.drops(DropCause::Queue), [0]);
+    assert_eq!(log.queues(), [(0, 0), (1, 1500), (3, 6000), (4, 7500), (5, 9000), (0, 0)]);
+    let of_far = log.0.iter().filter(|e| e.1 == 0 && e.4 == LinkEvent::Departed).count();
+    assert_eq!((of_far, log.departures().len()), (3, 6));
+    // A link's rate changes for all.
+    network.apply(us(60_000), &mut log, &Change::LinkRate(0, Direction::Down, Rate::from_bps(1_200_000)));
+    network.apply(us(60_000), &mut log, &Change::PathRate(0, Direction::Down, Rate::from_bps(9)));
+    network.send(us(60_000), &mut log, 1, Direction::Down, 1500, 6);
+    assert_eq!(arrivals(&mut network, &mut log), [(72_000, 6)]);
+}
+
+#[test]
+fn simultaneous_arrivals_come_in_order_of_sending() {
+    let down = || way(Bottleneck::Own(bottleneck(QueueSpec::Packets(9))), MS * 3);
+    let topology = Topology { paths: vec![path("a", down()), path("b", down()), path("c", down())], links: vec![] };
+    let mut network = Network::new(&topology, 1);
+    let mut log = Log::default();
+    for (item, path) in [2, 0, 1, 1, 0, 2].into_iter().enumerate() {
+        network.send(us(0), &mut log, path, Direction::Down, 1500, item as u32);
+    }
+    let items: Vec<_> = arrivals(&mut network, &mut log).into_iter().map(|(_, item)| item).collect();
+    assert_eq!(items, [0, 1, 2, 3, 4, 5]);
+}
+
+#[test]
+fn a_held_back_packet_is_overtaken_and_a_copy_follows_its_original() {
+    let mut topology = droptail(QueueSpec::Packets(99), MS);
+    topology.paths[0].down.reorder = anabranch_network::ReorderSpec { probability: 0.5, by: MS * 2 };
+    topology.paths[0].down.duplicate = 1.0;
+    let mut network = Network::new(&topology, 1);
+    let mut log = Log::default();
+    for item in 0..40 {
+        network.send(us(0), &mut log, 0, Direction::Down, 1500, item);
+    }
+    let got = arrivals(&mut network, &mut log);
+    assert_eq!(got.len(), 80);
+    let mut late = 0;
+    for pair in got.chunks(2) {
+        assert_eq!(pair[0], pair[1], "a copy arrives with its original");
+        let (at, item) = pair[0];
+        // On time is 1 ms after departure at item+1 ms.
+        let nominal = u64::from(item) * 1000 + 2000;
+        assert!(at == nominal || at == nominal + 2000);
+        late += u32::from(at != nominal);
+    }
+    assert!((10..30).contains(&late));
+    assert!(got.is_sorted_by_key(|(at, _)| *at));
+    assert!(!got.is_sorted_by_key(|(_, item)| *item), "nothing was overtaken");
+}
+
+#[test]
+fn outages_and_corruption_have_their_causes() {
+    let mut topology = droptail(QueueSpec::Packets(99), MS);
+    topology.paths[0].down.outages = vec![(us(3000), us(5000))];
+    topology.paths[0].down.corrupt = 1.0;
+    let mut network = Network::new(&topology, 1);
+    let mut log = Log::default();
+    for item in 0..5 {
+        network.send(us(0), &mut log, 0, Direction::Down, 1500, item);
+    }
+    let got = deliver(&mut network, &mut log, us(100_000));
+    assert!(got.iter().all(|(_, d)| d.corrupted && d.path == 0 && d.direction == Direction::Down));
+    assert_eq!(got.iter().map(|(_, d)| d.item).collect::<Vec<_>>(), [0, 3, 4]);
+    assert_eq!(log.drops(DropCause::Outage), [3000, 4000]);
+    assert_eq!(log.drops(DropCause::Corruption), [2000, 5000, 6000]);
+}
+
+#[test]
+fn loss_may_begin_and_end_while_it_runs() {
+    let mut network = Network::new(&droptail(QueueSpec::Packets(99), MS), 1);
+    let mut log = Log::default();
+    for item in 0..6 {
+        network.send(us(0), &mut log, 0, Direction::Down, 1500, item);
+    }
+    let mut got = vec![];
+    for (at, loss) in [(3500, LossSpec::Bernoulli(1.0)), (5500, LossSpec::None), (9000, LossSpec::None)] {
+        got.extend(deliver(&mut network, &mut log, us(at)).into_iter().map(|(_, d)| d.item));
+        network.apply(us(at), &mut log, &Change::Loss(0, Direction::Down, loss));
+    }
+    assert_eq!(got, [0, 1, 4, 5]);
+    assert_eq!(log.drops(DropCause::Loss), [4000, 5000]);
+}
+
+#[test]
+fn a_late_driver_gets_the_same_in_the_same_order() {
+    let topology = droptail(QueueSpec::Packets(9), MS);
+    let (mut network, mut log) = (Network::new(&topology, 1), Log::default());
+    for item in 0..5 {
+        network.send(us(0), &mut log, 0, Direction::Down, 1500, item);
+    }
+    let items: Vec<_> = core::iter::from_fn(|| network.poll_deliver(us(1_000_000), &mut log)).map(|d| d.item).collect();
+    assert_eq!(items, [0, 1, 2, 3, 4]);
+    assert_eq!(log.departures(), [1000, 2000, 3000, 4000, 5000]);
+}
+
+#[test]
+fn settling_tells_what_has_left_and_nothing_more() {
+    let (mut network, mut log) = (Network::new(&droptail(QueueSpec::Packets(9), MS * 100), 1), Log::default());
+    for item in 0..5 {
+        network.send(us(0), &mut log, 0, Direction::Down, 1500, item);
+    }
+    network.settle(us(2999), &mut log);
+    assert_eq!(log.departures(), [1000, 2000]);
+}
