@@ -1,7 +1,7 @@
 //! An adversary for tests of engine and simulator: commands from a seed, legal or not, and waits at random.
 //!
-//! Not in the registry. It always asks to be called again, and now and then it sends as a scheduler should, so a connection
-//! that obeys the rules of the seam finishes under it.
+//! Not in the registry. It always asks to be called again, and now and then it sends as a scheduler should, so a
+//! connection that obeys the rules of the seam finishes under it.
 
 use crate::pick::by_rtt;
 use anabranch_engine::schedule::{Repeat, Round, Scheduler, SchedulerEvent, View};

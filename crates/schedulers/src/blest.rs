@@ -1,6 +1,6 @@
 //! BLEST: wait rather than let a slow path block the connection's window.
 
-use crate::pick::{Blocked, blocked, by_rtt_unless, fastest_live};
+use crate::pick::{Blocked, blocked, by_rtt_unless, fastest_live, fill, no_choice};
 use anabranch_engine::plugin::{Entry, Parameter, Parameters};
 use anabranch_engine::schedule::{PathView, Round, Scheduler};
 use anabranch_units::{Duration, Instant};
@@ -9,41 +9,44 @@ page!(
     "\
 # Idea
 
-Before a slower path S is used, estimate whether that would leave too little of the connection's window for the fast path F
-during one round trip of S. If so, send nothing and wait for F.
+Before a slower path S is used, estimate whether that would leave too little of the connection's window for
+the fast path F during one round trip of S. If so, send nothing and wait for F.
 
 # Rule
 
-minRTT proposes S while F, the path with the lowest RTT, has no room. With r = R_S/R_F and M the peer's whole window:
+minRTT proposes S while F, the path with the lowest RTT, has no room. With r = R_S/R_F and M the peer's whole
+window:
 
 ```text
 X = MSS_F·(w_F + (r − 1)/2)·r          what F can send in one RTT of S
 wait if  X·λ > M − MSS_S·(f_S + 1)     otherwise send on S
 ```
 
-λ starts at `lambda`. Once each R_F it grows by `delta` if the window blocked F in that time, otherwise it falls by `delta`; it
-stays within `lambda_min` and `lambda_max`.
+λ starts at `lambda`. Once each R_F it grows by `delta` if the window blocked F in that time, otherwise it
+falls by `delta`; it stays within `lambda_min` and `lambda_max`.
 
 # When it helps
 
-Windows of the order of the fast path's traffic during one slow round trip: 3G beside WLAN, small receive buffers.
+Windows of the order of the fast path's traffic during one slow round trip: 3G beside WLAN, small receive
+buffers.
 
 # When it hurts
 
-Capacity of the slow path is given up. A transfer limited by its application uses the slow path only when the fast window is
-full.
+Capacity of the slow path is given up. A transfer limited by its application uses the slow path only when the
+fast window is full.
 
 # Departures
 
-The paper gives λ no bounds; [0, 4] is the choice here. Head-of-line blocking counts as observed when the peer's window refuses
-a new segment while F has room. Time without a call does not change λ: each call takes at most one step. A path without an RTT
-sample is given its window without an estimate. A fast path that cannot be waited for (a timeout, nothing in flight) is passed
-over. With more than two paths S is minRTT's choice, and only its own flight is charged.
+The paper gives λ no bounds; [0, 4] is the choice here. Head-of-line blocking counts as observed when the
+peer's window refuses a new segment while F has room. Time without a call does not change λ: each call takes
+at most one step. A path without an RTT sample is given its window without an estimate. A fast path that
+cannot be waited for (a timeout, nothing in flight) is passed over. With more than two paths S is minRTT's
+choice, and only its own flight is charged.
 
 # References
 
-Ferlin, Alay, Mehani, Boreli, BLEST: Blocking Estimation-based MPTCP Scheduler for Heterogeneous Networks, IFIP Networking 2016,
-section V. The authors' module retransmits, too: that is `blest+or`.
+Ferlin, Alay, Mehani, Boreli, BLEST: Blocking Estimation-based MPTCP Scheduler for Heterogeneous Networks,
+IFIP Networking 2016, section V. The authors' module retransmits, too: that is `blest+or`.
 "
 );
 
@@ -134,11 +137,17 @@ impl Blest {
 
 impl Scheduler for Blest {
     fn schedule(&mut self, round: &mut Round<'_>) {
-        if let Some(rtt) = fastest_live(round).and_then(|fast| fast.srtt) {
+        let Some(fast) = fastest_live(round).copied() else { return };
+        if no_choice(round) {
+            fill(round, fast.id);
+            return;
+        }
+        if let Some(rtt) = fast.srtt {
             self.step(round.now(), rtt);
         }
-        by_rtt_unless(round, |view, fast, slow| self.would_block(view.send_window(), fast, slow));
-        self.blocked |= blocked(round) == Some(Blocked::Window) && fastest_live(round).is_some_and(PathView::eligible);
+        by_rtt_unless(round, &fast, |view, slow| self.would_block(view.send_window(), &fast, slow));
+        let has_room = round.path(fast.id).is_some_and(PathView::eligible);
+        self.blocked |= has_room && blocked(round) == Some(Blocked::Window);
     }
 
     fn values(&self) -> Option<(&'static str, f64)> {

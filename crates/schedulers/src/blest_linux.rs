@@ -1,6 +1,6 @@
 //! BLEST as the out-of-tree Linux kernel has it: integers, bounded λ, worst-case delays.
 
-use crate::pick::{blocked, by_rtt_unless};
+use crate::pick::{blocked, by_rtt_unless, fastest_live};
 use anabranch_engine::plugin::Entry;
 use anabranch_engine::schedule::{PathView, Round, Scheduler, View};
 use anabranch_units::{Duration, Instant};
@@ -9,8 +9,9 @@ page!(
     "\
 # Idea
 
-As `blest`: before a slower path S is used, estimate whether the fast path F would run out of the connection's window meanwhile.
-This is the kernel's form, in integers, with a delay estimate that leans on the greatest RTT ever seen.
+As `blest`: before a slower path S is used, estimate whether the fast path F would run out of the connection's
+window meanwhile. This is the kernel's form, in integers, with a delay estimate that leans on the greatest RTT
+ever seen.
 
 # Rule
 
@@ -25,9 +26,9 @@ pk = (c + (rounds − 1)/2)·rounds,  c = max(w_F, ssthresh_F + 1)   otherwise
 wait if  pk·MSS_F·λ/1000 > max(0, M − length of the segment − bytes outstanding on S)
 ```
 
-minrtt and maxrtt are the extremes of the smoothed RTT since the path began. λ starts at 1200 and stays within 1000 and 1300:
-when S is proposed, at most once each minrtt_S, it grows by 40 if a window or buffer blocked a path with room since, otherwise it
-falls by 10.
+minrtt and maxrtt are the extremes of the smoothed RTT since the path began. λ starts at 1200 and stays within
+1000 and 1300: when S is proposed, at most once each minrtt_S, it grows by 40 if a window or buffer blocked a
+path with room since, otherwise it falls by 10.
 
 # When it helps
 
@@ -35,13 +36,14 @@ Where `blest` does; it waits more readily.
 
 # When it hurts
 
-λ cannot sink below 1, which the paper finds right on a lossy fast path. An exact ratio of 5 counts 6 rounds. One episode of
-bufferbloat makes it cautious for ever, because the greatest RTT is never forgotten.
+λ cannot sink below 1, which the paper finds right on a lossy fast path. An exact ratio of 5 counts 6 rounds.
+One episode of bufferbloat makes it cautious for ever, because the greatest RTT is never forgotten.
 
 # Departures
 
-The kernel's file retransmits and penalises by itself; here that is `blest-linux+pr`. A path without an RTT sample is given its
-window without an estimate. A fast path that cannot be waited for (a timeout, nothing in flight) is passed over.
+The kernel's file retransmits and penalises by itself; here that is `blest-linux+pr`. A path without an RTT
+sample is given its window without an estimate. A fast path that cannot be waited for (a timeout, nothing in
+flight) is passed over.
 
 # References
 
@@ -139,9 +141,10 @@ impl BlestLinux {
 
 impl Scheduler for BlestLinux {
     fn schedule(&mut self, round: &mut Round<'_>) {
-        by_rtt_unless(round, |view, fast, slow| {
+        let Some(fast) = fastest_live(round).copied() else { return };
+        by_rtt_unless(round, &fast, |view, slow| {
             self.step(view.now(), slow);
-            self.would_block(view, fast, slow)
+            self.would_block(view, &fast, slow)
         });
         self.blocked |=
             blocked(round).is_some() && !round.outstanding().is_empty() && round.fastest_eligible().is_some();

@@ -9,23 +9,25 @@ page!(
     "\
 # Idea
 
-Plan which segments go on which path over one least common multiple of the paths' forward delays, so that they arrive in order.
+Plan which segments go on which path over one least common multiple of the paths' forward delays, so that they
+arrive in order.
 
 # Rule
 
-For each path: D = R/2 rounded to a multiple of q, C = its window. L = lcm of all D. Path j emits a block of C_j segments at m·D_j,
-m = 0 … L/D_j − 1. Blocks are sorted by arrival (ties: the smaller D, then the lower id) and numbered in that order: this is the
-plan. Arrival is
+For each path: D = R/2 rounded to a multiple of `round`, C = its window. L = lcm of all D. Path j emits a block of
+C_j segments at m·D_j, m = 0 … L/D_j − 1. Blocks are sorted by arrival (ties: the smaller D, then the lower
+id) and numbered in that order: this is the plan. Arrival is
 
 ```text
 daps:      (m + 1)·D     as printed in the paper
 daps-ack:  (2m + 1)·D    as acknowledgments really clock it, a window each 2·D
 ```
 
-A path sends its own blocks in order, as its window allows, and nothing else: later data overtakes data that waits for another path.
-A new plan is made when all blocks are handed out.
+A path sends its own blocks in order, as its window allows, and nothing else: later data overtakes data that
+waits for another path. A new plan is made when all blocks are handed out.
 
-With `retransmit`, when the peer's window refuses new data, the lowest data that the fastest path has not carried is sent on it.
+With `retransmit`, when the peer's window refuses new data, the lowest data that the fastest path has not
+carried is sent on it.
 
 # When it helps
 
@@ -33,20 +35,21 @@ Stable delays and windows, and bulk data: few segments wait for others at the re
 
 # When it hurts
 
-The plan ignores what happens until it is consumed. Every path is used although the fast one might suffice, which costs
-applications with little data much delay. A path that is slower than planned holds up the rest.
+The plan ignores what happens until it is consumed. Every path is used although the fast one might suffice,
+which costs applications with little data much delay. A path that is slower than planned holds up the rest.
 
 # Departures
 
-The printed algorithm numbers segments in the transmit loop only, which gives every path the same numbers; here blocks are numbered
-when planned. Departure times are not enforced: windows and ACKs pace the blocks. D is at most `horizon` times the least D, and so is
-L, because co-prime delays make the product explode. Blocks of a path that fails are dropped, and their data goes to the next in the
-plan. While a path has no RTT sample, minRTT decides.
+The printed algorithm numbers segments in the transmit loop only, which gives every path the same numbers;
+here blocks are numbered when planned. Departure times are not enforced: windows and ACKs pace the blocks. D
+is at most `horizon` times the least D, and so is L, because co-prime delays make the product explode. Blocks
+of a path that fails are dropped, and their data goes to the next in the plan. While a path has no RTT sample,
+minRTT decides.
 
 # References
 
-Kuhn et al., DAPS, ICC 2014; algorithm 1 in Ferlin et al., BLEST, IFIP Networking 2016. The authors' kernel module, mptcp_daps.c:
-`round` is its round_delay, `smooth` its smooth_cwnd.
+Kuhn et al., DAPS, ICC 2014; algorithm 1 in Ferlin et al., BLEST, IFIP Networking 2016. The authors' kernel
+module, mptcp_daps.c: `round` is its round_delay, `smooth` its smooth_cwnd.
 "
 );
 

@@ -8,16 +8,18 @@ page!(
     "\
 # Idea
 
-The baseline of the FDPS evaluation: whoever has room takes the lowest unassigned data; paths are not compared.
+The baseline of the FDPS evaluation: whoever has room takes the lowest unassigned data; paths are not
+compared.
 
 # Rule
 
-When an acknowledgment frees room on path j: while j is eligible and data waits, send the lowest unassigned segment on j.
-Other paths that have room are served after it, in the order of their ids.
+When an acknowledgment frees room on path j: while j is eligible and data waits, send the lowest unassigned
+segment on j. Other paths that have room are served after it, in the order of their ids.
 
 # When it helps
 
-Throughput with large buffers: every window is always full, and the share of a path follows its ACK clock, cwnd/RTT.
+Throughput with large buffers: every window is always full, and the share of a path follows its ACK clock,
+cwnd/RTT.
 
 # When it hurts
 
@@ -25,8 +27,8 @@ Reordering grows with the difference of delays, and with a finite receive buffer
 
 # Departures
 
-The source describes it in prose only. Serving the other paths after the one that was acknowledged keeps a path alive
-that has room but nothing in flight.
+The source describes it in prose only. Serving the other paths after the one that was acknowledged keeps a
+path alive that has room but nothing in flight.
 
 # References
 

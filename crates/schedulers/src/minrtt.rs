@@ -8,12 +8,13 @@ page!(
     "\
 # Idea
 
-The default of the out-of-tree Linux MPTCP and of most QUIC stacks: fill the window of the path with the lowest round-trip
-time, then the next.
+The default of the out-of-tree Linux MPTCP and of most QUIC stacks: fill the window of the path with the
+lowest round-trip time, then the next.
 
 # Rule
 
-pick = the eligible path j with the lowest smoothed RTT; ties go to the lower id. Nothing is sent if none is eligible.
+pick = the eligible path j with the lowest smoothed RTT; ties go to the lower id. Nothing is sent if none is
+eligible.
 
 # When it helps
 
@@ -21,12 +22,13 @@ Paths of similar delay, or buffers large enough for the reordering that differen
 
 # When it hurts
 
-With a small window one slow packet holds back the whole connection (head-of-line blocking). The smoothed RTT keeps a path
-\"slow\" long after its queue has drained. Equal RTTs give a fixed priority, not balance.
+With a small window one slow packet holds back the whole connection (head-of-line blocking). The smoothed RTT
+keeps a path \"slow\" long after its queue has drained. Equal RTTs give a fixed priority, not balance.
 
 # Departures
 
-None. This is the plain form: the papers' \"LowRTT\" or \"minRTT\" also retransmit and penalise, which is `minrtt+pr`.
+None. This is the plain form: the papers' \"LowRTT\" or \"minRTT\" also retransmit and penalise, which is
+`minrtt+pr`.
 
 # References
 

@@ -10,20 +10,21 @@ page!(
     "\
 # Idea
 
-A reactive cure for window blocking. When the peer's window (or the send buffer) is full although a path has room, the oldest
-data not acknowledged is sent again on that path (`+or`), and the slower path that holds it back is made to shrink (`+pr`).
-`minrtt+pr` is the papers' LowRTT or minRTT.
+A reactive cure for window blocking. When the peer's window (or the send buffer) is full although a path has
+room, the oldest data not acknowledged is sent again on that path (`+or`), and the slower path that holds it
+back is made to shrink (`+pr`). `minrtt+pr` is the papers' LowRTT or minRTT.
 
 # Rule
 
-Let j be the eligible path with the lowest RTT and H the oldest segment that the peer has not acknowledged at connection level.
-It acts if the peer's window refuses the next new segment, or if all written data is bound and the send buffer is full.
+Let j be the eligible path with the lowest RTT and H the oldest segment that the peer has not acknowledged at
+connection level. It acts if the peer's window refuses the next new segment, or if all written data is bound
+and the send buffer is full.
 
-Penalise (`+pr` only), at most once per RTT of j: every other path s that carries H, is slower than j and is in the Open state:
-w_s = max(⌊w_s/2⌋, 1); ssthresh_s = max(⌊ssthresh_s/2⌋, 2), unless s was in slow start.
+Penalise (`+pr` only), at most once per RTT of j: every other path s that carries H, is slower than j and is
+in the Open state: w_s = max(⌊w_s/2⌋, 1); ssthresh_s = max(⌊ssthresh_s/2⌋, 2), unless s was in slow start.
 
-Retransmit H on j, unless j carried it already: for the paths s that carry H, in order: if w_s ≤ 4, send; otherwise, if
-rtt_guard·R_j ≥ R_s, do not; otherwise go on, and send at the end.
+Retransmit H on j, unless j carried it already: for the paths s that carry H, in order: if w_s ≤ 4, send;
+otherwise, if rtt_guard·R_j ≥ R_s, do not; otherwise go on, and send at the end.
 
 # When it helps
 
@@ -31,14 +32,14 @@ Small windows and paths of different delay, where minRTT alone stalls.
 
 # When it hurts
 
-The slow path is kept below its capacity as long as the window is full. With a ratio of RTTs up to rtt_guard nothing is sent
-again unless the slow window is at most 4.
+The slow path is kept below its capacity as long as the window is full. With a ratio of RTTs up to rtt_guard
+nothing is sent again unless the slow window is at most 4.
 
 # Departures
 
-The guard of 4 RTTs is in the kernel and in no paper; rtt_guard = 0 turns it off. The penalty is the kernel's: NSDI'12 sets
-ssthresh to the reduced window instead. j is always minRTT's choice, whatever the scheduler before it would have picked, and
-H is tried once for each call.
+The guard of 4 RTTs is in the kernel and in no paper; rtt_guard = 0 turns it off. The penalty is the kernel's:
+NSDI'12 sets ssthresh to the reduced window instead. j is always minRTT's choice, whatever the scheduler
+before it would have picked, and H is tried once for each call.
 
 # References
 

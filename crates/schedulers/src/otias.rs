@@ -10,8 +10,8 @@ page!(
     "\
 # Idea
 
-Assign each segment when it is written, to the path with the earliest predicted arrival, even if that path's window is full: the
-segment then waits in the path's queue.
+Assign each segment when it is written, to the path with the earliest predicted arrival, even if that path's
+window is full: the segment then waits in the path's queue.
 
 # Rule
 
@@ -31,20 +31,20 @@ Paths whose windows and delays are stable: data arrives almost in order without 
 
 # When it hurts
 
-The choice is final. After a loss the queue of the fast path is long and its prediction stale; what is sent again waits behind
-nothing, but what was queued does.
+The choice is final. After a loss the queue of the fast path is long and its prediction stale; what is sent
+again waits behind nothing, but what was queued does.
 
 # Departures
 
-The paper's formula gives an idle path a negative T; c and n are clamped at zero. A path without an RTT sample takes what its
-window has room for, after all others. `queue` limits a path's queue to so many windows; a path at its limit is passed over (0: the
-peer's window is the only limit, as in the authors' module). When a path fails or gives data back, all queues are taken back and
-bound anew, because queues must stay in order.
+The paper's formula gives an idle path a negative T; c and n are clamped at zero. A path without an RTT sample
+takes what its window has room for, after all others. `queue` limits a path's queue to so many windows; a path
+at its limit is passed over (0: the peer's window is the only limit, as in the authors' module). When a path
+fails or gives data back, all queues are taken back and bound anew, because queues must stay in order.
 
 # References
 
-Yang et al., Out-of-order Transmission for In-order Arrival Scheduling, 2014; algorithm 2 in Ferlin et al., BLEST, IFIP Networking
-2016. The authors' kernel module, mptcp_otias.c: `optim` is its option.
+Yang et al., Out-of-order Transmission for In-order Arrival Scheduling, 2014; algorithm 2 in Ferlin et al.,
+BLEST, IFIP Networking 2016. The authors' kernel module, mptcp_otias.c: `optim` is its option.
 "
 );
 

@@ -19,18 +19,16 @@ pub fn by_rtt(round: &mut Round<'_>) {
     }
 }
 
-/// As [`by_rtt`], but before a path is used that is slower than the fastest live one, asks `waits(view, fast, slow)`:
-/// if so, nothing more is sent. With a single path there is nothing to ask.
-pub fn by_rtt_unless(round: &mut Round<'_>, mut waits: impl FnMut(&View, &PathView, &PathView) -> bool) {
-    if no_choice(round) {
-        return by_rtt(round);
+/// As [`by_rtt`], but before a path other than `fast`, the fastest live one, is used, asks `waits(view, slow)`: if so,
+/// nothing more is sent.
+pub fn by_rtt_unless(round: &mut Round<'_>, fast: &PathView, mut waits: impl FnMut(&View, &PathView) -> bool) {
+    // Sending changes a path's own room only: `fast` stays the fastest live path, and is used until it is full.
+    if fast.eligible() && !fill(round, fast.id) {
+        return;
     }
-    while let Some(pick) = round.fastest_eligible() {
-        let id = pick.id;
-        if fastest_live(round).is_some_and(|fast| fast.id != id && waits(round, fast, pick)) {
-            return;
-        }
-        if !round.send_next(id) {
+    while let Some(slow) = round.fastest_eligible() {
+        let id = slow.id;
+        if waits(round, slow) || !round.send_next(id) {
             return;
         }
     }

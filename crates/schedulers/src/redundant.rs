@@ -12,18 +12,20 @@ The least latency at any price: copies of everything on all active paths (ReMP).
 
 # Rule
 
-Each path keeps the offset behind the last segment that it was given. Paths take turns. The next segment of a path is the lowest
-one at or above that offset that it has not carried and that the peer has not acknowledged: sent already by another path, it is a
-copy; not yet sent at all, it is new data. Backup paths carry only new data, and only if no other path is usable.
+Each path keeps the offset behind the last segment that it was given. Paths take turns. The next segment of a
+path is the lowest one at or above that offset that it has not carried and that the peer has not acknowledged:
+sent already by another path, it is a copy; not yet sent at all, it is new data. Backup paths carry only new
+data, and only if no other path is usable.
 
 # When it helps
 
-Short messages over lossy or changing paths: delivery as soon as the first copy arrives, and no head-of-line blocking.
+Short messages over lossy or changing paths: delivery as soon as the first copy arrives, and no head-of-line
+blocking.
 
 # When it hurts
 
-Goodput is that of the best path. A slow path lags behind and skips what is acknowledged meanwhile. The peer's window is consumed by
-the leader. Coupled congestion control sees inflated windows.
+Goodput is that of the best path. A slow path lags behind and skips what is acknowledged meanwhile. The peer's
+window is consumed by the leader. Coupled congestion control sees inflated windows.
 
 # Departures
 
@@ -48,7 +50,7 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
 /// Redundant.
 #[derive(Clone, Debug, Default)]
 pub struct Redundant {
-    /// Per path: everything below was carried by it, or need not be.
+    /// Per path: everything below was carried by it, or is acknowledged.
     next: [u64; PathId::LIMIT],
     /// The path served last.
     last: Option<PathId>,
@@ -78,8 +80,6 @@ impl Redundant {
     /// Gives `on` its next segment; false if there is none for it.
     fn serve(&mut self, round: &mut Round<'_>, on: PathId) -> bool {
         let Some(path) = round.path(on).copied() else { return false };
-        let next = &mut self.next[on.index()];
-        *next = (*next).max(round.data_acked());
         let new = round.next_new(0, path.mss);
         let missing = if path.backup { None } else { self.missing(round, on) };
         let copy = missing.filter(|old| new.is_none_or(|new| old.start < new.start));
@@ -117,9 +117,9 @@ impl Scheduler for Redundant {
         }
     }
 
-    fn on_event(&mut self, event: &SchedulerEvent<'_>, view: &View) {
+    fn on_event(&mut self, event: &SchedulerEvent<'_>, _view: &View) {
         if let SchedulerEvent::PathUp { path } = event {
-            self.next[path.index()] = view.data_acked();
+            self.next[path.index()] = 0;
         }
     }
 }

@@ -13,11 +13,11 @@ Rotate over the paths without priority.
 
 # Rule
 
-Scan last+1 … last+N in cyclic order of path ids, where last is the path used last; the first eligible path takes up to
-`quantum` segments, then the scan goes on behind it.
+Scan last+1 … last+N in cyclic order of path ids, where last is the path used last; the first eligible path
+takes up to `quantum` segments, then the scan goes on behind it.
 
-With `cwnd_limited = 0` the next path in the rotation must take its turn: while its window is full, nothing is sent. The
-split is then equal, at the pace of the slowest path.
+With `cwnd_limited = 0` the next path in the rotation must take its turn: while its window is full, nothing is
+sent. The split is then equal, at the pace of the slowest path.
 
 # When it helps
 
@@ -25,13 +25,14 @@ As a reference without knowledge of the paths; equal paths.
 
 # When it hurts
 
-A short transfer's last packets land on the slow path. A saturated sender with `cwnd_limited = 1` is clocked by ACKs and
-behaves as fifo does.
+A short transfer's last packets land on the slow path. A saturated sender with `cwnd_limited = 1` is clocked
+by ACKs and behaves as fifo does.
 
 # Departures
 
-The kernel keeps a quota per path and among untouched paths takes the last of its list; here the rotation is a plain one.
-With `cwnd_limited = 0`, a path that cannot be waited for (a timeout, nothing in flight) loses its turn.
+The kernel keeps a quota per path and among untouched paths takes the last of its list; here the rotation is a
+plain one. With `cwnd_limited = 0`, a path that cannot be waited for (a timeout, nothing in flight) loses its
+turn.
 
 # References
 

@@ -1,6 +1,6 @@
-//! A toy model that drives real schedulers: constant windows, no random loss, no serialisation time, an ACK returns D after
-//! the arrival. Within one instant all ACKs come first, then the scheduler is called once. A path may fall silent, time out,
-//! and die.
+//! A toy model that drives real schedulers: constant windows, no random loss, no serialisation time, an ACK returns D
+//! after the arrival. Within one instant all ACKs come first, then the scheduler is called once. A path may fall silent,
+//! time out, and die.
 
 use anabranch_engine::congestion::{Acked, FixedWindows};
 use anabranch_engine::schedule::{Cause, PathView, Round, Scheduler, SchedulerEvent, View};
