@@ -209,7 +209,6 @@ impl Connection {
             sack: &blocks[..count],
             dsack,
             echo: echo.and_then(|t| Stamps::echoed(t.ecr, cx.now)),
-            window_update: false,
             has_payload: !segment.payload.is_empty(),
         };
         let outcome = s.sender.on_ack(&input);
@@ -261,17 +260,19 @@ impl Connection {
         }
         let Some(change) = change else { return };
         match change {
-            Change::EnterRecovery => {
+            Change::EnterRecovery | Change::ProbeRepaired => {
                 self.congestion.on_loss(id, cx.now, Loss::Fast, self.view.paths());
                 let ssthresh = self.congestion.window(id).ssthresh;
-                self.subflows[i].sender.begin_recovery(ssthresh);
+                if change == Change::EnterRecovery {
+                    self.subflows[i].sender.begin_recovery(ssthresh);
+                }
                 self.scheduler.on_event(&SchedulerEvent::Loss { path: id }, &self.view);
             }
             Change::Undo => {
                 self.congestion.on_undo(id, cx.now);
                 self.record(cx, Some(id), Event::Undo);
             }
-            _ => {}
+            Change::Phase => {}
         }
         self.record(cx, Some(id), Event::Recovery(self.subflows[i].sender.phase()));
     }

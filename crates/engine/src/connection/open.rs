@@ -389,7 +389,7 @@ impl Connection {
         let settings = &self.settings;
         let s = &mut self.subflows[i];
         let id = s.id;
-        s.sender = Sender::new(&settings.tcp, s.terms.sack, s.terms.timestamps);
+        s.sender = Sender::new(&settings.tcp, s.terms.sack);
         if let Some(rtt) = s.handshake.rtt(now) {
             s.sender.sample_handshake(rtt);
         }

@@ -146,12 +146,12 @@ impl Connection {
                 self.record(cx, Some(id), Event::TailLossProbe);
                 self.due.get_or_insert(Cause::Ack(id));
             }
-            Fired::Timeout { n, newly_lost } => self.on_timeout(cx, i, n, newly_lost),
+            Fired::Timeout { n, newly_lost, again } => self.on_timeout(cx, i, n, newly_lost, again),
         }
     }
 
     /// The retransmission timer fired for the `n`th time in a row (RFC 6298 §5.4-5.7).
-    fn on_timeout(&mut self, cx: &mut Cx<'_>, i: usize, n: u32, newly_lost: u32) {
+    fn on_timeout(&mut self, cx: &mut Cx<'_>, i: usize, n: u32, newly_lost: u32, again: bool) {
         let id = self.subflows[i].id;
         self.record(cx, Some(id), Event::Timeout { n });
         if newly_lost > 0 {
@@ -161,7 +161,7 @@ impl Connection {
             return self.give_up(cx, i);
         }
         self.refresh(i);
-        self.congestion.on_loss(id, cx.now, Loss::Timeout { again: n > 1 }, self.view.paths());
+        self.congestion.on_loss(id, cx.now, Loss::Timeout { again }, self.view.paths());
         self.record(cx, Some(id), Event::Recovery(self.subflows[i].sender.phase()));
         if !self.subflows[i].failing {
             self.subflows[i].failing = true;

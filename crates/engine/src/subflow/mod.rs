@@ -112,7 +112,7 @@ impl Subflow {
             peer_isn: SeqNumber(0),
             terms: Terms::default(),
             handshake: Handshake::new(tcp, now),
-            sender: Sender::new(tcp, false, false),
+            sender: Sender::new(tcp, false),
             receiver: Receiver::default(),
             acks: AckPolicy::new(tcp.delayed_ack),
             stamps: Stamps::new(),

@@ -1,0 +1,154 @@
+//! Worlds for tests: paths in a line or two, one bulk transfer, a log of what happened.
+#![allow(dead_code)] // each test file uses its own part
+
+use anabranch_engine::Settings;
+use anabranch_engine::connection::Setup;
+use anabranch_network::{
+    Bottleneck, BottleneckSpec, CapacitySpec, LossSpec, PathSpec, QueueSpec, ReorderSpec, Topology, WaySpec,
+};
+use anabranch_sim::{Checks, FlowSetup, Party, World, WorldSetup, paths_between};
+use anabranch_trace::{Event, Origin, Recorder};
+use anabranch_units::{ConnId, Duration, Instant, PathId, Rate, Side};
+use anabranch_workload::{BulkSink, BulkSource};
+
+pub fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+/// One direction: rate in kbit/s, delay in ms, queue in packets.
+pub fn way(kbit: u64, delay: u64, queue: u32) -> WaySpec {
+    WaySpec {
+        bottleneck: Bottleneck::Own(BottleneckSpec {
+            capacity: CapacitySpec::Fixed(Rate::from_bps(kbit * 1000)),
+            queue: QueueSpec::Packets(queue),
+        }),
+        delay: ms(delay),
+        overhead: 0,
+        loss: LossSpec::None,
+        reorder: ReorderSpec { probability: 0.0, by: Duration::ZERO },
+        duplicate: 0.0,
+        corrupt: 0.0,
+        outages: Vec::new(),
+    }
+}
+
+/// A path that is the same both ways.
+pub fn path(name: &str, kbit: u64, delay: u64, queue: u32) -> PathSpec {
+    PathSpec { name: name.into(), down: way(kbit, delay, queue), up: way(kbit, delay, queue) }
+}
+
+/// A path with random loss towards the client.
+pub fn lossy(name: &str, kbit: u64, delay: u64, queue: u32, loss: f64) -> PathSpec {
+    let mut p = path(name, kbit, delay, queue);
+    p.down.loss = LossSpec::Bernoulli(loss);
+    p
+}
+
+/// A bulk transfer from the server to the client.
+pub struct Transfer {
+    pub paths: Vec<PathSpec>,
+    pub scheduler: &'static str,
+    pub congestion: &'static str,
+    pub size: Option<u64>,
+    pub settings: Settings,
+    pub seed: u64,
+    pub checks: Checks,
+}
+
+impl Transfer {
+    pub fn new(paths: Vec<PathSpec>) -> Self {
+        Self {
+            paths,
+            scheduler: "minrtt",
+            congestion: "cubic",
+            size: None,
+            settings: Settings::default(),
+            seed: 1,
+            checks: Checks::default(),
+        }
+    }
+
+    pub fn flow(&self, n: u32, over: &[(PathId, bool)]) -> FlowSetup {
+        let setup = |side| Setup {
+            id: ConnId(n),
+            settings: self.settings.clone(),
+            scheduler: anabranch_schedulers::build(self.scheduler, &[]).expect("a known scheduler"),
+            congestion: anabranch_congestion::build(self.congestion, &[]).expect("a known congestion control"),
+            paths: paths_between(false, n, side, over),
+            announce: Vec::new(),
+            accept_announced: false,
+        };
+        FlowSetup {
+            id: ConnId(n),
+            start: Instant::ZERO,
+            stop: None,
+            awaited: self.size.is_some(),
+            captured: n == 0,
+            client: Party { setup: setup(Side::Client), workload: Box::new(BulkSink::new(self.size)) },
+            server: Party { setup: setup(Side::Server), workload: Box::new(BulkSource::new(self.size)) },
+        }
+    }
+
+    pub fn world(&self) -> World {
+        let all: Vec<_> = (0..self.paths.len()).map(|n| (PathId(n as u8), false)).collect();
+        self.world_of(vec![self.flow(0, &all)])
+    }
+
+    pub fn world_of(&self, flows: Vec<FlowSetup>) -> World {
+        let setup = WorldSetup {
+            topology: Topology { paths: self.paths.clone(), links: Vec::new() },
+            seed: self.seed,
+            timeline: Vec::new(),
+            sources: Vec::new(),
+            checks: self.checks,
+        };
+        World::new(setup, flows)
+    }
+}
+
+/// Counts what the client's application got, per connection, after a given time.
+#[derive(Debug, Default)]
+pub struct Delivered {
+    pub from: Instant,
+    pub bytes: Vec<u64>,
+    pub last: Instant,
+    pub stalls: u32,
+    pub timeouts: u32,
+    pub losses: u32,
+    pub log: Vec<String>,
+    pub verbose: bool,
+}
+
+impl Recorder for Delivered {
+    fn record(&mut self, now: Instant, origin: Origin, event: &Event) {
+        match event {
+            Event::Delivered(range) if origin.host == Some(Side::Client) => {
+                let n = origin.connection.0 as usize;
+                self.bytes.resize(self.bytes.len().max(n + 1), 0);
+                self.last = now;
+                if now >= self.from {
+                    self.bytes[n] += range.len();
+                }
+            }
+            Event::Stall => self.stalls += 1,
+            Event::Timeout { .. } => self.timeouts += 1,
+            Event::Lost { packets } => self.losses += packets,
+            _ => {}
+        }
+        if self.verbose && !matches!(event, Event::Link { .. } | Event::Window(_)) {
+            println!("{now} {:?} p{} {event:?}", origin.host, origin.path);
+        }
+    }
+    fn packet(
+        &mut self,
+        now: Instant,
+        host: Side,
+        sent: bool,
+        path: PathId,
+        packet: &anabranch_wire::Packet,
+    ) {
+        if self.verbose {
+            println!("{now} {host:?} {} p{path} {packet}", if sent { ">" } else { "<" });
+        }
+    }
+}
