@@ -101,7 +101,10 @@ impl Meter {
     /// The results, with the run ending at `now` unless the measured time ended before.
     pub fn finish(mut self, now: Instant) -> RunMetrics {
         let end = self.completed.unwrap_or(now.min(self.config.until.unwrap_or(now)));
-        let begin = *self.begun.get_or_insert(self.config.from.min(end));
+        if self.begun.is_none() {
+            self.begin(self.config.from.min(end));
+        }
+        let begin = self.begun.unwrap_or(end);
         let finished = self.config.size.is_none() || self.completed.is_some();
         let started = self.started;
         let completion = self.completed.zip(started).map(|(end, started)| end.since(started));
