@@ -1,7 +1,7 @@
 //! A whole document: the scenario, and the cells of its sweep.
 
 use crate::assign::{assign, full_key};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::keys::Section;
 use crate::read::{self, Limits, Reading, Traces};
 use crate::scenario::{Cell, PlugIn, Scenario};
@@ -47,8 +47,10 @@ fn document(report: &mut Report, traces: &mut Traces<'_>, source: &Source, overr
     let mut root = parse_document(report, file, &source.text)?;
     let fixed: Vec<_> = overrides.iter().map(|o| apply(report, &mut root, o)).collect();
     let sweep = Sweep::take(report, &mut root, &fixed);
+    let before = report.len();
     let reading = read::scenario(report, traces, &root, &source.name);
-    if !report.is_clean() {
+    // Mistakes outside of the sweep would be found again in every cell.
+    if report.len() > before {
         return None;
     }
     let mut cell = |report: &mut Report, point: &[(&Axis, &Node)]| {
@@ -73,7 +75,12 @@ fn apply(report: &mut Report, root: &mut Table, o: &Override) -> Vec<Key> {
         Key { name: name.into(), at }
     };
     let key = full_key(o.key.split('.').map(part).collect());
-    if let Some(value) = parse_value(report, value_at, &o.value) {
+    if o.value.is_empty() {
+        report
+            .error(Code::Syntax, Span { source, start: 0, end: o.key.len() }, format!("`{}` is set to nothing", o.key))
+            .label("no value")
+            .help("write KEY=VALUE, such as path.wlan.loss=2%");
+    } else if let Some(value) = parse_value(report, value_at, &o.value) {
         assign(report, root, &key, value);
     }
     key

@@ -9,6 +9,9 @@ use crate::tree::{Key, Node, Report, Span, Table, Value};
 /// More cells than anybody waits for.
 const MOST_CELLS: usize = 10_000;
 
+/// More keys than anybody varies at once.
+const MOST_AXES: usize = 16;
+
 /// A key that varies.
 #[derive(Debug)]
 pub(crate) struct Axis {
@@ -37,6 +40,7 @@ impl Sweep {
         let Value::Table(table) = &node.value else {
             report
                 .error(Code::WrongType, node.at, format!("`sweep` must be a table, not {}", node.kind()))
+                .label(format!("this is {}", node.kind()))
                 .help("write lists of values under [sweep]: scheduler = [\"minrtt\", \"blest\"]");
             return Self::default();
         };
@@ -52,9 +56,13 @@ impl Sweep {
             }
         }
         let cells = axes.iter().try_fold(1usize, |n, axis| n.checked_mul(axis.values.len()));
-        if cells.is_none_or(|n| n > MOST_CELLS) {
+        if cells.is_none_or(|n| n > MOST_CELLS) || axes.len() > MOST_AXES {
             report
-                .error(Code::ImpossibleValue, node.at, format!("this sweep has more than {MOST_CELLS} cells"))
+                .error(
+                    Code::ImpossibleValue,
+                    node.at,
+                    format!("this sweep has more than {MOST_CELLS} cells or {MOST_AXES} keys"),
+                )
                 .label("the product of all lists")
                 .help("split it into several scenarios");
             axes.clear();
