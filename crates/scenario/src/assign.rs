@@ -74,7 +74,7 @@ fn assign_in_list(report: &mut Report, root: &mut Table, section: Section, parts
             let help = match nearest(&second.name, names.iter().map(String::as_str)) {
                 Some(near) => format!("did you mean `{name}.{near}`?"),
                 None if names.is_empty() => format!("the scenario has no [[{name}]]"),
-                None => format!("there is: {}", names.join(", ")),
+                None => format!("write {name}.NAME.KEY; there is: {}", names.join(", ")),
             };
             let message = format!("there is no {name} `{}`", second.name);
             report.error(Code::UnknownName, second.at, message).label("unknown name").help(help);

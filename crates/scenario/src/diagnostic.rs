@@ -41,6 +41,25 @@ pub enum Code {
 }
 
 impl Code {
+    /// All.
+    pub const ALL: [Code; 15] = [
+        Code::Syntax,
+        Code::UnknownKey,
+        Code::MissingKey,
+        Code::WrongType,
+        Code::WrongUnit,
+        Code::ImpossibleValue,
+        Code::UnknownWord,
+        Code::UnknownScheduler,
+        Code::UnknownCongestion,
+        Code::UnknownName,
+        Code::DuplicateName,
+        Code::Conflict,
+        Code::NotAvailable,
+        Code::UnreadableFile,
+        Code::BadTrace,
+    ];
+
     /// As users see it: `anabranch::scenario::unknown_key`.
     pub const fn as_str(self) -> &'static str {
         match self {

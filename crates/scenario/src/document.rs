@@ -1,9 +1,9 @@
 //! A whole document: the scenario, and the cells of its sweep.
 
 use crate::assign::{assign, full_key};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::keys::Section;
-use crate::read::{self, Traces};
+use crate::read::{self, Limits, Reading, Traces};
 use crate::scenario::{Cell, PlugIn, Scenario};
 use crate::source::{NoFiles, Override, Resolver, Source};
 use crate::sweep::{Axis, Sweep};
@@ -16,12 +16,13 @@ use std::sync::Arc;
 pub struct Document {
     /// The scenario without its sweep.
     pub scenario: Scenario,
-    /// The keys that the sweep varies, each with its values as written; empty without a sweep.
+    /// The keys that the sweep varies, each with its values in TOML; empty without a sweep.
     pub axes: Vec<(String, Vec<String>)>,
     /// Every cell of the sweep, the last key varying fastest; without a sweep one cell with no keys, which is the scenario.
     pub cells: Vec<(Cell, Scenario)>,
     /// The recorded capacities with the names of their files.
     pub traces: Vec<(String, Arc<CapacityTrace>)>,
+    pub(crate) limits: Limits,
 }
 
 /// Reads a scenario, with `overrides` in their order over what the file says.
@@ -32,22 +33,24 @@ pub fn read(source: &Source, overrides: &[Override], resolver: &dyn Resolver) ->
     let mut report = Report::default();
     let mut traces = Traces::new(resolver);
     match document(&mut report, &mut traces, source, overrides) {
-        Some((scenario, axes, cells)) if report.is_clean() => {
-            Ok(Document { scenario, axes, cells, traces: traces.into_files() })
+        Some((Reading { scenario, limits }, axes, cells)) if report.is_clean() => {
+            Ok(Document { scenario, axes, cells, traces: traces.into_files(), limits })
         }
         _ => Err(report.into_diagnostics()),
     }
 }
 
-type Parts = (Scenario, Vec<(String, Vec<String>)>, Vec<(Cell, Scenario)>);
+type Parts = (Reading, Vec<(String, Vec<String>)>, Vec<(Cell, Scenario)>);
 
 fn document(report: &mut Report, traces: &mut Traces<'_>, source: &Source, overrides: &[Override]) -> Option<Parts> {
     let file = report.add_source(&source.name, source.text.clone());
     let mut root = parse_document(report, file, &source.text)?;
     let fixed: Vec<_> = overrides.iter().map(|o| apply(report, &mut root, o)).collect();
     let sweep = Sweep::take(report, &mut root, &fixed);
-    let scenario = read::scenario(report, traces, &root, &source.name);
-    if !report.is_clean() {
+    let before = report.len();
+    let reading = read::scenario(report, traces, &root, &source.name);
+    // Mistakes outside of the sweep would be found again in every cell.
+    if report.len() > before {
         return None;
     }
     let mut cell = |report: &mut Report, point: &[(&Axis, &Node)]| {
@@ -55,10 +58,10 @@ fn document(report: &mut Report, traces: &mut Traces<'_>, source: &Source, overr
         for (axis, value) in point {
             assign(report, &mut root, &axis.key, (*value).clone());
         }
-        read::scenario(report, traces, &root, &source.name)
+        read::scenario(report, traces, &root, &source.name).map(|reading| reading.scenario)
     };
     let cells = sweep.cells(report, &mut cell)?;
-    Some((scenario?, sweep.axes(report), cells))
+    Some((reading?, sweep.axes(report), cells))
 }
 
 /// Applies one override; returns the key that it set.
@@ -72,7 +75,12 @@ fn apply(report: &mut Report, root: &mut Table, o: &Override) -> Vec<Key> {
         Key { name: name.into(), at }
     };
     let key = full_key(o.key.split('.').map(part).collect());
-    if let Some(value) = parse_value(report, value_at, &o.value) {
+    if o.value.is_empty() {
+        report
+            .error(Code::Syntax, Span { source, start: 0, end: o.key.len() }, format!("`{}` is set to nothing", o.key))
+            .label("no value")
+            .help("write KEY=VALUE, such as path.wlan.loss=2%");
+    } else if let Some(value) = parse_value(report, value_at, &o.value) {
         assign(report, root, &key, value);
     }
     key

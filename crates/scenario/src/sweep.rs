@@ -2,11 +2,15 @@
 
 use crate::assign::{dotted, full_key};
 use crate::diagnostic::Code;
+use crate::resolved::quoted;
 use crate::scenario::{Cell, Scenario};
 use crate::tree::{Key, Node, Report, Span, Table, Value};
 
 /// More cells than anybody waits for.
 const MOST_CELLS: usize = 10_000;
+
+/// More keys than anybody varies at once.
+const MOST_AXES: usize = 16;
 
 /// A key that varies.
 #[derive(Debug)]
@@ -17,6 +21,9 @@ pub(crate) struct Axis {
     pub key: Vec<Key>,
     values: Vec<Node>,
 }
+
+/// Reads the scenario in which some axes have these values.
+pub(crate) type ReadCell<'a> = dyn FnMut(&mut Report, &[(&Axis, &Node)]) -> Option<Scenario> + 'a;
 
 /// All axes.
 #[derive(Debug, Default)]
@@ -33,6 +40,7 @@ impl Sweep {
         let Value::Table(table) = &node.value else {
             report
                 .error(Code::WrongType, node.at, format!("`sweep` must be a table, not {}", node.kind()))
+                .label(format!("this is {}", node.kind()))
                 .help("write lists of values under [sweep]: scheduler = [\"minrtt\", \"blest\"]");
             return Self::default();
         };
@@ -48,9 +56,13 @@ impl Sweep {
             }
         }
         let cells = axes.iter().try_fold(1usize, |n, axis| n.checked_mul(axis.values.len()));
-        if cells.is_none_or(|n| n > MOST_CELLS) {
+        if cells.is_none_or(|n| n > MOST_CELLS) || axes.len() > MOST_AXES {
             report
-                .error(Code::ImpossibleValue, node.at, format!("this sweep has more than {MOST_CELLS} cells"))
+                .error(
+                    Code::ImpossibleValue,
+                    node.at,
+                    format!("this sweep has more than {MOST_CELLS} cells or {MOST_AXES} keys"),
+                )
                 .label("the product of all lists")
                 .help("split it into several scenarios");
             axes.clear();
@@ -59,11 +71,7 @@ impl Sweep {
     }
 
     /// Reads every cell with `read`; the last axis varies fastest. `None` if something is wrong, which was reported.
-    pub fn cells(
-        &self,
-        report: &mut Report,
-        read: &mut dyn FnMut(&mut Report, &[(&Axis, &Node)]) -> Option<Scenario>,
-    ) -> Option<Vec<(Cell, Scenario)>> {
+    pub fn cells(&self, report: &mut Report, read: &mut ReadCell<'_>) -> Option<Vec<(Cell, Scenario)>> {
         // Every value alone first, so that each mistake is told once and all are told.
         for axis in &self.axes {
             for value in &axis.values {
@@ -99,9 +107,10 @@ impl Sweep {
         point
     }
 
-    /// Keys and values as written.
+    /// Keys and values in TOML.
     pub fn axes(&self, report: &Report) -> Vec<(String, Vec<String>)> {
-        let values = |axis: &Axis| axis.values.iter().map(|value| as_written(report, value)).collect();
+        let toml = |value: &Node| value.as_text().map_or_else(|| as_written(report, value), quoted);
+        let values = |axis: &Axis| axis.values.iter().map(toml).collect();
         self.axes.iter().map(|axis| (axis.name.clone(), values(axis))).collect()
     }
 }

@@ -119,6 +119,11 @@ impl Report {
         last
     }
 
+    /// How many mistakes were recorded.
+    pub fn len(&self) -> usize {
+        self.found.len()
+    }
+
     /// True if nothing is wrong.
     pub fn is_clean(&self) -> bool {
         self.found.is_empty()

@@ -56,7 +56,10 @@ impl<'t> Fields<'t> {
         let Some(table) = node.as_table() else {
             let header = if section.is_list() { "[[…]]" } else { "[…]" }.replace('…', section.name());
             let message = format!("`{}` must be a table, not {}", section.name(), node.kind());
-            report.error(Code::WrongType, node.at, message).help(format!("write its keys under a header {header}"));
+            report
+                .error(Code::WrongType, node.at, message)
+                .label(format!("this is {}", node.kind()))
+                .help(format!("write its keys under a header {header}"));
             return Self { section, table: None, at: node.at, broken: true };
         };
         for (key, _) in &table.0 {
@@ -124,8 +127,12 @@ impl<'t> Fields<'t> {
 
     /// Reports that a key must be written.
     pub fn missing(&self, report: &mut Report, key: &Key) {
-        if !self.broken {
-            let help = format!("add `{} = …`: {}; {}", key.name, key.form.expected(), key.about);
+        if !self.broken && !self.is_misspelt(key) {
+            let when = match key.fallback {
+                Fallback::Nothing(words) => words,
+                _ => key.about,
+            };
+            let help = format!("add `{} = …`, {} ({when})", key.name, key.form.expected());
             let place =
                 if self.section == Section::Top { "the scenario".into() } else { self.section.name().to_string() };
             report
@@ -133,6 +140,13 @@ impl<'t> Fields<'t> {
                 .label(format!("no `{}` here", key.name))
                 .help(help);
         }
+    }
+
+    /// True if a key that does not exist seems to mean this one, which was told with it.
+    fn is_misspelt(&self, key: &Key) -> bool {
+        let written = self.table.map_or(&[][..], |table| &table.0).iter().map(|(written, _)| written.name.as_str());
+        let mut unknown = written.filter(|name| self.section.key(name).is_none());
+        unknown.any(|name| nearest(name, self.section.keys().map(|key| key.name)) == Some(key.name))
     }
 
     /// The row of the table of keys. The names that this crate asks for are in it: a test reads every key.

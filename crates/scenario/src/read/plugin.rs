@@ -5,8 +5,9 @@ use super::value;
 use crate::diagnostic::Code;
 use crate::keys::Key;
 use crate::scenario::PlugIn;
+use crate::suggest::nearest;
 use crate::tree::{Key as WrittenKey, Node, Report, Table, Value};
-use anabranch_engine::plugin::Parameter;
+use anabranch_engine::plugin::{Entry, Parameter};
 
 /// A scheduler with its suffix.
 pub(crate) fn scheduler(report: &mut Report, key: &'static Key, node: &Node) -> Option<PlugIn> {
@@ -22,17 +23,19 @@ pub(crate) fn scheduler(report: &mut Report, key: &'static Key, node: &Node) -> 
             None
         }
         Err(_) => {
-            let known = scheduler_names();
             let message = format!("there is no scheduler \"{name}\"");
-            let words = known.iter().map(String::as_str);
-            value::unknown_word(report, Code::UnknownScheduler, kind, message, words);
+            let help = match nearest(&name, scheduler_names().iter().map(String::as_str)) {
+                Some(word) => format!("did you mean \"{word}\"?"),
+                None => format!("{}; some may be followed by +pr or +or", choose(anabranch_schedulers::all())),
+            };
+            report.error(Code::UnknownScheduler, kind.at, message).label("unknown").help(help);
             None
         }
     }
 }
 
 /// Every name, then every alias, then both with the suffixes that they take.
-fn scheduler_names() -> Vec<String> {
+pub(crate) fn scheduler_names() -> Vec<String> {
     let all = anabranch_schedulers::all();
     let mut names: Vec<String> = all.iter().map(|entry| entry.name.into()).collect();
     names.extend(all.iter().flat_map(|entry| entry.aliases).map(|alias| alias.to_string()));
@@ -44,18 +47,33 @@ fn scheduler_names() -> Vec<String> {
     names
 }
 
+/// Every name, then every alias.
+pub(crate) fn congestion_names() -> Vec<String> {
+    let all = anabranch_congestion::all();
+    let mut names: Vec<String> = all.iter().map(|entry| entry.name.into()).collect();
+    names.extend(all.iter().flat_map(|entry| entry.aliases).map(|alias| alias.to_string()));
+    names
+}
+
 /// A congestion control.
 pub(crate) fn congestion(report: &mut Report, key: &'static Key, node: &Node) -> Option<PlugIn> {
     let (kind, given) = kind(report, key, node)?;
     let name = value::reference(report, key, kind)?;
     let Some(entry) = anabranch_congestion::find(&name) else {
-        let all = anabranch_congestion::all();
-        let words = all.iter().map(|entry| entry.name).chain(all.iter().flat_map(|entry| entry.aliases).copied());
         let message = format!("there is no congestion control \"{name}\"");
-        value::unknown_word(report, Code::UnknownCongestion, kind, message, words);
+        let help = match nearest(&name, congestion_names().iter().map(String::as_str)) {
+            Some(word) => format!("did you mean \"{word}\"?"),
+            None => choose(anabranch_congestion::all()),
+        };
+        report.error(Code::UnknownCongestion, kind.at, message).label("unknown").help(help);
         return None;
     };
     plug_in(report, entry.name.into(), &entry.parameters.iter().collect::<Vec<_>>(), given)
+}
+
+fn choose<T: ?Sized>(all: &[&Entry<T>]) -> String {
+    let names: Vec<_> = all.iter().map(|entry| entry.name).collect();
+    format!("choose from {}", names.join(", "))
 }
 
 /// The node that holds the name, and the table that holds the parameters.

@@ -1,6 +1,6 @@
 //! `[[timeline]]`: what changes while the experiment runs.
 
-use super::fields::{Fields, Pair, check_directions, split, unknown_key};
+use super::fields::{Fields, Pair, check_directions, split};
 use super::network::Names;
 use super::{impairment, value};
 use crate::diagnostic::Code;
@@ -83,8 +83,11 @@ fn target(report: &mut Report, names: &Names, key: &'static Key, node: &Node) ->
     };
     let (Some(name), Some(changed)) = (name, changed) else { return malformed(report, key, node) };
     if !changeable.contains(&changed) {
-        let place = format!("{} while the experiment runs", section.name());
-        unknown_key(report, node.at, changed, &place, changeable.iter().copied());
+        let message = format!("`{}.{changed}` cannot change while the experiment runs", section.name());
+        report
+            .error(Code::UnknownKey, node.at, message)
+            .label("not such a key")
+            .help(format!("what can change: {}", changeable.join(", ")));
         return None;
     }
     let Some(index) = list.iter().position(|n| n.as_deref() == Some(name)) else {

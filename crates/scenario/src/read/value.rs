@@ -20,8 +20,10 @@ pub(crate) fn wrong_type(report: &mut Report, key: &Key, node: &Node) {
         }
         (Value::Integer(n), Form::Rate) => format!("write \"{n}mbit\" or \"{n}bit\" with the unit that is meant"),
         (Value::Integer(n), Form::Queue) => format!("write \"{n}p\" for packets or \"{n}B\" for bytes"),
-        (Value::Text(text), Form::Integer { .. } | Form::Real { .. } | Form::Integers(_) | Form::Flag) => {
-            format!("write {text} without quotes, if it is {}", key.form.expected())
+        (Value::Text(text), Form::Integer { .. } | Form::Real { .. } | Form::Integers(_))
+            if text.parse::<f64>().is_ok() =>
+        {
+            format!("write {text} without quotes")
         }
         _ => format!("expected {}", key.form.expected()),
     };

@@ -1,0 +1,35 @@
+//! Files for the tests.
+#![allow(dead_code, reason = "each test uses a part")]
+
+use anabranch_scenario::Resolver;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The repository.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Files with mistakes.
+pub fn data() -> PathBuf {
+    root().join("tests/data/scenario")
+}
+
+/// The TOML files of a folder, by name.
+pub fn files(folder: &Path) -> Vec<PathBuf> {
+    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> = paths.filter(|path| path.extension().is_some_and(|e| e == "toml")).collect();
+    files.sort();
+    assert!(!files.is_empty());
+    files
+}
+
+/// Files from a folder.
+pub struct Folder(pub PathBuf);
+
+impl Resolver for Folder {
+    fn read(&self, file: &str) -> Result<String, String> {
+        // Not the system's words, which differ between systems.
+        fs::read_to_string(self.0.join(file)).map_err(|_| "no such file".into())
+    }
+}
