@@ -5,6 +5,7 @@
 mod digest;
 mod event;
 mod jsonl;
+mod pcapng;
 mod recorder;
 mod series;
 
@@ -13,5 +14,6 @@ pub use event::{
     CloseReason, DropCause, Event, LinkEvent, PathState, RecoveryPhase, SendKind, Violation, WindowChange,
 };
 pub use jsonl::JsonLines;
+pub use pcapng::PcapNg;
 pub use recorder::{Origin, Recorder, Tee};
 pub use series::{Column, Series, SeriesRecorder};
