@@ -1,1 +1,26 @@
-//! Not built yet.
+//! From what happened to what it means: folds over one run's events, statistics over many runs, and the best that any
+//! scheduler could have done.
+
+mod benefit;
+mod capacity;
+mod catalogue;
+mod histogram;
+mod meter;
+mod oracle;
+mod over_time;
+mod reorder;
+mod results;
+mod statistics;
+mod student;
+
+pub use benefit::{aggregation_benefit, best_single_ratio, oracle_ratio};
+pub use capacity::Capacity;
+pub use catalogue::{METRICS, MetricInfo, find};
+pub use histogram::Histogram;
+pub use meter::{Meter, MeterConfig, PathConfig};
+pub use oracle::{Oracle, Timeline, least_header};
+pub use over_time::{Peaks, Stopwatch, TimeMean};
+pub use reorder::{Arrivals, Density, Extents, Reorder};
+pub use results::{PathMetrics, RunMetrics};
+pub use statistics::{Paired, Summary, mean, quantile};
+pub use student::{t_probability, t_quantile};

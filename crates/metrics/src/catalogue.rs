@@ -1,0 +1,134 @@
+//! What every metric means.
+
+/// One metric, as lists and explanations show it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MetricInfo {
+    /// Its name in results.
+    pub name: &'static str,
+    /// Its unit; empty for counts and ratios.
+    pub unit: &'static str,
+    /// What it means, in a sentence or two.
+    pub about: &'static str,
+    /// One value a path, not one a run.
+    pub per_path: bool,
+}
+
+const fn of_run(name: &'static str, unit: &'static str, about: &'static str) -> MetricInfo {
+    MetricInfo { name, unit, about, per_path: false }
+}
+
+const fn of_path(name: &'static str, unit: &'static str, about: &'static str) -> MetricInfo {
+    MetricInfo { name, unit, about, per_path: true }
+}
+
+/// Every metric, in the order of results. A metric that does not apply to a run is absent there.
+pub const METRICS: &[MetricInfo] = &[
+    of_run("goodput_bps", "bit/s", "Bytes delivered to the application in order, per measured time."),
+    of_run("delivered_bytes", "byte", "Bytes delivered to the application in the measured time; sized traffic only."),
+    of_run("completion_s", "s", "First SYN sent to last byte delivered; sized traffic that finished."),
+    of_run(
+        "ofo_mean_bytes",
+        "byte",
+        "Connection-level out-of-order queue of the receiver: mean of the maxima within samples of 10 ms.",
+    ),
+    of_run(
+        "ofo_p95_bytes",
+        "byte",
+        "95th percentile of the out-of-order queue's maxima within samples of 10 ms (error at most 0.05 %).",
+    ),
+    of_run("ofo_max_bytes", "byte", "Greatest length of the out-of-order queue."),
+    of_run(
+        "rbd_mean_packets",
+        "packet",
+        "Mean occupancy of the reorder buffer after each arrival (RFC 5236), in blocks of one MSS of the data sequence; \
+         a block counts when it is first complete; no displacement threshold unless set.",
+    ),
+    of_run("reordered_ratio", "", "Share of such blocks that arrived after a later one (RFC 4737, Type-P-Reordered)."),
+    of_run(
+        "reorder_extent_mean_packets",
+        "packet",
+        "Mean reordering extent (RFC 4737): how many arrivals ago the first later block had come.",
+    ),
+    of_run(
+        "opportunistic_packets",
+        "packet",
+        "Sent again on another subflow by opportunistic retransmission (PR, OR).",
+    ),
+    of_run("opportunistic_bytes", "byte", "Payload of opportunistic_packets."),
+    of_run("rescued_packets", "packet", "Sent again on another subflow after a timeout or a subflow's death."),
+    of_run("rescued_bytes", "byte", "Payload of rescued_packets."),
+    of_run("copied_packets", "packet", "Redundant copies sent."),
+    of_run("copied_bytes", "byte", "Payload of copied_packets."),
+    of_run("reinjected_packets", "packet", "Opportunistic, rescued and copied packets together."),
+    of_run("reinjected_bytes", "byte", "Payload of reinjected_packets."),
+    of_run("duplicate_bytes", "byte", "Bytes that the receiver got more than once at connection level."),
+    of_run("retransmitted_packets", "packet", "TCP retransmissions of data, over all subflows."),
+    of_run("timeouts", "", "Retransmission timeouts, over all subflows."),
+    of_run("idle_restarts", "", "Congestion windows restarted after idling (RFC 2861), over all subflows."),
+    of_run("window_blocked_s", "s", "Time in which data waited only because the peer's data-level window was full."),
+    of_run("outage_s", "s", "Longest time without delivery while data waited."),
+    of_run(
+        "aggregation_benefit",
+        "",
+        "Goodput g against the single-path goodputs C: (g − max C)/(ΣC − max C) if g ≥ max C, else (g − max C)/max C. \
+         1 = the paths add up, 0 = as good as the best path, −1 = nothing.",
+    ),
+    of_run("best_single_ratio", "", "Goodput ÷ goodput of the best single path."),
+    of_run(
+        "oracle_ratio",
+        "",
+        "At most 1. Unlimited data: goodput ÷ Σ rate × payload share × (1 − loss). Sized: T*/T, with T* the least time \
+         in which the paths' capacities could carry the bytes after handshake and delay.",
+    ),
+    of_run("price", "", "Money spent: Σ over paths of price per byte × payload bytes sent, repetitions included."),
+    of_path("sent_bytes", "byte", "Payload bytes sent on the path, repetitions included."),
+    of_path("share", "", "The path's part of all payload bytes sent for the first time."),
+    of_path("retransmitted_packets", "packet", "TCP retransmissions of data on the path."),
+    of_path("loss_ratio", "", "The path's retransmitted ÷ sent data packets, as its sender sees them."),
+    of_path("srtt_mean_s", "s", "Smoothed RTT of the path's sender, mean over time."),
+    of_path("cwnd_mean_packets", "packet", "Congestion window, mean over time."),
+    of_path(
+        "queue_max_packets",
+        "packet",
+        "Most packets waiting at the path's server → client bottleneck, of any flow.",
+    ),
+    of_path(
+        "utilisation",
+        "",
+        "Bytes of all packets of this path, other flows' included, that left its server → client bottleneck ÷ what the \
+         bottleneck could carry. On a shared link: the path's part of it.",
+    ),
+];
+
+/// The metrics with this name: one of the run, one of its paths, or both.
+pub fn find(name: &str) -> impl Iterator<Item = &'static MetricInfo> {
+    METRICS.iter().filter(move |m| m.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_tell_their_units() {
+        for metric in METRICS {
+            let unit = match metric.name {
+                n if n.ends_with("_bps") => "bit/s",
+                n if n.ends_with("_s") => "s",
+                n if n.ends_with("_bytes") => "byte",
+                n if n.ends_with("_packets") => "packet",
+                _ => "",
+            };
+            assert_eq!(metric.unit, unit, "{}", metric.name);
+        }
+    }
+
+    #[test]
+    fn names_are_unique_within_their_kind() {
+        for (i, a) in METRICS.iter().enumerate() {
+            assert!(METRICS[..i].iter().all(|b| (a.name, a.per_path) != (b.name, b.per_path)), "{}", a.name);
+        }
+        assert_eq!(find("retransmitted_packets").map(|m| m.per_path).collect::<Vec<_>>(), [false, true]);
+        assert_eq!(find("nonsense").count(), 0);
+    }
+}

@@ -1,0 +1,296 @@
+//! The metrics of one run, as a fold over its events.
+
+mod receiver;
+mod sender;
+#[cfg(test)]
+mod tests;
+
+use crate::results::present;
+use crate::{Capacity, Density, Extents, Histogram, PathMetrics, RunMetrics};
+use anabranch_trace::{Event, LinkEvent, Origin, Recorder, SendKind};
+use anabranch_units::{ConnId, Direction, Duration, Instant, Side};
+use receiver::Receiver;
+use sender::{PathSender, Sender, Tally};
+
+/// SYN without ACK, as on the wire (RFC 9293 §3.1): the control bits of a connection's first segment.
+const SYN: u8 = 0x02;
+const SYN_ACK: u8 = 0x12;
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct MeterConfig {
+    /// End of the warm-up. Events before it set the state; counters and means begin here.
+    pub from: Instant,
+    /// End of the measured time, if it is known; events after it do not count.
+    pub until: Option<Instant>,
+    /// The connections under test; all others are cross traffic. Several add up.
+    pub connections: Vec<ConnId>,
+    /// Bytes to be delivered over all these connections, if the traffic is sized: the measured time begins with the
+    /// first SYN (but not before `from`) and ends with the last of them.
+    pub size: Option<u64>,
+    /// Bytes of a packet for the reordering metrics.
+    pub mss: u32,
+    /// Displacement threshold of RBD; `None` = infinite.
+    pub displacement_threshold: Option<u64>,
+    /// Paths; the index is the path's number.
+    pub paths: Vec<PathConfig>,
+}
+
+/// What is known of a path.
+#[derive(Clone, Debug)]
+pub struct PathConfig {
+    /// Name in the results.
+    pub name: String,
+    /// Price per payload byte.
+    pub price: f64,
+    /// What its server → client bottleneck can carry, for `utilisation`.
+    pub capacity: Option<Capacity>,
+}
+
+/// Measures one run: give it every event, then call [`Meter::finish`]. The server is taken as the sender of data, the
+/// client as its receiver. Memory does not grow with time.
+#[derive(Clone, Debug)]
+pub struct Meter {
+    config: MeterConfig,
+    flows: Vec<Flow>,
+    links: Vec<Link>,
+    /// Beginning of the measured time; `None` during the warm-up.
+    begun: Option<Instant>,
+    started: Option<Instant>,
+    /// Bytes delivered since the run began.
+    delivered: u64,
+    completed: Option<Instant>,
+}
+
+/// One connection under test.
+#[derive(Clone, Debug)]
+struct Flow {
+    sender: Sender,
+    receiver: Receiver,
+}
+
+/// One path's server → client bottleneck.
+#[derive(Clone, Copy, Debug, Default)]
+struct Link {
+    queue_max: Option<u32>,
+    departed: u64,
+}
+
+impl Meter {
+    /// Ready for the first event.
+    pub fn new(config: MeterConfig) -> Self {
+        let paths = config.paths.len();
+        let flow =
+            Flow { sender: Sender::new(paths), receiver: Receiver::new(config.mss, config.displacement_threshold) };
+        Self {
+            flows: vec![flow; config.connections.len()],
+            links: vec![Link::default(); paths],
+            begun: None,
+            started: None,
+            delivered: 0,
+            completed: None,
+            config,
+        }
+    }
+
+    /// Every byte of sized traffic has been delivered: the measured time is over.
+    pub const fn is_complete(&self) -> bool {
+        self.completed.is_some()
+    }
+
+    /// The results, with the run ending at `now` unless the measured time ended before.
+    pub fn finish(mut self, now: Instant) -> RunMetrics {
+        let end = self.completed.unwrap_or(now.min(self.config.until.unwrap_or(now)));
+        if self.begun.is_none() {
+            self.begin(self.config.from.min(end));
+        }
+        let begin = self.begun.unwrap_or(end);
+        let finished = self.config.size.is_none() || self.completed.is_some();
+        let started = self.started;
+        let completion = self.completed.zip(started).map(|(end, started)| end.since(started));
+        let prices: Vec<f64> = self.config.paths.iter().map(|path| path.price).collect();
+        let sized = self.config.size.is_some();
+        let mut totals = Totals { paths: vec![PathSender::default(); prices.len()], ..Totals::default() };
+        let flows = core::mem::take(&mut self.flows);
+        flows.into_iter().for_each(|flow| totals.add(flow, end));
+        RunMetrics {
+            values: totals.values(end.since(begin), sized, completion, &prices),
+            paths: self.path_metrics(&totals, (begin, end)),
+            finished,
+            started,
+            measured: (begin, end),
+            density: totals.density,
+            extents: totals.extents,
+        }
+    }
+
+    /// The measured time begins, or begins anew.
+    fn begin(&mut self, at: Instant) {
+        self.begun = Some(at);
+        for flow in &mut self.flows {
+            flow.sender.restart(at);
+            flow.receiver.restart(at);
+        }
+        self.links.fill(Link::default());
+    }
+
+    fn on_link(&mut self, now: Instant, origin: Origin, size: u32, what: LinkEvent) {
+        let Some(link) = self.links.get_mut(origin.path.index()) else { return };
+        match what {
+            LinkEvent::Enqueued { queue_packets, .. } => link.queue_max = link.queue_max.max(Some(queue_packets)),
+            // Departures may be told late: from before the measured time.
+            LinkEvent::Departed if now >= self.config.from => link.departed += size as u64,
+            LinkEvent::Departed | LinkEvent::Dropped(_) => {}
+        }
+    }
+
+    fn on_start(&mut self, now: Instant) {
+        if self.started.is_some() {
+            return;
+        }
+        self.started = Some(now);
+        if self.config.size.is_some() && now > self.config.from {
+            self.begin(now);
+        }
+    }
+
+    fn on_host(&mut self, now: Instant, host: Side, origin: Origin, event: &Event) {
+        let Some(at) = self.config.connections.iter().position(|c| *c == origin.connection) else { return };
+        let Flow { sender, receiver } = &mut self.flows[at];
+        match (host, event) {
+            (Side::Server, Event::Written(range)) => receiver.outage.on_written(now, range.end),
+            (Side::Server, Event::WriteEnd(end)) => receiver.arrivals.set_end(*end),
+            (Side::Server, _) => sender.on_event(now, origin.path, event),
+            (Side::Client, Event::ControlSent { flags, .. }) if flags & SYN_ACK == SYN => self.on_start(now),
+            (Side::Client, _) => receiver.on_event(now, event),
+        }
+        if let (Side::Client, Event::Delivered(range)) = (host, event) {
+            self.delivered += range.len();
+            if self.config.size.is_some_and(|size| self.delivered >= size) {
+                self.completed = Some(now);
+            }
+        }
+    }
+
+    fn path_metrics(&self, totals: &Totals, (begin, end): (Instant, Instant)) -> Vec<PathMetrics> {
+        let first: u64 = totals.paths.iter().map(|path| path.kind(SendKind::First).bytes).sum();
+        let each = self.config.paths.iter().zip(&totals.paths).zip(&self.links);
+        each.map(|((config, path), link)| {
+            let sent = path.all();
+            let again = path.kind(SendKind::Retransmission).packets;
+            let capacity = config.capacity.as_ref().map(|capacity| capacity.bytes(begin, end));
+            let values = present([
+                ("sent_bytes", Some(sent.bytes as f64)),
+                ("share", ratio(path.kind(SendKind::First).bytes as f64, first as f64)),
+                ("retransmitted_packets", Some(again as f64)),
+                ("loss_ratio", ratio(again as f64, sent.packets as f64)),
+                ("srtt_mean_s", path.srtt.mean().map(|ns| ns / 1e9)),
+                ("cwnd_mean_packets", path.cwnd.mean()),
+                ("queue_max_packets", link.queue_max.map(f64::from)),
+                // A packet that was half through when the measured time began counts whole: never above 1 for that.
+                ("utilisation", capacity.and_then(|bytes| ratio(link.departed as f64, bytes)).map(|u| u.min(1.0))),
+            ]);
+            PathMetrics { name: config.name.clone(), values }
+        })
+        .collect()
+    }
+}
+
+impl Recorder for Meter {
+    fn record(&mut self, now: Instant, origin: Origin, event: &Event) {
+        if self.completed.is_some() || self.config.until.is_some_and(|until| now > until) {
+            return;
+        }
+        if self.begun.is_none() && now >= self.config.from {
+            self.begin(self.config.from);
+        }
+        match (origin.host, event) {
+            (Some(host), _) => self.on_host(now, host, origin, event),
+            (None, Event::Link { direction: Direction::Down, size, what }) => self.on_link(now, origin, *size, *what),
+            (None, _) => {}
+        }
+    }
+}
+
+/// All connections under test together.
+#[derive(Clone, Debug, Default)]
+struct Totals {
+    delivered: u64,
+    duplicate: u64,
+    blocked: Duration,
+    outage: Duration,
+    ofo: Histogram,
+    density: Density,
+    extents: Extents,
+    paths: Vec<PathSender>,
+}
+
+impl Totals {
+    fn add(&mut self, flow: Flow, end: Instant) {
+        let Flow { sender, mut receiver } = flow;
+        self.delivered += receiver.delivered;
+        self.duplicate += receiver.duplicate;
+        self.blocked += sender.blocked.read(end);
+        self.outage = self.outage.max(receiver.outage.longest(end));
+        self.ofo.merge(receiver.ofo.finish(end));
+        let (density, extents) = receiver.arrivals.finish();
+        self.density.merge(&density);
+        self.extents.merge(&extents);
+        for (all, path) in self.paths.iter_mut().zip(sender.paths) {
+            all.merge(&path.finish(end));
+        }
+    }
+
+    fn values(
+        &self,
+        time: Duration,
+        sized: bool,
+        completion: Option<Duration>,
+        prices: &[f64],
+    ) -> Vec<(&'static str, f64)> {
+        let sum = |of: fn(&PathSender) -> u64| self.paths.iter().map(of).sum::<u64>() as f64;
+        let [opportunistic, rescued, copied] =
+            [SendKind::Opportunistic, SendKind::Rescue, SendKind::Copy].map(|kind| self.sent(kind));
+        let mut again = opportunistic;
+        again.add(rescued);
+        again.add(copied);
+        let price = prices.iter().zip(&self.paths).map(|(price, path)| price * path.all().bytes as f64).sum();
+        present([
+            ("goodput_bps", ratio(self.delivered as f64 * 8.0, time.as_secs_f64())),
+            ("delivered_bytes", sized.then_some(self.delivered as f64)),
+            ("completion_s", completion.map(Duration::as_secs_f64)),
+            ("ofo_mean_bytes", self.ofo.mean()),
+            ("ofo_p95_bytes", self.ofo.quantile(0.95)),
+            ("ofo_max_bytes", self.ofo.max().map(|max| max as f64)),
+            ("rbd_mean_packets", self.density.mean_occupancy()),
+            ("reordered_ratio", self.extents.ratio()),
+            ("reorder_extent_mean_packets", self.extents.mean_extent()),
+            ("opportunistic_packets", Some(opportunistic.packets as f64)),
+            ("opportunistic_bytes", Some(opportunistic.bytes as f64)),
+            ("rescued_packets", Some(rescued.packets as f64)),
+            ("rescued_bytes", Some(rescued.bytes as f64)),
+            ("copied_packets", Some(copied.packets as f64)),
+            ("copied_bytes", Some(copied.bytes as f64)),
+            ("reinjected_packets", Some(again.packets as f64)),
+            ("reinjected_bytes", Some(again.bytes as f64)),
+            ("duplicate_bytes", Some(self.duplicate as f64)),
+            ("retransmitted_packets", Some(self.sent(SendKind::Retransmission).packets as f64)),
+            ("timeouts", Some(sum(|path| path.timeouts))),
+            ("idle_restarts", Some(sum(|path| path.idle_restarts))),
+            ("window_blocked_s", Some(self.blocked.as_secs_f64())),
+            ("outage_s", Some(self.outage.as_secs_f64())),
+            ("price", prices.iter().any(|price| *price != 0.0).then_some(price)),
+        ])
+    }
+
+    fn sent(&self, kind: SendKind) -> Tally {
+        let mut all = Tally::default();
+        self.paths.iter().for_each(|path| all.add(path.kind(kind)));
+        all
+    }
+}
+
+/// `a / b`; `None` if `b` is not positive.
+fn ratio(a: f64, b: f64) -> Option<f64> {
+    (b > 0.0).then(|| a / b)
+}

@@ -1,0 +1,108 @@
+//! What the sender's events add up to.
+
+use crate::{Stopwatch, TimeMean};
+use anabranch_trace::{Event, PathState, SendKind};
+use anabranch_units::{Instant, PathId};
+
+/// Packets and their payload.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    pub packets: u64,
+    pub bytes: u64,
+}
+
+impl Tally {
+    pub fn add(&mut self, other: Self) {
+        self.packets += other.packets;
+        self.bytes += other.bytes;
+    }
+}
+
+/// One connection's sender.
+#[derive(Clone, Debug)]
+pub(super) struct Sender {
+    pub blocked: Stopwatch,
+    pub paths: Vec<PathSender>,
+}
+
+/// Its subflow on one path.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct PathSender {
+    /// What was sent, by [`SendKind`].
+    pub sent: [Tally; 5],
+    pub timeouts: u64,
+    pub idle_restarts: u64,
+    pub cwnd: TimeMean,
+    /// In nanoseconds.
+    pub srtt: TimeMean,
+}
+
+impl Sender {
+    pub fn new(paths: usize) -> Self {
+        Self { blocked: Stopwatch::default(), paths: vec![PathSender::default(); paths] }
+    }
+
+    pub fn on_event(&mut self, now: Instant, path: PathId, event: &Event) {
+        if let Event::WindowBlocked(blocked) = event {
+            self.blocked.set(now, *blocked);
+            return;
+        }
+        let Some(path) = self.paths.get_mut(path.index()) else { return };
+        match *event {
+            Event::DataSent { data, kind, .. } => {
+                path.sent[kind as usize].add(Tally { packets: 1, bytes: data.len() });
+            }
+            Event::Window(window) => {
+                path.cwnd.set(now, Some(window.cwnd as u64));
+                path.srtt.set(now, Some(window.srtt.as_nanos()).filter(|srtt| *srtt > 0));
+            }
+            Event::Timeout { .. } => path.timeouts += 1,
+            Event::IdleRestart => path.idle_restarts += 1,
+            Event::Path(PathState::Closed | PathState::Dead) => {
+                path.cwnd.set(now, None);
+                path.srtt.set(now, None);
+            }
+            _ => {}
+        }
+    }
+
+    pub fn restart(&mut self, now: Instant) {
+        self.blocked.restart(now);
+        self.paths.iter_mut().for_each(|path| path.restart(now));
+    }
+}
+
+impl PathSender {
+    pub fn kind(&self, kind: SendKind) -> Tally {
+        self.sent[kind as usize]
+    }
+
+    pub fn all(&self) -> Tally {
+        let mut all = Tally::default();
+        self.sent.into_iter().for_each(|tally| all.add(tally));
+        all
+    }
+
+    pub fn merge(&mut self, other: &Self) {
+        for (mine, theirs) in self.sent.iter_mut().zip(other.sent) {
+            mine.add(theirs);
+        }
+        self.timeouts += other.timeouts;
+        self.idle_restarts += other.idle_restarts;
+        self.cwnd.merge(&other.cwnd);
+        self.srtt.merge(&other.srtt);
+    }
+
+    pub fn finish(mut self, now: Instant) -> Self {
+        self.cwnd.advance(now);
+        self.srtt.advance(now);
+        self
+    }
+
+    fn restart(&mut self, now: Instant) {
+        let (mut cwnd, mut srtt) = (self.cwnd, self.srtt);
+        cwnd.restart(now);
+        srtt.restart(now);
+        *self = Self { cwnd, srtt, ..Self::default() };
+    }
+}

@@ -1,0 +1,342 @@
+//! Hand-made lists of events with exactly known metrics.
+
+use super::*;
+use anabranch_network::CapacitySpec;
+use anabranch_trace::{PathState, WindowChange};
+use anabranch_units::{PathId, Range, Rate};
+
+const UNDER_TEST: ConnId = ConnId(0);
+
+fn config(from: u64, until: Option<u64>, size: Option<u64>) -> MeterConfig {
+    let path = |name: &str, price, mbit: u64| PathConfig {
+        name: name.into(),
+        price,
+        capacity: Some(Capacity::new(CapacitySpec::Fixed(Rate::from_bps(mbit * 1_000_000)))),
+    };
+    MeterConfig {
+        from: Instant::from_millis(from),
+        until: until.map(Instant::from_millis),
+        connections: vec![UNDER_TEST],
+        size,
+        mss: 1000,
+        displacement_threshold: None,
+        paths: vec![path("wlan", 0.0, 8), path("3g", 0.5, 4)],
+    }
+}
+
+/// Events of one run, told in the order in which they are given.
+struct Run(Meter);
+
+impl Run {
+    fn new(config: MeterConfig) -> Self {
+        Self(Meter::new(config))
+    }
+    fn tell(&mut self, ms: u64, host: Option<Side>, path: u8, event: Event) -> &mut Self {
+        let origin = Origin { host, connection: UNDER_TEST, path: PathId(path) };
+        self.0.record(Instant::from_millis(ms), origin, &event);
+        self
+    }
+    fn server(&mut self, ms: u64, path: u8, event: Event) -> &mut Self {
+        self.tell(ms, Some(Side::Server), path, event)
+    }
+    fn client(&mut self, ms: u64, path: u8, event: Event) -> &mut Self {
+        self.tell(ms, Some(Side::Client), path, event)
+    }
+    fn link(&mut self, ms: u64, path: u8, what: LinkEvent) -> &mut Self {
+        self.tell(ms, None, path, Event::Link { direction: Direction::Down, size: 1500, what })
+    }
+    fn end(&mut self, ms: u64) -> RunMetrics {
+        self.0.clone().finish(Instant::from_millis(ms))
+    }
+}
+
+fn sent(start: u64, kind: SendKind) -> Event {
+    Event::DataSent { seq: 1, data: Range::new(start, start + 1000), kind }
+}
+fn arrived(start: u64, new: u64) -> Event {
+    Event::DataArrived { data: Range::new(start, start + 1000), new }
+}
+fn delivered(start: u64, end: u64) -> Event {
+    Event::Delivered(Range::new(start, end))
+}
+fn written(end: u64) -> Event {
+    Event::Written(Range::new(0, end))
+}
+fn window(cwnd: u32, srtt: u64) -> Event {
+    let srtt = Duration::from_millis(srtt);
+    Event::Window(WindowChange { cwnd, ssthresh: u32::MAX, in_flight: 1, srtt, rtt: None })
+}
+const SYN_SENT: Event = Event::ControlSent { flags: SYN, again: false };
+
+#[track_caller]
+fn near(value: Option<f64>, expected: f64) {
+    let value = value.expect("the metric applies");
+    assert!((value - expected).abs() <= 1e-12 * expected.abs().max(1.0), "{value} instead of {expected}");
+}
+
+#[test]
+fn sized_transfer_ends_with_its_last_byte() {
+    let mut run = Run::new(config(0, None, Some(3000)));
+    run.client(5, 0, SYN_SENT)
+        .client(7, 0, Event::ControlSent { flags: SYN, again: true })
+        .client(30, 0, delivered(0, 1000))
+        .client(55, 0, delivered(1000, 3000));
+    assert!(run.0.is_complete());
+    // Whatever follows does not count: the farewell, a copy under way.
+    run.client(60, 0, arrived(0, 0)).server(70, 0, Event::Timeout { n: 1 });
+    let result = run.end(500);
+    assert!(result.finished);
+    assert_eq!(result.started, Some(Instant::from_millis(5)));
+    assert_eq!(result.measured, (Instant::from_millis(5), Instant::from_millis(55)));
+    near(result.get("completion_s"), 0.05);
+    near(result.get("delivered_bytes"), 3000.0);
+    near(result.get("goodput_bps"), 3000.0 * 8.0 / 0.05);
+    near(result.get("duplicate_bytes"), 0.0);
+    near(result.get("timeouts"), 0.0);
+}
+
+#[test]
+fn an_unfinished_transfer_says_so() {
+    let mut run = Run::new(config(0, Some(100), Some(3000)));
+    run.client(0, 0, SYN_SENT).client(50, 0, delivered(0, 1000)).client(101, 0, delivered(1000, 3000));
+    let result = run.end(200);
+    assert!(!result.finished);
+    assert_eq!(result.get("completion_s"), None);
+    near(result.get("delivered_bytes"), 1000.0);
+    near(result.get("goodput_bps"), 80_000.0);
+}
+
+#[test]
+fn the_warm_up_does_not_count() {
+    let mut run = Run::new(config(100, Some(300), None));
+    run.client(0, 0, SYN_SENT)
+        .server(10, 0, sent(0, SendKind::First))
+        .server(11, 0, sent(0, SendKind::Retransmission))
+        .server(12, 0, Event::IdleRestart)
+        .client(50, 0, delivered(0, 1000))
+        .client(99, 0, arrived(0, 0))
+        .client(100, 0, delivered(1000, 3000))
+        .server(150, 0, sent(1000, SendKind::First))
+        .server(160, 0, Event::IdleRestart)
+        .client(300, 0, delivered(3000, 5000))
+        .client(301, 0, delivered(5000, 9000));
+    let result = run.end(400);
+    assert!(result.finished);
+    assert_eq!(result.measured, (Instant::from_millis(100), Instant::from_millis(300)));
+    near(result.get("goodput_bps"), 4000.0 * 8.0 / 0.2);
+    assert_eq!((result.get("delivered_bytes"), result.get("completion_s")), (None, None));
+    near(result.get("retransmitted_packets"), 0.0);
+    near(result.get("idle_restarts"), 1.0);
+    near(result.get("duplicate_bytes"), 0.0);
+    near(result.paths[0].get("sent_bytes"), 1000.0);
+}
+
+#[test]
+fn repetitions_by_their_reason() {
+    let mut run = Run::new(config(0, Some(1000), None));
+    run.server(1, 0, sent(0, SendKind::First))
+        .server(2, 0, sent(1000, SendKind::First))
+        .server(3, 0, sent(2000, SendKind::First))
+        .server(4, 1, sent(3000, SendKind::First))
+        .server(5, 1, sent(0, SendKind::Opportunistic))
+        .server(6, 1, sent(1000, SendKind::Opportunistic))
+        .server(7, 1, sent(2000, SendKind::Rescue))
+        .server(8, 0, sent(3000, SendKind::Copy))
+        .server(9, 0, sent(0, SendKind::Retransmission))
+        .server(10, 0, Event::Timeout { n: 1 })
+        .server(11, 1, Event::Timeout { n: 1 });
+    let result = run.end(1000);
+    for (name, packets) in [("opportunistic", 2.0), ("rescued", 1.0), ("copied", 1.0), ("reinjected", 4.0)] {
+        near(result.get(&format!("{name}_packets")), packets);
+        near(result.get(&format!("{name}_bytes")), packets * 1000.0);
+    }
+    near(result.get("retransmitted_packets"), 1.0);
+    near(result.get("timeouts"), 2.0);
+    near(result.get("price"), 0.5 * 4000.0);
+    let [wlan, slow] = &result.paths[..] else { panic!("two paths") };
+    assert_eq!((wlan.name.as_str(), slow.name.as_str()), ("wlan", "3g"));
+    near(wlan.get("share"), 0.75);
+    near(slow.get("share"), 0.25);
+    near(wlan.get("sent_bytes"), 5000.0);
+    near(wlan.get("retransmitted_packets"), 1.0);
+    near(wlan.get("loss_ratio"), 0.2);
+    near(slow.get("loss_ratio"), 0.0);
+}
+
+#[test]
+fn the_out_of_order_queue_and_its_copies() {
+    let mut run = Run::new(config(10, Some(50), None));
+    // Samples: [10, 20) begins with 4000, [20, 30) sees 2000, then 0, then 0.
+    run.client(5, 0, Event::OfoQueue { bytes: 4000 })
+        .client(15, 0, Event::OfoQueue { bytes: 1000 })
+        .client(22, 0, Event::OfoQueue { bytes: 2000 })
+        .client(28, 0, Event::OfoQueue { bytes: 0 })
+        .client(29, 0, arrived(0, 400));
+    let result = run.end(50);
+    near(result.get("ofo_mean_bytes"), (4000.0 + 2000.0) / 4.0);
+    near(result.get("ofo_max_bytes"), 4000.0);
+    // Type 7: 2.85 of the way through 0, 0, 2000, 4000.
+    near(result.get("ofo_p95_bytes"), 2000.0 + 0.85 * 2000.0);
+    near(result.get("duplicate_bytes"), 600.0);
+}
+
+#[test]
+fn reordering_by_blocks() {
+    let mut run = Run::new(config(0, Some(1000), None));
+    // 1, 2, 3, 7, 4, 5, 8, 6 with a copy of 7 between.
+    for (ms, block) in [0, 1, 2, 6, 3, 6, 4, 7, 5].into_iter().enumerate() {
+        run.client(ms as u64, 0, arrived(block * 1000, 1000));
+    }
+    let result = run.end(1000);
+    near(result.get("rbd_mean_packets"), 0.625);
+    near(result.get("reordered_ratio"), 3.0 / 8.0);
+    near(result.get("reorder_extent_mean_packets"), 7.0 / 3.0);
+    assert_eq!(result.density.packets(), 8);
+}
+
+#[test]
+fn a_short_last_block_counts() {
+    let mut run = Run::new(config(0, Some(1000), None));
+    run.server(0, 0, Event::WriteEnd(1400))
+        .client(1, 0, Event::DataArrived { data: Range::new(1000, 1400), new: 400 })
+        .client(2, 0, arrived(0, 1000));
+    assert_eq!(run.end(1000).density.displacements(), [(-1, 0.5), (1, 0.5)]);
+}
+
+#[test]
+fn windows_are_weighted_by_time() {
+    let mut run = Run::new(config(100, Some(200), None));
+    run.server(50, 0, window(10, 0)).server(110, 0, window(20, 40)).server(150, 0, window(40, 60)).server(
+        175,
+        0,
+        Event::Path(PathState::Dead),
+    );
+    let result = run.end(200);
+    near(result.paths[0].get("cwnd_mean_packets"), (10.0 * 10.0 + 20.0 * 40.0 + 40.0 * 25.0) / 75.0);
+    near(result.paths[0].get("srtt_mean_s"), (0.04 * 40.0 + 0.06 * 25.0) / 65.0);
+    assert_eq!(result.paths[1].get("cwnd_mean_packets"), None);
+    assert_eq!(result.paths[1].get("srtt_mean_s"), None);
+}
+
+#[test]
+fn waiting_for_the_window() {
+    let mut run = Run::new(config(100, Some(200), None));
+    run.server(90, 0, Event::WindowBlocked(true))
+        .server(110, 0, Event::WindowBlocked(false))
+        .server(150, 0, Event::WindowBlocked(true))
+        .server(155, 0, Event::WindowBlocked(false))
+        .server(190, 0, Event::WindowBlocked(true));
+    near(run.end(200).get("window_blocked_s"), 0.01 + 0.005 + 0.01);
+}
+
+#[test]
+fn the_longest_outage() {
+    let mut run = Run::new(config(100, Some(1000), None));
+    run.server(20, 0, written(3000))
+        .client(130, 0, delivered(0, 1000)) // 30 ms since the warm-up ended
+        .client(180, 0, delivered(1000, 3000)) // 50 ms; then nothing waits
+        .server(900, 0, written(4000))
+        .client(920, 0, delivered(3000, 4000))
+        .server(980, 0, written(5000));
+    near(run.end(1000).get("outage_s"), 0.05);
+    // An outage at the end counts up to the end.
+    let mut stuck = Run::new(config(0, Some(1000), None));
+    stuck.server(400, 0, written(1000));
+    near(stuck.end(1000).get("outage_s"), 0.6);
+}
+
+#[test]
+fn links_of_any_flow_down_only() {
+    let mut run = Run::new(config(10, Some(20), None));
+    run.link(5, 0, LinkEvent::Enqueued { queue_packets: 90, queue_bytes: 0 })
+        .link(9, 0, LinkEvent::Departed)
+        .link(11, 0, LinkEvent::Enqueued { queue_packets: 7, queue_bytes: 0 })
+        .link(12, 0, LinkEvent::Enqueued { queue_packets: 3, queue_bytes: 0 })
+        .link(9, 0, LinkEvent::Departed) // told late
+        .link(13, 0, LinkEvent::Departed)
+        .link(14, 0, LinkEvent::Departed)
+        .tell(15, None, 0, Event::Link { direction: Direction::Up, size: 1500, what: LinkEvent::Departed });
+    let result = run.end(20);
+    near(result.paths[0].get("queue_max_packets"), 7.0);
+    // 3000 of 10 000 bytes: 8 Mbit/s for 10 ms.
+    near(result.paths[0].get("utilisation"), 0.3);
+    assert_eq!(result.paths[1].get("queue_max_packets"), None);
+    near(result.paths[1].get("utilisation"), 0.0);
+}
+
+#[test]
+fn cross_traffic_does_not_count() {
+    let mut run = Run::new(config(0, Some(100), None));
+    let other = Origin { host: Some(Side::Client), connection: ConnId(9), path: PathId(0) };
+    run.0.record(Instant::from_millis(5), other, &delivered(0, 1000));
+    run.0.record(Instant::from_millis(5), Origin { host: Some(Side::Server), ..other }, &sent(0, SendKind::First));
+    // Nor does what the client sends.
+    run.client(6, 0, sent(0, SendKind::First)).server(6, 0, delivered(0, 1000));
+    let result = run.end(100);
+    near(result.get("goodput_bps"), 0.0);
+    near(result.paths[0].get("sent_bytes"), 0.0);
+    assert_eq!((result.paths[0].get("share"), result.paths[0].get("loss_ratio")), (None, None));
+}
+
+#[test]
+fn several_connections_add_up() {
+    let mut config = config(0, None, Some(3000));
+    config.connections.push(ConnId(4));
+    let mut run = Run::new(config);
+    let second = Origin { host: Some(Side::Client), connection: ConnId(4), path: PathId(0) };
+    run.client(0, 0, SYN_SENT).client(10, 0, delivered(0, 2000));
+    run.0.record(Instant::from_millis(20), second, &SYN_SENT);
+    run.0.record(Instant::from_millis(40), second, &arrived(1000, 1000));
+    run.0.record(Instant::from_millis(50), second, &delivered(0, 1000));
+    let result = run.end(90);
+    near(result.get("completion_s"), 0.05);
+    near(result.get("goodput_bps"), 3000.0 * 8.0 / 0.05);
+    near(result.get("rbd_mean_packets"), 1.0);
+}
+
+#[test]
+fn values_come_in_the_order_of_the_catalogue() {
+    let order = |values: &[(&'static str, f64)], per_path| {
+        let all: Vec<_> = crate::METRICS.iter().filter(|m| m.per_path == per_path).map(|m| m.name).collect();
+        let at: Vec<_> = values.iter().map(|(name, _)| all.iter().position(|n| n == name).expect("listed")).collect();
+        assert!(at.is_sorted(), "{values:?}");
+        all.len() - at.len()
+    };
+    let mut run = Run::new(config(0, None, Some(2000)));
+    run.client(0, 0, SYN_SENT)
+        .server(1, 0, window(10, 20))
+        .server(1, 0, sent(0, SendKind::First))
+        .link(1, 0, LinkEvent::Enqueued { queue_packets: 0, queue_bytes: 0 })
+        .client(2, 0, arrived(1000, 1000))
+        .client(3, 0, arrived(0, 1000))
+        .client(3, 0, delivered(0, 2000));
+    let mut result = run.end(4);
+    // All but the three that need other runs or a bound.
+    assert_eq!((order(&result.values, false), order(&result.paths[0].values, true)), (3, 0));
+    result.set("oracle_ratio", Some(0.5));
+    result.set("aggregation_benefit", Some(0.25));
+    result.set("best_single_ratio", None);
+    result.set("aggregation_benefit", Some(0.75));
+    assert_eq!((order(&result.values, false), result.get("aggregation_benefit")), (1, Some(0.75)));
+}
+
+#[test]
+fn nothing_at_all_is_no_error() {
+    let result = Meter::new(config(100, None, Some(1))).finish(Instant::from_millis(50));
+    assert!(!result.finished);
+    assert_eq!((result.get("goodput_bps"), result.get("ofo_mean_bytes")), (None, None));
+    assert_eq!(Meter::new(config(0, None, None)).finish(Instant::ZERO).get("goodput_bps"), None);
+}
+
+#[test]
+fn absurd_events_do_no_harm() {
+    let mut run = Run::new(config(0, None, None));
+    run.client(1, 200, Event::DataArrived { data: Range::new(9, u64::MAX), new: u64::MAX })
+        .client(1, 200, Event::DataArrived { data: Range::new(7, 3), new: 9 })
+        .client(1, 200, Event::OfoQueue { bytes: u64::MAX })
+        .server(1, 200, window(u32::MAX, 1 << 40))
+        .server(2, 200, Event::WriteEnd(0))
+        .link(3, 200, LinkEvent::Departed);
+    let result = run.0.clone().finish(Instant::MAX);
+    near(result.get("goodput_bps"), 0.0);
+}

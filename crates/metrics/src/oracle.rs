@@ -1,0 +1,258 @@
+//! The best that any scheduler with any congestion control could reach on given paths.
+
+use crate::Capacity;
+use crate::capacity::{after_changes, is_link_rate, is_path_rate};
+use anabranch_network::{Bottleneck, Change, LossSpec, Topology, WaySpec};
+use anabranch_units::{Direction, Duration, Instant};
+
+/// Changes of the network, in order of time.
+pub type Timeline = [(Instant, Change)];
+
+/// Upper bounds for data that flows from server to client.
+///
+/// A path crosses exactly one bottleneck, so the maximum flow has a closed form: each bottleneck is filled, at every
+/// moment, by the path across it that gets most payload through.
+#[derive(Clone, Debug)]
+pub struct Oracle {
+    bottlenecks: Vec<Shared>,
+}
+
+/// One bottleneck and the paths across it.
+#[derive(Clone, Debug)]
+struct Shared {
+    capacity: Capacity,
+    lanes: Vec<Lane>,
+}
+
+/// One path, as seen by the bottleneck that it crosses. Times are those of leaving the bottleneck unless said otherwise.
+#[derive(Clone, Debug)]
+struct Lane {
+    /// Least one-way delay behind the bottleneck.
+    delay: Duration,
+    /// Time from the first SYN until the server may send data on the path.
+    handshake: Duration,
+    /// Payload ÷ bytes on the link.
+    share: f64,
+    /// Share of packets that arrive, from each time on, but for outages.
+    arriving: Vec<(Instant, f64)>,
+    /// When nothing arrives (times of arrival), where packets cannot be put off past the end of it.
+    outages: Vec<(Instant, Instant)>,
+}
+
+/// Which part of a lane's time counts, and what fraction of packets.
+#[derive(Clone, Copy)]
+struct Use {
+    opens: Instant,
+    closes: Instant,
+    /// How much earlier than it arrives a packet left.
+    shift: Duration,
+    /// Losses count; without it only a path that loses everything is unusable.
+    lossy: bool,
+}
+
+impl Oracle {
+    /// Over the paths `paths` of `topology`, the first of which carries the first subflow, with segments of `mss` bytes
+    /// of payload and at least `header` bytes of IP and TCP header. Unknown paths are left out.
+    pub fn new(topology: &Topology, timeline: &Timeline, paths: &[usize], mss: u32, header: u32) -> Self {
+        let ways = |i: usize| topology.paths.get(i).map(|path| Ways::new(i, &path.down, &path.up, timeline));
+        let first = paths.first().and_then(|i| ways(*i));
+        let mut bottlenecks: Vec<(Option<usize>, Shared)> = Vec::new();
+        for (nth, index) in paths.iter().enumerate() {
+            let Some(path) = ways(*index) else { continue };
+            let join = first.as_ref().filter(|_| nth > 0);
+            let lane = path.lane(join, timeline, mss, header);
+            let link = match path.down.bottleneck {
+                Bottleneck::Own(_) => None,
+                Bottleneck::Shared(link) => Some(link),
+            };
+            match bottlenecks.iter_mut().find(|(l, _)| link.is_some() && *l == link) {
+                Some((_, shared)) => shared.lanes.push(lane),
+                None => {
+                    let Some(capacity) = Self::capacity(topology, timeline, *index, Direction::Down) else { continue };
+                    bottlenecks.push((link, Shared { capacity, lanes: vec![lane] }));
+                }
+            }
+        }
+        Self { bottlenecks: bottlenecks.into_iter().map(|(_, shared)| shared).collect() }
+    }
+
+    /// The capacity of the bottleneck that path `path` crosses; `None` if there is no such path or link.
+    pub fn capacity(topology: &Topology, timeline: &Timeline, path: usize, direction: Direction) -> Option<Capacity> {
+        let spec = topology.paths.get(path)?;
+        let way = match direction {
+            Direction::Down => &spec.down,
+            Direction::Up => &spec.up,
+        };
+        match &way.bottleneck {
+            Bottleneck::Own(own) => {
+                Some(after_changes(&own.capacity, timeline, |change| is_path_rate(change, path, direction)))
+            }
+            Bottleneck::Shared(link) => {
+                let spec = topology.links.get(*link)?;
+                let spec = if direction == Direction::Down { &spec.down } else { &spec.up };
+                Some(after_changes(&spec.capacity, timeline, |change| is_link_rate(change, *link, direction)))
+            }
+        }
+    }
+
+    /// Best goodput of unlimited data in `[from, until)`, in bits per second: Σ rate × payload share × (1 − loss), over
+    /// the bottlenecks, averaged over the time. Handshake and delay do not count. `None` for no time at all.
+    pub fn goodput(&self, from: Instant, until: Instant) -> Option<f64> {
+        let time = until.since(from).as_secs_f64();
+        let whole = |_: &Lane| Use { opens: from, closes: until, shift: Duration::ZERO, lossy: true };
+        (time > 0.0).then(|| self.payload(whole) * 8.0 / time)
+    }
+
+    /// Least time from the first SYN, sent at `start`, to the delivery of `size` bytes. No luck beats it: losses count
+    /// only where a path loses everything. `None` if the paths can never carry so much.
+    pub fn completion(&self, start: Instant, size: u64) -> Option<Duration> {
+        // Whole packets cannot be faster than this fluid. The margin covers the rounding of sums.
+        let reaches = |time: u64| self.payload_by(start, Duration::from_nanos(time)) >= size as f64 * (1.0 - 1e-12);
+        let mut high = 1_000_000;
+        while !reaches(high) {
+            high = high.checked_mul(2).filter(|high| *high < u64::MAX / 4)?;
+        }
+        let mut low = 0;
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if reaches(middle) { high = middle } else { low = middle + 1 }
+        }
+        Some(Duration::from_nanos(high))
+    }
+
+    /// Most payload bytes that can have arrived `time` after the first SYN.
+    fn payload_by(&self, start: Instant, time: Duration) -> f64 {
+        let now = start + time;
+        self.payload(|lane| Use {
+            opens: start + lane.handshake,
+            // What leaves at this very moment still arrives in time.
+            closes: (now - lane.delay) + Duration::from_nanos(u64::from(now.since(Instant::ZERO) >= lane.delay)),
+            shift: lane.delay,
+            lossy: false,
+        })
+    }
+
+    /// Payload bytes that all bottlenecks together can carry.
+    fn payload(&self, of: impl Fn(&Lane) -> Use) -> f64 {
+        self.bottlenecks.iter().map(|shared| shared.payload(&of)).sum()
+    }
+}
+
+impl Shared {
+    fn payload(&self, of: impl Fn(&Lane) -> Use) -> f64 {
+        let uses: Vec<(&Lane, Use)> = self.lanes.iter().map(|lane| (lane, of(lane))).collect();
+        let mut cuts: Vec<Instant> = uses.iter().flat_map(|(lane, how)| lane.cuts(*how)).collect();
+        cuts.sort_unstable();
+        cuts.dedup();
+        // Between two cuts nothing changes but the capacity, which sums up by itself.
+        let part = |pair: &[Instant]| {
+            let best = uses.iter().map(|(lane, how)| lane.efficiency(pair[0], *how)).max_by(f64::total_cmp);
+            match best {
+                Some(best) if best > 0.0 => best * self.capacity.bytes(pair[0], pair[1]),
+                _ => 0.0,
+            }
+        };
+        cuts.windows(2).map(part).sum()
+    }
+}
+
+impl Lane {
+    /// Times at which the lane's efficiency changes.
+    fn cuts(&self, how: Use) -> impl Iterator<Item = Instant> + '_ {
+        let losses = self.arriving.iter().map(|(at, _)| *at);
+        let outages = self.outages.iter().flat_map(move |(from, to)| [*from - how.shift, *to - how.shift]);
+        losses
+            .chain(outages)
+            .filter(move |at| how.opens < *at && *at < how.closes)
+            .chain([how.opens, how.closes.max(how.opens)])
+    }
+
+    /// Payload that arrives ÷ bytes on the link, for what leaves the bottleneck at `at`.
+    fn efficiency(&self, at: Instant, how: Use) -> f64 {
+        let arrival = at + how.shift;
+        if at < how.opens || at >= how.closes || self.outages.iter().any(|(from, to)| (*from..*to).contains(&arrival)) {
+            return 0.0;
+        }
+        let piece = self.arriving.partition_point(|(from, _)| *from <= at).saturating_sub(1);
+        let arriving = self.arriving[piece].1;
+        if how.lossy || arriving <= 0.0 { self.share * arriving } else { self.share }
+    }
+}
+
+/// Both directions of a path, with what the timeline does to their delays.
+struct Ways<'a> {
+    index: usize,
+    down: &'a WaySpec,
+    /// Least delays.
+    down_delay: Duration,
+    up_delay: Duration,
+    delay_changes: bool,
+}
+
+impl<'a> Ways<'a> {
+    fn new(index: usize, down: &'a WaySpec, up: &WaySpec, timeline: &Timeline) -> Self {
+        let changes = |direction| {
+            timeline.iter().filter_map(move |(_, change)| match change {
+                Change::Delay(i, d, delay) if (*i, *d) == (index, direction) => Some(*delay),
+                _ => None,
+            })
+        };
+        Self {
+            index,
+            down,
+            down_delay: changes(Direction::Down).fold(down.delay, Ord::min),
+            up_delay: changes(Direction::Up).fold(up.delay, Ord::min),
+            delay_changes: changes(Direction::Down).next().is_some(),
+        }
+    }
+
+    fn rtt(&self) -> Duration {
+        self.down_delay + self.up_delay
+    }
+
+    /// `first` = the path of the first subflow, if this is another one.
+    fn lane(&self, first: Option<&Self>, timeline: &Timeline, mss: u32, header: u32) -> Lane {
+        // The server may send once the third segment of the handshake is in: one and a half round trips. A join
+        // begins when the client has the first subflow's SYN/ACK (RFC 8684 §3.1, §3.2).
+        let own = self.rtt() + self.up_delay;
+        let handshake = first.map_or(own, |first| first.rtt() + own);
+        let size = (i64::from(mss) + i64::from(header) + i64::from(self.down.overhead)).max(1);
+        let corrupt = self.down.corrupt;
+        let mut arriving = vec![(Instant::ZERO, arriving(&self.down.loss, corrupt))];
+        for (at, change) in timeline {
+            if let Change::Loss(i, Direction::Down, loss) = change
+                && *i == self.index
+            {
+                arriving.push((*at, self::arriving(loss, corrupt)));
+            }
+        }
+        // A packet that is held back may outlive an outage: then outages bound nothing.
+        let held_back = self.delay_changes || self.down.reorder.probability > 0.0;
+        let outages = if held_back { Vec::new() } else { self.down.outages.clone() };
+        Lane { delay: self.down_delay, handshake, share: f64::from(mss) / size as f64, arriving, outages }
+    }
+}
+
+/// The share of packets that arrive in the long run.
+fn arriving(loss: &LossSpec, corrupt: f64) -> f64 {
+    let arriving = match *loss {
+        LossSpec::None => 1.0,
+        LossSpec::Bernoulli(p) => 1.0 - p,
+        LossSpec::GilbertElliott { p, r, h, k } => {
+            // Stationary: in the bad state with probability p/(p + r); without any change always in the good one.
+            let bad = if p + r > 0.0 { p / (p + r) } else { 0.0 };
+            bad * h + (1.0 - bad) * k
+        }
+    };
+    (arriving * (1.0 - corrupt)).clamp(0.0, 1.0)
+}
+
+/// Fewest bytes of IP and TCP header that a full data segment carries: fixed headers, timestamps if negotiated, and
+/// with `mptcp` a DSS option with 4-byte data sequence number and acknowledgment (RFC 8684 §3.3), padded.
+pub const fn least_header(ip: u8, timestamps: bool, mptcp: bool) -> u32 {
+    let ip = if ip == 6 { 40 } else { 20 };
+    let timestamps = if timestamps { 12 } else { 0 };
+    // Kind, length, flags (4 bytes), DATA_ACK, DSN, subflow number (4 each), length (2), padding (2).
+    let dss = if mptcp { 20 } else { 0 };
+    ip + 20 + timestamps + dss
+}

@@ -1,0 +1,65 @@
+//! The values of one run.
+
+use crate::{Density, Extents, METRICS};
+use anabranch_units::Instant;
+
+/// What one run measured. Values stand in the order of [`METRICS`]; what does not apply is absent.
+#[derive(Clone, Debug)]
+pub struct RunMetrics {
+    /// Of the run.
+    pub values: Vec<(&'static str, f64)>,
+    /// Of each path, in the order of the configuration.
+    pub paths: Vec<PathMetrics>,
+    /// Every byte of sized traffic was delivered; always true for unlimited traffic.
+    pub finished: bool,
+    /// When the first SYN left.
+    pub started: Option<Instant>,
+    /// The measured time.
+    pub measured: (Instant, Instant),
+    /// Distributions of displacement and reorder-buffer occupancy.
+    pub density: Density,
+    /// Reordered packets and their extents.
+    pub extents: Extents,
+}
+
+/// What one run measured on one path.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PathMetrics {
+    /// The path's name.
+    pub name: String,
+    /// Its values.
+    pub values: Vec<(&'static str, f64)>,
+}
+
+impl RunMetrics {
+    /// A value of the run.
+    pub fn get(&self, name: &str) -> Option<f64> {
+        lookup(&self.values, name)
+    }
+
+    /// Adds or replaces a value of the run (one that needs other runs or a bound), at its place; `None` takes it out.
+    pub fn set(&mut self, name: &'static str, value: Option<f64>) {
+        self.values.retain(|(n, _)| *n != name);
+        if let Some(value) = value {
+            let order = |name: &str| METRICS.iter().position(|m| !m.per_path && m.name == name);
+            let at = self.values.partition_point(|(n, _)| order(n) < order(name));
+            self.values.insert(at, (name, value));
+        }
+    }
+}
+
+impl PathMetrics {
+    /// A value of the path.
+    pub fn get(&self, name: &str) -> Option<f64> {
+        lookup(&self.values, name)
+    }
+}
+
+fn lookup(values: &[(&'static str, f64)], name: &str) -> Option<f64> {
+    values.iter().find(|(n, _)| *n == name).map(|(_, value)| *value)
+}
+
+/// Leaves out what does not apply.
+pub(crate) fn present<const N: usize>(values: [(&'static str, Option<f64>); N]) -> Vec<(&'static str, f64)> {
+    values.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+}

@@ -1,0 +1,167 @@
+//! Numbers about repeated runs. All values are taken to be finite.
+
+use crate::{t_probability, t_quantile};
+
+/// What a sample of repeated runs tells about a metric.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Summary {
+    /// Runs.
+    pub n: usize,
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Standard deviation with n − 1; `None` for one run.
+    pub sd: Option<f64>,
+    /// 95 % confidence interval of the mean by Student's t; `None` for one run.
+    pub ci95: Option<(f64, f64)>,
+    /// Median.
+    pub median: f64,
+    /// 95th percentile, type 7.
+    pub p95: f64,
+}
+
+impl Summary {
+    /// Of `values`; `None` if there are none.
+    pub fn of(values: &[f64]) -> Option<Self> {
+        let mean = mean(values)?;
+        let sd = deviation(values, mean);
+        Some(Self {
+            n: values.len(),
+            mean,
+            sd,
+            ci95: sd.map(|sd| interval(mean, sd, values.len())),
+            median: quantile(values, 0.5)?,
+            p95: quantile(values, 0.95)?,
+        })
+    }
+}
+
+/// The difference of two treatments under the same seeds, by the paired t test.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Paired {
+    /// Pairs.
+    pub n: usize,
+    /// Mean of a − b.
+    pub mean_diff: f64,
+    /// 95 % confidence interval of the mean difference; `None` for one pair, or if all differences are equal.
+    pub ci95: Option<(f64, f64)>,
+    /// Two-sided p value for "no difference"; `None` likewise.
+    pub p: Option<f64>,
+}
+
+impl Paired {
+    /// Of pairs `(a, b)`, one a seed; `None` if there are none.
+    pub fn of(pairs: &[(f64, f64)]) -> Option<Self> {
+        let n = pairs.len();
+        let differences: Vec<f64> = pairs.iter().map(|(a, b)| a - b).collect();
+        let mean_diff = mean(&differences)?;
+        // Without spread the test has nothing to go by.
+        let sd = deviation(&differences, mean_diff).filter(|sd| *sd > 0.0);
+        let p = |sd: f64| t_probability(mean_diff.abs() / standard_error(sd, n), (n - 1) as f64);
+        Some(Self { n, mean_diff, ci95: sd.map(|sd| interval(mean_diff, sd, n)), p: sd.map(p) })
+    }
+}
+
+/// Arithmetic mean; `None` of nothing.
+pub fn mean(values: &[f64]) -> Option<f64> {
+    let first = *values.first()?;
+    // Around the first value, so that equal values have exactly that mean.
+    Some(first + values.iter().map(|v| v - first).sum::<f64>() / values.len() as f64)
+}
+
+/// The `p` quantile by linear interpolation between order statistics (type 7 of Hyndman and Fan); `None` of nothing.
+pub fn quantile(values: &[f64], p: f64) -> Option<f64> {
+    if values.is_empty() {
+        return None;
+    }
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let (rank, part) = type7_rank(sorted.len() as u64, p);
+    let low = sorted[rank as usize];
+    let high = sorted.get(rank as usize + 1).copied().unwrap_or(low);
+    Some(low + part * (high - low))
+}
+
+/// Where the `p` quantile of `n` > 0 sorted values lies: after value `rank`, by this part of the way to the next.
+pub(crate) fn type7_rank(n: u64, p: f64) -> (u64, f64) {
+    let position = (n - 1) as f64 * p.clamp(0.0, 1.0);
+    let rank = position as u64;
+    (rank, position - rank as f64)
+}
+
+fn deviation(values: &[f64], mean: f64) -> Option<f64> {
+    let squares: f64 = values.iter().map(|v| (v - mean) * (v - mean)).sum();
+    (values.len() > 1).then(|| (squares / (values.len() - 1) as f64).sqrt())
+}
+
+fn standard_error(sd: f64, n: usize) -> f64 {
+    sd / (n as f64).sqrt()
+}
+
+fn interval(mean: f64, sd: f64, n: usize) -> (f64, f64) {
+    let half = t_quantile(0.05, (n - 1) as f64) * standard_error(sd, n);
+    (mean - half, mean + half)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn near(a: f64, b: f64) {
+        assert!((a - b).abs() <= 1e-6 * b.abs().max(1.0), "{a} {b}");
+    }
+
+    #[test]
+    fn a_summary_by_hand() {
+        // t(0.975, 4) = 2.7764451.
+        let s = Summary::of(&[2.0, 4.0, 4.0, 5.0, 10.0]).unwrap();
+        assert_eq!((s.n, s.mean, s.sd, s.median), (5, 5.0, Some(3.0), 4.0));
+        let (low, high) = s.ci95.unwrap();
+        near(low, 5.0 - 2.776_445_1 * 3.0 / 5f64.sqrt());
+        near(high, 5.0 + 2.776_445_1 * 3.0 / 5f64.sqrt());
+        near(s.p95, 9.0);
+    }
+
+    #[test]
+    fn one_run_has_no_spread() {
+        let s = Summary::of(&[7.0]).unwrap();
+        assert_eq!((s.n, s.mean, s.sd, s.ci95, s.median, s.p95), (1, 7.0, None, None, 7.0, 7.0));
+        assert_eq!(Summary::of(&[]), None);
+    }
+
+    #[test]
+    fn equal_values_have_no_spread_at_all() {
+        let s = Summary::of(&[0.1; 7]).unwrap();
+        assert_eq!((s.mean, s.sd, s.ci95), (0.1, Some(0.0), Some((0.1, 0.1))));
+    }
+
+    #[test]
+    fn quantiles_are_type_7() {
+        let values = [15.0, 20.0, 35.0, 40.0, 50.0];
+        near(quantile(&values, 0.4).unwrap(), 29.0);
+        near(quantile(&values, 0.95).unwrap(), 48.0);
+        assert_eq!((quantile(&values, 0.0), quantile(&values, 1.0)), (Some(15.0), Some(50.0)));
+        assert_eq!(quantile(&[4.0, 1.0], 0.5), Some(2.5));
+    }
+
+    #[test]
+    fn paired_differences_of_the_sleep_data() {
+        // Student's own example (1908): extra hours of sleep of ten patients under two drugs; t = 4.0621, p = 0.002833.
+        let a = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4];
+        let b = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0];
+        let pairs: Vec<_> = a.into_iter().zip(b).collect();
+        let paired = Paired::of(&pairs).unwrap();
+        near(paired.mean_diff, 1.58);
+        let (low, high) = paired.ci95.unwrap();
+        assert!((low - 0.700_114).abs() < 1e-6 && (high - 2.459_886).abs() < 1e-6, "{low} {high}");
+        assert!((paired.p.unwrap() - 0.002_832_89).abs() < 1e-7, "{:?}", paired.p);
+    }
+
+    #[test]
+    fn paired_without_spread() {
+        assert_eq!(Paired::of(&[(3.0, 1.0)]), Some(Paired { n: 1, mean_diff: 2.0, ci95: None, p: None }));
+        let same = Paired::of(&[(3.0, 1.0), (4.0, 2.0)]).unwrap();
+        assert_eq!((same.mean_diff, same.ci95, same.p), (2.0, None, None));
+        assert_eq!(Paired::of(&[]), None);
+    }
+}
