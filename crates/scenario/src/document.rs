@@ -3,7 +3,7 @@
 use crate::assign::{assign, full_key};
 use crate::diagnostic::Diagnostic;
 use crate::keys::Section;
-use crate::read::{self, Traces};
+use crate::read::{self, Limits, Reading, Traces};
 use crate::scenario::{Cell, PlugIn, Scenario};
 use crate::source::{NoFiles, Override, Resolver, Source};
 use crate::sweep::{Axis, Sweep};
@@ -16,12 +16,13 @@ use std::sync::Arc;
 pub struct Document {
     /// The scenario without its sweep.
     pub scenario: Scenario,
-    /// The keys that the sweep varies, each with its values as written; empty without a sweep.
+    /// The keys that the sweep varies, each with its values in TOML; empty without a sweep.
     pub axes: Vec<(String, Vec<String>)>,
     /// Every cell of the sweep, the last key varying fastest; without a sweep one cell with no keys, which is the scenario.
     pub cells: Vec<(Cell, Scenario)>,
     /// The recorded capacities with the names of their files.
     pub traces: Vec<(String, Arc<CapacityTrace>)>,
+    pub(crate) limits: Limits,
 }
 
 /// Reads a scenario, with `overrides` in their order over what the file says.
@@ -32,21 +33,21 @@ pub fn read(source: &Source, overrides: &[Override], resolver: &dyn Resolver) ->
     let mut report = Report::default();
     let mut traces = Traces::new(resolver);
     match document(&mut report, &mut traces, source, overrides) {
-        Some((scenario, axes, cells)) if report.is_clean() => {
-            Ok(Document { scenario, axes, cells, traces: traces.into_files() })
+        Some((Reading { scenario, limits }, axes, cells)) if report.is_clean() => {
+            Ok(Document { scenario, axes, cells, traces: traces.into_files(), limits })
         }
         _ => Err(report.into_diagnostics()),
     }
 }
 
-type Parts = (Scenario, Vec<(String, Vec<String>)>, Vec<(Cell, Scenario)>);
+type Parts = (Reading, Vec<(String, Vec<String>)>, Vec<(Cell, Scenario)>);
 
 fn document(report: &mut Report, traces: &mut Traces<'_>, source: &Source, overrides: &[Override]) -> Option<Parts> {
     let file = report.add_source(&source.name, source.text.clone());
     let mut root = parse_document(report, file, &source.text)?;
     let fixed: Vec<_> = overrides.iter().map(|o| apply(report, &mut root, o)).collect();
     let sweep = Sweep::take(report, &mut root, &fixed);
-    let scenario = read::scenario(report, traces, &root, &source.name);
+    let reading = read::scenario(report, traces, &root, &source.name);
     if !report.is_clean() {
         return None;
     }
@@ -55,10 +56,10 @@ fn document(report: &mut Report, traces: &mut Traces<'_>, source: &Source, overr
         for (axis, value) in point {
             assign(report, &mut root, &axis.key, (*value).clone());
         }
-        read::scenario(report, traces, &root, &source.name)
+        read::scenario(report, traces, &root, &source.name).map(|reading| reading.scenario)
     };
     let cells = sweep.cells(report, &mut cell)?;
-    Some((scenario?, sweep.axes(report), cells))
+    Some((reading?, sweep.axes(report), cells))
 }
 
 /// Applies one override; returns the key that it set.

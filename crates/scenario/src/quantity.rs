@@ -31,7 +31,7 @@ pub(crate) struct Units {
     /// Unit and its multiple of the smallest one; the first spelling of a multiple is the one to recommend.
     pub units: &'static [(&'static str, u64)],
     /// Case matters: `KB` is 1000 bytes, `kb` is anyone's guess.
-    case_sensitive: bool,
+    pub case_sensitive: bool,
     /// What to write instead of a unit that tools read differently.
     confused: fn(&Unit<'_>) -> Option<String>,
 }

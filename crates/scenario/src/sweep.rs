@@ -2,6 +2,7 @@
 
 use crate::assign::{dotted, full_key};
 use crate::diagnostic::Code;
+use crate::resolved::quoted;
 use crate::scenario::{Cell, Scenario};
 use crate::tree::{Key, Node, Report, Span, Table, Value};
 
@@ -17,6 +18,9 @@ pub(crate) struct Axis {
     pub key: Vec<Key>,
     values: Vec<Node>,
 }
+
+/// Reads the scenario in which some axes have these values.
+pub(crate) type ReadCell<'a> = dyn FnMut(&mut Report, &[(&Axis, &Node)]) -> Option<Scenario> + 'a;
 
 /// All axes.
 #[derive(Debug, Default)]
@@ -59,11 +63,7 @@ impl Sweep {
     }
 
     /// Reads every cell with `read`; the last axis varies fastest. `None` if something is wrong, which was reported.
-    pub fn cells(
-        &self,
-        report: &mut Report,
-        read: &mut dyn FnMut(&mut Report, &[(&Axis, &Node)]) -> Option<Scenario>,
-    ) -> Option<Vec<(Cell, Scenario)>> {
+    pub fn cells(&self, report: &mut Report, read: &mut ReadCell<'_>) -> Option<Vec<(Cell, Scenario)>> {
         // Every value alone first, so that each mistake is told once and all are told.
         for axis in &self.axes {
             for value in &axis.values {
@@ -99,9 +99,10 @@ impl Sweep {
         point
     }
 
-    /// Keys and values as written.
+    /// Keys and values in TOML.
     pub fn axes(&self, report: &Report) -> Vec<(String, Vec<String>)> {
-        let values = |axis: &Axis| axis.values.iter().map(|value| as_written(report, value)).collect();
+        let toml = |value: &Node| value.as_text().map_or_else(|| as_written(report, value), quoted);
+        let values = |axis: &Axis| axis.values.iter().map(toml).collect();
         self.axes.iter().map(|axis| (axis.name.clone(), values(axis))).collect()
     }
 }

@@ -10,9 +10,11 @@ mod timeline;
 mod traces;
 mod value;
 
+pub(crate) use fields::Pair;
 pub(crate) use fields::{is_directed, unknown_key};
+pub(crate) use network::Limits;
 pub use network::full_packet;
-pub(crate) use plugin::{congestion, scheduler};
+pub(crate) use plugin::{congestion, congestion_names, scheduler, scheduler_names};
 pub(crate) use traces::Traces;
 
 use crate::diagnostic::Code;
@@ -23,8 +25,14 @@ use anabranch_units::Duration;
 use fields::Fields;
 use network::Names;
 
+/// A scenario, and what it does not say of its queues.
+pub(crate) struct Reading {
+    pub scenario: Scenario,
+    pub limits: Limits,
+}
+
 /// Reads one scenario; `file` is what it is called if it does not say. `None` if something is wrong, which was reported.
-pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Table, file: &str) -> Option<Scenario> {
+pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Table, file: &str) -> Option<Reading> {
     check_top(report, root);
     let root_node = Node { value: Value::Table(top_keys(root)), at: Span::default() };
     let top = Fields::open(report, Section::Top, Some(&root_node));
@@ -68,7 +76,7 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
     }
 
     let network = network?;
-    Some(Scenario {
+    let scenario = Scenario {
         name: name?,
         duration,
         warmup: warmup?,
@@ -86,7 +94,8 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
         cross: flows.into_iter().collect::<Option<_>>()?,
         timeline: timeline?,
         hosts: hosts?,
-    })
+    };
+    Some(Reading { scenario, limits: network.limits })
 }
 
 /// Everything that stands under a header: `path`, `tcp`…

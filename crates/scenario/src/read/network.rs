@@ -19,6 +19,15 @@ pub(crate) struct Network {
     pub backup: Vec<bool>,
     pub price: Vec<f64>,
     pub cap: Vec<Option<u64>>,
+    pub limits: Limits,
+}
+
+/// The limits of all queues as written. A link's or a path's number of packets or bytes follows from them; where a direction
+/// has a link, the path's own is not used.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Limits {
+    pub paths: Vec<Pair<QueueLimit>>,
+    pub links: Vec<Pair<QueueLimit>>,
 }
 
 /// The names of all paths and links, as far as they can be read.
@@ -108,6 +117,13 @@ pub(crate) fn read(
     let cap = paths.iter().map(|f| f.get(report, "cap", value::size)).collect();
 
     let drafts: Vec<Pair<Draft>> = drafts.into_iter().collect::<Option<_>>()?;
+    let limits = Limits {
+        paths: drafts.iter().map(|draft| Pair { down: draft.down.limit, up: draft.up.limit }).collect(),
+        links: bottlenecks
+            .iter()
+            .map(|link| Some(Pair { down: link.down.as_ref()?.1, up: link.up.as_ref()?.1 }))
+            .collect::<Option<_>>()?,
+    };
     let links = links_of(names, &bottlenecks, &drafts, full_packet)?;
     let paths = names.paths.iter().zip(drafts).map(|(name, draft)| resolve(name.as_ref()?, draft, full_packet));
     Some(Network {
@@ -115,6 +131,7 @@ pub(crate) fn read(
         backup: backup.into_iter().collect::<Option<_>>()?,
         price: price.into_iter().collect::<Option<_>>()?,
         cap,
+        limits,
     })
 }
 

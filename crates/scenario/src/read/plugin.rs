@@ -32,7 +32,7 @@ pub(crate) fn scheduler(report: &mut Report, key: &'static Key, node: &Node) -> 
 }
 
 /// Every name, then every alias, then both with the suffixes that they take.
-fn scheduler_names() -> Vec<String> {
+pub(crate) fn scheduler_names() -> Vec<String> {
     let all = anabranch_schedulers::all();
     let mut names: Vec<String> = all.iter().map(|entry| entry.name.into()).collect();
     names.extend(all.iter().flat_map(|entry| entry.aliases).map(|alias| alias.to_string()));
@@ -44,14 +44,22 @@ fn scheduler_names() -> Vec<String> {
     names
 }
 
+/// Every name, then every alias.
+pub(crate) fn congestion_names() -> Vec<String> {
+    let all = anabranch_congestion::all();
+    let mut names: Vec<String> = all.iter().map(|entry| entry.name.into()).collect();
+    names.extend(all.iter().flat_map(|entry| entry.aliases).map(|alias| alias.to_string()));
+    names
+}
+
 /// A congestion control.
 pub(crate) fn congestion(report: &mut Report, key: &'static Key, node: &Node) -> Option<PlugIn> {
     let (kind, given) = kind(report, key, node)?;
     let name = value::reference(report, key, kind)?;
     let Some(entry) = anabranch_congestion::find(&name) else {
-        let all = anabranch_congestion::all();
-        let words = all.iter().map(|entry| entry.name).chain(all.iter().flat_map(|entry| entry.aliases).copied());
+        let known = congestion_names();
         let message = format!("there is no congestion control \"{name}\"");
+        let words = known.iter().map(String::as_str);
         value::unknown_word(report, Code::UnknownCongestion, kind, message, words);
         return None;
     };

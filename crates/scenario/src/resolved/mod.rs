@@ -1,0 +1,272 @@
+//! A document in full: every default and both directions of every path, as a scenario file that says the same.
+
+mod text;
+
+pub(crate) use text::quoted;
+
+use crate::document::Document;
+use crate::quantity::QueueLimit;
+use crate::read::Pair;
+use crate::scenario::{Cross, CrossKind, Host, Scenario, TimelineEntry, Traffic};
+use anabranch_engine::{RecoveryKind, RtoForm, Settings};
+use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, Change, PathSpec, QueueSpec, WaySpec};
+use anabranch_units::Direction;
+use std::fmt::Display;
+use std::sync::Arc;
+use text::{bytes, instant, loss, outages, price, probability, queue, reorder, shown};
+
+impl Document {
+    /// The whole document as TOML, which reads back to the same document.
+    pub fn resolved(&self) -> String {
+        let mut out = Writer { text: String::new(), document: self };
+        let scenario = &self.scenario;
+        out.top(scenario);
+        out.connection(scenario);
+        out.tcp(&scenario.settings);
+        out.hosts(scenario);
+        for (index, path) in scenario.topology.paths.iter().enumerate() {
+            out.path(index, path);
+        }
+        for (index, link) in scenario.topology.links.iter().enumerate() {
+            out.header("[[link]]");
+            out.line("name", quoted(&link.name));
+            out.bottleneck(Some(&link.down), Some(&link.up), self.limits.links.get(index));
+        }
+        scenario.cross.iter().for_each(|cross| out.cross(cross));
+        scenario.timeline.iter().for_each(|entry| out.timeline(entry));
+        scenario.traffic.iter().for_each(|traffic| out.traffic(traffic));
+        if !self.axes.is_empty() {
+            out.header("[sweep]");
+            for (key, values) in &self.axes {
+                out.line(&quoted(key), format!("[{}]", values.join(", ")));
+            }
+        }
+        out.text
+    }
+
+    fn trace_name(&self, trace: &Arc<anabranch_network::CapacityTrace>) -> &str {
+        let found = self.traces.iter().find(|(_, known)| Arc::ptr_eq(known, trace));
+        found.map_or("", |(file, _)| file)
+    }
+}
+
+/// A key of a path and its value in one direction.
+type Column = (&'static str, fn(&WaySpec) -> String);
+
+/// Writes sections and keys.
+struct Writer<'d> {
+    text: String,
+    document: &'d Document,
+}
+
+impl Writer<'_> {
+    fn header(&mut self, header: &str) {
+        self.text.push_str(&format!("\n{header}\n"));
+    }
+
+    fn line(&mut self, key: &str, value: impl Display) {
+        self.text.push_str(&format!("{key} = {value}\n"));
+    }
+
+    /// A line if there is a value.
+    fn some(&mut self, key: &str, value: Option<impl Display>) {
+        if let Some(value) = value {
+            self.line(key, value);
+        }
+    }
+
+    /// A line with a value for each direction that has one.
+    fn pair(&mut self, key: &str, down: Option<String>, up: Option<String>) {
+        let parts = [("down", down), ("up", up)].map(|(name, value)| value.map(|value| format!("{name} = {value}")));
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        if !parts.is_empty() {
+            self.line(key, format!("{{ {} }}", parts.join(", ")));
+        }
+    }
+
+    fn top(&mut self, s: &Scenario) {
+        self.line("name", quoted(&s.name));
+        self.some("duration", s.duration.map(shown));
+        self.line("warmup", shown(s.warmup));
+        self.line("seed", s.seed);
+        self.line("repeat", s.repeat);
+        self.line("start_jitter", shown(s.start_jitter));
+    }
+
+    fn connection(&mut self, s: &Scenario) {
+        self.header("[connection]");
+        self.line("scheduler", text::scheduler(&s.scheduler));
+        self.line("congestion", text::congestion(&s.congestion));
+        self.line("mptcp", s.settings.mptcp);
+        self.line("checksum", s.settings.checksum);
+        self.line("mss", s.settings.mss);
+        self.line("send_buffer", bytes(s.settings.send_buffer));
+        self.line("recv_buffer", bytes(s.settings.recv_buffer));
+        self.line("rejoin_after", shown(s.settings.rejoin_after));
+    }
+
+    fn tcp(&mut self, settings: &Settings) {
+        let tcp = &settings.tcp;
+        self.header("[tcp]");
+        let recovery = match tcp.recovery {
+            RecoveryKind::Rack => "rack",
+            RecoveryKind::Sack => "sack",
+        };
+        self.line("recovery", quoted(recovery));
+        self.line("rto_min", shown(tcp.rto_min));
+        self.line("rto_max", shown(tcp.rto_max));
+        self.line("rto_initial", shown(tcp.rto_initial));
+        let form = match tcp.rto_form {
+            RtoForm::Linux => "linux",
+            RtoForm::Rfc6298 => "rfc6298",
+        };
+        self.line("rto_form", quoted(form));
+        self.line("initial_window", tcp.initial_window);
+        self.line("idle_restart", tcp.idle_restart);
+        self.line("delayed_ack", shown(tcp.delayed_ack));
+        self.line("pacing", tcp.pacing);
+        self.line("nagle", tcp.nagle);
+        self.line("timestamps", tcp.timestamps);
+        self.line("sack", tcp.sack);
+        self.line("syn_retries", tcp.syn_retries);
+        self.line("retries", tcp.retries);
+        self.some("keep_alive", tcp.keep_alive.map(shown));
+        self.line("time_wait", shown(tcp.time_wait));
+    }
+
+    fn hosts(&mut self, s: &Scenario) {
+        let word = |host: Host| match host {
+            Host::Engine => "\"engine\"",
+            Host::Linux => "\"linux\"",
+        };
+        self.header("[hosts]");
+        self.line("sender", word(s.hosts.sender));
+        self.line("receiver", word(s.hosts.receiver));
+        self.line("ip", s.hosts.ip);
+    }
+
+    fn path(&mut self, index: usize, path: &PathSpec) {
+        let scenario = &self.document.scenario;
+        let links = &scenario.topology.links;
+        let link = |way: &WaySpec| match way.bottleneck {
+            Bottleneck::Shared(link) => links.get(link).map(|link| quoted(&link.name)),
+            Bottleneck::Own(_) => None,
+        };
+        self.header("[[path]]");
+        self.line("name", quoted(&path.name));
+        self.pair("link", link(&path.down), link(&path.up));
+        self.bottleneck(own(&path.down), own(&path.up), self.document.limits.paths.get(index));
+        let columns: [Column; 7] = [
+            ("delay", |way| shown(way.delay)),
+            ("overhead", |way| way.overhead.to_string()),
+            ("loss", |way| loss(&way.loss)),
+            ("reorder", |way| reorder(way.reorder)),
+            ("duplicate", |way| probability(way.duplicate)),
+            ("corrupt", |way| probability(way.corrupt)),
+            ("outage", |way| outages(&way.outages)),
+        ];
+        for (key, value) in columns {
+            self.pair(key, Some(value(&path.down)), Some(value(&path.up)));
+        }
+        self.line("backup", scenario.backup[index]);
+        self.line("price", price(scenario.price[index]));
+        self.some("cap", scenario.cap[index].map(bytes));
+    }
+
+    /// Rate or trace, and queue.
+    fn bottleneck(
+        &mut self,
+        down: Option<&BottleneckSpec>,
+        up: Option<&BottleneckSpec>,
+        limits: Option<&Pair<QueueLimit>>,
+    ) {
+        let document = self.document;
+        let rate = |spec: &BottleneckSpec| match &spec.capacity {
+            CapacitySpec::Fixed(rate) => Some(quoted(&rate.to_string())),
+            CapacitySpec::Trace(_) => None,
+        };
+        let trace = |spec: &BottleneckSpec| match &spec.capacity {
+            CapacitySpec::Fixed(_) => None,
+            CapacitySpec::Trace(trace) => Some(quoted(document.trace_name(trace))),
+        };
+        self.pair("rate", down.and_then(rate), up.and_then(rate));
+        self.pair("trace", down.and_then(trace), up.and_then(trace));
+        let Some(limits) = limits else { return };
+        // What a product comes to stands beside it: written as bytes it would no longer follow rate and delay.
+        let comment = |spec: Option<&BottleneckSpec>, limit| match (spec.map(|spec| spec.queue), limit) {
+            (Some(QueueSpec::Bytes(bytes)), QueueLimit::Bdp(_)) => Some(format!("{bytes} bytes")),
+            _ => None,
+        };
+        let comments = [comment(down, limits.down), comment(up, limits.up)];
+        self.pair("queue", down.map(|_| queue(limits.down)), up.map(|_| queue(limits.up)));
+        let comments: Vec<String> = comments.into_iter().flatten().collect();
+        if !comments.is_empty() {
+            self.text.pop();
+            self.text.push_str(&format!("  # {}\n", comments.join(", ")));
+        }
+    }
+
+    fn cross(&mut self, cross: &Cross) {
+        let topology = &self.document.scenario.topology;
+        let (key, name) = match cross.shared {
+            true => ("link", topology.links.get(cross.over).map(|link| &link.name)),
+            false => ("path", topology.paths.get(cross.over).map(|path| &path.name)),
+        };
+        self.header("[[cross]]");
+        let (kind, rate, packet) = match &cross.kind {
+            CrossKind::Tcp { .. } => ("tcp", None, None),
+            CrossKind::Udp { rate, packet } => ("udp", Some(rate), Some(packet)),
+            CrossKind::UdpOnOff { rate, packet, .. } => ("udp-onoff", Some(rate), Some(packet)),
+        };
+        self.line("kind", quoted(kind));
+        self.some(key, name.map(|name| quoted(name)));
+        self.line("start", instant(cross.start));
+        self.some("stop", cross.stop.map(instant));
+        self.some("rate", rate.map(|rate| quoted(&rate.to_string())));
+        self.some("packet", packet);
+        match &cross.kind {
+            CrossKind::Tcp { congestion } => self.line("congestion", text::congestion(congestion)),
+            CrossKind::Udp { .. } => {}
+            CrossKind::UdpOnOff { on, off, shape, .. } => {
+                self.line("on", shown(*on));
+                self.line("off", shown(*off));
+                self.line("shape", format!("{shape:?}"));
+            }
+        }
+    }
+
+    fn timeline(&mut self, entry: &TimelineEntry) {
+        let topology = &self.document.scenario.topology;
+        let path = |index: usize| topology.paths.get(index).map_or("", |path| path.name.as_str());
+        let link = |index: usize| topology.links.get(index).map_or("", |link| link.name.as_str());
+        let (set, direction, value) = match &entry.change {
+            Change::PathRate(index, way, rate) => {
+                (format!("path.{}.rate", path(*index)), way, quoted(&rate.to_string()))
+            }
+            Change::LinkRate(index, way, rate) => {
+                (format!("link.{}.rate", link(*index)), way, quoted(&rate.to_string()))
+            }
+            Change::Delay(index, way, delay) => (format!("path.{}.delay", path(*index)), way, shown(*delay)),
+            Change::Loss(index, way, spec) => (format!("path.{}.loss", path(*index)), way, loss(spec)),
+        };
+        let direction = if *direction == Direction::Down { "down" } else { "up" };
+        self.header("[[timeline]]");
+        self.line("at", instant(entry.at));
+        self.line("set", quoted(&set));
+        self.line("value", format!("{{ {direction} = {value} }}"));
+    }
+
+    fn traffic(&mut self, traffic: &Traffic) {
+        let Traffic::Bulk { size } = traffic;
+        self.header("[[traffic]]");
+        self.line("kind", quoted("bulk"));
+        self.some("size", size.map(bytes));
+    }
+}
+
+fn own(way: &WaySpec) -> Option<&BottleneckSpec> {
+    match &way.bottleneck {
+        Bottleneck::Own(own) => Some(own),
+        Bottleneck::Shared(_) => None,
+    }
+}

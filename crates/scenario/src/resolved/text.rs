@@ -1,0 +1,100 @@
+//! Values as a scenario file writes them.
+
+use crate::quantity::{self, QueueLimit};
+use crate::scenario::PlugIn;
+use anabranch_engine::plugin::Parameter;
+use anabranch_network::{LossSpec, ReorderSpec};
+use anabranch_units::{Duration, Instant};
+
+/// `text` as a TOML string.
+pub(crate) fn quoted(text: &str) -> String {
+    let mut quoted = String::from('"');
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            c if c.is_control() => quoted.push_str(&format!("\\u{:04X}", u32::from(c))),
+            c => quoted.push(c),
+        }
+    }
+    quoted + "\""
+}
+
+pub(super) fn shown(duration: Duration) -> String {
+    quoted(&duration.to_string())
+}
+
+pub(super) fn instant(at: Instant) -> String {
+    shown(at.since(Instant::ZERO))
+}
+
+/// In the largest unit that divides it.
+pub(super) fn bytes(bytes: u64) -> String {
+    let units = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    let (unit, size) =
+        units.into_iter().find(|(_, size)| bytes >= *size && bytes.is_multiple_of(*size)).unwrap_or(("B", 1));
+    quoted(&format!("{}{unit}", bytes / size))
+}
+
+/// In percent where that reads back to the same number, otherwise as a fraction.
+pub(super) fn probability(p: f64) -> String {
+    let percent = format!("{}%", p * 100.0);
+    if quantity::probability(&percent) == Ok(p) { quoted(&percent) } else { format!("{p:?}") }
+}
+
+/// Per gigabyte where that reads back to the same number, otherwise per byte.
+pub(super) fn price(price: f64) -> String {
+    let per_gigabyte = format!("{}/GB", price * 1e9);
+    if quantity::price(&per_gigabyte) == Ok(price) { quoted(&per_gigabyte) } else { format!("{price:?}") }
+}
+
+pub(super) fn loss(loss: &LossSpec) -> String {
+    match *loss {
+        LossSpec::None => probability(0.0),
+        LossSpec::Bernoulli(p) => probability(p),
+        LossSpec::GilbertElliott { p, r, h, k } => {
+            let [p, r, h, k] = [p, r, h, k].map(probability);
+            format!("{{ kind = \"gilbert-elliott\", p = {p}, r = {r}, h = {h}, k = {k} }}")
+        }
+    }
+}
+
+pub(super) fn reorder(reorder: ReorderSpec) -> String {
+    format!("{{ probability = {}, by = {} }}", probability(reorder.probability), shown(reorder.by))
+}
+
+pub(super) fn outages(outages: &[(Instant, Instant)]) -> String {
+    let pairs: Vec<_> = outages.iter().map(|(from, to)| format!("[{}, {}]", instant(*from), instant(*to))).collect();
+    format!("[{}]", pairs.join(", "))
+}
+
+pub(super) fn queue(limit: QueueLimit) -> String {
+    match limit {
+        QueueLimit::Packets(packets) => quoted(&format!("{packets}p")),
+        QueueLimit::Bytes(bytes) => self::bytes(bytes),
+        QueueLimit::Bdp(millionths) => quoted(&format!("{}bdp", millionths as f64 / 1e6)),
+    }
+}
+
+pub(super) fn scheduler(plug_in: &PlugIn) -> String {
+    let known = anabranch_schedulers::resolve(&plug_in.name).map(|found| found.parameters().collect::<Vec<_>>());
+    self::plug_in(plug_in, known.as_deref().unwrap_or_default())
+}
+
+pub(super) fn congestion(plug_in: &PlugIn) -> String {
+    let known = anabranch_congestion::find(&plug_in.name).map(|entry| entry.parameters.iter().collect::<Vec<_>>());
+    self::plug_in(plug_in, known.as_deref().unwrap_or_default())
+}
+
+/// With every parameter.
+fn plug_in(plug_in: &PlugIn, known: &[&Parameter]) -> String {
+    let value = |parameter: &Parameter| {
+        let given = plug_in.parameters.iter().find(|(name, _)| name == parameter.name);
+        let value = given.map_or(parameter.default, |(_, value)| *value);
+        if parameter.unit == "bool" { (value != 0.0).to_string() } else { format!("{value:?}") }
+    };
+    let parameters: Vec<_> = known.iter().map(|p| format!("{} = {}", p.name, value(p))).collect();
+    match parameters.is_empty() {
+        true => quoted(&plug_in.name),
+        false => format!("{{ kind = {}, {} }}", quoted(&plug_in.name), parameters.join(", ")),
+    }
+}

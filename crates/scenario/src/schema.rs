@@ -1,0 +1,139 @@
+//! The JSON schema of scenario files, made from the table of keys, for editors that complete and check TOML.
+
+use crate::keys::{Directions, Fallback, Form, Key, Section};
+use crate::quantity::{RATE, SIZE, TIME, Units};
+use serde_json::{Map, Value, json};
+
+/// The schema (draft 2020-12), as JSON text that ends with a newline.
+pub fn schema() -> String {
+    let mut properties = keys_of(Section::Top);
+    for section in Section::ALL.into_iter().filter(|section| section.has_header()) {
+        let table = table(section);
+        let value = if section.is_list() { json!({ "type": "array", "items": table }) } else { table };
+        properties.insert(section.name().into(), value);
+    }
+    let sweep = "keys with lists of values; every combination is a cell";
+    properties.insert("sweep".into(), json!({ "type": "object", "description": sweep }));
+    let schema = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Anabranch scenario",
+        "type": "object",
+        "properties": properties,
+        "required": ["path"],
+        "additionalProperties": false,
+    });
+    format!("{schema:#}\n")
+}
+
+fn keys_of(section: Section) -> Map<String, Value> {
+    section.keys().map(|key| (key.name.into(), property(key))).collect()
+}
+
+fn table(section: Section) -> Value {
+    let required: Vec<_> = section.keys().filter(|k| k.fallback == Fallback::Required).map(|k| k.name).collect();
+    json!({
+        "type": "object",
+        "description": section.about(),
+        "properties": keys_of(section),
+        "required": required,
+        "additionalProperties": false,
+    })
+}
+
+fn property(key: &Key) -> Value {
+    let mut value = match key.directions {
+        Directions::None => form(key.form),
+        Directions::Both | Directions::Down => json!({ "anyOf": [form(key.form), by_direction(key.form)] }),
+    };
+    if let Value::Object(object) = &mut value {
+        object.insert("description".into(), format!("{} (default: {})", key.about, key.default()).into());
+        if let Fallback::Value(text) = key.fallback {
+            // Numbers, lists, true and false are written alike in both languages; anything else is a string.
+            object.insert("default".into(), serde_json::from_str(text).unwrap_or_else(|_| text.into()));
+        }
+    }
+    value
+}
+
+fn by_direction(form: Form) -> Value {
+    let form = self::form(form);
+    json!({
+        "type": "object",
+        "properties": { "down": form, "up": form },
+        "minProperties": 1,
+        "additionalProperties": false,
+    })
+}
+
+fn form(form: Form) -> Value {
+    match form {
+        Form::Text => json!({ "type": "string", "minLength": 1 }),
+        Form::Name | Form::PathName | Form::LinkName => json!({ "type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$" }),
+        Form::Duration { .. } => text_with(&TIME),
+        Form::Rate => text_with(&RATE),
+        Form::Size { min, max } => {
+            json!({ "anyOf": [text_with(&SIZE), { "type": "integer", "minimum": min, "maximum": max }] })
+        }
+        Form::Integer { min, max } => json!({ "type": "integer", "minimum": min, "maximum": max }),
+        Form::Integers(numbers) => json!({ "enum": numbers }),
+        Form::Real { above } => json!({ "type": "number", "exclusiveMinimum": above }),
+        Form::Probability => probability(),
+        Form::Flag => json!({ "type": "boolean" }),
+        Form::Words(words) => json!({ "enum": words }),
+        Form::Price => {
+            json!({ "anyOf": [{ "type": "number", "minimum": 0 }, pattern(&format!("/1?{}", units(&SIZE)))] })
+        }
+        Form::Queue => json!({ "anyOf": [pattern("([pP]|[bB][dD][pP])"), text_with(&SIZE)] }),
+        Form::Loss => json!({ "anyOf": [probability(), table(Section::Loss)] }),
+        Form::Reorder => json!({ "anyOf": [probability(), table(Section::Reorder)] }),
+        Form::Outages => {
+            let pair = json!({ "type": "array", "items": text_with(&TIME), "minItems": 2, "maxItems": 2 });
+            json!({ "type": "array", "items": pair })
+        }
+        Form::Trace => json!({ "type": "string", "minLength": 1 }),
+        Form::Scheduler => plug_in(&crate::read::scheduler_names()),
+        Form::Congestion => plug_in(&crate::read::congestion_names()),
+        Form::Changeable => {
+            let name = "[A-Za-z0-9_-]{1,64}";
+            let pattern = format!(r"^(path\.{name}\.(rate|delay|loss)|link\.{name}\.rate)(\.(down|up))?$");
+            json!({ "type": "string", "pattern": pattern })
+        }
+        Form::Value => json!(true),
+    }
+}
+
+fn probability() -> Value {
+    json!({ "anyOf": [{ "type": "number", "minimum": 0, "maximum": 1 }, pattern("%?")] })
+}
+
+/// A name, or a table with the name and its parameters.
+fn plug_in(names: &[String]) -> Value {
+    let parameter = json!({ "type": ["number", "boolean"] });
+    json!({ "anyOf": [
+        { "enum": names },
+        {
+            "type": "object",
+            "properties": { "kind": { "enum": names } },
+            "required": ["kind"],
+            "additionalProperties": parameter,
+        },
+    ] })
+}
+
+fn text_with(family: &Units) -> Value {
+    pattern(&units(family))
+}
+
+/// A decimal number and then `unit`, a regular expression.
+fn pattern(unit: &str) -> Value {
+    json!({ "type": "string", "pattern": format!(r"^\s*[0-9]+(\.[0-9]+)?\s*{unit}\s*$") })
+}
+
+/// A regular expression for the units of a family.
+fn units(family: &Units) -> String {
+    // JSON schema's regular expressions have no flag for case.
+    let any_case = |c: char| format!("[{}{}]", c.to_ascii_lowercase(), c.to_ascii_uppercase());
+    let spelling = |name: &str| if family.case_sensitive { name.into() } else { name.chars().map(any_case).collect() };
+    let names: Vec<String> = family.units.iter().map(|(name, _)| spelling(name)).collect();
+    format!("({})", names.join("|"))
+}
