@@ -1,17 +1,14 @@
 //! Results as tables to read: one a cell, one row a scheduler, baselines below.
 
 use anabranch_run::{CellValues, Results, Summary};
-use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use std::fmt::Write as _;
 
 /// A table without frames whose header is underlined; columns but the first are aligned to the right.
 pub fn plain_table(header: Vec<String>) -> Table {
     let mut table = Table::new();
-    table.load_preset(NOTHING);
+    table.load_style(TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─')));
     table.set_content_arrangement(ContentArrangement::Disabled);
-    table.set_style(TableComponent::HeaderLines, '─');
-    table.set_style(TableComponent::MiddleHeaderIntersections, '─');
     let columns = header.len();
     table.set_header(header);
     for index in 0..columns {

@@ -1,5 +1,6 @@
 //! One run: what is asked of a driver, and what it answers.
 
+use anabranch_metrics::RunMetrics;
 use anabranch_scenario::{Cell, PlugIn, Scenario};
 use anabranch_trace::Recorder;
 use anabranch_units::ConnId;
@@ -42,7 +43,7 @@ pub struct Job {
 /// What a run yields. Nothing here depends on wall time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunOutcome {
-    /// Of the connection.
+    /// Of the connection. What needs the baselines is filled in later.
     pub metrics: Values,
     /// Of each path that the run used, in the scenario's order.
     pub paths: IndexMap<String, Values>,
@@ -52,6 +53,20 @@ pub struct RunOutcome {
     pub events: u64,
     /// False if a sized transfer did not end within the duration.
     pub finished: bool,
+}
+
+impl RunOutcome {
+    /// What `measured` says. A bound that needs the scenario (`oracle_ratio`) is set there before.
+    pub fn new(measured: &RunMetrics, digest: String, events: u64) -> Self {
+        let values = |values: &[(&'static str, f64)]| values.iter().map(|(name, v)| ((*name).to_owned(), *v)).collect();
+        Self {
+            metrics: values(&measured.values),
+            paths: measured.paths.iter().map(|path| (path.name.clone(), values(&path.values))).collect(),
+            digest,
+            events,
+            finished: measured.finished,
+        }
+    }
 }
 
 /// Why a run yields nothing.
@@ -88,7 +103,7 @@ pub trait Driver: Sync {
 }
 
 /// Does many tasks, in any order, on as many threads as it likes.
-pub trait Pool {
+pub trait Pool: Sync {
     /// Calls `task` with each of `0..count` once and returns when all are done.
     fn for_each(&self, count: usize, task: &(dyn Fn(usize) + Sync));
 }

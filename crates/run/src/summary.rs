@@ -3,7 +3,7 @@
 use crate::job::Choice;
 use crate::plan::{CellPlan, Row, single_path_form};
 use crate::results::{Comparison, RunRecord, Summary};
-use anabranch_metrics::{Paired, Summary as Statistics, aggregation_benefit, best_single_ratio};
+use anabranch_metrics::{METRICS, Paired, Summary as Statistics, aggregation_benefit, best_single_ratio};
 use indexmap::IndexMap;
 
 /// The metric that baselines are held against and that [`crate::Repeat::Auto`] watches.
@@ -35,13 +35,16 @@ pub(crate) fn fill_in_ratios(cell: &CellPlan, rows: &mut [Vec<RunRecord>]) {
                 ("aggregation_benefit", aggregation_benefit(own, &singles)),
                 ("best_single_ratio", best_single_ratio(own, &singles)),
             ];
-            for (name, value) in ratios {
-                if let Some(value) = value {
-                    rows[index][repetition].metrics.insert(name.to_owned(), value);
-                }
-            }
+            let metrics = &mut rows[index][repetition].metrics;
+            metrics.extend(ratios.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+            metrics.sort_by(|a, _, b, _| position(a).cmp(&position(b)));
         }
     }
+}
+
+/// Where lists show a metric; unknown ones come first and keep their order.
+fn position(metric: &str) -> Option<usize> {
+    METRICS.iter().position(|known| known.name == metric)
 }
 
 /// Indices of the rows that run each path alone beside `row`; none for a baseline itself.
