@@ -1,7 +1,8 @@
 //! A queue and what drains it, for one direction.
 
+use crate::store::Place;
 use crate::{BottleneckSpec, Capacity, Qdisc, QueueState};
-use anabranch_trace::{Event, LinkEvent, Origin, Recorder};
+use anabranch_trace::{DropCause, Event, LinkEvent, Origin, Recorder};
 use anabranch_units::{ConnId, Direction, Instant, PathId, Rate};
 use std::collections::VecDeque;
 
@@ -33,10 +34,10 @@ impl WayId {
 }
 
 /// A packet at a bottleneck.
-#[derive(Clone, Debug)]
-pub(crate) struct Packet<T> {
-    /// What it carries; `None` if it vanishes behind the bottleneck.
-    pub(crate) item: Option<T>,
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Packet {
+    /// Where its item lies; `None` if it vanishes behind the bottleneck.
+    pub(crate) item: Option<Place>,
     /// Its number in order of insertion into the network.
     pub(crate) seq: u64,
     /// Where it goes on; `None` for cross traffic of a link, of which no events tell.
@@ -47,7 +48,7 @@ pub(crate) struct Packet<T> {
     pub(crate) arrived: Instant,
 }
 
-impl<T> Packet<T> {
+impl Packet {
     fn record(&self, recorder: &mut dyn Recorder, at: Instant, what: LinkEvent) {
         if let Some(way) = self.way {
             way.record(recorder, at, self.size, what);
@@ -61,18 +62,20 @@ fn count(packets: usize) -> u32 {
 
 /// A queue and what drains it. It runs behind the clock until someone asks: [`Self::depart`] brings it up to date.
 #[derive(Debug)]
-pub(crate) struct Queue<T> {
+pub(crate) struct Queue {
     /// In order; while `busy`, the first is in transmission.
-    packets: VecDeque<Packet<T>>,
+    packets: VecDeque<Packet>,
     /// Bytes of those that wait.
     bytes: u64,
     busy: bool,
     departs: Instant,
+    /// Items of packets that the discipline dropped, to be taken from the store.
+    refused: Vec<Place>,
     qdisc: Box<dyn Qdisc>,
     capacity: Box<dyn Capacity>,
 }
 
-impl<T> Queue<T> {
+impl Queue {
     /// An empty queue.
     pub(crate) fn new(spec: &BottleneckSpec) -> Self {
         Self {
@@ -80,6 +83,7 @@ impl<T> Queue<T> {
             bytes: 0,
             busy: false,
             departs: Instant::MAX,
+            refused: vec![],
             qdisc: spec.queue.build(),
             capacity: spec.capacity.build(),
         }
@@ -97,11 +101,12 @@ impl<T> Queue<T> {
     }
 
     /// A packet comes; everything that left before `now` has been fetched.
-    pub(crate) fn arrive(&mut self, now: Instant, recorder: &mut dyn Recorder, packet: Packet<T>) {
+    pub(crate) fn arrive(&mut self, now: Instant, recorder: &mut dyn Recorder, packet: Packet) {
         let queue = self.state();
         let size = u64::from(packet.size);
         if let Err(cause) = self.qdisc.admit(now, packet.size, queue) {
-            return packet.record(recorder, now, LinkEvent::Dropped(cause));
+            self.refuse(now, recorder, packet, cause);
+            return;
         }
         let (queue_packets, queue_bytes) =
             if queue.busy { (queue.packets.saturating_add(1), queue.bytes + size) } else { (0, 0) };
@@ -114,7 +119,7 @@ impl<T> Queue<T> {
     }
 
     /// The next packet that leaves at or before `now`, and when.
-    pub(crate) fn depart(&mut self, now: Instant, recorder: &mut dyn Recorder) -> Option<(Instant, Packet<T>)> {
+    pub(crate) fn depart(&mut self, now: Instant, recorder: &mut dyn Recorder) -> Option<(Instant, Packet)> {
         if self.departs > now || self.departs == Instant::MAX {
             return None;
         }
@@ -129,7 +134,7 @@ impl<T> Queue<T> {
     fn start(&mut self, now: Instant, recorder: &mut dyn Recorder, idle: bool) {
         self.busy = false;
         self.departs = Instant::MAX;
-        while let Some(head) = self.packets.front() {
+        while let Some(&head) = self.packets.front() {
             let (size, sojourn) = (head.size, now.since(head.arrived));
             self.bytes -= u64::from(size);
             let behind = QueueState { packets: count(self.packets.len() - 1), bytes: self.bytes, busy: false };
@@ -139,10 +144,20 @@ impl<T> Queue<T> {
                     self.busy = true;
                     return;
                 }
-                Err(cause) => head.record(recorder, now, LinkEvent::Dropped(cause)),
+                Err(cause) => self.refuse(now, recorder, head, cause),
             }
             self.packets.pop_front();
         }
+    }
+
+    fn refuse(&mut self, now: Instant, recorder: &mut dyn Recorder, packet: Packet, cause: DropCause) {
+        packet.record(recorder, now, LinkEvent::Dropped(cause));
+        self.refused.extend(packet.item);
+    }
+
+    /// An item whose packet the discipline dropped; the caller takes it from the store.
+    pub(crate) fn next_refused(&mut self) -> Option<Place> {
+        self.refused.pop()
     }
 
     /// The rate is `rate` from `now` on.
