@@ -6,30 +6,37 @@ use anabranch_trace::{DropCause, Event, LinkEvent, Origin, Recorder};
 use anabranch_units::{ConnId, Direction, Instant, PathId, Rate};
 use std::collections::VecDeque;
 
-/// One direction of one path, as packets and events name it.
+/// One direction of one path: its place in a table that holds each path's down, then up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct WayId {
-    pub(crate) path: u32,
-    pub(crate) direction: Direction,
-}
+pub(crate) struct WayId(u32);
 
 impl WayId {
-    /// The way at this place of a table of ways.
-    pub(crate) fn of(index: usize) -> Self {
-        let direction = if index.is_multiple_of(2) { Direction::Down } else { Direction::Up };
-        Self { path: (index / 2) as u32, direction }
+    pub(crate) fn new(path: usize, direction: Direction) -> Self {
+        Self::of(2 * path + direction as usize)
     }
 
-    /// Its place in a table of ways: each path's down, then up.
+    /// The way at this place.
+    pub(crate) fn of(index: usize) -> Self {
+        Self(index as u32)
+    }
+
     pub(crate) fn index(self) -> usize {
-        2 * self.path as usize + self.direction as usize
+        self.0 as usize
+    }
+
+    pub(crate) fn path(self) -> usize {
+        self.index() / 2
+    }
+
+    pub(crate) fn direction(self) -> Direction {
+        if self.0.is_multiple_of(2) { Direction::Down } else { Direction::Up }
     }
 
     /// Tells that a packet of `size` bytes on this way met the network.
     pub(crate) fn record(self, recorder: &mut dyn Recorder, at: Instant, size: u32, what: LinkEvent) {
-        let path = PathId(u8::try_from(self.path).unwrap_or(u8::MAX));
+        let path = PathId(self.path().min(u8::MAX.into()) as u8);
         let origin = Origin { host: None, connection: ConnId(0), path };
-        recorder.record(at, origin, &Event::Link { direction: self.direction, size, what });
+        recorder.record(at, origin, &Event::Link { direction: self.direction(), size, what });
     }
 }
 
@@ -166,5 +173,72 @@ impl Queue {
         if self.busy {
             self.departs = departs;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{FixedRate, QueueState};
+    use anabranch_units::Duration;
+
+    /// Drops every packet that waited longer than this, except the last one: CoDel's shape without its law.
+    #[derive(Debug)]
+    struct Impatient(Duration);
+
+    impl Qdisc for Impatient {
+        fn admit(&mut self, _now: Instant, _size: u32, queue: QueueState) -> Result<(), DropCause> {
+            if queue.packets < 5 { Ok(()) } else { Err(DropCause::Queue) }
+        }
+        fn release(
+            &mut self,
+            _now: Instant,
+            _size: u32,
+            sojourn: Duration,
+            queue: QueueState,
+        ) -> Result<(), DropCause> {
+            if sojourn > self.0 && queue.packets > 0 { Err(DropCause::Aqm) } else { Ok(()) }
+        }
+    }
+
+    #[derive(Default)]
+    struct Drops(Vec<(u64, DropCause)>);
+
+    impl Recorder for Drops {
+        fn record(&mut self, now: Instant, _origin: Origin, event: &Event) {
+            if let Event::Link { what: LinkEvent::Dropped(cause), .. } = event {
+                self.0.push((now.as_nanos() / 1_000_000, *cause));
+            }
+        }
+    }
+
+    #[test]
+    fn a_discipline_may_drop_at_the_head() {
+        let mut queue = Queue {
+            packets: VecDeque::new(),
+            bytes: 0,
+            busy: false,
+            departs: Instant::MAX,
+            refused: vec![],
+            qdisc: Box::new(Impatient(Duration::from_millis(1))),
+            capacity: Box::new(FixedRate::new(Rate::from_bps(12_000_000))),
+        };
+        let mut drops = Drops::default();
+        for item in 0..7 {
+            let way = Some(WayId::new(0, Direction::Up));
+            let packet = Packet { item: Some(item), seq: item.into(), way, size: 1500, arrived: Instant::ZERO };
+            queue.arrive(Instant::ZERO, &mut drops, packet);
+        }
+        assert_eq!(queue.state(), QueueState { packets: 5, bytes: 7500, busy: true });
+        let left: Vec<_> = core::iter::from_fn(|| queue.depart(Instant::from_millis(50), &mut drops))
+            .map(|(at, packet)| (at.as_nanos() / 1_000_000, packet.item))
+            .collect();
+        // 1 comes to the head at 1 ms, no longer than allowed; at 2 ms 2, 3 and 4 have waited too long, 5 is the last.
+        assert_eq!(left, [(1, Some(0)), (2, Some(1)), (3, Some(5))]);
+        assert_eq!(drops.0, [(0, DropCause::Queue), (2, DropCause::Aqm), (2, DropCause::Aqm), (2, DropCause::Aqm)]);
+        let mut refused: Vec<_> = core::iter::from_fn(|| queue.next_refused()).collect();
+        refused.sort_unstable();
+        assert_eq!(refused, [2, 3, 4, 6]);
+        assert_eq!(queue.state(), QueueState::default());
     }
 }

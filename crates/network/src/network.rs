@@ -162,7 +162,7 @@ impl<T: Clone> Network<T> {
         size: u32,
         item: Option<Place>,
     ) {
-        let way = WayId { path: path as u32, direction };
+        let way = WayId::new(path, direction);
         let Entry { overhead, drain, .. } = self.entries[way.index()];
         self.join(now, recorder, drain, Some(way), size.saturating_add_signed(overhead), item);
     }
@@ -231,7 +231,7 @@ impl<T: Clone> Network<T> {
         let item = self.items.take(arrival.item)?;
         let corrupted = matches!(arrival.outcome, Outcome::Corrupted);
         let arrived = corrupted || dropped.is_none();
-        arrived.then_some(Delivery { path: id.path as usize, direction: id.direction, item, corrupted })
+        arrived.then_some(Delivery { path: id.path(), direction: id.direction(), item, corrupted })
     }
 
     /// A change takes effect. One that does not apply is ignored: the own rate of a path with a shared bottleneck, the
@@ -239,7 +239,7 @@ impl<T: Clone> Network<T> {
     pub fn apply(&mut self, now: Instant, recorder: &mut dyn Recorder, change: &Change) {
         match *change {
             Change::PathRate(path, direction, rate) => {
-                let Entry { drain, own, .. } = self.entries[WayId { path: path as u32, direction }.index()];
+                let Entry { drain, own, .. } = self.entries[WayId::new(path, direction).index()];
                 if own {
                     self.set_rate(drain, now, recorder, rate);
                 }
@@ -248,14 +248,14 @@ impl<T: Clone> Network<T> {
                 self.set_rate(self.link_drain(link, direction), now, recorder, rate);
             }
             Change::Delay(path, direction, delay) => {
-                let way = WayId { path: path as u32, direction }.index();
+                let way = WayId::new(path, direction).index();
                 let drain = self.entries[way].drain;
                 self.drain(drain, now, recorder);
                 self.ways[way].set_delay(delay);
                 self.note_least_delay(drain);
             }
             Change::Loss(path, direction, ref loss) => {
-                self.ways[WayId { path: path as u32, direction }.index()].set_loss(loss);
+                self.ways[WayId::new(path, direction).index()].set_loss(loss);
             }
         }
     }
@@ -274,7 +274,7 @@ impl<T: Clone> Network<T> {
         path: usize,
         direction: Direction,
     ) -> QueueState {
-        let drain = self.entries[WayId { path: path as u32, direction }.index()].drain;
+        let drain = self.entries[WayId::new(path, direction).index()].drain;
         self.drain(drain, now, recorder);
         self.drains[drain].queue.state()
     }
