@@ -2,42 +2,53 @@
 
 use anabranch_units::Instant;
 
-/// A time, then an insertion number that breaks ties.
-pub(crate) type Key = (Instant, u64);
+/// A time, then an insertion number that breaks ties: one number, so that two compare in a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Key(u128);
 
-/// Nothing to do.
-pub(crate) const NEVER: Key = (Instant::MAX, u64::MAX);
+impl Key {
+    /// Nothing to do.
+    pub(crate) const NEVER: Self = Self(u128::MAX);
 
-/// A fixed number of slots, each with the key of its next deed; a winner tree, so that reading the least key is O(1)
-/// and changing one is O(log slots).
+    /// At `due`; of several at that time, the one with the least `seq` first.
+    pub(crate) fn new(due: Instant, seq: u64) -> Self {
+        Self(u128::from(due.as_nanos()) << 64 | u128::from(seq))
+    }
+
+    /// When; [`Instant::MAX`] for never.
+    pub(crate) fn due(self) -> Instant {
+        Instant::from_nanos((self.0 >> 64) as u64)
+    }
+}
+
+/// A fixed number of slots, each with the key of its next deed. Networks have few, so that a scan beats a heap.
 #[derive(Clone, Debug)]
 pub(crate) struct Agenda {
-    /// `nodes[1]` is the root, `nodes[leaves + slot]` a leaf; each holds the least key below it and that key's slot.
-    nodes: Vec<(Key, u32)>,
-    leaves: usize,
+    keys: Vec<Key>,
+    /// The least key and its slot.
+    first: (Key, usize),
 }
 
 impl Agenda {
     /// `slots` slots with nothing to do.
     pub(crate) fn new(slots: usize) -> Self {
-        let leaves = slots.next_power_of_two();
-        Self { nodes: vec![(NEVER, 0); 2 * leaves], leaves }
+        Self { keys: vec![Key::NEVER; slots], first: (Key::NEVER, 0) }
     }
 
     /// The least key and its slot.
     pub(crate) fn first(&self) -> (Key, usize) {
-        let (key, slot) = self.nodes[1];
-        (key, slot as usize)
+        self.first
     }
 
     /// The next deed of `slot` is now `key`.
     pub(crate) fn set(&mut self, slot: usize, key: Key) {
-        let mut at = self.leaves + slot;
-        self.nodes[at] = (key, slot as u32);
-        while at > 1 {
-            let (a, b) = (self.nodes[at & !1], self.nodes[at | 1]);
-            at /= 2;
-            self.nodes[at] = if b.0 < a.0 { b } else { a };
+        self.keys[slot] = key;
+        let (least, at) = self.first;
+        if key <= least {
+            self.first = (key, slot);
+        } else if slot == at {
+            let slots = self.keys.iter().copied().enumerate();
+            self.first = slots.fold((key, slot), |best, (slot, key)| if key < best.0 { (key, slot) } else { best });
         }
     }
 }
@@ -49,13 +60,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_root_is_the_least_key(slots in 1usize..20, sets in prop::collection::vec((0usize..20, 0u64..50), 1..100)) {
+        fn the_first_is_the_least(slots in 1usize..20, sets in prop::collection::vec((0usize..20, 0u64..50), 1..100)) {
             let mut agenda = Agenda::new(slots);
-            let mut naive = vec![NEVER; slots];
+            let mut naive = vec![Key::NEVER; slots];
             for (insertion, (slot, due)) in sets.into_iter().enumerate() {
                 let slot = slot % slots;
                 // Every tenth time a slot falls silent.
-                let key = if due < 5 { NEVER } else { (Instant::from_nanos(due), insertion as u64) };
+                let key = if due < 5 { Key::NEVER } else { Key::new(Instant::from_nanos(due), insertion as u64) };
                 agenda.set(slot, key);
                 naive[slot] = key;
                 let least = *naive.iter().min().unwrap();
@@ -63,5 +74,13 @@ mod tests {
                 prop_assert_eq!(naive[agenda.first().1], least);
             }
         }
+    }
+
+    #[test]
+    fn keys_order_by_time_and_then_by_insertion() {
+        let key = |due, seq| Key::new(Instant::from_nanos(due), seq);
+        assert!(key(1, 9) < key(2, 0) && key(2, 0) < key(2, 1) && key(u64::MAX, 3) < Key::NEVER);
+        assert_eq!(key(77, u64::MAX).due(), Instant::from_nanos(77));
+        assert_eq!(Key::NEVER.due(), Instant::MAX);
     }
 }

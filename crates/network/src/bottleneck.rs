@@ -1,42 +1,50 @@
 //! A queue and what drains it, for one direction.
 
+use crate::store::Place;
 use crate::{BottleneckSpec, Capacity, Qdisc, QueueState};
-use anabranch_trace::{Event, LinkEvent, Origin, Recorder};
+use anabranch_trace::{DropCause, Event, LinkEvent, Origin, Recorder};
 use anabranch_units::{ConnId, Direction, Instant, PathId, Rate};
 use std::collections::VecDeque;
 
-/// One direction of one path, as packets and events name it.
+/// One direction of one path: its place in a table that holds each path's down, then up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct WayId {
-    pub(crate) path: u32,
-    pub(crate) direction: Direction,
-}
+pub(crate) struct WayId(u32);
 
 impl WayId {
-    /// The way at this place of a table of ways.
-    pub(crate) fn of(index: usize) -> Self {
-        let direction = if index.is_multiple_of(2) { Direction::Down } else { Direction::Up };
-        Self { path: (index / 2) as u32, direction }
+    pub(crate) fn new(path: usize, direction: Direction) -> Self {
+        Self::of(2 * path + direction as usize)
     }
 
-    /// Its place in a table of ways: each path's down, then up.
+    /// The way at this place.
+    pub(crate) fn of(index: usize) -> Self {
+        Self(index as u32)
+    }
+
     pub(crate) fn index(self) -> usize {
-        2 * self.path as usize + self.direction as usize
+        self.0 as usize
+    }
+
+    pub(crate) fn path(self) -> usize {
+        self.index() / 2
+    }
+
+    pub(crate) fn direction(self) -> Direction {
+        if self.0.is_multiple_of(2) { Direction::Down } else { Direction::Up }
     }
 
     /// Tells that a packet of `size` bytes on this way met the network.
     pub(crate) fn record(self, recorder: &mut dyn Recorder, at: Instant, size: u32, what: LinkEvent) {
-        let path = PathId(u8::try_from(self.path).unwrap_or(u8::MAX));
+        let path = PathId(self.path().min(u8::MAX.into()) as u8);
         let origin = Origin { host: None, connection: ConnId(0), path };
-        recorder.record(at, origin, &Event::Link { direction: self.direction, size, what });
+        recorder.record(at, origin, &Event::Link { direction: self.direction(), size, what });
     }
 }
 
 /// A packet at a bottleneck.
-#[derive(Clone, Debug)]
-pub(crate) struct Packet<T> {
-    /// What it carries; `None` if it vanishes behind the bottleneck.
-    pub(crate) item: Option<T>,
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Packet {
+    /// Where its item lies; `None` if it vanishes behind the bottleneck.
+    pub(crate) item: Option<Place>,
     /// Its number in order of insertion into the network.
     pub(crate) seq: u64,
     /// Where it goes on; `None` for cross traffic of a link, of which no events tell.
@@ -47,7 +55,7 @@ pub(crate) struct Packet<T> {
     pub(crate) arrived: Instant,
 }
 
-impl<T> Packet<T> {
+impl Packet {
     fn record(&self, recorder: &mut dyn Recorder, at: Instant, what: LinkEvent) {
         if let Some(way) = self.way {
             way.record(recorder, at, self.size, what);
@@ -61,18 +69,20 @@ fn count(packets: usize) -> u32 {
 
 /// A queue and what drains it. It runs behind the clock until someone asks: [`Self::depart`] brings it up to date.
 #[derive(Debug)]
-pub(crate) struct Queue<T> {
+pub(crate) struct Queue {
     /// In order; while `busy`, the first is in transmission.
-    packets: VecDeque<Packet<T>>,
+    packets: VecDeque<Packet>,
     /// Bytes of those that wait.
     bytes: u64,
     busy: bool,
     departs: Instant,
+    /// Items of packets that the discipline dropped, to be taken from the store.
+    refused: Vec<Place>,
     qdisc: Box<dyn Qdisc>,
     capacity: Box<dyn Capacity>,
 }
 
-impl<T> Queue<T> {
+impl Queue {
     /// An empty queue.
     pub(crate) fn new(spec: &BottleneckSpec) -> Self {
         Self {
@@ -80,6 +90,7 @@ impl<T> Queue<T> {
             bytes: 0,
             busy: false,
             departs: Instant::MAX,
+            refused: vec![],
             qdisc: spec.queue.build(),
             capacity: spec.capacity.build(),
         }
@@ -97,11 +108,12 @@ impl<T> Queue<T> {
     }
 
     /// A packet comes; everything that left before `now` has been fetched.
-    pub(crate) fn arrive(&mut self, now: Instant, recorder: &mut dyn Recorder, packet: Packet<T>) {
+    pub(crate) fn arrive(&mut self, now: Instant, recorder: &mut dyn Recorder, packet: Packet) {
         let queue = self.state();
         let size = u64::from(packet.size);
         if let Err(cause) = self.qdisc.admit(now, packet.size, queue) {
-            return packet.record(recorder, now, LinkEvent::Dropped(cause));
+            self.refuse(now, recorder, packet, cause);
+            return;
         }
         let (queue_packets, queue_bytes) =
             if queue.busy { (queue.packets.saturating_add(1), queue.bytes + size) } else { (0, 0) };
@@ -114,7 +126,7 @@ impl<T> Queue<T> {
     }
 
     /// The next packet that leaves at or before `now`, and when.
-    pub(crate) fn depart(&mut self, now: Instant, recorder: &mut dyn Recorder) -> Option<(Instant, Packet<T>)> {
+    pub(crate) fn depart(&mut self, now: Instant, recorder: &mut dyn Recorder) -> Option<(Instant, Packet)> {
         if self.departs > now || self.departs == Instant::MAX {
             return None;
         }
@@ -129,7 +141,7 @@ impl<T> Queue<T> {
     fn start(&mut self, now: Instant, recorder: &mut dyn Recorder, idle: bool) {
         self.busy = false;
         self.departs = Instant::MAX;
-        while let Some(head) = self.packets.front() {
+        while let Some(&head) = self.packets.front() {
             let (size, sojourn) = (head.size, now.since(head.arrived));
             self.bytes -= u64::from(size);
             let behind = QueueState { packets: count(self.packets.len() - 1), bytes: self.bytes, busy: false };
@@ -139,10 +151,20 @@ impl<T> Queue<T> {
                     self.busy = true;
                     return;
                 }
-                Err(cause) => head.record(recorder, now, LinkEvent::Dropped(cause)),
+                Err(cause) => self.refuse(now, recorder, head, cause),
             }
             self.packets.pop_front();
         }
+    }
+
+    fn refuse(&mut self, now: Instant, recorder: &mut dyn Recorder, packet: Packet, cause: DropCause) {
+        packet.record(recorder, now, LinkEvent::Dropped(cause));
+        self.refused.extend(packet.item);
+    }
+
+    /// An item whose packet the discipline dropped; the caller takes it from the store.
+    pub(crate) fn next_refused(&mut self) -> Option<Place> {
+        self.refused.pop()
     }
 
     /// The rate is `rate` from `now` on.
@@ -151,5 +173,72 @@ impl<T> Queue<T> {
         if self.busy {
             self.departs = departs;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{FixedRate, QueueState};
+    use anabranch_units::Duration;
+
+    /// Drops every packet that waited longer than this, except the last one: CoDel's shape without its law.
+    #[derive(Debug)]
+    struct Impatient(Duration);
+
+    impl Qdisc for Impatient {
+        fn admit(&mut self, _now: Instant, _size: u32, queue: QueueState) -> Result<(), DropCause> {
+            if queue.packets < 5 { Ok(()) } else { Err(DropCause::Queue) }
+        }
+        fn release(
+            &mut self,
+            _now: Instant,
+            _size: u32,
+            sojourn: Duration,
+            queue: QueueState,
+        ) -> Result<(), DropCause> {
+            if sojourn > self.0 && queue.packets > 0 { Err(DropCause::Aqm) } else { Ok(()) }
+        }
+    }
+
+    #[derive(Default)]
+    struct Drops(Vec<(u64, DropCause)>);
+
+    impl Recorder for Drops {
+        fn record(&mut self, now: Instant, _origin: Origin, event: &Event) {
+            if let Event::Link { what: LinkEvent::Dropped(cause), .. } = event {
+                self.0.push((now.as_nanos() / 1_000_000, *cause));
+            }
+        }
+    }
+
+    #[test]
+    fn a_discipline_may_drop_at_the_head() {
+        let mut queue = Queue {
+            packets: VecDeque::new(),
+            bytes: 0,
+            busy: false,
+            departs: Instant::MAX,
+            refused: vec![],
+            qdisc: Box::new(Impatient(Duration::from_millis(1))),
+            capacity: Box::new(FixedRate::new(Rate::from_bps(12_000_000))),
+        };
+        let mut drops = Drops::default();
+        for item in 0..7 {
+            let way = Some(WayId::new(0, Direction::Up));
+            let packet = Packet { item: Some(item), seq: item.into(), way, size: 1500, arrived: Instant::ZERO };
+            queue.arrive(Instant::ZERO, &mut drops, packet);
+        }
+        assert_eq!(queue.state(), QueueState { packets: 5, bytes: 7500, busy: true });
+        let left: Vec<_> = core::iter::from_fn(|| queue.depart(Instant::from_millis(50), &mut drops))
+            .map(|(at, packet)| (at.as_nanos() / 1_000_000, packet.item))
+            .collect();
+        // 1 comes to the head at 1 ms, no longer than allowed; at 2 ms 2, 3 and 4 have waited too long, 5 is the last.
+        assert_eq!(left, [(1, Some(0)), (2, Some(1)), (3, Some(5))]);
+        assert_eq!(drops.0, [(0, DropCause::Queue), (2, DropCause::Aqm), (2, DropCause::Aqm), (2, DropCause::Aqm)]);
+        let mut refused: Vec<_> = core::iter::from_fn(|| queue.next_refused()).collect();
+        refused.sort_unstable();
+        assert_eq!(refused, [2, 3, 4, 6]);
+        assert_eq!(queue.state(), QueueState::default());
     }
 }

@@ -1,6 +1,6 @@
 //! What happens to a packet after its bottleneck and its way.
 
-use crate::{LossSpec, WaySpec};
+use crate::{LossSpec, ReorderSpec, WaySpec};
 use anabranch_trace::DropCause;
 use anabranch_units::{Duration, Rng};
 use core::fmt::Debug;
@@ -109,11 +109,11 @@ impl Impairment for Reordering {
 }
 
 impl LossSpec {
-    fn build(&self) -> Box<dyn Impairment> {
+    fn build(&self) -> Option<Box<dyn Impairment>> {
         match *self {
-            LossSpec::None => Box::new(Loss(0.0)),
-            LossSpec::Bernoulli(p) => Box::new(Loss(p)),
-            LossSpec::GilbertElliott { p, r, h, k } => Box::new(GilbertElliott::new(p, r, h, k)),
+            LossSpec::None => None,
+            LossSpec::Bernoulli(p) => Some(Box::new(Loss(p))),
+            LossSpec::GilbertElliott { p, r, h, k } => Some(Box::new(GilbertElliott::new(p, r, h, k))),
         }
     }
 }
@@ -121,43 +121,59 @@ impl LossSpec {
 /// All impairments of one direction of a path, each with its random stream.
 #[derive(Debug)]
 pub(crate) struct Impairments {
-    /// Loss is always there, if only with probability 0, so that a change of it finds its stream at the right draw.
-    all: Vec<(Rng, Box<dyn Impairment>)>,
+    loss: Option<Box<dyn Impairment>>,
+    loss_luck: Rng,
+    /// Packets that met no loss model. They have not drawn, so that a way without loss costs nothing; if loss begins, it
+    /// makes up for them, so that each packet still meets its own luck.
+    not_drawn: u64,
+    others: Vec<(Rng, Box<dyn Impairment>)>,
 }
 
 impl Impairments {
     /// What `spec` describes, for the direction `way` (`"path.wlan.down"`).
     pub(crate) fn new(spec: &WaySpec, seed: u64, way: &str) -> Self {
-        let mut all = vec![];
-        let mut add = |name, impairment| all.push((Rng::stream(seed, &format!("{way}.{name}")), impairment));
-        add("loss", spec.loss.build());
+        let luck = |name| Rng::stream(seed, &format!("{way}.{name}"));
+        let mut others: Vec<(Rng, Box<dyn Impairment>)> = vec![];
         if spec.corrupt > 0.0 {
-            add("corrupt", Box::new(Corruption(spec.corrupt)));
+            others.push((luck("corrupt"), Box::new(Corruption(spec.corrupt))));
         }
         if spec.duplicate > 0.0 {
-            add("duplicate", Box::new(Duplication(spec.duplicate)));
+            others.push((luck("duplicate"), Box::new(Duplication(spec.duplicate))));
         }
-        if spec.reorder.probability > 0.0 {
-            add("reorder", Box::new(Reordering { probability: spec.reorder.probability, by: spec.reorder.by }));
+        let ReorderSpec { probability, by } = spec.reorder;
+        if probability > 0.0 {
+            others.push((luck("reorder"), Box::new(Reordering { probability, by })));
         }
-        Self { all }
+        Self { loss: spec.loss.build(), loss_luck: luck("loss"), not_drawn: 0, others }
     }
 
     /// From the next packet on, loss is as `spec` says.
     pub(crate) fn set_loss(&mut self, spec: &LossSpec) {
-        if let Some((_, loss)) = self.all.first_mut() {
-            *loss = spec.build();
+        self.loss = spec.build();
+        if self.loss.is_some() {
+            for _ in 0..core::mem::take(&mut self.not_drawn) {
+                draw(&mut self.loss_luck);
+            }
         }
     }
 
     /// What becomes of the next packet.
     pub(crate) fn befall(&mut self) -> Fate {
         let mut fate = Fate::default();
-        for (rng, impairment) in &mut self.all {
-            impairment.befall([rng.unit(), rng.unit()], &mut fate);
+        match &mut self.loss {
+            Some(loss) => loss.befall(draw(&mut self.loss_luck), &mut fate),
+            None => self.not_drawn += 1,
+        }
+        for (luck, impairment) in &mut self.others {
+            impairment.befall(draw(luck), &mut fate);
         }
         fate
     }
+}
+
+/// What one packet draws from one stream.
+fn draw(luck: &mut Rng) -> [f64; 2] {
+    [luck.unit(), luck.unit()]
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! The network: paths, shared links, and what is under way in them.
 
-use crate::agenda::Agenda;
+use crate::agenda::{Agenda, Key};
 use crate::bottleneck::{Packet, Queue, WayId};
-use crate::way::{Arrival, Way};
-use crate::{Bottleneck, BottleneckSpec, Change, QueueState, Topology};
+use crate::store::{Place, Store};
+use crate::way::{Outcome, Way};
+use crate::{Bottleneck, BottleneckSpec, Change, QueueState, Topology, WaySpec};
 use anabranch_trace::{DropCause, LinkEvent, Recorder};
 use anabranch_units::{Direction, Duration, Instant, Rate};
 
@@ -32,12 +33,15 @@ pub struct Delivery<T> {
 /// Paths and links are named by their index in the topology; an index beyond it panics.
 #[derive(Debug)]
 pub struct Network<T> {
+    items: Store<T>,
     /// Each path's down, then up; so also `entries`.
-    ways: Vec<Way<T>>,
+    ways: Vec<Way>,
     entries: Vec<Entry>,
     /// Each link's down, then up; then the paths' own.
-    drains: Vec<Drain<T>>,
-    /// One slot for each way, then one for each drain.
+    drains: Vec<Drain>,
+    /// Shared links.
+    links: usize,
+    /// One slot for each way, which stands for its own bottleneck, too; then one for each drain of a shared link.
     agenda: Agenda,
     /// Packets so far.
     sent: u64,
@@ -56,14 +60,21 @@ struct Entry {
 
 /// A bottleneck, with the least delay of the ways behind it: so far may it lag behind the clock.
 #[derive(Debug)]
-struct Drain<T> {
-    queue: Queue<T>,
+struct Drain {
+    queue: Queue,
     least_delay: Duration,
+    /// Its slot in the agenda.
+    slot: usize,
 }
 
-impl<T> Drain<T> {
-    fn new(spec: &BottleneckSpec) -> Self {
-        Self { queue: Queue::new(spec), least_delay: Duration::MAX }
+impl Drain {
+    fn new(spec: &BottleneckSpec, slot: usize) -> Self {
+        Self { queue: Queue::new(spec), least_delay: Duration::MAX, slot }
+    }
+
+    /// Nothing that is inside now can arrive before this; it comes before any arrival of that moment.
+    fn bound(&self) -> Key {
+        Key::new(self.queue.departs() + self.least_delay, 0)
     }
 }
 
@@ -73,28 +84,35 @@ impl<T: Clone> Network<T> {
     /// # Panics
     /// If a path names a shared link that the topology does not have.
     pub fn new(topology: &Topology, seed: u64) -> Self {
-        let mut drains: Vec<_> = topology.links.iter().flat_map(|l| [Drain::new(&l.down), Drain::new(&l.up)]).collect();
-        let links = drains.len();
-        let (mut ways, mut entries) = (vec![], vec![]);
+        let (links, ways) = (topology.links.len(), 2 * topology.paths.len());
+        let specs = topology.links.iter().flat_map(|link| [&link.down, &link.up]);
+        let mut network = Self {
+            items: Store::new(),
+            ways: Vec::with_capacity(ways),
+            entries: Vec::with_capacity(ways),
+            drains: specs.enumerate().map(|(n, spec)| Drain::new(spec, ways + n)).collect(),
+            agenda: Agenda::new(ways + 2 * links),
+            links,
+            sent: 0,
+        };
         for path in &topology.paths {
-            for (spec, direction) in [(&path.down, Direction::Down), (&path.up, Direction::Up)] {
-                let (drain, own) = match &spec.bottleneck {
-                    Bottleneck::Own(own) => {
-                        drains.push(Drain::new(own));
-                        (drains.len() - 1, true)
-                    }
-                    Bottleneck::Shared(link) => (link_drain(*link, direction), false),
-                };
-                assert!(own || drain < links, "path {} names a link that does not exist", path.name);
-                let way = if direction == Direction::Down { "down" } else { "up" };
-                ways.push(Way::new(spec, seed, &format!("path.{}.{way}", path.name)));
-                entries.push(Entry { overhead: spec.overhead, drain, own });
-            }
+            network.add_way(&path.down, seed, Direction::Down, &format!("path.{}.down", path.name));
+            network.add_way(&path.up, seed, Direction::Up, &format!("path.{}.up", path.name));
         }
-        let agenda = Agenda::new(ways.len() + drains.len());
-        let mut network = Self { ways, entries, drains, agenda, sent: 0 };
         (0..network.drains.len()).for_each(|drain| network.note_least_delay(drain));
         network
+    }
+
+    fn add_way(&mut self, spec: &WaySpec, seed: u64, direction: Direction, name: &str) {
+        let (drain, own) = match &spec.bottleneck {
+            Bottleneck::Own(own) => {
+                self.drains.push(Drain::new(own, self.ways.len()));
+                (self.drains.len() - 1, true)
+            }
+            Bottleneck::Shared(link) => (self.link_drain(*link, direction), false),
+        };
+        self.ways.push(Way::new(spec, seed, name));
+        self.entries.push(Entry { overhead: spec.overhead, drain, own });
     }
 
     /// A packet enters a path. `size`: bytes of the whole IP packet; the path's overhead is added inside.
@@ -107,7 +125,8 @@ impl<T: Clone> Network<T> {
         size: u32,
         item: T,
     ) {
-        self.join_path(now, recorder, path, direction, size, Some(item));
+        let place = self.items.put(item);
+        self.join_path(now, recorder, path, direction, size, Some(place));
     }
 
     /// Cross traffic over a path's bottleneck: a packet that vanishes behind it.
@@ -131,7 +150,7 @@ impl<T: Clone> Network<T> {
         direction: Direction,
         size: u32,
     ) {
-        self.join(now, recorder, link_drain(link, direction), None, size, None);
+        self.join(now, recorder, self.link_drain(link, direction), None, size, None);
     }
 
     fn join_path(
@@ -141,9 +160,9 @@ impl<T: Clone> Network<T> {
         path: usize,
         direction: Direction,
         size: u32,
-        item: Option<T>,
+        item: Option<Place>,
     ) {
-        let way = WayId { path: path as u32, direction };
+        let way = WayId::new(path, direction);
         let Entry { overhead, drain, .. } = self.entries[way.index()];
         self.join(now, recorder, drain, Some(way), size.saturating_add_signed(overhead), item);
     }
@@ -155,21 +174,22 @@ impl<T: Clone> Network<T> {
         drain: usize,
         way: Option<WayId>,
         size: u32,
-        item: Option<T>,
+        item: Option<Place>,
     ) {
         self.drain(drain, now, recorder);
         self.sent += 1;
         let queue = &mut self.drains[drain].queue;
-        let idle = queue.departs() == Instant::MAX;
+        let before = queue.departs();
         queue.arrive(now, recorder, Packet { item, seq: self.sent, way, size, arrived: now });
-        if idle {
-            self.note_departure(drain);
+        if queue.departs() != before {
+            self.note(drain);
         }
+        self.free_refused(drain);
     }
 
     /// When [`Self::poll_deliver`] must be called next, if nothing else happens first.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let ((due, _), _) = self.agenda.first();
+        let due = self.agenda.first().0.due();
         (due < Instant::MAX).then_some(due)
     }
 
@@ -177,42 +197,41 @@ impl<T: Clone> Network<T> {
     /// more is due.
     pub fn poll_deliver(&mut self, now: Instant, recorder: &mut dyn Recorder) -> Option<Delivery<T>> {
         loop {
-            let ((due, _), slot) = self.agenda.first();
-            if due > now || due == Instant::MAX {
+            let (key, slot) = self.agenda.first();
+            if key.due() > now || key.due() == Instant::MAX {
                 return None;
             }
-            let delivery = match slot.checked_sub(self.ways.len()) {
-                Some(drain) => {
-                    self.drain(drain, now, recorder);
-                    None
+            match self.ways.get(slot) {
+                None => self.drain(slot - self.ways.len(), now, recorder),
+                Some(way) if way.next(Key::NEVER) > key => self.drain(self.entries[slot].drain, now, recorder),
+                Some(_) => {
+                    let delivery = self.arrive(slot, recorder);
+                    if delivery.is_some() {
+                        return delivery;
+                    }
                 }
-                None => self.arrive(slot, recorder),
-            };
-            if delivery.is_some() {
-                return delivery;
             }
         }
     }
 
-    /// The packet that is due next on `way`, if it makes it.
+    /// The packet that is due next on a way, if it makes it.
     fn arrive(&mut self, way: usize, recorder: &mut dyn Recorder) -> Option<Delivery<T>> {
-        let arrived = self.ways[way].arrive();
-        self.agenda.set(way, self.ways[way].next());
-        let (at, size, arrival) = arrived?;
+        let arrival = self.ways[way].arrive(|place| self.items.copy(place))?;
+        self.note_way(way);
         let id = WayId::of(way);
-        match arrival {
-            Arrival::Delivered { item, corrupted } => {
-                if corrupted {
-                    id.record(recorder, at, size, LinkEvent::Dropped(DropCause::Corruption));
-                }
-                Some(Delivery { path: id.path as usize, direction: id.direction, item, corrupted })
-            }
-            Arrival::Dropped(cause) => {
-                id.record(recorder, at, size, LinkEvent::Dropped(cause));
-                None
-            }
-            Arrival::HeldBack => None,
+        let dropped = match arrival.outcome {
+            Outcome::HeldBack => return None,
+            Outcome::Delivered => None,
+            Outcome::Corrupted => Some(DropCause::Corruption),
+            Outcome::Dropped(cause) => Some(cause),
+        };
+        if let Some(cause) = dropped {
+            id.record(recorder, arrival.at, arrival.size, LinkEvent::Dropped(cause));
         }
+        let item = self.items.take(arrival.item)?;
+        let corrupted = matches!(arrival.outcome, Outcome::Corrupted);
+        let arrived = corrupted || dropped.is_none();
+        arrived.then_some(Delivery { path: id.path(), direction: id.direction(), item, corrupted })
     }
 
     /// A change takes effect. One that does not apply is ignored: the own rate of a path with a shared bottleneck, the
@@ -220,23 +239,23 @@ impl<T: Clone> Network<T> {
     pub fn apply(&mut self, now: Instant, recorder: &mut dyn Recorder, change: &Change) {
         match *change {
             Change::PathRate(path, direction, rate) => {
-                let Entry { drain, own, .. } = self.entries[WayId { path: path as u32, direction }.index()];
+                let Entry { drain, own, .. } = self.entries[WayId::new(path, direction).index()];
                 if own {
                     self.set_rate(drain, now, recorder, rate);
                 }
             }
             Change::LinkRate(link, direction, rate) => {
-                self.set_rate(link_drain(link, direction), now, recorder, rate);
+                self.set_rate(self.link_drain(link, direction), now, recorder, rate);
             }
             Change::Delay(path, direction, delay) => {
-                let way = WayId { path: path as u32, direction }.index();
+                let way = WayId::new(path, direction).index();
                 let drain = self.entries[way].drain;
                 self.drain(drain, now, recorder);
                 self.ways[way].set_delay(delay);
                 self.note_least_delay(drain);
             }
             Change::Loss(path, direction, ref loss) => {
-                self.ways[WayId { path: path as u32, direction }.index()].set_loss(loss);
+                self.ways[WayId::new(path, direction).index()].set_loss(loss);
             }
         }
     }
@@ -244,7 +263,7 @@ impl<T: Clone> Network<T> {
     fn set_rate(&mut self, drain: usize, now: Instant, recorder: &mut dyn Recorder, rate: Rate) {
         self.drain(drain, now, recorder);
         self.drains[drain].queue.set_rate(now, rate);
-        self.note_departure(drain);
+        self.note(drain);
     }
 
     /// What waits at the bottleneck of a path, its own or a shared one.
@@ -255,7 +274,7 @@ impl<T: Clone> Network<T> {
         path: usize,
         direction: Direction,
     ) -> QueueState {
-        let drain = self.entries[WayId { path: path as u32, direction }.index()].drain;
+        let drain = self.entries[WayId::new(path, direction).index()].drain;
         self.drain(drain, now, recorder);
         self.drains[drain].queue.state()
     }
@@ -265,39 +284,68 @@ impl<T: Clone> Network<T> {
         (0..self.drains.len()).for_each(|drain| self.drain(drain, now, recorder));
     }
 
+    /// Packets under way: waiting, in transmission, on their way, held back. Cross traffic does not count.
+    pub fn in_flight(&self) -> usize {
+        self.items.len()
+    }
+
     /// Brings a bottleneck up to `now`: what left it goes on its way.
     fn drain(&mut self, drain: usize, now: Instant, recorder: &mut dyn Recorder) {
-        let queue = &mut self.drains[drain].queue;
+        let Drain { queue, slot, .. } = &mut self.drains[drain];
         if queue.departs() > now {
             return;
         }
+        let shared = *slot >= self.ways.len();
+        let mut first = shared;
         while let Some((at, packet)) = queue.depart(now, recorder) {
             if let (Some(way), Some(item)) = (packet.way, packet.item) {
                 let way = way.index();
-                if self.ways[way].enter(at, packet.seq, packet.size, item) {
-                    self.agenda.set(way, self.ways[way].next());
+                let alone = self.ways[way].enter(at, packet.seq, packet.size, item);
+                if alone && shared {
+                    self.agenda.set(way, self.ways[way].next(Key::NEVER));
                 }
+                first |= alone;
             }
         }
-        self.note_departure(drain);
+        if first {
+            self.note(drain);
+        }
+        self.free_refused(drain);
     }
 
-    /// The next departure of a bottleneck is another one. It matters to nobody before the least delay has passed, and
-    /// comes before any arrival of that moment.
-    fn note_departure(&mut self, drain: usize) {
-        let Drain { queue, least_delay } = &self.drains[drain];
-        self.agenda.set(self.ways.len() + drain, (queue.departs() + *least_delay, 0));
+    /// Takes from the store what the queue discipline dropped.
+    fn free_refused(&mut self, drain: usize) {
+        while let Some(place) = self.drains[drain].queue.next_refused() {
+            self.items.take(place);
+        }
     }
 
-    /// The delays behind a bottleneck are other ones.
+    /// Something may have changed in what a bottleneck does next.
+    fn note(&mut self, drain: usize) {
+        let drain = &self.drains[drain];
+        let bound = drain.bound();
+        // Packets already behind an own bottleneck come before all inside it.
+        let key = self.ways.get(drain.slot).map_or(bound, |way| way.next(bound));
+        self.agenda.set(drain.slot, key);
+    }
+
+    /// Something changed in what a way does next.
+    fn note_way(&mut self, way: usize) {
+        let Entry { drain, own, .. } = self.entries[way];
+        let bound = if own { self.drains[drain].bound() } else { Key::NEVER };
+        self.agenda.set(way, self.ways[way].next(bound));
+    }
+
+    /// The delays behind a bottleneck may have changed.
     fn note_least_delay(&mut self, drain: usize) {
         let behind = self.entries.iter().zip(&self.ways).filter(|(entry, _)| entry.drain == drain);
         self.drains[drain].least_delay = behind.map(|(_, way)| way.delay()).min().unwrap_or(Duration::MAX);
-        self.note_departure(drain);
+        self.note(drain);
     }
-}
 
-/// Index of a shared link's bottleneck.
-fn link_drain(link: usize, direction: Direction) -> usize {
-    2 * link + direction as usize
+    /// Index of a shared link's bottleneck.
+    fn link_drain(&self, link: usize, direction: Direction) -> usize {
+        assert!(link < self.links, "there is no link {link}");
+        2 * link + direction as usize
+    }
 }

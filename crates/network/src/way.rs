@@ -1,33 +1,48 @@
 //! One direction of a path behind its bottleneck: delay, impairments, outages.
 
-use crate::agenda::{Key, NEVER};
+use crate::agenda::Key;
 use crate::impairment::Impairments;
+use crate::store::Place;
 use crate::{LossSpec, WaySpec};
 use anabranch_trace::DropCause;
 use anabranch_units::{Duration, Instant};
 use std::collections::VecDeque;
 
 /// A packet on its way.
-#[derive(Clone, Debug)]
-struct Travelling<T> {
+#[derive(Clone, Copy, Debug)]
+struct Travelling {
     due: Instant,
     seq: u64,
     size: u32,
     corrupted: bool,
-    item: T,
+    item: Place,
 }
 
-impl<T> Travelling<T> {
+impl Travelling {
     fn key(&self) -> Key {
-        (self.due, self.seq)
+        Key::new(self.due, self.seq)
     }
 }
 
-/// What became of the packet that was due.
-pub(crate) enum Arrival<T> {
+/// A packet that was due.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    /// When it was due.
+    pub(crate) at: Instant,
+    pub(crate) size: u32,
+    /// Where its item lies.
+    pub(crate) item: Place,
+    pub(crate) outcome: Outcome,
+}
+
+/// What became of a packet that was due.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Outcome {
     /// It arrived.
-    Delivered { item: T, corrupted: bool },
-    /// It did not.
+    Delivered,
+    /// It arrived with a wrong checksum.
+    Corrupted,
+    /// It did not arrive.
     Dropped(DropCause),
     /// It will arrive later.
     HeldBack,
@@ -35,19 +50,19 @@ pub(crate) enum Arrival<T> {
 
 /// One direction of a path behind its bottleneck.
 #[derive(Debug)]
-pub(crate) struct Way<T> {
+pub(crate) struct Way {
     delay: Duration,
     /// Due time of the last packet in `line`: later ones never come before it.
     last: Instant,
     /// On the way, in order.
-    line: VecDeque<Travelling<T>>,
+    line: VecDeque<Travelling>,
     /// Held back, and second copies; in order of their keys.
-    held: VecDeque<Travelling<T>>,
+    held: VecDeque<Travelling>,
     impairments: Impairments,
     outages: Outages,
 }
 
-impl<T: Clone> Way<T> {
+impl Way {
     /// An empty way, named `name` (`"path.wlan.down"`).
     pub(crate) fn new(spec: &WaySpec, seed: u64, name: &str) -> Self {
         Self {
@@ -75,52 +90,52 @@ impl<T: Clone> Way<T> {
         self.impairments.set_loss(loss);
     }
 
-    /// What is due next.
-    pub(crate) fn next(&self) -> Key {
-        let key = |queue: &VecDeque<Travelling<T>>| queue.front().map_or(NEVER, Travelling::key);
-        key(&self.line).min(key(&self.held))
+    /// What is due next, if nothing leaves the bottleneck before `bound`.
+    pub(crate) fn next(&self, bound: Key) -> Key {
+        let held = self.held.front().map_or(Key::NEVER, Travelling::key);
+        self.line.front().map_or(bound, Travelling::key).min(held)
     }
 
     /// A packet left the bottleneck at `at`. True if it is now the only one on the way.
-    pub(crate) fn enter(&mut self, at: Instant, seq: u64, size: u32, item: T) -> bool {
+    pub(crate) fn enter(&mut self, at: Instant, seq: u64, size: u32, item: Place) -> bool {
         self.last = self.last.max(at + self.delay);
         self.line.push_back(Travelling { due: self.last, seq, size, corrupted: false, item });
         self.line.len() == 1
     }
 
-    /// Takes the packet that is due next; its due time and size, and what becomes of it.
-    pub(crate) fn arrive(&mut self) -> Option<(Instant, u32, Arrival<T>)> {
+    /// Takes the packet that is due next. `copy` makes a second item of one.
+    pub(crate) fn arrive(&mut self, copy: impl FnOnce(Place) -> Option<Place>) -> Option<Arrival> {
         let from_line = match (self.line.front(), self.held.front()) {
             (Some(line), Some(held)) => line.key() < held.key(),
             (line, _) => line.is_some(),
         };
         let mut packet = if from_line { self.line.pop_front() } else { self.held.pop_front() }?;
-        let (due, size) = (packet.due, packet.size);
+        let Travelling { due: at, size, item, .. } = packet;
         if from_line {
             let fate = self.impairments.befall();
             if let Some(cause) = fate.dropped {
-                return Some((due, size, Arrival::Dropped(cause)));
+                return Some(Arrival { at, size, item, outcome: Outcome::Dropped(cause) });
             }
             packet.corrupted = fate.corrupted;
             packet.due += fate.held_back;
-            if fate.duplicated {
-                self.hold(packet.clone());
+            if let Some(item) = fate.duplicated.then(|| copy(item)).flatten() {
+                self.hold(Travelling { item, ..packet });
             }
             if !fate.held_back.is_zero() {
                 self.hold(packet);
-                return Some((due, size, Arrival::HeldBack));
+                return Some(Arrival { at, size, item, outcome: Outcome::HeldBack });
             }
         }
-        let arrival = if self.outages.at(due) {
-            Arrival::Dropped(DropCause::Outage)
-        } else {
-            Arrival::Delivered { item: packet.item, corrupted: packet.corrupted }
+        let outcome = match packet.corrupted {
+            _ if self.outages.at(at) => Outcome::Dropped(DropCause::Outage),
+            true => Outcome::Corrupted,
+            false => Outcome::Delivered,
         };
-        Some((due, size, arrival))
+        Some(Arrival { at, size, item, outcome })
     }
 
     /// Puts a packet among those held back. They come nearly in order, so its place is near one end.
-    fn hold(&mut self, packet: Travelling<T>) {
+    fn hold(&mut self, packet: Travelling) {
         let at = self.held.partition_point(|other| other.key() <= packet.key());
         self.held.insert(at, packet);
     }

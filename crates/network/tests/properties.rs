@@ -115,7 +115,7 @@ type Arrived = (Instant, usize, Direction, u32, bool);
 fn run(topology: &Topology, deeds: &[(u64, Deed)], exact: bool) -> (Log, Vec<Arrived>) {
     let mut network = Network::new(topology, 7);
     let (mut log, mut arrived, mut now, mut item) = (Log::default(), vec![], us(0), 0);
-    let mut fetch = |network: &mut Network<u32>, log: &mut Log, until| {
+    let fetch = |network: &mut Network<u32>, log: &mut Log, until, arrived: &mut Vec<Arrived>| {
         if exact {
             let got = deliver(network, log, until);
             arrived.extend(got.into_iter().map(|(at, d)| (at, d.path, d.direction, d.item, d.corrupted)));
@@ -124,9 +124,10 @@ fn run(topology: &Topology, deeds: &[(u64, Deed)], exact: bool) -> (Log, Vec<Arr
             arrived.extend(got.map(|d| (until, d.path, d.direction, d.item, d.corrupted)));
         }
     };
+    let copies = topology.paths.iter().any(|p| p.down.duplicate.max(p.up.duplicate) > 0.0);
     for (gap, deed) in deeds {
         now += Duration::from_micros(*gap);
-        fetch(&mut network, &mut log, now);
+        fetch(&mut network, &mut log, now, &mut arrived);
         match deed {
             Deed::Send(path, direction, size) => {
                 network.send(now, &mut log, path % topology.paths.len(), *direction, *size, item);
@@ -135,9 +136,13 @@ fn run(topology: &Topology, deeds: &[(u64, Deed)], exact: bool) -> (Log, Vec<Arr
             Deed::Cross(direction, size) => network.send_over_link(now, &mut log, 0, *direction, *size),
             Deed::Change(change) => network.apply(now, &mut log, &within(change, topology.paths.len())),
         }
+        // Each packet sent arrived, was dropped or is under way.
+        let lost = |cause| cause != DropCause::Corruption;
+        let drops = log.0.iter().filter(|e| matches!(e.4, LinkEvent::Dropped(cause) if lost(cause))).count();
+        assert!(copies || item as usize == arrived.len() + drops + network.in_flight());
     }
-    fetch(&mut network, &mut log, END);
-    assert_eq!(network.poll_timeout(), None);
+    fetch(&mut network, &mut log, END, &mut arrived);
+    assert_eq!((network.poll_timeout(), network.in_flight()), (None, 0));
     (log, arrived)
 }
 

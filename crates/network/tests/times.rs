@@ -255,6 +255,28 @@ fn loss_may_begin_and_end_while_it_runs() {
 }
 
 #[test]
+fn loss_that_begins_late_meets_the_same_luck() {
+    let half = LossSpec::Bernoulli(0.5);
+    let survivors = |before: LossSpec| {
+        let mut topology = droptail(QueueSpec::Packets(999), MS);
+        topology.paths[0].down.loss = before;
+        let (mut network, mut log) = (Network::new(&topology, 1), Log::default());
+        let mut got = vec![];
+        for half_time in [0, 500_000] {
+            for item in 0..100 {
+                network.send(us(half_time), &mut log, 0, Direction::Down, 1500, item);
+            }
+            got = deliver(&mut network, &mut log, us(half_time + 400_000)).into_iter().map(|(_, d)| d.item).collect();
+            network.apply(us(half_time + 400_000), &mut log, &Change::Loss(0, Direction::Down, half));
+        }
+        got
+    };
+    let always = survivors(half);
+    assert!((30..70).contains(&always.len()));
+    assert_eq!(survivors(LossSpec::None), always);
+}
+
+#[test]
 fn a_late_driver_gets_the_same_in_the_same_order() {
     let topology = droptail(QueueSpec::Packets(9), MS);
     let (mut network, mut log) = (Network::new(&topology, 1), Log::default());
