@@ -1,22 +1,12 @@
 //! The `anabranch` command.
 
-use anabranch_run::{Driver, Job, RunError, RunOutcome};
-use anabranch_trace::Recorder;
+use anabranch_run::VirtualTime;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 
-/// Stands in for the virtual-time driver, which is not written yet: every run says so.
-struct NoDriver;
-
-impl Driver for NoDriver {
-    fn run(&self, _job: &Job, _listener: &mut dyn Recorder) -> Result<RunOutcome, RunError> {
-        Err(RunError::Unsupported { what: "this build has no virtual-time driver yet".into() })
-    }
-}
-
 fn main() -> ExitCode {
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    let answer = anabranch_cli::answer(std::env::args_os(), &NoDriver, colour);
+    let answer = anabranch_cli::answer(std::env::args_os(), &VirtualTime::default(), colour);
     // Standard error may be closed; there is nowhere left to say so.
     let _ = std::io::stderr().write_all(answer.errors.as_bytes());
     let mut out = std::io::stdout();

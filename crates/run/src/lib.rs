@@ -7,8 +7,10 @@ mod plan;
 mod results;
 mod runner;
 mod summary;
+mod virtual_time;
 
 pub use job::{CONNECTION, Choice, Driver, Job, Labelled, Observer, Pool, RunError, RunOutcome, Serial, Values};
 pub use plan::{Options, Plan, Repeat, Variant};
 pub use results::{CellValues, Comparison, Results, RunRecord, SCHEMA, Summary};
 pub use runner::{Failure, Runner};
+pub use virtual_time::VirtualTime;

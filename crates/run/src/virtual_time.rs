@@ -1,0 +1,251 @@
+//! The driver for virtual time: both hosts are engines, the network is modelled, no clock is read.
+
+use crate::job::{CONNECTION, Choice, Driver, Job, RunError, RunOutcome, Values};
+use anabranch_engine::connection::Setup;
+use anabranch_metrics::{Capacity as CapacityCurve, Meter, MeterConfig, Oracle, PathConfig, RunMetrics, least_header as header_len, oracle_ratio};
+use anabranch_network::{Bottleneck, Change, LossSpec, PathSpec, ReorderSpec, Topology, WaySpec};
+use anabranch_scenario::{Cross, CrossKind, Host, PlugIn, Traffic};
+use anabranch_sim::{Checks, FlowSetup, Party, SourceSetup, World, WorldSetup, paths_between};
+use anabranch_trace::{Digest, Recorder, Tee};
+use anabranch_units::{ConnId, Direction, Duration, Instant, PathId, Rng, Side};
+use anabranch_workload::{BulkSink, BulkSource, ConstantRate, OnOff, OnOffSpec, PacketSource};
+
+/// Runs jobs in virtual time.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct VirtualTime {
+    /// Extra checks.
+    pub checks: Checks,
+}
+
+/// Lends a listener to a [`Tee`].
+struct Lent<'a>(&'a mut dyn Recorder);
+
+impl Recorder for Lent<'_> {
+    fn record(&mut self, now: Instant, origin: anabranch_trace::Origin, event: &anabranch_trace::Event) {
+        self.0.record(now, origin, event);
+    }
+    fn packet(&mut self, now: Instant, host: Side, sent: bool, path: PathId, packet: &anabranch_wire::Packet) {
+        self.0.packet(now, host, sent, path, packet);
+    }
+}
+
+impl Driver for VirtualTime {
+    fn run(&self, job: &Job, listener: &mut dyn Recorder) -> Result<RunOutcome, RunError> {
+        let scenario = &*job.scenario;
+        if scenario.hosts.sender == Host::Linux || scenario.hosts.receiver == Host::Linux {
+            return Err(unsupported("a Linux host in virtual time"));
+        }
+        let plan = Layout::of(job)?;
+        let mut world = World::new(plan.world(job, self.checks), plan.flows(job)?);
+        let mut recorder = Tee(Tee(Meter::new(plan.meter(job)), Digest::new()), Lent(listener));
+        let until = scenario.duration.map_or(Instant::MAX, |d| Instant::ZERO + scenario.warmup + d);
+        let ended = world.run(until, &mut recorder);
+        let (events, now) = (world.events(), world.now());
+        let Tee(Tee(meter, digest), _) = recorder;
+        ended.map_err(|stuck| RunError::Fault { what: format!("at {now}: {stuck}") })?;
+        let mut metrics = meter.finish(now);
+        plan.judge(job, &mut metrics);
+        Ok(outcome(metrics, digest.finish(), events))
+    }
+}
+
+fn unsupported(what: &str) -> RunError {
+    RunError::Unsupported { what: what.to_owned() }
+}
+
+fn outcome(metrics: RunMetrics, digest: String, events: u64) -> RunOutcome {
+    let values = |list: &[(&'static str, f64)]| -> Values { list.iter().map(|(k, v)| ((*k).to_owned(), *v)).collect() };
+    RunOutcome {
+        metrics: values(&metrics.values),
+        paths: metrics.paths.iter().map(|p| (p.name.clone(), values(&p.values))).collect(),
+        digest,
+        events,
+        finished: metrics.finished,
+    }
+}
+
+/// What a job makes of its scenario.
+struct Layout {
+    /// Paths of the connection under test, by index; the first carries the first subflow.
+    over: Vec<usize>,
+    multipath: bool,
+    size: Option<u64>,
+    start: Instant,
+    topology: Topology,
+    timeline: Vec<(Instant, Change)>,
+}
+
+impl Layout {
+    fn of(job: &Job) -> Result<Self, RunError> {
+        let scenario = &*job.scenario;
+        let [Traffic::Bulk { size }] = scenario.traffic[..] else {
+            return Err(unsupported("anything but one bulk transfer as traffic"));
+        };
+        let (over, multipath) = match &job.choice {
+            Choice::Multipath(_) => ((0..scenario.topology.paths.len()).collect(), scenario.settings.mptcp),
+            Choice::Single(path) => (vec![*path], false),
+        };
+        let jitter = scenario.start_jitter.as_nanos();
+        let start = Instant::from_nanos(Rng::stream(job.seed, "start").below(jitter));
+        let mut topology = scenario.topology.clone();
+        // Cross traffic that is TCP needs a path of its own across a shared link, without delay before or behind it.
+        for cross in scenario.cross.iter().filter(|c| c.shared && matches!(c.kind, CrossKind::Tcp { .. })) {
+            topology.paths.push(across(&scenario.topology, cross.over));
+        }
+        let timeline = scenario.timeline.iter().map(|entry| (entry.at, entry.change.clone())).collect();
+        Ok(Self { over, multipath, size, start, topology, timeline })
+    }
+
+    fn world(&self, job: &Job, checks: Checks) -> WorldSetup {
+        let sources = job.scenario.cross.iter().enumerate().filter_map(|(n, cross)| source(n, cross, job.seed));
+        WorldSetup {
+            topology: self.topology.clone(),
+            seed: job.seed,
+            timeline: self.timeline.clone(),
+            sources: sources.collect(),
+            checks,
+        }
+    }
+
+    fn flows(&self, job: &Job) -> Result<Vec<FlowSetup>, RunError> {
+        let scenario = &*job.scenario;
+        let over: Vec<(PathId, bool)> =
+            self.over.iter().map(|path| (PathId(*path as u8), self.multipath && scenario.backup[*path])).collect();
+        let scheduler = match &job.choice {
+            Choice::Multipath(plug_in) => plug_in.clone(),
+            // One path: the engine bypasses the scheduler.
+            Choice::Single(_) => PlugIn { name: "fifo".into(), parameters: Vec::new() },
+        };
+        let measured = self.flow(job, CONNECTION, &over, &scheduler, &job.congestion, (self.start, None))?;
+        let mut flows = vec![FlowSetup { awaited: self.size.is_some(), captured: true, ..measured }];
+        let mut extra = scenario.topology.paths.len();
+        for cross in &scenario.cross {
+            let CrossKind::Tcp { congestion } = &cross.kind else { continue };
+            let path = if cross.shared { extra } else { cross.over };
+            extra += usize::from(cross.shared);
+            let id = ConnId(flows.len() as u32);
+            let over = [(PathId(path as u8), false)];
+            let fifo = PlugIn { name: "fifo".into(), parameters: Vec::new() };
+            flows.push(self.flow(job, id, &over, &fifo, congestion, (cross.start, cross.stop))?);
+        }
+        Ok(flows)
+    }
+
+    /// A bulk transfer; cross traffic is one without size, in plain TCP.
+    fn flow(
+        &self,
+        job: &Job,
+        id: ConnId,
+        over: &[(PathId, bool)],
+        scheduler: &PlugIn,
+        congestion: &PlugIn,
+        (start, stop): (Instant, Option<Instant>),
+    ) -> Result<FlowSetup, RunError> {
+        let scenario = &*job.scenario;
+        let measured = id == CONNECTION;
+        let mut settings = scenario.settings.clone();
+        settings.mptcp = measured && self.multipath;
+        let size = self.size.filter(|_| measured);
+        let v6 = scenario.hosts.ip == 6;
+        let setup = |side| -> Result<Setup, RunError> {
+            let refused = |what: &dyn core::fmt::Display| unsupported(&what.to_string());
+            Ok(Setup {
+                id,
+                settings: settings.clone(),
+                scheduler: anabranch_schedulers::build(&scheduler.name, &scheduler.parameters)
+                    .map_err(|e| refused(&e))?,
+                congestion: anabranch_congestion::build(&congestion.name, &congestion.parameters)
+                    .map_err(|e| refused(&e))?,
+                paths: paths_between(v6, id.0, side, over),
+                announce: Vec::new(),
+                accept_announced: false,
+            })
+        };
+        Ok(FlowSetup {
+            id,
+            start,
+            stop,
+            awaited: false,
+            captured: false,
+            client: Party { setup: setup(Side::Client)?, workload: Box::new(BulkSink::new(size)) },
+            server: Party { setup: setup(Side::Server)?, workload: Box::new(BulkSource::new(size)) },
+        })
+    }
+
+    fn meter(&self, job: &Job) -> MeterConfig {
+        let scenario = &*job.scenario;
+        let used = scenario.topology.paths.iter().enumerate();
+        MeterConfig {
+            from: Instant::ZERO + scenario.warmup,
+            until: scenario.duration.map(|d| Instant::ZERO + scenario.warmup + d),
+            connections: vec![CONNECTION],
+            size: self.size,
+            mss: scenario.settings.mss,
+            displacement_threshold: None,
+            paths: used
+                .map(|(n, path)| PathConfig {
+                    name: path.name.clone(),
+                    price: scenario.price[n],
+                    capacity: self.capacity(n),
+                })
+                .collect(),
+        }
+    }
+
+    fn capacity(&self, path: usize) -> Option<CapacityCurve> {
+        Oracle::capacity(&self.topology, &self.timeline, path, Direction::Down)
+    }
+
+    /// Leaves only the paths that the run used, and adds how near it came to the best possible.
+    fn judge(&self, job: &Job, metrics: &mut RunMetrics) {
+        let scenario = &*job.scenario;
+        let names: Vec<&str> = self.over.iter().map(|n| scenario.topology.paths[*n].name.as_str()).collect();
+        metrics.paths.retain(|path| names.contains(&path.name.as_str()));
+        let settings = &scenario.settings;
+        let header = header_len(scenario.hosts.ip, settings.tcp.timestamps, self.multipath);
+        let oracle = Oracle::new(&self.topology, &self.timeline, &self.over, settings.mss, header);
+        let (reached, bound) = match self.size {
+            // The shorter the better: T*/T.
+            Some(size) => {
+                let best = oracle.completion(self.start, size).map(Duration::as_secs_f64);
+                (best, metrics.get("completion_s"))
+            }
+            None => {
+                let (from, until) = metrics.measured;
+                (metrics.get("goodput_bps"), oracle.goodput(from, until))
+            }
+        };
+        metrics.set("oracle_ratio", oracle_ratio(reached, bound));
+    }
+}
+
+/// A path across a shared link that adds nothing to it.
+fn across(topology: &Topology, link: usize) -> PathSpec {
+    let way = |delay| WaySpec {
+        bottleneck: Bottleneck::Shared(link),
+        delay,
+        overhead: 0,
+        loss: LossSpec::None,
+        reorder: ReorderSpec { probability: 0.0, by: Duration::ZERO },
+        duplicate: 0.0,
+        corrupt: 0.0,
+        outages: Vec::new(),
+    };
+    // Its delay is that of the first path across the link, so that it meets the bottleneck on equal terms.
+    let over = |p: &&PathSpec| p.down.bottleneck == Bottleneck::Shared(link);
+    let (down, up) = topology.paths.iter().find(over).map_or(Default::default(), |p| (p.down.delay, p.up.delay));
+    PathSpec { name: format!("cross.{}", topology.links[link].name), down: way(down), up: way(up) }
+}
+
+/// The source of a cross flow that is not TCP.
+fn source(n: usize, cross: &Cross, seed: u64) -> Option<SourceSetup> {
+    let source: Box<dyn PacketSource> = match cross.kind {
+        CrossKind::Tcp { .. } => return None,
+        CrossKind::Udp { rate, packet } => Box::new(ConstantRate::new(rate, packet, cross.start, cross.stop)),
+        CrossKind::UdpOnOff { rate, packet, on, off, shape } => {
+            let spec = OnOffSpec { rate, size: packet, on, off, shape };
+            Box::new(OnOff::new(spec, cross.start, cross.stop, Rng::stream(seed, &format!("cross.{n}"))))
+        }
+    };
+    Some(SourceSetup { source, over: cross.over, shared: cross.shared, direction: Direction::Down })
+}
