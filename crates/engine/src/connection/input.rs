@@ -320,7 +320,8 @@ impl Connection {
         }
         self.view.on_data_acked(upto);
         self.buffer.release(upto);
-        if self.wants_to_write && self.writable() > 0 {
+        // As Linux: a third of the buffer must be free, so that an application is not woken for every segment.
+        if self.wants_to_write && self.writable() >= self.settings.send_buffer / 3 {
             self.wants_to_write = false;
             self.view.set_buffer_full(false);
             self.pending.writable = true;

@@ -207,7 +207,8 @@ impl Connection {
         }
         let room = self.writable();
         let taken = room.min(bytes.len() as u64);
-        self.wants_to_write = taken < bytes.len() as u64;
+        // A full buffer leaves the application waiting, whether or not it offered more than fitted.
+        self.wants_to_write = taken == room;
         self.view.set_buffer_full(self.wants_to_write);
         if taken > 0 {
             bytes.truncate(taken as usize);
