@@ -98,7 +98,7 @@ fn form(form: Form) -> Value {
             let pattern = format!(r"^(path\.{name}\.(rate|delay|loss)|link\.{name}\.rate)(\.(down|up))?$");
             json!({ "type": "string", "pattern": pattern })
         }
-        Form::Value => json!(true),
+        Form::Value => json!({}),
     }
 }
 

@@ -1,0 +1,346 @@
+//! What scenario files mean.
+
+mod common;
+
+use anabranch_engine::{RecoveryKind, RtoForm, Settings};
+use anabranch_network::{Bottleneck, CapacitySpec, Change, LossSpec, QueueSpec, WaySpec};
+use anabranch_scenario::{CrossKind, Document, Host, NoFiles, Override, Scenario, Source, Traffic, full_packet, read};
+use anabranch_units::{Direction, Duration, Instant, Rate};
+use common::{Folder, data, files, root};
+use std::fs;
+
+const PATH: &str = "[[path]]\nname = 'wlan'\nrate = '25mbit'\ndelay = '25ms'\n";
+
+fn parse(text: &str) -> Document {
+    with(text, &[])
+}
+
+fn with(text: &str, set: &[&str]) -> Document {
+    let overrides: Vec<_> = set.iter().map(|set| Override::parse("--set", set)).collect();
+    let source = Source { name: "folder/test.toml".into(), text: text.into() };
+    read(&source, &overrides, &Folder(data())).unwrap_or_else(|wrong| panic!("{wrong:#?}"))
+}
+
+fn one_path(keys: &str) -> Scenario {
+    parse(&format!("duration = '10s'\n{PATH}{keys}")).scenario
+}
+
+fn down(scenario: &Scenario) -> &WaySpec {
+    &scenario.topology.paths[0].down
+}
+
+fn up(scenario: &Scenario) -> &WaySpec {
+    &scenario.topology.paths[0].up
+}
+
+fn queue(way: &WaySpec) -> QueueSpec {
+    match &way.bottleneck {
+        Bottleneck::Own(own) => own.queue,
+        Bottleneck::Shared(_) => panic!("shared"),
+    }
+}
+
+fn rate(way: &WaySpec) -> Rate {
+    match &way.bottleneck {
+        Bottleneck::Own(own) => match own.capacity {
+            CapacitySpec::Fixed(rate) => rate,
+            CapacitySpec::Trace(_) => panic!("a trace"),
+        },
+        Bottleneck::Shared(_) => panic!("shared"),
+    }
+}
+
+fn at(millis: u64) -> Instant {
+    Instant::from_millis(millis)
+}
+
+#[test]
+fn what_is_not_written_has_the_documented_default() {
+    let s = one_path("");
+    assert_eq!(s.name, "test");
+    assert_eq!((s.seed, s.repeat, s.warmup, s.start_jitter), (1, 1, Duration::ZERO, Duration::ZERO));
+    assert_eq!((s.scheduler.name.as_str(), s.congestion.name.as_str()), ("minrtt", "cubic"));
+    assert_eq!(s.settings, Settings::default());
+    assert_eq!((s.hosts.sender, s.hosts.receiver, s.hosts.ip), (Host::Engine, Host::Engine, 4));
+    assert_eq!(s.traffic, [Traffic::Bulk { size: None }]);
+    assert_eq!((s.backup, s.price, s.cap), (vec![false], vec![0.0], vec![None]));
+}
+
+#[test]
+fn every_tcp_key_reaches_its_setting() {
+    let text = "duration = '1s'\n[tcp]\nrecovery = 'sack'\nrto_min = '1ms'\nrto_max = '2s'\nrto_initial = '3s'\n\
+                rto_form = 'rfc6298'\ninitial_window = 4\nidle_restart = false\ndelayed_ack = '5ms'\npacing = true\n\
+                nagle = false\ntimestamps = false\nsack = false\nsyn_retries = 6\nretries = 7\nkeep_alive = '8s'\n\
+                time_wait = '9s'\n[connection]\nmss = '536B'\nchecksum = true\nsend_buffer = 100000\n\
+                recv_buffer = '200KB'\nrejoin_after = '10s'\nmptcp = false\n";
+    let settings = parse(&format!("{text}{PATH}")).scenario.settings;
+    let tcp = &settings.tcp;
+    assert_eq!((tcp.recovery, tcp.rto_form), (RecoveryKind::Sack, RtoForm::Rfc6298));
+    let seconds = [tcp.rto_max, tcp.rto_initial, tcp.keep_alive.unwrap(), tcp.time_wait, settings.rejoin_after];
+    assert_eq!(seconds, [2, 3, 8, 9, 10].map(Duration::from_secs));
+    assert_eq!([tcp.rto_min, tcp.delayed_ack], [1, 5].map(Duration::from_millis));
+    assert_eq!((tcp.initial_window, tcp.syn_retries, tcp.retries), (4, 6, 7));
+    let flags = [tcp.idle_restart, tcp.pacing, tcp.nagle, tcp.timestamps, tcp.sack, settings.checksum, settings.mptcp];
+    assert_eq!(flags, [false, true, false, false, false, true, false]);
+    assert_eq!((settings.mss, settings.send_buffer, settings.recv_buffer), (536, 100_000, 200_000));
+}
+
+#[test]
+fn a_value_alone_means_down_for_impairments_and_both_for_the_rest() {
+    let s = one_path("loss = '1%'\nduplicate = 0.02\ncorrupt = '3%'\nreorder = '4%'\nqueue = '7p'\noverhead = -12\n");
+    assert_eq!((down(&s).loss, up(&s).loss), (LossSpec::Bernoulli(0.01), LossSpec::None));
+    assert_eq!((down(&s).duplicate, up(&s).duplicate), (0.02, 0.0));
+    assert_eq!((down(&s).corrupt, up(&s).corrupt), (0.03, 0.0));
+    assert_eq!((down(&s).reorder.probability, up(&s).reorder.probability), (0.04, 0.0));
+    for way in [down(&s), up(&s)] {
+        assert_eq!(queue(way), QueueSpec::Packets(7));
+        assert_eq!((way.overhead, way.delay, rate(way)), (-12, Duration::from_millis(25), Rate::from_bps(25_000_000)));
+    }
+}
+
+#[test]
+fn every_path_key_takes_directions() {
+    let s = parse(
+        "duration = '1s'\n[[path]]\nname = 'a'\nrate = { down = '8mbit', up = '4mbit' }\ndelay = { down = '1ms', up = '2ms' }\n\
+         loss = { down = { kind = 'gilbert-elliott', p = '1%', r = '10%' }, up = '2%' }\nqueue = { down = '1KB', up = '2p' }\n\
+         reorder = { up = { probability = 0.5, by = '3ms' } }\noutage = { up = [['1s', '2s'], ['2s', '3s']] }\n\
+         overhead = { up = 5 }\nduplicate = { up = '1%' }\ncorrupt = { down = '1%', up = '2%' }\n",
+    )
+    .scenario;
+    let (down, up) = (down(&s), up(&s));
+    assert_eq!((rate(down).as_bps(), rate(up).as_bps()), (8_000_000, 4_000_000));
+    assert_eq!([down.delay, up.delay], [1, 2].map(Duration::from_millis));
+    assert_eq!(down.loss, LossSpec::GilbertElliott { p: 0.01, r: 0.1, h: 0.0, k: 1.0 });
+    assert_eq!(up.loss, LossSpec::Bernoulli(0.02));
+    assert_eq!((queue(down), queue(up)), (QueueSpec::Bytes(1000), QueueSpec::Packets(2)));
+    assert_eq!((up.reorder.probability, up.reorder.by), (0.5, Duration::from_millis(3)));
+    assert_eq!((down.outages.len(), &up.outages[..]), (0, &[(at(1000), at(2000)), (at(2000), at(3000))][..]));
+    assert_eq!((down.overhead, up.overhead, down.duplicate, up.duplicate), (0, 5, 0.0, 0.01));
+    assert_eq!((down.corrupt, up.corrupt), (0.01, 0.02));
+}
+
+#[test]
+fn one_bdp_is_initial_rate_times_both_delays_and_ten_packets_at_least() {
+    // 25 Mbit/s × 50 ms = 156 250 bytes.
+    assert_eq!(queue(down(&one_path(""))), QueueSpec::Bytes(156_250));
+    assert_eq!(queue(down(&one_path("queue = '0.5bdp'\n"))), QueueSpec::Bytes(78_125));
+    let small = |set: &[&str]| with(&format!("duration = '1s'\n{PATH}"), set).scenario;
+    let least = |extra: u64| QueueSpec::Bytes(10 * (1400 + extra));
+    assert_eq!(queue(down(&small(&["path.wlan.rate=1mbit"]))), least(80));
+    assert_eq!(queue(up(&small(&["path.wlan.rate=1mbit", "hosts.ip=6"]))), least(100));
+    assert_eq!(queue(up(&small(&["path.wlan.rate=1mbit", "path.wlan.overhead=-30"]))), least(50));
+    assert_eq!(full_packet(1400, 4), 1480);
+    // The trace's mean: 3 packets of 1500 bytes in 3 ms = 12 Mbit/s.
+    assert_eq!(queue(down(&small(&["path.wlan.trace=steady.trace"]))), QueueSpec::Bytes(75_000));
+}
+
+#[test]
+fn a_link_is_shared_and_its_bdp_counts_its_longest_path() {
+    let text = "duration = '1s'\n[[link]]\nname = 'l'\nrate = '20mbit'\n[[path]]\nname = 'a'\nlink = 'l'\ndelay = '10ms'\n\
+                [[path]]\nname = 'b'\nlink = { down = 'l' }\nrate = { up = '1mbit' }\nqueue = { up = '9p' }\ndelay = '30ms'\n";
+    let s = parse(text).scenario;
+    assert_eq!(s.topology.links[0].down.queue, QueueSpec::Bytes(150_000));
+    assert_eq!(s.topology.links[0].up.queue, QueueSpec::Bytes(50_000));
+    let [a, b] = &s.topology.paths[..] else { panic!() };
+    assert_eq!((&a.down.bottleneck, &a.up.bottleneck), (&Bottleneck::Shared(0), &Bottleneck::Shared(0)));
+    assert_eq!((&b.down.bottleneck, queue(&b.up)), (&Bottleneck::Shared(0), QueueSpec::Packets(9)));
+}
+
+#[test]
+fn cross_traffic_and_timeline_refer_by_name() {
+    let text = "[[link]]\nname = 'l'\nrate = '20mbit'\n[[path]]\nname = 'b'\nlink = 'l'\ndelay = '1ms'\n\
+        [[cross]]\nkind = 'tcp'\nlink = 'l'\ncongestion = 'reno'\n\
+        [[cross]]\nkind = 'udp'\npath = 'wlan'\nrate = '1mbit'\nstart = '1s'\nstop = '2s'\n\
+        [[cross]]\nkind = 'udp-onoff'\npath = 'wlan'\nrate = '1mbit'\npacket = 500\non = '1s'\noff = '2s'\nshape = 2\n\
+        [[timeline]]\nat = '3s'\nset = 'path.wlan.rate'\nvalue = '1mbit'\n\
+        [[timeline]]\nat = '1s'\nset = 'path.wlan.loss'\nvalue = '5%'\n\
+        [[timeline]]\nat = '2s'\nset = 'link.l.rate'\nvalue = { up = '2mbit' }\n\
+        [[timeline]]\nat = '2s'\nset = 'path.wlan.delay.up'\nvalue = '9ms'\n";
+    let s = one_path(text);
+    assert_eq!([s.cross[0].shared, s.cross[1].shared, s.cross[2].shared], [true, false, false]);
+    assert!(matches!(&s.cross[0].kind, CrossKind::Tcp { congestion } if congestion.name == "reno"));
+    assert_eq!(s.cross[1].kind, CrossKind::Udp { rate: Rate::from_bps(1_000_000), packet: 1000 });
+    assert_eq!((s.cross[1].start, s.cross[1].stop), (at(1000), Some(at(2000))));
+    let (on, off) = (Duration::from_secs(1), Duration::from_secs(2));
+    let onoff = CrossKind::UdpOnOff { rate: Rate::from_bps(1_000_000), packet: 500, on, off, shape: 2.0 };
+    assert_eq!(s.cross[2].kind, onoff);
+    let changes: Vec<_> = s.timeline.iter().map(|entry| (entry.at, entry.change.clone())).collect();
+    let expected = [
+        (at(1000), Change::Loss(0, Direction::Down, LossSpec::Bernoulli(0.05))),
+        (at(2000), Change::LinkRate(0, Direction::Up, Rate::from_bps(2_000_000))),
+        (at(2000), Change::Delay(0, Direction::Up, Duration::from_millis(9))),
+        (at(3000), Change::PathRate(0, Direction::Down, Rate::from_bps(1_000_000))),
+        (at(3000), Change::PathRate(0, Direction::Up, Rate::from_bps(1_000_000))),
+    ];
+    assert_eq!(changes, expected);
+}
+
+#[test]
+fn plug_ins_get_their_canonical_name_and_what_differs_from_the_defaults() {
+    let s = one_path(
+        "[connection]\nscheduler = { kind = 'lowrtt+pr', rtt_guard = 2 }\ncongestion = { kind = 'cubic', beta = 0.5, hystart = false, c = 0.4 }\n",
+    );
+    assert_eq!(s.scheduler.name, "minrtt+pr");
+    assert_eq!(s.scheduler.parameters, [("rtt_guard".to_string(), 2.0)]);
+    assert_eq!(s.congestion.parameters, [("beta".to_string(), 0.5), ("hystart".to_string(), 0.0)]);
+    let option = anabranch_scenario::scheduler("--scheduler", "rr+or").unwrap();
+    assert_eq!((option.name.as_str(), option.parameters.len()), ("roundrobin+or", 0));
+    assert!(
+        anabranch_scenario::congestion("--congestion", "olai").unwrap_err()[0].help.as_ref().unwrap().contains("olia")
+    );
+}
+
+#[test]
+fn prices_and_caps_are_per_byte_and_in_bytes() {
+    let s = one_path("price = '4/GB'\ncap = '5GB'\nbackup = true\n");
+    assert_eq!((s.price, s.cap, s.backup), (vec![4e-9], vec![Some(5_000_000_000)], vec![true]));
+}
+
+#[test]
+fn overrides_reach_every_kind_of_key() {
+    let text = format!("duration = '10s'\n{PATH}loss = '1%'\n[[cross]]\nkind = 'udp'\npath = 'wlan'\nrate = '1mbit'\n");
+    let s = with(
+        &text,
+        &[
+            "seed=7",
+            "name=a b",
+            "scheduler=blest",
+            "connection.scheduler.delta=0.5",
+            "tcp.rto_min=1s",
+            "path.wlan.loss.up=2%",
+            "path.wlan.reorder.by=1ms",
+            "path.wlan.delay.down=5ms",
+            "path.wlan.outage=[[\"1s\", \"2s\"]]",
+            "cross.rate=2mbit",
+            "cross.0.packet=100",
+            "hosts.ip=6",
+        ],
+    )
+    .scenario;
+    assert_eq!((s.seed, s.name.as_str(), s.hosts.ip), (7, "a b", 6));
+    assert_eq!((s.scheduler.name.as_str(), s.scheduler.parameters[0].1), ("blest", 0.5));
+    assert_eq!(s.settings.tcp.rto_min, Duration::from_secs(1));
+    assert_eq!((down(&s).loss, up(&s).loss), (LossSpec::Bernoulli(0.01), LossSpec::Bernoulli(0.02)));
+    assert_eq!(down(&s).reorder.by, Duration::from_millis(1));
+    assert_eq!([down(&s).delay, up(&s).delay], [5, 25].map(Duration::from_millis));
+    assert_eq!(up(&s).outages, [(at(1000), at(2000))]);
+    assert_eq!(s.cross[0].kind, CrossKind::Udp { rate: Rate::from_bps(2_000_000), packet: 100 });
+}
+
+#[test]
+fn of_two_overrides_the_later_wins() {
+    let text = format!("duration = '10s'\n{PATH}");
+    assert_eq!(with(&text, &["seed=7", "seed=8"]).scenario.seed, 8);
+    let traced = with(&text, &["path.wlan.trace=steady.trace"]);
+    assert!(
+        matches!(&down(&traced.scenario).bottleneck, Bottleneck::Own(own) if matches!(own.capacity, CapacitySpec::Trace(_)))
+    );
+    let fixed = with(&text, &["path.wlan.trace=steady.trace", "path.wlan.rate=1mbit"]);
+    assert_eq!(rate(down(&fixed.scenario)), Rate::from_bps(1_000_000));
+}
+
+#[test]
+fn a_sweep_is_a_cross_product_whose_last_key_varies_fastest() {
+    let text = format!(
+        "duration = '10s'\n{PATH}[sweep]\nscheduler = ['minrtt', {{ kind = 'blest', delta = 0.5 }}]\n\
+         \"path.wlan.loss\" = ['0.5%', '1%', 0.02]\n"
+    );
+    let document = parse(&text);
+    let cells: Vec<_> = document
+        .cells
+        .iter()
+        .map(|(cell, s)| (cell[0].1.as_str(), cell[1].1.as_str(), s.scheduler.name.as_str(), down(s).loss))
+        .collect();
+    let blest = "{ kind = 'blest', delta = 0.5 }";
+    let expected = [
+        ("minrtt", "0.5%", "minrtt", LossSpec::Bernoulli(0.005)),
+        ("minrtt", "1%", "minrtt", LossSpec::Bernoulli(0.01)),
+        ("minrtt", "0.02", "minrtt", LossSpec::Bernoulli(0.02)),
+        (blest, "0.5%", "blest", LossSpec::Bernoulli(0.005)),
+        (blest, "1%", "blest", LossSpec::Bernoulli(0.01)),
+        (blest, "0.02", "blest", LossSpec::Bernoulli(0.02)),
+    ];
+    assert_eq!(cells, expected);
+    assert_eq!(document.cells[0].0[0].0, "scheduler");
+    assert_eq!(document.cells[0].0[1].0, "path.wlan.loss");
+    assert_eq!(down(&document.scenario).loss, LossSpec::None);
+}
+
+#[test]
+fn an_override_fixes_a_swept_key() {
+    let text = format!("duration = '10s'\n{PATH}[sweep]\nscheduler = ['minrtt', 'blest']\nseed = [1, 2]\n");
+    let document = with(&text, &["connection.scheduler=rr"]);
+    assert_eq!(document.cells.len(), 2);
+    assert!(document.cells.iter().all(|(cell, s)| cell.len() == 1 && s.scheduler.name == "roundrobin"));
+    assert_eq!(with(&text, &["sweep.seed=[4, 5, 6]"]).cells.len(), 6);
+}
+
+#[test]
+fn without_a_sweep_the_only_cell_is_the_scenario() {
+    let document = parse(&format!("duration = '10s'\n{PATH}"));
+    assert_eq!(document.cells, [(Vec::new(), document.scenario.clone())]);
+}
+
+#[test]
+fn sized_traffic_needs_no_duration() {
+    let text = format!("{PATH}[[traffic]]\nkind = 'bulk'\nsize = '64MiB'\n");
+    let s = parse(&text).scenario;
+    assert_eq!((s.duration, &s.traffic[..]), (None, &[Traffic::Bulk { size: Some(64 << 20) }][..]));
+}
+
+/// Reads a document again from what it resolves to.
+fn again(document: &Document, folder: Folder) -> Document {
+    let source = Source { name: "resolved.toml".into(), text: document.resolved() };
+    read(&source, &[], &folder).unwrap_or_else(|wrong| panic!("{wrong:#?}\n{}", source.text))
+}
+
+#[test]
+fn resolved_documents_read_back_to_themselves() {
+    let everything = "duration = '10s'\nname = 'a \"quoted\" \\\\ name'\nstart_jitter = '1.5ms'\n\
+        [connection]\nscheduler = { kind = 'minrtt+pr', rtt_guard = 2 }\ncongestion = 'olia'\n[tcp]\nkeep_alive = '7s'\n\
+        [[path]]\nname = 'a'\ntrace = { down = 'steady.trace' }\nrate = { up = '1234567bit' }\ndelay = '25ms'\n\
+        loss = { down = { kind = 'gilbert-elliott', p = 0.123456789, r = '10%' } }\nprice = '0.3/MB'\ncap = '1GB'\n\
+        outage = [['1s', '2s']]\nreorder = '1%'\nqueue = '0.3bdp'\noverhead = -7\nbackup = true\n\
+        [[path]]\nname = 'b'\nlink = { down = 'l' }\nrate = { up = '1mbit' }\ndelay = '10us'\n\
+        [[link]]\nname = 'l'\nrate = '20mbit'\n\
+        [[cross]]\nkind = 'tcp'\nlink = 'l'\ncongestion = { kind = 'cubic', beta = 0.5 }\nstop = '5s'\n\
+        [[cross]]\nkind = 'udp-onoff'\npath = 'a'\nrate = '1mbit'\non = '1s'\noff = '300us'\n\
+        [[timeline]]\nat = '3s'\nset = 'path.b.loss'\nvalue = '5%'\n[[timeline]]\nat = '1s'\nset = 'link.l.rate'\n\
+        value = '1mbit'\n[[traffic]]\nkind = 'bulk'\nsize = '1000001B'\n\
+        [sweep]\n\"path.a.delay\" = ['1ms', '200ms']\n\"link.l.rate\" = ['1gbit']\nscheduler = ['rr', { kind = 'blest', delta = 0.5 }]\n";
+    let first = parse(everything);
+    let second = again(&first, Folder(data()));
+    assert_eq!(first.scenario, second.scenario);
+    assert_eq!(first.axes, second.axes);
+    assert_eq!(first.cells.len(), 4);
+    // Swept rates and delays reach queues that are given in products of both.
+    for ((_, first), (_, second)) in first.cells.iter().zip(&second.cells) {
+        assert_eq!(first, second);
+    }
+    assert_eq!(first.resolved(), second.resolved());
+}
+
+#[test]
+fn shipped_scenarios_read_without_files_and_read_back() {
+    for path in files(&root().join("scenarios")) {
+        let source = Source { name: path.display().to_string(), text: fs::read_to_string(&path).unwrap() };
+        let document = read(&source, &[], &NoFiles).unwrap_or_else(|wrong| panic!("{wrong:#?}"));
+        let second = again(&document, Folder(data()));
+        assert_eq!(document.scenario, second.scenario, "{}", source.name);
+        assert_eq!(document.cells, second.cells);
+    }
+}
+
+#[test]
+fn the_blest_scenario_is_the_papers() {
+    let text = fs::read_to_string(root().join("scenarios/blest-3g-wlan-bulk.toml")).unwrap();
+    let s = Document::parse("blest-3g-wlan-bulk.toml", &text).unwrap().scenario;
+    assert_eq!((s.duration, s.warmup, s.repeat), (Some(Duration::from_secs(90)), Duration::from_secs(60), 50));
+    let [wlan, umts] = &s.topology.paths[..] else { panic!() };
+    assert_eq!((rate(&wlan.down), wlan.down.delay), (Rate::from_bps(25_000_000), Duration::from_millis(25)));
+    assert_eq!((wlan.down.loss, wlan.up.loss), (LossSpec::Bernoulli(0.01), LossSpec::None));
+    assert_eq!((queue(&wlan.down), queue(&umts.down)), (QueueSpec::Packets(100), QueueSpec::Packets(3750)));
+    assert_eq!((rate(&umts.down), umts.down.delay), (Rate::from_bps(5_000_000), Duration::from_millis(65)));
+    assert_eq!((s.settings.send_buffer, s.settings.recv_buffer), (8 << 20, 8 << 20));
+    assert_eq!(s.congestion.name, "olia");
+}
