@@ -1,6 +1,9 @@
 //! Every key of a scenario file: its form, default and meaning. The reader, `explain`, the documentation, the JSON schema
 //! and the suggestions for misspelt keys all read this table.
 
+use Fallback::{Nothing, Required, Value};
+use Section::{Connection, Cross, Hosts, Link, Loss, Path, Reorder, Tcp, Timeline, Top, Traffic};
+
 /// A part of a scenario file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Section {
@@ -298,9 +301,6 @@ const fn both(section: Section, name: &'static str, form: Form, fallback: Fallba
 const fn down(name: &'static str, form: Form, fallback: Fallback, about: &'static str) -> Key {
     Key { section: Section::Path, name, form, directions: Directions::Down, fallback, about }
 }
-
-use Fallback::{Nothing, Required, Value};
-use Section::{Connection, Cross, Hosts, Link, Loss, Path, Reorder, Tcp, Timeline, Top, Traffic};
 
 #[rustfmt::skip] // A table reads best with one key to a row.
 const KEYS: &[Key] = &[

@@ -282,10 +282,28 @@ fn without_a_sweep_the_only_cell_is_the_scenario() {
 }
 
 #[test]
+fn a_scenario_without_a_name_is_called_after_its_file() {
+    let text = format!("duration = '10s'\n{PATH}");
+    for (file, name) in
+        [("a/b.c.toml", "b.c"), ("x", "x"), ("", "scenario"), (".toml", "scenario"), ("<stdin>", "<stdin>")]
+    {
+        let document = Document::parse(file, &text).unwrap();
+        assert_eq!(document.scenario.name, name);
+        assert_eq!(again(&document, Folder(data())).scenario.name, name);
+    }
+}
+
+#[test]
 fn sized_traffic_needs_no_duration() {
     let text = format!("{PATH}[[traffic]]\nkind = 'bulk'\nsize = '64MiB'\n");
     let s = parse(&text).scenario;
     assert_eq!((s.duration, &s.traffic[..]), (None, &[Traffic::Bulk { size: Some(64 << 20) }][..]));
+}
+
+#[test]
+fn an_empty_list_of_paths_is_no_path() {
+    let wrong = Document::parse("x.toml", "duration = '1s'\npath = []\n").unwrap_err();
+    assert_eq!(wrong[0].message, "a scenario needs at least one [[path]]");
 }
 
 /// Reads a document again from what it resolves to.

@@ -42,13 +42,6 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
     let [paths, links, crosses, changes, traffic] =
         [Section::Path, Section::Link, Section::Cross, Section::Timeline, Section::Traffic]
             .map(|section| tables(report, root, section));
-    if paths.is_empty() && root.get("path").is_none() {
-        report
-            .error(Code::MissingKey, top.at, "a scenario needs at least one [[path]]")
-            .label("no [[path]] in this scenario")
-            .help("add a path:\n[[path]]\nname = \"wlan\"\nrate = \"25mbit\"\ndelay = \"25ms\"");
-    }
-
     let name = top.get(report, "name", value::title).or_else(|| Some(stem(file)));
     let duration = top.get(report, "duration", value::duration);
     let warmup = top.get(report, "warmup", value::duration);
@@ -68,12 +61,7 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
     let traffic = flows::traffic(report, &traffic);
 
     check_end(report, &top, duration, warmup, traffic.as_deref());
-    if let (Some(false), Some(second)) = (settings.as_ref().map(|s| s.mptcp), paths.get(1)) {
-        report
-            .error(Code::Conflict, second.at, "plain TCP (`mptcp = false`) uses one path")
-            .label("the second path")
-            .help("leave one [[path]], or leave `mptcp` out");
-    }
+    check_paths(report, root, &paths, settings.as_ref().is_none_or(|s| s.mptcp));
 
     let network = network?;
     let scenario = Scenario {
@@ -147,6 +135,27 @@ fn timeline(
     Some(changes)
 }
 
+/// There must be a path, and no more than the protocol uses.
+fn check_paths(report: &mut Report, root: &Table, paths: &[Fields<'_>], mptcp: bool) {
+    let written = root.get("path");
+    if written.is_none_or(|node| matches!(&node.value, Value::List(items) if items.is_empty())) {
+        report
+            .error(
+                Code::MissingKey,
+                written.map_or(Span::default(), |node| node.at),
+                "a scenario needs at least one [[path]]",
+            )
+            .label("no [[path]] in this scenario")
+            .help("add a path:\n[[path]]\nname = \"wlan\"\nrate = \"25mbit\"\ndelay = \"25ms\"");
+    }
+    if let (false, Some(second)) = (mptcp, paths.get(1)) {
+        report
+            .error(Code::Conflict, second.at, "plain TCP (`mptcp = false`) uses one path")
+            .label("the second path")
+            .help("leave one [[path]], or leave `mptcp` out");
+    }
+}
+
 /// A run must end, and what ends at the last byte has no time to discard.
 fn check_end(
     report: &mut Report,
@@ -172,8 +181,10 @@ fn check_end(
     }
 }
 
-/// The file's name without folders and extension.
+/// The file's name without folders and extension, as far as it can be a title.
 fn stem(file: &str) -> String {
     let base = file.rsplit(['/', '\\']).next().unwrap_or(file);
-    base.rsplit_once('.').map_or(base, |(stem, _)| if stem.is_empty() { base } else { stem }).into()
+    let stem = base.rsplit_once('.').map_or(base, |(stem, _)| stem);
+    let title: String = stem.chars().filter(|c| !c.is_control()).collect();
+    if title.trim().is_empty() { "scenario".into() } else { title }
 }
