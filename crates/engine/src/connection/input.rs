@@ -203,8 +203,11 @@ impl Connection {
             }
         }
         let echo = segment.options.timestamps().filter(|_| s.terms.timestamps);
+        let window_update = segment.window != s.peer_window;
+        s.peer_window = segment.window;
         let input = AckInput {
             now: cx.now,
+            window_update,
             ack,
             sack: &blocks[..count],
             dsack,
@@ -272,7 +275,7 @@ impl Connection {
                 self.congestion.on_undo(id, cx.now);
                 self.record(cx, Some(id), Event::Undo);
             }
-            Change::Phase => {}
+            Change::ExitRecovery | Change::EnterDisorder | Change::LeaveDisorder | Change::LeaveLoss => {}
         }
         self.record(cx, Some(id), Event::Recovery(self.subflows[i].sender.phase()));
     }

@@ -107,6 +107,10 @@ impl Connection {
         {
             return Some(self.send_new(cx, i, queued.range, queued.kind));
         }
+        if room && let Some(again) = self.subflows[i].sender.next_speculative() {
+            let again = again.clone();
+            return Some(self.retransmit(cx, i, &again));
+        }
         let s = &mut self.subflows[i];
         if core::mem::take(&mut s.probe)
             && let Some(last) = s.sender.last().cloned()

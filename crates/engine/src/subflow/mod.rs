@@ -90,6 +90,8 @@ pub(crate) struct Subflow {
     pub last_heard: Instant,
     /// The window was restarted for the idle time since `last_sent`.
     pub idle_done: bool,
+    /// The window field of the peer's last segment.
+    pub peer_window: u16,
     /// When keep-alive or TIME-WAIT ends; which, follows from the state.
     pub linger: Instant,
     /// Keep-alive probes without an answer.
@@ -129,6 +131,7 @@ impl Subflow {
             last_sent: None,
             last_heard: now,
             idle_done: false,
+            peer_window: 0,
             linger: Instant::MAX,
             probes: 0,
             challenge_after: Instant::ZERO,

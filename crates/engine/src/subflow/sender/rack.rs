@@ -1,141 +1,161 @@
-//! RACK: loss detection by time (RFC 8985 §6).
+//! RACK: time-based loss detection (RFC 8985 §6).
 
-use super::retransmit::{Mark, RetransmitQueue, Sent};
+use super::retransmit::SendKey;
+use super::rtt::RttEstimator;
 use anabranch_units::{Duration, Instant};
-use std::collections::VecDeque;
 
-/// Recoveries for which a widened reordering window is kept (§6.2 step 4).
+/// SACKed packets that make waiting for reordering needless while none was ever seen (RFC 8985 §6.2 step 4).
+const DUP_THRESHOLD: u32 = 3;
+/// Recoveries without DSACK after which the reordering window shrinks again (RFC 8985 §6.2 step 4).
 const PERSIST: u32 = 16;
+/// Longest reordering window, in quarters of the least RTT (Linux's bound).
+const MULTIPLIER_MAX: u32 = 255;
 
-/// State of RACK.
-#[derive(Debug, Default)]
-pub(crate) struct Rack {
-    /// When the most recently sent delivered segment was sent, its end, and its RTT.
-    newest: Option<(Instant, u64)>,
+/// What RACK remembers of a subflow.
+#[derive(Debug)]
+pub(super) struct Rack {
+    newest: Option<SendKey>,
     rtt: Duration,
-    min_rtt: Option<Duration>,
-    /// Highest end delivered.
-    forward: u64,
     reordering_seen: bool,
-    multiplier: u64,
+    multiplier: u32,
     persist: u32,
-    /// A DSACK widens the window at most once per round trip.
+    /// The window grew; not again before this offset is acknowledged.
     dsack_round: Option<u64>,
-    /// Transmissions in order of time: when, which segment, its end, the how-manieth. Outdated ones are skipped.
-    order: VecDeque<(Instant, u64, u64, u32)>,
 }
 
 impl Rack {
     pub fn new() -> Self {
-        Self { multiplier: 1, ..Self::default() }
+        Self { newest: None, rtt: Duration::ZERO, reordering_seen: false, multiplier: 1, persist: 0, dsack_round: None }
     }
 
-    /// A segment left, for the `times`th time.
-    pub fn on_sent(&mut self, now: Instant, start: u64, end: u64, times: u32) {
-        self.order.push_back((now, start, end, times));
+    /// The packet that was sent last of those that are delivered (`RACK.xmit_ts`, `RACK.end_seq`).
+    pub fn newest(&self) -> Option<SendKey> {
+        self.newest
     }
 
-    /// A segment was delivered (§6.2 steps 1-3). `echo`: when the segment that the peer echoes was sent.
-    pub fn on_delivered(&mut self, now: Instant, sent: &Sent, echo: Option<Instant>) {
-        let rtt = now.since(sent.sent_at);
-        if sent.transmissions > 1 {
-            // Step 2: the acknowledgment may be of an earlier transmission.
-            let earlier = echo.is_some_and(|at| at < floor_to_tick(sent.sent_at));
-            if earlier || self.min_rtt.is_some_and(|min| rtt < min) {
-                return;
-            }
-        } else {
-            self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
-            // Step 3: an original that comes after a later one
-            self.reordering_seen |= sent.seq.end < self.forward;
+    /// RTT of the most recently delivered packet (`RACK.rtt`).
+    pub fn rtt(&self) -> Duration {
+        self.rtt
+    }
+
+    /// A packet was delivered: RFC 8985 §6.2 step 2.
+    pub fn on_delivered(&mut self, now: Instant, key: SendKey) {
+        self.rtt = now.since(key.0);
+        self.newest = self.newest.max(Some(key));
+    }
+
+    /// A packet arrived after one sent later: RFC 8985 §6.2 step 3.
+    pub fn on_reordering(&mut self) {
+        self.reordering_seen = true;
+    }
+
+    pub fn reordering_seen(&self) -> bool {
+        self.reordering_seen
+    }
+
+    /// A round ends when what was sent at its last DSACK is acknowledged.
+    pub fn on_una(&mut self, una: u64) {
+        if self.dsack_round.is_some_and(|round| una >= round) {
+            self.dsack_round = None;
         }
-        self.forward = self.forward.max(sent.seq.end);
-        if self.newest.is_none_or(|newest| (sent.sent_at, sent.seq.end) > newest) {
-            self.newest = Some((sent.sent_at, sent.seq.end));
-            self.rtt = rtt;
-        }
     }
 
-    /// A DSACK: the reordering window was too small (§6.2 step 4).
-    pub fn on_dsack(&mut self, una: u64, nxt: u64) {
-        if self.dsack_round.is_none_or(|round| una >= round) {
+    /// A spurious retransmission: the window was too short. RFC 8985 §6.2 step 4.
+    pub fn on_dsack(&mut self, nxt: u64) {
+        if self.dsack_round.is_none() {
             self.dsack_round = Some(nxt);
-            self.multiplier += 1;
+            self.multiplier = (self.multiplier + 1).min(MULTIPLIER_MAX);
             self.persist = PERSIST;
         }
     }
 
-    /// A recovery ended.
-    pub fn on_recovered(&mut self) {
+    /// A recovery, fast or by timeout, ended: RFC 8985 §6.2 step 4.
+    pub fn on_recovery_end(&mut self) {
         self.persist = self.persist.saturating_sub(1);
         if self.persist == 0 {
             self.multiplier = 1;
         }
     }
 
-    /// §6.2 step 4
-    fn window(&self, recovering: bool, sacked: u64, srtt: Duration) -> Duration {
-        if !self.reordering_seen && (recovering || sacked >= 3) {
+    /// How long a packet may be overtaken before it counts as lost: RFC 8985 §6.2 step 4.
+    pub fn window(&self, recovering: bool, sacked: u32, rtt: &RttEstimator) -> Duration {
+        if !self.reordering_seen && (recovering || sacked >= DUP_THRESHOLD) {
             return Duration::ZERO;
         }
-        (self.min_rtt.unwrap_or(Duration::ZERO) / 4 * self.multiplier).min(srtt)
-    }
-
-    /// Marks what was sent long enough before the newest delivered segment (§6.2 step 5). Returns how many were marked,
-    /// and when to look again.
-    pub fn detect(
-        &mut self,
-        now: Instant,
-        queue: &mut RetransmitQueue,
-        recovering: bool,
-        srtt: Duration,
-    ) -> (u32, Option<Instant>) {
-        let sacked = queue.sacked().count() as u64 + queue.sacked().bytes() / 1000;
-        let window = self.window(recovering, sacked, srtt);
-        let mut marked = 0;
-        while let Some((at, start, end, times)) = self.order.front().copied() {
-            let current = start >= queue.una()
-                && queue.find(start).is_some_and(|s| s.mark == Mark::Flying && s.transmissions == times);
-            if !current {
-                self.order.pop_front();
-                continue;
-            }
-            // Only what was sent before the newest delivered one can be judged.
-            if self.newest.is_none_or(|newest| (at, end) >= newest) {
-                return (marked, None);
-            }
-            let due = at + self.rtt + window;
-            if due > now {
-                return (marked, Some(due));
-            }
-            self.order.pop_front();
-            marked += u32::from(queue.lose(start));
-        }
-        (marked, None)
-    }
-
-    /// On a retransmission timeout: the first segment, and all that were sent long enough ago (§6.3).
-    pub fn mark_on_timeout(&mut self, now: Instant, queue: &mut RetransmitQueue, srtt: Duration) -> u32 {
-        let window = self.window(true, 0, srtt);
-        let first = queue.una();
-        let due: Vec<u64> = queue
-            .iter()
-            .filter(|s| s.mark == Mark::Flying && (s.seq.start <= first || s.sent_at + self.rtt + window <= now))
-            .map(|s| s.seq.start)
-            .collect();
-        due.into_iter().filter(|start| queue.lose(*start)).count() as u32
-    }
-
-    /// All loss marks were taken back: the segments are judged again.
-    pub fn rebuild(&mut self, queue: &RetransmitQueue) {
-        let flying = queue.iter().filter(|s| s.mark == Mark::Flying);
-        let mut order: Vec<_> = flying.map(|s| (s.sent_at, s.seq.start, s.seq.end, s.transmissions)).collect();
-        order.sort_unstable();
-        self.order = order.into();
+        let (Some(min), Some(srtt)) = (rtt.min(), rtt.srtt()) else { return Duration::ZERO };
+        (min / 4 * u64::from(self.multiplier)).min(srtt)
     }
 }
 
-/// Timestamps tick in milliseconds: compare times as they would have been sent.
-pub(super) fn floor_to_tick(at: Instant) -> Instant {
-    Instant::from_nanos(at.as_nanos() / 1_000_000 * 1_000_000)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::TcpSettings;
+
+    const fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    fn rtt(sample: u64) -> RttEstimator {
+        let mut rtt = RttEstimator::new(&TcpSettings::default());
+        rtt.on_sample(Instant::ZERO, ms(sample), ms(sample));
+        rtt
+    }
+
+    #[test]
+    fn patience_is_a_quarter_rtt_unless_it_is_needless() {
+        let mut rack = Rack::new();
+        let rtt = rtt(40);
+        assert_eq!(rack.window(false, 2, &rtt), ms(10));
+        assert_eq!(rack.window(false, 3, &rtt), ms(0));
+        assert_eq!(rack.window(true, 0, &rtt), ms(0));
+        rack.on_reordering();
+        assert_eq!(rack.window(false, 3, &rtt), ms(10));
+        assert_eq!(rack.window(true, 9, &rtt), ms(10));
+        assert_eq!(rack.window(false, 0, &RttEstimator::new(&TcpSettings::default())), ms(0));
+    }
+
+    #[test]
+    fn patience_grows_once_a_round_with_dsacks_up_to_srtt() {
+        let mut rack = Rack::new();
+        rack.on_reordering();
+        let rtt = rtt(40);
+        rack.on_dsack(1000);
+        rack.on_dsack(1100);
+        assert_eq!(rack.window(true, 0, &rtt), ms(20));
+        rack.on_una(999);
+        rack.on_dsack(1200);
+        assert_eq!(rack.window(true, 0, &rtt), ms(20));
+        for round in 1..5 {
+            rack.on_una(1000 * round);
+            rack.on_dsack(1000 * (round + 1));
+        }
+        assert_eq!(rack.window(true, 0, &rtt), ms(40));
+    }
+
+    #[test]
+    fn sixteen_recoveries_without_dsack_shrink_it_again() {
+        let mut rack = Rack::new();
+        rack.on_reordering();
+        rack.on_dsack(1);
+        for _ in 0..15 {
+            rack.on_recovery_end();
+        }
+        assert_eq!(rack.window(true, 0, &rtt(40)), ms(20));
+        rack.on_recovery_end();
+        assert_eq!(rack.window(true, 0, &rtt(40)), ms(10));
+        rack.on_recovery_end();
+        assert_eq!(rack.window(true, 0, &rtt(40)), ms(10));
+    }
+
+    #[test]
+    fn the_newest_delivered_packet_never_goes_back() {
+        let mut rack = Rack::new();
+        let at = Instant::from_millis;
+        rack.on_delivered(at(100), (at(60), 20));
+        rack.on_delivered(at(110), (at(50), 10));
+        assert_eq!((rack.newest(), rack.rtt()), (Some((at(60), 20)), ms(60)));
+        rack.on_delivered(at(120), (at(60), 30));
+        assert_eq!(rack.newest(), Some((at(60), 30)));
+    }
 }

@@ -1,245 +1,322 @@
-//! Sent segments in order, and what became of each. Only this file marks them.
+//! What was sent and is not yet acknowledged: in order of the sequence, and in order of the last transmission.
 
-use anabranch_units::{Instant, Range, RangeSet};
+use anabranch_units::{Instant, Range};
 use bytes::Bytes;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
-/// What became of a segment after its last transmission.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mark {
-    /// In flight.
-    Flying,
-    /// Marked lost, to be sent again.
-    Lost,
-    /// SACKed.
-    Sacked,
-}
+/// No packet.
+const NONE: u64 = u64::MAX;
 
-/// A segment that was sent and not acknowledged.
+/// A packet that was sent and is remembered until it is acknowledged.
 #[derive(Clone, Debug)]
-pub(crate) struct Sent {
-    /// Offsets in the subflow; a FIN takes one.
+pub struct Sent {
+    /// Offsets in the subflow's sequence; a FIN takes one.
     pub seq: Range,
+    /// Its payload.
     pub payload: Bytes,
     /// Data-level range of the payload.
     pub data: Range,
+    /// Carries the DATA_FIN.
     pub data_fin: bool,
+    /// Carries the subflow's FIN.
     pub fin: bool,
-    /// When it was last sent.
-    pub sent_at: Instant,
+    /// Selectively acknowledged.
+    pub(super) sacked: bool,
+    /// Taken for lost (the original, if `retransmitted`).
+    pub(super) lost: bool,
+    /// A retransmission is thought to be in flight.
+    pub(super) retransmitted: bool,
     /// How often it was sent.
-    pub transmissions: u32,
-    pub mark: Mark,
+    pub(super) transmissions: u32,
+    /// When it was last sent.
+    pub(super) sent_at: Instant,
+    /// Neighbours in the order of transmission.
+    older: u64,
+    newer: u64,
 }
 
 impl Sent {
-    /// New payload.
+    /// A data segment at `seq`, as long as its payload.
     pub fn new(seq: Range, payload: Bytes, data: Range, data_fin: bool) -> Self {
-        let (fin, sent_at) = (false, Instant::ZERO);
-        Self { seq, payload, data, data_fin, fin, sent_at, transmissions: 0, mark: Mark::Flying }
+        Self {
+            seq,
+            payload,
+            data,
+            data_fin,
+            fin: false,
+            sacked: false,
+            lost: false,
+            retransmitted: false,
+            transmissions: 0,
+            sent_at: Instant::ZERO,
+            older: NONE,
+            newer: NONE,
+        }
     }
 
-    /// A FIN at offset `at`.
+    /// A FIN at offset `at`; `data` = the empty range at the end of what was written.
     pub fn fin(at: u64, data: Range) -> Self {
         Self { fin: true, ..Self::new(Range::new(at, at + 1), Bytes::new(), data, false) }
     }
+
+    /// Payload bytes.
+    pub(super) fn bytes(&self) -> u64 {
+        self.payload.len() as u64
+    }
+
+    /// Where its last transmission stands in time; ties are broken by sequence (RFC 8985 §6.2, `RACK_sent_after`).
+    pub(super) fn key(&self) -> SendKey {
+        (self.sent_at, self.seq.end)
+    }
 }
 
-/// The segments between `una` and `nxt`.
-#[derive(Debug)]
-pub(crate) struct RetransmitQueue {
-    segments: VecDeque<Sent>,
-    una: u64,
-    nxt: u64,
-    sacked: RangeSet,
-    lost: BTreeSet<u64>,
-    flying: u32,
-    flying_bytes: u64,
+/// A transmission's place in time: when, and where the segment ends.
+pub(super) type SendKey = (Instant, u64);
+
+/// Packets in flight, numbered in order of their first transmission, which is that of the sequence. A second order,
+/// that of the *last* transmission, is a list threaded through them; it holds those whose fate is open.
+#[derive(Debug, Default)]
+pub(super) struct SentQueue {
+    packets: VecDeque<Sent>,
+    /// Number of the first packet.
+    first: u64,
+    oldest: Option<u64>,
+    newest: Option<u64>,
+    /// The last packet in the order of transmission that [`Self::last_before`] passed.
+    passed: Option<u64>,
 }
 
-impl RetransmitQueue {
-    /// Nothing sent yet; the first payload byte has the offset 1.
-    pub fn new() -> Self {
-        Self {
-            segments: VecDeque::new(),
-            una: 1,
-            nxt: 1,
-            sacked: RangeSet::new(),
-            lost: BTreeSet::new(),
-            flying: 0,
-            flying_bytes: 0,
+impl SentQueue {
+    pub fn len(&self) -> usize {
+        self.packets.len()
+    }
+
+    /// Number of the first packet.
+    pub fn start(&self) -> u64 {
+        self.first
+    }
+
+    /// The number that the next packet will get.
+    pub fn end(&self) -> u64 {
+        self.first + self.packets.len() as u64
+    }
+
+    pub fn get(&self, n: u64) -> Option<&Sent> {
+        self.packets.get(n.checked_sub(self.first)? as usize)
+    }
+
+    pub fn get_mut(&mut self, n: u64) -> Option<&mut Sent> {
+        self.packets.get_mut(n.checked_sub(self.first)? as usize)
+    }
+
+    pub fn front(&self) -> Option<&Sent> {
+        self.packets.front()
+    }
+
+    pub fn back(&self) -> Option<&Sent> {
+        self.packets.back()
+    }
+
+    /// Appends a packet and returns its number. It is in no list yet.
+    pub fn push(&mut self, sent: Sent) -> u64 {
+        self.packets.push_back(sent);
+        self.end() - 1
+    }
+
+    /// Takes out the first packet, which must have been unlinked.
+    pub fn pop_front(&mut self) -> Option<Sent> {
+        let sent = self.packets.pop_front()?;
+        self.first += 1;
+        Some(sent)
+    }
+
+    /// Number of the first packet that ends after `offset`; [`Self::end`] if none does.
+    pub fn number_at(&self, offset: u64) -> u64 {
+        let (Some(front), Some(back)) = (self.packets.front(), self.packets.back()) else { return self.first };
+        if offset < front.seq.end {
+            return self.first;
         }
-    }
-
-    pub fn una(&self) -> u64 {
-        self.una
-    }
-    pub fn nxt(&self) -> u64 {
-        self.nxt
-    }
-    pub fn is_empty(&self) -> bool {
-        self.segments.is_empty()
-    }
-    /// Segments not acknowledged, whatever became of them.
-    pub fn len(&self) -> u32 {
-        self.segments.len() as u32
-    }
-    /// Segments in flight (RFC 6675's pipe, in segments).
-    pub fn flying(&self) -> u32 {
-        self.flying
-    }
-    pub fn flying_bytes(&self) -> u64 {
-        self.flying_bytes
-    }
-    pub fn sacked(&self) -> &RangeSet {
-        &self.sacked
-    }
-    pub fn lost_count(&self) -> usize {
-        self.lost.len()
-    }
-    pub fn first(&self) -> Option<&Sent> {
-        self.segments.front()
-    }
-    pub fn last(&self) -> Option<&Sent> {
-        self.segments.back()
-    }
-    pub fn iter(&self) -> impl Iterator<Item = &Sent> + '_ {
-        self.segments.iter()
-    }
-
-    fn index(&self, start: u64) -> Option<usize> {
-        let first = self.segments.front()?;
-        // Nearly all segments have one size: guess the place before searching for it.
-        let size = first.seq.len().max(1);
-        let guess = (start.checked_sub(first.seq.start)? / size) as usize;
-        if self.segments.get(guess).is_some_and(|s| s.seq.start == start) {
-            return Some(guess);
+        if offset >= back.seq.end {
+            return self.end();
         }
-        self.segments.binary_search_by_key(&start, |s| s.seq.start).ok()
-    }
-
-    /// The segment that starts at `start`.
-    pub fn find(&self, start: u64) -> Option<&Sent> {
-        self.index(start).map(|i| &self.segments[i])
-    }
-
-    /// The lowest segment marked lost.
-    pub fn next_lost(&self) -> Option<&Sent> {
-        if self.lost.is_empty() {
-            return None;
+        // Most packets are of one size, so that the first guess is right.
+        let guess = ((offset - front.seq.start) / front.seq.len().max(1)).min(self.packets.len() as u64 - 1) as usize;
+        let hit = self.packets[guess].seq;
+        if hit.start <= offset && offset < hit.end {
+            return self.first + guess as u64;
         }
-        self.lost.first().and_then(|start| self.find(*start))
+        self.first + self.packets.partition_point(|p| p.seq.end <= offset) as u64
     }
 
-    /// A new segment left.
-    pub fn push(&mut self, now: Instant, mut sent: Sent) {
-        sent.sent_at = now;
-        sent.transmissions = 1;
-        self.nxt = sent.seq.end;
-        self.flying += 1;
-        self.flying_bytes += sent.payload.len() as u64;
-        self.segments.push_back(sent);
+    /// Numbers of the packets that lie wholly inside `seq`.
+    pub fn inside(&self, seq: Range) -> Range {
+        let from = self.number_at(seq.start);
+        let cut = self.get(from).is_some_and(|p| p.seq.start < seq.start);
+        Range::new(from + u64::from(cut), self.number_at(seq.end))
     }
 
-    /// The segment at `start` left again. Returns how often it was sent, or `None` if it is unknown.
-    pub fn sent_again(&mut self, now: Instant, start: u64) -> Option<u32> {
-        let i = self.index(start)?;
-        let s = &mut self.segments[i];
-        s.sent_at = now;
-        s.transmissions += 1;
-        let times = s.transmissions;
-        if s.mark == Mark::Lost {
-            s.mark = Mark::Flying;
-            self.lost.remove(&start);
-            self.flying += 1;
-            self.flying_bytes += self.segments[i].payload.len() as u64;
+    /// The packet whose fate is open and that was sent longest ago.
+    pub fn oldest(&self) -> Option<(u64, &Sent)> {
+        let n = self.oldest?;
+        Some((n, self.get(n)?))
+    }
+
+    /// Makes `n`, which must be in no list, the newest in the order of transmission.
+    pub fn link(&mut self, n: u64) {
+        let newest = self.newest.unwrap_or(NONE);
+        let Some(packet) = self.get_mut(n) else { return };
+        packet.older = newest;
+        packet.newer = NONE;
+        match self.get_mut(newest) {
+            Some(before) => before.newer = n,
+            None => self.oldest = Some(n),
         }
-        Some(times)
+        self.newest = Some(n);
     }
 
-    /// Everything below `ack` arrived: tells each segment, with its last mark.
-    pub fn acknowledge(&mut self, ack: u64, mut delivered: impl FnMut(&Sent)) {
-        if ack <= self.una {
+    /// Takes `n` out of the order of transmission, if it is there.
+    pub fn unlink(&mut self, n: u64) {
+        let Some(packet) = self.get_mut(n) else { return };
+        let (older, newer) = (packet.older, packet.newer);
+        packet.older = NONE;
+        packet.newer = NONE;
+        if older == NONE && self.oldest != Some(n) {
             return;
         }
-        self.una = ack.min(self.nxt);
-        while let Some(first) = self.segments.front() {
-            if first.seq.end > self.una {
-                break;
-            }
-            let sent = self.segments.pop_front().expect("there is a first");
-            self.unmark(&sent);
-            delivered(&sent);
+        let some = |n| (n != NONE).then_some(n);
+        match self.get_mut(older) {
+            Some(before) => before.newer = newer,
+            None => self.oldest = some(newer),
         }
-        self.sacked.remove_below(self.una);
-    }
-
-    /// Every segment wholly inside `block` arrived: tells those that were not known to have.
-    pub fn sack(&mut self, block: Range, mut delivered: impl FnMut(&Sent)) {
-        if self.sacked.covers(block) {
-            return;
+        match self.get_mut(newer) {
+            Some(after) => after.older = older,
+            None => self.newest = some(older),
         }
-        let gaps: Vec<Range> = self.sacked.gaps(block).collect();
-        for gap in gaps {
-            let mut i = self.segments.partition_point(|s| s.seq.start < gap.start);
-            while let Some(s) = self.segments.get(i).filter(|s| s.seq.end <= gap.end) {
-                if s.mark != Mark::Sacked {
-                    let sent = s.clone();
-                    self.unmark(&sent);
-                    self.sacked.insert(sent.seq);
-                    self.segments[i].mark = Mark::Sacked;
-                    delivered(&sent);
-                }
-                i += 1;
-            }
+        if self.passed == Some(n) {
+            self.passed = some(older);
         }
     }
 
-    fn unmark(&mut self, sent: &Sent) {
-        match sent.mark {
-            Mark::Flying => {
-                self.flying -= 1;
-                self.flying_bytes -= sent.payload.len() as u64;
-            }
-            Mark::Lost => {
-                self.lost.remove(&sent.seq.start);
-            }
-            Mark::Sacked => {}
-        }
-    }
-
-    /// Marks the segment at `start` lost if it is in flight; true if it was.
-    pub fn lose(&mut self, start: u64) -> bool {
-        let Some(i) = self.index(start) else { return false };
-        let s = &mut self.segments[i];
-        if s.mark != Mark::Flying {
-            return false;
-        }
-        s.mark = Mark::Lost;
-        self.flying -= 1;
-        self.flying_bytes -= s.payload.len() as u64;
-        self.lost.insert(start);
-        true
-    }
-
-    /// Takes back every loss mark: the segments are in flight after all.
-    pub fn forgive(&mut self) {
-        for start in core::mem::take(&mut self.lost) {
-            if let Some(i) = self.index(start) {
-                self.segments[i].mark = Mark::Flying;
-                self.flying += 1;
-                self.flying_bytes += self.segments[i].payload.len() as u64;
+    /// The newest packet in the order of transmission that comes before `key`. Successive keys must not decrease, so
+    /// that every transmission is passed once.
+    pub fn last_before(&mut self, key: SendKey) -> Option<&Sent> {
+        loop {
+            let next = match self.passed {
+                Some(n) => self.get(n).map_or(NONE, |p| p.newer),
+                None => self.oldest.unwrap_or(NONE),
+            };
+            match self.get(next) {
+                Some(packet) if packet.key() < key => self.passed = Some(next),
+                _ => break,
             }
         }
+        self.get(self.passed?)
     }
 
-    /// The peer dropped what it had SACKed (RFC 2018 §8): nothing is known to have arrived.
-    pub fn renege(&mut self) {
-        self.sacked.clear();
-        for s in self.segments.iter_mut().filter(|s| s.mark == Mark::Sacked) {
-            s.mark = Mark::Flying;
-            self.flying += 1;
-            self.flying_bytes += s.payload.len() as u64;
+    /// Rebuilds the order of transmission from all packets that `open` accepts.
+    pub fn relink(&mut self, open: impl Fn(&Sent) -> bool) {
+        let mut order: Vec<(SendKey, u64)> = Vec::new();
+        for (n, packet) in (self.first..).zip(&mut self.packets) {
+            packet.older = NONE;
+            packet.newer = NONE;
+            if open(packet) {
+                order.push((packet.key(), n));
+            }
         }
+        order.sort_unstable();
+        (self.oldest, self.newest, self.passed) = (None, None, None);
+        for (_, n) in order {
+            self.link(n);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(start: u64, len: u64, ms: u64) -> Sent {
+        let payload = Bytes::from(vec![0; len as usize]);
+        let mut sent = Sent::new(Range::new(start, start + len), payload, Range::new(start, start + len), false);
+        sent.sent_at = Instant::from_millis(ms);
+        sent
+    }
+
+    fn queue(lens: &[u64]) -> SentQueue {
+        let mut queue = SentQueue::default();
+        let mut at = 1;
+        for (i, &len) in lens.iter().enumerate() {
+            let n = queue.push(packet(at, len, i as u64));
+            queue.link(n);
+            at += len;
+        }
+        queue
+    }
+
+    fn order(queue: &SentQueue) -> Vec<u64> {
+        let mut order = Vec::new();
+        let mut at = queue.oldest;
+        while let Some(packet) = at.and_then(|n| queue.get(n)) {
+            order.extend(at);
+            at = Some(packet.newer);
+        }
+        assert_eq!(order.last().copied(), queue.newest);
+        order
+    }
+
+    #[test]
+    fn packets_are_found_by_offset() {
+        let mut queue = queue(&[10, 10, 1, 25, 10]);
+        let found: Vec<u64> = [0, 1, 10, 11, 20, 21, 22, 46, 47, 56, 57].map(|at| queue.number_at(at)).to_vec();
+        assert_eq!(found, [0, 0, 0, 1, 1, 2, 3, 3, 4, 4, 5]);
+        queue.unlink(0);
+        queue.pop_front();
+        assert_eq!((queue.start(), queue.end(), queue.number_at(0), queue.number_at(21)), (1, 5, 1, 2));
+        assert!(queue.get(0).is_none());
+    }
+
+    #[test]
+    fn only_whole_packets_are_inside() {
+        let queue = queue(&[10, 10, 10]);
+        let inside = |start, end| queue.inside(Range::new(start, end));
+        assert_eq!(inside(1, 31), Range::new(0, 3));
+        assert_eq!(inside(2, 31), Range::new(1, 3));
+        assert_eq!(inside(11, 30), Range::new(1, 2));
+        assert!(inside(12, 20).is_empty());
+        assert!(inside(31, 99).is_empty());
+        assert_eq!(inside(0, u64::MAX), Range::new(0, 3));
+    }
+
+    #[test]
+    fn the_order_of_transmission_survives_unlinking() {
+        let mut queue = queue(&[1, 1, 1, 1]);
+        queue.unlink(1);
+        queue.unlink(1);
+        assert_eq!(order(&queue), [0, 2, 3]);
+        queue.get_mut(1).unwrap().sent_at = Instant::from_millis(9);
+        queue.link(1);
+        assert_eq!(order(&queue), [0, 2, 3, 1]);
+        queue.unlink(0);
+        queue.unlink(1);
+        assert_eq!(order(&queue), [2, 3]);
+        queue.unlink(2);
+        queue.unlink(3);
+        assert_eq!(order(&queue), [] as [u64; 0]);
+        queue.relink(|_| true);
+        assert_eq!(order(&queue), [0, 2, 3, 1]);
+    }
+
+    #[test]
+    fn the_last_before_a_time_moves_on() {
+        let mut queue = queue(&[1, 1, 1, 1]);
+        let last = |queue: &mut SentQueue, ms| queue.last_before((Instant::from_millis(ms), 0)).map(|p| p.seq.start);
+        assert_eq!(last(&mut queue, 0), None);
+        assert_eq!(last(&mut queue, 3), Some(3));
+        queue.unlink(2);
+        assert_eq!(last(&mut queue, 3), Some(2));
+        queue.unlink(1);
+        queue.unlink(0);
+        assert_eq!(last(&mut queue, 3), None);
+        assert_eq!(last(&mut queue, 4), Some(4));
     }
 }

@@ -1,0 +1,148 @@
+//! The sender's three timers and the back-off of the retransmission timeout.
+
+use anabranch_units::{Duration, Instant};
+
+/// Which timer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Timer {
+    /// RACK's reordering timer (RFC 8985 §6.2 step 5).
+    Reorder,
+    /// Tail loss probe (RFC 8985 §7.2).
+    Probe,
+    /// Retransmission timeout (RFC 6298 §5).
+    Retransmission,
+}
+
+/// Deadlines; `Instant::MAX` = not armed.
+#[derive(Debug)]
+pub(super) struct Timers {
+    reorder: Instant,
+    probe: Instant,
+    retransmission: Instant,
+    /// When the retransmission timer was started.
+    started: Instant,
+    backoff: u32,
+    limit: Duration,
+}
+
+impl Timers {
+    /// `limit` = longest timeout after back-off.
+    pub fn new(limit: Duration) -> Self {
+        let off = Instant::MAX;
+        Self { reorder: off, probe: off, retransmission: off, started: Instant::ZERO, backoff: 0, limit }
+    }
+
+    fn deadline(&mut self, timer: Timer) -> &mut Instant {
+        match timer {
+            Timer::Reorder => &mut self.reorder,
+            Timer::Probe => &mut self.probe,
+            Timer::Retransmission => &mut self.retransmission,
+        }
+    }
+
+    pub fn arm(&mut self, timer: Timer, at: Instant) {
+        *self.deadline(timer) = at;
+    }
+
+    /// Starts the retransmission timer: RFC 6298 §5.1, §5.3, §5.6. `rto` is without back-off.
+    pub fn start_retransmission(&mut self, now: Instant, rto: Duration) {
+        self.started = now;
+        self.retransmission = now + self.backed_off(rto);
+    }
+
+    pub fn disarm(&mut self, timer: Timer) {
+        self.arm(timer, Instant::MAX);
+    }
+
+    pub fn disarm_all(&mut self) {
+        (self.reorder, self.probe, self.retransmission) = (Instant::MAX, Instant::MAX, Instant::MAX);
+    }
+
+    /// The earliest deadline.
+    pub fn next(&self) -> Option<Instant> {
+        let at = self.reorder.min(self.probe).min(self.retransmission);
+        (at < Instant::MAX).then_some(at)
+    }
+
+    /// Takes the timer that is due first; on a tie the gentlest.
+    pub fn expire(&mut self, now: Instant) -> Option<Timer> {
+        let at = self.next().filter(|&at| at <= now)?;
+        let timer = match at {
+            _ if at == self.reorder => Timer::Reorder,
+            _ if at == self.probe => Timer::Probe,
+            _ => Timer::Retransmission,
+        };
+        self.disarm(timer);
+        Some(timer)
+    }
+
+    /// The timeout after back-off. The limit never goes below the timeout without back-off.
+    pub fn backed_off(&self, rto: Duration) -> Duration {
+        // RFC 6298 §5.5
+        let factor = 1_u64.checked_shl(self.backoff).unwrap_or(u64::MAX);
+        (rto * factor).min(self.limit.max(rto))
+    }
+
+    /// Doubles the timeout.
+    pub fn back_off(&mut self) {
+        self.backoff = (self.backoff + 1).min(63);
+    }
+
+    /// A new RTT sample ends the back-off (RFC 6298 §5.7).
+    pub fn end_backoff(&mut self) {
+        self.backoff = 0;
+    }
+
+    /// No timeout lasts longer than `limit` from now on, the one that is running included.
+    pub fn set_limit(&mut self, limit: Duration, rto: Duration) {
+        self.limit = limit;
+        self.retransmission = self.retransmission.min(self.started + self.backed_off(rto).max(limit));
+    }
+
+    /// When the retransmission timer expires.
+    pub fn retransmission(&self) -> Instant {
+        self.retransmission
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn the_earliest_expires_first_and_once() {
+        let mut timers = Timers::new(ms(1000));
+        let at = Instant::from_millis;
+        assert_eq!((timers.next(), timers.expire(at(9))), (None, None));
+        timers.arm(Timer::Retransmission, at(30));
+        timers.arm(Timer::Probe, at(30));
+        timers.arm(Timer::Reorder, at(20));
+        assert_eq!((timers.next(), timers.expire(at(19))), (Some(at(20)), None));
+        assert_eq!(timers.expire(at(20)), Some(Timer::Reorder));
+        assert_eq!(timers.expire(at(40)), Some(Timer::Probe));
+        assert_eq!(timers.expire(at(40)), Some(Timer::Retransmission));
+        assert_eq!(timers.expire(at(40)), None);
+    }
+
+    #[test]
+    fn back_off_doubles_up_to_the_limit() {
+        let mut timers = Timers::new(ms(1000));
+        let mut seen = Vec::new();
+        for _ in 0..4 {
+            seen.push(timers.backed_off(ms(300)).as_millis());
+            timers.back_off();
+        }
+        assert_eq!(seen, [300, 600, 1000, 1000]);
+        assert_eq!(timers.backed_off(ms(3000)), ms(3000));
+        for _ in 0..100 {
+            timers.back_off();
+        }
+        assert_eq!(timers.backed_off(ms(300)), ms(1000));
+        timers.end_backoff();
+        assert_eq!(timers.backed_off(ms(300)), ms(300));
+    }
+}
