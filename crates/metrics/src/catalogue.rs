@@ -100,11 +100,6 @@ pub const METRICS: &[MetricInfo] = &[
     ),
 ];
 
-/// The metrics with this name: one of the run, one of its paths, or both.
-pub fn find(name: &str) -> impl Iterator<Item = &'static MetricInfo> {
-    METRICS.iter().filter(move |m| m.name == name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,7 +123,5 @@ mod tests {
         for (i, a) in METRICS.iter().enumerate() {
             assert!(METRICS[..i].iter().all(|b| (a.name, a.per_path) != (b.name, b.per_path)), "{}", a.name);
         }
-        assert_eq!(find("retransmitted_packets").map(|m| m.per_path).collect::<Vec<_>>(), [false, true]);
-        assert_eq!(find("nonsense").count(), 0);
     }
 }

@@ -5,7 +5,7 @@ use anabranch_units::{Duration, Instant};
 
 /// The mean of a value over the time in which it was known.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct TimeMean {
+pub(crate) struct TimeMean {
     value: Option<u64>,
     since: Instant,
     sum: u128,
@@ -48,7 +48,7 @@ impl TimeMean {
 
 /// For how long something was true.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Stopwatch {
+pub(crate) struct Stopwatch {
     running: Option<Instant>,
     total: Duration,
 }
@@ -73,7 +73,7 @@ impl Stopwatch {
 
 /// The maxima of a value within samples of fixed length.
 #[derive(Clone, Debug)]
-pub struct Peaks {
+pub(crate) struct Peaks {
     step: Duration,
     /// End of the open sample.
     boundary: Instant,

@@ -6,7 +6,7 @@ mod sender;
 mod tests;
 
 use crate::results::present;
-use crate::{Capacity, Density, Extents, Histogram, PathMetrics, RunMetrics};
+use crate::{CapacityCurve, Density, Extents, Histogram, PathMetrics, RunMetrics};
 use anabranch_trace::{Event, LinkEvent, Origin, Recorder, SendKind};
 use anabranch_units::{ConnId, Direction, Duration, Instant, Side};
 use receiver::Receiver;
@@ -44,7 +44,7 @@ pub struct PathConfig {
     /// Price per payload byte.
     pub price: f64,
     /// What its server → client bottleneck can carry, for `utilisation`.
-    pub capacity: Option<Capacity>,
+    pub capacity: Option<CapacityCurve>,
 }
 
 /// Measures one run: give it every event, then call [`Meter::finish`]. The server is taken as the sender of data, the
@@ -65,6 +65,7 @@ pub struct Meter {
 /// One connection under test.
 #[derive(Clone, Debug)]
 struct Flow {
+    id: ConnId,
     sender: Sender,
     receiver: Receiver,
 }
@@ -80,10 +81,13 @@ impl Meter {
     /// Ready for the first event.
     pub fn new(config: MeterConfig) -> Self {
         let paths = config.paths.len();
-        let flow =
-            Flow { sender: Sender::new(paths), receiver: Receiver::new(config.mss, config.displacement_threshold) };
+        let flow = |id: &ConnId| Flow {
+            id: *id,
+            sender: Sender::new(paths),
+            receiver: Receiver::new(config.mss, config.displacement_threshold),
+        };
         Self {
-            flows: vec![flow; config.connections.len()],
+            flows: config.connections.iter().map(flow).collect(),
             links: vec![Link::default(); paths],
             begun: None,
             started: None,
@@ -155,20 +159,23 @@ impl Meter {
     }
 
     fn on_host(&mut self, now: Instant, host: Side, origin: Origin, event: &Event) {
-        let Some(at) = self.config.connections.iter().position(|c| *c == origin.connection) else { return };
-        let Flow { sender, receiver } = &mut self.flows[at];
+        let flow = self.flows.iter_mut().find(|flow| flow.id == origin.connection);
+        let Some(Flow { sender, receiver, .. }) = flow else { return };
         match (host, event) {
             (Side::Server, Event::Written(range)) => receiver.outage.on_written(now, range.end),
             (Side::Server, Event::WriteEnd(end)) => receiver.arrivals.set_end(*end),
             (Side::Server, _) => sender.on_event(now, origin.path, event),
             (Side::Client, Event::ControlSent { flags, .. }) if flags & SYN_ACK == SYN => self.on_start(now),
-            (Side::Client, _) => receiver.on_event(now, event),
-        }
-        if let (Side::Client, Event::Delivered(range)) = (host, event) {
-            self.delivered += range.len();
-            if self.config.size.is_some_and(|size| self.delivered >= size) {
-                self.completed = Some(now);
+            (Side::Client, Event::Delivered(range)) => {
+                receiver.on_delivered(now, *range);
+                self.delivered += range.len();
+                if self.config.size.is_some_and(|size| self.delivered >= size) {
+                    self.completed = Some(now);
+                }
             }
+            (Side::Client, Event::DataArrived { data, new }) => receiver.on_arrived(*data, *new),
+            (Side::Client, Event::OfoQueue { bytes }) => receiver.ofo.set(now, *bytes),
+            (Side::Client, _) => {}
         }
     }
 
@@ -227,7 +234,7 @@ struct Totals {
 
 impl Totals {
     fn add(&mut self, flow: Flow, end: Instant) {
-        let Flow { sender, mut receiver } = flow;
+        let Flow { sender, mut receiver, .. } = flow;
         self.delivered += receiver.delivered;
         self.duplicate += receiver.duplicate;
         self.blocked += sender.blocked.read(end);

@@ -1,8 +1,8 @@
 //! What the receiver's events add up to.
 
-use crate::{Arrivals, Peaks};
-use anabranch_trace::Event;
-use anabranch_units::{Duration, Instant};
+use crate::Arrivals;
+use crate::over_time::Peaks;
+use anabranch_units::{Duration, Instant, Range};
 
 /// Length of the samples of the out-of-order queue.
 const SAMPLE: Duration = Duration::from_millis(10);
@@ -29,19 +29,14 @@ impl Receiver {
         }
     }
 
-    pub fn on_event(&mut self, now: Instant, event: &Event) {
-        match *event {
-            Event::DataArrived { data, new } => {
-                self.duplicate += data.len().saturating_sub(new);
-                self.arrivals.arrive(data);
-            }
-            Event::OfoQueue { bytes } => self.ofo.set(now, bytes),
-            Event::Delivered(range) => {
-                self.delivered += range.len();
-                self.outage.on_delivered(now, range.end);
-            }
-            _ => {}
-        }
+    pub fn on_arrived(&mut self, data: Range, new: u64) {
+        self.duplicate += data.len().saturating_sub(new);
+        self.arrivals.arrive(data);
+    }
+
+    pub fn on_delivered(&mut self, now: Instant, data: Range) {
+        self.delivered += data.len();
+        self.outage.on_delivered(now, data.end);
     }
 
     pub fn restart(&mut self, now: Instant) {

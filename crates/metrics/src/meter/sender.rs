@@ -1,6 +1,6 @@
 //! What the sender's events add up to.
 
-use crate::{Stopwatch, TimeMean};
+use crate::over_time::{Stopwatch, TimeMean};
 use anabranch_trace::{Event, PathState, SendKind};
 use anabranch_units::{Instant, PathId};
 

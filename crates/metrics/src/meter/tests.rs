@@ -11,7 +11,7 @@ fn config(from: u64, until: Option<u64>, size: Option<u64>) -> MeterConfig {
     let path = |name: &str, price, mbit: u64| PathConfig {
         name: name.into(),
         price,
-        capacity: Some(Capacity::new(CapacitySpec::Fixed(Rate::from_bps(mbit * 1_000_000)))),
+        capacity: Some(CapacityCurve::new(CapacitySpec::Fixed(Rate::from_bps(mbit * 1_000_000)))),
     };
     MeterConfig {
         from: Instant::from_millis(from),

@@ -3,8 +3,9 @@
 use super::Counts;
 use std::collections::VecDeque;
 
-/// Counts reordered packets, their extents and their n-reordering (RFC 4737 §3.3, §4.2, §5.4). O(1) amortised per arrival in order,
-/// O(log window) for a reordered one; memory grows with the distance of arrivals from the lowest missing number.
+/// Counts reordered packets and their extents (RFC 4737 §3.3, §4.2). O(1) amortised for an arrival in order, O(log
+/// window) for a reordered one; memory grows with the distance of arrivals from the lowest missing number, not with
+/// time.
 #[derive(Clone, Debug, Default)]
 pub struct Extents {
     /// Arrivals ever, and those that count.
@@ -12,10 +13,7 @@ pub struct Extents {
     counted: u64,
     /// Arrivals that were the greatest so far, ascending: `(number, arrival)`.
     greatest: VecDeque<(u64, u64)>,
-    /// Arrivals that nothing smaller followed, ascending: `(number, arrival)`.
-    smallest_since: VecDeque<(u64, u64)>,
     extents: Counts,
-    runs: Counts,
 }
 
 impl Extents {
@@ -24,15 +22,9 @@ impl Extents {
         let now = self.seen;
         self.seen += 1;
         self.counted += 1;
-        // Nothing below `missing` comes again: of what is smaller, only the newest arrival still matters.
+        // Nothing below `missing` comes again, so nobody will ask for those.
         while self.greatest.front().is_some_and(|(n, _)| *n < missing) {
             self.greatest.pop_front();
-        }
-        while self.smallest_since.get(1).is_some_and(|(n, _)| *n < missing) {
-            self.smallest_since.pop_front();
-        }
-        while self.smallest_since.back().is_some_and(|(n, _)| *n > number) {
-            self.smallest_since.pop_back();
         }
         if self.greatest.back().is_none_or(|(n, _)| *n < number) {
             self.greatest.push_back((number, now));
@@ -40,10 +32,7 @@ impl Extents {
             // RFC 4737 §4.2.1: the extent is i − j, with j the earliest arrival of a greater number.
             let earliest = self.greatest.partition_point(|(n, _)| *n < number);
             self.extents.add(now - self.greatest[earliest].1);
-            // RFC 4737 §5.4: n = how many arrivals just before were all of greater numbers.
-            self.runs.add(self.smallest_since.back().map_or(now, |(_, arrival)| now - arrival - 1));
         }
-        self.smallest_since.push_back((number, now));
     }
 
     /// Packets counted.
@@ -71,23 +60,16 @@ impl Extents {
         self.extents.iter().collect()
     }
 
-    /// How many packets were exactly n-reordered, ascending by n; 0 = reordered, but not behind the packet just before.
-    pub fn runs(&self) -> Vec<(u64, u64)> {
-        self.runs.iter().collect()
-    }
-
     /// Forgets what was counted, not what arrived.
     pub fn restart(&mut self) {
         self.counted = 0;
         self.extents = Counts::default();
-        self.runs = Counts::default();
     }
 
     /// Adds what another one counted.
     pub fn merge(&mut self, other: &Self) {
         self.counted += other.counted;
         self.extents.merge(&other.extents);
-        self.runs.merge(&other.runs);
     }
 }
 
@@ -112,11 +94,9 @@ mod tests {
         let example = follow(&[1, 2, 3, 7, 4, 5, 8, 6].map(|n| n - 1));
         assert_eq!((example.reordered(), example.ratio()), (3, Some(3.0 / 8.0)));
         assert_eq!(example.extents(), [(1, 1), (2, 1), (4, 1)]);
-        assert_eq!(example.runs(), [(0, 1), (1, 2)]);
 
         let one_late = follow(&[2, 3, 4, 5, 1].map(|n| n - 1));
-        assert_eq!((one_late.extents(), one_late.runs()), (vec![(4, 1)], vec![(4, 1)]));
-        assert_eq!(one_late.mean_extent(), Some(4.0));
+        assert_eq!((one_late.extents(), one_late.mean_extent()), (vec![(4, 1)], Some(4.0)));
 
         assert_eq!(follow(&[0, 1, 2]).ratio(), Some(0.0));
         assert_eq!(follow(&[0, 1, 2]).mean_extent(), None);
@@ -125,16 +105,14 @@ mod tests {
     proptest! {
         #[test]
         fn agrees_with_the_definition(order in Just((0..60u64).collect::<Vec<_>>()).prop_shuffle()) {
-            let (mut extents, mut runs) = (Counts::default(), Counts::default());
+            let mut extents = Counts::default();
             for (i, n) in order.iter().enumerate() {
                 if let Some(j) = order[..i].iter().position(|m| m > n) {
                     extents.add((i - j) as u64);
-                    runs.add(order[..i].iter().rev().take_while(|m| *m > n).count() as u64);
                 }
             }
             let ours = follow(&order);
             prop_assert_eq!(ours.extents(), extents.iter().collect::<Vec<_>>());
-            prop_assert_eq!(ours.runs(), runs.iter().collect::<Vec<_>>());
         }
     }
 
@@ -142,6 +120,6 @@ mod tests {
     fn memory_stays_small_in_order() {
         let mut extents = Extents::default();
         (0..10_000).for_each(|n| extents.arrive(n, n));
-        assert!(extents.greatest.len() <= 1 && extents.smallest_since.len() <= 2);
+        assert!(extents.greatest.len() <= 1);
     }
 }

@@ -96,10 +96,10 @@ pub struct Reorder {
     threshold: Option<u64>,
     /// With a threshold: the DT + 1 newest arrivals, not yet counted. What is missing from them is lost.
     window: VecDeque<u64>,
-    /// Numbers that arrived, from `expected` on.
-    arrived: SlidingBits,
-    /// Of those, the ones in the reorder buffer.
+    /// Numbers in the reorder buffer, all above `expected`.
     stored: SlidingBits,
+    /// With a threshold: numbers from `expected` on that are in the reorder buffer or in the window.
+    arrived: SlidingBits,
     occupancy: u64,
     /// E: the number that the buffer waits for.
     expected: u64,
@@ -116,9 +116,11 @@ impl Reorder {
 
     /// True if `number` arrived already, or was given up.
     pub fn is_settled(&self, number: u64) -> bool {
-        // With a threshold every receive index that was passed is either in or lost.
-        let passed = if self.threshold.is_some() { self.index } else { self.expected };
-        number < passed || self.arrived.contains(number)
+        match self.threshold {
+            None => number < self.expected || self.stored.contains(number),
+            // Every receive index that was passed is either in or lost.
+            Some(_) => number < self.index || self.arrived.contains(number),
+        }
     }
 
     /// The number that the reorder buffer waits for.
@@ -126,16 +128,19 @@ impl Reorder {
         self.expected
     }
 
-    /// `number` arrived. Duplicates, and packets that were given up, do not count; true if it was neither.
+    /// `number` arrived. Duplicates, packets that were given up, and numbers absurdly far ahead do not count; true if it
+    /// was none of these.
     pub fn arrive(&mut self, number: u64) -> bool {
-        if self.is_settled(number) || !self.arrived.accepts(number) {
+        // A number in the window may enter the buffer later: both sets must take it.
+        let absurd = !self.stored.accepts(number) || !self.arrived.accepts(number);
+        if self.is_settled(number) || absurd {
             return false;
         }
-        self.arrived.insert(number);
         let Some(threshold) = self.threshold else {
             self.count(number);
             return true;
         };
+        self.arrived.insert(number);
         self.window.push_back(number);
         // RFC 5236: the window looks DT arrivals ahead of the one that is counted.
         if self.window.len() as u64 > threshold {
@@ -198,6 +203,7 @@ impl Reorder {
             self.occupancy -= end - self.expected;
             self.expected = end;
         }
+        // Both slide in either mode: what they accept is counted from there.
         self.stored.slide(self.expected);
         self.arrived.slide(self.expected);
     }

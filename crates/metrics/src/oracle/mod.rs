@@ -1,6 +1,6 @@
 //! The best that any scheduler with any congestion control could reach on given paths.
 
-use crate::Capacity;
+use crate::CapacityCurve;
 use crate::capacity::{after_changes, is_link_rate, is_path_rate};
 use anabranch_network::{Bottleneck, Change, LossSpec, Topology, WaySpec};
 use anabranch_units::{Direction, Duration, Instant};
@@ -20,7 +20,7 @@ pub struct Oracle {
 /// One bottleneck and the paths across it.
 #[derive(Clone, Debug)]
 struct Shared {
-    capacity: Capacity,
+    capacity: CapacityCurve,
     lanes: Vec<Lane>,
 }
 
@@ -31,6 +31,8 @@ struct Lane {
     delay: Duration,
     /// Time from the first SYN until the server may send data on the path.
     handshake: Duration,
+    /// Payload of a packet, bytes.
+    mss: f64,
     /// Payload ÷ bytes on the link.
     share: f64,
     /// Share of packets that arrive, from each time on, but for outages.
@@ -46,13 +48,13 @@ struct Use {
     closes: Instant,
     /// How much earlier than it arrives a packet left.
     shift: Duration,
-    /// Losses count; without it only a path that loses everything is unusable.
-    lossy: bool,
+    /// No luck may beat the bound. Otherwise it is what to expect in the long run.
+    strict: bool,
 }
 
 impl Oracle {
     /// Over the paths `paths` of `topology`, the first of which carries the first subflow, with segments of `mss` bytes
-    /// of payload and at least `header` bytes of IP and TCP header. Unknown paths are left out.
+    /// of payload and `header` bytes of IP and TCP header (see [`header_len`]). Unknown paths are left out.
     pub fn new(topology: &Topology, timeline: &Timeline, paths: &[usize], mss: u32, header: u32) -> Self {
         let ways = |i: usize| topology.paths.get(i).map(|path| Ways::new(i, &path.down, &path.up, timeline));
         let first = paths.first().and_then(|i| ways(*i));
@@ -77,7 +79,12 @@ impl Oracle {
     }
 
     /// The capacity of the bottleneck that path `path` crosses; `None` if there is no such path or link.
-    pub fn capacity(topology: &Topology, timeline: &Timeline, path: usize, direction: Direction) -> Option<Capacity> {
+    pub fn capacity(
+        topology: &Topology,
+        timeline: &Timeline,
+        path: usize,
+        direction: Direction,
+    ) -> Option<CapacityCurve> {
         let spec = topology.paths.get(path)?;
         let way = match direction {
             Direction::Down => &spec.down,
@@ -95,11 +102,11 @@ impl Oracle {
         }
     }
 
-    /// Best goodput of unlimited data in `[from, until)`, in bits per second: Σ rate × payload share × (1 − loss), over
+    /// Best goodput of unlimited data from `from` to `until`, in bits per second: Σ rate × payload share × (1 − loss), over
     /// the bottlenecks, averaged over the time. Handshake and delay do not count. `None` for no time at all.
     pub fn goodput(&self, from: Instant, until: Instant) -> Option<f64> {
         let time = until.since(from).as_secs_f64();
-        let whole = |_: &Lane| Use { opens: from, closes: until, shift: Duration::ZERO, lossy: true };
+        let whole = |_: &Lane| Use { opens: from, closes: until, shift: Duration::ZERO, strict: false };
         (time > 0.0).then(|| self.payload(whole) * 8.0 / time)
     }
 
@@ -122,13 +129,11 @@ impl Oracle {
 
     /// Most payload bytes that can have arrived `time` after the first SYN.
     fn payload_by(&self, start: Instant, time: Duration) -> f64 {
-        let now = start + time;
         self.payload(|lane| Use {
             opens: start + lane.handshake,
-            // What leaves at this very moment still arrives in time.
-            closes: (now - lane.delay) + Duration::from_nanos(u64::from(now.since(Instant::ZERO) >= lane.delay)),
+            closes: (start + time) - lane.delay,
             shift: lane.delay,
-            lossy: false,
+            strict: true,
         })
     }
 
@@ -152,7 +157,8 @@ impl Shared {
                 _ => 0.0,
             }
         };
-        cuts.windows(2).map(part).sum()
+        let survivors: f64 = uses.iter().map(|(lane, how)| lane.survivors(*how)).sum();
+        cuts.windows(2).map(part).sum::<f64>() + survivors
     }
 }
 
@@ -160,22 +166,34 @@ impl Lane {
     /// Times at which the lane's efficiency changes.
     fn cuts(&self, how: Use) -> impl Iterator<Item = Instant> + '_ {
         let losses = self.arriving.iter().map(|(at, _)| *at);
-        let outages = self.outages.iter().flat_map(move |(from, to)| [*from - how.shift, *to - how.shift]);
+        // Pieces include their ends: a nanosecond earlier, so that what arrives just when an outage ends gets through.
+        let earlier = how.shift + Duration::from_nanos(1);
+        let outages = self.outages.iter().flat_map(move |(from, to)| [*from - how.shift, *to - earlier]);
         losses
             .chain(outages)
             .filter(move |at| how.opens < *at && *at < how.closes)
             .chain([how.opens, how.closes.max(how.opens)])
     }
 
-    /// Payload that arrives ÷ bytes on the link, for what leaves the bottleneck at `at`.
+    /// Payload that counts strictly though it used the link in an outage: of the packets in transmission when one ends.
+    fn survivors(&self, how: Use) -> f64 {
+        let ends = self.outages.iter().map(|(_, to)| *to - how.shift);
+        let seen = ends.filter(|end| how.strict && how.opens < *end && *end <= how.closes).count();
+        self.mss * seen as f64
+    }
+
+    /// Payload that arrives ÷ bytes on the link, for what leaves the bottleneck from `at` until the next cut.
     fn efficiency(&self, at: Instant, how: Use) -> f64 {
         let arrival = at + how.shift;
-        if at < how.opens || at >= how.closes || self.outages.iter().any(|(from, to)| (*from..*to).contains(&arrival)) {
+        let next = arrival + Duration::from_nanos(1);
+        let down = self.outages.iter().any(|(from, to)| *from <= arrival && next < *to);
+        if at < how.opens || at >= how.closes || down {
             return 0.0;
         }
         let piece = self.arriving.partition_point(|(from, _)| *from <= at).saturating_sub(1);
         let arriving = self.arriving[piece].1;
-        if how.lossy || arriving <= 0.0 { self.share * arriving } else { self.share }
+        // Strictly, only a path that loses everything carries nothing.
+        if how.strict && arriving > 0.0 { self.share } else { self.share * arriving }
     }
 }
 
@@ -229,7 +247,8 @@ impl<'a> Ways<'a> {
         // A packet that is held back may outlive an outage: then outages bound nothing.
         let held_back = self.delay_changes || self.down.reorder.probability > 0.0;
         let outages = if held_back { Vec::new() } else { self.down.outages.clone() };
-        Lane { delay: self.down_delay, handshake, share: f64::from(mss) / size as f64, arriving, outages }
+        let mss = f64::from(mss);
+        Lane { delay: self.down_delay, handshake, mss, share: mss / size as f64, arriving, outages }
     }
 }
 
@@ -247,12 +266,16 @@ fn arriving(loss: &LossSpec, corrupt: f64) -> f64 {
     (arriving * (1.0 - corrupt)).clamp(0.0, 1.0)
 }
 
-/// Fewest bytes of IP and TCP header that a full data segment carries: fixed headers, timestamps if negotiated, and
-/// with `mptcp` a DSS option with 4-byte data sequence number and acknowledgment (RFC 8684 §3.3), padded.
-pub const fn least_header(ip: u8, timestamps: bool, mptcp: bool) -> u32 {
+/// Bytes of IP and TCP header on a data segment as the engine sends it: fixed headers, timestamps if negotiated, and with
+/// `mptcp` a DSS option of 28 bytes.
+pub const fn header_len(ip: u8, timestamps: bool, mptcp: bool) -> u32 {
     let ip = if ip == 6 { 40 } else { 20 };
+    // RFC 7323 §3.2: ten bytes, padded to twelve.
     let timestamps = if timestamps { 12 } else { 0 };
-    // Kind, length, flags (4 bytes), DATA_ACK, DSN, subflow number (4 each), length (2), padding (2).
-    let dss = if mptcp { 20 } else { 0 };
+    // RFC 8684 §3.3: 4 bytes of kind and flags, DATA_ACK 8, DSN 8, subflow number 4, length 2, checksum or padding 2.
+    let dss = if mptcp { 28 } else { 0 };
     ip + 20 + timestamps + dss
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,250 @@
+use super::*;
+use anabranch_network::{
+    BottleneckSpec, CapacitySpec, CapacityTrace, LinkSpec, Network, PathSpec, QueueSpec, ReorderSpec,
+};
+use anabranch_units::Rate;
+use proptest::prelude::*;
+use std::sync::Arc;
+
+const MBIT: u64 = 1_000_000;
+
+const fn ms(ms: u64) -> Instant {
+    Instant::from_millis(ms)
+}
+
+fn bottleneck(capacity: CapacitySpec) -> BottleneckSpec {
+    BottleneckSpec { capacity, queue: QueueSpec::Packets(1000) }
+}
+
+fn fixed(bps: u64) -> BottleneckSpec {
+    bottleneck(CapacitySpec::Fixed(Rate::from_bps(bps)))
+}
+
+fn path(bottleneck: Bottleneck, delay: u64, loss: LossSpec) -> PathSpec {
+    let way = |bottleneck, loss| WaySpec {
+        bottleneck,
+        delay: Duration::from_millis(delay),
+        overhead: 0,
+        loss,
+        reorder: ReorderSpec { probability: 0.0, by: Duration::ZERO },
+        duplicate: 0.0,
+        corrupt: 0.0,
+        outages: Vec::new(),
+    };
+    PathSpec {
+        name: String::new(),
+        down: way(bottleneck, loss),
+        up: way(Bottleneck::Own(fixed(100 * MBIT)), LossSpec::None),
+    }
+}
+
+fn own(mbit: u64, delay: u64) -> PathSpec {
+    path(Bottleneck::Own(fixed(mbit * MBIT)), delay, LossSpec::None)
+}
+
+fn network(paths: Vec<PathSpec>) -> Topology {
+    Topology { paths, links: Vec::new() }
+}
+
+/// All paths, segments of 1000 bytes and no header: payload share 1.
+fn oracle(topology: &Topology, timeline: &Timeline) -> Oracle {
+    let all: Vec<usize> = (0..topology.paths.len()).collect();
+    Oracle::new(topology, timeline, &all, 1000, 0)
+}
+
+#[track_caller]
+fn near(value: Option<f64>, expected: f64) {
+    let value = value.expect("a bound");
+    assert!((value - expected).abs() <= 1e-9 * expected, "{value} instead of {expected}");
+}
+
+#[test]
+fn goodput_is_the_sum_of_rate_share_and_arrivals() {
+    let wlan = path(Bottleneck::Own(fixed(25 * MBIT)), 25, LossSpec::Bernoulli(0.01));
+    let topology = network(vec![wlan, own(5, 65)]);
+    let header = header_len(4, true, true);
+    let oracle = Oracle::new(&topology, &[], &[0, 1], 1400, header);
+    let share = 1400.0 / 1480.0;
+    near(oracle.goodput(ms(60_000), ms(150_000)), 25e6 * share * 0.99 + 5e6 * share);
+    assert_eq!(oracle.goodput(ms(5), ms(5)), None);
+    // One path alone; one that does not exist.
+    near(Oracle::new(&topology, &[], &[1], 1400, header).goodput(ms(0), ms(10)), 5e6 * share);
+    assert_eq!(Oracle::new(&topology, &[], &[7], 1400, header).goodput(ms(0), ms(10)), Some(0.0));
+}
+
+#[test]
+fn overhead_and_corruption_take_their_part() {
+    let mut one = own(10, 5);
+    one.down.overhead = 200;
+    one.down.corrupt = 0.25;
+    near(oracle(&network(vec![one]), &[]).goodput(ms(0), ms(1000)), 10e6 * 1000.0 / 1200.0 * 0.75);
+}
+
+#[test]
+fn bursty_loss_counts_in_the_long_run() {
+    let loss = LossSpec::GilbertElliott { p: 0.1, r: 0.3, h: 0.5, k: 1.0 };
+    let topology = network(vec![path(Bottleneck::Own(fixed(8 * MBIT)), 5, loss)]);
+    near(oracle(&topology, &[]).goodput(ms(0), ms(1000)), 8e6 * 0.875);
+}
+
+#[test]
+fn a_shared_link_counts_once_and_serves_the_better_path() {
+    let link = LinkSpec { name: String::new(), down: fixed(10 * MBIT), up: fixed(10 * MBIT) };
+    let shared = |loss| path(Bottleneck::Shared(0), 10, loss);
+    let topology = Topology {
+        paths: vec![shared(LossSpec::Bernoulli(0.1)), shared(LossSpec::Bernoulli(0.02)), own(4, 10)],
+        links: vec![link],
+    };
+    near(oracle(&topology, &[]).goodput(ms(0), ms(1000)), 10e6 * 0.98 + 4e6);
+    // While the better path is down, the other one has the link.
+    let mut down = topology.clone();
+    down.paths[1].down.outages = vec![(ms(500), ms(2000))];
+    near(oracle(&down, &[]).goodput(ms(0), ms(1000)), 10e6 * (0.98 + 0.9) / 2.0 + 4e6);
+}
+
+#[test]
+fn changes_and_recordings_are_integrated() {
+    let half = Change::PathRate(0, Direction::Down, Rate::from_bps(4 * MBIT));
+    let up = Change::PathRate(0, Direction::Up, Rate::from_bps(MBIT));
+    let lossy = Change::Loss(0, Direction::Down, LossSpec::Bernoulli(0.5));
+    let timeline = [(ms(250), up), (ms(500), half), (ms(750), lossy)];
+    let fixed = network(vec![own(8, 10)]);
+    near(oracle(&fixed, &timeline).goodput(ms(0), ms(1000)), (8e6 * 2.0 + 4e6 + 2e6) / 4.0);
+    // One opportunity a millisecond: 12 Mbit/s, whatever the timeline says.
+    let trace = CapacitySpec::Trace(Arc::new(CapacityTrace { opportunities: vec![1] }));
+    let recorded = network(vec![path(Bottleneck::Own(bottleneck(trace)), 10, LossSpec::None)]);
+    near(oracle(&recorded, &timeline[..2]).goodput(ms(1), ms(1001)), 12e6);
+}
+
+#[test]
+fn completion_by_hand() {
+    // 8 Mbit/s = 1000 bytes a millisecond. SYN, SYN/ACK, ACK: 30 ms; the first byte arrives after 40 ms.
+    let one = network(vec![own(8, 10)]);
+    let completes = |topology: &Topology, size| oracle(topology, &[]).completion(ms(7), size);
+    assert_eq!(completes(&one, 10_000), Some(Duration::from_millis(50)));
+    // The second path joins after one round trip of the first: its data arrives after 20 + 80 ms.
+    let two = network(vec![own(8, 10), own(8, 20)]);
+    assert_eq!(completes(&two, 60_000), Some(Duration::from_millis(100)));
+    assert_eq!(completes(&two, 100_000), Some(Duration::from_millis(120)));
+    // The other way round: 40 ms and 80 ms for the first; 40 + 40 ms for the second.
+    let reversed = network(vec![own(8, 20), own(8, 10)]);
+    assert_eq!(completes(&reversed, 20_000), Some(Duration::from_millis(90)));
+}
+
+#[test]
+fn outages_delay_completion() {
+    let mut one = own(8, 10);
+    one.down.outages = vec![(ms(45), ms(55))];
+    let completes =
+        |path: &PathSpec, timeline: &Timeline| oracle(&network(vec![path.clone()]), timeline).completion(ms(0), 10_000);
+    // Of what left in the outage, only the packet that was in transmission at its end arrives.
+    assert_eq!(completes(&one, &[]), Some(Duration::from_millis(59) - Duration::from_nanos(1)));
+    // Where packets can be held back, nothing is sure.
+    one.down.reorder.probability = 0.1;
+    assert_eq!(completes(&one, &[]), Some(Duration::from_millis(50)));
+    // Nor is a delay that may shrink: the least one counts.
+    let shrinks = Change::Delay(0, Direction::Down, Duration::from_millis(5));
+    assert_eq!(completes(&own(8, 10), &[(ms(1000), shrinks)]), Some(Duration::from_millis(40)));
+}
+
+#[test]
+fn what_cannot_arrive_has_no_bound() {
+    assert_eq!(oracle(&network(vec![own(0, 10)]), &[]).completion(ms(0), 1), None);
+    let hole = path(Bottleneck::Own(fixed(MBIT)), 1, LossSpec::Bernoulli(1.0));
+    assert_eq!(oracle(&network(vec![hole]), &[]).completion(ms(0), 1), None);
+    assert_eq!(oracle(&network(vec![]), &[]).completion(ms(0), 1), None);
+    // Losses that leave something through bound nothing.
+    let lossy = path(Bottleneck::Own(fixed(8 * MBIT)), 10, LossSpec::Bernoulli(0.9));
+    assert_eq!(oracle(&network(vec![lossy]), &[]).completion(ms(0), 10_000), Some(Duration::from_millis(50)));
+}
+
+/// A sender that knows everything: as soon as the handshakes allow, it keeps every queue filled. Gives the times at
+/// which bytes arrived, up to `end`.
+fn saturate(topology: &Topology, timeline: &Timeline, end: u64) -> Vec<(Instant, u64)> {
+    const SEGMENT: u32 = 1000;
+    let starts = |i: usize| {
+        let path = &topology.paths[i];
+        let (first, own) = (&topology.paths[0], path.down.delay + path.up.delay * 2);
+        let join = if i > 0 { first.down.delay + first.up.delay } else { Duration::ZERO };
+        ms(0) + join + own
+    };
+    let mut network: Network<()> = Network::new(topology, 1);
+    let (mut changes, mut arrived, mut bytes) = (timeline.iter().peekable(), Vec::new(), 0);
+    for now in (0..end * 1000).step_by(100).map(|us| ms(0) + Duration::from_micros(us)) {
+        while let Some((_, change)) = changes.next_if(|(at, _)| *at <= now) {
+            network.apply(now, &mut (), change);
+        }
+        for i in (0..topology.paths.len()).filter(|i| now >= starts(*i)) {
+            while network.queue_len(now, &mut (), i, Direction::Down).packets < 4 {
+                network.send(now, &mut (), i, Direction::Down, SEGMENT, ());
+            }
+        }
+        let due = network.poll_timeout();
+        while network.poll_deliver(now, &mut ()).is_some() {
+            bytes += u64::from(SEGMENT);
+            // It arrived at some time since the step before; `due` is the earliest.
+            arrived.push((due.unwrap_or(now).min(now), bytes));
+        }
+    }
+    arrived
+}
+
+fn any_path() -> impl Strategy<Value = PathSpec> {
+    let loss = prop_oneof![Just(LossSpec::None), (0.0..0.2).prop_map(LossSpec::Bernoulli)];
+    let outages = prop::collection::vec((50..300u64, 1..60u64), 0..2);
+    let recorded = prop::collection::vec(0..20u64, 1..30).prop_map(|mut opportunities| {
+        opportunities.sort_unstable();
+        bottleneck(CapacitySpec::Trace(Arc::new(CapacityTrace { opportunities })))
+    });
+    let bottleneck = prop_oneof![
+        (1..20u64).prop_map(|mbit| Bottleneck::Own(fixed(mbit * MBIT / 2))),
+        recorded.prop_map(Bottleneck::Own),
+        Just(Bottleneck::Shared(0)),
+    ];
+    (bottleneck, 0..30u64, loss, outages).prop_map(|(bottleneck, delay, loss, outages)| {
+        let mut path = path(bottleneck, delay, loss);
+        path.down.outages = outages.into_iter().map(|(from, long)| (ms(from), ms(from + long))).collect();
+        path
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn nobody_is_faster_than_the_oracle(
+        paths in prop::collection::vec(any_path(), 1..4),
+        changes in prop::collection::vec((1..300u64, 1..20u64, 0..30u64, 0..3usize), 0..3),
+    ) {
+        let link = LinkSpec { name: String::new(), down: fixed(6 * MBIT), up: fixed(6 * MBIT) };
+        let topology = Topology { paths, links: vec![link] };
+        let mut timeline: Vec<_> = changes.into_iter().map(|(at, mbit, delay, kind)| {
+            let rate = Rate::from_bps(mbit * MBIT);
+            (ms(at), match kind {
+                0 => Change::PathRate(0, Direction::Down, rate),
+                1 => Change::LinkRate(0, Direction::Down, rate),
+                _ => Change::Delay(0, Direction::Down, Duration::from_millis(delay)),
+            })
+        }).collect();
+        timeline.sort_by_key(|(at, _)| *at);
+        let oracle = oracle(&topology, &timeline);
+        let arrived = saturate(&topology, &timeline, 350);
+        for (when, bytes) in arrived.iter().step_by(arrived.len() / 20 + 1).chain(arrived.last()) {
+            // Arrivals are known to the step of 100 µs.
+            let known = when.since(ms(0)) + Duration::from_micros(100);
+            let bound = oracle.completion(ms(0), *bytes).expect("it arrived");
+            prop_assert!(bound <= known, "{bytes} bytes at {when}, bound {bound}");
+        }
+    }
+
+    #[test]
+    fn the_bound_is_tight(paths in prop::collection::vec((1..20u64, 0..30u64), 1..4)) {
+        let topology = network(paths.iter().map(|(mbit, delay)| own(*mbit, *delay)).collect());
+        let arrived = saturate(&topology, &[], 350);
+        let (when, bytes) = *arrived.last().expect("something arrives");
+        // Less than a packet is under way on each path, and the sender looks every 100 µs.
+        let rest: u64 = paths.iter().map(|(mbit, _)| 1000 + mbit * MBIT / 8 / 10_000).sum();
+        let bound = oracle(&topology, &[]).completion(ms(0), bytes + rest + 1).expect("it arrives");
+        prop_assert!(bound + Duration::from_micros(100) >= when.since(ms(0)), "{bytes} bytes at {when}, bound {bound}");
+    }
+}
