@@ -31,7 +31,11 @@ pub fn results_table(results: &Results) -> String {
     let rows = Row::all(results);
     let mut text = format!("{}\n", results.scenario);
     let mut cells: Vec<&CellValues> = Vec::new();
-    rows.iter().for_each(|row| if !cells.contains(&row.cell) { cells.push(row.cell) });
+    rows.iter().for_each(|row| {
+        if !cells.contains(&row.cell) {
+            cells.push(row.cell)
+        }
+    });
     for cell in cells {
         let rows: Vec<&Row<'_>> = rows.iter().filter(|row| row.cell == cell).collect();
         let keys: Vec<String> = cell.iter().map(|(key, value)| format!("{key} = {value}")).collect();

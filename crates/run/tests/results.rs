@@ -1,8 +1,8 @@
 //! Plans and results, with a driver whose outcomes are known.
 
 use anabranch_run::{
-    Choice, Driver, Job, Labelled, Observer, Options, Plan, Pool, Repeat, Results, RunError, RunOutcome, Runner, Serial,
-    Variant,
+    Choice, Driver, Job, Labelled, Observer, Options, Plan, Pool, Repeat, Results, RunError, RunOutcome, Runner,
+    Serial, Variant,
 };
 use anabranch_scenario::{Document, PlugIn};
 use anabranch_trace::Recorder;
