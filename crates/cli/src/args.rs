@@ -22,7 +22,7 @@ pub enum Command {
     Demo(DemoArguments),
     /// Run a scenario and print what came out
     #[command(after_help = RUN_EXAMPLES)]
-    Run(RunArguments),
+    Run(Box<RunArguments>),
     /// Parse and validate a scenario, and print it with every default filled in
     #[command(after_help = "Example:\n  anabranch check my.toml --set path.wlan.loss=2%")]
     Check(CheckArguments),

@@ -92,8 +92,10 @@ impl<'a> Row<'a> {
 /// A column of the table: its header, and what it shows of a row.
 struct Column<'a> {
     header: String,
-    field: Box<dyn Fn(&Row<'_>) -> Option<String> + 'a>,
+    field: Field<'a>,
 }
+
+type Field<'a> = Box<dyn Fn(&Row<'_>) -> Option<String> + 'a>;
 
 /// A mean in a unit of its own: `per` of the metric's unit make one.
 fn mean<'a>(header: &str, metric: &'a str, per: f64, decimals: usize) -> Column<'a> {
