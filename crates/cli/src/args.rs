@@ -22,7 +22,7 @@ pub enum Command {
     Demo(DemoArguments),
     /// Run a scenario and print what came out
     #[command(after_help = RUN_EXAMPLES)]
-    Run(RunArguments),
+    Run(Box<RunArguments>),
     /// Parse and validate a scenario, and print it with every default filled in
     #[command(after_help = "Example:\n  anabranch check my.toml --set path.wlan.loss=2%")]
     Check(CheckArguments),
@@ -34,7 +34,9 @@ pub enum Command {
                             anabranch explain path.loss\n  anabranch explain ofo_mean_bytes")]
     Explain(ExplainArguments),
     /// Print a completion script for a shell
-    #[command(after_help = "Example:\n  anabranch completions bash > ~/.local/share/bash-completion/completions/anabranch")]
+    #[command(
+        after_help = "Example:\n  anabranch completions bash > ~/.local/share/bash-completion/completions/anabranch"
+    )]
     Completions {
         /// Which shell.
         shell: Shell,
@@ -66,14 +68,15 @@ Examples:
   anabranch run my.toml --scheduler all --set path.wlan.loss=2% --format json > results.json
 
 SCENARIO is a file, or the name of a built-in scenario (`anabranch list scenarios`).
-Every path is also run alone, with plain TCP, and shown as `single:NAME`; --no-baselines leaves that out.
-Repetition r of every row uses the seed + r, so schedulers meet the same luck. The same version and seed give
-the same bytes on every machine, however many jobs.";
+Every path is also run alone, with plain TCP, and shown as `single:NAME`.
+Repetition r of every row uses the seed + r, so that schedulers meet the same luck. The same version
+and seed give the same bytes on every machine, however many jobs.";
 
 /// Anything: for commands that do not exist yet.
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
 pub struct Rest {
+    /// Whatever follows.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
     rest: Vec<std::ffi::OsString>,
 }

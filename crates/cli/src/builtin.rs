@@ -9,7 +9,32 @@ pub fn find(name: &str) -> Option<&'static str> {
     SCENARIOS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
 
-/// What a scenario says of itself: the first line of its leading comment.
-pub fn about(text: &str) -> &str {
-    text.lines().find_map(|line| line.strip_prefix('#')).unwrap_or_default().trim()
+/// What a scenario says of itself: the first sentence of its leading comment.
+pub fn about(text: &str) -> String {
+    let comment = text.lines().map_while(|line| line.strip_prefix('#')).map(str::trim);
+    let paragraph: Vec<&str> = comment.take_while(|line| !line.is_empty()).collect();
+    let text = paragraph.join(" ");
+    text.find(". ").map_or(text.as_str(), |end| &text[..end]).trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scenario_speaks_in_its_first_sentence() {
+        assert_eq!(about("# Two paths\n# alike. And more.\n\n# Else"), "Two paths alike");
+        assert_eq!(about("# One.\n#\n# Else"), "One");
+        assert_eq!(about("name = 1"), "");
+    }
+
+    #[test]
+    fn every_scenario_is_found_checked_and_described() {
+        for (name, text) in SCENARIOS {
+            assert_eq!(find(&format!("{name}.toml")), Some(*text));
+            assert!(anabranch_scenario::Document::parse(name, text).is_ok(), "{name}");
+            assert!(!about(text).is_empty(), "{name}");
+        }
+        assert_eq!(find("nonsense"), None);
+    }
 }

@@ -31,7 +31,11 @@ pub fn results_table(results: &Results) -> String {
     let rows = Row::all(results);
     let mut text = format!("{}\n", results.scenario);
     let mut cells: Vec<&CellValues> = Vec::new();
-    rows.iter().for_each(|row| if !cells.contains(&row.cell) { cells.push(row.cell) });
+    rows.iter().for_each(|row| {
+        if !cells.contains(&row.cell) {
+            cells.push(row.cell)
+        }
+    });
     for cell in cells {
         let rows: Vec<&Row<'_>> = rows.iter().filter(|row| row.cell == cell).collect();
         let keys: Vec<String> = cell.iter().map(|(key, value)| format!("{key} = {value}")).collect();
@@ -88,8 +92,10 @@ impl<'a> Row<'a> {
 /// A column of the table: its header, and what it shows of a row.
 struct Column<'a> {
     header: String,
-    field: Box<dyn Fn(&Row<'_>) -> Option<String> + 'a>,
+    field: Field<'a>,
 }
+
+type Field<'a> = Box<dyn Fn(&Row<'_>) -> Option<String> + 'a>;
 
 /// A mean in a unit of its own: `per` of the metric's unit make one.
 fn mean<'a>(header: &str, metric: &'a str, per: f64, decimals: usize) -> Column<'a> {

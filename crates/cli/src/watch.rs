@@ -53,7 +53,11 @@ impl Watch {
     }
 
     fn keep<T>(&self, file: &Path, result: io::Result<T>) -> Option<T> {
-        result.map_err(|error| self.error.lock().map(|mut slot| slot.get_or_insert(Failure::unwritable(file, &error)).exit_code())).ok()
+        result
+            .map_err(|error| {
+                self.error.lock().map(|mut slot| slot.get_or_insert(Failure::unwritable(file, &error)).exit_code())
+            })
+            .ok()
     }
 }
 
@@ -73,7 +77,9 @@ impl Observer for Watch {
             now: Instant::ZERO,
             series: series.is_some().then(|| SeriesRecorder::new(CONNECTION, paths.len(), SeriesRecorder::STEP)),
             events: events.as_ref().and_then(create).map(JsonLines::new),
-            captures: captures.as_ref().and_then(create)
+            captures: captures
+                .as_ref()
+                .and_then(create)
                 .and_then(|sink| self.keep(captures.as_ref()?, PcapNg::new(sink, paths.clone()))),
         };
         run(&mut files);

@@ -1,5 +1,7 @@
 //! The response to loss, in a closed loop without an engine: rounds of one window each.
 
+#![allow(clippy::disallowed_methods, reason = "the tolerance of a closed form forgives a last bit")]
+
 use anabranch_congestion::build;
 use anabranch_engine::congestion::{Acked, Loss};
 use anabranch_engine::schedule::PathView;

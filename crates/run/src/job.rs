@@ -1,6 +1,5 @@
 //! One run: what is asked of a driver, and what it answers.
 
-use anabranch_metrics::RunMetrics;
 use anabranch_scenario::{Cell, PlugIn, Scenario};
 use anabranch_trace::Recorder;
 use anabranch_units::ConnId;
@@ -53,20 +52,6 @@ pub struct RunOutcome {
     pub events: u64,
     /// False if a sized transfer did not end within the duration.
     pub finished: bool,
-}
-
-impl RunOutcome {
-    /// What `measured` says. A bound that needs the scenario (`oracle_ratio`) is set there before.
-    pub fn new(measured: &RunMetrics, digest: String, events: u64) -> Self {
-        let values = |values: &[(&'static str, f64)]| values.iter().map(|(name, v)| ((*name).to_owned(), *v)).collect();
-        Self {
-            metrics: values(&measured.values),
-            paths: measured.paths.iter().map(|path| (path.name.clone(), values(&path.values))).collect(),
-            digest,
-            events,
-            finished: measured.finished,
-        }
-    }
 }
 
 /// Why a run yields nothing.

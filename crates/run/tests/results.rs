@@ -1,8 +1,8 @@
 //! Plans and results, with a driver whose outcomes are known.
 
 use anabranch_run::{
-    Choice, Driver, Job, Labelled, Observer, Options, Plan, Pool, Repeat, Results, RunError, RunOutcome, Runner, Serial,
-    Variant,
+    Choice, Driver, Job, Labelled, Observer, Options, Plan, Pool, Repeat, Results, RunError, RunOutcome, Runner,
+    Serial, Variant,
 };
 use anabranch_scenario::{Document, PlugIn};
 use anabranch_trace::Recorder;
@@ -196,7 +196,7 @@ fn auto_stops_when_the_interval_is_narrow() {
     struct Wild;
     impl Driver for Wild {
         fn run(&self, job: &Job, _listener: &mut dyn Recorder) -> Result<RunOutcome, RunError> {
-            let metrics = [("goodput_bps".to_owned(), if job.seed % 2 == 0 { 1e6 } else { 2e6 })].into();
+            let metrics = [("goodput_bps".to_owned(), if job.seed.is_multiple_of(2) { 1e6 } else { 2e6 })].into();
             Ok(RunOutcome { metrics, finished: true, ..RunOutcome::default() })
         }
     }

@@ -3,6 +3,8 @@
 //! A line `#! --set KEY=VALUE` in a file is an override. After an intended change of words, write the texts anew with
 //! `BLESS=1 cargo test -p anabranch-scenario --test diagnostics`, and read the difference.
 
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "tests run on a host with files")]
+
 mod common;
 
 use anabranch_scenario::{Code, Diagnostic, Override, Source, read};

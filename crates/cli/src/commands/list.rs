@@ -48,7 +48,7 @@ pub fn list(arguments: &ListArguments) -> Result<String, Failure> {
         Listing::Congestion => anabranch_congestion::all().iter().map(|entry| Item::of_entry(entry)).collect(),
         Listing::Scenarios => builtin::SCENARIOS
             .iter()
-            .map(|(name, text)| Item { name, about: builtin::about(text).into(), ..Item::default() })
+            .map(|(name, text)| Item { name, about: builtin::about(text), ..Item::default() })
             .collect(),
         Listing::Metrics => METRICS
             .iter()
@@ -70,9 +70,11 @@ pub fn list(arguments: &ListArguments) -> Result<String, Failure> {
             if let Some(column) = table.column_mut(1) {
                 column.set_cell_alignment(CellAlignment::Left);
             }
-            items.iter().for_each(|item| drop(table.add_row([item.label(), item.description()])));
+            table.add_rows(items.iter().map(|item| [item.label(), item.description()]));
             let suffixes = match arguments.what {
-                Listing::Schedulers => "\nA scheduler that pulls may be followed by +pr or +or: see `anabranch explain +pr`.\n",
+                Listing::Schedulers => {
+                    "\nA scheduler that pulls may be followed by +pr or +or: see `anabranch explain +pr`.\n"
+                }
                 _ => "",
             };
             print_table(&table) + suffixes

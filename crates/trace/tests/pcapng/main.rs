@@ -1,5 +1,7 @@
 //! Captures, read back by the library that wrote them and by tshark.
 
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "tests run on a host with files")]
+
 mod exchange;
 
 use anabranch_trace::{PcapNg, Recorder};

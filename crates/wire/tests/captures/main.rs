@@ -1,6 +1,8 @@
 //! Packets that two Linux kernels exchanged: every one is read, is written back as it came, and proves to use the
 //! tokens, HMACs and checksums that we compute.
 
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "tests run on a host with files")]
+
 mod connection;
 mod pcap;
 

@@ -1,0 +1,59 @@
+//! A driver whose outcomes are known, and ways to ask.
+
+use anabranch_cli::{Answer, answer};
+use anabranch_run::{CONNECTION, Choice, Driver, Job, RunError, RunOutcome};
+use anabranch_trace::{Event, Origin, Recorder};
+use anabranch_units::{Instant, PathId, Range, Side};
+
+/// About 30 Mbit/s with a scheduler, 20 and 4 on the single paths, and a little luck; the scenario `doomed` fails.
+/// Two events a run.
+pub struct Fake;
+
+impl Driver for Fake {
+    fn run(&self, job: &Job, listener: &mut dyn Recorder) -> Result<RunOutcome, RunError> {
+        if job.scenario.name == "doomed" {
+            return Err(RunError::Fault { what: "a wrong byte at 1400".into() });
+        }
+        let origin = Origin { host: Some(Side::Client), connection: CONNECTION, path: PathId(0) };
+        listener.record(Instant::from_millis(3), origin, &Event::Connected(true));
+        listener.record(Instant::from_millis(25), origin, &Event::Delivered(Range::new(0, 1400)));
+
+        let names: Vec<String> = job.scenario.topology.paths.iter().map(|path| path.name.clone()).collect();
+        let (base, used) = match &job.choice {
+            Choice::Multipath(scheduler) => (34.0 - 0.5 * scheduler.name.len() as f64, names.clone()),
+            Choice::Single(index) => ([20.0, 4.0][*index], vec![names[*index].clone()]),
+        };
+        let luck = 0.01 * (job.seed * (3 + base as u64) % 5) as f64;
+        let share = 1.0 / used.len() as f64;
+        let path = |name: String| (name, [("share".to_owned(), share), ("timeouts".to_owned(), 1.0)].into());
+        Ok(RunOutcome {
+            metrics: [("goodput_bps".to_owned(), 1e6 * (base + luck)), ("ofo_mean_bytes".to_owned(), 2048.0)].into(),
+            paths: used.into_iter().map(path).collect(),
+            digest: format!("{:032x}", job.seed),
+            events: 2,
+            finished: true,
+        })
+    }
+}
+
+/// What `anabranch ARGUMENTS` answers, with [`Fake`] as driver.
+pub fn ask(arguments: &[&str]) -> Answer {
+    let arguments = std::iter::once(&"anabranch").chain(arguments).map(|argument| argument.into());
+    answer(arguments, &Fake, false)
+}
+
+/// The output of a command that succeeds.
+#[track_caller]
+pub fn output(arguments: &[&str]) -> String {
+    let Answer { output, errors, code } = ask(arguments);
+    assert_eq!((errors.as_str(), code), ("", 0));
+    output
+}
+
+/// The diagnostic of a command that fails with `code`.
+#[track_caller]
+pub fn errors(arguments: &[&str], code: u8) -> String {
+    let answer = ask(arguments);
+    assert_eq!((answer.output.as_str(), answer.code), ("", code), "{}", answer.errors);
+    answer.errors
+}

@@ -1,0 +1,274 @@
+//! Runs with a driver whose outcomes are known: what is printed and what is written.
+
+mod common;
+
+use anabranch_run::Results;
+use common::{errors, output};
+use serde_json::Value;
+use std::fs;
+
+const SCENARIO: &str = r#"
+name = "two paths"
+duration = "10s"
+repeat = 3
+
+[[path]]
+name = "wlan"
+rate = "25mbit"
+delay = "25ms"
+loss = "1%"
+
+[[path]]
+name = "3g"
+rate = "5mbit"
+delay = "65ms"
+
+[[traffic]]
+kind = "bulk"
+"#;
+
+/// A directory with `two.toml` in it, and that file's name.
+fn scenario() -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("two.toml");
+    fs::write(&file, SCENARIO).unwrap();
+    let name = file.to_str().unwrap().to_owned();
+    (folder, name)
+}
+
+#[test]
+fn the_table_shows_schedulers_then_baselines() {
+    let (_folder, file) = scenario();
+    insta::assert_snapshot!(output(&["run", &file, "--scheduler", "minrtt+pr,rr", "--congestion", "olia"]), @r#"
+    two paths
+
+    scheduler            goodput   n     against   × best   benefit   OFO mean      % on
+                          Mbit/s       minrtt+pr     path                  KiB   wlan/3g
+    ────────────────────────────────────────────────────────────────────────────────────
+    minrtt+pr     29.523 ± 0.038   3                1.474     2.360        2.0     50/50
+    roundrobin    29.023 ± 0.038   3      -1.7 %    1.449     2.236        2.0     50/50
+    single:wlan   20.027 ± 0.038   3                                       2.0
+    single:3g      4.023 ± 0.038   3                                       2.0
+
+    ± is the half-width of the 95 % interval of the mean over n seeds.
+    "#);
+}
+
+#[test]
+fn a_sweep_has_a_table_a_cell() {
+    let (_folder, file) = scenario();
+    fs::write(&file, format!("{SCENARIO}[sweep]\n\"path.wlan.loss\" = [\"0%\", \"2%\"]\n")).unwrap();
+    insta::assert_snapshot!(output(&["run", &file, "--no-baselines"]), @r#"
+    two paths
+
+    path.wlan.loss = 0%
+    scheduler   goodput   n   OFO mean      % on
+                 Mbit/s            KiB   wlan/3g
+    ────────────────────────────────────────────
+    minrtt       31.040   1        2.0     50/50
+
+    path.wlan.loss = 2%
+    scheduler          goodput   n   OFO mean      % on
+                        Mbit/s            KiB   wlan/3g
+    ───────────────────────────────────────────────────
+    minrtt      31.030 ± 0.025   3        2.0     50/50
+
+    ± is the half-width of the 95 % interval of the mean over n seeds.
+    n = 1, deterministic: nothing in the scenario is random, so one run says all.
+    "#);
+}
+
+#[test]
+fn the_json_document_has_the_promised_shape() {
+    let (_folder, file) = scenario();
+    let arguments = ["run", &file, "--scheduler", "minrtt,blest", "--seed", "9", "--repeat", "2", "--format", "json"];
+    let text = output(&arguments);
+    assert_eq!(text, output(&[&arguments[..], &["--jobs", "1"]].concat()), "jobs do not matter");
+    let mut results: Results = serde_json::from_str(&text).unwrap();
+    assert_eq!((results.runs.len(), results.runs[2].scheduler.as_str(), results.runs[2].seed), (8, "blest", 9));
+    // One of each, in the order of the document.
+    results.runs.drain(..2);
+    results.runs.truncate(1);
+    results.summary.truncate(1);
+    results.comparisons.truncate(1);
+    insta::assert_snapshot!(results.to_json(), @r#"
+    {
+      "schema": 1,
+      "anabranch": "0.1.0",
+      "scenario": "two paths",
+      "digest": "8adb8d144e15c503153dff8153810c3b",
+      "runs": [
+        {
+          "scheduler": "blest",
+          "congestion": "cubic",
+          "seed": 9,
+          "cell": {},
+          "finished": true,
+          "metrics": {
+            "goodput_bps": 31510000.0,
+            "ofo_mean_bytes": 2048.0,
+            "aggregation_benefit": 2.8511166253101736,
+            "best_single_ratio": 1.5739260739260739
+          },
+          "paths": {
+            "wlan": {
+              "share": 0.5,
+              "timeouts": 1.0
+            },
+            "3g": {
+              "share": 0.5,
+              "timeouts": 1.0
+            }
+          },
+          "digest": "00000000000000000000000000000009",
+          "events": 2
+        }
+      ],
+      "summary": [
+        {
+          "scheduler": "minrtt",
+          "congestion": "cubic",
+          "cell": {},
+          "metric": "goodput_bps",
+          "n": 2,
+          "mean": 31005000.0,
+          "sd": 7071.067811865475,
+          "ci95_low": 30941468.976319127,
+          "ci95_high": 31068531.023680873,
+          "median": 31005000.0,
+          "p95": 31009500.0
+        }
+      ],
+      "comparisons": [
+        {
+          "a": "blest",
+          "b": "minrtt",
+          "congestion": "cubic",
+          "cell": {},
+          "metric": "goodput_bps",
+          "n": 2,
+          "mean_diff": 500000.0
+        }
+      ]
+    }
+    "#);
+}
+
+#[test]
+fn csv_has_one_line_a_run() {
+    let (_folder, file) = scenario();
+    insta::assert_snapshot!(output(&["run", &file, "--repeat", "1", "--format", "csv"]), @r#"
+    scheduler,congestion,seed,finished,goodput_bps,ofo_mean_bytes,aggregation_benefit,best_single_ratio,path.wlan.share,path.wlan.timeouts,path.3g.share,path.3g.timeouts,digest,events
+    minrtt,cubic,1,true,31040000,2048,2.7388059701492535,1.5496754867698452,0.5,1,0.5,1,00000000000000000000000000000001,2
+    single:wlan,cubic,1,true,20030000,2048,,,1,1,,,00000000000000000000000000000001,2
+    single:3g,cubic,1,true,4019999.9999999995,2048,,,,,1,1,00000000000000000000000000000001,2
+    "#);
+}
+
+#[test]
+fn all_stands_for_every_scheduler_once() {
+    let (_folder, file) = scenario();
+    let text = output(&["run", &file, "--scheduler", "all", "--repeat", "1", "--format", "json", "--no-baselines"]);
+    let document: Value = serde_json::from_str(&text).unwrap();
+    let names: Vec<&str> =
+        document["runs"].as_array().unwrap().iter().filter_map(|r| r["scheduler"].as_str()).collect();
+    assert_eq!(names, anabranch_schedulers::all().iter().map(|entry| entry.name).collect::<Vec<_>>());
+}
+
+#[test]
+fn auto_repeats_until_the_interval_is_narrow() {
+    let (_folder, file) = scenario();
+    let text = output(&["run", &file, "--repeat", "auto", "--format", "csv", "--no-baselines"]);
+    assert_eq!(text.lines().count(), 1 + 10);
+}
+
+#[test]
+fn results_go_into_a_directory() {
+    let (folder, file) = scenario();
+    let out = folder.path().join("results");
+    let path = |name: &str| out.join(name);
+    let text = output(&["run", &file, "--format", "json", "--out", out.to_str().unwrap(), "--set", "seed=4"]);
+    assert_eq!(fs::read_to_string(path("results.json")).unwrap(), text);
+    assert_eq!(fs::read_to_string(path("runs.csv")).unwrap().lines().count(), 1 + 9);
+    let manifest: Value = serde_json::from_str(&fs::read_to_string(path("manifest.json")).unwrap()).unwrap();
+    assert_eq!(manifest["scenario"]["text"], SCENARIO);
+    assert_eq!(manifest["scenario"]["overrides"], serde_json::json!(["seed=4"]));
+    assert_eq!(manifest["seeds"], serde_json::json!([4, 5, 6]));
+    assert!(manifest["machine"]["cores"].as_u64() > Some(0) && manifest["wall_time_s"].is_f64());
+    let mut series: Vec<_> = fs::read_dir(path("series")).unwrap().map(|e| e.unwrap().file_name()).collect();
+    series.sort();
+    assert_eq!(series, ["minrtt-cubic-seed4.csv", "single-3g-cubic-seed4.csv", "single-wlan-cubic-seed4.csv"]);
+    let series = fs::read_to_string(path("series/single-wlan-cubic-seed4.csv")).unwrap();
+    let mut lines = series.lines();
+    assert!(lines.next().unwrap().starts_with("time_s,ofo_bytes,delivered_bytes,path.wlan.cwnd_packets"), "{series}");
+    assert!(!series.contains("path.3g") && lines.clone().count() == 3, "{series}");
+    assert_eq!(lines.nth(2).unwrap(), "0.02,0,1400,,,0,0,0");
+}
+
+#[test]
+fn a_trace_holds_the_very_first_run() {
+    let (folder, file) = scenario();
+    let trace = folder.path().join("trace.jsonl");
+    output(&["run", &file, "--trace", trace.to_str().unwrap()]);
+    let text = fs::read_to_string(&trace).unwrap();
+    let names: Vec<Value> =
+        text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["name"].take()).collect();
+    assert_eq!(names, ["connectivity:connected", "application:delivered"]);
+}
+
+#[test]
+fn captures_are_written_once_a_row() {
+    let (folder, file) = scenario();
+    let captures = folder.path().join("captures");
+    output(&["run", &file, "--pcap", captures.to_str().unwrap(), "--no-baselines"]);
+    let file = fs::read(captures.join("minrtt-cubic-seed1.pcapng")).unwrap();
+    assert_eq!(file[..4], [0x0a, 0x0d, 0x0d, 0x0a], "a section header block");
+    assert_eq!(fs::read_dir(captures).unwrap().count(), 1);
+}
+
+#[test]
+fn the_demo_compares_six_schedulers_and_two_paths() {
+    let text = output(&["demo", "--repeat", "2"]);
+    for name in ["minrtt+pr", "minrtt", "daps", "otias", "blest+or", "roundrobin", "single:wlan", "single:3g"] {
+        assert!(text.lines().any(|line| line.split_whitespace().next() == Some(name)), "{name}\n{text}");
+    }
+    assert!(text.lines().all(|line| line.chars().count() <= 118), "{text}");
+    let document: Value = serde_json::from_str(&output(&["demo", "--repeat", "1", "--format", "json"])).unwrap();
+    assert_eq!(document["runs"].as_array().unwrap().len(), 8);
+}
+
+#[test]
+fn what_needs_real_time_is_refused() {
+    for arguments in [&["--sender", "linux"][..], &["--receiver", "linux"], &["--realtime"]] {
+        let text = errors(&[&["run", "wifi-lte"], arguments].concat(), 2);
+        assert!(text.contains("no real-time driver yet"), "{text}");
+    }
+    assert!(errors(&["run", "wifi-lte", "--sender", "windows"], 2).contains("linux"));
+}
+
+#[test]
+fn options_are_checked() {
+    for (option, value) in
+        [("--repeat", "0"), ("--repeat", "often"), ("--jobs", "0"), ("--format", "xml"), ("--seed", "x")]
+    {
+        assert!(errors(&["run", "wifi-lte", option, value], 2).contains(option), "{option}");
+    }
+    assert!(errors(&["run", "wifi-lte", "--duration", "10"], 2).contains("--duration"));
+}
+
+#[test]
+fn a_failed_run_is_an_error_of_its_own() {
+    let (folder, _) = scenario();
+    let file = folder.path().join("doomed.toml");
+    fs::write(&file, SCENARIO.replace("two paths", "doomed")).unwrap();
+    let text = errors(&["run", file.to_str().unwrap()], 1);
+    assert!(text.contains("minrtt, cubic, seed 1") && text.contains("a wrong byte at 1400"), "{text}");
+}
+
+#[test]
+fn a_directory_that_cannot_be_made_is_an_error() {
+    let (_folder, file) = scenario();
+    let inside_a_file = format!("{file}/results");
+    let text = errors(&["run", &file, "--out", &inside_a_file], 1);
+    assert!(text.contains("cannot write"), "{text}");
+}

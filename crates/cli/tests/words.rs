@@ -1,0 +1,126 @@
+//! Help, lists, explanations, checks, and what is said of mistakes.
+
+mod common;
+
+use common::{ask, errors, output};
+use serde_json::Value;
+
+#[test]
+fn without_arguments_there_is_a_tour_with_three_commands() {
+    let tour = output(&[]);
+    assert_eq!(tour.lines().filter(|line| line.starts_with("  anabranch ")).count(), 3);
+    assert!(tour.lines().all(|line| line.chars().count() <= 100), "{tour}");
+}
+
+#[test]
+fn every_command_has_help_with_an_example() {
+    let help = output(&["--help"]);
+    for command in ["demo", "run", "check", "list", "explain", "completions"] {
+        assert!(help.contains(command), "{command}");
+        let help = output(&[command, "--help"]);
+        assert!(help.contains("Example") && help.contains(&format!("  anabranch {command}")), "{help}");
+        assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
+    }
+}
+
+#[test]
+fn planned_commands_say_so_and_are_not_in_the_help() {
+    let help = output(&["--help"]);
+    for command in ["reproduce", "compare", "model", "parity", "shell", "report"] {
+        assert!(!help.contains(&format!("  {command}")), "{command}");
+        for arguments in [vec![command], vec![command, "blest", "--live"], vec![command, "--help"]] {
+            let text = errors(&arguments, 2);
+            assert!(text.contains(&format!("`{command}` does not exist yet")), "{text}");
+        }
+    }
+}
+
+#[test]
+fn misspelt_words_have_a_neighbour() {
+    assert!(errors(&["explian"], 2).contains("'explain'"));
+    assert!(errors(&["explain", "blets"], 2).contains("did you mean `blest`?"));
+    assert!(errors(&["explain", "goodputbps"], 2).contains("did you mean `goodput_bps`?"));
+    assert!(errors(&["run", "wifi-ltee"], 2).contains("did you mean `wifi-lte`?"));
+    assert!(errors(&["run", "wifi-lte", "--scheduler", "minrtt,blets"], 2).contains("blest"));
+    assert!(errors(&["run", "wifi-lte", "--congestion", "ollia"], 2).contains("olia"));
+    assert!(errors(&["run", "wifi-lte", "--set", "path.wifi.los=2%"], 2).contains("loss"));
+    assert!(errors(&["explain", "zzzzzzzzzz"], 2).contains("anabranch list"));
+}
+
+#[test]
+fn all_mistakes_of_a_command_line_are_told_at_once() {
+    let text = errors(&["run", "wifi-lte", "--scheduler", "blets,minrt"], 2);
+    assert_eq!(text.matches("anabranch::scenario::unknown_scheduler").count(), 2, "{text}");
+}
+
+#[test]
+fn lists_come_as_tables_and_as_json() {
+    for (what, name) in
+        [("schedulers", "minrtt"), ("congestion", "olia"), ("scenarios", "wifi-lte"), ("metrics", "goodput_bps")]
+    {
+        assert!(output(&["list", what]).lines().any(|line| line.starts_with(name)), "{what}");
+        let items: Value = serde_json::from_str(&output(&["list", what, "--format", "json"])).unwrap();
+        let items = items.as_array().unwrap();
+        assert!(items.iter().any(|item| item["name"] == name), "{what}");
+        assert!(items.iter().all(|item| item["about"].as_str().is_some_and(|about| !about.is_empty())), "{what}");
+    }
+    assert!(errors(&["list", "schedulars"], 2).contains("schedulers"));
+}
+
+#[test]
+fn everything_listed_is_explained() {
+    for what in ["schedulers", "congestion", "scenarios", "metrics"] {
+        let items: Value = serde_json::from_str(&output(&["list", what, "--format", "json"])).unwrap();
+        for item in items.as_array().unwrap() {
+            let name = item["name"].as_str().unwrap();
+            assert!(output(&["explain", name]).starts_with(name), "{name}");
+        }
+    }
+}
+
+#[test]
+fn explanations_know_suffixes_keys_and_paths() {
+    assert!(output(&["explain", "+pr"]).starts_with("+pr (scheduler suffix)"));
+    assert!(output(&["explain", "+or"]).starts_with("+or (scheduler suffix)"));
+    let both = output(&["explain", "lowrtt+pr"]);
+    assert!(both.starts_with("minrtt (scheduler)") && both.contains("\n+pr (scheduler suffix)"), "{both}");
+    let blest = output(&["explain", "blest"]);
+    assert!(["# Idea", "# References", "# Parameters", "delta"].iter().all(|part| blest.contains(part)), "{blest}");
+    assert!(output(&["explain", "rto_min"]).starts_with("tcp.rto_min (scenario key)"));
+    assert!(output(&["explain", "path.loss"]).contains("path.loss (scenario key)"));
+    assert!(output(&["explain", "path.wlan.share"]).starts_with("share (metric of a path"));
+    assert!(output(&["explain", "single:wlan"]).contains("plain TCP"));
+    assert!(errors(&["explain", "redundant+pr"], 2).contains("redundant"));
+}
+
+#[test]
+fn check_prints_a_scenario_that_reads_back() {
+    let resolved = output(&["check", "wifi-lte", "--set", "seed=77"]);
+    assert!(resolved.contains("seed = 77"), "{resolved}");
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), &resolved).unwrap();
+    assert_eq!(output(&["check", file.path().to_str().unwrap()]), resolved);
+}
+
+#[test]
+fn bad_files_are_underlined_and_missing_ones_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("bad.toml");
+    std::fs::write(&file, "[[path]]\nname = \"a\"\nrate = \"10mbps\"\ndealy = \"5ms\"\n").unwrap();
+    let text = errors(&["check", file.to_str().unwrap()], 2);
+    assert!(
+        ["bad.toml:3:", "bad.toml:4:", "10mbps", "dealy", "delay"].iter().all(|part| text.contains(part)),
+        "{text}"
+    );
+    assert!(!text.contains('\x1b'), "no colour unless asked");
+    assert!(errors(&["run", "no/such/file.toml"], 2).contains("no/such/file.toml"));
+    assert!(errors(&["check", folder.path().to_str().unwrap()], 2).contains("cannot read"));
+}
+
+#[test]
+fn completions_know_the_options() {
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(output(&["completions", shell]).contains("no-baselines"), "{shell}");
+    }
+    assert_eq!(ask(&["completions", "tcsh"]).code, 2);
+}
