@@ -73,7 +73,9 @@ impl Connection {
 
     /// Our FIN was acknowledged.
     pub(super) fn fin_acked(&mut self, cx: &mut Cx<'_>, i: usize) {
-        if self.subflows[i].state == State::TimeWait {
+        // With MPTCP there is nothing to wait for but the peer's FIN once its stream has ended.
+        let last = self.subflows[i].state == State::FinWait2 && self.mode != Mode::Plain && self.peer_finished();
+        if last || self.subflows[i].state == State::TimeWait {
             self.subflows[i].linger = cx.now + self.settings.tcp.time_wait;
         }
     }
