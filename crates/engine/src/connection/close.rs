@@ -6,11 +6,12 @@ use crate::schedule::{Cause, SchedulerEvent};
 use crate::subflow::{Move, Reset, State};
 use anabranch_trace::{CloseReason, Event, PathState, Violation};
 use anabranch_units::Instant;
+use anabranch_wire::{MptcpOption, Segment};
 
 impl Connection {
     /// The peer's DATA_FIN stands at `offset`.
     pub(super) fn note_data_fin(&mut self, cx: &mut Cx<'_>, i: usize, offset: u64) {
-        let possible = offset >= self.reassembly.next() && offset >= self.announced.saturating_sub(u64::MAX / 2);
+        let possible = offset >= self.reassembly.next() && offset <= self.receive_edge();
         match self.peer_fin {
             Some(known) if known != offset => return self.violation(cx, i, Violation::DataFinMoved),
             Some(_) => {}
@@ -79,7 +80,7 @@ impl Connection {
 
     /// What follows from what has changed: DATA_FIN, FINs, subflows to reap, the end. Called after every input.
     pub(super) fn settle(&mut self, cx: &mut Cx<'_>) {
-        self.settle_stream(cx);
+        self.settle_stream();
         let mut i = 0;
         while i < self.subflows.len() {
             if self.subflows[i].state == State::Closed && self.subflows[i].reset.is_none() {
@@ -91,7 +92,8 @@ impl Connection {
         self.settle_end(cx);
     }
 
-    fn settle_stream(&mut self, cx: &mut Cx<'_>) {
+    /// After the last data comes the end: FIN, or DATA_FIN and then the FINs.
+    pub(super) fn settle_stream(&mut self) {
         if self.closed || !self.finished && self.peer_fin.is_none() {
             return;
         }
@@ -124,7 +126,6 @@ impl Connection {
                 }
             }
         }
-        let _ = cx;
     }
 
     fn settle_end(&mut self, cx: &mut Cx<'_>) {
@@ -139,37 +140,53 @@ impl Connection {
         if sent_all && self.peer_finished() && self.subflows.iter().all(over) {
             return self.end(cx, CloseReason::Finished);
         }
-        if self.subflows.is_empty() {
-            let plain = self.mode == Mode::Plain;
-            let since = *self.orphaned.get_or_insert(cx.now);
-            if plain || self.mode == Mode::Opening || cx.now.since(since) >= ORPHAN_TIMEOUT {
-                self.end(cx, CloseReason::TimedOut);
+        // Attempts to join do not count: they might go on forever.
+        if self.subflows.iter().any(|s| s.state.is_synchronized()) {
+            return;
+        }
+        match self.mode {
+            Mode::Multipath { .. } => {
+                let since = *self.orphaned.get_or_insert(cx.now);
+                if cx.now.since(since) >= ORPHAN_TIMEOUT {
+                    self.end(cx, CloseReason::TimedOut);
+                }
             }
+            Mode::Opening | Mode::Plain if self.subflows.is_empty() => self.end(cx, CloseReason::TimedOut),
+            Mode::Opening | Mode::Plain => {}
         }
     }
 
     /// A subflow is gone: what it carried alone goes out again elsewhere.
     pub(super) fn drop_subflow(&mut self, cx: &mut Cx<'_>, i: usize, how: PathState) {
         let s = self.subflows.remove(i);
-        self.view.remove_path(s.id);
-        self.congestion.on_leave(s.id);
+        if self.view.path(s.id).is_some() {
+            self.view.remove_path(s.id);
+            self.congestion.on_leave(s.id);
+        }
+        self.checking.forget(s.id);
         self.record(cx, Some(s.id), Event::Path(how));
         let over = self.closed || s.fin.wanted;
         self.paths.lost(s.id, cx.now, over, s.told == PathState::Opening);
         self.scheduler.on_event(&SchedulerEvent::PathDown { path: s.id }, &self.view);
         self.refresh_usability();
         self.due.get_or_insert(Cause::PathChange(s.id));
-        if self.subflows.is_empty() {
-            self.orphaned.get_or_insert(cx.now);
-        }
     }
 
     /// A handshake was refused with RST.
-    pub(super) fn refused(&mut self, cx: &mut Cx<'_>, i: usize) {
+    pub(super) fn refused(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
         let only = !self.subflows[i].join;
+        self.heed_reason(i, segment);
         self.drop_subflow(cx, i, PathState::Dead);
         if only {
             self.end(cx, CloseReason::Refused);
+        }
+    }
+
+    /// RFC 8684 §3.6: a path that was reset for a reason that is not transient is not tried again.
+    pub(super) fn heed_reason(&mut self, i: usize, segment: &Segment) {
+        let permanent = |o: &MptcpOption| matches!(o, MptcpOption::TcpRst(reason) if !reason.transient);
+        if self.mode != Mode::Plain && segment.options.mptcp().iter().any(permanent) {
+            self.paths.withdraw(self.subflows[i].id);
         }
     }
 

@@ -17,6 +17,13 @@ pub(super) struct Checking {
     open: Vec<(PathId, Entry, Vec<Bytes>)>,
 }
 
+impl Checking {
+    /// The subflow is gone, and the rest of its mapping will not come.
+    pub(super) fn forget(&mut self, id: PathId) {
+        self.open.retain(|(path, ..)| *path != id);
+    }
+}
+
 impl Connection {
     /// Notes the mapping of a segment, if it has one. Returns false if the subflow must not go on.
     pub(super) fn note_mapping(&mut self, cx: &mut Cx<'_>, i: usize, mapping: &Mapping, data_fin: bool) -> bool {
@@ -127,7 +134,6 @@ impl Connection {
         let id = self.subflows[i].id;
         let open = &mut self.checking.open;
         let at = open.iter().position(|(path, e, _)| *path == id && e.sub == entry.sub).unwrap_or_else(|| {
-            open.retain(|(path, ..)| *path != id);
             open.push((id, entry, Vec::new()));
             open.len() - 1
         });
@@ -174,9 +180,8 @@ impl Connection {
     /// Bytes with their place in the data sequence.
     fn arrived(&mut self, cx: &mut Cx<'_>, i: usize, start: u64, bytes: Bytes) {
         let range = Range::new(start, start + bytes.len() as u64);
-        let edge = self.announced.max(self.reassembly.read_bytes() + self.settings.recv_buffer);
         let end = self.peer_fin.unwrap_or(u64::MAX);
-        if range.end > edge || range.end > end {
+        if range.end > self.receive_edge() || range.end > end {
             // RFC 8684 §3.3.1: beyond the window, or behind the end of the stream
             return self.violation(cx, i, Violation::BeyondWindow);
         }
@@ -197,11 +202,20 @@ impl Connection {
         }
     }
 
+    /// First offset that we do not take.
+    pub(super) fn receive_edge(&self) -> u64 {
+        self.announced.max(self.reassembly.read_bytes() + self.settings.recv_buffer)
+    }
+
     /// The application read: tell the peer if that opens its window by much (RFC 9293 §3.8.6.2.2).
     pub(super) fn window_opened(&mut self) {
-        let edge = self.reassembly.read_bytes() + self.settings.recv_buffer;
-        let small = self.announced.saturating_sub(self.reassembly.next()) < self.settings.recv_buffer / 4;
-        if small && edge.saturating_sub(self.announced) >= self.settings.recv_buffer / 2 {
+        let next = self.reassembly.next();
+        // Without scaling the field cannot say more than 65535.
+        let shift = self.subflows.iter().map(|s| s.terms.recv_shift).max().unwrap_or(0);
+        let full = self.settings.recv_buffer.min(0xffff << shift);
+        let edge = (self.reassembly.read_bytes() + self.settings.recv_buffer).min(next + full);
+        let small = self.announced.saturating_sub(next) < full / 4;
+        if small && edge.saturating_sub(self.announced) >= full / 2 {
             for s in self.subflows.iter_mut().filter(|s| s.state.is_synchronized()) {
                 s.acks.demand();
             }
@@ -214,10 +228,9 @@ impl Connection {
         let edge = self.reassembly.read_bytes() + self.settings.recv_buffer;
         let worth = u64::from(self.settings.mss).min(self.settings.recv_buffer / 2);
         let target = if edge >= self.announced + worth { edge } else { self.announced };
-        let unit = (1u64 << shift) - 1;
-        // Rounded down, but never below what was promised.
-        let promised = self.announced.saturating_sub(next);
-        let size = (target.saturating_sub(next) >> shift).max((promised + unit) >> shift).min(0xffff);
+        // RFC 7323 §2.4: rounded down, so the edge may waver by less than a unit; what was promised is still taken.
+        // Rounding up would promise more with every segment.
+        let size = (target.saturating_sub(next) >> shift).min(0xffff);
         self.announced = self.announced.max(next + (size << shift));
         size as u16
     }

@@ -64,7 +64,7 @@ impl Connection {
     }
 
     /// Sequence number and timestamps: the segment's offset if it is acceptable; otherwise answers as it must.
-    fn acceptable(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) -> Option<u64> {
+    pub(super) fn acceptable(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) -> Option<u64> {
         let limit = self.settings.recv_buffer.saturating_mul(2).max(1 << 16);
         let s = &mut self.subflows[i];
         let next = s.receiver.next();
@@ -114,6 +114,7 @@ impl Connection {
         if self.closed {
             return;
         }
+        self.heed_reason(i, segment);
         let last = !self.speaks_mptcp();
         self.drop_subflow(cx, i, PathState::Dead);
         if last {

@@ -86,8 +86,9 @@ impl Connection {
             Some(offer) if connection.settings.mptcp => connection.checksum |= offer.checksum,
             _ => connection.mode = Mode::Plain,
         }
-        let id = connection.paths.id_for(tuple);
+        let id = connection.paths.id_for(tuple).unwrap_or_default();
         connection.accept_subflow(cx, id, tuple, syn);
+        connection.learn_window(syn);
         connection
     }
 
@@ -119,13 +120,11 @@ impl Connection {
         }
         s.handshake.due = true;
         s.handshake.nonces.0 = cx.rng.bits() as u32;
-        self.view.set_window(u64::from(syn.window), u64::from(syn.window));
         self.add_subflow(cx, s);
     }
 
     fn add_subflow(&mut self, cx: &mut Cx<'_>, s: Subflow) {
         let id = s.id;
-        self.orphaned = None;
         self.subflows.push(s);
         self.record(cx, Some(id), Event::Path(PathState::Opening));
     }
@@ -134,15 +133,14 @@ impl Connection {
     pub fn accept_join(&mut self, cx: &mut Cx<'_>, tuple: FourTuple, syn: &Segment) -> bool {
         let Some(MpJoin::Syn { backup, address_id, nonce, .. }) = join(syn).copied() else { return false };
         let confirmed = matches!(self.mode, Mode::Multipath { confirmed: true });
-        let crowded = self.subflows.len() >= PathId::LIMIT;
-        if !confirmed || self.closed || crowded {
+        if !confirmed || self.closed {
             return false;
         }
         if let Some(old) = self.replaced_by(tuple) {
             // The peer lost this subflow before we noticed.
             self.drop_subflow(cx, old, PathState::Dead);
         }
-        let id = self.paths.id_for(tuple);
+        let Some(id) = self.paths.id_for(tuple) else { return false };
         self.accept_subflow(cx, id, tuple, syn);
         let s = self.subflows.last_mut().expect("just added");
         s.join = true;
@@ -212,16 +210,22 @@ impl Connection {
         let flags = segment.flags;
         let acks_our_syn = flags.has(Flags::ACK) && segment.ack == s.isn.at(1);
         if flags.has(Flags::ACK) && !acks_our_syn {
+            // RFC 9293 §3.10.7.3: the peer may hold an old connection
+            s.refusal = Some(segment.ack).filter(|_| !flags.has(Flags::RST));
             return self.violation(cx, i, Violation::BlindAck);
         }
         if flags.has(Flags::RST) {
             if acks_our_syn {
-                self.refused(cx, i);
+                self.refused(cx, i, segment);
             }
             return;
         }
         if !flags.has(Flags::SYN) {
             return;
+        }
+        if s.join && !acks_our_syn {
+            // MP_JOIN knows no simultaneous open.
+            return self.violation(cx, i, Violation::UnexpectedOption);
         }
         s.peer_isn = segment.seq;
         s.terms = s.terms.agree(&segment.options);
@@ -234,15 +238,13 @@ impl Connection {
             s.go(Move::ReceiveSyn);
             s.handshake.due = true;
             self.mode = Mode::Plain;
-            return;
+            return self.learn_window(segment);
         }
-        // RFC 7323 §2.2: the window of a SYN is not scaled.
-        let window = u64::from(segment.window);
-        self.view.set_window(window, window);
         let accepted = if self.subflows[i].join {
             self.check_join_syn_ack(cx, i, segment)
         } else {
-            self.learn_from_syn_ack(segment);
+            self.learn_window(segment);
+            self.learn_from_syn_ack(i, segment);
             true
         };
         if !accepted {
@@ -269,11 +271,20 @@ impl Connection {
         self.establish(cx, i);
     }
 
-    fn learn_from_syn_ack(&mut self, segment: &Segment) {
+    /// The first window of the connection. RFC 7323 §2.2: that of a SYN is not scaled.
+    fn learn_window(&mut self, syn: &Segment) {
+        let window = u64::from(syn.window);
+        self.view.set_window(window, window);
+    }
+
+    fn learn_from_syn_ack(&mut self, i: usize, segment: &Segment) {
         if self.mode != Mode::Opening {
             return;
         }
         let answer = capable(segment).filter(|c| c.version == 1);
+        if answer.is_some_and(|c| c.no_join_here) {
+            self.paths.keep_off(self.subflows[i].tuple.remote);
+        }
         match answer.and_then(|c| c.sender_key.map(|key| (key, c.checksum))) {
             Some((key, checksum)) => {
                 self.keys.learn(key);
@@ -309,29 +320,30 @@ impl Connection {
         let flags = segment.flags;
         if flags.has(Flags::RST) {
             if segment.seq == s.peer_isn.at(1) {
-                self.refused(cx, i);
+                return self.refused(cx, i, segment);
             }
-            return;
+            return self.violation(cx, i, Violation::BlindReset);
         }
         if flags.has(Flags::SYN) {
-            if segment.seq == s.peer_isn {
-                // Our SYN/ACK was lost.
-                s.handshake.due = true;
-                if !flags.has(Flags::ACK) || segment.ack != s.isn.at(1) {
-                    return;
-                }
-            } else {
+            if segment.seq != s.peer_isn {
                 return self.violation(cx, i, Violation::BlindSyn);
             }
+            // The peer's SYN again: our SYN/ACK was lost. With an acknowledgment: the other half of a simultaneous open.
+            s.handshake.due = true;
         }
-        let s = &mut self.subflows[i];
         if !flags.has(Flags::ACK) {
             return;
         }
         if segment.ack != s.isn.at(1) {
+            // RFC 9293 §3.10.7.4
+            s.refusal = Some(segment.ack);
             return self.violation(cx, i, Violation::BlindAck);
         }
-        let verified = if s.join { self.check_join_ack(cx, i, segment) } else { self.learn_from_ack(cx, segment) };
+        if !flags.has(Flags::SYN) && self.acceptable(cx, i, segment).is_none() {
+            return;
+        }
+        let s = &self.subflows[i];
+        let verified = if s.join { self.check_join_ack(cx, i, segment) } else { self.learn_from_ack(cx, i, segment) };
         if !verified {
             return;
         }
@@ -347,7 +359,8 @@ impl Connection {
         self.on_synchronized(cx, i, segment);
     }
 
-    fn learn_from_ack(&mut self, cx: &mut Cx<'_>, segment: &Segment) -> bool {
+    /// The keys of the third ACK, or the fall back. False: this segment does not tell.
+    fn learn_from_ack(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) -> bool {
         if self.mode != Mode::Opening {
             return true;
         }
@@ -356,6 +369,9 @@ impl Connection {
                 self.keys.learn(*theirs);
                 self.mode = Mode::Multipath { confirmed: true };
             }
+            // The third ACK was lost, and perhaps the first data too. The peer repeats its keys until it has heard from
+            // us (RFC 8684 §3.1), so what came before them is as good as lost.
+            _ if segment.options.dss().is_some() || segment.seq != self.subflows[i].peer_isn.at(1) => return false,
             _ => {
                 // RFC 8684 §3.7: the option was taken off on the way
                 self.mode = Mode::Plain;
@@ -385,6 +401,7 @@ impl Connection {
     /// Both SYNs are exchanged: the subflow's sender begins.
     fn establish(&mut self, cx: &mut Cx<'_>, i: usize) {
         let now = cx.now;
+        self.orphaned = None;
         let multipath = self.mode != Mode::Plain;
         let settings = &self.settings;
         let s = &mut self.subflows[i];

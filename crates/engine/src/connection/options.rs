@@ -148,7 +148,7 @@ impl Connection {
             s.acks.demand();
         }
         let remote = core::net::SocketAddr::new(address, port.unwrap_or(s.tuple.remote.port()));
-        let local = s.tuple.local;
+        let local = s.tuple.local.ip();
         self.paths.announced(local, remote, address_id, self.side);
     }
 

@@ -35,6 +35,12 @@ impl Connection {
         if let Some(reset) = self.subflows[i].reset.take() {
             return Some(self.reset_segment(cx, i, reset));
         }
+        if let Some(seq) = self.subflows[i].refusal.take() {
+            // RFC 9293 §3.10.7.3: <SEQ=SEG.ACK><CTL=RST>
+            self.record_control(cx, i, Flags::RST, false);
+            let s = &self.subflows[i];
+            return Some(Segment { seq, ..s.segment(0, Flags::RST, 0, cx.now) });
+        }
         match self.subflows[i].state {
             State::SynSent | State::SynReceived => self.handshake_segment(cx, i),
             State::Closed | State::Listen => None,

@@ -43,6 +43,8 @@ struct Known {
     delay: Duration,
     /// The peer's address ID, where it was announced.
     remote_id: Option<u8>,
+    /// Opened by the peer, from addresses that were not known beforehand.
+    learned: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -73,7 +75,7 @@ impl PathManager {
         accept_announced: bool,
         first_delay: Duration,
     ) -> Self {
-        let known = |setup| Known { setup, attempt: Attempt::Due, delay: first_delay, remote_id: None };
+        let known = |setup| Known { setup, attempt: Attempt::Due, delay: first_delay, remote_id: None, learned: false };
         let announcement =
             |(id, address, port)| Announcement { id, address, port, left: ANNOUNCEMENTS, at: Instant::MAX };
         Self {
@@ -90,21 +92,35 @@ impl PathManager {
         self.known.iter_mut().find(|k| k.setup.id == id)
     }
 
-    /// The id of the path between the addresses of `tuple`: as known, or a new one.
-    pub fn id_for(&mut self, tuple: FourTuple) -> PathId {
+    /// The id of the path between the addresses of `tuple`: as known, or a new one, or that of a path which the peer
+    /// had opened and is gone. `None` if all are in use.
+    pub fn id_for(&mut self, tuple: FourTuple) -> Option<PathId> {
         let same = |k: &&mut Known| {
             let ours = k.setup.tuple;
             ours.local.ip() == tuple.local.ip() && ours.remote.ip() == tuple.remote.ip() && k.attempt != Attempt::Open
         };
         if let Some(known) = self.known.iter_mut().find(same) {
             known.attempt = Attempt::Open;
-            return known.setup.id;
+            return Some(known.setup.id);
         }
-        let id = (0..PathId::LIMIT as u8).map(PathId).find(|id| self.known.iter().all(|k| k.setup.id != *id));
-        let id = id.unwrap_or_default();
-        let setup = PathSetup { id, tuple, backup: false };
-        self.known.push(Known { setup, attempt: Attempt::Open, delay: self.first_delay, remote_id: None });
-        id
+        let fresh = Known { attempt: Attempt::Open, learned: true, ..self.unknown(tuple) };
+        if let Some(id) = self.free_id() {
+            self.known.push(Known { setup: PathSetup { id, ..fresh.setup }, ..fresh });
+            return Some(id);
+        }
+        let gone = self.known.iter_mut().find(|k| k.learned && k.attempt != Attempt::Open)?;
+        let id = gone.setup.id;
+        *gone = Known { setup: PathSetup { id, ..fresh.setup }, ..fresh };
+        Some(id)
+    }
+
+    fn unknown(&self, tuple: FourTuple) -> Known {
+        let setup = PathSetup { id: PathId(0), tuple, backup: false };
+        Known { setup, attempt: Attempt::Due, delay: self.first_delay, remote_id: None, learned: false }
+    }
+
+    fn free_id(&self) -> Option<PathId> {
+        (0..PathId::LIMIT as u8).map(PathId).find(|id| self.known.iter().all(|k| k.setup.id != *id))
     }
 
     /// The address ID under which we speak on a path: 0 for the first (RFC 8684 §3.2).
@@ -166,18 +182,32 @@ impl PathManager {
         }
     }
 
-    /// The peer announced an address: a client will join to it from `local`.
-    pub fn announced(&mut self, local: SocketAddr, remote: SocketAddr, address_id: u8, side: Side) {
-        let known = self.known.iter().any(|k| k.setup.tuple.remote.ip() == remote.ip());
-        let full = self.known.len() >= PathId::LIMIT;
-        if !self.accept_announced || side == Side::Server || known || full || self.stopped {
+    /// The peer announced an address: a client will join to it, from `local` if that is of the same family, else from
+    /// the first address that is.
+    pub fn announced(&mut self, local: IpAddr, remote: SocketAddr, address_id: u8, side: Side) {
+        if !self.accept_announced || side == Side::Server || self.stopped {
             return;
         }
-        let id = (0..PathId::LIMIT as u8).map(PathId).find(|id| self.known.iter().all(|k| k.setup.id != *id));
-        let Some(id) = id else { return };
-        let setup = PathSetup { id, tuple: FourTuple { local, remote }, backup: false };
-        let remote_id = Some(address_id);
-        self.known.push(Known { setup, attempt: Attempt::Due, delay: self.first_delay, remote_id });
+        if let Some(known) = self.known.iter_mut().find(|k| k.setup.tuple.remote == remote) {
+            // Taken back once, and announced again.
+            if known.attempt == Attempt::Never && known.remote_id.is_some() {
+                known.attempt = Attempt::Due;
+            }
+            return;
+        }
+        let ours = self.known.iter().map(|k| k.setup.tuple.local.ip());
+        let local = core::iter::once(local).chain(ours).find(|ip| ip.is_ipv4() == remote.is_ipv4());
+        let (Some(local), Some(id)) = (local, self.free_id()) else { return };
+        let fresh = self.unknown(FourTuple { local: SocketAddr::new(local, 0), remote });
+        let setup = PathSetup { id, ..fresh.setup };
+        self.known.push(Known { setup, remote_id: Some(address_id), ..fresh });
+    }
+
+    /// No further subflow may go to that address and port (RFC 8684 §3.1, flag C).
+    pub fn keep_off(&mut self, remote: SocketAddr) {
+        for known in self.known.iter_mut().filter(|k| k.setup.tuple.remote == remote && k.attempt == Attempt::Due) {
+            known.attempt = Attempt::Never;
+        }
     }
 
     /// From now on our further addresses are announced.

@@ -69,6 +69,7 @@ impl Connection {
         }
         self.notice_window(cx);
         self.notice_stall(cx);
+        self.settle_stream();
     }
 
     fn hold_round(&mut self, cx: &mut Cx<'_>, cause: Cause) {

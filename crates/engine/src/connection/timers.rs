@@ -38,7 +38,7 @@ impl Connection {
             if let Some(resend) = self.data_fin.sent.filter(|_| !self.data_fin.acked) {
                 at = at.min(resend);
             }
-            if let Some(since) = self.orphaned.filter(|_| self.subflows.is_empty()) {
+            if let Some(since) = self.orphaned {
                 at = at.min(since + ORPHAN_TIMEOUT);
             }
             if let Some(wakeup) = self.scheduler.next_wakeup().filter(|_| !self.view.backlog().is_empty()) {

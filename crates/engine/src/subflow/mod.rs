@@ -76,6 +76,8 @@ pub(crate) struct Subflow {
     pub pacer: Pacer,
     pub fin: Fin,
     pub reset: Option<Reset>,
+    /// A reset is due that answers an acknowledgment of this number and changes nothing here.
+    pub refusal: Option<SeqNumber>,
     /// Backup by our wish, by the peer's.
     pub backup: (bool, bool),
     /// Timed out, and nothing acknowledged since.
@@ -123,6 +125,7 @@ impl Subflow {
             pacer: Pacer::default(),
             fin: Fin::default(),
             reset: None,
+            refusal: None,
             backup: (false, false),
             failing: false,
             signals: VecDeque::new(),
