@@ -16,9 +16,9 @@ const SHORTENED: [(&str, &str); 2] = [("warmup", "10s"), ("duration", "30s")];
 const SCHEDULERS: [&str; 6] = ["minrtt+pr", "minrtt", "daps", "otias", "blest+or", "roundrobin"];
 
 const READING: &str = "
-Benefit 1: WLAN and 3G add up. 0: as good as WLAN alone. Below 0: multipath hurts, for bytes on the
-slow path hold up the rest in a long out-of-order queue (OFO). Smaller windows make that worse; try
-  anabranch run blest-3g-wlan-bulk --scheduler minrtt,blest --set recv_buffer=1MiB --repeat 10
+Benefit 1: the paths add up. 0: no better than the better path alone. Below 0: multipath hurts, for
+bytes of one path wait for the other in an out-of-order queue (OFO). A small window matters:
+  anabranch run blest-3g-wlan-bulk --scheduler minrtt+pr,daps --set recv_buffer=512KiB --repeat 10
 ";
 
 /// Six schedulers and both single paths on a built-in scenario.
