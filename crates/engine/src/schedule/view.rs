@@ -204,7 +204,9 @@ impl View {
     pub fn next_new(&self, skip: u64, mss: u32) -> Option<Range> {
         let next = self.backlog.after_skipping(skip, u64::from(mss))?;
         let runt = next.len() < u64::from(mss) && next.end == self.written && !self.ended;
-        let held = runt && self.nagle && (!self.outstanding.is_empty() || self.anything_queued());
+        // A writer that waits for room cannot complete the segment: it is pushed, as Linux does.
+        let nagle = self.nagle && !self.buffer_full;
+        let held = runt && nagle && (!self.outstanding.is_empty() || self.anything_queued());
         (!held).then_some(next)
     }
 
