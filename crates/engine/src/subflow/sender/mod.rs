@@ -279,9 +279,7 @@ impl Sender {
     /// The packet that begins at `start` was sent again.
     pub fn on_retransmitted(&mut self, now: Instant, start: u64) {
         let Some(n) = self.board.number_of(start) else { return };
-        if self.phase == RecoveryPhase::Recovery {
-            self.next_seg.on_retransmitted(n, &self.board);
-        }
+        self.next_seg.on_retransmitted(n, &self.board);
         if !self.board.on_retransmitted(now, n) {
             return;
         }
@@ -323,7 +321,6 @@ impl Sender {
         let repaired = self.probe.on_ack(self.una(), input.dsack, idle);
         if una_advanced {
             self.timeouts = 0;
-            self.head_due = false;
         }
         let facts = self.facts(input, &delivered, una_advanced);
         let verdict = self.judge(&facts);

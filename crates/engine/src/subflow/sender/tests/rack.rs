@@ -32,6 +32,11 @@ fn one_packet_that_overtook_needs_a_quarter_rtt_of_patience() {
     let fired = b.fire(50);
     assert_eq!(fired, Fired::ReorderTimer { newly_lost: 1, change: Some(Change::EnterRecovery) });
     b.expect(Recovery, 0);
+    b.sender.begin_recovery(5);
+    assert_eq!(b.sender.effective_window(5), 1);
+    assert_eq!(b.resend(), Some(1));
+    // No tail loss probe is left over.
+    assert_eq!(b.sender.poll_timeout(), Some(at(50) + b.sender.rto()));
 }
 
 #[test]
@@ -90,6 +95,23 @@ fn an_acknowledgment_too_early_for_a_retransmission_is_no_evidence() {
     b.at(50);
     let outcome = b.ack(1, &[p(2, 4)]);
     assert_eq!((outcome.newly_lost, outcome.rtt), (0, None));
+}
+
+#[test]
+fn a_timestamp_tells_that_the_original_arrived_late() {
+    let mut b = Bench::rack();
+    b.send(5).at(40);
+    b.ack(0, &[p(2, 4)]);
+    assert_eq!(b.resend_all(), [1]);
+    // Late enough for the retransmission, but the echo is of the original.
+    b.at(90);
+    assert_eq!(b.echo(1, &[p(2, 4)], 0).change, Some(Change::Undo));
+    assert_eq!(b.echo(1, &[p(2, 4)], 0).newly_lost, 0);
+    b.expect(Disorder, 1);
+    // The reordering is remembered.
+    b.at(91).echo(5, &[], 0);
+    b.at(100).send(5).at(140);
+    assert_eq!(b.ack(5, &[p(7, 10)]).change, Some(Change::EnterDisorder));
 }
 
 #[test]
@@ -176,6 +198,18 @@ fn a_probe_that_repaired_the_tail_counts_as_a_loss() {
 }
 
 #[test]
+fn a_repaired_loss_is_told_whatever_else_happens() {
+    let mut b = Bench::rack();
+    b.send(2).at(40).ack(1, &[]);
+    let Fired::Probe = b.fire(280) else { panic!() };
+    b.sender.on_retransmitted(b.now, upto(1));
+    b.at(320).ack(2, &[]);
+    b.send(3).at(360);
+    assert_eq!(b.ack(3, &[p(5, 5)]).change, Some(Change::ProbeRepaired));
+    b.expect(Disorder, 1);
+}
+
+#[test]
 fn a_probe_that_was_needless_costs_nothing() {
     let mut b = Bench::rack();
     b.send(2).at(40).ack(1, &[]);
@@ -223,21 +257,59 @@ fn what_was_lost_beyond_the_recovery_point_begins_another_recovery() {
     assert_eq!(b.resend_all(), [6]);
 }
 
+/// A needless recovery: the first of five packets, after `n` others, is late, and the peer reports the duplicate.
+fn needless(b: &mut Bench, n: u64) -> AckOutcome {
+    let start = b.now.as_nanos() / 1_000_000;
+    b.send(5).at(start + 40).ack(n, &[p(n + 2, n + 5)]);
+    assert_eq!(b.resend_all(), [n + 1]);
+    b.at(start + 45).ack(n + 5, &[]);
+    b.at(start + 80);
+    b.dsack(n + 5, p(n + 1, n + 1))
+}
+
+/// How long one packet may be overtaken by the next, after `n` others.
+fn patience(b: &mut Bench, n: u64) -> Duration {
+    let start = b.now;
+    b.send(1);
+    b.now += ms(1);
+    b.send(1);
+    b.now += ms(40);
+    b.ack(n, &[p(n + 2, n + 2)]);
+    b.sender.poll_timeout().unwrap().since(start) - ms(40)
+}
+
 #[test]
-fn duplicates_lengthen_the_patience() {
+fn duplicates_lengthen_the_patience_once_a_round() {
     let mut b = Bench::rack();
-    b.send(5).at(40);
-    b.ack(0, &[p(2, 4)]);
+    assert_eq!(needless(&mut b, 0).change, Some(Change::Undo));
+    assert_eq!(patience(&mut b, 5), ms(20));
+
+    let mut b = Bench::rack();
+    needless(&mut b, 0);
+    b.send(1).at(121).ack(6, &[]);
+    b.at(200).send(5).at(240);
+    b.ack(6, &[p(8, 11)]);
     b.resend_all();
-    b.at(45);
-    b.ack(5, &[]);
-    b.at(80);
-    let outcome = b.dsack(5, p(1, 1));
-    assert_eq!(outcome.change, Some(Change::Undo));
-    b.at(100).send(1).at(101).send(1).at(141);
-    b.ack(5, &[p(7, 7)]);
-    // Twice a quarter of 40 ms.
-    assert_eq!(b.sender.poll_timeout(), Some(at(160)));
+    // The second round's duplicate.
+    b.at(245).ack(11, &[]);
+    b.at(280).dsack(11, p(7, 7));
+    let srtt = b.sender.rtt().srtt().unwrap();
+    assert_eq!(patience(&mut b, 11), ms(30).min(srtt));
+}
+
+#[test]
+fn sixteen_recoveries_without_duplicates_end_the_lengthening() {
+    let mut b = Bench::rack();
+    needless(&mut b, 0);
+    for i in 1..=16 {
+        b.send(5);
+        b.now += ms(40);
+        b.ack(5 * i, &[p(5 * i + 2, 5 * i + 5)]);
+        b.resend_all();
+        b.now += ms(40);
+        assert_eq!(b.ack(5 * i + 5, &[]).change, Some(Change::ExitRecovery));
+    }
+    assert_eq!(patience(&mut b, 85), ms(10));
 }
 
 #[test]

@@ -104,11 +104,40 @@ fn a_timeout_forgets_the_duplicates() {
     let Fired::Timeout { newly_lost: 4, .. } = b.fire(240) else { panic!() };
     b.expect(Loss, 0);
     assert_eq!(b.resend(), Some(1));
+    // RFC 6582 §4: duplicate acknowledgments now are of what arrived before.
+    assert!(b.ack(0, &[]).useless);
+    b.expect(Loss, 1);
     // Packets 2 and 3 arrived before the timeout: this proves nothing about it.
     b.at(280);
     assert_eq!(b.ack(3, &[]).change, None);
     b.expect(Loss, 0);
     assert_eq!(b.resend_all(), [4]);
+}
+
+#[test]
+fn duplicates_of_what_a_timeout_sent_again_begin_no_recovery() {
+    let mut b = reno();
+    b.send(4);
+    b.fire(240);
+    assert_eq!(b.resend_all(), [1, 2, 3, 4]);
+    b.at(280).ack(4, &[]);
+    b.send(5);
+    for _ in 0..4 {
+        assert_ne!(b.ack(4, &[]).change, Some(Change::EnterRecovery));
+    }
+}
+
+#[test]
+fn a_partial_acknowledgment_refutes_too_many_duplicates() {
+    let mut b = reno();
+    b.send(6).at(40);
+    b.duplicates(5);
+    b.sender.begin_recovery(3);
+    assert_eq!(b.resend_all(), [1]);
+    // The network had duplicated an acknowledgment: not only packet 1 was missing.
+    b.at(80).ack(2, &[]);
+    assert_eq!(b.resend_all(), [3]);
+    b.expect(Recovery, 1);
 }
 
 #[test]

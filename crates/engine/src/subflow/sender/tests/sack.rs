@@ -80,6 +80,22 @@ fn next_seg_rule_4_rescues_the_tail_once() {
 }
 
 #[test]
+fn every_recovery_may_rescue_its_tail() {
+    let mut b = sack();
+    for round in 0..2 {
+        let n = 8 * round;
+        b.send(8);
+        b.now += ms(40);
+        b.ack(n, &[p(n + 2, n + 4)]);
+        b.sender.begin_recovery(4);
+        assert_eq!(b.resend_all(), [n + 1]);
+        assert_eq!((b.speculate(), b.speculate()), (Some(n + 8), None));
+        b.now += ms(40);
+        b.ack(n + 8, &[]);
+    }
+}
+
+#[test]
 fn with_rack_nothing_is_sent_on_suspicion() {
     let mut b = Bench::rack();
     b.send(8).at(40);

@@ -110,9 +110,36 @@ fn frto_takes_a_timeout_back_when_originals_arrive() {
     assert_eq!(b.resend(), Some(1));
     // Packet 2, never sent again, arrives: RFC 5682 §3.1 step 3.b.
     b.at(250);
-    assert_eq!(b.ack(2, &[]).change, Some(Change::Undo));
+    let outcome = b.ack(2, &[]);
+    assert_eq!(outcome.change, Some(Change::Undo));
+    // Karn: packet 1, which it acknowledges too, was sent twice.
+    assert_eq!(outcome.rtt, None);
     assert!(b.sender.next_lost().is_none());
     b.expect(Open, 2);
+}
+
+#[test]
+fn frto_heeds_sacks_too() {
+    let mut b = old();
+    b.send(4);
+    b.fire(240);
+    assert_eq!(b.resend(), Some(1));
+    b.at(250);
+    assert_eq!(b.ack(0, &[p(2, 2)]).change, Some(Change::Undo));
+    assert_eq!(b.sender.consecutive_timeouts(), 0);
+}
+
+#[test]
+fn frto_ends_when_new_data_arrives_and_the_retransmission_does_not() {
+    let mut b = old();
+    b.send(4);
+    b.fire(240);
+    assert_eq!(b.resend(), Some(1));
+    b.send(1).at(280);
+    // RFC 5682 §3.1 step 3.a
+    assert_eq!(b.ack(0, &[p(5, 5)]).change, None);
+    assert_eq!(b.ack(0, &[p(5, 5), p(2, 2)]).change, None);
+    assert_eq!(b.sender.phase(), Loss);
 }
 
 #[test]
@@ -157,6 +184,8 @@ fn progress_between_timeouts_makes_a_new_episode() {
     let due = b.sender.poll_timeout().unwrap();
     b.now = due;
     assert!(matches!(b.sender.on_timer(due), Fired::Timeout { n: 1, again: false, .. }));
+    // RFC 5682 §3.1 step 1: F-RTO is for the first timeout of a recovery, so that packet 3 proves nothing.
+    assert_eq!(b.ack(3, &[]).change, Some(Change::LeaveLoss));
 }
 
 #[test]
@@ -223,6 +252,63 @@ fn a_delayed_packet_that_fills_the_hole_ends_recovery() {
     let outcome = b.echo(2, &[p(4, 6)], 0);
     assert_eq!(outcome.change, Some(Change::Undo));
     assert_eq!(b.sender.in_flight(), 1);
+}
+
+#[test]
+fn all_that_was_sent_again_must_be_accounted_for() {
+    let mut b = Bench::rack();
+    b.send(6).at(40);
+    b.ack(0, &[p(3, 5)]);
+    b.sender.begin_recovery(3);
+    assert_eq!(b.resend_all(), [1, 2]);
+    b.at(45);
+    assert_eq!(b.echo(1, &[p(3, 5)], 0).change, None);
+    b.expect(Recovery, 2);
+    b.at(46);
+    assert_eq!(b.echo(5, &[], 0).change, Some(Change::Undo));
+    b.expect(Open, 1);
+}
+
+#[test]
+fn a_duplicate_takes_nothing_back_while_a_packet_is_lost() {
+    let mut b = Bench::rack();
+    b.send(6).at(40);
+    b.ack(0, &[p(3, 6)]);
+    b.sender.begin_recovery(3);
+    assert_eq!(b.resend(), Some(1));
+    b.at(45);
+    assert_eq!(b.dsack(1, p(1, 1)).change, None);
+    b.expect(Recovery, 0);
+    assert_eq!(b.resend(), Some(2));
+}
+
+#[test]
+fn every_recovery_has_its_own_first_retransmission() {
+    let mut b = Bench::rack();
+    b.send(5).at(40);
+    b.ack(0, &[p(2, 5)]);
+    b.resend_all();
+    b.at(80);
+    assert_eq!(b.echo(5, &[], 40).change, Some(Change::ExitRecovery));
+    b.at(100).send(5).at(140);
+    b.echo(5, &[p(7, 9)], 100);
+    assert_eq!(b.resend_all(), [6]);
+    b.at(150);
+    assert_eq!(b.echo(9, &[], 100).change, Some(Change::Undo));
+}
+
+#[test]
+fn sacks_of_what_was_sent_before_the_head_restart_the_timer() {
+    let mut b = old();
+    b.send(6).at(40);
+    b.ack(0, &[p(2, 4)]);
+    assert_eq!(b.resend_all(), [1]);
+    b.send(1);
+    b.at(60).ack(0, &[p(2, 5)]);
+    assert_eq!(b.sender.poll_timeout(), Some(at(60) + b.sender.rto()));
+    // Packet 7 was sent when 1 was sent again: its SACK is no reason to wait longer for that.
+    b.at(80).ack(0, &[p(2, 5), p(7, 7)]);
+    assert!(b.sender.poll_timeout().unwrap() < at(80) + b.sender.rto());
 }
 
 #[test]
