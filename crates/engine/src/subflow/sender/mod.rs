@@ -153,13 +153,13 @@ pub struct Sender {
     /// Without SACK: packets that duplicate acknowledgments show to have arrived, and `recover` of RFC 6582.
     duplicates: u32,
     recover: Option<u64>,
-    /// Consecutive retransmission timeouts.
+    /// Retransmission timeouts since something was last acknowledged.
     timeouts: u32,
     round_end: u64,
 }
 
 impl Sender {
-    /// A sender just after the handshake: `una` = `nxt` = 1. `sack`, `timestamps`: both ends agreed on them.
+    /// A sender just after the handshake: `una` = `nxt` = 1. `sack`: both ends agreed on it.
     pub fn new(settings: &TcpSettings, sack: bool) -> Self {
         Self {
             sack,
@@ -220,17 +220,9 @@ impl Sender {
     pub fn rtt(&self) -> &RttEstimator {
         &self.rtt
     }
-    /// The retransmission timeout with back-off.
-    pub fn rto(&self) -> Duration {
-        self.timers.backed_off(self.rtt.rto())
-    }
     /// Loss episodes per packet, over about the last 256 packets.
     pub fn loss_estimate(&self) -> f64 {
         self.loss.get()
-    }
-    /// Retransmission timeouts since something was last acknowledged.
-    pub fn consecutive_timeouts(&self) -> u32 {
-        self.timeouts
     }
     /// The first packet not acknowledged.
     pub fn first(&self) -> Option<&Sent> {

@@ -115,6 +115,11 @@ impl Bench {
         self.sender.on_timer(self.now)
     }
 
+    /// The retransmission timeout with back-off.
+    fn rto(&self) -> Duration {
+        self.sender.timers.backed_off(self.sender.rtt.rto())
+    }
+
     #[track_caller]
     fn expect(&self, phase: RecoveryPhase, in_flight: u32) {
         assert_eq!((self.sender.phase(), self.sender.in_flight()), (phase, in_flight));

@@ -36,7 +36,7 @@ fn one_packet_that_overtook_needs_a_quarter_rtt_of_patience() {
     assert_eq!(b.sender.effective_window(5), 1);
     assert_eq!(b.resend(), Some(1));
     // No tail loss probe is left over.
-    assert_eq!(b.sender.poll_timeout(), Some(at(50) + b.sender.rto()));
+    assert_eq!(b.sender.poll_timeout(), Some(at(50) + b.rto()));
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn a_packet_is_lost_once_three_above_it_are_sacked() {
     // Packet 8: now 3 has three above it, 5 has two.
     assert_eq!(b.ack(0, &[p(8, 8), p(6, 6), p(4, 4)]).newly_lost, 1);
     assert_eq!(b.resend_all(), [3]);
-    assert_eq!(b.sender.poll_timeout(), Some(at(40) + b.sender.rto()));
+    assert_eq!(b.sender.poll_timeout(), Some(at(40) + b.rto()));
 }
 
 #[test]

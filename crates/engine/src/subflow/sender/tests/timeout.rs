@@ -32,13 +32,13 @@ fn the_timeout_doubles_until_something_is_acknowledged() {
         b.resend_all();
         at_ms += 240 << n;
     }
-    assert_eq!(b.sender.rto(), ms(240 << 4));
+    assert_eq!(b.rto(), ms(240 << 4));
     b.at(2000);
     // Karn: no sample, so the back-off stays, but the count ends.
     b.ack(1, &[]);
-    assert_eq!((b.sender.consecutive_timeouts(), b.sender.rto()), (0, ms(240 << 4)));
+    assert_eq!((b.sender.timeouts, b.rto()), (0, ms(240 << 4)));
     b.at(3000).send(1).at(3040).ack(2, &[]);
-    assert_eq!(b.sender.rto(), b.sender.rtt().rto());
+    assert_eq!(b.rto(), b.sender.rtt().rto());
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn a_timestamp_gives_a_sample_where_karn_forbids_one() {
     let outcome = b.echo(1, &[], 240);
     assert_eq!(outcome.rtt, Some(ms(60)));
     assert_eq!(outcome.change, Some(Change::LeaveLoss));
-    assert_eq!(b.sender.rto(), b.sender.rtt().rto());
+    assert_eq!(b.rto(), b.sender.rtt().rto());
 }
 
 #[test]
@@ -64,9 +64,9 @@ fn the_limit_shortens_the_timeout_that_is_running() {
     b.resend_all();
     assert_eq!(b.sender.poll_timeout(), Some(at(720 + 960)));
     b.sender.limit_rto(ms(500));
-    assert_eq!((b.sender.poll_timeout(), b.sender.rto()), (Some(at(720 + 500)), ms(500)));
+    assert_eq!((b.sender.poll_timeout(), b.rto()), (Some(at(720 + 500)), ms(500)));
     b.sender.limit_rto(ms(1));
-    assert_eq!(b.sender.rto(), ms(240));
+    assert_eq!(b.rto(), ms(240));
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn acknowledgments_and_only_they_restart_the_timer() {
     b.at(120).ack(0, &[]);
     assert_eq!(b.sender.poll_timeout(), Some(at(240)));
     b.at(140).ack(1, &[]);
-    let rto = b.sender.rto();
+    let rto = b.rto();
     assert_eq!(b.sender.poll_timeout(), Some(at(140) + rto));
     b.ack(2, &[]);
     assert_eq!(b.sender.poll_timeout(), None);
@@ -126,7 +126,7 @@ fn frto_heeds_sacks_too() {
     assert_eq!(b.resend(), Some(1));
     b.at(250);
     assert_eq!(b.ack(0, &[p(2, 2)]).change, Some(Change::Undo));
-    assert_eq!(b.sender.consecutive_timeouts(), 0);
+    assert_eq!(b.sender.timeouts, 0);
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn a_timeout_in_recovery_belongs_to_its_episode() {
     assert_eq!(b.ack(0, &[p(2, 4)]).change, Some(Change::EnterRecovery));
     b.sender.begin_recovery(3);
     assert_eq!(b.resend_all(), [1]);
-    let rto = b.sender.rto();
+    let rto = b.rto();
     b.now = at(40) + rto;
     // The retransmission and packets 5 and 6.
     assert_eq!(b.sender.on_timer(b.now), Fired::Timeout { n: 1, newly_lost: 3, again: true });
@@ -305,10 +305,10 @@ fn sacks_of_what_was_sent_before_the_head_restart_the_timer() {
     assert_eq!(b.resend_all(), [1]);
     b.send(1);
     b.at(60).ack(0, &[p(2, 5)]);
-    assert_eq!(b.sender.poll_timeout(), Some(at(60) + b.sender.rto()));
+    assert_eq!(b.sender.poll_timeout(), Some(at(60) + b.rto()));
     // Packet 7 was sent when 1 was sent again: its SACK is no reason to wait longer for that.
     b.at(80).ack(0, &[p(2, 5), p(7, 7)]);
-    assert!(b.sender.poll_timeout().unwrap() < at(80) + b.sender.rto());
+    assert!(b.sender.poll_timeout().unwrap() < at(80) + b.rto());
 }
 
 #[test]

@@ -51,14 +51,12 @@ impl Network {
 #[derive(Default)]
 struct Receiver {
     held: RangeSet,
-    latest: u64,
 }
 
 impl Receiver {
     fn on_data(&mut self, seq: Range, sent: Instant, sack: bool) -> Arrives {
         let new = self.held.insert(seq);
         let ack = self.held.range_at(1).map_or(1, |r| r.end);
-        self.latest = seq.start;
         let mut blocks: Vec<Range> = self.held.iter().filter(|r| r.start > ack).collect();
         // RFC 2018 §4: the block with the newest segment first
         blocks.sort_by_key(|r| !(r.start <= seq.start && seq.end <= r.end));
@@ -83,29 +81,27 @@ impl World {
 
     fn transmit(&mut self) {
         while self.sender.in_flight() < self.sender.effective_window(Self::WINDOW) || self.probe {
-            let lost = self.sender.next_lost().map(|p| p.seq);
-            let again = lost.or_else(|| {
-                let new = self.left > 0;
-                if new { None } else { self.sender.next_speculative().map(|p| p.seq) }
-            });
+            let idle = self.left == 0;
+            let again = self.sender.next_lost().or_else(|| self.sender.next_speculative().filter(|_| idle));
+            let again = again.or_else(|| self.sender.last().filter(|_| idle && self.probe)).map(|p| p.seq);
             let seq = match again {
-                Some(seq) => seq,
-                None if self.left > 0 => {
+                Some(seq) => {
+                    self.sender.on_retransmitted(self.now, seq.start);
+                    seq
+                }
+                None if idle => break,
+                None => {
                     self.left -= 1;
                     let sent = segment(self.sender.nxt());
                     let seq = sent.seq;
                     self.sender.on_sent(self.now, sent);
                     seq
                 }
-                None if self.probe => self.sender.last().unwrap().seq,
-                None => break,
             };
-            if seq.end <= self.sender.nxt() && (again.is_some() || (self.probe && self.left == 0)) {
-                self.sender.on_retransmitted(self.now, seq.start);
-            }
             self.probe = false;
             self.network.carry(self.now, Arrives::Data { seq, sent: self.now });
         }
+        self.probe = false;
     }
 
     fn follow(&mut self, change: Option<Change>) {
