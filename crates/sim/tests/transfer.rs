@@ -2,9 +2,23 @@
 
 mod common;
 
-use anabranch_sim::Halt;
-use anabranch_units::Instant;
+use anabranch_sim::{Halt, World};
+use anabranch_units::{Instant, PathId, Side};
 use common::{Delivered, Transfer, path};
+
+/// Ten minutes of a sized transfer whose run does not end with its last byte.
+fn to_the_end(t: &Transfer, seen: &mut Delivered) -> World {
+    let all: Vec<_> = (0..t.paths.len()).map(|n| (PathId(n as u8), false)).collect();
+    let mut flow = t.flow(0, &all);
+    flow.awaited = false;
+    let mut world = t.world_of(vec![flow]);
+    assert_eq!(world.run(Instant::from_millis(600_000), seen), Ok(Halt::Time));
+    world
+}
+
+fn both_closed(world: &World) -> bool {
+    [Side::Client, Side::Server].into_iter().all(|side| world.connection(0, side).is_some_and(|c| c.is_closed()))
+}
 
 #[test]
 fn a_sized_transfer_ends_with_its_last_byte() {
@@ -27,4 +41,14 @@ fn two_paths_carry_more_than_one() {
     assert_eq!(seen.bytes, [4_000_000]);
     assert!(world.now() < Instant::from_millis(2_200), "{}", world.now());
     assert_eq!((seen.stalls, seen.timeouts), (0, 0));
+}
+
+#[test]
+fn both_ends_close_after_a_transfer() {
+    for mptcp in [true, false] {
+        let mut t = Transfer::new(vec![path("a", 10_000, 10, 100)]);
+        t.size = Some(10_000);
+        t.settings.mptcp = mptcp;
+        assert!(both_closed(&to_the_end(&t, &mut Delivered::default())), "mptcp: {mptcp}");
+    }
 }

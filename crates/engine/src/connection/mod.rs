@@ -238,6 +238,7 @@ impl Connection {
             self.view.set_ended();
             self.record(cx, None, Event::WriteEnd(self.buffer.end()));
             self.due.get_or_insert(Cause::Written);
+            self.settle(cx);
         }
     }
 
