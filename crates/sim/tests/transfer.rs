@@ -52,3 +52,15 @@ fn both_ends_close_after_a_transfer() {
         assert!(both_closed(&to_the_end(&t, &mut Delivered::default())), "mptcp: {mptcp}");
     }
 }
+
+#[test]
+fn pacing_waits_for_the_window_without_waking_up() {
+    let mut t = Transfer::new(vec![path("a", 10_000, 10, 100)]);
+    t.size = Some(1_000_000);
+    t.settings.tcp.pacing = true;
+    let mut world = t.world();
+    assert_eq!(world.run(Instant::from_millis(60_000), &mut ()), Ok(Halt::Done));
+    assert!(world.now() < Instant::from_millis(1_500), "{}", world.now());
+    // 715 segments: each delivered, acknowledged, and waited for.
+    assert!(world.events() < 4_000, "{}", world.events());
+}

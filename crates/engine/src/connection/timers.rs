@@ -27,7 +27,8 @@ impl Connection {
             if let Some(timer) = s.sender.poll_timeout() {
                 at = at.min(timer);
             }
-            if self.view.path(s.id).is_some_and(|p| p.pacing.is_some()) && self.wants_to_send(s.id) {
+            let paced = s.pacer.next() > self.view.now() && self.view.path(s.id).is_some_and(|p| p.pacing.is_some());
+            if paced && self.wants_to_send(s.id) {
                 at = at.min(s.pacer.next());
             }
         }
