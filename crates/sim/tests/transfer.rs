@@ -4,7 +4,7 @@ mod common;
 
 use anabranch_sim::{Halt, World};
 use anabranch_units::{Instant, PathId, Side};
-use common::{Delivered, Transfer, path};
+use common::{ADVERSARY, Delivered, Transfer, path};
 
 /// Ten minutes of a sized transfer whose run does not end with its last byte.
 fn to_the_end(t: &Transfer, seen: &mut Delivered) -> World {
@@ -62,5 +62,16 @@ fn pacing_waits_for_the_window_without_waking_up() {
     assert_eq!(world.run(Instant::from_millis(60_000), &mut ()), Ok(Halt::Done));
     assert!(world.now() < Instant::from_millis(1_500), "{}", world.now());
     // 715 segments: each delivered, acknowledged, and waited for.
+    assert!(world.events() < 4_000, "{}", world.events());
+}
+
+#[test]
+fn a_scheduler_that_is_not_asked_does_not_wake_its_connection() {
+    // Over one path no scheduler is asked, so the time for which this one asks is over soon.
+    let mut t = Transfer::new(vec![path("a", 10_000, 10, 100)]);
+    t.size = Some(1_000_000);
+    t.scheduler = ADVERSARY.into();
+    let mut world = t.world();
+    assert_eq!(world.run(Instant::from_millis(60_000), &mut ()), Ok(Halt::Done));
     assert!(world.events() < 4_000, "{}", world.events());
 }

@@ -151,6 +151,8 @@ pub struct Connection {
     /// Without any subflow since.
     orphaned: Option<Instant>,
     due: Option<Cause>,
+    /// When the scheduler wants to be called again, as it said in its last round.
+    wakeup: Instant,
     pending: Pending,
     closed: bool,
     /// Bytes written before a scheduler's value was last recorded.
@@ -191,6 +193,7 @@ impl Connection {
             persist: (Instant::MAX, 0),
             orphaned: None,
             due: None,
+            wakeup: Instant::MAX,
             pending: Pending::default(),
             closed: false,
             last_value: None,

@@ -42,8 +42,8 @@ impl Connection {
             if let Some(since) = self.orphaned.filter(|_| self.subflows.is_empty()) {
                 at = at.min(since + ORPHAN_TIMEOUT);
             }
-            if let Some(wakeup) = self.scheduler.next_wakeup().filter(|_| !self.view.backlog().is_empty()) {
-                at = at.min(wakeup);
+            if !self.view.backlog().is_empty() {
+                at = at.min(self.wakeup);
             }
         }
         (at < Instant::MAX).then_some(at)
@@ -60,7 +60,7 @@ impl Connection {
         for i in (0..self.subflows.len()).rev() {
             self.on_subflow_timers(cx, i);
         }
-        if self.scheduler.next_wakeup().is_some_and(|at| at <= cx.now) {
+        if self.wakeup <= cx.now {
             self.due.get_or_insert(Cause::Wakeup);
         }
         if self.persist.0 <= cx.now {
