@@ -75,3 +75,19 @@ fn a_scheduler_that_is_not_asked_does_not_wake_its_connection() {
     assert_eq!(world.run(Instant::from_millis(60_000), &mut ()), Ok(Halt::Done));
     assert!(world.events() < 4_000, "{}", world.events());
 }
+
+#[test]
+fn the_end_of_the_stream_finds_a_way_around_a_dead_path() {
+    let mut t = Transfer::new(vec![path("a", 10_000, 10, 100), path("b", 10_000, 10, 100)]);
+    t.size = Some(200_000);
+    t.settings.tcp.retries = 5;
+    let mut seen = Delivered::default();
+    assert!(both_closed(&to_the_end(&t, &mut seen)));
+    // The client knows nothing of it: it has sent no data that could time out.
+    let dead = (seen.last, Instant::MAX);
+    t.paths[0].down.outages.push(dead);
+    t.paths[0].up.outages.push(dead);
+    let mut seen = Delivered::default();
+    assert!(both_closed(&to_the_end(&t, &mut seen)));
+    assert_eq!(seen.bytes, [200_000]);
+}

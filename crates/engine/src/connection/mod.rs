@@ -79,8 +79,8 @@ struct DataFin {
     /// On its way, and when to send it again by itself.
     sent: Option<Instant>,
     repeats: u32,
-    /// To be sent now, without payload.
-    due: bool,
+    /// The subflows on which it is still to be sent, without payload: on every one, since one may have died unnoticed.
+    due: u32,
     acked: bool,
 }
 
@@ -179,7 +179,7 @@ impl Connection {
             paths: PathManager::new(paths, announce, accept_announced, settings.rejoin_after),
             buffer: SendBuffer::default(),
             finished: false,
-            data_fin: DataFin { sent: None, repeats: 0, due: false, acked: false },
+            data_fin: DataFin { sent: None, repeats: 0, due: 0, acked: false },
             send_offset: Offset { sub: 1, data: 0 },
             wants_to_write: false,
             window_blocked: false,

@@ -71,7 +71,7 @@ impl Connection {
             // A DATA_FIN beside payload is repeated with it; alone it must be repeated by itself.
             if self.view.data_acked() >= self.buffer.end() {
                 self.data_fin.repeats += 1;
-                self.data_fin.due = self.mode != Mode::Plain;
+                self.data_fin.due = if self.mode == Mode::Plain { 0 } else { u32::MAX };
             } else {
                 self.data_fin.sent = Some(cx.now + Duration::from_secs(1));
             }
