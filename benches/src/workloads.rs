@@ -42,18 +42,28 @@ fn path(name: &str, mbit: u64, delay: u64, loss: f64, queue: u32) -> PathSpec {
 
 /// All workloads.
 pub fn all() -> Vec<Workload> {
-    let blest = |name, loss| Workload {
+    let wireless = |name, loss, seconds| Workload {
         name,
         scheduler: "minrtt+pr",
         congestion: "olia",
         connections: 1,
-        seconds: 90,
+        seconds,
         buffer: 8 << 20,
         paths: vec![path("wlan", 25, 25, loss, 100), path("3g", 5, 65, 0.0, 3750)],
     };
+    let wired = |name, mbit, delay, queue, buffer| Workload {
+        name,
+        scheduler: "minrtt",
+        congestion: "cubic",
+        connections: 1,
+        seconds: 5,
+        buffer,
+        paths: vec![path("a", mbit, delay, 0.0, queue), path("b", mbit, delay, 0.0, queue)],
+    };
     vec![
-        blest("w1", 0.01),
-        blest("w1-lossless", 0.0),
+        wireless("w1", 0.01, 90),
+        wireless("w1-lossless", 0.0, 90),
+        wireless("w1-long", 0.01, 900),
         Workload {
             name: "w2",
             scheduler: "minrtt",
@@ -63,16 +73,18 @@ pub fn all() -> Vec<Workload> {
             buffer: 1 << 20,
             paths: vec![path("a", 200, 10, 0.0, 500), path("b", 100, 20, 0.0, 500)],
         },
-        Workload {
-            name: "w3",
-            scheduler: "minrtt",
-            congestion: "cubic",
-            connections: 1,
-            seconds: 5,
-            buffer: 16 << 20,
-            paths: vec![path("a", 1000, 5, 0.0, 1000), path("b", 1000, 5, 0.0, 1000)],
-        },
+        wired("w3", 1000, 5, 1000, 16 << 20),
+        wired("w3-wide", 1000, 50, 10_000, 160 << 20),
+        wired("w3-fast", 10_000, 5, 10_000, 160 << 20),
     ]
+}
+
+/// What a run gave.
+pub struct Outcome {
+    /// Data segments sent.
+    pub segments: u64,
+    /// Digest of all events: a change that is only about speed must not change it.
+    pub digest: String,
 }
 
 /// Counts data segments.
@@ -86,8 +98,8 @@ impl Recorder for Count {
 }
 
 impl Workload {
-    /// Runs it once; returns how many data segments were sent.
-    pub fn run(&self) -> u64 {
+    /// Runs it once.
+    pub fn run(&self) -> Outcome {
         let setup = WorldSetup {
             topology: Topology { paths: self.paths.clone(), links: Vec::new() },
             seed: 1,
@@ -100,8 +112,8 @@ impl Workload {
         let mut recorder = Tee(Count::default(), Tee(Meter::new(self.meter(until)), Digest::new()));
         world.run(until, &mut recorder).expect("nothing goes wrong");
         let Tee(Count(segments), Tee(meter, digest)) = recorder;
-        std::hint::black_box((meter.finish(world.now()), digest.finish()));
-        segments
+        std::hint::black_box(meter.finish(world.now()));
+        Outcome { segments, digest: digest.finish() }
     }
 
     fn meter(&self, until: Instant) -> MeterConfig {
