@@ -162,7 +162,7 @@ fn changes() -> impl Strategy<Value = Vec<(u32, Vec<Change>)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(200))]
 
     /// Whatever is forged: no panic, no endless work (the pair harness asserts that time goes on), and what was
     /// delivered is never more than was written.

@@ -23,7 +23,3 @@ pub use reorder::{Arrivals, Density, Extents, Reorder};
 pub use results::{PathMetrics, RunMetrics};
 pub use statistics::{Paired, Summary, mean, quantile};
 pub use student::{t_probability, t_quantile};
-
-// The names by which `run` still imports these two.
-pub use capacity::CapacityCurve as Capacity;
-pub use oracle::header_len as least_header;

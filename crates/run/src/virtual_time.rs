@@ -2,7 +2,7 @@
 
 use crate::job::{CONNECTION, Choice, Driver, Job, RunError, RunOutcome, Values};
 use anabranch_engine::connection::Setup;
-use anabranch_metrics::{Capacity as CapacityCurve, Meter, MeterConfig, Oracle, PathConfig, RunMetrics, least_header as header_len, oracle_ratio};
+use anabranch_metrics::{CapacityCurve, Meter, MeterConfig, Oracle, PathConfig, RunMetrics, header_len, oracle_ratio};
 use anabranch_network::{Bottleneck, Change, LossSpec, PathSpec, ReorderSpec, Topology, WaySpec};
 use anabranch_scenario::{Cross, CrossKind, Host, PlugIn, Traffic};
 use anabranch_sim::{Checks, FlowSetup, Party, SourceSetup, World, WorldSetup, paths_between};

@@ -79,8 +79,8 @@ struct DataFin {
     /// On its way, and when to send it again by itself.
     sent: Option<Instant>,
     repeats: u32,
-    /// To be sent now, without payload.
-    due: bool,
+    /// The subflows on which it is still to be sent, without payload: on every one, since one may have died unnoticed.
+    due: u32,
     acked: bool,
 }
 
@@ -166,6 +166,8 @@ pub struct Connection {
     /// Without any subflow since.
     orphaned: Option<Instant>,
     due: Option<Cause>,
+    /// When the scheduler wants to be called again, as it said in its last round.
+    wakeup: Instant,
     pending: Pending,
     closed: bool,
     /// Bytes written before a scheduler's value was last recorded.
@@ -194,7 +196,7 @@ impl Connection {
             buffer: SendBuffer::default(),
             sent_end: 0,
             finished: false,
-            data_fin: DataFin { sent: None, repeats: 0, due: false, acked: false },
+            data_fin: DataFin { sent: None, repeats: 0, due: 0, acked: false },
             send_offset: Offset { sub: 1, data: 0 },
             wants_to_write: false,
             window_blocked: false,
@@ -209,6 +211,7 @@ impl Connection {
             persist: (Instant::MAX, 0),
             orphaned: None,
             due: None,
+            wakeup: Instant::MAX,
             pending: Pending::default(),
             closed: false,
             last_value: None,
@@ -256,6 +259,7 @@ impl Connection {
             self.view.set_ended();
             self.record(cx, None, Event::WriteEnd(self.buffer.end()));
             self.due.get_or_insert(Cause::Written);
+            self.settle(cx);
         }
     }
 

@@ -134,7 +134,7 @@ impl Connection {
         }
         if fin_sent && upto == end + 1 && !self.data_fin.acked {
             self.data_fin.acked = true;
-            self.data_fin.due = false;
+            self.data_fin.due = 0;
             self.due.get_or_insert(Cause::Window);
         }
         self.data_acked(cx, upto.min(end));
@@ -236,7 +236,7 @@ impl Connection {
         let sent = s.sender.last().map_or(self.view.data_acked(), |last| last.data.end);
         self.send_offset = Offset { sub: s.sender.nxt(), data: sent.max(self.view.data_acked()) };
         self.infinite = Some(s.sender.nxt()).filter(|next| *next > 1);
-        self.data_fin.due = false;
+        self.data_fin.due = 0;
         let id = s.id;
         self.view.take_back(id);
         self.refresh_usability();

@@ -262,7 +262,7 @@ impl Connection {
     /// A segment without payload: an acknowledgment, a signal, a DATA_FIN by itself, a probe.
     fn control_segment(&mut self, cx: &mut Cx<'_>, i: usize) -> Option<Segment> {
         let s = &self.subflows[i];
-        let bare_fin = self.data_fin.due && s.may_carry();
+        let bare_fin = self.data_fin.due & s.id.bit() != 0 && s.may_carry();
         if !(s.acks.is_due() || s.poke || bare_fin || !s.signals.is_empty()) {
             return None;
         }

@@ -45,8 +45,8 @@ impl Connection {
             if let Some(since) = self.orphaned {
                 at = at.min(since + ORPHAN_TIMEOUT);
             }
-            if let Some(wakeup) = self.scheduler.next_wakeup().filter(|_| !self.view.backlog().is_empty()) {
-                at = at.min(wakeup);
+            if !self.view.backlog().is_empty() {
+                at = at.min(self.wakeup);
             }
         }
         (at < Instant::MAX).then_some(at)
@@ -63,7 +63,7 @@ impl Connection {
         for i in (0..self.subflows.len()).rev() {
             self.on_subflow_timers(cx, i);
         }
-        if self.scheduler.next_wakeup().is_some_and(|at| at <= cx.now) {
+        if self.wakeup <= cx.now {
             self.due.get_or_insert(Cause::Wakeup);
         }
         if self.persist.0 <= cx.now {
@@ -74,7 +74,7 @@ impl Connection {
             // A DATA_FIN beside payload is repeated with it; alone it must be repeated by itself.
             if self.view.data_acked() >= self.buffer.end() {
                 self.data_fin.repeats += 1;
-                self.data_fin.due = self.mode != Mode::Plain;
+                self.data_fin.due = if self.mode == Mode::Plain { 0 } else { u32::MAX };
                 if self.data_fin.repeats > self.settings.tcp.retries {
                     return self.abort_with(cx, CloseReason::TimedOut);
                 }

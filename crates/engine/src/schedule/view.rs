@@ -206,7 +206,9 @@ impl View {
         let mss = u64::from(mss).min(self.largest_worth());
         let next = self.backlog.after_skipping(skip, mss)?;
         let runt = next.len() < mss && next.end == self.written && !self.ended;
-        let held = runt && self.nagle && (!self.outstanding.is_empty() || self.anything_queued());
+        // A writer that waits for room cannot complete the segment: it is pushed, as Linux does.
+        let nagle = self.nagle && !self.buffer_full;
+        let held = runt && nagle && (!self.outstanding.is_empty() || self.anything_queued());
         (!held).then_some(next)
     }
 

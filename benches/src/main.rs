@@ -1,0 +1,38 @@
+//! How fast the simulator is: data segments per CPU second on four workloads, beside a calibration loop.
+//!
+//! `speed [--only] [WORKLOAD…]` runs all, or those named. With `--only` nothing but the workload runs, so that instructions
+//! can be counted; it prints the number of data segments and the digest of the run.
+
+mod calibration;
+mod workloads;
+
+use cpu_time::ProcessTime;
+use workloads::Workload;
+
+fn main() {
+    let (flags, named): (Vec<String>, Vec<String>) = std::env::args().skip(1).partition(|a| a.starts_with("--"));
+    let chosen: Vec<Workload> =
+        workloads::all().into_iter().filter(|w| named.is_empty() || named.iter().any(|n| n == w.name)).collect();
+    if chosen.is_empty() || flags.iter().any(|flag| flag != "--only") {
+        let names: Vec<&str> = workloads::all().iter().map(|w| w.name).collect();
+        eprintln!("usage: speed [--only] [{}]", names.join("|"));
+        std::process::exit(2);
+    }
+    if !flags.is_empty() {
+        for workload in chosen {
+            let outcome = workload.run();
+            println!("{} {} {}", workload.name, outcome.segments, outcome.digest);
+        }
+        return;
+    }
+    let pace = calibration::operations_per_second();
+    println!("calibration: {:.1} M heap operations per CPU second", pace / 1e6);
+    println!("{:<12} {:>10} {:>9} {:>14} {:>16}", "workload", "segments", "CPU s", "segments/CPU s", "÷ calibration");
+    for workload in chosen {
+        let begun = ProcessTime::now();
+        let segments = workload.run().segments;
+        let seconds = begun.elapsed().as_secs_f64();
+        let rate = segments as f64 / seconds;
+        println!("{:<12} {segments:>10} {seconds:>9.3} {rate:>14.0} {:>16.4}", workload.name, rate / pace);
+    }
+}
