@@ -190,7 +190,8 @@ impl World {
         &self.hosts[flow * 2 + usize::from(side == Side::Server)].endpoint
     }
 
-    /// A host's connection, to look at; `None` before the client connects or the server accepts.
+    /// A host's connection, to look at; `None` before the client connects or the server accepts, and after it
+    /// has closed.
     pub fn connection(&self, flow: usize, side: Side) -> Option<&Connection> {
         let host = &self.hosts[flow * 2 + usize::from(side == Side::Server)];
         host.handle.and_then(|handle| host.endpoint.connection(handle))
