@@ -284,7 +284,7 @@ impl Connection {
                     segment.options.push_mptcp(MptcpOption::Fail { data_seq });
                 }
             }
-            _ if shows_keys => {
+            _ if shows_keys && !bare_fin => {
                 segment.options.push_mptcp(MptcpOption::Capable(self.both_keys(None)));
             }
             _ => {

@@ -89,6 +89,17 @@ fn we_end_the_stream() {
 }
 
 #[test]
+fn a_stream_without_data_ends_before_the_peer_has_spoken() {
+    let mut h = Solo::client(plain_stamps());
+    h.send(h.syn_ack(0).with(Solo::capable(Some(crate::common::solo::PEER_KEY), None))).clear();
+    h.finish();
+    let end = dss(&h.recv());
+    assert!(end.data_fin);
+    assert_eq!(end.mapping.map(|m| h.our_offset(m.data_seq)), Some(0));
+    h.quiet();
+}
+
+#[test]
 fn a_data_fin_that_is_never_acknowledged_is_given_up() {
     let tcp = TcpSettings { retries: 3, ..plain_stamps().tcp };
     let mut h = Solo::open_server(Settings { tcp, ..plain_stamps() });
