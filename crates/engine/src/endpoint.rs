@@ -147,12 +147,12 @@ impl Endpoint {
             local: SocketAddr::new(packet.dst, segment.dst_port),
             remote: SocketAddr::new(packet.src, segment.src_port),
         };
-        if let Some((handle, path)) = self.tuples.get(&tuple).copied() {
-            if let Some(slot) = self.slots.get_mut(&handle) {
-                slot.connection.handle_segment(cx, path, segment);
-                self.wake(handle);
-                return Some(handle);
-            }
+        if let Some((handle, path)) = self.tuples.get(&tuple).copied()
+            && let Some(slot) = self.slots.get_mut(&handle)
+        {
+            slot.connection.handle_segment(cx, path, segment);
+            self.wake(handle);
+            return Some(handle);
         }
         let syn = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK) && !segment.flags.has(Flags::RST);
         if syn {
