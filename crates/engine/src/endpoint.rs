@@ -248,19 +248,8 @@ impl Endpoint {
                 self.awake.pop_front();
                 continue;
             };
-            let before = slot.connection.subflows().count();
-            if let Some((path, segment)) = slot.connection.poll_transmit(cx) {
-                let known = slot.tuples.iter().find(|t| matches(t, &segment)).copied();
-                let tuple = match known.filter(|_| slot.connection.subflows().count() == before) {
-                    Some(tuple) => Some(tuple),
-                    None => {
-                        self.index_tuples(handle);
-                        let slot = self.slots.get(&handle)?;
-                        slot.tuples.iter().find(|t| matches(t, &segment)).copied().or(known)
-                    }
-                };
-                let tuple = tuple?;
-                return Some((Some(path), Packet { src: tuple.local.ip(), dst: tuple.remote.ip(), segment }));
+            if let Some((path, packet)) = slot.connection.poll_packet(cx) {
+                return Some((Some(path), packet));
             }
             self.awake.pop_front();
             self.rest(handle);
@@ -317,8 +306,4 @@ impl Endpoint {
             self.tuples.insert(tuple, (handle, path));
         }
     }
-}
-
-fn matches(tuple: &FourTuple, segment: &Segment) -> bool {
-    tuple.local.port() == segment.src_port && tuple.remote.port() == segment.dst_port
 }
