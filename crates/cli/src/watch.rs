@@ -68,7 +68,9 @@ impl Observer for Watch {
         }
         let in_folder = |folder: &Option<PathBuf>, ending| folder.as_ref().map(|f| f.join(file_name(job, ending)));
         let events = self.wanted.events.clone().filter(|_| job.row == 0);
-        let captures = in_folder(&self.wanted.captures, "pcapng");
+        // One file a host: in a common one every packet would stand twice.
+        let captures = [(Side::Client, "client.pcapng"), (Side::Server, "server.pcapng")]
+            .map(|(host, ending)| (host, in_folder(&self.wanted.captures, ending)));
         let series = in_folder(&self.wanted.series, "csv");
         let paths: Vec<String> = job.job.scenario.topology.paths.iter().map(|path| path.name.clone()).collect();
 
@@ -77,17 +79,20 @@ impl Observer for Watch {
             now: Instant::ZERO,
             series: series.is_some().then(|| SeriesRecorder::new(CONNECTION, paths.len(), SeriesRecorder::STEP)),
             events: events.as_ref().and_then(create).map(JsonLines::new),
-            captures: captures
-                .as_ref()
-                .and_then(create)
-                .and_then(|sink| self.keep(captures.as_ref()?, PcapNg::new(sink, paths.clone()))),
+            captures: captures.each_ref().map(|(host, file)| {
+                let sink = create(file.as_ref()?)?;
+                let capture = self.keep(file.as_ref()?, PcapNg::new(sink, paths.clone()))?;
+                Some(capture.only(*host))
+            }),
         };
         run(&mut files);
         if let (Some(file), Some(recorder)) = (&events, files.events) {
             self.keep(file, recorder.finish());
         }
-        if let (Some(file), Some(recorder)) = (&captures, files.captures) {
-            self.keep(file, recorder.finish());
+        for ((_, file), recorder) in captures.iter().zip(files.captures) {
+            if let (Some(file), Some(recorder)) = (file, recorder) {
+                self.keep(file, recorder.finish());
+            }
         }
         if let (Some(file), Some(recorder)) = (&series, files.series) {
             self.keep(file, write_series(file, job, &paths, &recorder.finish(files.now)));
@@ -105,7 +110,7 @@ struct Files {
     now: Instant,
     series: Option<SeriesRecorder>,
     events: Option<JsonLines<BufWriter<File>>>,
-    captures: Option<PcapNg<BufWriter<File>>>,
+    captures: [Option<PcapNg<BufWriter<File>>>; 2],
 }
 
 impl Recorder for Files {
@@ -120,13 +125,13 @@ impl Recorder for Files {
     }
 
     fn packet(&mut self, now: Instant, host: Side, sent: bool, path: PathId, packet: &Packet) {
-        if let Some(recorder) = &mut self.captures {
+        for recorder in self.captures.iter_mut().flatten() {
             recorder.packet(now, host, sent, path, packet);
         }
     }
 }
 
-/// `blest-olia-seed1-path.wlan.loss=1%.csv`
+/// `blest-olia-seed1-path.wlan.loss=1%.csv`, with the host before the ending for captures.
 fn file_name(job: &Labelled<'_>, ending: &str) -> String {
     let mut name = format!("{}-{}-seed{}", job.scheduler, job.congestion, job.job.seed);
     for (key, value) in &job.job.cell {

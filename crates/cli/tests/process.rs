@@ -69,3 +69,31 @@ fn the_same_version_and_seed_give_the_same_bytes() {
         assert!((shares - 1.0).abs() < 1e-9, "{run:?}");
     }
 }
+
+#[test]
+fn tshark_dissects_a_capture_as_mptcp() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("short.toml");
+    std::fs::write(&file, SCENARIO).unwrap();
+    let captures = folder.path().join("captures");
+    anabranch().arg("run").arg(&file).arg("--no-baselines").arg("--pcap").arg(&captures).assert().success();
+    let capture = captures.join("minrtt-cubic-seed1.server.pcapng");
+    let tshark = |arguments: &[&str]| {
+        let ran = std::process::Command::new("tshark").arg("-r").arg(&capture).args(arguments).output();
+        ran.ok().map(|ran| String::from_utf8(ran.stdout).unwrap())
+    };
+    let fields = ["-T", "fields", "-e", "tcp.flags", "-e", "tcp.options.mptcp.subtype", "-e", "tcp.len"];
+    let Some(packets) = tshark(&fields) else {
+        return println!("SKIPPED: tshark is not installed");
+    };
+    let lines: Vec<Vec<&str>> = packets.lines().map(|line| line.split('\t').collect()).collect();
+    let of = |flags: &str, subtype: &str| lines.iter().filter(|l| l[0].ends_with(flags) && l[1] == subtype).count();
+    // MP_CAPABLE and MP_JOIN on the SYNs of the two paths (RFC 8684 §3.1, §3.2).
+    assert_eq!((of("0002", "0"), of("0002", "1")), (1, 1), "{packets}");
+    // DSS on every segment with payload.
+    assert!(lines.iter().filter(|l| l[2] != "0").all(|l| l[1] == "2"), "{packets}");
+    let errors = tshark(&["-Y", "_ws.expert.severity == error || _ws.malformed"]).unwrap();
+    assert_eq!(errors, "");
+    let streams = tshark(&["-T", "fields", "-e", "mptcp.stream"]).unwrap();
+    assert!(streams.lines().all(|stream| stream == "0"), "{streams}");
+}

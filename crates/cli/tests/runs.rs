@@ -223,9 +223,9 @@ fn captures_are_written_once_a_row() {
     let (folder, file) = scenario();
     let captures = folder.path().join("captures");
     output(&["run", &file, "--pcap", captures.to_str().unwrap(), "--no-baselines"]);
-    let file = fs::read(captures.join("minrtt-cubic-seed1.pcapng")).unwrap();
+    let file = fs::read(captures.join("minrtt-cubic-seed1.server.pcapng")).unwrap();
     assert_eq!(file[..4], [0x0a, 0x0d, 0x0d, 0x0a], "a section header block");
-    assert_eq!(fs::read_dir(captures).unwrap().count(), 1);
+    assert_eq!(fs::read_dir(captures).unwrap().count(), 2, "one a host");
 }
 
 #[test]

@@ -252,15 +252,8 @@ impl Endpoint {
                 self.awake.pop_front();
                 continue;
             };
-            if let Some((path, segment)) = slot.connection.poll_transmit(cx) {
-                // A reset leaves with the last of its subflow, which is still known here.
-                let known = find(&slot.tuples, path, &segment);
-                let tuple = known.or_else(|| {
-                    self.index_tuples(handle);
-                    find(&self.slots.get(&handle)?.tuples, path, &segment)
-                });
-                let Some(tuple) = tuple else { continue };
-                return Some((Some(path), Packet { src: tuple.local.ip(), dst: tuple.remote.ip(), segment }));
+            if let Some((path, packet)) = slot.connection.poll_packet(cx) {
+                return Some((Some(path), packet));
             }
             self.awake.pop_front();
             self.rest(handle);
@@ -322,11 +315,4 @@ impl Endpoint {
             self.tuples.insert(tuple, (handle, path));
         }
     }
-}
-
-/// The ends of the subflow of `path` that a segment belongs to.
-fn find(tuples: &[(PathId, FourTuple)], path: PathId, segment: &Segment) -> Option<FourTuple> {
-    let ports = (segment.src_port, segment.dst_port);
-    let fits = |(id, t): &&(PathId, FourTuple)| *id == path && (t.local.port(), t.remote.port()) == ports;
-    tuples.iter().find(fits).map(|(_, tuple)| *tuple)
 }

@@ -89,6 +89,22 @@ struct Parcel {
     packet: Packet,
 }
 
+/// Boxes of delivered parcels, to be used again: packets move into the network and out of it as pointers.
+#[derive(Debug, Default)]
+struct Parcels(Vec<Box<Parcel>>);
+
+impl Parcels {
+    fn pack(&mut self, parcel: Parcel) -> Box<Parcel> {
+        match self.0.pop() {
+            Some(mut used) => {
+                *used = parcel;
+                used
+            }
+            None => Box::new(parcel),
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Alarm {
     Host(u32),
@@ -114,7 +130,8 @@ struct Flow {
 #[derive(Debug)]
 pub struct World {
     now: Instant,
-    network: Network<Parcel>,
+    network: Network<Box<Parcel>>,
+    parcels: Parcels,
     /// Client and server of flow n at 2n and 2n + 1.
     hosts: Vec<Host>,
     flows: Vec<Flow>,
@@ -137,6 +154,7 @@ impl World {
         let mut world = Self {
             now: Instant::ZERO,
             network: Network::new(&topology, seed),
+            parcels: Parcels::default(),
             hosts: Vec::with_capacity(flows.len() * 2),
             flows: Vec::with_capacity(flows.len()),
             sources: sources.into_iter().map(|setup| Source { setup, size: 0 }).collect(),
@@ -249,13 +267,14 @@ impl World {
             if delivery.corrupted {
                 continue;
             }
-            let Parcel { host, packet } = delivery.item;
+            let Parcel { host, ref packet } = *delivery.item;
             let host = host as usize;
             if self.flows[host / 2].captured {
                 let path = anabranch_units::PathId(delivery.path as u8);
-                recorder.packet(self.now, self.hosts[host].side, false, path, &packet);
+                recorder.packet(self.now, self.hosts[host].side, false, path, packet);
             }
-            self.hosts[host].receive(self.now, recorder, &packet);
+            self.hosts[host].receive(self.now, recorder, packet);
+            self.parcels.0.push(delivery.item);
             self.flush(host, recorder);
         }
     }
@@ -324,19 +343,15 @@ impl World {
             // A reset for a stray segment belongs to no connection and so to no path.
             let Some(path) = path else { continue };
             let side = h.side;
-            let packet = match self.checks.wire {
-                true => match Packet::parse(packet.emit().into()) {
-                    Ok(read) if read == packet => read,
-                    _ => return self.stuck = Some(Stuck::Wire),
-                },
-                false => packet,
-            };
+            if self.checks.wire && !Packet::parse(packet.emit().into()).is_ok_and(|read| read == packet) {
+                return self.stuck = Some(Stuck::Wire);
+            }
             if captured {
                 recorder.packet(self.now, side, true, path, &packet);
             }
             let peer = (host ^ 1) as u32;
             let size = packet.len() as u32;
-            let parcel = Parcel { host: peer, packet };
+            let parcel = self.parcels.pack(Parcel { host: peer, packet });
             self.network.send(self.now, recorder, path.index(), side.sends(), size, parcel);
         }
         self.check(host);

@@ -54,6 +54,21 @@ fn both_ends_close_after_a_transfer() {
 }
 
 #[test]
+fn a_path_that_returns_takes_over_from_one_that_died() {
+    let mut t = Transfer::new(vec![path("a", 10_000, 10, 100), path("b", 10_000, 10, 100)]);
+    t.size = Some(4_000_000);
+    let (from, to) = (Instant::from_millis(1_000), Instant::from_millis(3_000));
+    for (path, until) in t.paths.iter_mut().zip([to, Instant::MAX]) {
+        path.down.outages.push((from, until));
+        path.up.outages.push((from, until));
+    }
+    let mut world = t.world();
+    assert_eq!(world.run(Instant::from_millis(60_000), &mut ()), Ok(Halt::Done));
+    // Half of it was delivered before; the timeout that notices the end of the outage comes some 1.6 s after it at most.
+    assert!(world.now() < Instant::from_millis(7_000), "{}", world.now());
+}
+
+#[test]
 fn pacing_waits_for_the_window_without_waking_up() {
     let mut t = Transfer::new(vec![path("a", 10_000, 10, 100)]);
     t.size = Some(1_000_000);

@@ -135,7 +135,8 @@ impl Connection {
                 return self.unmapped(cx, i, seq, bytes);
             };
             let part = Range::new(seq, entry.sub.end.min(seq + bytes.len() as u64));
-            let rest = bytes.split_off(part.len() as usize);
+            let whole = part.len() == bytes.len() as u64;
+            let rest = if whole { Bytes::new() } else { bytes.split_off(part.len() as usize) };
             if entry.checksum.is_some() {
                 if !self.verify(cx, i, entry, part, bytes) {
                     return false;

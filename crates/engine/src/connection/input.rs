@@ -293,6 +293,7 @@ impl Connection {
             s.told = PathState::Established;
             self.record(cx, Some(id), Event::Path(PathState::Established));
             self.refresh_usability();
+            self.relieve_failing();
             self.scheduler.on_event(&SchedulerEvent::PathUp { path: id }, &self.view);
         }
     }

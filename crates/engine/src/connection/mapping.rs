@@ -35,6 +35,11 @@ pub(crate) struct Mappings {
 impl Mappings {
     /// Adds a mapping. A repeat of one that is known is nothing new (Linux repeats its mapping on every segment).
     pub fn add(&mut self, entry: Entry) -> Result<(), Violation> {
+        if self.entries.back().is_none_or(|last| last.sub.end <= entry.sub.start) && self.entries.len() < MAX_MAPPINGS {
+            // Nearly always: the next bytes.
+            self.entries.push_back(entry);
+            return Ok(());
+        }
         let at = self.entries.partition_point(|e| e.sub.end <= entry.sub.start);
         match self.entries.get(at) {
             Some(known) if known.sub.start < entry.sub.end => {
@@ -61,8 +66,9 @@ impl Mappings {
 
     /// The mapping that holds the subflow offset `seq`.
     pub fn find(&self, seq: u64) -> Option<Entry> {
-        let at = self.entries.partition_point(|e| e.sub.end <= seq);
-        self.entries.get(at).copied().filter(|e| e.sub.start <= seq)
+        let first = self.entries.front().filter(|e| seq < e.sub.end);
+        let entry = first.or_else(|| self.entries.get(self.entries.partition_point(|e| e.sub.end <= seq)));
+        entry.copied().filter(|e| e.sub.start <= seq)
     }
 
     /// Everything below `seq` was passed on.

@@ -434,11 +434,7 @@ impl Connection {
         self.paths.established(id);
         self.record(cx, Some(id), Event::Path(PathState::Established));
         self.refresh_usability();
-        // What other paths have failed to deliver can now be rescued.
-        let failing: Vec<PathId> = self.subflows.iter().filter(|s| s.failing).map(|s| s.id).collect();
-        for other in failing {
-            self.view.strand(other);
-        }
+        self.relieve_failing();
         self.scheduler.on_event(&SchedulerEvent::PathUp { path: id }, &self.view);
         self.due.get_or_insert(Cause::PathChange(id));
     }

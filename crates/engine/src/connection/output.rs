@@ -3,10 +3,10 @@
 use super::{Connection, Failure, Mode};
 use crate::cx::Cx;
 use crate::subflow::sender::Sent;
-use crate::subflow::{Move, Reset, State};
+use crate::subflow::{FourTuple, Move, Reset, State};
 use anabranch_trace::{Event, PathState, SendKind};
 use anabranch_units::{PathId, Range};
-use anabranch_wire::{DataAck, Dss, Flags, Mapping, MptcpOption, SackBlock, Segment};
+use anabranch_wire::{DataAck, Dss, Flags, Mapping, MptcpOption, Packet, SackBlock, Segment};
 use bytes::Bytes;
 
 /// Largest IP packet less payload: IPv6, TCP and 40 bytes of options. For pacing.
@@ -15,20 +15,36 @@ const HEADERS: u64 = 80;
 impl Connection {
     /// The next segment to send, with its path. Ask until there is none.
     pub fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<(PathId, Segment)> {
+        self.poll_packet(cx).map(|(id, packet)| (id, packet.segment))
+    }
+
+    /// As [`Self::poll_transmit`], with the addresses.
+    pub fn poll_packet(&mut self, cx: &mut Cx<'_>) -> Option<(PathId, Packet)> {
         if self.due.is_some() {
             self.schedule(cx);
         }
         for i in 0..self.subflows.len() {
+            if self.is_quiet(i) {
+                continue;
+            }
+            let FourTuple { local, remote } = self.subflows[i].tuple;
             if let Some(segment) = self.transmit(cx, i) {
                 let id = self.subflows[i].id;
                 if self.subflows[i].state == State::Closed {
                     self.drop_subflow(cx, i, PathState::Dead);
                     self.settle(cx);
                 }
-                return Some((id, segment));
+                return Some((id, Packet { src: local.ip(), dst: remote.ip(), segment }));
             }
         }
         None
+    }
+
+    /// Nothing can leave on a subflow: what is nearly always so, found out with little work.
+    fn is_quiet(&self, i: usize) -> bool {
+        let s = &self.subflows[i];
+        let queued = self.view.path(s.id).is_some_and(|p| p.queued > 0);
+        !(queued || self.data_fin.due & s.id.bit() != 0 || s.has_control() || s.sender.may_repeat())
     }
 
     fn transmit(&mut self, cx: &mut Cx<'_>, i: usize) -> Option<Segment> {

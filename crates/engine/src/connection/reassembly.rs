@@ -1,8 +1,15 @@
 //! Bytes of all subflows back into the data sequence. What waits here for a hole to be filled is the OFO queue.
 
-use anabranch_units::{Range, RangeSet};
+use anabranch_units::Range;
 use bytes::Bytes;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
+
+/// Contiguous bytes above a hole.
+#[derive(Debug)]
+struct Run {
+    range: Range,
+    pieces: VecDeque<Bytes>,
+}
 
 /// The connection's receive buffer.
 #[derive(Debug)]
@@ -10,8 +17,11 @@ pub(crate) struct Reassembly {
     next: u64,
     read: u64,
     ready: VecDeque<Bytes>,
-    pieces: BTreeMap<u64, Bytes>,
-    held: RangeSet,
+    /// What is held out of order, ascending and disjoint. Two runs touch where a hole between them was filled.
+    runs: VecDeque<Run>,
+    /// Bytes in the runs, and their pieces.
+    held: u64,
+    pieces: usize,
     max_pieces: usize,
 }
 
@@ -22,8 +32,9 @@ impl Reassembly {
             next: 0,
             read: 0,
             ready: VecDeque::new(),
-            pieces: BTreeMap::new(),
-            held: RangeSet::new(),
+            runs: VecDeque::new(),
+            held: 0,
+            pieces: 0,
             max_pieces: (window / 64).clamp(1024, 1 << 20) as usize,
         }
     }
@@ -40,33 +51,76 @@ impl Reassembly {
 
     /// Bytes held out of order.
     pub fn ofo_bytes(&self) -> u64 {
-        self.held.bytes()
+        self.held
     }
 
     /// Takes bytes that belong at `start`; returns how many of them are new.
     pub fn accept(&mut self, start: u64, bytes: Bytes) -> u64 {
         let all = Range::new(start, start + bytes.len() as u64);
-        if start == self.next && self.held.is_empty() {
+        if start == self.next && self.runs.front().is_none_or(|run| all.end <= run.range.start) {
             self.pass_on(bytes);
+            self.drain();
             return all.len();
         }
-        let fresh = Range::new(start.max(self.next), all.end);
-        if fresh.is_empty() || self.pieces.len() >= self.max_pieces {
+        let mut fresh = Range::new(start.max(self.next), all.end);
+        if fresh.is_empty() || self.pieces >= self.max_pieces {
             return 0;
         }
-        let gaps: Vec<Range> = self.held.gaps(fresh).collect();
-        let mut new = 0;
-        for gap in gaps {
-            new += gap.len();
-            self.held.insert(gap);
-            self.pieces.insert(gap.start, bytes.slice((gap.start - start) as usize..(gap.end - start) as usize));
+        let before = self.held;
+        while let Some((at, gap)) = self.first_gap(fresh) {
+            let piece = if gap == all {
+                bytes.clone()
+            } else {
+                bytes.slice((gap.start - start) as usize..(gap.end - start) as usize)
+            };
+            self.hold(at, gap, piece);
+            fresh.start = gap.end;
         }
-        while let Some(entry) = self.pieces.first_entry().filter(|e| *e.key() == self.next) {
-            let bytes = entry.remove();
-            self.pass_on(bytes);
-        }
-        self.held.remove_below(self.next);
+        let new = self.held - before;
+        self.drain();
         new
+    }
+
+    /// The lowest part of `within` that is not held, and the index of the first run above it.
+    fn first_gap(&self, within: Range) -> Option<(usize, Range)> {
+        let mut gap = within;
+        let mut at = match self.runs.back() {
+            Some(last) if last.range.end > gap.start => self.runs.partition_point(|run| run.range.end <= gap.start),
+            _ => self.runs.len(),
+        };
+        while let Some(run) = self.runs.get(at).filter(|run| run.range.start <= gap.start) {
+            gap.start = run.range.end;
+            at += 1;
+        }
+        if let Some(run) = self.runs.get(at) {
+            gap.end = gap.end.min(run.range.start);
+        }
+        (!gap.is_empty()).then_some((at, gap))
+    }
+
+    /// Holds the bytes of `range`, which belong just below run `at`.
+    fn hold(&mut self, at: usize, range: Range, piece: Bytes) {
+        self.held += range.len();
+        self.pieces += 1;
+        if let Some(below) = self.runs.get_mut(at.wrapping_sub(1)).filter(|run| run.range.end == range.start) {
+            below.range.end = range.end;
+            below.pieces.push_back(piece);
+        } else if let Some(above) = self.runs.get_mut(at).filter(|run| run.range.start == range.end) {
+            above.range.start = range.start;
+            above.pieces.push_front(piece);
+        } else {
+            self.runs.insert(at, Run { range, pieces: VecDeque::from([piece]) });
+        }
+    }
+
+    /// Passes on the runs that no hole keeps back.
+    fn drain(&mut self) {
+        while let Some(mut run) = self.runs.pop_front_if(|run| run.range.start == self.next) {
+            self.next = run.range.end;
+            self.held -= run.range.len();
+            self.pieces -= run.pieces.len();
+            self.ready.append(&mut run.pieces);
+        }
     }
 
     /// The next bytes for the application.
@@ -88,6 +142,7 @@ impl Reassembly {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use anabranch_units::RangeSet;
     use proptest::prelude::*;
 
     proptest! {

@@ -185,15 +185,30 @@ impl Connection {
         }
         self.refresh_usability();
         self.refresh(i);
-        let limit = if others { FAILING_RTO_MAX } else { self.settings.tcp.rto_max };
-        self.subflows[i].sender.limit_rto(limit);
+        self.subflows[i].sender.limit_rto(self.settings.tcp.rto_max);
         if others {
-            self.view.take_back(id);
-            self.view.strand(id);
+            self.relieve(i);
         }
         self.record_window(cx, i, None);
         self.scheduler.on_event(&SchedulerEvent::Timeout { path: id }, &self.view);
         self.due = Some(Cause::Timeout(id));
+    }
+
+    /// What paths that timed out have not delivered may go out again over one that works, now that there is one.
+    pub(super) fn relieve_failing(&mut self) {
+        for i in 0..self.subflows.len() {
+            if self.subflows[i].failing {
+                self.relieve(i);
+            }
+        }
+    }
+
+    /// Others carry on for a path that timed out; it is tried again often enough to notice its return.
+    fn relieve(&mut self, i: usize) {
+        let s = &mut self.subflows[i];
+        s.sender.limit_rto(FAILING_RTO_MAX);
+        self.view.take_back(s.id);
+        self.view.strand(s.id);
     }
 
     /// A subflow that has been silent for too long (RFC 9293 §3.8.3, R2).

@@ -157,6 +157,13 @@ impl Subflow {
         self.state.may_send() && self.handshake.confirmed && !self.fin.wanted && self.reset.is_none()
     }
 
+    /// Something other than data may be waiting to be sent.
+    pub fn has_control(&self) -> bool {
+        let handshake = self.handshake.due || self.handshake.third_ack;
+        let ending = self.fin.wanted || self.reset.is_some() || self.refusal.is_some();
+        self.acks.is_due() || self.probe || self.poke || handshake || ending || !self.signals.is_empty()
+    }
+
     /// Used as a backup only.
     pub fn is_backup(&self) -> bool {
         self.backup.0 || self.backup.1

@@ -242,6 +242,11 @@ impl Sender {
         }
     }
 
+    /// There may be something in [`Self::next_lost`] or [`Self::next_speculative`].
+    pub fn may_repeat(&self) -> bool {
+        self.board.misses_any() || self.phase == RecoveryPhase::Recovery
+    }
+
     /// The lowest packet that is lost and was not sent again since.
     pub fn next_lost(&self) -> Option<&Sent> {
         self.board.next_lost()

@@ -158,6 +158,10 @@ impl Scoreboard {
     pub fn highest(&self) -> u64 {
         self.highest
     }
+    /// Some packet is lost and was not sent again since.
+    pub fn misses_any(&self) -> bool {
+        !self.missing.is_empty()
+    }
     /// The lowest packet that is lost and was not sent again since.
     pub fn next_lost(&self) -> Option<&Sent> {
         self.queue.get(self.missing.first()?.start)
