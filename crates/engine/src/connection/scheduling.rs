@@ -146,9 +146,13 @@ impl Connection {
             self.window_blocked = blocked;
             self.record(cx, None, Event::WindowBlocked(blocked));
         }
-        let outstanding = !self.view.outstanding().is_empty() || self.has_admissible();
-        let waiting = self.view.window_blocked() || self.view.anything_queued();
-        if waiting && !outstanding && self.mode != Mode::Opening {
+        // Nothing is under way that could bring news: the window is closed, or the peer's subflows have acknowledged
+        // all and its connection has not.
+        let silent = match self.view.outstanding().is_empty() {
+            true => self.view.window_blocked() || self.view.anything_queued(),
+            false => self.speaks_mptcp() && self.subflows.iter().all(|s| s.sender.is_empty()),
+        };
+        if silent && !self.has_admissible() && self.mode != Mode::Opening {
             if self.persist.0 == Instant::MAX {
                 self.persist.0 = cx.now + self.persist_interval();
             }

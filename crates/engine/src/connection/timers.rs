@@ -220,10 +220,16 @@ impl Connection {
         }
     }
 
-    /// RFC 9293 §3.8.6.1: the peer's window is closed and nothing is in flight that could bring news of it.
+    /// RFC 9293 §3.8.6.1: nothing is in flight that could bring news of the peer's window or its acknowledgment.
     fn probe_window(&mut self, cx: &mut Cx<'_>) {
         self.persist.1 += 1;
         self.persist.0 = cx.now + self.persist_interval();
+        if self.persist.1 > 1 && !self.view.outstanding().is_empty() {
+            // RFC 8684 §3.3.6: a receiver may drop at connection level what its subflow acknowledged.
+            self.view.send_all_again();
+            self.due.get_or_insert(Cause::Window);
+            return;
+        }
         let fastest = self.view.fastest().map(|p| p.id);
         let Some(i) = fastest.and_then(|id| self.index(id)) else { return };
         // RFC 9293 §3.8.6.1: as long as the peer answers, for ever; else like any retransmission.

@@ -347,6 +347,13 @@ impl View {
             }
         }
     }
+    /// What was sent and not acknowledged at connection level is new again.
+    pub fn send_all_again(&mut self) {
+        for (range, _) in core::mem::take(&mut self.outstanding).iter() {
+            self.backlog.insert(range);
+        }
+        self.rescue = RangeSet::new();
+    }
     /// A subflow is gone: its data is stranded, its queue goes back to the backlog, the path is forgotten.
     pub fn remove_path(&mut self, id: PathId) {
         let Some(i) = self.index(id) else { return };

@@ -89,6 +89,27 @@ fn nothing_is_acknowledged_that_was_not_sent() {
 }
 
 #[test]
+fn what_the_peer_drops_at_connection_level_is_sent_again() {
+    // RFC 8684 §3.3.6: acknowledged by its subflow, not by the connection
+    let mut h = Solo::open_server(plain_stamps());
+    h.write(&pattern(0, 2000)).clear();
+    h.send(h.seg(1, 2001).dss(h.data_ack(0))).quiet();
+    // First the peer is asked: a data acknowledgment may have been lost.
+    h.at(1000);
+    let asked = h.recv();
+    assert_eq!((h.numbers(0, &asked).0, asked.payload.len()), (2000, 0));
+    h.send(h.seg(1, 2001).dss(h.data_ack(0)));
+    h.at(3000);
+    let again = h.sent.iter().find(|(_, p)| !p.segment.payload.is_empty()).expect("sent again").1.segment.clone();
+    let map = dss(&again).mapping.expect("a mapping");
+    assert_eq!((h.our_offset(map.data_seq), map.subflow_seq, again.payload), (0, 2001, pattern(0, 1000)));
+    h.send(h.seg(1, 4001).dss(h.data_ack(2000)));
+    assert_eq!(h.connection().unacknowledged(), 0);
+    h.clear().at(60_000);
+    h.quiet();
+}
+
+#[test]
 fn what_two_subflows_bring_is_put_in_order() {
     let mut h = Solo::open_server(plain_stamps());
     h.join(1).clear();
