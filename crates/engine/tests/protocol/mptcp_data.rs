@@ -6,7 +6,7 @@ use crate::common::{at, pattern, plain_stamps};
 use anabranch_engine::{Settings, State};
 use anabranch_trace::Violation;
 use anabranch_units::Side;
-use anabranch_wire::{DataAck, Dss, Flags, Mapping};
+use anabranch_wire::{DataAck, Dss, Flags, Mapping, crypto};
 
 #[test]
 fn numbers_of_four_bytes_are_understood() {
@@ -133,6 +133,29 @@ fn the_subflows_numbers_may_wrap() {
         h.send(h.seg(1 + n * 300, 1).data(&pattern(n * 300, 300)).dss(h.mapped(0, n * 300, 1 + n * 300, 300)));
     }
     assert_eq!(h.read(), pattern(0, 1500));
+}
+
+#[test]
+fn data_numbers_of_four_bytes_may_wrap() {
+    // A key whose first data number stands less than a mebibyte below the wrap of 32 bits.
+    let near_the_end = |key: &u64| crypto::idsn(*key).0 as u32 > u32::MAX - (1 << 20);
+    let key = (0..).find(near_the_end).expect("one in 4096");
+    let first = crypto::idsn(key).at(1);
+    let mut h = Solo::server(plain_stamps());
+    h.send(h.syn(0).with(Solo::capable(None, None))).clear();
+    h.send(h.seg(1, 1).with(Solo::capable(Some(key), Some(h.key))));
+    let mut got = Vec::new();
+    for offset in (0..1_200_000u64).step_by(50_000) {
+        let data_seq = u64::from(first.at(offset).0 as u32);
+        let mapping = Mapping { data_seq, wide: false, subflow_seq: 1 + offset as u32, len: 50_000, checksum: None };
+        let ack = Some(DataAck::Short(h.our_number(0) as u32));
+        let dss = Dss { ack, mapping: Some(mapping), data_fin: false };
+        h.send(h.seg(1 + offset, 1).data(&pattern(offset, 50_000)).dss(dss));
+        got.extend(h.read());
+    }
+    assert!(got == pattern(0, 1_200_000), "{} bytes", got.len());
+    let last = h.sent.back().expect("an acknowledgment").1.segment.clone();
+    assert_eq!(dss(&last).ack, Some(DataAck::Long(first.at(1_200_000).0)));
 }
 
 #[test]
