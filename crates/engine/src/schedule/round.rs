@@ -268,6 +268,18 @@ mod tests {
     }
 
     #[test]
+    fn the_lowest_data_of_a_useless_path_is_not_kept_waiting_by_other_queues() {
+        let mut view = bound();
+        view.set_written(20_000);
+        with_round(&mut view, |round| while round.enqueue_next(B) {});
+        view.unbind(A);
+        assert_eq!(view.backlog().first(), Some(Range::new(0, 20_000)));
+        assert!(with_round(&mut view, |round| round.send_next(B)));
+        view.unbind(A);
+        assert_eq!(view.queue(B).count(), 1, "nothing was bound to it");
+    }
+
+    #[test]
     fn a_copy_that_overtakes_is_the_only_one_needed() {
         for gives_back_first in [true, false] {
             let mut view = bound();

@@ -336,7 +336,7 @@ impl View {
     pub fn remove_path(&mut self, id: PathId) {
         let Some(i) = self.index(id) else { return };
         self.strand(id);
-        self.take_back(id);
+        self.unbind(id);
         self.paths.remove(i);
         self.queues.remove(i);
         self.outstanding.forget(id);
@@ -362,6 +362,16 @@ impl View {
             }
         }
         self.recount(i);
+    }
+    /// A path is of no use for now: what is bound to it and never left goes back, and with it what other paths have
+    /// queued. Otherwise later data, which the peer's window does not admit yet, could fill the queues of all of them
+    /// while the lowest is bound to none.
+    pub fn unbind(&mut self, id: PathId) {
+        let bound = self.queue(id).any(|q| q.kind == SendKind::First);
+        self.take_back(id);
+        for other in 0..if bound { self.paths.len() } else { 0 } {
+            self.take_back(self.paths[other].id);
+        }
     }
     /// The first range in the path's queue that the peer's window admits, taken out of the queue.
     pub fn take_admissible(&mut self, id: PathId) -> Option<Queued> {
