@@ -115,6 +115,13 @@ pub struct Queued {
     pub kind: SendKind,
 }
 
+impl Queued {
+    /// A copy stands before first transmissions; a rescue only before those of later data: it is as urgent as they.
+    pub(super) fn yields_to(&self, copy: Queued) -> bool {
+        self.kind == SendKind::First && (copy.kind != SendKind::Rescue || self.range.start > copy.range.start)
+    }
+}
+
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queue {
     pub items: VecDeque<Queued>,
@@ -410,7 +417,7 @@ impl View {
         self.paths[i].queued_bytes += queued.range.len();
         if ahead {
             // Copies go before first transmissions, in the order in which they were asked for.
-            let at = self.queues[i].items.iter().position(|q| q.kind == SendKind::First);
+            let at = self.queues[i].items.iter().position(|q| q.yields_to(queued));
             let at = at.unwrap_or(self.queues[i].items.len());
             self.queues[i].items.insert(at, queued);
         } else {
