@@ -15,7 +15,8 @@ pub fn plain_table(header: Vec<String>) -> Table {
         let alignment = if index == 0 { CellAlignment::Left } else { CellAlignment::Right };
         if let Some(column) = table.column_mut(index) {
             column.set_cell_alignment(alignment);
-            column.set_padding((if index == 0 { 0 } else { 2 }, 0));
+            // The header's line takes one more column between two columns.
+            column.set_padding((u16::from(index > 0), 0));
         }
     }
     table
@@ -132,7 +133,7 @@ fn cell_table(results: &Results, rows: &[&Row<'_>]) -> String {
     let reference = rows[0];
     if !several && multipath.count() > 1 {
         let field = move |row: &Row<'_>| difference(results, row, reference, main);
-        columns.push(Column { header: format!("against\n{}", reference.scheduler), field: Box::new(field) });
+        columns.push(Column { header: format!("against\n{} %", reference.scheduler), field: Box::new(field) });
     }
     let optional = [
         mean("× best\npath", "best_single_ratio", 1.0, 3),
@@ -168,7 +169,7 @@ fn difference(results: &Results, row: &Row<'_>, reference: &Row<'_>, metric: &st
     }
     let half = comparison.ci95_low.zip(comparison.ci95_high).map(|(low, high)| (high - low) / 2.0 * percent);
     let half = half.map(|half| format!(" ± {half:.1}")).unwrap_or_default();
-    Some(format!("{:+.1}{half} %", comparison.mean_diff * percent))
+    Some(format!("{:+.1}{half}", comparison.mean_diff * percent))
 }
 
 /// `84/16`: the means of the paths' shares in percent.

@@ -6,8 +6,7 @@ use crate::subflow::FourTuple;
 use anabranch_units::{Instant, PathId, SeqNumber};
 use anabranch_wire::{Flags, MpJoin, MptcpOption, Packet, Reason, Segment};
 use core::net::SocketAddr;
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Names a connection of an endpoint. Never used again after the connection is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -21,9 +20,11 @@ struct Slot {
     connection: Connection,
     /// It may have something to send or tell.
     awake: bool,
-    /// The earliest of its entries in the timer heap.
+    /// Its entry among the timers.
     timer: Instant,
-    tuples: Vec<FourTuple>,
+    tuples: Vec<(PathId, FourTuple)>,
+    /// The application was told that it is closed.
+    told: bool,
 }
 
 /// Many connections behind one door.
@@ -35,11 +36,11 @@ pub struct Endpoint {
     listeners: BTreeMap<u16, Accept>,
     /// Connections that may have something to send.
     awake: VecDeque<Handle>,
-    /// Entries may be out of date; a connection is asked when one comes up.
-    timers: BinaryHeap<Reverse<(Instant, Handle)>>,
+    /// One entry per connection at most. It may be too early; the connection is asked when it comes up.
+    timers: BTreeSet<(Instant, Handle)>,
     /// Resets for segments that belong to nobody.
     replies: VecDeque<Packet>,
-    /// Connections to be accepted or removed.
+    /// Connections to be accepted.
     accepted: VecDeque<Handle>,
     /// Most connections; more are refused.
     limit: usize,
@@ -70,7 +71,7 @@ impl Endpoint {
             tokens: BTreeMap::new(),
             listeners: BTreeMap::new(),
             awake: VecDeque::new(),
-            timers: BinaryHeap::new(),
+            timers: BTreeSet::new(),
             replies: VecDeque::new(),
             accepted: VecDeque::new(),
             limit,
@@ -95,7 +96,8 @@ impl Endpoint {
         if let Some(token) = connection.token() {
             self.tokens.insert(token, handle);
         }
-        self.slots.insert(handle, Slot { connection, awake: false, timer: Instant::MAX, tuples: Vec::new() });
+        let slot = Slot { connection, awake: false, timer: Instant::MAX, tuples: Vec::new(), told: false };
+        self.slots.insert(handle, slot);
         self.wake(handle);
         handle
     }
@@ -126,9 +128,16 @@ impl Endpoint {
         self.slots.is_empty()
     }
 
-    /// What happened to a connection.
+    /// What happened to a connection. One that said [`ConnectionEvent::Closed`] is forgotten with the next
+    /// [`Self::poll_transmit`] after its last subflow is gone: read first what is left to be read.
     pub fn poll_event(&mut self, handle: Handle) -> Option<ConnectionEvent> {
-        self.slots.get_mut(&handle).and_then(|slot| slot.connection.poll_event())
+        let slot = self.slots.get_mut(&handle)?;
+        let event = slot.connection.poll_event();
+        if matches!(event, Some(ConnectionEvent::Closed(_))) {
+            slot.told = true;
+            self.wake(handle);
+        }
+        event
     }
 
     /// Takes a packet that was addressed to this host. Returns the connection it belongs to.
@@ -217,15 +226,10 @@ impl Endpoint {
 
     /// Does what is due.
     pub fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
-        while let Some(Reverse((at, handle))) = self.timers.peek().copied() {
-            if at > cx.now {
-                return;
-            }
-            self.timers.pop();
+        while let Some((at, handle)) = self.timers.first().copied().filter(|(at, _)| *at <= cx.now) {
+            self.timers.remove(&(at, handle));
             let Some(slot) = self.slots.get_mut(&handle) else { continue };
-            if slot.timer == at {
-                slot.timer = Instant::MAX;
-            }
+            slot.timer = Instant::MAX;
             if slot.connection.poll_timeout().is_some_and(|due| due <= cx.now) {
                 slot.connection.handle_timeout(cx);
             }
@@ -235,7 +239,7 @@ impl Endpoint {
 
     /// When to call [`Self::handle_timeout`]; at the earliest, since an entry may be out of date.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.timers.peek().map(|Reverse((at, _))| *at)
+        self.timers.first().map(|(at, _)| *at)
     }
 
     /// The next packet to send, with the path of its connection. Ask until there is none.
@@ -261,28 +265,33 @@ impl Endpoint {
     fn rest(&mut self, handle: Handle) {
         let Some(slot) = self.slots.get_mut(&handle) else { return };
         slot.awake = false;
+        if slot.told && slot.connection.is_closed() {
+            return self.forget(handle);
+        }
         if let Some(at) = slot.connection.poll_timeout()
             && at < slot.timer
         {
+            self.timers.remove(&(slot.timer, handle));
+            self.timers.insert((at, handle));
             slot.timer = at;
-            self.timers.push(Reverse((at, handle)));
         }
         let current = slot.connection.subflows();
-        if !current.map(|(_, tuple, _)| tuple).eq(slot.tuples.iter().copied()) {
+        if !current.map(|(id, tuple, _)| (id, tuple)).eq(slot.tuples.iter().copied()) {
             self.index_tuples(handle);
         }
     }
 
-    /// Removes a connection that is closed; `false` if it is not.
-    pub fn remove(&mut self, handle: Handle) -> bool {
-        let closed = self.slots.get(&handle).is_some_and(|slot| slot.connection.is_closed());
-        if closed && let Some(slot) = self.slots.remove(&handle) {
-            for tuple in slot.tuples {
+    fn forget(&mut self, handle: Handle) {
+        let Some(slot) = self.slots.remove(&handle) else { return };
+        self.timers.remove(&(slot.timer, handle));
+        for (_, tuple) in slot.tuples {
+            if self.tuples.get(&tuple).is_some_and(|(h, _)| *h == handle) {
                 self.tuples.remove(&tuple);
             }
-            self.tokens.retain(|_, h| *h != handle);
         }
-        closed
+        if let Some(token) = slot.connection.token() {
+            self.tokens.remove(&token);
+        }
     }
 
     fn wake(&mut self, handle: Handle) {
@@ -296,13 +305,13 @@ impl Endpoint {
 
     fn index_tuples(&mut self, handle: Handle) {
         let Some(slot) = self.slots.get_mut(&handle) else { return };
-        for tuple in slot.tuples.drain(..) {
+        for (_, tuple) in slot.tuples.drain(..) {
             if self.tuples.get(&tuple).is_some_and(|(h, _)| *h == handle) {
                 self.tuples.remove(&tuple);
             }
         }
         for (path, tuple, _) in slot.connection.subflows() {
-            slot.tuples.push(tuple);
+            slot.tuples.push((path, tuple));
             self.tuples.insert(tuple, (handle, path));
         }
     }

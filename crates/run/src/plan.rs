@@ -89,11 +89,6 @@ impl Plan {
         let cells = groups.into_iter().map(|(cell, scenarios)| CellPlan::new(cell, &scenarios, options)).collect();
         Self { title, cells, auto: options.repeat == Repeat::Auto }
     }
-
-    /// The runs that are certain: with [`Repeat::Auto`] more may follow.
-    pub fn runs(&self) -> usize {
-        self.cells.iter().map(|cell| cell.rows.len() * cell.first_target(self.auto) as usize).sum()
-    }
 }
 
 fn names_plug_in(key: &str) -> bool {

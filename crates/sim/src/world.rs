@@ -2,6 +2,7 @@
 
 use crate::flow::{FlowSetup, Host};
 use anabranch_engine::Cx;
+use anabranch_engine::connection::Connection;
 use anabranch_engine::endpoint::Endpoint;
 use anabranch_network::{Change, Network, Topology};
 use anabranch_trace::Recorder;
@@ -205,6 +206,12 @@ impl World {
     /// A host's endpoint, to look at.
     pub fn endpoint(&self, flow: usize, side: Side) -> &Endpoint {
         &self.hosts[flow * 2 + usize::from(side == Side::Server)].endpoint
+    }
+
+    /// A host's connection, to look at; `None` before the client connects or the server accepts.
+    pub fn connection(&self, flow: usize, side: Side) -> Option<&Connection> {
+        let host = &self.hosts[flow * 2 + usize::from(side == Side::Server)];
+        host.handle.and_then(|handle| host.endpoint.connection(handle))
     }
 
     /// A host's endpoint, with its time, to act on between two calls of [`Self::run`]; what it has to send leaves when

@@ -2,9 +2,23 @@
 
 mod common;
 
-use anabranch_sim::Halt;
-use anabranch_units::Instant;
-use common::{Delivered, Transfer, path};
+use anabranch_sim::{Halt, World};
+use anabranch_units::{Instant, PathId, Side};
+use common::{ADVERSARY, Delivered, Transfer, path};
+
+/// Ten minutes of a sized transfer whose run does not end with its last byte.
+fn to_the_end(t: &Transfer, seen: &mut Delivered) -> World {
+    let all: Vec<_> = (0..t.paths.len()).map(|n| (PathId(n as u8), false)).collect();
+    let mut flow = t.flow(0, &all);
+    flow.awaited = false;
+    let mut world = t.world_of(vec![flow]);
+    assert_eq!(world.run(Instant::from_millis(600_000), seen), Ok(Halt::Time));
+    world
+}
+
+fn both_closed(world: &World) -> bool {
+    [Side::Client, Side::Server].into_iter().all(|side| world.connection(0, side).is_some_and(|c| c.is_closed()))
+}
 
 #[test]
 fn a_sized_transfer_ends_with_its_last_byte() {
@@ -27,4 +41,53 @@ fn two_paths_carry_more_than_one() {
     assert_eq!(seen.bytes, [4_000_000]);
     assert!(world.now() < Instant::from_millis(2_200), "{}", world.now());
     assert_eq!((seen.stalls, seen.timeouts), (0, 0));
+}
+
+#[test]
+fn both_ends_close_after_a_transfer() {
+    for mptcp in [true, false] {
+        let mut t = Transfer::new(vec![path("a", 10_000, 10, 100)]);
+        t.size = Some(10_000);
+        t.settings.mptcp = mptcp;
+        assert!(both_closed(&to_the_end(&t, &mut Delivered::default())), "mptcp: {mptcp}");
+    }
+}
+
+#[test]
+fn pacing_waits_for_the_window_without_waking_up() {
+    let mut t = Transfer::new(vec![path("a", 10_000, 10, 100)]);
+    t.size = Some(1_000_000);
+    t.settings.tcp.pacing = true;
+    let mut world = t.world();
+    assert_eq!(world.run(Instant::from_millis(60_000), &mut ()), Ok(Halt::Done));
+    assert!(world.now() < Instant::from_millis(1_500), "{}", world.now());
+    // 715 segments: each delivered, acknowledged, and waited for.
+    assert!(world.events() < 4_000, "{}", world.events());
+}
+
+#[test]
+fn a_scheduler_that_is_not_asked_does_not_wake_its_connection() {
+    // Over one path no scheduler is asked, so the time for which this one asks is over soon.
+    let mut t = Transfer::new(vec![path("a", 10_000, 10, 100)]);
+    t.size = Some(1_000_000);
+    t.scheduler = ADVERSARY.into();
+    let mut world = t.world();
+    assert_eq!(world.run(Instant::from_millis(60_000), &mut ()), Ok(Halt::Done));
+    assert!(world.events() < 4_000, "{}", world.events());
+}
+
+#[test]
+fn the_end_of_the_stream_finds_a_way_around_a_dead_path() {
+    let mut t = Transfer::new(vec![path("a", 10_000, 10, 100), path("b", 10_000, 10, 100)]);
+    t.size = Some(200_000);
+    t.settings.tcp.retries = 5;
+    let mut seen = Delivered::default();
+    assert!(both_closed(&to_the_end(&t, &mut seen)));
+    // The client knows nothing of it: it has sent no data that could time out.
+    let dead = (seen.last, Instant::MAX);
+    t.paths[0].down.outages.push(dead);
+    t.paths[0].up.outages.push(dead);
+    let mut seen = Delivered::default();
+    assert!(both_closed(&to_the_end(&t, &mut seen)));
+    assert_eq!(seen.bytes, [200_000]);
 }

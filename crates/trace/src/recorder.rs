@@ -29,6 +29,16 @@ impl Recorder for () {
     fn record(&mut self, _now: Instant, _origin: Origin, _event: &Event) {}
 }
 
+/// Lent for a while.
+impl<R: Recorder + ?Sized> Recorder for &mut R {
+    fn record(&mut self, now: Instant, origin: Origin, event: &Event) {
+        (**self).record(now, origin, event);
+    }
+    fn packet(&mut self, now: Instant, host: Side, sent: bool, path: PathId, packet: &Packet) {
+        (**self).packet(now, host, sent, path, packet);
+    }
+}
+
 /// Two listen.
 #[derive(Debug, Default)]
 pub struct Tee<A, B>(pub A, pub B);

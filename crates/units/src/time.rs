@@ -161,7 +161,7 @@ impl fmt::Display for Duration {
             _ if ns >= 1_000 => ("us", 1_000),
             _ => ("ns", 1),
         };
-        if ns % per == 0 {
+        if ns.is_multiple_of(per) {
             write!(f, "{}{unit}", ns / per)
         } else {
             let digits = format!("{:0width$}", ns % per, width = per.ilog10() as usize);

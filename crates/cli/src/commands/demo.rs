@@ -16,10 +16,9 @@ const SHORTENED: [(&str, &str); 2] = [("warmup", "10s"), ("duration", "30s")];
 const SCHEDULERS: [&str; 6] = ["minrtt+pr", "minrtt", "daps", "otias", "blest+or", "roundrobin"];
 
 const READING: &str = "
-A benefit of 1 means that WLAN and 3G add up, 0 that the faster path alone (single:wlan) does as well, and below 0
-that multipath hurts: bytes on the slow path hold up the rest, in a long out-of-order queue (OFO).
-Next: `anabranch explain blest`, then
-  anabranch run blest-3g-wlan-bulk --scheduler minrtt,blest --set connection.recv_buffer=1MiB --duration 30s
+Benefit 1: the paths add up. 0: no better than the better path alone. Below 0: multipath hurts, for
+bytes of one path wait for the other in an out-of-order queue (OFO). A small window matters:
+  anabranch run blest-3g-wlan-bulk --scheduler minrtt+pr,daps --set recv_buffer=512KiB --repeat 10
 ";
 
 /// Six schedulers and both single paths on a built-in scenario.

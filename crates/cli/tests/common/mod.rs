@@ -26,8 +26,12 @@ impl Driver for Fake {
         let luck = 0.01 * (job.seed * (3 + base as u64) % 5) as f64;
         let share = 1.0 / used.len() as f64;
         let path = |name: String| (name, [("share".to_owned(), share), ("timeouts".to_owned(), 1.0)].into());
+        let mut metrics = vec![("goodput_bps", 1e6 * (base + luck)), ("ofo_mean_bytes", 204_800.0)];
+        if matches!(job.choice, Choice::Multipath(_)) {
+            metrics.extend([("opportunistic_packets", 1234.5), ("oracle_ratio", 0.9)]);
+        }
         Ok(RunOutcome {
-            metrics: [("goodput_bps".to_owned(), 1e6 * (base + luck)), ("ofo_mean_bytes".to_owned(), 2048.0)].into(),
+            metrics: metrics.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
             paths: used.into_iter().map(path).collect(),
             digest: format!("{:032x}", job.seed),
             events: 2,

@@ -34,7 +34,7 @@ impl Connection {
     pub(super) fn data_fin_sent(&mut self, cx: &mut Cx<'_>, i: usize) {
         let wait = self.subflows[i].sender.rtt().rto() * (1 << self.data_fin.repeats.min(6));
         self.data_fin.sent = Some(cx.now + wait);
-        self.data_fin.due = false;
+        self.data_fin.due &= !self.subflows[i].id.bit();
     }
 
     /// A subflow's FIN came; `at` = its offset.
@@ -73,7 +73,9 @@ impl Connection {
 
     /// Our FIN was acknowledged.
     pub(super) fn fin_acked(&mut self, cx: &mut Cx<'_>, i: usize) {
-        if self.subflows[i].state == State::TimeWait {
+        // With MPTCP there is nothing to wait for but the peer's FIN once its stream has ended.
+        let last = self.subflows[i].state == State::FinWait2 && self.mode != Mode::Plain && self.peer_finished();
+        if last || self.subflows[i].state == State::TimeWait {
             self.subflows[i].linger = cx.now + self.settings.tcp.time_wait;
         }
     }
@@ -112,7 +114,7 @@ impl Connection {
             }
             _ => {
                 if all_acked && !self.data_fin.acked && self.data_fin.sent.is_none() && !self.view.anything_queued() {
-                    self.data_fin.due = true;
+                    self.data_fin.due = u32::MAX;
                 }
                 // RFC 8684 §3.3.3: with both DATA_FINs acknowledged the subflows are closed
                 if self.data_fin.acked && self.peer_finished() {
@@ -212,7 +214,7 @@ impl Connection {
         self.closed = true;
         self.paths.stop();
         self.persist.0 = Instant::MAX;
-        self.data_fin.due = false;
+        self.data_fin.due = 0;
         self.pending.closed = Some(why);
         self.pending.readable = true;
         self.record(cx, None, Event::Closed(why));

@@ -2,12 +2,12 @@
 
 use super::mapping::Entry;
 use super::open::MPTCP_ERROR;
-use super::{Connection, Mode, Offset};
+use super::{Connection, Failure, Mode, Offset};
 use crate::cx::Cx;
 use crate::subflow::Reset;
 use anabranch_trace::{Event, Violation};
 use anabranch_units::{DataSeq, PathId, Range};
-use anabranch_wire::{Mapping, MptcpOption, Segment, crypto};
+use anabranch_wire::{Mapping, Segment};
 use bytes::Bytes;
 
 /// A mapping whose bytes are collected until its checksum can be verified.
@@ -24,20 +24,19 @@ impl Checking {
     }
 }
 
+/// A mapping holds 32 bits of the offset within the subflow: the one nearest to what is expected next.
+fn subflow_offset(low: u32, next: u64) -> Option<u64> {
+    let ahead = low.wrapping_sub(next as u32) as i32;
+    next.checked_add_signed(i64::from(ahead))
+}
+
 impl Connection {
     /// Notes the mapping of a segment, if it has one. Returns false if the subflow must not go on.
     pub(super) fn note_mapping(&mut self, cx: &mut Cx<'_>, i: usize, mapping: &Mapping, data_fin: bool) -> bool {
         if mapping.len == 0 {
             return self.infinite_mapping(cx, i, mapping);
         }
-        let near = self.reassembly.next();
-        let first = self.keys.remote_number(0);
-        let offset = if mapping.wide {
-            DataSeq(mapping.data_seq).offset_from(first, near)
-        } else {
-            DataSeq::low_offset_from(mapping.data_seq as u32, first, near)
-        };
-        let Some(start) = offset else { return true };
+        let Some(start) = self.data_offset(mapping) else { return true };
         let len = u64::from(mapping.len) - u64::from(data_fin);
         if data_fin {
             self.note_data_fin(cx, i, start + len);
@@ -46,10 +45,8 @@ impl Connection {
             return true;
         }
         let s = &mut self.subflows[i];
-        // The option holds 32 bits of the offset within the subflow: take the one near to what is expected.
         let next = s.receiver.next();
-        let ahead = mapping.subflow_seq.wrapping_sub(next as u32) as i32;
-        let Some(sub) = next.checked_add_signed(i64::from(ahead)) else { return true };
+        let Some(sub) = subflow_offset(mapping.subflow_seq, next) else { return true };
         if sub + len <= next {
             return true;
         }
@@ -65,6 +62,17 @@ impl Connection {
         }
     }
 
+    /// The offset in the peer's data at which a mapping starts.
+    fn data_offset(&self, mapping: &Mapping) -> Option<u64> {
+        let first = self.keys.remote_number(0);
+        let near = self.reassembly.next();
+        if mapping.wide {
+            DataSeq(mapping.data_seq).offset_from(first, near)
+        } else {
+            DataSeq::low_offset_from(mapping.data_seq as u32, first, near)
+        }
+    }
+
     /// RFC 8684 §3.7: from here on the subflow's sequence is the data sequence.
     fn infinite_mapping(&mut self, cx: &mut Cx<'_>, i: usize, mapping: &Mapping) -> bool {
         if self.subflows.len() > 1 {
@@ -72,11 +80,14 @@ impl Connection {
             self.subflows[i].reset = Some(Reset::Because(MPTCP_ERROR));
             return false;
         }
-        let first = self.keys.remote_number(0);
-        let near = self.reassembly.next();
-        let data = DataSeq(mapping.data_seq).offset_from(first, near).filter(|_| mapping.wide).unwrap_or(near);
-        let sub = self.subflows[i].receiver.next();
-        self.recv_offset = Offset { sub, data };
+        let next = self.subflows[i].receiver.next();
+        let near = Offset { sub: next, data: self.reassembly.next() };
+        // It may reach back to what was acknowledged last; without a place of its own (as Linux has it) it begins here.
+        let offset = match (mapping.subflow_seq, self.data_offset(mapping)) {
+            (0, _) | (_, None) => Some(near),
+            (low, Some(data)) => subflow_offset(low, next).map(|sub| Offset { sub, data }),
+        };
+        self.recv_offset = offset.unwrap_or(near);
         self.fall_back(cx);
         true
     }
@@ -87,6 +98,15 @@ impl Connection {
         if !s.state.may_receive() && s.receiver.is_finished() {
             return s.acks.demand();
         }
+        if self.mode == Mode::Plain {
+            // Once it is acknowledged it must be kept: what does not fit is not taken.
+            let end = self.recv_offset.data + seq + segment.payload.len() as u64;
+            if end > self.recv_offset.sub + self.receive_edge() {
+                self.subflows[i].acks.demand();
+                return self.violation(cx, i, Violation::BeyondWindow);
+            }
+        }
+        let s = &mut self.subflows[i];
         let arrival = s.receiver.accept(seq, &segment.payload);
         if let Some(duplicate) = arrival.duplicate {
             s.acks.report(duplicate);
@@ -106,8 +126,8 @@ impl Connection {
     /// Bytes next in a subflow's sequence go to the connection by their mapping. False if the subflow must not go on.
     fn pass_on(&mut self, cx: &mut Cx<'_>, i: usize, mut seq: u64, mut bytes: Bytes) -> bool {
         if self.mode == Mode::Plain {
-            let start = self.recv_offset.data + (seq - self.recv_offset.sub);
-            self.arrived(cx, i, start, bytes);
+            let start = (self.recv_offset.data + seq).checked_sub(self.recv_offset.sub);
+            start.into_iter().for_each(|start| self.arrived(cx, i, start, bytes.clone()));
             return true;
         }
         while !bytes.is_empty() {
@@ -151,17 +171,17 @@ impl Connection {
             return true;
         }
         self.violation(cx, i, Violation::Checksum);
-        let failed = MptcpOption::Fail { data_seq: number.0 };
-        if self.subflows.len() > 1 {
-            // RFC 8684 §3.7: other subflows go on, this one is reset with MP_FAIL
+        let in_step = entry.data == self.reassembly.next() && self.reassembly.ofo_bytes() == 0;
+        if self.subflows.len() > 1 || !in_step {
+            // RFC 8684 §3.7: other subflows go on, or a new one will; this one is reset with MP_FAIL
             self.subflows[i].reset = Some(Reset::Fail(number.0));
             return false;
         }
         // The only subflow: tell the peer, and go on as plain TCP with what came.
-        self.subflows[i].signals.push_back(failed);
         self.subflows[i].acks.demand();
         self.recv_offset = Offset { sub: entry.sub.start, data: entry.data };
         self.fall_back(cx);
+        self.failure = Failure::Said(number.0);
         self.arrived(cx, i, entry.data, whole);
         true
     }

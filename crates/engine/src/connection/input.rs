@@ -29,20 +29,27 @@ impl Connection {
     }
 
     pub(super) fn on_synchronized(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
-        let Some(seq) = self.acceptable(cx, i, segment) else { return };
+        let Some(seq) = self.acceptable(cx, i, segment) else {
+            if segment.flags.has(Flags::SYN | Flags::ACK) && segment.seq == self.subflows[i].peer_isn {
+                self.repeat_third_ack(i);
+            }
+            return;
+        };
         let s = &mut self.subflows[i];
         s.last_heard = cx.now;
         s.probes = 0;
         if let Some(stamps) = segment.options.timestamps().filter(|_| s.terms.timestamps) {
-            // RFC 7323 §4.3: SEG.SEQ <= Last.ACK.sent; we acknowledge what we have, so that is the next expected.
-            s.stamps.keep(stamps, seq <= s.receiver.next(), cx.now);
+            // RFC 7323 §4.3: SEG.SEQ <= Last.ACK.sent, which is the next expected unless an acknowledgment is delayed.
+            s.stamps.keep(stamps, seq <= s.receiver.next() && s.acks.all_sent(), cx.now);
         }
         let flags = segment.flags;
         if flags.has(Flags::RST) {
             return self.on_reset(cx, i, segment, seq);
         }
         if flags.has(Flags::SYN) {
-            return self.on_syn_again(cx, i, segment);
+            // RFC 5961 §4
+            self.violation(cx, i, Violation::BlindSyn);
+            return self.challenge(cx, i);
         }
         if !flags.has(Flags::ACK) {
             return;
@@ -61,6 +68,14 @@ impl Connection {
             self.on_fin(cx, i, seq + segment.payload.len() as u64);
         }
         self.take_fin(cx, i);
+    }
+
+    /// The server repeats its SYN/ACK: our third ACK was lost. It carried keys or an HMAC unless they are known to
+    /// have come.
+    fn repeat_third_ack(&mut self, i: usize) {
+        let s = &mut self.subflows[i];
+        let waiting = if s.join { !s.handshake.confirmed } else { self.mode == Mode::Multipath { confirmed: false } };
+        s.handshake.third_ack |= waiting && s.handshake.active;
     }
 
     /// Sequence number and timestamps: the segment's offset if it is acceptable; otherwise answers as it must.
@@ -110,8 +125,9 @@ impl Connection {
             self.violation(cx, i, Violation::BlindReset);
             return self.challenge(cx, i);
         }
+        let before = self.closed;
         self.on_reset_options(cx, i, segment);
-        if self.closed {
+        if self.closed && !before {
             return;
         }
         self.heed_reason(i, segment);
@@ -120,19 +136,6 @@ impl Connection {
         if last {
             self.end(cx, CloseReason::ResetByPeer);
         }
-    }
-
-    fn on_syn_again(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
-        let s = &mut self.subflows[i];
-        if segment.seq == s.peer_isn && segment.flags.has(Flags::ACK) {
-            // Our third ACK was lost: the server repeats its SYN/ACK.
-            s.handshake.third_ack = self.mode != Mode::Plain;
-            s.acks.demand();
-            return;
-        }
-        // RFC 5961 §4
-        self.violation(cx, i, Violation::BlindSyn);
-        self.challenge(cx, i);
     }
 
     fn challenge(&mut self, cx: &mut Cx<'_>, i: usize) {
@@ -165,7 +168,7 @@ impl Connection {
             return;
         }
         let size = u64::from(segment.window) << self.subflows[i].terms.send_shift;
-        let acked = self.send_offset.data + ack.saturating_sub(self.send_offset.sub);
+        let acked = (self.send_offset.data + ack).saturating_sub(self.send_offset.sub);
         self.move_window(cx, size, acked + size);
     }
 

@@ -33,11 +33,6 @@ pub(crate) struct Mappings {
 }
 
 impl Mappings {
-    /// True if none is held.
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
     /// Adds a mapping. A repeat of one that is known is nothing new (Linux repeats its mapping on every segment).
     pub fn add(&mut self, entry: Entry) -> Result<(), Violation> {
         if self.entries.back().is_none_or(|last| last.sub.end <= entry.sub.start) && self.entries.len() < MAX_MAPPINGS {

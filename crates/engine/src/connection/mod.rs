@@ -79,8 +79,8 @@ struct DataFin {
     /// On its way, and when to send it again by itself.
     sent: Option<Instant>,
     repeats: u32,
-    /// To be sent now, without payload.
-    due: bool,
+    /// The subflows on which it is still to be sent, without payload: on every one, since one may have died unnoticed.
+    due: u32,
     acked: bool,
 }
 
@@ -89,6 +89,16 @@ struct DataFin {
 struct Offset {
     sub: u64,
     data: u64,
+}
+
+/// A checksum failed on the only subflow (RFC 8684 §3.7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Failure {
+    None,
+    /// We could not verify data: MP_FAIL with this number goes out until the peer reacts.
+    Said(u64),
+    /// The peer could not.
+    Heard,
 }
 
 /// What a driver or application is told. Each is said once until it is polled.
@@ -125,10 +135,14 @@ pub struct Connection {
     subflows: Vec<Subflow>,
     mode: Mode,
     keys: Keys,
+    /// The peer has sent a DSS: from then on a segment without one is no sign of plain TCP.
+    dss_seen: bool,
     checksum: bool,
     paths: PathManager,
     // sending
     buffer: SendBuffer,
+    /// End of the data that was sent at least once.
+    sent_end: u64,
     /// The application finished writing.
     finished: bool,
     data_fin: DataFin,
@@ -141,9 +155,10 @@ pub struct Connection {
     /// Right edge of the window that was advertised last.
     announced: u64,
     peer_fin: Option<u64>,
-    /// The application was told of the end of the stream.
-    end_read: bool,
     recv_offset: Offset,
+    failure: Failure,
+    /// After a fall back: where in the subflow's sequence the new data begins, which carries an infinite mapping.
+    infinite: Option<u64>,
     checking: data::Checking,
     // timers
     /// Zero-window probing: when, and how often so far.
@@ -151,6 +166,8 @@ pub struct Connection {
     /// Without any subflow since.
     orphaned: Option<Instant>,
     due: Option<Cause>,
+    /// When the scheduler wants to be called again, as it said in its last round.
+    wakeup: Instant,
     pending: Pending,
     closed: bool,
     /// Bytes written before a scheduler's value was last recorded.
@@ -173,11 +190,13 @@ impl Connection {
             subflows: Vec::with_capacity(paths.len()),
             mode,
             keys: Keys::default(),
+            dss_seen: false,
             checksum: settings.checksum,
             paths: PathManager::new(paths, announce, accept_announced, settings.rejoin_after),
             buffer: SendBuffer::default(),
+            sent_end: 0,
             finished: false,
-            data_fin: DataFin { sent: None, repeats: 0, due: false, acked: false },
+            data_fin: DataFin { sent: None, repeats: 0, due: 0, acked: false },
             send_offset: Offset { sub: 1, data: 0 },
             wants_to_write: false,
             window_blocked: false,
@@ -185,12 +204,14 @@ impl Connection {
             reassembly: Reassembly::new(settings.recv_buffer),
             announced: 0,
             peer_fin: None,
-            end_read: false,
             recv_offset: Offset { sub: 1, data: 0 },
+            failure: Failure::None,
+            infinite: None,
             checking: data::Checking::default(),
             persist: (Instant::MAX, 0),
             orphaned: None,
             due: None,
+            wakeup: Instant::MAX,
             pending: Pending::default(),
             closed: false,
             last_value: None,
@@ -238,6 +259,7 @@ impl Connection {
             self.view.set_ended();
             self.record(cx, None, Event::WriteEnd(self.buffer.end()));
             self.due.get_or_insert(Cause::Written);
+            self.settle(cx);
         }
     }
 

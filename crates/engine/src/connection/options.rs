@@ -1,21 +1,20 @@
 //! MPTCP options of a segment (RFC 8684 §3).
 
-use super::{Connection, Mode, Offset};
+use super::{Connection, Failure, Mode, Offset};
 use crate::cx::Cx;
 use crate::schedule::Cause;
 use crate::subflow::Reset;
 use anabranch_trace::{CloseReason, Event, PathState, Violation};
 use anabranch_units::DataSeq;
-use anabranch_wire::{AddAddr, DataAck, Dss, Mapping, MpCapable, MptcpOption, Segment, crypto};
+use anabranch_wire::{AddAddr, DataAck, Dss, Mapping, MpCapable, MpJoin, MptcpOption, Segment, crypto};
 
 impl Connection {
     /// The options of an acceptable segment.
     pub(super) fn on_options(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
         if self.mode == Mode::Plain {
-            return;
+            return self.on_failing(i, segment);
         }
-        let carries_dss = segment.options.dss().is_some();
-        self.confirm(cx, i, segment, carries_dss);
+        self.confirm(cx, i, segment);
         if let Some(dss) = segment.options.dss() {
             self.on_dss(cx, i, segment, dss);
         }
@@ -30,14 +29,14 @@ impl Connection {
     /// Options of a segment that resets its subflow.
     pub(super) fn on_reset_options(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
         for option in segment.options.mptcp() {
-            if let MptcpOption::FastClose { .. } = option {
+            if !self.closed && matches!(option, MptcpOption::FastClose { .. }) {
                 self.on_option(cx, i, segment, option);
             }
         }
     }
 
     /// The peer shows that it got our keys, or that nobody speaks MPTCP here (RFC 8684 §3.1, §3.7).
-    fn confirm(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, carries_dss: bool) {
+    fn confirm(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
         let s = &mut self.subflows[i];
         if s.join && !s.handshake.confirmed {
             // RFC 8684 §3.2: the fourth ACK
@@ -45,14 +44,21 @@ impl Connection {
             s.handshake.complete();
             self.path_up(cx, i);
         }
-        if self.mode != (Mode::Multipath { confirmed: false }) {
+        if self.dss_seen {
             return;
         }
-        if carries_dss {
+        // An ADD_ADDR may leave no room for a DSS.
+        let announces = segment.options.mptcp().iter().any(|o| matches!(o, MptcpOption::AddAddr(_)));
+        if segment.options.dss().is_some() || announces {
+            self.dss_seen = true;
             self.mode = Mode::Multipath { confirmed: true };
             self.paths.ready = true;
-        } else if !segment.payload.is_empty() || segment.ack != self.subflows[i].isn.at(1) {
-            // Data, or an acknowledgment of ours, without DSS: the peer is plain TCP.
+        } else if segment.options.mptcp().is_empty()
+            && self.subflows.len() == 1
+            && !self.subflows[i].join
+            && (!segment.payload.is_empty() || segment.ack != self.subflows[i].isn.at(1))
+        {
+            // RFC 8684 §3.7: data, or an acknowledgment of ours, without the option: nobody speaks MPTCP there.
             self.fall_back(cx);
         }
     }
@@ -67,6 +73,8 @@ impl Connection {
                     self.note_mapping(cx, i, &mapping, false);
                 }
             }
+            // RFC 8684 §3.2: the fourth ACK was lost
+            MptcpOption::Join(MpJoin::Ack { .. }) => self.subflows[i].acks.demand(),
             MptcpOption::Capable(_) | MptcpOption::Join(_) => {}
             MptcpOption::AddAddr(announced) => self.on_add_addr(cx, i, announced),
             MptcpOption::RemoveAddr(ids) => {
@@ -79,7 +87,7 @@ impl Connection {
                 self.refresh_usability();
                 self.due.get_or_insert(Cause::PathChange(self.subflows[i].id));
             }
-            MptcpOption::Fail { data_seq } => self.on_fail(cx, data_seq),
+            MptcpOption::Fail { .. } => self.on_fail(cx, i),
             MptcpOption::FastClose { receiver_key } => {
                 if receiver_key != self.keys.local {
                     return self.violation(cx, i, Violation::WrongKey);
@@ -120,12 +128,13 @@ impl Connection {
         let Some(upto) = offset else { return };
         let end = self.buffer.end();
         let fin_sent = self.data_fin.sent.is_some();
-        if upto > end + u64::from(fin_sent) {
+        let sent = self.sent_end + u64::from(fin_sent && self.sent_end == end);
+        if upto > sent {
             return self.violation(cx, i, Violation::DataAckBeyond);
         }
         if fin_sent && upto == end + 1 && !self.data_fin.acked {
             self.data_fin.acked = true;
-            self.data_fin.due = false;
+            self.data_fin.due = 0;
             self.due.get_or_insert(Cause::Window);
         }
         self.data_acked(cx, upto.min(end));
@@ -164,15 +173,50 @@ impl Connection {
         let _ = cx;
     }
 
-    /// RFC 8684 §3.7: the peer could not verify our data.
-    fn on_fail(&mut self, cx: &mut Cx<'_>, data_seq: u64) {
+    /// RFC 8684 §3.7: the peer could not verify our data. It is answered in kind, and with an infinite mapping on the
+    /// next new data, if all that is not acknowledged is one piece; else by a reset.
+    fn on_fail(&mut self, cx: &mut Cx<'_>, i: usize) {
         if self.subflows.len() > 1 {
+            return self.violation(cx, i, Violation::UnexpectedOption);
+        }
+        let sender = &self.subflows[i].sender;
+        let acked = self.view.data_acked();
+        let in_one_piece = match (sender.first(), sender.last()) {
+            (Some(first), Some(last)) => {
+                let span = last.data.end.checked_sub(first.data.start);
+                first.data.start <= acked && span == Some(last.seq.end - first.seq.start)
+            }
+            _ => self.view.outstanding().is_empty(),
+        };
+        let next = self.keys.remote_number(self.reassembly.next()).0;
+        if !in_one_piece {
+            self.subflows[i].reset = Some(Reset::Fail(next));
             return;
         }
-        // Answer with an infinite mapping: what follows is sent as plain TCP, from what the peer has not verified.
-        let first = self.keys.local_number(0);
-        let _ = DataSeq(data_seq).offset_from(first, self.view.data_acked());
         self.fall_back(cx);
+        self.failure = Failure::Heard;
+        self.answer_failure(i);
+    }
+
+    fn answer_failure(&mut self, i: usize) {
+        let data_seq = self.keys.remote_number(self.reassembly.next()).0;
+        let s = &mut self.subflows[i];
+        if s.signals.is_empty() {
+            s.signals.push_back(MptcpOption::Fail { data_seq });
+        }
+        s.acks.demand();
+    }
+
+    /// After a checksum failed, MP_FAIL is said until the peer reacts: by its own, an infinite mapping or plain data.
+    fn on_failing(&mut self, i: usize, segment: &Segment) {
+        let options = &segment.options;
+        let fails = options.mptcp().iter().any(|o| matches!(o, MptcpOption::Fail { .. }));
+        let infinite = options.dss().is_none_or(|dss| dss.mapping.is_some_and(|m| m.len == 0));
+        match self.failure {
+            Failure::Said(_) if fails || (infinite && !segment.payload.is_empty()) => self.failure = Failure::None,
+            Failure::Heard if fails => self.answer_failure(i),
+            Failure::None | Failure::Said(_) | Failure::Heard => {}
+        }
     }
 
     /// From here on the connection is plain TCP over its one subflow (RFC 8684 §3.7).
@@ -191,7 +235,8 @@ impl Connection {
         // What was sent with mappings keeps its place; new data follows in the subflow's own sequence.
         let sent = s.sender.last().map_or(self.view.data_acked(), |last| last.data.end);
         self.send_offset = Offset { sub: s.sender.nxt(), data: sent.max(self.view.data_acked()) };
-        self.data_fin.due = false;
+        self.infinite = Some(s.sender.nxt()).filter(|next| *next > 1);
+        self.data_fin.due = 0;
         let id = s.id;
         self.view.take_back(id);
         self.refresh_usability();

@@ -1,12 +1,12 @@
 //! What leaves: handshakes, retransmissions, new data, FINs, acknowledgments, resets.
 
-use super::{Connection, Mode};
+use super::{Connection, Failure, Mode};
 use crate::cx::Cx;
 use crate::subflow::sender::Sent;
 use crate::subflow::{FourTuple, Move, Reset, State};
 use anabranch_trace::{Event, PathState, SendKind};
 use anabranch_units::{PathId, Range};
-use anabranch_wire::{DataAck, Dss, Flags, Mapping, MptcpOption, Packet, SackBlock, Segment, crypto};
+use anabranch_wire::{DataAck, Dss, Flags, Mapping, MptcpOption, Packet, SackBlock, Segment};
 use bytes::Bytes;
 
 /// Largest IP packet less payload: IPv6, TCP and 40 bytes of options. For pacing.
@@ -44,7 +44,7 @@ impl Connection {
     fn is_quiet(&self, i: usize) -> bool {
         let s = &self.subflows[i];
         let queued = self.view.path(s.id).is_some_and(|p| p.queued > 0);
-        !(queued || self.data_fin.due || s.has_control() || s.sender.may_repeat())
+        !(queued || self.data_fin.due != 0 || s.has_control() || s.sender.may_repeat())
     }
 
     fn transmit(&mut self, cx: &mut Cx<'_>, i: usize) -> Option<Segment> {
@@ -150,7 +150,11 @@ impl Connection {
         let s = &mut self.subflows[i];
         s.probe = false;
         let start = s.sender.nxt();
-        let data_fin = self.mode != Mode::Plain && self.finished && range.end == self.buffer.end();
+        // MP_CAPABLE with the first data has no place for it; it follows by itself then.
+        let data_fin = self.mode != Mode::Plain
+            && self.finished
+            && range.end == self.buffer.end()
+            && !(start == 1 && self.shows_keys(i));
         let sent = Sent::new(Range::new(start, start + range.len()), payload, range, data_fin);
         let segment = self.build(cx, i, &sent);
         let s = &mut self.subflows[i];
@@ -162,6 +166,7 @@ impl Connection {
             self.data_fin_sent(cx, i);
         }
         self.view.on_sent(id, range);
+        self.sent_end = self.sent_end.max(range.end);
         self.after_sending(cx, i, range.len());
         self.record(cx, Some(id), Event::DataSent { seq: start, data: range, kind });
         segment
@@ -233,7 +238,8 @@ impl Connection {
     /// The mapping of a segment: DSS, or MP_CAPABLE on the first data of a client that is not confirmed.
     fn mapping_option(&self, i: usize, sent: &Sent) -> Option<Carried> {
         if self.mode == Mode::Plain {
-            return None;
+            let infinite = self.infinite == Some(sent.seq.start) && !sent.payload.is_empty();
+            return infinite.then(|| Carried::Dss(self.infinite_option(sent)));
         }
         if sent.payload.is_empty() {
             return Some(Carried::Dss(self.ack_option()));
@@ -242,12 +248,26 @@ impl Connection {
         let number = self.keys.local_number(sent.data.start);
         let subflow_seq = sent.seq.start as u32;
         let checksum = self.checksum.then(|| anabranch_wire::dss_checksum(number.0, subflow_seq, len, &sent.payload));
-        let unconfirmed = self.mode == Mode::Multipath { confirmed: false };
-        if unconfirmed && sent.seq.start == 1 && self.subflows[i].handshake.active && !sent.data_fin {
+        if sent.seq.start == 1 && self.shows_keys(i) && !sent.data_fin {
             return Some(Carried::Capable(MptcpOption::Capable(self.both_keys(Some((len, checksum))))));
         }
         let mapping = Mapping { data_seq: number.0, wide: true, subflow_seq, len, checksum };
         Some(Carried::Dss(Dss { mapping: Some(mapping), data_fin: sent.data_fin, ..self.ack_option() }))
+    }
+
+    /// RFC 8684 §3.7: an infinite mapping, which reaches back to the last data that is known to have come intact.
+    fn infinite_option(&self, sent: &Sent) -> Dss {
+        let back = sent.data.start.saturating_sub(self.view.data_acked()).min(sent.seq.start - 1);
+        let data_seq = self.keys.local_number(sent.data.start - back).0;
+        let subflow_seq = (sent.seq.start - back) as u32;
+        let mapping = Mapping { data_seq, wide: true, subflow_seq, len: 0, checksum: None };
+        Dss { ack: None, mapping: Some(mapping), data_fin: false }
+    }
+
+    /// A client's first subflow whose peer has not shown that it got our keys (RFC 8684 §3.1).
+    fn shows_keys(&self, i: usize) -> bool {
+        let s = &self.subflows[i];
+        self.mode == Mode::Multipath { confirmed: false } && s.handshake.active && !s.join
     }
 
     fn ack_option(&self) -> Dss {
@@ -258,11 +278,12 @@ impl Connection {
     /// A segment without payload: an acknowledgment, a signal, a DATA_FIN by itself, a probe.
     fn control_segment(&mut self, cx: &mut Cx<'_>, i: usize) -> Option<Segment> {
         let s = &self.subflows[i];
-        let bare_fin = self.data_fin.due && s.may_carry();
+        let bare_fin = self.data_fin.due & s.id.bit() != 0 && s.may_carry();
         if !(s.acks.is_due() || s.poke || bare_fin || !s.signals.is_empty()) {
             return None;
         }
         let window = self.advertise(self.subflows[i].terms.recv_shift);
+        let shows_keys = self.shows_keys(i);
         let s = &mut self.subflows[i];
         // A probe lies just below the window, so that it must be answered (RFC 9293 §3.8.6.1, §3.8.4).
         let poke = core::mem::take(&mut s.poke);
@@ -274,8 +295,12 @@ impl Connection {
             segment.options.push_mptcp(signal);
         }
         match self.mode {
-            Mode::Plain => {}
-            Mode::Multipath { confirmed: false } if s.handshake.active && !s.join => {
+            Mode::Plain => {
+                if let Failure::Said(data_seq) = self.failure {
+                    segment.options.push_mptcp(MptcpOption::Fail { data_seq });
+                }
+            }
+            _ if shows_keys => {
                 segment.options.push_mptcp(MptcpOption::Capable(self.both_keys(None)));
             }
             _ => {

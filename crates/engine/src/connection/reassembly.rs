@@ -54,11 +54,6 @@ impl Reassembly {
         self.held
     }
 
-    /// True if the application has something to read.
-    pub fn is_readable(&self) -> bool {
-        !self.ready.is_empty()
-    }
-
     /// Takes bytes that belong at `start`; returns how many of them are new.
     pub fn accept(&mut self, start: u64, bytes: Bytes) -> u64 {
         let all = Range::new(start, start + bytes.len() as u64);

@@ -4,7 +4,7 @@ use super::{Connection, Mode};
 use crate::cx::Cx;
 use crate::schedule::{Cause, Round};
 use anabranch_trace::{Event, RecoveryPhase};
-use anabranch_units::PathId;
+use anabranch_units::{Instant, PathId};
 
 impl Connection {
     /// Brings what the scheduler and congestion control see of a subflow up to date.
@@ -74,6 +74,7 @@ impl Connection {
 
     fn hold_round(&mut self, cx: &mut Cx<'_>, cause: Cause) {
         let alone = self.lone_path();
+        self.wakeup = Instant::MAX;
         let mut round = Round::new(&mut self.view, &mut *self.congestion, cause);
         match alone {
             // One path: the algorithms are bypassed.
@@ -88,6 +89,8 @@ impl Connection {
                     self.scheduler.rescue(&mut round);
                 }
                 self.scheduler.schedule(&mut round);
+                // A time that is over would call it again and again without end.
+                self.wakeup = self.scheduler.next_wakeup().filter(|at| *at > cx.now).unwrap_or(Instant::MAX);
             }
         }
         let penalised = round.penalised();
@@ -146,11 +149,11 @@ impl Connection {
         let outstanding = !self.view.outstanding().is_empty() || self.has_admissible();
         let waiting = self.view.window_blocked() || self.view.anything_queued();
         if waiting && !outstanding && self.mode != Mode::Opening {
-            if self.persist.0 == anabranch_units::Instant::MAX {
+            if self.persist.0 == Instant::MAX {
                 self.persist.0 = cx.now + self.persist_interval();
             }
         } else {
-            self.persist.0 = anabranch_units::Instant::MAX;
+            self.persist.0 = Instant::MAX;
         }
     }
 
@@ -162,7 +165,7 @@ impl Connection {
     fn notice_stall(&mut self, cx: &mut Cx<'_>) {
         let idle = self.view.paths().iter().all(|p| p.in_flight == 0 && p.recovery != RecoveryPhase::Loss);
         let waiting = !self.view.backlog().is_empty() && !self.view.window_blocked() && !self.has_admissible();
-        if !idle || !waiting || self.scheduler.next_wakeup().is_some_and(|at| at > cx.now) {
+        if !idle || !waiting || self.wakeup < Instant::MAX {
             self.stalled = false;
             return;
         }

@@ -7,7 +7,7 @@ use crate::schedule::{Cause, SchedulerEvent};
 use crate::subflow::sender::Fired;
 use crate::subflow::{Move, State};
 use anabranch_trace::{CloseReason, Event, PathState};
-use anabranch_units::{Duration, Instant};
+use anabranch_units::{Duration, Instant, Side};
 
 /// A path that timed out is tried at least this often while others carry the data: this bounds how long a path that
 /// came back stays unused.
@@ -15,6 +15,8 @@ pub(super) const FAILING_RTO_MAX: Duration = Duration::from_secs(2);
 /// Keep-alive probes without an answer before the subflow is given up, and the time between them (Linux's values).
 const KEEP_ALIVE_PROBES: u32 = 9;
 const KEEP_ALIVE_GAP: Duration = Duration::from_secs(75);
+/// Repetitions of a joining SYN: a new attempt comes sooner than a SYN that backed off far.
+const JOIN_RETRIES: u32 = 2;
 /// Longest time between two zero-window probes.
 const PERSIST_MAX: Duration = Duration::from_secs(60);
 
@@ -27,7 +29,9 @@ impl Connection {
             if let Some(timer) = s.sender.poll_timeout() {
                 at = at.min(timer);
             }
-            if self.view.path(s.id).is_some_and(|p| p.pacing.is_some()) && self.wants_to_send(s.id) {
+            // Where the window is what holds it back, pacing has nothing to say.
+            let paced = s.pacer.next() > self.view.now() && self.view.path(s.id).is_some_and(|p| p.pacing.is_some());
+            if paced && self.wants_to_send(s.id) {
                 at = at.min(s.pacer.next());
             }
         }
@@ -41,8 +45,8 @@ impl Connection {
             if let Some(since) = self.orphaned {
                 at = at.min(since + ORPHAN_TIMEOUT);
             }
-            if let Some(wakeup) = self.scheduler.next_wakeup().filter(|_| !self.view.backlog().is_empty()) {
-                at = at.min(wakeup);
+            if !self.view.backlog().is_empty() {
+                at = at.min(self.wakeup);
             }
         }
         (at < Instant::MAX).then_some(at)
@@ -59,7 +63,7 @@ impl Connection {
         for i in (0..self.subflows.len()).rev() {
             self.on_subflow_timers(cx, i);
         }
-        if self.scheduler.next_wakeup().is_some_and(|at| at <= cx.now) {
+        if self.wakeup <= cx.now {
             self.due.get_or_insert(Cause::Wakeup);
         }
         if self.persist.0 <= cx.now {
@@ -70,7 +74,10 @@ impl Connection {
             // A DATA_FIN beside payload is repeated with it; alone it must be repeated by itself.
             if self.view.data_acked() >= self.buffer.end() {
                 self.data_fin.repeats += 1;
-                self.data_fin.due = self.mode != Mode::Plain;
+                self.data_fin.due = if self.mode == Mode::Plain { 0 } else { u32::MAX };
+                if self.data_fin.repeats > self.settings.tcp.retries {
+                    return self.abort_with(cx, CloseReason::TimedOut);
+                }
             } else {
                 self.data_fin.sent = Some(cx.now + Duration::from_secs(1));
             }
@@ -92,8 +99,9 @@ impl Connection {
     }
 
     fn on_handshake_timer(&mut self, cx: &mut Cx<'_>, i: usize) {
-        let retries = self.settings.tcp.syn_retries;
         let s = &mut self.subflows[i];
+        let all = self.settings.tcp.syn_retries;
+        let retries = if s.join && s.state == State::SynSent { all.min(JOIN_RETRIES) } else { all };
         if !s.handshake.on_timeout(retries) {
             let only = !s.join;
             self.drop_subflow(cx, i, PathState::Dead);
@@ -110,10 +118,15 @@ impl Connection {
     }
 
     fn on_linger(&mut self, cx: &mut Cx<'_>, i: usize) {
+        let over = self.mode != Mode::Plain && self.peer_finished();
         let s = &mut self.subflows[i];
         if s.state == State::TimeWait {
             s.linger = Instant::MAX;
             s.go(Move::Expire);
+            return;
+        }
+        if s.state == State::FinWait2 && over {
+            s.go(Move::Abort);
             return;
         }
         // RFC 9293 §3.8.4: keep-alive
@@ -157,7 +170,9 @@ impl Connection {
         if newly_lost > 0 {
             self.record(cx, Some(id), Event::Lost { packets: newly_lost });
         }
-        if n > self.settings.tcp.retries {
+        let others = self.subflows.iter().any(|s| s.id != id && s.may_carry() && !s.failing);
+        // A server cannot join again, and its client may not know that the path was lost: it goes on trying.
+        if n > self.settings.tcp.retries && !(others && self.side == Side::Server) {
             return self.give_up(cx, i);
         }
         self.refresh(i);
@@ -170,7 +185,6 @@ impl Connection {
         }
         self.refresh_usability();
         self.refresh(i);
-        let others = self.subflows.iter().any(|s| s.may_carry() && !s.failing);
         let limit = if others { FAILING_RTO_MAX } else { self.settings.tcp.rto_max };
         self.subflows[i].sender.limit_rto(limit);
         if others {
@@ -196,9 +210,14 @@ impl Connection {
         self.persist.1 += 1;
         self.persist.0 = cx.now + self.persist_interval();
         let fastest = self.view.fastest().map(|p| p.id);
-        if let Some(i) = fastest.and_then(|id| self.index(id)) {
-            self.subflows[i].poke = true;
+        let Some(i) = fastest.and_then(|id| self.index(id)) else { return };
+        // RFC 9293 §3.8.6.1: as long as the peer answers, for ever; else like any retransmission.
+        let s = &mut self.subflows[i];
+        s.probes += 1;
+        if s.probes > self.settings.tcp.retries {
+            return self.give_up(cx, i);
         }
+        s.poke = true;
     }
 
     pub(super) fn persist_interval(&self) -> Duration {

@@ -89,10 +89,12 @@ impl<'a> Round<'a> {
     }
 
     /// Sends outstanding data once more, on another path, ahead of its queue; or copies a segment that another path is
-    /// about to send first. Refused if the path is not [`PathView::eligible`], carries or queues some of it already, or
-    /// if the range is empty, longer than a segment, or neither wholly outstanding nor within one such segment.
+    /// about to send first. Refused if the path is not [`PathView::eligible`] (for a rescue, new data in its queue does
+    /// not count against it), carries or queues some of it already, or if the range is empty, longer than a segment,
+    /// or neither wholly outstanding nor within one such segment.
     pub fn repeat(&mut self, on: PathId, range: Range, why: Repeat) -> bool {
-        let Some(p) = self.eligible(on) else { return false };
+        let able = |p: &&PathView| if why == Repeat::Rescue { self.has_room_ahead(p) } else { p.eligible() };
+        let Some(p) = self.view.path(on).filter(able) else { return false };
         if range.is_empty() || range.len() > u64::from(p.mss) || range.end > self.view.window_edge() {
             return false;
         }
@@ -150,7 +152,7 @@ impl<'a> Round<'a> {
                 self.view.rescue.remove(run.intersect(stranded));
                 continue;
             }
-            let chosen = self.candidates().filter(|p| !copies.on(p.id) && p.eligible());
+            let chosen = self.candidates().filter(|p| !copies.on(p.id) && self.has_room_ahead(p));
             let Some(p) = chosen.min_by_key(|p| (p.rtt_or_max(), p.id)).copied() else { return };
             let whole = run.intersect(stranded);
             let range = Range::new(whole.start, whole.end.min(whole.start + u64::from(p.mss)));
@@ -162,6 +164,13 @@ impl<'a> Round<'a> {
 
     fn eligible(&self, on: PathId) -> Option<PathView> {
         self.view.path(on).filter(|p| p.eligible()).copied()
+    }
+
+    /// As [`PathView::eligible`] for what goes ahead of the new data in the queue: a scheduler that binds data long
+    /// before it leaves must not keep stranded data from being rescued.
+    fn has_room_ahead(&self, p: &PathView) -> bool {
+        let ahead = self.view.queue(p.id).take_while(|q| q.kind != SendKind::First).count() as u32;
+        PathView { queued: ahead, ..*p }.eligible()
     }
 
     /// All of `range` was sent and none of it on `on`.
@@ -237,6 +246,25 @@ mod tests {
             assert!(round.repeat(B, FIRST, Repeat::Copy));
             assert!(!round.repeat(B, FIRST, Repeat::Copy));
         });
+    }
+
+    #[test]
+    fn a_rescue_goes_ahead_of_data_bound_beyond_the_window() {
+        let mut view = bound();
+        view.set_written(20_000);
+        let first = view.take_admissible(A).unwrap();
+        view.on_sent(A, first.range);
+        with_round(&mut view, |round| while round.enqueue_next(B) {});
+        assert_eq!(view.path(B).unwrap().room(), 0);
+        view.path_mut(A).unwrap().usable = false;
+        view.strand(A);
+        with_round(&mut view, |round| {
+            assert!(!round.repeat(B, FIRST, Repeat::Copy));
+            round.rescue_by_rtt();
+        });
+        assert_eq!(view.queue(B).next().map(|q| (q.range, q.kind)), Some((FIRST, SendKind::Rescue)));
+        view.path_mut(B).unwrap().in_flight = 10;
+        assert!(!with_round(&mut view, |round| round.repeat(B, FIRST, Repeat::Rescue)), "the window is full");
     }
 
     #[test]

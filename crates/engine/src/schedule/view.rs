@@ -137,6 +137,7 @@ pub struct View {
     acked: u64,
     window_edge: u64,
     send_window: u64,
+    max_window: u64,
     buffer_full: bool,
     nagle: bool,
     /// Some first transmission was copied while it still waited in a queue: another path may have delivered it.
@@ -202,10 +203,23 @@ impl View {
     /// The next new segment of at most `mss` bytes, `skip` unassigned bytes further on. `None` if there is none, or
     /// if it is a small rest that Nagle's rule holds back (RFC 9293 §3.7.4). The window is not looked at.
     pub fn next_new(&self, skip: u64, mss: u32) -> Option<Range> {
-        let next = self.backlog.after_skipping(skip, u64::from(mss))?;
-        let runt = next.len() < u64::from(mss) && next.end == self.written && !self.ended;
-        let held = runt && self.nagle && (!self.outstanding.is_empty() || self.anything_queued());
+        let mss = u64::from(mss).min(self.largest_worth());
+        let next = self.backlog.after_skipping(skip, mss)?;
+        let runt = next.len() < mss && next.end == self.written && !self.ended;
+        // A writer that waits for room cannot complete the segment: it is pushed, as Linux does.
+        let nagle = self.nagle && !self.buffer_full;
+        let held = runt && nagle && (!self.outstanding.is_empty() || self.anything_queued());
         (!held).then_some(next)
+    }
+
+    /// What a peer with a small window is sent at once: half of the largest that it ever offered (RFC 9293 §3.8.6.2.1),
+    /// or all of that if it is smaller than the default MSS, as Linux has it.
+    fn largest_worth(&self) -> u64 {
+        match self.max_window {
+            0 => u64::MAX,
+            small @ ..=536 => small,
+            large => large / 2,
+        }
     }
 
     /// New data waits and the peer's window does not admit its next segment.
@@ -288,6 +302,7 @@ impl View {
     /// The peer's window: its size and its right edge. An edge never moves back.
     pub fn set_window(&mut self, size: u64, edge: u64) {
         self.send_window = size;
+        self.max_window = self.max_window.max(size);
         self.window_edge = self.window_edge.max(edge);
     }
     /// `path` sent `range`.
@@ -367,11 +382,17 @@ impl View {
     pub fn take_admissible(&mut self, id: PathId) -> Option<Queued> {
         let edge = self.window_edge;
         let i = self.index(id)?;
-        let at = self.queues[i].items.iter().position(|q| q.range.end <= edge)?;
-        let taken = self.queues[i].items.remove(at)?;
-        self.paths[i].queued -= 1;
-        self.paths[i].queued_bytes -= taken.range.len();
-        Some(taken)
+        loop {
+            let at = self.queues[i].items.iter().position(|q| q.range.end <= edge)?;
+            let taken = self.queues[i].items.remove(at)?;
+            self.paths[i].queued -= 1;
+            self.paths[i].queued_bytes -= taken.range.len();
+            // A peer may acknowledge a gap that was never sent.
+            let range = Range::new(taken.range.start.max(self.acked), taken.range.end);
+            if !range.is_empty() {
+                return Some(Queued { range, ..taken });
+            }
+        }
     }
     /// True if the path's queue holds a range that the peer's window admits.
     pub fn has_admissible(&self, id: PathId) -> bool {

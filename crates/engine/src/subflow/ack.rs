@@ -45,11 +45,6 @@ impl AckPolicy {
         self.now = true;
     }
 
-    /// After idling the peer is in slow start again.
-    pub fn quicken(&mut self) {
-        self.quick = QUICK;
-    }
-
     /// The delayed acknowledgment's time.
     pub fn deadline(&self) -> Instant {
         self.deadline
@@ -68,9 +63,9 @@ impl AckPolicy {
         self.now
     }
 
-    /// Something was received and not acknowledged yet.
-    pub fn has_pending(&self) -> bool {
-        self.now || self.unacknowledged > 0
+    /// Everything received is acknowledged.
+    pub fn all_sent(&self) -> bool {
+        self.unacknowledged == 0
     }
 
     /// A segment with an acknowledgment leaves; returns the duplicate that it should report.

@@ -131,7 +131,13 @@ impl Receiver {
     }
 
     fn hold(&mut self, range: Range, bytes: &Bytes) {
-        if range.is_empty() || self.held.covers(range) {
+        if range.is_empty() {
+            return;
+        }
+        // RFC 2018 §4, RFC 2883 §4.2: the block that holds the newest segment comes first, be it a duplicate.
+        self.recent.rotate_right(1);
+        self.recent[0] = range.start;
+        if self.held.covers(range) {
             return;
         }
         if self.pieces.len() >= MAX_PIECES {
@@ -145,8 +151,6 @@ impl Receiver {
             self.pieces.insert(gap.start, piece);
             self.held.insert(gap);
         }
-        self.recent.rotate_right(1);
-        self.recent[0] = range.start;
     }
 }
 

@@ -54,9 +54,10 @@ impl Scheduler for Fastest {
     }
 }
 
-/// No timestamps, so that options are few and numbers readable.
+/// No timestamps, so that options are few and numbers readable; and no waiting for more to write.
 pub fn plain_stamps() -> Settings {
-    Settings { tcp: TcpSettings { timestamps: false, ..TcpSettings::default() }, mss: 1000, ..Settings::default() }
+    let tcp = TcpSettings { timestamps: false, nagle: false, ..TcpSettings::default() };
+    Settings { tcp, mss: 1000, ..Settings::default() }
 }
 
 /// As [`plain_stamps`], without MPTCP.

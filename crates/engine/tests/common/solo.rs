@@ -56,7 +56,7 @@ pub struct Solo {
     pub sent: VecDeque<(Instant, Packet)>,
     /// The engine's key and initial numbers by path, once seen.
     pub key: u64,
-    pub isn: [u32; 8],
+    pub isn: [u32; 64],
     rng: Rng,
     client: bool,
 }
@@ -95,7 +95,7 @@ impl Solo {
             events: Vec::new(),
             sent: VecDeque::new(),
             key: 0,
-            isn: [0; 8],
+            isn: [0; 64],
             rng: Rng::stream(7, "solo"),
             client,
         }
@@ -126,6 +126,7 @@ impl Solo {
             self.poll();
         }
         self.now = until;
+        self.poll();
         self
     }
 

@@ -3,5 +3,11 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod join;
+mod mptcp_close;
+mod mptcp_data;
+mod mptcp_fail;
+mod mptcp_open;
 mod tcp_close;
+mod tcp_flow;
 mod tcp_open;

@@ -1,15 +1,23 @@
 //! Worlds for tests: paths in a line or two, one bulk transfer, a log of what happened.
 #![allow(dead_code)] // each test file uses its own part
 
+pub mod random;
+
 use anabranch_engine::Settings;
 use anabranch_engine::connection::Setup;
+use anabranch_engine::schedule::Scheduler;
 use anabranch_network::{
-    Bottleneck, BottleneckSpec, CapacitySpec, LossSpec, PathSpec, QueueSpec, ReorderSpec, Topology, WaySpec,
+    Bottleneck, BottleneckSpec, CapacitySpec, Change, LinkSpec, LossSpec, PathSpec, QueueSpec, ReorderSpec, Topology,
+    WaySpec,
 };
+use anabranch_schedulers::adversary::Adversary;
 use anabranch_sim::{Checks, FlowSetup, Party, World, WorldSetup, paths_between};
 use anabranch_trace::{Event, Origin, Recorder};
 use anabranch_units::{ConnId, Duration, Instant, PathId, Rate, Side};
 use anabranch_workload::{BulkSink, BulkSource};
+
+/// The scheduler that gives commands at random.
+pub const ADVERSARY: &str = "adversary";
 
 pub fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
@@ -45,10 +53,14 @@ pub fn lossy(name: &str, kbit: u64, delay: u64, queue: u32, loss: f64) -> PathSp
 }
 
 /// A bulk transfer from the server to the client.
+#[derive(Clone, Debug)]
 pub struct Transfer {
     pub paths: Vec<PathSpec>,
-    pub scheduler: &'static str,
-    pub congestion: &'static str,
+    pub links: Vec<LinkSpec>,
+    pub timeline: Vec<(Instant, Change)>,
+    /// A name of the registry, or [`ADVERSARY`].
+    pub scheduler: String,
+    pub congestion: String,
     pub size: Option<u64>,
     pub settings: Settings,
     pub seed: u64,
@@ -59,8 +71,10 @@ impl Transfer {
     pub fn new(paths: Vec<PathSpec>) -> Self {
         Self {
             paths,
-            scheduler: "minrtt",
-            congestion: "cubic",
+            links: Vec::new(),
+            timeline: Vec::new(),
+            scheduler: "minrtt".into(),
+            congestion: "cubic".into(),
             size: None,
             settings: Settings::default(),
             seed: 1,
@@ -68,12 +82,19 @@ impl Transfer {
         }
     }
 
+    fn scheduler(&self) -> Box<dyn Scheduler> {
+        match self.scheduler.as_str() {
+            ADVERSARY => Box::new(Adversary::new(self.seed)),
+            name => anabranch_schedulers::build(name, &[]).expect("a known scheduler"),
+        }
+    }
+
     pub fn flow(&self, n: u32, over: &[(PathId, bool)]) -> FlowSetup {
         let setup = |side| Setup {
             id: ConnId(n),
             settings: self.settings.clone(),
-            scheduler: anabranch_schedulers::build(self.scheduler, &[]).expect("a known scheduler"),
-            congestion: anabranch_congestion::build(self.congestion, &[]).expect("a known congestion control"),
+            scheduler: self.scheduler(),
+            congestion: anabranch_congestion::build(&self.congestion, &[]).expect("a known congestion control"),
             paths: paths_between(false, n, side, over),
             announce: Vec::new(),
             accept_announced: false,
@@ -96,9 +117,9 @@ impl Transfer {
 
     pub fn world_of(&self, flows: Vec<FlowSetup>) -> World {
         let setup = WorldSetup {
-            topology: Topology { paths: self.paths.clone(), links: Vec::new() },
+            topology: Topology { paths: self.paths.clone(), links: self.links.clone() },
             seed: self.seed,
-            timeline: Vec::new(),
+            timeline: self.timeline.clone(),
             sources: Vec::new(),
             checks: self.checks,
         };
@@ -139,14 +160,7 @@ impl Recorder for Delivered {
             println!("{now} {:?} p{} {event:?}", origin.host, origin.path);
         }
     }
-    fn packet(
-        &mut self,
-        now: Instant,
-        host: Side,
-        sent: bool,
-        path: PathId,
-        packet: &anabranch_wire::Packet,
-    ) {
+    fn packet(&mut self, now: Instant, host: Side, sent: bool, path: PathId, packet: &anabranch_wire::Packet) {
         if self.verbose {
             println!("{now} {host:?} {} p{path} {packet}", if sent { ">" } else { "<" });
         }

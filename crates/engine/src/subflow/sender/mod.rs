@@ -153,13 +153,13 @@ pub struct Sender {
     /// Without SACK: packets that duplicate acknowledgments show to have arrived, and `recover` of RFC 6582.
     duplicates: u32,
     recover: Option<u64>,
-    /// Consecutive retransmission timeouts.
+    /// Retransmission timeouts since something was last acknowledged.
     timeouts: u32,
     round_end: u64,
 }
 
 impl Sender {
-    /// A sender just after the handshake: `una` = `nxt` = 1. `sack`, `timestamps`: both ends agreed on them.
+    /// A sender just after the handshake: `una` = `nxt` = 1. `sack`: both ends agreed on it.
     pub fn new(settings: &TcpSettings, sack: bool) -> Self {
         Self {
             sack,
@@ -220,17 +220,9 @@ impl Sender {
     pub fn rtt(&self) -> &RttEstimator {
         &self.rtt
     }
-    /// The retransmission timeout with back-off.
-    pub fn rto(&self) -> Duration {
-        self.timers.backed_off(self.rtt.rto())
-    }
     /// Loss episodes per packet, over about the last 256 packets.
     pub fn loss_estimate(&self) -> f64 {
         self.loss.get()
-    }
-    /// Retransmission timeouts since something was last acknowledged.
-    pub fn consecutive_timeouts(&self) -> u32 {
-        self.timeouts
     }
     /// The first packet not acknowledged.
     pub fn first(&self) -> Option<&Sent> {
@@ -284,9 +276,7 @@ impl Sender {
     /// The packet that begins at `start` was sent again.
     pub fn on_retransmitted(&mut self, now: Instant, start: u64) {
         let Some(n) = self.board.number_of(start) else { return };
-        if self.phase == RecoveryPhase::Recovery {
-            self.next_seg.on_retransmitted(n, &self.board);
-        }
+        self.next_seg.on_retransmitted(n, &self.board);
         if !self.board.on_retransmitted(now, n) {
             return;
         }
@@ -328,7 +318,6 @@ impl Sender {
         let repaired = self.probe.on_ack(self.una(), input.dsack, idle);
         if una_advanced {
             self.timeouts = 0;
-            self.head_due = false;
         }
         let facts = self.facts(input, &delivered, una_advanced);
         let verdict = self.judge(&facts);

@@ -86,4 +86,14 @@ mod tests {
         assert!(!probe.on_ack(100, Some(Range::new(10, 20)), false));
         assert_eq!(probe, OUT);
     }
+
+    #[test]
+    fn a_probe_that_news_made_needless_is_forgotten() {
+        let mut probe = Probe::Due;
+        assert!(!probe.on_ack(50, None, true));
+        assert_eq!(probe, Probe::Due);
+        assert!(!probe.on_ack(60, None, false));
+        probe.on_sent(100, true);
+        assert_eq!(probe, Probe::Idle);
+    }
 }

@@ -127,6 +127,7 @@ impl Sender {
     /// Nothing was lost: the reaction is taken back.
     fn take_back(&mut self) -> Verdict {
         self.undo.done();
+        self.timeouts = 0;
         if matches!(self.phase, RecoveryPhase::Recovery | RecoveryPhase::Loss) {
             self.board.unmark();
             self.end_episode();

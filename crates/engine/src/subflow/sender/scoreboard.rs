@@ -374,6 +374,7 @@ impl Scoreboard {
             }
         }
         self.sacked.clear();
+        self.judged = 0;
         self.reopen();
     }
 
@@ -416,5 +417,30 @@ impl Scoreboard {
     /// True if packet `n` waits to be sent again.
     pub fn is_missing(&self, n: u64) -> bool {
         self.missing.contains(n)
+    }
+}
+
+#[cfg(test)]
+impl Scoreboard {
+    /// Counts everything afresh and compares.
+    pub fn audit(&self) {
+        let packets: Vec<(u64, &Sent)> =
+            (self.queue.start()..self.queue.end()).filter_map(|n| Some((n, self.queue.get(n)?))).collect();
+        let count = |is: fn(&Sent) -> bool| packets.iter().filter(|(_, p)| is(p)).count() as u32;
+        assert_eq!(self.lost, count(|p| p.lost));
+        assert_eq!(self.retransmitted, count(|p| p.retransmitted));
+        assert_eq!(self.sacked(), count(|p| p.sacked));
+        assert_eq!(count(|p| p.sacked && (p.lost || p.retransmitted)), 0);
+        let in_flight = |p: &Sent| if p.sacked { 0 } else { u32::from(!p.lost) + u32::from(p.retransmitted) };
+        assert_eq!(self.pipe, packets.iter().map(|(_, p)| in_flight(p)).sum::<u32>());
+        assert_eq!(self.pipe_bytes, packets.iter().map(|(_, p)| u64::from(in_flight(p)) * p.bytes()).sum::<u64>());
+        for (n, p) in packets {
+            assert_eq!(self.sacked.contains(n), p.sacked);
+            assert_eq!(self.missing.contains(n), p.lost && !p.retransmitted);
+        }
+        let (start, end) = (self.queue.start(), self.queue.end());
+        let bounds =
+            |set: &RangeSet| set.first().is_none_or(|r| r.start >= start) && set.last().is_none_or(|r| r.end <= end);
+        assert!(bounds(&self.sacked) && bounds(&self.missing));
     }
 }

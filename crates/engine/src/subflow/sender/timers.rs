@@ -96,7 +96,9 @@ impl Timers {
     /// No timeout lasts longer than `limit` from now on, the one that is running included.
     pub fn set_limit(&mut self, limit: Duration, rto: Duration) {
         self.limit = limit;
-        self.retransmission = self.retransmission.min(self.started + self.backed_off(rto).max(limit));
+        if self.retransmission < Instant::MAX {
+            self.retransmission = self.retransmission.min(self.started + self.backed_off(rto));
+        }
     }
 
     /// When the retransmission timer expires.
@@ -126,6 +128,20 @@ mod tests {
         assert_eq!(timers.expire(at(40)), Some(Timer::Probe));
         assert_eq!(timers.expire(at(40)), Some(Timer::Retransmission));
         assert_eq!(timers.expire(at(40)), None);
+    }
+
+    #[test]
+    fn a_limit_shortens_only_what_is_running() {
+        let mut timers = Timers::new(ms(1000));
+        timers.set_limit(ms(500), ms(300));
+        assert_eq!(timers.next(), None);
+        timers.back_off();
+        timers.start_retransmission(Instant::from_millis(10), ms(300));
+        assert_eq!(timers.next(), Some(Instant::from_millis(510)));
+        timers.set_limit(ms(400), ms(300));
+        assert_eq!(timers.next(), Some(Instant::from_millis(410)));
+        timers.set_limit(ms(900), ms(300));
+        assert_eq!(timers.next(), Some(Instant::from_millis(410)));
     }
 
     #[test]

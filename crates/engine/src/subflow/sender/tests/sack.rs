@@ -1,0 +1,124 @@
+//! RFC 6675: recovery by counting SACKed packets.
+
+use super::*;
+use RecoveryPhase::{Disorder, Open, Recovery};
+
+fn sack() -> Bench {
+    Bench::new(TcpSettings { recovery: RecoveryKind::Sack, ..TcpSettings::default() }, true)
+}
+
+impl Bench {
+    fn speculate(&mut self) -> Option<u64> {
+        let start = self.sender.next_speculative()?.seq.start;
+        self.sender.on_retransmitted(self.now, start);
+        Some((start - 1) / MSS + 1)
+    }
+}
+
+#[test]
+fn a_packet_is_lost_once_three_above_it_are_sacked() {
+    let mut b = sack();
+    b.send(10).at(40);
+    b.ack(0, &[p(2, 2)]);
+    b.ack(0, &[p(4, 4), p(2, 2)]);
+    b.expect(Disorder, 8);
+    let outcome = b.ack(0, &[p(6, 6), p(4, 4), p(2, 2)]);
+    assert_eq!((outcome.change, outcome.newly_lost), (Some(Change::EnterRecovery), 1));
+    b.expect(Recovery, 6);
+    b.sender.begin_recovery(5);
+    assert_eq!(b.resend_all(), [1]);
+    // Packet 8: now 3 has three above it, 5 has two.
+    assert_eq!(b.ack(0, &[p(8, 8), p(6, 6), p(4, 4)]).newly_lost, 1);
+    assert_eq!(b.resend_all(), [3]);
+    assert_eq!(b.sender.poll_timeout(), Some(at(40) + b.rto()));
+}
+
+#[test]
+fn what_was_sent_again_is_not_lost_again_before_the_timeout() {
+    let mut b = sack();
+    b.send(5).at(40);
+    b.ack(0, &[p(2, 5)]);
+    b.sender.begin_recovery(3);
+    assert_eq!(b.resend_all(), [1]);
+    b.send(3).at(80);
+    assert_eq!(b.ack(0, &[p(2, 8)]).newly_lost, 0);
+    assert!(b.sender.next_lost().is_none());
+}
+
+#[test]
+fn next_seg_rule_3_fills_holes_that_are_not_lost_yet() {
+    let mut b = sack();
+    b.send(10).at(40);
+    b.ack(0, &[p(3, 4), p(6, 6), p(8, 8)]);
+    b.sender.begin_recovery(5);
+    // Lost are those with three SACKed above: 1 and 2. Then, with nothing new to send, 5 and 7.
+    assert_eq!(b.resend_all(), [1, 2]);
+    assert_eq!((b.speculate(), b.speculate()), (Some(5), Some(7)));
+    // Both the original and the retransmission of 5 and 7 are in flight.
+    b.expect(Recovery, 2 + 4 + 2);
+    // 5 is lost after all: it was sent again already.
+    let outcome = b.ack(0, &[p(3, 4), p(6, 6), p(8, 9)]);
+    assert_eq!(outcome.newly_lost, 1);
+    assert!(b.sender.next_lost().is_none());
+    b.expect(Recovery, 2 + 3 + 1);
+}
+
+#[test]
+fn next_seg_rule_4_rescues_the_tail_once() {
+    let mut b = sack();
+    b.send(8).at(40);
+    b.ack(0, &[p(2, 4)]);
+    b.sender.begin_recovery(4);
+    assert_eq!(b.resend_all(), [1]);
+    assert_eq!(b.speculate(), Some(8));
+    assert_eq!(b.speculate(), None);
+    b.at(80);
+    b.ack(4, &[p(8, 8)]);
+    // Its SACK uncovers the holes below it.
+    assert_eq!((b.speculate(), b.speculate(), b.speculate()), (Some(5), Some(6), Some(7)));
+    assert_eq!(b.speculate(), None);
+}
+
+#[test]
+fn every_recovery_may_rescue_its_tail() {
+    let mut b = sack();
+    for round in 0..2 {
+        let n = 8 * round;
+        b.send(8);
+        b.now += ms(40);
+        b.ack(n, &[p(n + 2, n + 4)]);
+        b.sender.begin_recovery(4);
+        assert_eq!(b.resend_all(), [n + 1]);
+        assert_eq!((b.speculate(), b.speculate()), (Some(n + 8), None));
+        b.now += ms(40);
+        b.ack(n + 8, &[]);
+    }
+}
+
+#[test]
+fn with_rack_nothing_is_sent_on_suspicion() {
+    let mut b = Bench::rack();
+    b.send(8).at(40);
+    b.ack(0, &[p(2, 4)]);
+    b.resend_all();
+    b.expect(Recovery, 5);
+    assert!(b.sender.next_speculative().is_none());
+}
+
+#[test]
+fn after_recovery_losses_are_counted_anew() {
+    let mut b = sack();
+    b.send(5).at(40);
+    b.ack(0, &[p(2, 5)]);
+    b.sender.begin_recovery(3);
+    b.resend_all();
+    b.at(80);
+    assert_eq!(b.ack(5, &[]).change, Some(Change::ExitRecovery));
+    b.send(5).at(120);
+    assert_eq!(b.ack(5, &[p(7, 8)]).change, Some(Change::EnterDisorder));
+    assert_eq!(b.ack(5, &[p(7, 9)]).change, Some(Change::EnterRecovery));
+    assert_eq!(b.resend_all(), [6]);
+    b.at(160);
+    b.ack(10, &[]);
+    b.expect(Open, 0);
+}

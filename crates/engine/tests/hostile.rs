@@ -1,0 +1,198 @@
+//! Segments that a peer would not send, thrown at a transfer under way: no panic, no endless work, and the stream of
+//! the true peer arrives intact.
+
+mod common;
+
+use anabranch_units::{SeqNumber, Side};
+use anabranch_wire::{
+    AddAddr, DataAck, Flags, Mapping, MpCapable, MpJoin, MptcpOption, Options, Packet, Reason, SackBlock, Segment,
+    Timestamps,
+};
+use common::pair::{Fate, Pair};
+use common::{at, host, pattern, plain_stamps, setup};
+use proptest::prelude::*;
+
+/// One change to a copy of a segment under way.
+#[derive(Clone, Debug)]
+enum Change {
+    Seq(i32),
+    Ack(i32),
+    Flags(u8),
+    Window(u16),
+    Cut(usize),
+    NoOptions,
+    Stamps(i32),
+    Sack(i32, i32),
+    DataAck(i64),
+    Option(MptcpOption),
+}
+
+fn near() -> impl Strategy<Value = i32> {
+    prop_oneof![-3000..3000i32, any::<i32>(), Just(0), Just(1), Just(-1)]
+}
+
+fn option() -> impl Strategy<Value = MptcpOption> {
+    let key = prop_oneof![Just(None), any::<u64>().prop_map(Some)];
+    prop_oneof![
+        (key, any::<bool>(), 0u8..3).prop_map(|(sender_key, checksum, version)| {
+            MptcpOption::Capable(MpCapable {
+                version,
+                checksum,
+                no_join_here: false,
+                hmac_sha256: true,
+                sender_key,
+                receiver_key: sender_key,
+                data: None,
+            })
+        }),
+        any::<[u8; 20]>().prop_map(|hmac| MptcpOption::Join(MpJoin::Ack { hmac })),
+        (any::<u32>(), any::<u32>()).prop_map(|(token, nonce)| {
+            MptcpOption::Join(MpJoin::Syn { backup: false, address_id: 1, token, nonce })
+        }),
+        (any::<u64>(), any::<u32>()).prop_map(|(hmac, nonce)| {
+            MptcpOption::Join(MpJoin::SynAck { backup: false, address_id: 1, hmac, nonce })
+        }),
+        (any::<u8>(), any::<Option<u64>>()).prop_map(|(address_id, hmac)| {
+            MptcpOption::AddAddr(AddAddr { address_id, address: host(9, 9), port: None, hmac })
+        }),
+        any::<u64>().prop_map(|receiver_key| MptcpOption::FastClose { receiver_key }),
+        (0u8..8, any::<bool>()).prop_map(|(code, transient)| MptcpOption::TcpRst(Reason { code, transient })),
+        any::<bool>().prop_map(|backup| MptcpOption::Prio { backup }),
+    ]
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    prop_oneof![
+        3 => near().prop_map(Change::Seq),
+        3 => near().prop_map(Change::Ack),
+        2 => any::<u8>().prop_map(Change::Flags),
+        1 => any::<u16>().prop_map(Change::Window),
+        1 => (0usize..1000).prop_map(Change::Cut),
+        1 => Just(Change::NoOptions),
+        1 => near().prop_map(Change::Stamps),
+        1 => (near(), near()).prop_map(|(a, b)| Change::Sack(a, b)),
+        1 => prop_oneof![-3000..3000i64, any::<i64>()].prop_map(Change::DataAck),
+        3 => option().prop_map(Change::Option),
+    ]
+}
+
+/// What is left of a segment's options without its DSS and MPTCP options.
+fn bare(old: &Options) -> Options {
+    let mut new = Options::new();
+    old.timestamps().map(|t| new.set_timestamps(t));
+    new
+}
+
+fn apply(s: &mut Segment, change: &Change) {
+    let add = |n: SeqNumber, by: i32| SeqNumber(n.0.wrapping_add(by as u32));
+    match change {
+        Change::Seq(by) => s.seq = add(s.seq, *by),
+        Change::Ack(by) => s.ack = add(s.ack, *by),
+        Change::Flags(flags) => s.flags = Flags(*flags),
+        Change::Window(window) => s.window = *window,
+        Change::Cut(len) => s.payload.truncate(*len),
+        Change::NoOptions => s.options = Options::new(),
+        Change::Stamps(by) => {
+            let old = s.options.timestamps().unwrap_or_default();
+            let dss = s.options.dss().copied();
+            s.options = Options::new();
+            s.options.set_timestamps(Timestamps { val: old.val.wrapping_add(*by as u32), ecr: old.ecr });
+            dss.map(|dss| s.options.set_dss(dss));
+        }
+        Change::Sack(a, b) => {
+            s.options = bare(&s.options);
+            let block = SackBlock { start: add(s.ack, *a), end: add(s.ack, *b) };
+            s.options.set_sack(&[block, SackBlock { start: block.end, end: block.start }]);
+        }
+        Change::DataAck(by) => {
+            let Some(mut dss) = s.options.dss().copied() else { return };
+            if let Some(DataAck::Long(n)) = dss.ack {
+                dss.ack = Some(DataAck::Long(n.wrapping_add(*by as u64)));
+            }
+            s.options = bare(&s.options);
+            s.options.set_dss(dss);
+        }
+        Change::Option(option) => {
+            s.options = bare(&s.options);
+            s.options.push_mptcp(*option);
+        }
+    }
+}
+
+/// A forgery that no receiver could tell from the peer's own word: an exact reset, FIN or acknowledgment, and payload
+/// or mappings at places that the peer will use. Those may do harm; all others may not.
+fn is_plausible(original: &Segment, forged: &Segment) -> bool {
+    let ends = [Flags::RST, Flags::FIN].iter().any(|f| forged.flags.has(*f) && !original.flags.has(*f));
+    let moved = forged.seq != original.seq && !forged.payload.is_empty();
+    let ahead = (forged.ack.0.wrapping_sub(original.ack.0) as i32) > 0;
+    let sack = !forged.options.sack().is_empty();
+    let stamps = forged.options.timestamps() != original.options.timestamps();
+    let unmapped = forged.options.dss().is_none() && !forged.payload.is_empty();
+    let data_ack = forged.options.dss().map(|d| d.ack) != original.options.dss().map(|d| d.ack);
+    ends || moved || ahead || sack || stamps || unmapped || (data_ack && forged.options.dss().is_some())
+}
+
+fn run(changes: Vec<(u32, Vec<Change>)>, seed: u64, harmless_only: bool) -> Pair {
+    let make = move |paths: u8| setup(plain_stamps(), common::client_paths(paths));
+    let mut pair = Pair::with(seed, make(2), move || setup(plain_stamps(), Vec::new()));
+    let mut n = 0;
+    pair.hook = Box::new(move |now, _, _, p| {
+        // The handshakes are left in peace.
+        if now < at(150) {
+            return Fate::Pass;
+        }
+        n += 1;
+        let forged = changes.iter().filter(|(at, _)| *at == n).map(|(_, changes)| {
+            let mut forged = p.clone();
+            changes.iter().for_each(|c| apply(&mut forged.segment, c));
+            forged
+        });
+        let allowed = |f: &Packet| !harmless_only || !is_plausible(&p.segment, &f.segment);
+        let mut all: Vec<Packet> = forged.filter(allowed).collect();
+        all.push(p.clone());
+        Fate::Become(all)
+    });
+    pair.write(Side::Server, pattern(0, 400_000), true).write(Side::Client, pattern(9, 400_000), true);
+    pair.run(at(400_000));
+    pair
+}
+
+fn changes() -> impl Strategy<Value = Vec<(u32, Vec<Change>)>> {
+    prop::collection::vec((1u32..600, prop::collection::vec(change(), 1..4)), 1..20)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Whatever is forged: no panic, no endless work (the pair harness asserts that time goes on), and what was
+    /// delivered is never more than was written.
+    #[test]
+    fn nothing_breaks_the_engine(changes in changes(), seed in 0u64..1000) {
+        let pair = run(changes, seed, false);
+        prop_assert!(pair.client.got.len() <= 400_000 && pair.server.got.len() <= 400_000);
+    }
+
+    /// What can be told from the peer's own segments does no harm.
+    #[test]
+    fn forgeries_that_can_be_told_do_no_harm(changes in changes(), seed in 0u64..1000) {
+        let pair = run(changes, seed, true);
+        prop_assert!(pair.client.got == pattern(0, 400_000), "{} bytes to the client", pair.client.got.len());
+        prop_assert!(pair.server.got == pattern(9, 400_000), "{} bytes to the server", pair.server.got.len());
+        prop_assert!(pair.client.endpoint.is_empty() && pair.server.endpoint.is_empty());
+    }
+}
+
+#[test]
+fn mappings_are_bounded() {
+    // Mappings for bytes that never come, as many as a peer likes: the subflow is reset, not the memory filled.
+    use common::solo::{Build, Solo};
+    let mut h = Solo::open_server(plain_stamps());
+    h.join(1).clear();
+    for n in 0..20_000u64 {
+        let dss = h.mapped(0, n * 10, 100 + n * 10, 5);
+        let mapping = dss.mapping.map(|m| Mapping { len: 5, ..m });
+        h.send(h.seg(1, 1).dss(anabranch_wire::Dss { mapping, ..dss })).clear();
+    }
+    assert!(h.log.violated(anabranch_trace::Violation::TooMuch));
+    assert_eq!(h.connection().subflows().count(), 1);
+}

@@ -1,0 +1,307 @@
+//! MP_JOIN (RFC 8684 §3.2), MP_PRIO (§3.3.8) and the addresses that lead to joins (§3.4).
+
+use crate::common::pair::{Fate, Pair, over};
+use crate::common::solo::{Build, PEER_KEY, Solo};
+use crate::common::{at, client_paths, host, pattern, plain_stamps, setup};
+use anabranch_engine::State;
+use anabranch_engine::connection::{PathSetup, Setup};
+use anabranch_trace::{Event, Violation};
+use anabranch_units::{PathId, Side};
+use anabranch_wire::{AddAddr, Flags, MpJoin, MptcpOption, Packet, Reason, Segment, crypto};
+use core::net::IpAddr;
+
+fn join_of(s: &Segment) -> MpJoin {
+    match s.options.mptcp().first() {
+        Some(MptcpOption::Join(join)) => *join,
+        other => panic!("no MP_JOIN: {other:?}"),
+    }
+}
+
+fn reason_of(s: &Segment) -> Option<Reason> {
+    s.options.mptcp().iter().find_map(|o| match o {
+        MptcpOption::TcpRst(reason) => Some(*reason),
+        _ => None,
+    })
+}
+
+/// A client with two paths whose second SYN was just sent; its nonce.
+fn joining() -> (Solo, u32) {
+    let mut h = Solo::open_client(setup(plain_stamps(), client_paths(2)));
+    h.at(1);
+    let syn = h.recv();
+    let MpJoin::Syn { backup: false, address_id: 1, token, nonce } = join_of(&syn) else { panic!("{syn:?}") };
+    assert_eq!((token, syn.flags), (crypto::token(PEER_KEY), Flags::SYN));
+    (h, nonce)
+}
+
+fn join_syn_ack(h: &Solo, theirs: u32, wrong: bool) -> MptcpOption {
+    let hmac = crypto::leftmost_64(&crypto::join_hmac(PEER_KEY, h.key, 99, theirs)) ^ u64::from(wrong);
+    MptcpOption::Join(MpJoin::SynAck { backup: false, address_id: 1, hmac, nonce: 99 })
+}
+
+#[test]
+fn a_client_joins() {
+    let (mut h, nonce) = joining();
+    h.send_on(1, h.syn_ack(1).with(join_syn_ack(&h, nonce, false)));
+    let third = h.recv();
+    let hmac = crypto::leftmost_160(&crypto::join_hmac(h.key, PEER_KEY, nonce, 99));
+    assert_eq!(join_of(&third), MpJoin::Ack { hmac });
+    // No data before the fourth ACK.
+    assert!(!h.connection().view().path(PathId(1)).expect("it is there").usable);
+    // The third ACK is repeated until then.
+    h.at(1200);
+    assert_eq!(join_of(&h.recv()), MpJoin::Ack { hmac });
+    // The SYN/ACK again: so is the third ACK.
+    h.clear();
+    h.send_on(1, h.syn_ack(1).with(join_syn_ack(&h, nonce, false)));
+    assert_eq!(join_of(&h.recv()), MpJoin::Ack { hmac });
+    h.send_on(1, h.seg_on(1, 1, 1).dss(h.data_ack(0)));
+    assert!(h.connection().view().path(PathId(1)).expect("it is there").usable);
+    h.clear().at(9000);
+    h.quiet();
+}
+
+#[test]
+fn a_client_resets_a_wrong_answer() {
+    for wrong in [true, false] {
+        let (mut h, nonce) = joining();
+        let answer = h.syn_ack(1);
+        h.send_on(1, if wrong { answer.with(join_syn_ack(&h, nonce, true)) } else { answer });
+        let reset = h.recv();
+        assert!(reset.flags.has(Flags::RST));
+        assert_eq!(h.numbers(1, &reset).0, 1);
+        assert_eq!(reason_of(&reset), Some(Reason { code: 1, transient: false }));
+        assert_eq!(h.log.violated(Violation::Hmac), wrong);
+        assert_eq!((h.state_of(0), h.state_of(1)), (State::Established, State::Closed));
+    }
+}
+
+#[test]
+fn a_server_is_joined() {
+    let mut h = Solo::open_server(plain_stamps());
+    h.send_on(1, h.syn(1).with(h.join_syn(1)));
+    let answer = h.recv();
+    let MpJoin::SynAck { hmac, nonce, .. } = join_of(&answer) else { panic!("{answer:?}") };
+    assert_eq!(hmac, crypto::leftmost_64(&crypto::join_hmac(h.key, PEER_KEY, nonce, 78)));
+    h.send_on(1, h.seg_on(1, 1, 1).with(h.join_ack(1, nonce)));
+    // The fourth ACK, and again if it was lost.
+    let fourth = h.recv();
+    assert_eq!((fourth.flags, h.numbers(1, &fourth)), (Flags::ACK, (1, 1)));
+    h.quiet();
+    h.send_on(1, h.seg_on(1, 1, 1).with(h.join_ack(1, nonce)));
+    assert_eq!(h.recv().flags, Flags::ACK);
+    assert_eq!(h.state_of(1), State::Established);
+}
+
+#[test]
+fn a_server_does_not_believe_a_wrong_hmac() {
+    let mut h = Solo::open_server(plain_stamps());
+    h.send_on(1, h.syn(1).with(h.join_syn(1))).clear();
+    h.send_on(1, h.seg_on(1, 1, 1).with(MptcpOption::Join(MpJoin::Ack { hmac: [7; 20] })));
+    let reset = h.recv();
+    assert!(reset.flags.has(Flags::RST) && h.log.violated(Violation::Hmac));
+    assert_eq!((h.state_of(0), h.state_of(1)), (State::Established, State::Closed));
+}
+
+#[test]
+fn a_joining_subflow_without_its_third_ack_takes_no_data() {
+    let mut h = Solo::open_server(plain_stamps());
+    h.send_on(1, h.syn(1).with(h.join_syn(1))).clear();
+    h.send_on(1, h.seg_on(1, 1, 1).data(b"evil").dss(h.mapped(0, 0, 1, 4)));
+    assert_eq!((h.read(), h.state_of(1)), (Vec::new(), State::SynReceived));
+}
+
+#[test]
+fn an_unknown_token_is_reset() {
+    let mut h = Solo::open_server(plain_stamps());
+    let join = MptcpOption::Join(MpJoin::Syn { backup: false, address_id: 1, token: 1, nonce: 5 });
+    h.send_on(1, h.syn(1).with(join));
+    let reset = h.recv();
+    assert!(reset.flags.has(Flags::RST));
+    assert_eq!(reason_of(&reset), Some(Reason { code: 1, transient: false }));
+}
+
+#[test]
+fn a_joining_syn_leaves_the_window_alone() {
+    let mut h = Solo::open_server(plain_stamps());
+    h.send(h.seg(1, 1).window(2000).dss(h.data_ack(0)));
+    let before = h.connection().view().send_window();
+    h.send_on(1, h.syn(1).window(500).with(h.join_syn(1)));
+    assert_eq!(h.connection().view().send_window(), before);
+}
+
+#[test]
+fn a_refused_join_leaves_the_connection() {
+    let (mut h, _) = joining();
+    h.send_on(1, h.seg_on(1, 0, 1).flags(Flags::RST | Flags::ACK));
+    assert_eq!((h.state_of(0), h.state_of(1)), (State::Established, State::Closed));
+    // Without a reason it is tried again.
+    h.clear().at(2000);
+    assert_eq!(h.recv().flags, Flags::SYN);
+    // With one that will not pass it is not.
+    let (mut h, _) = joining();
+    let permanent = MptcpOption::TcpRst(Reason { code: 3, transient: false });
+    h.send_on(1, h.seg_on(1, 0, 1).flags(Flags::RST | Flags::ACK).with(permanent));
+    h.clear().at(60_000);
+    h.quiet();
+}
+
+#[test]
+fn a_crossing_syn_does_not_turn_a_join_into_plain_tcp() {
+    let (mut h, _) = joining();
+    h.send_on(1, h.syn(1));
+    assert!(h.connection().is_multipath());
+    assert_eq!(h.state_of(1), State::SynSent);
+}
+
+#[test]
+fn every_lost_handshake_segment_is_made_good() {
+    // Drops the n-th packet on the second path, whichever it is.
+    for n in 0..6 {
+        let mut pair = Pair::new(2, plain_stamps(), plain_stamps());
+        let mut seen = 0;
+        pair.hook = Box::new(move |_, _, path, _| {
+            if path != 1 {
+                return Fate::Pass;
+            }
+            seen += 1;
+            if seen == n + 1 { Fate::Drop } else { Fate::Pass }
+        });
+        pair.client.polite = false;
+        pair.server.polite = false;
+        pair.write(Side::Client, pattern(0, 1000), false).run(at(5000));
+        for party in [&pair.client, &pair.server] {
+            let usable = party.connection().expect("open").view().path(PathId(1)).is_some_and(|p| p.usable);
+            assert!(usable, "packet {n} lost");
+        }
+    }
+}
+
+#[test]
+fn backups_rest_while_there_is_another() {
+    let mut paths = client_paths(2);
+    paths[1].backup = true;
+    let mut h = Solo::open_client(setup(plain_stamps(), paths));
+    h.at(1);
+    let MpJoin::Syn { backup, nonce, .. } = join_of(&h.recv()) else { panic!() };
+    assert!(backup);
+    h.send_on(1, h.syn_ack(1).with(join_syn_ack(&h, nonce, false)));
+    h.send_on(1, h.seg_on(1, 1, 1).dss(h.data_ack(0))).clear();
+    h.write(&pattern(0, 40_000));
+    assert!(h.sent.iter().all(|(_, p)| p.dst == host(0, 2)));
+    // The peer takes the first path's priority away; both are backups then.
+    h.clear();
+    h.send(h.seg(1, 10_001).dss(h.data_ack(10_000)).with(MptcpOption::Prio { backup: true }));
+    assert!(h.sent.iter().any(|(_, p)| p.dst == host(1, 2)));
+    // We give the second its priority back, and say so on it.
+    h.clear();
+    h.app(|c, _| c.set_backup(PathId(1), false));
+    let told = h.sent.iter().find(|(_, p)| p.segment.options.mptcp() == [MptcpOption::Prio { backup: false }]);
+    assert_eq!(told.map(|(_, p)| p.dst), Some(host(1, 2)));
+}
+
+fn announcing(address: IpAddr, port: Option<u16>) -> Setup {
+    let paths = client_paths(1);
+    let paths = paths.into_iter().map(|p| PathSetup { tuple: crate::common::mirror(p.tuple), ..p }).collect();
+    Setup { announce: vec![(3, address, port)], ..setup(plain_stamps(), paths) }
+}
+
+#[test]
+fn an_address_is_announced_until_it_is_echoed() {
+    let address = host(7, 2);
+    let mut h = Solo::server_with(move || announcing(address, Some(8080))).opened();
+    let hmac = crypto::add_addr_hmac(h.key, PEER_KEY, 3, address, Some(8080));
+    let announced = AddAddr { address_id: 3, address, port: Some(8080), hmac: Some(hmac) };
+    h.at(1);
+    let option = |s: &Segment| s.options.mptcp().first().copied();
+    assert_eq!(option(&h.recv()), Some(MptcpOption::AddAddr(announced)));
+    h.at(2100);
+    assert_eq!(option(&h.recv()), Some(MptcpOption::AddAddr(announced)));
+    h.send(h.seg(1, 1).with(MptcpOption::AddAddr(AddAddr { hmac: None, ..announced })));
+    h.clear().at(60_000);
+    h.quiet();
+}
+
+#[test]
+fn announced_addresses_are_echoed_and_joined() {
+    let v6: IpAddr = "fd00::9".parse().expect("an address");
+    for (address, port, joined) in [(host(5, 2), None, true), (host(5, 2), Some(8080), true), (v6, None, false)] {
+        let mut h = Solo::open_client(Setup { accept_announced: true, ..setup(plain_stamps(), client_paths(1)) });
+        h.at(1);
+        h.clear();
+        let hmac = Some(crypto::add_addr_hmac(PEER_KEY, h.key, 5, address, port));
+        let announced = AddAddr { address_id: 5, address, port, hmac };
+        h.send(h.seg(1, 1).dss(h.data_ack(0)).with(MptcpOption::AddAddr(announced)));
+        let echo = MptcpOption::AddAddr(AddAddr { hmac: None, ..announced });
+        assert!(h.sent.iter().any(|(_, p)| p.segment.options.mptcp().contains(&echo)));
+        h.at(2);
+        let syn = h.sent.iter().find(|(_, p)| p.segment.flags == Flags::SYN).map(|(_, p)| (p.dst, p.segment.dst_port));
+        assert_eq!(syn, joined.then_some((address, port.unwrap_or(80))));
+        // A wrong HMAC is neither echoed nor joined.
+        let mut h = Solo::open_client(Setup { accept_announced: true, ..setup(plain_stamps(), client_paths(1)) });
+        h.at(1);
+        h.clear();
+        h.send(h.seg(1, 1).with(MptcpOption::AddAddr(AddAddr { hmac: Some(5), ..announced })));
+        h.at(100);
+        h.quiet();
+        assert!(h.log.violated(Violation::Hmac));
+    }
+}
+
+#[test]
+fn subflows_with_the_same_ports_are_told_apart() {
+    // Both subflows run from port 4000 to port 80, between different addresses.
+    let mut paths = client_paths(2);
+    for p in &mut paths {
+        p.tuple.local.set_port(4000);
+    }
+    let server = || setup(plain_stamps(), Vec::new());
+    let mut pair = Pair::with(3, setup(plain_stamps(), paths), server);
+    pair.write(Side::Client, pattern(0, 500_000), true).run(at(20_000));
+    assert_eq!(pair.server.got, pattern(0, 500_000));
+    for id in [0, 1] {
+        let sent = |e: &Event| matches!(e, Event::Path(anabranch_trace::PathState::Established));
+        assert!(pair.client.log.0.iter().filter(|(_, e)| sent(e)).count() > id);
+    }
+}
+
+#[test]
+fn a_removed_address_takes_its_subflows_and_loses_no_data() {
+    for side in [Side::Client, Side::Server] {
+        let mut pair = Pair::new(2, plain_stamps(), plain_stamps());
+        pair.write(Side::Server, pattern(0, 2_000_000), true).run(at(300));
+        assert_eq!(pair.client.connection().expect("open").subflows().count(), 2);
+        let low = if side == Side::Client { 1 } else { 2 };
+        pair.act(side, |c, cx| c.remove_address(cx, host(1, low)));
+        pair.run(at(500));
+        assert_eq!(pair.server.connection().expect("open").subflows().count(), 1, "{side:?}");
+        pair.hook = Box::new(|_, _, _, p| {
+            assert!(!over(p, 1));
+            Fate::Pass
+        });
+        pair.run(at(120_000));
+        assert_eq!(pair.client.got, pattern(0, 2_000_000));
+    }
+}
+
+#[test]
+fn a_server_runs_out_of_path_ids_and_says_so() {
+    let mut h = Solo::open_server(plain_stamps());
+    // Half-open joins from many addresses; every id in use is another.
+    for n in 1..41 {
+        let segment = h.syn(1).with(h.join_syn(1));
+        h.send_packet(&Packet { src: host(n, 1), dst: host(0, 2), segment });
+    }
+    let mut ids: Vec<_> = h.connection().subflows().map(|(id, ..)| id).collect();
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), PathId::LIMIT);
+    assert_eq!(h.connection().subflows().count(), PathId::LIMIT);
+    assert!(h.sent.iter().any(|(_, p)| p.segment.flags.has(Flags::RST)));
+    // When they have timed out, others may come.
+    h.at(200_000);
+    h.clear();
+    assert_eq!(h.connection().subflows().count(), 1);
+    h.join(2);
+    assert_eq!(h.connection().subflows().count(), 2);
+}

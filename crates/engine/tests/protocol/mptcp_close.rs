@@ -1,0 +1,284 @@
+//! DATA_FIN (RFC 8684 §3.3.3), MP_FASTCLOSE (§3.5), MP_TCPRST (§3.6), and subflows that come and go.
+
+use crate::common::pair::{Fate, Pair};
+use crate::common::solo::{Build, Solo, dss};
+use crate::common::{at, client_paths, pattern, plain_stamps, setup};
+use anabranch_engine::connection::ConnectionEvent;
+use anabranch_engine::{Settings, State, TcpSettings};
+use anabranch_trace::{CloseReason, Event, PathState, Violation};
+use anabranch_units::{Duration, PathId, Side};
+use anabranch_wire::{DataAck, Flags, MptcpOption, Reason};
+
+const FIN: Flags = Flags(0x11);
+
+fn data_acked(s: &anabranch_wire::Segment) -> Option<DataAck> {
+    dss(s).ack
+}
+
+#[test]
+fn a_data_fin_by_itself_is_acknowledged() {
+    let mut h = Solo::open_server(plain_stamps());
+    h.send(h.seg(1, 1).dss(h.data_fin(0, 0)));
+    assert_eq!(data_acked(&h.recv()), Some(DataAck::Long(Solo::peer_number(1))));
+    assert!(h.connection().read_finished());
+    // It ends the peer's direction only.
+    assert_eq!(h.state(), State::Established);
+    h.write(b"bye");
+    assert_eq!(h.recv().payload, "bye");
+}
+
+#[test]
+fn a_data_fin_may_come_with_data_and_before_it() {
+    let mut h = Solo::open_server(plain_stamps());
+    // The second half, with the end of the stream, comes first.
+    let mut second = h.mapped(0, 5, 6, 6);
+    second.data_fin = true;
+    h.send(h.seg(6, 1).data(b"world").dss(second));
+    assert!(!h.connection().read_finished());
+    h.send(h.seg(1, 1).data(b"hello").dss(h.mapped(0, 0, 1, 5)));
+    assert_eq!(h.read(), b"helloworld");
+    assert!(h.connection().read_finished());
+    let last = h.sent.back().expect("an acknowledgment").1.segment.clone();
+    assert_eq!(data_acked(&last), Some(DataAck::Long(Solo::peer_number(11))));
+}
+
+#[test]
+fn a_data_fin_does_not_move() {
+    let mut h = Solo::open_server(plain_stamps());
+    h.send(h.seg(1, 1).data(b"hello").dss(h.mapped(0, 0, 1, 5)));
+    h.send(h.seg(6, 1).dss(h.data_fin(0, 5)));
+    h.send(h.seg(6, 1).dss(h.data_fin(0, 5)));
+    assert!(!h.log.violated(Violation::DataFinMoved));
+    h.send(h.seg(6, 1).dss(h.data_fin(0, 9)));
+    assert!(h.log.violated(Violation::DataFinMoved));
+    assert_eq!(h.read(), b"hello");
+    assert!(h.connection().read_finished());
+    // Nor does it come before what was received, or beyond the window.
+    for offset in [2, 1 << 40] {
+        let mut h = Solo::open_server(plain_stamps());
+        h.send(h.seg(1, 1).data(b"hello").dss(h.mapped(0, 0, 1, 5)));
+        h.send(h.seg(6, 1).dss(h.data_fin(0, offset)));
+        assert!(h.log.violated(Violation::DataFinMoved));
+        assert!(!h.connection().read_finished());
+    }
+}
+
+#[test]
+fn we_end_the_stream() {
+    let mut h = Solo::open_server(plain_stamps());
+    h.write(b"hello").finish();
+    h.clear();
+    let s = h.clear();
+    s.send(s.seg(1, 6).dss(s.data_ack(5)));
+    // The end goes out as soon as it may, and again until it is acknowledged.
+    let end = h.recv();
+    assert!(dss(&end).data_fin && end.payload.is_empty());
+    h.at(2000);
+    assert!(h.sent.iter().any(|(_, p)| p.segment.options.dss().is_some_and(|d| d.data_fin)));
+    h.clear();
+    h.send(h.seg(1, 6).dss(h.data_fin(6, 0)));
+    // Both streams are over: now the subflow.
+    let flags: Vec<_> = h.sent.iter().map(|(_, p)| p.segment.flags).collect();
+    assert!(flags.contains(&FIN), "{flags:?}");
+    h.clear();
+    h.send(h.seg(1, 7).flags(FIN).dss(h.data_ack(6)));
+    assert!(h.events.contains(&ConnectionEvent::Closed(CloseReason::Finished)));
+    h.at(70_000);
+    assert!(h.is_gone());
+    assert_eq!(h.endpoint.poll_timeout(), None);
+}
+
+#[test]
+fn a_data_fin_that_is_never_acknowledged_is_given_up() {
+    let tcp = TcpSettings { retries: 3, ..plain_stamps().tcp };
+    let mut h = Solo::open_server(Settings { tcp, ..plain_stamps() });
+    h.finish().clear();
+    h.at(600_000);
+    assert!(h.events.contains(&ConnectionEvent::Closed(CloseReason::TimedOut)));
+    assert!(h.is_gone());
+}
+
+#[test]
+fn a_peer_that_never_sends_its_last_fin_is_not_waited_for() {
+    let mut h = Solo::open_server(plain_stamps());
+    h.finish().clear();
+    h.send(h.seg(1, 1).dss(h.data_fin(1, 0)));
+    h.send(h.seg(1, 2).dss(h.data_ack(1)));
+    assert_eq!(h.state(), State::FinWait2);
+    h.at(61_000);
+    assert!(h.is_gone());
+}
+
+#[test]
+fn the_streams_end_survives_any_single_loss() {
+    for n in 0..40 {
+        let mut pair = Pair::new(2, plain_stamps(), plain_stamps());
+        let mut seen = 0;
+        pair.hook = Box::new(move |_, _, _, _| {
+            seen += 1;
+            if seen == n + 1 { Fate::Drop } else { Fate::Pass }
+        });
+        pair.write(Side::Server, pattern(0, 8000), true).write(Side::Client, pattern(0, 500), true).run(at(200_000));
+        assert_eq!((pair.client.got.len(), pair.server.got.len()), (8000, 500), "packet {n} lost");
+        let closed = Some(CloseReason::Finished);
+        assert_eq!((pair.client.closed(), pair.server.closed()), (closed, closed), "packet {n} lost");
+        assert!(pair.client.endpoint.is_empty() && pair.server.endpoint.is_empty(), "packet {n} lost");
+    }
+}
+
+#[test]
+fn fast_close_ends_it_at_once() {
+    // RFC 8684 §3.5, with RST and with ACK; a wrong key is ignored.
+    for flags in [Flags::ACK, Flags::RST] {
+        let mut h = Solo::open_server(plain_stamps());
+        h.join(1).clear();
+        let wrong = MptcpOption::FastClose { receiver_key: h.key ^ 1 };
+        h.send(h.seg(1, 1).dss(h.data_ack(0)).with(wrong));
+        assert!(h.log.violated(Violation::WrongKey));
+        assert_eq!(h.state(), State::Established);
+        h.clear();
+        let close = MptcpOption::FastClose { receiver_key: h.key };
+        h.send(h.seg(1, 1).flags(flags).with(close));
+        assert!(h.events.contains(&ConnectionEvent::Closed(CloseReason::ResetByPeer)));
+        let resets = h.sent.iter().filter(|(_, p)| p.segment.flags.has(Flags::RST)).count();
+        assert_eq!(resets, if flags == Flags::RST { 1 } else { 2 });
+        h.at(1);
+        assert!(h.is_gone());
+    }
+}
+
+#[test]
+fn aborting_says_so_on_every_subflow() {
+    let mut h = Solo::open_server(plain_stamps());
+    h.join(1).clear();
+    h.app(|c, cx| c.abort(cx));
+    assert_eq!(h.sent.len(), 2);
+    let key = crate::common::solo::PEER_KEY;
+    for (_, p) in &h.sent {
+        assert!(p.segment.flags.has(Flags::RST));
+        assert!(p.segment.options.mptcp().contains(&MptcpOption::FastClose { receiver_key: key }));
+    }
+    let mut pair = Pair::new(2, plain_stamps(), plain_stamps());
+    pair.write(Side::Server, pattern(0, 1_000_000), true).run(at(200));
+    pair.act(Side::Client, |c, cx| c.abort(cx));
+    pair.run(at(400));
+    assert_eq!(pair.client.closed(), Some(CloseReason::Aborted));
+    assert_eq!(pair.server.closed(), Some(CloseReason::ResetByPeer));
+    assert!(pair.client.endpoint.is_empty() && pair.server.endpoint.is_empty());
+}
+
+#[test]
+fn a_reset_subflow_leaves_the_others() {
+    let mut h = Solo::open_server(plain_stamps());
+    h.join(1).clear();
+    h.write(&pattern(0, 3000)).clear();
+    let why = MptcpOption::TcpRst(Reason { code: 2, transient: true });
+    h.send(h.seg(1, 1).flags(Flags::RST).with(why));
+    // What was on it goes out on the other.
+    let rescued: usize = h.sent.iter().map(|(_, p)| p.segment.payload.len()).sum();
+    assert_eq!(rescued, 3000);
+    assert_eq!((h.state_of(0), h.state_of(1)), (State::Closed, State::Established));
+}
+
+#[test]
+fn a_peers_fin_in_the_middle_ends_only_its_subflow() {
+    let mut h = Solo::open_server(plain_stamps());
+    h.join(1).clear();
+    h.send(h.seg(1, 1).data(b"hello").dss(h.mapped(0, 0, 1, 5)).flags(FIN));
+    // Answered in kind.
+    let last = h.sent.back().expect("an answer").1.segment.clone();
+    assert_eq!((last.flags, h.numbers(0, &last)), (FIN, (1, 7)));
+    h.send(h.seg(7, 2).dss(h.data_ack(0)));
+    assert_eq!((h.state_of(0), h.state_of(1)), (State::Closed, State::Established));
+    assert!(!h.connection().read_finished());
+    h.send_on(1, h.seg_on(1, 1, 1).data(b" world").dss(h.mapped(0, 5, 1, 6)));
+    assert_eq!(h.read(), b"hello world");
+}
+
+#[test]
+fn an_orphan_waits_for_a_join_and_then_ends() {
+    let mut h = Solo::open_server(plain_stamps());
+    h.send(h.seg(1, 1).flags(Flags::RST)).clear();
+    h.at(30_000);
+    h.join(1);
+    assert_eq!(h.state_of(1), State::Established);
+    h.send_on(1, h.seg_on(1, 1, 1).flags(Flags::RST));
+    h.at(89_000);
+    assert!(!h.is_gone());
+    h.at(91_000);
+    assert!(h.events.contains(&ConnectionEvent::Closed(CloseReason::TimedOut)));
+    h.at(91_001);
+    assert!(h.is_gone());
+}
+
+#[test]
+fn attempts_in_vain_do_not_keep_an_orphan_alive() {
+    let mut h = Solo::open_client(setup(plain_stamps(), client_paths(1)));
+    h.send(h.seg(1, 1).flags(Flags::RST)).clear();
+    h.at(59_000);
+    assert!(!h.sent.is_empty(), "it tries to join again");
+    h.at(61_000);
+    assert!(h.events.contains(&ConnectionEvent::Closed(CloseReason::TimedOut)));
+    h.at(300_000);
+    assert!(h.is_gone());
+}
+
+#[test]
+fn all_subflows_lost_are_joined_again() {
+    let mut pair = Pair::new(2, plain_stamps(), plain_stamps());
+    pair.hook = Box::new(|now, side, _, p| {
+        // A middlebox resets whatever the server sends between 300 and 360 ms.
+        if side == Side::Server && now > at(300) && now < at(360) {
+            let mut reset = p.clone();
+            reset.segment.flags = Flags::RST;
+            reset.segment.payload = bytes::Bytes::new();
+            reset.segment.options = anabranch_wire::Options::new();
+            return Fate::Become(vec![reset]);
+        }
+        Fate::Pass
+    });
+    pair.write(Side::Client, pattern(0, 3_000_000), true).run(at(120_000));
+    let dead = pair.client.log.0.iter().filter(|(_, e)| *e == Event::Path(PathState::Dead)).count();
+    assert!(dead >= 2, "{dead}");
+    assert!(pair.server.got == pattern(0, 3_000_000), "{} bytes", pair.server.got.len());
+    assert_eq!(pair.client.closed(), Some(CloseReason::Finished));
+}
+
+/// Path events and timeouts of one side, to be read when something went wrong.
+fn story(log: &crate::common::Log) -> String {
+    let events = log.0.iter().filter(|(_, e)| matches!(e, Event::Path(_) | Event::Timeout { .. }));
+    events.map(|(now, e)| format!("{now} {e:?}")).collect::<Vec<_>>().join(", ")
+}
+
+#[test]
+fn a_path_that_comes_back_is_used_again_soon() {
+    for writer in [Side::Server, Side::Client] {
+        for outage in [700, 3_000, 20_000, 100_000] {
+            let mut pair = Pair::new(2, plain_stamps(), plain_stamps());
+            let back = at(1_000 + outage);
+            pair.hook = Box::new(
+                move |now, _, path, _| {
+                    if path == 1 && now >= at(1_000) && now < back { Fate::Drop } else { Fate::Pass }
+                },
+            );
+            pair.client.polite = false;
+            pair.server.polite = false;
+            pair.write(writer, pattern(0, 90_000_000), true).run(back + Duration::from_secs(30));
+            let log = &pair.party(writer).log;
+            let mut established = log.0.iter().filter(|(_, e)| *e == Event::Path(PathState::Established));
+            let again = established.find(|(now, _)| *now >= back).map(|(now, _)| now.since(back).as_millis());
+            // While the subflow lives: one capped timeout and a round trip. A client that gave it up joins again: at
+            // most 4 s left of an attempt and 16 s until the next.
+            let gave_up = log.saw(Event::Path(PathState::Dead));
+            assert_eq!(gave_up, writer == Side::Client && outage > 30_000);
+            let bound = if gave_up { 20_200 } else { 2_100 };
+            assert!(
+                again.is_some_and(|late| late <= bound),
+                "{outage} ms, {writer:?} writes: {again:?}; {}",
+                story(log)
+            );
+            let path = pair.party(writer).connection().expect("open").view().path(PathId(1)).copied();
+            assert!(path.is_some_and(|p| p.usable));
+        }
+    }
+}

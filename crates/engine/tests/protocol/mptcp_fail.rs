@@ -1,0 +1,150 @@
+//! Checksums that fail, MP_FAIL and infinite mappings (RFC 8684 §3.3.1, §3.7).
+
+use crate::common::pair::{Fate, Pair};
+use crate::common::solo::{Build, PEER_KEY, Solo, dss};
+use crate::common::{at, pattern, plain_stamps};
+use anabranch_engine::Settings;
+use anabranch_trace::{Event, Violation};
+use anabranch_units::Side;
+use anabranch_wire::{Dss, Flags, Mapping, MptcpOption, Segment, dss_checksum};
+use bytes::Bytes;
+
+fn checked() -> Settings {
+    Settings { checksum: true, ..plain_stamps() }
+}
+
+/// A segment with a checksummed mapping, its last payload byte changed on the way.
+fn corrupted(h: &Solo, path: u8, data: u64, sub: u64, text: &[u8]) -> Segment {
+    let number = Solo::peer_number(data);
+    let sum = dss_checksum(number, sub as u32, text.len() as u16, text);
+    let good = h.mapped(0, data, sub, text.len() as u16);
+    let mapping = Mapping { checksum: Some(sum), ..good.mapping.expect("a mapping") };
+    let mut bytes = text.to_vec();
+    *bytes.last_mut().expect("not empty") ^= 1;
+    h.seg_on(path, sub, 1).data(&bytes).dss(Dss { mapping: Some(mapping), ..good })
+}
+
+fn intact(h: &Solo, path: u8, data: u64, sub: u64, text: &[u8]) -> Segment {
+    corrupted(h, path, data, sub, text).data(text)
+}
+
+fn fail_of(s: &Segment) -> Option<u64> {
+    s.options.mptcp().iter().find_map(|o| match o {
+        MptcpOption::Fail { data_seq } => Some(*data_seq),
+        _ => None,
+    })
+}
+
+#[test]
+fn on_the_only_subflow_it_means_plain_tcp() {
+    let mut h = Solo::open_server(checked());
+    h.send(intact(&h, 0, 0, 1, b"good "));
+    assert_eq!(h.read(), b"good ");
+    h.clear();
+    h.send(corrupted(&h, 0, 5, 6, b"bad"));
+    // Said until the peer reacts; the data is taken as it came.
+    assert_eq!(fail_of(&h.recv()), Some(Solo::peer_number(5)));
+    assert!(h.log.violated(Violation::Checksum) && h.log.saw(Event::Fallback));
+    assert_eq!(h.read(), b"bae");
+    h.send(intact(&h, 0, 8, 9, b" in flight"));
+    assert_eq!(fail_of(&h.recv()), Some(Solo::peer_number(5)));
+    let infinite = Dss { ack: None, ..h.mapped(0, 5, 6, 0) };
+    h.send(h.seg(19, 1).data(b" infinite").dss(infinite));
+    assert_eq!(fail_of(&h.recv()), None);
+    h.send(h.seg(28, 1).data(b" plain"));
+    assert_eq!(h.read(), b" in flight infinite plain");
+    h.clear();
+    h.write(b"out");
+    let s = h.recv();
+    assert!(s.options.dss().is_none() && s.options.mptcp().is_empty());
+}
+
+#[test]
+fn a_sender_that_hears_of_it_answers_and_goes_on() {
+    let mut h = Solo::open_server(plain_stamps());
+    h.write(&pattern(0, 2000)).clear();
+    h.send(h.seg(1, 1001).dss(h.data_ack(1000)));
+    let fail = MptcpOption::Fail { data_seq: h.our_number(1000) };
+    h.send(h.seg(1, 2001).with(fail));
+    assert_eq!(fail_of(&h.recv()), Some(Solo::peer_number(0)));
+    assert!(!h.connection().is_multipath());
+    assert_eq!(h.connection().unacknowledged(), 0);
+    // The first new data carries the infinite mapping, which reaches back to what is known to have come.
+    h.write(b"new");
+    let s = h.recv();
+    let map = dss(&s).mapping.expect("a mapping");
+    assert_eq!((map.len, h.our_offset(map.data_seq), map.subflow_seq, dss(&s).ack), (0, 2000, 2001, None));
+    // Again if it is lost; and MP_FAIL again, if that was.
+    h.send(h.seg(1, 2001).with(fail));
+    assert!(h.sent.iter().any(|(_, p)| fail_of(&p.segment).is_some()));
+    h.clear().at(3000);
+    let again = h.recv();
+    assert_eq!((again.payload.clone(), dss(&again).mapping), (Bytes::from_static(b"new"), Some(map)));
+    h.send(h.seg(1, 2004)).clear();
+    h.write(b"er");
+    assert!(h.recv().options.dss().is_none());
+}
+
+#[test]
+fn with_several_subflows_the_affected_one_is_reset() {
+    let mut h = Solo::server(checked());
+    let MptcpOption::Capable(offer) = Solo::capable(None, None) else { unreachable!() };
+    h.send(h.syn(0).with(MptcpOption::Capable(offer))).clear();
+    h.send(h.seg(1, 1).with(Solo::capable(Some(PEER_KEY), Some(h.key))));
+    h.join(1).clear();
+    h.send_on(1, corrupted(&h, 1, 0, 1, b"bad"));
+    let reset = h.recv();
+    assert!(reset.flags.has(Flags::RST));
+    assert_eq!(fail_of(&reset), Some(Solo::peer_number(0)));
+    assert!(h.connection().is_multipath());
+    h.send(intact(&h, 0, 0, 1, b"bad"));
+    assert_eq!(h.read(), b"bad");
+}
+
+#[test]
+fn a_mapping_is_verified_as_a_whole() {
+    // One mapping over two segments, as Linux sends them; the second comes first.
+    let mut h = Solo::open_server(checked());
+    let text = b"hello world";
+    let whole = intact(&h, 0, 0, 1, text);
+    let second = Segment { seq: whole.seq.at(5), payload: whole.payload.slice(5..), ..whole.clone() };
+    h.send(second);
+    h.send(Segment { payload: whole.payload.slice(..5), ..whole });
+    assert_eq!(h.read(), text);
+}
+
+/// Changes one byte of the payload of a packet.
+fn spoil(p: &anabranch_wire::Packet) -> Fate {
+    let mut p = p.clone();
+    let mut bytes = p.segment.payload.to_vec();
+    bytes[0] ^= 0xff;
+    p.segment.payload = bytes.into();
+    Fate::Become(vec![p])
+}
+
+#[test]
+fn a_middlebox_that_changes_data_ends_mptcp_and_not_the_stream() {
+    let mut pair = Pair::new(1, checked(), checked());
+    let mut n = 0;
+    pair.hook = Box::new(move |_, side, _, p| {
+        n += u32::from(side == Side::Client && p.segment.payload.len() == 1000);
+        if side == Side::Client && n == 30 && p.segment.payload.len() == 1000 { spoil(p) } else { Fate::Pass }
+    });
+    pair.write(Side::Client, pattern(0, 200_000), true).run(at(30_000));
+    assert_eq!(pair.server.got.len(), 200_000);
+    let wrong = pair.server.got.iter().zip(pattern(0, 200_000).iter()).filter(|(a, b)| a != b).count();
+    assert_eq!(wrong, 1, "the middlebox's change is part of the stream");
+    assert!(pair.client.closed().is_some() && pair.server.closed().is_some());
+}
+
+#[test]
+fn a_middlebox_on_one_of_two_paths_changes_nothing() {
+    let mut pair = Pair::new(2, checked(), checked());
+    pair.hook = Box::new(move |at, side, path, p| {
+        let late = at > crate::common::at(300);
+        if side == Side::Client && path == 1 && late && !p.segment.payload.is_empty() { spoil(p) } else { Fate::Pass }
+    });
+    pair.write(Side::Client, pattern(0, 1_000_000), true).run(at(60_000));
+    assert!(pair.server.got == pattern(0, 1_000_000), "{} bytes", pair.server.got.len());
+    assert!(pair.server.log.violated(Violation::Checksum));
+}

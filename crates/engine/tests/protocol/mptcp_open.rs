@@ -1,0 +1,254 @@
+//! MP_CAPABLE (RFC 8684 §3.1) and fallback (§3.7).
+
+use crate::common::pair::{Fate, Pair};
+use crate::common::solo::{Build, PEER_KEY, Solo, dss};
+use crate::common::{at, client_paths, client_tuple, pattern, plain_stamps, setup};
+use anabranch_engine::Settings;
+use anabranch_engine::connection::Setup;
+use anabranch_trace::Event;
+use anabranch_units::Side;
+use anabranch_wire::{AddAddr, DataAck, Flags, MpCapable, MptcpOption, Segment, crypto};
+
+fn capable(s: &Segment) -> Option<MpCapable> {
+    s.options.mptcp().iter().find_map(|o| match o {
+        MptcpOption::Capable(c) => Some(*c),
+        _ => None,
+    })
+}
+
+#[test]
+fn a_client_exchanges_keys() {
+    let mut h = Solo::client(plain_stamps());
+    let offer = capable(&h.recv()).expect("MP_CAPABLE");
+    assert_eq!((offer.version, offer.sender_key, offer.receiver_key, offer.checksum), (1, None, None, false));
+    h.send(h.syn_ack(0).with(Solo::capable(Some(PEER_KEY), None)));
+    let third = capable(&h.recv()).expect("MP_CAPABLE");
+    assert_eq!((third.sender_key, third.receiver_key, third.data), (Some(h.key), Some(PEER_KEY), None));
+    // The first data carries both keys and its length; what follows a DSS, and so on until the peer has shown one.
+    h.write(&pattern(0, 1500));
+    let first = h.recv();
+    assert_eq!(capable(&first).expect("MP_CAPABLE").data, Some((1000, None)));
+    let map = dss(&h.recv()).mapping.expect("a mapping");
+    assert_eq!((h.our_offset(map.data_seq), map.subflow_seq, map.len), (1000, 1001, 500));
+    h.send(h.seg(1, 1501).dss(h.data_ack(1500)));
+    assert_eq!(h.connection().unacknowledged(), 0);
+    h.write(b"more");
+    assert_eq!(dss(&h.recv()).mapping.expect("a mapping").subflow_seq, 1501);
+}
+
+#[test]
+fn a_server_exchanges_keys() {
+    let mut h = Solo::server(plain_stamps());
+    h.send(h.syn(0).with(Solo::capable(None, None)));
+    let answer = capable(&h.recv()).expect("MP_CAPABLE");
+    assert_eq!((answer.version, answer.receiver_key), (1, None));
+    h.send(h.seg(1, 1).with(Solo::capable(Some(PEER_KEY), Some(h.key)))).quiet();
+    assert!(h.connection().is_multipath());
+    // The server speaks first.
+    h.write(b"hello");
+    let s = h.recv();
+    let map = dss(&s).mapping.expect("a mapping");
+    assert_eq!((h.our_offset(map.data_seq), map.subflow_seq, map.len), (0, 1, 5));
+    assert_eq!(dss(&s).ack, Some(DataAck::Long(Solo::peer_number(0))));
+}
+
+/// MP_CAPABLE as the first data carries it.
+fn with_data(h: &Solo, len: u16) -> MptcpOption {
+    let MptcpOption::Capable(keys) = Solo::capable(Some(PEER_KEY), Some(h.key)) else { unreachable!() };
+    MptcpOption::Capable(MpCapable { data: Some((len, None)), ..keys })
+}
+
+#[test]
+fn the_first_data_stands_in_for_a_lost_third_ack() {
+    let mut h = Solo::server(plain_stamps());
+    h.send(h.syn(0).with(Solo::capable(None, None))).clear();
+    h.send(h.seg(1, 1).data(b"hello").with(with_data(&h, 5)));
+    assert_eq!(h.read(), b"hello");
+    assert!(h.connection().is_multipath());
+    assert_eq!(dss(&h.recv()).ack, Some(DataAck::Long(Solo::peer_number(5))));
+}
+
+#[test]
+fn what_overtakes_the_keys_is_as_good_as_lost() {
+    let mut h = Solo::server(plain_stamps());
+    h.send(h.syn(0).with(Solo::capable(None, None))).clear();
+    h.send(h.seg(6, 1).data(b"world").dss(h.mapped(0, 5, 6, 5)));
+    h.send(h.seg(1, 1).data(b"hello").with(with_data(&h, 5)));
+    h.send(h.seg(6, 1).data(b"world").dss(h.mapped(0, 5, 6, 5)));
+    assert_eq!(h.read(), b"helloworld");
+    assert!(h.connection().is_multipath());
+}
+
+#[test]
+fn a_short_request_with_its_end_still_carries_the_keys() {
+    let mut h = Solo::client(plain_stamps());
+    h.clear();
+    h.send(h.syn_ack(0).with(Solo::capable(Some(PEER_KEY), None))).clear();
+    h.write(b"GET /").finish();
+    let s = h.recv();
+    assert_eq!(capable(&s).and_then(|c| c.data), Some((5, None)));
+    // The end of the stream follows by itself.
+    h.send(h.seg(1, 6).dss(h.data_ack(5)));
+    let end = dss(&h.recv());
+    assert!(end.data_fin);
+    assert_eq!(end.mapping.map(|m| (h.our_offset(m.data_seq), m.len)), Some((5, 1)));
+}
+
+#[test]
+fn nothing_but_version_1_is_spoken() {
+    for (version, hmac_sha256) in [(0, true), (2, true), (1, false)] {
+        let mut h = Solo::server(plain_stamps());
+        let MptcpOption::Capable(offer) = Solo::capable(None, None) else { unreachable!() };
+        h.send(h.syn(0).with(MptcpOption::Capable(MpCapable { version, hmac_sha256, ..offer })));
+        assert!(h.recv().options.mptcp().is_empty());
+        h.send(h.seg(1, 1));
+        assert!(!h.connection().is_multipath());
+    }
+}
+
+#[test]
+fn checksums_are_used_if_either_side_asks() {
+    for (ours, theirs) in [(true, false), (false, true)] {
+        let mut h = Solo::client(Settings { checksum: ours, ..plain_stamps() });
+        assert_eq!(capable(&h.recv()).map(|c| c.checksum), Some(ours));
+        let MptcpOption::Capable(answer) = Solo::capable(Some(PEER_KEY), None) else { unreachable!() };
+        h.send(h.syn_ack(0).with(MptcpOption::Capable(MpCapable { checksum: theirs, ..answer }))).clear();
+        h.write(&pattern(0, 1500));
+        let (_, sum) = capable(&h.recv()).and_then(|c| c.data).expect("data");
+        let expected = anabranch_wire::dss_checksum(h.our_number(0), 1, 1000, &pattern(0, 1000));
+        assert_eq!(sum, Some(expected));
+        let sum = dss(&h.recv()).mapping.expect("a mapping").checksum;
+        assert_eq!(sum, Some(anabranch_wire::dss_checksum(h.our_number(1000), 1001, 500, &pattern(1000, 500))));
+    }
+}
+
+#[test]
+fn a_syn_ack_without_the_option_means_plain_tcp() {
+    let mut h = Solo::client(plain_stamps());
+    h.clear();
+    h.send(h.syn_ack(0));
+    assert!(h.recv().options.mptcp().is_empty());
+    h.write(b"hello").finish();
+    let s = h.recv();
+    assert!(s.options.dss().is_none() && s.options.mptcp().is_empty());
+    assert_eq!(h.recv().flags, Flags::FIN | Flags::ACK);
+    assert!(!h.connection().is_multipath());
+}
+
+#[test]
+fn a_third_ack_without_the_option_means_plain_tcp() {
+    let mut h = Solo::server(plain_stamps());
+    h.send(h.syn(0).with(Solo::capable(None, None))).clear();
+    h.send(h.seg(1, 1));
+    assert!(h.log.saw(Event::Fallback) && !h.connection().is_multipath());
+    h.send(h.seg(1, 1).data(b"plain"));
+    assert_eq!(h.read(), b"plain");
+    h.clear();
+    h.write(b"too");
+    assert!(h.recv().options.dss().is_none());
+}
+
+#[test]
+fn first_data_without_a_mapping_means_plain_tcp() {
+    let mut h = Solo::open_server(plain_stamps());
+    h.send(h.seg(1, 1).data(b"plain"));
+    assert_eq!(h.read(), b"plain");
+    assert!(!h.connection().is_multipath());
+    h.send(h.seg(6, 1).data(b" tcp").flags(Flags::FIN | Flags::ACK));
+    assert_eq!(h.read(), b" tcp");
+    assert!(h.connection().read_finished());
+}
+
+#[test]
+fn data_acknowledged_without_the_option_means_plain_tcp() {
+    // A client, and a server that speaks first: what goes forth loses the option, or what comes back does.
+    let mut h = Solo::client(plain_stamps());
+    h.send(h.syn_ack(0).with(Solo::capable(Some(PEER_KEY), None)));
+    h.write(&pattern(0, 1500)).clear();
+    h.send(h.seg(1, 1001));
+    assert!(!h.connection().is_multipath());
+    assert_eq!(h.connection().unacknowledged(), 500);
+    h.send(h.seg(1, 1501));
+    assert_eq!(h.connection().unacknowledged(), 0);
+    // The peer may have seen our options: an infinite mapping tells it.
+    h.write(b"on");
+    assert_eq!(dss(&h.recv()).mapping.map(|m| (h.our_offset(m.data_seq), m.subflow_seq, m.len)), Some((1500, 1501, 0)));
+    h.write(b"on");
+    assert!(h.recv().options.dss().is_none());
+
+    let mut h = Solo::open_server(plain_stamps());
+    h.write(&pattern(0, 1500)).clear();
+    h.send(h.seg(1, 1501));
+    assert!(!h.connection().is_multipath());
+    assert_eq!(h.connection().unacknowledged(), 0);
+}
+
+#[test]
+fn an_announcement_is_a_sign_of_mptcp() {
+    // ADD_ADDR leaves no room for a DSS beside timestamps: the acknowledgment that carries it has none.
+    let mut h = Solo::client(plain_stamps());
+    h.send(h.syn_ack(0).with(Solo::capable(Some(PEER_KEY), None)));
+    h.write(b"hello").clear();
+    let address = "10.9.0.2".parse().expect("an address");
+    let hmac = Some(crypto::add_addr_hmac(PEER_KEY, h.key, 4, address, None));
+    h.send(h.seg(1, 6).with(MptcpOption::AddAddr(AddAddr { address_id: 4, address, port: None, hmac })));
+    assert!(h.connection().is_multipath());
+}
+
+#[test]
+fn a_syn_that_is_dropped_for_its_option_is_sent_without() {
+    let mut pair = Pair::new(1, plain_stamps(), plain_stamps());
+    pair.hook = Box::new(|_, _, _, p| {
+        let offered = p.segment.flags.has(Flags::SYN) && !p.segment.options.mptcp().is_empty();
+        if offered { Fate::Drop } else { Fate::Pass }
+    });
+    pair.write(Side::Client, pattern(0, 5000), true).run(at(20_000));
+    assert_eq!(pair.server.got, pattern(0, 5000));
+    assert!(pair.client.closed().is_some() && pair.server.closed().is_some());
+}
+
+#[test]
+fn options_stripped_in_any_phase_and_direction_do_not_stop_the_stream() {
+    for from in [None, Some(Side::Client), Some(Side::Server)] {
+        for syns_too in [true, false] {
+            for writer in [Side::Client, Side::Server] {
+                let mut pair = Pair::new(2, plain_stamps(), plain_stamps());
+                pair.hook = Box::new(move |_, side, _, p| {
+                    let spared = p.segment.flags.has(Flags::SYN) && !syns_too;
+                    if spared || from.is_some_and(|from| from != side) {
+                        return Fate::Pass;
+                    }
+                    let mut stripped = p.clone();
+                    let old = &p.segment.options;
+                    stripped.segment.options = anabranch_wire::Options::new();
+                    let new = &mut stripped.segment.options;
+                    old.mss().map(|mss| new.set_mss(mss));
+                    old.window_scale().map(|shift| new.set_window_scale(shift));
+                    let _ = old.sack_permitted() && new.set_sack_permitted();
+                    new.set_sack(old.sack());
+                    Fate::Become(vec![stripped])
+                });
+                pair.write(writer, pattern(0, 50_000), true).run(at(30_000));
+                let reader = if writer == Side::Client { &pair.server } else { &pair.client };
+                assert_eq!(reader.got.len(), 50_000, "stripped from {from:?}, SYNs too: {syns_too}, {writer:?} writes");
+                assert_eq!(reader.got, pattern(0, 50_000));
+                assert!(pair.client.closed().is_some() && pair.server.closed().is_some());
+            }
+        }
+    }
+}
+
+#[test]
+fn no_join_goes_where_flag_c_forbids_it() {
+    let paths = client_paths(1);
+    let mut second = paths[0].clone();
+    second.id = anabranch_units::PathId(1);
+    second.tuple.local = client_tuple(1).local;
+    let mut h = Solo::client_with(Setup { ..setup(plain_stamps(), vec![paths[0].clone(), second]) });
+    let MptcpOption::Capable(answer) = Solo::capable(Some(PEER_KEY), None) else { unreachable!() };
+    h.send(h.syn_ack(0).with(MptcpOption::Capable(MpCapable { no_join_here: true, ..answer })));
+    h.clear();
+    h.send(h.seg(1, 1).dss(h.data_ack(0)));
+    h.at(100);
+    h.quiet();
+}

@@ -1,0 +1,292 @@
+//! Windows, acknowledgments, timestamps and SACK (RFC 9293 §3.8, RFC 7323, RFC 2018, RFC 2883).
+
+use crate::common::solo::{Build, Solo};
+use crate::common::{ms, pattern, tcp};
+use anabranch_engine::connection::ConnectionEvent;
+use anabranch_engine::{Settings, State, TcpSettings};
+use anabranch_trace::{CloseReason, Violation};
+use anabranch_units::SeqNumber;
+use anabranch_wire::{Flags, Segment, Timestamps};
+
+fn payloads(h: &Solo) -> Vec<usize> {
+    h.sent.iter().map(|(_, p)| p.segment.payload.len()).collect()
+}
+
+#[test]
+fn a_closed_window_is_probed_until_it_opens() {
+    let mut h = Solo::client(tcp());
+    h.send(h.syn_ack(0).window(3000));
+    h.write(&[1; 3000]).clear();
+    h.send(h.seg(1, 3001).window(0));
+    h.write(&[2; 1000]).quiet();
+    h.at(100_000);
+    // RFC 9293 §3.8.6.1: after a timeout, then ever more seldom; just below what is expected, so it must be answered
+    let times: Vec<_> = h.sent.iter().map(|(at, _)| at.as_nanos() / 1_000_000).collect();
+    assert!(times.len() >= 6 && times[0] <= 1000, "{times:?}");
+    let gaps: Vec<_> = times.windows(2).map(|w| w[1] - w[0]).collect();
+    assert!(gaps.windows(2).all(|g| g[1] >= g[0]) && gaps.iter().all(|g| *g <= 60_000), "{gaps:?}");
+    let probe = h.recv();
+    assert_eq!((h.numbers(0, &probe).0, probe.payload.len()), (3000, 0));
+    // Still closed: goes on. Open: data flows at once.
+    h.clear();
+    h.send(h.seg(1, 3001).window(0)).quiet();
+    h.send(h.seg(1, 3001).window(2000));
+    assert_eq!(payloads(&h), [1000]);
+}
+
+#[test]
+fn an_unanswered_probe_is_given_up_and_an_answered_one_is_not() {
+    let settings = Settings { tcp: TcpSettings { retries: 4, ..tcp().tcp }, ..tcp() };
+    for answers in [true, false] {
+        let mut h = Solo::client(settings.clone());
+        h.send(h.syn_ack(0).window(1000));
+        h.write(&[1; 1000]).clear();
+        h.send(h.seg(1, 1001).window(0));
+        h.write(&[2; 1000]);
+        for second in 1..600 {
+            h.at(second * 1000);
+            if answers && !h.sent.is_empty() {
+                h.clear();
+                h.send(h.seg(1, 1001).window(0));
+            }
+        }
+        let ended = h.events.contains(&ConnectionEvent::Closed(CloseReason::TimedOut));
+        assert_eq!(ended, !answers);
+    }
+}
+
+#[test]
+fn a_window_smaller_than_a_segment_is_used() {
+    // RFC 9293 §3.8.6.2.1: half the largest window the peer ever offered is worth sending
+    let mut h = Solo::client(tcp());
+    h.send(h.syn_ack(0).window(600)).clear();
+    h.write(&[1; 2000]);
+    assert_eq!(payloads(&h).iter().sum::<usize>(), 600);
+    let sent = h.sent.len();
+    assert!(sent <= 2);
+    h.clear();
+    h.send(h.seg(1, 601).window(600));
+    assert_eq!(payloads(&h).iter().sum::<usize>(), 600);
+}
+
+#[test]
+fn a_slow_readers_window_is_honest() {
+    // With scaling, so that the field is rounded; one byte at a time, which rounding must not turn into promises.
+    let mut h = Solo::server(Settings { recv_buffer: 1 << 20, ..tcp() });
+    let mut syn = h.syn(0);
+    syn.options.set_window_scale(0);
+    h.send(syn).clear();
+    h.send(h.seg(1, 1));
+    let mut edge = 0;
+    let mut at = 1;
+    for len in [1000u64; 1200].into_iter().chain([1; 2000]) {
+        h.clear();
+        h.send(h.seg(at, 1).data(&pattern(at, len as usize)));
+        h.at(h.now.as_nanos() / 1_000_000 + 50);
+        let Some((_, p)) = h.sent.back() else { continue };
+        let (_, ack) = h.numbers(0, &p.segment);
+        let now = ack + (u64::from(p.segment.window) << 5);
+        // RFC 7323 §2.4: it may waver by less than a unit, no more.
+        assert!(now + 32 > edge, "shrunk from {edge} to {now}");
+        assert!(now <= 1 + (1 << 20), "more than the buffer: {now}");
+        edge = edge.max(now);
+        at = ack;
+    }
+    assert!(at > (1 << 20) - 1000, "the whole window was usable: {at}");
+    assert!(at <= 1 + (1 << 20), "no more than the buffer was taken: {at}");
+    // Reading opens it, and the peer is told at once.
+    h.clear();
+    assert_eq!(h.read().len() as u64, at - 1);
+    assert!(u64::from(h.recv().window) << 5 >= 1 << 19);
+}
+
+#[test]
+fn small_reads_do_not_make_small_windows() {
+    // RFC 9293 §3.8.6.2.2
+    let mut h = Solo::tcp_server(Settings { recv_buffer: 8000, ..tcp() });
+    for n in 0..8 {
+        h.send(h.seg(1 + n * 1000, 1).data(&pattern(n * 1000, 1000)));
+    }
+    assert_eq!(h.sent.back().map(|(_, p)| p.segment.window), Some(0));
+    h.clear();
+    let len = h.app(|c, cx| c.read(cx).map(|b| b.len()));
+    assert_eq!(len, Some(1000));
+    h.quiet();
+    h.app(|c, cx| (c.read(cx), c.read(cx), c.read(cx)));
+    assert_eq!(h.recv().window, 4000);
+}
+
+#[test]
+fn what_does_not_fit_the_window_is_not_acknowledged() {
+    let mut h = Solo::tcp_server(Settings { recv_buffer: 2000, ..tcp() });
+    h.send(h.seg(1, 1).data(&pattern(0, 1000)));
+    h.send(h.seg(1001, 1).data(&pattern(1000, 1000)));
+    h.clear();
+    h.send(h.seg(2001, 1).data(b"x"));
+    assert_eq!(h.recv_numbers().1, 2001);
+    assert!(h.log.violated(Violation::BeyondWindow));
+    assert_eq!(h.read(), pattern(0, 2000));
+    h.clear();
+    h.send(h.seg(2001, 1).data(b"x"));
+    assert_eq!(h.recv_numbers().1, 2002);
+    assert_eq!(h.read(), b"x");
+}
+
+#[test]
+fn small_writes_wait_for_the_acknowledgment() {
+    // Nagle: RFC 9293 §3.7.4
+    let mut h = Solo::tcp_client(Settings { tcp: TcpSettings { nagle: true, ..tcp().tcp }, ..tcp() });
+    h.write(b"a").write(b"b").write(b"c");
+    assert_eq!(payloads(&h), [1]);
+    h.clear();
+    h.send(h.seg(1, 2));
+    assert_eq!(payloads(&h), [2]);
+    // A full segment does not wait, nor does the last one.
+    h.clear().write(&[7; 1000]);
+    assert_eq!(payloads(&h), [1000]);
+    h.clear().write(b"end").finish();
+    assert_eq!(h.recv().payload, "end");
+}
+
+#[test]
+fn acknowledgments_are_quick_at_first_then_every_second_or_late() {
+    let mut h = Solo::tcp_server(tcp());
+    let mut seq = 1;
+    for n in 0..16 {
+        h.at(n);
+        h.send(h.seg(seq, 1).data(b"x"));
+        assert_eq!(h.recv_numbers().1, seq + 1, "quick at first");
+        seq += 1;
+    }
+    h.at(100);
+    h.send(h.seg(seq, 1).data(b"x")).quiet();
+    h.send(h.seg(seq + 1, 1).data(b"y"));
+    assert_eq!(h.recv_numbers().1, seq + 2);
+    h.at(200);
+    h.send(h.seg(seq + 2, 1).data(b"z"));
+    h.at(239);
+    h.quiet();
+    h.at(240);
+    assert_eq!(h.recv_numbers().1, seq + 3);
+    // Data takes the acknowledgment along.
+    h.send(h.seg(seq + 3, 1).data(b"z")).quiet();
+    h.write(b"reply");
+    assert_eq!(h.recv_numbers().1, seq + 4);
+    h.at(400);
+    assert!(h.sent.iter().all(|(_, p)| !p.segment.payload.is_empty()));
+}
+
+fn blocks(h: &Solo, s: &Segment) -> Vec<(u64, u64)> {
+    let offset = |n: SeqNumber| n.offset_from(SeqNumber(Solo::peer_isn(0)), 0).expect("after the SYN");
+    let _ = h;
+    s.options.sack().iter().map(|b| (offset(b.start), offset(b.end))).collect()
+}
+
+#[test]
+fn sack_blocks_stand_newest_first_and_duplicates_before_them() {
+    let mut h = Solo::tcp_server(tcp());
+    let send = |h: &mut Solo, from: u64, to: u64| {
+        h.clear();
+        let segment = h.seg(from, 1).data(&pattern(from, (to - from) as usize));
+        h.send(segment);
+        let s = h.recv();
+        (h.numbers(0, &s).1, blocks(h, &s))
+    };
+    assert_eq!(send(&mut h, 1, 11), (11, vec![]));
+    assert_eq!(send(&mut h, 21, 31), (11, vec![(21, 31)]));
+    assert_eq!(send(&mut h, 41, 51), (11, vec![(41, 51), (21, 31)]));
+    // RFC 2018 §4: the block that the newest segment belongs to comes first, grown
+    assert_eq!(send(&mut h, 31, 36), (11, vec![(21, 36), (41, 51)]));
+    // RFC 2883 §4.1: below the acknowledgment; §4.2: above it, the block that holds it second
+    assert_eq!(send(&mut h, 1, 6), (11, vec![(1, 6), (21, 36), (41, 51)]));
+    assert_eq!(send(&mut h, 41, 51), (11, vec![(41, 51), (41, 51), (21, 36)]));
+    assert_eq!(send(&mut h, 11, 21), (36, vec![(41, 51)]));
+    assert_eq!(send(&mut h, 36, 41), (51, vec![]));
+}
+
+fn stamped() -> Settings {
+    Settings { tcp: TcpSettings { timestamps: true, ..tcp().tcp }, ..tcp() }
+}
+
+fn stamp(mut s: Segment, val: u32, ecr: u32) -> Segment {
+    s.options.set_timestamps(Timestamps { val, ecr });
+    s
+}
+
+#[test]
+fn old_timestamps_are_refused() {
+    let mut h = Solo::server(stamped());
+    h.send(stamp(h.syn(0), 1000, 0)).clear();
+    h.send(stamp(h.seg(1, 1), 1001, 1));
+    h.send(stamp(h.seg(1, 1).data(b"new"), 1010, 1));
+    let s = h.recv();
+    assert_eq!(s.options.timestamps().map(|t| t.ecr), Some(1010));
+    // RFC 7323 §5.3: an old duplicate of another age is acknowledged and dropped
+    h.send(stamp(h.seg(4, 1).data(b"old"), 1009, 1));
+    assert_eq!(h.recv_numbers().1, 4);
+    assert!(h.log.violated(Violation::OldTimestamp));
+    assert_eq!(h.read(), b"new");
+    // A reset is not judged by it (§5.2).
+    h.send(stamp(h.seg(4, 1).flags(Flags::RST), 5, 1));
+    h.at(1);
+    assert!(h.is_gone());
+}
+
+#[test]
+fn a_delayed_acknowledgment_echoes_the_first_of_its_segments() {
+    // RFC 7323 §4.3, (A)
+    let mut h = Solo::server(stamped());
+    h.send(stamp(h.syn(0), 1, 0)).clear();
+    h.send(stamp(h.seg(1, 1), 2, 1));
+    for n in 0..16u32 {
+        h.send(stamp(h.seg(1 + u64::from(n), 1).data(b"x"), 100 + n, 1)).clear();
+    }
+    h.send(stamp(h.seg(17, 1).data(b"x"), 200, 1)).quiet();
+    h.send(stamp(h.seg(18, 1).data(b"x"), 300, 1));
+    assert_eq!(h.recv().options.timestamps().map(|t| t.ecr), Some(200));
+    // (B): a hole; the echo stays what it was until it is filled
+    h.send(stamp(h.seg(29, 1).data(b"x"), 400, 1));
+    assert_eq!(h.recv().options.timestamps().map(|t| t.ecr), Some(200));
+    h.send(stamp(h.seg(19, 1).data(b"0123456789"), 500, 1));
+    assert_eq!(h.recv().options.timestamps().map(|t| t.ecr), Some(500));
+}
+
+#[test]
+fn an_idle_peer_is_probed_and_given_up() {
+    let alive = Settings { tcp: TcpSettings { keep_alive: Some(ms(100_000)), ..tcp().tcp }, ..tcp() };
+    let mut h = Solo::tcp_client(alive);
+    h.at(99_999);
+    h.quiet();
+    h.at(100_001);
+    let (seq, _, s) = h.recv_numbers();
+    assert_eq!((seq, s.flags, s.payload.len()), (0, Flags::ACK, 0));
+    h.send(h.seg(1, 1));
+    h.at(200_000);
+    h.quiet();
+    h.at(200_002);
+    assert_eq!(h.sent.len(), 1);
+    // RFC 9293 §3.8.4: nobody answers
+    h.at(900_000);
+    assert!(h.events.contains(&ConnectionEvent::Closed(CloseReason::TimedOut)));
+}
+
+#[test]
+fn data_that_nobody_acknowledges_is_given_up() {
+    // RFC 9293 §3.8.3, R2
+    let mut h = Solo::tcp_client(Settings { tcp: TcpSettings { retries: 3, ..tcp().tcp }, ..tcp() });
+    h.write(b"hello").clear();
+    h.at(60_000);
+    let again = h.sent.iter().filter(|(_, p)| p.segment.payload == "hello").count();
+    assert!((3..=5).contains(&again), "{again}");
+    assert!(h.events.contains(&ConnectionEvent::Closed(CloseReason::TimedOut)));
+    assert_eq!(h.endpoint.len(), 0);
+}
+
+#[test]
+fn keep_alive_probes_of_the_peer_are_answered() {
+    let mut h = Solo::tcp_client(tcp());
+    h.send(h.seg(0, 1));
+    assert_eq!((h.recv_numbers().1, h.state()), (1, State::Established));
+    h.send(h.seg(0, 1).data(b"x"));
+    assert_eq!(h.recv_numbers().1, 1);
+}

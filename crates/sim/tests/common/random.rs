@@ -1,0 +1,109 @@
+//! Random networks, each a function of its seed.
+
+use super::{Transfer, ms, path};
+use anabranch_engine::{RecoveryKind, RtoForm, Settings};
+use anabranch_network::{Change, LossSpec, PathSpec, ReorderSpec, WaySpec};
+use anabranch_units::{Direction, Duration, Instant, Rate, Rng};
+
+/// Log-uniform between `low` and `high`.
+pub fn spread(rng: &mut Rng, low: f64, high: f64) -> f64 {
+    low * libm::pow(high / low, rng.unit())
+}
+
+fn within(rng: &mut Rng, low: u64, high: u64) -> u64 {
+    low + rng.below(high - low + 1)
+}
+
+/// A probability: mostly zero, else log-uniform from one in a thousand to `most`.
+fn rarely(rng: &mut Rng, how_often: f64, most: f64) -> f64 {
+    if rng.chance(how_often) { spread(rng, 0.001, most) } else { 0.0 }
+}
+
+fn random_loss(rng: &mut Rng) -> LossSpec {
+    match rng.below(4) {
+        0 => LossSpec::None,
+        1 | 2 => LossSpec::Bernoulli(spread(rng, 0.0005, 0.2)),
+        // In the bad state up to half is lost, for 20 packets on average; bad is every fourth packet at most.
+        _ => LossSpec::GilbertElliott { p: spread(rng, 0.001, 0.016), r: 0.05, h: 0.5 + 0.5 * rng.unit(), k: 1.0 },
+    }
+}
+
+fn impair(rng: &mut Rng, way: &mut WaySpec) {
+    way.loss = random_loss(rng);
+    way.reorder = ReorderSpec { probability: rarely(rng, 0.3, 0.2), by: ms(within(rng, 1, 60)) };
+    way.duplicate = rarely(rng, 0.2, 0.1);
+    way.corrupt = rarely(rng, 0.2, 0.05);
+    let mut from = 0;
+    while rng.chance(0.2) {
+        from += within(rng, 200, 8_000);
+        let until = from + within(rng, 10, 4_000);
+        way.outages.push((Instant::from_millis(from), Instant::from_millis(until)));
+        from = until;
+    }
+}
+
+fn random_path(rng: &mut Rng, n: usize) -> PathSpec {
+    let kbit = spread(rng, 100.0, 100_000.0) as u64;
+    let delay = spread(rng, 1.0, 300.0) as u64;
+    // From two packets up to about twice the path's own content.
+    let content = kbit * delay / 12_000;
+    let queue = spread(rng, 2.0, 20.0 + 2.0 * content as f64) as u32;
+    let mut p = path(&format!("p{n}"), kbit, delay, queue);
+    if rng.chance(0.7) {
+        impair(rng, &mut p.down);
+    }
+    if rng.chance(0.4) {
+        impair(rng, &mut p.up);
+    }
+    p
+}
+
+fn random_change(rng: &mut Rng, paths: usize) -> (Instant, Change) {
+    let at = Instant::from_millis(within(rng, 100, 20_000));
+    let on = rng.below(paths as u64) as usize;
+    let way = if rng.chance(0.7) { Direction::Down } else { Direction::Up };
+    let change = match rng.below(3) {
+        0 => Change::PathRate(on, way, Rate::from_bps(spread(rng, 1e5, 1e8) as u64)),
+        1 => Change::Delay(on, way, ms(spread(rng, 1.0, 300.0) as u64)),
+        _ => Change::Loss(on, way, random_loss(rng)),
+    };
+    (at, change)
+}
+
+fn random_settings(rng: &mut Rng, paths: usize) -> Settings {
+    let mut settings = Settings::default();
+    if rng.chance(0.5) {
+        settings.recv_buffer = spread(rng, 8.0 * 1400.0, 4e6) as u64;
+    }
+    if rng.chance(0.3) {
+        settings.send_buffer = spread(rng, 8.0 * 1400.0, 4e6) as u64;
+    }
+    settings.mptcp = paths > 1 || rng.chance(0.5);
+    settings.checksum = rng.chance(0.2);
+    let tcp = &mut settings.tcp;
+    tcp.recovery = if rng.chance(0.3) { RecoveryKind::Sack } else { RecoveryKind::Rack };
+    tcp.rto_form = if rng.chance(0.2) { RtoForm::Rfc6298 } else { RtoForm::Linux };
+    tcp.delayed_ack = if rng.chance(0.2) { Duration::ZERO } else { tcp.delayed_ack };
+    tcp.idle_restart = rng.chance(0.8);
+    tcp.pacing = rng.chance(0.2);
+    tcp.nagle = rng.chance(0.8);
+    tcp.sack = rng.chance(0.9);
+    tcp.timestamps = rng.chance(0.9);
+    settings
+}
+
+/// The transfer with this seed; what schedules and controls it is named by the caller.
+pub fn random_transfer(seed: u64, scheduler: &str, congestion: &str) -> Transfer {
+    let mut rng = Rng::stream(seed, "liveness");
+    let count = within(&mut rng, 1, 4) as usize;
+    let mut transfer = Transfer::new((0..count).map(|n| random_path(&mut rng, n)).collect());
+    transfer.seed = seed;
+    transfer.scheduler = scheduler.into();
+    transfer.congestion = congestion.into();
+    transfer.size = Some(spread(&mut rng, 1e4, 2e6) as u64);
+    transfer.settings = random_settings(&mut rng, count);
+    while rng.chance(0.3) {
+        transfer.timeline.push(random_change(&mut rng, count));
+    }
+    transfer
+}
