@@ -3,7 +3,7 @@
 use super::{Connection, Mode};
 use crate::cx::Cx;
 use crate::schedule::{Cause, Round};
-use anabranch_trace::{Event, RecoveryPhase};
+use anabranch_trace::{Event, RecoveryPhase, SendKind};
 use anabranch_units::{Instant, PathId};
 
 impl Connection {
@@ -79,6 +79,11 @@ impl Connection {
         match alone {
             // One path: the algorithms are bypassed.
             Some(id) => {
+                // A scheduler that planned for more paths may have left later data in the queue.
+                let queued = round.queue(id).find(|q| q.kind == SendKind::First);
+                if queued.zip(round.backlog().first()).is_some_and(|(q, lowest)| lowest.start < q.range.start) {
+                    round.recall(id);
+                }
                 if !round.rescue().is_empty() {
                     round.rescue_by_rtt();
                 }
@@ -173,7 +178,11 @@ impl Connection {
             self.stalled = false;
             return;
         }
-        let Some(fastest) = self.view.fastest_eligible().map(|p| p.id) else { return };
+        let Some(fastest) = self.view.fastest_eligible().or(self.view.fastest()).map(|p| p.id) else { return };
+        if self.view.path(fastest).is_some_and(|p| p.room() == 0) {
+            // Its queue is full of data that the peer's window does not admit.
+            self.view.take_back(fastest);
+        }
         let mut round = Round::new(&mut self.view, &mut *self.congestion, Cause::Wakeup);
         if round.send_next(fastest) && !self.stalled {
             self.stalled = true;

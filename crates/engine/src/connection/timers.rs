@@ -207,7 +207,7 @@ impl Connection {
     fn relieve(&mut self, i: usize) {
         let s = &mut self.subflows[i];
         s.sender.limit_rto(FAILING_RTO_MAX);
-        self.view.take_back(s.id);
+        self.view.unbind(s.id);
         self.view.strand(s.id);
     }
 

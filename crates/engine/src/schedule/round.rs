@@ -89,11 +89,11 @@ impl<'a> Round<'a> {
     }
 
     /// Sends outstanding data once more, on another path, ahead of its queue; or copies a segment that another path is
-    /// about to send first. Refused if the path is not [`PathView::eligible`] (for a rescue, new data in its queue does
-    /// not count against it), carries or queues some of it already, or if the range is empty, longer than a segment,
+    /// about to send first. Refused if the path is not [`PathView::eligible`] (for a rescue, later data in its queue
+    /// does not count against it), carries or queues some of it already, or if the range is empty, longer than a segment,
     /// or neither wholly outstanding nor within one such segment.
     pub fn repeat(&mut self, on: PathId, range: Range, why: Repeat) -> bool {
-        let able = |p: &&PathView| if why == Repeat::Rescue { self.has_room_ahead(p) } else { p.eligible() };
+        let able = |p: &&PathView| if why == Repeat::Rescue { self.may_rescue(p, range) } else { p.eligible() };
         let Some(p) = self.view.path(on).filter(able) else { return false };
         if range.is_empty() || range.len() > u64::from(p.mss) || range.end > self.view.window_edge() {
             return false;
@@ -152,7 +152,7 @@ impl<'a> Round<'a> {
                 self.view.rescue.remove(run.intersect(stranded));
                 continue;
             }
-            let chosen = self.candidates().filter(|p| !copies.on(p.id) && self.has_room_ahead(p));
+            let chosen = self.candidates().filter(|p| !copies.on(p.id) && self.may_rescue(p, stranded));
             let Some(p) = chosen.min_by_key(|p| (p.rtt_or_max(), p.id)).copied() else { return };
             let whole = run.intersect(stranded);
             let range = Range::new(whole.start, whole.end.min(whole.start + u64::from(p.mss)));
@@ -166,10 +166,11 @@ impl<'a> Round<'a> {
         self.view.path(on).filter(|p| p.eligible()).copied()
     }
 
-    /// As [`PathView::eligible`] for what goes ahead of the new data in the queue: a scheduler that binds data long
-    /// before it leaves must not keep stranded data from being rescued.
-    fn has_room_ahead(&self, p: &PathView) -> bool {
-        let ahead = self.view.queue(p.id).take_while(|q| q.kind != SendKind::First).count() as u32;
+    /// As [`PathView::eligible`] but for later data in the queue: a scheduler that binds data long before it leaves must
+    /// not keep stranded data from being rescued.
+    fn may_rescue(&self, p: &PathView, range: Range) -> bool {
+        let rescue = Queued { range, kind: SendKind::Rescue };
+        let ahead = self.view.queue(p.id).take_while(|q| !q.yields_to(rescue)).take(p.cwnd as usize).count() as u32;
         PathView { queued: ahead, ..*p }.eligible()
     }
 
@@ -263,8 +264,22 @@ mod tests {
             round.rescue_by_rtt();
         });
         assert_eq!(view.queue(B).next().map(|q| (q.range, q.kind)), Some((FIRST, SendKind::Rescue)));
+        let later = Queued { range: Range::new(1500, 2500), kind: SendKind::Rescue };
+        assert_eq!(view.queue(B).filter(|q| q.yields_to(later)).map(|q| q.range.start).min(), Some(2000));
         view.path_mut(B).unwrap().in_flight = 10;
         assert!(!with_round(&mut view, |round| round.repeat(B, FIRST, Repeat::Rescue)), "the window is full");
+    }
+
+    #[test]
+    fn the_lowest_data_of_a_useless_path_is_not_kept_waiting_by_other_queues() {
+        let mut view = bound();
+        view.set_written(20_000);
+        with_round(&mut view, |round| while round.enqueue_next(B) {});
+        view.unbind(A);
+        assert_eq!(view.backlog().first(), Some(Range::new(0, 20_000)));
+        assert!(with_round(&mut view, |round| round.send_next(B)));
+        view.unbind(A);
+        assert_eq!(view.queue(B).count(), 1, "nothing was bound to it");
     }
 
     #[test]

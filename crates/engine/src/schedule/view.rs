@@ -115,6 +115,13 @@ pub struct Queued {
     pub kind: SendKind,
 }
 
+impl Queued {
+    /// A copy stands before first transmissions; a rescue only before those of later data: it is as urgent as they.
+    pub(super) fn yields_to(&self, copy: Queued) -> bool {
+        self.kind == SendKind::First && (copy.kind != SendKind::Rescue || self.range.start > copy.range.start)
+    }
+}
+
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queue {
     pub items: VecDeque<Queued>,
@@ -358,7 +365,7 @@ impl View {
     pub fn remove_path(&mut self, id: PathId) {
         let Some(i) = self.index(id) else { return };
         self.strand(id);
-        self.take_back(id);
+        self.unbind(id);
         self.paths.remove(i);
         self.queues.remove(i);
         self.outstanding.forget(id);
@@ -384,6 +391,16 @@ impl View {
             }
         }
         self.recount(i);
+    }
+    /// A path is of no use for now: what is bound to it and never left goes back, and with it what other paths have
+    /// queued. Otherwise later data, which the peer's window does not admit yet, could fill the queues of all of them
+    /// while the lowest is bound to none.
+    pub fn unbind(&mut self, id: PathId) {
+        let bound = self.queue(id).any(|q| q.kind == SendKind::First);
+        self.take_back(id);
+        for other in 0..if bound { self.paths.len() } else { 0 } {
+            self.take_back(self.paths[other].id);
+        }
     }
     /// The first range in the path's queue that the peer's window admits, taken out of the queue.
     pub fn take_admissible(&mut self, id: PathId) -> Option<Queued> {
@@ -428,7 +445,7 @@ impl View {
         self.paths[i].queued_bytes += queued.range.len();
         if ahead {
             // Copies go before first transmissions, in the order in which they were asked for.
-            let at = self.queues[i].items.iter().position(|q| q.kind == SendKind::First);
+            let at = self.queues[i].items.iter().position(|q| q.yields_to(queued));
             let at = at.unwrap_or(self.queues[i].items.len());
             self.queues[i].items.insert(at, queued);
         } else {

@@ -1,0 +1,87 @@
+//! A run is a function of its seed, bit for bit.
+
+mod common;
+
+use anabranch_sim::Checks;
+use anabranch_trace::{Digest, Event, Origin, Recorder};
+use anabranch_units::{Instant, PathId};
+use common::random::random_transfer;
+use common::{Transfer, lossy, path};
+
+/// Networks of each test.
+const SEEDS: u64 = 60;
+const SCHEDULERS: [&str; 4] = ["minrtt+pr", "blest", "redundant", "roundrobin"];
+
+fn transfer(seed: u64) -> Transfer {
+    let congestion = anabranch_congestion::all()[seed as usize / 4 % 4].name;
+    random_transfer(seed, SCHEDULERS[seed as usize % 4], congestion)
+}
+
+fn digest(transfer: &Transfer) -> String {
+    let mut digest = Digest::new();
+    transfer.world().run(Instant::from_millis(20_000), &mut digest).expect("a legal run");
+    digest.finish()
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run_in_any_order() {
+    let once: Vec<_> = (0..SEEDS).map(|seed| digest(&transfer(seed))).collect();
+    for seed in (0..SEEDS).rev() {
+        assert_eq!(digest(&transfer(seed)), once[seed as usize], "seed {seed}");
+    }
+}
+
+#[test]
+fn other_seeds_give_other_runs() {
+    // One network throughout: only its luck differs.
+    let mut t = Transfer::new(vec![lossy("a", 5_000, 10, 50, 0.01), lossy("b", 5_000, 30, 50, 0.01)]);
+    t.size = Some(1_000_000);
+    let runs = (0..SEEDS).map(|seed| digest(&Transfer { seed, ..t.clone() }));
+    let mut different: Vec<_> = runs.collect();
+    different.sort();
+    different.dedup();
+    assert_eq!(different.len() as u64, SEEDS);
+}
+
+#[test]
+fn writing_and_reading_every_packet_changes_nothing() {
+    for seed in 0..SEEDS {
+        let plain = transfer(seed);
+        let written = Transfer { checks: Checks { wire: true }, ..plain.clone() };
+        assert_eq!(digest(&written), digest(&plain), "seed {seed}");
+    }
+}
+
+/// A digest of what the hosts of one connection did.
+struct Of(u32, Digest);
+
+impl Recorder for Of {
+    fn record(&mut self, now: Instant, origin: Origin, event: &Event) {
+        if origin.host.is_some() && origin.connection.0 == self.0 {
+            self.1.record(now, origin, event);
+        }
+    }
+}
+
+#[test]
+fn the_order_in_which_flows_are_listed_does_not_matter() {
+    let t = Transfer {
+        paths: (0..4).map(|n| path(&format!("p{n}"), 5_000, 5 + 10 * n, 30)).collect(),
+        size: Some(300_000),
+        ..transfer(7)
+    };
+    // Two connections that share nothing but the world.
+    let over = |first: u8| [(PathId(first), false), (PathId(first + 1), false)];
+    for flow in [0, 1] {
+        let digest_of = |swapped: bool| {
+            let mut flows = vec![t.flow(0, &over(0)), t.flow(1, &over(2))];
+            if swapped {
+                flows.reverse();
+            }
+            let mut of = Of(flow, Digest::new());
+            t.world_of(flows).run(Instant::from_millis(60_000), &mut of).expect("a legal run");
+            of.1.finish()
+        };
+        assert_eq!(digest_of(false), digest_of(true), "flow {flow}");
+    }
+}
