@@ -158,11 +158,11 @@ fn run(changes: Vec<(u32, Vec<Change>)>, seed: u64, harmless_only: bool) -> Pair
 }
 
 fn changes() -> impl Strategy<Value = Vec<(u32, Vec<Change>)>> {
-    prop::collection::vec((1u32..600, prop::collection::vec(change(), 1..4)), 1..20)
+    prop::collection::vec((1u32..600, prop::collection::vec(change(), 1..4)), 1..60)
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(100))]
 
     /// Whatever is forged: no panic, no endless work (the pair harness asserts that time goes on), and what was
     /// delivered is never more than was written.
