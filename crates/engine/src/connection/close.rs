@@ -106,9 +106,9 @@ impl Connection {
         }
         match self.mode {
             Mode::Plain => {
-                // RFC 9293 §3.10.4: FIN after the last data
-                let all_bound = self.finished && self.view.backlog().is_empty();
-                for s in self.subflows.iter_mut().filter(|_| all_bound) {
+                // RFC 9293 §3.10.4: FIN after the last data. What is queued may still be taken back.
+                let all_sent = self.finished && self.view.backlog().is_empty() && !self.view.anything_queued();
+                for s in self.subflows.iter_mut().filter(|_| all_sent) {
                     s.fin.wanted = true;
                 }
             }

@@ -167,6 +167,9 @@ impl Connection {
         }
         self.view.on_sent(id, range);
         self.sent_end = self.sent_end.max(range.end);
+        if self.mode == Mode::Plain && range.end == self.buffer.end() {
+            self.settle_stream();
+        }
         self.after_sending(cx, i, range.len());
         self.record(cx, Some(id), Event::DataSent { seq: start, data: range, kind });
         segment
