@@ -2,15 +2,14 @@
 
 use crate::connection::{Connection, ConnectionEvent, Setup};
 use crate::cx::Cx;
+use crate::slots::Slots;
 use crate::subflow::FourTuple;
 use anabranch_units::{Instant, PathId, SeqNumber};
 use anabranch_wire::{Flags, MpJoin, MptcpOption, Packet, Reason, Segment};
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Names a connection of an endpoint. Never used again after the connection is gone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Handle(u64);
+pub use crate::slots::Handle;
 
 /// Makes the setup of a connection that a listener accepts.
 pub type Accept = Box<dyn FnMut(FourTuple) -> Option<Setup> + Send>;
@@ -22,16 +21,25 @@ struct Slot {
     awake: bool,
     /// Its entry among the timers.
     timer: Instant,
-    tuples: Vec<(PathId, FourTuple)>,
+    /// Its entries among the ends, and the state of its subflows that they are for.
+    ends: Vec<Ends>,
+    epoch: u64,
     /// The application was told that it is closed.
     told: bool,
 }
 
+/// A subflow's two ends: the ports first, ours last, for those differ most and compare fastest.
+type Ends = (u16, u16, IpAddr, IpAddr);
+
+fn ends(tuple: &FourTuple) -> Ends {
+    let FourTuple { local, remote } = tuple;
+    (remote.port(), local.port(), remote.ip(), local.ip())
+}
+
 /// Many connections behind one door.
 pub struct Endpoint {
-    slots: BTreeMap<Handle, Slot>,
-    next: u64,
-    tuples: BTreeMap<FourTuple, (Handle, PathId)>,
+    slots: Slots<Slot>,
+    ends: BTreeMap<Ends, (Handle, PathId)>,
     tokens: BTreeMap<u32, Handle>,
     listeners: BTreeMap<u16, Accept>,
     /// Connections that may have something to send.
@@ -65,9 +73,8 @@ impl Endpoint {
     /// A host without connections that will hold at most `limit`.
     pub fn new(limit: usize) -> Self {
         Self {
-            slots: BTreeMap::new(),
-            next: 0,
-            tuples: BTreeMap::new(),
+            slots: Slots::new(),
+            ends: BTreeMap::new(),
             tokens: BTreeMap::new(),
             listeners: BTreeMap::new(),
             awake: VecDeque::new(),
@@ -91,13 +98,12 @@ impl Endpoint {
     }
 
     fn adopt(&mut self, connection: Connection) -> Handle {
-        let handle = Handle(self.next);
-        self.next += 1;
-        if let Some(token) = connection.token() {
+        let token = connection.token();
+        let slot = Slot { connection, awake: false, timer: Instant::MAX, ends: Vec::new(), epoch: 0, told: false };
+        let handle = self.slots.insert(slot);
+        if let Some(token) = token {
             self.tokens.insert(token, handle);
         }
-        let slot = Slot { connection, awake: false, timer: Instant::MAX, tuples: Vec::new(), told: false };
-        self.slots.insert(handle, slot);
         self.wake(handle);
         handle
     }
@@ -110,12 +116,12 @@ impl Endpoint {
     /// A connection, to read from or write to. It is asked for segments and timers again afterwards.
     pub fn connection_mut(&mut self, handle: Handle) -> Option<&mut Connection> {
         self.wake(handle);
-        self.slots.get_mut(&handle).map(|slot| &mut slot.connection)
+        self.slots.get_mut(handle).map(|slot| &mut slot.connection)
     }
 
     /// A connection, to look at.
     pub fn connection(&self, handle: Handle) -> Option<&Connection> {
-        self.slots.get(&handle).map(|slot| &slot.connection)
+        self.slots.get(handle).map(|slot| &slot.connection)
     }
 
     /// How many connections there are, those that are closing included.
@@ -125,13 +131,13 @@ impl Endpoint {
 
     /// True if there is no connection.
     pub fn is_empty(&self) -> bool {
-        self.slots.is_empty()
+        self.slots.len() == 0
     }
 
     /// What happened to a connection. One that said [`ConnectionEvent::Closed`] is forgotten with the next
     /// [`Self::poll_transmit`] after its last subflow is gone: read first what is left to be read.
     pub fn poll_event(&mut self, handle: Handle) -> Option<ConnectionEvent> {
-        let slot = self.slots.get_mut(&handle)?;
+        let slot = self.slots.get_mut(handle)?;
         let event = slot.connection.poll_event();
         if matches!(event, Some(ConnectionEvent::Closed(_))) {
             slot.told = true;
@@ -147,8 +153,8 @@ impl Endpoint {
             local: SocketAddr::new(packet.dst, segment.dst_port),
             remote: SocketAddr::new(packet.src, segment.src_port),
         };
-        if let Some((handle, path)) = self.tuples.get(&tuple).copied()
-            && let Some(slot) = self.slots.get_mut(&handle)
+        if let Some((handle, path)) = self.ends.get(&ends(&tuple)).copied()
+            && let Some(slot) = self.slots.get_mut(handle)
         {
             slot.connection.handle_segment(cx, path, segment);
             self.wake(handle);
@@ -170,12 +176,12 @@ impl Endpoint {
         });
         if let Some(token) = token {
             let handle = self.tokens.get(&token).copied();
-            let slot = handle.and_then(|h| self.slots.get_mut(&h));
+            let slot = handle.and_then(|h| self.slots.get_mut(h));
             let taken = slot.is_some_and(|slot| slot.connection.accept_join(cx, tuple, segment));
             return match handle.filter(|_| taken) {
                 Some(handle) => {
                     self.wake(handle);
-                    self.index_tuples(handle);
+                    self.index_ends(handle);
                     Some(handle)
                 }
                 None => {
@@ -195,7 +201,7 @@ impl Endpoint {
         let connection = Connection::accept(cx, setup, tuple, segment, &|token| tokens.contains_key(&token));
         let handle = self.adopt(connection);
         self.accepted.push_back(handle);
-        self.index_tuples(handle);
+        self.index_ends(handle);
         Some(handle)
     }
 
@@ -228,7 +234,7 @@ impl Endpoint {
     pub fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
         while let Some((at, handle)) = self.timers.first().copied().filter(|(at, _)| *at <= cx.now) {
             self.timers.remove(&(at, handle));
-            let Some(slot) = self.slots.get_mut(&handle) else { continue };
+            let Some(slot) = self.slots.get_mut(handle) else { continue };
             slot.timer = Instant::MAX;
             if slot.connection.poll_timeout().is_some_and(|due| due <= cx.now) {
                 slot.connection.handle_timeout(cx);
@@ -248,7 +254,7 @@ impl Endpoint {
             return Some((None, packet));
         }
         while let Some(handle) = self.awake.front().copied() {
-            let Some(slot) = self.slots.get_mut(&handle) else {
+            let Some(slot) = self.slots.get_mut(handle) else {
                 self.awake.pop_front();
                 continue;
             };
@@ -263,7 +269,7 @@ impl Endpoint {
 
     /// Nothing more to send for now: note the timer, forget what is gone.
     fn rest(&mut self, handle: Handle) {
-        let Some(slot) = self.slots.get_mut(&handle) else { return };
+        let Some(slot) = self.slots.get_mut(handle) else { return };
         slot.awake = false;
         if slot.told && slot.connection.is_closed() {
             return self.forget(handle);
@@ -275,18 +281,17 @@ impl Endpoint {
             self.timers.insert((at, handle));
             slot.timer = at;
         }
-        let current = slot.connection.subflows();
-        if !current.map(|(id, tuple, _)| (id, tuple)).eq(slot.tuples.iter().copied()) {
-            self.index_tuples(handle);
+        if slot.epoch != slot.connection.epoch() {
+            self.index_ends(handle);
         }
     }
 
     fn forget(&mut self, handle: Handle) {
-        let Some(slot) = self.slots.remove(&handle) else { return };
+        let Some(slot) = self.slots.remove(handle) else { return };
         self.timers.remove(&(slot.timer, handle));
-        for (_, tuple) in slot.tuples {
-            if self.tuples.get(&tuple).is_some_and(|(h, _)| *h == handle) {
-                self.tuples.remove(&tuple);
+        for ends in slot.ends {
+            if self.ends.get(&ends).is_some_and(|(h, _)| *h == handle) {
+                self.ends.remove(&ends);
             }
         }
         if let Some(token) = slot.connection.token() {
@@ -295,7 +300,7 @@ impl Endpoint {
     }
 
     fn wake(&mut self, handle: Handle) {
-        if let Some(slot) = self.slots.get_mut(&handle)
+        if let Some(slot) = self.slots.get_mut(handle)
             && !slot.awake
         {
             slot.awake = true;
@@ -303,16 +308,17 @@ impl Endpoint {
         }
     }
 
-    fn index_tuples(&mut self, handle: Handle) {
-        let Some(slot) = self.slots.get_mut(&handle) else { return };
-        for (_, tuple) in slot.tuples.drain(..) {
-            if self.tuples.get(&tuple).is_some_and(|(h, _)| *h == handle) {
-                self.tuples.remove(&tuple);
+    fn index_ends(&mut self, handle: Handle) {
+        let Some(slot) = self.slots.get_mut(handle) else { return };
+        for ends in slot.ends.drain(..) {
+            if self.ends.get(&ends).is_some_and(|(h, _)| *h == handle) {
+                self.ends.remove(&ends);
             }
         }
         for (path, tuple, _) in slot.connection.subflows() {
-            slot.tuples.push((path, tuple));
-            self.tuples.insert(tuple, (handle, path));
+            slot.ends.push(ends(&tuple));
+            self.ends.insert(ends(&tuple), (handle, path));
         }
+        slot.epoch = slot.connection.epoch();
     }
 }

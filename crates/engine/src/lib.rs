@@ -10,6 +10,7 @@ pub mod endpoint;
 pub mod plugin;
 pub mod schedule;
 mod settings;
+mod slots;
 mod subflow;
 
 pub use congestion::CongestionControl;

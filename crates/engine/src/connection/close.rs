@@ -161,6 +161,7 @@ impl Connection {
     /// A subflow is gone: what it carried alone goes out again elsewhere.
     pub(super) fn drop_subflow(&mut self, cx: &mut Cx<'_>, i: usize, how: PathState) {
         let s = self.subflows.remove(i);
+        self.epoch += 1;
         if self.view.path(s.id).is_some() {
             self.view.remove_path(s.id);
             self.congestion.on_leave(s.id);

@@ -133,6 +133,7 @@ pub struct Connection {
     congestion: Box<dyn CongestionControl>,
     view: View,
     subflows: Vec<Subflow>,
+    epoch: u64,
     mode: Mode,
     keys: Keys,
     /// The peer has sent a DSS: from then on a segment without one is no sign of plain TCP.
@@ -188,6 +189,7 @@ impl Connection {
             congestion,
             view: View::new(settings.tcp.nagle),
             subflows: Vec::with_capacity(paths.len()),
+            epoch: 0,
             mode,
             keys: Keys::default(),
             dss_seen: false,
@@ -301,6 +303,11 @@ impl Connection {
     /// The subflows that exist now.
     pub fn subflows(&self) -> impl Iterator<Item = (PathId, FourTuple, State)> + '_ {
         self.subflows.iter().map(|s| (s.id, s.tuple, s.state))
+    }
+
+    /// Counts the subflows that came and went: as long as it is the same, so is the set of [`Self::subflows`].
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch
     }
 
     /// What its scheduler sees.

@@ -1,0 +1,80 @@
+//! A table whose entries are found by index.
+
+/// Names an entry of a [`Slots`]. Never used again after the entry is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Handle {
+    serial: u64,
+    index: usize,
+}
+
+/// Entries in the places that they keep until they are removed.
+#[derive(Debug)]
+pub(crate) struct Slots<T> {
+    slots: Vec<Option<(u64, T)>>,
+    free: Vec<usize>,
+    /// Entries so far.
+    serial: u64,
+}
+
+impl<T> Slots<T> {
+    /// An empty table.
+    pub fn new() -> Self {
+        Self { slots: Vec::new(), free: Vec::new(), serial: 0 }
+    }
+
+    /// Entries inside.
+    pub fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// An entry.
+    pub fn get(&self, handle: Handle) -> Option<&T> {
+        match self.slots.get(handle.index)? {
+            Some((serial, entry)) if *serial == handle.serial => Some(entry),
+            _ => None,
+        }
+    }
+
+    /// An entry, to change it.
+    pub fn get_mut(&mut self, handle: Handle) -> Option<&mut T> {
+        match self.slots.get_mut(handle.index)? {
+            Some((serial, entry)) if *serial == handle.serial => Some(entry),
+            _ => None,
+        }
+    }
+
+    /// Puts an entry in.
+    pub fn insert(&mut self, entry: T) -> Handle {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            self.slots.len() - 1
+        });
+        let handle = Handle { serial: self.serial, index };
+        self.slots[index] = Some((self.serial, entry));
+        self.serial += 1;
+        handle
+    }
+
+    /// Takes an entry out.
+    pub fn remove(&mut self, handle: Handle) -> Option<T> {
+        self.get(handle)?;
+        self.free.push(handle.index);
+        self.slots[handle.index].take().map(|(_, entry)| entry)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_used_again_and_a_handle_is_not() {
+        let mut slots = Slots::new();
+        let [a, b] = [slots.insert('a'), slots.insert('b')];
+        assert_eq!((slots.remove(a), slots.remove(a), slots.len()), (Some('a'), None, 1));
+        let c = slots.insert('c');
+        assert_eq!((slots.get(a), slots.get(b)), (None, Some(&'b')));
+        assert_eq!(slots.get_mut(c), Some(&mut 'c'));
+        assert!(a < b && b < c && slots.slots.len() == 2);
+    }
+}
