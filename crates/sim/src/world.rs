@@ -91,6 +91,7 @@ struct Parcel {
 
 /// Boxes of delivered parcels, to be used again: packets move into the network and out of it as pointers.
 #[derive(Debug, Default)]
+#[expect(clippy::vec_box, reason = "the boxes themselves are what is used again")]
 struct Parcels(Vec<Box<Parcel>>);
 
 impl Parcels {
