@@ -3,6 +3,8 @@
 //! `speed [--only] [WORKLOAD…]` runs all, or those named. With `--only` nothing but the workload runs, so that instructions
 //! can be counted; it prints the number of data segments and the digest of the run.
 
+#![allow(clippy::disallowed_methods, reason = "a program with arguments")]
+
 mod calibration;
 mod workloads;
 

@@ -1,5 +1,11 @@
 //! What scenario files mean.
 
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "tests run on a host with files and an environment"
+)]
+
 mod common;
 
 use anabranch_engine::{RecoveryKind, RtoForm, Settings};

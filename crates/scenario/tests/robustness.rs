@@ -1,5 +1,11 @@
 //! No text makes the reader panic, and what it accepts it prints and reads back.
 
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "tests run on a host with files and an environment"
+)]
+
 mod common;
 
 use anabranch_scenario::{Document, NoFiles, Override, Source, read};

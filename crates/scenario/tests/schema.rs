@@ -1,5 +1,11 @@
 //! The JSON schema agrees with the reader.
 
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "tests run on a host with files and an environment"
+)]
+
 mod common;
 
 use anabranch_scenario::{Document, schema};

@@ -8,6 +8,12 @@
 //! One network fails alone with `ANABRANCH_SEED=<seed>`; many are tried with
 //! `ANABRANCH_SEEDS=5000 cargo test --profile fast -p anabranch-sim --test liveness`.
 
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "tests run on a host with files and an environment"
+)]
+
 mod common;
 
 use anabranch_sim::World;
@@ -183,7 +189,7 @@ fn try_network(seed: u64, scheduler: &str, congestion: &str) -> Result<(Outcome,
     let mut transfer = random_transfer(seed, scheduler, congestion);
     let mut watch = Watch::default();
     let mut outcome = drive(&transfer, &mut watch);
-    if seed % 3 == 0 && outcome.is_ok() && watch.up.len() > 1 {
+    if seed.is_multiple_of(3) && outcome.is_ok() && watch.up.len() > 1 {
         kill_a_path(&mut transfer, &watch);
         watch = Watch::default();
         outcome = drive(&transfer, &mut watch);

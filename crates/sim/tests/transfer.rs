@@ -1,5 +1,11 @@
 //! Whole transfers.
 
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "tests run on a host with files and an environment"
+)]
+
 mod common;
 
 use anabranch_sim::{Halt, World};
