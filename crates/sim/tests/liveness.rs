@@ -14,7 +14,7 @@ use anabranch_sim::World;
 use anabranch_trace::{CloseReason, Event, Origin, PathState, Recorder, Tee, WindowChange};
 use anabranch_units::{Duration, Instant, PathId, Rng, Side};
 use common::random::random_transfer;
-use common::{ADVERSARY, Delivered, Transfer};
+use common::{ADVERSARY, Delivered, Transfer, asked};
 
 /// How often the paths are looked at.
 const STEP: Duration = Duration::from_millis(20);
@@ -121,7 +121,7 @@ fn drive(transfer: &Transfer, watch: &mut Watch) -> Result<(Outcome, f64), Strin
     // The run goes on until both ends are closed.
     flow.awaited = false;
     let mut world = transfer.world_of(vec![flow]);
-    let mut log = Delivered { verbose: std::env::var("SHOW").is_ok(), ..Delivered::default() };
+    let mut log = Delivered { verbose: asked("SHOW").is_some(), ..Delivered::default() };
     let mut gap = Gap::default();
     while world.now() < LIMIT {
         let mut both = Tee(&mut *watch, &mut log);
@@ -183,7 +183,7 @@ fn try_network(seed: u64, scheduler: &str, congestion: &str) -> Result<(Outcome,
     let mut transfer = random_transfer(seed, scheduler, congestion);
     let mut watch = Watch::default();
     let mut outcome = drive(&transfer, &mut watch);
-    if seed % 3 == 0 && outcome.is_ok() && watch.up.len() > 1 {
+    if seed.is_multiple_of(3) && outcome.is_ok() && watch.up.len() > 1 {
         kill_a_path(&mut transfer, &watch);
         watch = Watch::default();
         outcome = drive(&transfer, &mut watch);
@@ -204,7 +204,7 @@ fn schedulers() -> Vec<String> {
 }
 
 fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok().map(|n| n.parse().expect("a number"))
+    asked(name).map(|n| n.parse().expect("a number"))
 }
 
 #[test]
