@@ -20,7 +20,7 @@ use anabranch_sim::World;
 use anabranch_trace::{CloseReason, Event, Origin, PathState, Recorder, Tee, WindowChange};
 use anabranch_units::{Duration, Instant, PathId, Rng, Side};
 use common::random::random_transfer;
-use common::{ADVERSARY, Delivered, Transfer};
+use common::{ADVERSARY, Delivered, Transfer, asked};
 
 /// How often the paths are looked at.
 const STEP: Duration = Duration::from_millis(20);
@@ -127,7 +127,7 @@ fn drive(transfer: &Transfer, watch: &mut Watch) -> Result<(Outcome, f64), Strin
     // The run goes on until both ends are closed.
     flow.awaited = false;
     let mut world = transfer.world_of(vec![flow]);
-    let mut log = Delivered { verbose: std::env::var("SHOW").is_ok(), ..Delivered::default() };
+    let mut log = Delivered { verbose: asked("SHOW").is_some(), ..Delivered::default() };
     let mut gap = Gap::default();
     while world.now() < LIMIT {
         let mut both = Tee(&mut *watch, &mut log);
@@ -210,7 +210,7 @@ fn schedulers() -> Vec<String> {
 }
 
 fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok().map(|n| n.parse().expect("a number"))
+    asked(name).map(|n| n.parse().expect("a number"))
 }
 
 #[test]

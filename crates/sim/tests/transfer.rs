@@ -10,7 +10,7 @@ mod common;
 
 use anabranch_sim::{Halt, World};
 use anabranch_units::{Instant, PathId, Side};
-use common::{ADVERSARY, Delivered, Transfer, path};
+use common::{ADVERSARY, Delivered, Transfer, asked, path};
 
 /// Ten minutes of a sized transfer whose run does not end with its last byte.
 fn to_the_end(t: &Transfer, seen: &mut Delivered) -> World {
@@ -30,7 +30,7 @@ fn both_closed(world: &World) -> bool {
 fn a_sized_transfer_ends_with_its_last_byte() {
     let mut t = Transfer::new(vec![path("a", 10_000, 10, 100)]);
     t.size = Some(1_000_000);
-    let mut seen = Delivered { verbose: std::env::var("SHOW").is_ok(), ..Delivered::default() };
+    let mut seen = Delivered { verbose: asked("SHOW").is_some(), ..Delivered::default() };
     let mut world = t.world();
     assert_eq!(world.run(Instant::from_millis(60_000), &mut seen), Ok(Halt::Done));
     assert_eq!(seen.bytes, [1_000_000]);
@@ -41,7 +41,7 @@ fn a_sized_transfer_ends_with_its_last_byte() {
 fn two_paths_carry_more_than_one() {
     let mut t = Transfer::new(vec![path("a", 10_000, 10, 100), path("b", 10_000, 20, 100)]);
     t.size = Some(4_000_000);
-    let mut seen = Delivered { verbose: std::env::var("SHOW").is_ok(), ..Delivered::default() };
+    let mut seen = Delivered { verbose: asked("SHOW").is_some(), ..Delivered::default() };
     let mut world = t.world();
     assert_eq!(world.run(Instant::from_millis(60_000), &mut seen), Ok(Halt::Done));
     assert_eq!(seen.bytes, [4_000_000]);

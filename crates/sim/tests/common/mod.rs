@@ -19,6 +19,12 @@ use anabranch_workload::{BulkSink, BulkSource};
 /// The scheduler that gives commands at random.
 pub const ADVERSARY: &str = "adversary";
 
+/// A word from whoever runs the tests: which seeds, and whether to print packets.
+#[expect(clippy::disallowed_methods, reason = "only what is tried and printed depends on it")]
+pub fn asked(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
 pub fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
