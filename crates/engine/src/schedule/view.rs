@@ -372,7 +372,22 @@ impl View {
     }
     /// Takes back what is bound to `id` and never left.
     pub fn take_back(&mut self, id: PathId) {
-        let Some(i) = self.index(id) else { return };
+        if let Some(i) = self.index(id) {
+            self.give_back(i, false);
+        }
+    }
+    /// A path is of no use for now: what is bound to it and never left goes back, and with it the new data that other
+    /// paths have queued. Otherwise later data, which the peer's window does not admit yet, could fill the queues of all
+    /// of them while the lowest is bound to none.
+    pub fn unbind(&mut self, id: PathId) {
+        let bound = self.queue(id).any(|q| q.kind == SendKind::First);
+        self.take_back(id);
+        for other in 0..if bound { self.paths.len() } else { 0 } {
+            self.give_back(other, true);
+        }
+    }
+    /// Queued data goes back to where it came from; `copies_stay`: only new data does.
+    fn give_back(&mut self, i: usize, copies_stay: bool) {
         for q in core::mem::take(&mut self.queues[i].items) {
             match q.kind {
                 SendKind::First => {
@@ -384,6 +399,7 @@ impl View {
                         });
                     }
                 }
+                _ if copies_stay => self.queues[i].items.push_back(q),
                 SendKind::Rescue => {
                     self.rescue.insert(q.range);
                 }
@@ -391,16 +407,6 @@ impl View {
             }
         }
         self.recount(i);
-    }
-    /// A path is of no use for now: what is bound to it and never left goes back, and with it what other paths have
-    /// queued. Otherwise later data, which the peer's window does not admit yet, could fill the queues of all of them
-    /// while the lowest is bound to none.
-    pub fn unbind(&mut self, id: PathId) {
-        let bound = self.queue(id).any(|q| q.kind == SendKind::First);
-        self.take_back(id);
-        for other in 0..if bound { self.paths.len() } else { 0 } {
-            self.take_back(self.paths[other].id);
-        }
     }
     /// The first range in the path's queue that the peer's window admits, taken out of the queue.
     pub fn take_admissible(&mut self, id: PathId) -> Option<Queued> {
