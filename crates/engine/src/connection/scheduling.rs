@@ -2,7 +2,7 @@
 
 use super::{Connection, Mode};
 use crate::cx::Cx;
-use crate::schedule::{Cause, Round};
+use crate::schedule::{Cause, Round, View};
 use anabranch_trace::{Event, RecoveryPhase};
 use anabranch_units::{Instant, PathId};
 
@@ -140,15 +140,17 @@ impl Connection {
 
     /// Data begins or ceases to wait only for the peer's window.
     fn notice_window(&mut self, cx: &mut Cx<'_>) {
-        let room = self.view.candidates().any(|p| p.eligible());
-        let blocked = room && self.view.window_blocked();
+        let full = self.view.window_blocked();
+        let blocked = full && self.view.candidates().any(|p| p.eligible());
         if blocked != self.window_blocked {
             self.window_blocked = blocked;
             self.record(cx, None, Event::WindowBlocked(blocked));
         }
-        let outstanding = !self.view.outstanding().is_empty() || self.has_admissible();
-        let waiting = self.view.window_blocked() || self.view.anything_queued();
-        if waiting && !outstanding && self.mode != Mode::Opening {
+        let probing = self.view.outstanding().is_empty()
+            && (full || self.view.anything_queued())
+            && !self.has_admissible()
+            && self.mode != Mode::Opening;
+        if probing {
             if self.persist.0 == Instant::MAX {
                 self.persist.0 = cx.now + self.persist_interval();
             }
@@ -163,9 +165,9 @@ impl Connection {
 
     /// A scheduler that waits although nothing will call it again: noted, and put right by sending on the fastest path.
     fn notice_stall(&mut self, cx: &mut Cx<'_>) {
-        let idle = self.view.paths().iter().all(|p| p.in_flight == 0 && p.recovery != RecoveryPhase::Loss);
-        let waiting = !self.view.backlog().is_empty() && !self.view.window_blocked() && !self.has_admissible();
-        if !idle || !waiting || self.wakeup < Instant::MAX {
+        let idle = |view: &View| view.paths().iter().all(|p| p.in_flight == 0 && p.recovery != RecoveryPhase::Loss);
+        let waits = |view: &View| !view.backlog().is_empty() && !view.window_blocked();
+        if !idle(&self.view) || !waits(&self.view) || self.has_admissible() || self.wakeup < Instant::MAX {
             self.stalled = false;
             return;
         }
