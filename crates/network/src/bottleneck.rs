@@ -162,6 +162,11 @@ impl Queue {
         self.refused.extend(packet.item);
     }
 
+    /// There is something for [`Self::next_refused`] to give.
+    pub(crate) fn has_refused(&self) -> bool {
+        !self.refused.is_empty()
+    }
+
     /// An item whose packet the discipline dropped; the caller takes it from the store.
     pub(crate) fn next_refused(&mut self) -> Option<Place> {
         self.refused.pop()

@@ -315,6 +315,9 @@ impl<T: Clone> Network<T> {
 
     /// Takes from the store what the queue discipline dropped.
     fn free_refused(&mut self, drain: usize) {
+        if !self.drains[drain].queue.has_refused() {
+            return;
+        }
         while let Some(place) = self.drains[drain].queue.next_refused() {
             self.items.take(place);
         }

@@ -1,7 +1,7 @@
 //! A hash over everything that happened.
 
 use crate::{Event, LinkEvent, Origin, Recorder};
-use anabranch_units::{Direction, Duration, Instant, Side};
+use anabranch_units::{Direction, Duration, Instant};
 use core::fmt;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
@@ -61,11 +61,7 @@ impl Digest {
 }
 
 fn head(origin: Origin, tag: u8) -> u64 {
-    let host = match origin.host {
-        None => 0,
-        Some(Side::Client) => 1,
-        Some(Side::Server) => 2,
-    };
+    let host = origin.host.map_or(0, |side| 1 + side as u64);
     (origin.connection.0 as u64) << 32 | (origin.path.0 as u64) << 16 | host << 8 | tag as u64
 }
 
@@ -134,7 +130,7 @@ impl fmt::Debug for Digest {
 mod tests {
     use super::*;
     use crate::{SendKind, WindowChange};
-    use anabranch_units::{ConnId, PathId, Range};
+    use anabranch_units::{ConnId, PathId, Range, Side};
     use xxhash_rust::xxh3::xxh3_128;
 
     const ORIGIN: Origin = Origin { host: Some(Side::Server), connection: ConnId(3), path: PathId(1) };

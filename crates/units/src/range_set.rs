@@ -79,11 +79,13 @@ impl RangeSet {
 
     /// Index of the first range that ends after `offset`.
     fn after(&self, offset: u64) -> usize {
-        match self.ranges.back() {
-            None => 0,
-            Some(last) if last.end <= offset => self.ranges.len(),
-            Some(last) if last.start <= offset => self.ranges.len() - 1,
-            Some(_) => self.ranges.partition_point(|r| r.end <= offset),
+        let (Some(first), Some(last)) = (self.ranges.front(), self.ranges.back()) else { return 0 };
+        if offset < first.end {
+            0
+        } else if last.start <= offset {
+            self.ranges.len() - usize::from(offset < last.end)
+        } else {
+            self.ranges.partition_point(|r| r.end <= offset)
         }
     }
 
@@ -181,6 +183,15 @@ impl RangeSet {
     pub fn remove(&mut self, range: Range) -> u64 {
         if range.is_empty() {
             return 0;
+        }
+        if let Some(first) = self.ranges.front_mut()
+            && range.start == first.start
+            && range.end < first.end
+        {
+            // The common case: the beginning of the lowest range.
+            first.start = range.end;
+            self.bytes -= range.len();
+            return range.len();
         }
         let mut at = self.after(range.start);
         let mut removed = 0;

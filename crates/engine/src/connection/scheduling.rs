@@ -2,7 +2,7 @@
 
 use super::{Connection, Mode};
 use crate::cx::Cx;
-use crate::schedule::{Cause, Round};
+use crate::schedule::{Cause, Round, View};
 use anabranch_trace::{Event, RecoveryPhase, SendKind};
 use anabranch_units::{Instant, PathId};
 
@@ -145,8 +145,8 @@ impl Connection {
 
     /// Data begins or ceases to wait only for the peer's window.
     fn notice_window(&mut self, cx: &mut Cx<'_>) {
-        let room = self.view.candidates().any(|p| p.eligible());
-        let blocked = room && self.view.window_blocked();
+        let full = self.view.window_blocked();
+        let blocked = full && self.view.candidates().any(|p| p.eligible());
         if blocked != self.window_blocked {
             self.window_blocked = blocked;
             self.record(cx, None, Event::WindowBlocked(blocked));
@@ -154,7 +154,7 @@ impl Connection {
         // Nothing is under way that could bring news: the window is closed, or the peer's subflows have acknowledged
         // all and its connection has not.
         let silent = match self.view.outstanding().is_empty() {
-            true => self.view.window_blocked() || self.view.anything_queued(),
+            true => full || self.view.anything_queued(),
             false => self.speaks_mptcp() && self.subflows.iter().all(|s| s.sender.is_empty()),
         };
         if silent && !self.has_admissible() && self.mode != Mode::Opening {
@@ -172,9 +172,9 @@ impl Connection {
 
     /// A scheduler that waits although nothing will call it again: noted, and put right by sending on the fastest path.
     fn notice_stall(&mut self, cx: &mut Cx<'_>) {
-        let idle = self.view.paths().iter().all(|p| p.in_flight == 0 && p.recovery != RecoveryPhase::Loss);
-        let waiting = !self.view.backlog().is_empty() && !self.view.window_blocked() && !self.has_admissible();
-        if !idle || !waiting || self.wakeup < Instant::MAX {
+        let idle = |view: &View| view.paths().iter().all(|p| p.in_flight == 0 && p.recovery != RecoveryPhase::Loss);
+        let waits = |view: &View| !view.backlog().is_empty() && !view.window_blocked();
+        if !idle(&self.view) || !waits(&self.view) || self.has_admissible() || self.wakeup < Instant::MAX {
             self.stalled = false;
             return;
         }

@@ -10,6 +10,8 @@ pub(crate) struct SendBuffer {
     pieces: VecDeque<(u64, Bytes)>,
     start: u64,
     end: u64,
+    /// The piece that was used last: the next range is nearly always in it or the one after.
+    recent: usize,
 }
 
 impl SendBuffer {
@@ -38,26 +40,39 @@ impl SendBuffer {
         self.start = self.start.max(offset);
         while self.pieces.front().is_some_and(|(at, piece)| at + piece.len() as u64 <= offset) {
             self.pieces.pop_front();
+            self.recent = self.recent.saturating_sub(1);
         }
     }
 
     /// The bytes of `range`, which must be held; without a copy if one piece holds them all.
-    pub fn slice(&self, range: Range) -> Bytes {
+    pub fn slice(&mut self, range: Range) -> Bytes {
         debug_assert!(range.start >= self.start && range.end <= self.end);
-        let first = self.pieces.partition_point(|(at, piece)| at + piece.len() as u64 <= range.start);
+        let first = self.piece_at(range.start);
+        self.recent = first;
+        if let Some((at, piece)) = self.pieces.get(first)
+            && range.end <= at + piece.len() as u64
+        {
+            return piece.slice((range.start - at) as usize..(range.end - at) as usize);
+        }
         let mut joined = BytesMut::new();
         for (at, piece) in self.pieces.range(first..) {
             let part = Range::new(*at, at + piece.len() as u64).intersect(range);
             if part.is_empty() {
                 break;
             }
-            let bytes = piece.slice((part.start - at) as usize..(part.end - at) as usize);
-            if part == range {
-                return bytes;
-            }
-            joined.extend_from_slice(&bytes);
+            joined.extend_from_slice(&piece[(part.start - at) as usize..(part.end - at) as usize]);
         }
         joined.freeze()
+    }
+
+    /// Index of the piece that holds the byte at `offset`.
+    fn piece_at(&self, offset: u64) -> usize {
+        let holds = |n: &usize| {
+            self.pieces.get(*n).is_some_and(|(at, piece)| *at <= offset && offset < at + piece.len() as u64)
+        };
+        let near = [self.recent, self.recent + 1];
+        let near = near.into_iter().find(holds);
+        near.unwrap_or_else(|| self.pieces.partition_point(|(at, piece)| at + piece.len() as u64 <= offset))
     }
 }
 

@@ -413,8 +413,12 @@ impl View {
         let edge = self.window_edge;
         let i = self.index(id)?;
         loop {
-            let at = self.queues[i].items.iter().position(|q| q.range.end <= edge)?;
-            let taken = self.queues[i].items.remove(at)?;
+            let items = &mut self.queues[i].items;
+            // Nearly always it is the first.
+            let taken = match items.iter().position(|q| q.range.end <= edge)? {
+                0 => items.pop_front(),
+                at => items.remove(at),
+            }?;
             self.paths[i].queued -= 1;
             self.paths[i].queued_bytes -= taken.range.len();
             // A peer may acknowledge a gap that was never sent.
