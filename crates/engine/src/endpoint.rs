@@ -252,18 +252,24 @@ impl Endpoint {
         self.timers.first().map(|(at, _)| *at)
     }
 
-    /// The next packet to send, with the path of its connection. Ask until there is none.
+    /// The next packet to send, with the path of its connection; resets for strays have none. Ask until there is none.
     pub fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<(Option<PathId>, Packet)> {
-        if let Some(packet) = self.replies.pop_front() {
-            return Some((None, packet));
+        let mut packet = Packet::default();
+        let path = self.transmit_into(cx, &mut packet)?;
+        Some((path, packet))
+    }
+
+    /// As [`Self::poll_transmit`], into a packet that is overwritten.
+    pub fn transmit_into(&mut self, cx: &mut Cx<'_>, packet: &mut Packet) -> Option<Option<PathId>> {
+        if let Some(reply) = self.replies.pop_front() {
+            *packet = reply;
+            return Some(None);
         }
         while let Some(handle) = self.awake.front().copied() {
-            let Some(slot) = self.slots.get_mut(handle) else {
-                self.awake.pop_front();
-                continue;
-            };
-            if let Some((path, packet)) = slot.connection.poll_packet(cx) {
-                return Some((Some(path), packet));
+            if let Some(slot) = self.slots.get_mut(handle)
+                && let Some(path) = slot.connection.transmit_into(cx, packet)
+            {
+                return Some(Some(path));
             }
             self.awake.pop_front();
             self.rest(handle);

@@ -181,10 +181,13 @@ impl<T: Clone> Network<T> {
         let queue = &mut self.drains[drain].queue;
         let before = queue.departs();
         queue.arrive(now, recorder, Packet { item, seq: self.sent, way, size, arrived: now });
-        if queue.departs() != before {
+        let (moved, refused) = (queue.departs() != before, queue.has_refused());
+        if moved {
             self.note(drain);
         }
-        self.free_refused(drain);
+        if refused {
+            self.free_refused(drain);
+        }
     }
 
     /// When [`Self::poll_deliver`] must be called next, if nothing else happens first.
@@ -307,17 +310,17 @@ impl<T: Clone> Network<T> {
                 first |= alone;
             }
         }
+        let refused = queue.has_refused();
         if first {
             self.note(drain);
         }
-        self.free_refused(drain);
+        if refused {
+            self.free_refused(drain);
+        }
     }
 
     /// Takes from the store what the queue discipline dropped.
     fn free_refused(&mut self, drain: usize) {
-        if !self.drains[drain].queue.has_refused() {
-            return;
-        }
         while let Some(place) = self.drains[drain].queue.next_refused() {
             self.items.take(place);
         }

@@ -83,27 +83,10 @@ impl core::fmt::Display for Stuck {
 }
 
 /// What a packet carries through the network.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Parcel {
     host: u32,
     packet: Packet,
-}
-
-/// Boxes of delivered parcels, to be used again: packets move into the network and out of it as pointers.
-#[derive(Debug, Default)]
-#[expect(clippy::vec_box, reason = "the boxes themselves are what is used again")]
-struct Parcels(Vec<Box<Parcel>>);
-
-impl Parcels {
-    fn pack(&mut self, parcel: Parcel) -> Box<Parcel> {
-        match self.0.pop() {
-            Some(mut used) => {
-                *used = parcel;
-                used
-            }
-            None => Box::new(parcel),
-        }
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -132,7 +115,9 @@ struct Flow {
 pub struct World {
     now: Instant,
     network: Network<Box<Parcel>>,
-    parcels: Parcels,
+    /// Boxes of delivered parcels, to be used again: packets are built in them, and move as pointers.
+    #[expect(clippy::vec_box, reason = "the boxes themselves are what is used again")]
+    spare: Vec<Box<Parcel>>,
     /// Client and server of flow n at 2n and 2n + 1.
     hosts: Vec<Host>,
     flows: Vec<Flow>,
@@ -155,7 +140,7 @@ impl World {
         let mut world = Self {
             now: Instant::ZERO,
             network: Network::new(&topology, seed),
-            parcels: Parcels::default(),
+            spare: Vec::new(),
             hosts: Vec::with_capacity(flows.len() * 2),
             flows: Vec::with_capacity(flows.len()),
             sources: sources.into_iter().map(|setup| Source { setup, size: 0 }).collect(),
@@ -275,7 +260,7 @@ impl World {
                 recorder.packet(self.now, self.hosts[host].side, false, path, packet);
             }
             self.hosts[host].receive(self.now, recorder, packet);
-            self.parcels.0.push(delivery.item);
+            self.spare.push(delivery.item);
             self.flush(host, recorder);
         }
     }
@@ -337,24 +322,26 @@ impl World {
     /// Sends what a host has to send, and notes when it wants to be called.
     fn flush(&mut self, host: usize, recorder: &mut dyn Recorder) {
         let captured = self.flows[host / 2].captured;
-        loop {
-            let h = &mut self.hosts[host];
-            let mut cx = Cx { now: self.now, recorder: &mut *recorder, rng: &mut h.rng };
-            let Some((path, packet)) = h.endpoint.poll_transmit(&mut cx) else { break };
+        let h = &mut self.hosts[host];
+        let side = h.side;
+        let mut parcel = self.spare.pop().unwrap_or_default();
+        let mut cx = Cx { now: self.now, recorder: &mut *recorder, rng: &mut h.rng };
+        while let Some(path) = h.endpoint.transmit_into(&mut cx, &mut parcel.packet) {
             // A reset for a stray segment belongs to no connection and so to no path.
             let Some(path) = path else { continue };
-            let side = h.side;
-            if self.checks.wire && !Packet::parse(packet.emit().into()).is_ok_and(|read| read == packet) {
+            let packet = &parcel.packet;
+            if self.checks.wire && !Packet::parse(packet.emit().into()).is_ok_and(|read| read == *packet) {
                 return self.stuck = Some(Stuck::Wire);
             }
             if captured {
-                recorder.packet(self.now, side, true, path, &packet);
+                cx.recorder.packet(self.now, side, true, path, packet);
             }
-            let peer = (host ^ 1) as u32;
             let size = packet.len() as u32;
-            let parcel = self.parcels.pack(Parcel { host: peer, packet });
-            self.network.send(self.now, recorder, path.index(), side.sends(), size, parcel);
+            parcel.host = (host ^ 1) as u32;
+            self.network.send(self.now, cx.recorder, path.index(), side.sends(), size, parcel);
+            parcel = self.spare.pop().unwrap_or_default();
         }
+        self.spare.push(parcel);
         self.check(host);
         let at = self.hosts[host].next_alarm();
         if at < self.hosts[host].alarm {

@@ -1,7 +1,7 @@
 //! An IP packet that carries one segment.
 
 use crate::Segment;
-use core::net::IpAddr;
+use core::net::{IpAddr, Ipv4Addr};
 
 /// One IP packet with its TCP segment. Both addresses are of one family; if not, it is emitted as IPv6 with the IPv4
 /// address mapped.
@@ -13,6 +13,14 @@ pub struct Packet {
     pub dst: IpAddr,
     /// The segment inside.
     pub segment: Segment,
+}
+
+/// An empty segment between unspecified addresses.
+impl Default for Packet {
+    fn default() -> Self {
+        let nobody = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+        Self { src: nobody, dst: nobody, segment: Segment::default() }
+    }
 }
 
 impl Packet {

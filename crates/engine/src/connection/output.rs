@@ -15,11 +15,13 @@ const HEADERS: u64 = 80;
 impl Connection {
     /// The next segment to send, with its path. Ask until there is none.
     pub fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<(PathId, Segment)> {
-        self.poll_packet(cx).map(|(id, packet)| (id, packet.segment))
+        let mut packet = Packet::default();
+        let id = self.transmit_into(cx, &mut packet)?;
+        Some((id, packet.segment))
     }
 
-    /// As [`Self::poll_transmit`], with the addresses.
-    pub fn poll_packet(&mut self, cx: &mut Cx<'_>) -> Option<(PathId, Packet)> {
+    /// As [`Self::poll_transmit`], with the addresses, into a packet that is overwritten.
+    pub fn transmit_into(&mut self, cx: &mut Cx<'_>, packet: &mut Packet) -> Option<PathId> {
         if self.due.is_some() {
             self.schedule(cx);
         }
@@ -34,7 +36,10 @@ impl Connection {
                     self.drop_subflow(cx, i, PathState::Dead);
                     self.settle(cx);
                 }
-                return Some((id, Packet { src: local.ip(), dst: remote.ip(), segment }));
+                packet.src = local.ip();
+                packet.dst = remote.ip();
+                packet.segment = segment;
+                return Some(id);
             }
         }
         None

@@ -11,6 +11,9 @@ struct Run {
     pieces: VecDeque<Bytes>,
 }
 
+/// Pieces for which a new run has room.
+const FEW: usize = 4;
+
 /// The connection's receive buffer.
 #[derive(Debug)]
 pub(crate) struct Reassembly {
@@ -109,7 +112,9 @@ impl Reassembly {
             above.range.start = range.start;
             above.pieces.push_front(piece);
         } else {
-            self.runs.insert(at, Run { range, pieces: VecDeque::from([piece]) });
+            let mut pieces = VecDeque::with_capacity(FEW);
+            pieces.push_back(piece);
+            self.runs.insert(at, Run { range, pieces });
         }
     }
 

@@ -47,21 +47,46 @@ impl Arrivals {
         if range.is_empty() || range.len() / self.block > MOST_BLOCKS {
             return;
         }
-        let mut number = range.start / self.block;
-        let mut start = number * self.block;
-        while start < range.end {
-            let block = Range::new(start, start.saturating_add(self.block).min(self.end));
-            if range.contains(block) || self.fill(number, block, range) {
-                if !self.partial.is_empty() {
-                    self.partial.remove(block);
-                }
-                let expected = self.reorder.expected();
-                if self.reorder.arrive(number) {
-                    self.extents.arrive(number, expected);
-                }
+        let (first, last) = (range.start / self.block, (range.end - 1) / self.block);
+        let mut from = first;
+        while from <= last {
+            if self.reorder.is_settled(from) {
+                from += 1;
+                continue;
             }
-            (number, start) = (number + 1, block.end);
+            let to = (from..=last).find(|number| self.reorder.is_settled(*number)).unwrap_or(last + 1);
+            self.fill(from, to, range);
+            from = to;
         }
+    }
+
+    /// Adds the part of `range` in the blocks `from..to`, of which none is settled.
+    fn fill(&mut self, from: u64, to: u64, range: Range) {
+        let blocks = Range::new(self.start_of(from), self.start_of(to));
+        let mut whole = range.intersect(blocks);
+        if !self.partial.is_empty() || whole != blocks {
+            self.partial.insert(whole);
+            whole = self.partial.range_at(whole.start).unwrap_or(whole);
+        }
+        let from = from + u64::from(whole.start > blocks.start);
+        let to = if whole.end < blocks.end { to - 1 } else { to };
+        if from >= to {
+            return;
+        }
+        if !self.partial.is_empty() {
+            self.partial.remove(Range::new(self.start_of(from), self.start_of(to)));
+        }
+        for number in from..to {
+            let expected = self.reorder.expected();
+            if self.reorder.arrive(number) {
+                self.extents.arrive(number, expected);
+            }
+        }
+    }
+
+    /// Where a block begins; the end of the stream for those behind it.
+    fn start_of(&self, number: u64) -> u64 {
+        number.saturating_mul(self.block).min(self.end)
     }
 
     /// Forgets what was counted, not what arrived.
@@ -73,15 +98,6 @@ impl Arrivals {
     /// Nothing more will arrive: the distributions, and the extents.
     pub fn finish(self) -> (Density, Extents) {
         (self.reorder.finish(), self.extents)
-    }
-
-    /// Adds a part of a block; true if that was the last missing one.
-    fn fill(&mut self, number: u64, block: Range, range: Range) -> bool {
-        if self.reorder.is_settled(number) {
-            return false;
-        }
-        self.partial.insert(range.intersect(block));
-        self.partial.covers(block)
     }
 }
 
