@@ -5,9 +5,11 @@ use anabranch_units::{Direction, Duration, Instant};
 use core::fmt;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-/// Bytes gathered before the hash function is called.
-const BUFFER: usize = 4096;
-/// Most 64-bit words of one event: time, head and six fields.
+/// One 64-bit word, little-endian.
+type Word = [u8; 8];
+/// Words gathered before the hash function is called.
+const BUFFER: usize = 512;
+/// Most words of one event: time, head and six fields.
 const WORDS: usize = 8;
 
 /// Hashes the canonical encoding of every event with XXH3 (128 bits).
@@ -17,7 +19,7 @@ const WORDS: usize = 8;
 /// runs on every machine.
 pub struct Digest {
     hasher: Xxh3,
-    buffer: [u8; BUFFER],
+    buffer: [Word; BUFFER],
     used: usize,
     events: u64,
 }
@@ -25,7 +27,7 @@ pub struct Digest {
 impl Digest {
     /// Of no events.
     pub fn new() -> Self {
-        Self { hasher: Xxh3::new(), buffer: [0; BUFFER], used: 0, events: 0 }
+        Self { hasher: Xxh3::new(), buffer: [[0; 8]; BUFFER], used: 0, events: 0 }
     }
 
     /// Events so far.
@@ -39,77 +41,105 @@ impl Digest {
         format!("{:032x}", self.hasher.digest128())
     }
 
+    #[cold]
     fn flush(&mut self) {
-        self.hasher.update(&self.buffer[..self.used]);
+        self.hasher.update(self.buffer[..self.used].as_flattened());
         self.used = 0;
-    }
-
-    fn put<const N: usize>(&mut self, now: Instant, origin: Origin, tag: u8, fields: [u64; N]) {
-        const { assert!(N + 2 <= WORDS) };
-        if self.used > BUFFER - 8 * WORDS {
-            self.flush();
-        }
-        let (slots, _) = self.buffer[self.used..][..8 * WORDS].as_chunks_mut::<8>();
-        slots[0] = now.as_nanos().to_le_bytes();
-        slots[1] = head(origin, tag).to_le_bytes();
-        for (slot, field) in slots[2..].iter_mut().zip(fields) {
-            *slot = field.to_le_bytes();
-        }
-        self.used += 8 * (N + 2);
-        self.events += 1;
     }
 }
 
+<<<<<<< HEAD
 fn head(origin: Origin, tag: u8) -> u64 {
     let host = origin.host.map_or(0, |side| 1 + side as u64);
     (origin.connection.0 as u64) << 32 | (origin.path.0 as u64) << 16 | host << 8 | tag as u64
+=======
+/// Where one event is written.
+struct Slot<'a> {
+    words: &'a mut [Word; WORDS],
+    /// Without the tag.
+    head: u64,
+}
+
+impl Slot<'_> {
+    /// Writes head and fields; returns how many words the event takes.
+    #[inline(always)]
+    fn put<const N: usize>(self, tag: u8, fields: [u64; N]) -> usize {
+        const { assert!(N + 2 <= WORDS) };
+        self.words[1] = (self.head | tag as u64).to_le_bytes();
+        for (n, field) in fields.into_iter().enumerate() {
+            self.words[n + 2] = field.to_le_bytes();
+        }
+        N + 2
+    }
+}
+
+fn head(origin: Origin) -> u64 {
+    let host = match origin.host {
+        None => 0,
+        Some(Side::Client) => 1,
+        Some(Side::Server) => 2,
+    };
+    (origin.connection.0 as u64) << 32 | (origin.path.0 as u64) << 16 | host << 8
+}
+
+/// Writes an event's head and fields; returns how many words it takes, its time included.
+#[inline(always)]
+fn encode(at: Slot<'_>, event: &Event) -> usize {
+    // Tags are part of the encoding: a number once given stays.
+    match *event {
+        Event::Written(r) => at.put(1, [r.start, r.end]),
+        Event::Delivered(r) => at.put(2, [r.start, r.end]),
+        Event::WriteEnd(end) => at.put(3, [end]),
+        Event::DataSent { seq, data, kind } => at.put(4, [seq, data.start, data.end, kind as u64]),
+        Event::ControlSent { flags, again } => at.put(5, [(flags as u64) << 1 | again as u64]),
+        Event::DataArrived { data, new } => at.put(6, [data.start, data.end, new]),
+        Event::OfoQueue { bytes } => at.put(7, [bytes]),
+        Event::DataAcked(offset) => at.put(8, [offset]),
+        Event::Window(w) => {
+            // Samples are never u64::MAX long, so "none" has a value of its own.
+            let rtt = w.rtt.unwrap_or(Duration::MAX).as_nanos();
+            let windows = (w.cwnd as u64) << 32 | w.ssthresh as u64;
+            at.put(9, [windows, w.in_flight as u64, w.srtt.as_nanos(), rtt])
+        }
+        Event::Recovery(phase) => at.put(10, [phase as u64]),
+        Event::Lost { packets } => at.put(11, [packets as u64]),
+        Event::Timeout { n } => at.put(12, [n as u64]),
+        Event::TailLossProbe => at.put(13, []),
+        Event::Undo => at.put(14, []),
+        Event::IdleRestart => at.put(15, []),
+        Event::Penalised => at.put(16, []),
+        Event::WindowBlocked(blocked) => at.put(17, [blocked as u64]),
+        Event::Stall => at.put(18, []),
+        Event::Path(state) => at.put(19, [state as u64]),
+        Event::Connected(mptcp) => at.put(20, [mptcp as u64]),
+        Event::Fallback => at.put(21, []),
+        Event::Closed(reason) => at.put(22, [reason as u64]),
+        Event::Violation(rule) => at.put(23, [rule as u64]),
+        Event::SchedulerValue { name, micro } => at.put(24, [xxh3_64(name.as_bytes()), micro as u64]),
+        Event::Link { direction, size, what } => {
+            let packet = (size as u64) << 1 | u64::from(direction == Direction::Up);
+            match what {
+                LinkEvent::Enqueued { queue_packets, queue_bytes } => {
+                    at.put(25, [packet, queue_packets as u64, queue_bytes])
+                }
+                LinkEvent::Departed => at.put(26, [packet]),
+                LinkEvent::Dropped(cause) => at.put(27, [packet, cause as u64]),
+            }
+        }
+    }
+>>>>>>> perf2
 }
 
 impl Recorder for Digest {
-    fn record(&mut self, now: Instant, at: Origin, event: &Event) {
-        // Tags are part of the encoding: a number once given stays.
-        match *event {
-            Event::Written(r) => self.put(now, at, 1, [r.start, r.end]),
-            Event::Delivered(r) => self.put(now, at, 2, [r.start, r.end]),
-            Event::WriteEnd(end) => self.put(now, at, 3, [end]),
-            Event::DataSent { seq, data, kind } => self.put(now, at, 4, [seq, data.start, data.end, kind as u64]),
-            Event::ControlSent { flags, again } => self.put(now, at, 5, [(flags as u64) << 1 | again as u64]),
-            Event::DataArrived { data, new } => self.put(now, at, 6, [data.start, data.end, new]),
-            Event::OfoQueue { bytes } => self.put(now, at, 7, [bytes]),
-            Event::DataAcked(offset) => self.put(now, at, 8, [offset]),
-            Event::Window(w) => {
-                // Samples are never u64::MAX long, so "none" has a value of its own.
-                let rtt = w.rtt.unwrap_or(Duration::MAX).as_nanos();
-                let windows = (w.cwnd as u64) << 32 | w.ssthresh as u64;
-                self.put(now, at, 9, [windows, w.in_flight as u64, w.srtt.as_nanos(), rtt]);
-            }
-            Event::Recovery(phase) => self.put(now, at, 10, [phase as u64]),
-            Event::Lost { packets } => self.put(now, at, 11, [packets as u64]),
-            Event::Timeout { n } => self.put(now, at, 12, [n as u64]),
-            Event::TailLossProbe => self.put(now, at, 13, []),
-            Event::Undo => self.put(now, at, 14, []),
-            Event::IdleRestart => self.put(now, at, 15, []),
-            Event::Penalised => self.put(now, at, 16, []),
-            Event::WindowBlocked(blocked) => self.put(now, at, 17, [blocked as u64]),
-            Event::Stall => self.put(now, at, 18, []),
-            Event::Path(state) => self.put(now, at, 19, [state as u64]),
-            Event::Connected(mptcp) => self.put(now, at, 20, [mptcp as u64]),
-            Event::Fallback => self.put(now, at, 21, []),
-            Event::Closed(reason) => self.put(now, at, 22, [reason as u64]),
-            Event::Violation(rule) => self.put(now, at, 23, [rule as u64]),
-            Event::SchedulerValue { name, micro } => {
-                self.put(now, at, 24, [xxh3_64(name.as_bytes()), micro as u64]);
-            }
-            Event::Link { direction, size, what } => {
-                let packet = (size as u64) << 1 | u64::from(direction == Direction::Up);
-                match what {
-                    LinkEvent::Enqueued { queue_packets, queue_bytes } => {
-                        self.put(now, at, 25, [packet, queue_packets as u64, queue_bytes]);
-                    }
-                    LinkEvent::Departed => self.put(now, at, 26, [packet]),
-                    LinkEvent::Dropped(cause) => self.put(now, at, 27, [packet, cause as u64]),
-                }
-            }
+    fn record(&mut self, now: Instant, origin: Origin, event: &Event) {
+        if self.used > BUFFER - WORDS {
+            self.flush();
+        }
+        // Always there: the buffer has room for one more event.
+        if let Some(words) = self.buffer[self.used..].first_chunk_mut() {
+            words[0] = now.as_nanos().to_le_bytes();
+            self.used += encode(Slot { words, head: head(origin) }, event);
+            self.events += 1;
         }
     }
 }

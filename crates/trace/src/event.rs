@@ -147,7 +147,10 @@ pub enum LinkEvent {
 }
 
 /// One thing that happened. Ranges are offsets in the data sequence (0 = IDSN+1, the first byte) unless said otherwise.
+///
+/// The tag has a byte of its own: every recorder looks at it first, and one folded into a field takes longer to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
 #[non_exhaustive]
 pub enum Event {
     /// The application handed over bytes.

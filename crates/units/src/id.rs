@@ -36,9 +36,9 @@ pub struct ConnId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Side {
     /// The host that connects.
-    Client,
+    Client = 1,
     /// The host that listens.
-    Server,
+    Server = 2,
 }
 
 /// Which way a packet goes: `Down` = server → client, `Up` = client → server.

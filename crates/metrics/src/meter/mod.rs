@@ -8,7 +8,7 @@ mod tests;
 use crate::results::present;
 use crate::{CapacityCurve, Density, Extents, Histogram, PathMetrics, RunMetrics};
 use anabranch_trace::{Event, LinkEvent, Origin, Recorder, SendKind};
-use anabranch_units::{ConnId, Direction, Duration, Instant, Side};
+use anabranch_units::{ConnId, Direction, Duration, Instant, PathId, Side};
 use receiver::Receiver;
 use sender::{PathSender, Sender, Tally};
 
@@ -54,6 +54,9 @@ pub struct Meter {
     config: MeterConfig,
     flows: Vec<Flow>,
     links: Vec<Link>,
+    /// Events before this count without a further look at the time: the end of the warm-up until it is over, then the
+    /// end of the measured time.
+    turn: Instant,
     /// Beginning of the measured time; `None` during the warm-up.
     begun: Option<Instant>,
     started: Option<Instant>,
@@ -87,6 +90,7 @@ impl Meter {
             receiver: Receiver::new(config.mss, config.displacement_threshold),
         };
         Self {
+            turn: Instant::ZERO,
             flows: config.connections.iter().map(flow).collect(),
             links: vec![Link::default(); paths],
             begun: None,
@@ -128,6 +132,20 @@ impl Meter {
         }
     }
 
+    /// Begins the measured time if `now` is the first moment of it; true if events of this moment count.
+    #[cold]
+    fn counts(&mut self, now: Instant) -> bool {
+        if self.completed.is_some() || self.config.until.is_some_and(|until| now > until) {
+            return false;
+        }
+        if self.begun.is_none() && now >= self.config.from {
+            self.begin(self.config.from);
+        }
+        let end = self.config.until.map_or(Instant::MAX, |until| until + Duration::from_nanos(1));
+        self.turn = if self.begun.is_none() { end.min(self.config.from) } else { end };
+        true
+    }
+
     /// The measured time begins, or begins anew.
     fn begin(&mut self, at: Instant) {
         self.begun = Some(at);
@@ -138,8 +156,8 @@ impl Meter {
         self.links.fill(Link::default());
     }
 
-    fn on_link(&mut self, now: Instant, origin: Origin, size: u32, what: LinkEvent) {
-        let Some(link) = self.links.get_mut(origin.path.index()) else { return };
+    fn on_link(&mut self, now: Instant, path: PathId, size: u32, what: LinkEvent) {
+        let Some(link) = self.links.get_mut(path.index()) else { return };
         match what {
             LinkEvent::Enqueued { queue_packets, .. } => link.queue_max = link.queue_max.max(Some(queue_packets)),
             // Departures may be told late: from before the measured time.
@@ -158,24 +176,34 @@ impl Meter {
         }
     }
 
-    fn on_host(&mut self, now: Instant, host: Side, origin: Origin, event: &Event) {
-        let flow = self.flows.iter_mut().find(|flow| flow.id == origin.connection);
-        let Some(Flow { sender, receiver, .. }) = flow else { return };
-        match (host, event) {
-            (Side::Server, Event::Written(range)) => receiver.outage.on_written(now, range.end),
-            (Side::Server, Event::WriteEnd(end)) => receiver.arrivals.set_end(*end),
-            (Side::Server, _) => sender.on_event(now, origin.path, event),
-            (Side::Client, Event::ControlSent { flags, .. }) if flags & SYN_ACK == SYN => self.on_start(now),
-            (Side::Client, Event::Delivered(range)) => {
+    fn flow(&mut self, id: ConnId) -> Option<&mut Flow> {
+        // Mostly they are numbered one after the other.
+        let place = id.0.wrapping_sub(self.flows.first()?.id.0) as usize;
+        let place = match self.flows.get(place) {
+            Some(flow) if flow.id == id => place,
+            _ => self.flows.iter().position(|flow| flow.id == id)?,
+        };
+        self.flows.get_mut(place)
+    }
+
+    fn on_host(&mut self, now: Instant, origin: Origin, event: &Event) {
+        let Some(Flow { sender, receiver, .. }) = self.flow(origin.connection) else { return };
+        match (origin.host, event) {
+            (Some(Side::Server), Event::Written(range)) => receiver.outage.on_written(now, range.end),
+            (Some(Side::Server), Event::WriteEnd(end)) => receiver.arrivals.set_end(*end),
+            (Some(Side::Server), _) => sender.on_event(now, origin.path, event),
+            (Some(Side::Client), Event::ControlSent { flags, .. }) if flags & SYN_ACK == SYN => self.on_start(now),
+            (Some(Side::Client), Event::Delivered(range)) => {
                 receiver.on_delivered(now, *range);
                 self.delivered += range.len();
                 if self.config.size.is_some_and(|size| self.delivered >= size) {
                     self.completed = Some(now);
+                    self.turn = Instant::ZERO;
                 }
             }
-            (Side::Client, Event::DataArrived { data, new }) => receiver.on_arrived(*data, *new),
-            (Side::Client, Event::OfoQueue { bytes }) => receiver.ofo.set(now, *bytes),
-            (Side::Client, _) => {}
+            (Some(Side::Client), Event::DataArrived { data, new }) => receiver.on_arrived(*data, *new),
+            (Some(Side::Client), Event::OfoQueue { bytes }) => receiver.ofo.set(now, *bytes),
+            _ => {}
         }
     }
 
@@ -205,16 +233,13 @@ impl Meter {
 
 impl Recorder for Meter {
     fn record(&mut self, now: Instant, origin: Origin, event: &Event) {
-        if self.completed.is_some() || self.config.until.is_some_and(|until| now > until) {
+        if now >= self.turn && !self.counts(now) {
             return;
         }
-        if self.begun.is_none() && now >= self.config.from {
-            self.begin(self.config.from);
-        }
-        match (origin.host, event) {
-            (Some(host), _) => self.on_host(now, host, origin, event),
-            (None, Event::Link { direction: Direction::Down, size, what }) => self.on_link(now, origin, *size, *what),
-            (None, _) => {}
+        match *event {
+            Event::Link { direction: Direction::Down, size, what } => self.on_link(now, origin.path, size, what),
+            Event::Link { .. } => {}
+            _ => self.on_host(now, origin, event),
         }
     }
 }

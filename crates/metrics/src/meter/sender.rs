@@ -43,25 +43,22 @@ impl Sender {
     }
 
     pub fn on_event(&mut self, now: Instant, path: PathId, event: &Event) {
-        if let Event::WindowBlocked(blocked) = event {
-            self.blocked.set(now, *blocked);
-            return;
-        }
-        let Some(path) = self.paths.get_mut(path.index()) else { return };
-        match *event {
-            Event::DataSent { data, kind, .. } => {
-                path.sent[kind as usize].add(Tally { packets: 1, bytes: data.len() });
+        let path = self.paths.get_mut(path.index());
+        match (path, event) {
+            (Some(path), Event::DataSent { data, kind, .. }) => {
+                path.sent[*kind as usize].add(Tally { packets: 1, bytes: data.len() });
             }
-            Event::Window(window) => {
+            (Some(path), Event::Window(window)) => {
                 path.cwnd.set(now, Some(window.cwnd as u64));
                 path.srtt.set(now, Some(window.srtt.as_nanos()).filter(|srtt| *srtt > 0));
             }
-            Event::Timeout { .. } => path.timeouts += 1,
-            Event::IdleRestart => path.idle_restarts += 1,
-            Event::Path(PathState::Closed | PathState::Dead) => {
+            (Some(path), Event::Timeout { .. }) => path.timeouts += 1,
+            (Some(path), Event::IdleRestart) => path.idle_restarts += 1,
+            (Some(path), Event::Path(PathState::Closed | PathState::Dead)) => {
                 path.cwnd.set(now, None);
                 path.srtt.set(now, None);
             }
+            (_, Event::WindowBlocked(blocked)) => self.blocked.set(now, *blocked),
             _ => {}
         }
     }

@@ -131,6 +131,11 @@ impl Reorder {
     /// `number` arrived. Duplicates, packets that were given up, and numbers absurdly far ahead do not count; true if it
     /// was none of these.
     pub fn arrive(&mut self, number: u64) -> bool {
+        if number == self.expected && self.threshold.is_none() {
+            // Never settled and never absurd.
+            self.count(number);
+            return true;
+        }
         // A number in the window may enter the buffer later: both sets must take it.
         let absurd = !self.stored.accepts(number) || !self.arrived.accepts(number);
         if self.is_settled(number) || absurd {
