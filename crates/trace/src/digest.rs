@@ -1,7 +1,7 @@
 //! A hash over everything that happened.
 
 use crate::{Event, LinkEvent, Origin, Recorder};
-use anabranch_units::{Direction, Duration, Instant};
+use anabranch_units::{Direction, Duration, Instant, Side};
 use core::fmt;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
@@ -48,11 +48,6 @@ impl Digest {
     }
 }
 
-<<<<<<< HEAD
-fn head(origin: Origin, tag: u8) -> u64 {
-    let host = origin.host.map_or(0, |side| 1 + side as u64);
-    (origin.connection.0 as u64) << 32 | (origin.path.0 as u64) << 16 | host << 8 | tag as u64
-=======
 /// Where one event is written.
 struct Slot<'a> {
     words: &'a mut [Word; WORDS],
@@ -127,7 +122,6 @@ fn encode(at: Slot<'_>, event: &Event) -> usize {
             }
         }
     }
->>>>>>> perf2
 }
 
 impl Recorder for Digest {
@@ -160,7 +154,7 @@ impl fmt::Debug for Digest {
 mod tests {
     use super::*;
     use crate::{SendKind, WindowChange};
-    use anabranch_units::{ConnId, PathId, Range, Side};
+    use anabranch_units::{ConnId, PathId, Range};
     use xxhash_rust::xxh3::xxh3_128;
 
     const ORIGIN: Origin = Origin { host: Some(Side::Server), connection: ConnId(3), path: PathId(1) };
