@@ -1,8 +1,7 @@
 //! A queue and what drains it, for one direction.
 
-use crate::store::Place;
 use crate::{BottleneckSpec, Capacity, Qdisc, QueueState};
-use anabranch_trace::{DropCause, Event, LinkEvent, Origin, Recorder};
+use anabranch_trace::{Event, LinkEvent, Origin, Recorder};
 use anabranch_units::{ConnId, Direction, Instant, PathId, Rate};
 use std::collections::VecDeque;
 
@@ -41,10 +40,10 @@ impl WayId {
 }
 
 /// A packet at a bottleneck.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Packet {
-    /// Where its item lies; `None` if it vanishes behind the bottleneck.
-    pub(crate) item: Option<Place>,
+#[derive(Clone, Debug)]
+pub(crate) struct Packet<T> {
+    /// What it carries; `None` if it vanishes behind the bottleneck.
+    pub(crate) item: Option<T>,
     /// Its number in order of insertion into the network.
     pub(crate) seq: u64,
     /// Where it goes on; `None` for cross traffic of a link, of which no events tell.
@@ -55,7 +54,7 @@ pub(crate) struct Packet {
     pub(crate) arrived: Instant,
 }
 
-impl Packet {
+impl<T> Packet<T> {
     fn record(&self, recorder: &mut dyn Recorder, at: Instant, what: LinkEvent) {
         if let Some(way) = self.way {
             way.record(recorder, at, self.size, what);
@@ -69,20 +68,18 @@ fn count(packets: usize) -> u32 {
 
 /// A queue and what drains it. It runs behind the clock until someone asks: [`Self::depart`] brings it up to date.
 #[derive(Debug)]
-pub(crate) struct Queue {
+pub(crate) struct Queue<T> {
     /// In order; while `busy`, the first is in transmission.
-    packets: VecDeque<Packet>,
+    packets: VecDeque<Packet<T>>,
     /// Bytes of those that wait.
     bytes: u64,
     busy: bool,
     departs: Instant,
-    /// Items of packets that the discipline dropped, to be taken from the store.
-    refused: Vec<Place>,
     qdisc: Box<dyn Qdisc>,
     capacity: Box<dyn Capacity>,
 }
 
-impl Queue {
+impl<T> Queue<T> {
     /// An empty queue.
     pub(crate) fn new(spec: &BottleneckSpec) -> Self {
         Self {
@@ -90,7 +87,6 @@ impl Queue {
             bytes: 0,
             busy: false,
             departs: Instant::MAX,
-            refused: vec![],
             qdisc: spec.queue.build(),
             capacity: spec.capacity.build(),
         }
@@ -108,11 +104,11 @@ impl Queue {
     }
 
     /// A packet comes; everything that left before `now` has been fetched.
-    pub(crate) fn arrive(&mut self, now: Instant, recorder: &mut dyn Recorder, packet: Packet) {
+    pub(crate) fn arrive(&mut self, now: Instant, recorder: &mut dyn Recorder, packet: Packet<T>) {
         let queue = self.state();
         let size = u64::from(packet.size);
         if let Err(cause) = self.qdisc.admit(now, packet.size, queue) {
-            self.refuse(now, recorder, packet, cause);
+            packet.record(recorder, now, LinkEvent::Dropped(cause));
             return;
         }
         let (queue_packets, queue_bytes) =
@@ -126,7 +122,7 @@ impl Queue {
     }
 
     /// The next packet that leaves at or before `now`, and when.
-    pub(crate) fn depart(&mut self, now: Instant, recorder: &mut dyn Recorder) -> Option<(Instant, Packet)> {
+    pub(crate) fn depart(&mut self, now: Instant, recorder: &mut dyn Recorder) -> Option<(Instant, Packet<T>)> {
         if self.departs > now || self.departs == Instant::MAX {
             return None;
         }
@@ -141,7 +137,7 @@ impl Queue {
     fn start(&mut self, now: Instant, recorder: &mut dyn Recorder, idle: bool) {
         self.busy = false;
         self.departs = Instant::MAX;
-        while let Some(&head) = self.packets.front() {
+        while let Some(head) = self.packets.front() {
             let (size, sojourn) = (head.size, now.since(head.arrived));
             self.bytes -= u64::from(size);
             let behind = QueueState { packets: count(self.packets.len() - 1), bytes: self.bytes, busy: false };
@@ -151,25 +147,15 @@ impl Queue {
                     self.busy = true;
                     return;
                 }
-                Err(cause) => self.refuse(now, recorder, head, cause),
+                Err(cause) => head.record(recorder, now, LinkEvent::Dropped(cause)),
             }
             self.packets.pop_front();
         }
     }
 
-    fn refuse(&mut self, now: Instant, recorder: &mut dyn Recorder, packet: Packet, cause: DropCause) {
-        packet.record(recorder, now, LinkEvent::Dropped(cause));
-        self.refused.extend(packet.item);
-    }
-
-    /// There is something for [`Self::next_refused`] to give.
-    pub(crate) fn has_refused(&self) -> bool {
-        !self.refused.is_empty()
-    }
-
-    /// An item whose packet the discipline dropped; the caller takes it from the store.
-    pub(crate) fn next_refused(&mut self) -> Option<Place> {
-        self.refused.pop()
+    /// Items inside.
+    pub(crate) fn items(&self) -> usize {
+        self.packets.iter().filter(|packet| packet.item.is_some()).count()
     }
 
     /// The rate is `rate` from `now` on.
@@ -185,6 +171,7 @@ impl Queue {
 mod tests {
     use super::*;
     use crate::{FixedRate, QueueState};
+    use anabranch_trace::DropCause;
     use anabranch_units::Duration;
 
     /// Drops every packet that waited longer than this, except the last one: CoDel's shape without its law.
@@ -224,14 +211,13 @@ mod tests {
             bytes: 0,
             busy: false,
             departs: Instant::MAX,
-            refused: vec![],
             qdisc: Box::new(Impatient(Duration::from_millis(1))),
             capacity: Box::new(FixedRate::new(Rate::from_bps(12_000_000))),
         };
         let mut drops = Drops::default();
         for item in 0..7 {
             let way = Some(WayId::new(0, Direction::Up));
-            let packet = Packet { item: Some(item), seq: item.into(), way, size: 1500, arrived: Instant::ZERO };
+            let packet = Packet { item: Some(item), seq: item, way, size: 1500, arrived: Instant::ZERO };
             queue.arrive(Instant::ZERO, &mut drops, packet);
         }
         assert_eq!(queue.state(), QueueState { packets: 5, bytes: 7500, busy: true });
@@ -241,9 +227,6 @@ mod tests {
         // 1 comes to the head at 1 ms, no longer than allowed; at 2 ms 2, 3 and 4 have waited too long, 5 is the last.
         assert_eq!(left, [(1, Some(0)), (2, Some(1)), (3, Some(5))]);
         assert_eq!(drops.0, [(0, DropCause::Queue), (2, DropCause::Aqm), (2, DropCause::Aqm), (2, DropCause::Aqm)]);
-        let mut refused: Vec<_> = core::iter::from_fn(|| queue.next_refused()).collect();
-        refused.sort_unstable();
-        assert_eq!(refused, [2, 3, 4, 6]);
-        assert_eq!(queue.state(), QueueState::default());
+        assert_eq!((queue.state(), queue.items()), (QueueState::default(), 0));
     }
 }

@@ -13,7 +13,6 @@ mod impairment;
 mod network;
 mod qdisc;
 mod spec;
-mod store;
 mod trace;
 mod way;
 

@@ -2,8 +2,7 @@
 
 use crate::agenda::{Agenda, Key};
 use crate::bottleneck::{Packet, Queue, WayId};
-use crate::store::{Place, Store};
-use crate::way::{Outcome, Way};
+use crate::way::{Arrival, Outcome, Way};
 use crate::{Bottleneck, BottleneckSpec, Change, QueueState, Topology, WaySpec};
 use anabranch_trace::{DropCause, LinkEvent, Recorder};
 use anabranch_units::{Direction, Duration, Instant, Rate};
@@ -21,7 +20,8 @@ pub struct Delivery<T> {
     pub corrupted: bool,
 }
 
-/// Paths and shared links with what is under way in them; `T` is what a packet carries.
+/// Paths and shared links with what is under way in them; `T` is what a packet carries. It is moved from queue to queue:
+/// box what is large.
 ///
 /// Times given to one network never decrease. Call [`Self::send`] and [`Self::apply`] when something happens, and
 /// [`Self::poll_deliver`] until it gives nothing more, at the latest at [`Self::poll_timeout`].
@@ -33,12 +33,11 @@ pub struct Delivery<T> {
 /// Paths and links are named by their index in the topology; an index beyond it panics.
 #[derive(Debug)]
 pub struct Network<T> {
-    items: Store<T>,
     /// Each path's down, then up; so also `entries`.
-    ways: Vec<Way>,
+    ways: Vec<Way<T>>,
     entries: Vec<Entry>,
     /// Each link's down, then up; then the paths' own.
-    drains: Vec<Drain>,
+    drains: Vec<Drain<T>>,
     /// Shared links.
     links: usize,
     /// One slot for each way, which stands for its own bottleneck, too; then one for each drain of a shared link.
@@ -60,14 +59,14 @@ struct Entry {
 
 /// A bottleneck, with the least delay of the ways behind it: so far may it lag behind the clock.
 #[derive(Debug)]
-struct Drain {
-    queue: Queue,
+struct Drain<T> {
+    queue: Queue<T>,
     least_delay: Duration,
     /// Its slot in the agenda.
     slot: usize,
 }
 
-impl Drain {
+impl<T> Drain<T> {
     fn new(spec: &BottleneckSpec, slot: usize) -> Self {
         Self { queue: Queue::new(spec), least_delay: Duration::MAX, slot }
     }
@@ -87,7 +86,6 @@ impl<T: Clone> Network<T> {
         let (links, ways) = (topology.links.len(), 2 * topology.paths.len());
         let specs = topology.links.iter().flat_map(|link| [&link.down, &link.up]);
         let mut network = Self {
-            items: Store::new(),
             ways: Vec::with_capacity(ways),
             entries: Vec::with_capacity(ways),
             drains: specs.enumerate().map(|(n, spec)| Drain::new(spec, ways + n)).collect(),
@@ -125,8 +123,7 @@ impl<T: Clone> Network<T> {
         size: u32,
         item: T,
     ) {
-        let place = self.items.put(item);
-        self.join_path(now, recorder, path, direction, size, Some(place));
+        self.join_path(now, recorder, path, direction, size, Some(item));
     }
 
     /// Cross traffic over a path's bottleneck: a packet that vanishes behind it.
@@ -160,7 +157,7 @@ impl<T: Clone> Network<T> {
         path: usize,
         direction: Direction,
         size: u32,
-        item: Option<Place>,
+        item: Option<T>,
     ) {
         let way = WayId::new(path, direction);
         let Entry { overhead, drain, .. } = self.entries[way.index()];
@@ -174,19 +171,15 @@ impl<T: Clone> Network<T> {
         drain: usize,
         way: Option<WayId>,
         size: u32,
-        item: Option<Place>,
+        item: Option<T>,
     ) {
         self.drain(drain, now, recorder);
         self.sent += 1;
         let queue = &mut self.drains[drain].queue;
         let before = queue.departs();
         queue.arrive(now, recorder, Packet { item, seq: self.sent, way, size, arrived: now });
-        let (moved, refused) = (queue.departs() != before, queue.has_refused());
-        if moved {
+        if queue.departs() != before {
             self.note(drain);
-        }
-        if refused {
-            self.free_refused(drain);
         }
     }
 
@@ -219,22 +212,19 @@ impl<T: Clone> Network<T> {
 
     /// The packet that is due next on a way, if it makes it.
     fn arrive(&mut self, way: usize, recorder: &mut dyn Recorder) -> Option<Delivery<T>> {
-        let arrival = self.ways[way].arrive(|place| self.items.copy(place))?;
+        let Arrival { at, size, outcome } = self.ways[way].arrive()?;
         self.note_way(way);
         let id = WayId::of(way);
-        let dropped = match arrival.outcome {
+        let (item, dropped) = match outcome {
             Outcome::HeldBack => return None,
-            Outcome::Delivered => None,
-            Outcome::Corrupted => Some(DropCause::Corruption),
-            Outcome::Dropped(cause) => Some(cause),
+            Outcome::Delivered(item) => (Some(item), None),
+            Outcome::Corrupted(item) => (Some(item), Some(DropCause::Corruption)),
+            Outcome::Dropped(cause) => (None, Some(cause)),
         };
         if let Some(cause) = dropped {
-            id.record(recorder, arrival.at, arrival.size, LinkEvent::Dropped(cause));
+            id.record(recorder, at, size, LinkEvent::Dropped(cause));
         }
-        let item = self.items.take(arrival.item)?;
-        let corrupted = matches!(arrival.outcome, Outcome::Corrupted);
-        let arrived = corrupted || dropped.is_none();
-        arrived.then_some(Delivery { path: id.path(), direction: id.direction(), item, corrupted })
+        Some(Delivery { path: id.path(), direction: id.direction(), item: item?, corrupted: dropped.is_some() })
     }
 
     /// A change takes effect. One that does not apply is ignored: the own rate of a path with a shared bottleneck, the
@@ -289,7 +279,8 @@ impl<T: Clone> Network<T> {
 
     /// Packets under way: waiting, in transmission, on their way, held back. Cross traffic does not count.
     pub fn in_flight(&self) -> usize {
-        self.items.len()
+        let waiting: usize = self.drains.iter().map(|drain| drain.queue.items()).sum();
+        waiting + self.ways.iter().map(Way::items).sum::<usize>()
     }
 
     /// Brings a bottleneck up to `now`: what left it goes on its way.
@@ -310,19 +301,8 @@ impl<T: Clone> Network<T> {
                 first |= alone;
             }
         }
-        let refused = queue.has_refused();
         if first {
             self.note(drain);
-        }
-        if refused {
-            self.free_refused(drain);
-        }
-    }
-
-    /// Takes from the store what the queue discipline dropped.
-    fn free_refused(&mut self, drain: usize) {
-        while let Some(place) = self.drains[drain].queue.next_refused() {
-            self.items.take(place);
         }
     }
 

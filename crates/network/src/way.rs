@@ -2,46 +2,43 @@
 
 use crate::agenda::Key;
 use crate::impairment::Impairments;
-use crate::store::Place;
 use crate::{LossSpec, WaySpec};
 use anabranch_trace::DropCause;
 use anabranch_units::{Duration, Instant};
 use std::collections::VecDeque;
 
 /// A packet on its way.
-#[derive(Clone, Copy, Debug)]
-struct Travelling {
+#[derive(Clone, Debug)]
+struct Travelling<T> {
     due: Instant,
     seq: u64,
     size: u32,
     corrupted: bool,
-    item: Place,
+    item: T,
 }
 
-impl Travelling {
+impl<T> Travelling<T> {
     fn key(&self) -> Key {
         Key::new(self.due, self.seq)
     }
 }
 
 /// A packet that was due.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Arrival {
+#[derive(Clone, Debug)]
+pub(crate) struct Arrival<T> {
     /// When it was due.
     pub(crate) at: Instant,
     pub(crate) size: u32,
-    /// Where its item lies.
-    pub(crate) item: Place,
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: Outcome<T>,
 }
 
 /// What became of a packet that was due.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Outcome {
+#[derive(Clone, Debug)]
+pub(crate) enum Outcome<T> {
     /// It arrived.
-    Delivered,
+    Delivered(T),
     /// It arrived with a wrong checksum.
-    Corrupted,
+    Corrupted(T),
     /// It did not arrive.
     Dropped(DropCause),
     /// It will arrive later.
@@ -50,19 +47,19 @@ pub(crate) enum Outcome {
 
 /// One direction of a path behind its bottleneck.
 #[derive(Debug)]
-pub(crate) struct Way {
+pub(crate) struct Way<T> {
     delay: Duration,
     /// Due time of the last packet in `line`: later ones never come before it.
     last: Instant,
     /// On the way, in order.
-    line: VecDeque<Travelling>,
+    line: VecDeque<Travelling<T>>,
     /// Held back, and second copies; in order of their keys.
-    held: VecDeque<Travelling>,
+    held: VecDeque<Travelling<T>>,
     impairments: Impairments,
     outages: Outages,
 }
 
-impl Way {
+impl<T: Clone> Way<T> {
     /// An empty way, named `name` (`"path.wlan.down"`).
     pub(crate) fn new(spec: &WaySpec, seed: u64, name: &str) -> Self {
         Self {
@@ -97,45 +94,50 @@ impl Way {
     }
 
     /// A packet left the bottleneck at `at`. True if it is now the only one on the way.
-    pub(crate) fn enter(&mut self, at: Instant, seq: u64, size: u32, item: Place) -> bool {
+    pub(crate) fn enter(&mut self, at: Instant, seq: u64, size: u32, item: T) -> bool {
         self.last = self.last.max(at + self.delay);
         self.line.push_back(Travelling { due: self.last, seq, size, corrupted: false, item });
         self.line.len() == 1
     }
 
-    /// Takes the packet that is due next. `copy` makes a second item of one.
-    pub(crate) fn arrive(&mut self, copy: impl FnOnce(Place) -> Option<Place>) -> Option<Arrival> {
+    /// Packets on the way.
+    pub(crate) fn items(&self) -> usize {
+        self.line.len() + self.held.len()
+    }
+
+    /// Takes the packet that is due next.
+    pub(crate) fn arrive(&mut self) -> Option<Arrival<T>> {
         let from_line = match (self.line.front(), self.held.front()) {
             (Some(line), Some(held)) => line.key() < held.key(),
             (line, _) => line.is_some(),
         };
         let mut packet = if from_line { self.line.pop_front() } else { self.held.pop_front() }?;
-        let Travelling { due: at, size, item, .. } = packet;
+        let Travelling { due: at, size, .. } = packet;
         if from_line {
             let fate = self.impairments.befall();
             if let Some(cause) = fate.dropped {
-                return Some(Arrival { at, size, item, outcome: Outcome::Dropped(cause) });
+                return Some(Arrival { at, size, outcome: Outcome::Dropped(cause) });
             }
             packet.corrupted = fate.corrupted;
             packet.due += fate.held_back;
-            if let Some(item) = fate.duplicated.then(|| copy(item)).flatten() {
-                self.hold(Travelling { item, ..packet });
+            if fate.duplicated {
+                self.hold(packet.clone());
             }
             if !fate.held_back.is_zero() {
                 self.hold(packet);
-                return Some(Arrival { at, size, item, outcome: Outcome::HeldBack });
+                return Some(Arrival { at, size, outcome: Outcome::HeldBack });
             }
         }
         let outcome = match packet.corrupted {
             _ if self.outages.at(at) => Outcome::Dropped(DropCause::Outage),
-            true => Outcome::Corrupted,
-            false => Outcome::Delivered,
+            true => Outcome::Corrupted(packet.item),
+            false => Outcome::Delivered(packet.item),
         };
-        Some(Arrival { at, size, item, outcome })
+        Some(Arrival { at, size, outcome })
     }
 
     /// Puts a packet among those held back. They come nearly in order, so its place is near one end.
-    fn hold(&mut self, packet: Travelling) {
+    fn hold(&mut self, packet: Travelling<T>) {
         let at = self.held.partition_point(|other| other.key() <= packet.key());
         self.held.insert(at, packet);
     }
