@@ -1,6 +1,6 @@
 //! The seam for congestion control.
 
-use crate::schedule::PathView;
+use crate::path::PathView;
 use anabranch_units::{Duration, Instant, PathId, Rate};
 use core::fmt::Debug;
 

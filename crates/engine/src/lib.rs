@@ -7,6 +7,7 @@ pub mod congestion;
 pub mod connection;
 mod cx;
 pub mod endpoint;
+mod path;
 pub mod plugin;
 pub mod schedule;
 mod settings;

@@ -8,10 +8,11 @@ mod outstanding;
 mod round;
 mod view;
 
+pub use crate::path::PathView;
 pub use combine::{Command, OneStep, Then};
 pub use outstanding::{Copies, Outstanding};
 pub use round::{Repeat, Round};
-pub use view::{PathView, Queued, View};
+pub use view::{Queued, View};
 
 use crate::congestion::Acked;
 use anabranch_units::{Instant, PathId};

@@ -1,0 +1,105 @@
+//! A path as plug-ins see it.
+
+use anabranch_trace::RecoveryPhase;
+use anabranch_units::{Duration, PathId, Rate};
+
+/// One path as schedulers and congestion control see it. Windows and counts in packets of `mss` bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PathView {
+    /// The path.
+    pub id: PathId,
+    /// Established and not failing: it may be given data.
+    pub usable: bool,
+    /// Only to be used when no other path is usable (MP_PRIO, MP_JOIN's B).
+    pub backup: bool,
+    /// No other path is usable: a plain window check decides instead of the scheduler, as in single-path TCP.
+    pub sole: bool,
+    /// Largest payload in bytes.
+    pub mss: u32,
+    /// Packets that may be in flight now; during fast recovery what PRR allows.
+    pub cwnd: u32,
+    /// Slow-start threshold; `u32::MAX` = none yet.
+    pub ssthresh: u32,
+    /// Packets sent, neither acknowledged, SACKed nor marked lost.
+    pub in_flight: u32,
+    /// Payload bytes sent and not acknowledged at subflow level.
+    pub in_flight_bytes: u64,
+    /// Packets bound to the path and not yet sent.
+    pub queued: u32,
+    /// Bytes bound to the path and not yet sent.
+    pub queued_bytes: u64,
+    /// Smoothed RTT; `None` before the first sample.
+    pub srtt: Option<Duration>,
+    /// RTT variation (RFC 6298).
+    pub rttvar: Duration,
+    /// The newest RTT sample.
+    pub latest_rtt: Option<Duration>,
+    /// Least RTT sample of the subflow.
+    pub min_rtt: Option<Duration>,
+    /// Least smoothed RTT since the subflow began.
+    pub min_srtt: Option<Duration>,
+    /// Greatest smoothed RTT since the subflow began.
+    pub max_srtt: Option<Duration>,
+    /// Retransmission timeout without back-off.
+    pub rto: Duration,
+    /// Relative forward delay from timestamps; only differences between paths mean anything.
+    pub forward_delay: Option<Duration>,
+    /// Estimated probability of losing a packet.
+    pub loss: f64,
+    /// Phase of loss recovery.
+    pub recovery: RecoveryPhase,
+    /// Pacing rate, if paced.
+    pub pacing: Option<Rate>,
+    /// Price per byte, if the application said so.
+    pub price: f64,
+    /// Packets waiting in the device, if the driver knows.
+    pub device_queue: Option<u32>,
+}
+
+impl PathView {
+    /// A path of which nothing is known yet: usable, window 10, no RTT.
+    pub fn new(id: PathId, mss: u32) -> Self {
+        Self {
+            id,
+            usable: true,
+            backup: false,
+            sole: false,
+            mss,
+            cwnd: 10,
+            ssthresh: u32::MAX,
+            in_flight: 0,
+            in_flight_bytes: 0,
+            queued: 0,
+            queued_bytes: 0,
+            srtt: None,
+            rttvar: Duration::ZERO,
+            latest_rtt: None,
+            min_rtt: None,
+            min_srtt: None,
+            max_srtt: None,
+            rto: Duration::from_secs(1),
+            forward_delay: None,
+            loss: 0.0,
+            recovery: RecoveryPhase::Open,
+            pacing: None,
+            price: 0.0,
+            device_queue: None,
+        }
+    }
+
+    /// Packets that the window has room for, beyond those in flight and queued.
+    pub const fn room(&self) -> u32 {
+        self.cwnd.saturating_sub(self.in_flight.saturating_add(self.queued))
+    }
+
+    /// May take a segment now: usable, the window has room, and not in recovery from a timeout (where it is the only
+    /// path left, slow start may send new data there as soon as nothing is left to be sent again).
+    pub fn eligible(&self) -> bool {
+        self.usable && (self.sole || self.recovery != RecoveryPhase::Loss) && self.room() > 0
+    }
+
+    /// Smoothed RTT for comparisons: unknown counts as longest.
+    pub fn rtt_or_max(&self) -> Duration {
+        self.srtt.unwrap_or(Duration::MAX)
+    }
+}
