@@ -116,6 +116,7 @@ impl Peaks {
     }
 
     /// Closes the open sample and all further ones that end by `now`: in those the value did not change.
+    #[cold]
     fn close(&mut self, now: Instant) {
         self.closed.add(self.peak, 1);
         let whole = now.since(self.boundary).as_nanos() / self.step.as_nanos();

@@ -122,6 +122,7 @@ impl<T> Queue<T> {
     }
 
     /// The next packet that leaves at or before `now`, and when.
+    #[inline(always)]
     pub(crate) fn depart(&mut self, now: Instant, recorder: &mut dyn Recorder) -> Option<(Instant, Packet<T>)> {
         if self.departs > now || self.departs == Instant::MAX {
             return None;
@@ -134,9 +135,8 @@ impl<T> Queue<T> {
     }
 
     /// The first packet that the discipline does not drop goes into transmission.
+    #[inline(always)]
     fn start(&mut self, now: Instant, recorder: &mut dyn Recorder, idle: bool) {
-        self.busy = false;
-        self.departs = Instant::MAX;
         while let Some(head) = self.packets.front() {
             let (size, sojourn) = (head.size, now.since(head.arrived));
             self.bytes -= u64::from(size);
@@ -151,6 +151,8 @@ impl<T> Queue<T> {
             }
             self.packets.pop_front();
         }
+        self.busy = false;
+        self.departs = Instant::MAX;
     }
 
     /// Items inside.

@@ -283,12 +283,17 @@ impl<T: Clone> Network<T> {
         waiting + self.ways.iter().map(Way::items).sum::<usize>()
     }
 
-    /// Brings a bottleneck up to `now`: what left it goes on its way.
+    /// Brings a bottleneck up to `now`.
+    #[inline(always)]
     fn drain(&mut self, drain: usize, now: Instant, recorder: &mut dyn Recorder) {
-        let Drain { queue, slot, .. } = &mut self.drains[drain];
-        if queue.departs() > now {
-            return;
+        if self.drains[drain].queue.departs() <= now {
+            self.forward(drain, now, recorder);
         }
+    }
+
+    /// What left a bottleneck up to `now` goes on its way.
+    fn forward(&mut self, drain: usize, now: Instant, recorder: &mut dyn Recorder) {
+        let Drain { queue, slot, .. } = &mut self.drains[drain];
         let shared = *slot >= self.ways.len();
         let mut first = shared;
         while let Some((at, packet)) = queue.depart(now, recorder) {
