@@ -44,7 +44,7 @@ impl Arrivals {
     /// `range` arrived.
     pub fn arrive(&mut self, range: Range) {
         let range = Range::new(range.start, range.end.min(self.end));
-        if range.is_empty() || range.len() / self.block > MOST_BLOCKS {
+        if range.is_empty() || range.len() > MOST_BLOCKS * self.block {
             return;
         }
         let (first, last) = (range.start / self.block, (range.end - 1) / self.block);
