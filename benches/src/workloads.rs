@@ -3,9 +3,7 @@
 use anabranch_engine::Settings;
 use anabranch_engine::connection::Setup;
 use anabranch_metrics::{Meter, MeterConfig, PathConfig};
-use anabranch_network::{
-    Bottleneck, BottleneckSpec, CapacitySpec, LossSpec, PathSpec, QueueSpec, ReorderSpec, Topology, WaySpec,
-};
+use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, LossSpec, PathSpec, QueueSpec, Topology, WaySpec};
 use anabranch_sim::{Checks, FlowSetup, Party, World, WorldSetup, paths_between};
 use anabranch_trace::{Digest, Event, Origin, Recorder, Tee};
 use anabranch_units::{ConnId, Duration, Instant, PathId, Rate, Side};
@@ -24,18 +22,11 @@ pub struct Workload {
 
 /// A path: Mbit/s, one-way ms, loss towards the client, queue in packets.
 fn path(name: &str, mbit: u64, delay: u64, loss: f64, queue: u32) -> PathSpec {
-    let way = |loss: f64| WaySpec {
-        bottleneck: Bottleneck::Own(BottleneckSpec {
-            capacity: CapacitySpec::Fixed(Rate::from_bps(mbit * 1_000_000)),
-            queue: QueueSpec::Packets(queue),
-        }),
-        delay: Duration::from_millis(delay),
-        overhead: 0,
-        loss: if loss > 0.0 { LossSpec::Bernoulli(loss) } else { LossSpec::None },
-        reorder: ReorderSpec { probability: 0.0, by: Duration::ZERO },
-        duplicate: 0.0,
-        corrupt: 0.0,
-        outages: Vec::new(),
+    let way = |loss: f64| {
+        let capacity = CapacitySpec::Fixed(Rate::from_bps(mbit * 1_000_000));
+        let bottleneck = BottleneckSpec { capacity, queue: QueueSpec::Packets(queue) };
+        let clean = WaySpec::clean(Bottleneck::Own(bottleneck), Duration::from_millis(delay));
+        WaySpec { loss: if loss > 0.0 { LossSpec::Bernoulli(loss) } else { LossSpec::None }, ..clean }
     };
     PathSpec { name: name.into(), down: way(loss), up: way(0.0) }
 }

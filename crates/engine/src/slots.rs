@@ -1,6 +1,6 @@
 //! A table whose entries are found by index.
 
-/// Names an entry of a [`Slots`]. Never used again after the entry is gone.
+/// Names an entry of a `Slots`. Never used again after the entry is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Handle {
     serial: u64,

@@ -64,6 +64,22 @@ pub struct WaySpec {
     pub outages: Vec<(Instant, Instant)>,
 }
 
+impl WaySpec {
+    /// A bottleneck and a delay, and nothing that impairs.
+    pub fn clean(bottleneck: Bottleneck, delay: Duration) -> Self {
+        Self {
+            bottleneck,
+            delay,
+            overhead: 0,
+            loss: LossSpec::None,
+            reorder: ReorderSpec { probability: 0.0, by: Duration::ZERO },
+            duplicate: 0.0,
+            corrupt: 0.0,
+            outages: Vec::new(),
+        }
+    }
+}
+
 /// Whose bottleneck.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Bottleneck {

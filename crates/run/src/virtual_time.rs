@@ -3,7 +3,7 @@
 use crate::job::{CONNECTION, Choice, Driver, Job, RunError, RunOutcome, Values};
 use anabranch_engine::connection::Setup;
 use anabranch_metrics::{CapacityCurve, Meter, MeterConfig, Oracle, PathConfig, RunMetrics, header_len, oracle_ratio};
-use anabranch_network::{Bottleneck, Change, LossSpec, PathSpec, ReorderSpec, Topology, WaySpec};
+use anabranch_network::{Bottleneck, Change, PathSpec, Topology, WaySpec};
 use anabranch_scenario::{Cross, CrossKind, Host, PlugIn, Traffic};
 use anabranch_sim::{Checks, FlowSetup, Party, SourceSetup, World, WorldSetup, paths_between};
 use anabranch_trace::{Digest, Recorder, Tee};
@@ -221,16 +221,7 @@ impl Layout {
 
 /// A path across a shared link that adds nothing to it.
 fn across(topology: &Topology, link: usize) -> PathSpec {
-    let way = |delay| WaySpec {
-        bottleneck: Bottleneck::Shared(link),
-        delay,
-        overhead: 0,
-        loss: LossSpec::None,
-        reorder: ReorderSpec { probability: 0.0, by: Duration::ZERO },
-        duplicate: 0.0,
-        corrupt: 0.0,
-        outages: Vec::new(),
-    };
+    let way = |delay| WaySpec::clean(Bottleneck::Shared(link), delay);
     // Its delay is that of the first path across the link, so that it meets the bottleneck on equal terms.
     let over = |p: &&PathSpec| p.down.bottleneck == Bottleneck::Shared(link);
     let (down, up) = topology.paths.iter().find(over).map_or(Default::default(), |p| (p.down.delay, p.up.delay));

@@ -1,8 +1,6 @@
 //! Topologies and a recorder for the tests.
 
-use anabranch_network::{
-    Bottleneck, BottleneckSpec, CapacitySpec, Delivery, LossSpec, Network, PathSpec, QueueSpec, ReorderSpec, WaySpec,
-};
+use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, Delivery, Network, PathSpec, QueueSpec, WaySpec};
 use anabranch_trace::{DropCause, Event, LinkEvent, Origin, Recorder};
 use anabranch_units::{Direction, Duration, Instant, Rate};
 
@@ -18,16 +16,7 @@ pub fn bottleneck(queue: QueueSpec) -> BottleneckSpec {
 
 /// A way without impairments.
 pub fn way(bottleneck: Bottleneck, delay: Duration) -> WaySpec {
-    WaySpec {
-        bottleneck,
-        delay,
-        overhead: 0,
-        loss: LossSpec::None,
-        reorder: ReorderSpec { probability: 0.0, by: Duration::ZERO },
-        duplicate: 0.0,
-        corrupt: 0.0,
-        outages: vec![],
-    }
+    WaySpec::clean(bottleneck, delay)
 }
 
 /// Its way up is fast and ideal.

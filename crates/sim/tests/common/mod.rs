@@ -7,8 +7,7 @@ use anabranch_engine::Settings;
 use anabranch_engine::connection::Setup;
 use anabranch_engine::schedule::Scheduler;
 use anabranch_network::{
-    Bottleneck, BottleneckSpec, CapacitySpec, Change, LinkSpec, LossSpec, PathSpec, QueueSpec, ReorderSpec, Topology,
-    WaySpec,
+    Bottleneck, BottleneckSpec, CapacitySpec, Change, LinkSpec, LossSpec, PathSpec, QueueSpec, Topology, WaySpec,
 };
 use anabranch_schedulers::adversary::Adversary;
 use anabranch_sim::{Checks, FlowSetup, Party, World, WorldSetup, paths_between};
@@ -31,19 +30,9 @@ pub fn ms(ms: u64) -> Duration {
 
 /// One direction: rate in kbit/s, delay in ms, queue in packets.
 pub fn way(kbit: u64, delay: u64, queue: u32) -> WaySpec {
-    WaySpec {
-        bottleneck: Bottleneck::Own(BottleneckSpec {
-            capacity: CapacitySpec::Fixed(Rate::from_bps(kbit * 1000)),
-            queue: QueueSpec::Packets(queue),
-        }),
-        delay: ms(delay),
-        overhead: 0,
-        loss: LossSpec::None,
-        reorder: ReorderSpec { probability: 0.0, by: Duration::ZERO },
-        duplicate: 0.0,
-        corrupt: 0.0,
-        outages: Vec::new(),
-    }
+    let bottleneck =
+        BottleneckSpec { capacity: CapacitySpec::Fixed(Rate::from_bps(kbit * 1000)), queue: QueueSpec::Packets(queue) };
+    WaySpec::clean(Bottleneck::Own(bottleneck), ms(delay))
 }
 
 /// A path that is the same both ways.
