@@ -46,6 +46,21 @@ impl Options {
         Self::default()
     }
 
+    /// Takes every option out, so that the value can be used again.
+    pub fn clear(&mut self) {
+        self.mss = None;
+        self.window_scale = None;
+        self.sack_permitted = false;
+        self.timestamps = None;
+        if self.sack_len > 0 {
+            self.sack = Default::default();
+            self.sack_len = 0;
+        }
+        self.dss = None;
+        self.mptcp.clear();
+        self.encoded_len = 0;
+    }
+
     /// Bytes on the wire, a multiple of four, at most 40.
     pub fn encoded_len(&self) -> usize {
         self.encoded_len as usize

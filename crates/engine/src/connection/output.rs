@@ -30,7 +30,7 @@ impl Connection {
                 continue;
             }
             let FourTuple { local, remote } = self.subflows[i].tuple;
-            if let Some(segment) = self.transmit(cx, i) {
+            if self.transmit(cx, i, &mut packet.segment) {
                 let id = self.subflows[i].id;
                 if self.subflows[i].state == State::Closed {
                     self.drop_subflow(cx, i, PathState::Dead);
@@ -38,7 +38,6 @@ impl Connection {
                 }
                 packet.src = local.ip();
                 packet.dst = remote.ip();
-                packet.segment = segment;
                 return Some(id);
             }
         }
@@ -52,31 +51,33 @@ impl Connection {
         !(queued || self.data_fin.due & s.id.bit() != 0 || s.has_control() || s.sender.may_repeat())
     }
 
-    fn transmit(&mut self, cx: &mut Cx<'_>, i: usize) -> Option<Segment> {
+    /// Writes the next segment of a subflow to `out`; false if there is none.
+    fn transmit(&mut self, cx: &mut Cx<'_>, i: usize, out: &mut Segment) -> bool {
         if let Some(reset) = self.subflows[i].reset.take() {
-            return Some(self.reset_segment(cx, i, reset));
+            self.reset_segment(cx, i, reset, out);
+            return true;
         }
         if let Some(seq) = self.subflows[i].refusal.take() {
             // RFC 9293 §3.10.7.3: <SEQ=SEG.ACK><CTL=RST>
             self.record_control(cx, i, Flags::RST, false);
-            let s = &self.subflows[i];
-            return Some(Segment { seq, ..s.segment(0, Flags::RST, 0, cx.now) });
+            self.subflows[i].begin(out, 0, Flags::RST, 0, cx.now);
+            out.seq = seq;
+            return true;
         }
         match self.subflows[i].state {
-            State::SynSent | State::SynReceived => self.handshake_segment(cx, i),
-            State::Closed | State::Listen => None,
-            _ => {
-                if self.subflows[i].handshake.third_ack {
-                    return Some(self.third_ack(cx, i));
-                }
-                self.data_segment(cx, i).or_else(|| self.control_segment(cx, i))
+            State::SynSent | State::SynReceived => self.handshake_segment(cx, i, out),
+            State::Closed | State::Listen => false,
+            _ if self.subflows[i].handshake.third_ack => {
+                self.third_ack(cx, i, out);
+                true
             }
+            _ => self.data_segment(cx, i, out) || self.control_segment(cx, i, out),
         }
     }
 
-    fn handshake_segment(&mut self, cx: &mut Cx<'_>, i: usize) -> Option<Segment> {
+    fn handshake_segment(&mut self, cx: &mut Cx<'_>, i: usize, out: &mut Segment) -> bool {
         if !self.subflows[i].handshake.due {
-            return None;
+            return false;
         }
         let window = self.advertise(0);
         let s = &self.subflows[i];
@@ -102,55 +103,63 @@ impl Connection {
         let again = s.handshake.repeats > 0;
         self.subflows[i].handshake.on_sent(cx.now);
         self.record_control(cx, i, segment.flags, again);
-        Some(segment)
+        *out = segment;
+        true
     }
 
-    fn third_ack(&mut self, cx: &mut Cx<'_>, i: usize) -> Segment {
+    fn third_ack(&mut self, cx: &mut Cx<'_>, i: usize, out: &mut Segment) {
         self.subflows[i].handshake.third_ack = false;
         let window = self.advertise(self.subflows[i].terms.recv_shift);
         let option = self.third_ack_option(&self.subflows[i]);
         let s = &mut self.subflows[i];
         s.acks.on_sent();
-        let mut segment = s.segment(s.sender.nxt(), Flags::ACK, window, cx.now);
-        segment.options.push_mptcp(option);
-        self.record_control(cx, i, segment.flags, false);
-        segment
+        s.begin(out, s.sender.nxt(), Flags::ACK, window, cx.now);
+        out.options.push_mptcp(option);
+        self.record_control(cx, i, out.flags, false);
     }
 
     /// A retransmission, new data, a probe or a FIN, if the windows and pacing allow one.
-    fn data_segment(&mut self, cx: &mut Cx<'_>, i: usize) -> Option<Segment> {
+    fn data_segment(&mut self, cx: &mut Cx<'_>, i: usize, out: &mut Segment) -> bool {
         let s = &self.subflows[i];
         let paced = s.pacer.next() > cx.now;
         let window = self.view.path(s.id).map_or(0, |p| p.cwnd);
         let room = s.sender.in_flight() < window && !paced;
         if room && let Some(lost) = s.sender.next_lost() {
             let lost = lost.clone();
-            return Some(self.retransmit(cx, i, &lost));
+            self.retransmit(cx, i, &lost, out);
+            return true;
         }
         let fresh = (room || s.probe) && s.handshake.confirmed && (s.state.may_send() || !s.fin.wanted);
         if fresh
             && s.fin.offset.is_none()
             && let Some(queued) = self.view.take_admissible(s.id)
         {
-            return Some(self.send_new(cx, i, queued.range, queued.kind));
+            self.send_new(cx, i, queued.range, queued.kind, out);
+            return true;
         }
         if room && let Some(again) = self.subflows[i].sender.next_speculative() {
             let again = again.clone();
-            return Some(self.retransmit(cx, i, &again));
+            self.retransmit(cx, i, &again, out);
+            return true;
         }
         let s = &mut self.subflows[i];
         if core::mem::take(&mut s.probe)
             && let Some(last) = s.sender.last().cloned()
         {
             // RFC 8985 §7.3: no new data to probe with
-            return Some(self.retransmit(cx, i, &last));
+            self.retransmit(cx, i, &last, out);
+            return true;
         }
         let s = &self.subflows[i];
         let idle = self.view.path(s.id).is_none_or(|p| p.queued == 0);
-        (s.fin.wanted && s.fin.offset.is_none() && idle).then(|| self.send_fin(cx, i))
+        let ending = s.fin.wanted && s.fin.offset.is_none() && idle;
+        if ending {
+            self.send_fin(cx, i, out);
+        }
+        ending
     }
 
-    fn send_new(&mut self, cx: &mut Cx<'_>, i: usize, range: Range, kind: SendKind) -> Segment {
+    fn send_new(&mut self, cx: &mut Cx<'_>, i: usize, range: Range, kind: SendKind, out: &mut Segment) {
         let payload = self.buffer.slice(range);
         let s = &mut self.subflows[i];
         s.probe = false;
@@ -161,7 +170,7 @@ impl Connection {
             && range.end == self.buffer.end()
             && !(start == 1 && self.shows_keys(i));
         let sent = Sent::new(Range::new(start, start + range.len()), payload, range, data_fin);
-        let segment = self.build(cx, i, &sent);
+        self.build(cx, i, &sent, out);
         let s = &mut self.subflows[i];
         s.sender.on_sent(cx.now, sent);
         s.last_sent = Some(cx.now);
@@ -177,37 +186,34 @@ impl Connection {
         }
         self.after_sending(cx, i, range.len());
         self.record(cx, Some(id), Event::DataSent { seq: start, data: range, kind });
-        segment
     }
 
-    fn retransmit(&mut self, cx: &mut Cx<'_>, i: usize, sent: &Sent) -> Segment {
-        let segment = self.build(cx, i, sent);
+    fn retransmit(&mut self, cx: &mut Cx<'_>, i: usize, sent: &Sent, out: &mut Segment) {
+        self.build(cx, i, sent, out);
         let s = &mut self.subflows[i];
         s.sender.on_retransmitted(cx.now, sent.seq.start);
         s.last_sent = Some(cx.now);
         let id = s.id;
         self.after_sending(cx, i, sent.seq.len());
         if sent.payload.is_empty() {
-            self.record_control(cx, i, segment.flags, true);
+            self.record_control(cx, i, out.flags, true);
         } else {
             let kind = SendKind::Retransmission;
             self.record(cx, Some(id), Event::DataSent { seq: sent.seq.start, data: sent.data, kind });
         }
-        segment
     }
 
-    fn send_fin(&mut self, cx: &mut Cx<'_>, i: usize) -> Segment {
+    fn send_fin(&mut self, cx: &mut Cx<'_>, i: usize, out: &mut Segment) {
         let s = &mut self.subflows[i];
         s.go(Move::SendFin);
         let at = s.sender.nxt();
         s.fin.offset = Some(at);
         let end = self.view.written();
         let sent = Sent::fin(at, Range::new(end, end));
-        let segment = self.build(cx, i, &sent);
+        self.build(cx, i, &sent, out);
         self.subflows[i].sender.on_sent(cx.now, sent);
         self.after_sending(cx, i, 0);
-        self.record_control(cx, i, segment.flags, false);
-        segment
+        self.record_control(cx, i, out.flags, false);
     }
 
     fn after_sending(&mut self, cx: &mut Cx<'_>, i: usize, bytes: u64) {
@@ -221,8 +227,8 @@ impl Connection {
         }
     }
 
-    /// A segment that carries `sent`, as it stands in the subflow's sequence.
-    fn build(&mut self, cx: &mut Cx<'_>, i: usize, sent: &Sent) -> Segment {
+    /// Makes `out` a segment that carries `sent`, as it stands in the subflow's sequence.
+    fn build(&mut self, cx: &mut Cx<'_>, i: usize, sent: &Sent, out: &mut Segment) {
         let window = self.advertise(self.subflows[i].terms.recv_shift);
         let option = self.mapping_option(i, sent);
         let s = &mut self.subflows[i];
@@ -233,14 +239,13 @@ impl Connection {
         } else if self.view.path(s.id).is_none_or(|p| p.queued == 0) {
             flags = flags | Flags::PSH;
         }
-        let mut segment = s.segment(sent.seq.start, flags, window, cx.now);
+        s.begin(out, sent.seq.start, flags, window, cx.now);
         match option {
-            Some(Carried::Dss(dss)) => segment.options.set_dss(dss),
-            Some(Carried::Capable(option)) => segment.options.push_mptcp(option),
+            Some(Carried::Dss(dss)) => out.options.set_dss(dss),
+            Some(Carried::Capable(option)) => out.options.push_mptcp(option),
             None => true,
         };
-        segment.payload = sent.payload.clone();
-        segment
+        out.payload = sent.payload.clone();
     }
 
     /// The mapping of a segment: DSS, or MP_CAPABLE on the first data of a client that is not confirmed.
@@ -284,11 +289,11 @@ impl Connection {
     }
 
     /// A segment without payload: an acknowledgment, a signal, a DATA_FIN by itself, a probe.
-    fn control_segment(&mut self, cx: &mut Cx<'_>, i: usize) -> Option<Segment> {
+    fn control_segment(&mut self, cx: &mut Cx<'_>, i: usize, out: &mut Segment) -> bool {
         let s = &self.subflows[i];
         let bare_fin = self.data_fin.due & s.id.bit() != 0 && s.may_carry();
         if !(s.acks.is_due() || s.poke || bare_fin || !s.signals.is_empty()) {
-            return None;
+            return false;
         }
         let window = self.advertise(self.subflows[i].terms.recv_shift);
         let shows_keys = self.shows_keys(i);
@@ -297,19 +302,19 @@ impl Connection {
         let poke = core::mem::take(&mut s.poke);
         let seq = s.sender.nxt() - u64::from(poke);
         let duplicate = s.acks.on_sent();
-        let mut segment = s.segment(seq, Flags::ACK, window, cx.now);
+        s.begin(out, seq, Flags::ACK, window, cx.now);
         // An ADD_ADDR leaves no room for a DSS beside it; acknowledgments follow soon enough.
         if let Some(signal) = s.signals.pop_front() {
-            segment.options.push_mptcp(signal);
+            out.options.push_mptcp(signal);
         }
         match self.mode {
             Mode::Plain => {
                 if let Failure::Said(data_seq) = self.failure {
-                    segment.options.push_mptcp(MptcpOption::Fail { data_seq });
+                    out.options.push_mptcp(MptcpOption::Fail { data_seq });
                 }
             }
             _ if shows_keys && !bare_fin => {
-                segment.options.push_mptcp(MptcpOption::Capable(self.both_keys(None)));
+                out.options.push_mptcp(MptcpOption::Capable(self.both_keys(None)));
             }
             _ => {
                 let mut dss = self.ack_option();
@@ -330,14 +335,14 @@ impl Connection {
                     });
                     dss.data_fin = true;
                 }
-                if segment.options.set_dss(dss) && bare_fin {
+                if out.options.set_dss(dss) && bare_fin {
                     self.data_fin_sent(cx, i);
                 }
             }
         }
-        self.add_sack(i, &mut segment, duplicate);
-        self.record_control(cx, i, segment.flags, false);
-        Some(segment)
+        self.add_sack(i, out, duplicate);
+        self.record_control(cx, i, out.flags, false);
+        true
     }
 
     fn add_sack(&self, i: usize, segment: &mut Segment, duplicate: Option<Range>) {
@@ -355,28 +360,27 @@ impl Connection {
         segment.options.set_sack(&blocks[..count]);
     }
 
-    fn reset_segment(&mut self, cx: &mut Cx<'_>, i: usize, reset: Reset) -> Segment {
+    fn reset_segment(&mut self, cx: &mut Cx<'_>, i: usize, reset: Reset, out: &mut Segment) {
         let s = &mut self.subflows[i];
         let flags = if s.state == State::SynSent { Flags::RST } else { Flags::RST | Flags::ACK };
-        let mut segment = s.segment(s.sender.nxt(), flags, 0, cx.now);
+        s.begin(out, s.sender.nxt(), flags, 0, cx.now);
         s.go(Move::Abort);
         if self.settings.mptcp && self.mode != Mode::Plain {
             let reason = match reset {
                 Reset::Because(reason) => reason,
                 Reset::FastClose => {
                     let receiver_key = self.keys.remote;
-                    segment.options.push_mptcp(MptcpOption::FastClose { receiver_key });
+                    out.options.push_mptcp(MptcpOption::FastClose { receiver_key });
                     super::open::UNSPECIFIED
                 }
                 Reset::Fail(data_seq) => {
-                    segment.options.push_mptcp(MptcpOption::Fail { data_seq });
+                    out.options.push_mptcp(MptcpOption::Fail { data_seq });
                     super::open::MPTCP_ERROR
                 }
             };
-            segment.options.push_mptcp(MptcpOption::TcpRst(reason));
+            out.options.push_mptcp(MptcpOption::TcpRst(reason));
         }
-        self.record_control(cx, i, segment.flags, false);
-        segment
+        self.record_control(cx, i, out.flags, false);
     }
 
     fn record_control(&self, cx: &mut Cx<'_>, i: usize, flags: Flags, again: bool) {

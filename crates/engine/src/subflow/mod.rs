@@ -16,6 +16,7 @@ use ack::AckPolicy;
 use anabranch_trace::PathState;
 use anabranch_units::{Instant, PathId, SeqNumber};
 use anabranch_wire::{Flags, MptcpOption, Reason, Segment};
+use bytes::Bytes;
 use core::net::SocketAddr;
 use handshake::{Handshake, Terms};
 use receive::Receiver;
@@ -169,22 +170,18 @@ impl Subflow {
         self.backup.0 || self.backup.1
     }
 
-    /// A segment with addresses, numbers, window and timestamps filled in, and no payload.
-    pub fn segment(&self, seq: u64, flags: Flags, window: u16, now: Instant) -> Segment {
-        let mut segment = Segment {
-            src_port: self.tuple.local.port(),
-            dst_port: self.tuple.remote.port(),
-            seq: self.isn.at(seq),
-            flags,
-            window,
-            ..Segment::default()
-        };
-        if flags.has(Flags::ACK) {
-            segment.ack = self.peer_isn.at(self.receiver.next());
-        }
+    /// Makes `segment` one with ports, numbers, window and timestamps filled in, and no payload.
+    pub fn begin(&self, segment: &mut Segment, seq: u64, flags: Flags, window: u16, now: Instant) {
+        segment.src_port = self.tuple.local.port();
+        segment.dst_port = self.tuple.remote.port();
+        segment.seq = self.isn.at(seq);
+        segment.ack = if flags.has(Flags::ACK) { self.peer_isn.at(self.receiver.next()) } else { SeqNumber(0) };
+        segment.flags = flags;
+        segment.window = window;
+        segment.options.clear();
         if self.terms.timestamps {
             segment.options.set_timestamps(self.stamps.option(now));
         }
-        segment
+        segment.payload = Bytes::new();
     }
 }
