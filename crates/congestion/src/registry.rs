@@ -29,9 +29,7 @@ pub fn build(name: &str, parameters: &[(String, f64)]) -> Result<Box<dyn Congest
             .iter()
             .find(|p| p.name == parameter)
             .ok_or_else(|| BuildError::UnknownParameter { congestion: entry.name, parameter: parameter.clone() })?;
-        // A comparison with NaN is false.
-        let in_range = known.min <= *value && *value <= known.max;
-        if !in_range || (known.unit == "bool" && *value != 0.0 && *value != 1.0) {
+        if !known.accepts(*value) {
             return Err(BuildError::OutOfRange {
                 parameter: known.name,
                 value: *value,

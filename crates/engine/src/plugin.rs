@@ -17,6 +17,14 @@ pub struct Parameter {
     pub about: &'static str,
 }
 
+impl Parameter {
+    /// True if the parameter may have `value`: inside its range, and a whole yes or no where that is asked. Never NaN.
+    pub fn accepts(&self, value: f64) -> bool {
+        let whole = self.unit != "bool" || value == 0.0 || value == 1.0;
+        whole && (self.min..=self.max).contains(&value)
+    }
+}
+
 /// One plug-in: a scheduler (`Entry<dyn Scheduler>`) or a congestion control.
 pub struct Entry<T: ?Sized> {
     /// Canonical name.

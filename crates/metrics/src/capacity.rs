@@ -63,18 +63,9 @@ fn bytes_of(spec: &CapacitySpec, from: Instant, to: Instant) -> f64 {
     match spec {
         CapacitySpec::Fixed(rate) => rate.as_bps() as f64 * to.since(from).as_secs_f64() / 8.0,
         CapacitySpec::Trace(trace) => {
-            ((opportunities_until(trace, to) - opportunities_until(trace, from)) * u128::from(CapacityTrace::BYTES))
-                as f64
+            (trace.first_after(to) - trace.first_after(from)) as f64 * CapacityTrace::BYTES as f64
         }
     }
-}
-
-/// Opportunities of a trace that repeats, up to and including time `t`.
-fn opportunities_until(trace: &CapacityTrace, t: Instant) -> u128 {
-    let Some(period) = trace.opportunities.last().copied().filter(|period| *period > 0) else { return 0 };
-    let ms = t.as_nanos() / 1_000_000;
-    let in_period = trace.opportunities.partition_point(|at| *at <= ms % period);
-    (ms / period) as u128 * trace.opportunities.len() as u128 + in_period as u128
 }
 
 #[cfg(test)]

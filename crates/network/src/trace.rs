@@ -81,12 +81,13 @@ impl CapacityTrace {
         Rate::from_bps(u64::try_from(bps).unwrap_or(u64::MAX))
     }
 
-    /// Number of the first opportunity after `now`, counted through all repetitions.
-    pub(crate) fn first_after(&self, now: Instant) -> u64 {
+    /// Number of the first opportunity after `now`, counted through all repetitions: so many there were up to `now`.
+    pub fn first_after(&self, now: Instant) -> u64 {
         let millis = now.as_nanos() / 1_000_000;
         let Some(round) = millis.checked_div(self.period_millis()) else { return 0 };
         let within = millis % self.period_millis();
-        round * self.opportunities.len() as u64 + self.opportunities.partition_point(|at| *at <= within) as u64
+        round.saturating_mul(self.opportunities.len() as u64)
+            + self.opportunities.partition_point(|at| *at <= within) as u64
     }
 
     /// Time of opportunity `number`; [`Instant::MAX`] without a period.

@@ -87,7 +87,7 @@ impl Resolved {
             let Some(parameter) = self.parameters().find(|p| p.name == name) else {
                 return Err(BuildError::UnknownParameter { scheduler: *self, name: name.clone() });
             };
-            if !(parameter.min..=parameter.max).contains(value) {
+            if !parameter.accepts(*value) {
                 return Err(BuildError::OutOfRange { parameter, value: *value });
             }
         }

@@ -79,7 +79,7 @@ impl Connection {
             MptcpOption::AddAddr(announced) => self.on_add_addr(cx, i, announced),
             MptcpOption::RemoveAddr(ids) => {
                 for id in ids.into_iter().flatten() {
-                    self.on_remove_addr(cx, id);
+                    self.on_remove_addr(id);
                 }
             }
             MptcpOption::Prio { backup } => {
@@ -162,7 +162,7 @@ impl Connection {
     }
 
     /// RFC 8684 §3.4.2: the subflows over that address are closed.
-    fn on_remove_addr(&mut self, cx: &mut Cx<'_>, address_id: u8) {
+    fn on_remove_addr(&mut self, address_id: u8) {
         self.paths.forget_remote(address_id);
         for i in (0..self.subflows.len()).rev() {
             if self.subflows[i].handshake.address_ids.1 == address_id && self.subflows.len() > 1 {
@@ -170,7 +170,6 @@ impl Connection {
                 self.subflows[i].reset = Some(Reset::Because(super::open::UNSPECIFIED));
             }
         }
-        let _ = cx;
     }
 
     /// RFC 8684 §3.7: the peer could not verify our data. It is answered in kind, and with an infinite mapping on the
