@@ -77,3 +77,17 @@ impl<T: ?Sized> Entry<T> {
         self.name == name || self.aliases.contains(&name)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_in_range_and_flags_whole() {
+        let number = Parameter { name: "n", default: 1.0, min: 0.0, max: 4.0, unit: "", about: "" };
+        assert!([0.0, 0.5, 4.0].iter().all(|value| number.accepts(*value)));
+        assert!(![-0.1, 4.1, f64::NAN, f64::INFINITY].iter().any(|value| number.accepts(*value)));
+        let flag = Parameter { max: 1.0, unit: "bool", ..number };
+        assert!(flag.accepts(0.0) && flag.accepts(1.0) && !flag.accepts(0.5));
+    }
+}

@@ -86,8 +86,8 @@ impl CapacityTrace {
         let millis = now.as_nanos() / 1_000_000;
         let Some(round) = millis.checked_div(self.period_millis()) else { return 0 };
         let within = millis % self.period_millis();
-        round.saturating_mul(self.opportunities.len() as u64)
-            + self.opportunities.partition_point(|at| *at <= within) as u64
+        let before = self.opportunities.partition_point(|at| *at <= within) as u64;
+        round.saturating_mul(self.opportunities.len() as u64).saturating_add(before)
     }
 
     /// Time of opportunity `number`; [`Instant::MAX`] without a period.
