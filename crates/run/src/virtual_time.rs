@@ -167,8 +167,9 @@ impl Layout {
             stop,
             awaited: false,
             captured: false,
-            client: Party { setup: setup(Side::Client)?, workload: Box::new(BulkSink::new(size)) },
-            server: Party { setup: setup(Side::Server)?, workload: Box::new(BulkSource::new(size)) },
+            client: Party { setup: setup(Side::Client)?, workload: Box::new(BulkSink::new(size)) }.into(),
+            server: Party { setup: setup(Side::Server)?, workload: Box::new(BulkSource::new(size)) }.into(),
+            routes: Vec::new(),
         })
     }
 
