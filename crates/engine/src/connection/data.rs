@@ -135,8 +135,12 @@ impl Connection {
                 return self.unmapped(cx, i, seq, bytes);
             };
             let part = Range::new(seq, entry.sub.end.min(seq + bytes.len() as u64));
-            let whole = part.len() == bytes.len() as u64;
-            let rest = if whole { Bytes::new() } else { bytes.split_off(part.len() as usize) };
+            if part.len() == bytes.len() as u64 && entry.checksum.is_none() {
+                // Nearly always: a mapping for each segment.
+                self.arrived(cx, i, entry.translate(part).start, bytes);
+                return true;
+            }
+            let rest = bytes.split_off(part.len() as usize);
             if entry.checksum.is_some() {
                 if !self.verify(cx, i, entry, part, bytes) {
                     return false;
@@ -231,12 +235,16 @@ impl Connection {
     /// The application read: tell the peer if that opens its window by much (RFC 9293 §3.8.6.2.2).
     pub(super) fn window_opened(&mut self) {
         let next = self.reassembly.next();
+        let left = self.announced.saturating_sub(next);
+        // Nearly always: more than a quarter of the widest window is left.
+        if left >= self.settings.recv_buffer / 4 {
+            return;
+        }
         // Without scaling the field cannot say more than 65535.
         let shift = self.subflows.iter().map(|s| s.terms.recv_shift).max().unwrap_or(0);
         let full = self.settings.recv_buffer.min(0xffff << shift);
         let edge = (self.reassembly.read_bytes() + self.settings.recv_buffer).min(next + full);
-        let small = self.announced.saturating_sub(next) < full / 4;
-        if small && edge.saturating_sub(self.announced) >= full / 2 {
+        if left < full / 4 && edge.saturating_sub(self.announced) >= full / 2 {
             for s in self.subflows.iter_mut().filter(|s| s.state.is_synchronized()) {
                 s.acks.demand();
             }

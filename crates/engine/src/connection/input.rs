@@ -25,7 +25,11 @@ impl Connection {
             State::Closed | State::Listen => {}
             _ => self.on_synchronized(cx, i, segment),
         }
-        self.settle(cx);
+        // Nearly always: nothing is about to end.
+        let ending = self.closed || self.finished || self.peer_fin.is_some();
+        if ending || self.subflows.get(i).is_none_or(|s| s.state != State::Established) {
+            self.settle(cx);
+        }
     }
 
     pub(super) fn on_synchronized(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {

@@ -232,12 +232,13 @@ impl PathManager {
         if self.stopped {
             return Instant::MAX;
         }
-        let attempts =
-            self.known.iter().filter(|_| self.ready && side == Side::Client).filter_map(|k| match k.attempt {
-                Attempt::Due => Some(Instant::ZERO),
-                Attempt::After(at) => Some(at),
-                Attempt::Open | Attempt::Never => None,
-            });
+        // Only a client joins.
+        let known = if self.ready && side == Side::Client { &self.known[..] } else { &[] };
+        let attempts = known.iter().filter_map(|k| match k.attempt {
+            Attempt::Due => Some(Instant::ZERO),
+            Attempt::After(at) => Some(at),
+            Attempt::Open | Attempt::Never => None,
+        });
         let announcements = self.announcements.iter().filter(|a| a.left > 0).map(|a| a.at);
         attempts.chain(announcements).min().unwrap_or(Instant::MAX)
     }

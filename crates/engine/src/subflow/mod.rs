@@ -160,9 +160,10 @@ impl Subflow {
 
     /// Something other than data may be waiting to be sent.
     pub fn has_control(&self) -> bool {
-        let handshake = self.handshake.due || self.handshake.third_ack;
-        let ending = self.fin.wanted || self.reset.is_some() || self.refusal.is_some();
-        self.acks.is_due() || self.probe || self.poke || handshake || ending || !self.signals.is_empty()
+        // Nearly always none is, so that asking one after the other saves nothing.
+        let handshake = self.handshake.due | self.handshake.third_ack;
+        let ending = self.fin.wanted | self.reset.is_some() | self.refusal.is_some();
+        self.acks.is_due() | self.probe | self.poke | handshake | ending | !self.signals.is_empty()
     }
 
     /// Used as a backup only.

@@ -299,7 +299,7 @@ impl Sender {
     pub fn on_ack(&mut self, input: &AckInput<'_>) -> AckOutcome {
         let prior_in_flight = self.in_flight();
         let nothing = AckOutcome { prior_in_flight, useless: true, ..AckOutcome::default() };
-        if input.ack > self.nxt() {
+        if input.ack > self.nxt() || self.is_at_rest(input) {
             return nothing;
         }
         let prior_una = self.una();
@@ -348,6 +348,12 @@ impl Sender {
             may_grow: forward && self.phase != RecoveryPhase::Recovery,
             useless: false,
         }
+    }
+
+    /// Nothing is outstanding, and the acknowledgment says so once more: every segment of a peer that only sends.
+    fn is_at_rest(&self, input: &AckInput<'_>) -> bool {
+        let idle = self.board.is_empty() && self.phase == RecoveryPhase::Open && self.probe == Probe::Idle;
+        idle && input.ack <= self.una() && input.dsack.is_none() && !self.undo.all_duplicates()
     }
 
     /// Without SACK every duplicate acknowledgment stands for a packet that arrived (RFC 5681 §3.2, as Linux counts).
