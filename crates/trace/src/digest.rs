@@ -1,7 +1,7 @@
 //! A hash over everything that happened.
 
 use crate::{Event, LinkEvent, Origin, Recorder};
-use anabranch_units::{Direction, Duration, Instant, Side};
+use anabranch_units::{Direction, Duration, Instant};
 use core::fmt;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -68,7 +68,7 @@ impl Start {
     /// Takes in the whole event.
     #[inline(always)]
     fn put<const N: usize>(self, tag: u8, fields: [u64; N]) -> State {
-        let mut state = self.state.absorb(self.time, self.head | u64::from(tag));
+        let mut state = self.state.absorb(self.time, self.head | u64::from(tag) << 56);
         for pair in fields.chunks(2) {
             state = state.absorb(pair[0], pair.get(1).copied().unwrap_or(0));
         }
@@ -77,12 +77,8 @@ impl Start {
 }
 
 fn head(origin: Origin) -> u64 {
-    let host = match origin.host {
-        None => 0,
-        Some(Side::Client) => 1,
-        Some(Side::Server) => 2,
-    };
-    (origin.connection.0 as u64) << 32 | (origin.path.0 as u64) << 16 | host << 8
+    let host = origin.host.map_or(0, |side| side as u64);
+    u64::from(origin.connection.0) | u64::from(origin.path.0) << 32 | host << 40
 }
 
 /// Takes in an event.
@@ -155,7 +151,7 @@ impl fmt::Debug for Digest {
 mod tests {
     use super::*;
     use crate::{SendKind, WindowChange};
-    use anabranch_units::{ConnId, PathId, Range};
+    use anabranch_units::{ConnId, PathId, Range, Side};
 
     const ORIGIN: Origin = Origin { host: Some(Side::Server), connection: ConnId(3), path: PathId(1) };
 
@@ -183,10 +179,10 @@ mod tests {
     #[test]
     fn the_encoding_is_as_documented() {
         let sent = Event::DataSent { seq: 1, data: Range::new(1400, 2800), kind: SendKind::Retransmission };
-        let words = [7, 3 << 32 | 1 << 16 | 2 << 8 | 4, 1, 1400, 2800, 4];
+        let words = [7, 3 | 1 << 32 | 2 << 40 | 4 << 56, 1, 1400, 2800, 4];
         assert_eq!(digest(&[(7, ORIGIN, sent)]), by_hand(&words, 1));
         // An odd number of fields is filled up with a zero.
-        let words = [7, 3 << 32 | 1 << 16 | 2 << 8 | 8, 1400, 0];
+        let words = [7, 3 | 1 << 32 | 2 << 40 | 8 << 56, 1400, 0];
         assert_eq!(digest(&[(7, ORIGIN, Event::DataAcked(1400))]), by_hand(&words, 1));
         assert_eq!(digest(&[]), by_hand(&[], 0));
     }

@@ -3,7 +3,7 @@
 use super::{Connection, Failure, Mode};
 use crate::cx::Cx;
 use crate::subflow::sender::Sent;
-use crate::subflow::{FourTuple, Move, Reset, State};
+use crate::subflow::{Move, Reset, State};
 use anabranch_trace::{Event, PathState, SendKind};
 use anabranch_units::{PathId, Range};
 use anabranch_wire::{DataAck, Dss, Flags, Mapping, MptcpOption, Packet, SackBlock, Segment};
@@ -25,30 +25,33 @@ impl Connection {
         if self.due.is_some() {
             self.schedule(cx);
         }
-        for i in 0..self.subflows.len() {
-            if self.is_quiet(i) {
-                continue;
-            }
-            let FourTuple { local, remote } = self.subflows[i].tuple;
+        let mut from = 0;
+        while let Some(i) = self.stirring(from) {
             if self.transmit(cx, i, &mut packet.segment) {
-                let id = self.subflows[i].id;
-                if self.subflows[i].state == State::Closed {
+                let s = &self.subflows[i];
+                let id = s.id;
+                packet.src = s.tuple.local.ip();
+                packet.dst = s.tuple.remote.ip();
+                if s.state == State::Closed {
                     self.drop_subflow(cx, i, PathState::Dead);
                     self.settle(cx);
                 }
-                packet.src = local.ip();
-                packet.dst = remote.ip();
                 return Some(id);
             }
+            from = i + 1;
         }
         None
     }
 
-    /// Nothing can leave on a subflow: what is nearly always so, found out with little work.
-    fn is_quiet(&self, i: usize) -> bool {
-        let s = &self.subflows[i];
-        let queued = self.view.path(s.id).is_some_and(|p| p.queued > 0);
-        !(queued || self.data_fin.due & s.id.bit() != 0 || s.has_control() || s.sender.may_repeat())
+    /// The first subflow from `from` on that may have something to send. Nearly always none has, found out with little
+    /// work.
+    fn stirring(&self, from: usize) -> Option<usize> {
+        let all = self.subflows.iter().enumerate().skip(from);
+        let mut stirring = all.filter(|(_, s)| {
+            let queued = self.view.path(s.id).is_some_and(|p| p.queued > 0);
+            queued || self.data_fin.due & s.id.bit() != 0 || s.has_control() || s.sender.may_repeat()
+        });
+        stirring.next().map(|(i, _)| i)
     }
 
     /// Writes the next segment of a subflow to `out`; false if there is none.
@@ -239,13 +242,12 @@ impl Connection {
         } else if self.view.path(s.id).is_none_or(|p| p.queued == 0) {
             flags = flags | Flags::PSH;
         }
-        s.begin(out, sent.seq.start, flags, window, cx.now);
+        s.begin_with(out, sent.seq.start, flags, window, cx.now, sent.payload.clone());
         match option {
             Some(Carried::Dss(dss)) => out.options.set_dss(dss),
             Some(Carried::Capable(option)) => out.options.push_mptcp(option),
             None => true,
         };
-        out.payload = sent.payload.clone();
     }
 
     /// The mapping of a segment: DSS, or MP_CAPABLE on the first data of a client that is not confirmed.

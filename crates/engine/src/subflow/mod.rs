@@ -173,6 +173,19 @@ impl Subflow {
 
     /// Makes `segment` one with ports, numbers, window and timestamps filled in, and no payload.
     pub fn begin(&self, segment: &mut Segment, seq: u64, flags: Flags, window: u16, now: Instant) {
+        self.begin_with(segment, seq, flags, window, now, Bytes::new());
+    }
+
+    /// As [`Self::begin`], with a payload.
+    pub fn begin_with(
+        &self,
+        segment: &mut Segment,
+        seq: u64,
+        flags: Flags,
+        window: u16,
+        now: Instant,
+        payload: Bytes,
+    ) {
         segment.src_port = self.tuple.local.port();
         segment.dst_port = self.tuple.remote.port();
         segment.seq = self.isn.at(seq);
@@ -183,6 +196,6 @@ impl Subflow {
         if self.terms.timestamps {
             segment.options.set_timestamps(self.stamps.option(now));
         }
-        segment.payload = Bytes::new();
+        segment.payload = payload;
     }
 }
