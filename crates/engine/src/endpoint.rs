@@ -134,8 +134,11 @@ impl Endpoint {
 
     /// A connection, to read from or write to. It is asked for segments and timers again afterwards.
     pub fn connection_mut(&mut self, handle: Handle) -> Option<&mut Connection> {
-        self.wake(handle);
-        self.slots.get_mut(handle).map(|slot| &mut slot.connection)
+        let slot = self.slots.get_mut(handle)?;
+        if !core::mem::replace(&mut slot.awake, true) {
+            self.awake.push_back(handle);
+        }
+        Some(&mut slot.connection)
     }
 
     /// A connection, to look at.
@@ -176,7 +179,9 @@ impl Endpoint {
             && let Some(slot) = self.slots.get_mut(handle)
         {
             slot.connection.handle_segment(cx, path, segment);
-            self.wake(handle);
+            if !core::mem::replace(&mut slot.awake, true) {
+                self.awake.push_back(handle);
+            }
             return Some(handle);
         }
         let syn = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK) && !segment.flags.has(Flags::RST);

@@ -1,7 +1,7 @@
 //! The bottleneck of a path of its own. It drops only at the tail, so that when a packet leaves is known as it comes.
 
 use crate::bottleneck::WayId;
-use crate::{BottleneckSpec, Capacity, CapacitySpec, FixedRate, Qdisc, QueueState, TraceDriven};
+use crate::{BottleneckSpec, Capacity, CapacitySpec, DropTail, FixedRate, Qdisc, QueueState, TraceDriven};
 use anabranch_trace::{LinkEvent, Recorder};
 use anabranch_units::{Duration, Instant, Rate};
 use std::collections::VecDeque;
@@ -41,7 +41,7 @@ pub(crate) struct Tail {
     bytes: u64,
     /// When the last of them departs.
     free: Instant,
-    qdisc: Box<dyn Qdisc>,
+    qdisc: DropTail,
     drain: Drain,
 }
 
@@ -52,7 +52,7 @@ impl Tail {
             CapacitySpec::Fixed(rate) => Drain::Fixed { rate: *rate, known: (0, Duration::ZERO), halfway: None },
             CapacitySpec::Trace(trace) => Drain::Trace(TraceDriven::new(trace.clone())),
         };
-        let qdisc = spec.queue.build();
+        let qdisc = spec.queue.drop_tail();
         Self { way, inside: VecDeque::new(), bytes: 0, free: Instant::ZERO, qdisc, drain }
     }
 

@@ -107,6 +107,15 @@ impl Connection {
             }
         }
         let s = &mut self.subflows[i];
+        if s.receiver.take_next(seq, segment.payload.len() as u64) {
+            // Nearly always: the next bytes, and no hole anywhere.
+            s.acks.on_arrival(cx.now, false);
+            if self.pass_on(cx, i, seq, segment.payload.clone()) {
+                let s = &mut self.subflows[i];
+                s.mappings.forget_below(s.receiver.next());
+            }
+            return;
+        }
         let arrival = s.receiver.accept(seq, &segment.payload);
         if let Some(duplicate) = arrival.duplicate {
             s.acks.report(duplicate);

@@ -21,12 +21,21 @@ impl Connection {
     }
 
     /// As [`Self::poll_transmit`], with the addresses, into a packet that is overwritten.
+    #[inline]
     pub fn transmit_into(&mut self, cx: &mut Cx<'_>, packet: &mut Packet) -> Option<PathId> {
         if self.due.is_some() {
             self.schedule(cx);
         }
-        let mut from = 0;
-        while let Some(i) = self.stirring(from) {
+        let first = self.stirring(0)?;
+        self.transmit_from(cx, first, packet)
+    }
+
+    /// The next segment of subflow `first`, which may have one, or of those after it. Apart, so that a connection with
+    /// nothing to send is left soon.
+    #[inline(never)]
+    fn transmit_from(&mut self, cx: &mut Cx<'_>, first: usize, packet: &mut Packet) -> Option<PathId> {
+        let mut next = Some(first);
+        while let Some(i) = next {
             if self.transmit(cx, i, &mut packet.segment) {
                 let s = &self.subflows[i];
                 let id = s.id;
@@ -38,20 +47,25 @@ impl Connection {
                 }
                 return Some(id);
             }
-            from = i + 1;
+            next = self.stirring(i + 1);
         }
         None
     }
 
     /// The first subflow from `from` on that may have something to send. Nearly always none has, found out with little
     /// work.
+    #[inline(always)]
     fn stirring(&self, from: usize) -> Option<usize> {
-        let all = self.subflows.iter().enumerate().skip(from);
-        let mut stirring = all.filter(|(_, s)| {
+        for (i, s) in self.subflows.iter().enumerate() {
+            if i < from {
+                continue;
+            }
             let queued = self.view.path(s.id).is_some_and(|p| p.queued > 0);
-            queued || self.data_fin.due & s.id.bit() != 0 || s.has_control() || s.sender.may_repeat()
-        });
-        stirring.next().map(|(i, _)| i)
+            if queued || self.data_fin.due & s.id.bit() != 0 || s.has_control() || s.sender.may_repeat() {
+                return Some(i);
+            }
+        }
+        None
     }
 
     /// Writes the next segment of a subflow to `out`; false if there is none.

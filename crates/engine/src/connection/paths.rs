@@ -232,15 +232,19 @@ impl PathManager {
         if self.stopped {
             return Instant::MAX;
         }
+        let mut at = Instant::MAX;
         // Only a client joins.
-        let known = if self.ready && side == Side::Client { &self.known[..] } else { &[] };
-        let attempts = known.iter().filter_map(|k| match k.attempt {
-            Attempt::Due => Some(Instant::ZERO),
-            Attempt::After(at) => Some(at),
-            Attempt::Open | Attempt::Never => None,
-        });
-        let announcements = self.announcements.iter().filter(|a| a.left > 0).map(|a| a.at);
-        attempts.chain(announcements).min().unwrap_or(Instant::MAX)
+        for known in self.known.iter().filter(|_| self.ready && side == Side::Client) {
+            match known.attempt {
+                Attempt::Due => return Instant::ZERO,
+                Attempt::After(after) => at = at.min(after),
+                Attempt::Open | Attempt::Never => {}
+            }
+        }
+        for announcement in self.announcements.iter().filter(|a| a.left > 0) {
+            at = at.min(announcement.at);
+        }
+        at
     }
 
     fn due_attempt(&self, now: Instant) -> Option<PathSetup> {

@@ -299,7 +299,7 @@ impl Sender {
     pub fn on_ack(&mut self, input: &AckInput<'_>) -> AckOutcome {
         let prior_in_flight = self.in_flight();
         let nothing = AckOutcome { prior_in_flight, useless: true, ..AckOutcome::default() };
-        if input.ack > self.nxt() || self.is_at_rest(input) {
+        if input.ack > self.nxt() {
             return nothing;
         }
         let prior_una = self.una();
@@ -350,10 +350,10 @@ impl Sender {
         }
     }
 
-    /// Nothing is outstanding, and the acknowledgment says so once more: every segment of a peer that only sends.
-    fn is_at_rest(&self, input: &AckInput<'_>) -> bool {
+    /// Nothing is outstanding, and an acknowledgment of `ack` without SACK blocks would change nothing.
+    pub fn is_at_rest(&self, ack: u64) -> bool {
         let idle = self.board.is_empty() && self.phase == RecoveryPhase::Open && self.probe == Probe::Idle;
-        idle && input.ack <= self.una() && input.dsack.is_none() && !self.undo.all_duplicates()
+        idle && ack <= self.una() && !self.undo.all_duplicates()
     }
 
     /// Without SACK every duplicate acknowledgment stands for a packet that arrived (RFC 5681 §3.2, as Linux counts).
