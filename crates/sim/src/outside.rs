@@ -1,7 +1,7 @@
 //! The world's border: hosts that it does not know, and their packets.
 
 use crate::host::Host;
-use anabranch_units::Side;
+use anabranch_units::{Instant, Side};
 use bytes::Bytes;
 
 /// A packet that reached a host outside.
@@ -13,6 +13,8 @@ pub struct Outbound {
     pub side: Side,
     /// Over which network path.
     pub path: usize,
+    /// When it was due there.
+    pub at: Instant,
     /// The IP packet.
     pub bytes: Bytes,
     /// Corrupted on the way, and recorded as dropped: the host's own checksum must find it.

@@ -347,7 +347,7 @@ impl World {
         {
             recorder.packet(self.now, side, false, PathId(path as u8), &packet);
         }
-        self.outbox.push_back(Outbound { flow, side, path, bytes, corrupted });
+        self.outbox.push_back(Outbound { flow, side, path, at: self.now, bytes, corrupted });
     }
 
     /// Handles the first alarm.
