@@ -117,7 +117,7 @@ fn serve(
     stop: &AtomicBool,
     tell: &Sender<Told>,
 ) -> io::Result<()> {
-    let Some(socket) = connect(socket, line, stop)? else { return Ok(()) };
+    let Some((socket, _listener)) = connect(socket, line, stop)? else { return Ok(()) };
     let mut io = KernelStream {
         socket,
         clock: line.clock,
@@ -159,8 +159,8 @@ fn serve(
     io.socket.set_linger(Some(std::time::Duration::ZERO))
 }
 
-/// A connected socket; `None` if it was stopped before.
-fn connect(socket: Socket, line: &Line, stop: &AtomicBool) -> io::Result<Option<Socket>> {
+/// A connected socket, and a server's listener, which further subflows need; `None` if it was stopped before.
+fn connect(socket: Socket, line: &Line, stop: &AtomicBool) -> io::Result<Option<(Socket, Option<Socket>)>> {
     let wanted = match line.side {
         Side::Client => {
             line.clock.wait(line.start, &[]);
@@ -178,12 +178,12 @@ fn connect(socket: Socket, line: &Line, stop: &AtomicBool) -> io::Result<Option<
         if line.side == Side::Client {
             return match socket.take_error()? {
                 Some(error) => Err(error),
-                None => Ok(Some(socket)),
+                None => Ok(Some((socket, None))),
             };
         }
         let (accepted, _) = socket.accept()?;
         accepted.set_nonblocking(true)?;
-        return Ok(Some(accepted));
+        return Ok(Some((accepted, Some(socket))));
     }
     Ok(None)
 }
