@@ -62,14 +62,15 @@ pub fn address(v6: bool, path: PathId, flow: u32, side: Side) -> IpAddr {
     }
 }
 
-/// The paths of flow `flow` over the network paths `over` as `side` knows them: id, backup.
+/// The paths of flow `flow` over the network paths `over` as `side` knows them: id, backup. The client has an address on
+/// each, the server one that is reached over all of them.
 pub fn paths_between(v6: bool, flow: u32, side: Side, over: &[(PathId, bool)]) -> Vec<PathSetup> {
     let port = |first: bool| if first { 49_152 + (flow % 16_384) as u16 } else { 0 };
     over.iter()
         .enumerate()
         .map(|(n, &(id, backup))| {
             let client = SocketAddr::new(address(v6, id, flow, Side::Client), port(n == 0));
-            let server = SocketAddr::new(address(v6, id, flow, Side::Server), PORT);
+            let server = SocketAddr::new(address(v6, PathId(0), flow, Side::Server), PORT);
             let (local, remote) = if side == Side::Client { (client, server) } else { (server, client) };
             PathSetup { id, tuple: FourTuple { local, remote }, backup: backup && side == Side::Client }
         })
