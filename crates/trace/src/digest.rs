@@ -91,8 +91,7 @@ fn encode(at: Start, event: &Event) -> State {
         Event::WriteEnd(end) => at.put(3, [end]),
         Event::DataSent { seq, data, kind } => at.put(4, [seq, data.start, data.end, kind as u64]),
         Event::ControlSent { flags, again } => at.put(5, [(flags as u64) << 1 | again as u64]),
-        Event::DataArrived { data, new } => at.put(6, [data.start, data.end, new]),
-        Event::OfoQueue { bytes } => at.put(7, [bytes]),
+        Event::DataArrived { data, new, ofo } => at.put(7, [data.start, data.end, new, ofo]),
         Event::DataAcked(offset) => at.put(8, [offset]),
         Event::Window(w) => {
             // Samples are never u64::MAX long, so "none" has a value of its own.

@@ -222,11 +222,8 @@ impl Connection {
         let ofo_before = self.reassembly.ofo_bytes();
         let next_before = self.reassembly.next();
         let new = self.reassembly.accept(start, bytes);
-        self.record(cx, Some(self.subflows[i].id), Event::DataArrived { data: range, new });
         let ofo = self.reassembly.ofo_bytes();
-        if ofo != ofo_before {
-            self.record(cx, None, Event::OfoQueue { bytes: ofo });
-        }
+        self.record(cx, Some(self.subflows[i].id), Event::DataArrived { data: range, new, ofo });
         if self.reassembly.next() > next_before {
             self.pending.readable = true;
         }

@@ -6,7 +6,7 @@ use crate::subflow::sender::Sent;
 use crate::subflow::{Move, Reset, State};
 use anabranch_trace::{Event, PathState, SendKind};
 use anabranch_units::{PathId, Range};
-use anabranch_wire::{DataAck, Dss, Flags, Mapping, MptcpOption, Packet, SackBlock, Segment};
+use anabranch_wire::{DataAck, Dss, Flags, Mapping, MptcpOption, Options, Packet, SackBlock, Segment};
 use bytes::Bytes;
 
 /// Largest IP packet less payload: IPv6, TCP and 40 bytes of options. For pacing.
@@ -247,7 +247,6 @@ impl Connection {
     /// Makes `out` a segment that carries `sent`, as it stands in the subflow's sequence.
     fn build(&mut self, cx: &mut Cx<'_>, i: usize, sent: &Sent, out: &mut Segment) {
         let window = self.advertise(self.subflows[i].terms.recv_shift);
-        let option = self.mapping_option(i, sent);
         let s = &mut self.subflows[i];
         s.acks.on_sent();
         let mut flags = Flags::ACK;
@@ -257,31 +256,31 @@ impl Connection {
             flags = flags | Flags::PSH;
         }
         s.begin_with(out, sent.seq.start, flags, window, cx.now, sent.payload.clone());
-        match option {
-            Some(Carried::Dss(dss)) => out.options.set_dss(dss),
-            Some(Carried::Capable(option)) => out.options.push_mptcp(option),
-            None => true,
-        };
+        self.add_mapping(i, sent, &mut out.options);
     }
 
-    /// The mapping of a segment: DSS, or MP_CAPABLE on the first data of a client that is not confirmed.
-    fn mapping_option(&self, i: usize, sent: &Sent) -> Option<Carried> {
+    /// Adds the mapping of a segment: DSS, or MP_CAPABLE on the first data of a client that is not confirmed.
+    fn add_mapping(&self, i: usize, sent: &Sent, options: &mut Options) {
         if self.mode == Mode::Plain {
-            let infinite = self.infinite == Some(sent.seq.start) && !sent.payload.is_empty();
-            return infinite.then(|| Carried::Dss(self.infinite_option(sent)));
+            if self.infinite == Some(sent.seq.start) && !sent.payload.is_empty() {
+                options.set_dss(self.infinite_option(sent));
+            }
+            return;
         }
         if sent.payload.is_empty() {
-            return Some(Carried::Dss(self.ack_option()));
+            options.set_dss(self.ack_option());
+            return;
         }
         let len = sent.payload.len() as u16 + u16::from(sent.data_fin);
         let number = self.keys.local_number(sent.data.start);
         let subflow_seq = sent.seq.start as u32;
         let checksum = self.checksum.then(|| anabranch_wire::dss_checksum(number.0, subflow_seq, len, &sent.payload));
         if sent.seq.start == 1 && self.shows_keys(i) && !sent.data_fin {
-            return Some(Carried::Capable(MptcpOption::Capable(self.both_keys(Some((len, checksum))))));
+            options.push_mptcp(MptcpOption::Capable(self.both_keys(Some((len, checksum)))));
+            return;
         }
         let mapping = Mapping { data_seq: number.0, wide: true, subflow_seq, len, checksum };
-        Some(Carried::Dss(Dss { mapping: Some(mapping), data_fin: sent.data_fin, ..self.ack_option() }))
+        options.set_dss(Dss { mapping: Some(mapping), data_fin: sent.data_fin, ..self.ack_option() });
     }
 
     /// RFC 8684 §3.7: an infinite mapping, which reaches back to the last data that is known to have come intact.
@@ -402,10 +401,4 @@ impl Connection {
     fn record_control(&self, cx: &mut Cx<'_>, i: usize, flags: Flags, again: bool) {
         self.record(cx, Some(self.subflows[i].id), Event::ControlSent { flags: flags.0, again });
     }
-}
-
-/// The option that maps a segment's payload.
-enum Carried {
-    Dss(Dss),
-    Capable(MptcpOption),
 }

@@ -210,8 +210,10 @@ impl Meter {
                     self.turn = Instant::ZERO;
                 }
             }
-            Event::DataArrived { data, new } => receiver.on_arrived(*data, *new),
-            Event::OfoQueue { bytes } => receiver.ofo.set(now, *bytes),
+            Event::DataArrived { data, new, ofo } => {
+                receiver.ofo.set(now, *ofo);
+                receiver.on_arrived(*data, *new);
+            }
             _ => {}
         }
     }
