@@ -45,10 +45,10 @@ fn ends(tuple: &FourTuple) -> Ends {
 struct Recent([Option<(Ends, Handle, PathId)>; 8]);
 
 impl Recent {
-    /// Where these ends are looked for. Addresses differ in any byte, often in one only.
-    fn place(&mut self, (ports, remote, _): &Ends) -> &mut Option<(Ends, Handle, PathId)> {
-        let mixed = *remote as u32 ^ ports;
-        &mut self.0[((mixed ^ mixed >> 8 ^ mixed >> 16) % 8) as usize]
+    /// Where these ends are looked for. Addresses differ in any byte, often in one only, at either end or at both.
+    fn place(&mut self, (_, remote, local): &Ends) -> &mut Option<(Ends, Handle, PathId)> {
+        let bits = (*remote as u32).wrapping_add((*local as u32).wrapping_mul(5));
+        &mut self.0[((bits ^ bits >> 8 ^ bits >> 16) % 8) as usize]
     }
 }
 

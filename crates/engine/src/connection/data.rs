@@ -146,9 +146,11 @@ impl Connection {
             let part = Range::new(seq, entry.sub.end.min(seq + bytes.len() as u64));
             if part.len() == bytes.len() as u64 && entry.checksum.is_none() {
                 // Nearly always: a mapping for each segment.
-                self.arrived(cx, i, entry.translate(part).start, bytes);
+                let start = entry.translate(part).start;
+                self.arrived(cx, i, start, bytes);
                 return true;
             }
+            let entry = *entry;
             let rest = bytes.split_off(part.len() as usize);
             if entry.checksum.is_some() {
                 if !self.verify(cx, i, entry, part, bytes) {
