@@ -153,6 +153,20 @@ impl Subflow {
         }
     }
 
+    /// The connection is over before this join was: the peer is told if it may know of it, and nothing is waited for.
+    pub fn give_up_joining(&mut self) {
+        if !self.join || self.handshake.confirmed {
+            return;
+        }
+        self.handshake.complete();
+        if self.state == State::SynSent {
+            self.go(Move::Abort);
+        } else {
+            // RFC 8684 §3.6: code 0
+            self.reset.get_or_insert(Reset::Because(Reason { code: 0, transient: false }));
+        }
+    }
+
     /// May carry data of the connection: handshake complete on both sides, our FIN not sent.
     pub fn may_carry(&self) -> bool {
         self.state.may_send() && self.handshake.confirmed && !self.fin.wanted && self.reset.is_none()

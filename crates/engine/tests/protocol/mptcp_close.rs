@@ -2,7 +2,7 @@
 
 use crate::common::pair::{Fate, Pair};
 use crate::common::solo::{Build, Solo, dss};
-use crate::common::{at, client_paths, pattern, plain_stamps, setup};
+use crate::common::{at, client_paths, host, pattern, plain_stamps, setup};
 use anabranch_engine::connection::ConnectionEvent;
 use anabranch_engine::{Settings, State, TcpSettings};
 use anabranch_trace::{CloseReason, Event, PathState, Violation};
@@ -118,6 +118,29 @@ fn a_peer_that_never_sends_its_last_fin_is_not_waited_for() {
     assert_eq!(h.state(), State::FinWait2);
     h.at(61_000);
     assert!(h.is_gone());
+}
+
+#[test]
+fn a_join_that_is_half_open_is_not_waited_for() {
+    let over = ConnectionEvent::Closed(CloseReason::Finished);
+    // A server whose peer never sends the third ACK of its join: it is told that there is nothing to join any more.
+    let mut h = Solo::open_server(plain_stamps());
+    h.send_on(1, h.syn(1).with(h.join_syn(1)));
+    h.finish().clear();
+    h.send(h.seg(1, 1).dss(h.data_fin(1, 0)));
+    let resets = h.sent.iter().filter(|(_, p)| p.segment.flags.has(Flags::RST));
+    assert_eq!(resets.map(|(_, p)| p.src).collect::<Vec<_>>(), [host(1, 2)]);
+    h.send(h.seg(1, 2).flags(FIN).dss(h.data_ack(1)));
+    assert!(h.events.contains(&over));
+    // A client whose joining SYN is not answered.
+    let mut h = Solo::open_client(setup(plain_stamps(), client_paths(2)));
+    h.at(1);
+    assert_eq!(h.state_of(1), State::SynSent);
+    h.finish().clear();
+    h.send(h.seg(1, 1).dss(h.data_fin(1, 0)));
+    assert_eq!(h.state_of(1), State::Closed);
+    h.send(h.seg(1, 2).flags(FIN).dss(h.data_ack(1)));
+    assert!(h.events.contains(&over) && h.sent.iter().all(|(_, p)| p.src == host(0, 1)));
 }
 
 #[test]
