@@ -3,7 +3,7 @@
 use super::{Connection, Failure, Mode, Offset};
 use crate::cx::Cx;
 use crate::schedule::Cause;
-use crate::subflow::Reset;
+use crate::subflow::{Reset, State, Subflow};
 use anabranch_trace::{CloseReason, Event, PathState, Violation};
 use anabranch_units::DataSeq;
 use anabranch_wire::{AddAddr, DataAck, Dss, Mapping, MpCapable, MpJoin, MptcpOption, Segment, crypto};
@@ -53,6 +53,7 @@ impl Connection {
             self.dss_seen = true;
             self.mode = Mode::Multipath { confirmed: true };
             self.paths.ready = true;
+            self.addresses.open();
         } else if segment.options.mptcp().is_empty()
             && self.subflows.len() == 1
             && !self.subflows[i].join
@@ -146,7 +147,7 @@ impl Connection {
     fn on_add_addr(&mut self, cx: &mut Cx<'_>, i: usize, announced: AddAddr) {
         let AddAddr { address_id, address, port, hmac } = announced;
         let Some(hmac) = hmac else {
-            return self.paths.echoed(address_id);
+            return self.addresses.echoed(address_id);
         };
         if hmac != crypto::add_addr_hmac(self.keys.remote, self.keys.local, address_id, address, port) {
             return self.violation(cx, i, Violation::Hmac);
@@ -161,14 +162,16 @@ impl Connection {
         self.paths.announced(local, remote, address_id, self.side);
     }
 
-    /// RFC 8684 §3.4.2: the subflows over that address are closed.
+    /// RFC 8684 §3.4.2: the subflows over that address are closed, at once as Linux does, unless none would be left.
     fn on_remove_addr(&mut self, address_id: u8) {
-        self.paths.forget_remote(address_id);
-        for i in (0..self.subflows.len()).rev() {
-            if self.subflows[i].handshake.address_ids.1 == address_id && self.subflows.len() > 1 {
-                self.paths.withdraw(self.subflows[i].id);
-                self.subflows[i].reset = Some(Reset::Because(super::open::UNSPECIFIED));
-            }
+        self.paths.taken_back(address_id, None);
+        let over = |s: &Subflow| s.handshake.address_ids.1 == address_id && s.state != State::SynSent;
+        if !self.subflows.iter().any(|s| s.may_carry() && !over(s)) {
+            return;
+        }
+        for s in self.subflows.iter_mut().filter(|s| over(s)) {
+            self.paths.taken_back(address_id, Some(s.id));
+            s.close_by_reset(Reset::Because(super::open::UNSPECIFIED));
         }
     }
 

@@ -305,6 +305,10 @@ impl Connection {
         s.begin(out, seq, Flags::ACK, window, cx.now);
         // An ADD_ADDR leaves no room for a DSS beside it; acknowledgments follow soon enough.
         if let Some(signal) = s.signals.pop_front() {
+            if signal.encoded_len() > out.options.room() {
+                // An IPv6 address with a port leaves none for timestamps either (Linux omits them too).
+                out.options.clear();
+            }
             out.options.push_mptcp(signal);
         }
         match self.mode {

@@ -37,7 +37,7 @@ impl Connection {
         }
         if !self.closed {
             if self.speaks_mptcp() {
-                at = at.min(self.paths.next(self.side));
+                at = at.min(self.next_path_work());
             }
             if let Some(resend) = self.data_fin.sent.filter(|_| !self.data_fin.acked) {
                 at = at.min(resend);

@@ -158,12 +158,17 @@ impl Subflow {
         if !self.join || self.handshake.confirmed {
             return;
         }
-        self.handshake.complete();
+        // RFC 8684 §3.6: code 0, unspecified
+        self.close_by_reset(Reset::Because(Reason { code: 0, transient: false }));
+    }
+
+    /// Ends by reset; before the SYN was answered there is nobody to tell.
+    pub fn close_by_reset(&mut self, reset: Reset) {
         if self.state == State::SynSent {
+            self.handshake.complete();
             self.go(Move::Abort);
         } else {
-            // RFC 8684 §3.6: code 0
-            self.reset.get_or_insert(Reset::Because(Reason { code: 0, transient: false }));
+            self.reset.get_or_insert(reset);
         }
     }
 
