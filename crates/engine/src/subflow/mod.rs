@@ -10,7 +10,7 @@ pub(crate) mod usage;
 
 pub use state::{Move, State};
 
-use crate::connection::mapping::Mappings;
+use crate::connection::mapping::{Mappings, Unmapped};
 use crate::settings::{Settings, TcpSettings};
 use ack::AckPolicy;
 use anabranch_trace::PathState;
@@ -73,6 +73,7 @@ pub(crate) struct Subflow {
     pub acks: AckPolicy,
     pub stamps: Stamps,
     pub mappings: Mappings,
+    pub unmapped: Unmapped,
     pub usage: WindowUsage,
     pub pacer: Pacer,
     pub fin: Fin,
@@ -122,6 +123,7 @@ impl Subflow {
             acks: AckPolicy::new(tcp.delayed_ack),
             stamps: Stamps::new(),
             mappings: Mappings::default(),
+            unmapped: Unmapped::default(),
             usage: WindowUsage::default(),
             pacer: Pacer::default(),
             fin: Fin::default(),

@@ -4,7 +4,7 @@ use crate::common::pair::{Fate, Pair};
 use crate::common::solo::{Build, Solo, dss};
 use crate::common::{at, pattern, plain_stamps};
 use anabranch_engine::{Settings, State};
-use anabranch_trace::Violation;
+use anabranch_trace::{Event, Violation};
 use anabranch_units::Side;
 use anabranch_wire::{DataAck, Dss, Flags, Mapping, crypto};
 
@@ -60,6 +60,113 @@ fn data_without_a_mapping_breaks_its_subflow() {
     let reset = h.recv();
     assert!(reset.flags.has(Flags::RST) && h.log.violated(Violation::Unmapped));
     assert_eq!((h.state_of(0), h.state_of(1)), (State::Established, State::Closed));
+}
+
+#[test]
+fn data_may_come_before_its_mapping() {
+    // RFC 8684 §3.3.1: within a receive window. The mapping follows with the next data, or by itself.
+    for alone in [false, true] {
+        let mut h = Solo::open_server(plain_stamps());
+        h.send(h.seg(1, 1).data(b"one ").dss(h.mapped(0, 0, 1, 4)));
+        h.send(h.seg(5, 1).data(b"two ").dss(h.data_ack(0)));
+        h.send(h.seg(9, 1).data(b"three "));
+        // It is acknowledged as a part of its subflow, but not of the connection.
+        let last = h.sent.back().expect("an acknowledgment").1.segment.clone();
+        assert_eq!((h.numbers(0, &last).1, dss(&last).ack), (15, Some(DataAck::Long(Solo::peer_number(4)))));
+        let both = h.seg(15, 1).dss(h.mapped(0, 4, 5, 10));
+        match alone {
+            true => h.send(both),
+            false => h.send(h.seg(15, 1).data(b"four").dss(h.mapped(0, 4, 5, 14))),
+        };
+        assert_eq!(h.read(), if alone { &b"one two three "[..] } else { b"one two three four" });
+        assert_eq!(h.state(), State::Established);
+    }
+}
+
+#[test]
+fn what_is_mapped_does_not_wait_for_what_is_not() {
+    let mut h = Solo::open_server(plain_stamps());
+    h.send(h.seg(1, 1).data(b"one ").dss(h.mapped(0, 0, 1, 4)));
+    // The middle of a segment has no mapping yet; what follows it has.
+    h.send(h.seg(9, 1).dss(h.mapped(0, 8, 9, 6)));
+    h.send(h.seg(5, 1).data(b"two three ").dss(h.data_ack(0)));
+    assert_eq!(h.read(), b"one ");
+    assert!(h.log.saw(Event::OfoQueue { bytes: 6 }));
+    // The peer sends it again as new data, mapped; the mapping that is still missing brings nothing new.
+    h.send(h.seg(15, 1).data(b"two ").dss(h.mapped(0, 4, 15, 4)));
+    assert_eq!(h.read(), b"two three ");
+    h.send(h.seg(19, 1).dss(h.mapped(0, 4, 5, 4)));
+    assert_eq!((h.read(), h.state()), (vec![], State::Established));
+}
+
+#[test]
+fn a_mapping_that_never_comes_breaks_its_subflow_a_window_later() {
+    let mut h = Solo::open_server(Settings { recv_buffer: 4000, ..plain_stamps() });
+    h.join(1).clear();
+    h.send_on(1, h.seg_on(1, 1, 1).data(b"hello").dss(h.mapped(0, 0, 1, 5)));
+    for n in 0..4 {
+        h.send_on(1, h.seg_on(1, 6 + n * 1000, 1).data(&pattern(0, 1000)));
+        assert_eq!((h.state_of(1), h.log.violated(Violation::Unmapped)), (State::Established, false));
+    }
+    h.send_on(1, h.seg_on(1, 4006, 1).data(b"!"));
+    assert!(h.log.violated(Violation::Unmapped));
+    assert_eq!((h.state_of(0), h.state_of(1)), (State::Established, State::Closed));
+}
+
+#[test]
+fn what_waits_for_its_mapping_is_found_by_an_infinite_one() {
+    // RFC 8684 §3.7; with a place of its own, and as Linux has it without.
+    for place in [true, false] {
+        let mut h = Solo::open_server(plain_stamps());
+        h.send(h.seg(1, 1).data(b"one ").dss(h.mapped(0, 0, 1, 4)));
+        h.send(h.seg(5, 1).data(b"two "));
+        let infinite = h.mapped(0, 4, if place { 5 } else { 0 }, 0);
+        h.send(h.seg(9, 1).data(b"three").dss(infinite));
+        assert_eq!(h.read(), b"one two three");
+        assert!(!h.connection().is_multipath());
+    }
+}
+
+#[test]
+fn mappings_begin_before_their_segment_end_after_it_and_overlap() {
+    let mut h = Solo::open_server(plain_stamps());
+    let text = pattern(0, 10_000);
+    // Segments of 700 bytes, each with a mapping that covers any part of the stream that holds it; one is lost at first.
+    let send = |h: &mut Solo, from: u64, map_from: u64, map_to: u64| {
+        let to = (from + 700).min(10_000);
+        let len = (map_to - map_from) as u16;
+        let segment = h.seg(1 + from, 1).data(&text[from as usize..to as usize]);
+        h.send(segment.dss(h.mapped(0, map_from, 1 + map_from, len)));
+    };
+    for n in (0..15u64).filter(|n| *n != 4) {
+        let (from, reach) = (n * 700, (n * 37 % 5 + 1) * 400);
+        send(&mut h, from, from.saturating_sub(reach), (from + 700 + reach).min(10_000));
+    }
+    send(&mut h, 2800, 0, 10_000);
+    assert_eq!(h.read(), text);
+    assert!(!h.log.violated(Violation::MappingConflict));
+}
+
+#[test]
+fn a_checksummed_mapping_may_come_on_each_of_its_segments_or_late() {
+    for late in [false, true] {
+        let mut h = Solo::server(Settings { checksum: true, ..plain_stamps() }).opened();
+        let text = pattern(0, 3000);
+        let sum = anabranch_wire::dss_checksum(Solo::peer_number(4), 5, 3000, &text);
+        let whole = Dss {
+            mapping: h.mapped(0, 4, 5, 3000).mapping.map(|m| Mapping { checksum: Some(sum), ..m }),
+            ..h.data_ack(0)
+        };
+        let first = anabranch_wire::dss_checksum(Solo::peer_number(0), 1, 4, b"one ");
+        let opening = h.mapped(0, 0, 1, 4).mapping.map(|m| Mapping { checksum: Some(first), ..m });
+        h.send(h.seg(1, 1).data(b"one ").dss(Dss { mapping: opening, ..h.data_ack(0) }));
+        assert_eq!(h.read(), b"one ");
+        for n in 0..3u64 {
+            let option = if late && n < 2 { h.data_ack(0) } else { whole };
+            h.send(h.seg(5 + n * 1000, 1).data(&text[n as usize * 1000..][..1000]).dss(option));
+            assert_eq!(h.read().len(), if n == 2 { 3000 } else { 0 }, "passed on when it is verified");
+        }
+    }
 }
 
 #[test]
