@@ -80,6 +80,16 @@ impl Default for TcpSettings {
     }
 }
 
+/// Bytes of the data sequence numbers and data acknowledgments that we send; both are always understood
+/// (RFC 8684 §3.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DssWidth {
+    /// The low 4 bytes. Acknowledgments have 8 all the same once the peer's sequence numbers do.
+    Four,
+    /// All 8 bytes.
+    Eight,
+}
+
 /// Settings of a connection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
@@ -89,6 +99,8 @@ pub struct Settings {
     pub mptcp: bool,
     /// Require DSS checksums (RFC 8684 §3.3).
     pub checksum: bool,
+    /// Bytes of data sequence numbers and data acknowledgments.
+    pub dss: DssWidth,
     /// Largest payload of a data segment in bytes, after all options.
     pub mss: u32,
     /// Bytes that the application may have written and the peer not yet acknowledged.
@@ -110,6 +122,7 @@ impl Default for Settings {
             tcp: TcpSettings::default(),
             mptcp: true,
             checksum: false,
+            dss: DssWidth::Eight,
             mss: 1400,
             send_buffer: 16 << 20,
             recv_buffer: 16 << 20,

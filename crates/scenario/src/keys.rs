@@ -315,6 +315,7 @@ const KEYS: &[Key] = &[
     key(Connection, "congestion", Form::Congestion, Value("cubic"), "congestion control"),
     key(Connection, "mptcp", FLAG, Value("true"), "speak Multipath TCP; false = plain TCP without its options, over one path"),
     key(Connection, "checksum", FLAG, Value("false"), "require DSS checksums (RFC 8684 §3.3)"),
+    key(Connection, "dss", Form::Integers(&[4, 8]), Value("8"), "bytes of the data sequence numbers and data acknowledgments that are sent (RFC 8684 §3.3)"),
     key(Connection, "mss", Form::Size { min: 64, max: MAX_MSS }, Value("1400B"), "largest payload of a data segment, after all options"),
     key(Connection, "send_buffer", BUFFER, Value("16MiB"), "bytes written by the application and not yet acknowledged; usable bytes, not a kernel's bookkeeping"),
     key(Connection, "recv_buffer", BUFFER, Value("16MiB"), "the connection's receive window"),

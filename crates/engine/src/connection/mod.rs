@@ -141,6 +141,8 @@ pub struct Connection {
     keys: Keys,
     /// The peer has sent a DSS: from then on a segment without one is no sign of plain TCP.
     dss_seen: bool,
+    /// It has sent a data sequence number of 8 bytes: it must be acknowledged with 8 (RFC 8684 §3.3).
+    peer_wide: bool,
     checksum: bool,
     paths: PathManager,
     addresses: Addresses,
@@ -198,6 +200,7 @@ impl Connection {
             mode,
             keys: Keys::default(),
             dss_seen: false,
+            peer_wide: false,
             checksum: settings.checksum,
             paths: PathManager::new(paths, accept_announced, settings.rejoin_after),
             addresses: Addresses::new(local, &announce),

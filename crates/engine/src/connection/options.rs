@@ -114,6 +114,7 @@ impl Connection {
             self.on_data_ack(cx, i, segment, ack);
         }
         if let Some(mapping) = &dss.mapping {
+            self.peer_wide |= mapping.wide;
             self.note_mapping(cx, i, mapping, dss.data_fin);
         }
     }

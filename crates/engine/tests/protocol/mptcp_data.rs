@@ -2,11 +2,13 @@
 
 use crate::common::pair::{Fate, Pair};
 use crate::common::solo::{Build, Solo, dss};
-use crate::common::{at, pattern, plain_stamps};
-use anabranch_engine::{Settings, State};
-use anabranch_trace::{Event, Violation};
+use crate::common::{at, client_paths, pattern, plain_stamps, setup};
+use anabranch_engine::{DssWidth, Settings, State, TcpSettings};
+use anabranch_trace::{CloseReason, Event, Violation};
 use anabranch_units::Side;
-use anabranch_wire::{DataAck, Dss, Flags, Mapping, crypto};
+use anabranch_wire::{DataAck, Dss, Flags, Mapping, MpCapable, MptcpOption, crypto};
+use std::cell::Cell;
+use std::rc::Rc;
 
 #[test]
 fn numbers_of_four_bytes_are_understood() {
@@ -263,6 +265,119 @@ fn data_numbers_of_four_bytes_may_wrap() {
     assert!(got == pattern(0, 1_200_000), "{} bytes", got.len());
     let last = h.sent.back().expect("an acknowledgment").1.segment.clone();
     assert_eq!(dss(&last).ack, Some(DataAck::Long(first.at(1_200_000).0)));
+}
+
+/// Seeds with which the server's data numbers begin less than 512 KiB below the wrap of 32 bits.
+fn seed_near_the_wrap(client: &Settings, server: &Settings) -> u64 {
+    let near_the_end = |seed: &u64| {
+        let key = Rc::new(Cell::new(0));
+        let seen = key.clone();
+        let theirs = server.clone();
+        let mut pair = Pair::with(*seed, setup(client.clone(), client_paths(2)), move || setup(theirs.clone(), vec![]));
+        pair.hook = Box::new(move |_, _, _, p| {
+            if let [MptcpOption::Capable(MpCapable { sender_key: Some(key), .. })] = p.segment.options.mptcp() {
+                seen.set(*key);
+            }
+            Fate::Pass
+        });
+        pair.run(at(15));
+        crypto::idsn(key.get()).0 as u32 > u32::MAX - (1 << 19)
+    };
+    (0..).find(near_the_end).expect("one in 8192")
+}
+
+#[test]
+fn numbers_of_either_width_cross_the_wrap_in_any_mix() {
+    use DssWidth::{Eight, Four};
+    let with = |dss| Settings { dss, checksum: dss == Four, ..plain_stamps() };
+    let seed = seed_near_the_wrap(&with(Four), &with(Four));
+    for (client, server) in [(Four, Four), (Four, Eight), (Eight, Four), (Eight, Eight)] {
+        let theirs = with(server);
+        let mut pair =
+            Pair::with(seed, setup(with(client), client_paths(2)), move || setup(theirs.clone(), Vec::new()));
+        let seen = Rc::new(Cell::new([false; 4]));
+        let (out, mut lossy) = (seen.clone(), 0u32);
+        pair.hook = Box::new(move |_, side, _, p| {
+            let own = if side == Side::Client { client } else { server };
+            if let Some(dss) = p.segment.options.dss() {
+                let mapping = dss.mapping.map(|m| m.wide);
+                assert!(mapping.is_none_or(|wide| wide == (own == Eight)));
+                let mut all = out.get();
+                // What acknowledges numbers of 8 bytes has 8 itself.
+                let narrow = matches!(dss.ack, Some(DataAck::Short(_)));
+                all[usize::from(side == Side::Server) * 2 + usize::from(narrow)] = true;
+                out.set(all);
+            }
+            lossy += 1;
+            if lossy.is_multiple_of(97) { Fate::Drop } else { Fate::Pass }
+        });
+        pair.write(Side::Server, pattern(0, 2_000_000), true).write(Side::Client, pattern(7, 500_000), true);
+        pair.run(at(300_000));
+        assert!(pair.client.got == pattern(0, 2_000_000) && pair.server.got == pattern(7, 500_000));
+        let [_, client_narrow, _, server_narrow] = seen.get();
+        assert_eq!(
+            (client_narrow, server_narrow),
+            match (client, server) {
+                (Four, Four) => (true, true),
+                // Before the peer's first data nothing wide has come.
+                (Four, Eight) => (client_narrow, false),
+                (Eight, Four) => (false, server_narrow),
+                (Eight, Eight) => (false, false),
+            }
+        );
+        assert_eq!(pair.client.closed(), Some(CloseReason::Finished));
+    }
+}
+
+#[test]
+fn numbers_of_eight_bytes_are_acknowledged_with_eight() {
+    let mut h = Solo::open_server(Settings { dss: DssWidth::Four, ..plain_stamps() });
+    let narrow = |h: &Solo, data: u64, len: u16| {
+        let wide = h.mapped(0, data, 1 + data, len);
+        Dss { mapping: wide.mapping.map(|m| Mapping { wide: false, data_seq: m.data_seq & 0xffff_ffff, ..m }), ..wide }
+    };
+    h.send(h.seg(1, 1).data(b"hello").dss(narrow(&h, 0, 5)));
+    assert_eq!(dss(&h.recv()).ack, Some(DataAck::Short(Solo::peer_number(5) as u32)));
+    h.send(h.seg(6, 1).data(b"world").dss(h.mapped(0, 5, 6, 5)));
+    assert_eq!(dss(&h.recv()).ack, Some(DataAck::Long(Solo::peer_number(10))));
+    h.write(b"narrow").finish();
+    let sent = dss(&h.recv());
+    assert_eq!(sent.mapping.map(|m| (m.wide, m.data_seq)), Some((false, h.our_number(0) & 0xffff_ffff)));
+    assert_eq!(sent.ack, Some(DataAck::Long(Solo::peer_number(10))));
+}
+
+#[test]
+fn no_segment_is_larger_than_the_peer_takes() {
+    // RFC 9293 §3.7.1: the MSS without options. The first data's MP_CAPABLE counts too, and so do rescues.
+    for width in [DssWidth::Four, DssWidth::Eight] {
+        for (checksum, small) in [(false, 600u16), (true, 536), (true, 48)] {
+            let tcp = TcpSettings { timestamps: true, nagle: false, ..TcpSettings::default() };
+            let settings = Settings { tcp, dss: width, checksum, mss: 1400, ..Settings::default() };
+            let mut pair = Pair::new(2, settings.clone(), settings);
+            pair.hook = Box::new(move |now, side, path, p| {
+                let (options, payload) = (&p.segment.options, p.segment.payload.len());
+                let least = if payload > 8 { usize::from(small) } else { 48 };
+                let limit = if path == 1 { least } else { 1440 };
+                assert!(payload + options.encoded_len() <= limit.max(48) || p.segment.flags.has(Flags::SYN));
+                if path == 0 && now > at(400) {
+                    // What was under way in large segments goes out in small ones.
+                    return Fate::Drop;
+                }
+                if path == 1 && p.segment.flags.has(Flags::SYN) && side == Side::Client {
+                    let mut less = p.clone();
+                    less.segment.options = anabranch_wire::Options::new();
+                    less.segment.options.set_mss(small);
+                    options.timestamps().map(|t| less.segment.options.set_timestamps(t));
+                    options.mptcp().iter().for_each(|o| assert!(less.segment.options.push_mptcp(*o)));
+                    return Fate::Become(vec![less]);
+                }
+                Fate::Pass
+            });
+            pair.write(Side::Server, pattern(0, 300_000), true);
+            pair.run(at(300_000));
+            assert!(pair.client.got == pattern(0, 300_000), "{} bytes, MSS {small}", pair.client.got.len());
+        }
+    }
 }
 
 #[test]
