@@ -57,7 +57,7 @@ fn outside(job: &Job, plan: &Layout) -> Result<Vec<Outside>, LabError> {
         .map(|side| {
             let backup = &job.scenario.backup;
             let host = KernelHost::new(side, addresses(job), &plan.over, backup, &settings(job, plan))?;
-            Ok(Outside { side, host, applications: Vec::new() })
+            Ok(Outside::new(side, host))
         })
         .collect()
 }

@@ -5,7 +5,7 @@ use crate::host::Host;
 use crate::outside::{Outbound, Place};
 use anabranch_engine::Cx;
 use anabranch_engine::connection::Connection;
-use anabranch_engine::endpoint::Endpoint;
+use anabranch_engine::endpoint::{Endpoint, Handle};
 use anabranch_network::{Change, Delivery, Network, Topology};
 use anabranch_trace::Recorder;
 use anabranch_units::{Direction, Instant, PathId, Rng, Side};
@@ -216,6 +216,11 @@ impl World {
     pub fn connection(&self, flow: usize, side: Side) -> Option<&Connection> {
         let host = self.place(flow, side).engine()?;
         host.handle().and_then(|handle| host.endpoint.connection(handle))
+    }
+
+    /// A host's first connection, to act on by [`Self::act`]; `None` before there is one.
+    pub fn handle(&self, flow: usize, side: Side) -> Option<Handle> {
+        self.place(flow, side).engine()?.handle()
     }
 
     /// How many applications at this end have done all that they ever will.

@@ -3,7 +3,7 @@
 
 mod bulk;
 mod datagrams;
-mod pattern;
+pub mod pattern;
 mod workload;
 
 pub use bulk::{BulkSink, BulkSource};

@@ -8,7 +8,7 @@ use bytes::{Bytes, BytesMut};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use socket2::{Domain, Protocol as Number, Socket, Type};
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -103,7 +103,9 @@ fn prepare(line: &Line) -> io::Result<Socket> {
     socket.set_tcp_congestion(line.congestion.as_bytes())?;
     if line.side == Side::Server {
         socket.set_reuse_address(true)?;
-        socket.bind(&line.server.into())?;
+        // On every address: the kernel takes an MP_JOIN only where one listens.
+        let any = if line.server.is_ipv6() { IpAddr::V6(Ipv6Addr::UNSPECIFIED) } else { Ipv4Addr::UNSPECIFIED.into() };
+        socket.bind(&SocketAddr::new(any, line.server.port()).into())?;
         socket.listen(1024)?;
     }
     socket.set_nonblocking(true)?;
