@@ -208,17 +208,33 @@ impl Connection {
     /// allowed, else reset it (RFC 8684 §3.7). Later the mapping may follow, within a receive window (§3.3.1).
     fn unmapped(&mut self, cx: &mut Cx<'_>, i: usize, seq: u64, bytes: Bytes, bare: bool) -> bool {
         let silent = bare && seq == 1;
-        if !silent && self.subflows[i].unmapped.hold(seq, bytes.clone(), self.settings.recv_buffer) {
+        if !silent && self.subflows[i].unmapped.hold(cx.now, seq, bytes.clone(), self.settings.recv_buffer, bare) {
             return true;
         }
-        self.violation(cx, i, Violation::Unmapped);
         let at_start = silent && self.reassembly.next() == 0 && self.reassembly.ofo_bytes() == 0;
         if self.subflows.len() > 1 || !at_start {
-            self.subflows[i].reset = Some(Reset::Because(MPTCP_ERROR));
+            self.never_mapped(cx, i);
             return false;
         }
+        self.violation(cx, i, Violation::Unmapped);
         self.fall_back(cx);
         self.pass_on(cx, i, seq, bytes, bare)
+    }
+
+    /// The mapping of what came on a subflow does not come: it is closed (RFC 8684 §3.3.1).
+    pub(super) fn never_mapped(&mut self, cx: &mut Cx<'_>, i: usize) {
+        self.violation(cx, i, Violation::Unmapped);
+        self.subflows[i].unmapped.take();
+        self.subflows[i].reset = Some(Reset::Because(MPTCP_ERROR));
+    }
+
+    /// After the fall back: true if a mapping tells another place for its data than the subflow's sequence does. Then the
+    /// peer has not fallen back, and what it sends again would stand in the stream twice.
+    pub(super) fn contradicts_sequence(&self, i: usize, mapping: &Mapping) -> bool {
+        let known = self.keys.remote != 0 && mapping.len > 0 && mapping.subflow_seq > 0;
+        let sub = subflow_offset(mapping.subflow_seq, self.subflows[i].receiver.next());
+        let place = sub.zip(self.data_offset(mapping)).filter(|(sub, _)| known && *sub >= self.recv_offset.sub);
+        place.is_some_and(|(sub, data)| data != self.recv_offset.data + (sub - self.recv_offset.sub))
     }
 
     /// Bytes with their place in the data sequence.
