@@ -2,7 +2,7 @@
 
 use crate::flow::{End, FlowSetup, PORT};
 use crate::host::Host;
-use crate::outside::{Outbound, Place};
+use crate::outside::{Outbound, Place, damaged};
 use anabranch_engine::Cx;
 use anabranch_engine::connection::Connection;
 use anabranch_engine::endpoint::{Endpoint, Handle};
@@ -308,12 +308,15 @@ impl World {
 
     /// Delivers what is due now.
     fn deliver(&mut self, recorder: &mut dyn Recorder) {
-        while let Some(Delivery { path, item, corrupted, .. }) = self.network.poll_deliver(self.now, recorder) {
+        while let Some(Delivery { path, mut item, corrupted, .. }) = self.network.poll_deliver(self.now, recorder) {
             self.events += 1;
+            if corrupted && let Some(raw) = &mut item.raw {
+                *raw = damaged(raw);
+            }
             let host = item.host as usize;
             match &self.hosts[host] {
                 Place::Outside(_) => self.put_out(host, path, &item, corrupted, recorder),
-                Place::Engine(_) if corrupted => {}
+                Place::Engine(_) if corrupted && item.raw.is_none() => {}
                 Place::Engine(_) => self.take_in(host, path, &item, recorder),
             }
             self.spare.push(item);
@@ -345,14 +348,17 @@ impl World {
     /// A packet reached a host outside.
     fn put_out(&mut self, host: usize, path: usize, parcel: &Parcel, corrupted: bool, recorder: &mut dyn Recorder) {
         let (flow, side) = (host / 2, if host.is_multiple_of(2) { Side::Client } else { Side::Server });
-        let bytes = parcel.raw.clone().unwrap_or_else(|| parcel.packet.emit().into());
+        let bytes = match &parcel.raw {
+            Some(raw) => raw.clone(),
+            None if corrupted => damaged(&parcel.packet.emit().into()),
+            None => parcel.packet.emit().into(),
+        };
         if self.flows[flow].captured
-            && !corrupted
             && let Ok(packet) = Packet::parse(bytes.clone())
         {
             recorder.packet(self.now, side, false, PathId(path as u8), &packet);
         }
-        self.outbox.push_back(Outbound { flow, side, path, at: self.now, bytes, corrupted });
+        self.outbox.push_back(Outbound { flow, side, path, at: self.now, bytes });
     }
 
     /// Handles the first alarm.
