@@ -26,16 +26,10 @@ impl Connection {
         p.rto = rtt.rto();
         p.loss = s.sender.loss_estimate();
         p.recovery = s.sender.phase();
-        p.pacing = window.pacing.or_else(|| match rtt.srtt() {
-            Some(srtt) if self.settings.tcp.pacing && !srtt.is_zero() => {
-                // Linux's ratios: twice the window per RTT in slow start, 1.2 times after.
-                let percent = if window.cwnd < window.ssthresh / 2 { 200 } else { 120 };
-                let bits = u128::from(window.cwnd) * u128::from(p.mss) * 8 * percent * 1_000_000_000;
-                let bps = bits / (100 * u128::from(srtt.as_nanos()));
-                Some(anabranch_units::Rate::from_bps(bps.min(u128::from(u64::MAX)) as u64))
-            }
-            _ => None,
-        });
+        p.pacing = window.pacing;
+        if self.settings.tcp.pacing {
+            p.pacing = p.pacing_rate();
+        }
     }
 
     /// Which paths may be given data. A path that timed out is not, unless there is no other; where only one is left,
