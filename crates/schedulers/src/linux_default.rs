@@ -30,7 +30,7 @@ with the least linger time has no memory left, nothing is bound. A new write or 
 none is continued. Backup paths are used if there is no other.
 
 Send memory of a path: `sndbuf` · max(10, its greatest window) · 2304 bytes (for a payload of 1400), at most
-`wmem_max`; a payload byte takes 1.15 bytes of it. What is bound and not acknowledged by the connection stays below
+`wmem_max`; a payload byte takes 1.15 bytes of it. It grows only while the writer waits. What is bound and not acknowledged by the connection stays below
 the sum of the paths' send memories; once it was reached, the writer sleeps until a third of it is free.
 
 What a timeout strands is sent again piece by piece on paths that have nothing at all in flight; all of it at once
@@ -49,8 +49,7 @@ windows are bound long before they leave, so a path that becomes slow or silent 
 # Departures
 
 The kernel counts the memory of each buffer (measured 1.06 to 1.3 bytes a byte, more if little is queued); here it
-is 1.15. It raises a send buffer when the writer waits; here the greatest window counts at once. The
-engine gives a path nothing new once it timed out and takes back what it had queued, whereas the kernel goes on
+is 1.15. The engine gives a path nothing new once it timed out and takes back what it had queued, whereas the kernel goes on
 filling it until it is stale; so after an outage the kernel has more to repeat. The kernel's own timer sends a
 stranded piece every 200 ms or more; here the next piece follows when the path is idle again. Stale is reckoned
 from the subflow's timeout: twice its retransmission timeout and `stale_loss_cnt` times 200 ms later.
@@ -152,7 +151,7 @@ fn per_packet(mss: u32) -> u64 {
 struct Flow {
     /// Average pacing rate, bytes per second; 0 = none yet.
     average: u64,
-    /// Greatest congestion window, packets.
+    /// Greatest congestion window while the writer waited, packets.
     peak: u32,
     /// When the path, which timed out, will be stale.
     stale_at: Option<Instant>,
@@ -256,12 +255,11 @@ impl LinuxDefault {
         self.flows[path.id.index()].stale_at.is_some_and(|at| now < at)
     }
 
-    /// Notes windows and which paths are back.
+    /// Notes which paths are back.
     fn look(&mut self, view: &View) {
         self.wakeup = None;
         for p in view.paths() {
             let flow = &mut self.flows[p.id.index()];
-            flow.peak = flow.peak.max(p.cwnd);
             flow.stale_at = flow.stale_at.filter(|_| !p.usable);
             let next = flow.stale_at.filter(|at| *at > view.now());
             self.wakeup = self.wakeup.into_iter().chain(next).min();
@@ -314,6 +312,10 @@ impl Scheduler for LinuxDefault {
 
     fn on_event(&mut self, event: &SchedulerEvent<'_>, view: &View) {
         match *event {
+            SchedulerEvent::Ack { path, .. } if self.asleep => {
+                let flow = &mut self.flows[path.index()];
+                flow.peak = flow.peak.max(view.path(path).map_or(0, |p| p.cwnd));
+            }
             SchedulerEvent::Timeout { path } => {
                 let rto = view.path(path).map_or(INTERVAL, |p| p.rto);
                 let silence = rto * 2 + INTERVAL * self.config.stale_loss_cnt;
@@ -326,6 +328,10 @@ impl Scheduler for LinuxDefault {
         }
     }
 
+    fn serves_lone_path(&self) -> bool {
+        true
+    }
+
     fn next_wakeup(&self) -> Option<Instant> {
         self.wakeup
     }
@@ -335,6 +341,7 @@ impl Scheduler for LinuxDefault {
 mod tests {
     use super::*;
     use crate::testing::{Bench, MSS, path};
+    use anabranch_engine::congestion::Acked;
     use anabranch_engine::schedule::Cause;
     use anabranch_units::Rate;
 
@@ -392,7 +399,9 @@ mod tests {
     fn a_larger_object_alternates_by_bursts() {
         let mut bench = Bench::new(&[path(0, 20, 100, 0), path(1, 80, 100, 0)]);
         bench.write(107);
-        bench.round(&mut linux());
+        let mut linux = linux();
+        linux.flows[0].peak = 100;
+        bench.round(&mut linux);
         assert_eq!(bench.bound(1), (BURST as u64..2 * BURST as u64).collect::<Vec<_>>());
         assert_eq!(bench.bound(0).len(), 107 - BURST);
     }
@@ -426,18 +435,39 @@ mod tests {
         }
     }
 
+    fn acknowledge(linux: &mut LinuxDefault, bench: &mut Bench, cwnd: u32) {
+        bench.view.path_mut(PathId(0)).unwrap().cwnd = cwnd;
+        let ack = SchedulerEvent::Ack { path: PathId(0), acked: &Acked::default() };
+        linux.on_event(&ack, &bench.view);
+    }
+
     #[test]
-    fn send_memory_follows_the_greatest_window_up_to_its_limit() {
+    fn send_memory_follows_the_greatest_window_while_the_writer_waits() {
         let mut linux = linux();
-        let mut bench = Bench::new(&[path(0, 20, 100, 0), path(1, 20, 3, 0)]);
-        for (cwnd, expect) in [(100, 100 * 4608), (20, 100 * 4608), (10_000, 4 << 20)] {
-            bench.view.path_mut(PathId(0)).unwrap().cwnd = cwnd;
-            bench.round(&mut linux);
+        let mut bench = Bench::new(&[path(0, 20, 10, 0), path(1, 20, 3, 0)]);
+        for (asleep, cwnd, expect) in
+            [(false, 90, 46_080), (true, 100, 100 * 4608), (true, 20, 100 * 4608), (true, 10_000, 4 << 20)]
+        {
+            linux.asleep = asleep;
+            acknowledge(&mut linux, &mut bench, cwnd);
             assert_eq!(linux.sndbuf(&bench.view.paths()[0]), expect);
         }
         assert_eq!(linux.sndbuf(&bench.view.paths()[1]), 46_080);
         // Large frames are allowed for.
         assert!(linux.sndbuf(&PathView { mss: 8960, ..path(2, 20, 10, 0) }) > 20 * 8960);
+    }
+
+    /// As measured: when a second path joins a bulk transfer, the first has its send memory full.
+    #[test]
+    fn a_path_that_is_alone_fills_its_memory() {
+        let mut linux = linux();
+        linux.flows[0].peak = 100;
+        let mut bench = Bench::new(&[path(0, 20, 100, 100)]);
+        bench.write(1000);
+        bench.round(&mut linux);
+        // 460 800 bytes less the window in flight, in pieces of 24.
+        assert_eq!(bench.bound(0).len(), 192);
+        assert!(linux.serves_lone_path());
     }
 
     #[test]

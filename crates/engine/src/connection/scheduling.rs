@@ -67,7 +67,7 @@ impl Connection {
     }
 
     fn hold_round(&mut self, cx: &mut Cx<'_>, cause: Cause) {
-        let alone = self.lone_path();
+        let alone = self.lone_path().filter(|_| !self.scheduler.serves_lone_path());
         self.wakeup = Instant::MAX;
         let mut round = Round::new(&mut self.view, &mut *self.congestion, cause);
         match alone {
