@@ -3,7 +3,7 @@
 use super::{Connection, Mode};
 use crate::cx::Cx;
 use crate::schedule::{Cause, Round, View};
-use anabranch_trace::{Event, RecoveryPhase, SendKind};
+use anabranch_trace::{Event, SendKind};
 use anabranch_units::{Instant, PathId};
 
 impl Connection {
@@ -166,7 +166,8 @@ impl Connection {
 
     /// A scheduler that waits although nothing will call it again: noted, and put right by sending on the fastest path.
     fn notice_stall(&mut self, cx: &mut Cx<'_>) {
-        let idle = |view: &View| view.paths().iter().all(|p| p.in_flight == 0 && p.recovery != RecoveryPhase::Loss);
+        // What is not acknowledged will be repeated, and that brings news: also what was just found lost.
+        let idle = |view: &View| view.paths().iter().all(|p| p.in_flight_bytes == 0);
         let waits = |view: &View| !view.backlog().is_empty() && !view.window_blocked();
         if !idle(&self.view) || !waits(&self.view) || self.has_admissible() || self.wakeup < Instant::MAX {
             self.stalled = false;
