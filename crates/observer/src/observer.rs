@@ -18,7 +18,8 @@ pub struct Unfollowed {
     pub stray_packets: u64,
     /// Payload bytes without mapping.
     pub unmapped_bytes: u64,
-    /// Bytes that the host acknowledged and nobody saw arrive.
+    /// Bytes that the host acknowledged before they were seen to arrive: the capture has a hole, after which what came
+    /// may wait for what is missing while another subflow's DATA_ACK already counts both.
     pub missed_bytes: u64,
     /// What was left out since it would have taken more memory than is allowed.
     pub overflows: u64,

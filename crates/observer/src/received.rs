@@ -187,8 +187,8 @@ impl Observer {
         }
     }
 
-    /// Payload in the subflow's sequence. `proven`: the host acknowledged it.
-    pub(crate) fn take_payload(&mut self, out: &mut Out<'_>, i: usize, all: Range, proven: bool) {
+    /// Payload in the subflow's sequence. `proven`: nobody saw it come, but the host acknowledged it.
+    pub(crate) fn take_payload(&mut self, out: &mut Out<'_>, i: usize, all: Range, mut proven: bool) {
         if all.is_empty() {
             return;
         }
@@ -205,6 +205,7 @@ impl Observer {
         });
         while let Some(piece) = ready {
             self.pass_on(out, i, piece, proven);
+            proven = false;
             ready = self.subflows[i].receiving.pop();
         }
         let receiving = &mut self.subflows[i].receiving;
@@ -221,9 +222,13 @@ impl Observer {
                 return;
             }
             let Some(entry) = self.subflows[i].receiving.mappings.find(piece.start) else {
+                if proven {
+                    // The DATA_ACK will tell.
+                    return;
+                }
                 self.violation(out, i, Violation::Unmapped);
                 let at_start = piece.start == 1 && self.incoming.next() == 0 && self.incoming.ofo_bytes() == 0;
-                if at_start && self.live() == 1 && !proven {
+                if at_start && self.live() == 1 {
                     // RFC 8684 §3.7: data without a mapping, while a fall back is still allowed
                     self.fall_back(out, i);
                     self.plain.1 = Distance::default();
@@ -257,6 +262,7 @@ impl Observer {
         }
         let before = self.incoming.ofo_bytes();
         let new = self.incoming.accept(data);
+        self.unfollowed.missed_bytes += if proven { new } else { 0 };
         out.tell_of(self.subflows[i].path, Event::DataArrived { data, new });
         self.tell_ofo(out, before);
     }

@@ -97,9 +97,11 @@ impl Receiving {
         Some(Range::new(start, end))
     }
 
-    /// How many bytes below `seq` have not come.
-    pub fn missing_below(&self, seq: u64) -> u64 {
-        self.held.gaps(Range::new(self.next, seq)).map(Range::len).sum()
+    /// What has not come below `seq`, its lowest part. Nothing comes behind the FIN.
+    pub fn first_gap(&self, seq: u64) -> Option<Range> {
+        let limit = self.fin.unwrap_or(u64::MAX).min(seq);
+        let end = self.held.first().map_or(limit, |r| r.start.min(limit));
+        Some(Range::new(self.next, end)).filter(|gap| !gap.is_empty())
     }
 
     /// Notes the peer's FIN at `offset`, unless it contradicts what is known, and steps over it once it is reached.
@@ -152,7 +154,7 @@ mod tests {
                 }
                 let whole = seen.first().filter(|r| r.start == 1).map_or(1, |r| r.end);
                 prop_assert_eq!((r.next(), got), (whole, whole));
-                prop_assert_eq!(r.missing_below(70), 69 - seen.bytes());
+                prop_assert_eq!(r.first_gap(70), seen.gaps(Range::new(1, 70)).next());
             }
         }
     }
@@ -170,5 +172,7 @@ mod tests {
         assert_eq!(r.accept(Range::new(1, 9)), Ok(Some(Range::new(1, 4))));
         r.take_fin();
         assert_eq!((r.is_finished(), r.next()), (true, 5));
+        // Whatever is acknowledged, nothing is missing behind the FIN.
+        assert_eq!(r.first_gap(100), None);
     }
 }

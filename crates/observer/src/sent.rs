@@ -80,13 +80,12 @@ impl Observer {
             return;
         }
         let receiving = &mut self.subflows[i].receiving;
-        let next = receiving.next();
-        if let Some(ack) = segment.ack.offset_from(receiving.isn, next) {
+        if let Some(ack) = segment.ack.offset_from(receiving.isn, receiving.next()) {
             receiving.acked = receiving.acked.max(ack);
-            if ack > next {
-                self.unfollowed.missed_bytes += receiving.missing_below(ack);
-                self.take_payload(out, i, Range::new(next, ack), true);
+            while let Some(gap) = self.subflows[i].receiving.first_gap(ack) {
+                self.take_payload(out, i, gap, true);
             }
+            self.subflows[i].receiving.take_fin();
         }
         let Some(Dss { ack: Some(ack), .. }) = segment.options.dss() else { return };
         let Some(upto) = self.incoming.owner.and_then(|owner| owner.offset(*ack, self.incoming.next())) else { return };
