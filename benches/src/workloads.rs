@@ -138,8 +138,9 @@ impl Workload {
             stop: None,
             awaited: false,
             captured: false,
-            client: Party { setup: setup(Side::Client), workload: Box::new(BulkSink::new(None)) },
-            server: Party { setup: setup(Side::Server), workload: Box::new(BulkSource::new(None)) },
+            client: Party { setup: setup(Side::Client), workload: Box::new(BulkSink::new(None)) }.into(),
+            server: Party { setup: setup(Side::Server), workload: Box::new(BulkSource::new(None)) }.into(),
+            routes: Vec::new(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The command line: what `anabranch` understands, and what it answers.
 //!
-//! The driver comes from outside, and an answer is a value, so that tests can ask without a process.
+//! The drivers come from outside, and an answer is a value, so that tests can ask without a process.
 
 mod args;
 mod artifacts;
@@ -19,6 +19,15 @@ use clap::Parser;
 use failure::Failure;
 use std::ffi::OsString;
 
+/// What runs scenarios.
+#[derive(Clone, Copy)]
+pub struct Drivers<'a> {
+    /// By its own time.
+    pub virtual_time: &'a dyn Driver,
+    /// By the clock, with kernels as hosts.
+    pub real_time: &'a dyn Driver,
+}
+
 /// What a command answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
@@ -30,13 +39,13 @@ pub struct Answer {
     pub code: u8,
 }
 
-/// Does what `arguments` (the program's name first) ask for. `driver` runs scenarios; `colour` is for diagnostics.
-pub fn answer(arguments: impl IntoIterator<Item = OsString>, driver: &dyn Driver, colour: bool) -> Answer {
+/// Does what `arguments` (the program's name first) ask for. `drivers` run scenarios; `colour` is for diagnostics.
+pub fn answer(arguments: impl IntoIterator<Item = OsString>, drivers: &Drivers<'_>, colour: bool) -> Answer {
     let parsed = match Arguments::try_parse_from(arguments) {
         Ok(parsed) => parsed,
         Err(error) => return refusal(&error, colour),
     };
-    match dispatch(parsed, driver) {
+    match dispatch(parsed, drivers) {
         Ok(output) => Answer { output, ..Answer::default() },
         Err(failure) => Answer { errors: failure.render(colour), code: failure.exit_code(), ..Answer::default() },
     }
@@ -52,11 +61,11 @@ fn refusal(error: &clap::Error, colour: bool) -> Answer {
     }
 }
 
-fn dispatch(arguments: Arguments, driver: &dyn Driver) -> Result<String, Failure> {
+fn dispatch(arguments: Arguments, drivers: &Drivers<'_>) -> Result<String, Failure> {
     let Some(command) = arguments.command else { return Ok(commands::tour()) };
     match command {
-        Command::Demo(arguments) => commands::demo(&arguments, driver),
-        Command::Run(arguments) => commands::run(&arguments, driver),
+        Command::Demo(arguments) => commands::demo(&arguments, drivers.virtual_time),
+        Command::Run(arguments) => commands::run(&arguments, drivers),
         Command::Check(arguments) => commands::check(&arguments),
         Command::List(arguments) => commands::list(&arguments),
         Command::Explain(arguments) => commands::explain(&arguments.name),

@@ -1,5 +1,6 @@
 //! One run: what is asked of a driver, and what it answers.
 
+use crate::live::Live;
 use anabranch_scenario::{Cell, PlugIn, Scenario};
 use anabranch_trace::Recorder;
 use anabranch_units::ConnId;
@@ -39,7 +40,7 @@ pub struct Job {
     pub seed: u64,
 }
 
-/// What a run yields. Nothing here depends on wall time.
+/// What a run yields. In virtual time, nothing here depends on wall time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunOutcome {
     /// Of the connection. What needs the baselines is filled in later.
@@ -52,6 +53,8 @@ pub struct RunOutcome {
     pub events: u64,
     /// False if a sized transfer did not end within the duration.
     pub finished: bool,
+    /// Of a run in real time alone.
+    pub live: Option<Live>,
 }
 
 /// Why a run yields nothing.

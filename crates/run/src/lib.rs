@@ -3,6 +3,8 @@
 //! This crate starts no thread and opens no file: the driver, the pool and the observer come from outside.
 
 mod job;
+pub mod layout;
+mod live;
 mod plan;
 mod results;
 mod runner;
@@ -10,6 +12,7 @@ mod summary;
 mod virtual_time;
 
 pub use job::{CONNECTION, Choice, Driver, Job, Labelled, Observer, Pool, RunError, RunOutcome, Serial, Values};
+pub use live::{Emulation, Live};
 pub use plan::{Options, Plan, Repeat, Variant};
 pub use results::{CellValues, Comparison, Results, RunRecord, SCHEMA, Summary};
 pub use runner::{Failure, Runner};

@@ -26,11 +26,19 @@ pub struct Options {
     pub baselines: bool,
     /// How often.
     pub repeat: Repeat,
+    /// By the clock: nothing comes out twice alike, so every row is random.
+    pub real_time: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { schedulers: Vec::new(), congestions: Vec::new(), baselines: true, repeat: Repeat::AsWritten }
+        Self {
+            schedulers: Vec::new(),
+            congestions: Vec::new(),
+            baselines: true,
+            repeat: Repeat::AsWritten,
+            real_time: false,
+        }
     }
 }
 
@@ -125,7 +133,7 @@ impl CellPlan {
                 }
             }
         }
-        let random = is_random(&scenario);
+        let random = options.real_time || is_random(&scenario);
         Self { scenario, cell, rows, random }
     }
 

@@ -1,6 +1,7 @@
 //! What `run --format json` prints. The field order here is the order in the document.
 
 use crate::job::{RunOutcome, Values};
+use crate::live::Live;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
@@ -51,6 +52,9 @@ pub struct RunRecord {
     pub digest: String,
     /// Events handled.
     pub events: u64,
+    /// Of a run in real time: how true it was, and what kernels counted.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub live: Option<Live>,
 }
 
 /// One metric of one row over its repetitions.
@@ -124,11 +128,11 @@ pub struct Comparison {
 impl RunRecord {
     /// Names an outcome. Values that JSON cannot write (not finite) are left out.
     pub(crate) fn new(scheduler: &str, congestion: &str, seed: u64, cell: CellValues, outcome: RunOutcome) -> Self {
-        let RunOutcome { mut metrics, mut paths, digest, events, finished } = outcome;
+        let RunOutcome { mut metrics, mut paths, digest, events, finished, live } = outcome;
         metrics.retain(|_, value| value.is_finite());
         paths.values_mut().for_each(|values| values.retain(|_, value| value.is_finite()));
         let (scheduler, congestion) = (scheduler.to_owned(), congestion.to_owned());
-        Self { scheduler, congestion, seed, cell, finished, metrics, paths, digest, events }
+        Self { scheduler, congestion, seed, cell, finished, metrics, paths, digest, events, live }
     }
 
     /// All values: the connection's by name, the paths' as `path.NAME.METRIC`.

@@ -1,7 +1,14 @@
-//! Virtual time: hosts that are engines, joined by a modelled network. Deterministic to the bit.
+//! A world: hosts that are engines, joined by a modelled network. Deterministic to the bit.
+//!
+//! The caller moves its time. Between hosts that are all engines, time is virtual; a driver that moves it by the clock can
+//! put hosts outside the world at either end.
 
 mod flow;
+mod host;
+mod outside;
 mod world;
 
-pub use flow::{FlowSetup, Party, address, paths_between};
+pub use flow::{End, FlowSetup, PORT, address, paths_between};
+pub use host::Party;
+pub use outside::Outbound;
 pub use world::{Checks, Halt, SourceSetup, Stuck, World, WorldSetup};

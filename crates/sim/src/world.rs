@@ -1,16 +1,20 @@
 //! The event loop.
 
-use crate::flow::{FlowSetup, Host};
+use crate::flow::{End, FlowSetup, PORT};
+use crate::host::Host;
+use crate::outside::{Outbound, Place, damaged};
 use anabranch_engine::Cx;
 use anabranch_engine::connection::Connection;
-use anabranch_engine::endpoint::Endpoint;
-use anabranch_network::{Change, Network, Topology};
+use anabranch_engine::endpoint::{Endpoint, Handle};
+use anabranch_network::{Change, Delivery, Network, Topology};
 use anabranch_trace::Recorder;
-use anabranch_units::{Direction, Instant, Rng, Side};
+use anabranch_units::{Direction, Instant, PathId, Rng, Side};
 use anabranch_wire::Packet;
 use anabranch_workload::{Fault, PacketSource};
+use bytes::Bytes;
+use core::net::IpAddr;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 /// What a world is made of, but for its flows.
 #[derive(Debug)]
@@ -87,6 +91,8 @@ impl core::fmt::Display for Stuck {
 struct Parcel {
     host: u32,
     packet: Packet,
+    /// The packet as a host outside sent it; then `packet` does not count.
+    raw: Option<Bytes>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -108,6 +114,7 @@ struct Source {
 struct Flow {
     awaited: bool,
     captured: bool,
+    routes: Vec<(IpAddr, usize)>,
 }
 
 /// Hosts, applications and the network between them.
@@ -119,7 +126,9 @@ pub struct World {
     #[expect(clippy::vec_box, reason = "the boxes themselves are what is used again")]
     spare: Vec<Box<Parcel>>,
     /// Client and server of flow n at 2n and 2n + 1.
-    hosts: Vec<Host>,
+    hosts: Vec<Place>,
+    /// Packets that reached hosts outside.
+    outbox: VecDeque<Outbound>,
     flows: Vec<Flow>,
     sources: Vec<Source>,
     timeline: Vec<(Instant, Change)>,
@@ -142,6 +151,7 @@ impl World {
             network: Network::new(&topology, seed),
             spare: Vec::new(),
             hosts: Vec::with_capacity(flows.len() * 2),
+            outbox: VecDeque::new(),
             flows: Vec::with_capacity(flows.len()),
             sources: sources.into_iter().map(|setup| Source { setup, size: 0 }).collect(),
             timeline,
@@ -170,10 +180,13 @@ impl World {
         if let Some(stop) = flow.stop {
             self.set_alarm(stop, Alarm::Stop(n as u32));
         }
-        let (client, server) = (stream("client"), stream("server"));
-        self.hosts.push(Host::new(Side::Client, flow.client, client));
-        self.hosts.push(Host::new(Side::Server, flow.server, server));
-        self.flows.push(Flow { awaited: flow.awaited, captured: flow.captured });
+        let place = |side, end, rng| match end {
+            End::Engine { parties, at_once } => Place::Engine(Box::new(Host::new(side, PORT, parties, at_once, rng))),
+            End::Outside => Place::Outside(false),
+        };
+        self.hosts.push(place(Side::Client, flow.client, stream("client")));
+        self.hosts.push(place(Side::Server, flow.server, stream("server")));
+        self.flows.push(Flow { awaited: flow.awaited, captured: flow.captured, routes: flow.routes });
         if flow.awaited {
             self.awaiting = Some(self.awaiting.unwrap_or(0) + 1);
         }
@@ -189,20 +202,37 @@ impl World {
         self.events
     }
 
-    /// A host's endpoint, to look at.
-    pub fn endpoint(&self, flow: usize, side: Side) -> &Endpoint {
-        &self.hosts[flow * 2 + usize::from(side == Side::Server)].endpoint
+    fn place(&self, flow: usize, side: Side) -> &Place {
+        &self.hosts[flow * 2 + usize::from(side == Side::Server)]
     }
 
-    /// A host's connection, to look at; `None` before the client connects or the server accepts, and after it
+    /// A host's endpoint, to look at; `None` if it is outside.
+    pub fn endpoint(&self, flow: usize, side: Side) -> Option<&Endpoint> {
+        self.place(flow, side).engine().map(|host| &host.endpoint)
+    }
+
+    /// A host's first connection, to look at; `None` before the client connects or the server accepts, and after it
     /// has closed.
     pub fn connection(&self, flow: usize, side: Side) -> Option<&Connection> {
-        let host = &self.hosts[flow * 2 + usize::from(side == Side::Server)];
-        host.handle.and_then(|handle| host.endpoint.connection(handle))
+        let host = self.place(flow, side).engine()?;
+        host.handle().and_then(|handle| host.endpoint.connection(handle))
+    }
+
+    /// A host's first connection, to act on by [`Self::act`]; `None` before there is one.
+    pub fn handle(&self, flow: usize, side: Side) -> Option<Handle> {
+        self.place(flow, side).engine()?.handle()
+    }
+
+    /// How many applications at this end have done all that they ever will.
+    pub fn done(&self, flow: usize, side: Side) -> usize {
+        match self.place(flow, side) {
+            Place::Engine(host) => host.done(),
+            Place::Outside(done) => (*done).into(),
+        }
     }
 
     /// A host's endpoint, with its time, to act on between two calls of [`Self::run`]; what it has to send leaves when
-    /// the world runs on.
+    /// the world runs on. Nothing happens at a host outside.
     pub fn act(
         &mut self,
         flow: usize,
@@ -211,10 +241,40 @@ impl World {
         act: &mut dyn FnMut(&mut Endpoint, &mut Cx<'_>),
     ) {
         let host = flow * 2 + usize::from(side == Side::Server);
-        let h = &mut self.hosts[host];
-        let mut cx = Cx { now: self.now, recorder: &mut *recorder, rng: &mut h.rng };
-        act(&mut h.endpoint, &mut cx);
-        self.flush(host, recorder);
+        if let Some(engine) = self.hosts[host].engine_mut() {
+            engine.act(self.now, recorder, act);
+            self.flush(host, recorder);
+        }
+    }
+
+    /// A host outside sent an IP packet into a network path. It enters now: [`Self::run`] up to the present first.
+    pub fn inject(&mut self, flow: usize, side: Side, path: usize, bytes: Bytes, recorder: &mut dyn Recorder) {
+        let host = flow * 2 + usize::from(side == Side::Server);
+        let mut parcel = self.spare.pop().unwrap_or_default();
+        let size = bytes.len() as u32;
+        parcel.host = (host ^ 1) as u32;
+        parcel.raw = Some(bytes);
+        self.network.send(self.now, recorder, path, side.sends(), size, parcel);
+    }
+
+    /// The next packet that reached a host outside.
+    pub fn poll_outside(&mut self) -> Option<Outbound> {
+        self.outbox.pop_front()
+    }
+
+    /// A host outside has done all that it ever will.
+    pub fn set_done(&mut self, flow: usize, side: Side) {
+        let host = flow * 2 + usize::from(side == Side::Server);
+        if let Place::Outside(done) = &mut self.hosts[host] {
+            *done = true;
+            self.check(host);
+        }
+    }
+
+    /// When the next thing happens inside.
+    pub fn poll_timeout(&self) -> Instant {
+        let alarm = self.agenda.peek().map_or(Instant::MAX, |Reverse((at, ..))| *at);
+        alarm.min(self.network.poll_timeout().unwrap_or(Instant::MAX))
     }
 
     /// Runs until all awaited flows are done or `until` is reached.
@@ -248,21 +308,57 @@ impl World {
 
     /// Delivers what is due now.
     fn deliver(&mut self, recorder: &mut dyn Recorder) {
-        while let Some(delivery) = self.network.poll_deliver(self.now, recorder) {
+        while let Some(Delivery { path, mut item, corrupted, .. }) = self.network.poll_deliver(self.now, recorder) {
             self.events += 1;
-            if delivery.corrupted {
-                continue;
+            if corrupted && let Some(raw) = &mut item.raw {
+                *raw = damaged(raw);
             }
-            let Parcel { host, ref packet } = *delivery.item;
-            let host = host as usize;
-            if self.flows[host / 2].captured {
-                let path = anabranch_units::PathId(delivery.path as u8);
-                recorder.packet(self.now, self.hosts[host].side, false, path, packet);
+            let host = item.host as usize;
+            match &self.hosts[host] {
+                Place::Outside(_) => self.put_out(host, path, &item, corrupted, recorder),
+                Place::Engine(_) if corrupted && item.raw.is_none() => {}
+                Place::Engine(_) => self.take_in(host, path, &item, recorder),
             }
-            self.hosts[host].receive(self.now, recorder, packet);
-            self.spare.push(delivery.item);
-            self.flush(host, recorder);
+            self.spare.push(item);
         }
+    }
+
+    /// A packet reached an engine.
+    fn take_in(&mut self, host: usize, path: usize, parcel: &Parcel, recorder: &mut dyn Recorder) {
+        let Place::Engine(engine) = &mut self.hosts[host] else { return };
+        let read;
+        let packet = match &parcel.raw {
+            None => &parcel.packet,
+            // What is not TCP, or is damaged, an engine does not hear.
+            Some(raw) => match Packet::parse(raw.clone()) {
+                Ok(packet) => {
+                    read = packet;
+                    &read
+                }
+                Err(_) => return,
+            },
+        };
+        if self.flows[host / 2].captured {
+            recorder.packet(self.now, engine.side, false, PathId(path as u8), packet);
+        }
+        engine.receive(self.now, recorder, packet);
+        self.flush(host, recorder);
+    }
+
+    /// A packet reached a host outside.
+    fn put_out(&mut self, host: usize, path: usize, parcel: &Parcel, corrupted: bool, recorder: &mut dyn Recorder) {
+        let (flow, side) = (host / 2, if host.is_multiple_of(2) { Side::Client } else { Side::Server });
+        let bytes = match &parcel.raw {
+            Some(raw) => raw.clone(),
+            None if corrupted => damaged(&parcel.packet.emit().into()),
+            None => parcel.packet.emit().into(),
+        };
+        if self.flows[flow].captured
+            && let Ok(packet) = Packet::parse(bytes.clone())
+        {
+            recorder.packet(self.now, side, false, PathId(path as u8), &packet);
+        }
+        self.outbox.push_back(Outbound { flow, side, path, at: self.now, bytes });
     }
 
     /// Handles the first alarm.
@@ -273,21 +369,27 @@ impl World {
             Alarm::Host(host) => {
                 let host = host as usize;
                 // A later entry may have been replaced by an earlier one that rang already.
-                if self.hosts[host].alarm == at {
-                    self.hosts[host].alarm = Instant::MAX;
-                    self.hosts[host].on_timer(self.now, recorder);
+                if let Place::Engine(engine) = &mut self.hosts[host]
+                    && engine.alarm == at
+                {
+                    engine.alarm = Instant::MAX;
+                    engine.on_timer(self.now, recorder);
                     self.flush(host, recorder);
                 }
             }
             Alarm::Start(flow) => {
                 let host = flow as usize * 2;
-                self.hosts[host].connect(self.now, recorder);
-                self.flush(host, recorder);
+                if let Place::Engine(engine) = &mut self.hosts[host] {
+                    engine.connect(self.now, recorder);
+                    self.flush(host, recorder);
+                }
             }
             Alarm::Stop(flow) => {
                 for host in [flow as usize * 2, flow as usize * 2 + 1] {
-                    self.hosts[host].abort(self.now, recorder);
-                    self.flush(host, recorder);
+                    if let Place::Engine(engine) = &mut self.hosts[host] {
+                        engine.abort(self.now, recorder);
+                        self.flush(host, recorder);
+                    }
                 }
             }
             Alarm::Source(n) => {
@@ -319,48 +421,59 @@ impl World {
         self.agenda.push(Reverse((at, self.inserted, alarm)));
     }
 
-    /// Sends what a host has to send, and notes when it wants to be called.
+    /// Sends what an engine has to send, and notes when it wants to be called.
     fn flush(&mut self, host: usize, recorder: &mut dyn Recorder) {
-        let captured = self.flows[host / 2].captured;
-        let h = &mut self.hosts[host];
-        let side = h.side;
+        let Place::Engine(engine) = &mut self.hosts[host] else { return };
+        let Flow { captured, routes, .. } = &self.flows[host / 2];
+        let side = engine.side;
         let mut parcel = self.spare.pop().unwrap_or_default();
-        let mut cx = Cx { now: self.now, recorder: &mut *recorder, rng: &mut h.rng };
-        while let Some(path) = h.endpoint.transmit_into(&mut cx, &mut parcel.packet) {
-            // A reset for a stray segment belongs to no connection and so to no path.
-            let Some(path) = path else { continue };
+        while let Some(path) = engine.transmit_into(self.now, recorder, &mut parcel.packet) {
             let packet = &parcel.packet;
+            let Some(path) = network_path(path, side, packet, routes) else { continue };
             if self.checks.wire && !Packet::parse(packet.emit().into()).is_ok_and(|read| read == *packet) {
                 return self.stuck = Some(Stuck::Wire);
             }
-            if captured {
-                cx.recorder.packet(self.now, side, true, path, packet);
+            if *captured {
+                recorder.packet(self.now, side, true, PathId(path as u8), packet);
             }
             let size = packet.len() as u32;
             parcel.host = (host ^ 1) as u32;
-            self.network.send(self.now, cx.recorder, path.index(), side.sends(), size, parcel);
+            parcel.raw = None;
+            self.network.send(self.now, recorder, path, side.sends(), size, parcel);
             parcel = self.spare.pop().unwrap_or_default();
         }
         self.spare.push(parcel);
-        self.check(host);
-        let at = self.hosts[host].next_alarm();
-        if at < self.hosts[host].alarm {
+        let at = engine.next_alarm();
+        let alarm = engine.alarm;
+        if at < alarm {
             // An alarm is never in the past.
-            self.hosts[host].alarm = at.max(self.now);
+            engine.alarm = at.max(self.now);
             self.set_alarm(at.max(self.now), Alarm::Host(host as u32));
         }
+        self.check(host);
     }
 
     /// Looks whether the flow of `host` is done or went wrong.
     fn check(&mut self, host: usize) {
         let flow = host / 2;
-        if let Some(fault) = self.hosts[host].workload.fault() {
+        if let Some(fault) = self.hosts[host].engine().and_then(Host::fault) {
             self.stuck = Some(Stuck::Fault { flow, fault });
         }
-        let done = |h: &Host| h.workload.is_done();
-        if self.flows[flow].awaited && done(&self.hosts[flow * 2]) && done(&self.hosts[flow * 2 + 1]) {
+        if self.flows[flow].awaited && self.hosts[flow * 2].is_done() && self.hosts[flow * 2 + 1].is_done() {
             self.flows[flow].awaited = false;
             self.awaiting = self.awaiting.map(|n| n - 1);
         }
     }
+}
+
+/// The network path of a packet that an engine sends. That of a subflow whose addresses the setup names has the number of
+/// the subflow's path; otherwise the client's address decides. A reset for a stray segment from nowhere has none.
+fn network_path(path: Option<PathId>, side: Side, packet: &Packet, routes: &[(IpAddr, usize)]) -> Option<usize> {
+    if let Some(path) = path
+        && (routes.is_empty() || path.index() < routes.len())
+    {
+        return Some(path.index());
+    }
+    let client = if side == Side::Client { packet.src } else { packet.dst };
+    routes.iter().find(|(address, _)| *address == client).map(|(_, path)| *path)
 }

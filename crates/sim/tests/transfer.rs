@@ -23,7 +23,9 @@ fn to_the_end(t: &Transfer, seen: &mut Delivered) -> World {
 }
 
 fn both_closed(world: &World) -> bool {
-    [Side::Client, Side::Server].into_iter().all(|side| world.endpoint(0, side).is_empty())
+    [Side::Client, Side::Server]
+        .into_iter()
+        .all(|side| world.endpoint(0, side).is_some_and(anabranch_engine::endpoint::Endpoint::is_empty))
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! `anabranch run`
 
+use crate::Drivers;
 use crate::args::{Format, Output, Repetitions, RunArguments};
 use crate::artifacts;
 use crate::failure::Failure;
@@ -10,12 +11,13 @@ use crate::table::results_table;
 use crate::watch::{Wanted, Watch};
 use anabranch_run::{Driver, Options, Plan, Repeat, Results, Runner};
 use anabranch_scenario::{Host, Override};
+use std::num::NonZeroUsize;
 use std::time::{Instant, SystemTime};
 
 /// Runs a scenario.
-pub fn run(arguments: &RunArguments, driver: &dyn Driver) -> Result<String, Failure> {
+pub fn run(arguments: &RunArguments, drivers: &Drivers<'_>) -> Result<String, Failure> {
     let loaded = Loaded::read(&arguments.scenario, overrides(arguments))?;
-    refuse_real_time(arguments, &loaded)?;
+    let real_time = is_real_time(arguments, &loaded);
     let schedulers: Vec<&str> = anabranch_schedulers::all().iter().map(|entry| entry.name).collect();
     let congestions: Vec<&str> = anabranch_congestion::all().iter().map(|entry| entry.name).collect();
     let options = Options {
@@ -26,7 +28,9 @@ pub fn run(arguments: &RunArguments, driver: &dyn Driver) -> Result<String, Fail
             Some(Repetitions::Auto) => Repeat::Auto,
             _ => Repeat::AsWritten,
         },
+        real_time,
     };
+    let driver = if real_time { drivers.real_time } else { drivers.virtual_time };
     let wanted = Wanted { captures: arguments.pcap.clone(), events: arguments.trace.clone(), series: None };
     let results = execute(&loaded, &options, &arguments.output, wanted, driver)?;
     Ok(print(&results, arguments.output.format))
@@ -51,18 +55,10 @@ fn overrides(arguments: &RunArguments) -> Vec<Override> {
     overrides
 }
 
-fn refuse_real_time(arguments: &RunArguments, loaded: &Loaded) -> Result<(), Failure> {
+/// Whether the clock must move the world: asked for, or a host is a kernel.
+fn is_real_time(arguments: &RunArguments, loaded: &Loaded) -> bool {
     let linux = |host| matches!(host, Host::Linux);
-    let kernel = loaded.document.cells.iter().any(|(_, s)| linux(s.hosts.sender) || linux(s.hosts.receiver));
-    if !arguments.realtime && !kernel {
-        return Ok(());
-    }
-    let what = if kernel { "a Linux host" } else { "`--realtime`" };
-    Err(Failure::unusable(
-        "anabranch::cli::not_available",
-        format!("{what} needs real time, and this build has no real-time driver yet"),
-        Some("with `engine` as sender and receiver the scenario runs in virtual time".into()),
-    ))
+    arguments.realtime || loaded.document.cells.iter().any(|(_, s)| linux(s.hosts.sender) || linux(s.hosts.receiver))
 }
 
 /// Plans, runs, and writes what `--out` asks for.
@@ -77,7 +73,9 @@ pub fn execute(
     wanted.series = output.out.as_ref().map(|folder| folder.join("series"));
     let watch = Watch::new(wanted)?;
     let plan = Plan::new(&loaded.variants(), options);
-    let results = Runner { driver, pool: &Threads::new(output.jobs), observer: &watch }.run(&plan);
+    // The machine cannot be shared between runs that follow the clock.
+    let jobs = if options.real_time { NonZeroUsize::new(1) } else { output.jobs };
+    let results = Runner { driver, pool: &Threads::new(jobs), observer: &watch }.run(&plan);
     watch.finish()?;
     let results = results.map_err(|failure| Failure::failed("anabranch::run::failed", failure.to_string()))?;
     if let Some(folder) = &output.out {

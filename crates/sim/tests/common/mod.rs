@@ -100,8 +100,9 @@ impl Transfer {
             stop: None,
             awaited: self.size.is_some(),
             captured: n == 0,
-            client: Party { setup: setup(Side::Client), workload: Box::new(BulkSink::new(self.size)) },
-            server: Party { setup: setup(Side::Server), workload: Box::new(BulkSource::new(self.size)) },
+            client: Party { setup: setup(Side::Client), workload: Box::new(BulkSink::new(self.size)) }.into(),
+            server: Party { setup: setup(Side::Server), workload: Box::new(BulkSource::new(self.size)) }.into(),
+            routes: Vec::new(),
         }
     }
 

@@ -1,0 +1,60 @@
+//! What can go wrong outside the world.
+
+use std::fmt;
+use std::io;
+
+/// Why a host could not be set up, or a run not be made.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum LabError {
+    /// Neither root, nor a user namespace that may open TUN devices.
+    Privilege {
+        /// What was tried, and what the system answered.
+        what: String,
+    },
+    /// The system refused something.
+    System {
+        /// What was tried.
+        what: String,
+        /// Its answer.
+        source: io::Error,
+    },
+    /// A program that sets the host up failed.
+    Command {
+        /// The command line.
+        command: String,
+        /// What it wrote.
+        output: String,
+    },
+    /// The program at the end of a connection failed.
+    Application {
+        /// Which, and how.
+        what: String,
+    },
+    /// The world cannot go on.
+    World {
+        /// Why, and when.
+        what: String,
+    },
+}
+
+impl LabError {
+    /// The system's answer to `what`.
+    pub fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let what = what.into();
+        move |source| Self::System { what, source }
+    }
+}
+
+impl fmt::Display for LabError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Privilege { what } => write!(f, "real time with a Linux host needs root: {what}"),
+            Self::System { what, source } => write!(f, "{what}: {source}"),
+            Self::Command { command, output } => write!(f, "`{command}` failed: {}", output.trim()),
+            Self::Application { what } | Self::World { what } => f.write_str(what),
+        }
+    }
+}
+
+impl std::error::Error for LabError {}

@@ -1,0 +1,170 @@
+//! The loop that moves a world by the clock.
+
+use crate::kernel::{Application, KernelHost, Told};
+use crate::{Clock, LabError, Lateness, Middlebox, Way};
+use anabranch_sim::{Halt, Outbound, World};
+use anabranch_trace::{Origin, Recorder};
+use anabranch_units::{Instant, PathId, Side};
+use anabranch_wire::Packet;
+use bytes::Bytes;
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// A kernel at one end of the world's first flow, with the applications on it.
+#[derive(Debug)]
+pub struct Outside {
+    /// Which end.
+    pub side: Side,
+    /// The host.
+    pub host: KernelHost,
+    /// On it.
+    pub applications: Vec<Application>,
+    /// Between it and the network.
+    pub middlebox: Option<Middlebox>,
+}
+
+impl Outside {
+    /// A host without applications, with nothing between it and the network.
+    pub fn new(side: Side, host: KernelHost) -> Self {
+        Self { side, host, applications: Vec::new(), middlebox: None }
+    }
+
+    /// What becomes of a packet on its way.
+    fn pass(&mut self, way: Way, path: usize, packet: Bytes) -> Option<Bytes> {
+        match &mut self.middlebox {
+            Some(middlebox) => middlebox.pass(way, path, packet),
+            None => Some(packet),
+        }
+    }
+}
+
+/// Why [`Exchange::run`] returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// Everything that was waited for is done.
+    Done,
+    /// The time is over.
+    Time,
+}
+
+/// A world and the hosts outside it.
+#[derive(Debug)]
+pub struct Exchange {
+    /// The world.
+    pub world: World,
+    /// Kernels at either end.
+    pub outside: Vec<Outside>,
+    /// The world's time.
+    pub clock: Clock,
+    /// How late packets left.
+    pub lateness: Lateness,
+    /// Whether packets of hosts outside are parsed for the recorder.
+    pub captured: bool,
+}
+
+/// The measured flow is the world's first.
+const FLOW: usize = 0;
+/// Packets read from one device before the others have their turn.
+const BATCH: usize = 64;
+
+impl Exchange {
+    /// The clock starts now.
+    pub fn new(world: World, outside: Vec<Outside>) -> Self {
+        Self { world, outside, clock: Clock::start(), lateness: Lateness::default(), captured: true }
+    }
+
+    /// Runs until everything awaited is done, or until `until`.
+    ///
+    /// # Errors
+    /// An application fails, a device is gone, the world cannot go on.
+    pub fn run(&mut self, until: Instant, recorder: &mut dyn Recorder) -> Result<Ended, LabError> {
+        loop {
+            let now = self.clock.now().min(until);
+            let halt = self.advance(now, recorder)?;
+            self.put_out()?;
+            self.listen(recorder)?;
+            match halt {
+                Halt::Done => return Ok(Ended::Done),
+                Halt::Time if now == until => return Ok(Ended::Time),
+                Halt::Time => {}
+            }
+            if !self.take_in(recorder)? {
+                let deadline = self.world.poll_timeout().min(until);
+                let inputs: Vec<BorrowedFd<'_>> =
+                    self.outside.iter().flat_map(|o| &o.host.devices).map(AsFd::as_fd).collect();
+                // Applications tell through a channel, which no device announces.
+                let nap = self.clock.now() + anabranch_units::Duration::from_millis(20);
+                self.clock.wait(deadline.min(nap), &inputs);
+            }
+        }
+    }
+
+    fn advance(&mut self, now: Instant, recorder: &mut dyn Recorder) -> Result<Halt, LabError> {
+        let ended = self.world.run(now, recorder);
+        ended.map_err(|stuck| LabError::World { what: format!("at {now}: {stuck}") })
+    }
+
+    /// Writes what reached hosts outside to their devices.
+    fn put_out(&mut self) -> Result<(), LabError> {
+        while let Some(Outbound { side, path, bytes, at, .. }) = self.world.poll_outside() {
+            let Some(outside) = self.outside.iter_mut().find(|outside| outside.side == side) else { continue };
+            let Some(bytes) = outside.pass(Way::In, path, bytes) else { continue };
+            let Some(device) = outside.host.devices.get(path) else { continue };
+            device.write(&bytes).map_err(LabError::system("writing to a TUN device"))?;
+            self.lateness.note(self.clock.now().since(at));
+        }
+        Ok(())
+    }
+
+    /// Reads what hosts outside send. True if there may be more.
+    fn take_in(&mut self, recorder: &mut dyn Recorder) -> Result<bool, LabError> {
+        let mut more = false;
+        for n in 0..self.outside.len() {
+            for path in 0..self.outside[n].host.devices.len() {
+                more |= self.take_in_from(n, path, recorder)?;
+            }
+        }
+        Ok(more)
+    }
+
+    fn take_in_from(&mut self, n: usize, path: usize, recorder: &mut dyn Recorder) -> Result<bool, LabError> {
+        let side = self.outside[n].side;
+        for _ in 0..BATCH {
+            let read = self.outside[n].host.devices[path].read();
+            let Some(bytes) = read.map_err(LabError::system("reading from a TUN device"))? else { return Ok(false) };
+            let now = self.clock.now();
+            self.advance(now, recorder)?;
+            if self.captured
+                && let Ok(packet) = Packet::parse(bytes.clone())
+            {
+                recorder.packet(now, side, true, PathId(path as u8), &packet);
+            }
+            if let Some(bytes) = self.outside[n].pass(Way::Out, path, bytes) {
+                self.world.inject(FLOW, side, path, bytes, recorder);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Hears what the applications tell.
+    fn listen(&mut self, recorder: &mut dyn Recorder) -> Result<(), LabError> {
+        for outside in &self.outside {
+            for application in &outside.applications {
+                while let Some(told) = application.poll() {
+                    match told {
+                        Told::Event(at, connection, event) => {
+                            let origin = Origin { host: Some(outside.side), connection, path: PathId(0) };
+                            recorder.record(at, origin, &event);
+                        }
+                        Told::Done(Ok(())) => self.world.set_done(FLOW, outside.side),
+                        Told::Done(Err(what)) => {
+                            return Err(LabError::Application {
+                                what: format!("the {:?}'s application: {what}", outside.side),
+                            });
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}

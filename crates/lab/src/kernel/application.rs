@@ -1,0 +1,265 @@
+//! Applications on a kernel's sockets: the same workloads as on the engine's connections.
+
+use super::stream::{KernelStream, wait};
+use crate::{Clock, LabError, Namespace};
+use anabranch_trace::Event;
+use anabranch_units::{ConnId, Duration, Instant, Side};
+use anabranch_workload::Workload;
+use nix::poll::PollFlags;
+use socket2::{Domain, Protocol as Number, Socket, Type};
+use std::collections::VecDeque;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+/// What a socket speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// Plain TCP.
+    Tcp,
+    /// Multipath TCP.
+    Mptcp,
+}
+
+/// What applications tell.
+#[derive(Clone, Debug)]
+pub enum Told {
+    /// Something that a run records, and on which connection it happened.
+    Event(Instant, ConnId, Event),
+    /// All are done; the first error, if there was one.
+    Done(Result<(), String>),
+}
+
+/// Applications on threads of their own, inside a host's namespace: one on each connection.
+#[derive(Debug)]
+pub struct Application {
+    told: Receiver<Told>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<Result<(), LabError>>>,
+}
+
+/// What applications need to reach their peers.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// Client or server.
+    pub side: Side,
+    /// The server's address and port.
+    pub server: SocketAddr,
+    /// What to speak.
+    pub protocol: Protocol,
+    /// Congestion control, by the kernel's name.
+    pub congestion: String,
+    /// The world's time.
+    pub clock: Clock,
+    /// When a client connects.
+    pub start: Instant,
+    /// How many connections a client opens at a time; a server serves as many as come.
+    pub at_once: usize,
+}
+
+/// How long an idle application sleeps before it looks whether it shall stop.
+const NAP: Duration = Duration::from_millis(50);
+/// Stack of a thread that serves one connection.
+const STACK: usize = 256 << 10;
+
+impl Application {
+    /// One connection for each of `workloads`, numbered in their order: as a client opens them, or as they come to a
+    /// server. A server listens when this returns.
+    ///
+    /// # Errors
+    /// The socket is refused.
+    pub fn start(namespace: &Namespace, line: Line, workloads: Vec<Box<dyn Workload>>) -> Result<Self, LabError> {
+        let (tell, told) = channel();
+        let stop = Arc::new(AtomicBool::new(false));
+        let listener = match line.side {
+            Side::Client => None,
+            Side::Server => Some(namespace.enter(|| listen(&line))?.map_err(LabError::system("opening a socket"))?),
+        };
+        let stopped = Arc::clone(&stop);
+        let thread = namespace.spawn("application", move || {
+            let crowd = Crowd { line: &line, stop: &stopped, tell: &tell, waiting: queue(workloads) };
+            let outcome = match listener {
+                Some(listener) => crowd.serve(&listener),
+                None => crowd.connect(),
+            };
+            let _ = tell.send(Told::Done(outcome.map_err(|error| error.to_string())));
+        })?;
+        Ok(Self { told, stop, thread: Some(thread) })
+    }
+
+    /// What it has told since the last call.
+    pub fn poll(&self) -> Option<Told> {
+        self.told.try_recv().ok()
+    }
+}
+
+impl Drop for Application {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // Its outcome was told.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Applications that wait for their connections, with the numbers of these.
+type Queue = Mutex<VecDeque<(ConnId, Box<dyn Workload>)>>;
+
+fn queue(workloads: Vec<Box<dyn Workload>>) -> Queue {
+    Mutex::new(workloads.into_iter().enumerate().map(|(n, workload)| (ConnId(n as u32), workload)).collect())
+}
+
+/// All applications of one host.
+struct Crowd<'a> {
+    line: &'a Line,
+    stop: &'a AtomicBool,
+    tell: &'a Sender<Told>,
+    waiting: Queue,
+}
+
+impl Crowd<'_> {
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    fn next(&self) -> Option<(ConnId, Box<dyn Workload>)> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+    }
+
+    /// A server: a thread for each connection that comes.
+    fn serve(&self, listener: &Socket) -> io::Result<()> {
+        thread::scope(|scope| {
+            let mut threads = Vec::new();
+            while let Some((id, workload)) = self.next() {
+                let Some(socket) = accept(listener, self)? else { break };
+                threads.push(spawn(scope, move || self.run(id, socket, workload))?);
+            }
+            // The listener outlives them: further subflows need it.
+            threads.into_iter().try_for_each(finish)
+        })
+    }
+
+    /// A client: as many threads as connections at a time, each of which takes the next application when one is done.
+    fn connect(&self) -> io::Result<()> {
+        self.line.clock.wait(self.line.start, &[]);
+        thread::scope(|scope| {
+            let one_by_one = || {
+                while let Some((id, workload)) = self.next() {
+                    let Some(socket) = connect(self)? else { break };
+                    self.run(id, socket, workload)?;
+                }
+                Ok(())
+            };
+            let threads = (0..self.line.at_once).map(|_| spawn(scope, one_by_one)).collect::<io::Result<Vec<_>>>()?;
+            threads.into_iter().try_for_each(finish)
+        })
+    }
+
+    /// One application, from the connection's first moment to its end.
+    fn run(&self, id: ConnId, socket: Socket, mut workload: Box<dyn Workload>) -> io::Result<()> {
+        let clock = self.line.clock;
+        let mut io = KernelStream::new(socket, clock, id, self.tell.clone());
+        workload.on_established(clock.now(), &mut io);
+        while !self.stopped() {
+            io.check()?;
+            if let Some(fault) = workload.fault() {
+                return Err(io::Error::other(fault.to_string()));
+            }
+            if workload.is_done() && io.is_over() {
+                return Ok(());
+            }
+            let now = clock.now();
+            if workload.next_wakeup().is_some_and(|at| at <= now) {
+                io.left_unread = false;
+                workload.on_wakeup(now, &mut io);
+                continue;
+            }
+            let nap = workload.next_wakeup().map_or(NAP, |at| at.since(now).min(NAP));
+            let ready = io.wait(nap)?;
+            if ready.intersects(PollFlags::POLLOUT) {
+                io.blocked = false;
+                workload.on_writable(clock.now(), &mut io);
+            }
+            if ready.intersects(PollFlags::POLLIN | PollFlags::POLLHUP | PollFlags::POLLERR) {
+                io.left_unread = true;
+                workload.on_readable(clock.now(), &mut io);
+            }
+        }
+        // Told to stop in the middle: a reset tells the peer at once.
+        io.reset_on_close()
+    }
+}
+
+fn spawn<'scope, 'env>(
+    scope: &'scope thread::Scope<'scope, 'env>,
+    work: impl FnOnce() -> io::Result<()> + Send + 'scope,
+) -> io::Result<thread::ScopedJoinHandle<'scope, io::Result<()>>> {
+    thread::Builder::new().name("connection".into()).stack_size(STACK).spawn_scoped(scope, work)
+}
+
+fn finish(thread: thread::ScopedJoinHandle<'_, io::Result<()>>) -> io::Result<()> {
+    thread.join().unwrap_or_else(|_| Err(io::Error::other("an application panicked")))
+}
+
+fn open(line: &Line) -> io::Result<Socket> {
+    let number = match line.protocol {
+        Protocol::Tcp => Number::TCP,
+        Protocol::Mptcp => Number::MPTCP,
+    };
+    let socket = Socket::new(Domain::for_address(line.server), Type::STREAM, Some(number))?;
+    socket.set_tcp_congestion(line.congestion.as_bytes())?;
+    socket.set_nonblocking(true)?;
+    Ok(socket)
+}
+
+fn listen(line: &Line) -> io::Result<Socket> {
+    let socket = open(line)?;
+    socket.set_reuse_address(true)?;
+    // On every address: the kernel takes an MP_JOIN only where one listens.
+    let any = if line.server.is_ipv6() { IpAddr::V6(Ipv6Addr::UNSPECIFIED) } else { Ipv4Addr::UNSPECIFIED.into() };
+    socket.bind(&SocketAddr::new(any, line.server.port()).into())?;
+    socket.listen(1024)?;
+    Ok(socket)
+}
+
+/// The next connection that comes; `None` if none comes before the end.
+fn accept(listener: &Socket, crowd: &Crowd<'_>) -> io::Result<Option<Socket>> {
+    while !crowd.stopped() {
+        if wait(listener, PollFlags::POLLIN, NAP)?.is_empty() {
+            continue;
+        }
+        match listener.accept() {
+            Ok((socket, _)) => {
+                socket.set_nonblocking(true)?;
+                return Ok(Some(socket));
+            }
+            // It was reset before it could be taken.
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::ConnectionAborted) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(None)
+}
+
+/// A connected socket; `None` if the end comes before.
+fn connect(crowd: &Crowd<'_>) -> io::Result<Option<Socket>> {
+    let socket = open(crowd.line)?;
+    match socket.connect(&crowd.line.server.into()) {
+        Err(error) if error.raw_os_error() != Some(nix::libc::EINPROGRESS) => return Err(error),
+        _ => {}
+    }
+    while !crowd.stopped() {
+        if wait(&socket, PollFlags::POLLOUT, NAP)?.is_empty() {
+            continue;
+        }
+        return match socket.take_error()? {
+            Some(error) => Err(error),
+            None => Ok(Some(socket)),
+        };
+    }
+    Ok(None)
+}

@@ -1,0 +1,24 @@
+//! Real time: the same world as in virtual time, moved by the clock, with the Linux kernel at either end or both.
+//!
+//! A kernel host is a network namespace of its own with one TUN device a path. What it sends enters the world's network;
+//! what the network delivers to it is written to the device. Namespaces have no name: they vanish with this process,
+//! however it ends, and everything in them too.
+
+mod clock;
+mod error;
+mod exchange;
+pub mod kernel;
+mod lateness;
+mod middlebox;
+mod namespace;
+mod real_time;
+mod tun;
+
+pub use clock::Clock;
+pub use error::LabError;
+pub use exchange::{Ended, Exchange, Outside};
+pub use lateness::{Lateness, LatenessReport};
+pub use middlebox::{Middlebox, Way};
+pub use namespace::Namespace;
+pub use real_time::RealTime;
+pub use tun::Tun;

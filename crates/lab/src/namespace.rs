@@ -1,0 +1,96 @@
+//! Network namespaces without a name.
+
+use crate::LabError;
+use nix::sched::{CloneFlags, setns, unshare};
+use std::fs::File;
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::thread;
+
+/// A network namespace. It lives as long as this value, a process, a socket or a device in it: nothing is left when the
+/// process ends, however it ends.
+#[derive(Debug)]
+pub struct Namespace(File);
+
+/// The namespace of the calling thread.
+const OWN: &str = "/proc/thread-self/ns/net";
+
+impl Namespace {
+    /// An empty one, with a loopback device that is down.
+    ///
+    /// # Errors
+    /// The system refuses: this takes CAP_SYS_ADMIN.
+    pub fn new() -> Result<Self, LabError> {
+        let made = on_a_thread(|| {
+            unshare(CloneFlags::CLONE_NEWNET).map_err(std::io::Error::from)?;
+            File::open(OWN)
+        });
+        made.map(Self)
+            .map_err(|error| LabError::Privilege { what: format!("no network namespace can be made: {error}") })
+    }
+
+    /// Does `work` on a thread inside. Sockets and devices opened there, and processes started there, belong to the
+    /// namespace.
+    ///
+    /// # Errors
+    /// The system does not let the thread in.
+    pub fn enter<R: Send>(&self, work: impl FnOnce() -> R + Send) -> Result<R, LabError> {
+        let entered = on_a_thread(|| {
+            setns(&self.0, CloneFlags::CLONE_NEWNET).map_err(std::io::Error::from)?;
+            Ok(work())
+        });
+        entered.map_err(LabError::system("entering a network namespace"))
+    }
+
+    /// Does `work` on a thread inside that goes on by itself.
+    ///
+    /// # Errors
+    /// The system has no file or thread left.
+    pub fn spawn<R: Send + 'static>(
+        &self,
+        name: &str,
+        work: impl FnOnce() -> R + Send + 'static,
+    ) -> Result<thread::JoinHandle<Result<R, LabError>>, LabError> {
+        let file = self.0.try_clone().map_err(LabError::system("keeping a network namespace"))?;
+        let inside = move || {
+            let entered = setns(&file, CloneFlags::CLONE_NEWNET).map_err(std::io::Error::from);
+            entered.map_err(LabError::system("entering a network namespace"))?;
+            Ok(work())
+        };
+        thread::Builder::new().name(name.into()).spawn(inside).map_err(LabError::system("starting a thread"))
+    }
+
+    /// Runs a program inside to its end with `input`; what it prints.
+    ///
+    /// # Errors
+    /// It cannot be started, or fails.
+    pub fn command(&self, program: &str, arguments: &[&str], input: &str) -> Result<String, LabError> {
+        let line = || format!("{program} {}", arguments.join(" "));
+        let run = || {
+            let mut child = Command::new(program)
+                .args(arguments)
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()?;
+            if let Some(mut stdin) = child.stdin.take() {
+                stdin.write_all(input.as_bytes())?;
+            }
+            child.wait_with_output()
+        };
+        let output =
+            self.enter(run)?.map_err(|error| LabError::System { what: format!("`{}`", line()), source: error })?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        Err(LabError::Command { command: line(), output: String::from_utf8_lossy(&output.stderr).into_owned() })
+    }
+}
+
+/// A thread's namespace can be changed without touching that of the process.
+fn on_a_thread<R: Send>(work: impl FnOnce() -> std::io::Result<R> + Send) -> std::io::Result<R> {
+    thread::scope(|scope| {
+        let worker = thread::Builder::new().spawn_scoped(scope, work)?;
+        worker.join().unwrap_or_else(|_| Err(std::io::Error::other("a thread of the laboratory panicked")))
+    })
+}

@@ -1,0 +1,248 @@
+//! What a job makes of its scenario: the world, its flows, what is measured. Every driver starts from this.
+
+use crate::job::{CONNECTION, Choice, Job, RunError, RunOutcome, Values};
+use anabranch_engine::connection::Setup;
+use anabranch_metrics::{CapacityCurve, MeterConfig, Oracle, PathConfig, RunMetrics, header_len, oracle_ratio};
+use anabranch_network::{Bottleneck, Change, PathSpec, Topology, WaySpec};
+use anabranch_scenario::{Cross, CrossKind, Host, PlugIn, Traffic};
+use anabranch_sim::{Checks, End, FlowSetup, Party, SourceSetup, WorldSetup, address, paths_between};
+use anabranch_units::{ConnId, Direction, Duration, Instant, PathId, Rng, Side};
+use anabranch_workload::{BulkSink, BulkSource, ConstantRate, OnOff, OnOffSpec, PacketSource, Workload};
+
+/// A driver cannot do `what`.
+pub fn unsupported(what: &str) -> RunError {
+    RunError::Unsupported { what: what.to_owned() }
+}
+
+/// A run's metrics as its outcome.
+pub fn outcome(metrics: RunMetrics, digest: String, events: u64) -> RunOutcome {
+    let values = |list: &[(&'static str, f64)]| -> Values { list.iter().map(|(k, v)| ((*k).to_owned(), *v)).collect() };
+    RunOutcome {
+        metrics: values(&metrics.values),
+        paths: metrics.paths.iter().map(|p| (p.name.clone(), values(&p.values))).collect(),
+        digest,
+        events,
+        finished: metrics.finished,
+        live: None,
+    }
+}
+
+/// What a job makes of its scenario.
+#[derive(Debug)]
+pub struct Layout {
+    /// Paths of the connection under test, by index; the first carries the first subflow.
+    pub over: Vec<usize>,
+    /// It speaks Multipath TCP.
+    pub multipath: bool,
+    size: Option<u64>,
+    start: Instant,
+    topology: Topology,
+    timeline: Vec<(Instant, Change)>,
+}
+
+impl Layout {
+    /// # Errors
+    /// The scenario asks for something that no driver can do.
+    pub fn of(job: &Job) -> Result<Self, RunError> {
+        let scenario = &*job.scenario;
+        let [Traffic::Bulk { size }] = scenario.traffic[..] else {
+            return Err(unsupported("anything but one bulk transfer as traffic"));
+        };
+        let (over, multipath) = match &job.choice {
+            Choice::Multipath(_) => ((0..scenario.topology.paths.len()).collect(), scenario.settings.mptcp),
+            Choice::Single(path) => (vec![*path], false),
+        };
+        let jitter = scenario.start_jitter.as_nanos();
+        let start = Instant::from_nanos(Rng::stream(job.seed, "start").below(jitter));
+        let mut topology = scenario.topology.clone();
+        // Cross traffic that is TCP needs a path of its own across a shared link, without delay before or behind it.
+        for cross in scenario.cross.iter().filter(|c| c.shared && matches!(c.kind, CrossKind::Tcp { .. })) {
+            topology.paths.push(across(&scenario.topology, cross.over));
+        }
+        let timeline = scenario.timeline.iter().map(|entry| (entry.at, entry.change.clone())).collect();
+        Ok(Self { over, multipath, size, start, topology, timeline })
+    }
+
+    /// The network with everything in it but the flows.
+    pub fn world(&self, job: &Job, checks: Checks) -> WorldSetup {
+        let sources = job.scenario.cross.iter().enumerate().filter_map(|(n, cross)| source(n, cross, job.seed));
+        WorldSetup {
+            topology: self.topology.clone(),
+            seed: job.seed,
+            timeline: self.timeline.clone(),
+            sources: sources.collect(),
+            checks,
+        }
+    }
+
+    /// The connection under test, and cross traffic that is TCP. Hosts that are not engines are outside.
+    ///
+    /// # Errors
+    /// A plug-in cannot be built.
+    pub fn flows(&self, job: &Job) -> Result<Vec<FlowSetup>, RunError> {
+        let scenario = &*job.scenario;
+        let over: Vec<(PathId, bool)> =
+            self.over.iter().map(|path| (PathId(*path as u8), self.multipath && scenario.backup[*path])).collect();
+        let scheduler = match &job.choice {
+            Choice::Multipath(plug_in) => plug_in.clone(),
+            // One path: the engine bypasses the scheduler.
+            Choice::Single(_) => PlugIn { name: "fifo".into(), parameters: Vec::new() },
+        };
+        let measured = self.flow(job, CONNECTION, &over, &scheduler, &job.congestion, (self.start, None))?;
+        let mut flows = vec![FlowSetup { awaited: self.size.is_some(), captured: true, ..measured }];
+        let mut extra = scenario.topology.paths.len();
+        for cross in &scenario.cross {
+            let CrossKind::Tcp { congestion } = &cross.kind else { continue };
+            let path = if cross.shared { extra } else { cross.over };
+            extra += usize::from(cross.shared);
+            let id = ConnId(flows.len() as u32);
+            let over = [(PathId(path as u8), false)];
+            let fifo = PlugIn { name: "fifo".into(), parameters: Vec::new() };
+            flows.push(self.flow(job, id, &over, &fifo, congestion, (cross.start, cross.stop))?);
+        }
+        Ok(flows)
+    }
+
+    /// A bulk transfer; cross traffic is one without size, in plain TCP.
+    fn flow(
+        &self,
+        job: &Job,
+        id: ConnId,
+        over: &[(PathId, bool)],
+        scheduler: &PlugIn,
+        congestion: &PlugIn,
+        (start, stop): (Instant, Option<Instant>),
+    ) -> Result<FlowSetup, RunError> {
+        let scenario = &*job.scenario;
+        let measured = id == CONNECTION;
+        let mut settings = scenario.settings.clone();
+        settings.mptcp = measured && self.multipath;
+        let size = self.size.filter(|_| measured);
+        let v6 = scenario.hosts.ip == 6;
+        let setup = |side| -> Result<Setup, RunError> {
+            let refused = |what: &dyn core::fmt::Display| unsupported(&what.to_string());
+            Ok(Setup {
+                id,
+                settings: settings.clone(),
+                scheduler: anabranch_schedulers::build(&scheduler.name, &scheduler.parameters)
+                    .map_err(|e| refused(&e))?,
+                congestion: anabranch_congestion::build(&congestion.name, &congestion.parameters)
+                    .map_err(|e| refused(&e))?,
+                paths: paths_between(v6, id.0, side, over),
+                announce: Vec::new(),
+                accept_announced: false,
+            })
+        };
+        let end = |side| -> Result<End, RunError> {
+            if measured && host(job, side) == Host::Linux {
+                return Ok(End::Outside);
+            }
+            Ok(Party { setup: setup(side)?, workload: workload(side, size) }.into())
+        };
+        let client = |path: PathId| (address(v6, path, id.0, Side::Client), path.index());
+        Ok(FlowSetup {
+            id,
+            start,
+            stop,
+            awaited: false,
+            captured: false,
+            client: end(Side::Client)?,
+            server: end(Side::Server)?,
+            routes: over.iter().map(|(path, _)| client(*path)).collect(),
+        })
+    }
+
+    /// The application at one end of the connection under test.
+    pub fn workload(&self, side: Side) -> Box<dyn Workload> {
+        workload(side, self.size)
+    }
+
+    /// When the connection under test opens.
+    pub fn start(&self) -> Instant {
+        self.start
+    }
+
+    /// What is measured of it.
+    pub fn meter(&self, job: &Job) -> MeterConfig {
+        let scenario = &*job.scenario;
+        let used = scenario.topology.paths.iter().enumerate();
+        MeterConfig {
+            from: Instant::ZERO + scenario.warmup,
+            until: scenario.duration.map(|d| Instant::ZERO + scenario.warmup + d),
+            connections: vec![CONNECTION],
+            size: self.size,
+            mss: scenario.settings.mss,
+            displacement_threshold: None,
+            paths: used
+                .map(|(n, path)| PathConfig {
+                    name: path.name.clone(),
+                    price: scenario.price[n],
+                    capacity: self.capacity(n),
+                })
+                .collect(),
+        }
+    }
+
+    fn capacity(&self, path: usize) -> Option<CapacityCurve> {
+        Oracle::capacity(&self.topology, &self.timeline, path, Direction::Down)
+    }
+
+    /// Leaves only the paths that the run used, and adds how near it came to the best possible.
+    pub fn judge(&self, job: &Job, metrics: &mut RunMetrics) {
+        let scenario = &*job.scenario;
+        let names: Vec<&str> = self.over.iter().map(|n| scenario.topology.paths[*n].name.as_str()).collect();
+        metrics.paths.retain(|path| names.contains(&path.name.as_str()));
+        let settings = &scenario.settings;
+        let header = header_len(scenario.hosts.ip, settings.tcp.timestamps, self.multipath);
+        let oracle = Oracle::new(&self.topology, &self.timeline, &self.over, settings.mss, header);
+        let (reached, bound) = match self.size {
+            // The shorter the better: T*/T.
+            Some(size) => {
+                let best = oracle.completion(self.start, size).map(Duration::as_secs_f64);
+                (best, metrics.get("completion_s"))
+            }
+            None => {
+                let (from, until) = metrics.measured;
+                (metrics.get("goodput_bps"), oracle.goodput(from, until))
+            }
+        };
+        metrics.set("oracle_ratio", oracle_ratio(reached, bound));
+    }
+}
+
+/// What stands at one end of the connection under test: the client receives, the server sends.
+pub fn host(job: &Job, side: Side) -> Host {
+    match side {
+        Side::Client => job.scenario.hosts.receiver,
+        Side::Server => job.scenario.hosts.sender,
+    }
+}
+
+fn workload(side: Side, size: Option<u64>) -> Box<dyn Workload> {
+    match side {
+        Side::Client => Box::new(BulkSink::new(size)),
+        Side::Server => Box::new(BulkSource::new(size)),
+    }
+}
+
+/// A path across a shared link that adds nothing to it.
+fn across(topology: &Topology, link: usize) -> PathSpec {
+    let way = |delay| WaySpec::clean(Bottleneck::Shared(link), delay);
+    // Its delay is that of the first path across the link, so that it meets the bottleneck on equal terms.
+    let over = |p: &&PathSpec| p.down.bottleneck == Bottleneck::Shared(link);
+    let (down, up) = topology.paths.iter().find(over).map_or(Default::default(), |p| (p.down.delay, p.up.delay));
+    PathSpec { name: format!("cross.{}", topology.links[link].name), down: way(down), up: way(up) }
+}
+
+/// The source of a cross flow that is not TCP.
+fn source(n: usize, cross: &Cross, seed: u64) -> Option<SourceSetup> {
+    let source: Box<dyn PacketSource> = match cross.kind {
+        CrossKind::Tcp { .. } => return None,
+        CrossKind::Udp { rate, packet } => Box::new(ConstantRate::new(rate, packet, cross.start, cross.stop)),
+        CrossKind::UdpOnOff { rate, packet, on, off, shape } => {
+            let spec = OnOffSpec { rate, size: packet, on, off, shape };
+            Box::new(OnOff::new(spec, cross.start, cross.stop, Rng::stream(seed, &format!("cross.{n}"))))
+        }
+    };
+    Some(SourceSetup { source, over: cross.over, shared: cross.shared, direction: Direction::Down })
+}

@@ -1,0 +1,35 @@
+//! What only a run in real time has to tell.
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Of one run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Live {
+    /// How true the emulated paths were.
+    pub emulation: Emulation,
+    /// What the kernels counted while it ran, by host (`client`, `server`), under their own names.
+    #[serde(skip_serializing_if = "IndexMap::is_empty", default)]
+    pub counters: IndexMap<String, BTreeMap<String, u64>>,
+    /// What was set in the kernels, by host.
+    #[serde(skip_serializing_if = "IndexMap::is_empty", default)]
+    pub settings: IndexMap<String, IndexMap<String, String>>,
+}
+
+/// How late the loop ran that moves the world by the clock. Seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Emulation {
+    /// Packets given to kernels.
+    pub packets: u64,
+    /// Half of them left at most so late.
+    pub late_median_s: f64,
+    /// 99 of 100 did.
+    pub late_p99_s: f64,
+    /// The latest one.
+    pub late_max_s: f64,
+    /// Packets that a kernel's device dropped because nobody read them in time.
+    pub device_drops: u64,
+    /// 99 of 100 left within a millisecond, and no device dropped any.
+    pub accurate: bool,
+}

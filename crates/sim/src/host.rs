@@ -1,0 +1,237 @@
+//! A host that is an engine: one endpoint, and an application on each of its connections.
+
+use anabranch_engine::Cx;
+use anabranch_engine::connection::{Connection, ConnectionEvent, Setup};
+use anabranch_engine::endpoint::{Endpoint, Handle};
+use anabranch_trace::Recorder;
+use anabranch_units::{Instant, Rng, Side};
+use anabranch_wire::Packet;
+use anabranch_workload::{Fault, Stream, Workload};
+use bytes::Bytes;
+use std::collections::VecDeque;
+
+/// A connection to be, and the application on it.
+#[derive(Debug)]
+pub struct Party {
+    /// The connection.
+    pub setup: Setup,
+    /// The application.
+    pub workload: Box<dyn Workload>,
+}
+
+/// An application whose connection exists or existed.
+#[derive(Debug)]
+struct Application {
+    handle: Handle,
+    workload: Box<dyn Workload>,
+    established: bool,
+}
+
+/// One endpoint with its applications.
+#[derive(Debug)]
+pub(crate) struct Host {
+    pub side: Side,
+    pub endpoint: Endpoint,
+    rng: Rng,
+    applications: Vec<Application>,
+    /// Applications without a connection yet: a client's with what it takes to connect.
+    waiting: VecDeque<(Option<Setup>, Box<dyn Workload>)>,
+    /// Connections that a client keeps open at a time.
+    at_once: usize,
+    started: bool,
+    /// Applications that are done and whose connections are gone.
+    gone: usize,
+    fault: Option<Fault>,
+    /// The earliest wake-up that stands in the world's agenda.
+    pub alarm: Instant,
+}
+
+impl Host {
+    /// A host for `parties`, of which a client keeps `at_once` connected at a time.
+    pub fn new(side: Side, port: u16, parties: Vec<Party>, at_once: usize, rng: Rng) -> Self {
+        let mut endpoint = Endpoint::default();
+        let mut setups = VecDeque::new();
+        let mut waiting = VecDeque::new();
+        for Party { setup, workload } in parties {
+            match side {
+                Side::Client => waiting.push_back((Some(setup), workload)),
+                Side::Server => {
+                    setups.push_back(setup);
+                    waiting.push_back((None, workload));
+                }
+            }
+        }
+        if side == Side::Server {
+            endpoint.listen(port, Box::new(move |_| setups.pop_front()));
+        }
+        Self {
+            side,
+            endpoint,
+            rng,
+            applications: Vec::new(),
+            waiting,
+            at_once,
+            started: false,
+            gone: 0,
+            fault: None,
+            alarm: Instant::MAX,
+        }
+    }
+
+    /// A client opens as many connections as it may, and others when these are done.
+    pub fn connect(&mut self, now: Instant, recorder: &mut dyn Recorder) {
+        self.started = true;
+        while self.applications.len() < self.at_once
+            && let Some((Some(setup), workload)) = self.waiting.pop_front_if(|(setup, _)| setup.is_some())
+        {
+            let mut cx = Cx { now, recorder: &mut *recorder, rng: &mut self.rng };
+            let handle = self.endpoint.connect(&mut cx, setup);
+            self.applications.push(Application { handle, workload, established: false });
+        }
+    }
+
+    /// Aborts every connection.
+    pub fn abort(&mut self, now: Instant, recorder: &mut dyn Recorder) {
+        let mut cx = Cx { now, recorder, rng: &mut self.rng };
+        for application in &self.applications {
+            if let Some(connection) = self.endpoint.connection_mut(application.handle) {
+                connection.abort(&mut cx);
+            }
+        }
+    }
+
+    /// A packet arrived.
+    pub fn receive(&mut self, now: Instant, recorder: &mut dyn Recorder, packet: &Packet) {
+        let mut cx = Cx { now, recorder: &mut *recorder, rng: &mut self.rng };
+        let handle = self.endpoint.handle_packet(&mut cx, packet);
+        while let Some(handle) = self.endpoint.poll_accept() {
+            if let Some((_, workload)) = self.waiting.pop_front() {
+                self.applications.push(Application { handle, workload, established: false });
+            }
+        }
+        let Some(handle) = handle else { return };
+        if let Some(n) = self.applications.iter().position(|application| application.handle == handle) {
+            self.serve(n, now, recorder);
+            self.go_on(now, recorder);
+        }
+    }
+
+    /// Timers and wake-ups that are due.
+    pub fn on_timer(&mut self, now: Instant, recorder: &mut dyn Recorder) {
+        let mut cx = Cx { now, recorder: &mut *recorder, rng: &mut self.rng };
+        self.endpoint.handle_timeout(&mut cx);
+        for n in (0..self.applications.len()).rev() {
+            let Application { handle, workload, .. } = &mut self.applications[n];
+            if workload.next_wakeup().is_some_and(|at| at <= now)
+                && let Some(connection) = self.endpoint.connection_mut(*handle)
+            {
+                let mut cx = Cx { now, recorder: &mut *recorder, rng: &mut self.rng };
+                workload.on_wakeup(now, &mut Io { connection, cx: &mut cx });
+            }
+            self.serve(n, now, recorder);
+        }
+        self.go_on(now, recorder);
+    }
+
+    /// The next connections of a client, if it has begun.
+    fn go_on(&mut self, now: Instant, recorder: &mut dyn Recorder) {
+        if self.started && !self.waiting.is_empty() {
+            self.connect(now, recorder);
+        }
+    }
+
+    /// The first packet to send, with its path; see [`Endpoint::transmit_into`].
+    pub fn transmit_into(
+        &mut self,
+        now: Instant,
+        recorder: &mut dyn Recorder,
+        packet: &mut Packet,
+    ) -> Option<Option<anabranch_units::PathId>> {
+        let mut cx = Cx { now, recorder, rng: &mut self.rng };
+        self.endpoint.transmit_into(&mut cx, packet)
+    }
+
+    /// Acts on the endpoint at `now`.
+    pub fn act(&mut self, now: Instant, recorder: &mut dyn Recorder, act: &mut dyn FnMut(&mut Endpoint, &mut Cx<'_>)) {
+        let mut cx = Cx { now, recorder, rng: &mut self.rng };
+        act(&mut self.endpoint, &mut cx);
+    }
+
+    /// Tells an application what happened to its connection.
+    fn serve(&mut self, n: usize, now: Instant, recorder: &mut dyn Recorder) {
+        let Application { handle, workload, established } = &mut self.applications[n];
+        let mut cx = Cx { now, recorder, rng: &mut self.rng };
+        let mut closed = false;
+        while let Some(event) = self.endpoint.poll_event(*handle) {
+            let Some(connection) = self.endpoint.connection_mut(*handle) else { break };
+            let mut io = Io { connection, cx: &mut cx };
+            match event {
+                ConnectionEvent::Established if !*established => {
+                    *established = true;
+                    workload.on_established(now, &mut io);
+                }
+                ConnectionEvent::Readable => workload.on_readable(now, &mut io),
+                ConnectionEvent::Writable => workload.on_writable(now, &mut io),
+                ConnectionEvent::Closed(_) => closed = true,
+                _ => {}
+            }
+        }
+        self.fault = self.fault.or_else(|| workload.fault());
+        // The last of a host is kept, to be looked at.
+        if closed && workload.is_done() && !self.waiting.is_empty() {
+            self.applications.swap_remove(n);
+            self.gone += 1;
+        }
+    }
+
+    /// The first connection's, or the one that took its place.
+    pub fn handle(&self) -> Option<Handle> {
+        self.applications.first().map(|application| application.handle)
+    }
+
+    /// Every application has done all that it ever will.
+    pub fn is_done(&self) -> bool {
+        self.waiting.is_empty() && self.applications.iter().all(|application| application.workload.is_done())
+    }
+
+    /// Applications that are done.
+    pub fn done(&self) -> usize {
+        self.gone + self.applications.iter().filter(|application| application.workload.is_done()).count()
+    }
+
+    /// The first thing that a connection did wrong.
+    pub fn fault(&self) -> Option<Fault> {
+        self.fault
+    }
+
+    /// When this host must be called next.
+    pub fn next_alarm(&self) -> Instant {
+        let timer = self.endpoint.poll_timeout().unwrap_or(Instant::MAX);
+        let wakeups = self.applications.iter().filter_map(|application| application.workload.next_wakeup());
+        wakeups.fold(timer, Instant::min)
+    }
+}
+
+/// A connection lent to its application.
+struct Io<'a, 'b> {
+    connection: &'a mut Connection,
+    cx: &'a mut Cx<'b>,
+}
+
+impl Stream for Io<'_, '_> {
+    fn write(&mut self, data: Bytes) -> usize {
+        self.connection.write(self.cx, data)
+    }
+    fn writable(&self) -> u64 {
+        self.connection.writable()
+    }
+    fn finish(&mut self) {
+        self.connection.finish(self.cx);
+    }
+    fn read(&mut self) -> Option<Bytes> {
+        self.connection.read(self.cx)
+    }
+    fn read_finished(&self) -> bool {
+        self.connection.read_finished()
+    }
+}
