@@ -237,7 +237,7 @@ impl Observer {
         let data = owner?.mapped(mapping, nears.0)?;
         let len = u64::from(mapping.len).saturating_sub(u64::from(data_fin));
         // A DATA_FIN alone stands nowhere in the subflow.
-        let sub = if len == 0 { 0 } else { subflow_offset(mapping.subflow_seq, nears.1)? };
+        let sub = if data_fin && len == 0 { 0 } else { subflow_offset(mapping.subflow_seq, nears.1)? };
         let whole = !sent && mapping.checksum.is_some();
         Some(Entry { sub: Range::new(sub, sub + len), data, whole })
     }

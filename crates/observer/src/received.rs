@@ -47,7 +47,8 @@ impl Observer {
         let s = &mut self.subflows[i];
         s.sending.una = s.sending.una.max(ack);
         if self.mode == Mode::Plain {
-            self.acked_by_subflow(out, i, segment);
+            self.outgoing.window = s.window(false, flags, segment.window);
+            self.acked_by_subflow(out, i);
         } else {
             s.sending.mappings.forget_below(s.sending.una);
         }
@@ -99,19 +100,10 @@ impl Observer {
         }
         self.note_received_mapping(out, i, segment);
         let fail = segment.options.mptcp().iter().any(|o| matches!(o, MptcpOption::Fail { .. }));
-        if fail {
-            // RFC 8684 §3.7: the peer could not verify the host's data
-            self.fall_back_if_alone(out, i);
-        }
-    }
-
-    /// MP_FAIL without a reset and infinite mappings are for connections with one subflow (RFC 8684 §3.7).
-    fn fall_back_if_alone(&mut self, out: &mut Out<'_>, i: usize) {
-        if self.live() == 1 {
-            self.fall_back(out, i);
-        } else {
+        if fail && self.live() > 1 {
             self.violation(out, i, Violation::UnexpectedOption);
         }
+        // RFC 8684 §3.7: with one subflow the host answers in kind, or by a reset; that shows what became of it.
     }
 
     fn live(&self) -> usize {
@@ -150,9 +142,8 @@ impl Observer {
     }
 
     /// Plain TCP: what the subflow acknowledged is acknowledged at connection level.
-    fn acked_by_subflow(&mut self, out: &mut Out<'_>, i: usize, segment: &Segment) {
+    pub(crate) fn acked_by_subflow(&mut self, out: &mut Out<'_>, i: usize) {
         let s = &self.subflows[i];
-        self.outgoing.window = s.window(false, segment.flags, segment.window);
         let una = Range::new(s.sending.una, s.sending.una + 1);
         if let Some(data) = s.sent_data(una, Some(self.plain.0)) {
             self.data_acked(out, data.start.min(self.outgoing.end));
@@ -170,9 +161,13 @@ impl Observer {
         let near = (self.incoming.next(), self.subflows[i].receiving.next());
         let place = self.place(false, &mapping, data_fin, near);
         if mapping.len == 0 {
-            // RFC 8684 §3.7: infinite. It may reach back; without a place of its own (as Linux has it) it begins here.
-            self.fall_back_if_alone(out, i);
-            if let Some(entry) = place.filter(|_| mapping.subflow_seq != 0 && self.mode == Mode::Plain) {
+            // RFC 8684 §3.7: infinite, for connections with one subflow
+            if self.live() > 1 {
+                return self.violation(out, i, Violation::UnexpectedOption);
+            }
+            self.fall_back(out, i);
+            // It may reach back; without a place of its own (as Linux has it) it begins here.
+            if let Some(entry) = place.filter(|_| mapping.subflow_seq != 0) {
                 self.plain.1 = Distance { sub: entry.sub.start, data: entry.data };
             }
             return;

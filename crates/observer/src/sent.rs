@@ -29,9 +29,8 @@ impl Observer {
         self.learn_key(segment);
         self.catch_up(out, i, segment);
         self.admit(i, segment);
-        if self.mode == Mode::Multipath && segment.options.mptcp().iter().any(|o| matches!(o, MptcpOption::Fail { .. }))
-        {
-            self.fall_back(out, i);
+        if segment.options.mptcp().iter().any(|o| matches!(o, MptcpOption::Fail { .. })) {
+            self.follow_back(out, i);
         }
         self.note_sent_mapping(out, i, segment, seq);
         if segment.payload.is_empty() {
@@ -103,11 +102,19 @@ impl Observer {
         self.incoming.admit(size);
     }
 
+    /// The host shows that it fell back. What was acknowledged with the news counts already as plain TCP.
+    fn follow_back(&mut self, out: &mut Out<'_>, i: usize) {
+        if self.mode == Mode::Multipath {
+            self.fall_back(out, i);
+            self.acked_by_subflow(out, i);
+        }
+    }
+
     fn note_sent_mapping(&mut self, out: &mut Out<'_>, i: usize, segment: &Segment, seq: u64) {
         let Some((mapping, data_fin)) = self.mapping_of(true, segment) else { return };
         if mapping.len == 0 {
             // RFC 8684 §3.7: infinite
-            self.fall_back(out, i);
+            self.follow_back(out, i);
             let near = (self.outgoing.end, seq);
             if let Some(entry) = self.place(true, &mapping, false, near).filter(|_| mapping.subflow_seq != 0) {
                 self.plain.0 = Distance { sub: entry.sub.start, data: entry.data };
