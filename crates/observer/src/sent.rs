@@ -1,6 +1,7 @@
 //! What the host sends.
 
 use crate::observer::{Mode, Observer, Out, capable};
+use crate::received::How;
 use crate::stream::Owner;
 use crate::subflow::{Distance, Stage};
 use anabranch_trace::{Event, SendKind};
@@ -82,7 +83,7 @@ impl Observer {
         if let Some(ack) = segment.ack.offset_from(receiving.isn, receiving.next()) {
             receiving.acked = receiving.acked.max(ack);
             while let Some(gap) = self.subflows[i].receiving.first_gap(ack) {
-                self.take_payload(out, i, gap, true);
+                self.take_payload(out, i, gap, How::Proven);
             }
             self.subflows[i].receiving.take_fin();
         }
@@ -90,9 +91,7 @@ impl Observer {
         let Some(upto) = self.incoming.owner.and_then(|owner| owner.offset(*ack, self.incoming.next())) else { return };
         let upto = upto.min(self.incoming.fin.unwrap_or(upto));
         if upto > self.incoming.next() && self.mode == Mode::Multipath {
-            let before = self.incoming.ofo_bytes();
-            self.unfollowed.missed_bytes += self.incoming.accept(Range::new(self.incoming.next(), upto));
-            self.tell_ofo(out, before);
+            self.take_data(out, i, Range::new(self.incoming.next(), upto), true);
         }
     }
 
