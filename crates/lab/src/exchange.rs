@@ -1,11 +1,12 @@
 //! The loop that moves a world by the clock.
 
 use crate::kernel::{Application, KernelHost, Told};
-use crate::{Clock, LabError, Lateness};
+use crate::{Capture, Clock, Delays, LabError, Lateness};
 use anabranch_sim::{Halt, Outbound, World};
 use anabranch_trace::{Origin, Recorder};
 use anabranch_units::{ConnId, Instant, PathId, Side};
 use anabranch_wire::Packet;
+use bytes::Bytes;
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// A kernel at one end of the world's first flow, with the applications on it.
@@ -39,8 +40,12 @@ pub struct Exchange {
     pub clock: Clock,
     /// How late packets left.
     pub lateness: Lateness,
+    /// How long packets were under way.
+    pub delays: Delays,
     /// Whether packets of hosts outside are parsed for the recorder.
     pub captured: bool,
+    /// Where packets of hosts outside are written, whatever they are.
+    pub capture: Option<Capture>,
 }
 
 /// The measured flow is the world's first.
@@ -51,7 +56,15 @@ const BATCH: usize = 64;
 impl Exchange {
     /// The clock starts now.
     pub fn new(world: World, outside: Vec<Outside>) -> Self {
-        Self { world, outside, clock: Clock::start(), lateness: Lateness::default(), captured: true }
+        Self {
+            world,
+            outside,
+            clock: Clock::start(),
+            lateness: Lateness::default(),
+            delays: Delays::default(),
+            captured: true,
+            capture: None,
+        }
     }
 
     /// Runs until everything awaited is done, or until `until`.
@@ -87,12 +100,17 @@ impl Exchange {
 
     /// Writes what reached hosts outside to their devices.
     fn put_out(&mut self) -> Result<(), LabError> {
-        while let Some(Outbound { side, path, bytes, corrupted, at, .. }) = self.world.poll_outside() {
+        while let Some(Outbound { side, path, bytes, corrupted, sent, at, .. }) = self.world.poll_outside() {
             let Some(outside) = self.outside.iter().find(|outside| outside.side == side) else { continue };
             let Some(device) = outside.host.devices.get(path) else { continue };
-            let written = if corrupted { device.write(&damaged(&bytes)) } else { device.write(&bytes) };
-            written.map_err(LabError::system("writing to a TUN device"))?;
-            self.lateness.note(self.clock.now().since(at));
+            let bytes = if corrupted { damaged(&bytes) } else { bytes };
+            device.write(&bytes).map_err(LabError::system("writing to a TUN device"))?;
+            let now = self.clock.now();
+            self.lateness.note(now.since(at));
+            self.delays.note(path, side.receives(), now.since(sent));
+            if let Some(capture) = &mut self.capture {
+                capture.packet(now, side, false, path, &bytes);
+            }
         }
         Ok(())
     }
@@ -119,6 +137,9 @@ impl Exchange {
                 && let Ok(packet) = Packet::parse(bytes.clone())
             {
                 recorder.packet(now, side, true, PathId(path as u8), &packet);
+            }
+            if let Some(capture) = &mut self.capture {
+                capture.packet(now, side, true, path, &bytes);
             }
             self.world.inject(FLOW, side, path, bytes, recorder);
         }
@@ -150,10 +171,10 @@ impl Exchange {
 }
 
 /// A bit of the last byte is wrong: the receiver's checksum finds it.
-fn damaged(bytes: &[u8]) -> Vec<u8> {
+fn damaged(bytes: &[u8]) -> Bytes {
     let mut copy = bytes.to_vec();
     if let Some(last) = copy.last_mut() {
         *last ^= 1;
     }
-    copy
+    copy.into()
 }
