@@ -2,10 +2,10 @@
 
 use crate::flow::{End, FlowSetup, PORT};
 use crate::host::Host;
-use crate::outside::{Outbound, Place};
+use crate::outside::{Outbound, Place, damaged};
 use anabranch_engine::Cx;
 use anabranch_engine::connection::Connection;
-use anabranch_engine::endpoint::Endpoint;
+use anabranch_engine::endpoint::{Endpoint, Handle};
 use anabranch_network::{Change, Delivery, Network, Topology};
 use anabranch_trace::Recorder;
 use anabranch_units::{Direction, Instant, PathId, Rng, Side};
@@ -219,6 +219,11 @@ impl World {
         host.handle().and_then(|handle| host.endpoint.connection(handle))
     }
 
+    /// A host's first connection, to act on by [`Self::act`]; `None` before there is one.
+    pub fn handle(&self, flow: usize, side: Side) -> Option<Handle> {
+        self.place(flow, side).engine()?.handle()
+    }
+
     /// How many applications at this end have done all that they ever will.
     pub fn done(&self, flow: usize, side: Side) -> usize {
         match self.place(flow, side) {
@@ -305,12 +310,15 @@ impl World {
 
     /// Delivers what is due now.
     fn deliver(&mut self, recorder: &mut dyn Recorder) {
-        while let Some(Delivery { path, item, corrupted, .. }) = self.network.poll_deliver(self.now, recorder) {
+        while let Some(Delivery { path, mut item, corrupted, .. }) = self.network.poll_deliver(self.now, recorder) {
             self.events += 1;
+            if corrupted && let Some(raw) = &mut item.raw {
+                *raw = damaged(raw);
+            }
             let host = item.host as usize;
             match &self.hosts[host] {
                 Place::Outside(_) => self.put_out(host, path, &item, corrupted, recorder),
-                Place::Engine(_) if corrupted => {}
+                Place::Engine(_) if corrupted && item.raw.is_none() => {}
                 Place::Engine(_) => self.take_in(host, path, &item, recorder),
             }
             self.spare.push(item);
@@ -342,14 +350,17 @@ impl World {
     /// A packet reached a host outside.
     fn put_out(&mut self, host: usize, path: usize, parcel: &Parcel, corrupted: bool, recorder: &mut dyn Recorder) {
         let (flow, side) = (host / 2, if host.is_multiple_of(2) { Side::Client } else { Side::Server });
-        let bytes = parcel.raw.clone().unwrap_or_else(|| parcel.packet.emit().into());
+        let bytes = match &parcel.raw {
+            Some(raw) => raw.clone(),
+            None if corrupted => damaged(&parcel.packet.emit().into()),
+            None => parcel.packet.emit().into(),
+        };
         if self.flows[flow].captured
-            && !corrupted
             && let Ok(packet) = Packet::parse(bytes.clone())
         {
             recorder.packet(self.now, side, false, PathId(path as u8), &packet);
         }
-        self.outbox.push_back(Outbound { flow, side, path, sent: parcel.sent, at: self.now, bytes, corrupted });
+        self.outbox.push_back(Outbound { flow, side, path, sent: parcel.sent, at: self.now, bytes });
     }
 
     /// Handles the first alarm.

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 const PERIOD: u64 = 1_048_583;
 
 /// Longest piece in one call.
-pub(crate) const LONGEST: usize = 64 << 10;
+pub const LONGEST: usize = 64 << 10;
 
 /// One period of random bytes, and its beginning again, so that no piece ever wraps.
 static PATTERN: LazyLock<Vec<u8>> = LazyLock::new(|| {
@@ -26,12 +26,12 @@ fn slice(offset: u64, len: usize) -> &'static [u8] {
 }
 
 /// The `len` bytes of a stream from `offset` on; at most [`LONGEST`]. Nothing is copied.
-pub(crate) fn piece(offset: u64, len: usize) -> Bytes {
+pub fn piece(offset: u64, len: usize) -> Bytes {
     Bytes::from_static(slice(offset, len))
 }
 
 /// The offset of the first byte of `data`, which begins at `offset` of its stream, that is wrong.
-pub(crate) fn mismatch(offset: u64, data: &[u8]) -> Option<u64> {
+pub fn mismatch(offset: u64, data: &[u8]) -> Option<u64> {
     let mut at = offset;
     for part in data.chunks(LONGEST) {
         let right = slice(at, part.len());
