@@ -56,22 +56,22 @@ impl Program {
         let _ = if self.group { killpg(self.pid(), signal) } else { kill(self.pid(), signal) };
     }
 
-    /// Nothing of it runs any more.
-    fn is_gone(&self) -> bool {
-        !matches!(self.exited(), Ok(None)) && !(self.group && has_members(self.pid()))
+    /// Something of it still runs.
+    fn runs(&self) -> bool {
+        matches!(self.exited(), Ok(None)) || self.group && has_members(self.pid())
     }
 }
 
 impl Drop for Program {
     fn drop(&mut self) {
         let begun = Instant::now();
-        if !self.is_gone() {
+        if self.runs() {
             self.signal(Signal::SIGTERM);
-            while !self.is_gone() && begun.elapsed() < GRACE {
+            while self.runs() && begun.elapsed() < GRACE {
                 std::thread::sleep(LOOK);
             }
         }
-        if !self.is_gone() {
+        if self.runs() {
             self.signal(Signal::SIGKILL);
         }
         let _ = self.child.wait();
