@@ -12,6 +12,7 @@ use anabranch_units::Side;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
+use std::io::Write as _;
 
 /// The exit code of shells for a program that cannot be started.
 const NOT_STARTED: u8 = 127;
@@ -22,8 +23,8 @@ pub fn shell(arguments: &ShellArguments) -> Result<Answer, Failure> {
     let mut shell = Shell::new(&scenario, arguments.pcap.as_deref()).map_err(failed)?;
     let say = |text: &str| {
         if !arguments.quiet {
-            // The terminal is not ours once the command runs.
-            eprint!("{text}");
+            // Now: the terminal is not ours once the command runs. Standard error may be closed.
+            let _ = std::io::stderr().write_all(text.as_bytes());
         }
     };
     say(&banner(&scenario.name, &shell));
@@ -96,12 +97,12 @@ fn banner(name: &str, shell: &Shell) -> String {
 
 /// Kernels' counters that tell what became of Multipath TCP, with what they count.
 const COUNTERS: [(&str, &str); 7] = [
-    ("MPTcpExtMPCapableSYNTX", "connections asked for MPTCP"),
+    ("MPTcpExtMPCapableSYNTX", "MPTCP connections"),
     ("MPTcpExtMPJoinSynAckRx", "subflows joined"),
-    ("MPTcpExtMPCapableFallbackSYNACK", "fell back in the handshake"),
-    ("MPTcpExtMPCapableFallbackACK", "fell back at the first data"),
-    ("MPTcpExtInfiniteMapTx", "fell back later"),
-    ("MPTcpExtSubflowStale", "subflows found stale"),
+    ("MPTcpExtMPCapableFallbackSYNACK", "fallbacks in the handshake"),
+    ("MPTcpExtMPCapableFallbackACK", "fallbacks at the first data"),
+    ("MPTcpExtInfiniteMapTx", "later fallbacks"),
+    ("MPTcpExtSubflowStale", "subflows stale"),
     ("TcpRetransSegs", "segments retransmitted"),
 ];
 
@@ -109,7 +110,7 @@ const COUNTERS: [(&str, &str); 7] = [
 fn report(summary: &Summary) -> String {
     let mut text = format!("\n{}, {:.1} s\n\n{}\n", summary.scenario, summary.elapsed_s, link_table(&summary.paths));
     for (host, counters) in &summary.live.counters {
-        let known = COUNTERS.iter().filter_map(|(name, about)| Some(format!("{} {about}", counters.get(*name)?)));
+        let known = COUNTERS.iter().filter_map(|(name, about)| Some(format!("{about} {}", counters.get(*name)?)));
         let known: Vec<String> = known.collect();
         if !known.is_empty() {
             let _ = writeln!(text, "{host}: {}", known.join(", "));
