@@ -326,8 +326,11 @@ impl Endpoint {
             }
         }
         for (path, tuple, _) in slot.connection.subflows() {
-            slot.ends.push(ends(&tuple));
-            self.ends.insert(ends(&tuple), (handle, path));
+            // Another connection's subflow keeps its ends: a join that drew the same port fails and draws again.
+            let owner = self.ends.entry(ends(&tuple)).or_insert((handle, path));
+            if *owner == (handle, path) {
+                slot.ends.push(ends(&tuple));
+            }
         }
         slot.epoch = slot.connection.epoch();
     }

@@ -9,7 +9,7 @@ use crate::subflow::stamps::Stamps;
 use crate::subflow::{Move, State};
 use anabranch_trace::{CloseReason, Event, PathState, Violation, WindowChange};
 use anabranch_units::{Duration, PathId, Range};
-use anabranch_wire::{Flags, Segment};
+use anabranch_wire::{Flags, MptcpOption, Segment};
 
 /// Least time between two challenge ACKs of a subflow (RFC 5961 §7 wants a limit; Linux allows two a second).
 const CHALLENGE_GAP: Duration = Duration::from_millis(500);
@@ -119,9 +119,11 @@ impl Connection {
         None
     }
 
-    /// RFC 5961 §3.2: only a reset exactly at the next expected number resets.
+    /// RFC 5961 §3.2: only a reset exactly at the next expected number resets, or one that proves by our key whose it is.
     fn on_reset(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, seq: u64) {
-        if seq != self.subflows[i].receiver.next() {
+        let ours = MptcpOption::FastClose { receiver_key: self.keys.local };
+        let proven = self.speaks_mptcp() && segment.options.mptcp().contains(&ours);
+        if seq != self.subflows[i].receiver.next() && !proven {
             self.violation(cx, i, Violation::BlindReset);
             return self.challenge(cx, i);
         }

@@ -2,6 +2,7 @@
 
 use super::{Connection, Failure, Mode};
 use crate::cx::Cx;
+use crate::settings::DssWidth;
 use crate::subflow::sender::Sent;
 use crate::subflow::{FourTuple, Move, Reset, State};
 use anabranch_trace::{Event, PathState, SendKind};
@@ -264,7 +265,7 @@ impl Connection {
         if sent.seq.start == 1 && self.shows_keys(i) && !sent.data_fin {
             return Some(Carried::Capable(MptcpOption::Capable(self.both_keys(Some((len, checksum))))));
         }
-        let mapping = Mapping { data_seq: number.0, wide: true, subflow_seq, len, checksum };
+        let mapping = Mapping { data_seq: number.0, wide: self.wide_numbers(), subflow_seq, len, checksum };
         Some(Carried::Dss(Dss { mapping: Some(mapping), data_fin: sent.data_fin, ..self.ack_option() }))
     }
 
@@ -273,7 +274,7 @@ impl Connection {
         let back = sent.data.start.saturating_sub(self.view.data_acked()).min(sent.seq.start - 1);
         let data_seq = self.keys.local_number(sent.data.start - back).0;
         let subflow_seq = (sent.seq.start - back) as u32;
-        let mapping = Mapping { data_seq, wide: true, subflow_seq, len: 0, checksum: None };
+        let mapping = Mapping { data_seq, wide: self.wide_numbers(), subflow_seq, len: 0, checksum: None };
         Dss { ack: None, mapping: Some(mapping), data_fin: false }
     }
 
@@ -285,7 +286,21 @@ impl Connection {
 
     fn ack_option(&self) -> Dss {
         let next = self.reassembly.next() + u64::from(self.peer_finished());
-        Dss { ack: Some(DataAck::Long(self.keys.remote_number(next).0)), mapping: None, data_fin: false }
+        let number = self.keys.remote_number(next).0;
+        let wide = self.wide_numbers() || self.peer_wide;
+        let ack = if wide { DataAck::Long(number) } else { DataAck::Short(number as u32) };
+        Dss { ack: Some(ack), mapping: None, data_fin: false }
+    }
+
+    fn wide_numbers(&self) -> bool {
+        self.settings.dss == DssWidth::Eight
+    }
+
+    /// A DATA_FIN by itself (RFC 8684 §3.3.3).
+    fn bare_data_fin(&self) -> Mapping {
+        let number = self.keys.local_number(self.buffer.end()).0;
+        let checksum = self.checksum.then(|| anabranch_wire::dss_checksum(number, 0, 1, &Bytes::new()));
+        Mapping { data_seq: number, wide: self.wide_numbers(), subflow_seq: 0, len: 1, checksum }
     }
 
     /// A segment without payload: an acknowledgment, a signal, a DATA_FIN by itself, a probe.
@@ -305,6 +320,10 @@ impl Connection {
         s.begin(out, seq, Flags::ACK, window, cx.now);
         // An ADD_ADDR leaves no room for a DSS beside it; acknowledgments follow soon enough.
         if let Some(signal) = s.signals.pop_front() {
+            if signal.encoded_len() > out.options.room() {
+                // An IPv6 address with a port leaves none for timestamps either (Linux omits them too).
+                out.options.clear();
+            }
             out.options.push_mptcp(signal);
         }
         match self.mode {
@@ -319,20 +338,7 @@ impl Connection {
             _ => {
                 let mut dss = self.ack_option();
                 if bare_fin {
-                    dss.mapping = Some(Mapping {
-                        data_seq: self.keys.local_number(self.buffer.end()).0,
-                        wide: true,
-                        subflow_seq: 0,
-                        len: 1,
-                        checksum: self.checksum.then(|| {
-                            anabranch_wire::dss_checksum(
-                                self.keys.local_number(self.buffer.end()).0,
-                                0,
-                                1,
-                                &Bytes::new(),
-                            )
-                        }),
-                    });
+                    dss.mapping = Some(self.bare_data_fin());
                     dss.data_fin = true;
                 }
                 if out.options.set_dss(dss) && bare_fin {

@@ -10,7 +10,7 @@ pub(crate) mod usage;
 
 pub use state::{Move, State};
 
-use crate::connection::mapping::Mappings;
+use crate::connection::mapping::{Mappings, Unmapped};
 use crate::settings::{Settings, TcpSettings};
 use ack::AckPolicy;
 use anabranch_trace::PathState;
@@ -73,6 +73,7 @@ pub(crate) struct Subflow {
     pub acks: AckPolicy,
     pub stamps: Stamps,
     pub mappings: Mappings,
+    pub unmapped: Unmapped,
     pub usage: WindowUsage,
     pub pacer: Pacer,
     pub fin: Fin,
@@ -122,6 +123,7 @@ impl Subflow {
             acks: AckPolicy::new(tcp.delayed_ack),
             stamps: Stamps::new(),
             mappings: Mappings::default(),
+            unmapped: Unmapped::default(),
             usage: WindowUsage::default(),
             pacer: Pacer::default(),
             fin: Fin::default(),
@@ -150,6 +152,25 @@ impl Subflow {
                 true
             }
             None => false,
+        }
+    }
+
+    /// The connection is over before this join was: the peer is told if it may know of it, and nothing is waited for.
+    pub fn give_up_joining(&mut self) {
+        if !self.join || self.handshake.confirmed {
+            return;
+        }
+        // RFC 8684 §3.6: code 0, unspecified
+        self.close_by_reset(Reset::Because(Reason { code: 0, transient: false }));
+    }
+
+    /// Ends by reset; before the SYN was answered there is nobody to tell.
+    pub fn close_by_reset(&mut self, reset: Reset) {
+        if self.state == State::SynSent {
+            self.handshake.complete();
+            self.go(Move::Abort);
+        } else {
+            self.reset.get_or_insert(reset);
         }
     }
 

@@ -3,6 +3,7 @@
 //! Positions are offsets in the subflow's sequence, 0 = SYN, 1 = first payload byte; they never wrap. The parts pass
 //! values and do not know each other; [`Sender`] joins them.
 
+mod deviation;
 mod loss_estimate;
 mod next_seg;
 mod probe;
@@ -189,7 +190,7 @@ impl Sender {
 
     /// The RTT that the handshake took.
     pub fn sample_handshake(&mut self, rtt: Duration) {
-        self.rtt.on_sample(Instant::ZERO, rtt, rtt);
+        self.rtt.on_sample(Instant::ZERO, rtt, rtt, (self.una(), self.nxt()));
     }
 
     /// First offset not acknowledged.
@@ -384,7 +385,7 @@ impl Sender {
                 (rtt, rtt)
             }
         };
-        self.rtt.on_sample(input.now, oldest, newest);
+        self.rtt.on_sample(input.now, oldest, newest, (self.una(), self.nxt()));
         self.timers.end_backoff();
         Some(newest)
     }
