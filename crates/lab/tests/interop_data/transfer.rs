@@ -67,7 +67,6 @@ pub struct Outcome {
     pub exchange: Exchange,
     pub notes: Notes,
     pub counters: Counters,
-    engine: Side,
 }
 
 impl Outcome {
@@ -103,11 +102,6 @@ impl Outcome {
             _ => None,
         });
         assert!(ends.clone().all(|why| why == CloseReason::Finished), "{:?}", ends.collect::<Vec<_>>());
-    }
-
-    /// Connections that the engine still has.
-    pub fn left(&self) -> usize {
-        self.exchange.world.endpoint(0, self.engine).map_or(0, |endpoint| endpoint.len())
     }
 }
 
@@ -165,7 +159,7 @@ pub fn transfer_noting(
         exchange.world.endpoint(0, engine).is_some_and(|endpoint| endpoint.is_empty())
     });
     let counters = exchange.outside[0].host.counted().expect("counters");
-    Outcome { exchange, notes, counters, engine }
+    Outcome { exchange, notes, counters }
 }
 
 /// One connection with as many bytes each way.
