@@ -113,6 +113,16 @@ impl Connection {
             }
         }
         let s = &mut self.subflows[i];
+        if s.receiver.take_next(seq, segment.payload.len() as u64) {
+            // Nearly always: the next bytes, and no hole anywhere.
+            s.acks.on_arrival(cx.now, false);
+            let bare = segment.options.dss().is_none();
+            if self.pass_on(cx, i, seq, segment.payload.clone(), bare) {
+                let s = &mut self.subflows[i];
+                s.mappings.forget_below(s.unmapped.first().unwrap_or(s.receiver.next()));
+            }
+            return;
+        }
         let arrival = s.receiver.accept(seq, &segment.payload);
         if let Some(duplicate) = arrival.duplicate {
             s.acks.report(duplicate);
@@ -153,8 +163,14 @@ impl Connection {
                 continue;
             };
             let part = Range::new(seq, entry.sub.end.min(seq + bytes.len() as u64));
-            let whole = part.len() == bytes.len() as u64;
-            let rest = if whole { Bytes::new() } else { bytes.split_off(part.len() as usize) };
+            if part.len() == bytes.len() as u64 && entry.checksum.is_none() {
+                // Nearly always: a mapping for each segment.
+                let start = entry.translate(part).start;
+                self.arrived(cx, i, start, bytes);
+                return true;
+            }
+            let entry = *entry;
+            let rest = bytes.split_off(part.len() as usize);
             if entry.checksum.is_some() {
                 if !self.verify(cx, i, entry, part, bytes) {
                     return false;
@@ -248,11 +264,8 @@ impl Connection {
         let ofo_before = self.reassembly.ofo_bytes();
         let next_before = self.reassembly.next();
         let new = self.reassembly.accept(start, bytes);
-        self.record(cx, Some(self.subflows[i].id), Event::DataArrived { data: range, new });
         let ofo = self.reassembly.ofo_bytes();
-        if ofo != ofo_before {
-            self.record(cx, None, Event::OfoQueue { bytes: ofo });
-        }
+        self.record(cx, Some(self.subflows[i].id), Event::DataArrived { data: range, new, ofo });
         if self.reassembly.next() > next_before {
             self.pending.readable = true;
         }
@@ -270,12 +283,16 @@ impl Connection {
     /// The application read: tell the peer if that opens its window by much (RFC 9293 §3.8.6.2.2).
     pub(super) fn window_opened(&mut self) {
         let next = self.reassembly.next();
+        let left = self.announced.saturating_sub(next);
+        // Nearly always: more than a quarter of the widest window is left.
+        if left >= self.settings.recv_buffer / 4 {
+            return;
+        }
         // Without scaling the field cannot say more than 65535.
         let shift = self.subflows.iter().map(|s| s.terms.recv_shift).max().unwrap_or(0);
         let full = self.settings.recv_buffer.min(0xffff << shift);
         let edge = (self.reassembly.read_bytes() + self.settings.recv_buffer).min(next + full);
-        let small = self.announced.saturating_sub(next) < full / 4;
-        if small && edge.saturating_sub(self.announced) >= full / 2 {
+        if left < full / 4 && edge.saturating_sub(self.announced) >= full / 2 {
             for s in self.subflows.iter_mut().filter(|s| s.state.is_synchronized()) {
                 s.acks.demand();
             }

@@ -87,10 +87,10 @@ impl Mappings {
     }
 
     /// The mapping that holds the subflow offset `seq`.
-    pub fn find(&self, seq: u64) -> Option<Entry> {
+    pub fn find(&self, seq: u64) -> Option<&Entry> {
         let first = self.entries.front().filter(|e| seq < e.sub.end);
         let entry = first.or_else(|| self.entries.get(self.entries.partition_point(|e| e.sub.end <= seq)));
-        entry.copied().filter(|e| e.sub.start <= seq)
+        entry.filter(|e| e.sub.start <= seq)
     }
 
     /// Where the first mapping above `seq` begins.

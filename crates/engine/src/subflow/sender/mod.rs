@@ -351,6 +351,12 @@ impl Sender {
         }
     }
 
+    /// Nothing is outstanding, and an acknowledgment of `ack` without SACK blocks would change nothing.
+    pub fn is_at_rest(&self, ack: u64) -> bool {
+        let idle = self.board.is_empty() && self.phase == RecoveryPhase::Open && self.probe == Probe::Idle;
+        idle && ack <= self.una() && !self.undo.all_duplicates()
+    }
+
     /// Without SACK every duplicate acknowledgment stands for a packet that arrived (RFC 5681 §3.2, as Linux counts).
     /// Returns how many packets the acknowledgment delivered.
     fn count_duplicates(&mut self, input: &AckInput<'_>, delivered: &Delivered, una_advanced: bool) -> u32 {
