@@ -8,6 +8,7 @@ mod builtin;
 mod commands;
 mod failure;
 mod load;
+mod parity_table;
 mod pool;
 mod runs_csv;
 mod table;
@@ -73,7 +74,7 @@ fn dispatch(arguments: Arguments, drivers: &Drivers<'_>) -> Result<String, Failu
         Command::Reproduce(_) => missing("reproduce"),
         Command::Compare(_) => missing("compare"),
         Command::Model(_) => missing("model"),
-        Command::Parity(_) => missing("parity"),
+        Command::Parity(arguments) => commands::parity(&arguments, drivers),
         Command::Shell(_) => missing("shell"),
         Command::Report(_) => missing("report"),
     }

@@ -4,6 +4,7 @@ mod check;
 mod demo;
 mod explain;
 mod list;
+mod parity;
 mod run;
 mod tour;
 
@@ -11,5 +12,6 @@ pub use check::check;
 pub use demo::demo;
 pub use explain::explain;
 pub use list::list;
+pub use parity::parity;
 pub use run::run;
 pub use tour::{completions, tour};
