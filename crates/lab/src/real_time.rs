@@ -57,7 +57,7 @@ fn outside(job: &Job, plan: &Layout) -> Result<Vec<Outside>, LabError> {
         .map(|side| {
             let backup = &job.scenario.backup;
             let host = KernelHost::new(side, addresses(job), &plan.over, backup, &settings(job, plan))?;
-            Ok(Outside { side, host, applications: Vec::new() })
+            Ok(Outside::new(side, host))
         })
         .collect()
 }
@@ -74,8 +74,9 @@ fn start(exchange: &mut Exchange, job: &Job, plan: &Layout) -> Result<(), LabErr
             congestion: job.congestion.name.clone(),
             clock: exchange.clock,
             start: plan.start(),
+            at_once: 1,
         };
-        let application = Application::start(&outside.host.namespace, line, plan.workload(outside.side))?;
+        let application = Application::start(&outside.host.namespace, line, vec![plan.workload(outside.side)])?;
         outside.applications.push(application);
     }
     Ok(())

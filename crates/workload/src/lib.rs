@@ -3,9 +3,9 @@
 
 mod bulk;
 mod datagrams;
-mod pattern;
+pub mod pattern;
 mod workload;
 
-pub use bulk::{BulkSink, BulkSource};
+pub use bulk::{BulkSink, BulkSource, Duplex};
 pub use datagrams::{ConstantRate, Datagram, OnOff, OnOffSpec, PacketSource};
 pub use workload::{Fault, Stream, Workload};

@@ -1,0 +1,430 @@
+//! One engine and one kernel with paths between them, moved by the clock; the test steers the applications at both ends.
+//!
+//! Where this machine cannot (root, TUN and MPTCP are needed) a test says SKIPPED and passes. Tests wait for each other:
+//! time is real.
+#![allow(dead_code)] // each test binary uses its own part
+
+pub mod notes;
+pub mod steer;
+
+pub use notes::Notes;
+pub use steer::Steer;
+
+use anabranch_engine::connection::{Connection, Setup};
+use anabranch_engine::{Cx, Settings};
+use anabranch_lab::kernel::{Addresses, Application, Counters, KernelHost, KernelSettings, Line, Protocol};
+use anabranch_lab::{Exchange, LabError, Middlebox, Namespace, Outside, Tun};
+use anabranch_network::{
+    Bottleneck, BottleneckSpec, CapacitySpec, Change, LossSpec, PathSpec, QueueSpec, Topology, WaySpec,
+};
+use anabranch_sim::{Checks, End, FlowSetup, PORT, Party, World, WorldSetup, paths_between};
+use anabranch_units::{ConnId, Duration, Instant, PathId, Rate, Side};
+use anabranch_workload::Workload;
+use std::io::Write;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+pub fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+/// A path that is the same both ways: Mbit/s, one-way delay in ms. Its queue holds 100 ms.
+pub fn path(name: &str, mbit: u64, delay: u64) -> PathSpec {
+    let queue = QueueSpec::Packets((mbit * 10).max(20) as u32);
+    let bottleneck = BottleneckSpec { capacity: CapacitySpec::Fixed(Rate::from_bps(mbit * 1_000_000)), queue };
+    let way = WaySpec::clean(Bottleneck::Own(bottleneck), ms(delay));
+    PathSpec { name: name.into(), down: way.clone(), up: way }
+}
+
+/// The same with random loss both ways.
+pub fn lossy(name: &str, mbit: u64, delay: u64, loss: f64) -> PathSpec {
+    let mut path = path(name, mbit, delay);
+    path.down.loss = LossSpec::Bernoulli(loss);
+    path.up.loss = LossSpec::Bernoulli(loss);
+    path
+}
+
+/// What a test wants.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Which end is the engine; the other is the kernel.
+    pub engine: Side,
+    pub v6: bool,
+    pub paths: Vec<PathSpec>,
+    pub timeline: Vec<(Instant, Change)>,
+    pub seed: u64,
+    /// Of the engine; the kernel is set alike.
+    pub settings: Settings,
+    pub scheduler: String,
+    pub congestion: String,
+    /// Which paths an engine that is the client joins as backups.
+    pub backup: Vec<bool>,
+    /// How many of the paths an engine knows beforehand.
+    pub known: usize,
+    pub announce: Vec<(u8, IpAddr, Option<u16>)>,
+    pub accept_announced: bool,
+    /// What the kernel's socket speaks, and its congestion control.
+    pub protocol: Protocol,
+    pub kernel_congestion: String,
+    /// Further settings of the kernel.
+    pub sysctls: Vec<(String, String)>,
+    /// Lines for `ip -batch` on the kernel's host when it stands.
+    pub ip: Vec<String>,
+    /// Remember the engine's packets.
+    pub captured: bool,
+}
+
+impl Plan {
+    /// An engine at this end, a kernel at the other, `paths` paths of 20 Mbit/s and 20 ms there and back. A kernel that is
+    /// the client joins over no path but the first until it is told to.
+    pub fn new(engine: Side, paths: usize) -> Self {
+        Self {
+            engine,
+            v6: false,
+            paths: (0..paths).map(|n| path(&format!("path{n}"), 20, 10)).collect(),
+            timeline: Vec::new(),
+            seed: 1,
+            settings: Settings::default(),
+            scheduler: "minrtt".into(),
+            congestion: "cubic".into(),
+            backup: vec![false; paths],
+            known: paths,
+            announce: Vec::new(),
+            accept_announced: false,
+            protocol: Protocol::Mptcp,
+            kernel_congestion: "cubic".into(),
+            sysctls: Vec::new(),
+            ip: vec!["mptcp endpoint flush".into()],
+            captured: true,
+        }
+    }
+
+    /// Over IPv6.
+    pub fn v6(mut self) -> Self {
+        self.v6 = true;
+        self
+    }
+
+    /// A line for `ip -batch` on the kernel's host.
+    pub fn ip(mut self, line: impl Into<String>) -> Self {
+        self.ip.push(line.into());
+        self
+    }
+
+    pub fn addresses(&self) -> Addresses {
+        Addresses { v6: self.v6, paths: self.paths.len() }
+    }
+
+    /// The kernel client's address on a path becomes an MPTCP endpoint: `subflow`, `subflow fullmesh`, `signal`…
+    pub fn endpoint(self, path: usize, flags: &str) -> Self {
+        let address = self.addresses().client(path);
+        self.ip(format!("mptcp endpoint add {address} dev path{path} id {} {flags}", path + 1))
+    }
+
+    /// The end that is the kernel.
+    pub fn kernel(&self) -> Side {
+        match self.engine {
+            Side::Client => Side::Server,
+            Side::Server => Side::Client,
+        }
+    }
+
+    /// Of the engine's connection number `n`.
+    fn setup(&self, n: usize) -> Setup {
+        let over: Vec<(PathId, bool)> = (0..self.known).map(|n| (PathId(n as u8), self.backup[n])).collect();
+        let mut paths = paths_between(self.v6, 0, self.engine, &over);
+        if self.engine == Side::Client {
+            let port = paths[0].tuple.local.port();
+            paths[0].tuple.local.set_port(port + n as u16);
+        }
+        Setup {
+            id: ConnId(n as u32),
+            settings: self.settings.clone(),
+            scheduler: anabranch_schedulers::build(&self.scheduler, &[]).expect("a known scheduler"),
+            congestion: anabranch_congestion::build(&self.congestion, &[]).expect("a known congestion control"),
+            paths,
+            announce: self.announce.clone(),
+            accept_announced: self.accept_announced,
+        }
+    }
+
+    fn world(&self, workloads: Vec<Box<dyn Workload>>, at_once: usize) -> World {
+        let setup = WorldSetup {
+            topology: Topology { paths: self.paths.clone(), links: Vec::new() },
+            seed: self.seed,
+            timeline: self.timeline.clone(),
+            sources: Vec::new(),
+            checks: Checks::default(),
+        };
+        let party = |(n, workload)| Party { setup: self.setup(n), workload };
+        let engine = End::Engine { parties: workloads.into_iter().enumerate().map(party).collect(), at_once };
+        let (client, server) = match self.engine {
+            Side::Client => (engine, End::Outside),
+            Side::Server => (End::Outside, engine),
+        };
+        let flow = FlowSetup {
+            id: ConnId(0),
+            start: Instant::ZERO,
+            stop: None,
+            // The test says when it is over.
+            awaited: false,
+            captured: true,
+            client,
+            server,
+            routes: self.addresses().routes(),
+        };
+        World::new(setup, vec![flow])
+    }
+
+    /// Everything stands and the clock runs. Each end has an application for each connection, of which the client opens
+    /// `at_once` at a time.
+    pub fn begin(
+        &self,
+        at_engine: Vec<Box<dyn Workload>>,
+        at_kernel: Vec<Box<dyn Workload>>,
+        at_once: usize,
+        middlebox: Option<Middlebox>,
+    ) -> Exchange {
+        let host = self.host().expect("a kernel host");
+        let outside = Outside { middlebox, ..Outside::new(self.kernel(), host) };
+        let mut exchange = Exchange::new(self.world(at_engine, at_once), vec![outside]);
+        let line = Line {
+            side: self.kernel(),
+            server: SocketAddr::new(self.addresses().server(), PORT),
+            protocol: self.protocol,
+            congestion: self.kernel_congestion.clone(),
+            clock: exchange.clock,
+            start: Instant::ZERO,
+            at_once,
+        };
+        let outside = &mut exchange.outside[0];
+        let application = Application::start(&outside.host.namespace, line, at_kernel).expect("an application");
+        outside.applications.push(application);
+        exchange
+    }
+
+    fn host(&self) -> Result<KernelHost, LabError> {
+        let mut settings = KernelSettings::new(&self.settings, &self.kernel_congestion);
+        settings.sysctls.extend(self.sysctls.iter().cloned());
+        let over: Vec<usize> = (0..self.paths.len()).collect();
+        let host = KernelHost::new(self.kernel(), self.addresses(), &over, &vec![false; over.len()], &settings)?;
+        host.namespace.command("ip", &["-batch", "-"], &self.ip.join("\n"))?;
+        Ok(host)
+    }
+}
+
+/// Holds off every other test.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// What this machine lacks.
+fn missing() -> Option<&'static str> {
+    static MISSING: OnceLock<Option<String>> = OnceLock::new();
+    let look = || -> Result<(), LabError> {
+        let namespace = Namespace::new()?;
+        namespace.enter(|| Tun::open("probe", 1500))??;
+        let socket = namespace.enter(|| {
+            socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, Some(socket2::Protocol::MPTCP))
+        })?;
+        socket.map(drop).map_err(LabError::system("opening an MPTCP socket"))?;
+        namespace.command("ip", &["mptcp", "limits"], "").map(drop)
+    };
+    MISSING.get_or_init(|| look().err().map(|error| error.to_string())).as_deref()
+}
+
+/// The machine for one test alone; `None`, and a word on standard error, where this machine cannot.
+pub fn alone() -> Option<MutexGuard<'static, ()>> {
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(why) = missing() else { return Some(alone) };
+    let test = std::thread::current().name().unwrap_or("a test").to_owned();
+    // Not by a macro: those are heard only when a test fails.
+    let _ = writeln!(std::io::stderr(), "SKIPPED {test}: {why}");
+    None
+}
+
+/// A running laboratory. Every wait in it moves the world.
+pub struct Lab {
+    pub exchange: Exchange,
+    pub notes: Notes,
+    /// The engine's application.
+    pub engine: Steer,
+    /// The kernel's application.
+    pub kernel: Steer,
+    /// How the kernel's application failed.
+    pub kernel_error: Option<String>,
+    pub plan: Plan,
+    _alone: MutexGuard<'static, ()>,
+}
+
+/// One turn of the world between two looks at a condition.
+const TURN: Duration = Duration::from_millis(5);
+/// Longest wait unless said otherwise: the machine may be busy.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+impl Lab {
+    /// Applications that the test steers, on both ends. `None`, and a word on standard error, where it cannot be.
+    pub fn start(plan: Plan) -> Option<Self> {
+        Self::start_behind(plan, None)
+    }
+
+    /// The same with something between the kernel and the network.
+    pub fn start_behind(plan: Plan, middlebox: Option<Middlebox>) -> Option<Self> {
+        let (engine, kernel) = (Steer::new(), Steer::new());
+        let (at_engine, at_kernel) = (engine.workload(), kernel.workload());
+        Self::with(plan, middlebox, (engine, at_engine), (kernel, at_kernel))
+    }
+
+    /// Any applications. What a [`Steer`] that has no workload says means nothing.
+    pub fn with(
+        plan: Plan,
+        middlebox: Option<Middlebox>,
+        (engine, at_engine): (Steer, Box<dyn Workload>),
+        (kernel, at_kernel): (Steer, Box<dyn Workload>),
+    ) -> Option<Self> {
+        let alone = alone()?;
+        let exchange = plan.begin(vec![at_engine], vec![at_kernel], 1, middlebox);
+        let notes = Notes::new(plan.engine, plan.captured);
+        Some(Self { exchange, notes, engine, kernel, kernel_error: None, plan, _alone: alone })
+    }
+
+    /// Lets the world run for a while.
+    pub fn run(&mut self, time: Duration) {
+        let until = self.exchange.clock.now() + time;
+        while self.exchange.clock.now() < until {
+            match self.exchange.run(until, &mut self.notes) {
+                Ok(_) => {}
+                Err(LabError::Application { what }) => {
+                    self.kernel_error.get_or_insert(what);
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+
+    /// Lets the world run until `holds`; panics after 15 s.
+    pub fn until(&mut self, what: &str, holds: impl FnMut(&mut Self) -> bool) {
+        self.until_in(PATIENCE, what, holds);
+    }
+
+    /// The same with another patience.
+    pub fn until_in(&mut self, patience: Duration, what: &str, mut holds: impl FnMut(&mut Self) -> bool) {
+        let limit = self.exchange.clock.now() + patience;
+        while !holds(self) {
+            assert!(self.exchange.clock.now() < limit, "waited in vain: {what}\n{}", self.describe());
+            self.run(TURN);
+        }
+    }
+
+    /// What a failed test shows.
+    pub fn describe(&self) -> String {
+        let subflows = self.subflows();
+        format!(
+            "engine: {:?}\nkernel: {:?}, error {:?}\nsubflows: {subflows:?}\nevents: {:#?}\ncounters: {:#?}",
+            self.engine.progress(),
+            self.kernel.progress(),
+            self.kernel_error,
+            self.notes.events,
+            self.counters()
+        )
+    }
+
+    /// Both applications have a connection.
+    pub fn connect(&mut self) {
+        self.until("a connection", |lab| lab.engine.progress().established && lab.kernel.progress().established);
+    }
+
+    /// Both ends may use `n` subflows; the kernel counts all but the first.
+    pub fn until_subflows(&mut self, n: usize) {
+        self.until(&format!("{n} subflows"), |lab| lab.established() == n && lab.kernel_subflows() + 1 == n);
+    }
+
+    /// `bytes` from the engine to the kernel and as many back arrive whole.
+    pub fn exchange_bytes(&mut self, bytes: u64) {
+        self.engine.send(bytes);
+        self.kernel.send(bytes);
+        self.until_arrived();
+    }
+
+    /// Everything that was ordered has been written and read, unharmed.
+    pub fn until_arrived(&mut self) {
+        self.until("all data", |lab| {
+            let (engine, kernel) = (lab.engine.progress(), lab.kernel.progress());
+            assert_eq!((engine.fault, kernel.fault), (None, None));
+            engine.received == kernel.to_write && kernel.received == engine.to_write
+        });
+    }
+
+    /// Both finish, and everything arrives; then the engine's connection ends in order, and no error is seen.
+    pub fn close(&mut self) {
+        self.engine.finish();
+        self.kernel.finish();
+        self.until_ended();
+    }
+
+    /// Both have been told to finish: everything arrives, and the connection ends in order.
+    pub fn until_ended(&mut self) {
+        self.until("the end of both streams", |lab| lab.engine.progress().ended && lab.kernel.progress().ended);
+        self.until_arrived();
+        self.until("the engine's end", |lab| lab.notes.closed().is_some());
+        assert_eq!(self.notes.closed(), Some(anabranch_trace::CloseReason::Finished));
+        assert_eq!(self.kernel_error, None);
+    }
+
+    /// The engine's connection, to look at; `None` before there is one and after it has gone.
+    pub fn connection(&self) -> Option<&Connection> {
+        self.exchange.world.connection(0, self.plan.engine)
+    }
+
+    /// The engine's connection, to act on.
+    pub fn act(&mut self, mut act: impl FnMut(&mut Connection, &mut Cx<'_>)) {
+        let side = self.plan.engine;
+        let handle = self.exchange.world.handle(0, side).expect("a connection");
+        self.exchange.world.act(0, side, &mut self.notes, &mut |endpoint, cx| {
+            act(endpoint.connection_mut(handle).expect("a connection that is open"), cx);
+        });
+    }
+
+    /// The engine's subflows: path, remote address, state.
+    pub fn subflows(&self) -> Vec<(PathId, SocketAddr, anabranch_engine::State)> {
+        let list =
+            self.connection().map(|c| c.subflows().map(|(id, tuple, state)| (id, tuple.remote, state)).collect());
+        list.unwrap_or_default()
+    }
+
+    /// How many subflows of the engine are established.
+    pub fn established(&self) -> usize {
+        self.subflows().iter().filter(|(_, _, state)| *state == anabranch_engine::State::Established).count()
+    }
+
+    /// The kernel's host.
+    pub fn host(&self) -> &KernelHost {
+        &self.exchange.outside[0].host
+    }
+
+    /// What the kernel counted since its host was set up.
+    pub fn counters(&self) -> Counters {
+        self.host().counted().expect("counters")
+    }
+
+    /// One counter of the kernel, by its `nstat` name.
+    pub fn counter(&self, name: &str) -> u64 {
+        self.counters().get(name).copied().unwrap_or(0)
+    }
+
+    /// Runs a program on the kernel's host; what it prints.
+    pub fn command(&self, line: &str) -> String {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        self.host().namespace.command(words[0], &words[1..], "").expect(line)
+    }
+
+    /// TCP sockets of the kernel that are subflows of MPTCP and established, but for the first.
+    pub fn kernel_subflows(&self) -> usize {
+        // `ss` tells MPTCP's own view with -M, a connection a line, but its subflows only as TCP sockets.
+        let sockets = self.command("ss -Htni state established");
+        sockets.matches("tcp-ulp-mptcp").count().saturating_sub(1)
+    }
+
+    /// The kernel's application is gone at once: its socket is closed with whatever it has not read, lingering for 0 s.
+    pub fn kill_kernel_application(&mut self) {
+        self.exchange.outside[0].applications.clear();
+    }
+}
