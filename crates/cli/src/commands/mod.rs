@@ -5,6 +5,7 @@ mod demo;
 mod explain;
 mod list;
 mod run;
+mod shell;
 mod tour;
 
 pub use check::check;
@@ -12,4 +13,5 @@ pub use demo::demo;
 pub use explain::explain;
 pub use list::list;
 pub use run::run;
+pub use shell::shell;
 pub use tour::{completions, tour};
