@@ -9,6 +9,7 @@ mod commands;
 mod failure;
 mod link_table;
 mod load;
+mod parity_table;
 mod pool;
 mod runs_csv;
 mod table;
@@ -82,7 +83,7 @@ fn dispatch(arguments: Arguments, drivers: &Drivers<'_>) -> Result<Answer, Failu
         Command::Reproduce(_) => missing("reproduce"),
         Command::Compare(_) => missing("compare"),
         Command::Model(_) => missing("model"),
-        Command::Parity(_) => missing("parity"),
+        Command::Parity(arguments) => commands::parity(&arguments, drivers),
         Command::Report(_) => missing("report"),
     };
     output.map(Answer::from)
