@@ -4,6 +4,7 @@
 //! time is real.
 #![allow(dead_code)] // each test binary uses its own part
 
+pub mod boxes;
 pub mod notes;
 pub mod steer;
 
