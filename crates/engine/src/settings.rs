@@ -14,7 +14,8 @@ pub enum RecoveryKind {
 /// How the retransmission timeout is made of srtt and rttvar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RtoForm {
-    /// srtt + max(`rto_min`, 4·rttvar), as Linux does.
+    /// srtt + max(`rto_min`, 4·deviation) as Linux does, with its estimator: the deviation's greatest value in a round
+    /// trip counts, shorter round trips hardly raise it, and it falls once per round trip.
     Linux,
     /// max(`rto_min`, srtt + 4·rttvar): RFC 6298 §2.
     Rfc6298,

@@ -4,7 +4,7 @@ use crate::kernel::{Application, KernelHost, Told};
 use crate::{Clock, LabError, Lateness, Middlebox, Way};
 use anabranch_sim::{Halt, Outbound, World};
 use anabranch_trace::{Origin, Recorder};
-use anabranch_units::{ConnId, Instant, PathId, Side};
+use anabranch_units::{Instant, PathId, Side};
 use anabranch_wire::Packet;
 use bytes::Bytes;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -105,12 +105,11 @@ impl Exchange {
 
     /// Writes what reached hosts outside to their devices.
     fn put_out(&mut self) -> Result<(), LabError> {
-        while let Some(Outbound { side, path, bytes, corrupted, at, .. }) = self.world.poll_outside() {
+        while let Some(Outbound { side, path, bytes, at, .. }) = self.world.poll_outside() {
             let Some(outside) = self.outside.iter_mut().find(|outside| outside.side == side) else { continue };
             let Some(bytes) = outside.pass(Way::In, path, bytes) else { continue };
             let Some(device) = outside.host.devices.get(path) else { continue };
-            let written = if corrupted { device.write(&damaged(&bytes)) } else { device.write(&bytes) };
-            written.map_err(LabError::system("writing to a TUN device"))?;
+            device.write(&bytes).map_err(LabError::system("writing to a TUN device"))?;
             self.lateness.note(self.clock.now().since(at));
         }
         Ok(())
@@ -152,8 +151,8 @@ impl Exchange {
             for application in &outside.applications {
                 while let Some(told) = application.poll() {
                     match told {
-                        Told::Event(at, event) => {
-                            let origin = Origin { host: Some(outside.side), connection: ConnId(0), path: PathId(0) };
+                        Told::Event(at, connection, event) => {
+                            let origin = Origin { host: Some(outside.side), connection, path: PathId(0) };
                             recorder.record(at, origin, &event);
                         }
                         Told::Done(Ok(())) => self.world.set_done(FLOW, outside.side),
@@ -168,13 +167,4 @@ impl Exchange {
         }
         Ok(())
     }
-}
-
-/// A bit of the last byte is wrong: the receiver's checksum finds it.
-fn damaged(bytes: &[u8]) -> Vec<u8> {
-    let mut copy = bytes.to_vec();
-    if let Some(last) = copy.last_mut() {
-        *last ^= 1;
-    }
-    copy
 }

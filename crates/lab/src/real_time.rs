@@ -74,8 +74,9 @@ fn start(exchange: &mut Exchange, job: &Job, plan: &Layout) -> Result<(), LabErr
             congestion: job.congestion.name.clone(),
             clock: exchange.clock,
             start: plan.start(),
+            at_once: 1,
         };
-        let application = Application::start(&outside.host.namespace, line, plan.workload(outside.side))?;
+        let application = Application::start(&outside.host.namespace, line, vec![plan.workload(outside.side)])?;
         outside.applications.push(application);
     }
     Ok(())

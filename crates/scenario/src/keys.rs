@@ -325,7 +325,7 @@ const KEYS: &[Key] = &[
     key(Tcp, "rto_min", POSITIVE_TIME, Value("200ms"), "least retransmission timeout, or least variance term of it; see rto_form"),
     key(Tcp, "rto_max", POSITIVE_TIME, Value("120s"), "greatest retransmission timeout after back-off"),
     key(Tcp, "rto_initial", POSITIVE_TIME, Value("1s"), "timeout before the first round-trip sample (RFC 6298 §2.1)"),
-    key(Tcp, "rto_form", Form::Words(&["linux", "rfc6298"]), Value("linux"), "linux: srtt + max(rto_min, 4·rttvar); rfc6298: max(rto_min, srtt + 4·rttvar)"),
+    key(Tcp, "rto_form", Form::Words(&["linux", "rfc6298"]), Value("linux"), "linux: srtt + max(rto_min, 4·deviation), the deviation falling once per round trip; rfc6298: max(rto_min, srtt + 4·rttvar)"),
     key(Tcp, "initial_window", Form::Integer { min: 1, max: 10_000 }, Value("10"), "initial congestion window in packets (RFC 6928)"),
     key(Tcp, "idle_restart", FLAG, Value("true"), "shrink the congestion window after idling longer than a retransmission timeout (RFC 2861)"),
     key(Tcp, "delayed_ack", TIME, Value("40ms"), "longest delay of an acknowledgment; 0s acknowledges every segment"),

@@ -15,10 +15,18 @@ pub struct Outbound {
     pub path: usize,
     /// When it was due there.
     pub at: Instant,
-    /// The IP packet.
+    /// The IP packet. One that was corrupted on the way, and recorded as dropped, has a wrong bit: the host's own checksum
+    /// must find it.
     pub bytes: Bytes,
-    /// Corrupted on the way, and recorded as dropped: the host's own checksum must find it.
-    pub corrupted: bool,
+}
+
+/// A bit of the last byte is wrong, which is never part of the IP header.
+pub(crate) fn damaged(bytes: &Bytes) -> Bytes {
+    let mut copy = bytes.to_vec();
+    if let Some(last) = copy.last_mut() {
+        *last ^= 1;
+    }
+    copy.into()
 }
 
 /// One end of a flow.

@@ -2,7 +2,7 @@
 
 use crate::flow::{End, FlowSetup, PORT};
 use crate::host::Host;
-use crate::outside::{Outbound, Place};
+use crate::outside::{Outbound, Place, damaged};
 use anabranch_engine::Cx;
 use anabranch_engine::connection::Connection;
 use anabranch_engine::endpoint::{Endpoint, Handle};
@@ -125,6 +125,8 @@ pub struct World {
     /// Boxes of delivered parcels, to be used again: packets are built in them, and move as pointers.
     #[expect(clippy::vec_box, reason = "the boxes themselves are what is used again")]
     spare: Vec<Box<Parcel>>,
+    /// The parcel that the next packet is built in.
+    draft: Box<Parcel>,
     /// Client and server of flow n at 2n and 2n + 1.
     hosts: Vec<Place>,
     /// Packets that reached hosts outside.
@@ -150,6 +152,7 @@ impl World {
             now: Instant::ZERO,
             network: Network::new(&topology, seed),
             spare: Vec::new(),
+            draft: Box::default(),
             hosts: Vec::with_capacity(flows.len() * 2),
             outbox: VecDeque::new(),
             flows: Vec::with_capacity(flows.len()),
@@ -308,12 +311,15 @@ impl World {
 
     /// Delivers what is due now.
     fn deliver(&mut self, recorder: &mut dyn Recorder) {
-        while let Some(Delivery { path, item, corrupted, .. }) = self.network.poll_deliver(self.now, recorder) {
+        while let Some(Delivery { path, mut item, corrupted, .. }) = self.network.poll_deliver(self.now, recorder) {
             self.events += 1;
+            if corrupted && let Some(raw) = &mut item.raw {
+                *raw = damaged(raw);
+            }
             let host = item.host as usize;
             match &self.hosts[host] {
                 Place::Outside(_) => self.put_out(host, path, &item, corrupted, recorder),
-                Place::Engine(_) if corrupted => {}
+                Place::Engine(_) if corrupted && item.raw.is_none() => {}
                 Place::Engine(_) => self.take_in(host, path, &item, recorder),
             }
             self.spare.push(item);
@@ -345,14 +351,17 @@ impl World {
     /// A packet reached a host outside.
     fn put_out(&mut self, host: usize, path: usize, parcel: &Parcel, corrupted: bool, recorder: &mut dyn Recorder) {
         let (flow, side) = (host / 2, if host.is_multiple_of(2) { Side::Client } else { Side::Server });
-        let bytes = parcel.raw.clone().unwrap_or_else(|| parcel.packet.emit().into());
+        let bytes = match &parcel.raw {
+            Some(raw) => raw.clone(),
+            None if corrupted => damaged(&parcel.packet.emit().into()),
+            None => parcel.packet.emit().into(),
+        };
         if self.flows[flow].captured
-            && !corrupted
             && let Ok(packet) = Packet::parse(bytes.clone())
         {
             recorder.packet(self.now, side, false, PathId(path as u8), &packet);
         }
-        self.outbox.push_back(Outbound { flow, side, path, at: self.now, bytes, corrupted });
+        self.outbox.push_back(Outbound { flow, side, path, at: self.now, bytes });
     }
 
     /// Handles the first alarm.
@@ -420,9 +429,8 @@ impl World {
         let Place::Engine(engine) = &mut self.hosts[host] else { return };
         let Flow { captured, routes, .. } = &self.flows[host / 2];
         let side = engine.side;
-        let mut parcel = self.spare.pop().unwrap_or_default();
-        while let Some(path) = engine.transmit_into(self.now, recorder, &mut parcel.packet) {
-            let packet = &parcel.packet;
+        while let Some(path) = engine.transmit_into(self.now, recorder, &mut self.draft.packet) {
+            let packet = &self.draft.packet;
             let Some(path) = network_path(path, side, packet, routes) else { continue };
             if self.checks.wire && !Packet::parse(packet.emit().into()).is_ok_and(|read| read == *packet) {
                 return self.stuck = Some(Stuck::Wire);
@@ -431,12 +439,12 @@ impl World {
                 recorder.packet(self.now, side, true, PathId(path as u8), packet);
             }
             let size = packet.len() as u32;
+            let next = self.spare.pop().unwrap_or_default();
+            let mut parcel = core::mem::replace(&mut self.draft, next);
             parcel.host = (host ^ 1) as u32;
             parcel.raw = None;
             self.network.send(self.now, recorder, path, side.sends(), size, parcel);
-            parcel = self.spare.pop().unwrap_or_default();
         }
-        self.spare.push(parcel);
         let at = engine.next_alarm();
         let alarm = engine.alarm;
         if at < alarm {

@@ -1,4 +1,4 @@
-//! As much as the connection carries, in one direction.
+//! As much as the connection carries, in one direction or in both.
 
 use crate::pattern;
 use crate::{Fault, Stream, Workload};
@@ -87,6 +87,20 @@ impl BulkSink {
         self.received
     }
 
+    /// Reads all there is. True if the end has just come.
+    fn drain(&mut self, io: &mut dyn Stream) -> bool {
+        while let Some(data) = io.read() {
+            if self.fault.is_none() {
+                self.fault = pattern::mismatch(self.received, &data).map(|offset| Fault::WrongByte { offset });
+            }
+            self.received += data.len() as u64;
+        }
+        let ends = io.read_finished() && !self.ended;
+        self.ended |= ends;
+        self.fault = self.fault.or_else(|| self.wrong_length());
+        ends
+    }
+
     /// The length is wrong: there is more than expected, or the end came before.
     fn wrong_length(&self) -> Option<Fault> {
         let (got, expected) = (self.received, self.expected?);
@@ -96,17 +110,9 @@ impl BulkSink {
 
 impl Workload for BulkSink {
     fn on_readable(&mut self, _now: Instant, io: &mut dyn Stream) {
-        while let Some(data) = io.read() {
-            if self.fault.is_none() {
-                self.fault = pattern::mismatch(self.received, &data).map(|offset| Fault::WrongByte { offset });
-            }
-            self.received += data.len() as u64;
-        }
-        if io.read_finished() && !self.ended {
-            self.ended = true;
+        if self.drain(io) {
             io.finish();
         }
-        self.fault = self.fault.or_else(|| self.wrong_length());
     }
 
     fn is_done(&self) -> bool {
@@ -115,6 +121,43 @@ impl Workload for BulkSink {
 
     fn fault(&self) -> Option<Fault> {
         self.fault
+    }
+}
+
+/// Both directions at once: sends as a [`BulkSource`] does, and verifies what comes as a [`BulkSink`] does. Each direction
+/// ends by itself.
+#[derive(Clone, Debug)]
+pub struct Duplex {
+    source: BulkSource,
+    sink: BulkSink,
+}
+
+impl Duplex {
+    /// Sends `size` bytes and finishes; expects the peer's stream to end after `expected`.
+    pub fn new(size: u64, expected: u64) -> Self {
+        Self { source: BulkSource::new(Some(size)), sink: BulkSink::new(Some(expected)) }
+    }
+}
+
+impl Workload for Duplex {
+    fn on_established(&mut self, _now: Instant, io: &mut dyn Stream) {
+        self.source.fill(io);
+    }
+
+    fn on_writable(&mut self, _now: Instant, io: &mut dyn Stream) {
+        self.source.fill(io);
+    }
+
+    fn on_readable(&mut self, _now: Instant, io: &mut dyn Stream) {
+        self.sink.drain(io);
+    }
+
+    fn is_done(&self) -> bool {
+        self.source.is_done() && self.sink.is_done()
+    }
+
+    fn fault(&self) -> Option<Fault> {
+        self.sink.fault
     }
 }
 
@@ -240,5 +283,59 @@ mod tests {
         io.write(pattern::piece(0, 3));
         source.on_readable(Instant::ZERO, &mut io);
         assert_eq!(source.fault(), Some(Fault::WrongLength { got: 3, expected: 0 }));
+    }
+
+    /// Two pipes, one each way, as one end sees them.
+    struct Both<'a>(&'a mut Pipe, &'a mut Pipe);
+
+    impl Stream for Both<'_> {
+        fn write(&mut self, data: Bytes) -> usize {
+            self.0.write(data)
+        }
+        fn writable(&self) -> u64 {
+            self.0.writable()
+        }
+        fn finish(&mut self) {
+            self.0.finish();
+        }
+        fn read(&mut self) -> Option<Bytes> {
+            self.1.read()
+        }
+        fn read_finished(&self) -> bool {
+            self.1.read_finished()
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn both_directions_arrive_whole(there in 0u64..1_000_000, back in 0u64..1_000_000, room in 1_000u64..400_000) {
+            let (mut left, mut right) = (Duplex::new(there, back), Duplex::new(back, there));
+            let (mut to_right, mut to_left) = (Pipe::new(room, 50_000), Pipe::new(room, 60_000));
+            left.on_established(Instant::ZERO, &mut Both(&mut to_right, &mut to_left));
+            right.on_established(Instant::ZERO, &mut Both(&mut to_left, &mut to_right));
+            for _ in 0..4000 {
+                let mut io = Both(&mut to_right, &mut to_left);
+                left.on_readable(Instant::ZERO, &mut io);
+                left.on_writable(Instant::ZERO, &mut io);
+                let mut io = Both(&mut to_left, &mut to_right);
+                right.on_readable(Instant::ZERO, &mut io);
+                right.on_writable(Instant::ZERO, &mut io);
+            }
+            prop_assert!(left.is_done() && right.is_done());
+            prop_assert_eq!((left.fault(), right.fault()), (None, None));
+            prop_assert_eq!((to_right.finished, to_left.finished), (1, 1));
+        }
+    }
+
+    #[test]
+    fn a_direction_that_ends_early_is_a_fault_of_that_direction() {
+        let (mut to_right, mut to_left) = (Pipe::new(100, 100), Pipe::new(100, 100));
+        to_right.write(pattern::piece(0, 5));
+        to_right.finish();
+        let mut right = Duplex::new(7, 6);
+        let mut io = Both(&mut to_left, &mut to_right);
+        right.on_established(Instant::ZERO, &mut io);
+        right.on_readable(Instant::ZERO, &mut io);
+        assert_eq!(right.fault(), Some(Fault::WrongLength { got: 5, expected: 6 }));
     }
 }

@@ -6,6 +6,6 @@ mod datagrams;
 pub mod pattern;
 mod workload;
 
-pub use bulk::{BulkSink, BulkSource};
+pub use bulk::{BulkSink, BulkSource, Duplex};
 pub use datagrams::{ConstantRate, Datagram, OnOff, OnOffSpec, PacketSource};
 pub use workload::{Fault, Stream, Workload};

@@ -113,6 +113,16 @@ impl Connection {
             }
         }
         let s = &mut self.subflows[i];
+        if s.receiver.take_next(seq, segment.payload.len() as u64) {
+            // Nearly always: the next bytes, and no hole anywhere.
+            s.acks.on_arrival(cx.now, false);
+            let bare = segment.options.dss().is_none();
+            if self.pass_on(cx, i, seq, segment.payload.clone(), bare) {
+                let s = &mut self.subflows[i];
+                s.mappings.forget_below(s.unmapped.first().unwrap_or(s.receiver.next()));
+            }
+            return;
+        }
         let arrival = s.receiver.accept(seq, &segment.payload);
         if let Some(duplicate) = arrival.duplicate {
             s.acks.report(duplicate);
@@ -153,8 +163,14 @@ impl Connection {
                 continue;
             };
             let part = Range::new(seq, entry.sub.end.min(seq + bytes.len() as u64));
-            let whole = part.len() == bytes.len() as u64;
-            let rest = if whole { Bytes::new() } else { bytes.split_off(part.len() as usize) };
+            if part.len() == bytes.len() as u64 && entry.checksum.is_none() {
+                // Nearly always: a mapping for each segment.
+                let start = entry.translate(part).start;
+                self.arrived(cx, i, start, bytes);
+                return true;
+            }
+            let entry = *entry;
+            let rest = bytes.split_off(part.len() as usize);
             if entry.checksum.is_some() {
                 if !self.verify(cx, i, entry, part, bytes) {
                     return false;
@@ -208,17 +224,33 @@ impl Connection {
     /// allowed, else reset it (RFC 8684 §3.7). Later the mapping may follow, within a receive window (§3.3.1).
     fn unmapped(&mut self, cx: &mut Cx<'_>, i: usize, seq: u64, bytes: Bytes, bare: bool) -> bool {
         let silent = bare && seq == 1;
-        if !silent && self.subflows[i].unmapped.hold(seq, bytes.clone(), self.settings.recv_buffer) {
+        if !silent && self.subflows[i].unmapped.hold(cx.now, seq, bytes.clone(), self.settings.recv_buffer, bare) {
             return true;
         }
-        self.violation(cx, i, Violation::Unmapped);
         let at_start = silent && self.reassembly.next() == 0 && self.reassembly.ofo_bytes() == 0;
         if self.subflows.len() > 1 || !at_start {
-            self.subflows[i].reset = Some(Reset::Because(MPTCP_ERROR));
+            self.never_mapped(cx, i);
             return false;
         }
+        self.violation(cx, i, Violation::Unmapped);
         self.fall_back(cx);
         self.pass_on(cx, i, seq, bytes, bare)
+    }
+
+    /// The mapping of what came on a subflow does not come: it is closed (RFC 8684 §3.3.1).
+    pub(super) fn never_mapped(&mut self, cx: &mut Cx<'_>, i: usize) {
+        self.violation(cx, i, Violation::Unmapped);
+        self.subflows[i].unmapped.take();
+        self.subflows[i].reset = Some(Reset::Because(MPTCP_ERROR));
+    }
+
+    /// After the fall back: true if a mapping tells another place for its data than the subflow's sequence does. Then the
+    /// peer has not fallen back, and what it sends again would stand in the stream twice.
+    pub(super) fn contradicts_sequence(&self, i: usize, mapping: &Mapping) -> bool {
+        let known = self.keys.remote != 0 && mapping.len > 0 && mapping.subflow_seq > 0;
+        let sub = subflow_offset(mapping.subflow_seq, self.subflows[i].receiver.next());
+        let place = sub.zip(self.data_offset(mapping)).filter(|(sub, _)| known && *sub >= self.recv_offset.sub);
+        place.is_some_and(|(sub, data)| data != self.recv_offset.data + (sub - self.recv_offset.sub))
     }
 
     /// Bytes with their place in the data sequence.
@@ -232,11 +264,8 @@ impl Connection {
         let ofo_before = self.reassembly.ofo_bytes();
         let next_before = self.reassembly.next();
         let new = self.reassembly.accept(start, bytes);
-        self.record(cx, Some(self.subflows[i].id), Event::DataArrived { data: range, new });
         let ofo = self.reassembly.ofo_bytes();
-        if ofo != ofo_before {
-            self.record(cx, None, Event::OfoQueue { bytes: ofo });
-        }
+        self.record(cx, Some(self.subflows[i].id), Event::DataArrived { data: range, new, ofo });
         if self.reassembly.next() > next_before {
             self.pending.readable = true;
         }
@@ -254,12 +283,16 @@ impl Connection {
     /// The application read: tell the peer if that opens its window by much (RFC 9293 §3.8.6.2.2).
     pub(super) fn window_opened(&mut self) {
         let next = self.reassembly.next();
+        let left = self.announced.saturating_sub(next);
+        // Nearly always: more than a quarter of the widest window is left.
+        if left >= self.settings.recv_buffer / 4 {
+            return;
+        }
         // Without scaling the field cannot say more than 65535.
         let shift = self.subflows.iter().map(|s| s.terms.recv_shift).max().unwrap_or(0);
         let full = self.settings.recv_buffer.min(0xffff << shift);
         let edge = (self.reassembly.read_bytes() + self.settings.recv_buffer).min(next + full);
-        let small = self.announced.saturating_sub(next) < full / 4;
-        if small && edge.saturating_sub(self.announced) >= full / 2 {
+        if left < full / 4 && edge.saturating_sub(self.announced) >= full / 2 {
             for s in self.subflows.iter_mut().filter(|s| s.state.is_synchronized()) {
                 s.acks.demand();
             }

@@ -1,7 +1,7 @@
 //! From a subflow's sequence to the data sequence (RFC 8684 §3.3.1).
 
 use anabranch_trace::Violation;
-use anabranch_units::Range;
+use anabranch_units::{Duration, Instant, Range};
 use bytes::Bytes;
 use std::collections::VecDeque;
 
@@ -75,10 +75,10 @@ impl Mappings {
     }
 
     /// The mapping that holds the subflow offset `seq`.
-    pub fn find(&self, seq: u64) -> Option<Entry> {
+    pub fn find(&self, seq: u64) -> Option<&Entry> {
         let first = self.entries.front().filter(|e| seq < e.sub.end);
         let entry = first.or_else(|| self.entries.get(self.entries.partition_point(|e| e.sub.end <= seq)));
-        entry.copied().filter(|e| e.sub.start <= seq)
+        entry.filter(|e| e.sub.start <= seq)
     }
 
     /// Where the first mapping above `seq` begins.
@@ -96,11 +96,25 @@ impl Mappings {
 
 /// Most pieces held that wait for their mapping.
 const MAX_UNMAPPED: usize = 1024;
+/// How long they wait if no mapping comes at all, and how many may come in a row without any DSS: something on the way
+/// may have begun to take options off, and what is acknowledged then is taken for delivered.
+const PATIENCE: Duration = Duration::from_secs(2);
+const MAX_BARE: u32 = 2;
 
 /// Bytes that came into the subflow's sequence before their mapping (RFC 8684 §3.3.1), ascending.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Unmapped {
     pieces: VecDeque<(u64, Bytes)>,
+    /// When the subflow is given up unless a mapping has come.
+    pub deadline: Instant,
+    /// How many came in a row without DSS.
+    bare: u32,
+}
+
+impl Default for Unmapped {
+    fn default() -> Self {
+        Self { pieces: VecDeque::new(), deadline: Instant::MAX, bare: 0 }
+    }
 }
 
 impl Unmapped {
@@ -109,19 +123,24 @@ impl Unmapped {
         self.pieces.front().map(|(seq, _)| *seq)
     }
 
-    /// Holds the bytes at `seq`, above all that are held. False if a mapping has not come within `window` bytes of its
-    /// data, or there are too many pieces.
-    pub fn hold(&mut self, seq: u64, bytes: Bytes, window: u64) -> bool {
+    /// Holds the bytes at `seq`, above all that are held; `bare`: their segment had no DSS. False if a mapping has not come
+    /// within `window` bytes of its data, or there are too many pieces.
+    pub fn hold(&mut self, now: Instant, seq: u64, bytes: Bytes, window: u64, bare: bool) -> bool {
         let end = seq + bytes.len() as u64;
-        let patient = end - self.first().unwrap_or(seq) <= window && self.pieces.len() < MAX_UNMAPPED;
+        self.bare = if bare { self.bare + 1 } else { 0 };
+        let near = end - self.first().unwrap_or(seq) <= window;
+        let patient = near && self.pieces.len() < MAX_UNMAPPED && self.bare <= MAX_BARE;
         if patient {
             self.pieces.push_back((seq, bytes));
+            self.deadline = self.deadline.min(now + PATIENCE);
         }
         patient
     }
 
-    /// Everything held, to be looked at again.
+    /// Everything held, to be looked at again because a mapping came.
     pub fn take(&mut self) -> VecDeque<(u64, Bytes)> {
+        self.deadline = Instant::MAX;
+        self.bare = 0;
         core::mem::take(&mut self.pieces)
     }
 }
@@ -172,10 +191,16 @@ mod tests {
     fn unmapped_bytes_are_held_for_a_window() {
         let mut held = Unmapped::default();
         let piece = Bytes::from_static(&[0; 100]);
-        assert!(held.hold(1, piece.clone(), 250) && held.hold(151, piece.clone(), 250));
-        assert!(!held.hold(152, piece.clone(), 250));
-        assert_eq!((held.first(), held.take().len(), held.first()), (Some(1), 2, None));
-        assert!((0..1024).all(|n| held.hold(n, Bytes::from_static(b"x"), 1 << 20)));
-        assert!(!held.hold(1024, Bytes::from_static(b"x"), 1 << 20));
+        let at = Instant::from_millis;
+        assert!(held.hold(at(1), 1, piece.clone(), 250, true) && held.hold(at(5), 151, piece.clone(), 250, false));
+        assert!(!held.hold(at(5), 152, piece.clone(), 250, false));
+        assert_eq!((held.first(), held.deadline), (Some(1), at(2001)));
+        assert_eq!((held.take().len(), held.first(), held.deadline), (2, None, Instant::MAX));
+        let mut hold = |n: u64, bare| held.hold(at(9), n, Bytes::from_static(b"x"), 1 << 20, bare);
+        assert!((0..1024).all(|n| hold(n, n % 3 > 0)));
+        assert!(!hold(1024, false));
+        held.take();
+        let mut hold = |n: u64, bare| held.hold(at(9), n, Bytes::from_static(b"x"), 1 << 20, bare);
+        assert!(hold(1, true) && hold(2, true) && !hold(3, true));
     }
 }

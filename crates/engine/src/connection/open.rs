@@ -333,13 +333,19 @@ impl Connection {
             }
             // The peer's SYN again: our SYN/ACK was lost. With an acknowledgment: the other half of a simultaneous open.
             s.handshake.due = true;
+            if self.mode == Mode::Opening && capable(segment).is_none() {
+                // It tries without the option, perhaps because our answer was dropped for it (RFC 8684 §3.7).
+                self.mode = Mode::Plain;
+                self.record(cx, None, Event::Fallback);
+            }
         }
+        let s = &self.subflows[i];
         if !flags.has(Flags::ACK) {
             return;
         }
         if segment.ack != s.isn.at(1) {
             // RFC 9293 §3.10.7.4
-            s.refusal = Some(segment.ack);
+            self.subflows[i].refusal = Some(segment.ack);
             return self.violation(cx, i, Violation::BlindAck);
         }
         if !flags.has(Flags::SYN) && self.acceptable(cx, i, segment).is_none() {

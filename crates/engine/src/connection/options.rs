@@ -12,6 +12,11 @@ impl Connection {
     /// The options of an acceptable segment.
     pub(super) fn on_options(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
         if self.mode == Mode::Plain {
+            let mapping = segment.options.dss().and_then(|dss| dss.mapping);
+            if mapping.is_some_and(|mapping| self.contradicts_sequence(i, &mapping)) {
+                self.violation(cx, i, Violation::MappingConflict);
+                return self.abort_with(cx, CloseReason::Aborted);
+            }
             return self.on_failing(i, segment);
         }
         self.confirm(cx, i, segment);
@@ -47,9 +52,11 @@ impl Connection {
         if self.dss_seen {
             return;
         }
-        // An ADD_ADDR may leave no room for a DSS.
-        let announces = segment.options.mptcp().iter().any(|o| matches!(o, MptcpOption::AddAddr(_)));
-        if segment.options.dss().is_some() || announces {
+        // An ADD_ADDR may leave no room for a DSS, and MP_CAPABLE with data maps it too.
+        let shows = |o: &MptcpOption| {
+            matches!(o, MptcpOption::AddAddr(_) | MptcpOption::Capable(MpCapable { data: Some(_), .. }))
+        };
+        if segment.options.dss().is_some() || segment.options.mptcp().iter().any(shows) {
             self.dss_seen = true;
             self.mode = Mode::Multipath { confirmed: true };
             self.paths.ready = true;

@@ -11,10 +11,7 @@ impl Connection {
     pub(super) fn refresh(&mut self, i: usize) {
         let s = &self.subflows[i];
         let Some(p) = self.view.path_mut(s.id) else { return };
-        let window = self.congestion.window(s.id);
         let rtt = s.sender.rtt();
-        p.cwnd = s.sender.effective_window(window.cwnd);
-        p.ssthresh = window.ssthresh;
         p.in_flight = s.sender.in_flight();
         p.in_flight_bytes = s.sender.in_flight_bytes();
         p.srtt = rtt.srtt();
@@ -26,7 +23,17 @@ impl Connection {
         p.rto = rtt.rto();
         p.loss = s.sender.loss_estimate();
         p.recovery = s.sender.phase();
-        p.pacing = window.pacing.or_else(|| match rtt.srtt() {
+        self.refresh_window(i);
+    }
+
+    /// The part of [`Self::refresh`] that congestion control decides.
+    pub(super) fn refresh_window(&mut self, i: usize) {
+        let s = &self.subflows[i];
+        let Some(p) = self.view.path_mut(s.id) else { return };
+        let window = self.congestion.window(s.id);
+        p.cwnd = s.sender.effective_window(window.cwnd);
+        p.ssthresh = window.ssthresh;
+        p.pacing = window.pacing.or_else(|| match s.sender.rtt().srtt() {
             Some(srtt) if self.settings.tcp.pacing && !srtt.is_zero() => {
                 // Linux's ratios: twice the window per RTT in slow start, 1.2 times after.
                 let percent = if window.cwnd < window.ssthresh / 2 { 200 } else { 120 };
@@ -125,10 +132,13 @@ impl Connection {
         }
         for i in 0..self.subflows.len() {
             let s = &mut self.subflows[i];
+            if s.idle_done || !s.sender.is_empty() {
+                continue;
+            }
             let Some(last) = s.last_sent else { continue };
             let idle = cx.now.since(last);
             let rto = s.sender.rtt().rto();
-            if s.idle_done || !s.sender.is_empty() || idle <= rto || !s.may_carry() {
+            if idle <= rto || !s.may_carry() {
                 continue;
             }
             s.idle_done = true;

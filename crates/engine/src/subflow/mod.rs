@@ -181,9 +181,10 @@ impl Subflow {
 
     /// Something other than data may be waiting to be sent.
     pub fn has_control(&self) -> bool {
-        let handshake = self.handshake.due || self.handshake.third_ack;
-        let ending = self.fin.wanted || self.reset.is_some() || self.refusal.is_some();
-        self.acks.is_due() || self.probe || self.poke || handshake || ending || !self.signals.is_empty()
+        // Nearly always none is, so that asking one after the other saves nothing.
+        let handshake = self.handshake.due | self.handshake.third_ack;
+        let ending = self.fin.wanted | self.reset.is_some() | self.refusal.is_some();
+        self.acks.is_due() | self.probe | self.poke | handshake | ending | !self.signals.is_empty()
     }
 
     /// Used as a backup only.
@@ -193,6 +194,11 @@ impl Subflow {
 
     /// Makes `segment` one with ports, numbers, window and timestamps filled in, and no payload.
     pub fn begin(&self, segment: &mut Segment, seq: u64, flags: Flags, window: u16, now: Instant) {
+        self.begin_with(segment, seq, flags, window, now, Bytes::new());
+    }
+
+    /// As [`Self::begin`], with a payload.
+    pub fn begin_with(&self, segment: &mut Segment, seq: u64, flags: Flags, window: u16, now: Instant, payload: Bytes) {
         segment.src_port = self.tuple.local.port();
         segment.dst_port = self.tuple.remote.port();
         segment.seq = self.isn.at(seq);
@@ -203,6 +209,6 @@ impl Subflow {
         if self.terms.timestamps {
             segment.options.set_timestamps(self.stamps.option(now));
         }
-        segment.payload = Bytes::new();
+        segment.payload = payload;
     }
 }

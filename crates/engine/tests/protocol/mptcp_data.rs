@@ -107,12 +107,31 @@ fn a_mapping_that_never_comes_breaks_its_subflow_a_window_later() {
     h.join(1).clear();
     h.send_on(1, h.seg_on(1, 1, 1).data(b"hello").dss(h.mapped(0, 0, 1, 5)));
     for n in 0..4 {
-        h.send_on(1, h.seg_on(1, 6 + n * 1000, 1).data(&pattern(0, 1000)));
+        h.send_on(1, h.seg_on(1, 6 + n * 1000, 1).data(&pattern(0, 1000)).dss(h.data_ack(0)));
         assert_eq!((h.state_of(1), h.log.violated(Violation::Unmapped)), (State::Established, false));
     }
-    h.send_on(1, h.seg_on(1, 4006, 1).data(b"!"));
+    h.send_on(1, h.seg_on(1, 4006, 1).data(b"!").dss(h.data_ack(0)));
     assert!(h.log.violated(Violation::Unmapped));
     assert_eq!((h.state_of(0), h.state_of(1)), (State::Established, State::Closed));
+}
+
+#[test]
+fn a_subflow_that_loses_its_options_is_closed_soon() {
+    // Three segments in a row without DSS, or two seconds without a mapping.
+    for (segments, closed_after) in [(3u64, 0), (2, 2000)] {
+        let mut h = Solo::open_server(plain_stamps());
+        h.join(1).clear();
+        h.send_on(1, h.seg_on(1, 1, 1).data(b"hello").dss(h.mapped(0, 0, 1, 5)));
+        for n in 0..segments {
+            h.send_on(1, h.seg_on(1, 6 + n * 5, 1).data(b"world"));
+        }
+        if closed_after > 0 {
+            h.at(closed_after - 1);
+            assert_eq!(h.state_of(1), State::Established);
+            h.at(closed_after);
+        }
+        assert_eq!((h.state_of(0), h.state_of(1)), (State::Established, State::Closed));
+    }
 }
 
 #[test]

@@ -1,19 +1,19 @@
-//! An application on a kernel's socket: the same workloads as on the engine's connections.
+//! Applications on a kernel's sockets: the same workloads as on the engine's connections.
 
+use super::stream::{KernelStream, wait};
 use crate::{Clock, LabError, Namespace};
 use anabranch_trace::Event;
-use anabranch_units::{Duration, Instant, Range, Side};
-use anabranch_workload::{Stream, Workload};
-use bytes::{Bytes, BytesMut};
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use anabranch_units::{ConnId, Duration, Instant, Side};
+use anabranch_workload::Workload;
+use nix::poll::PollFlags;
 use socket2::{Domain, Protocol as Number, Socket, Type};
-use std::io::{self, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr};
-use std::os::fd::AsFd;
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::JoinHandle;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
 
 /// What a socket speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,16 +24,16 @@ pub enum Protocol {
     Mptcp,
 }
 
-/// What an application tells.
+/// What applications tell.
 #[derive(Clone, Debug)]
 pub enum Told {
-    /// Something that a run records.
-    Event(Instant, Event),
-    /// It is done; the error, if there was one.
+    /// Something that a run records, and on which connection it happened.
+    Event(Instant, ConnId, Event),
+    /// All are done; the first error, if there was one.
     Done(Result<(), String>),
 }
 
-/// An application on a thread of its own, inside a host's namespace.
+/// Applications on threads of their own, inside a host's namespace: one on each connection.
 #[derive(Debug)]
 pub struct Application {
     told: Receiver<Told>,
@@ -41,7 +41,7 @@ pub struct Application {
     thread: Option<JoinHandle<Result<(), LabError>>>,
 }
 
-/// What an application needs to reach its peer.
+/// What applications need to reach their peers.
 #[derive(Clone, Debug)]
 pub struct Line {
     /// Client or server.
@@ -56,23 +56,35 @@ pub struct Line {
     pub clock: Clock,
     /// When a client connects.
     pub start: Instant,
+    /// How many connections a client opens at a time; a server serves as many as come.
+    pub at_once: usize,
 }
 
 /// How long an idle application sleeps before it looks whether it shall stop.
 const NAP: Duration = Duration::from_millis(50);
+/// Stack of a thread that serves one connection.
+const STACK: usize = 256 << 10;
 
 impl Application {
-    /// A server's listens when this returns; a client's connects.
+    /// One connection for each of `workloads`, numbered in their order: as a client opens them, or as they come to a
+    /// server. A server listens when this returns.
     ///
     /// # Errors
     /// The socket is refused.
-    pub fn start(namespace: &Namespace, line: Line, workload: Box<dyn Workload>) -> Result<Self, LabError> {
+    pub fn start(namespace: &Namespace, line: Line, workloads: Vec<Box<dyn Workload>>) -> Result<Self, LabError> {
         let (tell, told) = channel();
         let stop = Arc::new(AtomicBool::new(false));
-        let socket = namespace.enter(|| prepare(&line))?.map_err(LabError::system("opening a socket"))?;
+        let listener = match line.side {
+            Side::Client => None,
+            Side::Server => Some(namespace.enter(|| listen(&line))?.map_err(LabError::system("opening a socket"))?),
+        };
         let stopped = Arc::clone(&stop);
         let thread = namespace.spawn("application", move || {
-            let outcome = serve(socket, &line, workload, &stopped, &tell);
+            let crowd = Crowd { line: &line, stop: &stopped, tell: &tell, waiting: queue(workloads) };
+            let outcome = match listener {
+                Some(listener) => crowd.serve(&listener),
+                None => crowd.connect(),
+            };
             let _ = tell.send(Told::Done(outcome.map_err(|error| error.to_string())));
         })?;
         Ok(Self { told, stop, thread: Some(thread) })
@@ -94,210 +106,160 @@ impl Drop for Application {
     }
 }
 
-fn prepare(line: &Line) -> io::Result<Socket> {
+/// Applications that wait for their connections, with the numbers of these.
+type Queue = Mutex<VecDeque<(ConnId, Box<dyn Workload>)>>;
+
+fn queue(workloads: Vec<Box<dyn Workload>>) -> Queue {
+    Mutex::new(workloads.into_iter().enumerate().map(|(n, workload)| (ConnId(n as u32), workload)).collect())
+}
+
+/// All applications of one host.
+struct Crowd<'a> {
+    line: &'a Line,
+    stop: &'a AtomicBool,
+    tell: &'a Sender<Told>,
+    waiting: Queue,
+}
+
+impl Crowd<'_> {
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    fn next(&self) -> Option<(ConnId, Box<dyn Workload>)> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+    }
+
+    /// A server: a thread for each connection that comes.
+    fn serve(&self, listener: &Socket) -> io::Result<()> {
+        thread::scope(|scope| {
+            let mut threads = Vec::new();
+            while let Some((id, workload)) = self.next() {
+                let Some(socket) = accept(listener, self)? else { break };
+                threads.push(spawn(scope, move || self.run(id, socket, workload))?);
+            }
+            // The listener outlives them: further subflows need it.
+            threads.into_iter().try_for_each(finish)
+        })
+    }
+
+    /// A client: as many threads as connections at a time, each of which takes the next application when one is done.
+    fn connect(&self) -> io::Result<()> {
+        self.line.clock.wait(self.line.start, &[]);
+        thread::scope(|scope| {
+            let one_by_one = || {
+                while let Some((id, workload)) = self.next() {
+                    let Some(socket) = connect(self)? else { break };
+                    self.run(id, socket, workload)?;
+                }
+                Ok(())
+            };
+            let threads = (0..self.line.at_once).map(|_| spawn(scope, one_by_one)).collect::<io::Result<Vec<_>>>()?;
+            threads.into_iter().try_for_each(finish)
+        })
+    }
+
+    /// One application, from the connection's first moment to its end.
+    fn run(&self, id: ConnId, socket: Socket, mut workload: Box<dyn Workload>) -> io::Result<()> {
+        let clock = self.line.clock;
+        let mut io = KernelStream::new(socket, clock, id, self.tell.clone());
+        workload.on_established(clock.now(), &mut io);
+        while !self.stopped() {
+            io.check()?;
+            if let Some(fault) = workload.fault() {
+                return Err(io::Error::other(fault.to_string()));
+            }
+            if workload.is_done() && io.is_over() {
+                return Ok(());
+            }
+            let now = clock.now();
+            if workload.next_wakeup().is_some_and(|at| at <= now) {
+                io.left_unread = false;
+                workload.on_wakeup(now, &mut io);
+                continue;
+            }
+            let nap = workload.next_wakeup().map_or(NAP, |at| at.since(now).min(NAP));
+            let ready = io.wait(nap)?;
+            if ready.intersects(PollFlags::POLLOUT) {
+                io.blocked = false;
+                workload.on_writable(clock.now(), &mut io);
+            }
+            if ready.intersects(PollFlags::POLLIN | PollFlags::POLLHUP | PollFlags::POLLERR) {
+                io.left_unread = true;
+                workload.on_readable(clock.now(), &mut io);
+            }
+        }
+        // Told to stop in the middle: a reset tells the peer at once.
+        io.reset_on_close()
+    }
+}
+
+fn spawn<'scope, 'env>(
+    scope: &'scope thread::Scope<'scope, 'env>,
+    work: impl FnOnce() -> io::Result<()> + Send + 'scope,
+) -> io::Result<thread::ScopedJoinHandle<'scope, io::Result<()>>> {
+    thread::Builder::new().name("connection".into()).stack_size(STACK).spawn_scoped(scope, work)
+}
+
+fn finish(thread: thread::ScopedJoinHandle<'_, io::Result<()>>) -> io::Result<()> {
+    thread.join().unwrap_or_else(|_| Err(io::Error::other("an application panicked")))
+}
+
+fn open(line: &Line) -> io::Result<Socket> {
     let number = match line.protocol {
         Protocol::Tcp => Number::TCP,
         Protocol::Mptcp => Number::MPTCP,
     };
     let socket = Socket::new(Domain::for_address(line.server), Type::STREAM, Some(number))?;
     socket.set_tcp_congestion(line.congestion.as_bytes())?;
-    if line.side == Side::Server {
-        socket.set_reuse_address(true)?;
-        // On every address: the kernel takes an MP_JOIN only where one listens.
-        let any = if line.server.is_ipv6() { IpAddr::V6(Ipv6Addr::UNSPECIFIED) } else { Ipv4Addr::UNSPECIFIED.into() };
-        socket.bind(&SocketAddr::new(any, line.server.port()).into())?;
-        socket.listen(1024)?;
-    }
     socket.set_nonblocking(true)?;
     Ok(socket)
 }
 
-fn serve(
-    socket: Socket,
-    line: &Line,
-    mut workload: Box<dyn Workload>,
-    stop: &AtomicBool,
-    tell: &Sender<Told>,
-) -> io::Result<()> {
-    let Some((socket, _listener)) = connect(socket, line, stop)? else { return Ok(()) };
-    let mut io = KernelStream {
-        socket,
-        clock: line.clock,
-        tell,
-        written: 0,
-        read: 0,
-        blocked: false,
-        ended: false,
-        error: None,
-        buffer: BytesMut::new(),
-    };
-    workload.on_established(line.clock.now(), &mut io);
-    while !stop.load(Ordering::Relaxed) {
-        if let Some(error) = io.error.take() {
-            return Err(error);
-        }
-        if let Some(fault) = workload.fault() {
-            return Err(io::Error::other(fault.to_string()));
-        }
-        if workload.is_done() && io.is_over() {
-            return Ok(());
-        }
-        let now = line.clock.now();
-        if workload.next_wakeup().is_some_and(|at| at <= now) {
-            workload.on_wakeup(now, &mut io);
-            continue;
-        }
-        let nap = workload.next_wakeup().map_or(NAP, |at| at.since(now).min(NAP));
-        let ready = io.wait(nap)?;
-        if ready.intersects(PollFlags::POLLOUT) {
-            io.blocked = false;
-            workload.on_writable(line.clock.now(), &mut io);
-        }
-        if ready.intersects(PollFlags::POLLIN | PollFlags::POLLHUP | PollFlags::POLLERR) {
-            workload.on_readable(line.clock.now(), &mut io);
-        }
-    }
-    // Told to stop in the middle: a reset tells the peer at once.
-    io.socket.set_linger(Some(std::time::Duration::ZERO))
+fn listen(line: &Line) -> io::Result<Socket> {
+    let socket = open(line)?;
+    socket.set_reuse_address(true)?;
+    // On every address: the kernel takes an MP_JOIN only where one listens.
+    let any = if line.server.is_ipv6() { IpAddr::V6(Ipv6Addr::UNSPECIFIED) } else { Ipv4Addr::UNSPECIFIED.into() };
+    socket.bind(&SocketAddr::new(any, line.server.port()).into())?;
+    socket.listen(1024)?;
+    Ok(socket)
 }
 
-/// A connected socket, and a server's listener, which further subflows need; `None` if it was stopped before.
-fn connect(socket: Socket, line: &Line, stop: &AtomicBool) -> io::Result<Option<(Socket, Option<Socket>)>> {
-    let wanted = match line.side {
-        Side::Client => {
-            line.clock.wait(line.start, &[]);
-            match socket.connect(&line.server.into()) {
-                Err(error) if error.raw_os_error() != Some(nix::libc::EINPROGRESS) => return Err(error),
-                _ => PollFlags::POLLOUT,
-            }
-        }
-        Side::Server => PollFlags::POLLIN,
-    };
-    while !stop.load(Ordering::Relaxed) {
-        if wait(&socket, wanted, NAP)?.is_empty() {
+/// The next connection that comes; `None` if none comes before the end.
+fn accept(listener: &Socket, crowd: &Crowd<'_>) -> io::Result<Option<Socket>> {
+    while !crowd.stopped() {
+        if wait(listener, PollFlags::POLLIN, NAP)?.is_empty() {
             continue;
         }
-        if line.side == Side::Client {
-            return match socket.take_error()? {
-                Some(error) => Err(error),
-                None => Ok(Some((socket, None))),
-            };
+        match listener.accept() {
+            Ok((socket, _)) => {
+                socket.set_nonblocking(true)?;
+                return Ok(Some(socket));
+            }
+            // It was reset before it could be taken.
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::ConnectionAborted) => {}
+            Err(error) => return Err(error),
         }
-        let (accepted, _) = socket.accept()?;
-        accepted.set_nonblocking(true)?;
-        return Ok(Some((accepted, Some(socket))));
     }
     Ok(None)
 }
 
-fn wait(socket: &Socket, wanted: PollFlags, nap: Duration) -> io::Result<PollFlags> {
-    let mut polled = [PollFd::new(socket.as_fd(), wanted)];
-    let nap = PollTimeout::try_from(nap.as_millis().max(1)).unwrap_or(PollTimeout::MAX);
-    poll(&mut polled, nap)?;
-    Ok(polled[0].revents().unwrap_or(PollFlags::empty()))
-}
-
-/// A socket as its application sees it. What an application does is told as the engine's connection would.
-struct KernelStream<'a> {
-    socket: Socket,
-    clock: Clock,
-    tell: &'a Sender<Told>,
-    written: u64,
-    read: u64,
-    /// The socket took less than was offered.
-    blocked: bool,
-    /// The peer has finished.
-    ended: bool,
-    error: Option<io::Error>,
-    buffer: BytesMut,
-}
-
-/// Read at once.
-const PIECE: usize = 256 << 10;
-
-impl KernelStream<'_> {
-    fn event(&self, event: Event) {
-        // Nobody listens any more when a run is over.
-        let _ = self.tell.send(Told::Event(self.clock.now(), event));
+/// A connected socket; `None` if the end comes before.
+fn connect(crowd: &Crowd<'_>) -> io::Result<Option<Socket>> {
+    let socket = open(crowd.line)?;
+    match socket.connect(&crowd.line.server.into()) {
+        Err(error) if error.raw_os_error() != Some(nix::libc::EINPROGRESS) => return Err(error),
+        _ => {}
     }
-
-    fn wait(&self, nap: Duration) -> io::Result<PollFlags> {
-        let mut wanted = PollFlags::empty();
-        if !self.ended {
-            wanted |= PollFlags::POLLIN;
+    while !crowd.stopped() {
+        if wait(&socket, PollFlags::POLLOUT, NAP)?.is_empty() {
+            continue;
         }
-        if self.blocked {
-            wanted |= PollFlags::POLLOUT;
-        }
-        wait(&self.socket, wanted, nap)
+        return match socket.take_error()? {
+            Some(error) => Err(error),
+            None => Ok(Some(socket)),
+        };
     }
-
-    /// The peer has finished, and so have we.
-    fn is_over(&self) -> bool {
-        self.ended
-    }
-
-    fn failed(&mut self, error: io::Error) {
-        self.ended = true;
-        self.error.get_or_insert(error);
-    }
-}
-
-impl Stream for KernelStream<'_> {
-    fn write(&mut self, data: Bytes) -> usize {
-        match self.socket.write(&data) {
-            Ok(taken) => {
-                self.blocked = taken < data.len();
-                self.event(Event::Written(Range::new(self.written, self.written + taken as u64)));
-                self.written += taken as u64;
-                taken
-            }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                self.blocked = true;
-                0
-            }
-            Err(error) => {
-                self.failed(error);
-                0
-            }
-        }
-    }
-
-    fn writable(&self) -> u64 {
-        if self.blocked || self.error.is_some() { 0 } else { u64::MAX }
-    }
-
-    fn finish(&mut self) {
-        self.event(Event::WriteEnd(self.written));
-        if let Err(error) = self.socket.shutdown(Shutdown::Write) {
-            self.failed(error);
-        }
-    }
-
-    fn read(&mut self) -> Option<Bytes> {
-        if self.ended {
-            return None;
-        }
-        self.buffer.resize(PIECE, 0);
-        match self.socket.read(&mut self.buffer) {
-            Ok(0) => {
-                self.ended = true;
-                None
-            }
-            Ok(len) => {
-                self.event(Event::Delivered(Range::new(self.read, self.read + len as u64)));
-                self.read += len as u64;
-                Some(self.buffer.split_to(len).freeze())
-            }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
-            Err(error) => {
-                self.failed(error);
-                None
-            }
-        }
-    }
-
-    fn read_finished(&self) -> bool {
-        self.ended && self.error.is_none()
-    }
+    Ok(None)
 }

@@ -4,6 +4,7 @@ mod application;
 mod counters;
 mod host;
 mod settings;
+mod stream;
 
 pub use application::{Application, Line, Protocol, Told};
 pub use counters::{Counters, counters};

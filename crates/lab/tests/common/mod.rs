@@ -130,20 +130,26 @@ impl Plan {
         }
     }
 
-    fn setup(&self) -> Setup {
+    /// Of the engine's connection number `n`.
+    fn setup(&self, n: usize) -> Setup {
         let over: Vec<(PathId, bool)> = (0..self.known).map(|n| (PathId(n as u8), self.backup[n])).collect();
+        let mut paths = paths_between(self.v6, 0, self.engine, &over);
+        if self.engine == Side::Client {
+            let port = paths[0].tuple.local.port();
+            paths[0].tuple.local.set_port(port + n as u16);
+        }
         Setup {
-            id: ConnId(0),
+            id: ConnId(n as u32),
             settings: self.settings.clone(),
             scheduler: anabranch_schedulers::build(&self.scheduler, &[]).expect("a known scheduler"),
             congestion: anabranch_congestion::build(&self.congestion, &[]).expect("a known congestion control"),
-            paths: paths_between(self.v6, 0, self.engine, &over),
+            paths,
             announce: self.announce.clone(),
             accept_announced: self.accept_announced,
         }
     }
 
-    fn world(&self, workload: Box<dyn Workload>) -> World {
+    fn world(&self, workloads: Vec<Box<dyn Workload>>, at_once: usize) -> World {
         let setup = WorldSetup {
             topology: Topology { paths: self.paths.clone(), links: Vec::new() },
             seed: self.seed,
@@ -151,7 +157,8 @@ impl Plan {
             sources: Vec::new(),
             checks: Checks::default(),
         };
-        let engine = End::from(Party { setup: self.setup(), workload });
+        let party = |(n, workload)| Party { setup: self.setup(n), workload };
+        let engine = End::Engine { parties: workloads.into_iter().enumerate().map(party).collect(), at_once };
         let (client, server) = match self.engine {
             Side::Client => (engine, End::Outside),
             Side::Server => (End::Outside, engine),
@@ -168,6 +175,33 @@ impl Plan {
             routes: self.addresses().routes(),
         };
         World::new(setup, vec![flow])
+    }
+
+    /// Everything stands and the clock runs. Each end has an application for each connection, of which the client opens
+    /// `at_once` at a time.
+    pub fn begin(
+        &self,
+        at_engine: Vec<Box<dyn Workload>>,
+        at_kernel: Vec<Box<dyn Workload>>,
+        at_once: usize,
+        middlebox: Option<Middlebox>,
+    ) -> Exchange {
+        let host = self.host().expect("a kernel host");
+        let outside = Outside { middlebox, ..Outside::new(self.kernel(), host) };
+        let mut exchange = Exchange::new(self.world(at_engine, at_once), vec![outside]);
+        let line = Line {
+            side: self.kernel(),
+            server: SocketAddr::new(self.addresses().server(), PORT),
+            protocol: self.protocol,
+            congestion: self.kernel_congestion.clone(),
+            clock: exchange.clock,
+            start: Instant::ZERO,
+            at_once,
+        };
+        let outside = &mut exchange.outside[0];
+        let application = Application::start(&outside.host.namespace, line, at_kernel).expect("an application");
+        outside.applications.push(application);
+        exchange
     }
 
     fn host(&self) -> Result<KernelHost, LabError> {
@@ -196,6 +230,16 @@ fn missing() -> Option<&'static str> {
         namespace.command("ip", &["mptcp", "limits"], "").map(drop)
     };
     MISSING.get_or_init(|| look().err().map(|error| error.to_string())).as_deref()
+}
+
+/// The machine for one test alone; `None`, and a word on standard error, where this machine cannot.
+pub fn alone() -> Option<MutexGuard<'static, ()>> {
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(why) = missing() else { return Some(alone) };
+    let test = std::thread::current().name().unwrap_or("a test").to_owned();
+    // Not by a macro: those are heard only when a test fails.
+    let _ = writeln!(std::io::stderr(), "SKIPPED {test}: {why}");
+    None
 }
 
 /// A running laboratory. Every wait in it moves the world.
@@ -237,27 +281,8 @@ impl Lab {
         (engine, at_engine): (Steer, Box<dyn Workload>),
         (kernel, at_kernel): (Steer, Box<dyn Workload>),
     ) -> Option<Self> {
-        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(why) = missing() {
-            let test = std::thread::current().name().unwrap_or("a test").to_owned();
-            // Not by a macro: those are heard only when a test fails.
-            let _ = writeln!(std::io::stderr(), "SKIPPED {test}: {why}");
-            return None;
-        }
-        let host = plan.host().expect("a kernel host");
-        let outside = Outside { middlebox, ..Outside::new(plan.kernel(), host) };
-        let mut exchange = Exchange::new(plan.world(at_engine), vec![outside]);
-        let line = Line {
-            side: plan.kernel(),
-            server: SocketAddr::new(plan.addresses().server(), PORT),
-            protocol: plan.protocol,
-            congestion: plan.kernel_congestion.clone(),
-            clock: exchange.clock,
-            start: Instant::ZERO,
-        };
-        let outside = &mut exchange.outside[0];
-        let application = Application::start(&outside.host.namespace, line, at_kernel).expect("an application");
-        outside.applications.push(application);
+        let alone = alone()?;
+        let exchange = plan.begin(vec![at_engine], vec![at_kernel], 1, middlebox);
         let notes = Notes::new(plan.engine, plan.captured);
         Some(Self { exchange, notes, engine, kernel, kernel_error: None, plan, _alone: alone })
     }

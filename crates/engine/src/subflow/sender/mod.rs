@@ -3,6 +3,7 @@
 //! Positions are offsets in the subflow's sequence, 0 = SYN, 1 = first payload byte; they never wrap. The parts pass
 //! values and do not know each other; [`Sender`] joins them.
 
+mod deviation;
 mod loss_estimate;
 mod next_seg;
 mod probe;
@@ -189,7 +190,7 @@ impl Sender {
 
     /// The RTT that the handshake took.
     pub fn sample_handshake(&mut self, rtt: Duration) {
-        self.rtt.on_sample(Instant::ZERO, rtt, rtt);
+        self.rtt.on_sample(Instant::ZERO, rtt, rtt, (self.una(), self.nxt()));
     }
 
     /// First offset not acknowledged.
@@ -350,6 +351,12 @@ impl Sender {
         }
     }
 
+    /// Nothing is outstanding, and an acknowledgment of `ack` without SACK blocks would change nothing.
+    pub fn is_at_rest(&self, ack: u64) -> bool {
+        let idle = self.board.is_empty() && self.phase == RecoveryPhase::Open && self.probe == Probe::Idle;
+        idle && ack <= self.una() && !self.undo.all_duplicates()
+    }
+
     /// Without SACK every duplicate acknowledgment stands for a packet that arrived (RFC 5681 §3.2, as Linux counts).
     /// Returns how many packets the acknowledgment delivered.
     fn count_duplicates(&mut self, input: &AckInput<'_>, delivered: &Delivered, una_advanced: bool) -> u32 {
@@ -384,7 +391,7 @@ impl Sender {
                 (rtt, rtt)
             }
         };
-        self.rtt.on_sample(input.now, oldest, newest);
+        self.rtt.on_sample(input.now, oldest, newest, (self.una(), self.nxt()));
         self.timers.end_backoff();
         Some(newest)
     }

@@ -1,0 +1,161 @@
+//! A kernel's socket as its application sees it.
+
+use super::application::Told;
+use crate::Clock;
+use anabranch_trace::Event;
+use anabranch_units::{ConnId, Duration, Range};
+use anabranch_workload::Stream;
+use bytes::{Bytes, BytesMut};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use socket2::Socket;
+use std::io::{self, Read, Write};
+use std::net::Shutdown;
+use std::os::fd::AsFd;
+use std::sync::mpsc::Sender;
+
+/// Waits up to `nap` for one of the `wanted` events; those that came.
+pub(super) fn wait(socket: &Socket, wanted: PollFlags, nap: Duration) -> io::Result<PollFlags> {
+    let mut polled = [PollFd::new(socket.as_fd(), wanted)];
+    let nap = PollTimeout::try_from(nap.as_millis().max(1)).unwrap_or(PollTimeout::MAX);
+    poll(&mut polled, nap)?;
+    Ok(polled[0].revents().unwrap_or(PollFlags::empty()))
+}
+
+/// What an application does here is told as the engine's connection would record it.
+pub(super) struct KernelStream {
+    socket: Socket,
+    clock: Clock,
+    id: ConnId,
+    tell: Sender<Told>,
+    written: u64,
+    read: u64,
+    /// The socket took less than was offered.
+    pub blocked: bool,
+    /// The application has left bytes unread: it wants no more until it wakes up.
+    pub left_unread: bool,
+    /// The peer has finished.
+    ended: bool,
+    error: Option<io::Error>,
+    buffer: BytesMut,
+}
+
+/// Read at once.
+const PIECE: usize = 256 << 10;
+
+impl KernelStream {
+    pub fn new(socket: Socket, clock: Clock, id: ConnId, tell: Sender<Told>) -> Self {
+        Self {
+            socket,
+            clock,
+            id,
+            tell,
+            written: 0,
+            read: 0,
+            blocked: false,
+            left_unread: false,
+            ended: false,
+            error: None,
+            buffer: BytesMut::new(),
+        }
+    }
+
+    fn event(&self, event: Event) {
+        // Nobody listens any more when a run is over.
+        let _ = self.tell.send(Told::Event(self.clock.now(), self.id, event));
+    }
+
+    /// Waits up to `nap` for what the application waits for.
+    pub fn wait(&self, nap: Duration) -> io::Result<PollFlags> {
+        let mut wanted = PollFlags::empty();
+        if !self.ended && !self.left_unread {
+            wanted |= PollFlags::POLLIN;
+        }
+        if self.blocked {
+            wanted |= PollFlags::POLLOUT;
+        }
+        wait(&self.socket, wanted, nap)
+    }
+
+    /// The peer has finished, and so have we.
+    pub fn is_over(&self) -> bool {
+        self.ended
+    }
+
+    /// # Errors
+    /// What the socket refused.
+    pub fn check(&mut self) -> io::Result<()> {
+        self.error.take().map_or(Ok(()), Err)
+    }
+
+    /// The connection will end with a reset.
+    pub fn reset_on_close(&self) -> io::Result<()> {
+        self.socket.set_linger(Some(std::time::Duration::ZERO))
+    }
+
+    fn failed(&mut self, error: io::Error) {
+        self.ended = true;
+        self.error.get_or_insert(error);
+    }
+}
+
+impl Stream for KernelStream {
+    fn write(&mut self, data: Bytes) -> usize {
+        match self.socket.write(&data) {
+            Ok(taken) => {
+                self.blocked = taken < data.len();
+                self.event(Event::Written(Range::new(self.written, self.written + taken as u64)));
+                self.written += taken as u64;
+                taken
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.blocked = true;
+                0
+            }
+            Err(error) => {
+                self.failed(error);
+                0
+            }
+        }
+    }
+
+    fn writable(&self) -> u64 {
+        if self.blocked || self.error.is_some() { 0 } else { u64::MAX }
+    }
+
+    fn finish(&mut self) {
+        self.event(Event::WriteEnd(self.written));
+        if let Err(error) = self.socket.shutdown(Shutdown::Write) {
+            self.failed(error);
+        }
+    }
+
+    fn read(&mut self) -> Option<Bytes> {
+        if self.ended {
+            return None;
+        }
+        self.buffer.resize(PIECE, 0);
+        match self.socket.read(&mut self.buffer) {
+            Ok(0) => {
+                self.ended = true;
+                None
+            }
+            Ok(len) => {
+                self.event(Event::Delivered(Range::new(self.read, self.read + len as u64)));
+                self.read += len as u64;
+                Some(self.buffer.split_to(len).freeze())
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.left_unread = false;
+                None
+            }
+            Err(error) => {
+                self.failed(error);
+                None
+            }
+        }
+    }
+
+    fn read_finished(&self) -> bool {
+        self.ended && self.error.is_none()
+    }
+}
