@@ -48,7 +48,7 @@ pub struct PathView {
     pub loss: f64,
     /// Phase of loss recovery.
     pub recovery: RecoveryPhase,
-    /// Pacing rate, if paced.
+    /// Rate at which the path is paced, if it is; see [`Self::pacing_rate`].
     pub pacing: Option<Rate>,
     /// Price per byte, if the application said so.
     pub price: f64,
@@ -98,8 +98,42 @@ impl PathView {
         self.usable && (self.sole || self.recovery != RecoveryPhase::Loss) && self.room() > 0
     }
 
+    /// The rate that Linux computes for every socket, paced or not: twice the window per smoothed RTT in slow start, 1.2
+    /// times after it (`tcp_update_pacing_rate`). `None` without an RTT sample.
+    pub fn pacing_rate(&self) -> Option<Rate> {
+        if self.pacing.is_some() {
+            return self.pacing;
+        }
+        let nanos = u128::from(self.srtt?.as_nanos().max(1));
+        let percent = if self.cwnd < self.ssthresh / 2 { 200 } else { 120 };
+        // When the window has just shrunk, what is still out counts.
+        let bytes = (u64::from(self.cwnd) * u64::from(self.mss)).max(self.in_flight_bytes);
+        let bps = u128::from(bytes) * 8 * percent * 1_000_000_000 / (100 * nanos);
+        Some(Rate::from_bps(bps.min(u128::from(u64::MAX)) as u64))
+    }
+
     /// Smoothed RTT for comparisons: unknown counts as longest.
     pub fn rtt_or_max(&self) -> Duration {
         self.srtt.unwrap_or(Duration::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pacing_rate_follows_window_and_round_trip_time() {
+        let unknown = PathView::new(PathId(0), 1000);
+        assert_eq!(unknown.pacing_rate(), None);
+        let mbit = |path: PathView| path.pacing_rate().unwrap().as_bps() as f64 / 1e6;
+        // 10 packets of 1000 bytes in 20 ms are 4 Mbit/s.
+        let path = PathView { srtt: Some(Duration::from_millis(20)), ..unknown };
+        assert_eq!(mbit(path), 8.0);
+        assert_eq!(mbit(PathView { ssthresh: 22, ..path }), 8.0);
+        assert_eq!(mbit(PathView { ssthresh: 21, ..path }), 4.8);
+        assert_eq!(mbit(PathView { ssthresh: 10, in_flight_bytes: 20_000, ..path }), 9.6);
+        assert_eq!(mbit(PathView { pacing: Some(Rate::from_bps(3_000_000)), ..path }), 3.0);
+        assert!(PathView { srtt: Some(Duration::ZERO), ..path }.pacing_rate().is_some());
     }
 }

@@ -15,6 +15,7 @@ pub mod blest;
 pub mod blest_linux;
 pub mod daps;
 pub mod fifo;
+pub mod linux_default;
 pub mod minrtt;
 pub mod opportunistic;
 pub mod otias;

@@ -1,6 +1,7 @@
 //! OTIAS: every segment to the path on which it is predicted to arrive first, at once.
 
 use crate::opportunistic::{self, Opportunistic};
+use crate::pick::Ahead;
 use anabranch_engine::plugin::{Entry, Parameter, Parameters};
 use anabranch_engine::schedule::{PathView, Round, Scheduler, Then, View};
 use anabranch_trace::RecoveryPhase;
@@ -117,8 +118,7 @@ fn build(form: Form, p: &Parameters<'_>) -> Box<dyn Scheduler> {
 #[derive(Clone, Debug)]
 pub struct Otias {
     config: Config,
-    /// Everything below this offset has been bound once: data waiting below it was given back.
-    bound: u64,
+    ahead: Ahead,
 }
 
 /// May be given data: also to a full window, but not while a timeout is repaired.
@@ -128,8 +128,8 @@ fn takes(path: &PathView) -> bool {
 
 impl Otias {
     /// With nothing bound.
-    pub const fn new(config: Config) -> Self {
-        Self { config, bound: 0 }
+    pub fn new(config: Config) -> Self {
+        Self { config, ahead: Ahead::default() }
     }
 
     /// When the next segment would arrive if bound to `path`; `None` if its queue is at its limit.
@@ -154,30 +154,15 @@ impl Otias {
         let arrivals = view.candidates().filter(|p| takes(p)).filter_map(|p| Some((self.arrival(p)?, p.id)));
         arrivals.min().map(|(_, id)| id)
     }
-
-    /// Takes all queues back if one of them waits for a path that failed, or if data below them was given back.
-    fn recall(&mut self, round: &mut Round<'_>) {
-        let given_back = round.backlog().first().is_some_and(|r| r.start < self.bound);
-        let failed = round.paths().iter().any(|p| p.queued > 0 && !takes(p));
-        if given_back || failed {
-            for i in 0..round.paths().len() {
-                round.recall(round.paths()[i].id);
-            }
-            self.bound = round.backlog().first().map_or(round.written(), |r| r.start);
-        }
-    }
 }
 
 impl Scheduler for Otias {
     fn schedule(&mut self, round: &mut Round<'_>) {
-        self.recall(round);
+        self.ahead.recall(round, takes);
         while let Some(on) = self.earliest(round) {
-            let mss = round.path(on).map_or(0, |p| p.mss);
-            let Some(next) = round.next_new(0, mss).filter(|next| next.end <= round.window_edge()) else { return };
-            if !round.enqueue_next(on) {
+            if self.ahead.enqueue(round, on).is_none() {
                 return;
             }
-            self.bound = next.end;
         }
     }
 }

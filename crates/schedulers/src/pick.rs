@@ -1,7 +1,38 @@
 //! Choices that several schedulers share.
 
 use anabranch_engine::schedule::{PathView, Round, View};
-use anabranch_units::PathId;
+use anabranch_units::{PathId, Range};
+
+/// For schedulers that queue beyond the congestion windows. Queues stay in order, so what was queued is taken back when
+/// lower data has to be bound.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ahead {
+    /// Everything below this offset has been bound once: data waiting below it was given back.
+    bound: u64,
+}
+
+impl Ahead {
+    /// Takes all queues back if one of them waits for a path that no longer `takes` data, or if data below them was
+    /// given back.
+    pub fn recall(&mut self, round: &mut Round<'_>, takes: impl Fn(&PathView) -> bool) {
+        let given_back = round.backlog().first().is_some_and(|r| r.start < self.bound);
+        let failed = round.paths().iter().any(|p| p.queued > 0 && !takes(p));
+        if given_back || failed {
+            for i in 0..round.paths().len() {
+                round.recall(round.paths()[i].id);
+            }
+            self.bound = round.backlog().first().map_or(round.written(), |r| r.start);
+        }
+    }
+
+    /// Queues the next new segment on `on`, if the peer's window admits it.
+    pub fn enqueue(&mut self, round: &mut Round<'_>, on: PathId) -> Option<Range> {
+        let mss = round.path(on).map_or(0, |p| p.mss);
+        let next = round.next_new(0, mss).filter(|next| next.end <= round.window_edge())?;
+        round.enqueue_next(on).then(|| self.bound = next.end)?;
+        Some(next)
+    }
+}
 
 /// Sends new segments on `on` while it takes them. True if it stopped for want of room, false if data or the peer's
 /// window ran out.

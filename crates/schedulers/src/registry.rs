@@ -1,6 +1,6 @@
 //! The registry: names, aliases, suffixes, parameters.
 
-use crate::{blest, blest_linux, daps, fifo, minrtt, opportunistic, otias, redundant, roundrobin};
+use crate::{blest, blest_linux, daps, fifo, linux_default, minrtt, opportunistic, otias, redundant, roundrobin};
 use anabranch_engine::plugin::{Entry, Parameter};
 use anabranch_engine::schedule::{Scheduler, Then};
 use core::fmt;
@@ -27,6 +27,7 @@ const REGISTRY: &[(&Entry<dyn Scheduler>, Binds)] = &[
     (&blest::ENTRY, Binds::Pull),
     (&blest_linux::ENTRY, Binds::Pull),
     (&redundant::ENTRY, Binds::Copies),
+    (&linux_default::ENTRY, Binds::Ahead),
 ];
 
 static ALL: [&Entry<dyn Scheduler>; REGISTRY.len()] = {

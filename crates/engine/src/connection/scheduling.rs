@@ -3,7 +3,7 @@
 use super::{Connection, Mode};
 use crate::cx::Cx;
 use crate::schedule::{Cause, Round, View};
-use anabranch_trace::{Event, RecoveryPhase, SendKind};
+use anabranch_trace::{Event, SendKind};
 use anabranch_units::{Instant, PathId};
 
 impl Connection {
@@ -33,16 +33,10 @@ impl Connection {
         let window = self.congestion.window(s.id);
         p.cwnd = s.sender.effective_window(window.cwnd);
         p.ssthresh = window.ssthresh;
-        p.pacing = window.pacing.or_else(|| match s.sender.rtt().srtt() {
-            Some(srtt) if self.settings.tcp.pacing && !srtt.is_zero() => {
-                // Linux's ratios: twice the window per RTT in slow start, 1.2 times after.
-                let percent = if window.cwnd < window.ssthresh / 2 { 200 } else { 120 };
-                let bits = u128::from(window.cwnd) * u128::from(p.mss) * 8 * percent * 1_000_000_000;
-                let bps = bits / (100 * u128::from(srtt.as_nanos()));
-                Some(anabranch_units::Rate::from_bps(bps.min(u128::from(u64::MAX)) as u64))
-            }
-            _ => None,
-        });
+        p.pacing = window.pacing;
+        if self.settings.tcp.pacing {
+            p.pacing = p.pacing_rate();
+        }
     }
 
     /// Which paths may be given data. A path that timed out is not, unless there is no other; where only one is left,
@@ -80,7 +74,7 @@ impl Connection {
     }
 
     fn hold_round(&mut self, cx: &mut Cx<'_>, cause: Cause) {
-        let alone = self.lone_path();
+        let alone = self.lone_path().filter(|_| !self.scheduler.serves_lone_path());
         self.wakeup = Instant::MAX;
         let mut round = Round::new(&mut self.view, &mut *self.congestion, cause);
         match alone {
@@ -182,7 +176,8 @@ impl Connection {
 
     /// A scheduler that waits although nothing will call it again: noted, and put right by sending on the fastest path.
     fn notice_stall(&mut self, cx: &mut Cx<'_>) {
-        let idle = |view: &View| view.paths().iter().all(|p| p.in_flight == 0 && p.recovery != RecoveryPhase::Loss);
+        // What is not acknowledged will be repeated, and that brings news: also what was just found lost.
+        let idle = |view: &View| view.paths().iter().all(|p| p.in_flight_bytes == 0);
         let waits = |view: &View| !view.backlog().is_empty() && !view.window_blocked();
         if !idle(&self.view) || !waits(&self.view) || self.has_admissible() || self.wakeup < Instant::MAX {
             self.stalled = false;

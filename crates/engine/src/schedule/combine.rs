@@ -19,6 +19,9 @@ impl<A: Scheduler, B: Scheduler> Scheduler for Then<A, B> {
         self.0.on_event(event, view);
         self.1.on_event(event, view);
     }
+    fn serves_lone_path(&self) -> bool {
+        self.0.serves_lone_path() || self.1.serves_lone_path()
+    }
     fn next_wakeup(&self) -> Option<Instant> {
         match (self.0.next_wakeup(), self.1.next_wakeup()) {
             (Some(a), Some(b)) => Some(a.min(b)),
@@ -39,6 +42,9 @@ impl Scheduler for Box<dyn Scheduler> {
     }
     fn on_event(&mut self, event: &SchedulerEvent<'_>, view: &View) {
         (**self).on_event(event, view);
+    }
+    fn serves_lone_path(&self) -> bool {
+        (**self).serves_lone_path()
     }
     fn next_wakeup(&self) -> Option<Instant> {
         (**self).next_wakeup()

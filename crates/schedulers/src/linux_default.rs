@@ -1,0 +1,568 @@
+//! The default scheduler of upstream Linux: the subflow that would flush its send queue first.
+
+use crate::pick::Ahead;
+use anabranch_engine::plugin::{Entry, Parameter, Parameters};
+use anabranch_engine::schedule::{PathView, Repeat, Round, Scheduler, SchedulerEvent, View};
+use anabranch_units::{Duration, Instant, PathId, Range};
+
+page!(
+    "\
+# Idea
+
+What an unmodified Linux kernel does (`net.mptcp.scheduler = default`). Give the next run of data to the subflow
+that would need the least time to send what it holds already, at the rate at which it is paced. The data goes
+into the subflow's send queue at once, up to its send memory, however small its congestion window is.
+
+# Rule
+
+q = memory of the bytes queued on a path and in flight, P = its pacing rate (2·cwnd·mss/srtt in slow start,
+1.2·cwnd·mss/srtt after it), A = the average of P:
+
+```text
+linger = q / A                     the path with the least takes a burst; ties go to the lower id
+burst  = min(65428 bytes, room in the peer's window)
+A      = (A·q + P·burst) / (q + burst)
+```
+
+A burst is made of whole pieces of 32728 bytes (the kernel's page fragments): it ends after the piece with which it
+is used up, the path's send memory is full, or the data is at its end. Then the rule is asked again. If the path
+with the least linger time has no memory left, nothing is bound. A new write or acknowledgment begins a new burst:
+none is continued. Backup paths are used if there is no other.
+
+Send memory of a path: `sndbuf` · max(10, its greatest window) · 2304 bytes (for a payload of 1400), at most
+`wmem_max`; a payload byte takes 1.15 bytes of it. It grows only while the writer waits. What is bound and not acknowledged by the connection stays below
+the sum of the paths' send memories; once it was reached, the writer sleeps until a third of it is free.
+
+What a timeout strands is sent again piece by piece on paths that have nothing at all in flight; all of it at once
+when the path was closed or has been silent for so long that the kernel calls it stale.
+
+# When it helps
+
+Long transfers over paths of any rate: no window is ever left unused for want of bound data.
+
+# When it hurts
+
+Round-trip times do not matter: an idle slow path beats a busy fast one. A transfer of less than 64 KB uses the
+first path only, if that is idle; short writes in quick succession alternate between the paths. Queues of several
+windows are bound long before they leave, so a path that becomes slow or silent holds the whole connection up.
+
+# Departures
+
+The kernel counts the memory of each buffer (measured 1.06 to 1.3 bytes a byte, more if little is queued); here it
+is 1.15. The engine gives a path nothing new once it timed out and takes back what it had queued, whereas the kernel goes on
+filling it until it is stale; so after an outage the kernel has more to repeat. The kernel's own timer sends a
+stranded piece every 200 ms or more; here the next piece follows when the path is idle again. Stale is reckoned
+from the subflow's timeout: twice its retransmission timeout and `stale_loss_cnt` times 200 ms later.
+
+# References
+
+Linux 6.18, net/mptcp/protocol.c and net/ipv4/tcp_input.c, read for behaviour; measured against that kernel.
+"
+);
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "burst",
+        default: 65428.0,
+        min: 1.0,
+        max: 1e9,
+        unit: "bytes",
+        about: "bound to a path before the choice is made again, rounded up to whole pieces",
+    },
+    Parameter {
+        name: "sndbuf",
+        default: 2.0,
+        min: 1.0,
+        max: 1000.0,
+        unit: "windows",
+        about: "send memory of a path in its greatest windows, each packet counted as the kernel does",
+    },
+    Parameter {
+        name: "wmem_max",
+        default: 4_194_304.0,
+        min: 1e5,
+        max: 1e12,
+        unit: "bytes",
+        about: "greatest send memory of a path (tcp_wmem, third value)",
+    },
+    Parameter {
+        name: "stale_loss_cnt",
+        default: 4.0,
+        min: 0.0,
+        max: 255.0,
+        unit: "",
+        about: "intervals of silence after which a path's data is sent again elsewhere (net.mptcp.stale_loss_cnt)",
+    },
+];
+
+/// The registry's entry.
+pub const ENTRY: Entry<dyn Scheduler> = Entry {
+    name: "linux-default",
+    aliases: &[],
+    about: "upstream Linux: the subflow that flushes its send queue first",
+    page: PAGE,
+    parameters: PARAMETERS,
+    build: |p| Box::new(LinuxDefault::new(Config::from(p))),
+};
+
+/// What may be set; see the parameters.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// Bytes bound before the choice is made again.
+    pub burst: u64,
+    /// Send memory in greatest windows.
+    pub sndbuf: f64,
+    /// Greatest send memory, bytes.
+    pub wmem_max: u64,
+    /// Intervals of silence until a path is stale.
+    pub stale_loss_cnt: u64,
+}
+
+impl From<&Parameters<'_>> for Config {
+    fn from(p: &Parameters<'_>) -> Self {
+        Self {
+            burst: p.get("burst") as u64,
+            sndbuf: p.get("sndbuf"),
+            wmem_max: p.get("wmem_max") as u64,
+            stale_loss_cnt: p.get("stale_loss_cnt") as u64,
+        }
+    }
+}
+
+/// What is bound in one go: a page fragment of 32 KiB less its header.
+const PIECE: u64 = 32_768 - 40;
+/// Packets that the send memory allows for at least (TCP_INIT_CWND).
+const INITIAL_WINDOW: u32 = 10;
+/// Interval of the connection's retransmission timer while no subflow's own is pending (TCP_RTO_MIN).
+const INTERVAL: Duration = Duration::from_millis(200);
+
+/// Send memory that payload takes: `sk_buff`s of 832 bytes beside it. Measured 1.06 (a deep queue) to 1.3 (in flight).
+const fn memory(payload: u64) -> u64 {
+    payload.saturating_mul(115) / 100
+}
+
+/// What the kernel allows a packet of the window: a power of two that holds headers and payload, and the `sk_buff`.
+fn per_packet(mss: u32) -> u64 {
+    (u64::from(mss) + 576).next_power_of_two() + 256
+}
+
+/// What is remembered of a path.
+#[derive(Clone, Copy, Debug, Default)]
+struct Flow {
+    /// Average pacing rate, bytes per second; 0 = none yet.
+    average: u64,
+    /// Greatest congestion window while the writer waited, packets.
+    peak: u32,
+    /// When the path, which timed out, will be stale.
+    stale_at: Option<Instant>,
+}
+
+/// Upstream Linux's default.
+#[derive(Clone, Debug)]
+pub struct LinuxDefault {
+    config: Config,
+    flows: [Flow; PathId::LIMIT],
+    ahead: Ahead,
+    /// The writer sleeps for want of the connection's send memory.
+    asleep: bool,
+    /// When the next path will be stale.
+    wakeup: Option<Instant>,
+}
+
+/// Memory of what a path holds: queued and in flight.
+fn held(path: &PathView) -> u64 {
+    memory(path.in_flight_bytes + path.queued_bytes)
+}
+
+/// The pacing rate in bytes per second. A kernel that knows no RTT knows no bound either.
+fn pace(path: &PathView) -> u64 {
+    path.pacing_rate().map_or(u64::from(u32::MAX), |rate| (rate.as_bps() / 8).clamp(1, u64::from(u32::MAX)))
+}
+
+/// The average of `average`, weighted with the memory `held`, and `pace`, weighted with the burst, which is not zero.
+fn blend(average: u64, held: u64, pace: u64, burst: u64) -> u64 {
+    let sum = u128::from(average) * u128::from(held) + u128::from(pace) * u128::from(burst);
+    (sum / u128::from(held + burst)) as u64
+}
+
+/// How long `held` bytes take at `rate` bytes per second, in units of 2^-32 s.
+fn linger(held: u64, rate: u64) -> u64 {
+    (held.min(u64::from(u32::MAX)) << 32) / rate.max(1)
+}
+
+impl LinuxDefault {
+    /// With nothing bound and nothing known.
+    pub fn new(config: Config) -> Self {
+        let flows = [Flow::default(); PathId::LIMIT];
+        Self { config, flows, ahead: Ahead::default(), asleep: false, wakeup: None }
+    }
+
+    /// Send memory of a path, bytes.
+    fn sndbuf(&self, path: &PathView) -> u64 {
+        let packets = self.flows[path.id.index()].peak.max(INITIAL_WINDOW);
+        let bytes = self.config.sndbuf * (u64::from(packets) * per_packet(path.mss)) as f64;
+        (bytes as u64).min(self.config.wmem_max)
+    }
+
+    fn has_memory(&self, path: &PathView) -> bool {
+        held(path) < self.sndbuf(path)
+    }
+
+    /// The candidate with the least linger time.
+    fn soonest(&self, view: &View) -> Option<PathView> {
+        let time = |p: &PathView| {
+            let average = self.flows[p.id.index()].average;
+            linger(held(p), if average > 0 { average } else { pace(p) })
+        };
+        view.candidates().min_by_key(|p| (time(p), p.id)).copied()
+    }
+
+    /// The connection's own send memory: the writer sleeps when it is full, until a third of it is free; never while
+    /// nothing is under way that could wake it.
+    fn sleeps(&mut self, view: &View) -> bool {
+        let Some(next) = view.backlog().first() else { return false };
+        let unacked = next.start.saturating_sub(view.data_acked());
+        let limit: u64 = view.paths().iter().map(|p| self.sndbuf(p)).sum();
+        let under_way = view.paths().iter().any(|p| p.in_flight_bytes + p.queued_bytes > 0);
+        self.asleep = under_way && unacked >= if self.asleep { limit / 3 * 2 } else { limit };
+        self.asleep
+    }
+
+    /// Binds one burst to `path`; false if the data or the peer's window ended.
+    fn burst(&mut self, round: &mut Round<'_>, path: &PathView) -> bool {
+        let Some(next) = round.backlog().first() else { return false };
+        let burst = self.config.burst.min(round.window_edge().saturating_sub(next.start));
+        if burst == 0 {
+            return false;
+        }
+        let average = &mut self.flows[path.id.index()].average;
+        let before = if *average > 0 { *average } else { pace(path) };
+        *average = blend(before, held(path), pace(path), burst);
+        let mut bound = 0;
+        loop {
+            let piece = bound + PIECE;
+            while bound < piece {
+                let Some(segment) = self.ahead.enqueue(round, path.id) else { return false };
+                bound += segment.len();
+            }
+            let full = !round.path(path.id).is_some_and(|p| self.has_memory(p));
+            if bound >= burst || full || self.sleeps(round) {
+                return true;
+            }
+        }
+    }
+
+    /// The path timed out, and the kernel would not call it stale yet.
+    fn hopes_for(&self, path: &PathView, now: Instant) -> bool {
+        self.flows[path.id.index()].stale_at.is_some_and(|at| now < at)
+    }
+
+    /// Notes which paths are back.
+    fn look(&mut self, view: &View) {
+        self.wakeup = None;
+        for p in view.paths() {
+            let flow = &mut self.flows[p.id.index()];
+            flow.stale_at = flow.stale_at.filter(|_| !p.usable);
+            let next = flow.stale_at.filter(|at| *at > view.now());
+            self.wakeup = self.wakeup.into_iter().chain(next).min();
+        }
+    }
+}
+
+/// The path on which the kernel repeats data before it gives the one that carries it up: nothing in flight, nothing to
+/// send.
+fn idle(view: &View) -> Option<PathView> {
+    view.candidates().find(|p| p.in_flight_bytes == 0 && !view.has_admissible(p.id)).copied()
+}
+
+/// Sends the first stranded piece again on `on`. False if nothing could be sent.
+fn rescue_piece(round: &mut Round<'_>, on: &PathView) -> bool {
+    let mut sent = 0;
+    while sent < PIECE
+        && let Some(stranded) = round.rescue().first()
+    {
+        let run = round.outstanding().at(stranded.start).map_or(stranded, |(run, _)| run.intersect(stranded));
+        let segment = Range::new(run.start, run.end.min(run.start + u64::from(on.mss)));
+        if !round.repeat(on.id, segment, Repeat::Rescue) {
+            break;
+        }
+        sent += segment.len();
+    }
+    sent > 0
+}
+
+impl Scheduler for LinuxDefault {
+    fn schedule(&mut self, round: &mut Round<'_>) {
+        self.look(round);
+        self.ahead.recall(round, |p| p.usable);
+        while !round.backlog().is_empty() && !self.sleeps(round) {
+            let Some(path) = self.soonest(round).filter(|p| self.has_memory(p)) else { return };
+            if !self.burst(round, &path) {
+                return;
+            }
+        }
+    }
+
+    fn rescue(&mut self, round: &mut Round<'_>) {
+        let hopes = round.paths().iter().any(|p| self.hopes_for(p, round.now()));
+        match idle(round) {
+            None if hopes => {}
+            Some(on) if hopes && rescue_piece(round, &on) => {}
+            _ => round.rescue_by_rtt(),
+        }
+    }
+
+    fn on_event(&mut self, event: &SchedulerEvent<'_>, view: &View) {
+        match *event {
+            SchedulerEvent::Ack { path, .. } if self.asleep => {
+                let flow = &mut self.flows[path.index()];
+                flow.peak = flow.peak.max(view.path(path).map_or(0, |p| p.cwnd));
+            }
+            SchedulerEvent::Timeout { path } => {
+                let rto = view.path(path).map_or(INTERVAL, |p| p.rto);
+                let silence = rto * 2 + INTERVAL * self.config.stale_loss_cnt;
+                self.flows[path.index()].stale_at.get_or_insert(view.now() + silence);
+            }
+            SchedulerEvent::PathUp { path } | SchedulerEvent::PathDown { path } => {
+                self.flows[path.index()] = Flow::default();
+            }
+            _ => {}
+        }
+    }
+
+    fn serves_lone_path(&self) -> bool {
+        true
+    }
+
+    fn next_wakeup(&self) -> Option<Instant> {
+        self.wakeup
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, MSS, path};
+    use anabranch_engine::congestion::Acked;
+    use anabranch_engine::schedule::Cause;
+    use anabranch_units::Rate;
+
+    const DEFAULT: Config = Config { burst: 65_428, sndbuf: 2.0, wmem_max: 4 << 20, stale_loss_cnt: 4 };
+    /// Segments in a piece, and in a burst of two.
+    const SEGMENTS: usize = 24;
+    const BURST: usize = 2 * SEGMENTS;
+
+    fn linux() -> LinuxDefault {
+        LinuxDefault::new(DEFAULT)
+    }
+
+    /// A path of which `held` bytes wait or travel, paced at `rate` bytes per second.
+    fn loaded(id: u8, held: u64, rate: u64) -> PathView {
+        let pacing = Some(Rate::from_bps(rate * 8));
+        PathView { in_flight_bytes: held, pacing, cwnd: 100, ..path(id, 20, 100, 0) }
+    }
+
+    #[test]
+    fn linger_times() {
+        let ms = |held, rate| (linger(held, rate) * 1000).div_ceil(1 << 32);
+        assert_eq!((ms(30_000, 1_000_000), ms(2000, 50_000)), (30, 40));
+        assert_eq!(linger(0, 50_000), 0);
+        assert_eq!(linger(u64::MAX, 0), u64::from(u32::MAX) << 32);
+    }
+
+    #[test]
+    fn averages() {
+        assert_eq!(blend(1_000_000, 30_000, 2_000_000, 65_428), 1_685_626);
+        assert_eq!(blend(1_000_000, 0, 2_000_000, 1), 2_000_000);
+        assert_eq!(blend(u64::from(u32::MAX), 1 << 40, 1, 1 << 40), 1 << 31);
+    }
+
+    #[test]
+    fn the_queue_that_is_flushed_first_gets_the_burst() {
+        for (second, expect) in [(2000, 0), (0, 1)] {
+            let mut bench = Bench::new(&[loaded(0, 30_000, 1_000_000), loaded(1, second, 50_000)]);
+            bench.write(10);
+            bench.round(&mut linux());
+            assert_eq!(bench.bound(expect).len(), 10, "{second}");
+        }
+    }
+
+    #[test]
+    fn an_object_below_a_burst_uses_the_first_path_however_slow() {
+        let mut bench = Bench::new(&[path(0, 300, 10, 0), path(1, 10, 10, 0)]);
+        bench.write(BURST as u64 - 1);
+        bench.round(&mut linux());
+        assert_eq!((bench.bound(0).len(), bench.bound(1).len()), (BURST - 1, 0));
+    }
+
+    /// As measured: 150 000 bytes on idle paths of 20 and 80 ms go 65 456 to the first, 65 456 to the second, the rest
+    /// to the first.
+    #[test]
+    fn a_larger_object_alternates_by_bursts() {
+        let mut bench = Bench::new(&[path(0, 20, 100, 0), path(1, 80, 100, 0)]);
+        bench.write(107);
+        let mut linux = linux();
+        linux.flows[0].peak = 100;
+        bench.round(&mut linux);
+        assert_eq!(bench.bound(1), (BURST as u64..2 * BURST as u64).collect::<Vec<_>>());
+        assert_eq!(bench.bound(0).len(), 107 - BURST);
+    }
+
+    /// As measured: writes of 5000 bytes every 10 ms over 20 and 80 ms alternate while the first path is busy.
+    #[test]
+    fn a_burst_is_not_continued_by_the_next_write() {
+        let mut bench = Bench::new(&[path(0, 20, 10, 0), path(1, 80, 10, 0)]);
+        let mut linux = linux();
+        for (expect, acked) in [(0, 0), (1, 0), (0, 1)] {
+            bench.acked(0, acked);
+            bench.write(1);
+            bench.round(&mut linux);
+            assert_eq!(bench.send(expect).len(), 1);
+        }
+    }
+
+    #[test]
+    fn send_memory_bounds_the_queue_beyond_the_window() {
+        // 46 080 bytes hold one piece; the next overshoots. The second path's piece fills the connection's.
+        let mut bench = Bench::new(&[path(0, 20, 10, 0), path(1, 80, 10, 0)]);
+        bench.write(1000);
+        let mut linux = linux();
+        bench.round(&mut linux);
+        assert_eq!((bench.bound(0).len(), bench.bound(1).len()), (BURST, SEGMENTS));
+        assert!(linux.asleep);
+        // Two thirds of 92 160 bytes are 43 segments.
+        for (acked, asleep) in [(28, true), (29, false)] {
+            bench.view.on_data_acked(acked * MSS);
+            assert_eq!(linux.sleeps(&bench.view), asleep, "{acked}");
+        }
+        // Both subflows acknowledged all, the connection has not: nothing would wake the writer.
+        let mut bench = Bench::new(&[path(0, 20, 10, 0)]);
+        bench.write(500);
+        bench.round(&mut linux);
+        bench.send(0);
+        assert!(linux.sleeps(&bench.view));
+        bench.view.path_mut(PathId(0)).unwrap().in_flight_bytes = 0;
+        assert!(!linux.sleeps(&bench.view));
+    }
+
+    fn acknowledge(linux: &mut LinuxDefault, bench: &mut Bench, cwnd: u32) {
+        bench.view.path_mut(PathId(0)).unwrap().cwnd = cwnd;
+        let ack = SchedulerEvent::Ack { path: PathId(0), acked: &Acked::default() };
+        linux.on_event(&ack, &bench.view);
+    }
+
+    #[test]
+    fn send_memory_follows_the_greatest_window_while_the_writer_waits() {
+        let mut linux = linux();
+        let mut bench = Bench::new(&[path(0, 20, 10, 0), path(1, 20, 3, 0)]);
+        for (asleep, cwnd, expect) in
+            [(false, 90, 46_080), (true, 100, 100 * 4608), (true, 20, 100 * 4608), (true, 10_000, 4 << 20)]
+        {
+            linux.asleep = asleep;
+            acknowledge(&mut linux, &mut bench, cwnd);
+            assert_eq!(linux.sndbuf(&bench.view.paths()[0]), expect);
+        }
+        assert_eq!(linux.sndbuf(&bench.view.paths()[1]), 46_080);
+        // Large frames are allowed for.
+        assert!(linux.sndbuf(&PathView { mss: 8960, ..path(2, 20, 10, 0) }) > 20 * 8960);
+    }
+
+    /// As measured: when a second path joins a bulk transfer, the first has its send memory full.
+    #[test]
+    fn a_path_that_is_alone_fills_its_memory() {
+        let mut linux = linux();
+        linux.flows[0].peak = 100;
+        let mut bench = Bench::new(&[path(0, 20, 100, 100)]);
+        bench.write(1000);
+        bench.round(&mut linux);
+        // 460 800 bytes less the window in flight, in pieces of 24.
+        assert_eq!(bench.bound(0).len(), 192);
+        assert!(linux.serves_lone_path());
+    }
+
+    #[test]
+    fn a_full_path_with_the_least_linger_time_is_waited_for() {
+        let full = PathView { cwnd: 10, ..loaded(0, 60_000, 10_000_000) };
+        let mut bench = Bench::new(&[full, loaded(1, 1000, 1000)]);
+        bench.write(1);
+        bench.round(&mut linux());
+        assert_eq!((bench.bound(0), bench.bound(1)), (vec![], vec![]));
+    }
+
+    #[test]
+    fn backups_rest_while_another_path_is_active() {
+        let backup = PathView { backup: true, ..path(0, 20, 10, 0) };
+        for (usable, expect) in [(true, 1), (false, 0)] {
+            let mut bench = Bench::new(&[backup, PathView { usable, ..loaded(1, 9000, 1000) }]);
+            bench.write(1);
+            bench.round(&mut linux());
+            assert_eq!(bench.bound(expect), [0]);
+        }
+    }
+
+    #[test]
+    fn nothing_is_bound_beyond_the_peers_window() {
+        let mut bench = Bench::with_window(&[path(0, 20, 10, 0), path(1, 80, 10, 0)], 9 * MSS);
+        bench.write(30);
+        let mut linux = linux();
+        bench.round(&mut linux);
+        bench.round(&mut linux);
+        assert_eq!((bench.bound(0).len(), bench.bound(1).len()), (9, 0));
+        assert!(linux.flows[0].average > 0);
+    }
+
+    /// Path 0 sent a piece and a half and timed out.
+    fn stranded(linux: &mut LinuxDefault) -> Bench {
+        let mut bench = Bench::new(&[path(0, 20, 100, 0), path(1, 80, 100, 0)]);
+        bench.write(36);
+        bench.round(linux);
+        assert_eq!(bench.send(0).len(), 36);
+        let p = bench.view.path_mut(PathId(0)).unwrap();
+        p.usable = false;
+        p.rto = Duration::from_millis(300);
+        bench.view.strand(PathId(0));
+        linux.on_event(&SchedulerEvent::Timeout { path: PathId(0) }, &bench.view);
+        bench
+    }
+
+    fn rescue(bench: &mut Bench, linux: &mut LinuxDefault) -> usize {
+        let mut round = Round::new(&mut bench.view, &mut bench.windows, Cause::Wakeup);
+        linux.rescue(&mut round);
+        linux.schedule(&mut round);
+        bench.send(1).len()
+    }
+
+    #[test]
+    fn stranded_data_goes_out_again_piece_by_piece_on_an_idle_path() {
+        let mut linux = linux();
+        let mut bench = stranded(&mut linux);
+        assert_eq!(rescue(&mut bench, &mut linux), SEGMENTS);
+        assert_eq!(rescue(&mut bench, &mut linux), 0, "busy");
+        bench.acked(1, SEGMENTS as u32);
+        assert_eq!(rescue(&mut bench, &mut linux), 36 - SEGMENTS);
+    }
+
+    #[test]
+    fn a_stale_path_is_no_longer_waited_for() {
+        let mut linux = linux();
+        let mut bench = stranded(&mut linux);
+        bench.view.path_mut(PathId(1)).unwrap().in_flight_bytes = 1;
+        assert_eq!(rescue(&mut bench, &mut linux), 0, "busy");
+        // 2·300 ms + 4·200 ms
+        assert_eq!(linux.next_wakeup(), Some(Instant::from_millis(1400)));
+        bench.at(1399);
+        assert_eq!(rescue(&mut bench, &mut linux), 0);
+        bench.at(1400);
+        assert_eq!(rescue(&mut bench, &mut linux), 36);
+        assert_eq!(linux.next_wakeup(), None);
+    }
+
+    #[test]
+    fn a_path_that_is_back_is_not_stale() {
+        let mut linux = linux();
+        let mut bench = stranded(&mut linux);
+        bench.view.path_mut(PathId(0)).unwrap().usable = true;
+        bench.round(&mut linux);
+        assert_eq!((linux.flows[0].stale_at, linux.next_wakeup()), (None, None));
+    }
+}
