@@ -319,12 +319,14 @@ impl Lab {
     pub fn describe(&self) -> String {
         let subflows = self.subflows();
         format!(
-            "engine: {:?}\nkernel: {:?}, error {:?}\nsubflows: {subflows:?}\nevents: {:#?}\ncounters: {:#?}",
+            "engine: {:?}\nkernel: {:?}, error {:?}\nsubflows: {subflows:?}\nevents: {:?}\ncounters: {:#?}\n{}{}",
             self.engine.progress(),
             self.kernel.progress(),
             self.kernel_error,
             self.notes.events,
-            self.counters()
+            self.counters(),
+            self.command("ss -tanim"),
+            self.command("ss -Mani")
         )
     }
 

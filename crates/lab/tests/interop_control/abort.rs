@@ -72,6 +72,27 @@ fn kernel_client_aborts_v6() {
     kernel_aborts(Plan::new(Side::Server, 2).v6().endpoint(1, "subflow"));
 }
 
+/// The kernel's application closes with everything read, lingering for 0 s.
+fn kernel_leaves(plan: Plan) {
+    let Some(mut lab) = two(plan) else { return };
+    lab.kill_kernel_application();
+    lab.until("the engine to hear of it", |lab| lab.notes.closed().is_some());
+    assert_eq!(lab.notes.closed(), Some(CloseReason::ResetByPeer));
+    assert!(lab.notes.got().any(|p| p.has(|o| matches!(o, MptcpOption::FastClose { .. }))));
+    lab.until("no subflow to be left", |lab| lab.subflows().is_empty());
+    lab.until("no socket to be left", |lab| lab.command("ss -Htn").trim().is_empty());
+}
+
+#[test]
+fn kernel_server_leaves() {
+    kernel_leaves(Plan::new(Side::Client, 2));
+}
+
+#[test]
+fn kernel_client_leaves() {
+    kernel_leaves(server());
+}
+
 /// One subflow is reset from the engine's side in the middle of a transfer: the other carries on.
 fn engine_resets_a_subflow(plan: Plan) {
     let Some(mut lab) = two(plan) else { return };

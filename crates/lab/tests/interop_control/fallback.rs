@@ -106,7 +106,12 @@ fn stripped(engine: Side, v6: bool, which: Which, counter: &str) {
     let Some(mut lab) = Lab::start_behind(plan, Some(stripping(which, &stripped))) else { return };
     plain(&mut lab);
     assert!(stripped.count() > 0);
-    assert!(counter.is_empty() || lab.counter(counter) == 1, "{:#?}", lab.counters());
+    if counter.is_empty() {
+        // The kernel never saw MPTCP.
+        assert_eq!(lab.counter("MPTcpExtMPCapableSYNRX"), 0);
+    } else {
+        assert_eq!(lab.counter(counter), 1, "{:#?}", lab.counters());
+    }
 }
 
 #[test]
@@ -141,17 +146,17 @@ fn stripped_after_the_handshake_engine_client() {
 
 #[test]
 fn stripped_after_the_handshake_engine_server() {
-    stripped(Side::Server, false, after_handshake, "");
+    stripped(Side::Server, false, after_handshake, "MPTcpExtMPCapableDataFallback");
 }
 
 #[test]
 fn stripped_from_data_engine_client() {
-    stripped(Side::Client, false, data, "");
+    stripped(Side::Client, false, data, "MPTcpExtDssFallback");
 }
 
 #[test]
 fn stripped_from_data_engine_server() {
-    stripped(Side::Server, false, data, "");
+    stripped(Side::Server, false, data, "MPTcpExtMPCapableDataFallback");
 }
 
 /// A box that takes the options off joins: the subflow is refused, the connection goes on with the first one.
@@ -183,6 +188,41 @@ fn stripped_joins_of_the_engine() {
 #[test]
 fn stripped_joins_of_the_kernel() {
     stripped_joins(Plan::new(Side::Server, 2).endpoint(1, "subflow"));
+}
+
+/// A box that begins to take the options off in the middle of a transfer, on one of two subflows: that one is given up,
+/// and all data arrives over the other.
+fn stripped_in_the_middle(plan: Plan) {
+    let (on, stripped) = (Switch::default(), Switch::default());
+    let (is_on, count) = (on.clone(), stripped.clone());
+    let middlebox = rewriting(move |_, path, tcp| {
+        if path == 1 && is_on.is_on() && tcp.strip_mptcp() {
+            count.note();
+        }
+    });
+    let Some(mut lab) = Lab::start_behind(plan, Some(middlebox)) else { return };
+    lab.connect();
+    lab.exchange_bytes(10_000);
+    lab.until_subflows(2);
+    lab.engine.send(3_000_000);
+    lab.kernel.send(3_000_000);
+    lab.until("data", |lab| lab.kernel.progress().received > 300_000 && lab.engine.progress().received > 300_000);
+    on.set(true);
+    lab.until_arrived();
+    assert!(stripped.count() > 0 && lab.connection().is_some_and(|c| c.is_multipath()));
+    let reset = |p: &crate::common::notes::Seen| p.path.index() == 1 && p.packet.segment.flags.has(Flags::RST);
+    assert!(lab.notes.packets.iter().any(reset));
+    lab.close();
+}
+
+#[test]
+fn stripped_in_the_middle_engine_client() {
+    stripped_in_the_middle(Plan::new(Side::Client, 2));
+}
+
+#[test]
+fn stripped_in_the_middle_engine_server() {
+    stripped_in_the_middle(Plan::new(Side::Server, 2).endpoint(1, "subflow"));
 }
 
 /// With DSS checksums, once `on`, a box changes the payload of one packet that passes `way` on `path`.
