@@ -25,6 +25,18 @@ impl Entry {
         let start = self.data + (part.start - self.sub.start);
         Range::new(start, start + part.len())
     }
+
+    /// RFC 8684 §3.3.1: mappings must not contradict each other. A checksum is one over a whole mapping; one that Linux
+    /// repeats with a DATA_FIN added has another sum for another length.
+    fn agrees(&self, other: &Self) -> bool {
+        let place = |e: &Self| e.data.wrapping_sub(e.sub.start);
+        let summed = match (self.checksum, other.checksum) {
+            (None, None) => true,
+            (Some((sum, len)), Some((another, length))) => self.sub == other.sub && (sum == another || len != length),
+            _ => false,
+        };
+        place(self) == place(other) && summed
+    }
 }
 
 /// Mappings of bytes that have not been passed on, ascending.
@@ -49,11 +61,11 @@ impl Mappings {
         let overlapping = self.entries.range(at..).take_while(|e| e.sub.start < entry.sub.end);
         let (mut count, mut whole) = (0, entry);
         for known in overlapping {
-            // RFC 8684 §3.3.1: mappings must not contradict each other. A checksum is one over a whole mapping.
-            let same = known.data.wrapping_sub(known.sub.start) == entry.data.wrapping_sub(entry.sub.start);
-            let one = known.checksum.is_none() || known.sub == entry.sub;
-            if !same || !one || known.checksum != entry.checksum {
+            if !known.agrees(&entry) {
                 return Err(Violation::MappingConflict);
+            }
+            if known.sub == entry.sub {
+                return Ok(());
             }
             if known.sub.start < whole.sub.start {
                 whole = Entry { sub: Range::new(known.sub.start, whole.sub.end), ..*known };
@@ -185,6 +197,11 @@ mod tests {
         let summed = |start, end| Entry { checksum: Some((7, 100)), ..entry(start, end, 5_000 + start) };
         assert_eq!((m.add(summed(2_000, 2_100)), m.add(summed(2_000, 2_100))), (Ok(()), Ok(())));
         assert_eq!(m.add(summed(2_050, 2_150)), Err(Violation::MappingConflict));
+        // Linux repeats a mapping with a DATA_FIN added, which counts.
+        let other = |sum, len| Entry { checksum: Some((sum, len)), ..summed(2_000, 2_100) };
+        assert_eq!(m.add(other(3, 101)), Ok(()));
+        assert_eq!(m.add(other(3, 100)), Err(Violation::MappingConflict));
+        assert_eq!(m.find(2_050).and_then(|e| e.checksum), Some((7, 100)));
     }
 
     #[test]

@@ -378,11 +378,13 @@ impl Connection {
                 self.keys.learn(*theirs);
                 self.mode = Mode::Multipath { confirmed: true };
             }
-            // The third ACK was lost, and perhaps the first data too. The peer repeats its keys until it has heard from
-            // us (RFC 8684 §3.1), so what came before them is as good as lost.
-            _ if segment.options.dss().is_some() || segment.seq != self.subflows[i].peer_isn.at(1) => return false,
+            // The third ACK was lost, and perhaps the first data too. The peer repeats its keys with the first byte until
+            // it has heard from us (RFC 8684 §3.1), so what came before them is as good as lost.
+            _ if segment.seq != self.subflows[i].peer_isn.at(1) => return false,
+            _ if segment.options.dss().is_some() && segment.payload.is_empty() => return false,
             _ => {
-                // RFC 8684 §3.7: the option was taken off on the way
+                // RFC 8684 §3.7: the option was taken off on the way, or will never come: Linux does not repeat its keys
+                // once the application has finished.
                 self.mode = Mode::Plain;
                 self.record(cx, None, Event::Fallback);
             }

@@ -79,6 +79,22 @@ fn what_overtakes_the_keys_is_as_good_as_lost() {
     assert!(h.connection().is_multipath());
 }
 
+/// Linux repeats its first data without the keys once its application has finished.
+#[test]
+fn first_data_without_the_keys_means_plain_tcp() {
+    let mut h = Solo::server(plain_stamps());
+    h.send(h.syn(0).with(Solo::capable(None, None))).clear();
+    h.send(h.seg(6, 1).data(b"world").dss(h.mapped(0, 11, 1, 0)));
+    assert!(!h.log.saw(Event::Fallback));
+    h.send(h.seg(1, 1).data(b"hello").dss(h.mapped(0, 11, 1, 0)));
+    assert!(h.log.saw(Event::Fallback) && !h.connection().is_multipath());
+    assert!(h.recv().options.dss().is_none());
+    h.send(h.seg(6, 1).data(b"world").dss(h.mapped(0, 11, 1, 0)));
+    h.send(h.seg(11, 1).flags(Flags::FIN | Flags::ACK));
+    assert_eq!(h.read(), b"helloworld");
+    assert!(h.connection().read_finished());
+}
+
 #[test]
 fn a_short_request_with_its_end_still_carries_the_keys() {
     let mut h = Solo::client(plain_stamps());
