@@ -300,9 +300,19 @@ fn changed_on_the_only_one(mut plan: Plan, way: Way) {
         Way::Out => (lab.kernel.clone(), lab.engine.clone()),
         Way::In => (lab.engine.clone(), lab.kernel.clone()),
     };
+    from.send(20_000);
+    lab.until("what was mapped", |_| to.progress().received == from.progress().to_write);
+    assert_eq!(switch.count(), 1);
+    lab.until("the sender to hear of it", |lab| match way {
+        Way::Out => lab.counter("MPTcpExtMPFailRx") > 0,
+        Way::In => lab.connection().is_some_and(|c| !c.is_multipath()),
+    });
+    // The first new data carries the infinite mapping. It is short, since Linux makes a full segment longer than the MTU
+    // with it, which then never leaves.
+    from.send(500);
+    lab.until("the infinite mapping", |_| to.progress().received == from.progress().to_write);
     from.send(BYTES);
     lab.until("all of it", |_| to.progress().received == from.progress().to_write);
-    assert_eq!(switch.count(), 1);
     assert!(to.progress().fault.is_some(), "the box changed a byte");
     assert!(lab.connection().is_some_and(|c| !c.is_multipath()));
     let fails = |sent: bool| {
@@ -310,6 +320,7 @@ fn changed_on_the_only_one(mut plan: Plan, way: Way) {
         packets.filter(|p| p.has(|o| matches!(o, MptcpOption::Fail { .. }))).count()
     };
     assert!(fails(way == Way::Out) > 0);
+    assert_eq!(lab.counter("MPTcpExtInfiniteMapTx"), u64::from(way == Way::Out));
     to.send(BYTES);
     lab.until("the other direction", |_| from.progress().received == to.progress().to_write);
     assert_eq!(from.progress().fault, None);
