@@ -59,7 +59,7 @@ impl Connection {
             return;
         }
         let Some(ack) = self.acceptable_ack(cx, i, segment) else { return };
-        self.on_options(cx, i, segment);
+        let place = self.on_options(cx, i, segment, seq);
         if self.closed || self.subflows[i].reset.is_some() {
             return;
         }
@@ -71,7 +71,7 @@ impl Connection {
             self.on_ack(cx, i, segment, ack, window_update);
         }
         if !segment.payload.is_empty() {
-            self.on_payload(cx, i, segment, seq);
+            self.on_payload(cx, i, segment, seq, place);
         }
         if flags.has(Flags::FIN) {
             self.on_fin(cx, i, seq + segment.payload.len() as u64);
