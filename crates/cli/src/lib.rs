@@ -7,7 +7,9 @@ mod artifacts;
 mod builtin;
 mod commands;
 mod failure;
+mod link_table;
 mod load;
+mod parity_table;
 mod pool;
 mod runs_csv;
 mod table;
@@ -35,7 +37,7 @@ pub struct Answer {
     pub output: String,
     /// For standard error.
     pub errors: String,
-    /// 0 = success, 1 = a run or check failed, 2 = the input cannot be used.
+    /// 0 = success, 1 = a run or check failed, 2 = the input cannot be used; of `shell`, the exit code of what it ran.
     pub code: u8,
 }
 
@@ -46,7 +48,7 @@ pub fn answer(arguments: impl IntoIterator<Item = OsString>, drivers: &Drivers<'
         Err(error) => return refusal(&error, colour),
     };
     match dispatch(parsed, drivers) {
-        Ok(output) => Answer { output, ..Answer::default() },
+        Ok(answer) => answer,
         Err(failure) => Answer { errors: failure.render(colour), code: failure.exit_code(), ..Answer::default() },
     }
 }
@@ -61,11 +63,19 @@ fn refusal(error: &clap::Error, colour: bool) -> Answer {
     }
 }
 
-fn dispatch(arguments: Arguments, drivers: &Drivers<'_>) -> Result<String, Failure> {
-    let Some(command) = arguments.command else { return Ok(commands::tour()) };
-    match command {
+impl From<String> for Answer {
+    fn from(output: String) -> Self {
+        Self { output, ..Self::default() }
+    }
+}
+
+fn dispatch(arguments: Arguments, drivers: &Drivers<'_>) -> Result<Answer, Failure> {
+    let Some(command) = arguments.command else { return Ok(commands::tour().into()) };
+    let output = match command {
         Command::Demo(arguments) => commands::demo(&arguments, drivers.virtual_time),
         Command::Run(arguments) => commands::run(&arguments, drivers),
+        // What it runs has printed by now, and its exit code is ours.
+        Command::Shell(arguments) => return commands::shell(&arguments),
         Command::Check(arguments) => commands::check(&arguments),
         Command::List(arguments) => commands::list(&arguments),
         Command::Explain(arguments) => commands::explain(&arguments.name),
@@ -73,10 +83,10 @@ fn dispatch(arguments: Arguments, drivers: &Drivers<'_>) -> Result<String, Failu
         Command::Reproduce(_) => missing("reproduce"),
         Command::Compare(_) => missing("compare"),
         Command::Model(_) => missing("model"),
-        Command::Parity(_) => missing("parity"),
-        Command::Shell(_) => missing("shell"),
+        Command::Parity(arguments) => commands::parity(&arguments, drivers),
         Command::Report(_) => missing("report"),
-    }
+    };
+    output.map(Answer::from)
 }
 
 /// A command that is planned.

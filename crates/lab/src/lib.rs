@@ -4,7 +4,9 @@
 //! what the network delivers to it is written to the device. Namespaces have no name: they vanish with this process,
 //! however it ends, and everything in them too.
 
+mod capture;
 mod clock;
+mod delays;
 mod error;
 mod exchange;
 pub mod kernel;
@@ -12,9 +14,12 @@ mod lateness;
 mod middlebox;
 mod namespace;
 mod real_time;
+pub mod shell;
 mod tun;
 
+pub use capture::Capture;
 pub use clock::Clock;
+pub use delays::Delays;
 pub use error::LabError;
 pub use exchange::{Ended, Exchange, Outside};
 pub use lateness::{Lateness, LatenessReport};

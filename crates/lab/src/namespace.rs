@@ -4,6 +4,7 @@ use crate::LabError;
 use nix::sched::{CloneFlags, setns, unshare};
 use std::fs::File;
 use std::io::Write;
+use std::os::fd::AsRawFd;
 use std::process::{Command, Stdio};
 use std::thread;
 
@@ -27,6 +28,11 @@ impl Namespace {
         });
         made.map(Self)
             .map_err(|error| LabError::Privilege { what: format!("no network namespace can be made: {error}") })
+    }
+
+    /// A file that `nsenter --net=FILE` takes, as long as this value lives.
+    pub fn path(&self) -> String {
+        format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd())
     }
 
     /// Does `work` on a thread inside. Sockets and devices opened there, and processes started there, belong to the

@@ -40,7 +40,7 @@ impl Driver for RealTime {
     }
 }
 
-fn addresses(job: &Job) -> Addresses {
+pub(crate) fn addresses(job: &Job) -> Addresses {
     Addresses { v6: job.scenario.hosts.ip == 6, paths: job.scenario.topology.paths.len() }
 }
 
@@ -51,7 +51,7 @@ fn settings(job: &Job, plan: &Layout) -> KernelSettings {
 }
 
 /// The hosts that are kernels.
-fn outside(job: &Job, plan: &Layout) -> Result<Vec<Outside>, LabError> {
+pub(crate) fn outside(job: &Job, plan: &Layout) -> Result<Vec<Outside>, LabError> {
     let sides = [Side::Client, Side::Server].into_iter().filter(|side| host(job, *side) == Host::Linux);
     sides
         .map(|side| {
@@ -82,7 +82,8 @@ fn start(exchange: &mut Exchange, job: &Job, plan: &Layout) -> Result<(), LabErr
     Ok(())
 }
 
-fn live(exchange: &Exchange) -> Result<Live, LabError> {
+/// What only a run in real time has to tell.
+pub(crate) fn live(exchange: &Exchange) -> Result<Live, LabError> {
     let report = exchange.lateness.report();
     let mut live = Live {
         emulation: Emulation {

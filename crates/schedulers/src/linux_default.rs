@@ -49,10 +49,12 @@ windows are bound long before they leave, so a path that becomes slow or silent 
 # Departures
 
 The kernel counts the memory of each buffer (measured 1.06 to 1.3 bytes a byte, more if little is queued); here it
-is 1.15. The engine gives a path nothing new once it timed out and takes back what it had queued, whereas the kernel goes on
-filling it until it is stale; so after an outage the kernel has more to repeat. The kernel's own timer sends a
-stranded piece every 200 ms or more; here the next piece follows when the path is idle again. Stale is reckoned
-from the subflow's timeout: twice its retransmission timeout and `stale_loss_cnt` times 200 ms later.
+is 1.15. The engine gives a path nothing new once it timed out and takes back what it had queued, whereas the
+kernel goes on filling it until it is stale; so after an outage the kernel has more to repeat and stalls longer.
+The kernel's own timer sends a stranded piece every 200 ms or more; here the next piece follows when the path is
+idle again. That timer also repeats a piece on an idle path while the other, slow but sound, has not delivered it;
+here only what a timeout or a lost path strands is repeated. Stale is reckoned from the subflow's timeout: twice its
+retransmission timeout and `stale_loss_cnt` times 200 ms later. A connection of one path is scheduled too.
 
 # References
 

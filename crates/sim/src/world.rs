@@ -90,6 +90,7 @@ impl core::fmt::Display for Stuck {
 #[derive(Clone, Debug, Default)]
 struct Parcel {
     host: u32,
+    sent: Instant,
     packet: Packet,
     /// The packet as a host outside sent it; then `packet` does not count.
     raw: Option<Bytes>,
@@ -256,6 +257,7 @@ impl World {
         let mut parcel = self.spare.pop().unwrap_or_default();
         let size = bytes.len() as u32;
         parcel.host = (host ^ 1) as u32;
+        parcel.sent = self.now;
         parcel.raw = Some(bytes);
         self.network.send(self.now, recorder, path, side.sends(), size, parcel);
     }
@@ -361,7 +363,7 @@ impl World {
         {
             recorder.packet(self.now, side, false, PathId(path as u8), &packet);
         }
-        self.outbox.push_back(Outbound { flow, side, path, at: self.now, bytes });
+        self.outbox.push_back(Outbound { flow, side, path, sent: parcel.sent, at: self.now, bytes });
     }
 
     /// Handles the first alarm.
@@ -442,6 +444,7 @@ impl World {
             let next = self.spare.pop().unwrap_or_default();
             let mut parcel = core::mem::replace(&mut self.draft, next);
             parcel.host = (host ^ 1) as u32;
+            parcel.sent = self.now;
             parcel.raw = None;
             self.network.send(self.now, recorder, path, side.sends(), size, parcel);
         }

@@ -4,12 +4,16 @@ mod check;
 mod demo;
 mod explain;
 mod list;
+mod parity;
 mod run;
+mod shell;
 mod tour;
 
 pub use check::check;
 pub use demo::demo;
 pub use explain::explain;
 pub use list::list;
+pub use parity::parity;
 pub use run::run;
+pub use shell::shell;
 pub use tour::{completions, tour};

@@ -1,6 +1,6 @@
 //! A driver whose outcomes are known, and ways to ask.
 
-use anabranch_cli::{Answer, answer};
+use anabranch_cli::{Answer, Drivers, answer};
 use anabranch_run::{CONNECTION, Choice, Driver, Job, RunError, RunOutcome};
 use anabranch_trace::{Event, Origin, Recorder};
 use anabranch_units::{Instant, PathId, Range, Side};
@@ -36,6 +36,7 @@ impl Driver for Fake {
             digest: format!("{:032x}", job.seed),
             events: 2,
             finished: true,
+            live: None,
         })
     }
 }
@@ -43,7 +44,7 @@ impl Driver for Fake {
 /// What `anabranch ARGUMENTS` answers, with [`Fake`] as driver.
 pub fn ask(arguments: &[&str]) -> Answer {
     let arguments = std::iter::once(&"anabranch").chain(arguments).map(|argument| argument.into());
-    answer(arguments, &Fake, false)
+    answer(arguments, &Drivers { virtual_time: &Fake, real_time: &Fake }, false)
 }
 
 /// The output of a command that succeeds.

@@ -155,6 +155,10 @@ impl Connection {
             self.send_new(cx, i, queued.range, queued.kind, out);
             return true;
         }
+        if room && self.subflows[i].sender.wants_new() {
+            self.subflows[i].sender.no_new();
+            return self.data_segment(cx, i, out);
+        }
         if room && let Some(again) = self.subflows[i].sender.next_speculative() {
             let again = again.clone();
             self.retransmit(cx, i, &again, out);

@@ -165,7 +165,8 @@ fn client(addresses: Addresses, over: &[usize], backup: &[bool]) -> String {
         let _ = writeln!(script, "route add default dev {device} src {address} metric {metric}");
     }
     let _ = writeln!(script, "mptcp limits set subflow 8 add_addr_accepted 8");
-    for path in over.iter().copied().skip(1) {
+    // The first too: a connection that begins on another path joins over it.
+    for path in over.iter().copied() {
         let kind = if backup.get(path) == Some(&true) { "subflow backup" } else { "subflow" };
         let (address, device) = (addresses.client(path), device(path));
         let _ = writeln!(script, "mptcp endpoint add {address} dev {device} id {} {kind}", path + 1);

@@ -145,6 +145,8 @@ pub struct Sender {
     high: u64,
     /// F-RTO is under way.
     frto: bool,
+    /// New packets that F-RTO sends before anything that is lost, to find out whether it is.
+    new_first: u32,
     /// The first packet must be sent again, whatever the window: a timeout.
     head_due: bool,
     prr: Option<Prr>,
@@ -177,6 +179,7 @@ impl Sender {
             phase: RecoveryPhase::Open,
             high: 1,
             frto: false,
+            new_first: 0,
             head_due: false,
             prr: None,
             recover_fs: 0,
@@ -250,7 +253,18 @@ impl Sender {
 
     /// The lowest packet that is lost and was not sent again since.
     pub fn next_lost(&self) -> Option<&Sent> {
-        self.board.next_lost()
+        self.board.next_lost().filter(|_| self.new_first == 0)
+    }
+
+    /// F-RTO asks for new data before anything is sent again (RFC 5682 §3.1 step 2.b).
+    pub fn wants_new(&self) -> bool {
+        self.new_first > 0
+    }
+
+    /// There is no new data, or none that may be sent: the conventional recovery goes on.
+    pub fn no_new(&mut self) {
+        self.frto = false;
+        self.new_first = 0;
     }
 
     /// What may be sent again if nothing is lost, nothing is new, and the window has room (RFC 6675 §4, `NextSeg` rules
@@ -267,6 +281,7 @@ impl Sender {
             return;
         }
         self.note_sent(false);
+        self.new_first = self.new_first.saturating_sub(1);
         if first {
             // RFC 6298 §5.1
             self.timers.start_retransmission(now, self.rtt.rto());
