@@ -1,0 +1,244 @@
+//! Which packet belongs to which subflow, and what the connection speaks.
+
+use crate::mappings::Entry;
+use crate::stream::{Incoming, Outgoing};
+use crate::subflow::{Distance, FourTuple, Stage, Subflow};
+use anabranch_trace::{Event, Origin, PathState, Recorder, Violation};
+use anabranch_units::{ConnId, Instant, PathId, Range, Side};
+use anabranch_wire::{Flags, Mapping, MpCapable, MpJoin, MptcpOption, Packet, Segment};
+
+/// Most subflows at a time, those that have closed included.
+const MAX_SUBFLOWS: usize = 64;
+
+/// What could not be followed. All zero: the events are complete.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unfollowed {
+    /// Packets of no subflow of the connection: another connection's, a join with an unknown token, a capture that
+    /// began after the handshake.
+    pub stray_packets: u64,
+    /// Payload bytes without mapping.
+    pub unmapped_bytes: u64,
+    /// Bytes that the host acknowledged before they were seen to arrive: the capture has a hole, after which what came
+    /// may wait for what is missing while another subflow's DATA_ACK already counts both.
+    pub missed_bytes: u64,
+    /// What was left out since it would have taken more memory than is allowed.
+    pub overflows: u64,
+}
+
+/// What the connection speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// Not agreed yet.
+    Opening,
+    /// MPTCP.
+    Multipath,
+    /// Plain TCP: never agreed on anything else, or fallen back to it (RFC 8684 §3.7).
+    Plain,
+}
+
+/// Follows one connection at one host. The connection is that of the first SYN; memory is bounded.
+#[derive(Clone, Debug)]
+pub struct Observer {
+    host: Side,
+    connection: ConnId,
+    pub(crate) mode: Mode,
+    /// The host's SYN offered MPTCP.
+    pub(crate) offered: bool,
+    /// The peer has sent a DSS: from then on a segment without one is no sign of plain TCP.
+    pub(crate) dss_seen: bool,
+    pub(crate) outgoing: Outgoing,
+    pub(crate) incoming: Incoming,
+    /// In [`Mode::Plain`]: from subflow to data sequence, for what is sent and what is received.
+    pub(crate) plain: (Distance, Distance),
+    pub(crate) subflows: Vec<Subflow>,
+    pub(crate) unfollowed: Unfollowed,
+    begun: bool,
+}
+
+/// Where events go.
+pub(crate) struct Out<'a> {
+    pub now: Instant,
+    origin: Origin,
+    recorder: &'a mut dyn Recorder,
+}
+
+impl Out<'_> {
+    /// An event of the connection.
+    pub fn tell(&mut self, event: Event) {
+        self.recorder.record(self.now, self.origin, &event);
+    }
+
+    /// An event of a path.
+    pub fn tell_of(&mut self, path: PathId, event: Event) {
+        self.recorder.record(self.now, Origin { path, ..self.origin }, &event);
+    }
+}
+
+/// The first MP_CAPABLE of version 1.
+pub(crate) fn capable(segment: &Segment) -> Option<MpCapable> {
+    segment.options.mptcp().iter().find_map(|o| match o {
+        MptcpOption::Capable(c) if c.version == 1 => Some(*c),
+        _ => None,
+    })
+}
+
+/// The first MP_JOIN.
+pub(crate) fn join(segment: &Segment) -> Option<MpJoin> {
+    segment.options.mptcp().iter().find_map(|o| match o {
+        MptcpOption::Join(j) => Some(*j),
+        _ => None,
+    })
+}
+
+/// A mapping holds 32 bits of the offset within the subflow: the one nearest to `near`.
+pub(crate) fn subflow_offset(low: u32, near: u64) -> Option<u64> {
+    near.checked_add_signed(i64::from(low.wrapping_sub(near as u32) as i32))
+}
+
+impl Observer {
+    /// Nothing seen yet. Events will name `host` and `connection`.
+    pub fn new(host: Side, connection: ConnId) -> Self {
+        Self {
+            host,
+            connection,
+            mode: Mode::Opening,
+            offered: false,
+            dss_seen: false,
+            outgoing: Outgoing::default(),
+            incoming: Incoming::default(),
+            plain: (Distance::default(), Distance::default()),
+            subflows: Vec::new(),
+            unfollowed: Unfollowed::default(),
+            begun: false,
+        }
+    }
+
+    /// What could not be followed so far.
+    pub const fn unfollowed(&self) -> Unfollowed {
+        self.unfollowed
+    }
+
+    /// A packet that the host sent or received on the network path `path`, in the order in which they pass.
+    /// The events go to `recorder`.
+    pub fn packet(&mut self, now: Instant, sent: bool, path: PathId, packet: &Packet, recorder: &mut dyn Recorder) {
+        let origin = Origin { host: Some(self.host), connection: self.connection, path: PathId(0) };
+        let out = &mut Out { now, origin, recorder };
+        let segment = &packet.segment;
+        let tuple = FourTuple::of(packet, sent);
+        let syn = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK) && !segment.flags.has(Flags::RST);
+        let known = self.subflows.iter().position(|s| s.tuple == tuple);
+        let index = match known {
+            Some(i) if syn && self.begins_anew(i, sent, segment) => {
+                self.subflows.remove(i);
+                self.begin(tuple, path, sent, segment)
+            }
+            None if syn => self.begin(tuple, path, sent, segment),
+            known => known,
+        };
+        let Some(i) = index else {
+            self.unfollowed.stray_packets += 1;
+            return;
+        };
+        match (self.subflows[i].stage, sent) {
+            // What is still under way, and the host's answers to it, are no part of the connection.
+            (Stage::Closed, _) => {}
+            (_, true) => self.on_sent(out, i, segment),
+            (_, false) => self.on_received(out, i, segment),
+        }
+    }
+
+    /// A SYN takes the place of a subflow that has ended.
+    fn begins_anew(&self, i: usize, sent: bool, syn: &Segment) -> bool {
+        let s = &self.subflows[i];
+        let isn = if sent { s.sending.isn } else { s.receiving.isn };
+        !s.is_live() && syn.seq != isn
+    }
+
+    /// A SYN on new ends: the first one of the connection, or one that joins it.
+    fn begin(&mut self, tuple: FourTuple, path: PathId, sent: bool, syn: &Segment) -> Option<usize> {
+        let joins = match join(syn) {
+            Some(MpJoin::Syn { token, .. }) => {
+                // RFC 8684 §3.2: the receiver's token
+                let receiver = if sent { self.incoming.owner } else { self.outgoing.owner };
+                receiver.filter(|owner| owner.token == token)?;
+                true
+            }
+            _ if self.begun => return None,
+            _ => false,
+        };
+        if self.subflows.len() >= MAX_SUBFLOWS {
+            let Some(over) = self.subflows.iter().position(|s| !s.is_live()) else {
+                self.unfollowed.overflows += 1;
+                return None;
+            };
+            self.subflows.remove(over);
+        }
+        self.begun = true;
+        let stage = if sent { Stage::SynSent } else { Stage::SynReceived };
+        self.subflows.push(Subflow::new(tuple, path, stage, joins, syn.seq));
+        Some(self.subflows.len() - 1)
+    }
+
+    /// The peer's segment broke a rule, and the host had to ignore it or a part of it.
+    pub(crate) fn violation(&self, out: &mut Out<'_>, i: usize, what: Violation) {
+        out.tell_of(self.subflows[i].path, Event::Violation(what));
+    }
+
+    /// The subflow was reset or refused.
+    pub(crate) fn drop_subflow(&mut self, out: &mut Out<'_>, i: usize) {
+        let s = self.subflows.remove(i);
+        // One that the host has not answered has never been told of; one that is closed has.
+        let told = s.offers.0.is_some() && s.is_live();
+        if told {
+            out.tell_of(s.path, Event::Path(PathState::Dead));
+        }
+    }
+
+    /// Both FINs are acknowledged.
+    pub(crate) fn close_if_over(&mut self, out: &mut Out<'_>, i: usize) {
+        let s = &mut self.subflows[i];
+        let fin_acked = s.sending.fin.is_some_and(|fin| s.sending.una > fin);
+        if s.is_live() && fin_acked && s.receiving.is_finished() {
+            s.stage = if s.sending.fin_answers { Stage::Closed } else { Stage::TimeWait };
+            out.tell_of(s.path, Event::Path(PathState::Closed));
+        }
+    }
+
+    /// From here on the connection is plain TCP over its one subflow (RFC 8684 §3.7).
+    pub(crate) fn fall_back(&mut self, out: &mut Out<'_>, i: usize) {
+        if self.mode == Mode::Plain {
+            return;
+        }
+        self.mode = Mode::Plain;
+        out.tell(Event::Fallback);
+        // What has its place keeps it; what is new follows in the subflow's own sequence.
+        let s = &self.subflows[i];
+        let unacked = s.sending.mappings.end().unwrap_or(0);
+        let sent = Distance { sub: s.sending.nxt, data: unacked.max(self.outgoing.acked) };
+        let received = Distance { sub: s.receiving.next(), data: self.incoming.next() };
+        self.plain = (sent, received);
+    }
+
+    /// The mapping that a segment brings, of the stream that goes the way it goes. MP_CAPABLE holds that of the first
+    /// data (RFC 8684 §3.1).
+    pub(crate) fn mapping_of(&self, sent: bool, segment: &Segment) -> Option<(Mapping, bool)> {
+        if let Some(dss) = segment.options.dss() {
+            return dss.mapping.map(|mapping| (mapping, dss.data_fin));
+        }
+        let (len, checksum) = capable(segment)?.data.filter(|(len, _)| *len > 0)?;
+        let owner = if sent { self.outgoing.owner } else { self.incoming.owner };
+        let data_seq = owner?.first();
+        Some((Mapping { data_seq, wide: true, subflow_seq: 1, len, checksum }, false))
+    }
+
+    /// Where a finite mapping lies. `nears`: data offset and subflow offset that it is expected at.
+    pub(crate) fn place(&self, sent: bool, mapping: &Mapping, data_fin: bool, nears: (u64, u64)) -> Option<Entry> {
+        let owner = if sent { self.outgoing.owner } else { self.incoming.owner };
+        let data = owner?.mapped(mapping, nears.0)?;
+        let len = u64::from(mapping.len).saturating_sub(u64::from(data_fin));
+        // A DATA_FIN alone stands nowhere in the subflow.
+        let sub = if len == 0 { 0 } else { subflow_offset(mapping.subflow_seq, nears.1)? };
+        let whole = !sent && mapping.checksum.is_some();
+        Some(Entry { sub: Range::new(sub, sub + len), data, whole })
+    }
+}

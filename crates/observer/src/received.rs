@@ -1,0 +1,277 @@
+//! What the host receives (RFC 9293 §3.10.7.4).
+
+use crate::observer::{Mode, Observer, Out};
+use crate::subflow::{Distance, Stage};
+use anabranch_trace::{Event, PathState, Violation};
+use anabranch_units::Range;
+use anabranch_wire::{DataAck, Flags, MptcpOption, Segment};
+
+impl Observer {
+    pub(crate) fn on_received(&mut self, out: &mut Out<'_>, i: usize, segment: &Segment) {
+        match self.subflows[i].stage {
+            Stage::SynSent => self.on_answer(out, i, segment),
+            Stage::SynReceived => {
+                if self.on_opening(out, i, segment) {
+                    self.on_synchronized(out, i, segment);
+                }
+            }
+            _ => self.on_synchronized(out, i, segment),
+        }
+    }
+
+    fn on_synchronized(&mut self, out: &mut Out<'_>, i: usize, segment: &Segment) {
+        let Some(seq) = self.acceptable(out, i, segment) else { return };
+        let flags = segment.flags;
+        let s = &mut self.subflows[i];
+        if let Some(stamps) = segment.options.timestamps().filter(|_| s.timestamps) {
+            s.receiving.keep(stamps, seq, out.now);
+        }
+        if flags.has(Flags::RST) {
+            // RFC 5961 §3.2
+            let exact = seq == s.receiving.next();
+            return if exact { self.drop_subflow(out, i) } else { self.violation(out, i, Violation::BlindReset) };
+        }
+        if flags.has(Flags::SYN) {
+            // RFC 5961 §4
+            return self.violation(out, i, Violation::BlindSyn);
+        }
+        if !flags.has(Flags::ACK) {
+            return;
+        }
+        let Some(ack) = self.acceptable_ack(i, segment) else {
+            return self.violation(out, i, Violation::BlindAck);
+        };
+        if self.mode == Mode::Multipath {
+            self.on_options(out, i, segment, ack);
+        }
+        let s = &mut self.subflows[i];
+        s.sending.una = s.sending.una.max(ack);
+        if self.mode == Mode::Plain {
+            self.acked_by_subflow(out, i, segment);
+        } else {
+            s.sending.mappings.forget_below(s.sending.una);
+        }
+        let end = seq + segment.payload.len() as u64;
+        self.take_payload(out, i, Range::new(seq, end), false);
+        let receiving = &mut self.subflows[i].receiving;
+        if flags.has(Flags::FIN) {
+            receiving.note_fin(end);
+        }
+        receiving.take_fin();
+        self.close_if_over(out, i);
+    }
+
+    /// Sequence number and timestamps: the segment's offset if it is acceptable.
+    pub(crate) fn acceptable(&mut self, out: &mut Out<'_>, i: usize, segment: &Segment) -> Option<u64> {
+        let s = &self.subflows[i];
+        let rst = segment.flags.has(Flags::RST);
+        let seq = segment.seq.offset_from(s.receiving.isn, s.receiving.next());
+        let old = segment.options.timestamps().is_some_and(|t| s.timestamps && s.receiving.is_old(t, out.now));
+        if seq.is_some() && old && !rst {
+            // RFC 7323 §5.3 R1
+            self.violation(out, i, Violation::OldTimestamp);
+            return None;
+        }
+        // The host's window is one of the connection: what is repeated on this subflow does not count against it.
+        let limit = self.incoming.window.saturating_mul(2).max(1 << 16);
+        let inside = seq.filter(|seq| s.receiving.accepts(*seq, u64::from(segment.seq_len()), limit));
+        if inside.is_none() && rst {
+            self.violation(out, i, Violation::Unacceptable);
+        }
+        inside
+    }
+
+    /// RFC 5961 §5.2: not older than the largest window, not newer than what was sent
+    fn acceptable_ack(&self, i: usize, segment: &Segment) -> Option<u64> {
+        let sending = &self.subflows[i].sending;
+        let oldest = sending.una.saturating_sub(self.outgoing.window.max(1 << 16));
+        let ack = segment.ack.offset_from(sending.isn, sending.una);
+        ack.filter(|ack| (oldest..=sending.nxt).contains(ack))
+    }
+
+    fn on_options(&mut self, out: &mut Out<'_>, i: usize, segment: &Segment, ack: u64) {
+        self.confirm(out, i, segment, ack);
+        if self.mode == Mode::Plain {
+            return;
+        }
+        if let Some(ack) = segment.options.dss().and_then(|dss| dss.ack) {
+            self.on_data_ack(out, i, segment, ack);
+        }
+        self.note_received_mapping(out, i, segment);
+        let fail = segment.options.mptcp().iter().any(|o| matches!(o, MptcpOption::Fail { .. }));
+        if fail {
+            // RFC 8684 §3.7: the peer could not verify the host's data
+            self.fall_back_if_alone(out, i);
+        }
+    }
+
+    /// MP_FAIL without a reset and infinite mappings are for connections with one subflow (RFC 8684 §3.7).
+    fn fall_back_if_alone(&mut self, out: &mut Out<'_>, i: usize) {
+        if self.live() == 1 {
+            self.fall_back(out, i);
+        } else {
+            self.violation(out, i, Violation::UnexpectedOption);
+        }
+    }
+
+    fn live(&self) -> usize {
+        self.subflows.iter().filter(|s| s.is_live()).count()
+    }
+
+    /// The peer shows that it got the host's keys, or that nobody speaks MPTCP here (RFC 8684 §3.1, §3.7).
+    fn confirm(&mut self, out: &mut Out<'_>, i: usize, segment: &Segment, ack: u64) {
+        let s = &mut self.subflows[i];
+        if s.stage == Stage::Unconfirmed {
+            // RFC 8684 §3.2: the fourth ACK
+            s.stage = Stage::Established;
+            out.tell_of(s.path, Event::Path(PathState::Established));
+        }
+        let speaks = !segment.options.mptcp().is_empty();
+        let data = !segment.payload.is_empty() || ack != 1;
+        let joined = s.join;
+        // An ADD_ADDR may leave no room for a DSS.
+        let announces = segment.options.mptcp().iter().any(|o| matches!(o, MptcpOption::AddAddr(_)));
+        if segment.options.dss().is_some() || announces {
+            self.dss_seen = true;
+        } else if !self.dss_seen && !speaks && !joined && data && self.live() == 1 {
+            self.fall_back(out, i);
+        }
+    }
+
+    /// RFC 8684 §3.3.2
+    fn on_data_ack(&mut self, out: &mut Out<'_>, i: usize, segment: &Segment, ack: DataAck) {
+        let Some(upto) = self.outgoing.owner.and_then(|owner| owner.offset(ack, self.outgoing.acked)) else { return };
+        let end = self.outgoing.end;
+        if upto > end + u64::from(self.outgoing.fin == Some(end)) {
+            return self.violation(out, i, Violation::DataAckBeyond);
+        }
+        self.outgoing.window = self.subflows[i].window(false, segment.flags, segment.window);
+        self.data_acked(out, upto.min(end));
+    }
+
+    /// Plain TCP: what the subflow acknowledged is acknowledged at connection level.
+    fn acked_by_subflow(&mut self, out: &mut Out<'_>, i: usize, segment: &Segment) {
+        let s = &self.subflows[i];
+        self.outgoing.window = s.window(false, segment.flags, segment.window);
+        let una = Range::new(s.sending.una, s.sending.una + 1);
+        if let Some(data) = s.sent_data(una, Some(self.plain.0)) {
+            self.data_acked(out, data.start.min(self.outgoing.end));
+        }
+    }
+
+    fn data_acked(&mut self, out: &mut Out<'_>, upto: u64) {
+        if self.outgoing.on_acked(upto) {
+            out.tell(Event::DataAcked(upto));
+        }
+    }
+
+    fn note_received_mapping(&mut self, out: &mut Out<'_>, i: usize, segment: &Segment) {
+        let Some((mapping, data_fin)) = self.mapping_of(false, segment) else { return };
+        let near = (self.incoming.next(), self.subflows[i].receiving.next());
+        let place = self.place(false, &mapping, data_fin, near);
+        if mapping.len == 0 {
+            // RFC 8684 §3.7: infinite. It may reach back; without a place of its own (as Linux has it) it begins here.
+            self.fall_back_if_alone(out, i);
+            if let Some(entry) = place.filter(|_| mapping.subflow_seq != 0 && self.mode == Mode::Plain) {
+                self.plain.1 = Distance { sub: entry.sub.start, data: entry.data };
+            }
+            return;
+        }
+        let Some(entry) = place else { return };
+        if data_fin && !self.incoming.note_fin(entry.data + entry.sub.len()) {
+            self.violation(out, i, Violation::DataFinMoved);
+        }
+        let receiving = &mut self.subflows[i].receiving;
+        if entry.sub.end > receiving.next() && receiving.mappings.add(entry).is_err() {
+            self.violation(out, i, Violation::MappingConflict);
+        }
+    }
+
+    /// Payload in the subflow's sequence. `proven`: nobody saw it come, but the host acknowledged it.
+    pub(crate) fn take_payload(&mut self, out: &mut Out<'_>, i: usize, all: Range, mut proven: bool) {
+        if all.is_empty() {
+            return;
+        }
+        if self.mode == Mode::Plain && !proven {
+            // RFC 9293 §3.8.6: once it is acknowledged it must be kept, so what does not fit is not taken.
+            let beyond = self.plain.1.translate(all).is_none_or(|data| data.end > self.incoming.edge);
+            if beyond {
+                return self.violation(out, i, Violation::BeyondWindow);
+            }
+        }
+        let mut ready = self.subflows[i].receiving.accept(all).unwrap_or_else(|()| {
+            self.unfollowed.overflows += 1;
+            None
+        });
+        while let Some(piece) = ready {
+            self.pass_on(out, i, piece, proven);
+            proven = false;
+            ready = self.subflows[i].receiving.pop();
+        }
+        let receiving = &mut self.subflows[i].receiving;
+        receiving.mappings.forget_below(receiving.next());
+    }
+
+    /// Bytes next in a subflow's sequence go to the connection by their mapping.
+    fn pass_on(&mut self, out: &mut Out<'_>, i: usize, mut piece: Range, proven: bool) {
+        while !piece.is_empty() {
+            if self.mode != Mode::Multipath {
+                if let Some(data) = self.plain.1.translate(piece) {
+                    self.arrived(out, i, data, proven);
+                }
+                return;
+            }
+            let Some(entry) = self.subflows[i].receiving.mappings.find(piece.start) else {
+                if proven {
+                    // The DATA_ACK will tell.
+                    return;
+                }
+                self.violation(out, i, Violation::Unmapped);
+                let at_start = piece.start == 1 && self.incoming.next() == 0 && self.incoming.ofo_bytes() == 0;
+                if at_start && self.live() == 1 {
+                    // RFC 8684 §3.7: data without a mapping, while a fall back is still allowed
+                    self.fall_back(out, i);
+                    self.plain.1 = Distance::default();
+                    continue;
+                }
+                self.unfollowed.unmapped_bytes += piece.len();
+                return;
+            };
+            let part = Range::new(piece.start, piece.end.min(entry.sub.end));
+            if !entry.whole {
+                self.arrived(out, i, entry.translate(part), proven);
+            } else if part.end == entry.sub.end {
+                // RFC 8684 §3.3: passed on once the checksum can be verified
+                self.arrived(out, i, entry.translate(entry.sub), proven);
+            }
+            piece.start = part.end;
+        }
+    }
+
+    /// Bytes with their place in the data sequence.
+    fn arrived(&mut self, out: &mut Out<'_>, i: usize, data: Range, proven: bool) {
+        let end = self.incoming.fin.unwrap_or(u64::MAX);
+        let beyond = data.end > self.incoming.edge && !proven;
+        if beyond || data.end > end {
+            // RFC 8684 §3.3.1: beyond the window, or behind the end of the stream
+            return self.violation(out, i, Violation::BeyondWindow);
+        }
+        if self.incoming.is_full() {
+            self.unfollowed.overflows += 1;
+            return;
+        }
+        let before = self.incoming.ofo_bytes();
+        let new = self.incoming.accept(data);
+        self.unfollowed.missed_bytes += if proven { new } else { 0 };
+        out.tell_of(self.subflows[i].path, Event::DataArrived { data, new });
+        self.tell_ofo(out, before);
+    }
+
+    /// The out-of-order queue, if it changed.
+    pub(crate) fn tell_ofo(&mut self, out: &mut Out<'_>, before: u64) {
+        let bytes = self.incoming.ofo_bytes();
+        if bytes != before {
+            out.tell(Event::OfoQueue { bytes });
+        }
+    }
+}
