@@ -35,7 +35,7 @@ pub struct Answer {
     pub output: String,
     /// For standard error.
     pub errors: String,
-    /// 0 = success, 1 = a run or check failed, 2 = the input cannot be used.
+    /// 0 = success, 1 = a run or check failed, 2 = the input cannot be used, 130 = interrupted.
     pub code: u8,
 }
 
