@@ -54,6 +54,8 @@ pub struct KernelHost {
     before: Counters,
 }
 
+/// Packets that a device holds for us: the default of 500 overflows silently at speed.
+const QUEUE: u32 = 10_000;
 /// First routing table of the paths.
 const TABLE: usize = 100;
 
@@ -173,7 +175,8 @@ fn prepare(namespace: &Namespace, addresses: Addresses, settings: &KernelSetting
 fn devices_up(addresses: Addresses, script: &mut String) {
     let _ = writeln!(script, "link set lo up");
     for path in 0..addresses.paths {
-        let _ = writeln!(script, "link set {} up", device(path));
+        // By netlink: the ioctl for it is refused in a user namespace.
+        let _ = writeln!(script, "link set {} txqueuelen {QUEUE} up", device(path));
     }
 }
 
