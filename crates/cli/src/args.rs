@@ -2,6 +2,7 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -23,6 +24,9 @@ pub enum Command {
     /// Run a scenario and print what came out
     #[command(after_help = RUN_EXAMPLES)]
     Run(Box<RunArguments>),
+    /// Run any program over a scenario's paths, emulated in real time between two Linux kernels
+    #[command(after_help = SHELL_EXAMPLES)]
+    Shell(ShellArguments),
     /// Parse and validate a scenario, and print it with every default filled in
     #[command(after_help = "Example:\n  anabranch check my.toml --set path.wlan.loss=2%")]
     Check(CheckArguments),
@@ -53,9 +57,6 @@ pub enum Command {
     /// Simulator, engine and Linux side by side
     #[command(hide = true)]
     Parity(Rest),
-    /// A shell between emulated paths
-    #[command(hide = true)]
-    Shell(Rest),
     /// An HTML report of a results directory
     #[command(hide = true)]
     Report(Rest),
@@ -80,13 +81,33 @@ Linux sender has the scheduler `linux-default` and the congestion controls of th
 have `live`: how true the emulation was, the kernels' settings and counters, tcp_info of each subflow.
 Nothing is left behind, however a run ends; Ctrl-C ends it with exit code 130.";
 
+const SHELL_EXAMPLES: &str = "\
+Examples:
+  anabranch shell 3g-wlan
+  anabranch shell 3g-wlan --server 'python3 -m http.server 8000' -- \\
+      sh -c 'mptcpize run curl -o /dev/null http://$ANABRANCH_SERVER:8000/some.iso'
+  anabranch shell 3g-wlan --set path.wlan.loss=2% --server 'iperf3 -s' -- iperf3 -c 10.0.0.2
+
+CMD runs in a network namespace that has an address on each path; the server's namespace has one
+address, which all paths reach. Multipath TCP is on in both: a program that opens sockets of protocol
+262 (IPPROTO_MPTCP), or `mptcpize run PROGRAM`, uses all paths; TCP, UDP and ICMP take the first.
+Time 0 of outages and of the timeline is the start of CMD. Programs are the traffic: the scenario's
+own traffic, scheduler and duration do not count; its cross traffic does. This takes root.
+
+CMD gets the terminal and its keys, and its exit code is that of this command (127 if it cannot be
+started). A table of what crossed each path follows on standard error. Variables for CMD and server:
+  ANABRANCH_SERVER       the server's address
+  ANABRANCH_CLIENT_NAME  the client's address on the path NAME (capitals and _ alone)
+  ANABRANCH_CLIENT_NS, ANABRANCH_SERVER_NS
+                         the namespaces, for `nsenter --net=FILE` in another terminal";
+
 /// Anything: for commands that do not exist yet.
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
 pub struct Rest {
     /// Whatever follows.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
-    rest: Vec<std::ffi::OsString>,
+    rest: Vec<OsString>,
 }
 
 /// How results are printed.
@@ -152,6 +173,35 @@ pub struct DemoArguments {
     pub repeat: u32,
     #[command(flatten)]
     pub output: Output,
+}
+
+/// `anabranch shell`.
+#[derive(Debug, Args)]
+pub struct ShellArguments {
+    /// A scenario file or the name of a built-in scenario
+    pub scenario: String,
+    /// A command line for `sh` in the server's namespace, started first and ended last; it stays in the foreground, and
+    /// what it prints goes to standard error
+    #[arg(long, value_name = "CMD")]
+    pub server: Option<String>,
+    /// Set a key of the scenario, as in path.wlan.loss=2%; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Seed of losses and cross traffic
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Write the summary as JSON into this file
+    #[arg(long, value_name = "FILE")]
+    pub summary: Option<PathBuf>,
+    /// Write captures of both hosts into this directory
+    #[arg(long, value_name = "DIR")]
+    pub pcap: Option<PathBuf>,
+    /// Print nothing on standard error but mistakes
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// What to run in the client's namespace; $SHELL unless given
+    #[arg(last = true, value_name = "CMD")]
+    pub command: Vec<OsString>,
 }
 
 /// `anabranch check`.

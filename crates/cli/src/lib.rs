@@ -7,6 +7,8 @@ mod artifacts;
 mod builtin;
 mod commands;
 mod failure;
+#[cfg(target_os = "linux")]
+mod link_table;
 mod load;
 mod pool;
 mod runs_csv;
@@ -35,7 +37,8 @@ pub struct Answer {
     pub output: String,
     /// For standard error.
     pub errors: String,
-    /// 0 = success, 1 = a run or check failed, 2 = the input cannot be used, 130 = interrupted.
+    /// 0 = success, 1 = a run or check failed, 2 = the input cannot be used, 130 = interrupted; of `shell`, the exit code of
+    /// what it ran.
     pub code: u8,
 }
 
@@ -46,7 +49,7 @@ pub fn answer(arguments: impl IntoIterator<Item = OsString>, drivers: &Drivers<'
         Err(error) => return refusal(&error, colour),
     };
     match dispatch(parsed, drivers) {
-        Ok(output) => Answer { output, ..Answer::default() },
+        Ok(answer) => answer,
         Err(failure) => Answer { errors: failure.render(colour), code: failure.exit_code(), ..Answer::default() },
     }
 }
@@ -61,11 +64,24 @@ fn refusal(error: &clap::Error, colour: bool) -> Answer {
     }
 }
 
-fn dispatch(arguments: Arguments, drivers: &Drivers<'_>) -> Result<String, Failure> {
-    let Some(command) = arguments.command else { return Ok(commands::tour()) };
-    match command {
+impl From<String> for Answer {
+    fn from(output: String) -> Self {
+        Self { output, ..Self::default() }
+    }
+}
+
+fn dispatch(arguments: Arguments, drivers: &Drivers<'_>) -> Result<Answer, Failure> {
+    let Some(command) = arguments.command else { return Ok(commands::tour().into()) };
+    let output = match command {
         Command::Demo(arguments) => commands::demo(&arguments, drivers.virtual_time),
         Command::Run(arguments) => commands::run(&arguments, drivers),
+        // What it runs has printed by now, and its exit code is ours.
+        #[cfg(target_os = "linux")]
+        Command::Shell(arguments) => return commands::shell(&arguments),
+        #[cfg(not(target_os = "linux"))]
+        Command::Shell(_) => {
+            Err(Failure::failed("anabranch::shell::failed", "a shell over emulated paths needs Linux", None))
+        }
         Command::Check(arguments) => commands::check(&arguments),
         Command::List(arguments) => commands::list(&arguments),
         Command::Explain(arguments) => commands::explain(&arguments.name),
@@ -74,9 +90,9 @@ fn dispatch(arguments: Arguments, drivers: &Drivers<'_>) -> Result<String, Failu
         Command::Compare(_) => missing("compare"),
         Command::Model(_) => missing("model"),
         Command::Parity(_) => missing("parity"),
-        Command::Shell(_) => missing("shell"),
         Command::Report(_) => missing("report"),
-    }
+    };
+    output.map(Answer::from)
 }
 
 /// A command that is planned.

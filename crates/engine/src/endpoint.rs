@@ -40,10 +40,24 @@ fn ends(tuple: &FourTuple) -> Ends {
     (u32::from(remote.port()) << 16 | u32::from(local.port()), number(remote.ip()), number(local.ip()))
 }
 
+/// Subflows whose segments came lately, each in the place that its ends give it: nearly every segment belongs to one.
+#[derive(Default)]
+struct Recent([Option<(Ends, Handle, PathId)>; 8]);
+
+impl Recent {
+    /// Where these ends are looked for. Addresses differ in any byte, often in one only, at either end or at both.
+    fn place(&mut self, (_, remote, local): &Ends) -> &mut Option<(Ends, Handle, PathId)> {
+        let bits = (*remote as u32).wrapping_add((*local as u32).wrapping_mul(5));
+        &mut self.0[((bits ^ bits >> 8 ^ bits >> 16) % 8) as usize]
+    }
+}
+
 /// Many connections behind one door.
 pub struct Endpoint {
     slots: Slots<Slot>,
     ends: BTreeMap<Ends, (Handle, PathId)>,
+    /// A part of `ends`; emptied when those change.
+    recent: Recent,
     tokens: BTreeMap<u32, Handle>,
     listeners: BTreeMap<u16, Accept>,
     /// Connections that may have something to send.
@@ -79,6 +93,7 @@ impl Endpoint {
         Self {
             slots: Slots::new(),
             ends: BTreeMap::new(),
+            recent: Recent::default(),
             tokens: BTreeMap::new(),
             listeners: BTreeMap::new(),
             awake: VecDeque::new(),
@@ -119,8 +134,11 @@ impl Endpoint {
 
     /// A connection, to read from or write to. It is asked for segments and timers again afterwards.
     pub fn connection_mut(&mut self, handle: Handle) -> Option<&mut Connection> {
-        self.wake(handle);
-        self.slots.get_mut(handle).map(|slot| &mut slot.connection)
+        let slot = self.slots.get_mut(handle)?;
+        if !core::mem::replace(&mut slot.awake, true) {
+            self.awake.push_back(handle);
+        }
+        Some(&mut slot.connection)
     }
 
     /// A connection, to look at.
@@ -157,11 +175,13 @@ impl Endpoint {
             local: SocketAddr::new(packet.dst, segment.dst_port),
             remote: SocketAddr::new(packet.src, segment.src_port),
         };
-        if let Some((handle, path)) = self.ends.get(&ends(&tuple)).copied()
+        if let Some((handle, path)) = self.find(ends(&tuple))
             && let Some(slot) = self.slots.get_mut(handle)
         {
             slot.connection.handle_segment(cx, path, segment);
-            self.wake(handle);
+            if !core::mem::replace(&mut slot.awake, true) {
+                self.awake.push_back(handle);
+            }
             return Some(handle);
         }
         let syn = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK) && !segment.flags.has(Flags::RST);
@@ -170,6 +190,19 @@ impl Endpoint {
         }
         self.reset(tuple, packet, None);
         None
+    }
+
+    /// The subflow between these ends.
+    fn find(&mut self, ends: Ends) -> Option<(Handle, PathId)> {
+        let place = self.recent.place(&ends);
+        match place {
+            Some((known, handle, path)) if *known == ends => Some((*handle, *path)),
+            _ => {
+                let (handle, path) = self.ends.get(&ends).copied()?;
+                *place = Some((ends, handle, path));
+                Some((handle, path))
+            }
+        }
     }
 
     fn on_syn(&mut self, cx: &mut Cx<'_>, tuple: FourTuple, packet: &Packet) -> Option<Handle> {
@@ -298,6 +331,7 @@ impl Endpoint {
 
     fn forget(&mut self, handle: Handle) {
         let Some(slot) = self.slots.remove(handle) else { return };
+        self.recent = Recent::default();
         self.timers.remove(&(slot.timer, handle));
         for ends in slot.ends {
             if self.ends.get(&ends).is_some_and(|(h, _)| *h == handle) {
@@ -320,14 +354,18 @@ impl Endpoint {
 
     fn index_ends(&mut self, handle: Handle) {
         let Some(slot) = self.slots.get_mut(handle) else { return };
+        self.recent = Recent::default();
         for ends in slot.ends.drain(..) {
             if self.ends.get(&ends).is_some_and(|(h, _)| *h == handle) {
                 self.ends.remove(&ends);
             }
         }
         for (path, tuple, _) in slot.connection.subflows() {
-            slot.ends.push(ends(&tuple));
-            self.ends.insert(ends(&tuple), (handle, path));
+            // Another connection's subflow keeps its ends: a join that drew the same port fails and draws again.
+            let owner = self.ends.entry(ends(&tuple)).or_insert((handle, path));
+            if *owner == (handle, path) {
+                slot.ends.push(ends(&tuple));
+            }
         }
         slot.epoch = slot.connection.epoch();
     }

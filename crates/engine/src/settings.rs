@@ -14,7 +14,8 @@ pub enum RecoveryKind {
 /// How the retransmission timeout is made of srtt and rttvar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RtoForm {
-    /// srtt + max(`rto_min`, 4·rttvar), as Linux does.
+    /// srtt + max(`rto_min`, 4·deviation) as Linux does, with its estimator: the deviation's greatest value in a round
+    /// trip counts, shorter round trips hardly raise it, and it falls once per round trip.
     Linux,
     /// max(`rto_min`, srtt + 4·rttvar): RFC 6298 §2.
     Rfc6298,
@@ -80,6 +81,16 @@ impl Default for TcpSettings {
     }
 }
 
+/// Bytes of the data sequence numbers and data acknowledgments that we send; both are always understood
+/// (RFC 8684 §3.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DssWidth {
+    /// The low 4 bytes. Acknowledgments have 8 all the same once the peer's sequence numbers do.
+    Four,
+    /// All 8 bytes.
+    Eight,
+}
+
 /// Settings of a connection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
@@ -89,6 +100,8 @@ pub struct Settings {
     pub mptcp: bool,
     /// Require DSS checksums (RFC 8684 §3.3).
     pub checksum: bool,
+    /// Bytes of data sequence numbers and data acknowledgments.
+    pub dss: DssWidth,
     /// Largest payload of a data segment in bytes, after all options.
     pub mss: u32,
     /// Bytes that the application may have written and the peer not yet acknowledged.
@@ -110,6 +123,7 @@ impl Default for Settings {
             tcp: TcpSettings::default(),
             mptcp: true,
             checksum: false,
+            dss: DssWidth::Eight,
             mss: 1400,
             send_buffer: 16 << 20,
             recv_buffer: 16 << 20,

@@ -36,6 +36,13 @@ pub enum LabError {
         /// What it wrote.
         output: String,
     },
+    /// A program of the user's cannot be started.
+    Program {
+        /// Which.
+        command: String,
+        /// The system's answer.
+        source: io::Error,
+    },
     /// The program at the end of a connection failed.
     Application {
         /// Which, and how.
@@ -77,6 +84,7 @@ impl fmt::Display for LabError {
             Self::Interrupted => f.write_str("interrupted"),
             Self::System { what, source } => write!(f, "{what}: {source}"),
             Self::Command { command, output } => write!(f, "`{command}` failed: {}", output.trim()),
+            Self::Program { command, source } => write!(f, "`{command}` cannot be started: {source}"),
             Self::Application { what } | Self::World { what } => f.write_str(what),
         }
     }

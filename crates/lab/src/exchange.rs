@@ -2,7 +2,7 @@
 
 use crate::interrupt;
 use crate::kernel::{Application, KernelHost, Sample, Sampler, SocketInfo, Told, events};
-use crate::{Clock, LabError, Lateness, Middlebox, Way};
+use crate::{Capture, Clock, Delays, LabError, Lateness, Middlebox, Way};
 use anabranch_run::TcpInfo;
 use anabranch_sim::{Halt, Outbound, World};
 use anabranch_trace::{Origin, Recorder};
@@ -80,8 +80,12 @@ pub struct Exchange {
     pub clock: Clock,
     /// How late packets left.
     pub lateness: Lateness,
+    /// How long packets were under way.
+    pub delays: Delays,
     /// Whether packets of hosts outside are parsed for the recorder.
     pub captured: bool,
+    /// Where packets of hosts outside are written, whatever they are.
+    pub capture: Option<Capture>,
 }
 
 /// The measured flow is the world's first.
@@ -92,7 +96,15 @@ const BATCH: usize = 64;
 impl Exchange {
     /// The clock starts now.
     pub fn new(world: World, outside: Vec<Outside>) -> Self {
-        Self { world, outside, clock: Clock::start(), lateness: Lateness::default(), captured: true }
+        Self {
+            world,
+            outside,
+            clock: Clock::start(),
+            lateness: Lateness::default(),
+            delays: Delays::default(),
+            captured: true,
+            capture: None,
+        }
     }
 
     /// Runs until everything awaited is done, or until `until`.
@@ -131,12 +143,17 @@ impl Exchange {
 
     /// Writes what reached hosts outside to their devices.
     fn put_out(&mut self) -> Result<(), LabError> {
-        while let Some(Outbound { side, path, bytes, at, .. }) = self.world.poll_outside() {
+        while let Some(Outbound { side, path, bytes, sent, at, .. }) = self.world.poll_outside() {
             let Some(outside) = self.outside.iter_mut().find(|outside| outside.side == side) else { continue };
             let Some(bytes) = outside.pass(Way::In, path, bytes) else { continue };
             let Some(device) = outside.host.devices.get(path) else { continue };
             device.write(&bytes).map_err(LabError::system("writing to a TUN device"))?;
-            self.lateness.note(self.clock.now().since(at));
+            let now = self.clock.now();
+            self.lateness.note(now.since(at));
+            self.delays.note(path, side.receives(), now.since(sent));
+            if let Some(capture) = &mut self.capture {
+                capture.packet(now, side, false, path, &bytes);
+            }
         }
         Ok(())
     }
@@ -163,6 +180,9 @@ impl Exchange {
                 && let Ok(packet) = Packet::parse(bytes.clone())
             {
                 recorder.packet(now, side, true, PathId(path as u8), &packet);
+            }
+            if let Some(capture) = &mut self.capture {
+                capture.packet(now, side, true, path, &bytes);
             }
             if let Some(bytes) = self.outside[n].pass(Way::Out, path, bytes) {
                 self.world.inject(FLOW, side, path, bytes, recorder);

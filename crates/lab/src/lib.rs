@@ -6,7 +6,9 @@
 
 #![cfg(target_os = "linux")]
 
+mod capture;
 mod clock;
+mod delays;
 mod error;
 mod exchange;
 pub mod interrupt;
@@ -18,9 +20,12 @@ pub mod privilege;
 mod readiness;
 mod real_time;
 mod seen;
+pub mod shell;
 mod tun;
 
+pub use capture::Capture;
 pub use clock::Clock;
+pub use delays::Delays;
 pub use error::LabError;
 pub use exchange::{Ended, Exchange, Outside};
 pub use lateness::{Lateness, LatenessReport};

@@ -5,6 +5,7 @@ use nix::sched::{CloneFlags, setns, unshare};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
+use std::os::fd::AsRawFd;
 use std::process::{Command, Stdio};
 use std::thread;
 
@@ -28,6 +29,11 @@ impl Namespace {
         });
         made.map(Self)
             .map_err(|error| LabError::Privilege { what: format!("no network namespace can be made: {error}") })
+    }
+
+    /// A file that `nsenter --net=FILE` takes, as long as this value lives.
+    pub fn path(&self) -> String {
+        format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd())
     }
 
     /// Does `work` on a thread inside. Sockets and devices opened there, and processes started there, belong to the

@@ -61,7 +61,7 @@ fn leave_out(kernels: &[Side], metrics: &mut RunMetrics) {
     }
 }
 
-fn addresses(job: &Job) -> Addresses {
+pub(crate) fn addresses(job: &Job) -> Addresses {
     Addresses { v6: job.scenario.hosts.ip == 6, paths: job.scenario.topology.paths.len() }
 }
 
@@ -72,7 +72,7 @@ fn settings(job: &Job, plan: &Layout) -> KernelSettings {
 }
 
 /// The hosts that are kernels.
-fn outside(job: &Job, plan: &Layout) -> Result<Vec<Outside>, LabError> {
+pub(crate) fn outside(job: &Job, plan: &Layout) -> Result<Vec<Outside>, LabError> {
     let sides = [Side::Client, Side::Server].into_iter().filter(|side| host(job, *side) == Host::Linux);
     sides
         .map(|side| {
@@ -104,7 +104,8 @@ fn start(exchange: &mut Exchange, job: &Job, plan: &Layout) -> Result<(), LabErr
     Ok(())
 }
 
-fn live(exchange: &Exchange, job: &Job) -> Result<Live, LabError> {
+/// What only a run in real time has to tell.
+pub(crate) fn live(exchange: &Exchange, job: &Job) -> Result<Live, LabError> {
     let report = exchange.lateness.report();
     let mut live = Live {
         emulation: Emulation {

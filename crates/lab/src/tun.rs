@@ -65,7 +65,8 @@ impl Tun {
     pub fn write(&self, packet: &[u8]) -> io::Result<()> {
         match self.device.send(packet) {
             Ok(_) => Ok(()),
-            // EINVAL: not an IP packet, which the device itself refuses.
+            // EINVAL: not an IP packet, which the device itself refuses. EIO: someone inside took the device down.
+            Err(error) if error.raw_os_error() == Some(nix::libc::EIO) => Ok(()),
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::InvalidInput) => Ok(()),
             Err(error) => Err(error),
         }

@@ -47,8 +47,13 @@ impl Agenda {
         if key <= least {
             self.first = (key, slot);
         } else if slot == at {
-            let slots = self.keys.iter().copied().enumerate();
-            self.first = slots.fold((key, slot), |best, (slot, key)| if key < best.0 { (key, slot) } else { best });
+            let mut first = (key, slot);
+            for (slot, key) in self.keys.iter().enumerate() {
+                if *key < first.0 {
+                    first = (*key, slot);
+                }
+            }
+            self.first = first;
         }
     }
 }

@@ -157,6 +157,13 @@ impl Impairments {
         }
     }
 
+    /// True if the next packet meets none: nearly always, and then [`Self::befall`] need not be asked.
+    pub(crate) fn spare(&mut self) -> bool {
+        let none = self.loss.is_none() && self.others.is_empty();
+        self.not_drawn += u64::from(none);
+        none
+    }
+
     /// What becomes of the next packet.
     pub(crate) fn befall(&mut self) -> Fate {
         let mut fate = Fate::default();

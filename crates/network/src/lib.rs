@@ -13,6 +13,7 @@ mod impairment;
 mod network;
 mod qdisc;
 mod spec;
+mod tail;
 mod trace;
 mod way;
 

@@ -2,10 +2,11 @@
 
 use crate::agenda::{Agenda, Key};
 use crate::bottleneck::{Packet, Queue, WayId};
+use crate::tail::Tail;
 use crate::way::{Arrival, Outcome, Way};
 use crate::{Bottleneck, BottleneckSpec, Change, QueueState, Topology, WaySpec};
 use anabranch_trace::{DropCause, LinkEvent, Recorder};
-use anabranch_units::{Direction, Duration, Instant, Rate};
+use anabranch_units::{Direction, Duration, Instant};
 
 /// A packet that arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,28 +37,31 @@ pub struct Network<T> {
     /// Each path's down, then up; so also `entries`.
     ways: Vec<Way<T>>,
     entries: Vec<Entry>,
-    /// Each link's down, then up; then the paths' own.
+    /// Each shared link's down, then up.
     drains: Vec<Drain<T>>,
-    /// Shared links.
-    links: usize,
-    /// One slot for each way, which stands for its own bottleneck, too; then one for each drain of a shared link.
+    /// One slot for each way, then one for each drain.
     agenda: Agenda,
     /// Packets so far.
     sent: u64,
 }
 
 /// How a way begins.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Entry {
     /// Bytes added to each packet.
     overhead: i32,
-    /// Index of the bottleneck.
-    drain: usize,
-    /// That is the path's own.
-    own: bool,
+    entrance: Entrance,
 }
 
-/// A bottleneck, with the least delay of the ways behind it: so far may it lag behind the clock.
+/// The bottleneck of a way.
+#[derive(Debug)]
+enum Entrance {
+    Own(Tail),
+    /// Index of the drain.
+    Shared(usize),
+}
+
+/// A shared bottleneck, with the least delay of the ways behind it: so far may it lag behind the clock.
 #[derive(Debug)]
 struct Drain<T> {
     queue: Queue<T>,
@@ -83,14 +87,13 @@ impl<T: Clone> Network<T> {
     /// # Panics
     /// If a path names a shared link that the topology does not have.
     pub fn new(topology: &Topology, seed: u64) -> Self {
-        let (links, ways) = (topology.links.len(), 2 * topology.paths.len());
+        let ways = 2 * topology.paths.len();
         let specs = topology.links.iter().flat_map(|link| [&link.down, &link.up]);
         let mut network = Self {
             ways: Vec::with_capacity(ways),
             entries: Vec::with_capacity(ways),
             drains: specs.enumerate().map(|(n, spec)| Drain::new(spec, ways + n)).collect(),
-            agenda: Agenda::new(ways + 2 * links),
-            links,
+            agenda: Agenda::new(ways + 2 * topology.links.len()),
             sent: 0,
         };
         for path in &topology.paths {
@@ -102,15 +105,12 @@ impl<T: Clone> Network<T> {
     }
 
     fn add_way(&mut self, spec: &WaySpec, seed: u64, direction: Direction, name: &str) {
-        let (drain, own) = match &spec.bottleneck {
-            Bottleneck::Own(own) => {
-                self.drains.push(Drain::new(own, self.ways.len()));
-                (self.drains.len() - 1, true)
-            }
-            Bottleneck::Shared(link) => (self.link_drain(*link, direction), false),
+        let entrance = match &spec.bottleneck {
+            Bottleneck::Own(own) => Entrance::Own(Tail::new(own, WayId::of(self.ways.len()))),
+            Bottleneck::Shared(link) => Entrance::Shared(self.link_drain(*link, direction)),
         };
         self.ways.push(Way::new(spec, seed, name));
-        self.entries.push(Entry { overhead: spec.overhead, drain, own });
+        self.entries.push(Entry { overhead: spec.overhead, entrance });
     }
 
     /// A packet enters a path. `size`: bytes of the whole IP packet; the path's overhead is added inside.
@@ -160,8 +160,23 @@ impl<T: Clone> Network<T> {
         item: Option<T>,
     ) {
         let way = WayId::new(path, direction);
-        let Entry { overhead, drain, .. } = self.entries[way.index()];
-        self.join(now, recorder, drain, Some(way), size.saturating_add_signed(overhead), item);
+        let Entry { overhead, entrance } = &mut self.entries[way.index()];
+        let size = size.saturating_add_signed(*overhead);
+        match entrance {
+            Entrance::Shared(drain) => {
+                let drain = *drain;
+                self.join(now, recorder, drain, Some(way), size, item);
+            }
+            Entrance::Own(tail) => {
+                self.sent += 1;
+                let departs = tail.arrive(now, recorder, size, item.is_some());
+                if let (Some(departs), Some(item)) = (departs, item)
+                    && self.ways[way.index()].enter(departs, self.sent, size, item)
+                {
+                    self.note_way(way.index());
+                }
+            }
+        }
     }
 
     fn join(
@@ -197,15 +212,16 @@ impl<T: Clone> Network<T> {
             if key.due() > now || key.due() == Instant::MAX {
                 return None;
             }
-            match self.ways.get(slot) {
-                None => self.drain(slot - self.ways.len(), now, recorder),
-                Some(way) if way.next(Key::NEVER) > key => self.drain(self.entries[slot].drain, now, recorder),
-                Some(_) => {
-                    let delivery = self.arrive(slot, recorder);
-                    if delivery.is_some() {
-                        return delivery;
-                    }
-                }
+            if slot >= self.ways.len() {
+                self.drain(slot - self.ways.len(), now, recorder);
+                continue;
+            }
+            if let Entrance::Own(tail) = &mut self.entries[slot].entrance {
+                tail.settle(now, recorder);
+            }
+            let delivery = self.arrive(slot, recorder);
+            if delivery.is_some() {
+                return delivery;
             }
         }
     }
@@ -232,31 +248,36 @@ impl<T: Clone> Network<T> {
     pub fn apply(&mut self, now: Instant, recorder: &mut dyn Recorder, change: &Change) {
         match *change {
             Change::PathRate(path, direction, rate) => {
-                let Entry { drain, own, .. } = self.entries[WayId::new(path, direction).index()];
-                if own {
-                    self.set_rate(drain, now, recorder, rate);
+                let way = WayId::new(path, direction).index();
+                if let Entrance::Own(tail) = &mut self.entries[way].entrance {
+                    tail.settle(now, recorder);
+                    tail.set_rate(now, rate);
+                    self.ways[way].reschedule(tail.departures());
+                    self.note_way(way);
                 }
             }
             Change::LinkRate(link, direction, rate) => {
-                self.set_rate(self.link_drain(link, direction), now, recorder, rate);
+                let drain = self.link_drain(link, direction);
+                self.drain(drain, now, recorder);
+                self.drains[drain].queue.set_rate(now, rate);
+                self.note(drain);
             }
             Change::Delay(path, direction, delay) => {
                 let way = WayId::new(path, direction).index();
-                let drain = self.entries[way].drain;
-                self.drain(drain, now, recorder);
+                self.settle_entrance(way, now, recorder);
                 self.ways[way].set_delay(delay);
-                self.note_least_delay(drain);
+                match &self.entries[way].entrance {
+                    Entrance::Own(tail) => {
+                        self.ways[way].reschedule(tail.departures());
+                        self.note_way(way);
+                    }
+                    Entrance::Shared(drain) => self.note_least_delay(*drain),
+                }
             }
             Change::Loss(path, direction, ref loss) => {
                 self.ways[WayId::new(path, direction).index()].set_loss(loss);
             }
         }
-    }
-
-    fn set_rate(&mut self, drain: usize, now: Instant, recorder: &mut dyn Recorder, rate: Rate) {
-        self.drain(drain, now, recorder);
-        self.drains[drain].queue.set_rate(now, rate);
-        self.note(drain);
     }
 
     /// What waits at the bottleneck of a path, its own or a shared one.
@@ -267,14 +288,29 @@ impl<T: Clone> Network<T> {
         path: usize,
         direction: Direction,
     ) -> QueueState {
-        let drain = self.entries[WayId::new(path, direction).index()].drain;
-        self.drain(drain, now, recorder);
-        self.drains[drain].queue.state()
+        let way = WayId::new(path, direction).index();
+        self.settle_entrance(way, now, recorder);
+        match &self.entries[way].entrance {
+            Entrance::Own(tail) => tail.state(),
+            Entrance::Shared(drain) => self.drains[*drain].queue.state(),
+        }
     }
 
     /// Tells every departure up to `now`: for the end of a run.
     pub fn settle(&mut self, now: Instant, recorder: &mut dyn Recorder) {
         (0..self.drains.len()).for_each(|drain| self.drain(drain, now, recorder));
+        (0..self.ways.len()).for_each(|way| self.settle_entrance(way, now, recorder));
+    }
+
+    /// Brings a way's bottleneck up to `now`.
+    fn settle_entrance(&mut self, way: usize, now: Instant, recorder: &mut dyn Recorder) {
+        match &mut self.entries[way].entrance {
+            Entrance::Own(tail) => tail.settle(now, recorder),
+            Entrance::Shared(drain) => {
+                let drain = *drain;
+                self.drain(drain, now, recorder);
+            }
+        }
     }
 
     /// Packets under way: waiting, in transmission, on their way, held back. Cross traffic does not count.
@@ -283,60 +319,47 @@ impl<T: Clone> Network<T> {
         waiting + self.ways.iter().map(Way::items).sum::<usize>()
     }
 
-    /// Brings a bottleneck up to `now`.
-    #[inline(always)]
+    /// Brings a shared bottleneck up to `now`.
     fn drain(&mut self, drain: usize, now: Instant, recorder: &mut dyn Recorder) {
         if self.drains[drain].queue.departs() <= now {
             self.forward(drain, now, recorder);
         }
     }
 
-    /// What left a bottleneck up to `now` goes on its way.
+    /// What left a shared bottleneck up to `now` goes on its way.
     fn forward(&mut self, drain: usize, now: Instant, recorder: &mut dyn Recorder) {
-        let Drain { queue, slot, .. } = &mut self.drains[drain];
-        let shared = *slot >= self.ways.len();
-        let mut first = shared;
-        while let Some((at, packet)) = queue.depart(now, recorder) {
-            if let (Some(way), Some(item)) = (packet.way, packet.item) {
-                let way = way.index();
-                let alone = self.ways[way].enter(at, packet.seq, packet.size, item);
-                if alone && shared {
-                    self.agenda.set(way, self.ways[way].next(Key::NEVER));
-                }
-                first |= alone;
+        while let Some((at, packet)) = self.drains[drain].queue.depart(now, recorder) {
+            if let (Some(way), Some(item)) = (packet.way, packet.item)
+                && self.ways[way.index()].enter(at, packet.seq, packet.size, item)
+            {
+                self.note_way(way.index());
             }
         }
-        if first {
-            self.note(drain);
-        }
+        self.note(drain);
     }
 
-    /// Something may have changed in what a bottleneck does next.
+    /// Something may have changed in what a shared bottleneck does next.
     fn note(&mut self, drain: usize) {
         let drain = &self.drains[drain];
-        let bound = drain.bound();
-        // Packets already behind an own bottleneck come before all inside it.
-        let key = self.ways.get(drain.slot).map_or(bound, |way| way.next(bound));
-        self.agenda.set(drain.slot, key);
+        self.agenda.set(drain.slot, drain.bound());
     }
 
     /// Something changed in what a way does next.
     fn note_way(&mut self, way: usize) {
-        let Entry { drain, own, .. } = self.entries[way];
-        let bound = if own { self.drains[drain].bound() } else { Key::NEVER };
-        self.agenda.set(way, self.ways[way].next(bound));
+        self.agenda.set(way, self.ways[way].next());
     }
 
     /// The delays behind a bottleneck may have changed.
     fn note_least_delay(&mut self, drain: usize) {
-        let behind = self.entries.iter().zip(&self.ways).filter(|(entry, _)| entry.drain == drain);
+        let shares = |entry: &Entry| matches!(entry.entrance, Entrance::Shared(of) if of == drain);
+        let behind = self.entries.iter().zip(&self.ways).filter(|(entry, _)| shares(entry));
         self.drains[drain].least_delay = behind.map(|(_, way)| way.delay()).min().unwrap_or(Duration::MAX);
         self.note(drain);
     }
 
     /// Index of a shared link's bottleneck.
     fn link_drain(&self, link: usize, direction: Direction) -> usize {
-        assert!(link < self.links, "there is no link {link}");
+        assert!(link < self.drains.len() / 2, "there is no link {link}");
         2 * link + direction as usize
     }
 }

@@ -50,9 +50,14 @@ impl Qdisc for DropTail {
 impl QueueSpec {
     /// The discipline that it describes.
     pub(crate) fn build(&self) -> Box<dyn Qdisc> {
+        Box::new(self.drop_tail())
+    }
+
+    /// It drops packets only as they come.
+    pub(crate) fn drop_tail(&self) -> DropTail {
         match *self {
-            QueueSpec::Packets(limit) => Box::new(DropTail::Packets(limit)),
-            QueueSpec::Bytes(limit) => Box::new(DropTail::Bytes(limit)),
+            QueueSpec::Packets(limit) => DropTail::Packets(limit),
+            QueueSpec::Bytes(limit) => DropTail::Bytes(limit),
         }
     }
 }

@@ -87,13 +87,24 @@ impl<T: Clone> Way<T> {
         self.impairments.set_loss(loss);
     }
 
-    /// What is due next, if nothing leaves the bottleneck before `bound`.
-    pub(crate) fn next(&self, bound: Key) -> Key {
-        let held = self.held.front().map_or(Key::NEVER, Travelling::key);
-        self.line.front().map_or(bound, Travelling::key).min(held)
+    /// What is due next.
+    pub(crate) fn next(&self) -> Key {
+        let line = self.line.front().map_or(Key::NEVER, Travelling::key);
+        self.held.front().map_or(line, |held| line.min(held.key()))
     }
 
-    /// A packet left the bottleneck at `at`. True if it is now the only one on the way.
+    /// The last packets have not left the bottleneck, and will leave it at other times, or meet another delay.
+    pub(crate) fn reschedule(&mut self, departures: impl Iterator<Item = Instant>) {
+        let departures: Vec<Instant> = departures.collect();
+        let inside = self.line.len() - departures.len();
+        self.last = self.line.get(inside.wrapping_sub(1)).map_or(Instant::ZERO, |packet| packet.due);
+        for (packet, departs) in self.line.range_mut(inside..).zip(departures) {
+            self.last = self.last.max(departs + self.delay);
+            packet.due = self.last;
+        }
+    }
+
+    /// A packet leaves the bottleneck at `at`. True if it is now the only one on the way.
     pub(crate) fn enter(&mut self, at: Instant, seq: u64, size: u32, item: T) -> bool {
         self.last = self.last.max(at + self.delay);
         self.line.push_back(Travelling { due: self.last, seq, size, corrupted: false, item });
@@ -107,6 +118,11 @@ impl<T: Clone> Way<T> {
 
     /// Takes the packet that is due next.
     pub(crate) fn arrive(&mut self) -> Option<Arrival<T>> {
+        let simple = self.held.is_empty() && self.outages.times.is_empty() && !self.line.is_empty();
+        if simple && self.impairments.spare() {
+            let Travelling { due, size, item, .. } = self.line.pop_front()?;
+            return Some(Arrival { at: due, size, outcome: Outcome::Delivered(item) });
+        }
         let from_line = match (self.line.front(), self.held.front()) {
             (Some(line), Some(held)) => line.key() < held.key(),
             (line, _) => line.is_some(),

@@ -36,6 +36,8 @@ impl Observer {
         } else if !is_join && self.mode == Mode::Opening {
             match option.and_then(|c| c.sender_key) {
                 Some(key) => self.outgoing.owner = Some(Owner::new(key)),
+                // The peer tries without the option, perhaps because the answer was dropped for it (RFC 8684 §3.7).
+                None if self.outgoing.owner.is_some() => self.fall_back(out, i),
                 None => self.mode = Mode::Plain,
             }
         }

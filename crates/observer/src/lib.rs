@@ -9,7 +9,9 @@
 //!   the copy.
 //! - A path is never `Failing`, is `Closed` as soon as both FINs are acknowledged (and not after TIME-WAIT), and is `Dead`
 //!   only when a reset is seen: a host that gives a subflow up without a word leaves it open here.
-//! - Checksums of mappings are not verified: payload that the host refuses for one counts as arrived.
+//! - Checksums of mappings are not verified: payload that the host refuses for one counts as arrived, and there is no
+//!   violation of that kind, nor of MP_FASTCLOSE's key and ADD_ADDR's HMAC, which change nothing here.
+//! - A fall back after MP_FAIL is told when the host shows it: with its own MP_FAIL or infinite mapping.
 
 mod handshake;
 mod mappings;

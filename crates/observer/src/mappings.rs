@@ -87,6 +87,11 @@ impl Mappings {
         self.entries.get(at).copied().filter(|e| e.sub.start <= seq)
     }
 
+    /// Where the first mapping above the subflow offset `seq` begins.
+    pub fn next_after(&self, seq: u64) -> Option<u64> {
+        self.entries.get(self.entries.partition_point(|e| e.sub.start <= seq)).map(|e| e.sub.start)
+    }
+
     /// The data offset after the highest mapped byte.
     pub fn end(&self) -> Option<u64> {
         self.entries.back().map(|e| e.translate(e.sub).end)

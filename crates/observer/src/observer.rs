@@ -18,8 +18,8 @@ pub struct Unfollowed {
     pub stray_packets: u64,
     /// Payload bytes without mapping.
     pub unmapped_bytes: u64,
-    /// Bytes that the host acknowledged before they were seen to arrive: the capture has a hole, after which what came
-    /// may wait for what is missing while another subflow's DATA_ACK already counts both.
+    /// Bytes that the host acknowledged before they were seen to arrive: the capture has a hole. They are told as arrived
+    /// with the acknowledgment.
     pub missed_bytes: u64,
     /// What was left out since it would have taken more memory than is allowed.
     pub overflows: u64,
@@ -114,8 +114,9 @@ impl Observer {
     }
 
     /// What could not be followed so far.
-    pub const fn unfollowed(&self) -> Unfollowed {
-        self.unfollowed
+    pub fn unfollowed(&self) -> Unfollowed {
+        let waiting: u64 = self.subflows.iter().map(|s| s.receiving.unmapped_bytes()).sum();
+        Unfollowed { unmapped_bytes: self.unfollowed.unmapped_bytes + waiting, ..self.unfollowed }
     }
 
     /// A packet that the host sent or received on the network path `path`, in the order in which they pass.
@@ -129,7 +130,7 @@ impl Observer {
         let known = self.subflows.iter().position(|s| s.tuple == tuple);
         let index = match known {
             Some(i) if syn && self.begins_anew(i, sent, segment) => {
-                self.subflows.remove(i);
+                self.forget(i);
                 self.begin(tuple, path, sent, segment)
             }
             None if syn => self.begin(tuple, path, sent, segment),
@@ -171,7 +172,7 @@ impl Observer {
                 self.unfollowed.overflows += 1;
                 return None;
             };
-            self.subflows.remove(over);
+            self.forget(over);
         }
         self.begun = true;
         let stage = if sent { Stage::SynSent } else { Stage::SynReceived };
@@ -179,16 +180,22 @@ impl Observer {
         Some(self.subflows.len() - 1)
     }
 
+    /// Makes room for another subflow.
+    fn forget(&mut self, i: usize) {
+        self.unfollowed.unmapped_bytes += self.subflows.remove(i).receiving.unmapped_bytes();
+    }
+
     /// The peer's segment broke a rule, and the host had to ignore it or a part of it.
     pub(crate) fn violation(&self, out: &mut Out<'_>, i: usize, what: Violation) {
         out.tell_of(self.subflows[i].path, Event::Violation(what));
     }
 
-    /// The subflow was reset or refused.
+    /// The subflow was reset or refused. What of it is still under way belongs to nobody.
     pub(crate) fn drop_subflow(&mut self, out: &mut Out<'_>, i: usize) {
-        let s = self.subflows.remove(i);
+        let s = &mut self.subflows[i];
         // One that the host has not answered has never been told of; one that is closed has.
         let told = s.offers.0.is_some() && s.is_live();
+        s.stage = Stage::Closed;
         if told {
             out.tell_of(s.path, Event::Path(PathState::Dead));
         }
@@ -215,7 +222,7 @@ impl Observer {
         let s = &self.subflows[i];
         let unacked = s.sending.mappings.end().unwrap_or(0);
         let sent = Distance { sub: s.sending.nxt, data: unacked.max(self.outgoing.acked) };
-        let received = Distance { sub: s.receiving.next(), data: self.incoming.next() };
+        let received = Distance { sub: s.receiving.unplaced(), data: self.incoming.next() };
         self.plain = (sent, received);
     }
 
@@ -237,7 +244,7 @@ impl Observer {
         let data = owner?.mapped(mapping, nears.0)?;
         let len = u64::from(mapping.len).saturating_sub(u64::from(data_fin));
         // A DATA_FIN alone stands nowhere in the subflow.
-        let sub = if len == 0 { 0 } else { subflow_offset(mapping.subflow_seq, nears.1)? };
+        let sub = if data_fin && len == 0 { 0 } else { subflow_offset(mapping.subflow_seq, nears.1)? };
         let whole = !sent && mapping.checksum.is_some();
         Some(Entry { sub: Range::new(sub, sub + len), data, whole })
     }

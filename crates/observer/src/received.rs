@@ -4,7 +4,18 @@ use crate::observer::{Mode, Observer, Out};
 use crate::subflow::{Distance, Stage};
 use anabranch_trace::{Event, PathState, Violation};
 use anabranch_units::Range;
-use anabranch_wire::{DataAck, Flags, MptcpOption, Segment};
+use anabranch_wire::{DataAck, Flags, MpCapable, MptcpOption, Segment};
+
+/// How payload came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum How {
+    /// In a segment with a DSS.
+    Seen,
+    /// In a segment without.
+    Bare,
+    /// Nobody saw it come, but the host acknowledged it.
+    Proven,
+}
 
 impl Observer {
     pub(crate) fn on_received(&mut self, out: &mut Out<'_>, i: usize, segment: &Segment) {
@@ -27,9 +38,15 @@ impl Observer {
             s.receiving.keep(stamps, seq, out.now);
         }
         if flags.has(Flags::RST) {
-            // RFC 5961 §3.2
-            let exact = seq == s.receiving.next();
-            return if exact { self.drop_subflow(out, i) } else { self.violation(out, i, Violation::BlindReset) };
+            // RFC 5961 §3.2; or it proves by the host's key whose it is (RFC 8684 §3.5)
+            let receiver_key = self.outgoing.owner.map(|owner| owner.key);
+            let proof = receiver_key.map(|receiver_key| MptcpOption::FastClose { receiver_key });
+            let proven = proof.is_some_and(|proof| segment.options.mptcp().contains(&proof));
+            return if seq == s.receiving.next() || proven {
+                self.drop_subflow(out, i)
+            } else {
+                self.violation(out, i, Violation::BlindReset)
+            };
         }
         if flags.has(Flags::SYN) {
             // RFC 5961 §4
@@ -47,12 +64,14 @@ impl Observer {
         let s = &mut self.subflows[i];
         s.sending.una = s.sending.una.max(ack);
         if self.mode == Mode::Plain {
-            self.acked_by_subflow(out, i, segment);
+            self.outgoing.window = s.window(false, flags, segment.window);
+            self.acked_by_subflow(out, i);
         } else {
             s.sending.mappings.forget_below(s.sending.una);
         }
         let end = seq + segment.payload.len() as u64;
-        self.take_payload(out, i, Range::new(seq, end), false);
+        let how = if segment.options.dss().is_some() { How::Seen } else { How::Bare };
+        self.take_payload(out, i, Range::new(seq, end), how);
         let receiving = &mut self.subflows[i].receiving;
         if flags.has(Flags::FIN) {
             receiving.note_fin(end);
@@ -99,19 +118,10 @@ impl Observer {
         }
         self.note_received_mapping(out, i, segment);
         let fail = segment.options.mptcp().iter().any(|o| matches!(o, MptcpOption::Fail { .. }));
-        if fail {
-            // RFC 8684 §3.7: the peer could not verify the host's data
-            self.fall_back_if_alone(out, i);
-        }
-    }
-
-    /// MP_FAIL without a reset and infinite mappings are for connections with one subflow (RFC 8684 §3.7).
-    fn fall_back_if_alone(&mut self, out: &mut Out<'_>, i: usize) {
-        if self.live() == 1 {
-            self.fall_back(out, i);
-        } else {
+        if fail && self.live() > 1 {
             self.violation(out, i, Violation::UnexpectedOption);
         }
+        // RFC 8684 §3.7: with one subflow the host answers in kind, or by a reset; that shows what became of it.
     }
 
     fn live(&self) -> usize {
@@ -129,9 +139,11 @@ impl Observer {
         let speaks = !segment.options.mptcp().is_empty();
         let data = !segment.payload.is_empty() || ack != 1;
         let joined = s.join;
-        // An ADD_ADDR may leave no room for a DSS.
-        let announces = segment.options.mptcp().iter().any(|o| matches!(o, MptcpOption::AddAddr(_)));
-        if segment.options.dss().is_some() || announces {
+        // An ADD_ADDR may leave no room for a DSS, and MP_CAPABLE with data maps it too.
+        let shows = |o: &MptcpOption| {
+            matches!(o, MptcpOption::AddAddr(_) | MptcpOption::Capable(MpCapable { data: Some(_), .. }))
+        };
+        if segment.options.dss().is_some() || segment.options.mptcp().iter().any(shows) {
             self.dss_seen = true;
         } else if !self.dss_seen && !speaks && !joined && data && self.live() == 1 {
             self.fall_back(out, i);
@@ -150,9 +162,8 @@ impl Observer {
     }
 
     /// Plain TCP: what the subflow acknowledged is acknowledged at connection level.
-    fn acked_by_subflow(&mut self, out: &mut Out<'_>, i: usize, segment: &Segment) {
+    pub(crate) fn acked_by_subflow(&mut self, out: &mut Out<'_>, i: usize) {
         let s = &self.subflows[i];
-        self.outgoing.window = s.window(false, segment.flags, segment.window);
         let una = Range::new(s.sending.una, s.sending.una + 1);
         if let Some(data) = s.sent_data(una, Some(self.plain.0)) {
             self.data_acked(out, data.start.min(self.outgoing.end));
@@ -170,29 +181,37 @@ impl Observer {
         let near = (self.incoming.next(), self.subflows[i].receiving.next());
         let place = self.place(false, &mapping, data_fin, near);
         if mapping.len == 0 {
-            // RFC 8684 §3.7: infinite. It may reach back; without a place of its own (as Linux has it) it begins here.
-            self.fall_back_if_alone(out, i);
-            if let Some(entry) = place.filter(|_| mapping.subflow_seq != 0 && self.mode == Mode::Plain) {
+            // RFC 8684 §3.7: infinite, for connections with one subflow
+            if self.live() > 1 {
+                return self.violation(out, i, Violation::UnexpectedOption);
+            }
+            self.fall_back(out, i);
+            // It may reach back; without a place of its own (as Linux has it) it begins here.
+            if let Some(entry) = place.filter(|_| mapping.subflow_seq != 0) {
                 self.plain.1 = Distance { sub: entry.sub.start, data: entry.data };
             }
-            return;
+            return self.pass_on_held(out, i);
         }
         let Some(entry) = place else { return };
         if data_fin && !self.incoming.note_fin(entry.data + entry.sub.len()) {
             self.violation(out, i, Violation::DataFinMoved);
         }
         let receiving = &mut self.subflows[i].receiving;
-        if entry.sub.end > receiving.next() && receiving.mappings.add(entry).is_err() {
-            self.violation(out, i, Violation::MappingConflict);
+        if entry.sub.end <= receiving.unplaced() {
+            return;
+        }
+        match receiving.mappings.add(entry) {
+            Ok(()) => self.pass_on_held(out, i),
+            Err(_) => self.violation(out, i, Violation::MappingConflict),
         }
     }
 
-    /// Payload in the subflow's sequence. `proven`: nobody saw it come, but the host acknowledged it.
-    pub(crate) fn take_payload(&mut self, out: &mut Out<'_>, i: usize, all: Range, mut proven: bool) {
+    /// Payload in the subflow's sequence.
+    pub(crate) fn take_payload(&mut self, out: &mut Out<'_>, i: usize, all: Range, mut how: How) {
         if all.is_empty() {
             return;
         }
-        if self.mode == Mode::Plain && !proven {
+        if self.mode == Mode::Plain && how != How::Proven {
             // RFC 9293 §3.8.6: once it is acknowledged it must be kept, so what does not fit is not taken.
             let beyond = self.plain.1.translate(all).is_none_or(|data| data.end > self.incoming.edge);
             if beyond {
@@ -204,54 +223,70 @@ impl Observer {
             None
         });
         while let Some(piece) = ready {
-            self.pass_on(out, i, piece, proven);
-            proven = false;
+            self.pass_on(out, i, piece, how);
+            how = if how == How::Proven { How::Seen } else { how };
             ready = self.subflows[i].receiving.pop();
         }
         let receiving = &mut self.subflows[i].receiving;
-        receiving.mappings.forget_below(receiving.next());
+        receiving.mappings.forget_below(receiving.unplaced());
+    }
+
+    /// Gives what waited for its mapping another chance.
+    fn pass_on_held(&mut self, out: &mut Out<'_>, i: usize) {
+        for piece in self.subflows[i].receiving.take_unmapped() {
+            self.pass_on(out, i, piece, How::Seen);
+        }
     }
 
     /// Bytes next in a subflow's sequence go to the connection by their mapping.
-    fn pass_on(&mut self, out: &mut Out<'_>, i: usize, mut piece: Range, proven: bool) {
+    fn pass_on(&mut self, out: &mut Out<'_>, i: usize, mut piece: Range, how: How) {
         while !piece.is_empty() {
             if self.mode != Mode::Multipath {
                 if let Some(data) = self.plain.1.translate(piece) {
-                    self.arrived(out, i, data, proven);
+                    self.arrived(out, i, data, how);
                 }
                 return;
             }
-            let Some(entry) = self.subflows[i].receiving.mappings.find(piece.start) else {
-                if proven {
-                    // The DATA_ACK will tell.
-                    return;
+            let mappings = &self.subflows[i].receiving.mappings;
+            let Some(entry) = mappings.find(piece.start) else {
+                let end = mappings.next_after(piece.start).unwrap_or(u64::MAX).min(piece.end);
+                if self.unmapped(out, i, Range::new(piece.start, end), how) {
+                    piece.start = end;
                 }
-                self.violation(out, i, Violation::Unmapped);
-                let at_start = piece.start == 1 && self.incoming.next() == 0 && self.incoming.ofo_bytes() == 0;
-                if at_start && self.live() == 1 {
-                    // RFC 8684 §3.7: data without a mapping, while a fall back is still allowed
-                    self.fall_back(out, i);
-                    self.plain.1 = Distance::default();
-                    continue;
-                }
-                self.unfollowed.unmapped_bytes += piece.len();
-                return;
+                continue;
             };
             let part = Range::new(piece.start, piece.end.min(entry.sub.end));
             if !entry.whole {
-                self.arrived(out, i, entry.translate(part), proven);
+                self.arrived(out, i, entry.translate(part), how);
             } else if part.end == entry.sub.end {
                 // RFC 8684 §3.3: passed on once the checksum can be verified
-                self.arrived(out, i, entry.translate(entry.sub), proven);
+                self.arrived(out, i, entry.translate(entry.sub), how);
             }
             piece.start = part.end;
         }
     }
 
+    /// Data without a mapping, which may still come (RFC 8684 §3.3.1). False if the connection fell back for it: a
+    /// subflow whose very first data has no DSS does not speak MPTCP (§3.7).
+    fn unmapped(&mut self, out: &mut Out<'_>, i: usize, part: Range, how: How) -> bool {
+        let at_start = part.start == 1 && self.incoming.next() == 0 && self.incoming.ofo_bytes() == 0;
+        if how == How::Bare && at_start && self.live() == 1 {
+            self.violation(out, i, Violation::Unmapped);
+            self.fall_back(out, i);
+            self.plain.1 = Distance::default();
+            return false;
+        }
+        // What nobody saw come the DATA_ACK will tell.
+        if how != How::Proven && !self.subflows[i].receiving.hold_unmapped(part) {
+            self.unfollowed.unmapped_bytes += part.len();
+        }
+        true
+    }
+
     /// Bytes with their place in the data sequence.
-    fn arrived(&mut self, out: &mut Out<'_>, i: usize, data: Range, proven: bool) {
+    fn arrived(&mut self, out: &mut Out<'_>, i: usize, data: Range, how: How) {
         let end = self.incoming.fin.unwrap_or(u64::MAX);
-        let beyond = data.end > self.incoming.edge && !proven;
+        let beyond = data.end > self.incoming.edge && how != How::Proven;
         if beyond || data.end > end {
             // RFC 8684 §3.3.1: beyond the window, or behind the end of the stream
             return self.violation(out, i, Violation::BeyondWindow);
@@ -260,18 +295,14 @@ impl Observer {
             self.unfollowed.overflows += 1;
             return;
         }
-        let before = self.incoming.ofo_bytes();
-        let new = self.incoming.accept(data);
-        self.unfollowed.missed_bytes += if proven { new } else { 0 };
-        out.tell_of(self.subflows[i].path, Event::DataArrived { data, new });
-        self.tell_ofo(out, before);
+        self.take_data(out, i, data, how == How::Proven);
     }
 
-    /// The out-of-order queue, if it changed.
-    pub(crate) fn tell_ofo(&mut self, out: &mut Out<'_>, before: u64) {
-        let bytes = self.incoming.ofo_bytes();
-        if bytes != before {
-            out.tell(Event::OfoQueue { bytes });
-        }
+    /// Bytes come to the stream. `proven`: nobody saw them come, but the host acknowledged them.
+    pub(crate) fn take_data(&mut self, out: &mut Out<'_>, i: usize, data: Range, proven: bool) {
+        let new = self.incoming.accept(data);
+        self.unfollowed.missed_bytes += if proven { new } else { 0 };
+        let ofo = self.incoming.ofo_bytes();
+        out.tell_of(self.subflows[i].path, Event::DataArrived { data, new, ofo });
     }
 }

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 
 /// Most separate pieces held out of order.
 const MAX_PIECES: usize = 16_384;
+/// Most pieces that wait for their mapping.
+const MAX_UNMAPPED: usize = 1024;
 /// Time after which a timestamp of an idle peer says nothing (RFC 7323 §5.5).
 const STALE: Duration = Duration::from_secs(24 * 86_400);
 
@@ -22,6 +24,8 @@ pub(crate) struct Receiving {
     /// Pieces out of order by their start, as they came: arrivals are told segment by segment.
     pieces: BTreeMap<u64, u64>,
     held: RangeSet,
+    /// In sequence, without a mapping so far.
+    unmapped: Vec<Range>,
     fin: Option<u64>,
     finished: bool,
     /// `TS.Recent` and when it was taken (RFC 7323 §4.3).
@@ -37,6 +41,7 @@ impl Receiving {
             next: 1,
             pieces: BTreeMap::new(),
             held: RangeSet::new(),
+            unmapped: Vec::new(),
             fin: None,
             finished: false,
             recent: None,
@@ -95,6 +100,30 @@ impl Receiving {
         self.held.remove(Range::new(start, end));
         self.next = end;
         Some(Range::new(start, end))
+    }
+
+    /// Keeps a piece until its mapping comes; `false` if there is no room for it.
+    pub fn hold_unmapped(&mut self, piece: Range) -> bool {
+        let room = self.unmapped.len() < MAX_UNMAPPED;
+        if room {
+            self.unmapped.push(piece);
+        }
+        room
+    }
+
+    /// What waits for its mapping, in order.
+    pub fn take_unmapped(&mut self) -> Vec<Range> {
+        core::mem::take(&mut self.unmapped)
+    }
+
+    /// Bytes that wait for their mapping.
+    pub fn unmapped_bytes(&self) -> u64 {
+        self.unmapped.iter().map(|piece| piece.len()).sum()
+    }
+
+    /// The first offset whose mapping is still needed.
+    pub fn unplaced(&self) -> u64 {
+        self.unmapped.first().map_or(self.next, |piece| piece.start)
     }
 
     /// What has not come below `seq`, its lowest part. Nothing comes behind the FIN.

@@ -1,6 +1,7 @@
 //! What the host sends.
 
 use crate::observer::{Mode, Observer, Out, capable};
+use crate::received::How;
 use crate::stream::Owner;
 use crate::subflow::{Distance, Stage};
 use anabranch_trace::{Event, SendKind};
@@ -29,9 +30,8 @@ impl Observer {
         self.learn_key(segment);
         self.catch_up(out, i, segment);
         self.admit(i, segment);
-        if self.mode == Mode::Multipath && segment.options.mptcp().iter().any(|o| matches!(o, MptcpOption::Fail { .. }))
-        {
-            self.fall_back(out, i);
+        if segment.options.mptcp().iter().any(|o| matches!(o, MptcpOption::Fail { .. })) {
+            self.follow_back(out, i);
         }
         self.note_sent_mapping(out, i, segment, seq);
         if segment.payload.is_empty() {
@@ -83,7 +83,7 @@ impl Observer {
         if let Some(ack) = segment.ack.offset_from(receiving.isn, receiving.next()) {
             receiving.acked = receiving.acked.max(ack);
             while let Some(gap) = self.subflows[i].receiving.first_gap(ack) {
-                self.take_payload(out, i, gap, true);
+                self.take_payload(out, i, gap, How::Proven);
             }
             self.subflows[i].receiving.take_fin();
         }
@@ -91,9 +91,7 @@ impl Observer {
         let Some(upto) = self.incoming.owner.and_then(|owner| owner.offset(*ack, self.incoming.next())) else { return };
         let upto = upto.min(self.incoming.fin.unwrap_or(upto));
         if upto > self.incoming.next() && self.mode == Mode::Multipath {
-            let before = self.incoming.ofo_bytes();
-            self.unfollowed.missed_bytes += self.incoming.accept(Range::new(self.incoming.next(), upto));
-            self.tell_ofo(out, before);
+            self.take_data(out, i, Range::new(self.incoming.next(), upto), true);
         }
     }
 
@@ -103,11 +101,19 @@ impl Observer {
         self.incoming.admit(size);
     }
 
+    /// The host shows that it fell back. What was acknowledged with the news counts already as plain TCP.
+    fn follow_back(&mut self, out: &mut Out<'_>, i: usize) {
+        if self.mode == Mode::Multipath {
+            self.fall_back(out, i);
+            self.acked_by_subflow(out, i);
+        }
+    }
+
     fn note_sent_mapping(&mut self, out: &mut Out<'_>, i: usize, segment: &Segment, seq: u64) {
         let Some((mapping, data_fin)) = self.mapping_of(true, segment) else { return };
         if mapping.len == 0 {
             // RFC 8684 §3.7: infinite
-            self.fall_back(out, i);
+            self.follow_back(out, i);
             let near = (self.outgoing.end, seq);
             if let Some(entry) = self.place(true, &mapping, false, near).filter(|_| mapping.subflow_seq != 0) {
                 self.plain.0 = Distance { sub: entry.sub.start, data: entry.data };

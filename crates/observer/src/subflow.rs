@@ -34,7 +34,7 @@ pub(crate) enum Stage {
     Established,
     /// Both directions closed in order; the host answers for a while (RFC 9293 §3.6.1).
     TimeWait,
-    /// Both directions closed in order, and the host has forgotten it.
+    /// Closed in order or reset, and the host has forgotten it.
     Closed,
 }
 
@@ -126,7 +126,7 @@ impl Subflow {
         matches!(self.stage, Stage::Unconfirmed | Stage::Established | Stage::TimeWait)
     }
 
-    /// It has not closed in order.
+    /// It has not ended.
     pub fn is_live(&self) -> bool {
         !matches!(self.stage, Stage::TimeWait | Stage::Closed)
     }

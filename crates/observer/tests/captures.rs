@@ -45,12 +45,12 @@ impl Recorder for Totals {
                 self.sent.insert(data);
             }
             Event::ControlSent { .. } => self.control[path] += 1,
-            Event::DataArrived { data, new } => {
+            Event::DataArrived { data, new, ofo } => {
+                self.ofo_max = self.ofo_max.max(ofo);
                 self.arrived = (self.arrived.0 + data.len(), self.arrived.1 + new);
                 self.arrivals += 1;
                 self.got.insert(data);
             }
-            Event::OfoQueue { bytes } => self.ofo_max = self.ofo_max.max(bytes),
             Event::DataAcked(upto) => self.acked = upto,
             Event::Path(PathState::Established) => self.established += 1,
             Event::Path(PathState::Closed) => self.closed += 1,

@@ -8,7 +8,7 @@
 
 mod common;
 
-use anabranch_engine::{RecoveryKind, RtoForm, Settings};
+use anabranch_engine::{DssWidth, RecoveryKind, RtoForm, Settings};
 use anabranch_network::{Bottleneck, CapacitySpec, Change, LossSpec, QueueSpec, WaySpec};
 use anabranch_scenario::{CrossKind, Document, Host, NoFiles, Override, Scenario, Source, Traffic, full_packet, read};
 use anabranch_units::{Direction, Duration, Instant, Rate};
@@ -77,7 +77,7 @@ fn every_tcp_key_reaches_its_setting() {
     let text = "duration = '1s'\n[tcp]\nrecovery = 'sack'\nrto_min = '1ms'\nrto_max = '2s'\nrto_initial = '3s'\n\
                 rto_form = 'rfc6298'\ninitial_window = 4\nidle_restart = false\ndelayed_ack = '5ms'\npacing = true\n\
                 nagle = false\ntimestamps = false\nsack = false\nsyn_retries = 6\nretries = 7\nkeep_alive = '8s'\n\
-                time_wait = '9s'\n[connection]\nmss = '536B'\nchecksum = true\nsend_buffer = 100000\n\
+                time_wait = '9s'\n[connection]\nmss = '536B'\nchecksum = true\ndss = 4\nsend_buffer = 100000\n\
                 recv_buffer = '200KB'\nrejoin_after = '10s'\nmptcp = false\n";
     let settings = parse(&format!("{text}{PATH}")).scenario.settings;
     let tcp = &settings.tcp;
@@ -88,6 +88,7 @@ fn every_tcp_key_reaches_its_setting() {
     assert_eq!((tcp.initial_window, tcp.syn_retries, tcp.retries), (4, 6, 7));
     let flags = [tcp.idle_restart, tcp.pacing, tcp.nagle, tcp.timestamps, tcp.sack, settings.checksum, settings.mptcp];
     assert_eq!(flags, [false, true, false, false, false, true, false]);
+    assert_eq!(settings.dss, DssWidth::Four);
     assert_eq!((settings.mss, settings.send_buffer, settings.recv_buffer), (536, 100_000, 200_000));
 }
 

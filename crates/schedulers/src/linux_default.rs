@@ -49,10 +49,12 @@ windows are bound long before they leave, so a path that becomes slow or silent 
 # Departures
 
 The kernel counts the memory of each buffer (measured 1.06 to 1.3 bytes a byte, more if little is queued); here it
-is 1.15. The engine gives a path nothing new once it timed out and takes back what it had queued, whereas the kernel goes on
-filling it until it is stale; so after an outage the kernel has more to repeat. The kernel's own timer sends a
-stranded piece every 200 ms or more; here the next piece follows when the path is idle again. Stale is reckoned
-from the subflow's timeout: twice its retransmission timeout and `stale_loss_cnt` times 200 ms later.
+is 1.15. The engine gives a path nothing new once it timed out and takes back what it had queued, whereas the
+kernel goes on filling it until it is stale; so after an outage the kernel has more to repeat and stalls longer.
+The kernel's own timer sends a stranded piece every 200 ms or more; here the next piece follows when the path is
+idle again. That timer also repeats a piece on an idle path while the other, slow but sound, has not delivered it;
+here only what a timeout or a lost path strands is repeated. Stale is reckoned from the subflow's timeout: twice its
+retransmission timeout and `stale_loss_cnt` times 200 ms later. A connection of one path is scheduled too.
 
 # References
 
@@ -217,12 +219,14 @@ impl LinuxDefault {
         view.candidates().min_by_key(|p| (time(p), p.id)).copied()
     }
 
-    /// The connection's own send memory: the writer sleeps when it is full, until a third of it is free.
+    /// The connection's own send memory: the writer sleeps when it is full, until a third of it is free; never while
+    /// nothing is under way that could wake it.
     fn sleeps(&mut self, view: &View) -> bool {
         let Some(next) = view.backlog().first() else { return false };
         let unacked = next.start.saturating_sub(view.data_acked());
         let limit: u64 = view.paths().iter().map(|p| self.sndbuf(p)).sum();
-        self.asleep = unacked >= if self.asleep { limit / 3 * 2 } else { limit };
+        let under_way = view.paths().iter().any(|p| p.in_flight_bytes + p.queued_bytes > 0);
+        self.asleep = under_way && unacked >= if self.asleep { limit / 3 * 2 } else { limit };
         self.asleep
     }
 
@@ -433,6 +437,14 @@ mod tests {
             bench.view.on_data_acked(acked * MSS);
             assert_eq!(linux.sleeps(&bench.view), asleep, "{acked}");
         }
+        // Both subflows acknowledged all, the connection has not: nothing would wake the writer.
+        let mut bench = Bench::new(&[path(0, 20, 10, 0)]);
+        bench.write(500);
+        bench.round(&mut linux);
+        bench.send(0);
+        assert!(linux.sleeps(&bench.view));
+        bench.view.path_mut(PathId(0)).unwrap().in_flight_bytes = 0;
+        assert!(!linux.sleeps(&bench.view));
     }
 
     fn acknowledge(linux: &mut LinuxDefault, bench: &mut Bench, cwnd: u32) {

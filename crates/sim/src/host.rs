@@ -127,6 +127,7 @@ impl Host {
             {
                 let mut cx = Cx { now, recorder: &mut *recorder, rng: &mut self.rng };
                 workload.on_wakeup(now, &mut Io { connection, cx: &mut cx });
+                self.fault = self.fault.or_else(|| workload.fault());
             }
             self.serve(n, now, recorder);
         }
@@ -161,10 +162,11 @@ impl Host {
     fn serve(&mut self, n: usize, now: Instant, recorder: &mut dyn Recorder) {
         let Application { handle, workload, established } = &mut self.applications[n];
         let mut cx = Cx { now, recorder, rng: &mut self.rng };
-        let mut closed = false;
+        let (mut told, mut closed) = (false, false);
         while let Some(event) = self.endpoint.poll_event(*handle) {
             let Some(connection) = self.endpoint.connection_mut(*handle) else { break };
             let mut io = Io { connection, cx: &mut cx };
+            told = true;
             match event {
                 ConnectionEvent::Established if !*established => {
                     *established = true;
@@ -175,6 +177,9 @@ impl Host {
                 ConnectionEvent::Closed(_) => closed = true,
                 _ => {}
             }
+        }
+        if !told {
+            return;
         }
         self.fault = self.fault.or_else(|| workload.fault());
         // The last of a host is kept, to be looked at.

@@ -13,6 +13,8 @@ pub struct Outbound {
     pub side: Side,
     /// Over which network path.
     pub path: usize,
+    /// When it entered the network.
+    pub sent: Instant,
     /// When it was due there.
     pub at: Instant,
     /// The IP packet. One that was corrupted on the way, and recorded as dropped, has a wrong bit: the host's own checksum

@@ -90,6 +90,7 @@ impl core::fmt::Display for Stuck {
 #[derive(Clone, Debug, Default)]
 struct Parcel {
     host: u32,
+    sent: Instant,
     packet: Packet,
     /// The packet as a host outside sent it; then `packet` does not count.
     raw: Option<Bytes>,
@@ -125,6 +126,8 @@ pub struct World {
     /// Boxes of delivered parcels, to be used again: packets are built in them, and move as pointers.
     #[expect(clippy::vec_box, reason = "the boxes themselves are what is used again")]
     spare: Vec<Box<Parcel>>,
+    /// The parcel that the next packet is built in.
+    draft: Box<Parcel>,
     /// Client and server of flow n at 2n and 2n + 1.
     hosts: Vec<Place>,
     /// Packets that reached hosts outside.
@@ -150,6 +153,7 @@ impl World {
             now: Instant::ZERO,
             network: Network::new(&topology, seed),
             spare: Vec::new(),
+            draft: Box::default(),
             hosts: Vec::with_capacity(flows.len() * 2),
             outbox: VecDeque::new(),
             flows: Vec::with_capacity(flows.len()),
@@ -253,6 +257,7 @@ impl World {
         let mut parcel = self.spare.pop().unwrap_or_default();
         let size = bytes.len() as u32;
         parcel.host = (host ^ 1) as u32;
+        parcel.sent = self.now;
         parcel.raw = Some(bytes);
         self.network.send(self.now, recorder, path, side.sends(), size, parcel);
     }
@@ -358,7 +363,7 @@ impl World {
         {
             recorder.packet(self.now, side, false, PathId(path as u8), &packet);
         }
-        self.outbox.push_back(Outbound { flow, side, path, at: self.now, bytes });
+        self.outbox.push_back(Outbound { flow, side, path, sent: parcel.sent, at: self.now, bytes });
     }
 
     /// Handles the first alarm.
@@ -426,9 +431,8 @@ impl World {
         let Place::Engine(engine) = &mut self.hosts[host] else { return };
         let Flow { captured, routes, .. } = &self.flows[host / 2];
         let side = engine.side;
-        let mut parcel = self.spare.pop().unwrap_or_default();
-        while let Some(path) = engine.transmit_into(self.now, recorder, &mut parcel.packet) {
-            let packet = &parcel.packet;
+        while let Some(path) = engine.transmit_into(self.now, recorder, &mut self.draft.packet) {
+            let packet = &self.draft.packet;
             let Some(path) = network_path(path, side, packet, routes) else { continue };
             if self.checks.wire && !Packet::parse(packet.emit().into()).is_ok_and(|read| read == *packet) {
                 return self.stuck = Some(Stuck::Wire);
@@ -437,12 +441,13 @@ impl World {
                 recorder.packet(self.now, side, true, PathId(path as u8), packet);
             }
             let size = packet.len() as u32;
+            let next = self.spare.pop().unwrap_or_default();
+            let mut parcel = core::mem::replace(&mut self.draft, next);
             parcel.host = (host ^ 1) as u32;
+            parcel.sent = self.now;
             parcel.raw = None;
             self.network.send(self.now, recorder, path, side.sends(), size, parcel);
-            parcel = self.spare.pop().unwrap_or_default();
         }
-        self.spare.push(parcel);
         let at = engine.next_alarm();
         let alarm = engine.alarm;
         if at < alarm {

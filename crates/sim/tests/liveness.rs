@@ -29,8 +29,8 @@ const LIMIT: Instant = Instant::from_millis(2 * 3600 * 1000);
 /// Networks of a commit's test run for each pair of scheduler and congestion control.
 const SEEDS_PER_PAIR: u64 = 40;
 /// Networks that showed what no smaller test does: a FIN before data that OTIAS had taken back; a full queue behind the
-/// window and lower data bound nowhere; lower data behind half a megabyte of rescues.
-const FOUND: [u64; 3] = [81_156, 13_335, 50_286];
+/// window and lower data bound nowhere; lower data behind half a megabyte of rescues; a join half-open at the end.
+const FOUND: [u64; 4] = [81_156, 13_335, 50_286, 9_879];
 /// Timeouts without a delivery: what is usual at most, and what must never be.
 const USUAL_GAP: f64 = 3.0;
 const LONGEST_GAP: f64 = 8.0;
@@ -113,8 +113,6 @@ enum Outcome {
     Delivered,
     /// Delivered as plain TCP.
     FellBack,
-    /// Delivered, but one end gave up waiting for the last acknowledgments: the other was gone, with its only path.
-    TimedOut,
     /// The handshake failed, or the connection had fallen back to plain TCP over a path that died.
     Failed,
 }
@@ -158,7 +156,6 @@ fn outcome(watch: &Watch, size: u64) -> Result<Outcome, String> {
     let in_order = watch.ends.iter().all(|(_, why)| *why == CloseReason::Finished) && watch.ends.len() == 2;
     match (watch.delivered == size, watch.fallbacks > 0) {
         (true, fell_back) if in_order => Ok(if fell_back { Outcome::FellBack } else { Outcome::Delivered }),
-        (true, _) if watch.ends.contains(&(Side::Client, CloseReason::Finished)) => Ok(Outcome::TimedOut),
         (false, true) => Ok(Outcome::Failed),
         (false, false) if watch.written == 0 => Ok(Outcome::Failed),
         _ => Err(format!("{} of {size} bytes delivered, ended {:?}", watch.delivered, watch.ends)),
@@ -238,15 +235,11 @@ fn every_byte_arrives_once_and_in_order() {
         println!("{:#?}", random_transfer(seed, "as above", "as above"));
     }
     let share = |of| outcomes.iter().filter(|o| **o == of).count() as f64 / (outcomes.len() + wrong.len()) as f64;
-    let [fell_back, timed_out, failed] = [Outcome::FellBack, Outcome::TimedOut, Outcome::Failed].map(share);
-    println!(
-        "{} networks: {fell_back:.5} fell back, {timed_out:.5} ended by timeout, {failed:.5} failed",
-        outcomes.len()
-    );
+    let [fell_back, failed] = [Outcome::FellBack, Outcome::Failed].map(share);
+    println!("{} networks: {fell_back:.5} fell back, {failed:.5} failed", outcomes.len());
     println!("{} had gaps of more than {USUAL_GAP} timeouts: {gaps:.1?}", gaps.len());
     assert!(wrong.is_empty(), "{} networks failed:\n{}", wrong.len(), wrong.join("\n"));
     assert!(
-        number("ANABRANCH_SEED").is_some()
-            || fell_back < 0.05 && timed_out < 0.001 && failed < 0.01 && gaps.len() * 100 <= outcomes.len()
+        number("ANABRANCH_SEED").is_some() || fell_back < 0.05 && failed < 0.01 && gaps.len() * 100 <= outcomes.len()
     );
 }

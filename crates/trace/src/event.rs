@@ -181,11 +181,8 @@ pub enum Event {
         data: Range,
         /// Bytes seen for the first time.
         new: u64,
-    },
-    /// The connection's out-of-order queue (OFO) after a change.
-    OfoQueue {
-        /// Bytes held.
-        bytes: u64,
+        /// Bytes in the connection's out-of-order queue (OFO) since.
+        ofo: u64,
     },
     /// The sender learned that everything below this offset arrived.
     DataAcked(u64),

@@ -16,8 +16,8 @@ use std::io;
 /// queue lengths are packets unless they end in `_bytes`. Names and their categories:
 ///
 /// - `application`: `written`, `delivered` {start, end}; `write_end` {offset}
-/// - `transport`: `data_sent` {seq, start, end, kind}; `control_sent` {flags, again}; `data_arrived` {start, end, new};
-///   `ofo_queue` {bytes}; `data_acked` {offset}; `window_blocked` {blocked}
+/// - `transport`: `data_sent` {seq, start, end, kind}; `control_sent` {flags, again}; `data_arrived` {start, end, new, ofo};
+///   `data_acked` {offset}; `window_blocked` {blocked}
 /// - `recovery`: `window` {cwnd, ssthresh, in_flight, srtt_ms, rtt_ms}, the last three only where known; `phase` {phase};
 ///   `lost` {packets}; `timeout` {n}; `tail_loss_probe`; `undo`; `idle_restart`
 /// - `scheduler`: `penalised`; `stall`; `value` {name, value}
@@ -78,7 +78,6 @@ const fn name(event: &Event) -> &'static str {
         Event::DataSent { .. } => "transport:data_sent",
         Event::ControlSent { .. } => "transport:control_sent",
         Event::DataArrived { .. } => "transport:data_arrived",
-        Event::OfoQueue { .. } => "transport:ofo_queue",
         Event::DataAcked(_) => "transport:data_acked",
         Event::WindowBlocked(_) => "transport:window_blocked",
         Event::Window(_) => "recovery:window",
@@ -112,10 +111,9 @@ fn write_data(out: &mut String, event: &Event) -> fmt::Result {
             write!(out, "\"seq\":{seq},\"start\":{start},\"end\":{end},\"kind\":\"{}\"", Snake(kind))
         }
         Event::ControlSent { flags, again } => write!(out, "\"flags\":{flags},\"again\":{again}"),
-        Event::DataArrived { data: Range { start, end }, new } => {
-            write!(out, "\"start\":{start},\"end\":{end},\"new\":{new}")
+        Event::DataArrived { data: Range { start, end }, new, ofo } => {
+            write!(out, "\"start\":{start},\"end\":{end},\"new\":{new},\"ofo\":{ofo}")
         }
-        Event::OfoQueue { bytes } => write!(out, "\"bytes\":{bytes}"),
         Event::WindowBlocked(blocked) => write!(out, "\"blocked\":{blocked}"),
         Event::Window(w) => {
             write!(out, "\"cwnd\":{},\"in_flight\":{}", w.cwnd, w.in_flight)?;

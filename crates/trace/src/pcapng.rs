@@ -63,19 +63,21 @@ impl<W: io::Write> PcapNg<W> {
         Ok(sink)
     }
 
-    fn write(&mut self, now: Instant, host: Side, sent: bool, path: PathId, packet: &Packet) -> Result<(), PcapError> {
-        let interface_id = self.interface(host, path)?;
-        self.bytes.clear();
-        packet.emit_into(&mut self.bytes);
-        let original_len = self.bytes.len() as u32;
-        if self.snap_len > 0 {
-            self.bytes.truncate(self.snap_len as usize);
+    /// Writes an IP packet of any protocol, as it is. [`Recorder::packet`] does so with the segments of engines.
+    pub fn raw(&mut self, now: Instant, host: Side, sent: bool, path: PathId, bytes: &[u8]) {
+        if self.error.is_none() && self.host.is_none_or(|only| only == host) {
+            self.error = self.write(now, host, sent, path, bytes).err().map(io_error);
         }
+    }
+
+    fn write(&mut self, now: Instant, host: Side, sent: bool, path: PathId, bytes: &[u8]) -> Result<(), PcapError> {
+        let interface_id = self.interface(host, path)?;
+        let kept = if self.snap_len > 0 { bytes.len().min(self.snap_len as usize) } else { bytes.len() };
         self.writer.write_pcapng_block(EnhancedPacketBlock {
             interface_id,
             timestamp: time::Duration::from_nanos(now.as_nanos()),
-            original_len,
-            data: Cow::Borrowed(&self.bytes),
+            original_len: bytes.len() as u32,
+            data: Cow::Borrowed(&bytes[..kept]),
             options: vec![EnhancedPacketOption::Flags(if sent { OUTBOUND } else { INBOUND })],
         })?;
         Ok(())
@@ -111,9 +113,11 @@ impl<W: io::Write> Recorder for PcapNg<W> {
     fn record(&mut self, _now: Instant, _origin: Origin, _event: &Event) {}
 
     fn packet(&mut self, now: Instant, host: Side, sent: bool, path: PathId, packet: &Packet) {
-        if self.error.is_none() && self.host.is_none_or(|only| only == host) {
-            self.error = self.write(now, host, sent, path, packet).err().map(io_error);
-        }
+        let mut bytes = core::mem::take(&mut self.bytes);
+        bytes.clear();
+        packet.emit_into(&mut bytes);
+        self.raw(now, host, sent, path, &bytes);
+        self.bytes = bytes;
     }
 }
 

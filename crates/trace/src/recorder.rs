@@ -4,15 +4,16 @@ use crate::Event;
 use anabranch_units::{ConnId, Instant, PathId, Side};
 use anabranch_wire::Packet;
 
-/// Where an event happened.
+/// Where an event happened. In the order in which the digest packs it: taking it apart and together costs nothing then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(C)]
 pub struct Origin {
-    /// The host; `None` for the network.
-    pub host: Option<Side>,
     /// The connection; 0 for the network.
     pub connection: ConnId,
     /// The path; 0 where no one path is meant.
     pub path: PathId,
+    /// The host; `None` for the network.
+    pub host: Option<Side>,
 }
 
 /// Listens to events. Events arrive in order of time, but for [`crate::LinkEvent::Departed`], which may be told late.

@@ -161,7 +161,7 @@ impl Recorder for SeriesRecorder {
             (None, Event::Link { direction: Direction::Down, what, .. }) => self.on_link(origin, *what),
             (Some(_), _) if origin.connection != self.connection => {}
             (Some(Side::Server), _) => self.on_sender(origin, event),
-            (Some(Side::Client), Event::OfoQueue { bytes }) => self.ofo.set(*bytes),
+            (Some(Side::Client), Event::DataArrived { ofo, .. }) => self.ofo.set(*ofo),
             (Some(Side::Client), Event::Delivered(range)) => self.delivered += range.len(),
             _ => {}
         }
@@ -182,6 +182,10 @@ mod tests {
         &series.columns.iter().find(|c| c.name == name && c.path == path.map(PathId)).unwrap().values
     }
 
+    fn arrived(ofo: u64) -> Event {
+        Event::DataArrived { data: Range::new(1400, 2800), new: 1400, ofo }
+    }
+
     fn link(what: LinkEvent) -> Event {
         Event::Link { direction: Direction::Down, size: 1500, what }
     }
@@ -198,8 +202,8 @@ mod tests {
             srtt: Duration::from_millis(50),
             rtt: None,
         };
-        tell(1, at(client, 0), Event::OfoQueue { bytes: 2800 });
-        tell(2, at(client, 0), Event::OfoQueue { bytes: 1400 });
+        tell(1, at(client, 0), arrived(2800));
+        tell(2, at(client, 0), arrived(1400));
         tell(3, at(client, 0), Event::Delivered(Range::new(0, 1400)));
         tell(4, at(server, 1), Event::DataSent { seq: 1, data: Range::new(0, 1400), kind: SendKind::First });
         tell(12, at(server, 1), Event::Window(window(10, 8)));
@@ -224,7 +228,7 @@ mod tests {
     fn other_connections_and_directions_do_not_count() {
         let mut recorder = SeriesRecorder::new(ConnId(0), 1, SeriesRecorder::STEP);
         let other = Origin { host: Some(Side::Client), connection: ConnId(1), path: PathId(0) };
-        recorder.record(Instant::ZERO, other, &Event::OfoQueue { bytes: 9 });
+        recorder.record(Instant::ZERO, other, &arrived(9));
         let up = LinkEvent::Enqueued { queue_packets: 9, queue_bytes: 9 };
         recorder.record(Instant::ZERO, at(None, 0), &Event::Link { direction: Direction::Up, size: 60, what: up });
         let series = recorder.finish(Instant::from_millis(5));

@@ -58,4 +58,12 @@ impl Side {
             Side::Server => Direction::Down,
         }
     }
+
+    /// The direction in which packets reach this host.
+    pub const fn receives(self) -> Direction {
+        match self {
+            Side::Client => Direction::Down,
+            Side::Server => Direction::Up,
+        }
+    }
 }

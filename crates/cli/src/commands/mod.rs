@@ -5,6 +5,8 @@ mod demo;
 mod explain;
 mod list;
 mod run;
+#[cfg(target_os = "linux")]
+mod shell;
 mod tour;
 
 pub use check::check;
@@ -12,4 +14,6 @@ pub use demo::demo;
 pub use explain::explain;
 pub use list::list;
 pub use run::run;
+#[cfg(target_os = "linux")]
+pub use shell::shell;
 pub use tour::{completions, tour};

@@ -120,6 +120,7 @@ impl Connection {
                 if self.data_fin.acked && self.peer_finished() {
                     for s in &mut self.subflows {
                         s.fin.wanted = true;
+                        s.give_up_joining();
                     }
                     self.paths.stop();
                     if self.subflows.iter().any(|s| s.fin.offset.is_none()) {

@@ -47,13 +47,13 @@ impl Connection {
         let s = &mut self.subflows[i];
         let next = s.receiver.next();
         let Some(sub) = subflow_offset(mapping.subflow_seq, next) else { return true };
-        if sub + len <= next {
+        if sub + len <= s.unmapped.first().unwrap_or(next) {
             return true;
         }
         let checksum = mapping.checksum.filter(|_| self.checksum).map(|sum| (sum, mapping.len));
         let entry = Entry { sub: Range::new(sub, sub + len), data: start, checksum };
         match s.mappings.add(entry) {
-            Ok(()) => true,
+            Ok(()) => self.pass_on_held(cx, i),
             Err(violation) => {
                 self.violation(cx, i, violation);
                 self.subflows[i].reset = Some(Reset::Because(MPTCP_ERROR));
@@ -81,7 +81,7 @@ impl Connection {
             return false;
         }
         let next = self.subflows[i].receiver.next();
-        let near = Offset { sub: next, data: self.reassembly.next() };
+        let near = Offset { sub: self.subflows[i].unmapped.first().unwrap_or(next), data: self.reassembly.next() };
         // It may reach back to what was acknowledged last; without a place of its own (as Linux has it) it begins here.
         let offset = match (mapping.subflow_seq, self.data_offset(mapping)) {
             (0, _) | (_, None) => Some(near),
@@ -89,7 +89,13 @@ impl Connection {
         };
         self.recv_offset = offset.unwrap_or(near);
         self.fall_back(cx);
-        true
+        self.pass_on_held(cx, i)
+    }
+
+    /// Gives what waited for its mapping another chance.
+    fn pass_on_held(&mut self, cx: &mut Cx<'_>, i: usize) -> bool {
+        let held = self.subflows[i].unmapped.take();
+        held.into_iter().all(|(seq, bytes)| self.pass_on(cx, i, seq, bytes, false))
     }
 
     /// Payload in the subflow's sequence.
@@ -107,36 +113,64 @@ impl Connection {
             }
         }
         let s = &mut self.subflows[i];
+        if s.receiver.take_next(seq, segment.payload.len() as u64) {
+            // Nearly always: the next bytes, and no hole anywhere.
+            s.acks.on_arrival(cx.now, false);
+            let bare = segment.options.dss().is_none();
+            if self.pass_on(cx, i, seq, segment.payload.clone(), bare) {
+                let s = &mut self.subflows[i];
+                s.mappings.forget_below(s.unmapped.first().unwrap_or(s.receiver.next()));
+            }
+            return;
+        }
         let arrival = s.receiver.accept(seq, &segment.payload);
         if let Some(duplicate) = arrival.duplicate {
             s.acks.report(duplicate);
         }
         s.acks.on_arrival(cx.now, arrival.acknowledge_now);
+        let bare = segment.options.dss().is_none();
         let mut ready = arrival.ready;
         while let Some((seq, bytes)) = ready {
-            if !self.pass_on(cx, i, seq, bytes) {
+            if !self.pass_on(cx, i, seq, bytes, bare) {
                 return;
             }
             ready = self.subflows[i].receiver.pop();
         }
         let s = &mut self.subflows[i];
-        s.mappings.forget_below(s.receiver.next());
+        s.mappings.forget_below(s.unmapped.first().unwrap_or(s.receiver.next()));
     }
 
-    /// Bytes next in a subflow's sequence go to the connection by their mapping. False if the subflow must not go on.
-    fn pass_on(&mut self, cx: &mut Cx<'_>, i: usize, mut seq: u64, mut bytes: Bytes) -> bool {
-        if self.mode == Mode::Plain {
-            let start = (self.recv_offset.data + seq).checked_sub(self.recv_offset.sub);
-            start.into_iter().for_each(|start| self.arrived(cx, i, start, bytes.clone()));
-            return true;
-        }
+    /// Bytes next in a subflow's sequence go to the connection by their mapping. `bare`: their segment had no DSS. False
+    /// if the subflow must not go on.
+    fn pass_on(&mut self, cx: &mut Cx<'_>, i: usize, mut seq: u64, mut bytes: Bytes, bare: bool) -> bool {
         while !bytes.is_empty() {
-            let Some(entry) = self.subflows[i].mappings.find(seq) else {
-                return self.unmapped(cx, i, seq, bytes);
+            if self.mode == Mode::Plain {
+                let start = (self.recv_offset.data + seq).checked_sub(self.recv_offset.sub);
+                start.into_iter().for_each(|start| self.arrived(cx, i, start, bytes.clone()));
+                return true;
+            }
+            let mappings = &self.subflows[i].mappings;
+            let Some(entry) = mappings.find(seq) else {
+                let rest = match mappings.next_after(seq) {
+                    Some(start) if start < seq + bytes.len() as u64 => bytes.split_off((start - seq) as usize),
+                    _ => Bytes::new(),
+                };
+                let end = seq + bytes.len() as u64;
+                if !self.unmapped(cx, i, seq, bytes, bare) {
+                    return false;
+                }
+                (seq, bytes) = (end, rest);
+                continue;
             };
             let part = Range::new(seq, entry.sub.end.min(seq + bytes.len() as u64));
-            let whole = part.len() == bytes.len() as u64;
-            let rest = if whole { Bytes::new() } else { bytes.split_off(part.len() as usize) };
+            if part.len() == bytes.len() as u64 && entry.checksum.is_none() {
+                // Nearly always: a mapping for each segment.
+                let start = entry.translate(part).start;
+                self.arrived(cx, i, start, bytes);
+                return true;
+            }
+            let entry = *entry;
+            let rest = bytes.split_off(part.len() as usize);
             if entry.checksum.is_some() {
                 if !self.verify(cx, i, entry, part, bytes) {
                     return false;
@@ -186,16 +220,37 @@ impl Connection {
         true
     }
 
-    /// Data without a mapping: fall back while that is still allowed, else reset the subflow (RFC 8684 §3.7).
-    fn unmapped(&mut self, cx: &mut Cx<'_>, i: usize, seq: u64, bytes: Bytes) -> bool {
-        self.violation(cx, i, Violation::Unmapped);
-        let at_start = seq == 1 && self.reassembly.next() == 0 && self.reassembly.ofo_bytes() == 0;
+    /// Data without a mapping. A subflow whose very first data has no DSS does not speak MPTCP: fall back while that is
+    /// allowed, else reset it (RFC 8684 §3.7). Later the mapping may follow, within a receive window (§3.3.1).
+    fn unmapped(&mut self, cx: &mut Cx<'_>, i: usize, seq: u64, bytes: Bytes, bare: bool) -> bool {
+        let silent = bare && seq == 1;
+        if !silent && self.subflows[i].unmapped.hold(cx.now, seq, bytes.clone(), self.settings.recv_buffer, bare) {
+            return true;
+        }
+        let at_start = silent && self.reassembly.next() == 0 && self.reassembly.ofo_bytes() == 0;
         if self.subflows.len() > 1 || !at_start {
-            self.subflows[i].reset = Some(Reset::Because(MPTCP_ERROR));
+            self.never_mapped(cx, i);
             return false;
         }
+        self.violation(cx, i, Violation::Unmapped);
         self.fall_back(cx);
-        self.pass_on(cx, i, seq, bytes)
+        self.pass_on(cx, i, seq, bytes, bare)
+    }
+
+    /// The mapping of what came on a subflow does not come: it is closed (RFC 8684 §3.3.1).
+    pub(super) fn never_mapped(&mut self, cx: &mut Cx<'_>, i: usize) {
+        self.violation(cx, i, Violation::Unmapped);
+        self.subflows[i].unmapped.take();
+        self.subflows[i].reset = Some(Reset::Because(MPTCP_ERROR));
+    }
+
+    /// After the fall back: true if a mapping tells another place for its data than the subflow's sequence does. Then the
+    /// peer has not fallen back, and what it sends again would stand in the stream twice.
+    pub(super) fn contradicts_sequence(&self, i: usize, mapping: &Mapping) -> bool {
+        let known = self.keys.remote != 0 && mapping.len > 0 && mapping.subflow_seq > 0;
+        let sub = subflow_offset(mapping.subflow_seq, self.subflows[i].receiver.next());
+        let place = sub.zip(self.data_offset(mapping)).filter(|(sub, _)| known && *sub >= self.recv_offset.sub);
+        place.is_some_and(|(sub, data)| data != self.recv_offset.data + (sub - self.recv_offset.sub))
     }
 
     /// Bytes with their place in the data sequence.
@@ -209,11 +264,8 @@ impl Connection {
         let ofo_before = self.reassembly.ofo_bytes();
         let next_before = self.reassembly.next();
         let new = self.reassembly.accept(start, bytes);
-        self.record(cx, Some(self.subflows[i].id), Event::DataArrived { data: range, new });
         let ofo = self.reassembly.ofo_bytes();
-        if ofo != ofo_before {
-            self.record(cx, None, Event::OfoQueue { bytes: ofo });
-        }
+        self.record(cx, Some(self.subflows[i].id), Event::DataArrived { data: range, new, ofo });
         if self.reassembly.next() > next_before {
             self.pending.readable = true;
         }
@@ -231,12 +283,16 @@ impl Connection {
     /// The application read: tell the peer if that opens its window by much (RFC 9293 §3.8.6.2.2).
     pub(super) fn window_opened(&mut self) {
         let next = self.reassembly.next();
+        let left = self.announced.saturating_sub(next);
+        // Nearly always: more than a quarter of the widest window is left.
+        if left >= self.settings.recv_buffer / 4 {
+            return;
+        }
         // Without scaling the field cannot say more than 65535.
         let shift = self.subflows.iter().map(|s| s.terms.recv_shift).max().unwrap_or(0);
         let full = self.settings.recv_buffer.min(0xffff << shift);
         let edge = (self.reassembly.read_bytes() + self.settings.recv_buffer).min(next + full);
-        let small = self.announced.saturating_sub(next) < full / 4;
-        if small && edge.saturating_sub(self.announced) >= full / 2 {
+        if left < full / 4 && edge.saturating_sub(self.announced) >= full / 2 {
             for s in self.subflows.iter_mut().filter(|s| s.state.is_synchronized()) {
                 s.acks.demand();
             }

@@ -9,7 +9,7 @@ use crate::subflow::stamps::Stamps;
 use crate::subflow::{Move, State};
 use anabranch_trace::{CloseReason, Event, PathState, Violation, WindowChange};
 use anabranch_units::{Duration, PathId, Range};
-use anabranch_wire::{Flags, Segment};
+use anabranch_wire::{Flags, MptcpOption, Segment};
 
 /// Least time between two challenge ACKs of a subflow (RFC 5961 §7 wants a limit; Linux allows two a second).
 const CHALLENGE_GAP: Duration = Duration::from_millis(500);
@@ -25,7 +25,11 @@ impl Connection {
             State::Closed | State::Listen => {}
             _ => self.on_synchronized(cx, i, segment),
         }
-        self.settle(cx);
+        // Nearly always: nothing is about to end.
+        let ending = self.closed || self.finished || self.peer_fin.is_some();
+        if ending || self.subflows.get(i).is_none_or(|s| s.state != State::Established) {
+            self.settle(cx);
+        }
     }
 
     pub(super) fn on_synchronized(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
@@ -60,7 +64,12 @@ impl Connection {
             return;
         }
         self.on_window(cx, i, segment, ack);
-        self.on_ack(cx, i, segment, ack);
+        let s = &mut self.subflows[i];
+        let window_update = core::mem::replace(&mut s.peer_window, segment.window) != segment.window;
+        // Every segment of a peer that only sends is an acknowledgment that says nothing.
+        if !(segment.options.sack().is_empty() && s.sender.is_at_rest(ack)) {
+            self.on_ack(cx, i, segment, ack, window_update);
+        }
         if !segment.payload.is_empty() {
             self.on_payload(cx, i, segment, seq);
         }
@@ -119,9 +128,11 @@ impl Connection {
         None
     }
 
-    /// RFC 5961 §3.2: only a reset exactly at the next expected number resets.
+    /// RFC 5961 §3.2: only a reset exactly at the next expected number resets, or one that proves by our key whose it is.
     fn on_reset(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, seq: u64) {
-        if seq != self.subflows[i].receiver.next() {
+        let ours = MptcpOption::FastClose { receiver_key: self.keys.local };
+        let proven = self.speaks_mptcp() && segment.options.mptcp().contains(&ours);
+        if seq != self.subflows[i].receiver.next() && !proven {
             self.violation(cx, i, Violation::BlindReset);
             return self.challenge(cx, i);
         }
@@ -181,7 +192,7 @@ impl Connection {
         }
     }
 
-    fn on_ack(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, ack: u64) {
+    fn on_ack(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, ack: u64, window_update: bool) {
         let s = &mut self.subflows[i];
         let una = s.sender.una();
         let mut blocks = [Range::new(0, 0); 4];
@@ -207,8 +218,6 @@ impl Connection {
             }
         }
         let echo = segment.options.timestamps().filter(|_| s.terms.timestamps);
-        let window_update = segment.window != s.peer_window;
-        s.peer_window = segment.window;
         let input = AckInput {
             now: cx.now,
             window_update,
@@ -249,7 +258,7 @@ impl Connection {
         self.refresh(i);
         if acked.packets > 0 || acked.rtt.is_some() {
             self.congestion.on_ack(id, &acked, self.view.paths());
-            self.refresh(i);
+            self.refresh_window(i);
         }
         self.record_window(cx, i, outcome.rtt);
         self.scheduler.on_event(&SchedulerEvent::Ack { path: id, acked: &acked }, &self.view);
@@ -322,10 +331,15 @@ impl Connection {
     }
 
     /// The peer has everything below `upto`.
+    #[inline]
     pub(super) fn data_acked(&mut self, cx: &mut Cx<'_>, upto: u64) {
-        if upto <= self.view.data_acked() {
-            return;
+        if upto > self.view.data_acked() {
+            self.release(cx, upto);
         }
+    }
+
+    /// The peer has everything below `upto`, which is news.
+    fn release(&mut self, cx: &mut Cx<'_>, upto: u64) {
         self.view.on_data_acked(upto);
         self.buffer.release(upto);
         // As Linux: a third of the buffer must be free, so that an application is not woken for every segment.

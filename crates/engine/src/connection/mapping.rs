@@ -1,7 +1,8 @@
 //! From a subflow's sequence to the data sequence (RFC 8684 §3.3.1).
 
 use anabranch_trace::Violation;
-use anabranch_units::Range;
+use anabranch_units::{Duration, Instant, Range};
+use bytes::Bytes;
 use std::collections::VecDeque;
 
 /// Most mappings held for one subflow.
@@ -24,6 +25,18 @@ impl Entry {
         let start = self.data + (part.start - self.sub.start);
         Range::new(start, start + part.len())
     }
+
+    /// RFC 8684 §3.3.1: mappings must not contradict each other. A checksum is one over a whole mapping; one that Linux
+    /// repeats with a DATA_FIN added has another sum for another length.
+    fn agrees(&self, other: &Self) -> bool {
+        let place = |e: &Self| e.data.wrapping_sub(e.sub.start);
+        let summed = match (self.checksum, other.checksum) {
+            (None, None) => true,
+            (Some((sum, len)), Some((another, length))) => self.sub == other.sub && (sum == another || len != length),
+            _ => false,
+        };
+        place(self) == place(other) && summed
+    }
 }
 
 /// Mappings of bytes that have not been passed on, ascending.
@@ -33,42 +46,56 @@ pub(crate) struct Mappings {
 }
 
 impl Mappings {
-    /// Adds a mapping. A repeat of one that is known is nothing new (Linux repeats its mapping on every segment).
+    /// Adds a mapping. What is known already is nothing new: Linux repeats its mapping on every segment.
     pub fn add(&mut self, entry: Entry) -> Result<(), Violation> {
-        if self.entries.back().is_none_or(|last| last.sub.end <= entry.sub.start) && self.entries.len() < MAX_MAPPINGS {
-            // Nearly always: the next bytes.
-            self.entries.push_back(entry);
+        if self.entries.back() == Some(&entry) {
             return Ok(());
         }
-        let at = self.entries.partition_point(|e| e.sub.end <= entry.sub.start);
-        match self.entries.get(at) {
-            Some(known) if known.sub.start < entry.sub.end => {
-                // RFC 8684 §3.3.1: mappings must not contradict each other.
-                let same = known.data.wrapping_sub(known.sub.start) == entry.data.wrapping_sub(entry.sub.start);
-                if !same || known.checksum != entry.checksum {
-                    return Err(Violation::MappingConflict);
-                }
-                // What reaches beyond the known one is a mapping of its own.
-                let rest = Range::new(known.sub.end, entry.sub.end);
-                if rest.is_empty() || entry.checksum.is_some() {
-                    return Ok(());
-                }
-                let data = entry.data + rest.start.saturating_sub(entry.sub.start);
-                self.add(Entry { sub: rest, data, checksum: None })
+        let at = match self.entries.back() {
+            Some(last) if last.sub.end > entry.sub.start => {
+                self.entries.partition_point(|e| e.sub.end <= entry.sub.start)
             }
-            _ if self.entries.len() >= MAX_MAPPINGS => Err(Violation::TooMuch),
-            _ => {
-                self.entries.insert(at, entry);
-                Ok(())
+            // Nearly always: the next bytes.
+            _ => self.entries.len(),
+        };
+        let overlapping = self.entries.range(at..).take_while(|e| e.sub.start < entry.sub.end);
+        let (mut count, mut whole) = (0, entry);
+        for known in overlapping {
+            if !known.agrees(&entry) {
+                return Err(Violation::MappingConflict);
             }
+            if known.sub == entry.sub {
+                return Ok(());
+            }
+            if known.sub.start < whole.sub.start {
+                whole = Entry { sub: Range::new(known.sub.start, whole.sub.end), ..*known };
+            }
+            whole.sub.end = whole.sub.end.max(known.sub.end);
+            count += 1;
         }
+        if count == 0 && self.entries.len() >= MAX_MAPPINGS {
+            return Err(Violation::TooMuch);
+        }
+        match count {
+            0 => self.entries.insert(at, whole),
+            _ => self.entries[at] = whole,
+        }
+        if count > 1 {
+            self.entries.drain(at + 1..at + count);
+        }
+        Ok(())
     }
 
     /// The mapping that holds the subflow offset `seq`.
-    pub fn find(&self, seq: u64) -> Option<Entry> {
+    pub fn find(&self, seq: u64) -> Option<&Entry> {
         let first = self.entries.front().filter(|e| seq < e.sub.end);
         let entry = first.or_else(|| self.entries.get(self.entries.partition_point(|e| e.sub.end <= seq)));
-        entry.copied().filter(|e| e.sub.start <= seq)
+        entry.filter(|e| e.sub.start <= seq)
+    }
+
+    /// Where the first mapping above `seq` begins.
+    pub fn next_after(&self, seq: u64) -> Option<u64> {
+        self.entries.get(self.entries.partition_point(|e| e.sub.start <= seq)).map(|e| e.sub.start)
     }
 
     /// Everything below `seq` was passed on.
@@ -76,6 +103,57 @@ impl Mappings {
         while self.entries.front().is_some_and(|e| e.sub.end <= seq) {
             self.entries.pop_front();
         }
+    }
+}
+
+/// Most pieces held that wait for their mapping.
+const MAX_UNMAPPED: usize = 1024;
+/// How long they wait if no mapping comes at all, and how many may come in a row without any DSS: something on the way
+/// may have begun to take options off, and what is acknowledged then is taken for delivered.
+const PATIENCE: Duration = Duration::from_secs(2);
+const MAX_BARE: u32 = 2;
+
+/// Bytes that came into the subflow's sequence before their mapping (RFC 8684 §3.3.1), ascending.
+#[derive(Debug)]
+pub(crate) struct Unmapped {
+    pieces: VecDeque<(u64, Bytes)>,
+    /// When the subflow is given up unless a mapping has come.
+    pub deadline: Instant,
+    /// How many came in a row without DSS.
+    bare: u32,
+}
+
+impl Default for Unmapped {
+    fn default() -> Self {
+        Self { pieces: VecDeque::new(), deadline: Instant::MAX, bare: 0 }
+    }
+}
+
+impl Unmapped {
+    /// The first offset that waits.
+    pub fn first(&self) -> Option<u64> {
+        self.pieces.front().map(|(seq, _)| *seq)
+    }
+
+    /// Holds the bytes at `seq`, above all that are held; `bare`: their segment had no DSS. False if a mapping has not come
+    /// within `window` bytes of its data, or there are too many pieces.
+    pub fn hold(&mut self, now: Instant, seq: u64, bytes: Bytes, window: u64, bare: bool) -> bool {
+        let end = seq + bytes.len() as u64;
+        self.bare = if bare { self.bare + 1 } else { 0 };
+        let near = end - self.first().unwrap_or(seq) <= window;
+        let patient = near && self.pieces.len() < MAX_UNMAPPED && self.bare <= MAX_BARE;
+        if patient {
+            self.pieces.push_back((seq, bytes));
+            self.deadline = self.deadline.min(now + PATIENCE);
+        }
+        patient
+    }
+
+    /// Everything held, to be looked at again because a mapping came.
+    pub fn take(&mut self) -> VecDeque<(u64, Bytes)> {
+        self.deadline = Instant::MAX;
+        self.bare = 0;
+        core::mem::take(&mut self.pieces)
     }
 }
 
@@ -97,7 +175,49 @@ mod tests {
         let found = m.find(210).expect("mapped");
         assert_eq!(found.translate(Range::new(210, 220)), Range::new(5_110, 5_120));
         assert!(m.find(99).is_none() && m.find(250).is_none());
-        m.forget_below(200);
-        assert!(m.find(150).is_none() && m.find(200).is_some());
+        m.forget_below(249);
+        assert!(m.find(249).is_some());
+        m.forget_below(250);
+        assert!(m.find(249).is_none());
+    }
+
+    #[test]
+    fn overlaps_become_one_mapping() {
+        let mut m = Mappings::default();
+        for (start, end) in [(100, 200), (300, 400), (500, 600)] {
+            assert_eq!(m.add(entry(start, end, 5_000 + start)), Ok(()));
+        }
+        // It begins before the first, fills a hole, and ends within the second.
+        assert_eq!(m.add(entry(50, 350, 5_050)), Ok(()));
+        assert_eq!(m.entries, [entry(50, 400, 5_050), entry(500, 600, 5_500)]);
+        assert_eq!(m.add(entry(0, 1_000, 5_000)), Ok(()));
+        assert_eq!(m.entries, [entry(0, 1_000, 5_000)]);
+        assert_eq!(m.add(entry(999, 1_001, 7_000)), Err(Violation::MappingConflict));
+        // A checksum covers one mapping as it was sent.
+        let summed = |start, end| Entry { checksum: Some((7, 100)), ..entry(start, end, 5_000 + start) };
+        assert_eq!((m.add(summed(2_000, 2_100)), m.add(summed(2_000, 2_100))), (Ok(()), Ok(())));
+        assert_eq!(m.add(summed(2_050, 2_150)), Err(Violation::MappingConflict));
+        // Linux repeats a mapping with a DATA_FIN added, which counts.
+        let other = |sum, len| Entry { checksum: Some((sum, len)), ..summed(2_000, 2_100) };
+        assert_eq!(m.add(other(3, 101)), Ok(()));
+        assert_eq!(m.add(other(3, 100)), Err(Violation::MappingConflict));
+        assert_eq!(m.find(2_050).and_then(|e| e.checksum), Some((7, 100)));
+    }
+
+    #[test]
+    fn unmapped_bytes_are_held_for_a_window() {
+        let mut held = Unmapped::default();
+        let piece = Bytes::from_static(&[0; 100]);
+        let at = Instant::from_millis;
+        assert!(held.hold(at(1), 1, piece.clone(), 250, true) && held.hold(at(5), 151, piece.clone(), 250, false));
+        assert!(!held.hold(at(5), 152, piece.clone(), 250, false));
+        assert_eq!((held.first(), held.deadline), (Some(1), at(2001)));
+        assert_eq!((held.take().len(), held.first(), held.deadline), (2, None, Instant::MAX));
+        let mut hold = |n: u64, bare| held.hold(at(9), n, Bytes::from_static(b"x"), 1 << 20, bare);
+        assert!((0..1024).all(|n| hold(n, n % 3 > 0)));
+        assert!(!hold(1024, false));
+        held.take();
+        let mut hold = |n: u64, bare| held.hold(at(9), n, Bytes::from_static(b"x"), 1 << 20, bare);
+        assert!(hold(1, true) && hold(2, true) && !hold(3, true));
     }
 }

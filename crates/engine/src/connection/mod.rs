@@ -3,6 +3,7 @@
 //! Order of calls: `handle_*` whenever something came or is due, then `poll_transmit` until it gives nothing, then
 //! `poll_event`; sleep until `poll_timeout`.
 
+mod addresses;
 mod close;
 mod data;
 mod input;
@@ -23,10 +24,11 @@ use crate::cx::Cx;
 use crate::schedule::{Cause, Scheduler, View};
 use crate::settings::Settings;
 use crate::subflow::{FourTuple, State, Subflow};
+use addresses::Addresses;
 use anabranch_trace::{CloseReason, Event, Origin, Violation};
 use anabranch_units::{ConnId, DataSeq, Duration, Instant, PathId, Range, Side};
 use bytes::Bytes;
-use core::net::IpAddr;
+use core::net::{IpAddr, SocketAddr};
 use paths::PathManager;
 use reassembly::Reassembly;
 use send_buffer::SendBuffer;
@@ -45,7 +47,8 @@ pub struct Setup {
     /// Paths known beforehand. A client connects over the first and joins the others; a server uses the list to give
     /// subflows the ids that both ends know.
     pub paths: Vec<PathSetup>,
-    /// Further addresses of ours to announce with ADD_ADDR, with their address IDs and ports.
+    /// Further addresses of ours to announce with ADD_ADDR, with their address IDs and ports; see
+    /// [`Connection::announce`].
     pub announce: Vec<(u8, IpAddr, Option<u16>)>,
     /// Join to addresses that the peer announces.
     pub accept_announced: bool,
@@ -138,8 +141,11 @@ pub struct Connection {
     keys: Keys,
     /// The peer has sent a DSS: from then on a segment without one is no sign of plain TCP.
     dss_seen: bool,
+    /// It has sent a data sequence number of 8 bytes: it must be acknowledged with 8 (RFC 8684 §3.3).
+    peer_wide: bool,
     checksum: bool,
     paths: PathManager,
+    addresses: Addresses,
     // sending
     buffer: SendBuffer,
     /// End of the data that was sent at least once.
@@ -179,7 +185,8 @@ pub struct Connection {
 const ORPHAN_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl Connection {
-    fn new(setup: Setup, side: Side) -> Self {
+    /// `local`: our end of the first subflow.
+    fn new(setup: Setup, side: Side, local: SocketAddr) -> Self {
         let Setup { id, settings, scheduler, congestion, paths, announce, accept_announced } = setup;
         let mode = if settings.mptcp { Mode::Opening } else { Mode::Plain };
         Self {
@@ -193,8 +200,10 @@ impl Connection {
             mode,
             keys: Keys::default(),
             dss_seen: false,
+            peer_wide: false,
             checksum: settings.checksum,
-            paths: PathManager::new(paths, announce, accept_announced, settings.rejoin_after),
+            paths: PathManager::new(paths, accept_announced, settings.rejoin_after),
+            addresses: Addresses::new(local, &announce),
             buffer: SendBuffer::default(),
             sent_end: 0,
             finished: false,

@@ -68,7 +68,7 @@ impl Connection {
     /// If `setup` names no path.
     pub fn connect(cx: &mut Cx<'_>, setup: Setup, taken: &dyn Fn(u32) -> bool) -> Self {
         let first = setup.paths.first().expect("a client needs a path").clone();
-        let mut connection = Self::new(setup, Side::Client);
+        let mut connection = Self::new(setup, Side::Client, first.tuple.local);
         connection.keys = Keys::generate(cx.rng, taken);
         connection.paths.opened(first.id);
         connection.start_subflow(cx, first.id, first.tuple, false, first.backup);
@@ -77,7 +77,7 @@ impl Connection {
 
     /// A server's connection, made by a SYN that was received on `tuple`.
     pub fn accept(cx: &mut Cx<'_>, setup: Setup, tuple: FourTuple, syn: &Segment, taken: &dyn Fn(u32) -> bool) -> Self {
-        let mut connection = Self::new(setup, Side::Server);
+        let mut connection = Self::new(setup, Side::Server, tuple.local);
         connection.keys = Keys::generate(cx.rng, taken);
         // RFC 8684 §3.1: only version 1 with HMAC-SHA256 is spoken; anything else is answered as plain TCP.
         let offer = capable(syn).filter(|c| c.version == 1 && c.hmac_sha256 && c.sender_key.is_none());
@@ -101,7 +101,8 @@ impl Connection {
         s.handshake.active = true;
         s.handshake.due = true;
         s.handshake.nonces.0 = cx.rng.bits() as u32;
-        s.handshake.address_ids.0 = self.paths.address_id(id);
+        let remote_id = self.paths.remote_id(id).unwrap_or(0);
+        s.handshake.address_ids = (self.addresses.id_for(tuple.local).unwrap_or(0), remote_id);
         s.go(Move::SendSyn);
         self.add_subflow(cx, s);
     }
@@ -133,9 +134,11 @@ impl Connection {
     pub fn accept_join(&mut self, cx: &mut Cx<'_>, tuple: FourTuple, syn: &Segment) -> bool {
         let Some(MpJoin::Syn { backup, address_id, nonce, .. }) = join(syn).copied() else { return false };
         let confirmed = matches!(self.mode, Mode::Multipath { confirmed: true });
-        if !confirmed || self.closed {
+        let over = self.closed || self.data_fin.acked && self.peer_finished();
+        if !confirmed || over || !self.addresses.listens_on(tuple.local) {
             return false;
         }
+        let Some(local_id) = self.addresses.id_for(tuple.local) else { return false };
         if let Some(old) = self.replaced_by(tuple) {
             // The peer lost this subflow before we noticed.
             self.drop_subflow(cx, old, PathState::Dead);
@@ -144,9 +147,9 @@ impl Connection {
         self.accept_subflow(cx, id, tuple, syn);
         let s = self.subflows.last_mut().expect("just added");
         s.join = true;
-        s.backup.1 = backup;
+        s.backup = (self.paths.is_backup(id), backup);
         s.handshake.nonces.1 = nonce;
-        s.handshake.address_ids = (self.paths.local_address_id(tuple.local.ip()), address_id);
+        s.handshake.address_ids = (local_id, address_id);
         true
     }
 
@@ -330,13 +333,19 @@ impl Connection {
             }
             // The peer's SYN again: our SYN/ACK was lost. With an acknowledgment: the other half of a simultaneous open.
             s.handshake.due = true;
+            if self.mode == Mode::Opening && capable(segment).is_none() {
+                // It tries without the option, perhaps because our answer was dropped for it (RFC 8684 §3.7).
+                self.mode = Mode::Plain;
+                self.record(cx, None, Event::Fallback);
+            }
         }
+        let s = &self.subflows[i];
         if !flags.has(Flags::ACK) {
             return;
         }
         if segment.ack != s.isn.at(1) {
             // RFC 9293 §3.10.7.4
-            s.refusal = Some(segment.ack);
+            self.subflows[i].refusal = Some(segment.ack);
             return self.violation(cx, i, Violation::BlindAck);
         }
         if !flags.has(Flags::SYN) && self.acceptable(cx, i, segment).is_none() {
@@ -369,11 +378,13 @@ impl Connection {
                 self.keys.learn(*theirs);
                 self.mode = Mode::Multipath { confirmed: true };
             }
-            // The third ACK was lost, and perhaps the first data too. The peer repeats its keys until it has heard from
-            // us (RFC 8684 §3.1), so what came before them is as good as lost.
-            _ if segment.options.dss().is_some() || segment.seq != self.subflows[i].peer_isn.at(1) => return false,
+            // The third ACK was lost, and perhaps the first data too. The peer repeats its keys with the first byte until
+            // it has heard from us (RFC 8684 §3.1), so what came before them is as good as lost.
+            _ if segment.seq != self.subflows[i].peer_isn.at(1) => return false,
+            _ if segment.options.dss().is_some() && segment.payload.is_empty() => return false,
             _ => {
-                // RFC 8684 §3.7: the option was taken off on the way
+                // RFC 8684 §3.7: the option was taken off on the way, or will never come: Linux does not repeat its keys
+                // once the application has finished.
                 self.mode = Mode::Plain;
                 self.record(cx, None, Event::Fallback);
             }
@@ -421,7 +432,9 @@ impl Connection {
             self.pending.established = true;
             self.pending.writable = true;
             self.record(cx, Some(id), Event::Connected(multipath));
-            self.paths.announce_from(now);
+        }
+        if self.mode == (Mode::Multipath { confirmed: true }) {
+            self.addresses.open();
         }
         if self.subflows[i].handshake.confirmed {
             self.path_up(cx, i);

@@ -3,7 +3,7 @@
 use super::{Connection, Failure, Mode, Offset};
 use crate::cx::Cx;
 use crate::schedule::Cause;
-use crate::subflow::Reset;
+use crate::subflow::{Reset, State, Subflow};
 use anabranch_trace::{CloseReason, Event, PathState, Violation};
 use anabranch_units::DataSeq;
 use anabranch_wire::{AddAddr, DataAck, Dss, Mapping, MpCapable, MpJoin, MptcpOption, Segment, crypto};
@@ -12,6 +12,11 @@ impl Connection {
     /// The options of an acceptable segment.
     pub(super) fn on_options(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
         if self.mode == Mode::Plain {
+            let mapping = segment.options.dss().and_then(|dss| dss.mapping);
+            if mapping.is_some_and(|mapping| self.contradicts_sequence(i, &mapping)) {
+                self.violation(cx, i, Violation::MappingConflict);
+                return self.abort_with(cx, CloseReason::Aborted);
+            }
             return self.on_failing(i, segment);
         }
         self.confirm(cx, i, segment);
@@ -47,12 +52,15 @@ impl Connection {
         if self.dss_seen {
             return;
         }
-        // An ADD_ADDR may leave no room for a DSS.
-        let announces = segment.options.mptcp().iter().any(|o| matches!(o, MptcpOption::AddAddr(_)));
-        if segment.options.dss().is_some() || announces {
+        // An ADD_ADDR may leave no room for a DSS, and MP_CAPABLE with data maps it too.
+        let shows = |o: &MptcpOption| {
+            matches!(o, MptcpOption::AddAddr(_) | MptcpOption::Capable(MpCapable { data: Some(_), .. }))
+        };
+        if segment.options.dss().is_some() || segment.options.mptcp().iter().any(shows) {
             self.dss_seen = true;
             self.mode = Mode::Multipath { confirmed: true };
             self.paths.ready = true;
+            self.addresses.open();
         } else if segment.options.mptcp().is_empty()
             && self.subflows.len() == 1
             && !self.subflows[i].join
@@ -113,6 +121,7 @@ impl Connection {
             self.on_data_ack(cx, i, segment, ack);
         }
         if let Some(mapping) = &dss.mapping {
+            self.peer_wide |= mapping.wide;
             self.note_mapping(cx, i, mapping, dss.data_fin);
         }
     }
@@ -146,7 +155,7 @@ impl Connection {
     fn on_add_addr(&mut self, cx: &mut Cx<'_>, i: usize, announced: AddAddr) {
         let AddAddr { address_id, address, port, hmac } = announced;
         let Some(hmac) = hmac else {
-            return self.paths.echoed(address_id);
+            return self.addresses.echoed(address_id);
         };
         if hmac != crypto::add_addr_hmac(self.keys.remote, self.keys.local, address_id, address, port) {
             return self.violation(cx, i, Violation::Hmac);
@@ -161,14 +170,16 @@ impl Connection {
         self.paths.announced(local, remote, address_id, self.side);
     }
 
-    /// RFC 8684 §3.4.2: the subflows over that address are closed.
+    /// RFC 8684 §3.4.2: the subflows over that address are closed, at once as Linux does, unless none would be left.
     fn on_remove_addr(&mut self, address_id: u8) {
-        self.paths.forget_remote(address_id);
-        for i in (0..self.subflows.len()).rev() {
-            if self.subflows[i].handshake.address_ids.1 == address_id && self.subflows.len() > 1 {
-                self.paths.withdraw(self.subflows[i].id);
-                self.subflows[i].reset = Some(Reset::Because(super::open::UNSPECIFIED));
-            }
+        self.paths.taken_back(address_id, None);
+        let over = |s: &Subflow| s.handshake.address_ids.1 == address_id && s.state != State::SynSent;
+        if !self.subflows.iter().any(|s| s.may_carry() && !over(s)) {
+            return;
+        }
+        for s in self.subflows.iter_mut().filter(|s| over(s)) {
+            self.paths.taken_back(address_id, Some(s.id));
+            s.close_by_reset(Reset::Because(super::open::UNSPECIFIED));
         }
     }
 

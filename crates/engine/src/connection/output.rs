@@ -2,11 +2,12 @@
 
 use super::{Connection, Failure, Mode};
 use crate::cx::Cx;
+use crate::settings::DssWidth;
 use crate::subflow::sender::Sent;
-use crate::subflow::{FourTuple, Move, Reset, State};
+use crate::subflow::{Move, Reset, State};
 use anabranch_trace::{Event, PathState, SendKind};
 use anabranch_units::{PathId, Range};
-use anabranch_wire::{DataAck, Dss, Flags, Mapping, MptcpOption, Packet, SackBlock, Segment};
+use anabranch_wire::{DataAck, Dss, Flags, Mapping, MptcpOption, Options, Packet, SackBlock, Segment};
 use bytes::Bytes;
 
 /// Largest IP packet less payload: IPv6, TCP and 40 bytes of options. For pacing.
@@ -21,34 +22,51 @@ impl Connection {
     }
 
     /// As [`Self::poll_transmit`], with the addresses, into a packet that is overwritten.
+    #[inline]
     pub fn transmit_into(&mut self, cx: &mut Cx<'_>, packet: &mut Packet) -> Option<PathId> {
         if self.due.is_some() {
             self.schedule(cx);
         }
-        for i in 0..self.subflows.len() {
-            if self.is_quiet(i) {
-                continue;
-            }
-            let FourTuple { local, remote } = self.subflows[i].tuple;
+        let first = self.stirring(0)?;
+        self.transmit_from(cx, first, packet)
+    }
+
+    /// The next segment of subflow `first`, which may have one, or of those after it. Apart, so that a connection with
+    /// nothing to send is left soon.
+    #[inline(never)]
+    fn transmit_from(&mut self, cx: &mut Cx<'_>, first: usize, packet: &mut Packet) -> Option<PathId> {
+        let mut next = Some(first);
+        while let Some(i) = next {
             if self.transmit(cx, i, &mut packet.segment) {
-                let id = self.subflows[i].id;
-                if self.subflows[i].state == State::Closed {
+                let s = &self.subflows[i];
+                let id = s.id;
+                packet.src = s.tuple.local.ip();
+                packet.dst = s.tuple.remote.ip();
+                if s.state == State::Closed {
                     self.drop_subflow(cx, i, PathState::Dead);
                     self.settle(cx);
                 }
-                packet.src = local.ip();
-                packet.dst = remote.ip();
                 return Some(id);
             }
+            next = self.stirring(i + 1);
         }
         None
     }
 
-    /// Nothing can leave on a subflow: what is nearly always so, found out with little work.
-    fn is_quiet(&self, i: usize) -> bool {
-        let s = &self.subflows[i];
-        let queued = self.view.path(s.id).is_some_and(|p| p.queued > 0);
-        !(queued || self.data_fin.due & s.id.bit() != 0 || s.has_control() || s.sender.may_repeat())
+    /// The first subflow from `from` on that may have something to send. Nearly always none has, found out with little
+    /// work.
+    #[inline(always)]
+    fn stirring(&self, from: usize) -> Option<usize> {
+        for (i, s) in self.subflows.iter().enumerate() {
+            if i < from {
+                continue;
+            }
+            let queued = self.view.path(s.id).is_some_and(|p| p.queued > 0);
+            if queued || self.data_fin.due & s.id.bit() != 0 || s.has_control() || s.sender.may_repeat() {
+                return Some(i);
+            }
+        }
+        None
     }
 
     /// Writes the next segment of a subflow to `out`; false if there is none.
@@ -136,6 +154,10 @@ impl Connection {
         {
             self.send_new(cx, i, queued.range, queued.kind, out);
             return true;
+        }
+        if room && self.subflows[i].sender.wants_new() {
+            self.subflows[i].sender.no_new();
+            return self.data_segment(cx, i, out);
         }
         if room && let Some(again) = self.subflows[i].sender.next_speculative() {
             let again = again.clone();
@@ -230,7 +252,6 @@ impl Connection {
     /// Makes `out` a segment that carries `sent`, as it stands in the subflow's sequence.
     fn build(&mut self, cx: &mut Cx<'_>, i: usize, sent: &Sent, out: &mut Segment) {
         let window = self.advertise(self.subflows[i].terms.recv_shift);
-        let option = self.mapping_option(i, sent);
         let s = &mut self.subflows[i];
         s.acks.on_sent();
         let mut flags = Flags::ACK;
@@ -239,33 +260,32 @@ impl Connection {
         } else if self.view.path(s.id).is_none_or(|p| p.queued == 0) {
             flags = flags | Flags::PSH;
         }
-        s.begin(out, sent.seq.start, flags, window, cx.now);
-        match option {
-            Some(Carried::Dss(dss)) => out.options.set_dss(dss),
-            Some(Carried::Capable(option)) => out.options.push_mptcp(option),
-            None => true,
-        };
-        out.payload = sent.payload.clone();
+        s.begin_with(out, sent.seq.start, flags, window, cx.now, sent.payload.clone());
+        self.add_mapping(i, sent, &mut out.options);
     }
 
-    /// The mapping of a segment: DSS, or MP_CAPABLE on the first data of a client that is not confirmed.
-    fn mapping_option(&self, i: usize, sent: &Sent) -> Option<Carried> {
+    /// Adds the mapping of a segment: DSS, or MP_CAPABLE on the first data of a client that is not confirmed.
+    fn add_mapping(&self, i: usize, sent: &Sent, options: &mut Options) {
         if self.mode == Mode::Plain {
-            let infinite = self.infinite == Some(sent.seq.start) && !sent.payload.is_empty();
-            return infinite.then(|| Carried::Dss(self.infinite_option(sent)));
+            if self.infinite == Some(sent.seq.start) && !sent.payload.is_empty() {
+                options.set_dss(self.infinite_option(sent));
+            }
+            return;
         }
         if sent.payload.is_empty() {
-            return Some(Carried::Dss(self.ack_option()));
+            options.set_dss(self.ack_option());
+            return;
         }
         let len = sent.payload.len() as u16 + u16::from(sent.data_fin);
         let number = self.keys.local_number(sent.data.start);
         let subflow_seq = sent.seq.start as u32;
         let checksum = self.checksum.then(|| anabranch_wire::dss_checksum(number.0, subflow_seq, len, &sent.payload));
         if sent.seq.start == 1 && self.shows_keys(i) && !sent.data_fin {
-            return Some(Carried::Capable(MptcpOption::Capable(self.both_keys(Some((len, checksum))))));
+            options.push_mptcp(MptcpOption::Capable(self.both_keys(Some((len, checksum)))));
+            return;
         }
-        let mapping = Mapping { data_seq: number.0, wide: true, subflow_seq, len, checksum };
-        Some(Carried::Dss(Dss { mapping: Some(mapping), data_fin: sent.data_fin, ..self.ack_option() }))
+        let mapping = Mapping { data_seq: number.0, wide: self.wide_numbers(), subflow_seq, len, checksum };
+        options.set_dss(Dss { mapping: Some(mapping), data_fin: sent.data_fin, ..self.ack_option() });
     }
 
     /// RFC 8684 §3.7: an infinite mapping, which reaches back to the last data that is known to have come intact.
@@ -273,7 +293,7 @@ impl Connection {
         let back = sent.data.start.saturating_sub(self.view.data_acked()).min(sent.seq.start - 1);
         let data_seq = self.keys.local_number(sent.data.start - back).0;
         let subflow_seq = (sent.seq.start - back) as u32;
-        let mapping = Mapping { data_seq, wide: true, subflow_seq, len: 0, checksum: None };
+        let mapping = Mapping { data_seq, wide: self.wide_numbers(), subflow_seq, len: 0, checksum: None };
         Dss { ack: None, mapping: Some(mapping), data_fin: false }
     }
 
@@ -285,7 +305,21 @@ impl Connection {
 
     fn ack_option(&self) -> Dss {
         let next = self.reassembly.next() + u64::from(self.peer_finished());
-        Dss { ack: Some(DataAck::Long(self.keys.remote_number(next).0)), mapping: None, data_fin: false }
+        let number = self.keys.remote_number(next).0;
+        let wide = self.wide_numbers() || self.peer_wide;
+        let ack = if wide { DataAck::Long(number) } else { DataAck::Short(number as u32) };
+        Dss { ack: Some(ack), mapping: None, data_fin: false }
+    }
+
+    fn wide_numbers(&self) -> bool {
+        self.settings.dss == DssWidth::Eight
+    }
+
+    /// A DATA_FIN by itself (RFC 8684 §3.3.3).
+    fn bare_data_fin(&self) -> Mapping {
+        let number = self.keys.local_number(self.buffer.end()).0;
+        let checksum = self.checksum.then(|| anabranch_wire::dss_checksum(number, 0, 1, &Bytes::new()));
+        Mapping { data_seq: number, wide: self.wide_numbers(), subflow_seq: 0, len: 1, checksum }
     }
 
     /// A segment without payload: an acknowledgment, a signal, a DATA_FIN by itself, a probe.
@@ -305,6 +339,10 @@ impl Connection {
         s.begin(out, seq, Flags::ACK, window, cx.now);
         // An ADD_ADDR leaves no room for a DSS beside it; acknowledgments follow soon enough.
         if let Some(signal) = s.signals.pop_front() {
+            if signal.encoded_len() > out.options.room() {
+                // An IPv6 address with a port leaves none for timestamps either (Linux omits them too).
+                out.options.clear();
+            }
             out.options.push_mptcp(signal);
         }
         match self.mode {
@@ -319,20 +357,7 @@ impl Connection {
             _ => {
                 let mut dss = self.ack_option();
                 if bare_fin {
-                    dss.mapping = Some(Mapping {
-                        data_seq: self.keys.local_number(self.buffer.end()).0,
-                        wide: true,
-                        subflow_seq: 0,
-                        len: 1,
-                        checksum: self.checksum.then(|| {
-                            anabranch_wire::dss_checksum(
-                                self.keys.local_number(self.buffer.end()).0,
-                                0,
-                                1,
-                                &Bytes::new(),
-                            )
-                        }),
-                    });
+                    dss.mapping = Some(self.bare_data_fin());
                     dss.data_fin = true;
                 }
                 if out.options.set_dss(dss) && bare_fin {
@@ -386,10 +411,4 @@ impl Connection {
     fn record_control(&self, cx: &mut Cx<'_>, i: usize, flags: Flags, again: bool) {
         self.record(cx, Some(self.subflows[i].id), Event::ControlSent { flags: flags.0, again });
     }
-}
-
-/// The option that maps a segment's payload.
-enum Carried {
-    Dss(Dss),
-    Capable(MptcpOption),
 }

@@ -3,14 +3,13 @@
 use super::Connection;
 use crate::cx::Cx;
 use crate::settings::Settings;
-use crate::subflow::{FourTuple, State};
+use crate::subflow::{FourTuple, Reset};
 use anabranch_units::{Duration, Instant, PathId, Side};
-use anabranch_wire::{AddAddr, MptcpOption, crypto};
+use anabranch_wire::Reason;
 use core::net::{IpAddr, SocketAddr};
 
-/// How long to wait for the echo of an ADD_ADDR, and how often to repeat it.
-const ECHO_TIMEOUT: Duration = Duration::from_secs(2);
-const ANNOUNCEMENTS: u32 = 4;
+/// Most addresses of the peer's that are joined on its word (Linux allows `add_addr_accepted` to be 8 at most).
+const MAX_ANNOUNCED: usize = 8;
 
 /// A path that is known beforehand.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +31,8 @@ enum Attempt {
     Open,
     /// To be tried again then; the delay doubles with each failure.
     After(Instant),
+    /// The peer took its address back: not to be tried unless it is announced again.
+    TakenBack,
     /// Not to be tried.
     Never,
 }
@@ -47,21 +48,13 @@ struct Known {
     learned: bool,
 }
 
-#[derive(Clone, Debug)]
-struct Announcement {
-    id: u8,
-    address: IpAddr,
-    port: Option<u16>,
-    left: u32,
-    at: Instant,
-}
-
 /// Keeps the paths of one connection.
 #[derive(Debug)]
 pub(super) struct PathManager {
     known: Vec<Known>,
-    announcements: Vec<Announcement>,
     accept_announced: bool,
+    /// No join may go there (RFC 8684 §3.1, flag C).
+    forbidden: Option<SocketAddr>,
     first_delay: Duration,
     /// The peer confirmed MPTCP: joins may begin (RFC 8684 §3.2).
     pub ready: bool,
@@ -69,19 +62,12 @@ pub(super) struct PathManager {
 }
 
 impl PathManager {
-    pub fn new(
-        paths: Vec<PathSetup>,
-        announce: Vec<(u8, IpAddr, Option<u16>)>,
-        accept_announced: bool,
-        first_delay: Duration,
-    ) -> Self {
+    pub fn new(paths: Vec<PathSetup>, accept_announced: bool, first_delay: Duration) -> Self {
         let known = |setup| Known { setup, attempt: Attempt::Due, delay: first_delay, remote_id: None, learned: false };
-        let announcement =
-            |(id, address, port)| Announcement { id, address, port, left: ANNOUNCEMENTS, at: Instant::MAX };
         Self {
             known: paths.into_iter().map(known).collect(),
-            announcements: announce.into_iter().map(announcement).collect(),
             accept_announced,
+            forbidden: None,
             first_delay,
             ready: false,
             stopped: false,
@@ -123,16 +109,14 @@ impl PathManager {
         (0..PathId::LIMIT as u8).map(PathId).find(|id| self.known.iter().all(|k| k.setup.id != *id))
     }
 
-    /// The address ID under which we speak on a path: 0 for the first (RFC 8684 §3.2).
-    pub fn address_id(&self, id: PathId) -> u8 {
-        self.known.iter().position(|k| k.setup.id == id).unwrap_or(0) as u8
+    /// The peer's address ID on a path, where it was announced.
+    pub fn remote_id(&self, id: PathId) -> Option<u8> {
+        self.known.iter().find(|k| k.setup.id == id).and_then(|k| k.remote_id)
     }
 
-    /// The address ID of a local address: as announced, else by its place.
-    pub fn local_address_id(&self, address: IpAddr) -> u8 {
-        let announced = self.announcements.iter().find(|a| a.address == address).map(|a| a.id);
-        let place = || self.known.iter().position(|k| k.setup.tuple.local.ip() == address).unwrap_or(0) as u8;
-        announced.unwrap_or_else(place)
+    /// A path is a backup by our wish.
+    pub fn is_backup(&self, id: PathId) -> bool {
+        self.known.iter().any(|k| k.setup.id == id && k.setup.backup)
     }
 
     pub fn set_backup(&mut self, id: PathId, backup: bool) {
@@ -156,12 +140,15 @@ impl PathManager {
         }
     }
 
-    /// A subflow is gone. `over`: closed in order. A path that never opened waits longer each time.
+    /// A subflow is gone. `over`: closed in order. A path that never opened waits longer each time; one that the peer
+    /// announced, and that may lead nowhere, is not tried for ever.
     pub fn lost(&mut self, id: PathId, now: Instant, over: bool, never_opened: bool) {
         if let Some(known) = self.of(id)
             && known.attempt == Attempt::Open
         {
-            known.attempt = if over { Attempt::Never } else { Attempt::After(now + known.delay) };
+            let vain = never_opened && known.remote_id.is_some() && known.delay >= Settings::REJOIN_MAX;
+            let again = !(over || vain || known.learned);
+            known.attempt = if again { Attempt::After(now + known.delay) } else { Attempt::Never };
             if never_opened || !over {
                 known.delay = (known.delay * 2).min(Settings::REJOIN_MAX);
             }
@@ -175,29 +162,56 @@ impl PathManager {
         }
     }
 
-    /// The peer took back an address.
-    pub fn forget_remote(&mut self, address_id: u8) {
-        for known in self.known.iter_mut().filter(|k| k.remote_id == Some(address_id)) {
+    /// No path from this address of ours is to be opened any more.
+    pub fn abandon(&mut self, local: IpAddr) {
+        for known in self.known.iter_mut().filter(|k| k.setup.tuple.local.ip() == local) {
             known.attempt = Attempt::Never;
         }
     }
 
-    /// The peer announced an address: a client will join to it, from `local` if that is of the same family, else from
-    /// the first address that is.
+    /// The peer took back an address, over which the subflow on `over` ran; `None`: all paths that it announced.
+    pub fn taken_back(&mut self, address_id: u8, over: Option<PathId>) {
+        for known in &mut self.known {
+            if Some(known.setup.id) == over || known.remote_id == Some(address_id) {
+                known.attempt = Attempt::TakenBack;
+            }
+        }
+    }
+
+    /// The peer announced an address: a client will join to it from each address of its own that is of the same family,
+    /// `local`, over which the word came, first.
     pub fn announced(&mut self, local: IpAddr, remote: SocketAddr, address_id: u8, side: Side) {
         if !self.accept_announced || side == Side::Server || self.stopped {
             return;
         }
-        if let Some(known) = self.known.iter_mut().find(|k| k.setup.tuple.remote == remote) {
-            // Taken back once, and announced again.
-            if known.attempt == Attempt::Never && known.remote_id.is_some() {
+        let mut others: Vec<SocketAddr> =
+            self.known.iter().filter(|k| k.remote_id.is_some()).map(|k| k.setup.tuple.remote).collect();
+        others.sort();
+        others.dedup();
+        if others.len() >= MAX_ANNOUNCED && !others.contains(&remote) {
+            return;
+        }
+        let mut locals = vec![local];
+        for ip in self.known.iter().map(|k| k.setup.tuple.local.ip()) {
+            if !locals.contains(&ip) {
+                locals.push(ip);
+            }
+        }
+        for local in locals.into_iter().filter(|ip| ip.is_ipv4() == remote.is_ipv4()) {
+            self.may_join(local, remote, address_id);
+        }
+    }
+
+    fn may_join(&mut self, local: IpAddr, remote: SocketAddr, address_id: u8) {
+        let same = |k: &&mut Known| k.setup.tuple.remote == remote && k.setup.tuple.local.ip() == local;
+        if let Some(known) = self.known.iter_mut().find(same) {
+            known.remote_id = Some(address_id);
+            if known.attempt == Attempt::TakenBack {
                 known.attempt = Attempt::Due;
             }
             return;
         }
-        let ours = self.known.iter().map(|k| k.setup.tuple.local.ip());
-        let local = core::iter::once(local).chain(ours).find(|ip| ip.is_ipv4() == remote.is_ipv4());
-        let (Some(local), Some(id)) = (local, self.free_id()) else { return };
+        let Some(id) = self.free_id() else { return };
         let fresh = self.unknown(FourTuple { local: SocketAddr::new(local, 0), remote });
         let setup = PathSetup { id, ..fresh.setup };
         self.known.push(Known { setup, remote_id: Some(address_id), ..fresh });
@@ -205,21 +219,7 @@ impl PathManager {
 
     /// No further subflow may go to that address and port (RFC 8684 §3.1, flag C).
     pub fn keep_off(&mut self, remote: SocketAddr) {
-        for known in self.known.iter_mut().filter(|k| k.setup.tuple.remote == remote && k.attempt == Attempt::Due) {
-            known.attempt = Attempt::Never;
-        }
-    }
-
-    /// From now on our further addresses are announced.
-    pub fn announce_from(&mut self, now: Instant) {
-        for a in &mut self.announcements {
-            a.at = now;
-        }
-    }
-
-    /// The peer echoed an announcement.
-    pub fn echoed(&mut self, address_id: u8) {
-        self.announcements.iter_mut().filter(|a| a.id == address_id).for_each(|a| a.left = 0);
+        self.forbidden = Some(remote);
     }
 
     /// Nothing more is to be opened or announced.
@@ -232,37 +232,35 @@ impl PathManager {
         if self.stopped {
             return Instant::MAX;
         }
-        let attempts =
-            self.known.iter().filter(|_| self.ready && side == Side::Client).filter_map(|k| match k.attempt {
-                Attempt::Due => Some(Instant::ZERO),
-                Attempt::After(at) => Some(at),
-                Attempt::Open | Attempt::Never => None,
-            });
-        let announcements = self.announcements.iter().filter(|a| a.left > 0).map(|a| a.at);
-        attempts.chain(announcements).min().unwrap_or(Instant::MAX)
+        let open = self.ready && side == Side::Client;
+        let attempts = self.known.iter().filter(|_| open).map(|k| self.attempt_at(k));
+        attempts.min().unwrap_or(Instant::MAX)
+    }
+
+    /// When a path is to be tried.
+    fn attempt_at(&self, known: &Known) -> Instant {
+        match known.attempt {
+            _ if self.forbidden == Some(known.setup.tuple.remote) => Instant::MAX,
+            Attempt::Due => Instant::ZERO,
+            Attempt::After(at) => at,
+            Attempt::Open | Attempt::TakenBack | Attempt::Never => Instant::MAX,
+        }
     }
 
     fn due_attempt(&self, now: Instant) -> Option<PathSetup> {
-        let due = |k: &&Known| match k.attempt {
-            Attempt::Due => true,
-            Attempt::After(at) => at <= now,
-            Attempt::Open | Attempt::Never => false,
-        };
-        self.known.iter().find(due).map(|k| k.setup.clone())
-    }
-
-    fn due_announcement(&mut self, now: Instant) -> Option<(u8, IpAddr, Option<u16>)> {
-        let a = self.announcements.iter_mut().find(|a| a.left > 0 && a.at <= now)?;
-        a.left -= 1;
-        a.at = now + ECHO_TIMEOUT;
-        Some((a.id, a.address, a.port))
+        self.known.iter().find(|k| self.attempt_at(k) <= now).map(|k| k.setup.clone())
     }
 }
 
 impl Connection {
+    /// When a path is to be opened or an address announced.
+    pub(super) fn next_path_work(&self) -> Instant {
+        self.paths.next(self.side).min(self.addresses.next())
+    }
+
     /// Opens and announces what is due. Joins begin once the peer confirmed MPTCP, as Linux does.
     pub(super) fn manage_paths(&mut self, cx: &mut Cx<'_>) {
-        if self.closed || !self.speaks_mptcp() || self.paths.next(self.side) > cx.now {
+        if self.closed || !self.speaks_mptcp() || self.next_path_work() > cx.now {
             return;
         }
         while self.side == Side::Client
@@ -275,55 +273,44 @@ impl Connection {
                 continue;
             }
             if tuple.local.port() == 0 {
-                tuple.local.set_port(self.fresh_port(cx, tuple));
+                tuple.local.set_port(self.fresh_port(cx));
             }
             self.paths.opened(setup.id);
             self.start_subflow(cx, setup.id, tuple, true, setup.backup);
         }
-        while let Some((id, address, port)) = self.paths.due_announcement(cx.now) {
-            let hmac = crypto::add_addr_hmac(self.keys.local, self.keys.remote, id, address, port);
-            let option = MptcpOption::AddAddr(AddAddr { address_id: id, address, port, hmac: Some(hmac) });
-            if let Some(s) = self.subflows.iter_mut().find(|s| s.state == State::Established) {
-                s.signals.push_back(option);
-            }
-        }
+        self.announce_addresses(cx);
     }
 
-    /// A port of ours that no present subflow of this connection uses towards the same peer.
-    fn fresh_port(&self, cx: &mut Cx<'_>, tuple: FourTuple) -> u16 {
+    /// A port of ours that no present subflow of this connection uses (RFC 6335 §6: the dynamic ones).
+    fn fresh_port(&self, cx: &mut Cx<'_>) -> u16 {
         loop {
             let port = 49_152 + cx.rng.below(16_384) as u16;
-            let taken = |s: &crate::subflow::Subflow| {
-                s.tuple.local == SocketAddr::new(tuple.local.ip(), port) && s.tuple.remote == tuple.remote
-            };
-            if !self.subflows.iter().any(taken) {
+            if self.subflows.iter().all(|s| s.tuple.local.port() != port) {
                 return port;
             }
         }
     }
 
-    /// The subflow that a join on `tuple` takes the place of: same ends but for the peer's port, and silent.
+    /// The subflow that a join on `tuple` takes the place of: same ends but for the peer's port, and silent. Joins that
+    /// have only just begun are other ones: a peer may open several at once.
     pub(super) fn replaced_by(&self, tuple: FourTuple) -> Option<usize> {
         self.subflows.iter().position(|s| {
             s.tuple.local == tuple.local
                 && s.tuple.remote.ip() == tuple.remote.ip()
                 && s.tuple.remote != tuple.remote
-                && (s.failing || !s.state.is_synchronized())
+                && (s.failing || !s.state.is_synchronized() && s.handshake.repeats > 0)
         })
     }
 
-    /// Takes back an address of ours: tells the peer, and closes the subflows over it (RFC 8684 §3.4.2).
-    pub fn remove_address(&mut self, cx: &mut Cx<'_>, address: IpAddr) {
-        let id = self.paths.local_address_id(address);
-        for i in (0..self.subflows.len()).rev() {
-            if self.subflows[i].tuple.local.ip() == address {
-                self.paths.withdraw(self.subflows[i].id);
-                self.subflows[i].reset = Some(crate::subflow::Reset::Because(super::open::UNSPECIFIED));
-            }
+    /// Resets one subflow with MP_TCPRST (RFC 8684 §3.6); its data goes out on the others. A client joins over the path
+    /// again if the reason is transient. False if there is no such subflow.
+    pub fn reset_path(&mut self, cx: &mut Cx<'_>, id: PathId, reason: Reason) -> bool {
+        let Some(i) = self.index(id) else { return false };
+        if !reason.transient {
+            self.paths.withdraw(id);
         }
-        if let Some(s) = self.subflows.iter_mut().find(|s| s.may_carry()) {
-            s.signals.push_back(MptcpOption::RemoveAddr([Some(id), None, None, None]));
-        }
+        self.subflows[i].close_by_reset(Reset::Because(reason));
         self.settle(cx);
+        true
     }
 }

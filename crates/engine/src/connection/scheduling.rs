@@ -3,7 +3,7 @@
 use super::{Connection, Mode};
 use crate::cx::Cx;
 use crate::schedule::{Cause, Round, View};
-use anabranch_trace::{Event, RecoveryPhase, SendKind};
+use anabranch_trace::{Event, SendKind};
 use anabranch_units::{Instant, PathId};
 
 impl Connection {
@@ -11,10 +11,7 @@ impl Connection {
     pub(super) fn refresh(&mut self, i: usize) {
         let s = &self.subflows[i];
         let Some(p) = self.view.path_mut(s.id) else { return };
-        let window = self.congestion.window(s.id);
         let rtt = s.sender.rtt();
-        p.cwnd = s.sender.effective_window(window.cwnd);
-        p.ssthresh = window.ssthresh;
         p.in_flight = s.sender.in_flight();
         p.in_flight_bytes = s.sender.in_flight_bytes();
         p.srtt = rtt.srtt();
@@ -26,6 +23,16 @@ impl Connection {
         p.rto = rtt.rto();
         p.loss = s.sender.loss_estimate();
         p.recovery = s.sender.phase();
+        self.refresh_window(i);
+    }
+
+    /// The part of [`Self::refresh`] that congestion control decides.
+    pub(super) fn refresh_window(&mut self, i: usize) {
+        let s = &self.subflows[i];
+        let Some(p) = self.view.path_mut(s.id) else { return };
+        let window = self.congestion.window(s.id);
+        p.cwnd = s.sender.effective_window(window.cwnd);
+        p.ssthresh = window.ssthresh;
         p.pacing = window.pacing;
         if self.settings.tcp.pacing {
             p.pacing = p.pacing_rate();
@@ -119,10 +126,13 @@ impl Connection {
         }
         for i in 0..self.subflows.len() {
             let s = &mut self.subflows[i];
+            if s.idle_done || !s.sender.is_empty() {
+                continue;
+            }
             let Some(last) = s.last_sent else { continue };
             let idle = cx.now.since(last);
             let rto = s.sender.rtt().rto();
-            if s.idle_done || !s.sender.is_empty() || idle <= rto || !s.may_carry() {
+            if idle <= rto || !s.may_carry() {
                 continue;
             }
             s.idle_done = true;
@@ -166,7 +176,8 @@ impl Connection {
 
     /// A scheduler that waits although nothing will call it again: noted, and put right by sending on the fastest path.
     fn notice_stall(&mut self, cx: &mut Cx<'_>) {
-        let idle = |view: &View| view.paths().iter().all(|p| p.in_flight == 0 && p.recovery != RecoveryPhase::Loss);
+        // What is not acknowledged will be repeated, and that brings news: also what was just found lost.
+        let idle = |view: &View| view.paths().iter().all(|p| p.in_flight_bytes == 0);
         let waits = |view: &View| !view.backlog().is_empty() && !view.window_blocked();
         if !idle(&self.view) || !waits(&self.view) || self.has_admissible() || self.wakeup < Instant::MAX {
             self.stalled = false;

@@ -25,7 +25,7 @@ impl Connection {
     pub fn poll_timeout(&self) -> Option<Instant> {
         let mut at = self.persist.0;
         for s in &self.subflows {
-            at = at.min(s.handshake.deadline).min(s.acks.deadline()).min(s.linger);
+            at = at.min(s.handshake.deadline).min(s.acks.deadline()).min(s.linger).min(s.unmapped.deadline);
             if let Some(timer) = s.sender.poll_timeout() {
                 at = at.min(timer);
             }
@@ -37,7 +37,7 @@ impl Connection {
         }
         if !self.closed {
             if self.speaks_mptcp() {
-                at = at.min(self.paths.next(self.side));
+                at = at.min(self.next_path_work());
             }
             if let Some(resend) = self.data_fin.sent.filter(|_| !self.data_fin.acked) {
                 at = at.min(resend);
@@ -89,6 +89,9 @@ impl Connection {
     fn on_subflow_timers(&mut self, cx: &mut Cx<'_>, i: usize) {
         let s = &mut self.subflows[i];
         s.acks.on_timer(cx.now);
+        if s.unmapped.deadline <= cx.now {
+            return self.never_mapped(cx, i);
+        }
         if s.handshake.deadline <= cx.now {
             self.on_handshake_timer(cx, i);
         } else if s.linger <= cx.now {

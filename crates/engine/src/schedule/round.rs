@@ -57,17 +57,17 @@ impl<'a> Round<'a> {
 
     /// As [`Self::send_next`], but skips `skip` bytes of unassigned data first.
     pub fn send_ahead(&mut self, on: PathId, skip: u64) -> bool {
-        let Some(p) = self.eligible(on) else { return false };
-        let Some(next) = self.view.next_new(skip, p.mss) else { return false };
-        self.bind_now(on, next)
+        let Some((i, mss)) = self.eligible(on) else { return false };
+        let Some(next) = self.view.next_new(skip, mss) else { return false };
+        self.bind_now(i, next)
     }
 
     /// Binds `range` of unassigned data to `on`, to be sent now. Refused also if the range is empty, longer than a
     /// segment, or not wholly unassigned.
     pub fn send(&mut self, on: PathId, range: Range) -> bool {
-        let Some(p) = self.eligible(on) else { return false };
-        let whole = !range.is_empty() && range.len() <= u64::from(p.mss) && self.view.backlog.covers(range);
-        whole && self.bind_now(on, range)
+        let Some((i, mss)) = self.eligible(on) else { return false };
+        let whole = !range.is_empty() && range.len() <= u64::from(mss) && self.view.backlog.covers(range);
+        whole && self.bind_now(i, range)
     }
 
     /// Binds the next new segment to `on`, to be sent when its window and the peer's allow. Refused if the path is not
@@ -162,8 +162,11 @@ impl<'a> Round<'a> {
         }
     }
 
-    fn eligible(&self, on: PathId) -> Option<PathView> {
-        self.view.path(on).filter(|p| p.eligible()).copied()
+    /// Index and MSS of a path that is [`PathView::eligible`].
+    fn eligible(&self, on: PathId) -> Option<(usize, u32)> {
+        let i = self.view.index(on)?;
+        let p = &self.view.paths()[i];
+        p.eligible().then_some((i, p.mss))
     }
 
     /// As [`PathView::eligible`] but for later data in the queue: a scheduler that binds data long before it leaves must
@@ -195,11 +198,10 @@ impl<'a> Round<'a> {
             .any(|q| q.kind == SendKind::First && q.range.contains(range))
     }
 
-    fn bind_now(&mut self, on: PathId, range: Range) -> bool {
+    fn bind_now(&mut self, i: usize, range: Range) -> bool {
         if range.end > self.view.window_edge() {
             return false;
         }
-        let i = self.view.index(on).expect("eligible paths exist");
         self.view.backlog.remove(range);
         self.view.push(i, Queued { range, kind: SendKind::First }, false);
         true

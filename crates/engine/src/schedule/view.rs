@@ -132,6 +132,10 @@ impl View {
     /// New data waits and the peer's window does not admit its next segment.
     pub fn window_blocked(&self) -> bool {
         let mss = self.paths.iter().map(|p| p.mss).min().unwrap_or(1);
+        // Nearly always there is room for a whole segment.
+        if self.backlog.first().is_none_or(|first| first.start + u64::from(mss) <= self.window_edge) {
+            return false;
+        }
         self.next_new(0, mss).is_some_and(|next| next.end > self.window_edge)
     }
 

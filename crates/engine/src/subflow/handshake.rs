@@ -1,15 +1,27 @@
 //! The SYN exchange: what is offered, what was agreed, when to repeat it (RFC 9293 §3.5, RFC 6298 §5).
 
-use crate::settings::{Settings, TcpSettings};
+use crate::settings::{DssWidth, Settings, TcpSettings};
 use anabranch_units::{Duration, Instant};
 use anabranch_wire::{Options, Timestamps};
 
-/// Room that MPTCP takes in a data segment: a DSS with 8-byte numbers (RFC 8684 §3.3).
-const DSS_LEN: u32 = 28;
 /// Room that timestamps take (RFC 7323 §3.2, with padding).
 const STAMPS_LEN: u32 = 12;
 /// MSS where the peer names none (RFC 9293 §3.7.1).
 const DEFAULT_MSS: u32 = 536;
+/// A peer that names less (with options: Linux's `tcp_min_snd_mss` of 48) does not make us send crumbs.
+const LEAST_PAYLOAD: u32 = 8;
+
+/// Room that options take in a data segment.
+fn options_len(timestamps: bool, dss: Option<DssWidth>) -> u32 {
+    let dss = match dss {
+        None => 0,
+        // RFC 8684 §3.3: 4 bytes of header, numbers, offset, length and checksum. An acknowledgment may be wide all the
+        // same, and MP_CAPABLE with the first data takes as much (§3.1).
+        Some(DssWidth::Four) => 24,
+        Some(DssWidth::Eight) => 28,
+    };
+    dss + if timestamps { STAMPS_LEN } else { 0 }
+}
 
 /// What both ends agreed on.
 #[derive(Clone, Copy, Debug, Default)]
@@ -140,7 +152,9 @@ impl Terms {
 
     /// Sets the options of our SYN (what is offered) or SYN/ACK (what is agreed).
     pub fn write(self, options: &mut Options, settings: &Settings, stamps: Timestamps) {
-        let reserve = STAMPS_LEN + if settings.mptcp { DSS_LEN } else { 0 };
+        // RFC 9293 §3.7.1: the MSS does not count options, so that the peer's full segments have our `mss` of payload. By
+        // default that makes an IPv6 packet of 1500 bytes, and an IPv4 packet of 1480.
+        let reserve = options_len(self.timestamps, settings.mptcp.then_some(settings.dss));
         options.set_mss((settings.mss + reserve).min(0xffff) as u16);
         if self.timestamps {
             options.set_timestamps(stamps);
@@ -155,8 +169,8 @@ impl Terms {
 
     /// Largest payload of a data segment.
     pub fn payload_limit(self, settings: &Settings, multipath: bool) -> u32 {
-        let options = if self.timestamps { STAMPS_LEN } else { 0 } + if multipath { DSS_LEN } else { 0 };
-        settings.mss.min(self.peer_mss.saturating_sub(options)).max(1)
+        let options = options_len(self.timestamps, multipath.then_some(settings.dss));
+        settings.mss.min(self.peer_mss.saturating_sub(options).max(LEAST_PAYLOAD))
     }
 }
 
@@ -187,6 +201,24 @@ mod tests {
         let tight = Settings { mss: 9000, ..settings };
         assert_eq!(stamped.payload_limit(&tight, true), 1420);
         assert_eq!(stamped.payload_limit(&tight, false), 1448);
+        let narrow = Settings { dss: DssWidth::Four, ..tight };
+        assert_eq!(stamped.payload_limit(&narrow, true), 1424);
+        assert_eq!(Terms { peer_mss: 0, ..stamped }.payload_limit(&narrow, true), 8);
+    }
+
+    #[test]
+    fn the_announced_mss_fits_an_ethernet() {
+        let announced = |settings: &Settings| {
+            let mut options = Options::new();
+            Terms::offer(settings).write(&mut options, settings, Timestamps { val: 1, ecr: 0 });
+            options.mss()
+        };
+        assert_eq!(announced(&Settings::default()), Some(1440));
+        assert_eq!(announced(&Settings { mptcp: false, ..Settings::default() }), Some(1412));
+        assert_eq!(announced(&Settings { dss: DssWidth::Four, ..Settings::default() }), Some(1436));
+        let bare = TcpSettings { timestamps: false, ..TcpSettings::default() };
+        assert_eq!(announced(&Settings { tcp: bare, mptcp: false, ..Settings::default() }), Some(1400));
+        assert_eq!(announced(&Settings { mss: 70_000, ..Settings::default() }), Some(0xffff));
     }
 
     #[test]

@@ -10,7 +10,7 @@ pub(crate) mod usage;
 
 pub use state::{Move, State};
 
-use crate::connection::mapping::Mappings;
+use crate::connection::mapping::{Mappings, Unmapped};
 use crate::settings::{Settings, TcpSettings};
 use ack::AckPolicy;
 use anabranch_trace::PathState;
@@ -73,6 +73,7 @@ pub(crate) struct Subflow {
     pub acks: AckPolicy,
     pub stamps: Stamps,
     pub mappings: Mappings,
+    pub unmapped: Unmapped,
     pub usage: WindowUsage,
     pub pacer: Pacer,
     pub fin: Fin,
@@ -122,6 +123,7 @@ impl Subflow {
             acks: AckPolicy::new(tcp.delayed_ack),
             stamps: Stamps::new(),
             mappings: Mappings::default(),
+            unmapped: Unmapped::default(),
             usage: WindowUsage::default(),
             pacer: Pacer::default(),
             fin: Fin::default(),
@@ -153,6 +155,25 @@ impl Subflow {
         }
     }
 
+    /// The connection is over before this join was: the peer is told if it may know of it, and nothing is waited for.
+    pub fn give_up_joining(&mut self) {
+        if !self.join || self.handshake.confirmed {
+            return;
+        }
+        // RFC 8684 §3.6: code 0, unspecified
+        self.close_by_reset(Reset::Because(Reason { code: 0, transient: false }));
+    }
+
+    /// Ends by reset; before the SYN was answered there is nobody to tell.
+    pub fn close_by_reset(&mut self, reset: Reset) {
+        if self.state == State::SynSent {
+            self.handshake.complete();
+            self.go(Move::Abort);
+        } else {
+            self.reset.get_or_insert(reset);
+        }
+    }
+
     /// May carry data of the connection: handshake complete on both sides, our FIN not sent.
     pub fn may_carry(&self) -> bool {
         self.state.may_send() && self.handshake.confirmed && !self.fin.wanted && self.reset.is_none()
@@ -160,9 +181,10 @@ impl Subflow {
 
     /// Something other than data may be waiting to be sent.
     pub fn has_control(&self) -> bool {
-        let handshake = self.handshake.due || self.handshake.third_ack;
-        let ending = self.fin.wanted || self.reset.is_some() || self.refusal.is_some();
-        self.acks.is_due() || self.probe || self.poke || handshake || ending || !self.signals.is_empty()
+        // Nearly always none is, so that asking one after the other saves nothing.
+        let handshake = self.handshake.due | self.handshake.third_ack;
+        let ending = self.fin.wanted | self.reset.is_some() | self.refusal.is_some();
+        self.acks.is_due() | self.probe | self.poke | handshake | ending | !self.signals.is_empty()
     }
 
     /// Used as a backup only.
@@ -172,6 +194,11 @@ impl Subflow {
 
     /// Makes `segment` one with ports, numbers, window and timestamps filled in, and no payload.
     pub fn begin(&self, segment: &mut Segment, seq: u64, flags: Flags, window: u16, now: Instant) {
+        self.begin_with(segment, seq, flags, window, now, Bytes::new());
+    }
+
+    /// As [`Self::begin`], with a payload.
+    pub fn begin_with(&self, segment: &mut Segment, seq: u64, flags: Flags, window: u16, now: Instant, payload: Bytes) {
         segment.src_port = self.tuple.local.port();
         segment.dst_port = self.tuple.remote.port();
         segment.seq = self.isn.at(seq);
@@ -182,6 +209,6 @@ impl Subflow {
         if self.terms.timestamps {
             segment.options.set_timestamps(self.stamps.option(now));
         }
-        segment.payload = Bytes::new();
+        segment.payload = payload;
     }
 }

@@ -51,12 +51,19 @@ impl Receiver {
         self.held.bytes()
     }
 
+    /// Takes payload that is next in sequence while nothing is held out of order; false if it is not so.
+    pub fn take_next(&mut self, seq: u64, len: u64) -> bool {
+        let simple = seq == self.next && self.held.is_empty() && self.fin.is_none_or(|fin| seq + len <= fin);
+        if simple {
+            self.next = seq + len;
+        }
+        simple
+    }
+
     /// Takes the payload of a segment; the caller checked that it is inside the window.
     pub fn accept(&mut self, seq: u64, payload: &Bytes) -> Arrival {
         let all = Range::new(seq, seq + payload.len() as u64);
-        if seq == self.next && self.held.is_empty() && self.fin.is_none_or(|fin| all.end <= fin) {
-            // Nearly always: the next bytes, and no hole anywhere.
-            self.next = all.end;
+        if self.take_next(seq, all.len()) {
             return Arrival { ready: Some((seq, payload.clone())), ..Arrival::default() };
         }
         let limit = self.fin.unwrap_or(u64::MAX);

@@ -271,8 +271,7 @@ fn a_removed_address_takes_its_subflows_and_loses_no_data() {
         let mut pair = Pair::new(2, plain_stamps(), plain_stamps());
         pair.write(Side::Server, pattern(0, 2_000_000), true).run(at(300));
         assert_eq!(pair.client.connection().expect("open").subflows().count(), 2);
-        let low = if side == Side::Client { 1 } else { 2 };
-        pair.act(side, |c, cx| c.remove_address(cx, host(1, low)));
+        pair.act(side, |c, cx| c.withdraw(cx, 1));
         pair.run(at(500));
         assert_eq!(pair.server.connection().expect("open").subflows().count(), 1, "{side:?}");
         pair.hook = Box::new(|_, _, _, p| {

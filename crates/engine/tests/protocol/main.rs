@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod addresses;
 mod join;
 mod mptcp_close;
 mod mptcp_data;

@@ -2,7 +2,7 @@
 
 use crate::common::pair::{Fate, Pair};
 use crate::common::solo::{Build, Solo, dss};
-use crate::common::{at, client_paths, pattern, plain_stamps, setup};
+use crate::common::{at, client_paths, host, pattern, plain_stamps, setup};
 use anabranch_engine::connection::ConnectionEvent;
 use anabranch_engine::{Settings, State, TcpSettings};
 use anabranch_trace::{CloseReason, Event, PathState, Violation};
@@ -118,6 +118,131 @@ fn a_peer_that_never_sends_its_last_fin_is_not_waited_for() {
     assert_eq!(h.state(), State::FinWait2);
     h.at(61_000);
     assert!(h.is_gone());
+}
+
+#[test]
+fn both_streams_may_end_at_once() {
+    // The DATA_FINs cross, then the FINs.
+    let mut h = Solo::open_server(plain_stamps());
+    h.app(|c, cx| {
+        c.write(cx, pattern(0, 4));
+        c.finish(cx);
+    });
+    let sent = dss(&h.recv());
+    assert!(sent.data_fin && sent.mapping.is_some_and(|m| m.len == 5));
+    let mut theirs = h.mapped(0, 0, 1, 7);
+    theirs.data_fin = true;
+    h.send(h.seg(1, 1).data(b"theirs").dss(theirs));
+    assert_eq!(data_acked(&h.recv()), Some(DataAck::Long(Solo::peer_number(7))));
+    h.send(h.seg(7, 5).dss(h.data_ack(5)));
+    let fin = h.recv();
+    assert_eq!((fin.flags, h.numbers(0, &fin), h.state()), (FIN, (5, 7), State::FinWait1));
+    h.send(h.seg(7, 5).flags(FIN).dss(h.data_ack(5)));
+    assert_eq!(h.state(), State::Closing);
+    h.send(h.seg(8, 6).dss(h.data_ack(5)));
+    assert_eq!((h.read(), h.state()), (b"theirs".to_vec(), State::TimeWait));
+    assert!(h.events.contains(&ConnectionEvent::Closed(CloseReason::Finished)));
+    // In time, over any paths, whatever single packet is lost.
+    for paths in 1..=3 {
+        for lost in 0..30 {
+            let mut pair = Pair::new(paths, plain_stamps(), plain_stamps());
+            let mut seen = 0;
+            pair.delays = [10; 4].map(Duration::from_millis);
+            pair.hook = Box::new(move |now, _, _, _| {
+                seen += u32::from(now >= at(200));
+                if seen == lost && lost > 0 { Fate::Drop } else { Fate::Pass }
+            });
+            pair.run(at(200));
+            for side in [Side::Client, Side::Server] {
+                pair.act(side, |c, cx| c.finish(cx));
+            }
+            pair.run(at(200_000));
+            let finished = Some(CloseReason::Finished);
+            assert_eq!((pair.client.closed(), pair.server.closed()), (finished, finished), "{paths} paths, {lost}");
+        }
+    }
+}
+
+#[test]
+fn a_reset_in_each_state_ends_what_it_must() {
+    let rst = |h: &Solo, seq, ack| h.seg(seq, ack).flags(Flags::RST);
+    let closed =
+        |h: &Solo| h.events.iter().find_map(|e| if let ConnectionEvent::Closed(why) = e { Some(*why) } else { None });
+    // SYN-SENT and SYN-RECEIVED
+    let mut h = Solo::client(plain_stamps());
+    h.send(h.seg(0, 1).flags(Flags::RST | Flags::ACK));
+    assert_eq!(closed(&h), Some(CloseReason::Refused));
+    let mut h = Solo::server(plain_stamps());
+    h.send(h.syn(0).with(Solo::capable(None, None)));
+    h.send(rst(&h, 1, 1));
+    assert_eq!(closed(&h), Some(CloseReason::Refused));
+    // ESTABLISHED: the connection waits for another subflow (RFC 8684 §3.3.3).
+    let mut h = Solo::open_server(plain_stamps());
+    h.send(rst(&h, 1, 1));
+    assert_eq!((h.state(), closed(&h)), (State::Closed, None));
+    // Both streams are over: nothing is missing any more, whichever state the FINs have reached.
+    for step in 0..4 {
+        let mut h = Solo::open_server(plain_stamps());
+        h.finish();
+        h.send(h.seg(1, 1).dss(h.data_fin(1, 0)));
+        let expected = [State::FinWait1, State::FinWait2, State::Closing, State::TimeWait][step];
+        if step & 1 == 1 {
+            h.send(h.seg(1, 2).dss(h.data_ack(1)));
+        }
+        if step >= 2 {
+            h.send(h.seg(1, if step == 2 { 1 } else { 2 }).flags(FIN).dss(h.data_ack(1)));
+        }
+        assert_eq!(h.state(), expected);
+        h.send(rst(&h, if step >= 2 { 2 } else { 1 }, 1));
+        assert_eq!(closed(&h), Some(CloseReason::Finished), "{expected:?}");
+        assert!(h.at(1).is_gone(), "{expected:?}");
+    }
+    // The peer's stream is not over: it may go on over another subflow.
+    let mut h = Solo::open_server(plain_stamps());
+    h.send(h.seg(1, 1).flags(FIN).dss(h.data_ack(0)));
+    assert_eq!(h.state(), State::LastAck);
+    h.send(rst(&h, 2, 1));
+    assert_eq!((h.state(), closed(&h)), (State::Closed, None));
+}
+
+#[test]
+fn a_peer_that_does_not_read_for_long_is_asked_and_waited_for() {
+    for paths in [1, 2] {
+        let small = Settings { recv_buffer: 20_000, ..plain_stamps() };
+        let mut pair = Pair::new(paths, small, plain_stamps());
+        pair.client.reads = false;
+        pair.write(Side::Server, pattern(0, 500_000), true).run(at(3_600_000));
+        assert_eq!((pair.client.closed(), pair.server.closed()), (None, None));
+        // An hour of a closed window costs some probes, no more than two a minute and subflow and their answers.
+        assert!(pair.packets < 800, "{} packets", pair.packets);
+        pair.client.reads = true;
+        pair.run(at(3_800_000));
+        assert!(pair.client.got == pattern(0, 500_000), "{} bytes", pair.client.got.len());
+        assert_eq!(pair.server.closed(), Some(CloseReason::Finished));
+    }
+}
+
+#[test]
+fn a_join_that_is_half_open_is_not_waited_for() {
+    let over = ConnectionEvent::Closed(CloseReason::Finished);
+    // A server whose peer never sends the third ACK of its join: it is told that there is nothing to join any more.
+    let mut h = Solo::open_server(plain_stamps());
+    h.send_on(1, h.syn(1).with(h.join_syn(1)));
+    h.finish().clear();
+    h.send(h.seg(1, 1).dss(h.data_fin(1, 0)));
+    let resets = h.sent.iter().filter(|(_, p)| p.segment.flags.has(Flags::RST));
+    assert_eq!(resets.map(|(_, p)| p.src).collect::<Vec<_>>(), [host(1, 2)]);
+    h.send(h.seg(1, 2).flags(FIN).dss(h.data_ack(1)));
+    assert!(h.events.contains(&over));
+    // A client whose joining SYN is not answered.
+    let mut h = Solo::open_client(setup(plain_stamps(), client_paths(2)));
+    h.at(1);
+    assert_eq!(h.state_of(1), State::SynSent);
+    h.finish().clear();
+    h.send(h.seg(1, 1).dss(h.data_fin(1, 0)));
+    assert_eq!(h.state_of(1), State::Closed);
+    h.send(h.seg(1, 2).flags(FIN).dss(h.data_ack(1)));
+    assert!(h.events.contains(&over) && h.sent.iter().all(|(_, p)| p.src == host(0, 1)));
 }
 
 #[test]

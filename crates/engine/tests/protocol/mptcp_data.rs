@@ -2,11 +2,13 @@
 
 use crate::common::pair::{Fate, Pair};
 use crate::common::solo::{Build, Solo, dss};
-use crate::common::{at, pattern, plain_stamps};
-use anabranch_engine::{Settings, State};
-use anabranch_trace::Violation;
+use crate::common::{at, client_paths, pattern, plain_stamps, setup};
+use anabranch_engine::{DssWidth, Settings, State, TcpSettings};
+use anabranch_trace::{CloseReason, Event, Violation};
 use anabranch_units::Side;
-use anabranch_wire::{DataAck, Dss, Flags, Mapping, crypto};
+use anabranch_wire::{DataAck, Dss, Flags, Mapping, MpCapable, MptcpOption, crypto};
+use std::cell::Cell;
+use std::rc::Rc;
 
 #[test]
 fn numbers_of_four_bytes_are_understood() {
@@ -60,6 +62,132 @@ fn data_without_a_mapping_breaks_its_subflow() {
     let reset = h.recv();
     assert!(reset.flags.has(Flags::RST) && h.log.violated(Violation::Unmapped));
     assert_eq!((h.state_of(0), h.state_of(1)), (State::Established, State::Closed));
+}
+
+#[test]
+fn data_may_come_before_its_mapping() {
+    // RFC 8684 §3.3.1: within a receive window. The mapping follows with the next data, or by itself.
+    for alone in [false, true] {
+        let mut h = Solo::open_server(plain_stamps());
+        h.send(h.seg(1, 1).data(b"one ").dss(h.mapped(0, 0, 1, 4)));
+        h.send(h.seg(5, 1).data(b"two ").dss(h.data_ack(0)));
+        h.send(h.seg(9, 1).data(b"three "));
+        // It is acknowledged as a part of its subflow, but not of the connection.
+        let last = h.sent.back().expect("an acknowledgment").1.segment.clone();
+        assert_eq!((h.numbers(0, &last).1, dss(&last).ack), (15, Some(DataAck::Long(Solo::peer_number(4)))));
+        let both = h.seg(15, 1).dss(h.mapped(0, 4, 5, 10));
+        match alone {
+            true => h.send(both),
+            false => h.send(h.seg(15, 1).data(b"four").dss(h.mapped(0, 4, 5, 14))),
+        };
+        assert_eq!(h.read(), if alone { &b"one two three "[..] } else { b"one two three four" });
+        assert_eq!(h.state(), State::Established);
+    }
+}
+
+#[test]
+fn what_is_mapped_does_not_wait_for_what_is_not() {
+    let mut h = Solo::open_server(plain_stamps());
+    h.send(h.seg(1, 1).data(b"one ").dss(h.mapped(0, 0, 1, 4)));
+    // The middle of a segment has no mapping yet; what follows it has.
+    h.send(h.seg(9, 1).dss(h.mapped(0, 8, 9, 6)));
+    h.send(h.seg(5, 1).data(b"two three ").dss(h.data_ack(0)));
+    assert_eq!(h.read(), b"one ");
+    assert!(h.log.0.iter().any(|(_, e)| matches!(e, Event::DataArrived { ofo: 6, .. })));
+    // The peer sends it again as new data, mapped; the mapping that is still missing brings nothing new.
+    h.send(h.seg(15, 1).data(b"two ").dss(h.mapped(0, 4, 15, 4)));
+    assert_eq!(h.read(), b"two three ");
+    h.send(h.seg(19, 1).dss(h.mapped(0, 4, 5, 4)));
+    assert_eq!((h.read(), h.state()), (vec![], State::Established));
+}
+
+#[test]
+fn a_mapping_that_never_comes_breaks_its_subflow_a_window_later() {
+    let mut h = Solo::open_server(Settings { recv_buffer: 4000, ..plain_stamps() });
+    h.join(1).clear();
+    h.send_on(1, h.seg_on(1, 1, 1).data(b"hello").dss(h.mapped(0, 0, 1, 5)));
+    for n in 0..4 {
+        h.send_on(1, h.seg_on(1, 6 + n * 1000, 1).data(&pattern(0, 1000)).dss(h.data_ack(0)));
+        assert_eq!((h.state_of(1), h.log.violated(Violation::Unmapped)), (State::Established, false));
+    }
+    h.send_on(1, h.seg_on(1, 4006, 1).data(b"!").dss(h.data_ack(0)));
+    assert!(h.log.violated(Violation::Unmapped));
+    assert_eq!((h.state_of(0), h.state_of(1)), (State::Established, State::Closed));
+}
+
+#[test]
+fn a_subflow_that_loses_its_options_is_closed_soon() {
+    // Three segments in a row without DSS, or two seconds without a mapping.
+    for (segments, closed_after) in [(3u64, 0), (2, 2000)] {
+        let mut h = Solo::open_server(plain_stamps());
+        h.join(1).clear();
+        h.send_on(1, h.seg_on(1, 1, 1).data(b"hello").dss(h.mapped(0, 0, 1, 5)));
+        for n in 0..segments {
+            h.send_on(1, h.seg_on(1, 6 + n * 5, 1).data(b"world"));
+        }
+        if closed_after > 0 {
+            h.at(closed_after - 1);
+            assert_eq!(h.state_of(1), State::Established);
+            h.at(closed_after);
+        }
+        assert_eq!((h.state_of(0), h.state_of(1)), (State::Established, State::Closed));
+    }
+}
+
+#[test]
+fn what_waits_for_its_mapping_is_found_by_an_infinite_one() {
+    // RFC 8684 §3.7; with a place of its own, and as Linux has it without.
+    for place in [true, false] {
+        let mut h = Solo::open_server(plain_stamps());
+        h.send(h.seg(1, 1).data(b"one ").dss(h.mapped(0, 0, 1, 4)));
+        h.send(h.seg(5, 1).data(b"two "));
+        let infinite = h.mapped(0, 4, if place { 5 } else { 0 }, 0);
+        h.send(h.seg(9, 1).data(b"three").dss(infinite));
+        assert_eq!(h.read(), b"one two three");
+        assert!(!h.connection().is_multipath());
+    }
+}
+
+#[test]
+fn mappings_begin_before_their_segment_end_after_it_and_overlap() {
+    let mut h = Solo::open_server(plain_stamps());
+    let text = pattern(0, 10_000);
+    // Segments of 700 bytes, each with a mapping that covers any part of the stream that holds it; one is lost at first.
+    let send = |h: &mut Solo, from: u64, map_from: u64, map_to: u64| {
+        let to = (from + 700).min(10_000);
+        let len = (map_to - map_from) as u16;
+        let segment = h.seg(1 + from, 1).data(&text[from as usize..to as usize]);
+        h.send(segment.dss(h.mapped(0, map_from, 1 + map_from, len)));
+    };
+    for n in (0..15u64).filter(|n| *n != 4) {
+        let (from, reach) = (n * 700, (n * 37 % 5 + 1) * 400);
+        send(&mut h, from, from.saturating_sub(reach), (from + 700 + reach).min(10_000));
+    }
+    send(&mut h, 2800, 0, 10_000);
+    assert_eq!(h.read(), text);
+    assert!(!h.log.violated(Violation::MappingConflict));
+}
+
+#[test]
+fn a_checksummed_mapping_may_come_on_each_of_its_segments_or_late() {
+    for late in [false, true] {
+        let mut h = Solo::server(Settings { checksum: true, ..plain_stamps() }).opened();
+        let text = pattern(0, 3000);
+        let sum = anabranch_wire::dss_checksum(Solo::peer_number(4), 5, 3000, &text);
+        let whole = Dss {
+            mapping: h.mapped(0, 4, 5, 3000).mapping.map(|m| Mapping { checksum: Some(sum), ..m }),
+            ..h.data_ack(0)
+        };
+        let first = anabranch_wire::dss_checksum(Solo::peer_number(0), 1, 4, b"one ");
+        let opening = h.mapped(0, 0, 1, 4).mapping.map(|m| Mapping { checksum: Some(first), ..m });
+        h.send(h.seg(1, 1).data(b"one ").dss(Dss { mapping: opening, ..h.data_ack(0) }));
+        assert_eq!(h.read(), b"one ");
+        for n in 0..3u64 {
+            let option = if late && n < 2 { h.data_ack(0) } else { whole };
+            h.send(h.seg(5 + n * 1000, 1).data(&text[n as usize * 1000..][..1000]).dss(option));
+            assert_eq!(h.read().len(), if n == 2 { 3000 } else { 0 }, "passed on when it is verified");
+        }
+    }
 }
 
 #[test]
@@ -156,6 +284,119 @@ fn data_numbers_of_four_bytes_may_wrap() {
     assert!(got == pattern(0, 1_200_000), "{} bytes", got.len());
     let last = h.sent.back().expect("an acknowledgment").1.segment.clone();
     assert_eq!(dss(&last).ack, Some(DataAck::Long(first.at(1_200_000).0)));
+}
+
+/// Seeds with which the server's data numbers begin less than 512 KiB below the wrap of 32 bits.
+fn seed_near_the_wrap(client: &Settings, server: &Settings) -> u64 {
+    let near_the_end = |seed: &u64| {
+        let key = Rc::new(Cell::new(0));
+        let seen = key.clone();
+        let theirs = server.clone();
+        let mut pair = Pair::with(*seed, setup(client.clone(), client_paths(2)), move || setup(theirs.clone(), vec![]));
+        pair.hook = Box::new(move |_, _, _, p| {
+            if let [MptcpOption::Capable(MpCapable { sender_key: Some(key), .. })] = p.segment.options.mptcp() {
+                seen.set(*key);
+            }
+            Fate::Pass
+        });
+        pair.run(at(15));
+        crypto::idsn(key.get()).0 as u32 > u32::MAX - (1 << 19)
+    };
+    (0..).find(near_the_end).expect("one in 8192")
+}
+
+#[test]
+fn numbers_of_either_width_cross_the_wrap_in_any_mix() {
+    use DssWidth::{Eight, Four};
+    let with = |dss| Settings { dss, checksum: dss == Four, ..plain_stamps() };
+    let seed = seed_near_the_wrap(&with(Four), &with(Four));
+    for (client, server) in [(Four, Four), (Four, Eight), (Eight, Four), (Eight, Eight)] {
+        let theirs = with(server);
+        let mut pair =
+            Pair::with(seed, setup(with(client), client_paths(2)), move || setup(theirs.clone(), Vec::new()));
+        let seen = Rc::new(Cell::new([false; 4]));
+        let (out, mut lossy) = (seen.clone(), 0u32);
+        pair.hook = Box::new(move |_, side, _, p| {
+            let own = if side == Side::Client { client } else { server };
+            if let Some(dss) = p.segment.options.dss() {
+                let mapping = dss.mapping.map(|m| m.wide);
+                assert!(mapping.is_none_or(|wide| wide == (own == Eight)));
+                let mut all = out.get();
+                // What acknowledges numbers of 8 bytes has 8 itself.
+                let narrow = matches!(dss.ack, Some(DataAck::Short(_)));
+                all[usize::from(side == Side::Server) * 2 + usize::from(narrow)] = true;
+                out.set(all);
+            }
+            lossy += 1;
+            if lossy.is_multiple_of(97) { Fate::Drop } else { Fate::Pass }
+        });
+        pair.write(Side::Server, pattern(0, 2_000_000), true).write(Side::Client, pattern(7, 500_000), true);
+        pair.run(at(300_000));
+        assert!(pair.client.got == pattern(0, 2_000_000) && pair.server.got == pattern(7, 500_000));
+        let [_, client_narrow, _, server_narrow] = seen.get();
+        assert_eq!(
+            (client_narrow, server_narrow),
+            match (client, server) {
+                (Four, Four) => (true, true),
+                // Before the peer's first data nothing wide has come.
+                (Four, Eight) => (client_narrow, false),
+                (Eight, Four) => (false, server_narrow),
+                (Eight, Eight) => (false, false),
+            }
+        );
+        assert_eq!(pair.client.closed(), Some(CloseReason::Finished));
+    }
+}
+
+#[test]
+fn numbers_of_eight_bytes_are_acknowledged_with_eight() {
+    let mut h = Solo::open_server(Settings { dss: DssWidth::Four, ..plain_stamps() });
+    let narrow = |h: &Solo, data: u64, len: u16| {
+        let wide = h.mapped(0, data, 1 + data, len);
+        Dss { mapping: wide.mapping.map(|m| Mapping { wide: false, data_seq: m.data_seq & 0xffff_ffff, ..m }), ..wide }
+    };
+    h.send(h.seg(1, 1).data(b"hello").dss(narrow(&h, 0, 5)));
+    assert_eq!(dss(&h.recv()).ack, Some(DataAck::Short(Solo::peer_number(5) as u32)));
+    h.send(h.seg(6, 1).data(b"world").dss(h.mapped(0, 5, 6, 5)));
+    assert_eq!(dss(&h.recv()).ack, Some(DataAck::Long(Solo::peer_number(10))));
+    h.write(b"narrow").finish();
+    let sent = dss(&h.recv());
+    assert_eq!(sent.mapping.map(|m| (m.wide, m.data_seq)), Some((false, h.our_number(0) & 0xffff_ffff)));
+    assert_eq!(sent.ack, Some(DataAck::Long(Solo::peer_number(10))));
+}
+
+#[test]
+fn no_segment_is_larger_than_the_peer_takes() {
+    // RFC 9293 §3.7.1: the MSS without options. The first data's MP_CAPABLE counts too, and so do rescues.
+    for width in [DssWidth::Four, DssWidth::Eight] {
+        for (checksum, small) in [(false, 600u16), (true, 536), (true, 48)] {
+            let tcp = TcpSettings { timestamps: true, nagle: false, ..TcpSettings::default() };
+            let settings = Settings { tcp, dss: width, checksum, mss: 1400, ..Settings::default() };
+            let mut pair = Pair::new(2, settings.clone(), settings);
+            pair.hook = Box::new(move |now, side, path, p| {
+                let (options, payload) = (&p.segment.options, p.segment.payload.len());
+                let least = if payload > 8 { usize::from(small) } else { 48 };
+                let limit = if path == 1 { least } else { 1440 };
+                assert!(payload + options.encoded_len() <= limit.max(48) || p.segment.flags.has(Flags::SYN));
+                if path == 0 && now > at(400) {
+                    // What was under way in large segments goes out in small ones.
+                    return Fate::Drop;
+                }
+                if path == 1 && p.segment.flags.has(Flags::SYN) && side == Side::Client {
+                    let mut less = p.clone();
+                    less.segment.options = anabranch_wire::Options::new();
+                    less.segment.options.set_mss(small);
+                    options.timestamps().map(|t| less.segment.options.set_timestamps(t));
+                    options.mptcp().iter().for_each(|o| assert!(less.segment.options.push_mptcp(*o)));
+                    return Fate::Become(vec![less]);
+                }
+                Fate::Pass
+            });
+            pair.write(Side::Server, pattern(0, 300_000), true);
+            pair.run(at(300_000));
+            assert!(pair.client.got == pattern(0, 300_000), "{} bytes, MSS {small}", pair.client.got.len());
+        }
+    }
 }
 
 #[test]

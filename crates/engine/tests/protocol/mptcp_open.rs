@@ -5,9 +5,9 @@ use crate::common::solo::{Build, PEER_KEY, Solo, dss};
 use crate::common::{at, client_paths, client_tuple, pattern, plain_stamps, setup};
 use anabranch_engine::Settings;
 use anabranch_engine::connection::Setup;
-use anabranch_trace::Event;
+use anabranch_trace::{CloseReason, Event};
 use anabranch_units::Side;
-use anabranch_wire::{AddAddr, DataAck, Flags, MpCapable, MptcpOption, Segment, crypto};
+use anabranch_wire::{AddAddr, DataAck, Flags, MpCapable, MptcpOption, Packet, Segment, crypto};
 
 fn capable(s: &Segment) -> Option<MpCapable> {
     s.options.mptcp().iter().find_map(|o| match o {
@@ -77,6 +77,22 @@ fn what_overtakes_the_keys_is_as_good_as_lost() {
     h.send(h.seg(6, 1).data(b"world").dss(h.mapped(0, 5, 6, 5)));
     assert_eq!(h.read(), b"helloworld");
     assert!(h.connection().is_multipath());
+}
+
+/// Linux repeats its first data without the keys once its application has finished.
+#[test]
+fn first_data_without_the_keys_means_plain_tcp() {
+    let mut h = Solo::server(plain_stamps());
+    h.send(h.syn(0).with(Solo::capable(None, None))).clear();
+    h.send(h.seg(6, 1).data(b"world").dss(h.mapped(0, 11, 1, 0)));
+    assert!(!h.log.saw(Event::Fallback));
+    h.send(h.seg(1, 1).data(b"hello").dss(h.mapped(0, 11, 1, 0)));
+    assert!(h.log.saw(Event::Fallback) && !h.connection().is_multipath());
+    assert!(h.recv().options.dss().is_none());
+    h.send(h.seg(6, 1).data(b"world").dss(h.mapped(0, 11, 1, 0)));
+    h.send(h.seg(11, 1).flags(Flags::FIN | Flags::ACK));
+    assert_eq!(h.read(), b"helloworld");
+    assert!(h.connection().read_finished());
 }
 
 #[test]
@@ -208,6 +224,86 @@ fn a_syn_that_is_dropped_for_its_option_is_sent_without() {
 }
 
 #[test]
+fn the_third_repeat_of_a_syn_has_no_option() {
+    // Linux: `syn_retrans_before_tcp_fallback` = 2
+    let mut h = Solo::client(plain_stamps());
+    h.at(7500);
+    let syns: Vec<_> =
+        h.sent.iter().map(|(at, p)| (at.as_nanos() / 1_000_000_000, capable(&p.segment).is_some())).collect();
+    assert_eq!(syns, [(0, true), (1, true), (3, true), (7, false)]);
+}
+
+#[test]
+fn a_syn_ack_that_is_dropped_for_its_option_is_sent_without() {
+    let mut pair = Pair::new(1, plain_stamps(), plain_stamps());
+    pair.hook = Box::new(|_, side, _, p| {
+        let answer = side == Side::Server && p.segment.flags.has(Flags::SYN);
+        if answer && !p.segment.options.mptcp().is_empty() { Fate::Drop } else { Fate::Pass }
+    });
+    pair.write(Side::Client, pattern(0, 5000), true).run(at(20_000));
+    assert_eq!(pair.server.got, pattern(0, 5000));
+    assert!(pair.client.closed().is_some() && pair.server.closed().is_some());
+}
+
+/// A packet without its MPTCP options.
+fn stripped(p: &Packet) -> Packet {
+    let mut bare = p.clone();
+    let old = &p.segment.options;
+    bare.segment.options = anabranch_wire::Options::new();
+    let new = &mut bare.segment.options;
+    old.mss().map(|mss| new.set_mss(mss));
+    old.window_scale().map(|shift| new.set_window_scale(shift));
+    let _ = old.sack_permitted() && new.set_sack_permitted();
+    new.set_sack(old.sack());
+    bare
+}
+
+#[test]
+fn options_may_vanish_with_any_packet() {
+    // From the n-th packet of one direction on, or of both; or from that packet alone.
+    for from in [None, Some(Side::Client), Some(Side::Server)] {
+        for alone in [true, false] {
+            for n in 0..14 {
+                for writer in [Side::Client, Side::Server] {
+                    let mut pair = Pair::new(1, plain_stamps(), plain_stamps());
+                    let mut seen = 0;
+                    pair.hook = Box::new(move |_, side, _, p| {
+                        if from.is_some_and(|from| from != side) {
+                            return Fate::Pass;
+                        }
+                        seen += 1;
+                        let hit = if alone { seen == n + 1 } else { seen > n };
+                        if hit { Fate::Become(vec![stripped(p)]) } else { Fate::Pass }
+                    });
+                    pair.write(writer, pattern(0, 50_000), true).run(at(300_000));
+                    let what = format!("stripped from {from:?}, packet {n}, alone: {alone}, {writer:?} writes");
+                    let (got, ends) = match writer {
+                        Side::Client => (&pair.server.got, [pair.client.closed(), pair.server.closed()]),
+                        Side::Server => (&pair.client.got, [pair.server.closed(), pair.client.closed()]),
+                    };
+                    // Whatever happens, no byte is wrong, nobody waits for ever, and nobody believes that all came.
+                    assert!(got[..] == pattern(0, got.len())[..], "{what}");
+                    assert!(ends[0].is_some() && ends[1].is_some(), "{what}: {ends:?}");
+                    let whole = got.len() == 50_000;
+                    let finished = [Some(CloseReason::Finished); 2];
+                    assert!(whole || !ends.contains(&finished[0]), "{what}: {} bytes, {ends:?}", got.len());
+                    // One packet does no harm. From the first data on (or earlier) it is plain TCP.
+                    let early = n
+                        <= match from {
+                            None => 3,
+                            Some(Side::Client) => 2,
+                            Some(Side::Server) => 1,
+                        };
+                    if alone || early {
+                        assert!(whole && ends == finished, "{what}: {} bytes, {ends:?}", got.len());
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn options_stripped_in_any_phase_and_direction_do_not_stop_the_stream() {
     for from in [None, Some(Side::Client), Some(Side::Server)] {
         for syns_too in [true, false] {
@@ -218,15 +314,7 @@ fn options_stripped_in_any_phase_and_direction_do_not_stop_the_stream() {
                     if spared || from.is_some_and(|from| from != side) {
                         return Fate::Pass;
                     }
-                    let mut stripped = p.clone();
-                    let old = &p.segment.options;
-                    stripped.segment.options = anabranch_wire::Options::new();
-                    let new = &mut stripped.segment.options;
-                    old.mss().map(|mss| new.set_mss(mss));
-                    old.window_scale().map(|shift| new.set_window_scale(shift));
-                    let _ = old.sack_permitted() && new.set_sack_permitted();
-                    new.set_sack(old.sack());
-                    Fate::Become(vec![stripped])
+                    Fate::Become(vec![stripped(p)])
                 });
                 pair.write(writer, pattern(0, 50_000), true).run(at(30_000));
                 let reader = if writer == Side::Client { &pair.server } else { &pair.client };

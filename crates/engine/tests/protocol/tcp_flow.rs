@@ -1,11 +1,13 @@
 //! Windows, acknowledgments, timestamps and SACK (RFC 9293 §3.8, RFC 7323, RFC 2018, RFC 2883).
 
 use crate::common::solo::{Build, Solo};
-use crate::common::{ms, pattern, tcp};
-use anabranch_engine::connection::ConnectionEvent;
+use crate::common::{ms, pattern, setup, tcp};
+use anabranch_engine::congestion::{Acked, CongestionControl, Loss, Window};
+use anabranch_engine::connection::{ConnectionEvent, Setup};
+use anabranch_engine::schedule::PathView;
 use anabranch_engine::{Settings, State, TcpSettings};
-use anabranch_trace::{CloseReason, Violation};
-use anabranch_units::SeqNumber;
+use anabranch_trace::{CloseReason, Event, Violation};
+use anabranch_units::{Duration, Instant, PathId, SeqNumber};
 use anabranch_wire::{Flags, Segment, Timestamps};
 
 fn payloads(h: &Solo) -> Vec<usize> {
@@ -268,6 +270,63 @@ fn an_idle_peer_is_probed_and_given_up() {
     // RFC 9293 §3.8.4: nobody answers
     h.at(900_000);
     assert!(h.events.contains(&ConnectionEvent::Closed(CloseReason::TimedOut)));
+}
+
+/// Slow start, from one packet again after a timeout.
+#[derive(Debug)]
+struct SlowStart(u32);
+
+impl CongestionControl for SlowStart {
+    fn on_join(&mut self, _id: PathId, initial_window: u32) {
+        self.0 = initial_window;
+    }
+    fn on_leave(&mut self, _id: PathId) {}
+    fn on_ack(&mut self, _id: PathId, ack: &Acked, _paths: &[PathView]) {
+        self.0 += ack.packets;
+    }
+    fn on_loss(&mut self, _id: PathId, _now: Instant, _loss: Loss, _paths: &[PathView]) {
+        self.0 = 1;
+    }
+    fn on_undo(&mut self, _id: PathId, _now: Instant) {
+        self.0 = 10;
+    }
+    fn on_idle(&mut self, _id: PathId, _now: Instant, _idle: Duration, _rto: Duration) {}
+    fn window(&self, _id: PathId) -> Window {
+        Window { cwnd: self.0, ssthresh: u32::MAX, pacing: None }
+    }
+}
+
+#[test]
+fn after_a_timeout_new_data_finds_out_whether_anything_was_lost() {
+    // F-RTO, RFC 5682 §3.1 step 2.b, for a peer without SACK and timestamps.
+    let timed_out = |more: usize| {
+        let make = || {
+            let bare = Settings { tcp: TcpSettings { sack: false, ..tcp().tcp }, ..tcp() };
+            Setup { congestion: Box::new(SlowStart(0)), ..setup(bare, Vec::new()) }
+        };
+        let mut h = Solo::server_with(make);
+        h.send(h.syn(0)).clear();
+        h.send(h.seg(1, 1));
+        h.write(&[1; 4000]).clear();
+        h.at(300);
+        assert_eq!(numbers(&h), [1]);
+        h.write(&vec![2; more]).clear();
+        h.send(h.seg(1, 1001));
+        h
+    };
+    fn numbers(h: &Solo) -> Vec<u64> {
+        h.sent.iter().map(|(_, p)| h.numbers(0, &p.segment).0).collect()
+    }
+    for spurious in [true, false] {
+        let mut h = timed_out(3000);
+        assert_eq!(numbers(&h), [4001, 5001], "new ones first");
+        h.clear();
+        h.send(h.seg(1, if spurious { 2001 } else { 1001 }));
+        assert_eq!(h.log.saw(Event::Undo), spurious);
+        assert_eq!(numbers(&h), if spurious { vec![6001] } else { vec![1001, 2001] });
+    }
+    // Without new data nothing is found out, and nobody waits for it.
+    assert_eq!(numbers(&timed_out(0)), [1001, 2001]);
 }
 
 #[test]

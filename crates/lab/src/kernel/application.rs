@@ -12,7 +12,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 /// What a socket speaks.
@@ -126,15 +126,17 @@ impl Crowd<'_> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    fn next(&self) -> Option<(ConnId, Box<dyn Workload>)> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+    fn queue(&self) -> MutexGuard<'_, VecDeque<(ConnId, Box<dyn Workload>)>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A server: a thread for each connection that comes.
     fn serve(&self, listener: &Socket) -> io::Result<()> {
         thread::scope(|scope| {
             let mut threads = Vec::new();
-            while let Some((id, workload)) = self.next() {
+            // The guard must not live as long as the loop.
+            let next = || self.queue().pop_front();
+            while let Some((id, workload)) = next() {
                 let Some(socket) = accept(listener, self)? else { break };
                 threads.push(spawn(scope, move || self.run(id, socket, workload))?);
             }
@@ -148,8 +150,10 @@ impl Crowd<'_> {
         self.line.clock.wait(self.line.start, &[]);
         thread::scope(|scope| {
             let one_by_one = || {
-                while let Some((id, workload)) = self.next() {
-                    let Some(socket) = connect(self)? else { break };
+                while let Some((id, workload, socket)) = self.begin()? {
+                    if !connected(&socket, self)? {
+                        break;
+                    }
                     self.run(id, socket, workload)?;
                 }
                 Ok(())
@@ -157,6 +161,17 @@ impl Crowd<'_> {
             let threads = (0..self.line.at_once).map(|_| spawn(scope, one_by_one)).collect::<io::Result<Vec<_>>>()?;
             threads.into_iter().try_for_each(finish)
         })
+    }
+
+    /// A client's next application, with a socket that connects. SYNs leave in the order of the applications.
+    fn begin(&self) -> io::Result<Option<(ConnId, Box<dyn Workload>, Socket)>> {
+        let mut queue = self.queue();
+        let Some((id, workload)) = queue.pop_front() else { return Ok(None) };
+        let socket = open(self.line)?;
+        match socket.connect(&self.line.server.into()) {
+            Err(error) if error.raw_os_error() != Some(nix::libc::EINPROGRESS) => Err(error),
+            _ => Ok(Some((id, workload, socket))),
+        }
     }
 
     /// One application, from the connection's first moment to its end.
@@ -245,21 +260,12 @@ fn accept(listener: &Socket, crowd: &Crowd<'_>) -> io::Result<Option<Socket>> {
     Ok(None)
 }
 
-/// A connected socket; `None` if the end comes before.
-fn connect(crowd: &Crowd<'_>) -> io::Result<Option<Socket>> {
-    let socket = open(crowd.line)?;
-    match socket.connect(&crowd.line.server.into()) {
-        Err(error) if error.raw_os_error() != Some(nix::libc::EINPROGRESS) => return Err(error),
-        _ => {}
-    }
+/// Waits until a socket is connected; false if the end comes before.
+fn connected(socket: &Socket, crowd: &Crowd<'_>) -> io::Result<bool> {
     while !crowd.stopped() {
-        if wait(&socket, PollFlags::POLLOUT, NAP)?.is_empty() {
-            continue;
+        if !wait(socket, PollFlags::POLLOUT, NAP)?.is_empty() {
+            return socket.take_error()?.map_or(Ok(true), Err);
         }
-        return match socket.take_error()? {
-            Some(error) => Err(error),
-            None => Ok(Some(socket)),
-        };
     }
-    Ok(None)
+    Ok(false)
 }

@@ -205,7 +205,8 @@ fn client(addresses: Addresses, over: &[usize], route: &str) -> String {
 
 /// The addresses from which a client joins.
 fn endpoints(addresses: Addresses, over: &[usize], backup: &[bool], script: &mut String) {
-    for path in over.iter().copied().skip(1) {
+    // The first too: a connection that begins on another path joins over it.
+    for path in over.iter().copied() {
         let kind = if backup.get(path) == Some(&true) { "subflow backup" } else { "subflow" };
         let (address, device) = (addresses.client(path), device(path));
         let _ = writeln!(script, "mptcp endpoint add {address} dev {device} id {} {kind}", path + 1);

@@ -32,6 +32,8 @@ pub struct Notes {
     captured: bool,
     pub packets: Vec<Seen>,
     pub events: Vec<(Instant, PathId, Event)>,
+    /// Captures that a test reads.
+    pub captures: Vec<PcapNg<Vec<u8>>>,
     file: Option<PcapNg<BufWriter<File>>>,
 }
 
@@ -45,7 +47,7 @@ impl Notes {
             let file = File::create(format!("{directory}/{test}.pcapng")).expect("a capture can be written");
             PcapNg::new(BufWriter::new(file), Vec::new()).expect("a capture can be begun")
         });
-        Self { engine, captured, packets: Vec::new(), events: Vec::new(), file }
+        Self { engine, captured, packets: Vec::new(), events: Vec::new(), captures: Vec::new(), file }
     }
 
     /// Packets that the engine sent.
@@ -99,6 +101,9 @@ impl Recorder for Notes {
     fn packet(&mut self, now: Instant, host: Side, sent: bool, path: PathId, packet: &Packet) {
         if let Some(file) = &mut self.file {
             file.packet(now, host, sent, path, packet);
+        }
+        for capture in &mut self.captures {
+            capture.packet(now, host, sent, path, packet);
         }
         if host == self.engine && self.captured {
             let mut packet = packet.clone();

@@ -176,24 +176,33 @@ impl Meter {
         }
     }
 
-    fn flow(&mut self, id: ConnId) -> Option<&mut Flow> {
+    /// Where a connection stands among the flows.
+    fn place(&self, id: ConnId) -> Option<usize> {
         // Mostly they are numbered one after the other.
         let place = id.0.wrapping_sub(self.flows.first()?.id.0) as usize;
-        let place = match self.flows.get(place) {
-            Some(flow) if flow.id == id => place,
-            _ => self.flows.iter().position(|flow| flow.id == id)?,
-        };
-        self.flows.get_mut(place)
+        match self.flows.get(place) {
+            Some(flow) if flow.id == id => Some(place),
+            _ => self.flows.iter().position(|flow| flow.id == id),
+        }
     }
 
     fn on_host(&mut self, now: Instant, origin: Origin, event: &Event) {
-        let Some(Flow { sender, receiver, .. }) = self.flow(origin.connection) else { return };
+        let Some(place) = self.place(origin.connection) else { return };
+        let Flow { sender, receiver, .. } = &mut self.flows[place];
         match (origin.host, event) {
             (Some(Side::Server), Event::Written(range)) => receiver.outage.on_written(now, range.end),
             (Some(Side::Server), Event::WriteEnd(end)) => receiver.arrivals.set_end(*end),
             (Some(Side::Server), _) => sender.on_event(now, origin.path, event),
-            (Some(Side::Client), Event::ControlSent { flags, .. }) if flags & SYN_ACK == SYN => self.on_start(now),
-            (Some(Side::Client), Event::Delivered(range)) => {
+            (Some(Side::Client), _) => self.on_client(now, place, event),
+            (None, _) => {}
+        }
+    }
+
+    fn on_client(&mut self, now: Instant, place: usize, event: &Event) {
+        let receiver = &mut self.flows[place].receiver;
+        match event {
+            Event::ControlSent { flags, .. } if flags & SYN_ACK == SYN => self.on_start(now),
+            Event::Delivered(range) => {
                 receiver.on_delivered(now, *range);
                 self.delivered += range.len();
                 if self.config.size.is_some_and(|size| self.delivered >= size) {
@@ -201,8 +210,10 @@ impl Meter {
                     self.turn = Instant::ZERO;
                 }
             }
-            (Some(Side::Client), Event::DataArrived { data, new }) => receiver.on_arrived(*data, *new),
-            (Some(Side::Client), Event::OfoQueue { bytes }) => receiver.ofo.set(now, *bytes),
+            Event::DataArrived { data, new, ofo } => {
+                receiver.ofo.set(now, *ofo);
+                receiver.on_arrived(*data, *new);
+            }
             _ => {}
         }
     }

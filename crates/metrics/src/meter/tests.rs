@@ -54,7 +54,11 @@ fn sent(start: u64, kind: SendKind) -> Event {
     Event::DataSent { seq: 1, data: Range::new(start, start + 1000), kind }
 }
 fn arrived(start: u64, new: u64) -> Event {
-    Event::DataArrived { data: Range::new(start, start + 1000), new }
+    Event::DataArrived { data: Range::new(start, start + 1000), new, ofo: 0 }
+}
+/// A copy of what is held already.
+fn ofo(ofo: u64) -> Event {
+    Event::DataArrived { data: Range::new(0, 0), new: 0, ofo }
 }
 fn delivered(start: u64, end: u64) -> Event {
     Event::Delivered(Range::new(start, end))
@@ -167,11 +171,11 @@ fn repetitions_by_their_reason() {
 fn the_out_of_order_queue_and_its_copies() {
     let mut run = Run::new(config(10, Some(50), None));
     // Samples: [10, 20) begins with 4000, [20, 30) sees 2000, then 0, then 0.
-    run.client(5, 0, Event::OfoQueue { bytes: 4000 })
-        .client(15, 0, Event::OfoQueue { bytes: 1000 })
-        .client(22, 0, Event::OfoQueue { bytes: 2000 })
-        .client(28, 0, Event::OfoQueue { bytes: 0 })
-        .client(29, 0, arrived(0, 400));
+    run.client(5, 0, ofo(4000)).client(15, 0, ofo(1000)).client(22, 0, ofo(2000)).client(28, 0, ofo(0)).client(
+        29,
+        0,
+        arrived(0, 400),
+    );
     let result = run.end(50);
     near(result.get("ofo_mean_bytes"), (4000.0 + 2000.0) / 4.0);
     near(result.get("ofo_max_bytes"), 4000.0);
@@ -198,7 +202,7 @@ fn reordering_by_blocks() {
 fn a_short_last_block_counts() {
     let mut run = Run::new(config(0, Some(1000), None));
     run.server(0, 0, Event::WriteEnd(1400))
-        .client(1, 0, Event::DataArrived { data: Range::new(1000, 1400), new: 400 })
+        .client(1, 0, Event::DataArrived { data: Range::new(1000, 1400), new: 400, ofo: 0 })
         .client(2, 0, arrived(0, 1000));
     assert_eq!(run.end(1000).density.displacements(), [(-1, 0.5), (1, 0.5)]);
 }
@@ -331,9 +335,9 @@ fn nothing_at_all_is_no_error() {
 #[test]
 fn absurd_events_do_no_harm() {
     let mut run = Run::new(config(0, None, None));
-    run.client(1, 200, Event::DataArrived { data: Range::new(9, u64::MAX), new: u64::MAX })
-        .client(1, 200, Event::DataArrived { data: Range::new(7, 3), new: 9 })
-        .client(1, 200, Event::OfoQueue { bytes: u64::MAX })
+    run.client(1, 200, Event::DataArrived { data: Range::new(9, u64::MAX), new: u64::MAX, ofo: 0 })
+        .client(1, 200, Event::DataArrived { data: Range::new(7, 3), new: 9, ofo: 0 })
+        .client(1, 200, ofo(u64::MAX))
         .server(1, 200, window(u32::MAX, 1 << 40))
         .server(2, 200, Event::WriteEnd(0))
         .link(3, 200, LinkEvent::Departed);

@@ -5,13 +5,14 @@ use super::value;
 use crate::diagnostic::Code;
 use crate::scenario::{Host, Hosts};
 use crate::tree::Report;
-use anabranch_engine::{RecoveryKind, RtoForm, Settings, TcpSettings};
+use anabranch_engine::{DssWidth, RecoveryKind, RtoForm, Settings, TcpSettings};
 
 /// Everything about the connection but its scheduler and congestion control.
 pub(crate) fn settings(report: &mut Report, connection: &Fields<'_>, tcp: &Fields<'_>) -> Option<Settings> {
     let tcp = self::tcp(report, tcp);
     let mptcp = connection.get(report, "mptcp", value::flag);
     let checksum = connection.get(report, "checksum", value::flag);
+    let dss = connection.get(report, "dss", value::integer);
     let mss = connection.get(report, "mss", value::size);
     let [send_buffer, recv_buffer] =
         ["send_buffer", "recv_buffer"].map(|name| buffer(report, connection, name, mss.unwrap_or(0)));
@@ -20,6 +21,7 @@ pub(crate) fn settings(report: &mut Report, connection: &Fields<'_>, tcp: &Field
         tcp: tcp?,
         mptcp: mptcp?,
         checksum: checksum?,
+        dss: if dss? == 4 { DssWidth::Four } else { DssWidth::Eight },
         mss: u32::try_from(mss?).ok()?,
         send_buffer: send_buffer?,
         recv_buffer: recv_buffer?,

@@ -8,7 +8,7 @@ use crate::document::Document;
 use crate::quantity::QueueLimit;
 use crate::read::Pair;
 use crate::scenario::{Cross, CrossKind, Host, Scenario, TimelineEntry, Traffic};
-use anabranch_engine::{RecoveryKind, RtoForm, Settings};
+use anabranch_engine::{DssWidth, RecoveryKind, RtoForm, Settings};
 use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, Change, PathSpec, QueueSpec, WaySpec};
 use anabranch_units::Direction;
 use std::fmt::Display;
@@ -99,6 +99,7 @@ impl Writer<'_> {
         self.line("congestion", text::congestion(&s.congestion));
         self.line("mptcp", s.settings.mptcp);
         self.line("checksum", s.settings.checksum);
+        self.line("dss", if s.settings.dss == DssWidth::Four { 4 } else { 8 });
         self.line("mss", s.settings.mss);
         self.line("send_buffer", bytes(s.settings.send_buffer));
         self.line("recv_buffer", bytes(s.settings.recv_buffer));

@@ -1,7 +1,7 @@
 //! Random networks, each a function of its seed.
 
 use super::{Transfer, ms, path};
-use anabranch_engine::{RecoveryKind, RtoForm, Settings};
+use anabranch_engine::{DssWidth, RecoveryKind, RtoForm, Settings};
 use anabranch_network::{Change, LossSpec, PathSpec, ReorderSpec, WaySpec};
 use anabranch_units::{Direction, Duration, Instant, Rate, Rng};
 
@@ -104,6 +104,9 @@ pub fn random_transfer(seed: u64, scheduler: &str, congestion: &str) -> Transfer
     transfer.settings = random_settings(&mut rng, count);
     while rng.chance(0.3) {
         transfer.timeline.push(random_change(&mut rng, count));
+    }
+    if rng.chance(0.3) {
+        transfer.settings.dss = DssWidth::Four;
     }
     transfer
 }

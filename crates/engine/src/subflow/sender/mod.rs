@@ -3,6 +3,7 @@
 //! Positions are offsets in the subflow's sequence, 0 = SYN, 1 = first payload byte; they never wrap. The parts pass
 //! values and do not know each other; [`Sender`] joins them.
 
+mod deviation;
 mod loss_estimate;
 mod next_seg;
 mod probe;
@@ -144,6 +145,8 @@ pub struct Sender {
     high: u64,
     /// F-RTO is under way.
     frto: bool,
+    /// New packets that F-RTO sends before anything that is lost, to find out whether it is.
+    new_first: u32,
     /// The first packet must be sent again, whatever the window: a timeout.
     head_due: bool,
     prr: Option<Prr>,
@@ -176,6 +179,7 @@ impl Sender {
             phase: RecoveryPhase::Open,
             high: 1,
             frto: false,
+            new_first: 0,
             head_due: false,
             prr: None,
             recover_fs: 0,
@@ -189,7 +193,7 @@ impl Sender {
 
     /// The RTT that the handshake took.
     pub fn sample_handshake(&mut self, rtt: Duration) {
-        self.rtt.on_sample(Instant::ZERO, rtt, rtt);
+        self.rtt.on_sample(Instant::ZERO, rtt, rtt, (self.una(), self.nxt()));
     }
 
     /// First offset not acknowledged.
@@ -249,7 +253,18 @@ impl Sender {
 
     /// The lowest packet that is lost and was not sent again since.
     pub fn next_lost(&self) -> Option<&Sent> {
-        self.board.next_lost()
+        self.board.next_lost().filter(|_| self.new_first == 0)
+    }
+
+    /// F-RTO asks for new data before anything is sent again (RFC 5682 §3.1 step 2.b).
+    pub fn wants_new(&self) -> bool {
+        self.new_first > 0
+    }
+
+    /// There is no new data, or none that may be sent: the conventional recovery goes on.
+    pub fn no_new(&mut self) {
+        self.frto = false;
+        self.new_first = 0;
     }
 
     /// What may be sent again if nothing is lost, nothing is new, and the window has room (RFC 6675 §4, `NextSeg` rules
@@ -266,6 +281,7 @@ impl Sender {
             return;
         }
         self.note_sent(false);
+        self.new_first = self.new_first.saturating_sub(1);
         if first {
             // RFC 6298 §5.1
             self.timers.start_retransmission(now, self.rtt.rto());
@@ -350,6 +366,12 @@ impl Sender {
         }
     }
 
+    /// Nothing is outstanding, and an acknowledgment of `ack` without SACK blocks would change nothing.
+    pub fn is_at_rest(&self, ack: u64) -> bool {
+        let idle = self.board.is_empty() && self.phase == RecoveryPhase::Open && self.probe == Probe::Idle;
+        idle && ack <= self.una() && !self.undo.all_duplicates()
+    }
+
     /// Without SACK every duplicate acknowledgment stands for a packet that arrived (RFC 5681 §3.2, as Linux counts).
     /// Returns how many packets the acknowledgment delivered.
     fn count_duplicates(&mut self, input: &AckInput<'_>, delivered: &Delivered, una_advanced: bool) -> u32 {
@@ -384,7 +406,7 @@ impl Sender {
                 (rtt, rtt)
             }
         };
-        self.rtt.on_sample(input.now, oldest, newest);
+        self.rtt.on_sample(input.now, oldest, newest, (self.una(), self.nxt()));
         self.timers.end_backoff();
         Some(newest)
     }

@@ -98,7 +98,7 @@ mod tests {
 
     fn rtt(sample: u64) -> RttEstimator {
         let mut rtt = RttEstimator::new(&TcpSettings::default());
-        rtt.on_sample(Instant::ZERO, ms(sample), ms(sample));
+        rtt.on_sample(Instant::ZERO, ms(sample), ms(sample), (1, 1));
         rtt
     }
 

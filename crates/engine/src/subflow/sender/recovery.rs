@@ -90,9 +90,12 @@ impl Sender {
         if eifel || (self.frto && ack.original) {
             return self.take_back();
         }
-        // RFC 5682 §3.1 step 2.b: no new data is sent to find out, for MPTCP gives none to a path that timed out.
-        if ack.una_advanced || (ack.sacked && self.board.nxt() > self.high) {
-            self.frto = false;
+        if self.frto && ack.una_advanced && self.board.nxt() == self.high {
+            // RFC 5682 §3.1 step 2.b: up to two new segments
+            self.new_first = 2;
+        } else if ack.una_advanced || (self.board.nxt() > self.high && (ack.sacked || self.duplicates > 0)) {
+            // Step 3.a
+            self.no_new();
         }
         if self.board.una() >= self.high {
             return self.leave(ack, Change::LeaveLoss);
@@ -118,7 +121,7 @@ impl Sender {
     fn end_episode(&mut self) {
         self.phase = RecoveryPhase::Open;
         self.prr = None;
-        self.frto = false;
+        self.no_new();
         self.head_due = false;
         self.duplicates = 0;
         self.rack.on_recovery_end();
@@ -154,7 +157,7 @@ impl Sender {
     fn enter_recovery(&mut self) -> Change {
         self.phase = RecoveryPhase::Recovery;
         self.high = self.board.nxt();
-        self.frto = false;
+        self.no_new();
         self.head_due = false;
         self.prr = None;
         self.probe = Probe::Idle;
@@ -243,6 +246,7 @@ impl Sender {
         // RFC 5681 §3.1: ssthresh is set once per episode; progress since the last timeout makes a new one (Linux).
         let again = !fresh && (self.phase == RecoveryPhase::Recovery || self.timeouts > 0);
         self.frto = fresh || self.timeouts > 0;
+        self.new_first = 0;
         if !again {
             self.undo.begin(self.board.una(), self.board.retransmitted());
             self.loss.on_episode();

@@ -96,8 +96,11 @@ impl Bench {
         self.sender.on_ack(&AckInput { echo, ..self.input(n, sack) })
     }
 
-    /// The packet that is to be sent again; sends it.
+    /// The packet that is to be sent again, for there is nothing new; sends it.
     fn resend(&mut self) -> Option<u64> {
+        if self.sender.wants_new() {
+            self.sender.no_new();
+        }
         let start = self.sender.next_lost()?.seq.start;
         self.sender.on_retransmitted(self.now, start);
         Some((start - 1) / MSS + 1)

@@ -143,6 +143,32 @@ fn frto_ends_when_new_data_arrives_and_the_retransmission_does_not() {
 }
 
 #[test]
+fn frto_sends_new_data_to_find_out() {
+    // RFC 5682 §3.1 step 2.b, without SACK and timestamps; the originals arrive: step 3.b.
+    let mut b = Bench::new(TcpSettings::default(), false);
+    b.send(4);
+    b.fire(240);
+    assert_eq!(b.resend(), Some(1));
+    b.at(280);
+    assert_eq!(b.ack(1, &[]).change, None);
+    assert!(b.sender.wants_new() && b.sender.next_lost().is_none());
+    b.send(2);
+    assert!(!b.sender.wants_new());
+    b.at(290);
+    assert_eq!(b.ack(2, &[]).change, Some(Change::Undo));
+    assert!(b.sender.next_lost().is_none());
+    // They do not: step 3.a, and what was lost is sent again.
+    let mut b = old();
+    b.send(4);
+    b.fire(240);
+    b.resend();
+    b.at(280).ack(1, &[]);
+    b.send(2).at(320);
+    assert_eq!(b.ack(1, &[p(5, 5)]).change, None);
+    assert_eq!((b.sender.phase(), b.resend_all()), (Loss, vec![2, 3, 4]));
+}
+
+#[test]
 fn frto_gives_up_when_the_retransmission_moves_the_window() {
     let mut b = old();
     b.send(4);

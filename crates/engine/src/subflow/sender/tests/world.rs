@@ -82,6 +82,9 @@ impl World {
     fn transmit(&mut self) {
         while self.sender.in_flight() < self.sender.effective_window(Self::WINDOW) || self.probe {
             let idle = self.left == 0;
+            if idle {
+                self.sender.no_new();
+            }
             let again = self.sender.next_lost().or_else(|| self.sender.next_speculative().filter(|_| idle));
             let again = again.or_else(|| self.sender.last().filter(|_| idle && self.probe)).map(|p| p.seq);
             let seq = match again {

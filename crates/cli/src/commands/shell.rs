@@ -1,0 +1,132 @@
+//! `anabranch shell`
+
+use crate::Answer;
+use crate::args::ShellArguments;
+use crate::failure::Failure;
+use crate::link_table::{link_table, seconds};
+use crate::load::{Loaded, set_overrides};
+use anabranch_lab::LabError;
+use anabranch_lab::shell::{Served, Shell, Summary};
+use anabranch_scenario::{Override, Scenario};
+use anabranch_units::Side;
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write as _;
+
+/// The exit code of shells for a program that cannot be started.
+const NOT_STARTED: u8 = 127;
+
+/// Runs a command, or a shell, over a scenario's paths. What it prints goes to our own streams while it runs.
+pub fn shell(arguments: &ShellArguments) -> Result<Answer, Failure> {
+    let scenario = scenario(arguments)?;
+    let mut shell = Shell::new(&scenario, arguments.pcap.as_deref()).map_err(failed)?;
+    let say = |text: &str| {
+        if !arguments.quiet {
+            // Now: the terminal is not ours once the command runs. Standard error may be closed.
+            let _ = std::io::stderr().write_all(text.as_bytes());
+        }
+    };
+    say(&banner(&scenario.name, &shell));
+    if let Some(server) = &arguments.server
+        && shell.serve(server).map_err(failed)? == Served::Silent
+    {
+        say("the server does not listen yet\n");
+    }
+    let code = match shell.run(&command(arguments)) {
+        Err(error @ LabError::Program { .. }) => {
+            return Ok(Answer { errors: failed(error).render(false), code: NOT_STARTED, ..Answer::default() });
+        }
+        ran => ran.map_err(failed)?,
+    };
+    let summary = shell.finish().map_err(failed)?;
+    if let Some(file) = &arguments.summary {
+        // Strings and finite numbers only: this cannot fail.
+        let text = serde_json::to_string_pretty(&summary).unwrap_or_default() + "\n";
+        fs::write(file, text).map_err(|error| Failure::unwritable(file, &error))?;
+    }
+    let errors = if arguments.quiet { String::new() } else { report(&summary) };
+    Ok(Answer { errors, code, ..Answer::default() })
+}
+
+/// The one network that the file describes.
+fn scenario(arguments: &ShellArguments) -> Result<Scenario, Failure> {
+    let mut overrides = set_overrides(&arguments.set);
+    let seed = arguments.seed.map(|seed| Override::new("--seed", "seed", seed.to_string()));
+    overrides.extend(seed);
+    let mut cells = Loaded::read(&arguments.scenario, overrides)?.document.cells;
+    match cells.len() {
+        1 => Ok(cells.remove(0).1),
+        n => {
+            let message = format!("{} is a sweep of {n} cells, and a shell has one network", arguments.scenario);
+            Err(Failure::unusable("anabranch::shell::sweep", message, Some("leave [sweep] out".into())))
+        }
+    }
+}
+
+fn command(arguments: &ShellArguments) -> Vec<OsString> {
+    if arguments.command.is_empty() {
+        return vec![std::env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into())];
+    }
+    arguments.command.clone()
+}
+
+fn failed(error: LabError) -> Failure {
+    Failure::failed("anabranch::shell::failed", error.to_string(), error.help())
+}
+
+/// Who is where, and how to get there from elsewhere.
+fn banner(name: &str, shell: &Shell) -> String {
+    let mut text = format!("{name}: you are the client; $ANABRANCH_SERVER is {}\n", shell.server());
+    for (path, address) in shell.paths() {
+        let _ = writeln!(text, "  path {path}: {address}");
+    }
+    let (client, server) = (shell.namespace(Side::Client), shell.namespace(Side::Server));
+    let _ = writeln!(
+        text,
+        "  from another terminal: nsenter --net={client}\n  at the server:         nsenter --net={server}"
+    );
+    if let Some((wanted, chosen)) = shell.other_congestion() {
+        let _ = writeln!(
+            text,
+            "  connections use the congestion control {chosen}: this kernel does not give {wanted} to every user"
+        );
+    }
+    text
+}
+
+/// Kernels' counters that tell what became of Multipath TCP, with what they count.
+const COUNTERS: [(&str, &str); 7] = [
+    ("MPTcpExtMPCapableSYNTX", "MPTCP connections"),
+    ("MPTcpExtMPJoinSynAckRx", "subflows joined"),
+    ("MPTcpExtMPCapableFallbackSYNACK", "fallbacks in the handshake"),
+    ("MPTcpExtMPCapableFallbackACK", "fallbacks at the first data"),
+    ("MPTcpExtInfiniteMapTx", "later fallbacks"),
+    ("MPTcpExtSubflowStale", "subflows stale"),
+    ("TcpRetransSegs", "segments retransmitted"),
+];
+
+/// The summary as lines to read.
+fn report(summary: &Summary) -> String {
+    let mut text = format!("\n{}, {:.1} s\n\n{}\n", summary.scenario, summary.elapsed_s, link_table(&summary.paths));
+    for (host, counters) in &summary.live.counters {
+        let known = COUNTERS.iter().filter_map(|(name, about)| Some(format!("{about} {}", counters.get(*name)?)));
+        let known: Vec<String> = known.collect();
+        if !known.is_empty() {
+            let _ = writeln!(text, "{host}: {}", known.join(", "));
+        }
+    }
+    let emulation = &summary.live.emulation;
+    let _ = writeln!(
+        text,
+        "emulation: 99 % of {} packets at most {} late, the latest {}{}",
+        emulation.packets,
+        seconds(emulation.late_p99_s),
+        seconds(emulation.late_max_s),
+        if emulation.accurate { "" } else { ": the machine was too busy for exact timing" }
+    );
+    if emulation.device_drops > 0 {
+        let _ = writeln!(text, "emulation: {} packets dropped by devices, not by paths", emulation.device_drops);
+    }
+    text
+}

@@ -1,0 +1,153 @@
+//! Addresses of ours: the IDs that they have, and which of them are announced (RFC 8684 §3.2, §3.4).
+
+use super::Connection;
+use crate::cx::Cx;
+use crate::subflow::{Reset, State, Subflow};
+use anabranch_units::{Duration, Instant};
+use anabranch_wire::{AddAddr, MptcpOption, crypto};
+use core::net::{IpAddr, SocketAddr};
+
+/// How long to wait for the echo of an ADD_ADDR, and how often to say it. Linux too gives up after three repeats.
+const ECHO_TIMEOUT: Duration = Duration::from_secs(2);
+const ANNOUNCEMENTS: u32 = 4;
+
+/// An address with its ID. With a port it means that port alone.
+#[derive(Clone, Copy, Debug)]
+struct Own {
+    id: u8,
+    address: IpAddr,
+    port: Option<u16>,
+    /// ADD_ADDRs that may still be sent, and when the next one is due.
+    left: u32,
+    at: Instant,
+}
+
+impl Own {
+    fn unannounced(id: u8, address: IpAddr) -> Self {
+        Self { id, address, port: None, left: 0, at: Instant::MAX }
+    }
+
+    fn covers(&self, local: SocketAddr) -> bool {
+        self.address == local.ip() && self.port.is_none_or(|port| port == local.port())
+    }
+}
+
+/// Our addresses. The first subflow's has ID 0.
+#[derive(Debug)]
+pub(super) struct Addresses {
+    first: SocketAddr,
+    own: Vec<Own>,
+    /// The peer confirmed MPTCP: announcements may be sent.
+    open: bool,
+}
+
+impl Addresses {
+    /// For a connection whose first subflow runs from `first`.
+    pub fn new(first: SocketAddr, announce: &[(u8, IpAddr, Option<u16>)]) -> Self {
+        let mut addresses = Self { first, own: vec![Own::unannounced(0, first.ip())], open: false };
+        for &(id, address, port) in announce {
+            addresses.announce(Instant::ZERO, id, address, port);
+        }
+        addresses
+    }
+
+    /// The ID of a local end, given to it now if it had none; `None` if all are given.
+    pub fn id_for(&mut self, local: SocketAddr) -> Option<u8> {
+        // One that means this port alone goes before one that means the address.
+        let known = self.own.iter().filter(|own| own.covers(local)).max_by_key(|own| own.port.is_some());
+        if let Some(known) = known {
+            return Some(known.id);
+        }
+        let id = (1..=u8::MAX).find(|id| self.own.iter().all(|own| own.id != *id))?;
+        self.own.push(Own::unannounced(id, local.ip()));
+        Some(id)
+    }
+
+    /// Joins are accepted there: at the port of the first subflow, and where we announced another one.
+    pub fn listens_on(&self, local: SocketAddr) -> bool {
+        local.port() == self.first.port() || self.own.iter().any(|own| own.port.is_some() && own.covers(local))
+    }
+
+    fn announce(&mut self, now: Instant, id: u8, address: IpAddr, port: Option<u16>) -> bool {
+        let same = |own: &Own| own.address == address && own.port == port;
+        let clash = |own: &Own| (own.id == id) != same(own);
+        if id == 0 || self.own.iter().any(clash) {
+            return false;
+        }
+        self.own.retain(|own| own.id != id);
+        self.own.push(Own { id, address, port, left: ANNOUNCEMENTS, at: now });
+        true
+    }
+
+    fn remove(&mut self, id: u8) -> Option<Own> {
+        let at = self.own.iter().position(|own| own.id == id && id != 0)?;
+        Some(self.own.swap_remove(at))
+    }
+
+    /// From now on addresses are announced.
+    pub fn open(&mut self) {
+        self.open = true;
+    }
+
+    /// The peer echoed an announcement.
+    pub fn echoed(&mut self, id: u8) {
+        self.own.iter_mut().filter(|own| own.id == id).for_each(|own| own.left = 0);
+    }
+
+    /// When there is something to announce.
+    pub fn next(&self) -> Instant {
+        let waiting = self.own.iter().filter(|own| self.open && own.left > 0).map(|own| own.at);
+        waiting.min().unwrap_or(Instant::MAX)
+    }
+
+    fn due(&mut self, now: Instant) -> Option<Own> {
+        let own = self.own.iter_mut().find(|own| own.left > 0 && own.at <= now)?;
+        own.left -= 1;
+        own.at = now + ECHO_TIMEOUT;
+        Some(*own)
+    }
+}
+
+impl Connection {
+    /// Announces an address of ours with ADD_ADDR, until it is echoed or was said four times (RFC 8684 §3.4.1). With a
+    /// port, joins to that port are accepted too. False if `id` is 0 or another address's, or the address has an ID
+    /// already; see [`Self::address_id`].
+    pub fn announce(&mut self, cx: &mut Cx<'_>, id: u8, address: IpAddr, port: Option<u16>) -> bool {
+        self.addresses.announce(cx.now, id, address, port)
+    }
+
+    /// The ID under which the peer knows a local end, if it has one.
+    pub fn address_id(&self, local: SocketAddr) -> Option<u8> {
+        self.subflows.iter().find(|s| s.tuple.local == local).map(|s| s.handshake.address_ids.0)
+    }
+
+    /// Takes back the address with this ID: tells the peer with REMOVE_ADDR, and closes the subflows over it
+    /// (RFC 8684 §3.4.2). ID 0 is the first subflow's address.
+    pub fn withdraw(&mut self, cx: &mut Cx<'_>, id: u8) {
+        if let Some(own) = self.addresses.remove(id).filter(|own| own.port.is_none()) {
+            self.paths.abandon(own.address);
+        }
+        let over = |s: &Subflow| s.handshake.address_ids.0 == id;
+        for s in self.subflows.iter_mut().filter(|s| over(s)) {
+            self.paths.withdraw(s.id);
+            s.close_by_reset(Reset::Because(super::open::UNSPECIFIED));
+        }
+        if let Some(s) = self.subflows.iter_mut().find(|s| s.may_carry()) {
+            s.signals.push_back(MptcpOption::RemoveAddr([Some(id), None, None, None]));
+        }
+        self.settle(cx);
+    }
+
+    pub(super) fn announce_addresses(&mut self, cx: &mut Cx<'_>) {
+        if self.addresses.next() > cx.now {
+            return;
+        }
+        while let Some(Own { id, address, port, .. }) = self.addresses.due(cx.now) {
+            let hmac = crypto::add_addr_hmac(self.keys.local, self.keys.remote, id, address, port);
+            let option = MptcpOption::AddAddr(AddAddr { address_id: id, address, port, hmac: Some(hmac) });
+            if let Some(s) = self.subflows.iter_mut().find(|s| s.state == State::Established && s.reset.is_none()) {
+                s.signals.push_back(option);
+            }
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! Addresses that come and go while a connection runs, and subflows over them (RFC 8684 §3.3.8, §3.4, §3.6).
+
+use crate::common::pair::Pair;
+use crate::common::solo::{Build, PEER_KEY, Solo};
+use crate::common::{at, client_paths, client_tuple, host, mirror, pattern, plain_stamps, setup};
+use anabranch_engine::connection::{PathSetup, Setup};
+use anabranch_engine::{Cx, FourTuple, Settings, State, TcpSettings};
+use anabranch_trace::{CloseReason, Event, PathState, Violation};
+use anabranch_units::{PathId, Rng, SeqNumber, Side};
+use anabranch_wire::{AddAddr, Flags, MpJoin, MptcpOption, Packet, Reason, Segment, crypto};
+use core::net::{IpAddr, SocketAddr};
+
+const RST: Flags = Flags::RST;
+
+fn join_of(s: &Segment) -> Option<MpJoin> {
+    s.options.mptcp().iter().find_map(|o| match o {
+        MptcpOption::Join(join) => Some(*join),
+        _ => None,
+    })
+}
+
+/// The peer's SYN with MP_JOIN between any two ends.
+fn join_between(h: &Solo, from: (IpAddr, u16), to: (IpAddr, u16)) -> Packet {
+    let mut segment = h.syn(1).with(h.join_syn(1));
+    (segment.src_port, segment.dst_port) = (from.1, to.1);
+    Packet { src: from.0, dst: to.0, segment }
+}
+
+fn add_addr(h: &Solo, id: u8, address: IpAddr, port: Option<u16>) -> MptcpOption {
+    let hmac = Some(crypto::add_addr_hmac(PEER_KEY, h.key, id, address, port));
+    MptcpOption::AddAddr(AddAddr { address_id: id, address, port, hmac })
+}
+
+#[test]
+fn a_server_is_joined_between_addresses_that_it_did_not_list() {
+    let listed = client_paths(1).into_iter().map(|p| PathSetup { tuple: mirror(p.tuple), ..p }).collect::<Vec<_>>();
+    let mut h = Solo::server_with(move || setup(plain_stamps(), listed.clone())).opened();
+    assert!(h.app(|c, cx| c.announce(cx, 3, host(0, 2), Some(8080))));
+    let joins = [
+        // As Linux's `fullmesh`: from another address, and to another.
+        ((host(9, 1), 5000), (host(0, 2), 80), Some(0)),
+        ((host(0, 1), 5001), (host(8, 2), 80), Some(1)),
+        ((host(9, 1), 5002), (host(8, 2), 80), Some(1)),
+        // The same two addresses once more, to the announced port; and to one that nobody announced.
+        ((host(0, 1), 5003), (host(0, 2), 8080), Some(3)),
+        ((host(0, 1), 5004), (host(0, 2), 8081), None),
+    ];
+    for (from, to, id) in joins {
+        h.clear();
+        h.send_packet(&join_between(&h, from, to));
+        let answer = h.sent.iter().find(|(_, p)| p.segment.dst_port == from.1).expect("an answer").1.clone();
+        let given = join_of(&answer.segment).map(|join| match join {
+            MpJoin::SynAck { address_id, .. } => address_id,
+            other => panic!("{other:?}"),
+        });
+        assert_eq!((given, answer.src, answer.segment.flags.has(RST)), (id, to.0, id.is_none()));
+    }
+    let mut paths: Vec<_> = h.connection().subflows().map(|(id, ..)| id).collect();
+    paths.sort();
+    assert_eq!(paths, [0, 1, 2, 3, 4].map(PathId));
+}
+
+#[test]
+fn an_address_announced_while_running_is_joined_and_left_again() {
+    let mut pair = Pair::with(5, Setup { accept_announced: true, ..setup(plain_stamps(), client_paths(1)) }, || {
+        setup(plain_stamps(), Vec::new())
+    });
+    pair.write(Side::Server, pattern(0, 40_000_000), true).run(at(200));
+    let subflows = |pair: &Pair| {
+        [&pair.client, &pair.server].map(|p| p.connection().expect("open").subflows().collect::<Vec<_>>().len())
+    };
+    for round in 0..2 {
+        let now = pair.now;
+        assert!(pair.act(Side::Server, |c, cx| c.announce(cx, 3, host(5, 2), Some(8080))));
+        pair.run(now + crate::common::ms(300));
+        assert_eq!(subflows(&pair), [2, 2], "round {round}");
+        let remote = SocketAddr::new(host(5, 2), 8080);
+        let over =
+            |(_, tuple, state): &(PathId, FourTuple, State)| tuple.remote == remote && *state == State::Established;
+        assert!(pair.client.connection().expect("open").subflows().any(|s| over(&s)));
+        assert_eq!(pair.act(Side::Server, |c, _| c.address_id(remote)), Some(3));
+        pair.act(Side::Server, |c, cx| c.withdraw(cx, 3));
+        pair.run(now + crate::common::ms(600));
+        assert_eq!(subflows(&pair), [1, 1], "round {round}");
+        // What was taken back is not tried again.
+        pair.run(now + crate::common::ms(5000));
+        assert_eq!(subflows(&pair), [1, 1], "round {round}");
+    }
+    pair.run(at(300_000));
+    assert_eq!(pair.client.got.len(), 40_000_000);
+    assert_eq!(pair.client.closed(), Some(CloseReason::Finished));
+}
+
+#[test]
+fn an_announced_address_is_joined_from_every_address_of_its_family() {
+    // Two paths from two addresses, a third from the first address again, and one of the other family.
+    let mut paths = client_paths(4);
+    paths[2].tuple.local = SocketAddr::new(host(0, 1), 0);
+    let v6 = |s: &str| -> SocketAddr { s.parse().expect("an address") };
+    paths[3].tuple = FourTuple { local: v6("[fd00::1]:0"), remote: v6("[fd00::2]:80") };
+    let mut h = Solo::open_client(Setup { accept_announced: true, ..setup(plain_stamps(), paths) });
+    h.at(1);
+    let ids: Vec<_> = h.sent.iter().filter_map(|(_, p)| join_of(&p.segment)).collect();
+    let ids: Vec<_> =
+        ids.iter().map(|join| if let MpJoin::Syn { address_id, .. } = join { *address_id } else { 99 }).collect();
+    assert_eq!(ids, [1, 0, 2], "IDs name addresses, not paths");
+    h.clear();
+    for time in [2, 3] {
+        h.send(h.seg(1, 1).dss(h.data_ack(0)).with(add_addr(&h, 5, host(5, 2), None)));
+        h.at(time);
+    }
+    let syns =
+        h.sent.iter().filter(|(_, p)| p.segment.flags == Flags::SYN).map(|(_, p)| (p.src, p.dst, p.segment.dst_port));
+    let to = |from| (from, host(5, 2), 80);
+    assert_eq!(syns.collect::<Vec<_>>(), [to(host(0, 1)), to(host(1, 1))]);
+}
+
+#[test]
+fn a_peer_cannot_make_us_try_any_number_of_addresses() {
+    let mut h = Solo::open_client(Setup { accept_announced: true, ..setup(plain_stamps(), client_paths(1)) });
+    h.at(1);
+    h.clear();
+    for n in 1..=200u8 {
+        h.send(h.seg(1, 1).dss(h.data_ack(0)).with(add_addr(&h, n, host(n, 9), None)));
+    }
+    h.at(2);
+    let tried = |h: &Solo| {
+        let mut to: Vec<_> = h.sent.iter().filter(|(_, p)| p.segment.flags == Flags::SYN).map(|(_, p)| p.dst).collect();
+        to.sort();
+        to.dedup();
+        to.len()
+    };
+    assert_eq!(tried(&h), 8);
+    // Nor for ever: nothing answers there.
+    h.at(200_000);
+    h.clear().at(1_000_000);
+    assert_eq!(tried(&h), 0);
+}
+
+#[test]
+fn an_ipv6_address_with_a_port_leaves_no_room_for_timestamps() {
+    let tcp = TcpSettings { timestamps: true, ..plain_stamps().tcp };
+    let mut h = Solo::server(Settings { tcp, ..plain_stamps() });
+    let mut syn = h.syn(0).with(Solo::capable(None, None));
+    let stamps = |val| anabranch_wire::Timestamps { val, ecr: 0 };
+    assert!(syn.options.set_timestamps(stamps(7)));
+    h.send(syn).clear();
+    let mut third = h.seg(1, 1).with(Solo::capable(Some(PEER_KEY), Some(h.key)));
+    assert!(third.options.set_timestamps(stamps(8)));
+    h.send(third).clear();
+    let address = "fd00::7".parse().expect("an address");
+    assert!(h.app(|c, cx| c.announce(cx, 9, address, Some(8080))));
+    h.at(1);
+    let said = h.recv();
+    let hmac = Some(crypto::add_addr_hmac(h.key, PEER_KEY, 9, address, Some(8080)));
+    let option = MptcpOption::AddAddr(AddAddr { address_id: 9, address, port: Some(8080), hmac });
+    assert_eq!((said.options.mptcp(), said.options.timestamps()), (&[option][..], None));
+}
+
+#[test]
+fn ids_name_one_address_each() {
+    let mut h = Solo::open_server(plain_stamps());
+    h.join(1);
+    let mut announce = |id, ip, port| h.app(|c, cx| c.announce(cx, id, ip, port));
+    assert!(!announce(0, host(7, 2), None), "0 is the first subflow's");
+    assert!(!announce(4, host(1, 2), None), "joined under ID 1");
+    assert!(announce(1, host(1, 2), None));
+    assert!(announce(4, host(7, 2), None) && announce(4, host(7, 2), None));
+    assert!(!announce(4, host(8, 2), None) && !announce(5, host(7, 2), None));
+    assert!(announce(5, host(7, 2), Some(81)));
+    assert_eq!(h.connection().address_id(SocketAddr::new(host(1, 2), 80)), Some(1));
+}
+
+#[test]
+fn a_peer_that_takes_back_everything_leaves_one_subflow() {
+    let mut h = Solo::open_server(plain_stamps());
+    h.join(1).clear();
+    h.send(h.seg(1, 1).dss(h.data_ack(0)).with(MptcpOption::RemoveAddr([Some(0), Some(1), None, None])));
+    assert_eq!((h.state_of(0), h.state_of(1)), (State::Closed, State::Established));
+    h.write(b"still here");
+    assert_eq!(h.sent.back().expect("data").1.segment.payload, "still here");
+}
+
+#[test]
+fn one_subflow_is_reset_with_its_reason() {
+    for transient in [true, false] {
+        let mut pair = Pair::new(2, plain_stamps(), plain_stamps());
+        pair.write(Side::Server, pattern(0, 20_000_000), true).run(at(300));
+        let reason = Reason { code: 5, transient };
+        assert!(pair.act(Side::Client, |c, cx| c.reset_path(cx, PathId(1), reason)));
+        assert!(!pair.act(Side::Client, |c, cx| c.reset_path(cx, PathId(7), reason)));
+        pair.run(at(500));
+        let dead = |log: &crate::common::Log| log.saw(Event::Path(PathState::Dead));
+        assert!(dead(&pair.client.log) && dead(&pair.server.log));
+        pair.run(at(3000));
+        let again = pair.client.connection().expect("open").subflows().count() == 2;
+        assert_eq!(again, transient, "tried again only if the reason may pass");
+        pair.run(at(200_000));
+        assert_eq!(pair.client.got.len(), 20_000_000);
+    }
+}
+
+#[test]
+fn joins_to_one_address_have_ports_of_their_own() {
+    for seed in 0..200 {
+        let mut paths = client_paths(1);
+        for n in 1..PathId::LIMIT as u8 {
+            let tuple = FourTuple { local: SocketAddr::new(host(n % 3, 1), 0), ..client_tuple(0) };
+            paths.push(PathSetup { id: PathId(n), tuple, backup: false });
+        }
+        let mut pair = Pair::with(seed, setup(plain_stamps(), paths), || setup(plain_stamps(), Vec::new()));
+        pair.write(Side::Client, pattern(0, 10), false).run(at(100));
+        let connection = pair.client.connection().expect("open");
+        let mut ports: Vec<_> = connection.subflows().map(|(_, tuple, _)| tuple.local.port()).collect();
+        ports.sort();
+        ports.dedup();
+        assert_eq!(ports.len(), PathId::LIMIT, "seed {seed}");
+    }
+}
+
+#[test]
+fn a_connection_does_not_take_the_ends_of_anothers_subflow() {
+    let mut h = Solo::open_server(plain_stamps());
+    h.join(1).clear();
+    let ours = h.handle;
+    // Another connection of this host wants to run between the same ends.
+    let taken = PathSetup { id: PathId(0), tuple: mirror(client_tuple(1)), backup: false };
+    let mut rng = Rng::stream(1, "other");
+    let mut cx = Cx { now: h.now, recorder: &mut (), rng: &mut rng };
+    h.endpoint.connect(&mut cx, setup(plain_stamps(), vec![taken]));
+    while h.endpoint.poll_transmit(&mut cx).is_some() {}
+    h.handle = ours;
+    h.send_on(1, h.seg_on(1, 1, 1).data(b"hello").dss(h.mapped(0, 0, 1, 5)));
+    assert_eq!(h.read(), b"hello");
+}
+
+#[test]
+fn a_fast_close_with_our_key_counts_wherever_it_stands_in_the_window() {
+    // RFC 5961 §3.2 challenges such a reset, and a peer that is gone answers without the option.
+    let mut h = Solo::open_server(plain_stamps());
+    h.clear();
+    let wrong = MptcpOption::FastClose { receiver_key: h.key ^ 1 };
+    h.send(h.seg(500, 1).flags(RST).with(wrong));
+    assert!(h.log.violated(Violation::BlindReset));
+    assert_eq!(h.state(), State::Established);
+    let close = MptcpOption::FastClose { receiver_key: h.key };
+    h.send(h.seg(500, 1).flags(RST).with(close));
+    assert!(h.log.saw(Event::Closed(CloseReason::ResetByPeer)));
+    assert!(h.at(1).is_gone());
+}
+
+#[test]
+fn nobody_joins_streams_that_have_ended() {
+    let mut h = Solo::open_server(plain_stamps());
+    h.finish().clear();
+    h.send(h.seg(1, 1).dss(h.data_fin(1, 0))).clear();
+    h.send_on(1, h.syn(1).with(h.join_syn(1)));
+    let answer = h.recv();
+    assert!(answer.flags.has(RST) && answer.ack == SeqNumber(Solo::peer_isn(1)).at(1));
+}

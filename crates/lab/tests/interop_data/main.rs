@@ -1,0 +1,16 @@
+//! The engine and the Linux kernel carry each other's data: every byte, both ways, over paths of every kind, with every
+//! plug-in, under tiny windows, in one connection or thousands.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod captures;
+mod impaired;
+mod many;
+mod options;
+mod outages;
+mod plain;
+mod plug_ins;
+mod sizes;
+mod transfer;
+mod windows;

@@ -1,0 +1,144 @@
+//! Paths that fall silent: for a while, for good, all of them.
+
+use crate::common::{Notes, Plan, Steer, alone, path};
+use crate::transfer::{BOTH, MIB, each, plan, until};
+use anabranch_lab::Exchange;
+use anabranch_units::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn at(seconds: u64) -> Instant {
+    Instant::from_millis(seconds * 1000)
+}
+
+fn silent(plan: &mut Plan, path: usize, from: Instant, to: Instant) {
+    plan.paths[path].down.outages.push((from, to));
+    plan.paths[path].up.outages.push((from, to));
+}
+
+/// Two paths of 8 Mbit/s.
+fn slow(engine: anabranch_units::Side) -> Plan {
+    let mut plan = plan(engine, 2);
+    plan.paths = vec![path("a", 8, 5), path("b", 8, 10)];
+    plan.captured = true;
+    plan
+}
+
+/// Both ends send all the time until the test says that it is enough.
+struct Talk {
+    exchange: Exchange,
+    notes: Notes,
+    engine: Steer,
+    kernel: Steer,
+}
+
+/// Bytes ahead of what arrived.
+const AHEAD: u64 = 2 * MIB;
+
+impl Talk {
+    fn start(plan: &Plan) -> Self {
+        let (engine, kernel) = (Steer::new(), Steer::new());
+        let exchange = plan.begin(vec![engine.workload()], vec![kernel.workload()], 1, None);
+        Self { exchange, notes: Notes::new(plan.engine, true), engine, kernel }
+    }
+
+    fn until(&mut self, what: &str, holds: impl Fn(&Notes) -> bool) {
+        let (engine, kernel) = (&self.engine, &self.kernel);
+        until(&mut self.exchange, &mut self.notes, PATIENCE, what, |_, notes| {
+            for (from, to) in [(engine, kernel), (kernel, engine)] {
+                let ahead = from.progress().to_write - to.progress().received;
+                from.send(AHEAD.saturating_sub(ahead));
+            }
+            holds(notes)
+        });
+    }
+
+    /// Both finish; everything arrives unharmed, and the engine's connection ends in order.
+    fn finish(mut self) -> Notes {
+        self.engine.finish();
+        self.kernel.finish();
+        let (engine, kernel) = (&self.engine, &self.kernel);
+        until(&mut self.exchange, &mut self.notes, PATIENCE, "the end of both streams", |_, _| {
+            engine.progress().ended && kernel.progress().ended
+        });
+        let (engine, kernel) = (engine.progress(), kernel.progress());
+        assert_eq!((engine.fault, kernel.fault), (None, None));
+        assert_eq!((engine.received, kernel.received), (kernel.to_write, engine.to_write));
+        until(&mut self.exchange, &mut self.notes, PATIENCE, "the engine's end", |_, notes| notes.closed().is_some());
+        assert_eq!(self.notes.closed(), Some(anabranch_trace::CloseReason::Finished));
+        assert_eq!(self.notes.violations(), []);
+        self.notes
+    }
+}
+
+/// Data that came over a path to the engine, or left it, after a time.
+fn carried(notes: &Notes, path: usize, sent: bool, after: Instant) -> usize {
+    let late = notes.packets.iter().filter(|p| p.at > after && p.sent == sent && p.path.index() == path);
+    late.map(|p| p.len).sum()
+}
+
+/// A path falls silent for 10 s, and then both ends use it again.
+#[test]
+fn a_path_that_comes_back_carries_data_again() {
+    let Some(_alone) = alone() else { return };
+    let cases = BOTH.into_iter().flat_map(|engine| [0, 1].map(|path| (engine, path)));
+    each(cases, 4, |(engine, lost)| {
+        let mut plan = slow(engine);
+        silent(&mut plan, lost, at(2), at(12));
+        let mut talk = Talk::start(&plan);
+        talk.until("data over both paths", |notes| {
+            (0..2).all(|path| [false, true].iter().all(|sent| carried(notes, path, *sent, at(0)) > 10_000))
+        });
+        talk.until("data over the other path meanwhile", |notes| {
+            [false, true].iter().all(|sent| carried(notes, 1 - lost, *sent, at(6)) > 100_000)
+        });
+        talk.until("data over the path that is back", |notes| {
+            [false, true].iter().all(|sent| carried(notes, lost, *sent, at(12)) > 100_000)
+        });
+        talk.finish();
+    });
+}
+
+/// A path falls silent for good: the rest goes over the other.
+#[test]
+fn a_path_that_stays_away_is_done_without() {
+    let Some(_alone) = alone() else { return };
+    let cases = BOTH.into_iter().flat_map(|engine| [0, 1].map(|path| (engine, path)));
+    each(cases, 4, |(engine, lost)| {
+        let mut plan = slow(engine);
+        silent(&mut plan, lost, at(2), Instant::MAX);
+        let mut talk = Talk::start(&plan);
+        talk.until("data over both paths", |notes| {
+            (0..2).all(|path| [false, true].iter().all(|sent| carried(notes, path, *sent, at(0)) > 10_000))
+        });
+        talk.until("data over the other path", |notes| {
+            [false, true].iter().all(|sent| carried(notes, 1 - lost, *sent, at(6)) > 100_000)
+        });
+        let notes = talk.finish();
+        assert_eq!(carried(&notes, lost, false, at(3)), 0, "a path that is away delivered");
+    });
+}
+
+/// All paths fall silent for 5 s.
+#[test]
+fn a_connection_outlives_the_silence_of_all_its_paths() {
+    let Some(_alone) = alone() else { return };
+    let cases = BOTH.into_iter().flat_map(|engine| [1, 2].map(|paths| (engine, paths)));
+    each(cases, 4, |(engine, paths)| {
+        let mut plan = slow(engine);
+        plan.paths.truncate(paths);
+        plan.known = paths;
+        if paths == 1 {
+            plan.ip = vec!["mptcp endpoint flush".into()];
+        }
+        for path in 0..paths {
+            silent(&mut plan, path, at(2), at(7));
+        }
+        let mut talk = Talk::start(&plan);
+        talk.until("data after the silence", |notes| {
+            let after = |sent| (0..paths).map(|path| carried(notes, path, sent, at(7))).sum::<usize>();
+            after(false) > 100_000 && after(true) > 100_000
+        });
+        talk.finish();
+    });
+}

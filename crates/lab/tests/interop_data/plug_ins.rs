@@ -1,0 +1,67 @@
+//! Every scheduler and congestion control that sends.
+
+use crate::common::{alone, path};
+use crate::transfer::{BOTH, EXCUSED, MIB, each, plan, transfer};
+use anabranch_network::LossSpec;
+use anabranch_units::{Duration, Side};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Every scheduler of the registry, and those that take a suffix with it, from the engine to the kernel over two paths
+/// that differ in everything.
+#[test]
+fn every_scheduler_sends_to_the_kernel() {
+    let Some(_alone) = alone() else { return };
+    let bare = anabranch_schedulers::all().iter().map(|entry| entry.name.to_owned());
+    let names: Vec<String> = bare.chain(["minrtt+pr".to_owned(), "minrtt+or".to_owned()]).collect();
+    assert!(names.len() > 10);
+    let cases = names.into_iter().flat_map(|name| BOTH.map(|engine| (engine, name.clone())));
+    each(cases, 4, |(engine, name): (Side, String)| {
+        let mut plan = plan(engine, 2);
+        plan.paths = vec![path("fast", 50, 5), path("slow", 10, 40)];
+        plan.paths[1].down.loss = LossSpec::Bernoulli(0.005);
+        plan.scheduler = name;
+        let outcome = transfer(&plan, &[(2 * MIB, 0)], 1, PATIENCE);
+        outcome.assert_clean(EXCUSED);
+    });
+}
+
+/// Every congestion control of the registry, from the engine to the kernel.
+#[test]
+fn every_congestion_control_sends_to_the_kernel() {
+    let Some(_alone) = alone() else { return };
+    let names = anabranch_congestion::all().iter().map(|entry| entry.name);
+    let cases = names.flat_map(|name| BOTH.map(|engine| (engine, name)));
+    each(cases, 4, |(engine, name)| {
+        let mut plan = plan(engine, 2);
+        plan.paths = vec![path("one", 40, 5), path("two", 20, 20)];
+        for path in &mut plan.paths {
+            path.down.loss = LossSpec::Bernoulli(0.005);
+            path.up.loss = LossSpec::Bernoulli(0.005);
+        }
+        plan.congestion = name.into();
+        let outcome = transfer(&plan, &[(2 * MIB, 0)], 1, PATIENCE);
+        outcome.assert_clean(EXCUSED);
+    });
+}
+
+/// The kernel's congestion controls, from the kernel to the engine: MPTCP and plain TCP.
+#[test]
+fn every_kernel_congestion_control_sends_to_the_engine() {
+    let Some(_alone) = alone() else { return };
+    let known = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+    let known = std::fs::read_to_string(known).expect("the kernel's congestion controls");
+    assert!(known.contains("reno"), "{known}");
+    let cases = known.split_whitespace().flat_map(|name| BOTH.map(|engine| (engine, name)));
+    each(cases, 4, |(engine, name)| {
+        for mut plan in [plan(engine, 2), crate::transfer::plain(engine)] {
+            for path in &mut plan.paths {
+                path.down.loss = LossSpec::Bernoulli(0.005);
+                path.up.loss = LossSpec::Bernoulli(0.005);
+            }
+            plan.kernel_congestion = name.into();
+            let outcome = transfer(&plan, &[(0, 2 * MIB)], 1, PATIENCE);
+            outcome.assert_clean(EXCUSED);
+        }
+    });
+}

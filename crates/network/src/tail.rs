@@ -1,0 +1,150 @@
+//! The bottleneck of a path of its own. It drops only at the tail, so that when a packet leaves is known as it comes.
+
+use crate::bottleneck::WayId;
+use crate::{BottleneckSpec, Capacity, CapacitySpec, DropTail, FixedRate, Qdisc, QueueState, TraceDriven};
+use anabranch_trace::{LinkEvent, Recorder};
+use anabranch_units::{Duration, Instant, Rate};
+use std::collections::VecDeque;
+
+/// A packet whose last bit has not left.
+#[derive(Clone, Copy, Debug)]
+struct Leaving {
+    /// When its first bit leaves.
+    begins: Instant,
+    departs: Instant,
+    size: u32,
+    /// It goes on; cross traffic does not.
+    travels: bool,
+}
+
+/// What drains it.
+#[derive(Debug)]
+enum Drain {
+    Fixed {
+        rate: Rate,
+        /// A size and the time it takes: nearly every packet is as large as one before it.
+        known: (u32, Duration),
+        /// When the packet began in whose transmission the rate changed last, and what was left of it.
+        halfway: Option<(Instant, FixedRate)>,
+    },
+    Trace(TraceDriven),
+}
+
+/// A queue that drops only as packets come, and what drains it. It runs behind the clock until someone asks:
+/// [`Self::settle`] tells of the departures so far.
+#[derive(Debug)]
+pub(crate) struct Tail {
+    way: WayId,
+    /// In order; the first is in transmission.
+    inside: VecDeque<Leaving>,
+    /// Bytes of those behind it.
+    bytes: u64,
+    /// When the last of them departs.
+    free: Instant,
+    qdisc: DropTail,
+    drain: Drain,
+}
+
+impl Tail {
+    /// An empty queue before `way`.
+    pub(crate) fn new(spec: &BottleneckSpec, way: WayId) -> Self {
+        let drain = match &spec.capacity {
+            CapacitySpec::Fixed(rate) => Drain::Fixed { rate: *rate, known: (0, Duration::ZERO), halfway: None },
+            CapacitySpec::Trace(trace) => Drain::Trace(TraceDriven::new(trace.clone())),
+        };
+        let qdisc = spec.queue.drop_tail();
+        Self { way, inside: VecDeque::new(), bytes: 0, free: Instant::ZERO, qdisc, drain }
+    }
+
+    /// What waits.
+    pub(crate) fn state(&self) -> QueueState {
+        let packets = u32::try_from(self.inside.len().saturating_sub(1)).unwrap_or(u32::MAX);
+        QueueState { packets, bytes: self.bytes, busy: !self.inside.is_empty() }
+    }
+
+    /// A packet comes. Returns when its last bit will leave, [`Instant::MAX`] for never; `None` if it is dropped.
+    pub(crate) fn arrive(
+        &mut self,
+        now: Instant,
+        recorder: &mut dyn Recorder,
+        size: u32,
+        travels: bool,
+    ) -> Option<Instant> {
+        self.settle(now, recorder);
+        let queue = self.state();
+        if let Err(cause) = self.qdisc.admit(now, size, queue) {
+            self.way.record(recorder, now, size, LinkEvent::Dropped(cause));
+            return None;
+        }
+        let begins = if queue.busy {
+            self.bytes += u64::from(size);
+            self.free
+        } else {
+            now
+        };
+        let queue_packets = if queue.busy { queue.packets.saturating_add(1) } else { 0 };
+        self.way.record(recorder, now, size, LinkEvent::Enqueued { queue_packets, queue_bytes: self.bytes });
+        self.free = self.drain.departure(begins, size, !queue.busy);
+        self.inside.push_back(Leaving { begins, departs: self.free, size, travels });
+        Some(self.free)
+    }
+
+    /// Tells of every departure up to `now`.
+    #[inline]
+    pub(crate) fn settle(&mut self, now: Instant, recorder: &mut dyn Recorder) {
+        while let Some(Leaving { departs, size, .. }) = self.inside.front().copied().filter(|p| p.departs <= now) {
+            if departs == Instant::MAX {
+                return;
+            }
+            self.way.record(recorder, departs, size, LinkEvent::Departed);
+            self.inside.pop_front();
+            self.bytes -= self.inside.front().map_or(0, |next| u64::from(next.size));
+        }
+    }
+
+    /// The rate is `rate` from `now` on, unless capacity is recorded; every departure before was told of.
+    pub(crate) fn set_rate(&mut self, now: Instant, new: Rate) {
+        let Drain::Fixed { rate, known, halfway } = &mut self.drain else { return };
+        let old = core::mem::replace(rate, new);
+        *known = (0, Duration::ZERO);
+        let mut packets = self.inside.iter_mut();
+        let Some(first) = packets.next() else { return };
+        let (_, under_way) = match halfway {
+            Some(left) if left.0 == first.begins => left,
+            none => {
+                let mut drain = FixedRate::new(old);
+                drain.transmit(first.begins, first.size, false);
+                none.insert((first.begins, drain))
+            }
+        };
+        first.departs = under_way.set_rate(now, new, first.departs);
+        self.free = first.departs;
+        for packet in packets {
+            packet.begins = self.free;
+            packet.departs = self.free + new.time_for(packet.size.into());
+            self.free = packet.departs;
+        }
+    }
+
+    /// When the packets inside that go on will leave, in order.
+    pub(crate) fn departures(&self) -> impl Iterator<Item = Instant> {
+        self.inside.iter().filter(|packet| packet.travels).map(|packet| packet.departs)
+    }
+}
+
+impl Drain {
+    /// When the last bit of a packet leaves whose turn comes at `begins`; see [`Capacity::transmit`].
+    fn departure(&mut self, begins: Instant, size: u32, idle: bool) -> Instant {
+        match self {
+            Self::Fixed { rate, known, .. } => {
+                if known.0 != size {
+                    *known = (size, rate.time_for(size.into()));
+                }
+                begins + known.1
+            }
+            // Behind a packet that never leaves.
+            Self::Trace(_) if begins == Instant::MAX => Instant::MAX,
+            Self::Trace(trace) => trace.transmit(begins, size, idle),
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! What an engine records beside what is observed of it.
+#![allow(dead_code)] // each test file uses its own part
+
+use anabranch_observer::Observer;
+use anabranch_trace::{Event, Origin, PathState, SendKind, Violation};
+use anabranch_units::{ConnId, Instant, PathId, Side};
+use std::collections::BTreeMap;
+
+pub type Log = Vec<(Instant, Origin, Event)>;
+
+pub struct Host {
+    pub observer: Observer,
+    /// What the engine recorded, and what was observed.
+    pub engine: Log,
+    pub observed: Log,
+}
+
+impl Host {
+    pub fn new(side: Side) -> Self {
+        Self { observer: Observer::new(side, ConnId(0)), engine: Log::new(), observed: Log::new() }
+    }
+}
+
+/// A kind of event, as packets can tell it.
+type Kind = fn(&Event) -> Option<Event>;
+
+/// These must be the same, one by one, with time and path.
+pub const KINDS: [(&str, Kind); 7] = [
+    ("violation", |e| match e {
+        // Checksums are not verified.
+        Event::Violation(Violation::Checksum) => None,
+        Event::Violation(_) => Some(*e),
+        _ => None,
+    }),
+    ("sent", |e| match *e {
+        Event::DataSent { seq, data, kind } => Some(Event::DataSent { seq, data, kind: seen_as(kind) }),
+        _ => None,
+    }),
+    ("control", |e| match *e {
+        // A SYN/ACK that answers a repeated SYN is none of the engine's repetitions.
+        Event::ControlSent { flags: SYN_ACK, .. } => Some(Event::ControlSent { flags: SYN_ACK, again: false }),
+        Event::ControlSent { .. } => Some(*e),
+        _ => None,
+    }),
+    ("arrived", |e| matches!(e, Event::DataArrived { .. }).then_some(*e)),
+    ("acknowledged", |e| matches!(e, Event::DataAcked(_)).then_some(*e)),
+    ("connected", |e| matches!(e, Event::Connected(_)).then_some(*e)),
+    ("fallback", |e| matches!(e, Event::Fallback).then_some(*e)),
+];
+
+const SYN_ACK: u8 = 0x12;
+
+/// Copies of all kinds look like rescues.
+fn seen_as(kind: SendKind) -> SendKind {
+    match kind {
+        SendKind::Opportunistic | SendKind::Copy => SendKind::Rescue,
+        SendKind::First | SendKind::Rescue | SendKind::Retransmission => kind,
+    }
+}
+
+fn only(log: &Log, kind: Kind) -> Log {
+    log.iter().filter_map(|(now, origin, event)| Some((*now, *origin, kind(event)?))).collect()
+}
+
+/// Openings, and the first time that each subflow was established: a return from failing shows nowhere.
+fn lives(log: &Log) -> Log {
+    let mut up = [false; PathId::LIMIT];
+    let mut begins = log.clone();
+    begins.retain(|(_, origin, event)| {
+        let up = &mut up[origin.path.index()];
+        match event {
+            Event::Path(PathState::Opening) => {
+                *up = false;
+                true
+            }
+            Event::Path(PathState::Established) => !std::mem::replace(up, true),
+            _ => false,
+        }
+    });
+    begins
+}
+
+fn ends(log: &Log, how: PathState) -> Vec<(Instant, PathId)> {
+    let ends = log.iter().filter(|(_, _, event)| *event == Event::Path(how));
+    ends.map(|(now, origin, _)| (*now, origin.path)).collect()
+}
+
+/// A copy that left before what it is a copy of is seen as the first.
+pub fn copies_came_first(host: &Host) -> bool {
+    let kinds = |log: &Log| -> Vec<_> {
+        log.iter()
+            .filter_map(|(_, _, e)| if let Event::DataSent { kind, .. } = e { Some(*kind) } else { None })
+            .collect()
+    };
+    kinds(&host.engine).iter().zip(kinds(&host.observed)).any(|(meant, seen)| seen_as(*meant) != seen)
+}
+
+/// What the networks were like, so that the test cannot pass by seeing nothing.
+#[derive(Debug, Default)]
+pub struct Seen {
+    pub events: [usize; KINDS.len()],
+    pub early_copies: BTreeMap<String, u32>,
+    pub dead: usize,
+    pub closed: usize,
+    /// Ends that nobody saw.
+    pub given_up: usize,
+    /// Hosts of which only the time before such an end was compared.
+    pub cut: usize,
+}
+
+/// Ends that nobody saw: after timeouts, for want of a FIN, of joins that were given up. `true` if the subflow had been
+/// established.
+fn silent_ends(host: &Host) -> Vec<(Instant, PathId, bool)> {
+    let [dead, closed] = [PathState::Dead, PathState::Closed].map(|how| ends(&host.observed, how));
+    let told = |now, path| dead.contains(&(now, path)) || closed.iter().any(|(at, p)| *p == path && *at <= now);
+    let mut up = [false; PathId::LIMIT];
+    let mut silent = Vec::new();
+    for (now, origin, event) in &host.engine {
+        let up = &mut up[origin.path.index()];
+        match event {
+            Event::Path(PathState::Opening) => *up = false,
+            Event::Path(PathState::Established) => *up = true,
+            Event::Path(PathState::Dead | PathState::Closed) if !told(*now, origin.path) => {
+                silent.push((*now, origin.path, *up));
+            }
+            _ => {}
+        }
+    }
+    silent
+}
+
+/// When the host first forgot a subflow that had been established without a word. What comes on it from then on it no
+/// longer hears, and nobody sees that.
+pub fn first_silent_end(host: &Host) -> Instant {
+    silent_ends(host).iter().find(|(.., up)| *up).map_or(Instant::MAX, |(now, ..)| *now)
+}
+
+pub fn compare_host(host: &Host, seen: &mut Seen) -> Result<(), String> {
+    let until = first_silent_end(host);
+    seen.cut += usize::from(until < Instant::MAX);
+    for ((name, kind), count) in KINDS.iter().zip(&mut seen.events) {
+        let [mut engine, mut observed] = [&host.engine, &host.observed].map(|log| only(log, *kind));
+        engine.retain(|(now, ..)| *now < until);
+        observed.retain(|(now, ..)| *now < until);
+        *count += engine.len();
+        if *name == "sent" && copies_came_first(host) {
+            let blur = |log: &mut Log| {
+                for (_, _, event) in log {
+                    if let Event::DataSent { kind, .. } = event
+                        && *kind == SendKind::Rescue
+                    {
+                        *kind = SendKind::First;
+                    }
+                }
+            };
+            blur(&mut engine);
+            blur(&mut observed);
+        }
+        same(name, &engine, &observed)?;
+    }
+    same("lives", &lives(&host.engine), &lives(&host.observed))?;
+    let silent = silent_ends(host);
+    let [recorded, observed] = [&host.engine, &host.observed].map(|log| ends(log, PathState::Dead));
+    // The answer to a join that was given up.
+    let late = |(now, path): &(Instant, PathId)| silent.iter().any(|(at, p, _)| at <= now && p == path);
+    if !observed.iter().all(|end| recorded.contains(end) || late(end)) {
+        return Err(format!("dead: recorded {recorded:?}, observed {observed:?}"));
+    }
+    seen.dead += observed.len();
+    seen.closed += ends(&host.observed, PathState::Closed).len();
+    seen.given_up += silent.len();
+    Ok(())
+}
+
+fn same(name: &str, engine: &Log, observed: &Log) -> Result<(), String> {
+    if engine == observed {
+        return Ok(());
+    }
+    let at = engine.iter().zip(observed).take_while(|(a, b)| a == b).count();
+    let (lens, a, b) = ((engine.len(), observed.len()), engine.get(at), observed.get(at));
+    Err(format!("{name} {at} of {lens:?}: recorded {a:?}, observed {b:?}"))
+}

@@ -1,0 +1,58 @@
+//! What crossed the links, told by a listener in virtual time.
+
+use anabranch_metrics::LinkMeter;
+use anabranch_run::{Choice, Driver, Job, VirtualTime};
+use anabranch_scenario::{Cell, Document};
+use anabranch_units::{Duration, Instant};
+use std::sync::Arc;
+
+const SCENARIO: &str = r#"
+name = "links"
+duration = "4s"
+[[path]]
+name = "narrow"
+rate = { down = "4mbit", up = "2mbit" }
+delay = "20ms"
+queue = "12p"
+outage = [["2s", "2100ms"]]
+[[path]]
+name = "lossy"
+rate = "8mbit"
+delay = "10ms"
+loss = "1%"
+[[timeline]]
+at = "2s"
+set = "path.lossy.rate"
+value = "2mbit"
+[[traffic]]
+kind = "bulk"
+"#;
+
+#[test]
+fn totals_agree_with_the_metrics_and_the_capacities() {
+    let (cell, scenario) = Document::parse("links", SCENARIO).unwrap().cells.remove(0);
+    assert_eq!(cell, Cell::default());
+    let timeline: Vec<_> = scenario.timeline.iter().map(|entry| (entry.at, entry.change.clone())).collect();
+    let mut meter = LinkMeter::new(&scenario.topology, &timeline, 2);
+    let (choice, congestion) = (Choice::Multipath(scenario.scheduler.clone()), scenario.congestion.clone());
+    let job = Job { scenario: Arc::new(scenario), cell, choice, congestion, seed: 3 };
+    let outcome = VirtualTime::default().run(&job, &mut meter).unwrap();
+    let end = Instant::ZERO + Duration::from_secs(4);
+    let totals = meter.finish(end);
+    for (totals, name) in totals.iter().zip(["narrow", "lossy"]) {
+        let metrics = &outcome.paths[name];
+        assert_eq!(totals[0].queue_max_packets.map(f64::from), Some(metrics["queue_max_packets"]), "{name}");
+        assert_eq!(totals[0].utilisation, Some(metrics["utilisation"]), "{name}");
+        assert!(totals[0].bytes as f64 > metrics["sent_bytes"] * 0.9, "{name}: {totals:?}");
+        assert!(totals[1].packets > 0 && totals[1].bytes < totals[0].bytes, "{name}: {totals:?}");
+        assert!(totals[0].queue_mean_packets <= totals[0].queue_max_packets.map(f64::from), "{name}: {totals:?}");
+    }
+    let (narrow, lossy) = (&totals[0][0], &totals[1][0]);
+    // Twelve packets wait at most; the delay-bandwidth product is more.
+    assert!(narrow.queue_max_packets == Some(12) && narrow.drops.queue > 0, "{narrow:?}");
+    assert!(narrow.drops.outage > 0 && narrow.drops.loss == 0, "{narrow:?}");
+    let share = lossy.drops.loss as f64 / lossy.packets as f64;
+    assert!(lossy.drops.outage == 0 && (0.003..0.03).contains(&share), "{lossy:?}");
+    // 8 Mbit/s for 2 s, then 2 Mbit/s: never more than the capacity.
+    assert!(lossy.bytes <= 2_500_000 + 1500, "{lossy:?}");
+}
