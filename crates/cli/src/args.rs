@@ -54,9 +54,9 @@ pub enum Command {
     /// Closed-form models
     #[command(hide = true)]
     Model(Rest),
-    /// Simulator, engine and Linux side by side
-    #[command(hide = true)]
-    Parity(Rest),
+    /// Run a scenario in the simulator and with Linux at either end, and show how far the answers lie apart
+    #[command(after_help = PARITY_EXAMPLES)]
+    Parity(Box<ParityArguments>),
     /// An HTML report of a results directory
     #[command(hide = true)]
     Report(Rest),
@@ -243,6 +243,47 @@ pub enum Listing {
 pub struct ExplainArguments {
     /// What to explain
     pub name: String,
+}
+
+const PARITY_EXAMPLES: &str = "\
+Examples:
+  anabranch parity wifi-lte --repeat 5
+  anabranch parity --grid scenarios/parity --update docs/parity.md
+
+Four modes: two engines in virtual time (sim), engine to Linux, Linux to engine, Linux to Linux; each with the kernel's
+scheduler (linux-default) over all paths, and with plain TCP over each path. Differences are against Linux to Linux.
+Needs Linux with Multipath TCP, and root.";
+
+/// `anabranch parity`.
+#[derive(Debug, Args)]
+pub struct ParityArguments {
+    /// A scenario file or the name of a built-in scenario
+    #[arg(required_unless_present = "grid", conflicts_with = "grid")]
+    pub scenario: Option<String>,
+    /// Every scenario file of this directory
+    #[arg(long, value_name = "DIR")]
+    pub grid: Option<PathBuf>,
+    /// Congestion controls, separated by commas; the kernel must have them
+    #[arg(long, value_name = "A[,B…]", value_delimiter = ',', default_values = ["reno", "cubic"])]
+    pub congestion: Vec<String>,
+    /// Set a key of the scenario, as in path.wlan.loss=2%; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Repetitions of each row
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    pub repeat: u32,
+    /// Runs by the clock at a time: more are sooner done, but disturb each other when the paths are fast
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub jobs: NonZeroUsize,
+    /// How to print the results
+    #[arg(long, value_enum, default_value_t)]
+    pub format: ListFormat,
+    /// Also write parity.json and parity.md into this directory
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Put the table into this file, between the lines `<!-- parity -->` and `<!-- /parity -->`
+    #[arg(long, value_name = "FILE")]
+    pub update: Option<PathBuf>,
 }
 
 /// `anabranch run`.

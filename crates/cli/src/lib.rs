@@ -10,6 +10,7 @@ mod failure;
 #[cfg(target_os = "linux")]
 mod link_table;
 mod load;
+mod parity_table;
 mod pool;
 mod runs_csv;
 mod table;
@@ -89,7 +90,7 @@ fn dispatch(arguments: Arguments, drivers: &Drivers<'_>) -> Result<Answer, Failu
         Command::Reproduce(_) => missing("reproduce"),
         Command::Compare(_) => missing("compare"),
         Command::Model(_) => missing("model"),
-        Command::Parity(_) => missing("parity"),
+        Command::Parity(arguments) => commands::parity(&arguments, drivers),
         Command::Report(_) => missing("report"),
     };
     output.map(Answer::from)

@@ -5,6 +5,7 @@
 mod job;
 pub mod layout;
 mod live;
+pub mod parity;
 mod plan;
 mod results;
 mod runner;

@@ -59,6 +59,7 @@ impl Driver for Fake {
             digest: format!("{:?}{}{}", job.choice, job.congestion.name, job.seed),
             events: 7,
             finished: job.seed != 6,
+            live: None,
         })
     }
 }

@@ -4,6 +4,7 @@ mod check;
 mod demo;
 mod explain;
 mod list;
+mod parity;
 mod run;
 #[cfg(target_os = "linux")]
 mod shell;
@@ -13,6 +14,7 @@ pub use check::check;
 pub use demo::demo;
 pub use explain::explain;
 pub use list::list;
+pub use parity::parity;
 pub use run::run;
 #[cfg(target_os = "linux")]
 pub use shell::shell;

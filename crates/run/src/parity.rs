@@ -1,0 +1,179 @@
+//! The same scenario in virtual time, with a kernel at either end, and between two kernels: how far the answers lie apart.
+
+use crate::job::{Driver, Observer, Pool};
+use crate::plan::{Options, Plan, Variant};
+use crate::results::{CellValues, Results};
+use crate::runner::{Failure, Runner};
+use anabranch_scenario::{Host, PlugIn, Scenario};
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// The scheduler that the kernel has, so that every mode is the same experiment.
+pub const SCHEDULER: &str = "linux-default";
+
+/// Who stands at the ends, sender first. Virtual time for two engines, the clock for the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mode {
+    /// `sim`, `engine→linux`, …
+    pub name: &'static str,
+    /// The server.
+    pub sender: Host,
+    /// The client.
+    pub receiver: Host,
+}
+
+/// All four; the last is what the others are held against.
+pub const MODES: [Mode; 4] = [
+    Mode { name: "sim", sender: Host::Engine, receiver: Host::Engine },
+    Mode { name: "engine→linux", sender: Host::Engine, receiver: Host::Linux },
+    Mode { name: "linux→engine", sender: Host::Linux, receiver: Host::Engine },
+    Mode { name: "linux→linux", sender: Host::Linux, receiver: Host::Linux },
+];
+
+impl Mode {
+    /// No clock is read.
+    pub fn is_virtual(&self) -> bool {
+        (self.sender, self.receiver) == (Host::Engine, Host::Engine)
+    }
+}
+
+/// What makes the runs.
+#[derive(Clone, Copy)]
+pub struct Means<'a> {
+    /// For two engines.
+    pub virtual_time: (&'a dyn Driver, &'a dyn Pool),
+    /// For kernels.
+    pub real_time: (&'a dyn Driver, &'a dyn Pool),
+    /// Watches all of them.
+    pub observer: &'a dyn Observer,
+}
+
+/// The mean of a metric and its 95 % interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// Runs.
+    pub n: usize,
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Lower end; absent for n = 1.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ci95_low: Option<f64>,
+    /// Upper end.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ci95_high: Option<f64>,
+}
+
+/// One metric of one row, in every mode.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// The sweep's cell.
+    pub cell: CellValues,
+    /// [`SCHEDULER`], or `single:PATH`.
+    pub scheduler: String,
+    /// Congestion control.
+    pub congestion: String,
+    /// A metric's name, `path.NAME.METRIC` for one of a path.
+    pub metric: String,
+    /// By mode. A metric that a mode cannot know is absent.
+    pub values: IndexMap<String, Estimate>,
+    /// By mode: mean ÷ mean between two kernels − 1. Absent where that mean is zero.
+    pub difference: IndexMap<String, f64>,
+}
+
+/// One scenario in every mode.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Parity {
+    /// The scenario's title.
+    pub scenario: String,
+    /// Every metric of every row.
+    pub rows: Vec<Row>,
+    /// The greatest lateness, of 99 of 100 packets, of any run by the clock. Seconds.
+    pub late_p99_s: f64,
+    /// How many runs by the clock there were, and how many of them were not emulated accurately.
+    pub live_runs: usize,
+    /// See `live_runs`.
+    pub inaccurate_runs: usize,
+}
+
+impl Parity {
+    /// Runs all modes.
+    ///
+    /// # Errors
+    /// The first run that failed, with its mode.
+    pub fn measure(variants: &[Variant], congestions: &[PlugIn], means: Means<'_>) -> Result<Self, Failure> {
+        let mut all = Vec::new();
+        for mode in MODES {
+            let (driver, pool) = if mode.is_virtual() { means.virtual_time } else { means.real_time };
+            let options = Options {
+                schedulers: vec![PlugIn { name: SCHEDULER.into(), parameters: Vec::new() }],
+                congestions: congestions.to_vec(),
+                real_time: !mode.is_virtual(),
+                ..Options::default()
+            };
+            let variants: Vec<Variant> = variants.iter().map(|variant| between(variant, mode)).collect();
+            let plan = Plan::new(&variants, &options);
+            let results = Runner { driver, pool, observer: means.observer }.run(&plan);
+            all.push(results.map_err(|failure| Failure { run: format!("{}, {}", mode.name, failure.run), ..failure })?);
+        }
+        Ok(Self::of(&all))
+    }
+
+    /// Draws the results of all modes together.
+    fn of(all: &[Results]) -> Self {
+        let live: Vec<_> = all.iter().flat_map(|results| &results.runs).filter_map(|run| run.live.as_ref()).collect();
+        Self {
+            scenario: all.first().map(|results| results.scenario.clone()).unwrap_or_default(),
+            rows: rows(all),
+            late_p99_s: live.iter().map(|live| live.emulation.late_p99_s).fold(0.0, f64::max),
+            live_runs: live.len(),
+            inaccurate_runs: live.iter().filter(|live| !live.emulation.accurate).count(),
+        }
+    }
+}
+
+/// The same with other hosts.
+fn between(variant: &Variant, mode: Mode) -> Variant {
+    let mut scenario: Scenario = (*variant.scenario).clone();
+    scenario.hosts.sender = mode.sender;
+    scenario.hosts.receiver = mode.receiver;
+    Variant { cell: variant.cell.clone(), scenario: Arc::new(scenario) }
+}
+
+/// Joins the summaries of all modes by row and metric, in the order in which they first appear.
+fn rows(all: &[Results]) -> Vec<Row> {
+    let mut rows: IndexMap<(String, String, String, String), Row> = IndexMap::new();
+    for (mode, results) in MODES.iter().zip(all) {
+        for summary in &results.summary {
+            let cell = format!("{:?}", summary.cell);
+            let key = (cell, summary.congestion.clone(), summary.scheduler.clone(), summary.metric.clone());
+            let row = rows.entry(key).or_insert_with(|| Row {
+                cell: summary.cell.clone(),
+                scheduler: summary.scheduler.clone(),
+                congestion: summary.congestion.clone(),
+                metric: summary.metric.clone(),
+                values: IndexMap::new(),
+                difference: IndexMap::new(),
+            });
+            let (n, mean, low, high) = (summary.n, summary.mean, summary.ci95_low, summary.ci95_high);
+            row.values.insert(mode.name.into(), Estimate { n, mean, ci95_low: low, ci95_high: high });
+        }
+    }
+    let mut rows: Vec<Row> = rows.into_values().collect();
+    rows.iter_mut().for_each(compare);
+    rows
+}
+
+fn compare(row: &mut Row) {
+    let Some(reference) = MODES.last().and_then(|mode| row.values.get(mode.name)).map(|estimate| estimate.mean) else {
+        return;
+    };
+    if reference == 0.0 {
+        return;
+    }
+    for mode in &MODES[..MODES.len() - 1] {
+        if let Some(estimate) = row.values.get(mode.name) {
+            row.difference.insert(mode.name.into(), estimate.mean / reference - 1.0);
+        }
+    }
+}
