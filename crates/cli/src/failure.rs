@@ -23,8 +23,13 @@ impl Failure {
         Self::Unusable(vec![report(code, message, help)])
     }
 
-    /// A run or a file that failed, with what can be done about it.
-    pub fn failed(code: &str, message: impl Into<String>, help: Option<String>) -> Self {
+    /// A run or a file that failed.
+    pub fn failed(code: &str, message: impl Into<String>) -> Self {
+        Self::missing(code, message, None)
+    }
+
+    /// The system lacks something; with what can be done about it.
+    pub fn missing(code: &str, message: impl Into<String>, help: Option<String>) -> Self {
         Self::Failed(report(code, message, help))
     }
 
@@ -43,13 +48,13 @@ impl Failure {
                     .with_label(LabeledSpan::new(Some(why), 0, word.len()));
                 Self::Unusable(vec![Report::new(diagnostic).with_source_code(word)])
             }
-            Refusal::Missing { what, help } => Self::failed("anabranch::run::missing", what, help),
+            Refusal::Missing { what, help } => Self::missing("anabranch::run::missing", what, help),
         }
     }
 
     /// A file or directory that cannot be written.
     pub fn unwritable(path: &Path, error: &io::Error) -> Self {
-        Self::failed("anabranch::cli::unwritable", format!("cannot write {}: {error}", path.display()), None)
+        Self::failed("anabranch::cli::unwritable", format!("cannot write {}: {error}", path.display()))
     }
 
     /// One unknown word of what the user typed, underlined, with its nearest neighbour or the valid ones.

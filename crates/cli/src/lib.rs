@@ -81,7 +81,7 @@ fn dispatch(arguments: Arguments, drivers: &Drivers<'_>) -> Result<Answer, Failu
         Command::Shell(arguments) => return commands::shell(&arguments),
         #[cfg(not(target_os = "linux"))]
         Command::Shell(_) => {
-            Err(Failure::failed("anabranch::shell::failed", "a shell over emulated paths needs Linux", None))
+            Err(Failure::failed("anabranch::shell::failed", "a shell over emulated paths needs Linux"))
         }
         Command::Check(arguments) => commands::check(&arguments),
         Command::List(arguments) => commands::list(&arguments),

@@ -84,7 +84,7 @@ pub fn execute(
     watch.finish()?;
     let results = results.map_err(|failure| match failure.error {
         RunError::Interrupted => Failure::interrupted(&format!("interrupted {progress}: {}", failure.run)),
-        _ => Failure::failed("anabranch::run::failed", failure.to_string(), None),
+        _ => Failure::failed("anabranch::run::failed", failure.to_string()),
     })?;
     if let Some(folder) = &output.out {
         artifacts::write(folder, loaded, &results, started, clock.elapsed())?;

@@ -106,6 +106,9 @@ impl Drop for Application {
     }
 }
 
+/// An application whose connection stands.
+type Begun = (ConnId, Box<dyn Workload>, Socket);
+
 /// Applications that wait for their connections, with the numbers of these.
 type Queue = Mutex<VecDeque<(ConnId, Box<dyn Workload>)>>;
 
@@ -164,7 +167,7 @@ impl Crowd<'_> {
     }
 
     /// A client's next application, with a socket that connects. SYNs leave in the order of the applications.
-    fn begin(&self) -> io::Result<Option<(ConnId, Box<dyn Workload>, Socket)>> {
+    fn begin(&self) -> io::Result<Option<Begun>> {
         let mut queue = self.queue();
         let Some((id, workload)) = queue.pop_front() else { return Ok(None) };
         let socket = open(self.line)?;
