@@ -77,16 +77,18 @@ fn inhabitants(of: &BTreeSet<u64>) -> Vec<u32> {
 
 /// A run in full swing, with the namespaces of its hosts.
 fn in_mid_run(folder: &Path) -> (Child, BTreeSet<u64>) {
-    let child = run(folder).spawn().unwrap();
+    let mut child = run(folder).spawn().unwrap();
     let begun = Instant::now();
-    loop {
-        let seen = namespaces(child.id());
-        if seen.len() == 2 {
-            return (child, seen);
-        }
-        assert!(begun.elapsed() < Duration::from_secs(60), "the hosts never came up");
+    while namespaces(child.id()).len() < 2 && begun.elapsed() < Duration::from_secs(60) {
         std::thread::sleep(Duration::from_millis(20));
     }
+    let seen = namespaces(child.id());
+    if seen.len() < 2 {
+        child.kill().unwrap();
+        let Output { stderr, .. } = child.wait_with_output().unwrap();
+        panic!("the hosts never came up: {}", text(&stderr));
+    }
+    (child, seen)
 }
 
 fn signal(child: &Child, name: &str) {
