@@ -88,6 +88,7 @@ impl Connection {
     }
 
     /// Sequence number and timestamps: the segment's offset if it is acceptable; otherwise answers as it must.
+    #[inline(always)]
     pub(super) fn acceptable(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) -> Option<u64> {
         let limit = self.settings.recv_buffer.saturating_mul(2).max(1 << 16);
         let s = &mut self.subflows[i];

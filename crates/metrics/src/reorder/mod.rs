@@ -181,7 +181,7 @@ impl Reorder {
         self.count(number);
     }
 
-    #[inline]
+    #[inline(always)]
     fn count(&mut self, number: u64) {
         // RFC 5236: D = RI − S.
         if self.index >= number {
@@ -201,7 +201,7 @@ impl Reorder {
     }
 
     /// Empties the buffer as far as it is contiguous.
-    #[inline]
+    #[inline(always)]
     fn deliver_stored(&mut self) {
         if self.occupancy > 0 {
             let end = self.stored.first_missing(self.expected);
