@@ -1,5 +1,7 @@
 //! Results as tables to read: one a cell, one row a scheduler, baselines below.
 
+use crate::link_table::seconds;
+use crate::preflight_table::preflight_table;
 use anabranch_run::{CellValues, Results, Summary};
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use std::fmt::Write as _;
@@ -45,6 +47,7 @@ pub fn results_table(results: &Results) -> String {
     }
     text.push('\n');
     text += &notes(&rows);
+    text += &live_notes(results);
     text
 }
 
@@ -179,6 +182,30 @@ fn shares(row: &Row<'_>, paths: &[&str]) -> Option<String> {
     }
     let share = |path: &&str| Some(format!("{:.0}", 100.0 * row.get(&format!("path.{path}.share"))?.mean));
     Some(paths.iter().map(share).collect::<Option<Vec<_>>>()?.join("/"))
+}
+
+/// What runs by the clock met: the networks as measured, and runs that were not emulated accurately.
+fn live_notes(results: &Results) -> String {
+    let live: Vec<_> = results.runs.iter().filter_map(|run| run.live.as_ref()).collect();
+    let mut text = String::new();
+    let inaccurate = live.iter().filter(|live| !live.emulation.accurate).count();
+    if inaccurate > 0 {
+        let late = live.iter().map(|live| live.emulation.late_max_s).fold(0.0, f64::max);
+        let _ = writeln!(
+            text,
+            "{inaccurate} of {} runs were not emulated accurately: the latest packet left {} late.",
+            live.len(),
+            seconds(late)
+        );
+    }
+    let mut shown = Vec::new();
+    for preflight in live.iter().filter_map(|live| live.preflight.as_ref()) {
+        if !shown.contains(&preflight) {
+            shown.push(preflight);
+            text += &preflight_table(preflight);
+        }
+    }
+    text
 }
 
 fn notes(rows: &[Row<'_>]) -> String {

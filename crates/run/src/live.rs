@@ -1,5 +1,6 @@
 //! What only a run in real time has to tell.
 
+use crate::preflight::Preflight;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -9,6 +10,9 @@ use std::collections::BTreeMap;
 pub struct Live {
     /// How true the emulated paths were.
     pub emulation: Emulation,
+    /// What its paths were found to be before it; absent if nothing was measured.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub preflight: Option<Preflight>,
     /// What the kernels counted while it ran, by host (`client`, `server`), under their own names.
     #[serde(skip_serializing_if = "IndexMap::is_empty", default)]
     pub counters: IndexMap<String, BTreeMap<String, u64>>,
@@ -28,8 +32,11 @@ pub struct Emulation {
     pub late_p99_s: f64,
     /// The latest one.
     pub late_max_s: f64,
+    /// Most packets in a row that a host got together because the loop was late, though the model had them apart.
+    #[serde(default)]
+    pub late_burst_packets: u64,
     /// Packets that a kernel's device dropped because nobody read them in time.
     pub device_drops: u64,
-    /// 99 of 100 left within a millisecond, and no device dropped any.
+    /// 99 of 100 left within a millisecond, all within ten, and no device dropped any.
     pub accurate: bool,
 }

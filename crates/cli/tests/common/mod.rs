@@ -44,7 +44,7 @@ impl Driver for Fake {
 /// What `anabranch ARGUMENTS` answers, with [`Fake`] as driver.
 pub fn ask(arguments: &[&str]) -> Answer {
     let arguments = std::iter::once(&"anabranch").chain(arguments).map(|argument| argument.into());
-    answer(arguments, &Drivers { virtual_time: &Fake, real_time: &Fake }, false)
+    answer(arguments, &Drivers { virtual_time: &Fake, real_time: &Fake, preflight: |_| Box::new(Fake) }, false)
 }
 
 /// The output of a command that succeeds.
