@@ -1,11 +1,12 @@
 //! The measurements, each a table.
 
 use anabranch_lab::LabError;
-use anabranch_lab::preflight::{LIMIT, preflight};
+use anabranch_lab::preflight::preflight;
 use anabranch_lab::probe::{Probe, Sample, Shot};
 use anabranch_network::{
     Bottleneck, BottleneckSpec, CapacitySpec, LossSpec, PathSpec, QueueSpec, ReorderSpec, Topology, WaySpec,
 };
+use anabranch_run::Preflight;
 use anabranch_units::{Direction, Duration, Rate};
 use std::fmt::Write as _;
 
@@ -125,7 +126,7 @@ pub fn losses() -> Table {
 pub fn queues() -> Table {
     let mut text = "| queue, packets | measured | at, Mbit/s |\n|---|---|---|\n".to_owned();
     for (rate, packets) in [(10, 10), (10, 100), (100, 100), (100, 1000), (300, 1000)] {
-        let measured = preflight(&topology(mbit(rate), ms(5), packets, |_| {}), false, LIMIT)?;
+        let measured = preflight(&topology(mbit(rate), ms(5), packets, |_| {}), false, Preflight::LIMIT)?;
         let found = measured.ways.first().and_then(|way| way.measured.queue_packets);
         let found = found.map_or("was never full".into(), |found| format!("{found:.0}"));
         let _ = writeln!(text, "| {packets} | {found} | {rate} |");

@@ -1,7 +1,6 @@
 //! What paths should be beside what they are, as a table to read.
 
-use crate::link_table::seconds;
-use crate::table::{plain_table, print_table};
+use crate::table::{plain_table, print_table, seconds};
 use anabranch_run::{Preflight, WayCheck};
 use std::fmt::Write as _;
 

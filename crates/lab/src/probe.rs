@@ -2,6 +2,7 @@
 
 use crate::kernel::{Addresses, KernelHost, KernelSettings};
 use crate::{Exchange, LabError, LatenessReport, Middlebox, Outside};
+use anabranch_engine::Settings;
 use anabranch_network::Topology;
 use anabranch_sim::{Checks, End, FlowSetup, World, WorldSetup};
 use anabranch_units::{ConnId, Direction, Duration, Instant, Side};
@@ -75,7 +76,9 @@ impl Probe {
     pub fn new(topology: &Topology, seed: u64, v6: bool) -> Result<Self, LabError> {
         let addresses = Addresses { v6, paths: topology.paths.len() };
         let over: Vec<usize> = (0..addresses.paths).collect();
-        let settings = KernelSettings { sysctls: Vec::new(), congestion: String::new() };
+        // Devices take packets of 1500 bytes: payload, 52 bytes of header and timestamps.
+        let settings = Settings { mptcp: false, mss: 1448, ..Settings::default() };
+        let settings = KernelSettings::new(&settings, "");
         let host = |side| KernelHost::new(side, addresses, &over, &[], &settings);
         let (client, server) = (host(Side::Client)?, host(Side::Server)?);
         let socket = |host: &KernelHost, address| {

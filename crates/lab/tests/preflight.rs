@@ -1,6 +1,6 @@
 //! What a path is found to be, from outside. The machine may be busy: bounds are loose, and what is late may be tried again.
 
-use anabranch_lab::preflight::{LIMIT, compare, preflight};
+use anabranch_lab::preflight::{compare, preflight};
 use anabranch_lab::probe::{Probe, Shot};
 use anabranch_lab::{Middlebox, Way};
 use anabranch_network::{Bottleneck, LossSpec, PathSpec, QueueSpec, Topology};
@@ -43,7 +43,7 @@ fn a_path_is_measured_in_both_directions() {
         let found = |p: &Preflight| {
             p.ways[..2].iter().all(|way| near(way, 5e6, 0.02)) && p.ways[2..].iter().all(|way| near(way, 2e7, 0.04))
         };
-        let checked = tried(|| preflight(&topology, v6, LIMIT).expect("a measurement"), found);
+        let checked = tried(|| preflight(&topology, v6, Preflight::LIMIT).expect("a measurement"), found);
         assert!(found(&checked), "{checked:#?}");
         let names: Vec<_> = checked.ways.iter().map(|way| (&*way.path, &*way.direction)).collect();
         assert_eq!(names, [("wlan", "down"), ("wlan", "up"), ("lte", "down"), ("lte", "up")]);
@@ -67,7 +67,7 @@ fn a_path_that_is_not_as_configured_is_marked() {
 fn what_would_take_too_long_is_left_out() {
     let Some(_alone) = alone() else { return };
     let topology = topology(vec![path("satellite", 5, 3000), path("wlan", 5, 1)]);
-    let checked = preflight(&topology, false, LIMIT).expect("a measurement");
+    let checked = preflight(&topology, false, Preflight::LIMIT).expect("a measurement");
     assert!(checked.ways[..2].iter().all(|way| way.skipped.is_some() && !way.deviates()), "{checked:#?}");
     assert!(checked.ways[2..].iter().all(|way| way.skipped.is_none()), "{checked:#?}");
 }

@@ -1,6 +1,6 @@
 //! What emulated paths were found to be, beside what they should be.
 
-use anabranch_units::Direction;
+use anabranch_units::{Direction, Duration};
 use serde::{Deserialize, Serialize};
 
 /// Of one network.
@@ -47,6 +47,11 @@ pub struct WayFigures {
     /// Most packets that wait.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub queue_packets: Option<f64>,
+}
+
+impl Preflight {
+    /// How long it may take in all, unless more is asked for.
+    pub const LIMIT: Duration = Duration::from_secs(2);
 }
 
 /// Share of the rate by which it may differ.

@@ -3,9 +3,10 @@
 use crate::Answer;
 use crate::args::ShellArguments;
 use crate::failure::Failure;
-use crate::link_table::{link_table, seconds};
+use crate::link_table::link_table;
 use crate::load::{Loaded, set_overrides};
 use crate::preflight_table::preflight_table;
+use crate::table::seconds;
 use anabranch_lab::LabError;
 use anabranch_lab::preflight::preflight;
 use anabranch_lab::shell::{Served, Shell, Summary};
@@ -78,7 +79,7 @@ fn command(arguments: &ShellArguments) -> Vec<OsString> {
 }
 
 fn failed(error: LabError) -> Failure {
-    Failure::failed("anabranch::shell::failed", error.to_string())
+    Failure::missing("anabranch::shell::failed", error.to_string(), error.help())
 }
 
 /// Who is where, and how to get there from elsewhere.

@@ -6,18 +6,15 @@
 mod estimate;
 
 use crate::probe::Probe;
-use crate::{LabError, RealTime};
+use crate::{LabError, RealTime, privilege};
 use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, PathSpec, QueueSpec, Topology, WaySpec};
 use anabranch_run::layout::host;
-use anabranch_run::{Driver, Job, Preflight, RunError, RunOutcome, WayCheck, WayFigures};
+use anabranch_run::{Driver, Job, Plan, Preflight, Refusal, RunError, RunOutcome, WayCheck, WayFigures};
 use anabranch_scenario::Host;
 use anabranch_trace::Recorder;
 use anabranch_units::{Direction, Duration, Side};
 use estimate::Sounding;
 use std::sync::{Mutex, PoisonError};
-
-/// How long a measurement may take in all, unless more is asked for.
-pub const LIMIT: Duration = Duration::from_secs(2);
 
 /// Measures every direction of every path that can be measured within `limit`.
 ///
@@ -32,6 +29,7 @@ pub fn preflight(topology: &Topology, v6: bool, limit: Duration) -> Result<Prefl
 /// # Errors
 /// As [`preflight`].
 pub fn compare(configured: &Topology, actual: &Topology, v6: bool, limit: Duration) -> Result<Preflight, LabError> {
+    privilege::acquire()?;
     let begun = std::time::Instant::now();
     let mut probe = Probe::new(&clean(actual), 0, v6)?;
     let mut spent = Duration::ZERO;
@@ -47,7 +45,7 @@ pub fn compare(configured: &Topology, actual: &Topology, v6: bool, limit: Durati
                     if spent + takes > limit {
                         check.skipped = Some(format!("it would take {:.1} s", takes.as_secs_f64()));
                     } else {
-                        spent = spent + takes;
+                        spent += takes;
                         sound(&mut probe, n, direction, &sounding, &mut check)?;
                     }
                 }
@@ -133,11 +131,18 @@ impl Preflighted {
 }
 
 impl Driver for Preflighted {
+    fn prepare(&self, plan: &Plan) -> Result<(), Refusal> {
+        RealTime.prepare(plan)
+    }
+
     fn run(&self, job: &Job, listener: &mut dyn Recorder) -> Result<RunOutcome, RunError> {
         // Between two engines no packet leaves the process.
         let kernels = [Side::Client, Side::Server].into_iter().any(|side| host(job, side) == Host::Linux);
         let preflight = kernels.then(|| self.of(job)).transpose();
-        let preflight = preflight.map_err(|error| RunError::Fault { what: error.to_string() })?;
+        let preflight = preflight.map_err(|error| match error {
+            LabError::Interrupted => RunError::Interrupted,
+            error => RunError::Fault { what: error.to_string() },
+        })?;
         let mut outcome = RealTime.run(job, listener)?;
         if let Some(live) = &mut outcome.live {
             live.preflight = preflight;
