@@ -15,6 +15,7 @@ mod middlebox;
 mod namespace;
 mod real_time;
 pub mod shell;
+mod train;
 mod tun;
 
 pub use capture::Capture;

@@ -71,7 +71,8 @@ impl KernelHost {
     ) -> Result<Self, LabError> {
         let namespace = Namespace::new()?;
         prepare(&namespace, addresses, settings)?;
-        let open = || (0..addresses.paths).map(|path| Tun::open(&device(path), MTU)).collect::<Result<Vec<_>, _>>();
+        let open = |path| Tun::open(&device(path), MTU, settings.offload);
+        let open = || (0..addresses.paths).map(open).collect::<Result<Vec<_>, _>>();
         let devices = namespace.enter(open)??;
         let script = match side {
             Side::Client => client(addresses, over, backup),

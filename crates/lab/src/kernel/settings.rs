@@ -9,6 +9,9 @@ pub struct KernelSettings {
     pub sysctls: Vec<(String, String)>,
     /// Congestion control of its connections.
     pub congestion: String,
+    /// Its devices hand over and take packets of up to 64 KB. The network carries each as one, so that this is only for
+    /// paths that limit nothing.
+    pub offload: bool,
 }
 
 /// Windows that a kernel's receive buffer of twice the size offers: half of a buffer is kept for its bookkeeping.
@@ -38,6 +41,7 @@ impl KernelSettings {
         Self {
             sysctls: sysctls.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
             congestion: congestion.into(),
+            offload: false,
         }
     }
 }

@@ -221,7 +221,7 @@ fn missing() -> Option<&'static str> {
     static MISSING: OnceLock<Option<String>> = OnceLock::new();
     let look = || -> Result<(), LabError> {
         let namespace = Namespace::new()?;
-        namespace.enter(|| Tun::open("probe", 1500))??;
+        namespace.enter(|| Tun::open("probe", 1500, false))??;
         let socket = namespace.enter(|| {
             socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, Some(socket2::Protocol::MPTCP))
         })?;
