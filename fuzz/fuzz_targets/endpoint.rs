@@ -43,7 +43,7 @@ enum Step {
     Read { server: bool },
     Abort { server: bool },
     Prio { server: bool, path: bool, backup: bool },
-    RemoveAddress { server: bool, path: bool },
+    Withdraw { server: bool, path: bool },
 }
 
 #[derive(Arbitrary, Debug)]
@@ -333,9 +333,7 @@ fuzz_target!(|case: Case| {
             Step::Prio { server, path, backup } => {
                 w.act(*server, |c, _| c.set_backup(PathId(u8::from(*path)), *backup));
             }
-            Step::RemoveAddress { server, path } => w.act(*server, |c, cx| {
-                c.remove_address(cx, host(u8::from(*path), 1 + u8::from(*server)));
-            }),
+            Step::Withdraw { server, path } => w.act(*server, |c, cx| c.withdraw(cx, u8::from(*path))),
         }
     }
     // Nobody answers any more: in the end nothing is left.
