@@ -3,12 +3,11 @@
 use crate::rig::{Case, Link};
 use crate::veth::Pair;
 use anabranch_lab::kernel::Told;
-use anabranch_lab::{Exchange, LabError, Namespace};
+use anabranch_lab::{Clock, Exchange, LabError, Namespace};
 use anabranch_trace::{Event, LinkEvent, Origin, Recorder};
 use anabranch_units::{Duration, Instant};
 use cpu_time::ProcessTime;
 use std::fmt;
-use std::time;
 
 /// Before the measurement, for connecting, joining and slow start.
 const WARM_UP: Duration = Duration::from_millis(700);
@@ -18,11 +17,11 @@ const JIFFY: f64 = 0.01;
 /// What has been counted so far.
 #[derive(Clone, Copy, Debug)]
 struct Counts {
-    at: time::Instant,
+    at: Instant,
     delivered: u64,
     packets: u64,
     dropped: u64,
-    process: time::Duration,
+    process: std::time::Duration,
     /// CPU seconds of everybody.
     machine: f64,
 }
@@ -41,7 +40,7 @@ pub struct Figures {
 impl Figures {
     fn between(from: Counts, to: Counts) -> Self {
         Self {
-            seconds: (to.at - from.at).as_secs_f64(),
+            seconds: to.at.since(from.at).as_secs_f64(),
             delivered: (to.delivered - from.delivered) as f64,
             packets: (to.packets - from.packets) as f64,
             dropped: to.dropped - from.dropped,
@@ -84,18 +83,16 @@ impl Recorder for Tally {
 
 impl Tally {
     /// With the counters of a host and of this machine.
-    fn counts(&self, namespace: &Namespace) -> Result<Counts, LabError> {
-        let read = |file| std::fs::read_to_string(file).map_err(LabError::system(file));
-        let devices = namespace.enter(|| read("/proc/thread-self/net/dev"))??;
-        let (packets, dropped) = devices.lines().filter_map(device).fold((0, 0), |(p, d), (q, e)| (p + q, d + e));
-        let jiffies = busy(&read("/proc/stat")?);
+    fn counts(&self, namespace: &Namespace, clock: Clock) -> Result<Counts, LabError> {
+        let text = namespace.command("cat", &["/proc/stat", "/proc/net/dev"], "")?;
+        let (packets, dropped) = text.lines().filter_map(device).fold((0, 0), |(p, d), (q, e)| (p + q, d + e));
         Ok(Counts {
-            at: time::Instant::now(),
+            at: clock.now(),
             delivered: self.delivered,
             packets,
             dropped: self.dropped + dropped,
             process: ProcessTime::now().as_duration(),
-            machine: jiffies as f64 * JIFFY,
+            machine: busy(&text) as f64 * JIFFY,
         })
     }
 }
@@ -121,23 +118,23 @@ pub fn measure(case: &Case, seconds: u64) -> Result<Figures, LabError> {
     if case.link == Link::Veth {
         let pair = Pair::start(case)?;
         watch(&pair, &mut tally, WARM_UP)?;
-        let from = tally.counts(&pair.client)?;
+        let from = tally.counts(&pair.client, pair.clock)?;
         watch(&pair, &mut tally, length)?;
-        return Ok(Figures::between(from, tally.counts(&pair.client)?));
+        return Ok(Figures::between(from, tally.counts(&pair.client, pair.clock)?));
     }
     let mut exchange: Exchange = case.start()?;
-    exchange.run(Instant::ZERO + WARM_UP, &mut tally)?;
-    let from = tally.counts(&exchange.outside[0].host.namespace)?;
-    let until = exchange.clock.now() + length;
-    exchange.run(until, &mut tally)?;
-    Ok(Figures::between(from, tally.counts(&exchange.outside[0].host.namespace)?))
+    let clock = exchange.clock;
+    exchange.run(clock.now() + WARM_UP, &mut tally)?;
+    let from = tally.counts(&exchange.outside[0].host.namespace, clock)?;
+    exchange.run(clock.now() + length, &mut tally)?;
+    Ok(Figures::between(from, tally.counts(&exchange.outside[0].host.namespace, clock)?))
 }
 
 /// Listens to what the applications of kernels tell.
 fn watch(pair: &Pair, tally: &mut Tally, length: Duration) -> Result<(), LabError> {
-    let until = time::Instant::now() + time::Duration::from_nanos(length.as_nanos());
-    while time::Instant::now() < until {
-        std::thread::sleep(time::Duration::from_millis(5));
+    let until = pair.clock.now() + length;
+    while pair.clock.now() < until {
+        pair.clock.wait(pair.clock.now() + Duration::from_millis(5), &[]);
         for application in &pair.applications {
             while let Some(told) = application.poll() {
                 match told {

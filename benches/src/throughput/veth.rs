@@ -9,6 +9,7 @@ use std::fmt::Write;
 /// Both namespaces with their applications.
 pub struct Pair {
     pub client: Namespace,
+    pub clock: Clock,
     pub applications: [Application; 2],
     _server: Namespace,
 }
@@ -29,7 +30,7 @@ impl Pair {
         let clock = Clock::start();
         let applications =
             [case.application(&server, Side::Server, clock)?, case.application(&client, Side::Client, clock)?];
-        Ok(Self { client, applications, _server: server })
+        Ok(Self { client, clock, applications, _server: server })
     }
 }
 

@@ -143,8 +143,8 @@ impl Exchange {
             };
             written.map_err(LabError::system(failed))?;
         }
-        let devices = self.outside.iter_mut().flat_map(|outside| &mut outside.host.devices);
-        devices.map(Tun::flush).collect::<Result<(), _>>().map_err(LabError::system(failed))
+        let mut devices = self.outside.iter_mut().flat_map(|outside| &mut outside.host.devices);
+        devices.try_for_each(Tun::flush).map_err(LabError::system(failed))
     }
 
     /// Reads what hosts outside send. True if there may be more.

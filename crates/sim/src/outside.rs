@@ -34,7 +34,6 @@ impl Raw {
 
 /// What reached a host outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(clippy::large_enum_variant, reason = "the large one is the frequent one")]
 pub enum Content {
     /// A segment of an engine.
     Segment(Packet),
