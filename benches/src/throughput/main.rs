@@ -1,6 +1,8 @@
 //! How much one connection carries in real time: the engine against a Linux kernel, and kernels over the same devices and
 //! over veth. See README.md here.
 
+#![allow(clippy::disallowed_methods, reason = "a program with arguments")]
+
 mod measure;
 mod rig;
 mod veth;

@@ -56,7 +56,7 @@ impl fmt::Display for Case {
 
 /// The server sends.
 const SENDER: Side = Side::Server;
-const BUFFER: u64 = 16 << 20;
+const BUFFER: u64 = 4 << 20;
 const CONGESTION: &str = "cubic";
 
 impl Case {
