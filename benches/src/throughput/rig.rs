@@ -73,7 +73,9 @@ impl Case {
     }
 
     fn settings(&self) -> Settings {
-        Settings { mptcp: self.multipath, send_buffer: BUFFER, recv_buffer: BUFFER, ..Settings::default() }
+        // Packets of 1500 bytes.
+        let mss = if self.multipath { 1424 } else { 1448 };
+        Settings { mptcp: self.multipath, mss, send_buffer: BUFFER, recv_buffer: BUFFER, ..Settings::default() }
     }
 
     pub fn kernel_settings(&self) -> KernelSettings {

@@ -7,6 +7,7 @@ mod artifacts;
 mod builtin;
 mod commands;
 mod failure;
+#[cfg(target_os = "linux")]
 mod link_table;
 mod load;
 mod parity_table;
@@ -37,7 +38,8 @@ pub struct Answer {
     pub output: String,
     /// For standard error.
     pub errors: String,
-    /// 0 = success, 1 = a run or check failed, 2 = the input cannot be used; of `shell`, the exit code of what it ran.
+    /// 0 = success, 1 = a run or check failed, 2 = the input cannot be used, 130 = interrupted; of `shell`, the exit code of
+    /// what it ran.
     pub code: u8,
 }
 
@@ -75,7 +77,12 @@ fn dispatch(arguments: Arguments, drivers: &Drivers<'_>) -> Result<Answer, Failu
         Command::Demo(arguments) => commands::demo(&arguments, drivers.virtual_time),
         Command::Run(arguments) => commands::run(&arguments, drivers),
         // What it runs has printed by now, and its exit code is ours.
+        #[cfg(target_os = "linux")]
         Command::Shell(arguments) => return commands::shell(&arguments),
+        #[cfg(not(target_os = "linux"))]
+        Command::Shell(_) => {
+            Err(Failure::failed("anabranch::shell::failed", "a shell over emulated paths needs Linux"))
+        }
         Command::Check(arguments) => commands::check(&arguments),
         Command::List(arguments) => commands::list(&arguments),
         Command::Explain(arguments) => commands::explain(&arguments.name),

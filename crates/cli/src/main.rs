@@ -1,10 +1,32 @@
 //! The `anabranch` command.
 
 use anabranch_cli::Drivers;
+#[cfg(target_os = "linux")]
 use anabranch_lab::RealTime;
 use anabranch_run::VirtualTime;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
+
+/// Where there is no Linux.
+#[cfg(not(target_os = "linux"))]
+struct RealTime;
+
+#[cfg(not(target_os = "linux"))]
+impl anabranch_run::Driver for RealTime {
+    fn prepare(&self, _: &anabranch_run::Plan) -> Result<(), anabranch_run::Refusal> {
+        let what = "hosts in real time need Linux".to_owned();
+        let help = "leave out --realtime, --sender and --receiver for virtual time".to_owned();
+        Err(anabranch_run::Refusal::Missing { what, help: Some(help) })
+    }
+
+    fn run(
+        &self,
+        _: &anabranch_run::Job,
+        _: &mut dyn anabranch_trace::Recorder,
+    ) -> Result<anabranch_run::RunOutcome, anabranch_run::RunError> {
+        Err(anabranch_run::RunError::Unsupported { what: "hosts in real time need Linux".into() })
+    }
+}
 
 fn main() -> ExitCode {
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());

@@ -1,6 +1,6 @@
 //! Results as tables to read: one a cell, one row a scheduler, baselines below.
 
-use anabranch_run::{CellValues, Results, Summary};
+use anabranch_run::{CellValues, Live, Results, Summary};
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use std::fmt::Write as _;
 
@@ -45,6 +45,32 @@ pub fn results_table(results: &Results) -> String {
     }
     text.push('\n');
     text += &notes(&rows);
+    text += &live_notes(results);
+    text
+}
+
+/// How true the runs in real time were: the worst of them.
+fn live_notes(results: &Results) -> String {
+    let lives: Vec<&Live> = results.runs.iter().filter_map(|run| run.live.as_ref()).collect();
+    let Some(first) = lives.first() else { return String::new() };
+    let late = lives.iter().map(|live| live.emulation.late_p99_s).fold(0.0, f64::max) * 1e3;
+    let drops: u64 = lives.iter().map(|live| live.emulation.device_drops).sum();
+    let wrong = lives.iter().filter(|live| !live.emulation.accurate).count();
+    let verdict = match wrong {
+        0 => "accurate".to_owned(),
+        _ => format!("NOT accurate in {wrong} of {} runs: use a quieter machine or lower rates", lives.len()),
+    };
+    let kernel = first.kernel.as_ref().map(|release| format!(", Linux {release}")).unwrap_or_default();
+    let mut text = format!(
+        "Real time{kernel}: 99 of 100 packets at most {late:.2} ms late, {drops} dropped by devices: {verdict}.\n"
+    );
+    let mut told: Vec<&String> = Vec::new();
+    for what in lives.iter().flat_map(|live| &live.not_applied) {
+        if !told.contains(&what) {
+            let _ = writeln!(text, "Not applied: {what}.");
+            told.push(what);
+        }
+    }
     text
 }
 

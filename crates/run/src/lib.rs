@@ -12,8 +12,10 @@ mod runner;
 mod summary;
 mod virtual_time;
 
-pub use job::{CONNECTION, Choice, Driver, Job, Labelled, Observer, Pool, RunError, RunOutcome, Serial, Values};
-pub use live::{Emulation, Live};
+pub use job::{
+    CONNECTION, Choice, Driver, Job, Labelled, Observer, Pool, Refusal, RunError, RunOutcome, Serial, Values,
+};
+pub use live::{Emulation, Live, TcpInfo};
 pub use plan::{Options, Plan, Repeat, Variant};
 pub use results::{CellValues, Comparison, Results, RunRecord, SCHEMA, Summary};
 pub use runner::{Failure, Runner};

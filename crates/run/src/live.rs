@@ -4,17 +4,29 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// Fields of the kernel's `tcp_info` under their own names.
+pub type TcpInfo = BTreeMap<String, u64>;
+
 /// Of one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Live {
     /// How true the emulated paths were.
     pub emulation: Emulation,
+    /// The kernel's release; absent if both hosts are engines.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub kernel: Option<String>,
     /// What the kernels counted while it ran, by host (`client`, `server`), under their own names.
     #[serde(skip_serializing_if = "IndexMap::is_empty", default)]
     pub counters: IndexMap<String, BTreeMap<String, u64>>,
     /// What was set in the kernels, by host.
     #[serde(skip_serializing_if = "IndexMap::is_empty", default)]
     pub settings: IndexMap<String, IndexMap<String, String>>,
+    /// Settings of the scenario that a kernel cannot be given, each with the reason.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub not_applied: Vec<String>,
+    /// What the kernels knew of each subflow when it was last seen open: by host, then by path.
+    #[serde(skip_serializing_if = "IndexMap::is_empty", default)]
+    pub tcp_info: IndexMap<String, IndexMap<String, TcpInfo>>,
 }
 
 /// How late the loop ran that moves the world by the clock. Seconds.

@@ -72,7 +72,7 @@ fn command(arguments: &ShellArguments) -> Vec<OsString> {
 }
 
 fn failed(error: LabError) -> Failure {
-    Failure::failed("anabranch::shell::failed", error.to_string())
+    Failure::missing("anabranch::shell::failed", error.to_string(), error.help())
 }
 
 /// Who is where, and how to get there from elsewhere.
