@@ -21,6 +21,9 @@ pub struct KernelSettings {
     pub send_buffer: u64,
     /// Settings of the scenario that a kernel cannot be given, each with the reason.
     pub not_applied: Vec<String>,
+    /// Its devices hand over and take packets of up to 64 KB. The network carries each as one, so that this is only for
+    /// paths that limit nothing.
+    pub offload: bool,
 }
 
 /// TCP header without options.
@@ -45,6 +48,7 @@ impl KernelSettings {
             segment: settings.mss + TCP_HEADER + options,
             send_buffer: settings.send_buffer,
             not_applied: not_applied(settings),
+            offload: false,
         }
     }
 
