@@ -16,11 +16,15 @@ pub mod kernel;
 mod lateness;
 mod middlebox;
 mod namespace;
+pub mod preflight;
+mod priority;
 pub mod privilege;
+pub mod probe;
 mod readiness;
 mod real_time;
 mod seen;
 pub mod shell;
+mod train;
 mod tun;
 
 pub use capture::Capture;

@@ -124,10 +124,13 @@ impl Connection {
                 return self.violation(cx, i, Violation::BeyondWindow);
             }
         }
+        // RFC 5681 §4.2: at least every second segment; of those that came in one piece, from a device that leaves them so,
+        // there are enough.
+        let many = segment.payload.len() as u64 >= 2 * u64::from(self.settings.mss);
         let s = &mut self.subflows[i];
         if s.receiver.take_next(seq, segment.payload.len() as u64) {
             // Nearly always: the next bytes, and no hole anywhere.
-            s.acks.on_arrival(cx.now, false);
+            s.acks.on_arrival(cx.now, many);
             if let Some(start) = place.filter(|_| self.mode != Mode::Plain) {
                 return self.arrived(cx, i, start, segment.payload.clone());
             }
@@ -142,7 +145,7 @@ impl Connection {
         if let Some(duplicate) = arrival.duplicate {
             s.acks.report(duplicate);
         }
-        s.acks.on_arrival(cx.now, arrival.acknowledge_now);
+        s.acks.on_arrival(cx.now, many || arrival.acknowledge_now);
         let bare = segment.options.dss().is_none();
         let mut ready = arrival.ready;
         while let Some((seq, bytes)) = ready {
