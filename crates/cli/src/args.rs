@@ -1,5 +1,6 @@
 //! The command line.
 
+use anabranch_units::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::ffi::OsString;
@@ -196,12 +197,37 @@ pub struct ShellArguments {
     /// Write captures of both hosts into this directory
     #[arg(long, value_name = "DIR")]
     pub pcap: Option<PathBuf>,
+    #[command(flatten)]
+    pub preflight: PreflightArguments,
     /// Print nothing on standard error but mistakes
     #[arg(short, long)]
     pub quiet: bool,
     /// What to run in the client's namespace; $SHELL unless given
     #[arg(last = true, value_name = "CMD")]
     pub command: Vec<OsString>,
+}
+
+/// Whether to measure emulated paths before anything runs over them.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct PreflightArguments {
+    /// Measure every path before the run, however long that takes; without it, those that take no longer than two seconds
+    /// in all
+    #[arg(long, overrides_with = "no_preflight")]
+    pub preflight: bool,
+    /// Measure nothing before the run
+    #[arg(long, overrides_with = "preflight")]
+    pub no_preflight: bool,
+}
+
+impl PreflightArguments {
+    /// How long to measure; `None` = not at all.
+    pub fn limit(&self) -> Option<Duration> {
+        match (self.preflight, self.no_preflight) {
+            (_, true) => None,
+            (true, false) => Some(Duration::MAX),
+            (false, false) => Some(anabranch_run::Preflight::LIMIT),
+        }
+    }
 }
 
 /// `anabranch check`.
@@ -329,4 +355,6 @@ pub struct RunArguments {
     /// Run against the wall clock, even if both hosts are engines
     #[arg(long)]
     pub realtime: bool,
+    #[command(flatten)]
+    pub preflight: PreflightArguments,
 }

@@ -12,11 +12,13 @@ mod link_table;
 mod load;
 mod parity_table;
 mod pool;
+mod preflight_table;
 mod runs_csv;
 mod table;
 mod watch;
 
 use anabranch_run::Driver;
+use anabranch_units::Duration;
 use args::{Arguments, Command};
 use clap::Parser;
 use failure::Failure;
@@ -29,6 +31,8 @@ pub struct Drivers<'a> {
     pub virtual_time: &'a dyn Driver,
     /// By the clock, with kernels as hosts.
     pub real_time: &'a dyn Driver,
+    /// The same, with each network measured before its first run, as far as that takes no longer than the limit.
+    pub preflight: fn(Duration) -> Box<dyn Driver>,
 }
 
 /// What a command answers.

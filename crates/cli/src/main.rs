@@ -2,8 +2,9 @@
 
 use anabranch_cli::Drivers;
 #[cfg(target_os = "linux")]
-use anabranch_lab::RealTime;
-use anabranch_run::VirtualTime;
+use anabranch_lab::{RealTime, preflight::Preflighted};
+use anabranch_run::{Driver, VirtualTime};
+use anabranch_units::Duration;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 
@@ -28,9 +29,20 @@ impl anabranch_run::Driver for RealTime {
     }
 }
 
+/// Real time with its networks measured.
+#[cfg(target_os = "linux")]
+fn preflight(limit: Duration) -> Box<dyn Driver> {
+    Box::new(Preflighted::new(limit))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn preflight(_: Duration) -> Box<dyn Driver> {
+    Box::new(RealTime)
+}
+
 fn main() -> ExitCode {
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    let drivers = Drivers { virtual_time: &VirtualTime::default(), real_time: &RealTime };
+    let drivers = Drivers { virtual_time: &VirtualTime::default(), real_time: &RealTime, preflight };
     let answer = anabranch_cli::answer(std::env::args_os(), &drivers, colour);
     // Standard error may be closed; there is nowhere left to say so.
     let _ = std::io::stderr().write_all(answer.errors.as_bytes());

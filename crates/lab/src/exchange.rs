@@ -2,6 +2,7 @@
 
 use crate::interrupt;
 use crate::kernel::{Application, KernelHost, Sample, Sampler, SocketInfo, Told, events};
+use crate::priority::Priority;
 use crate::{Capture, Clock, Delays, LabError, Lateness, Middlebox, Tun, Way};
 use anabranch_run::TcpInfo;
 use anabranch_sim::{Content, Halt, Outbound, Raw, World};
@@ -71,6 +72,9 @@ pub enum Ended {
 }
 
 /// A world and the hosts outside it.
+///
+/// After a stall the world catches up: what left its queues in that time left at its own times, and the rate of a path
+/// holds; but hosts get it together. [`Lateness`] counts that. What hosts sent meanwhile enters when it is read.
 #[derive(Debug)]
 pub struct Exchange {
     /// The world.
@@ -113,6 +117,7 @@ impl Exchange {
     /// # Errors
     /// An application fails, a device is gone, the world cannot go on.
     pub fn run(&mut self, until: Instant, recorder: &mut dyn Recorder) -> Result<Ended, LabError> {
+        let _first = Priority::raise();
         loop {
             if interrupt::is_asked() {
                 return Err(LabError::Interrupted);
@@ -157,7 +162,7 @@ impl Exchange {
                 },
             };
             let now = self.clock.now();
-            self.lateness.note(now.since(at));
+            self.lateness.note(at, now);
             self.delays.note(path, side.receives(), now.since(sent));
             if let (Some(capture), Content::Raw(raw)) = (&mut self.capture, &content) {
                 capture.packet(now, side, false, path, &raw.bytes);
@@ -202,6 +207,8 @@ impl Exchange {
             if let Some(raw) = self.outside[n].pass(Way::Out, path, raw) {
                 self.world.inject(FLOW, side, path, raw, recorder);
             }
+            // What became due while reading must not wait for the batch.
+            self.put_out()?;
         }
         Ok(true)
     }

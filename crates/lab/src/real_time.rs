@@ -113,6 +113,7 @@ pub(crate) fn live(exchange: &Exchange, job: &Job) -> Result<Live, LabError> {
             late_median_s: report.median.as_secs_f64(),
             late_p99_s: report.p99.as_secs_f64(),
             late_max_s: report.max.as_secs_f64(),
+            late_burst_packets: report.burst,
             device_drops: 0,
             accurate: report.is_accurate(),
         },

@@ -7,6 +7,7 @@ pub mod layout;
 mod live;
 pub mod parity;
 mod plan;
+mod preflight;
 mod results;
 mod runner;
 mod summary;
@@ -17,6 +18,7 @@ pub use job::{
 };
 pub use live::{Emulation, Live, TcpInfo};
 pub use plan::{Options, Plan, Repeat, Variant};
+pub use preflight::{Preflight, WayCheck, WayFigures};
 pub use results::{CellValues, Comparison, Results, RunRecord, SCHEMA, Summary};
 pub use runner::{Failure, Runner};
 pub use virtual_time::VirtualTime;

@@ -1,5 +1,6 @@
 //! What only a run in real time has to tell.
 
+use crate::preflight::Preflight;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -12,6 +13,9 @@ pub type TcpInfo = BTreeMap<String, u64>;
 pub struct Live {
     /// How true the emulated paths were.
     pub emulation: Emulation,
+    /// What its paths were found to be before it; absent if nothing was measured.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub preflight: Option<Preflight>,
     /// The kernel's release; absent if both hosts are engines.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub kernel: Option<String>,
@@ -40,8 +44,11 @@ pub struct Emulation {
     pub late_p99_s: f64,
     /// The latest one.
     pub late_max_s: f64,
+    /// Most packets in a row that a host got together because the loop was late, though the model had them apart.
+    #[serde(default)]
+    pub late_burst_packets: u64,
     /// Packets that a kernel's device dropped because nobody read them in time.
     pub device_drops: u64,
-    /// 99 of 100 left within a millisecond, and no device dropped any.
+    /// 99 of 100 left within a millisecond, all within ten, and no device dropped any.
     pub accurate: bool,
 }

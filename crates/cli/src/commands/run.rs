@@ -30,7 +30,12 @@ pub fn run(arguments: &RunArguments, drivers: &Drivers<'_>) -> Result<String, Fa
         },
         real_time,
     };
-    let driver = if real_time { drivers.real_time } else { drivers.virtual_time };
+    let preflighted = arguments.preflight.limit().filter(|_| real_time).map(drivers.preflight);
+    let driver = match &preflighted {
+        Some(driver) => driver.as_ref(),
+        None if real_time => drivers.real_time,
+        None => drivers.virtual_time,
+    };
     let wanted = Wanted { captures: arguments.pcap.clone(), events: arguments.trace.clone(), series: None };
     let results = execute(&loaded, &options, &arguments.output, wanted, driver)?;
     Ok(print(&results, arguments.output.format))

@@ -79,7 +79,7 @@ impl Driver for FakeLab {
 /// What `anabranch ARGUMENTS` answers, with [`Fake`] and [`FakeLab`] as drivers.
 pub fn ask(arguments: &[&str]) -> Answer {
     let arguments = std::iter::once(&"anabranch").chain(arguments).map(|argument| argument.into());
-    answer(arguments, &Drivers { virtual_time: &Fake, real_time: &FakeLab }, false)
+    answer(arguments, &Drivers { virtual_time: &Fake, real_time: &FakeLab, preflight: |_| Box::new(FakeLab) }, false)
 }
 
 /// The output of a command that succeeds.
