@@ -299,34 +299,29 @@ impl Endpoint {
             return Some(None);
         }
         while let Some(handle) = self.awake.front().copied() {
-            if let Some(slot) = self.slots.get_mut(handle)
-                && let Some(path) = slot.connection.transmit_into(cx, packet)
-            {
-                return Some(Some(path));
+            if let Some(slot) = self.slots.get_mut(handle) {
+                if let Some(path) = slot.connection.transmit_into(cx, packet) {
+                    return Some(Some(path));
+                }
+                // Nothing more to send for now: note the timer, forget what is gone.
+                slot.awake = false;
+                if let Some(at) = slot.connection.poll_timeout()
+                    && at < slot.timer
+                {
+                    self.timers.remove(&(slot.timer, handle));
+                    self.timers.insert((at, handle));
+                    slot.timer = at;
+                }
+                let changed = slot.epoch != slot.connection.epoch();
+                if slot.told && slot.connection.is_closed() {
+                    self.forget(handle);
+                } else if changed {
+                    self.index_ends(handle);
+                }
             }
             self.awake.pop_front();
-            self.rest(handle);
         }
         None
-    }
-
-    /// Nothing more to send for now: note the timer, forget what is gone.
-    fn rest(&mut self, handle: Handle) {
-        let Some(slot) = self.slots.get_mut(handle) else { return };
-        slot.awake = false;
-        if slot.told && slot.connection.is_closed() {
-            return self.forget(handle);
-        }
-        if let Some(at) = slot.connection.poll_timeout()
-            && at < slot.timer
-        {
-            self.timers.remove(&(slot.timer, handle));
-            self.timers.insert((at, handle));
-            slot.timer = at;
-        }
-        if slot.epoch != slot.connection.epoch() {
-            self.index_ends(handle);
-        }
     }
 
     fn forget(&mut self, handle: Handle) {

@@ -58,8 +58,8 @@ pub enum LabError {
 impl LabError {
     /// The system's answer to `what`.
     pub fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
-        let what = what.into();
-        move |source| Self::System { what, source }
+        // A text is made only where something failed: this stands before every packet.
+        move |source| Self::System { what: what.into(), source }
     }
 
     /// What the user can do about it.

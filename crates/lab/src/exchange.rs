@@ -3,13 +3,11 @@
 use crate::interrupt;
 use crate::kernel::{Application, KernelHost, Sample, Sampler, SocketInfo, Told, events};
 use crate::priority::Priority;
-use crate::{Capture, Clock, Delays, LabError, Lateness, Middlebox, Way};
+use crate::{Capture, Clock, Delays, LabError, Lateness, Middlebox, Tun, Way};
 use anabranch_run::TcpInfo;
-use anabranch_sim::{Halt, Outbound, World};
+use anabranch_sim::{Content, Halt, Outbound, Raw, World};
 use anabranch_trace::{Origin, Recorder};
 use anabranch_units::{ConnId, Instant, PathId, Side};
-use anabranch_wire::Packet;
-use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -53,9 +51,12 @@ impl Outside {
     }
 
     /// What becomes of a packet on its way.
-    fn pass(&mut self, way: Way, path: usize, packet: Bytes) -> Option<Bytes> {
+    fn pass(&mut self, way: Way, path: usize, packet: Raw) -> Option<Raw> {
         match &mut self.middlebox {
-            Some(middlebox) => middlebox.pass(way, path, packet),
+            Some(middlebox) => {
+                let bytes = middlebox.pass(way, path, packet.bytes)?;
+                Some(Raw { bytes, left: packet.left })
+            }
             None => Some(packet),
         }
     }
@@ -148,19 +149,33 @@ impl Exchange {
 
     /// Writes what reached hosts outside to their devices.
     fn put_out(&mut self) -> Result<(), LabError> {
-        while let Some(Outbound { side, path, bytes, sent, at, .. }) = self.world.poll_outside() {
+        let failed = "writing to a TUN device";
+        while let Some(Outbound { side, path, content, sent, at, .. }) = self.world.poll_outside() {
             let Some(outside) = self.outside.iter_mut().find(|outside| outside.side == side) else { continue };
-            let Some(bytes) = outside.pass(Way::In, path, bytes) else { continue };
-            let Some(device) = outside.host.devices.get(path) else { continue };
-            device.write(&bytes).map_err(LabError::system("writing to a TUN device"))?;
+            let content = match content {
+                Content::Segment(packet) if outside.middlebox.is_none() && self.capture.is_none() => {
+                    Content::Segment(packet)
+                }
+                seen => match outside.pass(Way::In, path, seen.into_raw()) {
+                    Some(raw) => Content::Raw(raw),
+                    None => continue,
+                },
+            };
             let now = self.clock.now();
             self.lateness.note(at, now);
             self.delays.note(path, side.receives(), now.since(sent));
-            if let Some(capture) = &mut self.capture {
-                capture.packet(now, side, false, path, &bytes);
+            if let (Some(capture), Content::Raw(raw)) = (&mut self.capture, &content) {
+                capture.packet(now, side, false, path, &raw.bytes);
             }
+            let Some(device) = outside.host.devices.get_mut(path) else { continue };
+            let written = match content {
+                Content::Segment(packet) => device.send(packet),
+                Content::Raw(raw) => device.write(&raw),
+            };
+            written.map_err(LabError::system(failed))?;
         }
-        Ok(())
+        let mut devices = self.outside.iter_mut().flat_map(|outside| &mut outside.host.devices);
+        devices.try_for_each(Tun::flush).map_err(LabError::system(failed))
     }
 
     /// Reads what hosts outside send. True if there may be more.
@@ -178,19 +193,19 @@ impl Exchange {
         let side = self.outside[n].side;
         for _ in 0..BATCH {
             let read = self.outside[n].host.devices[path].read();
-            let Some(bytes) = read.map_err(LabError::system("reading from a TUN device"))? else { return Ok(false) };
+            let Some(raw) = read.map_err(LabError::system("reading from a TUN device"))? else { return Ok(false) };
             let now = self.clock.now();
             self.advance(now, recorder)?;
             if self.captured
-                && let Ok(packet) = Packet::parse(bytes.clone())
+                && let Ok(packet) = raw.parse()
             {
                 recorder.packet(now, side, true, PathId(path as u8), &packet);
             }
             if let Some(capture) = &mut self.capture {
-                capture.packet(now, side, true, path, &bytes);
+                capture.packet(now, side, true, path, &raw.bytes);
             }
-            if let Some(bytes) = self.outside[n].pass(Way::Out, path, bytes) {
-                self.world.inject(FLOW, side, path, bytes, recorder);
+            if let Some(raw) = self.outside[n].pass(Way::Out, path, raw) {
+                self.world.inject(FLOW, side, path, raw, recorder);
             }
             // What became due while reading must not wait for the batch.
             self.put_out()?;

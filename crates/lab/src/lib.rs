@@ -24,6 +24,7 @@ mod readiness;
 mod real_time;
 mod seen;
 pub mod shell;
+mod train;
 mod tun;
 
 pub use capture::Capture;

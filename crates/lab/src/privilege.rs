@@ -18,7 +18,7 @@ pub fn acquire() -> Result<(), LabError> {
         enter_user_namespace()?;
     }
     let probe = Namespace::new()?;
-    probe.enter(|| Tun::open("probe", 1500))?.map(drop)
+    probe.enter(|| Tun::open("probe", 1500, false))?.map(drop)
 }
 
 /// Those of the calling thread; none if they cannot be read.

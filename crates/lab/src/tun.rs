@@ -1,16 +1,26 @@
 //! TUN devices: where a kernel's IP packets enter and leave user space.
 
 use crate::LabError;
-use bytes::{Bytes, BytesMut};
-use std::io;
+use crate::train::Train;
+use anabranch_sim::Raw;
+use anabranch_wire::{Packet, VnetHeader};
+use bytes::BytesMut;
+use nix::sys::uio::{readv, writev};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd};
 use tun_rs::{DeviceBuilder, SyncDevice};
 
 /// A device of the namespace in which it was opened. It is gone with this value.
 pub struct Tun {
     device: SyncDevice,
+    /// Every packet has a [`VnetHeader`] before it.
+    offload: bool,
     /// Where the next packet is read into.
     buffer: BytesMut,
+    /// What is to be written next.
+    train: Train,
+    /// Where a segment is written before the device gets it.
+    packet: Vec<u8>,
 }
 
 impl std::fmt::Debug for Tun {
@@ -25,17 +35,24 @@ const LONGEST: usize = 65_535;
 const CHUNK: usize = 1 << 20;
 
 impl Tun {
-    /// Opens the device `name` in the calling thread's namespace, still down.
+    /// Opens the device `name` in the calling thread's namespace, still down. With `offload` it hands over and takes
+    /// packets of up to 64 KB that are still to be cut up, without checksums (`IFF_VNET_HDR`, `TUN_F_CSUM`, `TUN_F_TSO4`,
+    /// `TUN_F_TSO6`).
     ///
     /// # Errors
     /// The system refuses: this takes CAP_NET_ADMIN and access to `/dev/net/tun`.
-    pub fn open(name: &str, mtu: u16) -> Result<Self, LabError> {
-        let opened = DeviceBuilder::new().name(name).mtu(mtu).enable(false).build_sync().and_then(|device| {
+    pub fn open(name: &str, mtu: u16, offload: bool) -> Result<Self, LabError> {
+        let builder = DeviceBuilder::new().name(name).mtu(mtu).enable(false).with(|only_linux| {
+            only_linux.offload(offload);
+        });
+        let opened = builder.build_sync().and_then(|device| {
             device.set_nonblocking(true)?;
             Ok(device)
         });
         match opened {
-            Ok(device) => Ok(Self { device, buffer: BytesMut::new() }),
+            Ok(device) => {
+                Ok(Self { device, offload, buffer: BytesMut::new(), train: Train::default(), packet: Vec::new() })
+            }
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 Err(LabError::Privilege { what: format!("/dev/net/tun cannot be opened: {error}") })
             }
@@ -47,29 +64,93 @@ impl Tun {
     ///
     /// # Errors
     /// The device is gone.
-    pub fn read(&mut self) -> io::Result<Option<Bytes>> {
+    pub fn read(&mut self) -> io::Result<Option<Raw>> {
         if self.buffer.len() < LONGEST {
             self.buffer = BytesMut::zeroed(CHUNK);
         }
-        match self.device.recv(&mut self.buffer) {
-            Ok(len) => Ok(Some(self.buffer.split_to(len).freeze())),
+        let mut header = [0; VnetHeader::LEN];
+        let read = if self.offload {
+            let parts = &mut [IoSliceMut::new(&mut header), IoSliceMut::new(&mut self.buffer)];
+            readv(&self.device, parts).map(|len| len.saturating_sub(VnetHeader::LEN)).map_err(io::Error::from)
+        } else {
+            self.device.recv(&mut self.buffer)
+        };
+        match read {
+            Ok(len) => {
+                let bytes = self.buffer.split_to(len).freeze();
+                Ok(Some(Raw { bytes, left: VnetHeader::from_bytes(header) }))
+            }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// Gives the kernel a packet. One that it does not take for good is lost, as on a wire.
+    /// Gives the kernel a packet, after those that [`Self::send`] still holds. One that it does not take for good is lost,
+    /// as on a wire.
+    ///
+    /// # Errors
+    /// The device is gone; or it has no offload, and something is left to it.
+    pub fn write(&mut self, packet: &Raw) -> io::Result<()> {
+        self.flush()?;
+        if self.offload {
+            let header = packet.left.to_bytes();
+            return taken(
+                writev(&self.device, &[IoSlice::new(&header), IoSlice::new(&packet.bytes)]).map_err(Into::into),
+            );
+        }
+        if packet.left != VnetHeader::default() {
+            return Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "a device without offload got an unfinished packet",
+            ));
+        }
+        taken(self.device.send(&packet.bytes))
+    }
+
+    /// Gives the kernel a segment, perhaps only with [`Self::flush`]: with offload, those that follow each other go as one
+    /// packet.
     ///
     /// # Errors
     /// The device is gone.
-    pub fn write(&self, packet: &[u8]) -> io::Result<()> {
-        match self.device.send(packet) {
-            Ok(_) => Ok(()),
-            // EINVAL: not an IP packet, which the device itself refuses. EIO: someone inside took the device down.
-            Err(error) if error.raw_os_error() == Some(nix::libc::EIO) => Ok(()),
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::InvalidInput) => Ok(()),
-            Err(error) => Err(error),
+    pub fn send(&mut self, packet: Packet) -> io::Result<()> {
+        if !self.offload {
+            self.packet.clear();
+            packet.emit_into(&mut self.packet);
+            return taken(self.device.send(&self.packet));
         }
+        if let Some(apart) = self.train.couple(packet) {
+            self.flush()?;
+            self.train = Train::of(apart);
+        }
+        Ok(())
+    }
+
+    /// Gives the kernel what is held.
+    ///
+    /// # Errors
+    /// The device is gone.
+    pub fn flush(&mut self) -> io::Result<()> {
+        if self.train.is_empty() {
+            return Ok(());
+        }
+        self.packet.clear();
+        let header = self.train.emit_headers_into(&mut self.packet).to_bytes();
+        let headers = [IoSlice::new(&header), IoSlice::new(&self.packet)];
+        let parts: Vec<IoSlice<'_>> = headers.into_iter().chain(self.train.parts().map(IoSlice::new)).collect();
+        let written = writev(&self.device, &parts).map_err(io::Error::from);
+        self.train = Train::default();
+        taken(written)
+    }
+}
+
+/// Whether the device is still there.
+fn taken(written: io::Result<usize>) -> io::Result<()> {
+    match written {
+        Ok(_) => Ok(()),
+        // EINVAL: not an IP packet, which the device itself refuses. EIO: someone inside took the device down.
+        Err(error) if error.raw_os_error() == Some(nix::libc::EIO) => Ok(()),
+        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::InvalidInput) => Ok(()),
+        Err(error) => Err(error),
     }
 }
 

@@ -63,6 +63,7 @@ impl Tail {
     }
 
     /// A packet comes. Returns when its last bit will leave, [`Instant::MAX`] for never; `None` if it is dropped.
+    #[inline(always)]
     pub(crate) fn arrive(
         &mut self,
         now: Instant,

@@ -213,8 +213,8 @@ impl Host {
     pub fn next_alarm(&self) -> Instant {
         let timer = self.endpoint.poll_timeout().unwrap_or(Instant::MAX);
         // One whose connection is gone is not called any more.
-        let connected = |application: &&Application| self.endpoint.connection(application.handle).is_some();
-        let wakeups = self.applications.iter().filter(connected).filter_map(|a| a.workload.next_wakeup());
+        let connected = |application: &Application| self.endpoint.connection(application.handle).is_some();
+        let wakeups = self.applications.iter().filter_map(|a| a.workload.next_wakeup().filter(|_| connected(a)));
         wakeups.fold(timer, Instant::min)
     }
 }

@@ -10,5 +10,5 @@ mod world;
 
 pub use flow::{End, FlowSetup, PORT, address, paths_between};
 pub use host::Party;
-pub use outside::Outbound;
+pub use outside::{Content, Outbound, Raw};
 pub use world::{Checks, Halt, SourceSetup, Stuck, World, WorldSetup};

@@ -2,7 +2,54 @@
 
 use crate::host::Host;
 use anabranch_units::{Instant, Side};
+use anabranch_wire::{Packet, ParseError, VnetHeader};
 use bytes::Bytes;
+
+/// An IP packet of whatever protocol, as a host outside sent it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Raw {
+    /// The packet.
+    pub bytes: Bytes,
+    /// What is left to the device of the host that gets it.
+    pub left: VnetHeader,
+}
+
+impl From<Bytes> for Raw {
+    /// A finished packet.
+    fn from(bytes: Bytes) -> Self {
+        Self { bytes, left: VnetHeader::default() }
+    }
+}
+
+impl Raw {
+    /// The TCP segment in it. Nothing was ever wrong with one whose checksum is not filled in yet.
+    ///
+    /// # Errors
+    /// There is none, or it is damaged.
+    pub fn parse(&self) -> Result<Packet, ParseError> {
+        let parse = if self.left.checksum.is_some() { Packet::parse_unverified } else { Packet::parse };
+        parse(self.bytes.clone())
+    }
+}
+
+/// What reached a host outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// A segment of an engine.
+    Segment(Packet),
+    /// A packet of another host outside, or a damaged one.
+    Raw(Raw),
+}
+
+impl Content {
+    /// As an IP packet.
+    pub fn into_raw(self) -> Raw {
+        match self {
+            Self::Segment(packet) => Bytes::from(packet.emit()).into(),
+            Self::Raw(raw) => raw,
+        }
+    }
+}
 
 /// A packet that reached a host outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,18 +64,18 @@ pub struct Outbound {
     pub sent: Instant,
     /// When it was due there.
     pub at: Instant,
-    /// The IP packet. One that was corrupted on the way, and recorded as dropped, has a wrong bit: the host's own checksum
+    /// The packet. One that was corrupted on the way, and recorded as dropped, has a wrong bit: the host's own checksum
     /// must find it.
-    pub bytes: Bytes,
+    pub content: Content,
 }
 
 /// A bit of the last byte is wrong, which is never part of the IP header.
-pub(crate) fn damaged(bytes: &Bytes) -> Bytes {
+pub(crate) fn damaged(bytes: &[u8]) -> Raw {
     let mut copy = bytes.to_vec();
     if let Some(last) = copy.last_mut() {
         *last ^= 1;
     }
-    copy.into()
+    Bytes::from(copy).into()
 }
 
 /// One end of a flow.

@@ -2,7 +2,7 @@
 
 use crate::flow::{End, FlowSetup, PORT};
 use crate::host::Host;
-use crate::outside::{Outbound, Place, damaged};
+use crate::outside::{Content, Outbound, Place, Raw, damaged};
 use anabranch_engine::Cx;
 use anabranch_engine::connection::Connection;
 use anabranch_engine::endpoint::{Endpoint, Handle};
@@ -11,7 +11,6 @@ use anabranch_trace::Recorder;
 use anabranch_units::{Direction, Instant, PathId, Rng, Side};
 use anabranch_wire::Packet;
 use anabranch_workload::{Fault, PacketSource};
-use bytes::Bytes;
 use core::net::IpAddr;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -93,7 +92,7 @@ struct Parcel {
     sent: Instant,
     packet: Packet,
     /// The packet as a host outside sent it; then `packet` does not count.
-    raw: Option<Bytes>,
+    raw: Option<Raw>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -252,13 +251,13 @@ impl World {
     }
 
     /// A host outside sent an IP packet into a network path. It enters now: [`Self::run`] up to the present first.
-    pub fn inject(&mut self, flow: usize, side: Side, path: usize, bytes: Bytes, recorder: &mut dyn Recorder) {
+    pub fn inject(&mut self, flow: usize, side: Side, path: usize, raw: Raw, recorder: &mut dyn Recorder) {
         let host = flow * 2 + usize::from(side == Side::Server);
         let mut parcel = self.spare.pop().unwrap_or_default();
-        let size = bytes.len() as u32;
+        let size = raw.bytes.len() as u32;
         parcel.host = (host ^ 1) as u32;
         parcel.sent = self.now;
-        parcel.raw = Some(bytes);
+        parcel.raw = Some(raw);
         self.network.send(self.now, recorder, path, side.sends(), size, parcel);
     }
 
@@ -315,13 +314,11 @@ impl World {
     fn deliver(&mut self, recorder: &mut dyn Recorder) {
         while let Some(Delivery { path, mut item, corrupted, .. }) = self.network.poll_deliver(self.now, recorder) {
             self.events += 1;
-            if corrupted && let Some(raw) = &mut item.raw {
-                *raw = damaged(raw);
-            }
             let host = item.host as usize;
             match &self.hosts[host] {
-                Place::Outside(_) => self.put_out(host, path, &item, corrupted, recorder),
-                Place::Engine(_) if corrupted && item.raw.is_none() => {}
+                Place::Outside(_) => self.put_out(host, path, &mut item, corrupted, recorder),
+                // Its checksum would not match.
+                Place::Engine(_) if corrupted => {}
                 Place::Engine(_) => self.take_in(host, path, &item, recorder),
             }
             self.spare.push(item);
@@ -334,8 +331,8 @@ impl World {
         let read;
         let packet = match &parcel.raw {
             None => &parcel.packet,
-            // What is not TCP, or is damaged, an engine does not hear.
-            Some(raw) => match Packet::parse(raw.clone()) {
+            // What is not TCP an engine does not hear.
+            Some(raw) => match raw.parse() {
                 Ok(packet) => {
                     read = packet;
                     &read
@@ -351,19 +348,27 @@ impl World {
     }
 
     /// A packet reached a host outside.
-    fn put_out(&mut self, host: usize, path: usize, parcel: &Parcel, corrupted: bool, recorder: &mut dyn Recorder) {
+    fn put_out(&mut self, host: usize, path: usize, parcel: &mut Parcel, corrupted: bool, recorder: &mut dyn Recorder) {
         let (flow, side) = (host / 2, if host.is_multiple_of(2) { Side::Client } else { Side::Server });
-        let bytes = match &parcel.raw {
-            Some(raw) => raw.clone(),
-            None if corrupted => damaged(&parcel.packet.emit().into()),
-            None => parcel.packet.emit().into(),
+        let content = match parcel.raw.take() {
+            // A checksum that is filled in behind the damage would cover it.
+            Some(raw) if corrupted && raw.left.checksum.is_some() => return,
+            Some(raw) if corrupted => Content::Raw(damaged(&raw.bytes)),
+            Some(raw) => Content::Raw(raw),
+            None if corrupted => Content::Raw(damaged(&parcel.packet.emit())),
+            None => Content::Segment(core::mem::take(&mut parcel.packet)),
         };
-        if self.flows[flow].captured
-            && let Ok(packet) = Packet::parse(bytes.clone())
-        {
-            recorder.packet(self.now, side, false, PathId(path as u8), &packet);
+        if self.flows[flow].captured && !corrupted {
+            match &content {
+                Content::Segment(packet) => recorder.packet(self.now, side, false, PathId(path as u8), packet),
+                Content::Raw(raw) => {
+                    if let Ok(packet) = raw.parse() {
+                        recorder.packet(self.now, side, false, PathId(path as u8), &packet);
+                    }
+                }
+            }
         }
-        self.outbox.push_back(Outbound { flow, side, path, sent: parcel.sent, at: self.now, bytes });
+        self.outbox.push_back(Outbound { flow, side, path, sent: parcel.sent, at: self.now, content });
     }
 
     /// Handles the first alarm.

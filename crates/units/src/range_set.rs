@@ -141,23 +141,34 @@ impl RangeSet {
 
     /// Adds `range`; returns how many offsets were new.
     pub fn insert(&mut self, range: Range) -> u64 {
+        let before = self.bytes;
+        self.unite(range);
+        self.bytes - before
+    }
+
+    /// Adds `range`; returns the range that it is part of now, or `range` itself if it is empty.
+    #[inline]
+    pub fn unite(&mut self, range: Range) -> Range {
         if range.is_empty() {
-            return 0;
+            return range;
         }
         // The common cases: growing at the end, or a new last range.
         match self.ranges.back_mut() {
             Some(last) if range.start == last.end => {
                 last.end = range.end;
                 self.bytes += range.len();
-                return range.len();
+                *last
             }
-            Some(last) if range.start < last.end => {}
+            Some(last) if range.start < last.end => self.unite_inside(range),
             _ => {
                 self.ranges.push_back(range);
                 self.bytes += range.len();
-                return range.len();
+                range
             }
         }
+    }
+
+    fn unite_inside(&mut self, range: Range) -> Range {
         // Merge with every range that overlaps or touches.
         let from = self.ranges.partition_point(|r| r.end < range.start);
         let mut to = from;
@@ -174,9 +185,8 @@ impl RangeSet {
             self.ranges[from] = merged;
             self.ranges.drain(from + 1..to);
         }
-        let new = merged.len() - had;
-        self.bytes += new;
-        new
+        self.bytes += merged.len() - had;
+        merged
     }
 
     /// Takes `range` out; returns how many offsets were inside.
@@ -297,10 +307,15 @@ mod tests {
                 let range = r(start, start + len);
                 let before = naive.len() as u64;
                 match op {
-                    0 | 1 => {
+                    0 => {
                         let new = set.insert(range);
                         naive.extend(range.start..range.end);
                         prop_assert_eq!(new, naive.len() as u64 - before);
+                    }
+                    1 => {
+                        let whole = set.unite(range);
+                        naive.extend(range.start..range.end);
+                        prop_assert_eq!(set.range_at(start).unwrap_or(range), whole);
                     }
                     2 => {
                         let gone = set.remove(range);

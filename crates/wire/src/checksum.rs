@@ -52,6 +52,16 @@ pub(crate) fn internet(bytes: &[u8]) -> u16 {
 
 /// The TCP checksum of `segment` with its pseudo-header (RFC 9293 §3.1); zero if the right one stands in its field.
 pub(crate) fn tcp(src: IpAddr, dst: IpAddr, segment: &[u8]) -> u16 {
+    pseudo_header_sum(src, dst, segment.len()).add_slice(segment).ones_complement().to_be()
+}
+
+/// The sum of the pseudo-header of a segment of `len` bytes: what stands in the checksum's field of a segment whose
+/// checksum is still to be filled in.
+pub(crate) fn pseudo_header(src: IpAddr, dst: IpAddr, len: usize) -> u16 {
+    !pseudo_header_sum(src, dst, len).ones_complement().to_be()
+}
+
+fn pseudo_header_sum(src: IpAddr, dst: IpAddr, len: usize) -> Sum16BitWords {
     let mut sum = Sum16BitWords::new();
     for address in [src, dst] {
         sum = match address {
@@ -60,9 +70,7 @@ pub(crate) fn tcp(src: IpAddr, dst: IpAddr, segment: &[u8]) -> u16 {
         };
     }
     // The fields are wider for IPv6 (RFC 8200 §8.1) but sum up to the same.
-    let len = segment.len() as u32;
-    let protocol = etherparse::IpNumber::TCP.0;
-    sum.add_4bytes(len.to_be_bytes()).add_2bytes([0, protocol]).add_slice(segment).ones_complement().to_be()
+    sum.add_4bytes((len as u32).to_be_bytes()).add_2bytes([0, etherparse::IpNumber::TCP.0])
 }
 
 #[cfg(test)]

@@ -1,16 +1,27 @@
 //! Values to bytes.
 
-use crate::{Packet, Segment, checksum, options_codec};
+use crate::{Packet, Segment, VnetHeader, checksum, options_codec};
 use bytes::BufMut;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use etherparse::{IpNumber, Ipv4Header, Ipv6Header};
 
 /// Time to live of what we send (RFC 1700's recommendation, and Linux's).
 const HOP_LIMIT: u8 = 64;
+/// Where the checksum stands in a TCP header.
+const CHECKSUM: usize = 16;
 
 impl Segment {
     /// Appends the segment with its checksum, as it travels from `src` to `dst`.
     pub fn emit_into(&self, src: IpAddr, dst: IpAddr, out: &mut Vec<u8>) {
+        let start = out.len();
+        self.emit_header(out);
+        out.put_slice(&self.payload);
+        let checksum = checksum::tcp(src, dst, &out[start..]);
+        out[start + CHECKSUM..start + CHECKSUM + 2].copy_from_slice(&checksum.to_be_bytes());
+    }
+
+    /// Appends the header with its options; the checksum's field is zero.
+    fn emit_header(&self, out: &mut Vec<u8>) {
         let start = out.len();
         out.put_u16(self.src_port);
         out.put_u16(self.dst_port);
@@ -19,12 +30,9 @@ impl Segment {
         out.put_u8((self.header_len() as u8 / 4) << 4);
         out.put_u8(self.flags.0);
         out.put_u16(self.window);
-        out.put_u32(0); // checksum, filled in below, and urgent pointer
+        out.put_u32(0); // checksum and urgent pointer
         options_codec::emit(&self.options, out);
         debug_assert_eq!(out.len() - start, self.header_len());
-        out.put_slice(&self.payload);
-        let checksum = checksum::tcp(src, dst, &out[start..]);
-        out[start + 16..start + 18].copy_from_slice(&checksum.to_be_bytes());
     }
 }
 
@@ -39,19 +47,37 @@ impl Packet {
     /// Appends the packet's bytes. If the packet is longer than IP can say, the length field is zero, as Linux has it
     /// in packets that are still to be cut up.
     pub fn emit_into(&self, out: &mut Vec<u8>) {
-        let (src, dst) = match (self.src, self.dst) {
+        let (src, dst) = self.emit_ip(self.segment.payload.len(), out);
+        self.segment.emit_into(src, dst, out);
+    }
+
+    /// Appends the headers of a packet with `payload` bytes of payload, which come from elsewhere. The checksum is left to
+    /// a device, which adds the segment to the pseudo-header's sum in the field; what to tell it.
+    pub fn emit_headers_into(&self, payload: usize, out: &mut Vec<u8>) -> VnetHeader {
+        let start = out.len();
+        let (src, dst) = self.emit_ip(payload, out);
+        let tcp = out.len();
+        self.segment.emit_header(out);
+        let pseudo = checksum::pseudo_header(src, dst, out.len() - tcp + payload);
+        out[tcp + CHECKSUM..tcp + CHECKSUM + 2].copy_from_slice(&pseudo.to_be_bytes());
+        VnetHeader { checksum: Some(((tcp - start) as u16, CHECKSUM as u16)), gso: None }
+    }
+
+    /// Appends the IP header of a packet with `payload` bytes of payload; the addresses that stand in it.
+    fn emit_ip(&self, payload: usize, out: &mut Vec<u8>) -> (IpAddr, IpAddr) {
+        let len = self.segment.header_len() + payload;
+        match (self.src, self.dst) {
             (IpAddr::V4(src), IpAddr::V4(dst)) => {
-                emit_ipv4(src, dst, self.len(), out);
+                emit_ipv4(src, dst, Ipv4Header::MIN_LEN + len, out);
                 (src.into(), dst.into())
             }
             (src, dst) => {
                 // One host of each family cannot meet but in the IPv6 form of both (RFC 4291 §2.5.5.2).
                 let (src, dst) = (mapped(src), mapped(dst));
-                emit_ipv6(src, dst, self.len() - Ipv6Header::LEN, out);
+                emit_ipv6(src, dst, len, out);
                 (src.into(), dst.into())
             }
-        };
-        self.segment.emit_into(src, dst, out);
+        }
     }
 }
 

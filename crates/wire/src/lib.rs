@@ -2,6 +2,7 @@
 //! (IPv4 or IPv6), and as text.
 
 mod checksum;
+mod coalesce;
 pub mod crypto;
 mod display;
 mod emit;
@@ -12,6 +13,7 @@ mod options_codec;
 mod packet;
 mod parse;
 mod segment;
+mod vnet;
 
 pub use checksum::{ChecksumAccumulator, dss_checksum};
 pub use mptcp::{AddAddr, DataAck, Dss, Mapping, MpCapable, MpJoin, MptcpOption, Reason};
@@ -19,3 +21,4 @@ pub use options::{MAX_OPTIONS, Options, SackBlock, Timestamps};
 pub use packet::Packet;
 pub use parse::ParseError;
 pub use segment::{Flags, Segment};
+pub use vnet::{Gso, GsoKind, VnetHeader};

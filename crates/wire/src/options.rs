@@ -1,6 +1,6 @@
 //! The options of a segment, within the 40 bytes that TCP has for them.
 
-use crate::{Dss, MptcpOption};
+use crate::{Dss, MptcpOption, coalesce};
 use anabranch_units::SeqNumber;
 
 /// Most bytes of options in a segment (RFC 9293 §3.1).
@@ -168,6 +168,16 @@ impl Options {
             self.dss = Some(dss);
         }
         fits
+    }
+
+    /// Extends the mapping, of `len` bytes, by that of `next`, of `more` bytes; false, with nothing changed, if it does not
+    /// go on there or another option differs.
+    pub(crate) fn absorb(&mut self, len: usize, next: &Self, more: usize) -> bool {
+        (next.mss, next.window_scale, next.sack_permitted) == (self.mss, self.window_scale, self.sack_permitted)
+            && next.timestamps == self.timestamps
+            && next.sack() == self.sack()
+            && next.mptcp == self.mptcp
+            && coalesce::extend(&mut self.dss, len, &next.dss, more)
     }
 
     /// Adds another MPTCP option, unless it does not fit or RFC 8684 has no form for it: a receiver's key without the

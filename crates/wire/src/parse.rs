@@ -43,6 +43,16 @@ impl Packet {
     /// Reads an IPv4 or IPv6 packet; the payload shares the memory of `bytes`. IPv4 options and IPv6 extension headers
     /// are skipped, and so is what follows the packet's end. Reading what [`Packet::emit`] wrote gives an equal value.
     pub fn parse(bytes: Bytes) -> Result<Self, ParseError> {
+        Self::read(bytes, true)
+    }
+
+    /// As [`Self::parse`], but the TCP checksum may be anything: for packets that never were on a wire, whose sender left
+    /// it to a device to fill in ([`crate::VnetHeader::checksum`]).
+    pub fn parse_unverified(bytes: Bytes) -> Result<Self, ParseError> {
+        Self::read(bytes, false)
+    }
+
+    fn read(bytes: Bytes, verified: bool) -> Result<Self, ParseError> {
         let ip = IpSlice::from_slice(&bytes).map_err(|_| ParseError::IpHeader)?;
         if let IpSlice::Ipv4(ip) = &ip
             && checksum::internet(ip.header().slice()) != 0
@@ -57,7 +67,8 @@ impl Packet {
             return Err(ParseError::NotTcp(payload.ip_number.0));
         }
         let (src, dst) = (ip.source_addr(), ip.destination_addr());
-        let segment = Segment::parse(bytes.slice_ref(payload.payload), src, dst)?;
+        let tcp = bytes.slice_ref(payload.payload);
+        let segment = if verified { Segment::parse(tcp, src, dst) } else { Segment::read(tcp) }?;
         Ok(Self { src, dst, segment })
     }
 }
@@ -67,10 +78,16 @@ impl Segment {
     /// has no place for is left out: reserved bits, the urgent pointer, an acknowledgment number without
     /// [`Flags::ACK`], and options that are unknown or malformed.
     pub fn parse(bytes: Bytes, src: IpAddr, dst: IpAddr) -> Result<Self, ParseError> {
-        let tcp = TcpSlice::from_slice(&bytes).map_err(|_| ParseError::TcpHeader)?;
+        let segment = Self::read(bytes.clone())?;
         if checksum::tcp(src, dst, &bytes) != 0 {
             return Err(ParseError::TcpChecksum);
         }
+        Ok(segment)
+    }
+
+    /// Reads a segment whatever its checksum.
+    fn read(bytes: Bytes) -> Result<Self, ParseError> {
+        let tcp = TcpSlice::from_slice(&bytes).map_err(|_| ParseError::TcpHeader)?;
         let flags = Flags(tcp.slice()[13]);
         let ack = if flags.has(Flags::ACK) { tcp.acknowledgment_number() } else { 0 };
         Ok(Self {

@@ -2,8 +2,8 @@
 
 use anabranch_units::SeqNumber;
 use anabranch_wire::{
-    AddAddr, DataAck, Dss, Flags, MAX_OPTIONS, Mapping, MpCapable, MpJoin, MptcpOption, Options, Packet, Reason,
-    SackBlock, Segment, Timestamps,
+    AddAddr, DataAck, Dss, Flags, MAX_OPTIONS, Mapping, MpCapable, MpJoin, MptcpOption, Options, Packet, ParseError,
+    Reason, SackBlock, Segment, Timestamps,
 };
 use bytes::Bytes;
 use proptest::collection::vec;
@@ -161,11 +161,17 @@ fn raw_segment(options: &[u8]) -> Bytes {
     bytes[12] = (5 + options.len() as u8 / 4) << 4;
     bytes.extend(options);
     bytes[16..18].fill(0);
-    let words = bytes.chunks(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])));
-    let sum: u32 = words.sum::<u32>() + bytes.len() as u32 + 6;
-    let folded = !((sum & 0xffff) + (sum >> 16)) as u16;
-    bytes[16..18].copy_from_slice(&folded.to_be_bytes());
+    let checksum = !sum(&bytes, bytes.len() as u32 + 6);
+    bytes[16..18].copy_from_slice(&checksum.to_be_bytes());
     bytes.into()
+}
+
+/// The folded sum of `start` and all 16-bit words, the last padded.
+fn sum(bytes: &[u8], start: u32) -> u16 {
+    let word = |word: &[u8]| u32::from(word[0]) << 8 | u32::from(word.get(1).copied().unwrap_or(0));
+    let sum = bytes.chunks(2).map(word).sum::<u32>() + start;
+    let folded = (sum & 0xffff) + (sum >> 16);
+    ((folded & 0xffff) + (folded >> 16)) as u16
 }
 
 proptest! {
@@ -189,6 +195,30 @@ proptest! {
     }
 
     #[test]
+    fn a_checksum_left_to_a_device_is_completed_by_it(packet in packet()) {
+        let mut bytes = Vec::new();
+        let left = packet.emit_headers_into(packet.segment.payload.len(), &mut bytes);
+        bytes.extend_from_slice(&packet.segment.payload);
+        prop_assert_eq!(Packet::parse_unverified(bytes.clone().into()), Ok(packet.clone()));
+        let (start, field) = left.checksum.expect("it is left to the device");
+        let (start, field) = (usize::from(start), usize::from(start + field));
+        let checksum = !sum(&bytes[start..], 0);
+        bytes[field..field + 2].copy_from_slice(&checksum.to_be_bytes());
+        prop_assert_eq!(bytes, packet.emit());
+    }
+
+    #[test]
+    fn any_checksum_will_do_where_it_is_left_out(packet in packet(), noise in 1u16..0xffff) {
+        let mut bytes = packet.emit();
+        let at = bytes.len() - packet.segment.payload.len() - packet.segment.header_len() + 16;
+        let wrong = u16::from_be_bytes([bytes[at], bytes[at + 1]]) ^ noise;
+        prop_assume!(wrong != 0 && wrong != 0xffff);
+        bytes[at..at + 2].copy_from_slice(&wrong.to_be_bytes());
+        prop_assert_eq!(Packet::parse(bytes.clone().into()), Err(ParseError::TcpChecksum));
+        prop_assert_eq!(Packet::parse_unverified(bytes.into()), Ok(packet));
+    }
+
+    #[test]
     fn foreign_options_settle(bytes in foreign_options()) {
         let address = IpAddr::from([0; 4]);
         let segment = Segment::parse(raw_segment(&bytes), address, address).expect("its checksum is right");
@@ -201,6 +231,7 @@ proptest! {
     #[test]
     fn bytes_do_not_panic(start in prop_oneof![Just(vec![]), Just(vec![0x45, 0, 0]), Just(vec![0x60])],
                           rest in vec(any::<u8>(), 0..120)) {
-        let _ = Packet::parse([start, rest].concat().into());
+        let bytes: Bytes = [start, rest].concat().into();
+        let _ = (Packet::parse(bytes.clone()), Packet::parse_unverified(bytes));
     }
 }

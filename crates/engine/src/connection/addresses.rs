@@ -39,12 +39,14 @@ pub(super) struct Addresses {
     own: Vec<Own>,
     /// The peer confirmed MPTCP: announcements may be sent.
     open: bool,
+    /// When there is something to announce: kept, for it is asked for after every packet.
+    next: Instant,
 }
 
 impl Addresses {
     /// For a connection whose first subflow runs from `first`.
     pub fn new(first: SocketAddr, announce: &[(u8, IpAddr, Option<u16>)]) -> Self {
-        let mut addresses = Self { first, own: vec![Own::unannounced(0, first.ip())], open: false };
+        let mut addresses = Self { first, own: vec![Own::unannounced(0, first.ip())], open: false, next: Instant::MAX };
         for &(id, address, port) in announce {
             addresses.announce(Instant::ZERO, id, address, port);
         }
@@ -76,26 +78,40 @@ impl Addresses {
         }
         self.own.retain(|own| own.id != id);
         self.own.push(Own { id, address, port, left: ANNOUNCEMENTS, at: now });
+        self.changed();
         true
     }
 
     fn remove(&mut self, id: u8) -> Option<Own> {
         let at = self.own.iter().position(|own| own.id == id && id != 0)?;
-        Some(self.own.swap_remove(at))
+        let own = self.own.swap_remove(at);
+        self.changed();
+        Some(own)
     }
 
     /// From now on addresses are announced.
     pub fn open(&mut self) {
         self.open = true;
+        self.changed();
     }
 
     /// The peer echoed an announcement.
     pub fn echoed(&mut self, id: u8) {
         self.own.iter_mut().filter(|own| own.id == id).for_each(|own| own.left = 0);
+        self.changed();
     }
 
     /// When there is something to announce.
     pub fn next(&self) -> Instant {
+        debug_assert_eq!(self.next, self.find_next());
+        self.next
+    }
+
+    fn changed(&mut self) {
+        self.next = self.find_next();
+    }
+
+    fn find_next(&self) -> Instant {
         let waiting = self.own.iter().filter(|own| self.open && own.left > 0).map(|own| own.at);
         waiting.min().unwrap_or(Instant::MAX)
     }
@@ -104,7 +120,9 @@ impl Addresses {
         let own = self.own.iter_mut().find(|own| own.left > 0 && own.at <= now)?;
         own.left -= 1;
         own.at = now + ECHO_TIMEOUT;
-        Some(*own)
+        let own = *own;
+        self.changed();
+        Some(own)
     }
 }
 

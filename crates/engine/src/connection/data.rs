@@ -62,8 +62,17 @@ impl Connection {
         }
     }
 
+    /// Nearly always: the segment is next, its mapping covers its payload and nothing else, and no other is held.
+    pub(super) fn maps_itself(&self, i: usize, segment: &Segment, seq: u64, mapping: &Mapping) -> bool {
+        let s = &self.subflows[i];
+        let len = segment.payload.len() as u64;
+        let exact = len > 0 && u64::from(mapping.len) == len && mapping.subflow_seq == seq as u32;
+        let plain = mapping.checksum.is_none() || !self.checksum;
+        exact && plain && s.mappings.is_empty() && s.unmapped.first().is_none() && s.receiver.is_next(seq, len)
+    }
+
     /// The offset in the peer's data at which a mapping starts.
-    fn data_offset(&self, mapping: &Mapping) -> Option<u64> {
+    pub(super) fn data_offset(&self, mapping: &Mapping) -> Option<u64> {
         let first = self.keys.remote_number(0);
         let near = self.reassembly.next();
         if mapping.wide {
@@ -101,8 +110,8 @@ impl Connection {
         held.into_iter().all(|(seq, bytes)| self.pass_on(cx, i, seq, bytes, false))
     }
 
-    /// Payload in the subflow's sequence.
-    pub(super) fn on_payload(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, seq: u64) {
+    /// Payload in the subflow's sequence; `place`: see [`Self::on_options`].
+    pub(super) fn on_payload(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, seq: u64, place: Option<u64>) {
         let s = &mut self.subflows[i];
         if !s.state.may_receive() && s.receiver.is_finished() {
             return s.acks.demand();
@@ -115,10 +124,16 @@ impl Connection {
                 return self.violation(cx, i, Violation::BeyondWindow);
             }
         }
+        // RFC 5681 §4.2: at least every second segment; of those that came in one piece, from a device that leaves them so,
+        // there are enough.
+        let many = segment.payload.len() as u64 >= 2 * u64::from(self.settings.mss);
         let s = &mut self.subflows[i];
         if s.receiver.take_next(seq, segment.payload.len() as u64) {
             // Nearly always: the next bytes, and no hole anywhere.
-            s.acks.on_arrival(cx.now, false);
+            s.acks.on_arrival(cx.now, many);
+            if let Some(start) = place.filter(|_| self.mode != Mode::Plain) {
+                return self.arrived(cx, i, start, segment.payload.clone());
+            }
             let bare = segment.options.dss().is_none();
             if self.pass_on(cx, i, seq, segment.payload.clone(), bare) {
                 let s = &mut self.subflows[i];
@@ -130,7 +145,7 @@ impl Connection {
         if let Some(duplicate) = arrival.duplicate {
             s.acks.report(duplicate);
         }
-        s.acks.on_arrival(cx.now, arrival.acknowledge_now);
+        s.acks.on_arrival(cx.now, many || arrival.acknowledge_now);
         let bare = segment.options.dss().is_none();
         let mut ready = arrival.ready;
         while let Some((seq, bytes)) = ready {

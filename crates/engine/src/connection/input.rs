@@ -59,7 +59,7 @@ impl Connection {
             return;
         }
         let Some(ack) = self.acceptable_ack(cx, i, segment) else { return };
-        self.on_options(cx, i, segment);
+        let place = self.on_options(cx, i, segment, seq);
         if self.closed || self.subflows[i].reset.is_some() {
             return;
         }
@@ -71,7 +71,7 @@ impl Connection {
             self.on_ack(cx, i, segment, ack, window_update);
         }
         if !segment.payload.is_empty() {
-            self.on_payload(cx, i, segment, seq);
+            self.on_payload(cx, i, segment, seq, place);
         }
         if flags.has(Flags::FIN) {
             self.on_fin(cx, i, seq + segment.payload.len() as u64);
@@ -88,6 +88,7 @@ impl Connection {
     }
 
     /// Sequence number and timestamps: the segment's offset if it is acceptable; otherwise answers as it must.
+    #[inline(always)]
     pub(super) fn acceptable(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) -> Option<u64> {
         let limit = self.settings.recv_buffer.saturating_mul(2).max(1 << 16);
         let s = &mut self.subflows[i];

@@ -86,6 +86,11 @@ impl Mappings {
         Ok(())
     }
 
+    /// No mapping is held.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
     /// The mapping that holds the subflow offset `seq`.
     pub fn find(&self, seq: u64) -> Option<&Entry> {
         let first = self.entries.front().filter(|e| seq < e.sub.end);

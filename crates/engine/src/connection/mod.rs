@@ -204,7 +204,7 @@ impl Connection {
             dss_seen: false,
             peer_wide: false,
             checksum: settings.checksum,
-            paths: PathManager::new(paths, accept_announced, settings.rejoin_after),
+            paths: PathManager::new(side, paths, accept_announced, settings.rejoin_after),
             addresses: Addresses::new(local, &announce),
             buffer: SendBuffer::default(),
             sent_end: 0,

@@ -9,26 +9,28 @@ use anabranch_units::DataSeq;
 use anabranch_wire::{AddAddr, DataAck, Dss, Mapping, MpCapable, MpJoin, MptcpOption, Segment, crypto};
 
 impl Connection {
-    /// The options of an acceptable segment.
-    pub(super) fn on_options(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
+    /// The options of an acceptable segment, which begins at `seq`. Returns where its payload begins in the data sequence
+    /// if that is told by its own mapping and nothing else, which is then not noted.
+    pub(super) fn on_options(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, seq: u64) -> Option<u64> {
         if self.mode == Mode::Plain {
             let mapping = segment.options.dss().and_then(|dss| dss.mapping);
             if mapping.is_some_and(|mapping| self.contradicts_sequence(i, &mapping)) {
                 self.violation(cx, i, Violation::MappingConflict);
-                return self.abort_with(cx, CloseReason::Aborted);
+                self.abort_with(cx, CloseReason::Aborted);
+            } else {
+                self.on_failing(i, segment);
             }
-            return self.on_failing(i, segment);
+            return None;
         }
         self.confirm(cx, i, segment);
-        if let Some(dss) = segment.options.dss() {
-            self.on_dss(cx, i, segment, dss);
-        }
+        let place = segment.options.dss().and_then(|dss| self.on_dss(cx, i, segment, seq, dss));
         for option in segment.options.mptcp() {
             if self.closed || self.subflows[i].reset.is_some() {
-                return;
+                break;
             }
             self.on_option(cx, i, segment, option);
         }
+        place
     }
 
     /// Options of a segment that resets its subflow.
@@ -59,7 +61,7 @@ impl Connection {
         if segment.options.dss().is_some() || segment.options.mptcp().iter().any(shows) {
             self.dss_seen = true;
             self.mode = Mode::Multipath { confirmed: true };
-            self.paths.ready = true;
+            self.paths.open();
             self.addresses.open();
         } else if segment.options.mptcp().is_empty()
             && self.subflows.len() == 1
@@ -116,14 +118,17 @@ impl Connection {
         }
     }
 
-    fn on_dss(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, dss: &Dss) {
+    fn on_dss(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, seq: u64, dss: &Dss) -> Option<u64> {
         if let Some(ack) = dss.ack {
             self.on_data_ack(cx, i, segment, ack);
         }
-        if let Some(mapping) = &dss.mapping {
-            self.peer_wide |= mapping.wide;
-            self.note_mapping(cx, i, mapping, dss.data_fin);
+        let mapping = dss.mapping.as_ref()?;
+        self.peer_wide |= mapping.wide;
+        if !dss.data_fin && self.maps_itself(i, segment, seq, mapping) {
+            return self.data_offset(mapping);
         }
+        self.note_mapping(cx, i, mapping, dss.data_fin);
+        None
     }
 
     /// RFC 8684 §3.3.2
@@ -167,7 +172,7 @@ impl Connection {
         }
         let remote = core::net::SocketAddr::new(address, port.unwrap_or(s.tuple.remote.port()));
         let local = s.tuple.local.ip();
-        self.paths.announced(local, remote, address_id, self.side);
+        self.paths.announced(local, remote, address_id);
     }
 
     /// RFC 8684 §3.4.2: the subflows over that address are closed, at once as Linux does, unless none would be left.

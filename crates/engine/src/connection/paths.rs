@@ -51,26 +51,31 @@ struct Known {
 /// Keeps the paths of one connection.
 #[derive(Debug)]
 pub(super) struct PathManager {
+    side: Side,
     known: Vec<Known>,
     accept_announced: bool,
     /// No join may go there (RFC 8684 §3.1, flag C).
     forbidden: Option<SocketAddr>,
     first_delay: Duration,
     /// The peer confirmed MPTCP: joins may begin (RFC 8684 §3.2).
-    pub ready: bool,
+    ready: bool,
     stopped: bool,
+    /// When there is a path to be tried: kept, for it is asked for after every packet.
+    next: Instant,
 }
 
 impl PathManager {
-    pub fn new(paths: Vec<PathSetup>, accept_announced: bool, first_delay: Duration) -> Self {
+    pub fn new(side: Side, paths: Vec<PathSetup>, accept_announced: bool, first_delay: Duration) -> Self {
         let known = |setup| Known { setup, attempt: Attempt::Due, delay: first_delay, remote_id: None, learned: false };
         Self {
+            side,
             known: paths.into_iter().map(known).collect(),
             accept_announced,
             forbidden: None,
             first_delay,
             ready: false,
             stopped: false,
+            next: Instant::MAX,
         }
     }
 
@@ -87,16 +92,20 @@ impl PathManager {
         };
         if let Some(known) = self.known.iter_mut().find(same) {
             known.attempt = Attempt::Open;
-            return Some(known.setup.id);
+            let id = known.setup.id;
+            self.changed();
+            return Some(id);
         }
         let fresh = Known { attempt: Attempt::Open, learned: true, ..self.unknown(tuple) };
         if let Some(id) = self.free_id() {
             self.known.push(Known { setup: PathSetup { id, ..fresh.setup }, ..fresh });
+            self.changed();
             return Some(id);
         }
         let gone = self.known.iter_mut().find(|k| k.learned && k.attempt != Attempt::Open)?;
         let id = gone.setup.id;
         *gone = Known { setup: PathSetup { id, ..fresh.setup }, ..fresh };
+        self.changed();
         Some(id)
     }
 
@@ -127,8 +136,13 @@ impl PathManager {
 
     /// A subflow is being opened.
     pub fn opened(&mut self, id: PathId) {
+        self.set_attempt(id, Attempt::Open);
+    }
+
+    fn set_attempt(&mut self, id: PathId, attempt: Attempt) {
         if let Some(known) = self.of(id) {
-            known.attempt = Attempt::Open;
+            known.attempt = attempt;
+            self.changed();
         }
     }
 
@@ -152,14 +166,13 @@ impl PathManager {
             if never_opened || !over {
                 known.delay = (known.delay * 2).min(Settings::REJOIN_MAX);
             }
+            self.changed();
         }
     }
 
     /// A path is not to be used any more.
     pub fn withdraw(&mut self, id: PathId) {
-        if let Some(known) = self.of(id) {
-            known.attempt = Attempt::Never;
-        }
+        self.set_attempt(id, Attempt::Never);
     }
 
     /// No path from this address of ours is to be opened any more.
@@ -167,6 +180,7 @@ impl PathManager {
         for known in self.known.iter_mut().filter(|k| k.setup.tuple.local.ip() == local) {
             known.attempt = Attempt::Never;
         }
+        self.changed();
     }
 
     /// The peer took back an address, over which the subflow on `over` ran; `None`: all paths that it announced.
@@ -176,12 +190,13 @@ impl PathManager {
                 known.attempt = Attempt::TakenBack;
             }
         }
+        self.changed();
     }
 
     /// The peer announced an address: a client will join to it from each address of its own that is of the same family,
     /// `local`, over which the word came, first.
-    pub fn announced(&mut self, local: IpAddr, remote: SocketAddr, address_id: u8, side: Side) {
-        if !self.accept_announced || side == Side::Server || self.stopped {
+    pub fn announced(&mut self, local: IpAddr, remote: SocketAddr, address_id: u8) {
+        if !self.accept_announced || self.side == Side::Server || self.stopped {
             return;
         }
         let mut others: Vec<SocketAddr> =
@@ -200,6 +215,7 @@ impl PathManager {
         for local in locals.into_iter().filter(|ip| ip.is_ipv4() == remote.is_ipv4()) {
             self.may_join(local, remote, address_id);
         }
+        self.changed();
     }
 
     fn may_join(&mut self, local: IpAddr, remote: SocketAddr, address_id: u8) {
@@ -220,19 +236,33 @@ impl PathManager {
     /// No further subflow may go to that address and port (RFC 8684 §3.1, flag C).
     pub fn keep_off(&mut self, remote: SocketAddr) {
         self.forbidden = Some(remote);
+        self.changed();
+    }
+
+    /// Joins may begin.
+    pub fn open(&mut self) {
+        self.ready = true;
+        self.changed();
     }
 
     /// Nothing more is to be opened or announced.
     pub fn stop(&mut self) {
         self.stopped = true;
+        self.changed();
     }
 
     /// When there is something to do next.
-    pub fn next(&self, side: Side) -> Instant {
-        if self.stopped {
-            return Instant::MAX;
-        }
-        let open = self.ready && side == Side::Client;
+    pub fn next(&self) -> Instant {
+        debug_assert_eq!(self.next, self.find_next());
+        self.next
+    }
+
+    fn changed(&mut self) {
+        self.next = self.find_next();
+    }
+
+    fn find_next(&self) -> Instant {
+        let open = self.ready && !self.stopped && self.side == Side::Client;
         let attempts = self.known.iter().filter(|_| open).map(|k| self.attempt_at(k));
         attempts.min().unwrap_or(Instant::MAX)
     }
@@ -255,7 +285,7 @@ impl PathManager {
 impl Connection {
     /// When a path is to be opened or an address announced.
     pub(super) fn next_path_work(&self) -> Instant {
-        self.paths.next(self.side).min(self.addresses.next())
+        self.paths.next().min(self.addresses.next())
     }
 
     /// Opens and announces what is due. Joins begin once the peer confirmed MPTCP, as Linux does.

@@ -62,7 +62,9 @@ impl Reassembly {
         let all = Range::new(start, start + bytes.len() as u64);
         if start == self.next && self.runs.front().is_none_or(|run| all.end <= run.range.start) {
             self.pass_on(bytes);
-            self.drain();
+            if !self.runs.is_empty() {
+                self.drain();
+            }
             return all.len();
         }
         let mut fresh = Range::new(start.max(self.next), all.end);

@@ -198,6 +198,7 @@ impl Subflow {
     }
 
     /// As [`Self::begin`], with a payload.
+    #[inline(always)]
     pub fn begin_with(&self, segment: &mut Segment, seq: u64, flags: Flags, window: u16, now: Instant, payload: Bytes) {
         segment.src_port = self.tuple.local.port();
         segment.dst_port = self.tuple.remote.port();

@@ -51,9 +51,14 @@ impl Receiver {
         self.held.bytes()
     }
 
-    /// Takes payload that is next in sequence while nothing is held out of order; false if it is not so.
+    /// Payload there is next in sequence, and nothing is held out of order.
+    pub fn is_next(&self, seq: u64, len: u64) -> bool {
+        seq == self.next && self.held.is_empty() && self.fin.is_none_or(|fin| seq + len <= fin)
+    }
+
+    /// Takes payload if it [`Self::is_next`]; false if it is not.
     pub fn take_next(&mut self, seq: u64, len: u64) -> bool {
-        let simple = seq == self.next && self.held.is_empty() && self.fin.is_none_or(|fin| seq + len <= fin);
+        let simple = self.is_next(seq, len);
         if simple {
             self.next = seq + len;
         }

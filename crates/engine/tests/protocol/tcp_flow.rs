@@ -170,6 +170,16 @@ fn acknowledgments_are_quick_at_first_then_every_second_or_late() {
     h.quiet();
     h.at(240);
     assert_eq!(h.recv_numbers().1, seq + 3);
+    // One that came in the place of two, from a device that joins segments; but not one of a segment and a half.
+    let mss = u64::from(tcp().mss);
+    seq += 3;
+    h.send(h.seg(seq, 1).data(&vec![0; 2 * mss as usize]));
+    assert_eq!(h.recv_numbers().1, seq + 2 * mss);
+    seq += 2 * mss;
+    h.send(h.seg(seq, 1).data(&vec![0; mss as usize * 3 / 2])).quiet();
+    h.at(300);
+    assert_eq!(h.recv_numbers().1, seq + mss * 3 / 2);
+    seq += mss * 3 / 2 - 3;
     // Data takes the acknowledgment along.
     h.send(h.seg(seq + 3, 1).data(b"z")).quiet();
     h.write(b"reply");

@@ -81,7 +81,8 @@ impl KernelHost {
         let namespace = Namespace::new()?;
         prepare(&namespace, addresses, &settings)?;
         let mtu = settings.mtu(addresses.v6);
-        let open = || (0..addresses.paths).map(|path| Tun::open(&device(path), mtu)).collect::<Result<Vec<_>, _>>();
+        let open = |path| Tun::open(&device(path), mtu, settings.offload);
+        let open = || (0..addresses.paths).map(open).collect::<Result<Vec<_>, _>>();
         let devices = namespace.enter(open)??;
         let mut script = match side {
             Side::Client => client(addresses, over, &settings.route),

@@ -21,6 +21,9 @@ pub struct KernelSettings {
     pub send_buffer: u64,
     /// Settings of the scenario that a kernel cannot be given, each with the reason.
     pub not_applied: Vec<String>,
+    /// Its devices hand over and take packets of up to 64 KB. The network carries each as one, so that this is only for
+    /// paths that limit nothing.
+    pub offload: bool,
 }
 
 /// TCP header without options.
@@ -45,6 +48,7 @@ impl KernelSettings {
             segment: settings.mss + TCP_HEADER + options,
             send_buffer: settings.send_buffer,
             not_applied: not_applied(settings),
+            offload: false,
         }
     }
 
@@ -53,7 +57,8 @@ impl KernelSettings {
         // A connection's send buffer is the sum of its subflows'.
         let most = (self.send_buffer / subflows.max(1) as u64).clamp(LEAST_BUFFER, i32::MAX as u64);
         let first = FIRST_SEND_BUFFER.min(most);
-        self.sysctls.push(("net.ipv4.tcp_wmem".into(), format!("{LEAST_BUFFER} {first} {most}")));
+        // First of all, so that it can still be said otherwise.
+        self.sysctls.insert(0, ("net.ipv4.tcp_wmem".into(), format!("{LEAST_BUFFER} {first} {most}")));
         if v6 && self.segment + 40 < LEAST_MTU_V6 {
             self.not_applied
                 .push(format!("connection.mss: IPv6 packets of up to {LEAST_MTU_V6} bytes are always allowed"));
@@ -183,6 +188,20 @@ mod tests {
         let small = changed(|s| s.mss = 500);
         assert_eq!((small.mtu(false), small.mtu(true)), (576, 1280));
         assert!(small.fitted(true, 2).not_applied[0].contains("mss"));
+    }
+
+    #[test]
+    fn what_was_set_before_the_subflows_were_known_still_holds() {
+        let mut settings = changed(|s| s.send_buffer = 1 << 20);
+        settings.sysctls.push(("net.ipv4.tcp_wmem".into(), "1 2 3".into()));
+        let settings = settings.fitted(false, 2);
+        let values: Vec<&str> = settings
+            .sysctls
+            .iter()
+            .filter(|(name, _)| name == "net.ipv4.tcp_wmem")
+            .map(|(_, value)| &**value)
+            .collect();
+        assert_eq!(values, ["4096 16384 524288", "1 2 3"]);
     }
 
     #[test]

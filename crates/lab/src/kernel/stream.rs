@@ -41,6 +41,8 @@ pub(super) struct KernelStream {
 
 /// Read at once.
 const PIECE: usize = 256 << 10;
+/// Size of the memory that pieces are cut from.
+const CHUNK: usize = 4 * PIECE;
 
 impl KernelStream {
     pub fn new(socket: Socket, clock: Clock, id: ConnId, tell: Sender<Told>) -> Self {
@@ -133,8 +135,10 @@ impl Stream for KernelStream {
         if self.ended {
             return None;
         }
-        self.buffer.resize(PIECE, 0);
-        match self.socket.read(&mut self.buffer) {
+        if self.buffer.len() < PIECE {
+            self.buffer = BytesMut::zeroed(CHUNK);
+        }
+        match self.socket.read(&mut self.buffer[..PIECE]) {
             Ok(0) => {
                 self.ended = true;
                 None

@@ -67,6 +67,8 @@ pub struct Plan {
     /// What the kernel's socket speaks, and its congestion control.
     pub protocol: Protocol,
     pub kernel_congestion: String,
+    /// Devices that hand over and take packets of up to 64 KB.
+    pub offload: bool,
     /// Further settings of the kernel.
     pub sysctls: Vec<(String, String)>,
     /// Lines for `ip -batch` on the kernel's host when it stands.
@@ -94,6 +96,7 @@ impl Plan {
             accept_announced: false,
             protocol: Protocol::Mptcp,
             kernel_congestion: "cubic".into(),
+            offload: false,
             sysctls: Vec::new(),
             ip: vec!["mptcp endpoint flush".into()],
             captured: true,
@@ -207,6 +210,7 @@ impl Plan {
     fn host(&self) -> Result<KernelHost, LabError> {
         let mut settings = KernelSettings::new(&self.settings, &self.kernel_congestion);
         settings.sysctls.extend(self.sysctls.iter().cloned());
+        settings.offload = self.offload;
         let over: Vec<usize> = (0..self.paths.len()).collect();
         let host = KernelHost::new(self.kernel(), self.addresses(), &over, &vec![false; over.len()], &settings)?;
         host.namespace.command("ip", &["-batch", "-"], &self.ip.join("\n"))?;
@@ -222,7 +226,7 @@ fn missing() -> Option<&'static str> {
     static MISSING: OnceLock<Option<String>> = OnceLock::new();
     let look = || -> Result<(), LabError> {
         let namespace = Namespace::new()?;
-        namespace.enter(|| Tun::open("probe", 1500))??;
+        namespace.enter(|| Tun::open("probe", 1500, false))??;
         let socket = namespace.enter(|| {
             socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, Some(socket2::Protocol::MPTCP))
         })?;

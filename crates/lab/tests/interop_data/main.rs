@@ -7,6 +7,7 @@ mod common;
 mod captures;
 mod impaired;
 mod many;
+mod offload;
 mod options;
 mod outages;
 mod plain;

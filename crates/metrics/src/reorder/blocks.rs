@@ -13,8 +13,10 @@ pub struct Arrivals {
     block: u64,
     /// Where the stream ends, if known: the last block may be short.
     end: u64,
-    /// What arrived of blocks that are not complete.
-    partial: RangeSet,
+    /// Everything below this arrived.
+    next: u64,
+    /// What arrived above it.
+    ahead: RangeSet,
     reorder: Reorder,
     extents: Extents,
 }
@@ -26,7 +28,8 @@ impl Arrivals {
         Self {
             block: block.max(1) as u64,
             end: u64::MAX,
-            partial: RangeSet::new(),
+            next: 0,
+            ahead: RangeSet::new(),
             reorder: Reorder::new(threshold),
             extents: Extents::default(),
         }
@@ -36,46 +39,49 @@ impl Arrivals {
     pub fn set_end(&mut self, end: u64) {
         self.end = end;
         // What came before may be the whole of a last, short block.
-        if let Some(range) = end.checked_sub(1).and_then(|last| self.partial.range_at(last)) {
-            self.arrive(range);
+        let Some(last) = end.checked_sub(1) else { return };
+        let run = if last < self.next { Some(Range::new(0, self.next)) } else { self.ahead.range_at(last) };
+        if let Some(run) = run {
+            self.complete(Range::new(last, end), run);
         }
     }
 
     /// `range` arrived.
     pub fn arrive(&mut self, range: Range) {
-        let range = Range::new(range.start, range.end.min(self.end));
-        if range.is_empty() || range.len() > MOST_BLOCKS * self.block {
+        if range.len() > MOST_BLOCKS * self.block {
             return;
         }
-        let (first, last) = (range.start / self.block, (range.end - 1) / self.block);
-        let mut from = first;
-        while from <= last {
-            if self.reorder.is_settled(from) {
-                from += 1;
-                continue;
-            }
-            let to = (from..=last).find(|number| self.reorder.is_settled(*number)).unwrap_or(last + 1);
-            self.fill(from, to, range);
-            from = to;
+        let mut rest = Range::new(range.start.max(self.next), range.end.min(self.end));
+        while let Some(fresh) = self.first_missing(rest) {
+            let run = if fresh.start == self.next { self.advance(fresh.end) } else { self.ahead.unite(fresh) };
+            self.complete(fresh, run);
+            rest.start = run.end;
         }
     }
 
-    /// Adds the part of `range` in the blocks `from..to`, of which none is settled.
-    fn fill(&mut self, from: u64, to: u64, range: Range) {
-        let blocks = Range::new(self.start_of(from), self.start_of(to));
-        let mut whole = range.intersect(blocks);
-        if !self.partial.is_empty() || whole != blocks {
-            self.partial.insert(whole);
-            whole = self.partial.range_at(whole.start).unwrap_or(whole);
+    /// The lowest part of `range` that has not arrived, if any.
+    fn first_missing(&self, range: Range) -> Option<Range> {
+        // Nearly always it lies wholly above or below what is there.
+        let above = self.ahead.last().is_none_or(|last| last.end <= range.start);
+        let clear = above || self.ahead.first().is_none_or(|first| range.end <= first.start);
+        if clear { Some(range).filter(|range| !range.is_empty()) } else { self.ahead.gaps(range).next() }
+    }
+
+    /// What was missing up to `to` arrived; returns all that did without a gap.
+    fn advance(&mut self, to: u64) -> Range {
+        self.next = to;
+        while let Some(first) = self.ahead.first().filter(|first| first.start <= self.next) {
+            self.next = self.next.max(first.end);
+            self.ahead.remove_below(self.next);
         }
-        let from = from + u64::from(whole.start > blocks.start);
-        let to = if whole.end < blocks.end { to - 1 } else { to };
-        if from >= to {
-            return;
-        }
-        if !self.partial.is_empty() {
-            self.partial.remove(Range::new(self.start_of(from), self.start_of(to)));
-        }
+        Range::new(0, self.next)
+    }
+
+    /// Counts the blocks that `range`, a part of `run`, completed: those which lie whole in `run`.
+    fn complete(&mut self, range: Range, run: Range) {
+        let (first, last) = (range.start / self.block, (range.end - 1) / self.block);
+        let from = first + u64::from(self.start_of(first) < run.start);
+        let to = last + u64::from(self.start_of(last + 1) <= run.end);
         for number in from..to {
             let expected = self.reorder.expected();
             if self.reorder.arrive(number) {
@@ -104,6 +110,8 @@ impl Arrivals {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
 
     fn occupancy(ranges: &[(u64, u64)], end: Option<u64>) -> (u64, Option<f64>) {
         let mut arrivals = Arrivals::new(1000, None);
@@ -141,6 +149,40 @@ mod tests {
         let (density, extents) = known.finish();
         assert_eq!((density.packets(), density.mean_occupancy()), (2, Some(0.5)));
         assert_eq!((extents.arrivals(), extents.reordered()), (2, 1));
+    }
+
+    proptest! {
+        #[test]
+        fn blocks_are_counted_as_bytes_complete_them(
+            ranges in prop::collection::vec((0u64..120, 0u64..40), 1..60),
+            block in 1u32..12,
+            threshold in prop::option::of(1u64..8),
+            end in prop::option::of(1u64..150),
+        ) {
+            let (mut arrivals, mut had, mut whole) = (Arrivals::new(block, threshold), BTreeSet::new(), BTreeSet::new());
+            let (mut reorder, mut extents) = (Reorder::new(threshold), Extents::default());
+            let last = end.unwrap_or(u64::MAX);
+            if end.is_some() {
+                arrivals.set_end(last);
+            }
+            for (start, len) in ranges {
+                arrivals.arrive(Range::new(start, start + len));
+                had.extend((start..start + len).filter(|byte| *byte < last));
+                for number in 0..160 / u64::from(block) {
+                    let from = number * u64::from(block);
+                    let mut bytes = from..(from + u64::from(block)).min(last);
+                    let complete = !bytes.is_empty() && bytes.all(|byte| had.contains(&byte));
+                    let expected = reorder.expected();
+                    if complete && whole.insert(number) && reorder.arrive(number) {
+                        extents.arrive(number, expected);
+                    }
+                }
+            }
+            let ((density, ours), others) = (arrivals.finish(), reorder.finish());
+            prop_assert_eq!(density.displacements(), others.displacements());
+            prop_assert_eq!(density.occupancies(), others.occupancies());
+            prop_assert_eq!((ours.arrivals(), ours.extents()), (extents.arrivals(), extents.extents()));
+        }
     }
 
     #[test]

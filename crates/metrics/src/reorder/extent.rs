@@ -11,9 +11,18 @@ pub struct Extents {
     /// Arrivals ever, and those that count.
     seen: u64,
     counted: u64,
-    /// Arrivals that were the greatest so far, ascending: `(number, arrival)`.
-    greatest: VecDeque<(u64, u64)>,
+    /// Arrivals that were the greatest so far, ascending.
+    greatest: VecDeque<Run>,
     extents: Counts,
+}
+
+/// Successive numbers in successive arrivals.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    first: u64,
+    last: u64,
+    /// The first one's arrival.
+    arrival: u64,
 }
 
 impl Extents {
@@ -23,15 +32,18 @@ impl Extents {
         self.seen += 1;
         self.counted += 1;
         // Nothing below `missing` comes again, so nobody will ask for those.
-        while self.greatest.front().is_some_and(|(n, _)| *n < missing) {
+        while self.greatest.front().is_some_and(|run| run.last < missing) {
             self.greatest.pop_front();
         }
-        if self.greatest.back().is_none_or(|(n, _)| *n < number) {
-            self.greatest.push_back((number, now));
-        } else {
-            // RFC 4737 §4.2.1: the extent is i − j, with j the earliest arrival of a greater number.
-            let earliest = self.greatest.partition_point(|(n, _)| *n < number);
-            self.extents.add(now - self.greatest[earliest].1);
+        match self.greatest.back_mut() {
+            Some(run) if number < run.last => {
+                // RFC 4737 §4.2.1: the extent is i − j, with j the earliest arrival of a greater number.
+                let earliest = self.greatest.partition_point(|run| run.last < number);
+                self.extents.add(now - self.greatest[earliest].arrival);
+            }
+            Some(run) if number == run.last + 1 && now - run.arrival == number - run.first => run.last = number,
+            _ if number > missing => self.greatest.push_back(Run { first: number, last: number, arrival: now }),
+            _ => {}
         }
     }
 

@@ -130,15 +130,13 @@ impl Reorder {
 
     /// `number` arrived. Duplicates, packets that were given up, and numbers absurdly far ahead do not count; true if it
     /// was none of these.
+    #[inline]
     pub fn arrive(&mut self, number: u64) -> bool {
-        if number == self.expected && self.threshold.is_none() {
-            // Never settled and never absurd.
-            self.count(number);
-            return true;
-        }
         // A number in the window may enter the buffer later: both sets must take it.
-        let absurd = !self.stored.accepts(number) || !self.arrived.accepts(number);
-        if self.is_settled(number) || absurd {
+        let fits = || self.stored.accepts(number) && self.arrived.accepts(number);
+        // The one that is waited for is never settled and never absurd.
+        let awaited = number == self.expected && self.threshold.is_none();
+        if !awaited && (self.is_settled(number) || !fits()) {
             return false;
         }
         let Some(threshold) = self.threshold else {
@@ -183,6 +181,7 @@ impl Reorder {
         self.count(number);
     }
 
+    #[inline(always)]
     fn count(&mut self, number: u64) {
         // RFC 5236: D = RI − S.
         if self.index >= number {
@@ -202,6 +201,7 @@ impl Reorder {
     }
 
     /// Empties the buffer as far as it is contiguous.
+    #[inline(always)]
     fn deliver_stored(&mut self) {
         if self.occupancy > 0 {
             let end = self.stored.first_missing(self.expected);

@@ -275,6 +275,7 @@ impl Sender {
     }
 
     /// New data, or a FIN, was sent. It must begin at `nxt`.
+    #[inline(always)]
     pub fn on_sent(&mut self, now: Instant, sent: Sent) {
         let first = self.board.is_empty();
         if !self.board.on_sent(now, sent) {

@@ -1,0 +1,138 @@
+//! One header for segments that follow each other, as receive offload (GRO) makes it.
+
+use crate::{Dss, Flags, Segment};
+
+impl Segment {
+    /// Makes `self` the header of a segment that carries the payload of `next` too, behind `len` bytes of its own, with one
+    /// mapping over all of it (RFC 8684 §3.3: a mapping may span segments). False, with nothing changed, if one header
+    /// cannot speak for both. The payload itself is the caller's business.
+    pub fn absorb_header(&mut self, len: usize, next: &Self) -> bool {
+        let follows = self.flags == Flags::ACK
+            && (next.flags == Flags::ACK || next.flags == Flags::ACK | Flags::PSH)
+            && (next.src_port, next.dst_port) == (self.src_port, self.dst_port)
+            && next.seq == self.seq.at(len as u64)
+            && (next.ack, next.window) == (self.ack, self.window)
+            && self.options.absorb(len, &next.options, next.payload.len());
+        if follows {
+            self.flags = next.flags;
+        }
+        follows
+    }
+}
+
+/// Extends the mapping of `ours`, of `len` bytes, by that of `next`, of `more`; false if it is not its continuation.
+pub(crate) fn extend(ours: &mut Option<Dss>, len: usize, next: &Option<Dss>, more: usize) -> bool {
+    let (ours, next) = match (ours, next) {
+        (None, None) => return true,
+        (Some(ours), Some(next)) if ours.ack == next.ack && !ours.data_fin && !next.data_fin => (ours, next),
+        _ => return false,
+    };
+    let (Some(mapping), Some(next)) = (&mut ours.mapping, &next.mapping) else { return false };
+    let mask = if mapping.wide { u64::MAX } else { u64::from(u32::MAX) };
+    // A checksum covers its mapping as it was sent; an empty mapping is an infinite one.
+    let goes_on = mapping.checksum.is_none()
+        && next.checksum.is_none()
+        && mapping.wide == next.wide
+        && (usize::from(mapping.len), usize::from(next.len)) == (len, more)
+        && next.len > 0
+        && next.subflow_seq == mapping.subflow_seq.wrapping_add(mapping.len.into())
+        && next.data_seq == mapping.data_seq.wrapping_add(mapping.len.into()) & mask;
+    match mapping.len.checked_add(next.len) {
+        Some(both) if goes_on => {
+            mapping.len = both;
+            true
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{DataAck, Mapping, Options, Timestamps};
+    use anabranch_units::SeqNumber;
+    use bytes::Bytes;
+
+    fn segment(seq: u32, data_seq: u64, wide: bool, payload: &'static [u8]) -> Segment {
+        let mut options = Options::new();
+        options.set_timestamps(Timestamps { val: 7, ecr: 3 });
+        let len = payload.len() as u16;
+        let subflow_seq = seq.wrapping_sub(1_000);
+        let mapping = Some(Mapping { data_seq, wide, subflow_seq, len, checksum: None });
+        options.set_dss(Dss { ack: Some(DataAck::Long(9)), mapping, data_fin: false });
+        let payload = Bytes::from_static(payload);
+        Segment {
+            seq: SeqNumber(seq),
+            ack: SeqNumber(5),
+            flags: Flags::ACK,
+            window: 77,
+            options,
+            payload,
+            ..Segment::default()
+        }
+    }
+
+    #[test]
+    fn a_run_of_segments_has_one_mapping() {
+        let mut head = segment(u32::MAX - 2, u64::MAX, true, b"abcd");
+        let mut last = segment(6, 8, true, b"ij");
+        last.flags = Flags::ACK | Flags::PSH;
+        assert!(head.absorb_header(4, &segment(1, 3, true, b"efghi")));
+        assert!(head.absorb_header(9, &last));
+        let mapping = head.options.dss().and_then(|dss| dss.mapping).expect("a mapping");
+        assert_eq!(
+            (mapping.data_seq, mapping.subflow_seq, mapping.len),
+            (u64::MAX, (u32::MAX - 2).wrapping_sub(1_000), 11)
+        );
+        assert_eq!((head.seq, head.flags), (SeqNumber(u32::MAX - 2), last.flags));
+        // What is pushed ends it.
+        assert!(!head.absorb_header(11, &segment(8, 10, true, b"k")));
+    }
+
+    #[test]
+    fn short_numbers_wrap() {
+        let mut head = segment(1_001, 0xffff_fffe, false, b"abcd");
+        assert!(head.absorb_header(4, &segment(1_005, 2, false, b"e")));
+    }
+
+    #[test]
+    fn what_differs_stays_apart() {
+        let head = segment(1_001, 50, true, b"abcd");
+        let next = segment(1_005, 54, true, b"efgh");
+        assert!(head.clone().absorb_header(4, &next));
+        let with = |change: &dyn Fn(&mut Segment)| {
+            let mut changed = next.clone();
+            change(&mut changed);
+            changed
+        };
+        let dss = |change: &dyn Fn(&mut Dss)| {
+            let mut dss = *next.options.dss().expect("it has one");
+            change(&mut dss);
+            let mut options = Options::new();
+            options.set_timestamps(next.options.timestamps().expect("it has them"));
+            options.set_dss(dss);
+            with(&|s| s.options = options.clone())
+        };
+        let others = [
+            segment(1_006, 54, true, b"efgh"),
+            segment(1_005, 55, true, b"efgh"),
+            segment(1_005, 54, false, b"efgh"),
+            with(&|s| s.flags = Flags::ACK | Flags::FIN),
+            with(&|s| s.window = 78),
+            with(&|s| s.ack = SeqNumber(6)),
+            with(&|s| s.src_port = 1),
+            with(&|s| s.options = Options::new()),
+            dss(&|d| d.ack = Some(DataAck::Long(10))),
+            dss(&|d| d.data_fin = true),
+            dss(&|d| d.mapping = None),
+            dss(&|d| d.mapping.as_mut().expect("it has one").checksum = Some(1)),
+            dss(&|d| d.mapping.as_mut().expect("it has one").len = 5),
+            dss(&|d| d.mapping.as_mut().expect("it has one").subflow_seq += 1),
+        ];
+        for other in others {
+            let mut untouched = head.clone();
+            assert!(!untouched.absorb_header(4, &other), "{other}");
+            assert_eq!(untouched, head);
+        }
+    }
+}
