@@ -79,20 +79,19 @@ impl Arrivals {
 
     /// Counts the blocks that `range`, a part of `run`, completed: those which lie whole in `run`.
     fn complete(&mut self, range: Range, run: Range) {
-        let (first, last) = (range.start / self.block, (range.end - 1) / self.block);
-        let from = first + u64::from(self.start_of(first) < run.start);
-        let to = last + u64::from(self.start_of(last + 1) <= run.end);
-        for number in from..to {
-            let expected = self.reorder.expected();
-            if self.reorder.arrive(number) {
-                self.extents.arrive(number, expected);
+        let mut number = range.start / self.block;
+        let mut block = Range::new(number * self.block, number * self.block);
+        while block.start < range.end {
+            block.end = block.start.saturating_add(self.block);
+            if run.contains(Range::new(block.start, block.end.min(self.end))) {
+                let expected = self.reorder.expected();
+                if self.reorder.arrive(number) {
+                    self.extents.arrive(number, expected);
+                }
             }
+            number += 1;
+            block.start = block.end;
         }
-    }
-
-    /// Where a block begins; the end of the stream for those behind it.
-    fn start_of(&self, number: u64) -> u64 {
-        number.saturating_mul(self.block).min(self.end)
     }
 
     /// Forgets what was counted, not what arrived.
