@@ -118,7 +118,7 @@ impl Connection {
         if let Some(option) = self.handshake_option(s).filter(|_| !give_up) {
             segment.options.push_mptcp(option);
         }
-        let again = s.handshake.repeats > 0;
+        let again = s.handshake.sent.is_some();
         self.subflows[i].handshake.on_sent(cx.now);
         self.record_control(cx, i, segment.flags, again);
         *out = segment;
