@@ -1,5 +1,6 @@
 //! The command line.
 
+use anabranch_units::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::ffi::OsString;
@@ -67,11 +68,19 @@ Examples:
   anabranch run wifi-lte
   anabranch run my.toml --scheduler minrtt+pr,blest --repeat auto
   anabranch run my.toml --scheduler all --set path.wlan.loss=2% --format json > results.json
+  anabranch run wifi-lte --receiver linux                  # our engine sends to the Linux kernel
+  anabranch run wifi-lte --sender linux --receiver linux --scheduler linux-default
 
 SCENARIO is a file, or the name of a built-in scenario (`anabranch list scenarios`).
 Every path is also run alone, with plain TCP, and shown as `single:NAME`.
 Repetition r of every row uses the seed + r, so that schedulers meet the same luck. The same version
-and seed give the same bytes on every machine, however many jobs.";
+and seed give the same bytes on every machine, however many jobs.
+
+A Linux host is this machine's own kernel in a network namespace, with the scenario's paths emulated in
+real time. That takes Linux and root, or a user who may make user namespaces and open /dev/net/tun. A
+Linux sender has the scheduler `linux-default` and the congestion controls of the kernel. Results then
+have `live`: how true the emulation was, the kernels' settings and counters, tcp_info of each subflow.
+Nothing is left behind, however a run ends; Ctrl-C ends it with exit code 130.";
 
 const SHELL_EXAMPLES: &str = "\
 Examples:
@@ -188,12 +197,37 @@ pub struct ShellArguments {
     /// Write captures of both hosts into this directory
     #[arg(long, value_name = "DIR")]
     pub pcap: Option<PathBuf>,
+    #[command(flatten)]
+    pub preflight: PreflightArguments,
     /// Print nothing on standard error but mistakes
     #[arg(short, long)]
     pub quiet: bool,
     /// What to run in the client's namespace; $SHELL unless given
     #[arg(last = true, value_name = "CMD")]
     pub command: Vec<OsString>,
+}
+
+/// Whether to measure emulated paths before anything runs over them.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct PreflightArguments {
+    /// Measure every path before the run, however long that takes; without it, those that take no longer than two seconds
+    /// in all
+    #[arg(long, overrides_with = "no_preflight")]
+    pub preflight: bool,
+    /// Measure nothing before the run
+    #[arg(long, overrides_with = "preflight")]
+    pub no_preflight: bool,
+}
+
+impl PreflightArguments {
+    /// How long to measure; `None` = not at all.
+    pub fn limit(&self) -> Option<Duration> {
+        match (self.preflight, self.no_preflight) {
+            (_, true) => None,
+            (true, false) => Some(Duration::MAX),
+            (false, false) => Some(anabranch_run::Preflight::LIMIT),
+        }
+    }
 }
 
 /// `anabranch check`.
@@ -312,13 +346,15 @@ pub struct RunArguments {
     /// Write every event of the very first run as lines of JSON
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
-    /// The server's host: this engine, or the Linux kernel
+    /// The server's host, which sends bulk data: this engine, or the Linux kernel in real time
     #[arg(long, value_name = "engine|linux")]
     pub sender: Option<String>,
-    /// The client's host: this engine, or the Linux kernel
+    /// The client's host, which connects: this engine, or the Linux kernel in real time
     #[arg(long, value_name = "engine|linux")]
     pub receiver: Option<String>,
-    /// Run against the wall clock
+    /// Run against the wall clock, even if both hosts are engines
     #[arg(long)]
     pub realtime: bool,
+    #[command(flatten)]
+    pub preflight: PreflightArguments,
 }

@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use crate::load::Loaded;
 use crate::runs_csv::runs_csv;
 use anabranch_run::Results;
+use indexmap::IndexMap;
 use serde::Serialize;
 use std::fs;
 use std::path::Path;
@@ -23,6 +24,33 @@ pub struct Manifest<'a> {
     started_unix_s: u64,
     wall_time_s: f64,
     machine: Machine,
+    /// Of runs in real time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    real_time: Option<RealTime<'a>>,
+}
+
+/// What the kernels were and how they were set, in the first run; each run of the results has its own.
+#[derive(Debug, Serialize)]
+struct RealTime<'a> {
+    kernel: &'a Option<String>,
+    settings: &'a IndexMap<String, IndexMap<String, String>>,
+    not_applied: &'a [String],
+    /// Runs whose paths were emulated as described.
+    accurate_runs: usize,
+    runs: usize,
+}
+
+impl<'a> RealTime<'a> {
+    fn of(results: &'a Results) -> Option<Self> {
+        let lives = || results.runs.iter().filter_map(|run| run.live.as_ref());
+        lives().next().map(|first| Self {
+            kernel: &first.kernel,
+            settings: &first.settings,
+            not_applied: &first.not_applied,
+            accurate_runs: lives().filter(|live| live.emulation.accurate).count(),
+            runs: lives().count(),
+        })
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -83,6 +111,7 @@ pub fn write(
         started_unix_s: started.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
         wall_time_s: wall_time.as_secs_f64(),
         machine: Machine::here(),
+        real_time: RealTime::of(results),
     };
     // Strings and finite numbers only: this cannot fail.
     let manifest = serde_json::to_string_pretty(&manifest).unwrap_or_default() + "\n";

@@ -1,5 +1,6 @@
 //! How a command fails, and how the user is told.
 
+use anabranch_run::Refusal;
 use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteDiagnostic, Report};
 use std::fmt::Write as _;
 use std::io;
@@ -10,8 +11,10 @@ use std::path::Path;
 pub enum Failure {
     /// The input cannot be used: exit code 2. All that is wrong with it, in order.
     Unusable(Vec<Report>),
-    /// A run or check failed, or a file could not be written: exit code 1.
+    /// A run or check failed, the system lacks something, or a file could not be written: exit code 1.
     Failed(Report),
+    /// A signal ended it: exit code 130, as shells count it.
+    Interrupted(Report),
 }
 
 impl Failure {
@@ -22,7 +25,31 @@ impl Failure {
 
     /// A run or a file that failed.
     pub fn failed(code: &str, message: impl Into<String>) -> Self {
-        Self::Failed(report(code, message, None))
+        Self::missing(code, message, None)
+    }
+
+    /// The system lacks something; with what can be done about it.
+    pub fn missing(code: &str, message: impl Into<String>, help: Option<String>) -> Self {
+        Self::Failed(report(code, message, help))
+    }
+
+    /// A signal came in the middle of `what`.
+    pub fn interrupted(what: &str) -> Self {
+        Self::Interrupted(report("anabranch::run::interrupted", what, Some("nothing was kept".into())))
+    }
+
+    /// What a driver says before it begins.
+    pub fn refused(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Word { kind, word, why, help } => {
+                let diagnostic = MietteDiagnostic::new(format!("no such {kind} on this host"))
+                    .with_code("anabranch::run::not_on_this_host")
+                    .with_help(help)
+                    .with_label(LabeledSpan::new(Some(why), 0, word.len()));
+                Self::Unusable(vec![Report::new(diagnostic).with_source_code(word)])
+            }
+            Refusal::Missing { what, help } => Self::missing("anabranch::run::missing", what, help),
+        }
     }
 
     /// A file or directory that cannot be written.
@@ -41,11 +68,12 @@ impl Failure {
         Self::Unusable(vec![Report::new(diagnostic).with_source_code(typed.to_owned())])
     }
 
-    /// 1 or 2.
+    /// 1, 2 or 130.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Unusable(_) => 2,
             Self::Failed(_) => 1,
+            Self::Interrupted(_) => 130,
         }
     }
 
@@ -55,7 +83,7 @@ impl Failure {
         let handler = GraphicalReportHandler::new_themed(theme).with_width(100).with_links(false);
         let reports = match self {
             Self::Unusable(reports) => reports.as_slice(),
-            Self::Failed(report) => std::slice::from_ref(report),
+            Self::Failed(report) | Self::Interrupted(report) => std::slice::from_ref(report),
         };
         let mut text = String::new();
         for report in reports {

@@ -7,15 +7,18 @@ mod artifacts;
 mod builtin;
 mod commands;
 mod failure;
+#[cfg(target_os = "linux")]
 mod link_table;
 mod load;
 mod parity_table;
 mod pool;
+mod preflight_table;
 mod runs_csv;
 mod table;
 mod watch;
 
 use anabranch_run::Driver;
+use anabranch_units::Duration;
 use args::{Arguments, Command};
 use clap::Parser;
 use failure::Failure;
@@ -28,6 +31,8 @@ pub struct Drivers<'a> {
     pub virtual_time: &'a dyn Driver,
     /// By the clock, with kernels as hosts.
     pub real_time: &'a dyn Driver,
+    /// The same, with each network measured before its first run, as far as that takes no longer than the limit.
+    pub preflight: fn(Duration) -> Box<dyn Driver>,
 }
 
 /// What a command answers.
@@ -37,7 +42,8 @@ pub struct Answer {
     pub output: String,
     /// For standard error.
     pub errors: String,
-    /// 0 = success, 1 = a run or check failed, 2 = the input cannot be used; of `shell`, the exit code of what it ran.
+    /// 0 = success, 1 = a run or check failed, 2 = the input cannot be used, 130 = interrupted; of `shell`, the exit code of
+    /// what it ran.
     pub code: u8,
 }
 
@@ -75,7 +81,12 @@ fn dispatch(arguments: Arguments, drivers: &Drivers<'_>) -> Result<Answer, Failu
         Command::Demo(arguments) => commands::demo(&arguments, drivers.virtual_time),
         Command::Run(arguments) => commands::run(&arguments, drivers),
         // What it runs has printed by now, and its exit code is ours.
+        #[cfg(target_os = "linux")]
         Command::Shell(arguments) => return commands::shell(&arguments),
+        #[cfg(not(target_os = "linux"))]
+        Command::Shell(_) => {
+            Err(Failure::failed("anabranch::shell::failed", "a shell over emulated paths needs Linux"))
+        }
         Command::Check(arguments) => commands::check(&arguments),
         Command::List(arguments) => commands::list(&arguments),
         Command::Explain(arguments) => commands::explain(&arguments.name),

@@ -44,15 +44,6 @@ pub fn link_table(paths: &IndexMap<String, PathSummary>) -> String {
     print_table(&table)
 }
 
-/// A short time in the unit that fits: `34 µs`, `1.2 ms`, `3.4 s`.
-pub fn seconds(seconds: f64) -> String {
-    match seconds {
-        s if s < 1e-3 => format!("{:.0} µs", s * 1e6),
-        s if s < 1.0 => format!("{:.1} ms", s * 1e3),
-        s => format!("{s:.1} s"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -82,10 +73,5 @@ mod tests {
         assert!(table.contains("dropped:") && !table.contains("outage"), "{table}");
         assert!(lines.contains(&vec!["wlan", "down", "2000", "2.00", "50.0", "1.2", "7", "3"]), "{table}");
         assert!(lines.contains(&vec!["wlan", "up", "0", "0.00", "50.0", "0"]), "{table}");
-    }
-
-    #[test]
-    fn short_times_have_the_unit_that_fits() {
-        assert_eq!([3.4e-5, 1.24e-3, 3.42].map(seconds), ["34 µs", "1.2 ms", "3.4 s"]);
     }
 }

@@ -1,6 +1,7 @@
 //! Results as tables to read: one a cell, one row a scheduler, baselines below.
 
-use anabranch_run::{CellValues, Results, Summary};
+use crate::preflight_table::preflight_table;
+use anabranch_run::{CellValues, Live, Results, Summary};
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use std::fmt::Write as _;
 
@@ -27,6 +28,15 @@ pub fn print_table(table: &Table) -> String {
     table.lines().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
+/// A short time in the unit that fits: `34 µs`, `1.2 ms`, `3.4 s`.
+pub fn seconds(seconds: f64) -> String {
+    match seconds {
+        s if s < 1e-3 => format!("{:.0} µs", s * 1e6),
+        s if s < 1.0 => format!("{:.1} ms", s * 1e3),
+        s => format!("{s:.1} s"),
+    }
+}
+
 /// All cells, and what the figures mean.
 pub fn results_table(results: &Results) -> String {
     let rows = Row::all(results);
@@ -45,6 +55,41 @@ pub fn results_table(results: &Results) -> String {
     }
     text.push('\n');
     text += &notes(&rows);
+    text += &live_notes(results);
+    text
+}
+
+/// How true the runs in real time were: the worst of them.
+fn live_notes(results: &Results) -> String {
+    let lives: Vec<&Live> = results.runs.iter().filter_map(|run| run.live.as_ref()).collect();
+    let Some(first) = lives.first() else { return String::new() };
+    let late = lives.iter().map(|live| live.emulation.late_p99_s).fold(0.0, f64::max) * 1e3;
+    let latest = lives.iter().map(|live| live.emulation.late_max_s).fold(0.0, f64::max) * 1e3;
+    let drops: u64 = lives.iter().map(|live| live.emulation.device_drops).sum();
+    let wrong = lives.iter().filter(|live| !live.emulation.accurate).count();
+    let verdict = match wrong {
+        0 => "accurate".to_owned(),
+        _ => format!("NOT accurate in {wrong} of {} runs: use a quieter machine or lower rates", lives.len()),
+    };
+    let kernel = first.kernel.as_ref().map(|release| format!(", Linux {release}")).unwrap_or_default();
+    let mut text = format!(
+        "Real time{kernel}: 99 of 100 packets at most {late:.2} ms late, the latest {latest:.2} ms, {drops} dropped by \
+         devices: {verdict}.\n"
+    );
+    let mut told: Vec<&String> = Vec::new();
+    for what in lives.iter().flat_map(|live| &live.not_applied) {
+        if !told.contains(&what) {
+            let _ = writeln!(text, "Not applied: {what}.");
+            told.push(what);
+        }
+    }
+    let mut shown = Vec::new();
+    for preflight in lives.iter().filter_map(|live| live.preflight.as_ref()) {
+        if !shown.contains(&preflight) {
+            text += &preflight_table(preflight);
+            shown.push(preflight);
+        }
+    }
     text
 }
 
@@ -204,4 +249,14 @@ fn notes(rows: &[Row<'_>]) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_times_have_the_unit_that_fits() {
+        assert_eq!([3.4e-5, 1.24e-3, 3.42].map(seconds), ["34 µs", "1.2 ms", "3.4 s"]);
+    }
 }

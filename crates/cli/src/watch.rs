@@ -45,6 +45,16 @@ impl Watch {
         Ok(Self { wanted, bar, error: Mutex::new(None) })
     }
 
+    /// Tells the user at a terminal.
+    pub fn say(&self, text: &str) {
+        self.bar.println(text);
+    }
+
+    /// `after 3 of 9 runs`.
+    pub fn progress_so_far(&self) -> String {
+        format!("after {} of {} runs", self.bar.position(), self.bar.length().unwrap_or(0))
+    }
+
     /// Clears the bar; says which file could not be written, if any.
     pub fn finish(self) -> Result<(), Failure> {
         self.bar.finish_and_clear();

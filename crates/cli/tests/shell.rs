@@ -57,7 +57,13 @@ impl Place {
 
     fn command(&self, options: &[&str], command: &[&str]) -> Command {
         let mut anabranch = Command::new(assert_cmd::cargo::cargo_bin!("anabranch"));
-        anabranch.current_dir(self.folder.path()).args(["shell", "paths.toml", "--summary", "summary.json"]);
+        anabranch.current_dir(self.folder.path()).args([
+            "shell",
+            "paths.toml",
+            "--summary",
+            "summary.json",
+            "--no-preflight",
+        ]);
         anabranch.args(options).arg("--").args(command).stdin(Stdio::null());
         anabranch
     }

@@ -1,5 +1,6 @@
 //! What can go wrong outside the world.
 
+use crate::privilege;
 use std::fmt;
 use std::io;
 
@@ -12,6 +13,15 @@ pub enum LabError {
         /// What was tried, and what the system answered.
         what: String,
     },
+    /// A program that sets hosts up is not installed.
+    Tool {
+        /// Which.
+        program: String,
+    },
+    /// The kernel does not speak Multipath TCP.
+    NoMptcp,
+    /// A signal asked to stop.
+    Interrupted,
     /// The system refused something.
     System {
         /// What was tried.
@@ -51,12 +61,27 @@ impl LabError {
         let what = what.into();
         move |source| Self::System { what, source }
     }
+
+    /// What the user can do about it.
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::Privilege { .. } => Some(privilege::advice()),
+            Self::Tool { .. } => Some("install iproute2, and see that it is on the PATH or in /usr/sbin".into()),
+            Self::NoMptcp => Some(
+                "boot a kernel with CONFIG_MPTCP, without `mptcp.enabled=0`; `--set mptcp=false` runs plain TCP".into(),
+            ),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for LabError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Privilege { what } => write!(f, "real time with a Linux host needs root: {what}"),
+            Self::Privilege { what } => write!(f, "a Linux host needs network namespaces and TUN devices: {what}"),
+            Self::Tool { program } => write!(f, "the program `{program}` is not installed"),
+            Self::NoMptcp => f.write_str("this kernel does not speak Multipath TCP"),
+            Self::Interrupted => f.write_str("interrupted"),
             Self::System { what, source } => write!(f, "{what}: {source}"),
             Self::Command { command, output } => write!(f, "`{command}` failed: {}", output.trim()),
             Self::Program { command, source } => write!(f, "`{command}` cannot be started: {source}"),

@@ -1,12 +1,16 @@
 //! The loop that moves a world by the clock.
 
-use crate::kernel::{Application, KernelHost, Told};
+use crate::interrupt;
+use crate::kernel::{Application, KernelHost, Sample, Sampler, SocketInfo, Told, events};
+use crate::priority::Priority;
 use crate::{Capture, Clock, Delays, LabError, Lateness, Middlebox, Way};
+use anabranch_run::TcpInfo;
 use anabranch_sim::{Halt, Outbound, World};
 use anabranch_trace::{Origin, Recorder};
-use anabranch_units::{Instant, PathId, Side};
+use anabranch_units::{ConnId, Instant, PathId, Side};
 use anabranch_wire::Packet;
 use bytes::Bytes;
+use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// A kernel at one end of the world's first flow, with the applications on it.
@@ -20,12 +24,32 @@ pub struct Outside {
     pub applications: Vec<Application>,
     /// Between it and the network.
     pub middlebox: Option<Middlebox>,
+    /// Looks at its subflows.
+    pub sampler: Option<Sampler>,
+    /// What its subflows were like when they were last seen, by path.
+    pub subflows: BTreeMap<usize, TcpInfo>,
 }
 
 impl Outside {
     /// A host without applications, with nothing between it and the network.
     pub fn new(side: Side, host: KernelHost) -> Self {
-        Self { side, host, applications: Vec::new(), middlebox: None }
+        let (sampler, subflows) = (None, BTreeMap::new());
+        Self { side, host, applications: Vec::new(), middlebox: None, sampler, subflows }
+    }
+
+    /// Records what samples show of the measured connection's subflows.
+    fn look(&mut self, recorder: &mut dyn Recorder) {
+        while let Some(Sample { at, sockets }) = self.sampler.as_ref().and_then(Sampler::poll) {
+            for SocketInfo { local, remote, tcp } in sockets {
+                let client = if self.side == Side::Client { local } else { remote };
+                let Some(path) = self.host.addresses.path(client.ip()) else { continue };
+                let origin = Origin { host: Some(self.side), connection: ConnId(0), path: PathId(path as u8) };
+                for event in events(self.subflows.get(&path), &tcp) {
+                    recorder.record(at, origin, &event);
+                }
+                self.subflows.insert(path, tcp);
+            }
+        }
     }
 
     /// What becomes of a packet on its way.
@@ -47,6 +71,9 @@ pub enum Ended {
 }
 
 /// A world and the hosts outside it.
+///
+/// After a stall the world catches up: what left its queues in that time left at its own times, and the rate of a path
+/// holds; but hosts get it together. [`Lateness`] counts that. What hosts sent meanwhile enters when it is read.
 #[derive(Debug)]
 pub struct Exchange {
     /// The world.
@@ -89,7 +116,11 @@ impl Exchange {
     /// # Errors
     /// An application fails, a device is gone, the world cannot go on.
     pub fn run(&mut self, until: Instant, recorder: &mut dyn Recorder) -> Result<Ended, LabError> {
+        let _first = Priority::raise();
         loop {
+            if interrupt::is_asked() {
+                return Err(LabError::Interrupted);
+            }
             let now = self.clock.now().min(until);
             let halt = self.advance(now, recorder)?;
             self.put_out()?;
@@ -123,7 +154,7 @@ impl Exchange {
             let Some(device) = outside.host.devices.get(path) else { continue };
             device.write(&bytes).map_err(LabError::system("writing to a TUN device"))?;
             let now = self.clock.now();
-            self.lateness.note(now.since(at));
+            self.lateness.note(at, now);
             self.delays.note(path, side.receives(), now.since(sent));
             if let Some(capture) = &mut self.capture {
                 capture.packet(now, side, false, path, &bytes);
@@ -161,13 +192,16 @@ impl Exchange {
             if let Some(bytes) = self.outside[n].pass(Way::Out, path, bytes) {
                 self.world.inject(FLOW, side, path, bytes, recorder);
             }
+            // What became due while reading must not wait for the batch.
+            self.put_out()?;
         }
         Ok(true)
     }
 
     /// Hears what the applications tell.
     fn listen(&mut self, recorder: &mut dyn Recorder) -> Result<(), LabError> {
-        for outside in &self.outside {
+        for outside in &mut self.outside {
+            outside.look(recorder);
             for application in &outside.applications {
                 while let Some(told) = application.poll() {
                     match told {

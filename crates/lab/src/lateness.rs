@@ -1,6 +1,6 @@
 //! How late the loop ran.
 
-use anabranch_units::Duration;
+use anabranch_units::{Duration, Instant};
 
 /// Lateness of packets that left for hosts outside, in a histogram of one microsecond.
 #[derive(Clone, Debug, Default)]
@@ -9,6 +9,11 @@ pub struct Lateness {
     counts: Vec<u64>,
     total: u64,
     max: Duration,
+    /// When the last packet left.
+    left: Instant,
+    /// Packets in a row until then that left together.
+    burst: u64,
+    longest_burst: u64,
 }
 
 /// What became of a run's timing.
@@ -22,13 +27,21 @@ pub struct LatenessReport {
     pub p99: Duration,
     /// The latest was so late.
     pub max: Duration,
+    /// Most packets in a row that left together, each late.
+    pub burst: u64,
 }
 
 const BINS: usize = 100_000;
 
 impl Lateness {
-    /// A packet left `by` after its time.
-    pub fn note(&mut self, by: Duration) {
+    /// A packet that was due `at` left.
+    pub fn note(&mut self, at: Instant, left: Instant) {
+        let by = left.since(at);
+        // One that was due before the last one left goes out right behind it, wherever the model had it.
+        let together = by > LatenessReport::GOOD && at <= self.left;
+        self.burst = if together { self.burst + 1 } else { u64::from(by > LatenessReport::GOOD) };
+        self.longest_burst = self.longest_burst.max(self.burst);
+        self.left = left;
         if self.counts.is_empty() {
             self.counts = vec![0; BINS];
         }
@@ -50,7 +63,13 @@ impl Lateness {
 
     /// In short.
     pub fn report(&self) -> LatenessReport {
-        LatenessReport { packets: self.total, median: self.quantile(0.5), p99: self.quantile(0.99), max: self.max }
+        LatenessReport {
+            packets: self.total,
+            median: self.quantile(0.5),
+            p99: self.quantile(0.99),
+            max: self.max,
+            burst: self.longest_burst,
+        }
     }
 }
 
@@ -58,9 +77,12 @@ impl LatenessReport {
     /// Lateness below which an emulated path is as good as its description.
     pub const GOOD: Duration = Duration::from_millis(1);
 
-    /// 99 of 100 packets left within a millisecond of their time.
+    /// Lateness above which the loop stalled: what it lets go together then is a burst that no path made.
+    pub const STALL: Duration = Duration::from_millis(10);
+
+    /// 99 of 100 packets left within a millisecond of their time, and the loop never stalled.
     pub fn is_accurate(&self) -> bool {
-        self.p99 <= Self::GOOD
+        self.p99 <= Self::GOOD && self.max <= Self::STALL
     }
 }
 
@@ -73,7 +95,7 @@ mod tests {
         let mut lateness = Lateness::default();
         assert_eq!(lateness.report(), LatenessReport::default());
         for micros in 0..1000 {
-            lateness.note(Duration::from_micros(micros));
+            lateness.note(Instant::ZERO, Instant::ZERO + Duration::from_micros(micros));
         }
         let report = lateness.report();
         assert_eq!(report.packets, 1000);
@@ -81,8 +103,31 @@ mod tests {
         assert_eq!(report.max, Duration::from_micros(999));
         assert!(report.is_accurate());
         for _ in 0..20 {
-            lateness.note(Duration::from_millis(500));
+            lateness.note(Instant::ZERO, Instant::from_millis(500));
         }
         assert_eq!((lateness.report().max, lateness.report().is_accurate()), (Duration::from_millis(500), false));
+    }
+
+    #[test]
+    fn what_a_stall_lets_go_together_is_a_burst() {
+        let mut lateness = Lateness::default();
+        let mut leave = |at: u64, left: u64| {
+            lateness.note(Instant::from_millis(at), Instant::from_millis(left));
+            let report = lateness.report();
+            (report.burst, report.is_accurate())
+        };
+        // Late by themselves, each in its time.
+        assert_eq!([leave(10, 11), leave(20, 22), leave(30, 32)], [(0, true), (1, false), (1, false)]);
+        assert_eq!(
+            [leave(40, 50), leave(42, 50), leave(44, 50), leave(60, 60)],
+            [(1, false), (2, false), (3, false), (3, false)]
+        );
+        let mut stalled = Lateness::default();
+        for n in 0..1000 {
+            stalled.note(Instant::from_millis(n), Instant::from_millis(n));
+        }
+        assert!(stalled.report().is_accurate());
+        stalled.note(Instant::from_millis(1000), Instant::from_millis(1011));
+        assert!(!stalled.report().is_accurate());
     }
 }

@@ -4,16 +4,25 @@
 //! what the network delivers to it is written to the device. Namespaces have no name: they vanish with this process,
 //! however it ends, and everything in them too.
 
+#![cfg(target_os = "linux")]
+
 mod capture;
 mod clock;
 mod delays;
 mod error;
 mod exchange;
+pub mod interrupt;
 pub mod kernel;
 mod lateness;
 mod middlebox;
 mod namespace;
+pub mod preflight;
+mod priority;
+pub mod privilege;
+pub mod probe;
+mod readiness;
 mod real_time;
+mod seen;
 pub mod shell;
 mod tun;
 
@@ -25,5 +34,7 @@ pub use exchange::{Ended, Exchange, Outside};
 pub use lateness::{Lateness, LatenessReport};
 pub use middlebox::{Middlebox, Way};
 pub use namespace::Namespace;
+pub use readiness::LINUX_SCHEDULER;
 pub use real_time::RealTime;
+pub use seen::Seen;
 pub use tun::Tun;

@@ -2,8 +2,9 @@
 
 use crate::LabError;
 use nix::sched::{CloneFlags, setns, unshare};
+use std::ffi::OsString;
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -74,6 +75,7 @@ impl Namespace {
         let line = || format!("{program} {}", arguments.join(" "));
         let run = || {
             let mut child = Command::new(program)
+                .env("PATH", search_path())
                 .args(arguments)
                 .stdin(Stdio::piped())
                 .stdout(Stdio::piped())
@@ -84,13 +86,22 @@ impl Namespace {
             }
             child.wait_with_output()
         };
-        let output =
-            self.enter(run)?.map_err(|error| LabError::System { what: format!("`{}`", line()), source: error })?;
+        let output = self.enter(run)?.map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => LabError::Tool { program: program.into() },
+            _ => LabError::System { what: format!("`{}`", line()), source: error },
+        })?;
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
         Err(LabError::Command { command: line(), output: String::from_utf8_lossy(&output.stderr).into_owned() })
     }
+}
+
+/// Where programs are: administrators' ones too, which are not on every user's PATH.
+fn search_path() -> OsString {
+    let mut path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
+    path.push(":/usr/sbin:/sbin");
+    path
 }
 
 /// A thread's namespace can be changed without touching that of the process.

@@ -1,11 +1,12 @@
 //! The driver for real time.
 
 use crate::exchange::{Ended, Exchange, Outside};
-use crate::kernel::{Addresses, Application, Counters, KernelHost, KernelSettings, Line, Protocol};
-use crate::{Clock, LabError};
-use anabranch_metrics::Meter;
+use crate::kernel::{Addresses, Application, KernelHost, KernelSettings, Line, Protocol, Sampler, facts};
+use crate::seen::Seen;
+use crate::{Clock, LabError, interrupt, readiness};
+use anabranch_metrics::{Meter, RunMetrics};
 use anabranch_run::layout::{Layout, host, outcome};
-use anabranch_run::{Driver, Emulation, Job, Live, RunError, RunOutcome};
+use anabranch_run::{Driver, Emulation, Job, Live, Plan, Refusal, RunError, RunOutcome};
 use anabranch_scenario::Host;
 use anabranch_sim::{Checks, PORT, World};
 use anabranch_trace::{Digest, Recorder, Tee};
@@ -17,26 +18,46 @@ use std::net::SocketAddr;
 pub struct RealTime;
 
 impl Driver for RealTime {
-    fn run(&self, job: &Job, mut listener: &mut dyn Recorder) -> Result<RunOutcome, RunError> {
+    fn prepare(&self, plan: &Plan) -> Result<(), Refusal> {
+        readiness::prepare(plan)
+    }
+
+    fn run(&self, job: &Job, listener: &mut dyn Recorder) -> Result<RunOutcome, RunError> {
         let plan = Layout::of(job)?;
         let world = World::new(plan.world(job, Checks::default()), plan.flows(job)?);
-        let scenario = &*job.scenario;
-        let until = scenario.duration.map_or(Instant::MAX, |d| Instant::ZERO + scenario.warmup + d);
-        let mut recorder = Tee(Tee(Meter::new(plan.meter(job)), Digest::new()), &mut listener);
-        let fault = |error: LabError| RunError::Fault { what: error.to_string() };
-        let outside = outside(job, &plan).map_err(fault)?;
-        let mut exchange = Exchange::new(world, outside);
-        start(&mut exchange, job, &plan).map_err(fault)?;
-        let ended = exchange.run(until, &mut recorder).map_err(fault)?;
-        let now = match ended {
-            Ended::Done => exchange.world.now(),
-            Ended::Time => until,
-        };
-        let live = live(&exchange).map_err(fault)?;
-        let Tee(Tee(meter, digest), _) = recorder;
-        let mut metrics = meter.finish(now);
-        plan.judge(job, &mut metrics);
-        Ok(RunOutcome { live: Some(live), ..outcome(metrics, digest.finish(), exchange.world.events()) })
+        run(job, &plan, world, listener).map_err(|error| match error {
+            // A signal ends the programs that we started, too.
+            _ if interrupt::is_asked() => RunError::Interrupted,
+            error => RunError::Fault { what: error.to_string() },
+        })
+    }
+}
+
+fn run(job: &Job, plan: &Layout, world: World, listener: &mut dyn Recorder) -> Result<RunOutcome, LabError> {
+    let scenario = &*job.scenario;
+    let until = scenario.duration.map_or(Instant::MAX, |d| Instant::ZERO + scenario.warmup + d);
+    let outside = outside(job, plan)?;
+    let sides: Vec<Side> = outside.iter().map(|outside| outside.side).collect();
+    let recorder = Tee(Tee(Meter::new(plan.meter(job)), Digest::new()), listener);
+    let mut recorder = Seen::new(&sides, recorder);
+    let mut exchange = Exchange::new(world, outside);
+    start(&mut exchange, job, plan)?;
+    let now = match exchange.run(until, &mut recorder)? {
+        Ended::Done => exchange.world.now(),
+        Ended::Time => until,
+    };
+    let live = live(&exchange, job)?;
+    let Tee(Tee(meter, digest), _) = recorder.into_inner();
+    let mut metrics = meter.finish(now);
+    plan.judge(job, &mut metrics);
+    leave_out(&sides, &mut metrics);
+    Ok(RunOutcome { live: Some(live), ..outcome(metrics, digest.finish(), exchange.world.events()) })
+}
+
+/// What neither a kernel's packets nor its `tcp_info` show would read as zero.
+fn leave_out(kernels: &[Side], metrics: &mut RunMetrics) {
+    if kernels.contains(&Side::Server) {
+        metrics.values.retain(|(name, _)| !["idle_restarts", "window_blocked_s"].contains(name));
     }
 }
 
@@ -47,7 +68,7 @@ pub(crate) fn addresses(job: &Job) -> Addresses {
 fn settings(job: &Job, plan: &Layout) -> KernelSettings {
     let mut settings = job.scenario.settings.clone();
     settings.mptcp = plan.multipath;
-    KernelSettings::new(&settings, &job.congestion.name)
+    KernelSettings::new(&settings, &readiness::congestion(job))
 }
 
 /// The hosts that are kernels.
@@ -71,19 +92,20 @@ fn start(exchange: &mut Exchange, job: &Job, plan: &Layout) -> Result<(), LabErr
             side: outside.side,
             server: SocketAddr::new(addresses(job).server(), PORT),
             protocol: if plan.multipath { Protocol::Mptcp } else { Protocol::Tcp },
-            congestion: job.congestion.name.clone(),
+            congestion: outside.host.settings.congestion.clone(),
             clock: exchange.clock,
             start: plan.start(),
             at_once: 1,
         };
-        let application = Application::start(&outside.host.namespace, line, vec![plan.workload(outside.side)])?;
-        outside.applications.push(application);
+        let namespace = &outside.host.namespace;
+        outside.sampler = Some(Sampler::start(namespace, addresses(job).v6, exchange.clock)?);
+        outside.applications.push(Application::start(namespace, line, vec![plan.workload(outside.side)])?);
     }
     Ok(())
 }
 
 /// What only a run in real time has to tell.
-pub(crate) fn live(exchange: &Exchange) -> Result<Live, LabError> {
+pub(crate) fn live(exchange: &Exchange, job: &Job) -> Result<Live, LabError> {
     let report = exchange.lateness.report();
     let mut live = Live {
         emulation: Emulation {
@@ -91,20 +113,29 @@ pub(crate) fn live(exchange: &Exchange) -> Result<Live, LabError> {
             late_median_s: report.median.as_secs_f64(),
             late_p99_s: report.p99.as_secs_f64(),
             late_max_s: report.max.as_secs_f64(),
+            late_burst_packets: report.burst,
             device_drops: 0,
             accurate: report.is_accurate(),
         },
+        kernel: (!exchange.outside.is_empty()).then(facts::release),
         ..Live::default()
     };
-    for outside in &exchange.outside {
-        let name = match outside.side {
+    let paths = &job.scenario.topology.paths;
+    for Outside { side, host, subflows, .. } in &exchange.outside {
+        let name = match side {
             Side::Client => "client",
             Side::Server => "server",
         };
-        let counted: Counters = outside.host.counted()?;
-        live.counters.insert(name.into(), counted);
-        live.settings.insert(name.into(), outside.host.settings.sysctls.iter().cloned().collect());
-        live.emulation.device_drops += outside.host.device_drops()?;
+        live.counters.insert(name.into(), host.counted()?);
+        live.settings.insert(name.into(), host.listed()?.into_iter().collect());
+        let named = subflows.iter().map(|(path, info)| (paths[*path].name.clone(), info.clone()));
+        live.tcp_info.insert(name.into(), named.collect());
+        live.emulation.device_drops += host.device_drops()?;
+        for what in &host.settings.not_applied {
+            if !live.not_applied.contains(what) {
+                live.not_applied.push(what.clone());
+            }
+        }
     }
     live.emulation.accurate &= live.emulation.device_drops == 0;
     Ok(live)

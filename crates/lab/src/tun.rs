@@ -21,8 +21,6 @@ impl std::fmt::Debug for Tun {
 
 /// Longest IP packet.
 const LONGEST: usize = 65_535;
-/// Packets that the device holds for us: the default of 500 overflows silently at speed.
-const QUEUE: u32 = 10_000;
 /// Size of the memory that packets are cut from.
 const CHUNK: usize = 1 << 20;
 
@@ -33,7 +31,6 @@ impl Tun {
     /// The system refuses: this takes CAP_NET_ADMIN and access to `/dev/net/tun`.
     pub fn open(name: &str, mtu: u16) -> Result<Self, LabError> {
         let opened = DeviceBuilder::new().name(name).mtu(mtu).enable(false).build_sync().and_then(|device| {
-            device.set_tx_queue_len(QUEUE)?;
             device.set_nonblocking(true)?;
             Ok(device)
         });

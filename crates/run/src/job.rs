@@ -1,6 +1,7 @@
 //! One run: what is asked of a driver, and what it answers.
 
 use crate::live::Live;
+use crate::plan::Plan;
 use anabranch_scenario::{Cell, PlugIn, Scenario};
 use anabranch_trace::Recorder;
 use anabranch_units::ConnId;
@@ -71,6 +72,31 @@ pub enum RunError {
         /// Which, and when.
         what: String,
     },
+    /// The user or the system asked to stop.
+    Interrupted,
+}
+
+/// Why a driver cannot begin with a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The plan names something that the hosts do not have.
+    Word {
+        /// Of which kind: `scheduler`.
+        kind: &'static str,
+        /// The name.
+        word: String,
+        /// Why it cannot be.
+        why: String,
+        /// What to write instead.
+        help: String,
+    },
+    /// The system lacks something, or does not let us have it.
+    Missing {
+        /// What.
+        what: String,
+        /// How to get it.
+        help: Option<String>,
+    },
 }
 
 impl fmt::Display for RunError {
@@ -78,6 +104,7 @@ impl fmt::Display for RunError {
         match self {
             Self::Unsupported { what } => write!(f, "not supported: {what}"),
             Self::Fault { what } => write!(f, "the run failed: {what}"),
+            Self::Interrupted => f.write_str("interrupted"),
         }
     }
 }
@@ -86,6 +113,14 @@ impl std::error::Error for RunError {}
 
 /// Does one run: in virtual time, or on real hosts.
 pub trait Driver: Sync {
+    /// Gets from the system what `plan` needs, before any thread starts. Called once a process.
+    ///
+    /// # Errors
+    /// The plan is beyond this driver, or this system.
+    fn prepare(&self, _plan: &Plan) -> Result<(), Refusal> {
+        Ok(())
+    }
+
     /// Does `job`, telling `listener` every event too. The outcome must not depend on the listener.
     fn run(&self, job: &Job, listener: &mut dyn Recorder) -> Result<RunOutcome, RunError>;
 }

@@ -7,14 +7,18 @@ pub mod layout;
 mod live;
 pub mod parity;
 mod plan;
+mod preflight;
 mod results;
 mod runner;
 mod summary;
 mod virtual_time;
 
-pub use job::{CONNECTION, Choice, Driver, Job, Labelled, Observer, Pool, RunError, RunOutcome, Serial, Values};
-pub use live::{Emulation, Live};
+pub use job::{
+    CONNECTION, Choice, Driver, Job, Labelled, Observer, Pool, Refusal, RunError, RunOutcome, Serial, Values,
+};
+pub use live::{Emulation, Live, TcpInfo};
 pub use plan::{Options, Plan, Repeat, Variant};
+pub use preflight::{Preflight, WayCheck, WayFigures};
 pub use results::{CellValues, Comparison, Results, RunRecord, SCHEMA, Summary};
 pub use runner::{Failure, Runner};
 pub use virtual_time::VirtualTime;

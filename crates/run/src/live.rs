@@ -1,20 +1,36 @@
 //! What only a run in real time has to tell.
 
+use crate::preflight::Preflight;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+/// Fields of the kernel's `tcp_info` under their own names.
+pub type TcpInfo = BTreeMap<String, u64>;
 
 /// Of one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Live {
     /// How true the emulated paths were.
     pub emulation: Emulation,
+    /// What its paths were found to be before it; absent if nothing was measured.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub preflight: Option<Preflight>,
+    /// The kernel's release; absent if both hosts are engines.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub kernel: Option<String>,
     /// What the kernels counted while it ran, by host (`client`, `server`), under their own names.
     #[serde(skip_serializing_if = "IndexMap::is_empty", default)]
     pub counters: IndexMap<String, BTreeMap<String, u64>>,
     /// What was set in the kernels, by host.
     #[serde(skip_serializing_if = "IndexMap::is_empty", default)]
     pub settings: IndexMap<String, IndexMap<String, String>>,
+    /// Settings of the scenario that a kernel cannot be given, each with the reason.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub not_applied: Vec<String>,
+    /// What the kernels knew of each subflow when it was last seen open: by host, then by path.
+    #[serde(skip_serializing_if = "IndexMap::is_empty", default)]
+    pub tcp_info: IndexMap<String, IndexMap<String, TcpInfo>>,
 }
 
 /// How late the loop ran that moves the world by the clock. Seconds.
@@ -28,8 +44,11 @@ pub struct Emulation {
     pub late_p99_s: f64,
     /// The latest one.
     pub late_max_s: f64,
+    /// Most packets in a row that a host got together because the loop was late, though the model had them apart.
+    #[serde(default)]
+    pub late_burst_packets: u64,
     /// Packets that a kernel's device dropped because nobody read them in time.
     pub device_drops: u64,
-    /// 99 of 100 left within a millisecond, and no device dropped any.
+    /// 99 of 100 left within a millisecond, all within ten, and no device dropped any.
     pub accurate: bool,
 }

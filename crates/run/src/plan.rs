@@ -4,6 +4,7 @@ use crate::job::{Choice, Job};
 use crate::results::CellValues;
 use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, Change, LossSpec, QueueSpec, WaySpec};
 use anabranch_scenario::{Cell, CrossKind, PlugIn, Scenario};
+use anabranch_units::Duration;
 use std::sync::Arc;
 
 /// One cell of a sweep, or the one scenario without a sweep.
@@ -96,6 +97,26 @@ impl Plan {
         let title = variants.first().map(|v| v.scenario.name.clone()).unwrap_or_default();
         let cells = groups.into_iter().map(|(cell, scenarios)| CellPlan::new(cell, &scenarios, options)).collect();
         Self { title, cells, auto: options.repeat == Repeat::Auto }
+    }
+}
+
+impl Plan {
+    /// One job of each row.
+    pub fn jobs(&self) -> impl Iterator<Item = Job> + '_ {
+        self.cells.iter().flat_map(|cell| cell.rows.iter().map(|row| cell.job(row, 0)))
+    }
+
+    /// How many runs there are, at least, and how long they take by the clock; `None` if a run lasts until its transfer
+    /// is done.
+    pub fn extent(&self) -> (usize, Option<Duration>) {
+        let of = |cell: &CellPlan| {
+            let runs = cell.rows.len() * cell.first_target(self.auto) as usize;
+            let each = cell.scenario.duration.map(|duration| cell.scenario.warmup + duration);
+            (runs, each.map(|each| each * runs as u64))
+        };
+        self.cells.iter().map(of).fold((0, Some(Duration::ZERO)), |(runs, time), (more, its)| {
+            (runs + more, time.zip(its).map(|(a, b)| a + b))
+        })
     }
 }
 

@@ -84,10 +84,18 @@ impl Runner<'_> {
     fn run_tasks(&self, plan: &Plan, tasks: &[Task], done: usize) -> Result<Vec<RunRecord>, Failure> {
         let planned = done + tasks.len();
         let finished = AtomicUsize::new(done);
+        // What comes after a run that failed is not needed any more.
+        let failed = AtomicUsize::new(usize::MAX);
         let slots: Vec<OnceLock<Result<RunRecord, Failure>>> = tasks.iter().map(|_| OnceLock::new()).collect();
         self.observer.progress(done, planned);
         self.pool.for_each(tasks.len(), &|index| {
-            slots[index].get_or_init(|| self.run_task(plan, &tasks[index]));
+            if index > failed.load(Ordering::Relaxed) {
+                return;
+            }
+            if slots[index].get_or_init(|| self.run_task(plan, &tasks[index])).is_err() {
+                failed.fetch_min(index, Ordering::Relaxed);
+                return;
+            }
             self.observer.progress(finished.fetch_add(1, Ordering::Relaxed) + 1, planned);
         });
         let not_run = || unsupported("not run", "the pool left it out");

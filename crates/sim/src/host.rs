@@ -212,7 +212,9 @@ impl Host {
     /// When this host must be called next.
     pub fn next_alarm(&self) -> Instant {
         let timer = self.endpoint.poll_timeout().unwrap_or(Instant::MAX);
-        let wakeups = self.applications.iter().filter_map(|application| application.workload.next_wakeup());
+        // One whose connection is gone is not called any more.
+        let connected = |application: &&Application| self.endpoint.connection(application.handle).is_some();
+        let wakeups = self.applications.iter().filter(connected).filter_map(|a| a.workload.next_wakeup());
         wakeups.fold(timer, Instant::min)
     }
 }

@@ -8,10 +8,11 @@
 
 mod common;
 
-use anabranch_sim::{Halt, World};
+use anabranch_sim::{Halt, Party, World};
 use anabranch_trace::{Event, Origin, Recorder};
 use anabranch_units::{Duration, Instant, PathId, Side};
-use common::{ADVERSARY, Delivered, Transfer, asked, path};
+use anabranch_workload::{Fault, Stream, Workload};
+use common::{ADVERSARY, Delivered, Transfer, asked, ms, path};
 
 /// Ten minutes of a sized transfer whose run does not end with its last byte.
 fn to_the_end(t: &Transfer, seen: &mut Delivered) -> World {
@@ -153,4 +154,43 @@ fn the_end_of_the_stream_finds_a_way_around_a_dead_path() {
     let mut seen = Delivered::default();
     assert!(both_closed(&to_the_end(&t, &mut seen)));
     assert_eq!(seen.bytes, [200_000]);
+}
+
+/// An application that wants to be called every 10 ms, for ever, and counts how often it was.
+#[derive(Debug)]
+struct Ticking(Instant, std::sync::Arc<std::sync::atomic::AtomicU32>);
+
+impl Workload for Ticking {
+    fn on_readable(&mut self, _now: Instant, io: &mut dyn Stream) {
+        while io.read().is_some() {}
+    }
+    fn on_wakeup(&mut self, now: Instant, _io: &mut dyn Stream) {
+        self.0 = now + ms(10);
+        self.1.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    }
+    fn next_wakeup(&self) -> Option<Instant> {
+        Some(self.0)
+    }
+    fn is_done(&self) -> bool {
+        false
+    }
+    fn fault(&self) -> Option<Fault> {
+        None
+    }
+}
+
+#[test]
+fn an_application_is_not_called_when_its_connection_is_gone() {
+    let t = Transfer::new(vec![path("a", 10_000, 10, 100)]);
+    let mut flow = t.flow(0, &[(PathId(0), false)]);
+    flow.stop = Some(Instant::from_millis(1_000));
+    let ticks = std::sync::Arc::default();
+    let setup = t.setup(0, Side::Client, &[(PathId(0), false)]);
+    let workload = Box::new(Ticking(Instant::ZERO, std::sync::Arc::clone(&ticks)));
+    flow.client = Party { setup, workload }.into();
+    let mut world = t.world_of(vec![flow]);
+    // It used to be woken for ever in the same instant.
+    assert_eq!(world.run(Instant::from_millis(2_000), &mut Delivered::default()), Ok(Halt::Time));
+    let ticks = ticks.load(std::sync::atomic::Ordering::Relaxed);
+    assert!((95..=101).contains(&ticks), "{ticks}");
 }

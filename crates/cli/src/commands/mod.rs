@@ -6,6 +6,7 @@ mod explain;
 mod list;
 mod parity;
 mod run;
+#[cfg(target_os = "linux")]
 mod shell;
 mod tour;
 
@@ -15,5 +16,6 @@ pub use explain::explain;
 pub use list::list;
 pub use parity::parity;
 pub use run::run;
+#[cfg(target_os = "linux")]
 pub use shell::shell;
 pub use tour::{completions, tour};

@@ -21,7 +21,7 @@ pub fn parity(arguments: &ParityArguments, drivers: &Drivers<'_>) -> Result<Stri
     let congestions = plug_ins("--congestion", &arguments.congestion, &congestions, anabranch_scenario::congestion)?;
     let loaded = scenarios(arguments)?;
     // Said before the work, not after it.
-    let target = arguments.update.as_deref().map(|file| Target::read(file)).transpose()?;
+    let target = arguments.update.as_deref().map(Target::read).transpose()?;
     let mut measured = Vec::new();
     for scenario in &loaded {
         let watch = Watch::new(Wanted::default())?;

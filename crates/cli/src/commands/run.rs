@@ -9,7 +9,7 @@ use crate::pool::Threads;
 use crate::runs_csv::runs_csv;
 use crate::table::results_table;
 use crate::watch::{Wanted, Watch};
-use anabranch_run::{Driver, Options, Plan, Repeat, Results, Runner};
+use anabranch_run::{Driver, Options, Plan, Repeat, Results, RunError, Runner};
 use anabranch_scenario::{Host, Override};
 use std::num::NonZeroUsize;
 use std::time::{Instant, SystemTime};
@@ -30,7 +30,12 @@ pub fn run(arguments: &RunArguments, drivers: &Drivers<'_>) -> Result<String, Fa
         },
         real_time,
     };
-    let driver = if real_time { drivers.real_time } else { drivers.virtual_time };
+    let preflighted = arguments.preflight.limit().filter(|_| real_time).map(drivers.preflight);
+    let driver = match &preflighted {
+        Some(driver) => driver.as_ref(),
+        None if real_time => drivers.real_time,
+        None => drivers.virtual_time,
+    };
     let wanted = Wanted { captures: arguments.pcap.clone(), events: arguments.trace.clone(), series: None };
     let results = execute(&loaded, &options, &arguments.output, wanted, driver)?;
     Ok(print(&results, arguments.output.format))
@@ -71,17 +76,33 @@ pub fn execute(
 ) -> Result<Results, Failure> {
     let (started, clock) = (SystemTime::now(), Instant::now());
     wanted.series = output.out.as_ref().map(|folder| folder.join("series"));
-    let watch = Watch::new(wanted)?;
     let plan = Plan::new(&loaded.variants(), options);
+    driver.prepare(&plan).map_err(Failure::refused)?;
+    let watch = Watch::new(wanted)?;
+    if options.real_time {
+        watch.say(&by_the_clock(&plan));
+    }
     // The machine cannot be shared between runs that follow the clock.
     let jobs = if options.real_time { NonZeroUsize::new(1) } else { output.jobs };
     let results = Runner { driver, pool: &Threads::new(jobs), observer: &watch }.run(&plan);
+    let progress = watch.progress_so_far();
     watch.finish()?;
-    let results = results.map_err(|failure| Failure::failed("anabranch::run::failed", failure.to_string()))?;
+    let results = results.map_err(|failure| match failure.error {
+        RunError::Interrupted => Failure::interrupted(&format!("interrupted {progress}: {}", failure.run)),
+        _ => Failure::failed("anabranch::run::failed", failure.to_string()),
+    })?;
     if let Some(folder) = &output.out {
         artifacts::write(folder, loaded, &results, started, clock.elapsed())?;
     }
     Ok(results)
+}
+
+/// How long runs in real time take, beforehand.
+fn by_the_clock(plan: &Plan) -> String {
+    match plan.extent() {
+        (runs, Some(time)) => format!("real time: {runs} runs take {:.0} s at least", time.as_secs_f64().ceil()),
+        (runs, None) => format!("real time: {runs} runs, each until its transfer is done"),
+    }
 }
 
 /// In the format that was asked for.

@@ -3,9 +3,12 @@
 use crate::Answer;
 use crate::args::ShellArguments;
 use crate::failure::Failure;
-use crate::link_table::{link_table, seconds};
+use crate::link_table::link_table;
 use crate::load::{Loaded, set_overrides};
+use crate::preflight_table::preflight_table;
+use crate::table::seconds;
 use anabranch_lab::LabError;
+use anabranch_lab::preflight::preflight;
 use anabranch_lab::shell::{Served, Shell, Summary};
 use anabranch_scenario::{Override, Scenario};
 use anabranch_units::Side;
@@ -20,6 +23,8 @@ const NOT_STARTED: u8 = 127;
 /// Runs a command, or a shell, over a scenario's paths. What it prints goes to our own streams while it runs.
 pub fn shell(arguments: &ShellArguments) -> Result<Answer, Failure> {
     let scenario = scenario(arguments)?;
+    let measure = |limit| preflight(&scenario.topology, scenario.hosts.ip == 6, limit);
+    let measured = arguments.preflight.limit().map(measure).transpose().map_err(failed)?;
     let mut shell = Shell::new(&scenario, arguments.pcap.as_deref()).map_err(failed)?;
     let say = |text: &str| {
         if !arguments.quiet {
@@ -27,6 +32,7 @@ pub fn shell(arguments: &ShellArguments) -> Result<Answer, Failure> {
             let _ = std::io::stderr().write_all(text.as_bytes());
         }
     };
+    say(&measured.as_ref().map(preflight_table).unwrap_or_default());
     say(&banner(&scenario.name, &shell));
     if let Some(server) = &arguments.server
         && shell.serve(server).map_err(failed)? == Served::Silent
@@ -39,7 +45,8 @@ pub fn shell(arguments: &ShellArguments) -> Result<Answer, Failure> {
         }
         ran => ran.map_err(failed)?,
     };
-    let summary = shell.finish().map_err(failed)?;
+    let mut summary = shell.finish().map_err(failed)?;
+    summary.live.preflight = measured;
     if let Some(file) = &arguments.summary {
         // Strings and finite numbers only: this cannot fail.
         let text = serde_json::to_string_pretty(&summary).unwrap_or_default() + "\n";
@@ -72,7 +79,7 @@ fn command(arguments: &ShellArguments) -> Vec<OsString> {
 }
 
 fn failed(error: LabError) -> Failure {
-    Failure::failed("anabranch::shell::failed", error.to_string())
+    Failure::missing("anabranch::shell::failed", error.to_string(), error.help())
 }
 
 /// Who is where, and how to get there from elsewhere.
@@ -125,6 +132,13 @@ fn report(summary: &Summary) -> String {
         seconds(emulation.late_max_s),
         if emulation.accurate { "" } else { ": the machine was too busy for exact timing" }
     );
+    if emulation.late_burst_packets > 1 {
+        let _ = writeln!(
+            text,
+            "emulation: up to {} packets left together that the paths had apart",
+            emulation.late_burst_packets
+        );
+    }
     if emulation.device_drops > 0 {
         let _ = writeln!(text, "emulation: {} packets dropped by devices, not by paths", emulation.device_drops);
     }

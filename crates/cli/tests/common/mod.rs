@@ -1,7 +1,8 @@
 //! A driver whose outcomes are known, and ways to ask.
 
 use anabranch_cli::{Answer, Drivers, answer};
-use anabranch_run::{CONNECTION, Choice, Driver, Job, RunError, RunOutcome};
+use anabranch_run::{CONNECTION, Choice, Driver, Emulation, Job, Live, Plan, Refusal, RunError, RunOutcome};
+use anabranch_scenario::Host;
 use anabranch_trace::{Event, Origin, Recorder};
 use anabranch_units::{Instant, PathId, Range, Side};
 
@@ -41,10 +42,44 @@ impl Driver for Fake {
     }
 }
 
-/// What `anabranch ARGUMENTS` answers, with [`Fake`] as driver.
+/// The same by the clock, on a machine whose kernel knows no scheduler but `fifo`; the scenario `locked` finds no
+/// privilege, `stopped` is interrupted.
+pub struct FakeLab;
+
+impl Driver for FakeLab {
+    fn prepare(&self, plan: &Plan) -> Result<(), Refusal> {
+        for job in plan.jobs() {
+            if job.scenario.name == "locked" {
+                return Err(Refusal::Missing { what: "no root".into(), help: Some("become root".into()) });
+            }
+            if let (Choice::Multipath(scheduler), Host::Linux) = (&job.choice, job.scenario.hosts.sender)
+                && scheduler.name != "fifo"
+            {
+                let (word, why) = (scheduler.name.clone(), "not here".to_owned());
+                return Err(Refusal::Word { kind: "scheduler", word, why, help: "take `fifo`".into() });
+            }
+        }
+        Ok(())
+    }
+
+    fn run(&self, job: &Job, listener: &mut dyn Recorder) -> Result<RunOutcome, RunError> {
+        if job.scenario.name == "stopped" && job.seed > 1 {
+            return Err(RunError::Interrupted);
+        }
+        let accurate = job.seed != 2;
+        let emulation =
+            Emulation { packets: 10, late_p99_s: 0.0004 * job.seed as f64, accurate, ..Emulation::default() };
+        let not_applied = vec!["tcp.pacing: no".to_owned()];
+        let settings = [("client".to_owned(), [("mtu".to_owned(), "1500".to_owned())].into())].into();
+        let live = Live { emulation, kernel: Some("6.18.0".into()), not_applied, settings, ..Live::default() };
+        Ok(RunOutcome { live: Some(live), ..Fake.run(job, listener)? })
+    }
+}
+
+/// What `anabranch ARGUMENTS` answers, with [`Fake`] and [`FakeLab`] as drivers.
 pub fn ask(arguments: &[&str]) -> Answer {
     let arguments = std::iter::once(&"anabranch").chain(arguments).map(|argument| argument.into());
-    answer(arguments, &Drivers { virtual_time: &Fake, real_time: &Fake }, false)
+    answer(arguments, &Drivers { virtual_time: &Fake, real_time: &FakeLab, preflight: |_| Box::new(FakeLab) }, false)
 }
 
 /// The output of a command that succeeds.

@@ -94,6 +94,9 @@ impl Connection {
 
     /// Gives what waited for its mapping another chance.
     fn pass_on_held(&mut self, cx: &mut Cx<'_>, i: usize) -> bool {
+        if self.subflows[i].unmapped.first().is_none() {
+            return true;
+        }
         let held = self.subflows[i].unmapped.take();
         held.into_iter().all(|(seq, bytes)| self.pass_on(cx, i, seq, bytes, false))
     }

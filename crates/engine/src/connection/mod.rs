@@ -100,6 +100,8 @@ enum Failure {
     None,
     /// We could not verify data: MP_FAIL with this number goes out until the peer reacts.
     Said(u64),
+    /// The peer has answered, and has not sent data with an infinite mapping yet.
+    Answered,
     /// The peer could not.
     Heard,
 }

@@ -217,15 +217,19 @@ impl Connection {
         s.acks.demand();
     }
 
-    /// After a checksum failed, MP_FAIL is said until the peer reacts: by its own, an infinite mapping or plain data.
+    /// After a checksum failed, MP_FAIL is said until the peer reacts: by its own, an infinite mapping or plain data. Until
+    /// one of the latter it maps what it sends, and waits for DATA_ACKs as before.
     fn on_failing(&mut self, i: usize, segment: &Segment) {
         let options = &segment.options;
         let fails = options.mptcp().iter().any(|o| matches!(o, MptcpOption::Fail { .. }));
         let infinite = options.dss().is_none_or(|dss| dss.mapping.is_some_and(|m| m.len == 0));
         match self.failure {
-            Failure::Said(_) if fails || (infinite && !segment.payload.is_empty()) => self.failure = Failure::None,
+            Failure::Said(_) | Failure::Answered if infinite && !segment.payload.is_empty() => {
+                self.failure = Failure::None
+            }
+            Failure::Said(_) if fails => self.failure = Failure::Answered,
             Failure::Heard if fails => self.answer_failure(i),
-            Failure::None | Failure::Said(_) | Failure::Heard => {}
+            Failure::None | Failure::Said(_) | Failure::Answered | Failure::Heard => {}
         }
     }
 

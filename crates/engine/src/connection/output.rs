@@ -349,6 +349,9 @@ impl Connection {
                 if let Failure::Said(data_seq) = self.failure {
                     out.options.push_mptcp(MptcpOption::Fail { data_seq });
                 }
+                if matches!(self.failure, Failure::Said(_) | Failure::Answered) {
+                    out.options.set_dss(self.ack_option());
+                }
             }
             _ if shows_keys && !bare_fin => {
                 out.options.push_mptcp(MptcpOption::Capable(self.both_keys(None)));

@@ -6,7 +6,7 @@ use crate::common::{at, pattern, plain_stamps};
 use anabranch_engine::Settings;
 use anabranch_trace::{Event, Violation};
 use anabranch_units::Side;
-use anabranch_wire::{Dss, Flags, Mapping, MptcpOption, Segment, dss_checksum};
+use anabranch_wire::{DataAck, Dss, Flags, Mapping, MptcpOption, Segment, dss_checksum};
 use bytes::Bytes;
 
 fn checked() -> Settings {
@@ -57,6 +57,32 @@ fn on_the_only_subflow_it_means_plain_tcp() {
     h.write(b"out");
     let s = h.recv();
     assert!(s.options.dss().is_none() && s.options.mptcp().is_empty());
+}
+
+/// A sender whose buffer is full sends no infinite mapping before its mapped data is acknowledged at connection level;
+/// Linux waits for ever.
+#[test]
+fn mapped_data_is_acknowledged_until_the_infinite_mapping() {
+    let mut h = Solo::open_server(checked());
+    h.send(intact(&h, 0, 0, 1, b"good ")).clear();
+    h.send(corrupted(&h, 0, 5, 6, b"bad"));
+    let s = h.recv();
+    let data_ack = |s: &Segment| match s.options.dss().and_then(|dss| dss.ack) {
+        Some(DataAck::Long(number)) => Some(number),
+        _ => None,
+    };
+    assert_eq!((fail_of(&s), data_ack(&s)), (Some(Solo::peer_number(5)), Some(Solo::peer_number(8))));
+    // The peer answers in kind, and what it had sent before comes with its mapping.
+    h.send(h.seg(9, 1).with(MptcpOption::Fail { data_seq: h.our_number(0) }));
+    h.clear();
+    h.send(intact(&h, 0, 8, 9, b" in flight")).at(1000);
+    let s = h.recv();
+    assert_eq!((fail_of(&s), data_ack(&s)), (None, Some(Solo::peer_number(18))));
+    let infinite = Dss { ack: None, ..h.mapped(0, 18, 19, 0) };
+    h.clear();
+    h.send(h.seg(19, 1).data(b" infinite").dss(infinite)).at(2000);
+    let s = h.recv();
+    assert_eq!((fail_of(&s), s.options.dss()), (None, None));
 }
 
 #[test]

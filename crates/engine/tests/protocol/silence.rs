@@ -97,9 +97,8 @@ fn a_path_that_only_slowed_down_is_used_again_at_once() {
     let back = first(&pair, 500, |e| *e == Event::Path(PathState::Established)).expect("it does not");
     assert!(back.since(failed) <= Duration::from_millis(120), "{failed} to {back}");
     assert!(!pair.client.log.0.iter().any(|(_, e)| matches!(e, Event::Timeout { .. } | Event::Lost { .. })));
-    // The price: at most what was in flight, once.
-    let copies = pair.client.log.0.iter().filter(|(_, e)| is_rescue(e)).count();
-    assert!((1..=60).contains(&copies), "{copies}");
+    // Its data had arrived, only its acknowledgments were late: the other path's DATA_ACKs tell, and nothing is repeated.
+    assert!(!pair.client.log.0.iter().any(|(_, e)| is_rescue(e)));
 }
 
 #[test]

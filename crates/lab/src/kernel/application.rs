@@ -106,8 +106,9 @@ impl Drop for Application {
     }
 }
 
-/// Applications that wait for their connections, with the numbers of these.
-type Queue = Mutex<VecDeque<(ConnId, Box<dyn Workload>)>>;
+/// An application that waits for its connection, with the number of this.
+type Party = (ConnId, Box<dyn Workload>);
+type Queue = Mutex<VecDeque<Party>>;
 
 fn queue(workloads: Vec<Box<dyn Workload>>) -> Queue {
     Mutex::new(workloads.into_iter().enumerate().map(|(n, workload)| (ConnId(n as u32), workload)).collect())
@@ -126,7 +127,7 @@ impl Crowd<'_> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    fn queue(&self) -> MutexGuard<'_, VecDeque<(ConnId, Box<dyn Workload>)>> {
+    fn queue(&self) -> MutexGuard<'_, VecDeque<Party>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -150,7 +151,7 @@ impl Crowd<'_> {
         self.line.clock.wait(self.line.start, &[]);
         thread::scope(|scope| {
             let one_by_one = || {
-                while let Some((id, workload, socket)) = self.begin()? {
+                while let Some(((id, workload), socket)) = self.begin()? {
                     if !connected(&socket, self)? {
                         break;
                     }
@@ -164,13 +165,13 @@ impl Crowd<'_> {
     }
 
     /// A client's next application, with a socket that connects. SYNs leave in the order of the applications.
-    fn begin(&self) -> io::Result<Option<(ConnId, Box<dyn Workload>, Socket)>> {
+    fn begin(&self) -> io::Result<Option<(Party, Socket)>> {
         let mut queue = self.queue();
-        let Some((id, workload)) = queue.pop_front() else { return Ok(None) };
+        let Some(party) = queue.pop_front() else { return Ok(None) };
         let socket = open(self.line)?;
         match socket.connect(&self.line.server.into()) {
             Err(error) if error.raw_os_error() != Some(nix::libc::EINPROGRESS) => Err(error),
-            _ => Ok(Some((id, workload, socket))),
+            _ => Ok(Some((party, socket))),
         }
     }
 

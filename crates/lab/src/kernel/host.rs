@@ -1,10 +1,11 @@
 //! A kernel as a host: a namespace, one device a path, addresses, routes, MPTCP endpoints.
 
-use super::{Counters, KernelSettings, counters};
+use super::{Counters, KernelSettings, counters, facts};
 use crate::{LabError, Namespace, Tun};
 use anabranch_sim::address;
 use anabranch_units::{PathId, Side};
 use std::fmt::Write;
+use std::io::ErrorKind;
 use std::net::IpAddr;
 
 /// Who is where: the client has one address on each path, the server one that is reached over all of them.
@@ -27,6 +28,11 @@ impl Addresses {
         address(self.v6, PathId(0), 0, Side::Server)
     }
 
+    /// The path on which the client has this address.
+    pub fn path(&self, client: IpAddr) -> Option<usize> {
+        (0..self.paths).find(|path| self.client(*path) == client)
+    }
+
     /// The client's addresses with their paths.
     pub fn routes(&self) -> Vec<(IpAddr, usize)> {
         (0..self.paths).map(|path| (self.client(path), path)).collect()
@@ -40,14 +46,16 @@ pub struct KernelHost {
     pub namespace: Namespace,
     /// Its devices, in the order of the paths.
     pub devices: Vec<Tun>,
+    /// Who is where.
+    pub addresses: Addresses,
     /// What was set in it.
     pub settings: KernelSettings,
     /// Counters when it was ready.
     before: Counters,
 }
 
-/// Largest IP packet on every path.
-pub const MTU: u16 = 1500;
+/// Packets that a device holds for us: the default of 500 overflows silently at speed.
+const QUEUE: u32 = 10_000;
 /// First routing table of the paths.
 const TABLE: usize = 100;
 
@@ -69,18 +77,26 @@ impl KernelHost {
         backup: &[bool],
         settings: &KernelSettings,
     ) -> Result<Self, LabError> {
+        let settings = settings.clone().fitted(addresses.v6, over.len());
         let namespace = Namespace::new()?;
-        prepare(&namespace, addresses, settings)?;
-        let open = || (0..addresses.paths).map(|path| Tun::open(&device(path), MTU)).collect::<Result<Vec<_>, _>>();
+        prepare(&namespace, addresses, &settings)?;
+        let mtu = settings.mtu(addresses.v6);
+        let open = || (0..addresses.paths).map(|path| Tun::open(&device(path), mtu)).collect::<Result<Vec<_>, _>>();
         let devices = namespace.enter(open)??;
-        let script = match side {
-            Side::Client => client(addresses, over, backup),
-            Side::Server => server(addresses),
+        let mut script = match side {
+            Side::Client => client(addresses, over, &settings.route),
+            Side::Server => server(addresses, &settings.route),
         };
+        if settings.mptcp {
+            let _ = writeln!(script, "mptcp limits set subflow 8 add_addr_accepted 8");
+            if side == Side::Client {
+                endpoints(addresses, over, backup, &mut script);
+            }
+        }
         let family = if addresses.v6 { "-6" } else { "-4" };
         namespace.command("ip", &[family, "-batch", "-"], &script)?;
         let before = counters(&namespace)?;
-        Ok(Self { namespace, devices, settings: settings.clone(), before })
+        Ok(Self { namespace, devices, addresses, settings, before })
     }
 
     /// Packets that its devices dropped because nobody read them in time.
@@ -91,6 +107,22 @@ impl KernelHost {
         let table = "/proc/thread-self/net/dev";
         let text = self.namespace.enter(|| std::fs::read_to_string(table))?.map_err(LabError::system(table))?;
         Ok(text.lines().filter_map(dropped).sum())
+    }
+
+    /// What was set in it, and how Multipath TCP is set there, by name.
+    ///
+    /// # Errors
+    /// The namespace is gone.
+    pub fn listed(&self) -> Result<Vec<(String, String)>, LabError> {
+        let mut list: Vec<(String, String)> = self.settings.list().collect();
+        list.push(("mtu".into(), self.settings.mtu(self.addresses.v6).to_string()));
+        if self.settings.mptcp {
+            let others = self.namespace.enter(facts::mptcp_sysctls)?;
+            list.extend(
+                others.into_iter().filter(|(name, _)| !self.settings.sysctls.iter().any(|(set, _)| set == name)),
+            );
+        }
+        Ok(list)
     }
 
     /// What its kernel has counted since it was set up.
@@ -131,7 +163,10 @@ fn prepare(namespace: &Namespace, addresses: Addresses, settings: &KernelSetting
     for (name, value) in routing.iter().chain(&settings.sysctls) {
         let file = format!("/proc/sys/{}", name.replace('.', "/"));
         let written = namespace.enter(|| std::fs::write(&file, value))?;
-        written.map_err(LabError::system(format!("setting {name} to \"{value}\"")))?;
+        written.map_err(|source| match source.kind() {
+            ErrorKind::NotFound if name.starts_with("net.mptcp.") => LabError::NoMptcp,
+            _ => LabError::System { what: format!("setting {name} to \"{value}\""), source },
+        })?;
     }
     Ok(())
 }
@@ -140,7 +175,8 @@ fn prepare(namespace: &Namespace, addresses: Addresses, settings: &KernelSetting
 fn devices_up(addresses: Addresses, script: &mut String) {
     let _ = writeln!(script, "link set lo up");
     for path in 0..addresses.paths {
-        let _ = writeln!(script, "link set {} up", device(path));
+        // By netlink: the ioctl for it is refused in a user namespace.
+        let _ = writeln!(script, "link set {} txqueuelen {QUEUE} up", device(path));
     }
 }
 
@@ -149,7 +185,7 @@ fn host_prefix(addresses: Addresses) -> u8 {
     if addresses.v6 { 128 } else { 32 }
 }
 
-fn client(addresses: Addresses, over: &[usize], backup: &[bool]) -> String {
+fn client(addresses: Addresses, over: &[usize], route: &str) -> String {
     let mut script = String::new();
     devices_up(addresses, &mut script);
     let (server, prefix) = (addresses.server(), host_prefix(addresses));
@@ -159,22 +195,25 @@ fn client(addresses: Addresses, over: &[usize], backup: &[bool]) -> String {
         let _ = writeln!(script, "addr add {address}/{prefix} dev {device}{nodad}");
         // What has this address leaves by this device, wherever it goes.
         let _ = writeln!(script, "rule add from {address} table {table}");
-        let _ = writeln!(script, "route add default dev {device} table {table}");
+        let _ = writeln!(script, "route add default dev {device} table {table}{route}");
         let metric = rank + 1;
-        let _ = writeln!(script, "route add {server}/{prefix} dev {device} src {address} metric {metric}");
-        let _ = writeln!(script, "route add default dev {device} src {address} metric {metric}");
+        let _ = writeln!(script, "route add {server}/{prefix} dev {device} src {address} metric {metric}{route}");
+        let _ = writeln!(script, "route add default dev {device} src {address} metric {metric}{route}");
     }
-    let _ = writeln!(script, "mptcp limits set subflow 8 add_addr_accepted 8");
+    script
+}
+
+/// The addresses from which a client joins.
+fn endpoints(addresses: Addresses, over: &[usize], backup: &[bool], script: &mut String) {
     // The first too: a connection that begins on another path joins over it.
     for path in over.iter().copied() {
         let kind = if backup.get(path) == Some(&true) { "subflow backup" } else { "subflow" };
         let (address, device) = (addresses.client(path), device(path));
         let _ = writeln!(script, "mptcp endpoint add {address} dev {device} id {} {kind}", path + 1);
     }
-    script
 }
 
-fn server(addresses: Addresses) -> String {
+fn server(addresses: Addresses, route: &str) -> String {
     let mut script = String::new();
     devices_up(addresses, &mut script);
     let (server, prefix) = (addresses.server(), host_prefix(addresses));
@@ -182,8 +221,7 @@ fn server(addresses: Addresses) -> String {
     let _ = writeln!(script, "addr add {server}/{prefix} dev lo{nodad}");
     for path in 0..addresses.paths {
         let client = addresses.client(path);
-        let _ = writeln!(script, "route add {client}/{prefix} dev {} src {server}", device(path));
+        let _ = writeln!(script, "route add {client}/{prefix} dev {} src {server}{route}", device(path));
     }
-    let _ = writeln!(script, "mptcp limits set subflow 8 add_addr_accepted 8");
     script
 }

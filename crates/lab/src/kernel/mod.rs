@@ -2,11 +2,16 @@
 
 mod application;
 mod counters;
+pub mod facts;
 mod host;
+mod sampler;
 mod settings;
+mod sock_diag;
 mod stream;
 
 pub use application::{Application, Line, Protocol, Told};
 pub use counters::{Counters, counters};
 pub use host::{Addresses, KernelHost};
+pub use sampler::{Sample, Sampler, events};
 pub use settings::KernelSettings;
+pub use sock_diag::{SockDiag, SocketInfo};

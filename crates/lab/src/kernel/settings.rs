@@ -1,6 +1,8 @@
-//! What of a kernel is set for a run.
+//! What of a kernel is set for a run, so that it means what the scenario says.
 
-use anabranch_engine::Settings;
+use anabranch_engine::{RecoveryKind, RtoForm, Settings, TcpSettings};
+use anabranch_units::Duration;
+use std::fmt::Write;
 
 /// Settings of one host's kernel. All are of its namespace alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,35 +11,222 @@ pub struct KernelSettings {
     pub sysctls: Vec<(String, String)>,
     /// Congestion control of its connections.
     pub congestion: String,
+    /// Connections speak Multipath TCP.
+    pub mptcp: bool,
+    /// What `ip route` says of every route.
+    pub route: String,
+    /// Bytes of a data segment: payload, TCP header and options.
+    pub segment: u32,
+    /// The connection's send buffer in bytes.
+    pub send_buffer: u64,
+    /// Settings of the scenario that a kernel cannot be given, each with the reason.
+    pub not_applied: Vec<String>,
 }
 
-/// Windows that a kernel's receive buffer of twice the size offers: half of a buffer is kept for its bookkeeping.
-const BUFFER_PER_WINDOW: u64 = 2;
+/// TCP header without options.
+const TCP_HEADER: u32 = 20;
+/// Timestamps with their padding.
+const TIMESTAMPS: u32 = 12;
+/// Data ACK of 4 bytes, mapping of 14, and the checksum or padding: what a kernel writes that only sends data.
+const DSS: u32 = 24;
+/// Least MTU of IPv6 (RFC 8200 §5).
+const LEAST_MTU_V6: u32 = 1280;
 
 impl KernelSettings {
     /// Those that say for a kernel what `settings` say for the engine.
     pub fn new(settings: &Settings, congestion: &str) -> Self {
-        let yes = |on: bool| if on { "1" } else { "0" }.to_owned();
-        // Buffers tune themselves between the first value and the last, as they do for every user.
-        let buffer = |bytes: u64, first: u64| {
-            let most = bytes.saturating_mul(BUFFER_PER_WINDOW).min(i32::MAX as u64);
-            format!("4096 {} {most}", first.min(most))
-        };
         let tcp = &settings.tcp;
-        let sysctls = [
-            ("net.ipv4.tcp_rmem", buffer(settings.recv_buffer, 131_072)),
-            ("net.ipv4.tcp_wmem", buffer(settings.send_buffer, 16_384)),
-            ("net.ipv4.tcp_slow_start_after_idle", yes(tcp.idle_restart)),
-            ("net.ipv4.tcp_timestamps", yes(tcp.timestamps)),
-            ("net.ipv4.tcp_sack", yes(tcp.sack)),
-            // What one connection learned must not change the next.
-            ("net.ipv4.tcp_no_metrics_save", "1".into()),
-            ("net.mptcp.enabled", yes(settings.mptcp)),
-            ("net.mptcp.checksum_enabled", yes(settings.checksum)),
-        ];
+        let options = if tcp.timestamps { TIMESTAMPS } else { 0 } + if settings.mptcp { DSS } else { 0 };
         Self {
-            sysctls: sysctls.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+            sysctls: sysctls(settings),
             congestion: congestion.into(),
+            mptcp: settings.mptcp,
+            route: route(tcp),
+            segment: settings.mss + TCP_HEADER + options,
+            send_buffer: settings.send_buffer,
+            not_applied: not_applied(settings),
         }
+    }
+
+    /// With what depends on the IP version and on how many subflows there are.
+    pub(crate) fn fitted(mut self, v6: bool, subflows: usize) -> Self {
+        // A connection's send buffer is the sum of its subflows'.
+        let most = (self.send_buffer / subflows.max(1) as u64).clamp(LEAST_BUFFER, i32::MAX as u64);
+        let first = FIRST_SEND_BUFFER.min(most);
+        // First of all, so that it can still be said otherwise.
+        self.sysctls.insert(0, ("net.ipv4.tcp_wmem".into(), format!("{LEAST_BUFFER} {first} {most}")));
+        if v6 && self.segment + 40 < LEAST_MTU_V6 {
+            self.not_applied
+                .push(format!("connection.mss: IPv6 packets of up to {LEAST_MTU_V6} bytes are always allowed"));
+        }
+        self
+    }
+
+    /// Largest packet of its devices: a data segment of the scenario's size fits exactly.
+    pub fn mtu(&self, v6: bool) -> u16 {
+        let mtu = if v6 { (self.segment + 40).max(LEAST_MTU_V6) } else { self.segment + 20 };
+        u16::try_from(mtu).unwrap_or(u16::MAX)
+    }
+
+    /// All that was set, by name, for the results.
+    pub fn list(&self) -> impl Iterator<Item = (String, String)> + '_ {
+        let others = [("congestion", &self.congestion), ("route", &self.route)];
+        let others = others.into_iter().filter(|(_, value)| !value.is_empty());
+        let others = others.map(|(name, value)| (name.to_owned(), value.trim().to_owned()));
+        self.sysctls.iter().cloned().chain(others)
+    }
+}
+
+/// Smallest buffer that a kernel takes.
+const LEAST_BUFFER: u64 = 4096;
+/// Where a send buffer begins before it tunes itself, as for every user.
+const FIRST_SEND_BUFFER: u64 = 16_384;
+
+fn sysctls(settings: &Settings) -> Vec<(String, String)> {
+    let yes = |on: bool| if on { "1" } else { "0" }.to_owned();
+    let tcp = &settings.tcp;
+    let buffer = receive_buffer(settings.recv_buffer, settings.mss);
+    let mut list = vec![
+        // The whole window from the start, as the scenario says, not what would be tuned.
+        ("net.ipv4.tcp_rmem", format!("{} {buffer} {buffer}", LEAST_BUFFER.min(buffer))),
+        ("net.ipv4.tcp_window_scaling", yes(true)),
+        ("net.ipv4.tcp_slow_start_after_idle", yes(tcp.idle_restart)),
+        ("net.ipv4.tcp_timestamps", yes(tcp.timestamps)),
+        ("net.ipv4.tcp_sack", yes(tcp.sack)),
+        ("net.ipv4.tcp_syn_retries", tcp.syn_retries.clamp(1, 127).to_string()),
+        ("net.ipv4.tcp_retries2", tcp.retries.to_string()),
+        // What one connection learned must not change the next.
+        ("net.ipv4.tcp_no_metrics_save", yes(true)),
+    ];
+    if tcp.rto_max != TcpSettings::default().rto_max {
+        list.push(("net.ipv4.tcp_rto_max_ms", tcp.rto_max.as_millis().clamp(1000, 120_000).to_string()));
+    }
+    if settings.mptcp {
+        list.push(("net.mptcp.enabled", yes(true)));
+        list.push(("net.mptcp.checksum_enabled", yes(settings.checksum)));
+    }
+    list.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// The receive buffer whose free space a kernel advertises as `window`. It takes of its buffer the share that payload has
+/// in the memory of the packets that come, in 256ths: 0.62 at 1400 bytes.
+fn receive_buffer(window: u64, mss: u32) -> u64 {
+    let payload = u64::from(mss);
+    // A packet read from a TUN device: its bytes with room before and behind in a power of two, and its descriptor.
+    let memory = (payload + 80 + 384).next_power_of_two().max(1024) + 256;
+    let ratio = (256 * payload / memory).max(1);
+    (window * 256).div_ceil(ratio).clamp(LEAST_BUFFER, i32::MAX as u64)
+}
+
+/// Attributes of routes; nothing where the kernel's own values are meant.
+fn route(tcp: &TcpSettings) -> String {
+    let usual = TcpSettings::default();
+    let mut route = String::new();
+    if tcp.rto_min != usual.rto_min {
+        let _ = write!(route, " rto_min {}ms", tcp.rto_min.as_millis().max(1));
+    }
+    if tcp.initial_window != usual.initial_window {
+        let _ = write!(route, " initcwnd {}", tcp.initial_window);
+    }
+    if tcp.delayed_ack.is_zero() {
+        route.push_str(" quickack 1");
+    }
+    route
+}
+
+/// Settings that ask for something else than every kernel does.
+fn not_applied(settings: &Settings) -> Vec<String> {
+    let (tcp, usual) = (&settings.tcp, Settings::default());
+    let other_ack = tcp.delayed_ack != usual.tcp.delayed_ack && !tcp.delayed_ack.is_zero();
+    let whole = |time: Duration| time == Duration::from_millis(time.as_millis());
+    let capped = tcp.rto_max < Duration::from_secs(1) || tcp.rto_max > Duration::from_secs(120);
+    let wrong = [
+        (tcp.recovery == RecoveryKind::Sack, "tcp.recovery: a kernel recovers with RACK-TLP and PRR"),
+        (tcp.rto_form == RtoForm::Rfc6298, "tcp.rto_form: a kernel's is srtt + max(rto_min, 4·rttvar)"),
+        (tcp.rto_initial != usual.tcp.rto_initial, "tcp.rto_initial: a kernel's is 1s"),
+        (capped, "tcp.rto_max: a kernel takes 1s to 120s"),
+        (!whole(tcp.rto_min), "tcp.rto_min: a kernel takes whole milliseconds"),
+        (other_ack, "tcp.delayed_ack: a kernel decides it between 40ms and 200ms; only 0s can be asked for"),
+        (tcp.pacing, "tcp.pacing: a kernel paces where its congestion control does"),
+        (!tcp.nagle, "tcp.nagle: a kernel's sockets keep it on"),
+        (tcp.keep_alive.is_some(), "tcp.keep_alive: not asked for on a kernel's sockets"),
+        (tcp.time_wait != usual.tcp.time_wait, "tcp.time_wait: a kernel's is 60s"),
+        (!(1..=127).contains(&tcp.syn_retries), "tcp.syn_retries: a kernel takes 1 to 127"),
+        (
+            settings.rejoin_after != usual.rejoin_after,
+            "connection.rejoin_after: a kernel does not join a lost path again",
+        ),
+    ];
+    wrong.into_iter().filter(|(is, _)| *is).map(|(_, what)| what.to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn changed(change: impl FnOnce(&mut Settings)) -> KernelSettings {
+        let mut settings = Settings::default();
+        change(&mut settings);
+        KernelSettings::new(&settings, "cubic")
+    }
+
+    #[test]
+    fn defaults_are_the_kernels_own() {
+        let settings = changed(|_| {});
+        assert_eq!((settings.route.as_str(), settings.not_applied.len()), ("", 0));
+    }
+
+    #[test]
+    fn a_data_segment_of_the_scenarios_size_fits_exactly() {
+        assert_eq!(changed(|s| s.mss = 1424).mtu(false), 1500);
+        assert_eq!(changed(|s| (s.mss, s.mptcp) = (1448, false)).mtu(false), 1500);
+        assert_eq!(changed(|s| (s.mss, s.mptcp, s.tcp.timestamps) = (1440, false, false)).mtu(true), 1500);
+        let small = changed(|s| s.mss = 500);
+        assert_eq!((small.mtu(false), small.mtu(true)), (576, 1280));
+        assert!(small.fitted(true, 2).not_applied[0].contains("mss"));
+    }
+
+    #[test]
+    fn what_was_set_before_the_subflows_were_known_still_holds() {
+        let mut settings = changed(|s| s.send_buffer = 1 << 20);
+        settings.sysctls.push(("net.ipv4.tcp_wmem".into(), "1 2 3".into()));
+        let settings = settings.fitted(false, 2);
+        let values: Vec<&str> = settings
+            .sysctls
+            .iter()
+            .filter(|(name, _)| name == "net.ipv4.tcp_wmem")
+            .map(|(_, value)| &**value)
+            .collect();
+        assert_eq!(values, ["4096 16384 524288", "1 2 3"]);
+    }
+
+    #[test]
+    fn a_buffer_is_as_much_larger_than_its_window_as_packets_are_than_their_payload() {
+        // 256 · 1448 / 2304 = 160: window = 5/8 of the buffer.
+        assert_eq!(receive_buffer(1_310_720, 1448), 2 << 20);
+        assert_eq!(receive_buffer(1, 1448), 4096);
+        assert_eq!(receive_buffer(1 << 30, 64), i32::MAX as u64);
+    }
+
+    #[test]
+    fn what_routes_can_say_they_say() {
+        let settings = changed(|s| {
+            s.tcp.rto_min = Duration::from_millis(50);
+            s.tcp.initial_window = 3;
+            s.tcp.delayed_ack = Duration::ZERO;
+        });
+        assert_eq!(settings.route, " rto_min 50ms initcwnd 3 quickack 1");
+        assert!(settings.not_applied.is_empty());
+    }
+
+    #[test]
+    fn what_a_kernel_cannot_do_is_told() {
+        let settings = changed(|s| {
+            s.tcp.recovery = RecoveryKind::Sack;
+            s.tcp.rto_form = RtoForm::Rfc6298;
+            s.tcp.delayed_ack = Duration::from_millis(10);
+        });
+        let keys: Vec<&str> = settings.not_applied.iter().filter_map(|text| Some(text.split_once(':')?.0)).collect();
+        assert_eq!(keys, ["tcp.recovery", "tcp.rto_form", "tcp.delayed_ack"]);
     }
 }

@@ -10,7 +10,7 @@ mod summary;
 use crate::exchange::{Exchange, Outside};
 use crate::kernel::KernelHost;
 use crate::real_time::{addresses, live, outside};
-use crate::{Capture, Clock, LabError, Namespace};
+use crate::{Capture, Clock, LabError, Namespace, privilege};
 use anabranch_metrics::LinkMeter;
 use anabranch_run::layout::Layout;
 use anabranch_run::{Choice, Job, RunError};
@@ -66,6 +66,7 @@ impl Shell {
     /// # Errors
     /// Neither root nor the like; a program or a setting that this system does not have.
     pub fn new(scenario: &Scenario, captures: Option<&Path>) -> Result<Self, LabError> {
+        privilege::acquire()?;
         let signals = Signals::hold().map_err(LabError::system("holding signals back"))?;
         let refused = |error: RunError| LabError::World { what: error.to_string() };
         let job = job(scenario);
@@ -192,7 +193,7 @@ impl Shell {
     /// # Errors
     /// The kernels' counters cannot be read; a capture cannot be written.
     pub fn finish(mut self) -> Result<Summary, LabError> {
-        let summary = Summary::new(&self.job.scenario, &self.exchange, &self.meter, live(&self.exchange)?);
+        let summary = Summary::new(&self.job.scenario, &self.exchange, &self.meter, live(&self.exchange, &self.job)?);
         drop(self.server.take());
         self.exchange.capture.take().map_or(Ok(()), Capture::finish)?;
         Ok(summary)

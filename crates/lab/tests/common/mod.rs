@@ -4,6 +4,7 @@
 //! time is real.
 #![allow(dead_code)] // each test binary uses its own part
 
+pub mod boxes;
 pub mod notes;
 pub mod steer;
 
@@ -318,12 +319,14 @@ impl Lab {
     pub fn describe(&self) -> String {
         let subflows = self.subflows();
         format!(
-            "engine: {:?}\nkernel: {:?}, error {:?}\nsubflows: {subflows:?}\nevents: {:#?}\ncounters: {:#?}",
+            "engine: {:?}\nkernel: {:?}, error {:?}\nsubflows: {subflows:?}\nevents: {:?}\ncounters: {:#?}\n{}{}",
             self.engine.progress(),
             self.kernel.progress(),
             self.kernel_error,
             self.notes.events,
-            self.counters()
+            self.counters(),
+            self.command("ss -tanim"),
+            self.command("ss -Mani")
         )
     }
 

@@ -24,6 +24,8 @@ pub struct Progress {
     pub ended: bool,
     /// The first byte that was not what the peer wrote.
     pub fault: Option<Fault>,
+    /// Wrong bytes do not stop it.
+    pub tolerant: bool,
 }
 
 /// The test's hold on an application; clones hold the same one.
@@ -43,6 +45,7 @@ impl Steer {
             received: 0,
             ended: false,
             fault: None,
+            tolerant: false,
         })))
     }
 
@@ -74,6 +77,11 @@ impl Steer {
     /// Reads everything again.
     pub fn read_all(&self) {
         self.lock().to_read = u64::MAX;
+    }
+
+    /// Wrong bytes are only noted.
+    pub fn tolerate_faults(&self) {
+        self.lock().tolerant = true;
     }
 
     /// The workload to hand to a host.
@@ -151,6 +159,7 @@ impl Workload for Steered {
     }
 
     fn fault(&self) -> Option<Fault> {
-        self.steer.lock().fault
+        let progress = self.steer.lock();
+        progress.fault.filter(|_| !progress.tolerant)
     }
 }

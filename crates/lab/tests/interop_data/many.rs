@@ -11,8 +11,8 @@ fn assert_nothing_left(outcome: &mut Outcome) {
         let read = || std::fs::read_to_string("/proc/thread-self/net/sockstat").expect("socket statistics");
         let stat = exchange.outside[0].host.namespace.enter(read).expect("a namespace");
         let tcp = stat.lines().find_map(|line| line.strip_prefix("TCP: ")).expect("a line about TCP");
-        // What is in TIME-WAIT ("tw") is no socket any more.
-        tcp.starts_with("inuse 0 orphan 0 ")
+        // What is in TIME-WAIT ("tw") is no socket any more; orphans are counted over all namespaces.
+        tcp.starts_with("inuse 0 ")
     });
 }
 

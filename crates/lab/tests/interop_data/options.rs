@@ -2,6 +2,7 @@
 
 use crate::common::alone;
 use crate::transfer::{BOTH, MIB, each, plan, sysctl, transfer};
+use anabranch_engine::DssWidth;
 use anabranch_units::{Duration, Side};
 use anabranch_wire::{DataAck, Dss, Packet};
 
@@ -51,5 +52,27 @@ fn the_kernel_answers_wide_numbers_with_wide_ones() {
         // One mapping spans several segments, and each of these repeats it.
         let longest = kernels.iter().filter_map(|dss| dss.mapping).map(|mapping| mapping.len).max();
         assert!(longest > Some(1500), "{longest:?}");
+    });
+}
+
+/// Numbers of 4 bytes from the engine: the kernel takes them and acknowledges them with 4 bytes; its own stay wide,
+/// and so do the engine's acknowledgments of them.
+#[test]
+fn the_kernel_takes_narrow_numbers() {
+    let Some(_alone) = alone() else { return };
+    each(BOTH, 2, |engine| {
+        let mut plan = plan(engine, 2);
+        plan.captured = true;
+        plan.settings.dss = DssWidth::Four;
+        let outcome = transfer(&plan, &[(MIB, MIB)], 1, Duration::from_secs(60));
+        outcome.assert_in_order();
+        let of =
+            |sent: bool| outcome.notes.packets.iter().filter(move |p| p.sent == sent).filter_map(|p| dss(&p.packet));
+        let narrow = |ack: DataAck| matches!(ack, DataAck::Short(_));
+        assert!(of(true).filter_map(|dss| dss.mapping).all(|mapping| !mapping.wide));
+        assert!(of(false).filter_map(|dss| dss.ack).filter(|ack| narrow(*ack)).count() > 100);
+        // What MP_CAPABLE maps counts as wide, so the first few may be wide too.
+        assert!(of(false).filter_map(|dss| dss.ack).last().is_some_and(narrow));
+        assert!(of(false).filter_map(|dss| dss.mapping).all(|mapping| mapping.wide));
     });
 }

@@ -130,7 +130,9 @@ pub fn until(
 fn describe(exchange: &Exchange, notes: &Notes) -> String {
     let last = notes.events.iter().rev().take(40).rev();
     let events: String = last.map(|(at, path, event)| format!("{at} {path} {event:?}\n")).collect();
-    format!("{events}{:?}", exchange.outside[0].host.counted())
+    let host = &exchange.outside[0].host;
+    let sockets = host.namespace.command("ss", &["-Htanoi"], "");
+    format!("{events}{:?}\n{}", host.counted(), sockets.unwrap_or_default())
 }
 
 /// For each pair a connection: the engine sends as many bytes as the first says, the kernel as many as the second, both at

@@ -21,7 +21,7 @@ fn tiny_window_of_the_engine() {
             plan.settings.recv_buffer = window;
             usual_buffers(&mut plan);
             let outcome = transfer(&plan, &[(0, 40 * window)], 1, Duration::from_secs(60));
-            outcome.assert_in_order();
+            outcome.assert_clean(EXCUSED);
         }
     });
 }

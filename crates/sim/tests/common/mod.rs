@@ -84,8 +84,8 @@ impl Transfer {
         }
     }
 
-    pub fn flow(&self, n: u32, over: &[(PathId, bool)]) -> FlowSetup {
-        let setup = |side| Setup {
+    pub fn setup(&self, n: u32, side: Side, over: &[(PathId, bool)]) -> Setup {
+        Setup {
             id: ConnId(n),
             settings: self.settings.clone(),
             scheduler: self.scheduler(),
@@ -93,7 +93,11 @@ impl Transfer {
             paths: paths_between(false, n, side, over),
             announce: Vec::new(),
             accept_announced: false,
-        };
+        }
+    }
+
+    pub fn flow(&self, n: u32, over: &[(PathId, bool)]) -> FlowSetup {
+        let setup = |side| self.setup(n, side, over);
         FlowSetup {
             id: ConnId(n),
             start: Instant::ZERO,

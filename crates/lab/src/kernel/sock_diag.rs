@@ -1,0 +1,213 @@
+//! What a kernel knows of its TCP sockets: sock_diag(7), as `ss -ti` asks it.
+
+use anabranch_run::TcpInfo;
+use socket2::{Domain, Protocol, Socket, Type};
+use std::io::{self, Read};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// A TCP socket, which may be a subflow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SocketInfo {
+    /// Our end.
+    pub local: SocketAddr,
+    /// The peer's.
+    pub remote: SocketAddr,
+    /// `struct tcp_info`, as far as this kernel fills it in.
+    pub tcp: TcpInfo,
+}
+
+/// A socket to ask. It belongs to the namespace of the thread that opened it.
+#[derive(Debug)]
+pub struct SockDiag {
+    socket: Socket,
+    buffer: Vec<u8>,
+}
+
+// linux/netlink.h, linux/sock_diag.h, linux/inet_diag.h
+const AF_NETLINK: i32 = 16;
+const NETLINK_SOCK_DIAG: i32 = 4;
+const SOCK_DIAG_BY_FAMILY: u16 = 20;
+const NLM_F_REQUEST_DUMP: u16 = 0x1 | 0x300;
+const NLMSG_ERROR: u16 = 2;
+const NLMSG_DONE: u16 = 3;
+const AF_INET: u8 = 2;
+const AF_INET6: u8 = 10;
+const IPPROTO_TCP: u8 = 6;
+const INET_DIAG_INFO: u16 = 2;
+/// Length of `struct nlmsghdr`.
+const HEADER: usize = 16;
+/// Length of `struct inet_diag_req_v2`.
+const REQUEST: usize = 56;
+/// Length of `struct inet_diag_msg`.
+const ANSWER: usize = 72;
+/// ESTABLISHED, FIN-WAIT-1, FIN-WAIT-2, CLOSE-WAIT, LAST-ACK, CLOSING.
+const STATES: u32 = 1 << 1 | 1 << 4 | 1 << 5 | 1 << 8 | 1 << 9 | 1 << 11;
+
+/// Fields of `struct tcp_info` (linux/tcp.h): name, offset, length. Longer ones were added at its end, so that an older
+/// kernel's is a prefix.
+const FIELDS: &[(&str, usize, usize)] = &[
+    ("tcpi_state", 0, 1),
+    ("tcpi_ca_state", 1, 1),
+    ("tcpi_rto", 8, 4),
+    ("tcpi_snd_mss", 16, 4),
+    ("tcpi_rcv_mss", 20, 4),
+    ("tcpi_unacked", 24, 4),
+    ("tcpi_lost", 32, 4),
+    ("tcpi_pmtu", 60, 4),
+    ("tcpi_rtt", 68, 4),
+    ("tcpi_rttvar", 72, 4),
+    ("tcpi_snd_ssthresh", 76, 4),
+    ("tcpi_snd_cwnd", 80, 4),
+    ("tcpi_advmss", 84, 4),
+    ("tcpi_reordering", 88, 4),
+    ("tcpi_total_retrans", 100, 4),
+    ("tcpi_pacing_rate", 104, 8),
+    ("tcpi_bytes_acked", 120, 8),
+    ("tcpi_bytes_received", 128, 8),
+    ("tcpi_segs_out", 136, 4),
+    ("tcpi_segs_in", 140, 4),
+    ("tcpi_notsent_bytes", 144, 4),
+    ("tcpi_min_rtt", 148, 4),
+    ("tcpi_delivery_rate", 160, 8),
+    ("tcpi_busy_time", 168, 8),
+    ("tcpi_rwnd_limited", 176, 8),
+    ("tcpi_sndbuf_limited", 184, 8),
+    ("tcpi_bytes_sent", 200, 8),
+    ("tcpi_bytes_retrans", 208, 8),
+    ("tcpi_dsack_dups", 216, 4),
+    ("tcpi_reord_seen", 220, 4),
+    ("tcpi_rcv_ooopack", 224, 4),
+    ("tcpi_snd_wnd", 228, 4),
+    ("tcpi_rcv_wnd", 232, 4),
+    ("tcpi_total_rto", 240, 2),
+];
+
+impl SockDiag {
+    /// Opens one in the calling thread's namespace.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn open() -> io::Result<Self> {
+        let socket = Socket::new(Domain::from(AF_NETLINK), Type::DGRAM, Some(Protocol::from(NETLINK_SOCK_DIAG)))?;
+        socket.set_read_timeout(Some(std::time::Duration::from_secs(1)))?;
+        Ok(Self { socket, buffer: vec![0; 1 << 16] })
+    }
+
+    /// All open TCP sockets of an IP version.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn sockets(&mut self, v6: bool) -> io::Result<Vec<SocketInfo>> {
+        self.socket.send(&request(v6))?;
+        let mut found = Vec::new();
+        loop {
+            let len = self.socket.read(&mut self.buffer)?;
+            if messages(&self.buffer[..len], &mut found)? {
+                return Ok(found);
+            }
+        }
+    }
+}
+
+/// `struct nlmsghdr` and `struct inet_diag_req_v2`.
+fn request(v6: bool) -> [u8; HEADER + REQUEST] {
+    let mut bytes = [0; HEADER + REQUEST];
+    bytes[0..4].copy_from_slice(&((HEADER + REQUEST) as u32).to_ne_bytes());
+    bytes[4..6].copy_from_slice(&SOCK_DIAG_BY_FAMILY.to_ne_bytes());
+    bytes[6..8].copy_from_slice(&NLM_F_REQUEST_DUMP.to_ne_bytes());
+    bytes[HEADER] = if v6 { AF_INET6 } else { AF_INET };
+    bytes[HEADER + 1] = IPPROTO_TCP;
+    bytes[HEADER + 2] = 1 << (INET_DIAG_INFO - 1);
+    bytes[HEADER + 4..HEADER + 8].copy_from_slice(&STATES.to_ne_bytes());
+    bytes
+}
+
+/// Reads the messages of one answer; true after the last one.
+fn messages(mut bytes: &[u8], found: &mut Vec<SocketInfo>) -> io::Result<bool> {
+    while let (Some(len), Some(kind)) = (number(bytes, 0, 4), number(bytes, 4, 2)) {
+        match kind as u16 {
+            NLMSG_DONE => return Ok(true),
+            NLMSG_ERROR => {
+                let errno = number(bytes, HEADER, 4).unwrap_or(0) as i32;
+                return Err(io::Error::from_raw_os_error(errno.wrapping_neg()));
+            }
+            _ => {}
+        }
+        let Some(message) = bytes.get(HEADER..len as usize) else { break };
+        found.extend(socket(message));
+        bytes = bytes.get(aligned(len as usize)..).unwrap_or_default();
+    }
+    Ok(false)
+}
+
+/// `struct inet_diag_msg` and its attributes; `None` if there is no `tcp_info` among them.
+fn socket(message: &[u8]) -> Option<SocketInfo> {
+    let v6 = *message.first()? == AF_INET6;
+    let end = |port: usize, address: usize| {
+        let port = u16::from_be_bytes(message.get(port..port + 2)?.try_into().ok()?);
+        Some(SocketAddr::new(ip(message.get(address..address + 16)?, v6)?, port))
+    };
+    let (local, remote) = (end(4, 8)?, end(6, 24)?);
+    let mut attributes = message.get(ANSWER..)?;
+    while let (Some(len), Some(kind)) = (number(attributes, 0, 2), number(attributes, 2, 2)) {
+        let value = attributes.get(4..len as usize)?;
+        if kind as u16 == INET_DIAG_INFO {
+            let field = |(name, at, len): &(&str, usize, usize)| Some(((*name).to_owned(), number(value, *at, *len)?));
+            return Some(SocketInfo { local, remote, tcp: FIELDS.iter().filter_map(field).collect() });
+        }
+        attributes = attributes.get(aligned(len as usize)..)?;
+    }
+    None
+}
+
+fn ip(bytes: &[u8], v6: bool) -> Option<IpAddr> {
+    let all: [u8; 16] = bytes.try_into().ok()?;
+    let [a, b, c, d, ..] = all;
+    Some(if v6 { Ipv6Addr::from(all).to_canonical() } else { Ipv4Addr::new(a, b, c, d).into() })
+}
+
+/// A number of 1, 2, 4 or 8 bytes in the machine's order.
+fn number(bytes: &[u8], at: usize, len: usize) -> Option<u64> {
+    let bytes = bytes.get(at..at + len)?;
+    Some(match *bytes {
+        [a] => a.into(),
+        [a, b] => u16::from_ne_bytes([a, b]).into(),
+        [a, b, c, d] => u32::from_ne_bytes([a, b, c, d]).into(),
+        _ => u64::from_ne_bytes(bytes.try_into().ok()?),
+    })
+}
+
+/// Messages and attributes begin at multiples of four.
+fn aligned(len: usize) -> usize {
+    // A length of zero would never end.
+    len.max(4).next_multiple_of(4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn a_connection_over_loopback_is_found_with_what_it_carried() {
+        use std::io::Write;
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (_server, from) = listener.accept().unwrap();
+        client.write_all(&[7; 1000]).unwrap();
+        let found = SockDiag::open().unwrap().sockets(false).unwrap();
+        let ours = found.iter().find(|socket| socket.local == from).expect("our own connection");
+        assert_eq!(ours.remote, listener.local_addr().unwrap());
+        assert_eq!((ours.tcp["tcpi_state"], ours.tcp["tcpi_bytes_sent"]), (1, 1000));
+        assert!(ours.tcp["tcpi_snd_cwnd"] >= 10 && ours.tcp["tcpi_rtt"] > 0, "{ours:?}");
+    }
+
+    #[test]
+    fn no_bytes_make_it_fail_or_hang() {
+        for len in 0..200 {
+            for byte in [0, 1, 2, 4, 255] {
+                let _ = messages(&vec![byte; len], &mut Vec::new());
+            }
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Whether this kernel can be the hosts that a plan asks for.
+
+use crate::kernel::facts;
+use crate::{LabError, interrupt, privilege};
+use anabranch_run::layout::host;
+use anabranch_run::{Choice, Job, Plan, Refusal};
+use anabranch_scenario::{Host, nearest};
+use anabranch_units::Side;
+
+/// The scheduler of an unmodified kernel, by its name here.
+pub const LINUX_SCHEDULER: &str = "linux-default";
+
+/// Gets what `plan` needs of the system, before any thread starts.
+///
+/// # Errors
+/// A word that no kernel knows, or a lack of privilege, of a program or of Multipath TCP.
+pub fn prepare(plan: &Plan) -> Result<(), Refusal> {
+    let available = facts::congestion_controls();
+    let (mut linux, mut mptcp) = (false, false);
+    for job in plan.jobs() {
+        if host(&job, Side::Server) == Host::Linux {
+            check_words(&job, &available)?;
+        }
+        let here = [Side::Client, Side::Server].iter().any(|side| host(&job, *side) == Host::Linux);
+        linux |= here;
+        mptcp |= here && speaks_mptcp(&job);
+    }
+    interrupt::listen().map_err(missing)?;
+    if !linux {
+        return Ok(());
+    }
+    if mptcp && !facts::has_mptcp() {
+        return Err(missing(LabError::NoMptcp));
+    }
+    privilege::acquire().map_err(missing)
+}
+
+fn missing(error: LabError) -> Refusal {
+    Refusal::Missing { what: error.to_string(), help: error.help() }
+}
+
+fn speaks_mptcp(job: &Job) -> bool {
+    job.scenario.settings.mptcp && matches!(job.choice, Choice::Multipath(_))
+}
+
+/// A kernel that sends uses its own scheduler, and a congestion control that it has.
+fn check_words(job: &Job, available: &[String]) -> Result<(), Refusal> {
+    if let Choice::Multipath(scheduler) = &job.choice
+        && speaks_mptcp(job)
+        && scheduler.name != LINUX_SCHEDULER
+    {
+        return Err(Refusal::Word {
+            kind: "scheduler",
+            word: scheduler.name.clone(),
+            why: "a Linux sender does not have it".into(),
+            help: format!("an unmodified kernel has one scheduler: `--scheduler {LINUX_SCHEDULER}`"),
+        });
+    }
+    let congestion = &job.congestion.name;
+    if available.iter().any(|name| name == congestion) {
+        return Ok(());
+    }
+    let single = anabranch_congestion::single_path_form(congestion);
+    let instead = match nearest(congestion, available.iter().map(String::as_str)) {
+        Some(near) => near,
+        None if available.iter().any(|name| name == single) => single,
+        None => "reno",
+    };
+    Err(Refusal::Word {
+        kind: "congestion control",
+        word: congestion.clone(),
+        why: "a Linux sender does not have it".into(),
+        help: format!("this kernel has {}: `--congestion {instead}`", available.join(", ")),
+    })
+}
+
+/// What a kernel uses for a job: the job's congestion control; one that only receives may lack it, and then takes what is
+/// nearest.
+pub(crate) fn congestion(job: &Job) -> String {
+    let available = facts::congestion_controls();
+    let single = anabranch_congestion::single_path_form(&job.congestion.name);
+    let has = |name: &&str| available.iter().any(|one| one == name);
+    [job.congestion.name.as_str(), single].into_iter().find(has).unwrap_or("reno").to_owned()
+}
