@@ -116,7 +116,9 @@ impl Workload {
             size: None,
             mss: 1400,
             displacement_threshold: None,
-            paths: paths.map(|p| PathConfig { name: p.name.clone(), price: 0.0, capacity: None }).collect(),
+            paths: paths
+                .map(|p| PathConfig { name: p.name.clone(), price: 0.0, capacity: None, outages: vec![] })
+                .collect(),
         }
     }
 

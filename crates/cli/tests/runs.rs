@@ -244,8 +244,8 @@ fn real_time_tells_how_true_it_was() {
     let (folder, file) = scenario();
     let out = folder.path().join("results");
     let text = output(&["run", &file, "--realtime", "--no-baselines", "--out", out.to_str().unwrap()]);
-    let expected = "Real time, Linux 6.18.0: 99 of 100 packets at most 1.20 ms late, 0 dropped by devices: NOT accurate in \
-                    1 of 3 runs: use a quieter machine or lower rates.\nNot applied: tcp.pacing: no.\n";
+    let expected = "Real time, Linux 6.18.0: 99 of 100 packets at most 1.20 ms late, the latest 1.50 ms, 0 dropped by \
+                    devices: NOT accurate in 1 of 3 runs: use a quieter machine or lower rates.\nNot applied: tcp.pacing: no.\n";
     assert!(text.ends_with(expected), "{text}");
     let manifest: Value = serde_json::from_str(&fs::read_to_string(out.join("manifest.json")).unwrap()).unwrap();
     assert_eq!(manifest["real_time"]["settings"]["client"]["mtu"], "1500");

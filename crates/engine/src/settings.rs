@@ -110,6 +110,9 @@ pub struct Settings {
     pub recv_buffer: u64,
     /// First delay before a lost path is tried again, doubled up to [`Settings::REJOIN_MAX`].
     pub rejoin_after: Duration,
+    /// Send what a silent path carries again elsewhere before its retransmission timeout, as soon as it has been silent
+    /// for about two round trips while others deliver. A scheduler may decline.
+    pub early_rescue: bool,
 }
 
 impl Settings {
@@ -128,6 +131,7 @@ impl Default for Settings {
             send_buffer: 16 << 20,
             recv_buffer: 16 << 20,
             rejoin_after: Duration::from_secs(1),
+            early_rescue: true,
         }
     }
 }

@@ -7,7 +7,6 @@ use anabranch_network::{Bottleneck, LossSpec, PathSpec, QueueSpec, Topology};
 use anabranch_run::{Preflight, WayCheck};
 use anabranch_units::{Direction, Duration, Side};
 
-#[allow(dead_code)] // this binary uses a part
 mod common;
 use common::{alone, ms, path};
 

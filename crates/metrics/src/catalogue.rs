@@ -55,7 +55,7 @@ pub const METRICS: &[MetricInfo] = &[
         "Sent again on another subflow by opportunistic retransmission (PR, OR).",
     ),
     of_run("opportunistic_bytes", "byte", "Payload of opportunistic_packets."),
-    of_run("rescued_packets", "packet", "Sent again on another subflow after a timeout or a subflow's death."),
+    of_run("rescued_packets", "packet", "Sent again on another subflow after silence, a timeout or a subflow's death."),
     of_run("rescued_bytes", "byte", "Payload of rescued_packets."),
     of_run("copied_packets", "packet", "Redundant copies sent."),
     of_run("copied_bytes", "byte", "Payload of copied_packets."),
@@ -64,6 +64,7 @@ pub const METRICS: &[MetricInfo] = &[
     of_run("duplicate_bytes", "byte", "Bytes that the receiver got more than once at connection level."),
     of_run("retransmitted_packets", "packet", "TCP retransmissions of data, over all subflows."),
     of_run("timeouts", "", "Retransmission timeouts, over all subflows."),
+    of_run("path_probes", "", "Segments without payload that found out whether a silent path is back."),
     of_run("idle_restarts", "", "Congestion windows restarted after idling (RFC 2861), over all subflows."),
     of_run("window_blocked_s", "s", "Time in which data waited only because the peer's data-level window was full."),
     of_run("outage_s", "s", "Longest time without delivery while data waited."),
@@ -97,6 +98,12 @@ pub const METRICS: &[MetricInfo] = &[
         "",
         "Bytes of all packets of this path, other flows' included, that left its server → client bottleneck ÷ what the \
          bottleneck could carry. On a shared link: the path's part of it.",
+    ),
+    of_path(
+        "return_s",
+        "s",
+        "End of the path's outage to the first data arriving over it that the receiver does not have yet (the longest, \
+         if there were several outages; at least the time to the end, if none came). Absent without an outage that ended.",
     ),
 ];
 

@@ -50,7 +50,7 @@ fn place(side: Side) -> usize {
 
 impl Watch {
     fn new(paths: usize) -> Self {
-        let path = |n| PathConfig { name: format!("p{n}"), price: 0.0, capacity: None };
+        let path = |n| PathConfig { name: format!("p{n}"), price: 0.0, capacity: None, outages: vec![] };
         let meter = Meter::new(MeterConfig {
             from: Instant::ZERO,
             until: None,

@@ -199,8 +199,11 @@ fn changed_data_ends_in_plain_tcp() {
             spoil(p);
         }
     };
-    let parties = run(1, checked, [400_000; 2], meddle);
-    assert_eq!((check(&parties), parties.map(|p| p.got)), ([1, 1], [400_000; 2]));
+    // A client that has finished already must say MP_FAIL before its FIN.
+    for client in [400_000, 0] {
+        let parties = run(1, checked.clone(), [client, 400_000], meddle);
+        assert_eq!((check(&parties), parties.map(|p| p.got)), ([1, 1], [400_000, client as u64]));
+    }
 }
 
 #[test]

@@ -178,6 +178,7 @@ impl Layout {
                     name: path.name.clone(),
                     price: scenario.price[n],
                     capacity: self.capacity(n),
+                    outages: [&path.down, &path.up].iter().flat_map(|way| &way.outages).copied().collect(),
                 })
                 .collect(),
         }

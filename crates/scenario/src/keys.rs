@@ -320,6 +320,7 @@ const KEYS: &[Key] = &[
     key(Connection, "send_buffer", BUFFER, Value("16MiB"), "bytes written by the application and not yet acknowledged; usable bytes, not a kernel's bookkeeping"),
     key(Connection, "recv_buffer", BUFFER, Value("16MiB"), "the connection's receive window"),
     key(Connection, "rejoin_after", POSITIVE_TIME, Value("1s"), "delay before a lost path is tried again; doubles up to 16 s"),
+    key(Connection, "early_rescue", FLAG, Value("true"), "send what a silent path carries again elsewhere after about two round trips; false: after its retransmission timeout. linux-default always waits"),
 
     key(Tcp, "recovery", Form::Words(&["rack", "sack"]), Value("rack"), "loss recovery: RACK-TLP with PRR (RFC 8985, RFC 6937), or RFC 6675 without tail loss probes as in older stacks"),
     key(Tcp, "rto_min", POSITIVE_TIME, Value("200ms"), "least retransmission timeout, or least variance term of it; see rto_form"),

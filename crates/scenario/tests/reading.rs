@@ -78,7 +78,7 @@ fn every_tcp_key_reaches_its_setting() {
                 rto_form = 'rfc6298'\ninitial_window = 4\nidle_restart = false\ndelayed_ack = '5ms'\npacing = true\n\
                 nagle = false\ntimestamps = false\nsack = false\nsyn_retries = 6\nretries = 7\nkeep_alive = '8s'\n\
                 time_wait = '9s'\n[connection]\nmss = '536B'\nchecksum = true\ndss = 4\nsend_buffer = 100000\n\
-                recv_buffer = '200KB'\nrejoin_after = '10s'\nmptcp = false\n";
+                recv_buffer = '200KB'\nrejoin_after = '10s'\nearly_rescue = false\nmptcp = false\n";
     let settings = parse(&format!("{text}{PATH}")).scenario.settings;
     let tcp = &settings.tcp;
     assert_eq!((tcp.recovery, tcp.rto_form), (RecoveryKind::Sack, RtoForm::Rfc6298));

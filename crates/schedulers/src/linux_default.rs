@@ -336,6 +336,10 @@ impl Scheduler for LinuxDefault {
         true
     }
 
+    fn waits_for_timeouts(&self) -> bool {
+        true
+    }
+
     fn next_wakeup(&self) -> Option<Instant> {
         self.wakeup
     }

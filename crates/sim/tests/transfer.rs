@@ -9,7 +9,8 @@
 mod common;
 
 use anabranch_sim::{Halt, Party, World};
-use anabranch_units::{Instant, PathId, Side};
+use anabranch_trace::{Event, Origin, Recorder};
+use anabranch_units::{Duration, Instant, PathId, Side};
 use anabranch_workload::{Fault, Stream, Workload};
 use common::{ADVERSARY, Delivered, Transfer, asked, ms, path};
 
@@ -75,6 +76,45 @@ fn a_path_that_returns_takes_over_from_one_that_died() {
     assert_eq!(world.run(Instant::from_millis(60_000), &mut ()), Ok(Halt::Done));
     // Half of it was delivered before; the timeout that notices the end of the outage comes some 1.6 s after it at most.
     assert!(world.now() < Instant::from_millis(7_000), "{}", world.now());
+}
+
+/// When the client got new data over path 0, and the longest time between two deliveries.
+#[derive(Default)]
+struct Failover {
+    over: Vec<Instant>,
+    last: Option<Instant>,
+    longest: Duration,
+}
+
+impl Recorder for Failover {
+    fn record(&mut self, now: Instant, origin: Origin, event: &Event) {
+        match *event {
+            Event::DataArrived { new: 1.., .. } if origin.path == PathId(0) => self.over.push(now),
+            Event::Delivered(_) => {
+                self.longest = self.longest.max(now.since(self.last.replace(now).unwrap_or(now)));
+            }
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn data_flows_around_a_silent_path_and_over_it_soon_after_its_return() {
+    // Least delays of 10 and 30 ms, queues of 30 ms: the round trips are 80 and 100 ms at most.
+    for silent in [0, 1] {
+        let mut t = Transfer::new(vec![path("a", 20_000, 10, 50), path("b", 10_000, 30, 25)]);
+        t.paths.swap(0, silent);
+        t.size = Some(30_000_000);
+        let (from, to) = (Instant::from_millis(3_000), Instant::from_millis(10_000));
+        t.paths[0].down.outages.push((from, to));
+        t.paths[0].up.outages.push((from, to));
+        let mut seen = Failover::default();
+        assert_eq!(t.world().run(Instant::from_millis(60_000), &mut seen), Ok(Halt::Done));
+        // A retransmission timeout of the one and a round trip of the other would be 380 ms.
+        assert!(seen.longest <= Duration::from_millis(300), "path {silent}: {}", seen.longest);
+        let back = seen.over.iter().find(|now| **now >= to).expect("it is used again");
+        assert!(back.since(to) <= Duration::from_millis(500 + 2 * 100), "path {silent}: {}", back.since(to));
+    }
 }
 
 #[test]

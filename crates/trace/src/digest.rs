@@ -103,6 +103,7 @@ fn encode(at: Start, event: &Event) -> State {
         Event::Lost { packets } => at.put(11, [packets as u64]),
         Event::Timeout { n } => at.put(12, [n as u64]),
         Event::TailLossProbe => at.put(13, []),
+        Event::PathProbe => at.put(28, []),
         Event::Undo => at.put(14, []),
         Event::IdleRestart => at.put(15, []),
         Event::Penalised => at.put(16, []),

@@ -202,6 +202,8 @@ pub enum Event {
     },
     /// A tail loss probe was sent.
     TailLossProbe,
+    /// A failing path is probed with a segment without payload.
+    PathProbe,
     /// A window reduction was taken back: the retransmission had been spurious.
     Undo,
     /// The congestion window restarted after idling (RFC 2861).

@@ -85,6 +85,7 @@ const fn name(event: &Event) -> &'static str {
         Event::Lost { .. } => "recovery:lost",
         Event::Timeout { .. } => "recovery:timeout",
         Event::TailLossProbe => "recovery:tail_loss_probe",
+        Event::PathProbe => "recovery:path_probe",
         Event::Undo => "recovery:undo",
         Event::IdleRestart => "recovery:idle_restart",
         Event::Penalised => "scheduler:penalised",
@@ -138,9 +139,13 @@ fn write_data(out: &mut String, event: &Event) -> fmt::Result {
         Event::Closed(reason) => write!(out, "\"reason\":\"{}\"", Snake(reason)),
         Event::Violation(rule) => write!(out, "\"rule\":\"{}\"", Snake(rule)),
         Event::Link { direction, size, what } => write_link(out, direction, size, what),
-        Event::TailLossProbe | Event::Undo | Event::IdleRestart | Event::Penalised | Event::Stall | Event::Fallback => {
-            Ok(())
-        }
+        Event::TailLossProbe
+        | Event::PathProbe
+        | Event::Undo
+        | Event::IdleRestart
+        | Event::Penalised
+        | Event::Stall
+        | Event::Fallback => Ok(()),
     }
 }
 
@@ -227,6 +232,7 @@ mod tests {
     fn every_line_is_an_object() {
         let events = [
             Event::TailLossProbe,
+            Event::PathProbe,
             Event::Recovery(RecoveryPhase::Disorder),
             Event::Violation(Violation::BlindSyn),
             Event::SchedulerValue { name: "lambda", micro: -1_250_000 },

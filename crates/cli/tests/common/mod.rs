@@ -67,8 +67,13 @@ impl Driver for FakeLab {
             return Err(RunError::Interrupted);
         }
         let accurate = job.seed != 2;
-        let emulation =
-            Emulation { packets: 10, late_p99_s: 0.0004 * job.seed as f64, accurate, ..Emulation::default() };
+        let emulation = Emulation {
+            packets: 10,
+            late_p99_s: 0.0004 * job.seed as f64,
+            late_max_s: 0.0005 * job.seed as f64,
+            accurate,
+            ..Emulation::default()
+        };
         let not_applied = vec!["tcp.pacing: no".to_owned()];
         let settings = [("client".to_owned(), [("mtu".to_owned(), "1500".to_owned())].into())].into();
         let live = Live { emulation, kernel: Some("6.18.0".into()), not_applied, settings, ..Live::default() };

@@ -1,6 +1,6 @@
 //! Ending: DATA_FIN, FIN, resets, fast close (RFC 8684 §3.3.3, §3.5, §3.6).
 
-use super::{Connection, Mode, ORPHAN_TIMEOUT};
+use super::{Connection, Failure, Mode, ORPHAN_TIMEOUT};
 use crate::cx::Cx;
 use crate::schedule::{Cause, SchedulerEvent};
 use crate::subflow::{Move, Reset, State};
@@ -106,8 +106,10 @@ impl Connection {
         }
         match self.mode {
             Mode::Plain => {
-                // RFC 9293 §3.10.4: FIN after the last data. What is queued may still be taken back.
-                let all_sent = self.finished && self.view.backlog().is_empty() && !self.view.anything_queued();
+                // RFC 9293 §3.10.4: FIN after the last data. What is queued may still be taken back. A peer that does not
+                // know yet that this is plain TCP would take the FIN for the end of a subflow only.
+                let told = !matches!(self.failure, Failure::Said(_));
+                let all_sent = self.finished && told && self.view.backlog().is_empty() && !self.view.anything_queued();
                 for s in self.subflows.iter_mut().filter(|_| all_sent) {
                     s.fin.wanted = true;
                 }

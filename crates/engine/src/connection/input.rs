@@ -7,8 +7,8 @@ use crate::schedule::{Cause, SchedulerEvent};
 use crate::subflow::sender::{AckInput, AckOutcome, Change};
 use crate::subflow::stamps::Stamps;
 use crate::subflow::{Move, State};
-use anabranch_trace::{CloseReason, Event, PathState, Violation, WindowChange};
-use anabranch_units::{Duration, PathId, Range};
+use anabranch_trace::{CloseReason, Event, PathState, RecoveryPhase, Violation, WindowChange};
+use anabranch_units::{Duration, Instant, PathId, Range};
 use anabranch_wire::{Flags, MptcpOption, Segment};
 
 /// Least time between two challenge ACKs of a subflow (RFC 5961 §7 wants a limit; Linux allows two a second).
@@ -42,6 +42,9 @@ impl Connection {
         let s = &mut self.subflows[i];
         s.last_heard = cx.now;
         s.probes = 0;
+        if core::mem::take(&mut s.probed) && s.failing {
+            s.sender.retry(cx.now);
+        }
         if let Some(stamps) = segment.options.timestamps().filter(|_| s.terms.timestamps) {
             // RFC 7323 §4.3: SEG.SEQ <= Last.ACK.sent, which is the next expected unless an acknowledgment is delayed.
             s.stamps.keep(stamps, seq <= s.receiver.next() && s.acks.all_sent(), cx.now);
@@ -294,16 +297,21 @@ impl Connection {
         self.record(cx, Some(id), Event::Recovery(self.subflows[i].sender.phase()));
     }
 
-    /// A path that had timed out delivers again.
+    /// A failing path delivers again.
     fn delivered_something(&mut self, cx: &mut Cx<'_>, i: usize) {
         let s = &mut self.subflows[i];
         if s.failing {
             s.failing = false;
+            s.path_probe = Instant::MAX;
             let id = s.id;
             s.told = PathState::Established;
+            if s.sender.phase() != RecoveryPhase::Loss {
+                // It was silent, and had not timed out: nothing of what it carries is known to be lost.
+                self.view.unstrand(id);
+            }
             self.record(cx, Some(id), Event::Path(PathState::Established));
             self.refresh_usability();
-            self.relieve_failing();
+            self.relieve_failing(cx);
             self.scheduler.on_event(&SchedulerEvent::PathUp { path: id }, &self.view);
         }
     }

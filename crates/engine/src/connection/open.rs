@@ -448,7 +448,7 @@ impl Connection {
         self.paths.established(id);
         self.record(cx, Some(id), Event::Path(PathState::Established));
         self.refresh_usability();
-        self.relieve_failing();
+        self.relieve_failing(cx);
         self.scheduler.on_event(&SchedulerEvent::PathUp { path: id }, &self.view);
         self.due.get_or_insert(Cause::PathChange(id));
     }

@@ -118,7 +118,7 @@ impl Connection {
         if let Some(option) = self.handshake_option(s).filter(|_| !give_up) {
             segment.options.push_mptcp(option);
         }
-        let again = s.handshake.repeats > 0;
+        let again = s.handshake.sent.is_some();
         self.subflows[i].handshake.on_sent(cx.now);
         self.record_control(cx, i, segment.flags, again);
         *out = segment;
@@ -333,8 +333,7 @@ impl Connection {
         let shows_keys = self.shows_keys(i);
         let s = &mut self.subflows[i];
         // A probe lies just below the window, so that it must be answered (RFC 9293 §3.8.6.1, §3.8.4).
-        let poke = core::mem::take(&mut s.poke);
-        let seq = s.sender.nxt() - u64::from(poke);
+        let seq = if core::mem::take(&mut s.poke) { s.sender.una() - 1 } else { s.sender.nxt() };
         let duplicate = s.acks.on_sent();
         s.begin(out, seq, Flags::ACK, window, cx.now);
         // An ADD_ADDR leaves no room for a DSS beside it; acknowledgments follow soon enough.

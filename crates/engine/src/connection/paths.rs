@@ -328,7 +328,7 @@ impl Connection {
             s.tuple.local == tuple.local
                 && s.tuple.remote.ip() == tuple.remote.ip()
                 && s.tuple.remote != tuple.remote
-                && (s.failing || !s.state.is_synchronized() && s.handshake.repeats > 0)
+                && (s.sender.has_timed_out() || !s.state.is_synchronized() && s.handshake.repeats > 0)
         })
     }
 

@@ -44,7 +44,9 @@ impl Connection {
     pub(super) fn refresh_usability(&mut self) {
         let healthy = self.subflows.iter().filter(|s| s.may_carry() && !s.failing).count();
         let able = self.subflows.iter().filter(|s| s.may_carry()).count();
-        for s in &self.subflows {
+        let early = self.settings.early_rescue && !self.scheduler.waits_for_timeouts();
+        for s in &mut self.subflows {
+            s.sender.watch(early && healthy > 1);
             let Some(p) = self.view.path_mut(s.id) else { continue };
             p.usable = s.may_carry() && (!s.failing || healthy == 0);
             p.sole = p.usable && if healthy > 0 { healthy == 1 } else { able == 1 };

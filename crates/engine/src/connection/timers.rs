@@ -5,13 +5,16 @@ use crate::congestion::Loss;
 use crate::cx::Cx;
 use crate::schedule::{Cause, SchedulerEvent};
 use crate::subflow::sender::Fired;
-use crate::subflow::{Move, State};
+use crate::subflow::{Move, State, Subflow};
 use anabranch_trace::{CloseReason, Event, PathState};
 use anabranch_units::{Duration, Instant, Side};
 
 /// A path that timed out is tried at least this often while others carry the data: this bounds how long a path that
 /// came back stays unused.
 pub(super) const FAILING_RTO_MAX: Duration = Duration::from_secs(2);
+/// Least and greatest time between two probes of a failing path. In between it is a sixteenth of the silence, so that a
+/// return is noticed soon in relation to how long it took, and a path that is gone for good costs next to nothing.
+const PATH_PROBE: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(2));
 /// Keep-alive probes without an answer before the subflow is given up, and the time between them (Linux's values).
 const KEEP_ALIVE_PROBES: u32 = 9;
 const KEEP_ALIVE_GAP: Duration = Duration::from_secs(75);
@@ -25,7 +28,12 @@ impl Connection {
     pub fn poll_timeout(&self) -> Option<Instant> {
         let mut at = self.persist.0;
         for s in &self.subflows {
-            at = at.min(s.handshake.deadline).min(s.acks.deadline()).min(s.linger).min(s.unmapped.deadline);
+            at = at
+                .min(s.handshake.deadline)
+                .min(s.acks.deadline())
+                .min(s.linger)
+                .min(s.unmapped.deadline)
+                .min(s.path_probe);
             if let Some(timer) = s.sender.poll_timeout() {
                 at = at.min(timer);
             }
@@ -89,6 +97,10 @@ impl Connection {
     fn on_subflow_timers(&mut self, cx: &mut Cx<'_>, i: usize) {
         let s = &mut self.subflows[i];
         s.acks.on_timer(cx.now);
+        if s.path_probe <= cx.now {
+            self.probe_path(cx, i);
+        }
+        let s = &self.subflows[i];
         if s.unmapped.deadline <= cx.now {
             return self.never_mapped(cx, i);
         }
@@ -162,8 +174,55 @@ impl Connection {
                 self.record(cx, Some(id), Event::TailLossProbe);
                 self.due.get_or_insert(Cause::Ack(id));
             }
+            Fired::Silence => self.on_silence(cx, i),
             Fired::Timeout { n, newly_lost, again } => self.on_timeout(cx, i, n, newly_lost, again),
         }
+    }
+
+    /// A path has acknowledged nothing for longer than usual. While another one delivers, that is no pause of the peer's:
+    /// its data goes out again there before the retransmission timer fires, and new data keeps off it.
+    fn on_silence(&mut self, cx: &mut Cx<'_>, i: usize) {
+        let s = &mut self.subflows[i];
+        let Some(patience) = s.sender.patience().filter(|_| !s.failing && self.mode != Mode::Plain) else { return };
+        if cx.now.since(s.last_heard) < patience {
+            // It speaks, only the first packet is not acknowledged: loss recovery's business.
+            return s.sender.await_news(s.last_heard);
+        }
+        let (id, heard) = (s.id, s.last_heard);
+        // What left the peer before this path fell silent proves nothing: the peer, or all its paths, may have paused.
+        let way = |o: &Subflow| o.sender.rtt().srtt().unwrap_or_default() / 2;
+        let delivers = |o: &Subflow| o.sender.is_empty() || o.last_heard > heard + way(o);
+        if self.subflows.iter().any(|o| o.id != id && o.may_carry() && !o.failing && delivers(o)) {
+            self.fail(cx, i);
+            self.relieve(cx, i);
+            self.due = Some(Cause::PathChange(id));
+        } else {
+            self.subflows[i].sender.look_again(cx.now + patience / 2);
+        }
+    }
+
+    /// A path is not to be given new data until it delivers again.
+    fn fail(&mut self, cx: &mut Cx<'_>, i: usize) {
+        let s = &mut self.subflows[i];
+        let id = s.id;
+        if !s.failing {
+            s.failing = true;
+            s.told = PathState::Failing;
+            self.record(cx, Some(id), Event::Path(PathState::Failing));
+        }
+        self.refresh_usability();
+        self.refresh(i);
+    }
+
+    /// One small segment shows whether a failing path is back. The back-off of the data itself is RFC 6298's.
+    fn probe_path(&mut self, cx: &mut Cx<'_>, i: usize) {
+        let s = &mut self.subflows[i];
+        s.poke = true;
+        s.probed = true;
+        let (least, most) = PATH_PROBE;
+        s.path_probe = cx.now + (cx.now.since(s.last_heard) / 16).clamp(least, most);
+        let id = s.id;
+        self.record(cx, Some(id), Event::PathProbe);
     }
 
     /// The retransmission timer fired for the `n`th time in a row (RFC 6298 §5.4-5.7).
@@ -181,16 +240,10 @@ impl Connection {
         self.refresh(i);
         self.congestion.on_loss(id, cx.now, Loss::Timeout { again }, self.view.paths());
         self.record(cx, Some(id), Event::Recovery(self.subflows[i].sender.phase()));
-        if !self.subflows[i].failing {
-            self.subflows[i].failing = true;
-            self.subflows[i].told = PathState::Failing;
-            self.record(cx, Some(id), Event::Path(PathState::Failing));
-        }
-        self.refresh_usability();
-        self.refresh(i);
+        self.fail(cx, i);
         self.subflows[i].sender.limit_rto(self.settings.tcp.rto_max);
         if others {
-            self.relieve(i);
+            self.relieve(cx, i);
         }
         self.record_window(cx, i, None);
         self.scheduler.on_event(&SchedulerEvent::Timeout { path: id }, &self.view);
@@ -198,17 +251,18 @@ impl Connection {
     }
 
     /// What paths that timed out have not delivered may go out again over one that works, now that there is one.
-    pub(super) fn relieve_failing(&mut self) {
+    pub(super) fn relieve_failing(&mut self, cx: &mut Cx<'_>) {
         for i in 0..self.subflows.len() {
             if self.subflows[i].failing {
-                self.relieve(i);
+                self.relieve(cx, i);
             }
         }
     }
 
-    /// Others carry on for a path that timed out; it is tried again often enough to notice its return.
-    fn relieve(&mut self, i: usize) {
+    /// Others carry on for a failing path; it is tried again often enough to notice its return.
+    fn relieve(&mut self, cx: &mut Cx<'_>, i: usize) {
         let s = &mut self.subflows[i];
+        s.path_probe = s.path_probe.min(cx.now + PATH_PROBE.0);
         s.sender.limit_rto(FAILING_RTO_MAX);
         self.view.unbind(s.id);
         self.view.strand(s.id);

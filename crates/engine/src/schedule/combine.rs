@@ -22,6 +22,10 @@ impl<A: Scheduler, B: Scheduler> Scheduler for Then<A, B> {
     fn serves_lone_path(&self) -> bool {
         self.0.serves_lone_path() || self.1.serves_lone_path()
     }
+
+    fn waits_for_timeouts(&self) -> bool {
+        self.0.waits_for_timeouts() || self.1.waits_for_timeouts()
+    }
     fn next_wakeup(&self) -> Option<Instant> {
         match (self.0.next_wakeup(), self.1.next_wakeup()) {
             (Some(a), Some(b)) => Some(a.min(b)),
@@ -45,6 +49,10 @@ impl Scheduler for Box<dyn Scheduler> {
     }
     fn serves_lone_path(&self) -> bool {
         (**self).serves_lone_path()
+    }
+
+    fn waits_for_timeouts(&self) -> bool {
+        (**self).waits_for_timeouts()
     }
     fn next_wakeup(&self) -> Option<Instant> {
         (**self).next_wakeup()

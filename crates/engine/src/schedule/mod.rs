@@ -94,6 +94,12 @@ pub trait Scheduler: Debug + Send {
         false
     }
 
+    /// True: what a silent path strands waits for its retransmission timer, as in the kernel. Otherwise it is sent again
+    /// elsewhere as soon as the path is silent while others deliver (`Settings::early_rescue`).
+    fn waits_for_timeouts(&self) -> bool {
+        false
+    }
+
     /// When to be called again if nothing else happens first.
     fn next_wakeup(&self) -> Option<Instant> {
         None

@@ -258,6 +258,12 @@ impl View {
             }
         }
     }
+    /// `path` delivers after all what it carries: that need not go out again elsewhere.
+    pub fn unstrand(&mut self, path: PathId) {
+        for (range, _) in self.outstanding.iter().filter(|(_, copies)| copies.on(path)) {
+            self.rescue.remove(range);
+        }
+    }
     /// What was sent and not acknowledged at connection level is new again.
     pub fn send_all_again(&mut self) {
         for (range, _) in core::mem::take(&mut self.outstanding).iter() {

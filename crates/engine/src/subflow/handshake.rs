@@ -51,6 +51,8 @@ pub(crate) struct Handshake {
     rto_max: Duration,
     /// When it was first sent.
     pub sent: Option<Instant>,
+    /// It was sent again since: because time passed, or for a SYN that came again.
+    again: bool,
     /// The peer proved that it holds all it needs: data may flow.
     pub confirmed: bool,
     /// We sent the SYN.
@@ -72,6 +74,7 @@ impl Handshake {
             timeout: tcp.rto_initial,
             rto_max: tcp.rto_max,
             sent: None,
+            again: false,
             confirmed: false,
             active: false,
             third_ack: false,
@@ -89,6 +92,7 @@ impl Handshake {
     /// A handshake segment left.
     pub fn on_sent(&mut self, now: Instant) {
         self.due = false;
+        self.again = self.sent.is_some();
         self.sent.get_or_insert(now);
         self.deadline = now + self.timeout;
     }
@@ -114,7 +118,7 @@ impl Handshake {
 
     /// The RTT of an exchange that was not repeated (Karn: RFC 6298 §3).
     pub fn rtt(&self, now: Instant) -> Option<Duration> {
-        self.sent.filter(|_| self.repeats == 0).map(|sent| now.since(sent))
+        self.sent.filter(|_| !self.again).map(|sent| now.since(sent))
     }
 }
 

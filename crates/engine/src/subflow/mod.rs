@@ -82,8 +82,12 @@ pub(crate) struct Subflow {
     pub refusal: Option<SeqNumber>,
     /// Backup by our wish, by the peer's.
     pub backup: (bool, bool),
-    /// Timed out, and nothing acknowledged since.
+    /// Timed out, or silent while others delivered; nothing acknowledged since.
     pub failing: bool,
+    /// When the failing path is probed next; `MAX`: not at all, since no other carries the data.
+    pub path_probe: Instant,
+    /// A probe of the failing path was sent and not answered.
+    pub probed: bool,
     /// Options waiting for a pure acknowledgment to carry them.
     pub signals: VecDeque<MptcpOption>,
     /// A tail loss probe is to be sent.
@@ -131,6 +135,8 @@ impl Subflow {
             refusal: None,
             backup: (false, false),
             failing: false,
+            path_probe: Instant::MAX,
+            probed: false,
             signals: VecDeque::new(),
             probe: false,
             poke: false,

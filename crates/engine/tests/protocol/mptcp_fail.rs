@@ -112,6 +112,21 @@ fn a_sender_that_hears_of_it_answers_and_goes_on() {
 }
 
 #[test]
+fn a_receiver_that_has_finished_sends_its_fin_after_the_peer_has_reacted() {
+    let mut h = Solo::open_server(checked());
+    h.finish().clear();
+    h.send(corrupted(&h, 0, 0, 1, b"bad"));
+    let s = h.recv();
+    assert_eq!((s.flags.has(Flags::FIN), fail_of(&s)), (false, Some(Solo::peer_number(0))));
+    // A peer that had not heard of it would take the FIN for the end of a subflow, and end it too.
+    h.at(5000);
+    assert!(h.sent.iter().all(|(_, p)| !p.segment.flags.has(Flags::FIN)));
+    h.clear();
+    h.send(h.seg(4, 1).with(MptcpOption::Fail { data_seq: h.our_number(0) }));
+    assert!(h.recv().flags.has(Flags::FIN));
+}
+
+#[test]
 fn with_several_subflows_the_affected_one_is_reset() {
     let mut h = Solo::server(checked());
     let MptcpOption::Capable(offer) = Solo::capable(None, None) else { unreachable!() };

@@ -4,7 +4,7 @@ use crate::common::solo::{Build, Solo};
 use crate::common::{at, tcp};
 use anabranch_engine::connection::ConnectionEvent;
 use anabranch_engine::{Settings, State, TcpSettings};
-use anabranch_trace::CloseReason;
+use anabranch_trace::{CloseReason, Event};
 use anabranch_units::SeqNumber;
 use anabranch_wire::Flags;
 
@@ -73,6 +73,19 @@ fn a_syn_ack_is_repeated() {
     h.at(1500);
     h.send(h.syn(0));
     assert_eq!(h.recv().flags, Flags::SYN | Flags::ACK);
+}
+
+#[test]
+fn a_syn_ack_for_a_repeated_syn_is_a_repetition() {
+    let mut h = Solo::server(tcp());
+    h.send(h.syn(0)).at(900);
+    h.send(h.syn(0)).at(920);
+    let flags = (Flags::SYN | Flags::ACK).0;
+    let sent = |again| h.log.saw(Event::ControlSent { flags, again });
+    assert!(sent(false) && sent(true));
+    // Nobody knows which of them is acknowledged: no RTT (RFC 6298 §3), so that the timeout is the initial one.
+    h.send(h.seg(1, 1)).clear();
+    assert_eq!(h.connection().view().paths()[0].srtt, None);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The metrics of one run, as a fold over its events.
 
 mod receiver;
+mod returns;
 mod sender;
 #[cfg(test)]
 mod tests;
@@ -10,6 +11,7 @@ use crate::{CapacityCurve, Density, Extents, Histogram, PathMetrics, RunMetrics}
 use anabranch_trace::{Event, LinkEvent, Origin, Recorder, SendKind};
 use anabranch_units::{ConnId, Direction, Duration, Instant, PathId, Side};
 use receiver::Receiver;
+use returns::Returns;
 use sender::{PathSender, Sender, Tally};
 
 /// SYN without ACK, as on the wire (RFC 9293 §3.1): the control bits of a connection's first segment.
@@ -45,6 +47,8 @@ pub struct PathConfig {
     pub price: f64,
     /// What its server → client bottleneck can carry, for `utilisation`.
     pub capacity: Option<CapacityCurve>,
+    /// When it is down, in either direction: beginnings and ends, for `return_s`.
+    pub outages: Vec<(Instant, Instant)>,
 }
 
 /// Measures one run: give it every event, then call [`Meter::finish`]. The server is taken as the sender of data, the
@@ -54,6 +58,7 @@ pub struct Meter {
     config: MeterConfig,
     flows: Vec<Flow>,
     links: Vec<Link>,
+    returns: Vec<Returns>,
     /// Events before this count without a further look at the time: the end of the warm-up until it is over, then the
     /// end of the measured time.
     turn: Instant,
@@ -93,6 +98,7 @@ impl Meter {
             turn: Instant::ZERO,
             flows: config.connections.iter().map(flow).collect(),
             links: vec![Link::default(); paths],
+            returns: config.paths.iter().map(|path| Returns::new(&path.outages)).collect(),
             begun: None,
             started: None,
             delivered: 0,
@@ -154,6 +160,7 @@ impl Meter {
             flow.receiver.restart(at);
         }
         self.links.fill(Link::default());
+        self.returns.iter_mut().for_each(|path| path.restart(at));
     }
 
     fn on_link(&mut self, now: Instant, path: PathId, size: u32, what: LinkEvent) {
@@ -193,12 +200,12 @@ impl Meter {
             (Some(Side::Server), Event::Written(range)) => receiver.outage.on_written(now, range.end),
             (Some(Side::Server), Event::WriteEnd(end)) => receiver.arrivals.set_end(*end),
             (Some(Side::Server), _) => sender.on_event(now, origin.path, event),
-            (Some(Side::Client), _) => self.on_client(now, place, event),
+            (Some(Side::Client), _) => self.on_client(now, place, origin.path, event),
             (None, _) => {}
         }
     }
 
-    fn on_client(&mut self, now: Instant, place: usize, event: &Event) {
+    fn on_client(&mut self, now: Instant, place: usize, path: PathId, event: &Event) {
         let receiver = &mut self.flows[place].receiver;
         match event {
             Event::ControlSent { flags, .. } if flags & SYN_ACK == SYN => self.on_start(now),
@@ -213,6 +220,9 @@ impl Meter {
             Event::DataArrived { data, new, ofo } => {
                 receiver.ofo.set(now, *ofo);
                 receiver.on_arrived(*data, *new);
+                if let Some(path) = self.returns.get_mut(path.index()).filter(|_| *new > 0) {
+                    path.on_arrived(now);
+                }
             }
             _ => {}
         }
@@ -220,8 +230,8 @@ impl Meter {
 
     fn path_metrics(&self, totals: &Totals, (begin, end): (Instant, Instant)) -> Vec<PathMetrics> {
         let first: u64 = totals.paths.iter().map(|path| path.kind(SendKind::First).bytes).sum();
-        let each = self.config.paths.iter().zip(&totals.paths).zip(&self.links);
-        each.map(|((config, path), link)| {
+        let each = self.config.paths.iter().zip(&totals.paths).zip(self.links.iter().zip(&self.returns));
+        each.map(|((config, path), (link, returns))| {
             let sent = path.all();
             let again = path.kind(SendKind::Retransmission).packets;
             let capacity = config.capacity.as_ref().map(|capacity| capacity.bytes(begin, end));
@@ -235,6 +245,7 @@ impl Meter {
                 ("queue_max_packets", link.queue_max.map(f64::from)),
                 // A packet that was half through when the measured time began counts whole: never above 1 for that.
                 ("utilisation", capacity.and_then(|bytes| ratio(link.departed as f64, bytes)).map(|u| u.min(1.0))),
+                ("return_s", returns.longest(end).map(Duration::as_secs_f64)),
             ]);
             PathMetrics { name: config.name.clone(), values }
         })
@@ -319,6 +330,7 @@ impl Totals {
             ("duplicate_bytes", Some(self.duplicate as f64)),
             ("retransmitted_packets", Some(self.sent(SendKind::Retransmission).packets as f64)),
             ("timeouts", Some(sum(|path| path.timeouts))),
+            ("path_probes", Some(sum(|path| path.probes))),
             ("idle_restarts", Some(sum(|path| path.idle_restarts))),
             ("window_blocked_s", Some(self.blocked.as_secs_f64())),
             ("outage_s", Some(self.outage.as_secs_f64())),

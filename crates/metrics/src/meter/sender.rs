@@ -31,6 +31,7 @@ pub(super) struct PathSender {
     /// What was sent, by [`SendKind`].
     pub sent: [Tally; 5],
     pub timeouts: u64,
+    pub probes: u64,
     pub idle_restarts: u64,
     pub cwnd: TimeMean,
     /// In nanoseconds.
@@ -53,6 +54,7 @@ impl Sender {
                 path.srtt.set(now, Some(window.srtt.as_nanos()).filter(|srtt| *srtt > 0));
             }
             (Some(path), Event::Timeout { .. }) => path.timeouts += 1,
+            (Some(path), Event::PathProbe) => path.probes += 1,
             (Some(path), Event::IdleRestart) => path.idle_restarts += 1,
             (Some(path), Event::Path(PathState::Closed | PathState::Dead)) => {
                 path.cwnd.set(now, None);
@@ -85,6 +87,7 @@ impl PathSender {
             mine.add(theirs);
         }
         self.timeouts += other.timeouts;
+        self.probes += other.probes;
         self.idle_restarts += other.idle_restarts;
         self.cwnd.merge(&other.cwnd);
         self.srtt.merge(&other.srtt);

@@ -12,6 +12,7 @@ fn config(from: u64, until: Option<u64>, size: Option<u64>) -> MeterConfig {
         name: name.into(),
         price,
         capacity: Some(CapacityCurve::new(CapacitySpec::Fixed(Rate::from_bps(mbit * 1_000_000)))),
+        outages: vec![],
     };
     MeterConfig {
         from: Instant::from_millis(from),
@@ -306,7 +307,9 @@ fn values_come_in_the_order_of_the_catalogue() {
         assert!(at.is_sorted(), "{values:?}");
         all.len() - at.len()
     };
-    let mut run = Run::new(config(0, None, Some(2000)));
+    let mut config = config(0, None, Some(2000));
+    config.paths[0].outages = vec![(Instant::ZERO, Instant::from_millis(1))];
+    let mut run = Run::new(config);
     run.client(0, 0, SYN_SENT)
         .server(1, 0, window(10, 20))
         .server(1, 0, sent(0, SendKind::First))
@@ -343,4 +346,22 @@ fn absurd_events_do_no_harm() {
         .link(3, 200, LinkEvent::Departed);
     let result = run.0.clone().finish(Instant::MAX);
     near(result.get("goodput_bps"), 0.0);
+}
+
+#[test]
+fn a_path_returns_with_the_first_new_data_after_its_outage() {
+    let mut config = config(0, None, None);
+    config.paths[0].outages = vec![(Instant::from_millis(10), Instant::from_millis(30))];
+    let mut run = Run::new(config);
+    run.client(9, 0, arrived(0, 1000))
+        .client(31, 1, arrived(1000, 1000))
+        .client(35, 0, arrived(0, 0))
+        .server(36, 0, Event::PathProbe)
+        .client(42, 0, arrived(2000, 500))
+        .client(60, 0, arrived(3000, 1000));
+    let result = run.end(100);
+    let of = |path: usize| result.paths[path].values.iter().find(|(name, _)| *name == "return_s").map(|(_, s)| *s);
+    near(of(0), 0.012);
+    assert_eq!(of(1), None);
+    near(result.get("path_probes"), 1.0);
 }

@@ -36,19 +36,12 @@ pub const KINDS: [(&str, Kind); 7] = [
         Event::DataSent { seq, data, kind } => Some(Event::DataSent { seq, data, kind: seen_as(kind) }),
         _ => None,
     }),
-    ("control", |e| match *e {
-        // A SYN/ACK that answers a repeated SYN is none of the engine's repetitions.
-        Event::ControlSent { flags: SYN_ACK, .. } => Some(Event::ControlSent { flags: SYN_ACK, again: false }),
-        Event::ControlSent { .. } => Some(*e),
-        _ => None,
-    }),
+    ("control", |e| matches!(e, Event::ControlSent { .. }).then_some(*e)),
     ("arrived", |e| matches!(e, Event::DataArrived { .. }).then_some(*e)),
     ("acknowledged", |e| matches!(e, Event::DataAcked(_)).then_some(*e)),
     ("connected", |e| matches!(e, Event::Connected(_)).then_some(*e)),
     ("fallback", |e| matches!(e, Event::Fallback).then_some(*e)),
 ];
-
-const SYN_ACK: u8 = 0x12;
 
 /// Copies of all kinds look like rescues.
 fn seen_as(kind: SendKind) -> SendKind {

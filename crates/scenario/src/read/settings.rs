@@ -17,6 +17,7 @@ pub(crate) fn settings(report: &mut Report, connection: &Fields<'_>, tcp: &Field
     let [send_buffer, recv_buffer] =
         ["send_buffer", "recv_buffer"].map(|name| buffer(report, connection, name, mss.unwrap_or(0)));
     let rejoin_after = connection.get(report, "rejoin_after", value::duration);
+    let early_rescue = connection.get(report, "early_rescue", value::flag);
     Some(Settings {
         tcp: tcp?,
         mptcp: mptcp?,
@@ -26,6 +27,7 @@ pub(crate) fn settings(report: &mut Report, connection: &Fields<'_>, tcp: &Field
         send_buffer: send_buffer?,
         recv_buffer: recv_buffer?,
         rejoin_after: rejoin_after?,
+        early_rescue: early_rescue?,
     })
 }
 

@@ -104,6 +104,7 @@ impl Writer<'_> {
         self.line("send_buffer", bytes(s.settings.send_buffer));
         self.line("recv_buffer", bytes(s.settings.recv_buffer));
         self.line("rejoin_after", shown(s.settings.rejoin_after));
+        self.line("early_rescue", s.settings.early_rescue);
     }
 
     fn tcp(&mut self, settings: &Settings) {

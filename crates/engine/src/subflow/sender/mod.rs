@@ -36,6 +36,9 @@ use undo::Undo;
 /// Least delay of the timeout that finds out whether a receiver discarded what it SACKed (Linux).
 const RENEGING_MIN: Duration = Duration::from_millis(10);
 
+/// Least silence that is taken for a bad sign: hosts and radio links pause for tens of milliseconds.
+const SILENCE_MIN: Duration = Duration::from_millis(50);
+
 /// An acknowledgment as the sender needs it.
 #[derive(Clone, Copy, Debug)]
 pub struct AckInput<'a> {
@@ -115,6 +118,8 @@ pub enum Fired {
     /// A tail loss probe is to be sent, whatever the congestion window: new data if there is some and the peer's window
     /// admits it, else [`Sender::last`] again.
     Probe,
+    /// Nothing was acknowledged for [`Sender::patience`].
+    Silence,
     /// The retransmission timer.
     Timeout {
         /// How often in a row.
@@ -159,6 +164,8 @@ pub struct Sender {
     /// Retransmission timeouts since something was last acknowledged.
     timeouts: u32,
     round_end: u64,
+    /// [`Fired::Silence`] is wanted.
+    watched: bool,
 }
 
 impl Sender {
@@ -188,6 +195,7 @@ impl Sender {
             recover: None,
             timeouts: 0,
             round_end: 1,
+            watched: false,
         }
     }
 
@@ -219,6 +227,10 @@ impl Sender {
     /// Phase of loss recovery.
     pub fn phase(&self) -> RecoveryPhase {
         self.phase
+    }
+    /// The retransmission timer fired, and nothing was acknowledged since.
+    pub fn has_timed_out(&self) -> bool {
+        self.timeouts > 0
     }
     /// Round-trip estimates.
     pub fn rtt(&self) -> &RttEstimator {
@@ -286,6 +298,7 @@ impl Sender {
         if first {
             // RFC 6298 §5.1
             self.timers.start_retransmission(now, self.rtt.rto());
+            self.await_news(now);
         }
         self.arm_probe(now);
     }
@@ -435,6 +448,7 @@ impl Sender {
         let reneging = una_advanced && first.sacked;
         if progress {
             self.timers.start_retransmission(now, self.rtt.rto());
+            self.await_news(now);
         }
         if reneging {
             let soon = (self.rtt.srtt().unwrap_or_default() / 2).max(RENEGING_MIN);
@@ -457,6 +471,40 @@ impl Sender {
             None => self.rtt.rto(),
         };
         self.timers.arm(Timer::Probe, (now + wait).min(self.timers.retransmission()));
+    }
+
+    /// How long it may stay silent before that is a bad sign: twice a round trip, and what an acknowledgment may be
+    /// delayed by if only one is expected. `None` before the first RTT sample.
+    pub fn patience(&self) -> Option<Duration> {
+        let srtt = self.rtt.srtt()?;
+        let delayed = if self.board.outstanding() > 1 { Duration::ZERO } else { self.rto_min.min(WORST_DELAYED_ACK) };
+        Some((srtt * 2).max(srtt + self.rtt.rttvar() * 4).max(SILENCE_MIN) + delayed)
+    }
+
+    /// Whether [`Fired::Silence`] is wanted: it takes effect with the next acknowledgment.
+    pub fn watch(&mut self, watched: bool) {
+        self.watched = watched;
+    }
+
+    /// [`Fired::Silence`] comes if nothing is acknowledged from `since` on.
+    pub fn await_news(&mut self, since: Instant) {
+        if let Some(patience) = self.patience().filter(|_| self.watched) {
+            self.timers.arm(Timer::Silence, since + patience);
+        }
+    }
+
+    /// [`Fired::Silence`] comes again at `at` if nothing is acknowledged until then.
+    pub fn look_again(&mut self, at: Instant) {
+        self.timers.arm(Timer::Silence, at);
+    }
+
+    /// The path answers again after timeouts: what is lost is sent again now, without waiting for the next one.
+    pub fn retry(&mut self, now: Instant) {
+        if self.phase == RecoveryPhase::Loss && !self.board.is_empty() {
+            self.mark_timed_out(now);
+            self.head_due = true;
+            self.timers.start_retransmission(now, self.rtt.rto());
+        }
     }
 
     fn end_round(&mut self) -> bool {
@@ -483,6 +531,7 @@ impl Sender {
                 self.timers.start_retransmission(now, self.rtt.rto());
                 Fired::Probe
             }
+            Some(Timer::Silence) => Fired::Silence,
             Some(Timer::Retransmission) => self.on_retransmission_timer(now),
         }
     }

@@ -260,11 +260,15 @@ impl Sender {
         self.probe = Probe::Idle;
         self.duplicates = 0;
         self.head_due = true;
-        let timed = self.sack && self.kind == RecoveryKind::Rack;
-        let patience = if timed { self.rack.rtt() } else { Duration::ZERO };
-        let newly_lost = self.board.mark_all(now, patience);
+        let newly_lost = self.mark_timed_out(now);
         self.timers.disarm_all();
         self.timers.start_retransmission(now, self.rtt.rto());
         Fired::Timeout { n: self.timeouts, newly_lost, again }
+    }
+
+    /// Marks everything lost that was sent more than a round trip ago (RFC 8985 §6.3). Returns how many packets.
+    pub(super) fn mark_timed_out(&mut self, now: Instant) -> u32 {
+        let timed = self.sack && self.kind == RecoveryKind::Rack;
+        self.board.mark_all(now, if timed { self.rack.rtt() } else { Duration::ZERO })
     }
 }

@@ -1,4 +1,4 @@
-//! The sender's three timers and the back-off of the retransmission timeout.
+//! The sender's four timers and the back-off of the retransmission timeout.
 
 use anabranch_units::{Duration, Instant};
 
@@ -9,6 +9,8 @@ pub(super) enum Timer {
     Reorder,
     /// Tail loss probe (RFC 8985 §7.2).
     Probe,
+    /// Nothing was acknowledged for longer than is usual.
+    Silence,
     /// Retransmission timeout (RFC 6298 §5).
     Retransmission,
 }
@@ -18,6 +20,7 @@ pub(super) enum Timer {
 pub(super) struct Timers {
     reorder: Instant,
     probe: Instant,
+    silence: Instant,
     retransmission: Instant,
     /// When the retransmission timer was started.
     started: Instant,
@@ -29,13 +32,14 @@ impl Timers {
     /// `limit` = longest timeout after back-off.
     pub fn new(limit: Duration) -> Self {
         let off = Instant::MAX;
-        Self { reorder: off, probe: off, retransmission: off, started: Instant::ZERO, backoff: 0, limit }
+        Self { reorder: off, probe: off, silence: off, retransmission: off, started: Instant::ZERO, backoff: 0, limit }
     }
 
     fn deadline(&mut self, timer: Timer) -> &mut Instant {
         match timer {
             Timer::Reorder => &mut self.reorder,
             Timer::Probe => &mut self.probe,
+            Timer::Silence => &mut self.silence,
             Timer::Retransmission => &mut self.retransmission,
         }
     }
@@ -55,12 +59,13 @@ impl Timers {
     }
 
     pub fn disarm_all(&mut self) {
-        (self.reorder, self.probe, self.retransmission) = (Instant::MAX, Instant::MAX, Instant::MAX);
+        let off = Instant::MAX;
+        (self.reorder, self.probe, self.silence, self.retransmission) = (off, off, off, off);
     }
 
     /// The earliest deadline.
     pub fn next(&self) -> Option<Instant> {
-        let at = self.reorder.min(self.probe).min(self.retransmission);
+        let at = self.reorder.min(self.probe).min(self.silence).min(self.retransmission);
         (at < Instant::MAX).then_some(at)
     }
 
@@ -70,6 +75,7 @@ impl Timers {
         let timer = match at {
             _ if at == self.reorder => Timer::Reorder,
             _ if at == self.probe => Timer::Probe,
+            _ if at == self.silence => Timer::Silence,
             _ => Timer::Retransmission,
         };
         self.disarm(timer);

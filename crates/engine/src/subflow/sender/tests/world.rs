@@ -116,7 +116,7 @@ impl World {
 
     fn on_timer(&mut self) {
         match self.sender.on_timer(self.now) {
-            Fired::Nothing => {}
+            Fired::Nothing | Fired::Silence => {}
             Fired::ReorderTimer { change, .. } => self.follow(change),
             Fired::Probe => self.probe = true,
             Fired::Timeout { .. } => {
