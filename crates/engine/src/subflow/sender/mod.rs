@@ -166,6 +166,8 @@ pub struct Sender {
     round_end: u64,
     /// [`Fired::Silence`] is wanted.
     watched: bool,
+    /// The next acknowledgment answers a probe of the path: what it acknowledges may have arrived long before.
+    answered: bool,
 }
 
 impl Sender {
@@ -196,6 +198,7 @@ impl Sender {
             timeouts: 0,
             round_end: 1,
             watched: false,
+            answered: false,
         }
     }
 
@@ -350,6 +353,7 @@ impl Sender {
             self.timeouts = 0;
         }
         let facts = self.facts(input, &delivered, una_advanced);
+        self.answered = false;
         let verdict = self.judge(&facts);
         let change = verdict.change.filter(|&c| !repaired || c == Change::EnterRecovery);
         let change = change.or(repaired.then_some(Change::ProbeRepaired));
@@ -408,6 +412,9 @@ impl Sender {
 
     /// Feeds the estimator: RFC 6298 §3 (Karn) and RFC 7323 §4. Returns the newest packet's RTT.
     fn sample(&mut self, input: &AckInput<'_>, delivered: &Delivered, una_advanced: bool) -> Option<Duration> {
+        if self.answered {
+            return None;
+        }
         let acked = delivered.acked_sent.filter(|_| !delivered.retransmitted);
         let (oldest, newest) = match (acked, delivered.sacked_sent) {
             (Some(acked), sacked) => {
@@ -498,11 +505,13 @@ impl Sender {
         self.timers.arm(Timer::Silence, at);
     }
 
-    /// The path answers again after timeouts: what is lost is sent again now, without waiting for the next one.
+    /// The path answers a probe after timeouts: what is lost is sent again now, without waiting for the next one. The
+    /// answer itself must be given to [`Self::on_ack`] next: it neither tells an RTT nor that a timeout was spurious.
     pub fn retry(&mut self, now: Instant) {
         if self.phase == RecoveryPhase::Loss && !self.board.is_empty() {
             self.mark_timed_out(now);
             self.head_due = true;
+            self.answered = true;
             self.timers.start_retransmission(now, self.rtt.rto());
         }
     }
