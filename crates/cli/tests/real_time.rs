@@ -34,7 +34,10 @@ fn bench(duration: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
     fs::write(folder.path().join("live.toml"), SCENARIO.replace("DURATION", duration)).unwrap();
-    fs::copy(assert_cmd::cargo::cargo_bin!("anabranch"), folder.path().join("anabranch")).unwrap();
+    // By a process of its own: a child that another test starts meanwhile would inherit the file open for writing, and
+    // what is open for writing cannot be run.
+    let copied = Command::new("cp").arg(assert_cmd::cargo::cargo_bin!("anabranch")).arg(folder.path()).status();
+    assert!(copied.unwrap().success());
     folder
 }
 
