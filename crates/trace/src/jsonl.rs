@@ -242,7 +242,8 @@ mod tests {
                 what: LinkEvent::Enqueued { queue_packets: 2, queue_bytes: 120 },
             },
         ];
-        let data = ["{}", "{\"phase\":\"disorder\"}", "{\"rule\":\"blind_syn\"}", "-1.250000", "\"queue_bytes\":120}"];
+        let data =
+            ["{}", "{}", "{\"phase\":\"disorder\"}", "{\"rule\":\"blind_syn\"}", "-1.250000", "\"queue_bytes\":120}"];
         for (event, data) in events.into_iter().zip(data) {
             let line = line(SERVER, event);
             assert!(line.contains(data), "{line}");

@@ -109,24 +109,3 @@ fn silence_of_all_paths_is_left_to_their_timeouts() {
     pair.run(at(690));
     assert_eq!(first(&pair, 0, |e| *e == Event::Path(PathState::Failing)), None);
 }
-
-#[test]
-fn an_answer_that_tells_of_old_arrivals_is_no_proof_that_the_timeout_was_spurious() {
-    let (mut pair, _) = transfer(plain_stamps(), (60_000, 60_000));
-    pair.run(at(498));
-    // Of the last window only the first packet is lost, and all acknowledgments of the others.
-    let mut first_lost = false;
-    pair.hook = Box::new(move |now, side, path, p| {
-        let data = side == Side::Client && !p.segment.payload.is_empty();
-        if path != 0 || now >= at(5_000) || (data && core::mem::replace(&mut first_lost, true) && now < at(520)) {
-            return Fate::Pass;
-        }
-        Fate::Drop
-    });
-    pair.run(at(7_000));
-    let back = first(&pair, 5_000, |e| *e == Event::Path(PathState::Established)).expect("it returns");
-    assert!(back <= at(5_000 + 500 + 2 * 20 + 1), "{back}");
-    assert!(!pair.client.log.saw(Event::Undo));
-    let srtt = pair.client.connection().expect("open").view().paths()[0].srtt.expect("known");
-    assert!(srtt <= Duration::from_millis(40), "{srtt}");
-}

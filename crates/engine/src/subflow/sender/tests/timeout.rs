@@ -130,6 +130,26 @@ fn frto_heeds_sacks_too() {
 }
 
 #[test]
+fn the_answer_to_a_probe_of_the_path_proves_nothing() {
+    let mut b = old();
+    b.send(4);
+    b.fire(240);
+    assert_eq!(b.resend(), Some(1));
+    b.fire(720);
+    assert_eq!(b.resend(), Some(1));
+    // Packets 2 and 3 had arrived before the path fell silent; only the answer tells.
+    let rtt = b.sender.rtt().srtt();
+    b.at(1100).sender.retry(at(1100));
+    let outcome = b.ack(0, &[p(2, 3)]);
+    assert_eq!((outcome.change, outcome.rtt, b.sender.rtt().srtt()), (None, None, rtt));
+    b.expect(Loss, 0);
+    assert_eq!(b.resend(), Some(1), "at once");
+    // What follows is an acknowledgment like any other.
+    b.at(1140);
+    assert!(b.echo(3, &[], 1100).rtt.is_some());
+}
+
+#[test]
 fn frto_ends_when_new_data_arrives_and_the_retransmission_does_not() {
     let mut b = old();
     b.send(4);
