@@ -24,6 +24,17 @@ impl Checking {
     }
 }
 
+/// Where data belongs that a peer maps although the connection is plain TCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// In the subflow's sequence, as all data is then.
+    Sequence,
+    /// Before what came in order: it is there already.
+    Repeat,
+    /// Somewhere else: the streams would part.
+    Elsewhere,
+}
+
 /// A mapping holds 32 bits of the offset within the subflow: the one nearest to what is expected next.
 fn subflow_offset(low: u32, next: u64) -> Option<u64> {
     let ahead = low.wrapping_sub(next as u32) as i32;
@@ -116,6 +127,10 @@ impl Connection {
         if !s.state.may_receive() && s.receiver.is_finished() {
             return s.acks.demand();
         }
+        if self.mode == Mode::Plain && self.place_in_plain_tcp(i, segment, seq) != Place::Sequence {
+            return;
+        }
+        let s = &mut self.subflows[i];
         if self.mode == Mode::Plain {
             // Once it is acknowledged it must be kept: what does not fit is not taken.
             let end = self.recv_offset.data + seq + segment.payload.len() as u64;
@@ -262,13 +277,40 @@ impl Connection {
         self.subflows[i].reset = Some(Reset::Because(MPTCP_ERROR));
     }
 
-    /// After the fall back: true if a mapping tells another place for its data than the subflow's sequence does. Then the
-    /// peer has not fallen back, and what it sends again would stand in the stream twice.
-    pub(super) fn contradicts_sequence(&self, i: usize, mapping: &Mapping) -> bool {
-        let known = self.keys.remote != 0 && mapping.len > 0 && mapping.subflow_seq > 0;
+    /// After the fall back: where a segment's mapping puts its data, if the peer still sends mappings.
+    pub(super) fn place_in_plain_tcp(&self, i: usize, segment: &Segment, seq: u64) -> Place {
+        let knows_numbers = self.keys.remote != 0 || self.keys.remote_idsn != DataSeq::default();
+        let mapping = segment.options.dss().and_then(|dss| dss.mapping);
+        let Some(mapping) = mapping.filter(|m| knows_numbers && m.len > 0 && m.subflow_seq > 0) else {
+            return Place::Sequence;
+        };
         let sub = subflow_offset(mapping.subflow_seq, self.subflows[i].receiver.next());
-        let place = sub.zip(self.data_offset(mapping)).filter(|(sub, _)| known && *sub >= self.recv_offset.sub);
-        place.is_some_and(|(sub, data)| data != self.recv_offset.data + (sub - self.recv_offset.sub))
+        let place = sub.zip(self.data_offset(&mapping)).filter(|(sub, _)| *sub >= self.recv_offset.sub);
+        match place {
+            Some((sub, data)) if data != self.recv_offset.data + (sub - self.recv_offset.sub) => {
+                let end = data + seq.saturating_sub(sub) + segment.payload.len() as u64;
+                if end <= self.reassembly.next() { Place::Repeat } else { Place::Elsewhere }
+            }
+            _ => Place::Sequence,
+        }
+    }
+
+    /// After the fall back: a peer that does not know of it yet sends data again that came already, with new sequence
+    /// numbers. These are taken, and what follows them goes on where the stream stands. Out of order they are not taken,
+    /// and come again.
+    pub(super) fn pass_over(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, seq: u64) {
+        let s = &mut self.subflows[i];
+        s.acks.demand();
+        if s.receiver.next() != seq {
+            return;
+        }
+        s.receiver.accept(seq, &segment.payload);
+        self.recv_offset.sub += segment.payload.len() as u64;
+        while let Some((seq, bytes)) = self.subflows[i].receiver.pop() {
+            if !self.pass_on(cx, i, seq, bytes, true) {
+                return;
+            }
+        }
     }
 
     /// Bytes with their place in the data sequence.

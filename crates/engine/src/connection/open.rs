@@ -384,7 +384,11 @@ impl Connection {
             _ if segment.options.dss().is_some() && segment.payload.is_empty() => return false,
             _ => {
                 // RFC 8684 §3.7: the option was taken off on the way, or will never come: Linux does not repeat its keys
-                // once the application has finished.
+                // once the application has finished. Its mapping tells where its numbers begin all the same.
+                if let Some(mapping) = segment.options.dss().and_then(|dss| dss.mapping).filter(|m| m.wide && m.len > 0)
+                {
+                    self.keys.remote_idsn = DataSeq(mapping.data_seq.wrapping_sub(mapping.subflow_seq.into()));
+                }
                 self.mode = Mode::Plain;
                 self.record(cx, None, Event::Fallback);
             }

@@ -1,5 +1,6 @@
 //! MPTCP options of a segment (RFC 8684 §3).
 
+use super::data::Place;
 use super::{Connection, Failure, Mode, Offset};
 use crate::cx::Cx;
 use crate::schedule::Cause;
@@ -13,12 +14,13 @@ impl Connection {
     /// if that is told by its own mapping and nothing else, which is then not noted.
     pub(super) fn on_options(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, seq: u64) -> Option<u64> {
         if self.mode == Mode::Plain {
-            let mapping = segment.options.dss().and_then(|dss| dss.mapping);
-            if mapping.is_some_and(|mapping| self.contradicts_sequence(i, &mapping)) {
-                self.violation(cx, i, Violation::MappingConflict);
-                self.abort_with(cx, CloseReason::Aborted);
-            } else {
-                self.on_failing(i, segment);
+            match self.place_in_plain_tcp(i, segment, seq) {
+                Place::Sequence => self.on_failing(i, segment),
+                Place::Repeat => self.pass_over(cx, i, segment, seq),
+                Place::Elsewhere => {
+                    self.violation(cx, i, Violation::MappingConflict);
+                    self.abort_with(cx, CloseReason::Aborted);
+                }
             }
             return None;
         }

@@ -95,6 +95,39 @@ fn first_data_without_the_keys_means_plain_tcp() {
     assert!(h.connection().read_finished());
 }
 
+/// A peer that has not heard of the fall back yet gets no DATA_ACK, and sends its data again with new sequence numbers.
+#[test]
+fn data_repeated_by_a_peer_that_did_not_fall_back_is_passed_over() {
+    let mut h = Solo::server(plain_stamps());
+    h.send(h.syn(0).with(Solo::capable(None, None))).clear();
+    h.send(h.seg(1, 1).data(b"hello").dss(h.mapped(0, 0, 1, 10)));
+    assert!(h.log.saw(Event::Fallback) && !h.connection().is_multipath());
+    h.send(h.seg(6, 1).data(b"world").dss(h.mapped(0, 0, 1, 10)));
+    // Not in order: it is not taken, and comes again.
+    h.clear();
+    h.send(h.seg(16, 1).data(b"world").dss(h.mapped(0, 0, 11, 10)));
+    assert_eq!(h.recv_numbers().1, 11);
+    h.send(h.seg(11, 1).data(b"hello").dss(h.mapped(0, 0, 11, 10)));
+    h.clear();
+    h.send(h.seg(16, 1).data(b"world").dss(h.mapped(0, 0, 11, 10)));
+    assert_eq!(h.recv_numbers().1, 21);
+    // Then it has, and goes on in plain TCP.
+    h.send(h.seg(21, 1).data(b"!").flags(Flags::FIN | Flags::ACK));
+    assert_eq!(h.read(), b"helloworld!");
+    assert!(h.connection().read_finished());
+}
+
+/// A mapping that puts new data elsewhere than the sequence does ends the connection: the streams would part.
+#[test]
+fn data_mapped_elsewhere_after_the_fall_back_ends_the_connection() {
+    let mut h = Solo::server(plain_stamps());
+    h.send(h.syn(0).with(Solo::capable(None, None))).clear();
+    h.send(h.seg(1, 1).data(b"hello").dss(h.mapped(0, 0, 1, 5)));
+    h.send(h.seg(6, 1).data(b"world").dss(h.mapped(0, 7, 6, 5)));
+    assert!(h.log.saw(Event::Closed(CloseReason::Aborted)));
+    assert_eq!(h.read(), b"hello");
+}
+
 #[test]
 fn a_short_request_with_its_end_still_carries_the_keys() {
     let mut h = Solo::client(plain_stamps());
