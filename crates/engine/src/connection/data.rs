@@ -130,7 +130,6 @@ impl Connection {
         if self.mode == Mode::Plain && self.place_in_plain_tcp(i, segment, seq) != Place::Sequence {
             return;
         }
-        let s = &mut self.subflows[i];
         if self.mode == Mode::Plain {
             // Once it is acknowledged it must be kept: what does not fit is not taken.
             let end = self.recv_offset.data + seq + segment.payload.len() as u64;
