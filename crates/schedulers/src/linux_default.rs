@@ -165,8 +165,10 @@ pub struct LinuxDefault {
     config: Config,
     flows: [Flow; PathId::LIMIT],
     ahead: Ahead,
-    /// The writer sleeps for want of the connection's send memory.
+    /// Nothing more is bound for want of the connection's send memory.
     asleep: bool,
+    /// What was written fills that memory, bound or not: the writer waits.
+    writer_waits: bool,
     /// When the next path will be stale.
     wakeup: Option<Instant>,
 }
@@ -196,7 +198,7 @@ impl LinuxDefault {
     /// With nothing bound and nothing known.
     pub fn new(config: Config) -> Self {
         let flows = [Flow::default(); PathId::LIMIT];
-        Self { config, flows, ahead: Ahead::default(), asleep: false, wakeup: None }
+        Self { config, flows, ahead: Ahead::default(), asleep: false, writer_waits: false, wakeup: None }
     }
 
     /// Send memory of a path, bytes.
@@ -219,12 +221,17 @@ impl LinuxDefault {
         view.candidates().min_by_key(|p| (time(p), p.id)).copied()
     }
 
+    /// The connection's own send memory, bytes.
+    fn limit(&self, view: &View) -> u64 {
+        view.paths().iter().map(|p| self.sndbuf(p)).sum()
+    }
+
     /// The connection's own send memory: the writer sleeps when it is full, until a third of it is free; never while
     /// nothing is under way that could wake it.
     fn sleeps(&mut self, view: &View) -> bool {
         let Some(next) = view.backlog().first() else { return false };
         let unacked = next.start.saturating_sub(view.data_acked());
-        let limit: u64 = view.paths().iter().map(|p| self.sndbuf(p)).sum();
+        let limit = self.limit(view);
         let under_way = view.paths().iter().any(|p| p.in_flight_bytes + p.queued_bytes > 0);
         self.asleep = under_way && unacked >= if self.asleep { limit / 3 * 2 } else { limit };
         self.asleep
@@ -297,6 +304,8 @@ impl Scheduler for LinuxDefault {
     fn schedule(&mut self, round: &mut Round<'_>) {
         self.look(round);
         self.ahead.recall(round, |p| p.usable);
+        let written = round.backlog().last().map_or(0, |last| last.end);
+        self.writer_waits = written.saturating_sub(round.data_acked()) >= self.limit(round);
         while !round.backlog().is_empty() && !self.sleeps(round) {
             let Some(path) = self.soonest(round).filter(|p| self.has_memory(p)) else { return };
             if !self.burst(round, &path) {
@@ -316,7 +325,7 @@ impl Scheduler for LinuxDefault {
 
     fn on_event(&mut self, event: &SchedulerEvent<'_>, view: &View) {
         match *event {
-            SchedulerEvent::Ack { path, .. } if self.asleep => {
+            SchedulerEvent::Ack { path, .. } if self.asleep || self.writer_waits => {
                 let flow = &mut self.flows[path.index()];
                 flow.peak = flow.peak.max(view.path(path).map_or(0, |p| p.cwnd));
             }
