@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::xxh3_64;
 /// with a zero behind an odd number of them. The tag fixes how many words follow. No float and no wall time takes part,
 /// so equal digests mean equal runs on every machine.
 ///
-/// The words are absorbed in pairs, each by one multiplication to 128 bits (see [`State`]): it meets mistakes, not
+/// The words are absorbed in pairs, each by one multiplication to 128 bits (see `State`): it meets mistakes, not
 /// attackers, and the next event need not wait for a buffer.
 #[derive(Clone)]
 pub struct Digest {
