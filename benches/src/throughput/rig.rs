@@ -120,16 +120,7 @@ impl Case {
             sources: Vec::new(),
             checks: Checks::default(),
         };
-        let flow = FlowSetup {
-            id: ConnId(0),
-            start: Instant::ZERO,
-            stop: None,
-            awaited: false,
-            captured: false,
-            client: self.end(Side::Client),
-            server: self.end(Side::Server),
-            routes: self.addresses().routes(),
-        };
+        let flow = FlowSetup::between(self.end(Side::Client), self.end(Side::Server), self.addresses().routes());
         World::new(setup, vec![flow])
     }
 

@@ -1,7 +1,7 @@
 //! Parity as text and as Markdown.
 
 use crate::table::{plain_table, print_table};
-use anabranch_run::parity::{Estimate, MODES, Parity, Row};
+use anabranch_run::parity::{COMPARED, Estimate, MODES, Parity, REFERENCE, Row};
 use std::fmt::Write as _;
 
 /// A metric of the table: its name, its heading, and how many of its unit make one of the heading's.
@@ -59,7 +59,7 @@ fn percent(difference: Option<f64>) -> String {
 
 fn header() -> Vec<String> {
     let modes = MODES.iter().map(|mode| mode.name.to_owned());
-    let differences = MODES[..MODES.len() - 1].iter().map(|mode| format!("{} Δ%", mode.name));
+    let differences = COMPARED.iter().map(|mode| format!("{} Δ%", mode.name));
     ["over", "congestion", "metric"].map(str::to_owned).into_iter().chain(modes).chain(differences).collect()
 }
 
@@ -71,7 +71,7 @@ fn cells(parity: &Parity) -> Vec<Vec<String>> {
         let over = row.scheduler.strip_prefix("single:").unwrap_or("all");
         let mut line = vec![format!("{over}{cell}"), row.congestion.clone(), heading];
         line.extend(MODES.iter().map(|mode| value(row.values.get(mode.name), shown.per)));
-        let differences = MODES[..MODES.len() - 1].iter();
+        let differences = COMPARED.iter();
         line.extend(differences.map(|mode| percent(row.difference.get(mode.name).copied())));
         Some(line)
     };
@@ -93,7 +93,7 @@ fn differences(all: &[Parity], mode: &str, single: bool) -> Vec<f64> {
 fn verdict(all: &[Parity]) -> String {
     let mut text = String::new();
     for (single, what) in [(true, "plain TCP over one path"), (false, "Multipath TCP over all paths")] {
-        for mode in &MODES[..MODES.len() - 1] {
+        for mode in COMPARED {
             let differences = differences(all, mode.name, single);
             let Some(worst) = differences.last() else { continue };
             let median = differences[differences.len() / 2];
@@ -101,7 +101,7 @@ fn verdict(all: &[Parity]) -> String {
                 text,
                 "- {what}, {} against {}: median difference {:.1} %, worst {:.1} % ({} rows)",
                 mode.name,
-                MODES[MODES.len() - 1].name,
+                REFERENCE.name,
                 median * 100.0,
                 worst * 100.0,
                 differences.len()

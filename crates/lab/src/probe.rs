@@ -5,7 +5,7 @@ use crate::{Exchange, LabError, LatenessReport, Middlebox, Outside};
 use anabranch_engine::Settings;
 use anabranch_network::Topology;
 use anabranch_sim::{Checks, End, FlowSetup, World, WorldSetup};
-use anabranch_units::{ConnId, Direction, Duration, Instant, Side};
+use anabranch_units::{Direction, Duration, Instant, Side};
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, setsockopt, sockopt};
 use nix::sys::time::TimeSpec;
 use std::io::{self, IoSliceMut};
@@ -85,16 +85,7 @@ impl Probe {
             host.namespace.enter(|| open(address))?.map_err(LabError::system("opening a socket for probes"))
         };
         let clients = over.iter().map(|path| socket(&client, addresses.client(*path))).collect::<Result<_, _>>()?;
-        let flow = FlowSetup {
-            id: ConnId(0),
-            start: Instant::ZERO,
-            stop: None,
-            awaited: false,
-            captured: false,
-            client: End::Outside,
-            server: End::Outside,
-            routes: addresses.routes(),
-        };
+        let flow = FlowSetup::between(End::Outside, End::Outside, addresses.routes());
         let setup = WorldSetup {
             topology: topology.clone(),
             seed,

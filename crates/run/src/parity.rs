@@ -31,6 +31,12 @@ pub const MODES: [Mode; 4] = [
     Mode { name: "linux→linux", sender: Host::Linux, receiver: Host::Linux },
 ];
 
+/// The modes that are held against [`REFERENCE`].
+pub const COMPARED: &[Mode] = MODES.split_last().expect("there are modes").1;
+
+/// What they are held against: the kernel at both ends.
+pub const REFERENCE: &Mode = MODES.split_last().expect("there are modes").0;
+
 impl Mode {
     /// No clock is read.
     pub fn is_virtual(&self) -> bool {
@@ -165,13 +171,13 @@ fn rows(all: &[Results]) -> Vec<Row> {
 }
 
 fn compare(row: &mut Row) {
-    let Some(reference) = MODES.last().and_then(|mode| row.values.get(mode.name)).map(|estimate| estimate.mean) else {
+    let Some(reference) = row.values.get(REFERENCE.name).map(|estimate| estimate.mean) else {
         return;
     };
     if reference == 0.0 {
         return;
     }
-    for mode in &MODES[..MODES.len() - 1] {
+    for mode in COMPARED {
         if let Some(estimate) = row.values.get(mode.name) {
             row.difference.insert(mode.name.into(), estimate.mean / reference - 1.0);
         }

@@ -52,6 +52,14 @@ pub struct FlowSetup {
     pub routes: Vec<(IpAddr, usize)>,
 }
 
+impl FlowSetup {
+    /// The first flow, from the beginning on and without end: nobody waits for it or captures it.
+    pub fn between(client: End, server: End, routes: Vec<(IpAddr, usize)>) -> Self {
+        let (id, start) = (ConnId(0), Instant::ZERO);
+        Self { id, start, stop: None, awaited: false, captured: false, client, server, routes }
+    }
+}
+
 /// The address of a host of flow `flow` on network path `path`.
 pub fn address(v6: bool, path: PathId, flow: u32, side: Side) -> IpAddr {
     let low = u8::from(side == Side::Server);
