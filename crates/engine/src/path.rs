@@ -16,6 +16,13 @@ pub struct ForwardDelay {
     pub sampled: Instant,
 }
 
+impl ForwardDelay {
+    /// Its newest sample is not older than ten round trips.
+    pub fn is_fresh(&self, srtt: Duration, now: Instant) -> bool {
+        now.since(self.sampled) <= srtt * FORWARD_FRESH
+    }
+}
+
 /// One path as schedulers and congestion control see it. Windows and counts in packets of `mss` bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathView {
@@ -128,8 +135,7 @@ impl PathView {
 
     /// [`ForwardDelay::relative`], unless its newest sample is older than ten round trips.
     pub fn fresh_forward_delay(&self, now: Instant) -> Option<Duration> {
-        let fresh = |f: &ForwardDelay| now.since(f.sampled) <= self.rtt_or_max() * FORWARD_FRESH;
-        self.forward_delay.filter(fresh).map(|f| f.relative)
+        self.forward_delay.filter(|f| f.is_fresh(self.rtt_or_max(), now)).map(|f| f.relative)
     }
 
     /// Smoothed RTT for comparisons: unknown counts as longest.

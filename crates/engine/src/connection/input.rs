@@ -236,18 +236,13 @@ impl Connection {
         if outcome.useless {
             return;
         }
-        if let (Some(stamps), Some(sent)) = (echo, outcome.sent) {
-            self.sample_forward(cx, i, stamps.val, sent);
+        if let (Some(stamps), Some(sent)) = (echo, outcome.sent)
+            && let Some(sample) = self.peer_clock.transit(stamps.val, sent)
+        {
+            let srtt = s.sender.rtt().srtt().unwrap_or_default();
+            s.forward = Some(forward::smoothed(s.forward, srtt, sample, cx.now));
         }
         self.after_ack(cx, i, &outcome);
-    }
-
-    /// The peer's clock showed `val` when it acknowledged a packet that was sent at `sent`, and only once.
-    fn sample_forward(&mut self, cx: &Cx<'_>, i: usize, val: u32, sent: Instant) {
-        let Some(sample) = self.peer_clock.transit(val, sent) else { return };
-        let Some(p) = self.view.path_mut(self.subflows[i].id) else { return };
-        let expired = p.fresh_forward_delay(cx.now).is_none();
-        p.forward_delay = Some(forward::smoothed(p.forward_delay, expired, sample, cx.now));
     }
 
     fn after_ack(&mut self, cx: &mut Cx<'_>, i: usize, outcome: &AckOutcome) {

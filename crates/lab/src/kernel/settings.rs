@@ -95,7 +95,8 @@ fn sysctls(settings: &Settings) -> Vec<(String, String)> {
         ("net.ipv4.tcp_rmem", format!("{} {buffer} {buffer}", LEAST_BUFFER.min(buffer))),
         ("net.ipv4.tcp_window_scaling", yes(true)),
         ("net.ipv4.tcp_slow_start_after_idle", yes(tcp.idle_restart)),
-        ("net.ipv4.tcp_timestamps", yes(tcp.timestamps)),
+        // 2: without a random offset for each pair of addresses, so that forward delays of paths can be compared.
+        ("net.ipv4.tcp_timestamps", if tcp.timestamps { "2" } else { "0" }.to_owned()),
         ("net.ipv4.tcp_sack", yes(tcp.sack)),
         ("net.ipv4.tcp_syn_retries", tcp.syn_retries.clamp(1, 127).to_string()),
         ("net.ipv4.tcp_retries2", tcp.retries.to_string()),
