@@ -2,12 +2,14 @@
 
 use crate::job::{CONNECTION, Choice, Job, RunError, RunOutcome, Values};
 use anabranch_engine::connection::Setup;
-use anabranch_metrics::{CapacityCurve, MeterConfig, Oracle, PathConfig, RunMetrics, header_len, oracle_ratio};
+use anabranch_metrics::{
+    CapacityCurve, FrameSchedule, MeterConfig, Oracle, PathConfig, RunMetrics, header_len, oracle_ratio,
+};
 use anabranch_network::{Bottleneck, Change, PathSpec, Topology, WaySpec};
 use anabranch_scenario::{Cross, CrossKind, Host, PlugIn, Traffic};
 use anabranch_sim::{Checks, End, FlowSetup, Party, SourceSetup, WorldSetup, address, paths_between};
 use anabranch_units::{ConnId, Direction, Duration, Instant, PathId, Rng, Side};
-use anabranch_workload::{BulkSink, BulkSource, ConstantRate, OnOff, OnOffSpec, PacketSource, Workload};
+use anabranch_workload::{BulkSink, BulkSource, ConstantRate, FrameSource, OnOff, OnOffSpec, PacketSource, Workload};
 
 /// A driver cannot do `what`.
 pub fn unsupported(what: &str) -> RunError {
@@ -34,7 +36,7 @@ pub struct Layout {
     pub over: Vec<usize>,
     /// It speaks Multipath TCP.
     pub multipath: bool,
-    size: Option<u64>,
+    traffic: Traffic,
     start: Instant,
     topology: Topology,
     timeline: Vec<(Instant, Change)>,
@@ -45,8 +47,8 @@ impl Layout {
     /// The scenario asks for something that no driver can do.
     pub fn of(job: &Job) -> Result<Self, RunError> {
         let scenario = &*job.scenario;
-        let [Traffic::Bulk { size }] = scenario.traffic[..] else {
-            return Err(unsupported("anything but one bulk transfer as traffic"));
+        let [traffic] = &scenario.traffic[..] else {
+            return Err(unsupported("anything but one application as traffic"));
         };
         let (over, multipath) = match &job.choice {
             Choice::Multipath(_) => ((0..scenario.topology.paths.len()).collect(), scenario.settings.mptcp),
@@ -60,7 +62,7 @@ impl Layout {
             topology.paths.push(across(&scenario.topology, cross.over));
         }
         let timeline = scenario.timeline.iter().map(|entry| (entry.at, entry.change.clone())).collect();
-        Ok(Self { over, multipath, size, start, topology, timeline })
+        Ok(Self { over, multipath, traffic: traffic.clone(), start, topology, timeline })
     }
 
     /// The network with everything in it but the flows.
@@ -89,7 +91,7 @@ impl Layout {
             Choice::Single(_) => PlugIn { name: "fifo".into(), parameters: Vec::new() },
         };
         let measured = self.flow(job, CONNECTION, &over, &scheduler, &job.congestion, (self.start, None))?;
-        let mut flows = vec![FlowSetup { awaited: self.size.is_some(), captured: true, ..measured }];
+        let mut flows = vec![FlowSetup { awaited: self.traffic.total().is_some(), captured: true, ..measured }];
         let mut extra = scenario.topology.paths.len();
         for cross in &scenario.cross {
             let CrossKind::Tcp { congestion } = &cross.kind else { continue };
@@ -103,7 +105,7 @@ impl Layout {
         Ok(flows)
     }
 
-    /// A bulk transfer; cross traffic is one without size, in plain TCP.
+    /// The connection under test, or cross traffic: a bulk transfer without end in plain TCP.
     fn flow(
         &self,
         job: &Job,
@@ -117,7 +119,7 @@ impl Layout {
         let measured = id == CONNECTION;
         let mut settings = scenario.settings.clone();
         settings.mptcp = measured && self.multipath;
-        let size = self.size.filter(|_| measured);
+        let traffic = if measured { self.traffic.clone() } else { Traffic::Bulk { size: None } };
         let v6 = scenario.hosts.ip == 6;
         let setup = |side| -> Result<Setup, RunError> {
             let refused = |what: &dyn core::fmt::Display| unsupported(&what.to_string());
@@ -137,7 +139,7 @@ impl Layout {
             if measured && host(job, side) == Host::Linux {
                 return Ok(End::Outside);
             }
-            Ok(Party { setup: setup(side)?, workload: workload(side, size) }.into())
+            Ok(Party { setup: setup(side)?, workload: workload(side, &traffic) }.into())
         };
         let client = |path: PathId| (address(v6, path, id.0, Side::Client), path.index());
         Ok(FlowSetup {
@@ -154,7 +156,7 @@ impl Layout {
 
     /// The application at one end of the connection under test.
     pub fn workload(&self, side: Side) -> Box<dyn Workload> {
-        workload(side, self.size)
+        workload(side, &self.traffic)
     }
 
     /// When the connection under test opens.
@@ -170,7 +172,11 @@ impl Layout {
             from: Instant::ZERO + scenario.warmup,
             until: scenario.duration.map(|d| Instant::ZERO + scenario.warmup + d),
             connections: vec![CONNECTION],
-            size: self.size,
+            size: self.traffic.total(),
+            frames: match self.traffic {
+                Traffic::Bulk { .. } => None,
+                Traffic::Frames { size, interval, count } => Some(FrameSchedule { size, interval, count }),
+            },
             mss: scenario.settings.mss,
             displacement_threshold: None,
             paths: used
@@ -196,15 +202,16 @@ impl Layout {
         let settings = &scenario.settings;
         let header = header_len(scenario.hosts.ip, settings.tcp.timestamps, self.multipath);
         let oracle = Oracle::new(&self.topology, &self.timeline, &self.over, settings.mss, header);
-        let (reached, bound) = match self.size {
+        let (from, until) = metrics.measured;
+        let seconds = |time: Option<Duration>| time.map(Duration::as_secs_f64);
+        let (reached, bound) = match self.traffic {
             // The shorter the better: T*/T.
-            Some(size) => {
-                let best = oracle.completion(self.start, size).map(Duration::as_secs_f64);
-                (best, metrics.get("completion_s"))
+            Traffic::Bulk { size: Some(size) } => {
+                (seconds(oracle.completion(self.start, size)), metrics.get("completion_s"))
             }
-            None => {
-                let (from, until) = metrics.measured;
-                (metrics.get("goodput_bps"), oracle.goodput(from, until))
+            Traffic::Bulk { size: None } => (metrics.get("goodput_bps"), oracle.goodput(from, until)),
+            Traffic::Frames { size, .. } => {
+                (seconds(oracle.frame_delay(from, until, size)), metrics.get("app_delay_mean_s"))
             }
         };
         metrics.set("oracle_ratio", oracle_ratio(reached, bound));
@@ -219,10 +226,13 @@ pub fn host(job: &Job, side: Side) -> Host {
     }
 }
 
-fn workload(side: Side, size: Option<u64>) -> Box<dyn Workload> {
-    match side {
-        Side::Client => Box::new(BulkSink::new(size)),
-        Side::Server => Box::new(BulkSource::new(size)),
+fn workload(side: Side, traffic: &Traffic) -> Box<dyn Workload> {
+    match (side, traffic) {
+        (Side::Client, _) => Box::new(BulkSink::new(traffic.total())),
+        (Side::Server, Traffic::Bulk { size }) => Box::new(BulkSource::new(*size)),
+        (Side::Server, Traffic::Frames { size, interval, count }) => {
+            Box::new(FrameSource::new(*size, *interval, *count))
+        }
     }
 }
 

@@ -389,8 +389,10 @@ const KEYS: &[Key] = &[
     key(Timeline, "set", Form::Changeable, Required, "which key changes: \"path.wlan.rate\""),
     key(Timeline, "value", Form::Value, Required, "its new value"),
 
-    key(Traffic, "kind", Form::Words(&["bulk"]), Required, "bulk: the server sends as much as it can"),
-    key(Traffic, "size", Form::Size { min: 1, max: MAX_BYTES }, Nothing("until the end"), "bytes to transfer"),
+    key(Traffic, "kind", Form::Words(&["bulk", "frames"]), Required, "bulk: the server sends as much as it can; frames: it writes frames of one size at a steady pace"),
+    key(Traffic, "size", Form::Size { min: 1, max: MAX_BYTES }, Nothing("bulk: until the end; frames: required"), "bulk: bytes to transfer; frames: bytes of a frame"),
+    key(Traffic, "interval", POSITIVE_TIME, Nothing("required for frames"), "frames: time from one to the next"),
+    key(Traffic, "count", Form::Integer { min: 1, max: 1_000_000_000 }, Nothing("until the end"), "frames: how many"),
 ];
 
 #[cfg(test)]

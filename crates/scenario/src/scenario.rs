@@ -60,6 +60,25 @@ pub enum Traffic {
         /// Bytes; `None` = until the end.
         size: Option<u64>,
     },
+    /// The server writes a frame at a steady pace, the first when the connection is established.
+    Frames {
+        /// Bytes of a frame.
+        size: u64,
+        /// Time from one frame to the next.
+        interval: Duration,
+        /// How many; `None` = until the end.
+        count: Option<u64>,
+    },
+}
+
+impl Traffic {
+    /// Bytes in all; `None` = until the end.
+    pub fn total(&self) -> Option<u64> {
+        match self {
+            Self::Bulk { size } => *size,
+            Self::Frames { size, count, .. } => count.map(|count| count.saturating_mul(*size)),
+        }
+    }
 }
 
 /// Another flow across a path or a link.

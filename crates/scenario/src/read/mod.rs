@@ -164,7 +164,7 @@ fn check_end(
     warmup: Option<Duration>,
     traffic: Option<&[Traffic]>,
 ) {
-    let unlimited = traffic.is_some_and(|t| t.iter().any(|Traffic::Bulk { size }| size.is_none()));
+    let unlimited = traffic.is_some_and(|t| t.iter().any(|traffic| traffic.total().is_none()));
     if duration.is_some() || top.written("duration").is_some() || traffic.is_none() {
         return;
     }
@@ -172,7 +172,7 @@ fn check_end(
         report
             .error(Code::MissingKey, top.at, "`duration` is missing: this traffic has no end of its own")
             .label("no `duration` in this scenario")
-            .help("add `duration = \"90s\"`, or give the traffic a `size`");
+            .help("add `duration = \"90s\"`, or give the traffic a `size` (frames: a `count`)");
     } else if let (Some(node), Some(true)) = (top.written("warmup"), warmup.map(|w| !w.is_zero())) {
         report
             .error(Code::Conflict, node.at, "`warmup` needs a `duration`")

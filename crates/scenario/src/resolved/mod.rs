@@ -259,10 +259,19 @@ impl Writer<'_> {
     }
 
     fn traffic(&mut self, traffic: &Traffic) {
-        let Traffic::Bulk { size } = traffic;
         self.header("[[traffic]]");
-        self.line("kind", quoted("bulk"));
-        self.some("size", size.map(bytes));
+        match traffic {
+            Traffic::Bulk { size } => {
+                self.line("kind", quoted("bulk"));
+                self.some("size", size.map(bytes));
+            }
+            Traffic::Frames { size, interval, count } => {
+                self.line("kind", quoted("frames"));
+                self.line("size", bytes(*size));
+                self.line("interval", shown(*interval));
+                self.some("count", *count);
+            }
+        }
     }
 }
 
