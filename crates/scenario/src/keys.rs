@@ -331,7 +331,7 @@ const KEYS: &[Key] = &[
     key(Tcp, "idle_restart", FLAG, Value("true"), "shrink the congestion window after idling longer than a retransmission timeout (RFC 2861)"),
     key(Tcp, "delayed_ack", TIME, Value("40ms"), "longest delay of an acknowledgment; 0s acknowledges every segment"),
     key(Tcp, "pacing", FLAG, Value("false"), "pace at 2·cwnd/srtt in slow start and 1.2·cwnd/srtt after it"),
-    key(Tcp, "nagle", FLAG, Value("true"), "hold back small segments while data is outstanding (RFC 9293 §3.7.4)"),
+    key(Tcp, "nagle", FLAG, Nothing("true; false for frames, as applications that care for delay set TCP_NODELAY"), "hold back small segments while data is outstanding (RFC 9293 §3.7.4)"),
     key(Tcp, "timestamps", FLAG, Value("true"), "offer timestamps (RFC 7323)"),
     key(Tcp, "sack", FLAG, Value("true"), "offer selective acknowledgments (RFC 2018)"),
     key(Tcp, "syn_retries", Form::Integer { min: 0, max: 255 }, Value("6"), "retransmissions of a SYN before giving up"),

@@ -41,11 +41,14 @@ pub fn applications(paths: &Scenario) -> Vec<Application> {
     };
     let size = (capacity.bytes_in(FRAME_INTERVAL) * FRAME_PERCENT / 100).max(1);
     let frames = Traffic::Frames { size, interval: FRAME_INTERVAL, count: None };
+    let mut frames = with("frames", frames, duration);
+    // Who cares for delay sets TCP_NODELAY.
+    frames.scenario.settings.tcp.nagle = false;
     let transfer = |(name, size)| with(name, Traffic::Bulk { size: Some(size) }, PATIENCE);
     [with("bulk", Traffic::Bulk { size: None }, duration)]
         .into_iter()
         .chain(TRANSFERS.into_iter().map(transfer))
-        .chain([with("frames", frames, duration)])
+        .chain([frames])
         .collect()
 }
 

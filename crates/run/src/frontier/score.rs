@@ -34,7 +34,7 @@ pub struct Standing {
     pub by_traffic: IndexMap<String, f64>,
     /// Mean over the cells of its place among the schedulers; 1 is best.
     pub rank: f64,
-    /// Cells in which no scheduler is further from the oracle.
+    /// Cells in which no scheduler is further from the oracle, and some are nearer.
     pub worst: usize,
     /// Cells in which it is slower than the best path alone (paired t test over the seeds, p < 0.05).
     pub slower: usize,
@@ -175,8 +175,9 @@ fn standing(name: &str, cells: &[CellScore]) -> Option<Standing> {
     let summary = Summary::of(&(0..seeds).filter_map(of_seed).collect::<Vec<_>>())?;
     let (ci95_low, ci95_high) = summary.ci95.unzip();
     let is_worst = |(cell, entry): &&(&CellScore, &Entry)| {
-        let schedulers = cell.entries.iter().filter(|other| other.rank > 0.0);
-        entry.rank > 0.0 && schedulers.map(Entry::ratio).all(|other| entry.ratio() <= other)
+        let others = || cell.entries.iter().filter(|other| other.rank > 0.0).map(Entry::ratio);
+        let own = entry.ratio();
+        entry.rank > 0.0 && others().all(|other| own <= other) && others().any(|other| own < other)
     };
     Some(Standing {
         scheduler: name.to_owned(),
@@ -186,4 +187,73 @@ fn standing(name: &str, cells: &[CellScore]) -> Option<Standing> {
         worst: own.iter().filter(is_worst).count(),
         slower: own.iter().filter(|(_, entry)| entry.slower).count(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::Values;
+
+    /// A run of a transfer: goodput in Mbit/s; the oracle of all paths has 20, of path a 10, of b 10.
+    fn run(scheduler: &str, seed: u64, mbit: f64) -> RunRecord {
+        let bound = if scheduler.starts_with(SINGLE) { 10.0 } else { 20.0 };
+        let metrics: Values = [("goodput_bps".to_owned(), mbit * 1e6), (RATIO.to_owned(), mbit / bound)].into();
+        let outcome = crate::RunOutcome { metrics, finished: true, ..Default::default() };
+        let cell = [(PATHS.to_owned(), "two".to_owned()), (TRAFFIC.to_owned(), "bulk".to_owned())].into();
+        RunRecord::new(scheduler, "cubic", seed, cell, outcome)
+    }
+
+    fn frontier(rows: &[(&str, [f64; 3])]) -> Frontier {
+        let runs = rows
+            .iter()
+            .flat_map(|(name, speeds)| speeds.iter().enumerate().map(|(seed, mbit)| run(name, seed as u64, *mbit)));
+        let results = Results {
+            schema: 1,
+            anabranch: String::new(),
+            scenario: String::new(),
+            digest: String::new(),
+            runs: runs.collect(),
+            summary: Vec::new(),
+            comparisons: Vec::new(),
+        };
+        Frontier::new("cubic", cells(&results))
+    }
+
+    const ROWS: [(&str, [f64; 3]); 5] = [
+        ("good", [16.0, 17.0, 18.0]),
+        ("same", [16.0, 17.0, 18.0]),
+        ("bad", [4.0, 5.0, 5.9]),
+        ("single:a", [6.0, 7.0, 8.0]),
+        ("single:b", [5.0, 9.0, 4.0]),
+    ];
+
+    #[test]
+    fn standings_by_hand() {
+        let frontier = frontier(&ROWS);
+        let of = |name: &str| frontier.standings.iter().find(|s| s.scheduler == name).unwrap();
+        let order: Vec<&str> = frontier.standings.iter().map(|s| s.scheduler.as_str()).collect();
+        assert_eq!(order, ["good", "same", "single:best", "bad"]);
+        let good = of("good");
+        assert!((good.ratio.mean - 0.85).abs() < 1e-12 && good.ratio.n == 3);
+        // t(0.975, 2) = 4.302653 with a deviation of 0.05.
+        let half = 4.302_653 * 0.05 / 3f64.sqrt();
+        assert!((good.ratio.ci95_high.unwrap() - 0.85 - half).abs() < 1e-6);
+        // The two that tie share the first two places.
+        assert_eq!((good.rank, of("same").rank, of("bad").rank, of("single:best").rank), (1.5, 1.5, 3.0, 0.0));
+        assert_eq!((good.worst, of("bad").worst, of("single:best").worst), (0, 1, 0));
+        // Slower than path a by 2, 2 and 2.1 Mbit/s.
+        assert_eq!((good.slower, of("bad").slower), (0, 1));
+        // The best path alone, against the oracle of both paths.
+        assert!((of("single:best").ratio.mean - 0.35).abs() < 1e-12);
+        assert_eq!((frontier.cells[0].best_single.as_str(), &frontier.cells[0].paths[..]), ("a", "two"));
+        assert!(
+            (frontier.cells[0].entries[0].against_single - (16.0 / 6.0 + 17.0 / 7.0 + 18.0 / 8.0) / 3.0).abs() < 1e-12
+        );
+    }
+
+    #[test]
+    fn where_all_are_alike_none_is_worst() {
+        let frontier = frontier(&[ROWS[0], ROWS[1], ROWS[3]]);
+        assert!(frontier.standings.iter().all(|standing| standing.worst == 0));
+    }
 }
