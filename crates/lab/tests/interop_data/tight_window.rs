@@ -31,8 +31,7 @@ fn plan(receiver: &str, real_time: bool) -> Plan {
     let source = Source { name: "tight-window".into(), text: SCENARIO.into() };
     let document = read(&source, &overrides, &NoFiles).expect("a valid scenario");
     let cells = document.cells.into_iter();
-    let variants: Vec<Variant> =
-        cells.map(|(cell, scenario)| Variant { cell, scenario: Arc::new(scenario) }).collect();
+    let variants: Vec<Variant> = cells.map(|(cell, scenario)| Variant { cell, scenario: Arc::new(scenario) }).collect();
     let schedulers = ["blest", "minrtt+pr"].map(|name| scheduler("the test", name).expect("a scheduler"));
     let options = Options { schedulers: schedulers.into(), baselines: false, real_time, ..Options::default() };
     Plan::new(&variants, &options)
