@@ -136,7 +136,7 @@ pub enum ListFormat {
 /// Options of every command that runs scenarios.
 #[derive(Debug, Args)]
 pub struct Output {
-    /// Threads; one per core unless given
+    /// Threads; one per core unless given, one where runs follow the clock, which disturb each other
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
     /// How to print the results

@@ -174,6 +174,8 @@ pub struct Connection {
     persist: (Instant, u32),
     /// Without any subflow since.
     orphaned: Option<Instant>,
+    /// The peer closes subflows because both streams have ended, since.
+    closing: Option<Instant>,
     due: Option<Cause>,
     /// When the scheduler wants to be called again, as it said in its last round.
     wakeup: Instant,
@@ -223,6 +225,7 @@ impl Connection {
             checking: data::Checking::default(),
             persist: (Instant::MAX, 0),
             orphaned: None,
+            closing: None,
             due: None,
             wakeup: Instant::MAX,
             pending: Pending::default(),

@@ -134,7 +134,7 @@ impl Connection {
     pub fn accept_join(&mut self, cx: &mut Cx<'_>, tuple: FourTuple, syn: &Segment) -> bool {
         let Some(MpJoin::Syn { backup, address_id, nonce, .. }) = join(syn).copied() else { return false };
         let confirmed = matches!(self.mode, Mode::Multipath { confirmed: true });
-        let over = self.closed || self.data_fin.acked && self.peer_finished();
+        let over = self.closed || self.both_ended();
         if !confirmed || over || !self.addresses.listens_on(tuple.local) {
             return false;
         }
