@@ -1,7 +1,20 @@
 //! A path as plug-ins see it.
 
 use anabranch_trace::RecoveryPhase;
-use anabranch_units::{Duration, PathId, Rate};
+use anabranch_units::{Duration, Instant, PathId, Rate};
+
+/// After how many round trips without a sample a forward delay says nothing of the path any more.
+const FORWARD_FRESH: u64 = 10;
+
+/// How long a path takes from us to the peer, by the peer's clock and ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ForwardDelay {
+    /// The delay plus a distance of the clocks that is the same for all paths of the connection: only differences
+    /// between paths mean anything.
+    pub relative: Duration,
+    /// When the newest sample came.
+    pub sampled: Instant,
+}
 
 /// One path as schedulers and congestion control see it. Windows and counts in packets of `mss` bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -42,8 +55,9 @@ pub struct PathView {
     pub max_srtt: Option<Duration>,
     /// Retransmission timeout without back-off.
     pub rto: Duration,
-    /// Relative forward delay from timestamps; only differences between paths mean anything.
-    pub forward_delay: Option<Duration>,
+    /// Forward delay from timestamps, smoothed (gain 1/8); see [`Self::fresh_forward_delay`]. `None` before the first
+    /// sample, without timestamps, and where the peer's clock differs from path to path.
+    pub forward_delay: Option<ForwardDelay>,
     /// Estimated probability of losing a packet.
     pub loss: f64,
     /// Phase of loss recovery.
@@ -112,6 +126,12 @@ impl PathView {
         Some(Rate::from_bps(bps.min(u128::from(u64::MAX)) as u64))
     }
 
+    /// [`ForwardDelay::relative`], unless its newest sample is older than ten round trips.
+    pub fn fresh_forward_delay(&self, now: Instant) -> Option<Duration> {
+        let fresh = |f: &ForwardDelay| now.since(f.sampled) <= self.rtt_or_max() * FORWARD_FRESH;
+        self.forward_delay.filter(fresh).map(|f| f.relative)
+    }
+
     /// Smoothed RTT for comparisons: unknown counts as longest.
     pub fn rtt_or_max(&self) -> Duration {
         self.srtt.unwrap_or(Duration::MAX)
@@ -135,5 +155,17 @@ mod tests {
         assert_eq!(mbit(PathView { ssthresh: 10, in_flight_bytes: 20_000, ..path }), 9.6);
         assert_eq!(mbit(PathView { pacing: Some(Rate::from_bps(3_000_000)), ..path }), 3.0);
         assert!(PathView { srtt: Some(Duration::ZERO), ..path }.pacing_rate().is_some());
+    }
+
+    #[test]
+    fn a_forward_delay_expires_after_ten_round_trips() {
+        let relative = Duration::from_millis(7);
+        let path = PathView {
+            srtt: Some(Duration::from_millis(20)),
+            forward_delay: Some(ForwardDelay { relative, sampled: Instant::from_millis(1000) }),
+            ..PathView::new(PathId(0), 1000)
+        };
+        assert_eq!(path.fresh_forward_delay(Instant::from_millis(1200)), Some(relative));
+        assert_eq!(path.fresh_forward_delay(Instant::from_millis(1201)), None);
     }
 }

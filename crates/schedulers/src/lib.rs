@@ -13,16 +13,28 @@ macro_rules! page {
 pub mod adversary;
 pub mod blest;
 pub mod blest_linux;
+pub mod cp;
 pub mod daps;
+pub mod daps2;
+pub mod f2pdps;
+pub mod fdps;
 pub mod fifo;
+pub mod fps;
+pub mod hsr;
+pub mod kim2012;
 pub mod linux_default;
+pub mod lts;
+pub mod lws;
 pub mod minrtt;
+pub mod ocps;
 pub mod opportunistic;
 pub mod otias;
 mod pick;
+mod plan;
 pub mod redundant;
 pub mod registry;
 pub mod roundrobin;
+pub mod skip;
 #[cfg(test)]
 mod testing;
 

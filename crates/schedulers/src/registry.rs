@@ -1,6 +1,9 @@
 //! The registry: names, aliases, suffixes, parameters.
 
-use crate::{blest, blest_linux, daps, fifo, linux_default, minrtt, opportunistic, otias, redundant, roundrobin};
+use crate::{
+    blest, blest_linux, cp, daps, daps2, f2pdps, fdps, fifo, fps, hsr, kim2012, linux_default, lts, lws, minrtt, ocps,
+    opportunistic, otias, redundant, roundrobin,
+};
 use anabranch_engine::plugin::{Entry, Parameter};
 use anabranch_engine::schedule::{Scheduler, Then};
 use core::fmt;
@@ -22,10 +25,22 @@ const REGISTRY: &[(&Entry<dyn Scheduler>, Binds)] = &[
     (&minrtt::ENTRY, Binds::Pull),
     (&daps::ENTRY, Binds::Ahead),
     (&daps::ENTRY_ACK, Binds::Ahead),
+    (&daps2::ENTRY, Binds::Ahead),
     (&otias::ENTRY, Binds::Ahead),
     (&otias::ENTRY_PAPER, Binds::Ahead),
     (&blest::ENTRY, Binds::Pull),
     (&blest_linux::ENTRY, Binds::Pull),
+    (&cp::ENTRY, Binds::Pull),
+    (&hsr::ENTRY, Binds::Pull),
+    (&lws::ENTRY, Binds::Pull),
+    (&lts::ENTRY, Binds::Pull),
+    (&fps::ENTRY, Binds::Pull),
+    (&f2pdps::ENTRY, Binds::Pull),
+    (&ocps::ENTRY_FPS, Binds::Pull),
+    (&ocps::ENTRY_F2PDPS, Binds::Pull),
+    (&fdps::ENTRY, Binds::Pull),
+    (&fdps::ENTRY_STAR, Binds::Pull),
+    (&kim2012::ENTRY, Binds::Pull),
     (&redundant::ENTRY, Binds::Copies),
     (&linux_default::ENTRY, Binds::Ahead),
 ];

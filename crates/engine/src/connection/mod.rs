@@ -23,6 +23,7 @@ use crate::congestion::CongestionControl;
 use crate::cx::Cx;
 use crate::schedule::{Cause, Scheduler, View};
 use crate::settings::Settings;
+use crate::subflow::forward::PeerClock;
 use crate::subflow::{FourTuple, State, Subflow};
 use addresses::Addresses;
 use anabranch_trace::{CloseReason, Event, Origin, Violation};
@@ -134,6 +135,7 @@ pub struct Connection {
     id: ConnId,
     side: Side,
     settings: Settings,
+    peer_clock: PeerClock,
     scheduler: Box<dyn Scheduler>,
     congestion: Box<dyn CongestionControl>,
     view: View,
@@ -196,6 +198,7 @@ impl Connection {
         Self {
             id,
             side,
+            peer_clock: PeerClock::default(),
             scheduler,
             congestion,
             view: View::new(settings.tcp.nagle),

@@ -4,6 +4,7 @@
 mod common;
 
 mod addresses;
+mod forward_delay;
 mod join;
 mod mptcp_close;
 mod mptcp_data;
