@@ -5,6 +5,7 @@ pub mod cubic;
 pub mod flows;
 mod hystart;
 pub mod lia;
+pub mod linked;
 pub mod olia;
 pub mod reno;
 pub mod single;
