@@ -1,6 +1,7 @@
 //! Congestion controls, one file each, and their registry.
 
 pub mod balia;
+pub mod bbr;
 pub mod coupled;
 pub mod cubic;
 pub mod delay;
@@ -21,6 +22,7 @@ pub mod single;
 pub mod vegas;
 pub mod veno;
 pub mod window;
+mod windowed_max;
 pub mod wvegas;
 
 mod registry;

@@ -1,7 +1,7 @@
 //! The list of all congestion controls.
 
 use crate::{
-    balia, cubic, desync, epsilon, ewtcp, fully_coupled, lia, mpveno, mveno, olia, reno, semicoupled, vegas, veno,
+    balia, bbr, cubic, desync, epsilon, ewtcp, fully_coupled, lia, mpveno, mveno, olia, reno, semicoupled, vegas, veno,
     wvegas,
 };
 use anabranch_engine::CongestionControl;
@@ -24,6 +24,7 @@ static ALL: &[&Entry<dyn CongestionControl>] = &[
     &veno::ENTRY,
     &mveno::ENTRY,
     &mpveno::ENTRY,
+    &bbr::ENTRY,
 ];
 
 /// All congestion controls, in the order in which lists show them.
