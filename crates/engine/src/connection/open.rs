@@ -427,6 +427,9 @@ impl Connection {
         }
         // RFC 6298 §5.7, RFC 6928 §2: a lost SYN leaves one segment to begin with.
         let window = if s.handshake.repeats > 0 && s.handshake.active { 1 } else { settings.tcp.initial_window };
+        if self.congestion.is_rate_based() {
+            s.sender.measure_rate();
+        }
         s.linger = settings.tcp.keep_alive.map_or(anabranch_units::Instant::MAX, |after| now + after);
         let mss = s.terms.payload_limit(settings, multipath);
         self.congestion.on_join(id, window);

@@ -9,6 +9,7 @@ mod round;
 mod view;
 
 pub use crate::path::{ForwardDelay, PathView};
+pub use anabranch_trace::RecoveryPhase;
 pub use combine::{Command, OneStep, Then};
 pub use outstanding::{Copies, Outstanding};
 pub use round::{Repeat, Round};
