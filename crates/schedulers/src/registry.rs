@@ -3,6 +3,7 @@
 use crate::{blest, blest_linux, daps, fifo, linux_default, minrtt, opportunistic, otias, redundant, roundrobin};
 use anabranch_engine::plugin::{Entry, Parameter};
 use anabranch_engine::schedule::{Scheduler, Then};
+use anabranch_trace::SchedulerName;
 use core::fmt;
 
 /// How a scheduler binds data, which decides whether a suffix makes sense.
@@ -74,7 +75,12 @@ pub struct Resolved {
 impl Resolved {
     /// The canonical name, suffix included.
     pub fn name(&self) -> String {
-        format!("{}{}", self.base.name, self.suffix.map_or("", |s| s.name))
+        self.label().to_string()
+    }
+
+    /// The canonical name, for traces.
+    pub fn label(&self) -> SchedulerName {
+        SchedulerName { base: self.base.name, suffix: self.suffix.map_or("", |s| s.name) }
     }
 
     /// The parameters of both parts.

@@ -19,7 +19,7 @@ mod common;
 use anabranch_sim::World;
 use anabranch_trace::{CloseReason, Event, Origin, PathState, Recorder, Tee, WindowChange};
 use anabranch_units::{Duration, Instant, PathId, Rng, Side};
-use common::random::random_transfer;
+use common::random::{random_transfer, spread};
 use common::{ADVERSARY, Delivered, Transfer, asked};
 
 /// How often the paths are looked at.
@@ -28,6 +28,8 @@ const STEP: Duration = Duration::from_millis(20);
 const LIMIT: Instant = Instant::from_millis(2 * 3600 * 1000);
 /// Networks of a commit's test run for each pair of scheduler and congestion control.
 const SEEDS_PER_PAIR: u64 = 40;
+/// Networks of a commit's test run for each scheduler that takes over in mid-transfer.
+const SWITCHED_PER_SCHEDULER: u64 = 40;
 /// Networks that showed what no smaller test does: a FIN before data that OTIAS had taken back; a full queue behind the
 /// window and lower data bound nowhere; lower data behind half a megabyte of rescues; a join half-open at the end.
 const FOUND: [u64; 4] = [81_156, 13_335, 50_286, 9_879];
@@ -46,6 +48,8 @@ struct Watch {
     last_delivery: Instant,
     stalls: u32,
     fallbacks: u32,
+    /// Schedulers that took over at the server.
+    switches: u32,
     /// How often each of the server's subflows has doubled its timeout: once for each that fired since its last RTT
     /// sample (RFC 6298 §5.7: an acknowledgment without a sample ends no back-off).
     backoff: [u32; PathId::LIMIT],
@@ -72,6 +76,7 @@ impl Recorder for Watch {
             }
             (_, Event::Stall) => self.stalls += 1,
             (_, Event::Fallback) => self.fallbacks += 1,
+            (Some(Side::Server), Event::Scheduler(_)) => self.switches += 1,
             (Some(side), Event::Closed(why)) => {
                 self.ends.push((side, *why));
                 self.done = now;
@@ -147,8 +152,9 @@ fn drive(transfer: &Transfer, watch: &mut Watch) -> Result<(Outcome, f64), Strin
 }
 
 fn longest_gap(transfer: &Transfer) -> f64 {
-    let pulls = anabranch_schedulers::resolve(&transfer.scheduler)
-        .is_ok_and(|name| anabranch_schedulers::takes_suffix(name.base));
+    let pulls =
+        |name: &str| anabranch_schedulers::resolve(name).is_ok_and(|n| anabranch_schedulers::takes_suffix(n.base));
+    let pulls = pulls(&transfer.scheduler) && transfer.switches.iter().all(|(_, name)| pulls(name));
     if pulls && transfer.settings.tcp.sack { LONGEST_GAP } else { LONGEST_GAP_BEHIND_QUEUES }
 }
 
@@ -242,4 +248,34 @@ fn every_byte_arrives_once_and_in_order() {
     assert!(
         number("ANABRANCH_SEED").is_some() || fell_back < 0.05 && failed < 0.01 && gaps.len() * 100 <= outcomes.len()
     );
+}
+
+/// A connection whose scheduler changes up to a dozen times while it runs.
+fn switching(seed: u64, schedulers: &[String]) -> Transfer {
+    let mut rng = Rng::stream(seed, "switches");
+    let mut any = || schedulers[rng.below(schedulers.len() as u64) as usize].clone();
+    let (first, congestion) = (any(), ["cubic", "olia", "lia"][seed as usize % 3]);
+    let names: Vec<String> = (0..12).map(|_| any()).collect();
+    let mut transfer = random_transfer(seed, &first, congestion);
+    let times = names.into_iter().map(|name| (spread(&mut rng, 30.0, 20_000.0) as u64, name));
+    transfer.switches = times.map(|(at, name)| (Instant::from_millis(at), name)).collect();
+    transfer
+}
+
+#[test]
+fn schedulers_take_over_in_mid_transfer() {
+    let schedulers = schedulers();
+    let networks = number("ANABRANCH_SEEDS").unwrap_or(schedulers.len() as u64 * SWITCHED_PER_SCHEDULER);
+    let seeds = number("ANABRANCH_SEED").map_or(0..networks, |seed| seed..seed + 1);
+    let (mut wrong, mut switches) = (Vec::new(), 0);
+    for seed in seeds.clone() {
+        let transfer = switching(seed, &schedulers);
+        let mut watch = Watch::default();
+        if let Err(what) = drive(&transfer, &mut watch) {
+            wrong.push(format!("seed {seed}: {what}\n  {} {:?}\n  {watch:?}", transfer.scheduler, transfer.switches));
+        }
+        switches += u64::from(watch.switches);
+    }
+    assert!(wrong.is_empty(), "{} networks failed:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(switches >= 3 * (seeds.end - seeds.start), "only {switches} took over");
 }

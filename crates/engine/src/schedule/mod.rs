@@ -8,7 +8,7 @@ mod outstanding;
 mod round;
 mod view;
 
-pub use crate::path::PathView;
+pub use crate::path::{PathPolicy, PathView};
 pub use combine::{Command, OneStep, Then};
 pub use outstanding::{Copies, Outstanding};
 pub use round::{Repeat, Round};
