@@ -10,9 +10,11 @@ macro_rules! page {
     };
 }
 
+pub mod active_backup;
 pub mod adversary;
 pub mod blest;
 pub mod blest_linux;
+pub mod cost;
 pub mod daps;
 pub mod fifo;
 pub mod linux_default;
@@ -25,5 +27,6 @@ pub mod registry;
 pub mod roundrobin;
 #[cfg(test)]
 mod testing;
+pub mod weighted;
 
 pub use registry::{BuildError, Resolved, all, build, find, resolve, suffixes, takes_suffix};

@@ -1,6 +1,9 @@
 //! The registry: names, aliases, suffixes, parameters.
 
-use crate::{blest, blest_linux, daps, fifo, linux_default, minrtt, opportunistic, otias, redundant, roundrobin};
+use crate::{
+    active_backup, blest, blest_linux, cost, daps, fifo, linux_default, minrtt, opportunistic, otias, redundant,
+    roundrobin, weighted,
+};
 use anabranch_engine::plugin::{Entry, Parameter};
 use anabranch_engine::schedule::{Scheduler, Then};
 use anabranch_trace::SchedulerName;
@@ -15,6 +18,8 @@ enum Binds {
     Ahead,
     /// Copies everything anyway.
     Copies,
+    /// By an operator's rule, which copies on other paths would break.
+    Policy,
 }
 
 const REGISTRY: &[(&Entry<dyn Scheduler>, Binds)] = &[
@@ -29,6 +34,9 @@ const REGISTRY: &[(&Entry<dyn Scheduler>, Binds)] = &[
     (&blest_linux::ENTRY, Binds::Pull),
     (&redundant::ENTRY, Binds::Copies),
     (&linux_default::ENTRY, Binds::Ahead),
+    (&weighted::ENTRY, Binds::Pull),
+    (&active_backup::ENTRY, Binds::Policy),
+    (&cost::ENTRY, Binds::Policy),
 ];
 
 static ALL: [&Entry<dyn Scheduler>; REGISTRY.len()] = {
@@ -58,7 +66,7 @@ pub fn find(name: &str) -> Option<&'static Entry<dyn Scheduler>> {
     ALL.iter().chain(&SUFFIXES).find(|e| e.answers_to(name)).copied()
 }
 
-/// True if `+pr` and `+or` may follow: it binds a segment at a time (pull) and does not copy.
+/// True if `+pr` and `+or` may follow: it binds a segment at a time (pull), and copies on other paths do not defeat it.
 pub fn takes_suffix(entry: &Entry<dyn Scheduler>) -> bool {
     REGISTRY.iter().any(|(e, binds)| e.name == entry.name && *binds == Binds::Pull)
 }

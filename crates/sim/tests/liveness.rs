@@ -19,7 +19,7 @@ mod common;
 use anabranch_sim::World;
 use anabranch_trace::{CloseReason, Event, Origin, PathState, Recorder, Tee, WindowChange};
 use anabranch_units::{Duration, Instant, PathId, Rng, Side};
-use common::random::{random_transfer, spread};
+use common::random::{random_policy, random_transfer, spread};
 use common::{ADVERSARY, Delivered, Transfer, asked};
 
 /// How often the paths are looked at.
@@ -124,9 +124,14 @@ enum Outcome {
 
 /// Runs until both ends are closed; says how it went, or what was wrong.
 fn drive(transfer: &Transfer, watch: &mut Watch) -> Result<(Outcome, f64), String> {
-    let size = transfer.size.expect("sized");
     let all: Vec<_> = (0..transfer.paths.len()).map(|n| (PathId(n as u8), false)).collect();
-    let mut flow = transfer.flow(0, &all);
+    drive_over(transfer, &all, watch)
+}
+
+/// As [`drive`], some paths being backups.
+fn drive_over(transfer: &Transfer, over: &[(PathId, bool)], watch: &mut Watch) -> Result<(Outcome, f64), String> {
+    let size = transfer.size.expect("sized");
+    let mut flow = transfer.flow(0, over);
     // The run goes on until both ends are closed.
     flow.awaited = false;
     let mut world = transfer.world_of(vec![flow]);
@@ -248,6 +253,38 @@ fn every_byte_arrives_once_and_in_order() {
     assert!(
         number("ANABRANCH_SEED").is_some() || fell_back < 0.05 && failed < 0.01 && gaps.len() * 100 <= outcomes.len()
     );
+}
+
+/// Operators' schedulers with parameters, prices, caps, weights and backups at random.
+fn operated(seed: u64) -> (Transfer, Vec<(PathId, bool)>) {
+    let mut rng = Rng::stream(seed, "operator");
+    let (scheduler, parameter) = match seed % 3 {
+        0 => ("cost", Some(("deadline", spread(&mut rng, 0.001, 86_400.0)))),
+        1 => ("active-backup", Some(("updelay", spread(&mut rng, 0.001, 10.0)))),
+        _ => ("weighted", None),
+    };
+    let mut transfer = random_transfer(seed, scheduler, "cubic");
+    transfer.parameters = parameter.into_iter().map(|(name, value)| (name.into(), value)).collect();
+    transfer.policy = transfer.paths.iter().map(|_| random_policy(&mut rng)).collect();
+    let over = (0..transfer.paths.len()).map(|n| (PathId(n as u8), transfer.settings.mptcp && rng.chance(0.3)));
+    let over = over.collect();
+    (transfer, over)
+}
+
+#[test]
+fn operators_rules_bring_every_byte_home() {
+    let networks = number("ANABRANCH_SEEDS").unwrap_or(1500);
+    let seeds = number("ANABRANCH_SEED").map_or(0..networks, |seed| seed..seed + 1);
+    let (mut wrong, mut gaps) = (Vec::new(), 0);
+    for seed in seeds {
+        let (transfer, over) = operated(seed);
+        match drive_over(&transfer, &over, &mut Watch::default()) {
+            Ok((_, gap)) => gaps += usize::from(gap > USUAL_GAP),
+            Err(what) => wrong.push(format!("seed {seed}: {what}\n  {transfer:?}")),
+        }
+    }
+    assert!(wrong.is_empty(), "{} networks failed:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(gaps as u64 * 50 <= networks, "{gaps} had gaps of more than {USUAL_GAP} timeouts");
 }
 
 /// A connection whose scheduler changes up to a dozen times while it runs.

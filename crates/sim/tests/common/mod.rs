@@ -5,7 +5,7 @@ pub mod random;
 
 use anabranch_engine::Settings;
 use anabranch_engine::connection::Setup;
-use anabranch_engine::schedule::Scheduler;
+use anabranch_engine::schedule::{PathPolicy, Scheduler};
 use anabranch_network::{
     Bottleneck, BottleneckSpec, CapacitySpec, LinkSpec, LossSpec, PathSpec, QueueSpec, Topology, WaySpec,
 };
@@ -48,10 +48,10 @@ pub fn lossy(name: &str, kbit: u64, delay: u64, queue: u32, loss: f64) -> PathSp
     p
 }
 
-fn scheduler(name: &str, seed: u64) -> Box<dyn Scheduler> {
+fn scheduler(name: &str, parameters: &[(String, f64)], seed: u64) -> Box<dyn Scheduler> {
     match name {
         ADVERSARY => Box::new(Adversary::new(seed)),
-        name => anabranch_schedulers::build(name, &[]).expect("a known scheduler"),
+        name => anabranch_schedulers::build(name, parameters).expect("a known scheduler"),
     }
 }
 
@@ -63,8 +63,12 @@ pub struct Transfer {
     pub timeline: Vec<(Instant, anabranch_network::Change)>,
     /// Schedulers that take over.
     pub switches: Vec<(Instant, String)>,
+    /// What the operator says of paths, by index.
+    pub policy: Vec<PathPolicy>,
     /// A name of the registry, or [`ADVERSARY`].
     pub scheduler: String,
+    /// Its parameters, not those of others that take over.
+    pub parameters: Vec<(String, f64)>,
     pub congestion: String,
     pub size: Option<u64>,
     pub settings: Settings,
@@ -79,7 +83,9 @@ impl Transfer {
             links: Vec::new(),
             timeline: Vec::new(),
             switches: Vec::new(),
+            policy: Vec::new(),
             scheduler: "minrtt".into(),
+            parameters: Vec::new(),
             congestion: "cubic".into(),
             size: None,
             settings: Settings::default(),
@@ -89,12 +95,16 @@ impl Transfer {
     }
 
     pub fn setup(&self, n: u32, side: Side, over: &[(PathId, bool)]) -> Setup {
+        let mut paths = paths_between(false, n, side, over);
+        for path in &mut paths {
+            path.policy = self.policy.get(path.id.index()).copied().unwrap_or_default();
+        }
         Setup {
             id: ConnId(n),
             settings: self.settings.clone(),
-            scheduler: scheduler(&self.scheduler, self.seed),
+            scheduler: scheduler(&self.scheduler, &self.parameters, self.seed),
             congestion: anabranch_congestion::build(&self.congestion, &[]).expect("a known congestion control"),
-            paths: paths_between(false, n, side, over),
+            paths,
             announce: Vec::new(),
             accept_announced: false,
         }
@@ -126,7 +136,7 @@ impl Transfer {
             let (seed, chosen) = (self.seed, name.clone());
             let label = anabranch_schedulers::resolve(name).map(|resolved| resolved.label());
             let name = label.unwrap_or(SchedulerName { base: ADVERSARY, suffix: "" });
-            (*at, Change::Scheduler(0, Switch { name, make: Arc::new(move || scheduler(&chosen, seed)) }))
+            (*at, Change::Scheduler(0, Switch { name, make: Arc::new(move || scheduler(&chosen, &[], seed)) }))
         });
         network.chain(switches).collect()
     }
