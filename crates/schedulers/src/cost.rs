@@ -1,5 +1,6 @@
 //! Cheapest path first, within the caps of the tariffs.
 
+use crate::pick::live;
 use anabranch_engine::plugin::{Entry, Parameter, Parameters};
 use anabranch_engine::schedule::{PathView, Round, Scheduler, View};
 use anabranch_units::{Duration, Instant};
@@ -112,11 +113,13 @@ fn tier(path: &PathView) -> Tier {
     (!path.is_within_cap(), path.backup)
 }
 
-/// The paths that may be used now.
+/// The paths that may be used now. One that recovers from a timeout counts while data is out on it, which will bring news:
+/// a loss must not cost what the cap saves.
 fn allowed(view: &View) -> impl Iterator<Item = &PathView> {
-    let usable = || view.paths().iter().filter(|p| p.usable);
-    let best = usable().map(tier).min();
-    usable().filter(move |p| Some(tier(p)) == best)
+    let working = |p: &&PathView| p.usable && (p.in_flight_bytes > 0 || live(view, p));
+    let working = move || view.paths().iter().filter(working);
+    let best = working().map(tier).min();
+    working().filter(move |p| Some(tier(p)) == best)
 }
 
 fn cheapest<'v>(paths: impl Iterator<Item = &'v PathView>) -> Option<&'v PathView> {
@@ -189,10 +192,10 @@ impl Scheduler for Cost {
     }
 
     fn rescue(&mut self, round: &mut Round<'_>) {
-        let best = allowed(round).next().map(tier);
+        let allowed = allowed(round).fold(0, |set, p| set | p.id.bit());
         let price = |p: &PathView| p.policy.price.to_bits();
         // Prices are not negative, so their bits are in their order.
-        round.rescue_by(|p| (p.usable && Some(tier(p)) == best).then(|| (price(p), p.rtt_or_max(), p.id)));
+        round.rescue_by(|p| (allowed & p.id.bit() != 0).then(|| (price(p), p.rtt_or_max(), p.id)));
     }
 
     fn next_wakeup(&self) -> Option<Instant> {
@@ -320,6 +323,20 @@ mod tests {
         bench.write(1);
         bench.round(&mut cost(0));
         assert_eq!(bench.bound(1), [1]);
+    }
+
+    #[test]
+    fn recovery_from_a_timeout_does_not_open_what_a_cap_closes_unless_nothing_is_out() {
+        for (in_flight, expect) in [(1, 0), (0, 1)] {
+            let mut bench = bench();
+            cap(&mut bench, 0, 0, 0);
+            let p = bench.view.path_mut(PathId(1)).unwrap();
+            p.recovery = anabranch_trace::RecoveryPhase::Loss;
+            p.in_flight_bytes = in_flight * MSS;
+            bench.write(1);
+            bench.round(&mut cost(0));
+            assert_eq!(bench.bound(0).len(), expect);
+        }
     }
 
     #[test]

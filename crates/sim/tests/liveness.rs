@@ -273,7 +273,7 @@ fn operated(seed: u64) -> (Transfer, Vec<(PathId, bool)>) {
 
 #[test]
 fn operators_rules_bring_every_byte_home() {
-    let networks = number("ANABRANCH_SEEDS").unwrap_or(1500);
+    let networks = number("ANABRANCH_SEEDS").unwrap_or(3000);
     let seeds = number("ANABRANCH_SEED").map_or(0..networks, |seed| seed..seed + 1);
     let (mut wrong, mut gaps) = (Vec::new(), 0);
     for seed in seeds {
