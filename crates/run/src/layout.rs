@@ -6,10 +6,11 @@ use anabranch_metrics::{
     CapacityCurve, FrameSchedule, MeterConfig, Oracle, PathConfig, RunMetrics, header_len, oracle_ratio,
 };
 use anabranch_network::{Bottleneck, Change, PathSpec, Topology, WaySpec};
-use anabranch_scenario::{Cross, CrossKind, Host, PlugIn, Traffic};
-use anabranch_sim::{Checks, End, FlowSetup, Party, SourceSetup, WorldSetup, address, paths_between};
+use anabranch_scenario::{Cross, CrossKind, Host, PlugIn, TimelineChange, TimelineEntry, Traffic};
+use anabranch_sim::{Checks, End, FlowSetup, Party, SourceSetup, Switch, WorldSetup, address, paths_between};
 use anabranch_units::{ConnId, Direction, Duration, Instant, PathId, Rng, Side};
 use anabranch_workload::{BulkSink, BulkSource, ConstantRate, FrameSource, OnOff, OnOffSpec, PacketSource, Workload};
+use std::sync::Arc;
 
 /// A driver cannot do `what`.
 pub fn unsupported(what: &str) -> RunError {
@@ -61,20 +62,31 @@ impl Layout {
         for cross in scenario.cross.iter().filter(|c| c.shared && matches!(c.kind, CrossKind::Tcp { .. })) {
             topology.paths.push(across(&scenario.topology, cross.over));
         }
-        let timeline = scenario.timeline.iter().map(|entry| (entry.at, entry.change.clone())).collect();
+        let timeline = scenario.network_changes().collect();
         Ok(Self { over, multipath, traffic: traffic.clone(), start, topology, timeline })
     }
 
     /// The network with everything in it but the flows.
-    pub fn world(&self, job: &Job, checks: Checks) -> WorldSetup {
+    ///
+    /// # Errors
+    /// A plug-in cannot be built.
+    pub fn world(&self, job: &Job, checks: Checks) -> Result<WorldSetup, RunError> {
         let sources = job.scenario.cross.iter().enumerate().filter_map(|(n, cross)| source(n, cross, job.seed));
-        WorldSetup {
-            topology: self.topology.clone(),
-            seed: job.seed,
-            timeline: self.timeline.clone(),
-            sources: sources.collect(),
-            checks,
-        }
+        let changes = self.timeline.iter().map(|(at, change)| (*at, change.clone().into()));
+        let mut timeline: Vec<(Instant, anabranch_sim::Change)> = changes.collect();
+        timeline.extend(self.switches(job)?);
+        let (topology, seed) = (self.topology.clone(), job.seed);
+        Ok(WorldSetup { topology, seed, timeline, sources: sources.collect(), checks })
+    }
+
+    /// The schedulers that take over on the connection under test. Plain TCP has no use for them.
+    fn switches(&self, job: &Job) -> Result<Vec<(Instant, anabranch_sim::Change)>, RunError> {
+        let entries = job.scenario.timeline.iter().filter(|_| self.multipath);
+        let of = |entry: &TimelineEntry| match &entry.change {
+            TimelineChange::Network(_) => None,
+            TimelineChange::Scheduler(plug_in) => Some(switch(plug_in).map(|switch| (entry.at, switch))),
+        };
+        entries.filter_map(of).collect()
     }
 
     /// The connection under test, and cross traffic that is TCP. Hosts that are not engines are outside.
@@ -121,6 +133,11 @@ impl Layout {
         settings.mptcp = measured && self.multipath;
         let traffic = if measured { self.traffic.clone() } else { Traffic::Bulk { size: None } };
         let v6 = scenario.hosts.ip == 6;
+        let paths = |side| {
+            let mut paths = paths_between(v6, id.0, side, over);
+            paths.iter_mut().filter(|_| measured).for_each(|path| path.policy = scenario.policy[path.id.index()]);
+            paths
+        };
         let setup = |side| -> Result<Setup, RunError> {
             let refused = |what: &dyn core::fmt::Display| unsupported(&what.to_string());
             Ok(Setup {
@@ -130,7 +147,7 @@ impl Layout {
                     .map_err(|e| refused(&e))?,
                 congestion: anabranch_congestion::build(&congestion.name, &congestion.parameters)
                     .map_err(|e| refused(&e))?,
-                paths: paths_between(v6, id.0, side, over),
+                paths: paths(side),
                 announce: Vec::new(),
                 accept_announced: false,
             })
@@ -182,7 +199,7 @@ impl Layout {
             paths: used
                 .map(|(n, path)| PathConfig {
                     name: path.name.clone(),
-                    price: scenario.price[n],
+                    price: scenario.policy[n].price,
                     capacity: self.capacity(n),
                     outages: [&path.down, &path.up].iter().flat_map(|way| &way.outages).copied().collect(),
                 })
@@ -216,6 +233,16 @@ impl Layout {
         };
         metrics.set("oracle_ratio", oracle_ratio(reached, bound));
     }
+}
+
+/// A scheduler that takes over on the first flow.
+fn switch(plug_in: &PlugIn) -> Result<anabranch_sim::Change, RunError> {
+    let refused = |e: anabranch_schedulers::BuildError| unsupported(&e.to_string());
+    let resolved = anabranch_schedulers::resolve(&plug_in.name).map_err(refused)?;
+    resolved.build(&plug_in.parameters).map_err(refused)?;
+    let parameters = plug_in.parameters.clone();
+    let make = Arc::new(move || resolved.build(&parameters).expect("these were just found to be fine"));
+    Ok(anabranch_sim::Change::Scheduler(0, Switch { name: resolved.label(), make }))
 }
 
 /// What stands at one end of the connection under test: the client receives, the server sends.

@@ -258,7 +258,8 @@ impl Form {
             Form::PathName => "the name of a [[path]]".into(),
             Form::LinkName => "the name of a [[link]]".into(),
             Form::Changeable => {
-                "path.NAME.rate, path.NAME.delay, path.NAME.loss or link.NAME.rate, with .down or .up for one direction"
+                "path.NAME.rate, path.NAME.delay, path.NAME.loss or link.NAME.rate, with .down or .up for one direction, \
+                 or connection.scheduler"
                     .into()
             }
             Form::Value => "a value of the form that the changed key has".into(),
@@ -356,8 +357,9 @@ const KEYS: &[Key] = &[
     both(Path, "outage", Form::Outages, Value("[]"), "times in which nothing arrives, from the start of the run, warm-up included: [[\"20s\", \"30s\"]]"),
     both(Path, "overhead", Form::Integer { min: -39, max: 65_535 }, Value("0"), "bytes added to each packet's size; may be negative, to match a stated packet size"),
     key(Path, "backup", FLAG, Value("false"), "used only if no other path works (RFC 8684 §3.3.8)"),
-    key(Path, "price", Form::Price, Value("0/GB"), "price of data on this path"),
-    key(Path, "cap", Form::Size { min: 1, max: MAX_BYTES }, Nothing("no limit"), "data volume that the path's tariff includes"),
+    key(Path, "price", Form::Price, Value("0/GB"), "price of data on this path; heeded by cost"),
+    key(Path, "cap", Form::Size { min: 1, max: MAX_BYTES }, Nothing("no limit"), "payload that the path's tariff includes, counted where it is sent, repetitions included; heeded by cost"),
+    key(Path, "weight", Form::Real { above: 0.0 }, Nothing("what its window lets through, or 1 if another path has one"), "share of the traffic in proportion to the other paths'; heeded by weighted"),
 
     key(Loss, "kind", Form::Words(&["gilbert-elliott"]), Required, "the model of loss"),
     key(Loss, "p", Form::Probability, Required, "probability of going from good to bad, per packet"),
