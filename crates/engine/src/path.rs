@@ -23,6 +23,17 @@ impl ForwardDelay {
     }
 }
 
+/// What the operator says of a path. Only schedulers that ask for it heed it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct PathPolicy {
+    /// Price per byte.
+    pub price: f64,
+    /// Bytes that the tariff includes; `None` = no limit.
+    pub cap: Option<u64>,
+    /// Share of the traffic, in proportion to the other paths'; above zero. `None` = not said.
+    pub weight: Option<f64>,
+}
+
 /// One path as schedulers and congestion control see it. Windows and counts in packets of `mss` bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathView {
@@ -71,8 +82,10 @@ pub struct PathView {
     pub recovery: RecoveryPhase,
     /// Rate at which the path is paced, if it is; see [`Self::pacing_rate`].
     pub pacing: Option<Rate>,
-    /// Price per byte, if the application said so.
-    pub price: f64,
+    /// What the operator says of it.
+    pub policy: PathPolicy,
+    /// Payload bytes that the connection has sent on it, repetitions included, those of earlier subflows too.
+    pub used_bytes: u64,
     /// Packets waiting in the device, if the driver knows.
     pub device_queue: Option<u32>,
 }
@@ -103,7 +116,8 @@ impl PathView {
             loss: 0.0,
             recovery: RecoveryPhase::Open,
             pacing: None,
-            price: 0.0,
+            policy: PathPolicy::default(),
+            used_bytes: 0,
             device_queue: None,
         }
     }
@@ -138,6 +152,18 @@ impl PathView {
         self.forward_delay.filter(|f| f.is_fresh(self.rtt_or_max(), now)).map(|f| f.relative)
     }
 
+    /// The tariff includes another segment, beside what was sent and what is queued.
+    pub fn is_within_cap(&self) -> bool {
+        let next = self.used_bytes + self.queued_bytes + u64::from(self.mss);
+        self.policy.cap.is_none_or(|cap| next <= cap)
+    }
+
+    /// Bytes a second that the window lets through: cwnd/srtt. Zero without an RTT sample.
+    pub fn window_rate(&self) -> f64 {
+        let bytes = f64::from(self.cwnd) * f64::from(self.mss);
+        self.srtt.map_or(0.0, |srtt| bytes / srtt.max(Duration::from_nanos(1)).as_secs_f64())
+    }
+
     /// Smoothed RTT for comparisons: unknown counts as longest.
     pub fn rtt_or_max(&self) -> Duration {
         self.srtt.unwrap_or(Duration::MAX)
@@ -147,6 +173,15 @@ impl PathView {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cap_counts_what_was_sent_and_what_waits() {
+        let free = PathView::new(PathId(0), 1000);
+        assert!(PathView { used_bytes: 1 << 40, ..free }.is_within_cap());
+        let capped = PathView { policy: PathPolicy { cap: Some(5000), ..free.policy }, ..free };
+        assert!(PathView { used_bytes: 3000, queued_bytes: 1000, ..capped }.is_within_cap());
+        assert!(!PathView { used_bytes: 3000, queued_bytes: 1001, ..capped }.is_within_cap());
+    }
 
     #[test]
     fn the_pacing_rate_follows_window_and_round_trip_time() {

@@ -10,9 +10,11 @@ macro_rules! page {
     };
 }
 
+pub mod active_backup;
 pub mod adversary;
 pub mod blest;
 pub mod blest_linux;
+pub mod cost;
 pub mod cp;
 pub mod daps;
 pub mod daps2;
@@ -37,5 +39,6 @@ pub mod roundrobin;
 pub mod skip;
 #[cfg(test)]
 mod testing;
+pub mod weighted;
 
 pub use registry::{BuildError, Resolved, all, build, find, resolve, suffixes, takes_suffix};

@@ -232,6 +232,11 @@ impl Connection {
             echo: echo.and_then(|t| Stamps::echoed(t.ecr, cx.now)),
             has_payload: !segment.payload.is_empty(),
         };
+        if s.sender.measures_rate()
+            && let Some(p) = self.view.path(s.id).filter(|p| p.queued == 0)
+        {
+            s.sender.note_starved(p.cwnd);
+        }
         let outcome = s.sender.on_ack(&input);
         if outcome.useless {
             return;
@@ -268,6 +273,8 @@ impl Connection {
             round_ended: outcome.round_ended,
             data_end: outcome.data_end,
             data_ack: s.data_ack,
+            lost: outcome.newly_lost,
+            rate: outcome.rate,
         };
         self.refresh(i);
         if acked.packets > 0 || acked.rtt.is_some() {
@@ -293,7 +300,7 @@ impl Connection {
             Change::EnterRecovery | Change::ProbeRepaired => {
                 self.congestion.on_loss(id, cx.now, Loss::Fast, self.view.paths());
                 let ssthresh = self.congestion.window(id).ssthresh;
-                if change == Change::EnterRecovery {
+                if change == Change::EnterRecovery && !self.congestion.is_rate_based() {
                     self.subflows[i].sender.begin_recovery(ssthresh);
                 }
                 self.scheduler.on_event(&SchedulerEvent::Loss { path: id }, &self.view);

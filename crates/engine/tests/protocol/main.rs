@@ -10,6 +10,7 @@ mod mptcp_close;
 mod mptcp_data;
 mod mptcp_fail;
 mod mptcp_open;
+mod scheduling;
 mod silence;
 mod tcp_close;
 mod tcp_flow;
