@@ -24,6 +24,11 @@ pub struct Acked {
     pub may_grow: bool,
     /// A round trip ended: the first packet sent after the last such mark was acknowledged.
     pub round_ended: bool,
+    /// End of the highest data among the packets newly acknowledged or SACKed, as an offset in the stream.
+    pub data_end: u64,
+    /// What this very segment acknowledged at connection level. The connection may know more by now, from a path whose
+    /// acknowledgments return sooner.
+    pub data_ack: Option<u64>,
     /// Packets that this acknowledgment showed to be lost.
     pub lost: u32,
     /// For [`CongestionControl::is_rate_based`] ones: the delivery rate, if this acknowledgment tells one.

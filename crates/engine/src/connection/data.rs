@@ -140,11 +140,13 @@ impl Connection {
         }
         // RFC 5681 §4.2: at least every second segment; of those that came in one piece, from a device that leaves them so,
         // there are enough.
-        let many = segment.payload.len() as u64 >= 2 * u64::from(self.settings.mss);
+        let (len, mss) = (segment.payload.len() as u32, self.settings.mss);
         let s = &mut self.subflows[i];
+        // What we send ourselves will acknowledge a small one.
+        let at_once = len >= 2 * mss || s.acks.is_small(len.min(mss)) && s.sender.is_empty();
         if s.receiver.take_next(seq, segment.payload.len() as u64) {
             // Nearly always: the next bytes, and no hole anywhere.
-            s.acks.on_arrival(cx.now, many);
+            s.acks.on_arrival(cx.now, at_once);
             if let Some(start) = place.filter(|_| self.mode != Mode::Plain) {
                 return self.arrived(cx, i, start, segment.payload.clone());
             }
@@ -159,7 +161,7 @@ impl Connection {
         if let Some(duplicate) = arrival.duplicate {
             s.acks.report(duplicate);
         }
-        s.acks.on_arrival(cx.now, many || arrival.acknowledge_now);
+        s.acks.on_arrival(cx.now, at_once || arrival.acknowledge_now);
         let bare = segment.options.dss().is_none();
         let mut ready = arrival.ready;
         while let Some((seq, bytes)) = ready {

@@ -6,7 +6,7 @@ use crate::cx::Cx;
 use crate::schedule::{Cause, SchedulerEvent};
 use crate::subflow::sender::{AckInput, AckOutcome, Change};
 use crate::subflow::stamps::Stamps;
-use crate::subflow::{Move, State};
+use crate::subflow::{Move, State, forward};
 use anabranch_trace::{CloseReason, Event, PathState, RecoveryPhase, Violation, WindowChange};
 use anabranch_units::{Duration, Instant, PathId, Range};
 use anabranch_wire::{Flags, MptcpOption, Segment};
@@ -62,6 +62,7 @@ impl Connection {
             return;
         }
         let Some(ack) = self.acceptable_ack(cx, i, segment) else { return };
+        self.subflows[i].data_ack = None;
         let place = self.on_options(cx, i, segment, seq);
         if self.closed || self.subflows[i].reset.is_some() {
             return;
@@ -233,9 +234,21 @@ impl Connection {
             has_payload: !segment.payload.is_empty(),
         };
         let outcome = s.sender.on_ack(&input);
-        if !outcome.useless {
-            self.after_ack(cx, i, &outcome);
+        if outcome.useless {
+            return;
         }
+        if let (Some(stamps), Some(sent)) = (echo, outcome.sent) {
+            self.sample_forward(cx, i, stamps.val, sent);
+        }
+        self.after_ack(cx, i, &outcome);
+    }
+
+    /// The peer's clock showed `val` when it acknowledged a packet that was sent at `sent`, and only once.
+    fn sample_forward(&mut self, cx: &Cx<'_>, i: usize, val: u32, sent: Instant) {
+        let Some(sample) = self.peer_clock.transit(val, sent) else { return };
+        let Some(p) = self.view.path_mut(self.subflows[i].id) else { return };
+        let expired = p.fresh_forward_delay(cx.now).is_none();
+        p.forward_delay = Some(forward::smoothed(p.forward_delay, expired, sample, cx.now));
     }
 
     /// Where the delivery rate is measured: if the last round left nothing for a subflow to send, and room in its window,
@@ -272,6 +285,8 @@ impl Connection {
             cwnd_limited: s.usage.is_limited(window.cwnd, window.ssthresh),
             may_grow: outcome.may_grow,
             round_ended: outcome.round_ended,
+            data_end: outcome.data_end,
+            data_ack: s.data_ack,
             lost: outcome.newly_lost,
             rate: outcome.rate,
         };

@@ -134,7 +134,7 @@ impl Connection {
     pub fn accept_join(&mut self, cx: &mut Cx<'_>, tuple: FourTuple, syn: &Segment) -> bool {
         let Some(MpJoin::Syn { backup, address_id, nonce, .. }) = join(syn).copied() else { return false };
         let confirmed = matches!(self.mode, Mode::Multipath { confirmed: true });
-        let over = self.closed || self.data_fin.acked && self.peer_finished();
+        let over = self.closed || self.both_ended();
         if !confirmed || over || !self.addresses.listens_on(tuple.local) {
             return false;
         }
@@ -433,7 +433,9 @@ impl Connection {
         s.linger = settings.tcp.keep_alive.map_or(anabranch_units::Instant::MAX, |after| now + after);
         let mss = s.terms.payload_limit(settings, multipath);
         self.congestion.on_join(id, window);
-        self.view.set_path(PathView { usable: false, backup: s.is_backup(), ..PathView::new(id, mss) });
+        let (policy, used_bytes) = self.paths.account(id);
+        let path = PathView { usable: false, backup: s.is_backup(), policy, used_bytes, ..PathView::new(id, mss) };
+        self.view.set_path(path);
         self.refresh(i);
         if !self.subflows[i].join {
             self.pending.established = true;

@@ -241,6 +241,7 @@ impl Connection {
         let Some(p) = self.view.path_mut(s.id) else { return };
         p.in_flight = s.sender.in_flight();
         p.in_flight_bytes = s.sender.in_flight_bytes();
+        p.used_bytes += bytes;
         s.usage.on_sent(s.sender.una(), s.sender.nxt(), p.in_flight, p.cwnd);
         if let Some(rate) = p.pacing {
             s.pacer.on_sent(cx.now, rate, bytes + PACED_HEADERS);

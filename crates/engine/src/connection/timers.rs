@@ -144,6 +144,9 @@ impl Connection {
             s.go(Move::Abort);
             return;
         }
+        if let Some(since) = self.closing {
+            return self.close_silent(cx, i, since);
+        }
         // RFC 9293 §3.8.4: keep-alive
         let Some(after) = self.settings.tcp.keep_alive else { return s.linger = Instant::MAX };
         if cx.now.since(s.last_heard) < after {

@@ -13,5 +13,6 @@ mod outages;
 mod plain;
 mod plug_ins;
 mod sizes;
+mod tight_window;
 mod transfer;
 mod windows;

@@ -69,6 +69,10 @@ pub struct AckOutcome {
     pub acked_packets: u32,
     /// Payload bytes newly acknowledged or SACKed.
     pub acked_bytes: u64,
+    /// The highest end of their data.
+    pub data_end: u64,
+    /// When the newest of them was sent that was sent only once.
+    pub sent: Option<Instant>,
     /// The cumulative acknowledgment moved.
     pub una_advanced: bool,
     /// RTT of the newest packet acknowledged, never of one that was retransmitted unless a timestamp proves it.
@@ -410,6 +414,8 @@ impl Sender {
         AckOutcome {
             acked_packets: delivered.packets,
             acked_bytes: delivered.bytes,
+            data_end: delivered.data_end,
+            sent: delivered.newest_original(),
             una_advanced,
             rtt,
             newly_lost: verdict.lost,
