@@ -160,8 +160,8 @@ impl Bbr {
     /// Packets that may leave together (draft §4.2.2).
     fn quantum(&self, mss: u32) -> u32 {
         match self.pacing.map_or(0, Rate::as_bps) {
-            ..1_200_000 => 1,
-            ..24_000_000 => 2,
+            0..1_200_000 => 1,
+            1_200_000..24_000_000 => 2,
             bps => ((bps / 8000).min(65_536) / u64::from(mss.max(1))).max(1) as u32,
         }
     }
@@ -393,5 +393,217 @@ impl SinglePath for Bbr {
 
     fn pacing(&self) -> Option<Rate> {
         self.pacing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anabranch_engine::congestion::RateSample;
+    use anabranch_units::PathId;
+
+    /// A subflow with 40 ms of round-trip time; each acknowledgment ends a round.
+    struct Bench {
+        bbr: Bbr,
+        window: WindowState,
+        path: PathView,
+        now: Instant,
+        delivered: u64,
+        rtt: u64,
+        lost: u32,
+        app_limited: bool,
+    }
+
+    impl Bench {
+        fn new() -> Self {
+            let path =
+                PathView { srtt: Some(Duration::from_millis(40)), in_flight: 80, ..PathView::new(PathId(0), 1400) };
+            let window = WindowState::new(10);
+            Self {
+                bbr: Bbr::default(),
+                window,
+                path,
+                now: Instant::ZERO,
+                delivered: 0,
+                rtt: 40,
+                lost: 0,
+                app_limited: false,
+            }
+        }
+
+        /// A round later: an acknowledgment of `packets` that shows a delivery rate of `per_round` packets in 40 ms.
+        fn ack(&mut self, packets: u32, per_round: u64) -> &mut Self {
+            self.now += Duration::from_millis(40);
+            let mut ack = Acked::default();
+            (ack.now, ack.packets, ack.lost) = (self.now, packets, self.lost);
+            (ack.rtt, ack.prior_in_flight) = (Some(Duration::from_millis(self.rtt)), self.path.in_flight + packets);
+            ack.rate = Some(RateSample {
+                delivered: per_round,
+                prior_delivered: self.delivered,
+                interval: Duration::from_millis(40),
+                app_limited: self.app_limited,
+            });
+            self.delivered += u64::from(packets);
+            self.bbr.on_ack(&mut self.window, &ack, &self.path);
+            self
+        }
+
+        fn acks(&mut self, rounds: u32, packets: u32, per_round: u64) {
+            for _ in 0..rounds {
+                self.ack(packets, per_round);
+            }
+        }
+
+        /// A path of 40 packets in 40 ms, filled.
+        fn cruising() -> Self {
+            let mut b = Self::new();
+            for per_round in [10, 20, 40, 40, 40, 40] {
+                b.ack(per_round as u32, per_round);
+            }
+            b.path.in_flight = 40;
+            b.ack(40, 40);
+            assert!(matches!(b.bbr.mode, Mode::ProbeBw(..)), "{:?}", b.bbr.mode);
+            b
+        }
+
+        fn lose(&mut self, loss: Loss) -> &mut Self {
+            self.bbr.on_loss(&mut self.window, self.now, loss, &self.path);
+            self
+        }
+
+        /// The pacing rate in packets per second.
+        fn paced(&self) -> f64 {
+            self.bbr.pacing.map_or(0.0, |rate| rate.as_bps() as f64 / (1480.0 * 8.0))
+        }
+    }
+
+    fn close(found: f64, expected: f64) {
+        assert!((found / expected - 1.0).abs() < 1e-4, "{found} is not {expected}");
+    }
+
+    #[test]
+    fn startup_doubles_until_three_rounds_bring_no_growth() {
+        let mut b = Bench::new();
+        for (per_round, mode) in [(10, Mode::Startup), (20, Mode::Startup), (40, Mode::Startup), (42, Mode::Startup)] {
+            b.ack(10, per_round);
+            assert_eq!(b.bbr.mode, mode);
+            close(b.paced(), 0.99 * 2.885 * per_round as f64 / 0.04);
+        }
+        b.ack(10, 43);
+        assert_eq!(b.bbr.mode, Mode::Startup);
+        b.ack(10, 44);
+        assert_eq!(b.bbr.mode, Mode::Drain);
+        close(b.paced(), 0.99 / 2.885 * 44.0 / 0.04);
+        // No more than the BDP of 44 and three quanta of two.
+        b.path.in_flight = 50;
+        b.ack(10, 44);
+        assert!(matches!(b.bbr.mode, Mode::ProbeBw(..)));
+    }
+
+    #[test]
+    fn want_of_data_neither_fills_the_pipe_nor_lowers_the_rate() {
+        let mut b = Bench::new();
+        b.ack(10, 20).app_limited = true;
+        b.acks(20, 1, 1);
+        assert_eq!((b.bbr.mode, b.bbr.bw.get()), (Mode::Startup, 500.0));
+        b.ack(1, 30);
+        assert_eq!(b.bbr.bw.get(), 750.0, "faster than thought, all the same");
+    }
+
+    #[test]
+    fn the_rate_is_the_greatest_of_ten_rounds() {
+        let mut b = Bench::cruising();
+        b.acks(9, 30, 30);
+        assert_eq!(b.bbr.bw.get(), 1000.0);
+        b.ack(30, 30);
+        assert_eq!(b.bbr.bw.get(), 750.0);
+    }
+
+    #[test]
+    fn the_cycle_probes_and_drains_once_in_eight_round_trips() {
+        let mut b = Bench::cruising();
+        b.path.in_flight = 60;
+        let mut gains = Vec::new();
+        for _ in 0..16 {
+            b.now += Duration::from_millis(1);
+            b.ack(40, 40);
+            gains.push((b.paced() / 0.99 / 1000.0 * 100.0).round() as u32);
+        }
+        let at = gains.iter().position(|gain| *gain == 125).expect("it probes");
+        assert_eq!(gains[at..at + 9], [125, 75, 100, 100, 100, 100, 100, 100, 125]);
+        // It goes on probing until a quarter more than the BDP is in flight.
+        let mut b = Bench::cruising();
+        (b.bbr.mode, b.path.in_flight) = (Mode::ProbeBw(0, b.now), 4);
+        for _ in 0..5 {
+            b.now += Duration::from_millis(1);
+            b.ack(40, 40);
+            assert!(matches!(b.bbr.mode, Mode::ProbeBw(0, _)));
+        }
+        b.path.in_flight = 16;
+        b.ack(40, 40);
+        assert!(matches!(b.bbr.mode, Mode::ProbeBw(1, _)), "1.25 times 40 and 6");
+    }
+
+    #[test]
+    fn the_window_is_twice_the_bdp_and_three_quanta() {
+        let mut b = Bench::cruising();
+        b.acks(10, 40, 40);
+        assert_eq!(b.window.cwnd(), 2 * 40 + 3 * 2);
+    }
+
+    #[test]
+    fn after_ten_seconds_the_least_round_trip_time_is_sought_with_four_packets() {
+        let mut b = Bench::cruising();
+        b.rtt = 60;
+        let started = b.now;
+        while !matches!(b.bbr.mode, Mode::ProbeRtt(_)) {
+            b.ack(40, 40);
+        }
+        assert!((9_900..10_200).contains(&b.now.since(started).as_millis()));
+        let before = b.bbr.prior_cwnd;
+        assert!(before > 80);
+        assert_eq!(b.window.cwnd(), 4);
+        (b.path.in_flight, b.rtt) = (4, 40);
+        b.ack(4, 4);
+        let low_since = b.now;
+        while matches!(b.bbr.mode, Mode::ProbeRtt(_)) {
+            assert_eq!(b.ack(4, 4).window.cwnd().min(5), if matches!(b.bbr.mode, Mode::ProbeRtt(_)) { 4 } else { 5 });
+        }
+        assert!((200..=280).contains(&b.now.since(low_since).as_millis()));
+        assert!(b.window.cwnd() >= before);
+        assert_eq!(b.bbr.bw.get(), 1000.0, "four packets a round trip say nothing about the path");
+        assert_eq!(b.bbr.min_rtt.map(|(rtt, _)| rtt.as_millis()), Some(40));
+    }
+
+    #[test]
+    fn for_a_round_after_a_loss_no_more_is_sent_than_arrives() {
+        let mut b = Bench::cruising();
+        b.acks(10, 40, 40);
+        let before = b.window.cwnd();
+        b.lose(Loss::Fast);
+        (b.path.recovery, b.path.in_flight, b.lost) = (RecoveryPhase::Recovery, 30, 5);
+        assert_eq!(b.ack(3, 40).window.cwnd(), 33);
+        b.lost = 0;
+        // The round is over: growth up to the target.
+        assert_eq!(b.ack(10, 40).window.cwnd(), 43);
+        b.path.recovery = RecoveryPhase::Open;
+        assert_eq!(b.ack(10, 40).window.cwnd(), before);
+        b.lose(Loss::Marked);
+        assert_eq!(b.window.cwnd(), before);
+    }
+
+    #[test]
+    fn a_timeout_leaves_what_is_in_flight_and_an_undo_takes_it_back() {
+        let mut b = Bench::cruising();
+        let before = b.window.cwnd();
+        b.path.in_flight = 0;
+        b.lose(Loss::Timeout { again: false }).lose(Loss::Timeout { again: true });
+        assert_eq!(b.window.cwnd(), 1);
+        b.path.recovery = RecoveryPhase::Loss;
+        assert_eq!(b.ack(1, 40).window.cwnd(), 4);
+        b.bbr.on_undo(&mut b.window, b.now);
+        assert_eq!(b.window.cwnd(), before);
+        b.lose(Loss::Penalty);
+        assert_eq!(b.window.cwnd(), before / 2);
     }
 }

@@ -251,6 +251,9 @@ impl Connection {
         self.wants_to_write = taken == room;
         self.view.set_buffer_full(self.wants_to_write);
         if taken > 0 {
+            for i in 0..self.subflows.len() {
+                self.note_starved(i);
+            }
             bytes.truncate(taken as usize);
             let start = self.buffer.end();
             self.buffer.push(bytes);
