@@ -1,6 +1,6 @@
 #!/bin/sh
 # The tables of docs/failover.md: every pair of hosts, outage and delay. Usage: docs/failover.sh ANABRANCH [REPEAT] [JOBS]
-# Runs with kernels are in real time, need root, and take six minutes with five repeats, five at a time.
+# Runs with kernels are in real time, need root, and take seven minutes with five repeats, five at a time.
 set -eu
 bin=$1 repeat=${2:-5} jobs=${3:-$repeat}
 folder=$(mktemp -d)
