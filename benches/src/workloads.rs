@@ -114,6 +114,7 @@ impl Workload {
             until: Some(until),
             connections: vec![ConnId(0)],
             size: None,
+            frames: None,
             mss: 1400,
             displacement_threshold: None,
             paths: paths

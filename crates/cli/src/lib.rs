@@ -7,9 +7,11 @@ mod artifacts;
 mod builtin;
 mod commands;
 mod failure;
+mod frontier_table;
 #[cfg(target_os = "linux")]
 mod link_table;
 mod load;
+mod marked;
 mod parity_table;
 mod pool;
 mod preflight_table;
@@ -92,7 +94,7 @@ fn dispatch(arguments: Arguments, drivers: &Drivers<'_>) -> Result<Answer, Failu
         Command::Explain(arguments) => commands::explain(&arguments.name),
         Command::Completions { shell } => Ok(commands::completions(shell)),
         Command::Reproduce(_) => missing("reproduce"),
-        Command::Compare(_) => missing("compare"),
+        Command::Compare(arguments) => commands::compare(&arguments, drivers.virtual_time),
         Command::Model(_) => missing("model"),
         Command::Parity(arguments) => commands::parity(&arguments, drivers),
         Command::Report(_) => missing("report"),

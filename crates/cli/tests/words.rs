@@ -26,7 +26,7 @@ fn every_command_has_help_with_an_example() {
 #[test]
 fn planned_commands_say_so_and_are_not_in_the_help() {
     let help = output(&["--help"]);
-    for command in ["reproduce", "compare", "model", "report"] {
+    for command in ["reproduce", "model", "report"] {
         assert!(!help.contains(&format!("  {command}")), "{command}");
         for arguments in [vec![command], vec![command, "blest", "--live"], vec![command, "--help"]] {
             let text = errors(&arguments, 2);

@@ -1,12 +1,12 @@
 //! The event loop.
 
 use crate::flow::{End, FlowSetup, PORT};
-use crate::host::Host;
+use crate::host::{Host, Switch};
 use crate::outside::{Content, Outbound, Place, Raw, damaged};
 use anabranch_engine::Cx;
 use anabranch_engine::connection::Connection;
 use anabranch_engine::endpoint::{Endpoint, Handle};
-use anabranch_network::{Change, Delivery, Network, Topology};
+use anabranch_network::{Delivery, Network, Topology};
 use anabranch_trace::Recorder;
 use anabranch_units::{Direction, Duration, Instant, PathId, Rng, Side};
 use anabranch_wire::Packet;
@@ -22,12 +22,27 @@ pub struct WorldSetup {
     pub topology: Topology,
     /// Seed of every random stream.
     pub seed: u64,
-    /// Changes of the network.
+    /// What changes while it runs.
     pub timeline: Vec<(Instant, Change)>,
     /// Datagrams that cross it.
     pub sources: Vec<SourceSetup>,
     /// What is checked on the way.
     pub checks: Checks,
+}
+
+/// Something that changes while a world runs.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// A path or a link.
+    Network(anabranch_network::Change),
+    /// The scheduler at both ends of the flow with this place.
+    Scheduler(usize, Switch),
+}
+
+impl From<anabranch_network::Change> for Change {
+    fn from(change: anabranch_network::Change) -> Self {
+        Self::Network(change)
+    }
 }
 
 /// Extra checks of a run.
@@ -436,7 +451,21 @@ impl World {
             }
             Alarm::Timeline(n) => {
                 let change = self.timeline[n as usize].1.clone();
-                self.network.apply(self.now, recorder, &change);
+                self.apply(&change, recorder);
+            }
+        }
+    }
+
+    fn apply(&mut self, change: &Change, recorder: &mut dyn Recorder) {
+        match change {
+            Change::Network(change) => self.network.apply(self.now, recorder, change),
+            Change::Scheduler(flow, switch) => {
+                for host in [flow * 2, flow * 2 + 1] {
+                    if let Some(engine) = self.hosts.get_mut(host).and_then(Place::engine_mut) {
+                        engine.set_scheduler(self.now, recorder, switch);
+                        self.flush(host, recorder);
+                    }
+                }
             }
         }
     }

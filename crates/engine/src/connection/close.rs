@@ -194,7 +194,8 @@ impl Connection {
     pub(super) fn drop_subflow(&mut self, cx: &mut Cx<'_>, i: usize, how: PathState) {
         let s = self.subflows.remove(i);
         self.epoch += 1;
-        if self.view.path(s.id).is_some() {
+        if let Some(path) = self.view.path(s.id) {
+            self.paths.set_used(s.id, path.used_bytes);
             self.view.remove_path(s.id);
             self.congestion.on_leave(s.id);
         }

@@ -6,7 +6,7 @@ use crate::cx::Cx;
 use crate::schedule::{Cause, SchedulerEvent};
 use crate::subflow::sender::{AckInput, AckOutcome, Change};
 use crate::subflow::stamps::Stamps;
-use crate::subflow::{Move, State};
+use crate::subflow::{Move, State, forward};
 use anabranch_trace::{CloseReason, Event, PathState, RecoveryPhase, Violation, WindowChange};
 use anabranch_units::{Duration, Instant, PathId, Range};
 use anabranch_wire::{Flags, MptcpOption, Segment};
@@ -62,6 +62,7 @@ impl Connection {
             return;
         }
         let Some(ack) = self.acceptable_ack(cx, i, segment) else { return };
+        self.subflows[i].data_ack = None;
         let place = self.on_options(cx, i, segment, seq);
         if self.closed || self.subflows[i].reset.is_some() {
             return;
@@ -231,10 +232,27 @@ impl Connection {
             echo: echo.and_then(|t| Stamps::echoed(t.ecr, cx.now)),
             has_payload: !segment.payload.is_empty(),
         };
-        let outcome = s.sender.on_ack(&input);
-        if !outcome.useless {
-            self.after_ack(cx, i, &outcome);
+        if s.sender.measures_rate()
+            && let Some(p) = self.view.path(s.id).filter(|p| p.queued == 0)
+        {
+            s.sender.note_starved(p.cwnd);
         }
+        let outcome = s.sender.on_ack(&input);
+        if outcome.useless {
+            return;
+        }
+        if let (Some(stamps), Some(sent)) = (echo, outcome.sent) {
+            self.sample_forward(cx, i, stamps.val, sent);
+        }
+        self.after_ack(cx, i, &outcome);
+    }
+
+    /// The peer's clock showed `val` when it acknowledged a packet that was sent at `sent`, and only once.
+    fn sample_forward(&mut self, cx: &Cx<'_>, i: usize, val: u32, sent: Instant) {
+        let Some(sample) = self.peer_clock.transit(val, sent) else { return };
+        let Some(p) = self.view.path_mut(self.subflows[i].id) else { return };
+        let expired = p.fresh_forward_delay(cx.now).is_none();
+        p.forward_delay = Some(forward::smoothed(p.forward_delay, expired, sample, cx.now));
     }
 
     fn after_ack(&mut self, cx: &mut Cx<'_>, i: usize, outcome: &AckOutcome) {
@@ -258,6 +276,10 @@ impl Connection {
             cwnd_limited: s.usage.is_limited(window.cwnd, window.ssthresh),
             may_grow: outcome.may_grow,
             round_ended: outcome.round_ended,
+            data_end: outcome.data_end,
+            data_ack: s.data_ack,
+            lost: outcome.newly_lost,
+            rate: outcome.rate,
         };
         self.refresh(i);
         if acked.packets > 0 || acked.rtt.is_some() {
@@ -283,7 +305,7 @@ impl Connection {
             Change::EnterRecovery | Change::ProbeRepaired => {
                 self.congestion.on_loss(id, cx.now, Loss::Fast, self.view.paths());
                 let ssthresh = self.congestion.window(id).ssthresh;
-                if change == Change::EnterRecovery {
+                if change == Change::EnterRecovery && !self.congestion.is_rate_based() {
                     self.subflows[i].sender.begin_recovery(ssthresh);
                 }
                 self.scheduler.on_event(&SchedulerEvent::Loss { path: id }, &self.view);

@@ -21,11 +21,12 @@ pub use paths::PathSetup;
 
 use crate::congestion::CongestionControl;
 use crate::cx::Cx;
-use crate::schedule::{Cause, Scheduler, View};
+use crate::schedule::{Cause, Scheduler, SchedulerEvent, View};
 use crate::settings::Settings;
+use crate::subflow::forward::PeerClock;
 use crate::subflow::{FourTuple, State, Subflow};
 use addresses::Addresses;
-use anabranch_trace::{CloseReason, Event, Origin, Violation};
+use anabranch_trace::{CloseReason, Event, Origin, SchedulerName, Violation};
 use anabranch_units::{ConnId, DataSeq, Duration, Instant, PathId, Range, Side};
 use bytes::Bytes;
 use core::net::{IpAddr, SocketAddr};
@@ -134,6 +135,7 @@ pub struct Connection {
     id: ConnId,
     side: Side,
     settings: Settings,
+    peer_clock: PeerClock,
     scheduler: Box<dyn Scheduler>,
     congestion: Box<dyn CongestionControl>,
     view: View,
@@ -196,6 +198,7 @@ impl Connection {
         Self {
             id,
             side,
+            peer_clock: PeerClock::default(),
             scheduler,
             congestion,
             view: View::new(settings.tcp.nagle),
@@ -345,12 +348,20 @@ impl Connection {
         }
     }
 
-    /// Puts another scheduler in place of the present one; nothing in flight is touched.
-    pub fn set_scheduler(&mut self, scheduler: Box<dyn Scheduler>) {
-        for i in 0..self.subflows.len() {
-            self.view.take_back(self.subflows[i].id);
+    /// Puts another scheduler in place of the present one. What that one bound and did not send is bound anew; what is in
+    /// flight stays. Congestion control has no such method: its windows are the state of the subflows themselves.
+    pub fn set_scheduler(&mut self, cx: &mut Cx<'_>, name: SchedulerName, scheduler: Box<dyn Scheduler>) {
+        if self.closed {
+            return;
         }
+        self.view.take_all_back();
         self.scheduler = scheduler;
+        self.record(cx, None, Event::Scheduler(name));
+        // Whether silent paths are usable depends on the scheduler.
+        self.refresh_usability();
+        for path in self.view.paths().iter().filter(|path| path.usable) {
+            self.scheduler.on_event(&SchedulerEvent::PathUp { path: path.id }, &self.view);
+        }
         self.due.get_or_insert(Cause::Written);
     }
 

@@ -427,10 +427,15 @@ impl Connection {
         }
         // RFC 6298 §5.7, RFC 6928 §2: a lost SYN leaves one segment to begin with.
         let window = if s.handshake.repeats > 0 && s.handshake.active { 1 } else { settings.tcp.initial_window };
+        if self.congestion.is_rate_based() {
+            s.sender.measure_rate();
+        }
         s.linger = settings.tcp.keep_alive.map_or(anabranch_units::Instant::MAX, |after| now + after);
         let mss = s.terms.payload_limit(settings, multipath);
         self.congestion.on_join(id, window);
-        self.view.set_path(PathView { usable: false, backup: s.is_backup(), ..PathView::new(id, mss) });
+        let (policy, used_bytes) = self.paths.account(id);
+        let path = PathView { usable: false, backup: s.is_backup(), policy, used_bytes, ..PathView::new(id, mss) };
+        self.view.set_path(path);
         self.refresh(i);
         if !self.subflows[i].join {
             self.pending.established = true;

@@ -153,6 +153,7 @@ impl Connection {
             self.data_fin.due = 0;
             self.due.get_or_insert(Cause::Window);
         }
+        self.subflows[i].data_ack = Some(upto.min(end));
         self.data_acked(cx, upto.min(end));
         let size = u64::from(segment.window) << self.subflows[i].terms.send_shift;
         self.move_window(cx, size, upto + size);

@@ -1,6 +1,7 @@
 //! One TCP subflow: a pipeline of small parts that pass values. Parts never call parts; the connection calls them.
 
 pub(crate) mod ack;
+pub(crate) mod forward;
 pub(crate) mod handshake;
 pub(crate) mod receive;
 pub(crate) mod sender;
@@ -72,6 +73,8 @@ pub(crate) struct Subflow {
     pub receiver: Receiver,
     pub acks: AckPolicy,
     pub stamps: Stamps,
+    /// What the segment that is being taken acknowledges at connection level.
+    pub data_ack: Option<u64>,
     pub mappings: Mappings,
     pub unmapped: Unmapped,
     pub usage: WindowUsage,
@@ -126,6 +129,7 @@ impl Subflow {
             receiver: Receiver::default(),
             acks: AckPolicy::new(tcp.delayed_ack),
             stamps: Stamps::new(),
+            data_ack: None,
             mappings: Mappings::default(),
             unmapped: Unmapped::default(),
             usage: WindowUsage::default(),

@@ -206,7 +206,7 @@ fn joins_to_one_address_have_ports_of_their_own() {
         let mut paths = client_paths(1);
         for n in 1..PathId::LIMIT as u8 {
             let tuple = FourTuple { local: SocketAddr::new(host(n % 3, 1), 0), ..client_tuple(0) };
-            paths.push(PathSetup { id: PathId(n), tuple, backup: false });
+            paths.push(PathSetup::new(PathId(n), tuple));
         }
         let mut pair = Pair::with(seed, setup(plain_stamps(), paths), || setup(plain_stamps(), Vec::new()));
         pair.write(Side::Client, pattern(0, 10), false).run(at(100));
@@ -224,7 +224,7 @@ fn a_connection_does_not_take_the_ends_of_anothers_subflow() {
     h.join(1).clear();
     let ours = h.handle;
     // Another connection of this host wants to run between the same ends.
-    let taken = PathSetup { id: PathId(0), tuple: mirror(client_tuple(1)), backup: false };
+    let taken = PathSetup::new(PathId(0), mirror(client_tuple(1)));
     let mut rng = Rng::stream(1, "other");
     let mut cx = Cx { now: h.now, recorder: &mut (), rng: &mut rng };
     h.endpoint.connect(&mut cx, setup(plain_stamps(), vec![taken]));
