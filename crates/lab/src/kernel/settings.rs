@@ -21,8 +21,7 @@ pub struct KernelSettings {
     pub send_buffer: u64,
     /// Settings of the scenario that a kernel cannot be given, each with the reason.
     pub not_applied: Vec<String>,
-    /// Its devices hand over and take packets of up to 64 KB. The network carries each as one, so that this is only for
-    /// paths that limit nothing.
+    /// Its devices hand over and take packets of up to 64 KB. It pays where paths limit nothing: elsewhere they are cut up.
     pub offload: bool,
 }
 

@@ -5,6 +5,7 @@
 mod common;
 
 mod captures;
+mod failover;
 mod impaired;
 mod many;
 mod offload;
@@ -12,6 +13,7 @@ mod options;
 mod outages;
 mod plain;
 mod plug_ins;
+mod runs;
 mod sizes;
 mod tight_window;
 mod transfer;
