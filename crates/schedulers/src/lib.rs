@@ -23,6 +23,7 @@ mod pick;
 pub mod redundant;
 pub mod registry;
 pub mod roundrobin;
+mod send_memory;
 #[cfg(test)]
 mod testing;
 
