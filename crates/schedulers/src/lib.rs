@@ -37,6 +37,7 @@ pub mod redundant;
 pub mod registry;
 pub mod roundrobin;
 pub mod skip;
+mod send_memory;
 #[cfg(test)]
 mod testing;
 pub mod weighted;

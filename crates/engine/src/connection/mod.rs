@@ -195,13 +195,15 @@ impl Connection {
     fn new(setup: Setup, side: Side, local: SocketAddr) -> Self {
         let Setup { id, settings, scheduler, congestion, paths, announce, accept_announced } = setup;
         let mode = if settings.mptcp { Mode::Opening } else { Mode::Plain };
+        let mut view = View::new(settings.tcp.nagle);
+        view.set_send_buffer(settings.send_buffer, paths.len());
         Self {
             id,
             side,
             peer_clock: PeerClock::default(),
             scheduler,
             congestion,
-            view: View::new(settings.tcp.nagle),
+            view,
             subflows: Vec::with_capacity(paths.len()),
             epoch: 0,
             mode,
