@@ -36,8 +36,8 @@ mod plan;
 pub mod redundant;
 pub mod registry;
 pub mod roundrobin;
-pub mod skip;
 mod send_memory;
+pub mod skip;
 #[cfg(test)]
 mod testing;
 pub mod weighted;
