@@ -10,13 +10,16 @@ use anabranch_units::{Duration, Instant, PathId, Rate};
 use anabranch_wire::SackBlock;
 use std::sync::{Arc, Mutex};
 
+/// What a control was told.
+type Told = Arc<Mutex<Vec<Acked>>>;
+
 /// A constant window, and a log of what it was told.
 #[derive(Debug)]
 struct Constant {
     cwnd: u32,
     rate_based: bool,
     pacing: Option<Rate>,
-    told: Arc<Mutex<Vec<Acked>>>,
+    told: Told,
 }
 
 impl CongestionControl for Constant {
@@ -37,12 +40,12 @@ impl CongestionControl for Constant {
 }
 
 /// A connected client with a window of `cwnd`, and what its congestion control is told.
-fn connected(cwnd: u32, rate_based: bool) -> (Solo, Arc<Mutex<Vec<Acked>>>) {
+fn connected(cwnd: u32, rate_based: bool) -> (Solo, Told) {
     paced(cwnd, rate_based, None)
 }
 
-fn paced(cwnd: u32, rate_based: bool, pacing: Option<Rate>) -> (Solo, Arc<Mutex<Vec<Acked>>>) {
-    let told = Arc::default();
+fn paced(cwnd: u32, rate_based: bool, pacing: Option<Rate>) -> (Solo, Told) {
+    let told = Told::default();
     let congestion = Box::new(Constant { cwnd, rate_based, pacing, told: Arc::clone(&told) });
     let mut h = Solo::client_with(Setup { congestion, ..setup(tcp(), client_paths(1)) });
     h.at(40);
