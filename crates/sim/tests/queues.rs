@@ -131,6 +131,21 @@ fn bbr_keeps_a_deep_queue_short() {
 }
 
 #[test]
+fn bbr_fills_two_paths_of_a_connection() {
+    for (fast, slow) in [(5, 50), (10, 100)] {
+        let buffered = |name, delay| path(name, 10_000, delay, (10 * 1000 * delay * 2 / 8 / 1452) as u32);
+        let mut t = Transfer::new(vec![buffered("a", fast), buffered("b", slow)]);
+        t.congestion = "bbr".into();
+        let mut seen = Delivered { from: Instant::from_millis(20_000), ..Delivered::default() };
+        t.world().run(Instant::from_millis(80_000), &mut seen).expect("a legal run");
+        // Headers of Multipath TCP are 80 bytes.
+        let share = seen.bytes[0] as f64 / (20e6 / 8.0 * 60.0 * MSS / 1480.0);
+        println!("bbr, 10 + 10 Mbit/s, {fast} ms + {slow} ms: {:.1} % of both rates", share * 100.0);
+        assert!(share > 0.9, "{fast} ms + {slow} ms: {share}");
+    }
+}
+
+#[test]
 fn cubic_shows_what_these_tests_can_tell() {
     let deep = run("cubic", path("a", 10_000, 20, (bdp(10) * 20.0) as u32), 10, 0.0);
     assert!(f64::from(deep.usual) > 5.0 * bdp(10), "{deep:?}");
