@@ -174,6 +174,8 @@ pub struct Connection {
     // timers
     /// Zero-window probing: when, and how often so far.
     persist: (Instant, u32),
+    /// A DATA_ACK came since the last probe.
+    data_ack_heard: bool,
     /// Without any subflow since.
     orphaned: Option<Instant>,
     /// The peer closes subflows because both streams have ended, since.
@@ -229,6 +231,7 @@ impl Connection {
             infinite: None,
             checking: data::Checking::default(),
             persist: (Instant::MAX, 0),
+            data_ack_heard: true,
             orphaned: None,
             closing: None,
             due: None,
