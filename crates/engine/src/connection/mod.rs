@@ -197,13 +197,15 @@ impl Connection {
     fn new(setup: Setup, side: Side, local: SocketAddr) -> Self {
         let Setup { id, settings, scheduler, congestion, paths, announce, accept_announced } = setup;
         let mode = if settings.mptcp { Mode::Opening } else { Mode::Plain };
+        let mut view = View::new(settings.tcp.nagle);
+        view.set_send_buffer(settings.send_buffer, paths.len());
         Self {
             id,
             side,
             peer_clock: PeerClock::default(),
             scheduler,
             congestion,
-            view: View::new(settings.tcp.nagle),
+            view,
             subflows: Vec::with_capacity(paths.len()),
             epoch: 0,
             mode,
@@ -254,6 +256,9 @@ impl Connection {
         self.wants_to_write = taken == room;
         self.view.set_buffer_full(self.wants_to_write);
         if taken > 0 {
+            for i in 0..self.subflows.len() {
+                self.note_starved(i);
+            }
             bytes.truncate(taken as usize);
             let start = self.buffer.end();
             self.buffer.push(bytes);

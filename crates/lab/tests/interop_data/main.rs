@@ -6,6 +6,7 @@ mod common;
 
 mod captures;
 mod failover;
+mod frames;
 mod impaired;
 mod many;
 mod offload;
