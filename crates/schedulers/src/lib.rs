@@ -14,6 +14,7 @@ pub mod adversary;
 pub mod blest;
 pub mod blest_linux;
 pub mod daps;
+mod data_timer;
 pub mod fifo;
 pub mod linux_default;
 pub mod minrtt;

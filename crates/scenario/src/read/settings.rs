@@ -51,7 +51,7 @@ fn tcp(report: &mut Report, fields: &Fields<'_>) -> Option<TcpSettings> {
     let keep_alive = fields.get(report, "keep_alive", value::duration);
     let [idle_restart, pacing, nagle, timestamps, sack] =
         ["idle_restart", "pacing", "nagle", "timestamps", "sack"].map(|name| fields.get(report, name, value::flag));
-    let [initial_window, syn_retries, retries] = ["initial_window", "syn_retries", "retries"]
+    let [initial_window, quick_acks, syn_retries, retries] = ["initial_window", "quick_acks", "syn_retries", "retries"]
         .map(|name| fields.get(report, name, value::integer).and_then(|n| u32::try_from(n).ok()));
     if let (Some(min), Some(max), Some(node)) =
         (rto_min, rto_max, fields.written("rto_min").or(fields.written("rto_max")))
@@ -71,6 +71,7 @@ fn tcp(report: &mut Report, fields: &Fields<'_>) -> Option<TcpSettings> {
         initial_window: initial_window?,
         idle_restart: idle_restart?,
         delayed_ack: delayed_ack?,
+        quick_acks: quick_acks?,
         pacing: pacing?,
         nagle: nagle?,
         timestamps: timestamps?,
