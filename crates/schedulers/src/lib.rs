@@ -10,22 +10,37 @@ macro_rules! page {
     };
 }
 
+pub mod active_backup;
 pub mod adversary;
 pub mod blest;
 pub mod blest_linux;
+pub mod cost;
+pub mod cp;
 pub mod daps;
+pub mod daps2;
 mod data_timer;
+pub mod f2pdps;
+pub mod fdps;
 pub mod fifo;
+pub mod fps;
+pub mod hsr;
+pub mod kim2012;
 pub mod linux_default;
+pub mod lts;
+pub mod lws;
 pub mod minrtt;
+pub mod ocps;
 pub mod opportunistic;
 pub mod otias;
 mod pick;
+mod plan;
 pub mod redundant;
 pub mod registry;
 pub mod roundrobin;
 mod send_memory;
+pub mod skip;
 #[cfg(test)]
 mod testing;
+pub mod weighted;
 
 pub use registry::{BuildError, Resolved, all, build, find, resolve, suffixes, takes_suffix};

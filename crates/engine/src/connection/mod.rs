@@ -21,11 +21,12 @@ pub use paths::PathSetup;
 
 use crate::congestion::CongestionControl;
 use crate::cx::Cx;
-use crate::schedule::{Cause, Scheduler, View};
+use crate::schedule::{Cause, Scheduler, SchedulerEvent, View};
 use crate::settings::Settings;
+use crate::subflow::forward::PeerClock;
 use crate::subflow::{FourTuple, State, Subflow};
 use addresses::Addresses;
-use anabranch_trace::{CloseReason, Event, Origin, Violation};
+use anabranch_trace::{CloseReason, Event, Origin, SchedulerName, Violation};
 use anabranch_units::{ConnId, DataSeq, Duration, Instant, PathId, Range, Side};
 use bytes::Bytes;
 use core::net::{IpAddr, SocketAddr};
@@ -134,6 +135,7 @@ pub struct Connection {
     id: ConnId,
     side: Side,
     settings: Settings,
+    peer_clock: PeerClock,
     scheduler: Box<dyn Scheduler>,
     congestion: Box<dyn CongestionControl>,
     view: View,
@@ -172,8 +174,12 @@ pub struct Connection {
     // timers
     /// Zero-window probing: when, and how often so far.
     persist: (Instant, u32),
+    /// A DATA_ACK came since the last probe.
+    data_ack_heard: bool,
     /// Without any subflow since.
     orphaned: Option<Instant>,
+    /// The peer closes subflows because both streams have ended, since.
+    closing: Option<Instant>,
     due: Option<Cause>,
     /// When the scheduler wants to be called again, as it said in its last round.
     wakeup: Instant,
@@ -196,6 +202,7 @@ impl Connection {
         Self {
             id,
             side,
+            peer_clock: PeerClock::default(),
             scheduler,
             congestion,
             view,
@@ -224,7 +231,9 @@ impl Connection {
             infinite: None,
             checking: data::Checking::default(),
             persist: (Instant::MAX, 0),
+            data_ack_heard: true,
             orphaned: None,
+            closing: None,
             due: None,
             wakeup: Instant::MAX,
             pending: Pending::default(),
@@ -247,6 +256,9 @@ impl Connection {
         self.wants_to_write = taken == room;
         self.view.set_buffer_full(self.wants_to_write);
         if taken > 0 {
+            for i in 0..self.subflows.len() {
+                self.note_starved(i);
+            }
             bytes.truncate(taken as usize);
             let start = self.buffer.end();
             self.buffer.push(bytes);
@@ -344,12 +356,20 @@ impl Connection {
         }
     }
 
-    /// Puts another scheduler in place of the present one; nothing in flight is touched.
-    pub fn set_scheduler(&mut self, scheduler: Box<dyn Scheduler>) {
-        for i in 0..self.subflows.len() {
-            self.view.take_back(self.subflows[i].id);
+    /// Puts another scheduler in place of the present one. What that one bound and did not send is bound anew; what is in
+    /// flight stays. Congestion control has no such method: its windows are the state of the subflows themselves.
+    pub fn set_scheduler(&mut self, cx: &mut Cx<'_>, name: SchedulerName, scheduler: Box<dyn Scheduler>) {
+        if self.closed {
+            return;
         }
+        self.view.take_all_back();
         self.scheduler = scheduler;
+        self.record(cx, None, Event::Scheduler(name));
+        // Whether silent paths are usable depends on the scheduler.
+        self.refresh_usability();
+        for path in self.view.paths().iter().filter(|path| path.usable) {
+            self.scheduler.on_event(&SchedulerEvent::PathUp { path: path.id }, &self.view);
+        }
         self.due.get_or_insert(Cause::Written);
     }
 

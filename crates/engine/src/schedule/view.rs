@@ -302,6 +302,12 @@ impl View {
             self.give_back(i, false);
         }
     }
+    /// Takes back what is bound to any path and never left.
+    pub fn take_all_back(&mut self) {
+        for i in 0..self.queues.len() {
+            self.give_back(i, false);
+        }
+    }
     /// A path is of no use for now: what is bound to it and never left goes back, and with it the new data that other
     /// paths have queued. Otherwise later data, which the peer's window does not admit yet, could fill the queues of all
     /// of them while the lowest is bound to none.

@@ -58,7 +58,7 @@ fn may_send(p: &PathView) -> bool {
 enum Event {
     Arrival(u8, Range),
     /// Acknowledges one packet of the path; everything below the offset is delivered.
-    Ack(u8, u64),
+    Ack(u8, Range, u64),
     Write(u64),
     Timeout(u8),
     Death(u8),
@@ -154,10 +154,13 @@ impl Toy {
                 assert!(range.end <= self.in_order() + self.peer_window, "beyond the peer's window");
                 self.received.insert(range);
                 let acked = self.in_order();
-                self.push(now + Duration::from_millis(self.paths[usize::from(path)].delay), Event::Ack(path, acked));
+                self.push(
+                    now + Duration::from_millis(self.paths[usize::from(path)].delay),
+                    Event::Ack(path, range, acked),
+                );
                 None
             }
-            Event::Ack(path, upto) => self.on_ack(path, upto),
+            Event::Ack(path, range, upto) => self.on_ack(path, range, upto),
             Event::Write(packets) => {
                 self.view.set_written(self.view.written() + packets * MSS);
                 Some(Cause::Written)
@@ -180,7 +183,7 @@ impl Toy {
         }
     }
 
-    fn on_ack(&mut self, path: u8, upto: u64) -> Option<Cause> {
+    fn on_ack(&mut self, path: u8, range: Range, upto: u64) -> Option<Cause> {
         let id = PathId(path);
         let rtt = self.paths[usize::from(path)].rtt();
         let p = self.view.path_mut(id)?;
@@ -190,7 +193,8 @@ impl Toy {
         self.view.on_data_acked(upto);
         self.view.set_window(self.view.send_window(), upto + self.peer_window);
         let mut acked = Acked::default();
-        (acked.packets, acked.round_ended) = (1, true);
+        (acked.packets, acked.bytes, acked.round_ended) = (1, range.len(), true);
+        (acked.data_end, acked.data_ack) = (range.end, Some(upto));
         self.tell(SchedulerEvent::Ack { path: id, acked: &acked });
         self.tell(SchedulerEvent::DataAck { upto });
         Some(Cause::Ack(id))
