@@ -198,6 +198,7 @@ impl Connection {
     }
 
     fn on_ack(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, ack: u64, window_update: bool) {
+        self.note_starved(i);
         let s = &mut self.subflows[i];
         let una = s.sender.una();
         let mut blocks = [Range::new(0, 0); 4];
@@ -232,11 +233,6 @@ impl Connection {
             echo: echo.and_then(|t| Stamps::echoed(t.ecr, cx.now)),
             has_payload: !segment.payload.is_empty(),
         };
-        if s.sender.measures_rate()
-            && let Some(p) = self.view.path(s.id).filter(|p| p.queued == 0)
-        {
-            s.sender.note_starved(p.cwnd);
-        }
         let outcome = s.sender.on_ack(&input);
         if outcome.useless {
             return;
@@ -248,6 +244,19 @@ impl Connection {
             s.forward = Some(forward::smoothed(s.forward, srtt, sample, cx.now));
         }
         self.after_ack(cx, i, &outcome);
+    }
+
+    /// Where the delivery rate is measured: if the last round left nothing for a subflow to send, and room in its window,
+    /// the application or the scheduler is what limits the rate.
+    #[inline]
+    pub(super) fn note_starved(&mut self, i: usize) {
+        let s = &mut self.subflows[i];
+        if s.sender.measures_rate()
+            && self.due.is_none()
+            && let Some(p) = self.view.path(s.id).filter(|p| p.queued == 0)
+        {
+            s.sender.note_starved(p.cwnd);
+        }
     }
 
     fn after_ack(&mut self, cx: &mut Cx<'_>, i: usize, outcome: &AckOutcome) {
