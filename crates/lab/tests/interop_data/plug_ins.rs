@@ -2,8 +2,13 @@
 
 use crate::common::{alone, path};
 use crate::transfer::{BOTH, EXCUSED, MIB, each, plan, transfer};
+use anabranch_engine::Scheduler;
+use anabranch_engine::plugin::Entry;
 use anabranch_network::LossSpec;
-use anabranch_units::{Duration, Side};
+use anabranch_sim::{Change, Switch};
+use anabranch_trace::{Event, SchedulerName};
+use anabranch_units::{Duration, Instant, Side};
+use std::sync::Arc;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -23,6 +28,29 @@ fn every_scheduler_sends_to_the_kernel() {
         plan.scheduler = name;
         let outcome = transfer(&plan, &[(2 * MIB, 0)], 1, PATIENCE);
         outcome.assert_clean(EXCUSED);
+    });
+}
+
+/// One scheduler after the other takes over in the middle of one transfer.
+#[test]
+fn schedulers_take_over_while_the_kernel_receives() {
+    let Some(_alone) = alone() else { return };
+    let switch = |entry: &&'static Entry<dyn Scheduler>| {
+        let entry: &'static Entry<dyn Scheduler> = entry;
+        let (name, make) = (entry.name, Arc::new(|| entry.build(&[])));
+        Change::Scheduler(0, Switch { name: SchedulerName { base: name, suffix: "" }, make })
+    };
+    let all = anabranch_schedulers::all();
+    each(BOTH, 2, |engine| {
+        let mut plan = plan(engine, 2);
+        plan.paths = vec![path("fast", 50, 5), path("slow", 10, 40)];
+        plan.paths[1].down.loss = LossSpec::Bernoulli(0.005);
+        let times = (0..).map(|n| Instant::from_millis(200 + 25 * n));
+        plan.timeline = times.zip(all.iter().map(switch)).collect();
+        let outcome = transfer(&plan, &[(12 * MIB, 0)], 1, PATIENCE);
+        outcome.assert_clean(EXCUSED);
+        let taken = outcome.notes.events.iter().filter(|(_, _, event)| matches!(event, Event::Scheduler(_)));
+        assert_eq!(taken.count(), all.len());
     });
 }
 
