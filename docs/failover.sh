@@ -1,6 +1,6 @@
 #!/bin/sh
 # The tables of docs/failover.md: every pair of hosts, outage and delay. Usage: docs/failover.sh ANABRANCH [REPEAT] [JOBS]
-# Runs with kernels are in real time, need root, and take five minutes with five repeats, five at a time.
+# Runs with kernels are in real time, need root, and take seven minutes with five repeats, five at a time.
 set -eu
 bin=$1 repeat=${2:-5} jobs=${3:-$repeat}
 folder=$(mktemp -d)
@@ -11,10 +11,10 @@ for hosts in 'engine engine minrtt' 'engine linux minrtt' 'linux engine linux-de
     for delay in 10 40; do
         for outage in 2 4 10; do
             set -- $hosts
-            # The path falls silent at 2 s; what a sender that backs off needs to find it again is left at the end.
+            # The path falls silent at 2 s. A sender whose intervals double finds it again within about another outage.
             "$bin" run scenarios/silence.toml --no-baselines --no-preflight --format csv \
                 --out "$folder/$1-$2-$delay-$outage" --repeat "$repeat" --jobs "$jobs" \
-                --duration "$((9 + outage))s" --sender "$1" --receiver "$2" --scheduler "$3" \
+                --duration "$((6 + 2 * outage))s" --sender "$1" --receiver "$2" --scheduler "$3" \
                 --set path.fast.delay="${delay}ms" --set path.fast.outage="[[\"2s\", \"$((2 + outage))s\"]]" |
                 awk -F, -v row="$1 → $2 | $delay ms | $outage s" '
                     # Mean and half-width of the 95 % interval (Student, up to ten runs).

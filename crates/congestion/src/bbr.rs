@@ -34,8 +34,9 @@ ProbeBW: pacing gains 1.25, 0.75 and six times 1, each for a min_rtt (1.25 until
 more than the BDP is); window gain 2.
 ProbeRTT: when min_rtt is 10 s old: window 4 until as little is in flight, then for 200 ms and a round trip.
 pacing rate = 0.99 pacing gain bw, and does not fall in Startup. Window target = window gain BDP and 3 quanta (1 packet below
-1.2 Mbit/s, 2 below 24 Mbit/s, else what takes 1 ms, 64 KB at most); the window grows by what is acknowledged up to it, and
-is at least 4.
+1.2 Mbit/s, 2 below 24 Mbit/s, else what takes 1 ms, 64 KB at most), and once the pipe was full what acknowledgments brought
+at once beyond bw in the last 10 round trips, 100 ms of bw at most; the window grows by what is acknowledged up to it, and is
+at least 4.
 Loss: for one round trip no more is sent than is acknowledged; then as before. Retransmission timeout: the window is what
 is in flight and 1; after the recovery it is what it was.
 
@@ -48,8 +49,8 @@ one BDP. Short paths gain over long ones less than Reno's, flows that start toge
 subflows through one bottleneck it takes as many shares as it has subflows.
 
 ## Departures
-As in the draft, and unlike Linux, nothing is added for acknowledgments that come in bursts, and a policer's token bucket is
-not looked for (Linux's long-term rate). The phase in which ProbeBW begins is drawn from the clock, for want of a stream of
+As in the draft, and unlike Linux, a policer's token bucket is not looked for (the long-term rate), and windows are not made
+even; what comes in bursts is counted as Linux does. The phase in which ProbeBW begins is drawn from the clock, for want of a stream of
 random numbers here. ECN marks are ignored, as in both. A scheduler's penalty halves the window, which then grows as ever.
 
 ## References
@@ -67,6 +68,8 @@ const MARGIN: f64 = 0.99;
 const MIN_PIPE: u32 = 4;
 const BW_ROUNDS: u64 = 10;
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
+/// Most that the window is enlarged by for acknowledgments in bursts, at the rate of the path (Linux).
+const MAX_BURST: f64 = 0.1;
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
 
 /// What BBR is doing.
@@ -103,6 +106,9 @@ pub struct Bbr {
     round: u64,
     round_start: bool,
     bw: WindowedMax,
+    /// Packets acknowledged beyond the rate, and since when they are counted.
+    burst: WindowedMax,
+    counting: (Instant, f64),
     /// Of samples with a `prior_delivered` from here to there, the window of ProbeRTT was the limit.
     low: (u64, u64),
     min_rtt: Option<(Duration, Instant)>,
@@ -126,6 +132,8 @@ impl Default for Bbr {
             round: 0,
             round_start: false,
             bw: WindowedMax::new(BW_ROUNDS),
+            burst: WindowedMax::new(BW_ROUNDS),
+            counting: (Instant::ZERO, 0.0),
             low: (u64::MAX, 0),
             min_rtt: None,
             full: (0.0, 0),
@@ -160,8 +168,8 @@ impl Bbr {
     /// Packets that may leave together (draft §4.2.2).
     fn quantum(&self, mss: u32) -> u32 {
         match self.pacing.map_or(0, Rate::as_bps) {
-            ..1_200_000 => 1,
-            ..24_000_000 => 2,
+            0..1_200_000 => 1,
+            1_200_000..24_000_000 => 2,
             bps => ((bps / 8000).min(65_536) / u64::from(mss.max(1))).max(1) as u32,
         }
     }
@@ -185,6 +193,20 @@ impl Bbr {
     /// The rate of this sample was limited by something else than the path.
     fn is_limited(&self, ack: &Acked) -> bool {
         ack.rate.is_some_and(|s| s.app_limited || (self.low.0..=self.low.1).contains(&s.prior_delivered))
+    }
+
+    /// How many packets more than the rate explains are acknowledged since acknowledgments last fell behind it (Linux
+    /// `bbr_update_ack_aggregation`).
+    fn count_burst(&mut self, window: &WindowState, ack: &Acked) {
+        let (since, before) = self.counting;
+        let mut expected = self.bw.get() * ack.now.since(since).as_secs_f64();
+        self.counting.1 = before + f64::from(ack.packets);
+        if before <= expected {
+            self.counting = (ack.now, f64::from(ack.packets));
+            expected = 0.0;
+        }
+        let extra = (self.counting.1 - expected).min(f64::from(window.cwnd()));
+        self.burst.insert(self.round, extra.max(0.0));
     }
 
     /// draft §4.3.4.3
@@ -326,7 +348,8 @@ impl Bbr {
     /// draft §4.2.3.6
     fn set_cwnd(&mut self, window: &mut WindowState, ack: &Acked, path: &PathView) {
         if ack.packets > 0 && !self.repair(window, ack, path) {
-            let target = self.inflight(self.gains().1, path.mss);
+            let burst = if self.is_full { self.burst.get().min(MAX_BURST * self.bw.get()) } else { 0.0 };
+            let target = self.inflight(self.gains().1, path.mss).saturating_add(burst as u32);
             let grown = window.cwnd().saturating_add(ack.packets);
             let cwnd = match self.is_full {
                 true => grown.min(target),
@@ -346,6 +369,7 @@ impl SinglePath for Bbr {
 
     fn on_ack(&mut self, window: &mut WindowState, ack: &Acked, path: &PathView) {
         self.update_bandwidth(ack);
+        self.count_burst(window, ack);
         self.advance_cycle(ack, path);
         self.check_full_pipe(ack);
         self.check_drain(ack.now, path);
@@ -393,5 +417,237 @@ impl SinglePath for Bbr {
 
     fn pacing(&self) -> Option<Rate> {
         self.pacing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anabranch_engine::congestion::RateSample;
+    use anabranch_units::PathId;
+
+    /// A subflow with 40 ms of round-trip time; each acknowledgment ends a round.
+    struct Bench {
+        bbr: Bbr,
+        window: WindowState,
+        path: PathView,
+        now: Instant,
+        delivered: u64,
+        rtt: u64,
+        lost: u32,
+        app_limited: bool,
+    }
+
+    impl Bench {
+        fn new() -> Self {
+            let path =
+                PathView { srtt: Some(Duration::from_millis(40)), in_flight: 80, ..PathView::new(PathId(0), 1400) };
+            let window = WindowState::new(10);
+            Self {
+                bbr: Bbr::default(),
+                window,
+                path,
+                now: Instant::ZERO,
+                delivered: 0,
+                rtt: 40,
+                lost: 0,
+                app_limited: false,
+            }
+        }
+
+        /// A round later: an acknowledgment of `packets` that shows a delivery rate of `per_round` packets in 40 ms.
+        fn ack(&mut self, packets: u32, per_round: u64) -> &mut Self {
+            self.now += Duration::from_millis(40);
+            let mut ack = Acked::default();
+            (ack.now, ack.packets, ack.lost) = (self.now, packets, self.lost);
+            (ack.rtt, ack.prior_in_flight) = (Some(Duration::from_millis(self.rtt)), self.path.in_flight + packets);
+            ack.rate = Some(RateSample {
+                delivered: per_round,
+                prior_delivered: self.delivered,
+                interval: Duration::from_millis(40),
+                app_limited: self.app_limited,
+            });
+            self.delivered += u64::from(packets);
+            self.bbr.on_ack(&mut self.window, &ack, &self.path);
+            self
+        }
+
+        fn acks(&mut self, rounds: u32, packets: u32, per_round: u64) {
+            for _ in 0..rounds {
+                self.ack(packets, per_round);
+            }
+        }
+
+        /// A path of 40 packets in 40 ms, filled.
+        fn cruising() -> Self {
+            let mut b = Self::new();
+            for per_round in [10, 20, 40, 40, 40, 40] {
+                b.ack(per_round as u32, per_round);
+            }
+            b.path.in_flight = 40;
+            b.ack(40, 40);
+            assert!(matches!(b.bbr.mode, Mode::ProbeBw(..)), "{:?}", b.bbr.mode);
+            b
+        }
+
+        fn lose(&mut self, loss: Loss) -> &mut Self {
+            self.bbr.on_loss(&mut self.window, self.now, loss, &self.path);
+            self
+        }
+
+        /// The pacing rate in packets per second.
+        fn paced(&self) -> f64 {
+            self.bbr.pacing.map_or(0.0, |rate| rate.as_bps() as f64 / (1480.0 * 8.0))
+        }
+    }
+
+    fn close(found: f64, expected: f64) {
+        assert!((found / expected - 1.0).abs() < 1e-4, "{found} is not {expected}");
+    }
+
+    #[test]
+    fn startup_doubles_until_three_rounds_bring_no_growth() {
+        let mut b = Bench::new();
+        for (per_round, mode) in [(10, Mode::Startup), (20, Mode::Startup), (40, Mode::Startup), (42, Mode::Startup)] {
+            b.ack(10, per_round);
+            assert_eq!(b.bbr.mode, mode);
+            close(b.paced(), 0.99 * 2.885 * per_round as f64 / 0.04);
+        }
+        b.ack(10, 43);
+        assert_eq!(b.bbr.mode, Mode::Startup);
+        b.ack(10, 44);
+        assert_eq!(b.bbr.mode, Mode::Drain);
+        close(b.paced(), 0.99 / 2.885 * 44.0 / 0.04);
+        // No more than the BDP of 44 and three quanta of two.
+        b.path.in_flight = 50;
+        b.ack(10, 44);
+        assert!(matches!(b.bbr.mode, Mode::ProbeBw(..)));
+    }
+
+    #[test]
+    fn want_of_data_neither_fills_the_pipe_nor_lowers_the_rate() {
+        let mut b = Bench::new();
+        b.ack(10, 20).app_limited = true;
+        b.acks(20, 1, 1);
+        assert_eq!((b.bbr.mode, b.bbr.bw.get()), (Mode::Startup, 500.0));
+        b.ack(1, 30);
+        assert_eq!(b.bbr.bw.get(), 750.0, "faster than thought, all the same");
+    }
+
+    #[test]
+    fn the_rate_is_the_greatest_of_ten_rounds() {
+        let mut b = Bench::cruising();
+        b.acks(9, 30, 30);
+        assert_eq!(b.bbr.bw.get(), 1000.0);
+        b.ack(30, 30);
+        assert_eq!(b.bbr.bw.get(), 750.0);
+    }
+
+    #[test]
+    fn the_cycle_probes_and_drains_once_in_eight_round_trips() {
+        let mut b = Bench::cruising();
+        b.path.in_flight = 60;
+        let mut gains = Vec::new();
+        for _ in 0..16 {
+            b.now += Duration::from_millis(1);
+            b.ack(40, 40);
+            gains.push((b.paced() / 0.99 / 1000.0 * 100.0).round() as u32);
+        }
+        let at = gains.iter().position(|gain| *gain == 125).expect("it probes");
+        assert_eq!(gains[at..at + 9], [125, 75, 100, 100, 100, 100, 100, 100, 125]);
+        // It goes on probing until a quarter more than the BDP is in flight.
+        let mut b = Bench::cruising();
+        (b.bbr.mode, b.path.in_flight) = (Mode::ProbeBw(0, b.now), 4);
+        for _ in 0..5 {
+            b.now += Duration::from_millis(1);
+            b.ack(40, 40);
+            assert!(matches!(b.bbr.mode, Mode::ProbeBw(0, _)));
+        }
+        b.path.in_flight = 16;
+        b.ack(40, 40);
+        assert!(matches!(b.bbr.mode, Mode::ProbeBw(1, _)), "1.25 times 40 and 6");
+    }
+
+    #[test]
+    fn the_window_is_twice_the_bdp_and_three_quanta() {
+        let mut b = Bench::cruising();
+        b.acks(10, 40, 40);
+        // And with an acknowledgment a round trip all of it comes at once.
+        assert_eq!(b.window.cwnd(), 2 * 40 + 3 * 2 + 40);
+    }
+
+    #[test]
+    fn what_comes_at_once_is_counted_against_the_rate_until_it_falls_behind() {
+        let mut b = Bench::cruising();
+        b.bbr.burst = WindowedMax::new(BW_ROUNDS);
+        let burst = |b: &mut Bench, ms: u64, packets: u32| {
+            let mut ack = Acked::default();
+            (ack.now, ack.packets) = (b.now + Duration::from_millis(ms), packets);
+            b.bbr.count_burst(&b.window, &ack);
+            b.bbr.burst.get()
+        };
+        b.window.set(100);
+        // A packet a millisecond is what the path carries.
+        b.bbr.counting = (b.now, 0.0);
+        assert_eq!(burst(&mut b, 10, 12), 12.0, "12 in no time");
+        assert_eq!(burst(&mut b, 11, 10), 21.0, "22 in a millisecond");
+        assert_eq!(burst(&mut b, 60, 5), 21.0, "fell behind");
+        assert_eq!(b.bbr.counting, (b.now + Duration::from_millis(60), 5.0));
+    }
+
+    #[test]
+    fn after_ten_seconds_the_least_round_trip_time_is_sought_with_four_packets() {
+        let mut b = Bench::cruising();
+        b.rtt = 60;
+        let started = b.now;
+        while !matches!(b.bbr.mode, Mode::ProbeRtt(_)) {
+            b.ack(40, 40);
+        }
+        assert!((9_900..10_200).contains(&b.now.since(started).as_millis()));
+        let before = b.bbr.prior_cwnd;
+        assert!(before > 80);
+        assert_eq!(b.window.cwnd(), 4);
+        (b.path.in_flight, b.rtt) = (4, 40);
+        b.ack(4, 4);
+        let low_since = b.now;
+        while matches!(b.bbr.mode, Mode::ProbeRtt(_)) {
+            assert_eq!(b.ack(4, 4).window.cwnd().min(5), if matches!(b.bbr.mode, Mode::ProbeRtt(_)) { 4 } else { 5 });
+        }
+        assert!((200..=280).contains(&b.now.since(low_since).as_millis()));
+        assert!(b.window.cwnd() >= before);
+        assert_eq!(b.bbr.bw.get(), 1000.0, "four packets a round trip say nothing about the path");
+        assert_eq!(b.bbr.min_rtt.map(|(rtt, _)| rtt.as_millis()), Some(40));
+    }
+
+    #[test]
+    fn for_a_round_after_a_loss_no_more_is_sent_than_arrives() {
+        let mut b = Bench::cruising();
+        b.acks(10, 40, 40);
+        let before = b.window.cwnd();
+        b.lose(Loss::Fast);
+        (b.path.recovery, b.path.in_flight, b.lost) = (RecoveryPhase::Recovery, 30, 5);
+        assert_eq!(b.ack(3, 40).window.cwnd(), 33);
+        b.lost = 0;
+        // The round is over: growth up to the target.
+        assert_eq!(b.ack(10, 40).window.cwnd(), 43);
+        b.path.recovery = RecoveryPhase::Open;
+        assert_eq!(b.ack(10, 40).window.cwnd(), before);
+        b.lose(Loss::Marked);
+        assert_eq!(b.window.cwnd(), before);
+    }
+
+    #[test]
+    fn a_timeout_leaves_what_is_in_flight_and_an_undo_takes_it_back() {
+        let mut b = Bench::cruising();
+        let before = b.window.cwnd();
+        b.path.in_flight = 0;
+        b.lose(Loss::Timeout { again: false }).lose(Loss::Timeout { again: true });
+        assert_eq!(b.window.cwnd(), 1);
+        b.path.recovery = RecoveryPhase::Loss;
+        assert_eq!(b.ack(1, 40).window.cwnd(), 4);
+        b.bbr.on_undo(&mut b.window, b.now);
+        assert_eq!(b.window.cwnd(), before);
+        b.lose(Loss::Penalty);
+        assert_eq!(b.window.cwnd(), before / 2);
     }
 }

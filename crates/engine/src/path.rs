@@ -16,6 +16,13 @@ pub struct ForwardDelay {
     pub sampled: Instant,
 }
 
+impl ForwardDelay {
+    /// Its newest sample is not older than ten round trips.
+    pub fn is_fresh(&self, srtt: Duration, now: Instant) -> bool {
+        now.since(self.sampled) <= srtt * FORWARD_FRESH
+    }
+}
+
 /// What the operator says of a path. Only schedulers that ask for it heed it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PathPolicy {
@@ -142,8 +149,7 @@ impl PathView {
 
     /// [`ForwardDelay::relative`], unless its newest sample is older than ten round trips.
     pub fn fresh_forward_delay(&self, now: Instant) -> Option<Duration> {
-        let fresh = |f: &ForwardDelay| now.since(f.sampled) <= self.rtt_or_max() * FORWARD_FRESH;
-        self.forward_delay.filter(fresh).map(|f| f.relative)
+        self.forward_delay.filter(|f| f.is_fresh(self.rtt_or_max(), now)).map(|f| f.relative)
     }
 
     /// The tariff includes another segment, beside what was sent and what is queued.

@@ -36,6 +36,7 @@ mod plan;
 pub mod redundant;
 pub mod registry;
 pub mod roundrobin;
+mod send_memory;
 pub mod skip;
 #[cfg(test)]
 mod testing;

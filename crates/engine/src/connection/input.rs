@@ -198,6 +198,7 @@ impl Connection {
     }
 
     fn on_ack(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, ack: u64, window_update: bool) {
+        self.note_starved(i);
         let s = &mut self.subflows[i];
         let una = s.sender.una();
         let mut blocks = [Range::new(0, 0); 4];
@@ -232,27 +233,30 @@ impl Connection {
             echo: echo.and_then(|t| Stamps::echoed(t.ecr, cx.now)),
             has_payload: !segment.payload.is_empty(),
         };
-        if s.sender.measures_rate()
-            && let Some(p) = self.view.path(s.id).filter(|p| p.queued == 0)
-        {
-            s.sender.note_starved(p.cwnd);
-        }
         let outcome = s.sender.on_ack(&input);
         if outcome.useless {
             return;
         }
-        if let (Some(stamps), Some(sent)) = (echo, outcome.sent) {
-            self.sample_forward(cx, i, stamps.val, sent);
+        if let (Some(stamps), Some(sent)) = (echo, outcome.sent)
+            && let Some(sample) = self.peer_clock.transit(stamps.val, sent)
+        {
+            let srtt = s.sender.rtt().srtt().unwrap_or_default();
+            s.forward = Some(forward::smoothed(s.forward, srtt, sample, cx.now));
         }
         self.after_ack(cx, i, &outcome);
     }
 
-    /// The peer's clock showed `val` when it acknowledged a packet that was sent at `sent`, and only once.
-    fn sample_forward(&mut self, cx: &Cx<'_>, i: usize, val: u32, sent: Instant) {
-        let Some(sample) = self.peer_clock.transit(val, sent) else { return };
-        let Some(p) = self.view.path_mut(self.subflows[i].id) else { return };
-        let expired = p.fresh_forward_delay(cx.now).is_none();
-        p.forward_delay = Some(forward::smoothed(p.forward_delay, expired, sample, cx.now));
+    /// Where the delivery rate is measured: if the last round left nothing for a subflow to send, and room in its window,
+    /// the application or the scheduler is what limits the rate.
+    #[inline]
+    pub(super) fn note_starved(&mut self, i: usize) {
+        let s = &mut self.subflows[i];
+        if s.sender.measures_rate()
+            && self.due.is_none()
+            && let Some(p) = self.view.path(s.id).filter(|p| p.queued == 0)
+        {
+            s.sender.note_starved(p.cwnd);
+        }
     }
 
     fn after_ack(&mut self, cx: &mut Cx<'_>, i: usize, outcome: &AckOutcome) {

@@ -174,6 +174,8 @@ pub struct Connection {
     // timers
     /// Zero-window probing: when, and how often so far.
     persist: (Instant, u32),
+    /// A DATA_ACK came since the last probe.
+    data_ack_heard: bool,
     /// Without any subflow since.
     orphaned: Option<Instant>,
     /// The peer closes subflows because both streams have ended, since.
@@ -195,13 +197,15 @@ impl Connection {
     fn new(setup: Setup, side: Side, local: SocketAddr) -> Self {
         let Setup { id, settings, scheduler, congestion, paths, announce, accept_announced } = setup;
         let mode = if settings.mptcp { Mode::Opening } else { Mode::Plain };
+        let mut view = View::new(settings.tcp.nagle);
+        view.set_send_buffer(settings.send_buffer, paths.len());
         Self {
             id,
             side,
             peer_clock: PeerClock::default(),
             scheduler,
             congestion,
-            view: View::new(settings.tcp.nagle),
+            view,
             subflows: Vec::with_capacity(paths.len()),
             epoch: 0,
             mode,
@@ -227,6 +231,7 @@ impl Connection {
             infinite: None,
             checking: data::Checking::default(),
             persist: (Instant::MAX, 0),
+            data_ack_heard: true,
             orphaned: None,
             closing: None,
             due: None,
@@ -251,6 +256,9 @@ impl Connection {
         self.wants_to_write = taken == room;
         self.view.set_buffer_full(self.wants_to_write);
         if taken > 0 {
+            for i in 0..self.subflows.len() {
+                self.note_starved(i);
+            }
             bytes.truncate(taken as usize);
             let start = self.buffer.end();
             self.buffer.push(bytes);

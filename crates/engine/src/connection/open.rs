@@ -12,6 +12,7 @@ use anabranch_wire::{Flags, MpCapable, MpJoin, MptcpOption, Reason, Segment, cry
 
 /// RFC 8684 §3.6: reason codes of MP_TCPRST.
 pub(super) const MPTCP_ERROR: Reason = Reason { code: 1, transient: false };
+pub(super) const INTERFERENCE: Reason = Reason { code: 6, transient: true };
 pub(super) const UNSPECIFIED: Reason = Reason { code: 0, transient: false };
 
 fn initial_number(rng: &mut Rng) -> SeqNumber {

@@ -135,6 +135,7 @@ impl Connection {
 
     /// RFC 8684 §3.3.2
     fn on_data_ack(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, ack: DataAck) {
+        self.data_ack_heard = true;
         let first = self.keys.local_number(0);
         let near = self.view.data_acked();
         let offset = match ack {

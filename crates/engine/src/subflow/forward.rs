@@ -5,11 +5,11 @@ use crate::path::ForwardDelay;
 use anabranch_units::{Duration, Instant};
 
 /// One tick of the peer's timestamp clock, as of ours: RFC 7323 §5.4 allows up to a second, Linux takes a millisecond.
-const TICK: u64 = 1_000_000;
+const TICK: i64 = 1_000_000;
 
 /// Forward delays of two paths that differ by more than this were not taken by one clock: Linux adds a random offset to
 /// its clock for each pair of addresses, unless `net.ipv4.tcp_timestamps` is 2.
-const FARTHEST: Duration = Duration::from_secs(10);
+const FARTHEST: u64 = 10_000_000_000;
 
 /// What the peer's clock showed at some time of ours.
 #[derive(Debug, Default)]
@@ -22,9 +22,9 @@ impl PeerClock {
         let sent = sent.as_nanos();
         let (zero, zero_at) = *self.0.get_or_insert((val, sent));
         let ticks = i64::from(val.wrapping_sub(zero) as i32);
-        let at = zero_at.checked_add_signed(ticks * TICK as i64)?;
-        let transit = (at + FARTHEST.as_nanos()).checked_sub(sent)?;
-        if transit > 2 * FARTHEST.as_nanos() {
+        let at = zero_at.wrapping_add_signed(ticks * TICK);
+        let transit = at.wrapping_add(FARTHEST).wrapping_sub(sent);
+        if transit > 2 * FARTHEST {
             return None;
         }
         if ticks > 0 {
@@ -35,10 +35,10 @@ impl PeerClock {
     }
 }
 
-/// The estimate with one more sample: smoothed with gain 1/8, begun anew after `expired`.
-pub(crate) fn smoothed(before: Option<ForwardDelay>, expired: bool, sample: Duration, now: Instant) -> ForwardDelay {
+/// The estimate with one more sample: smoothed with gain 1/8, begun anew where the last is too old.
+pub(crate) fn smoothed(before: Option<ForwardDelay>, srtt: Duration, sample: Duration, now: Instant) -> ForwardDelay {
     let relative = match before {
-        Some(before) if !expired => before.relative - before.relative / 8 + sample / 8,
+        Some(before) if before.is_fresh(srtt, now) => before.relative - before.relative / 8 + sample / 8,
         _ => sample,
     };
     ForwardDelay { relative, sampled: now }
@@ -78,18 +78,19 @@ mod tests {
             assert_eq!(clock.transit(other, ms(101)), None, "{other}");
         }
         assert!(clock.transit((1 << 30) + 5, ms(105)).is_some());
-        assert_eq!(clock.transit((1 << 30) + 5, Instant::from_nanos(u64::MAX)), None);
+        assert_eq!(clock.transit((1 << 30) + 5, Instant::from_nanos(u64::MAX / 2)), None);
     }
 
     #[test]
     fn samples_are_smoothed_until_they_expire() {
-        let sample = |before, expired, us| smoothed(before, expired, Duration::from_micros(us), Instant::ZERO);
+        let srtt = Duration::from_millis(20);
+        let sample = |before, at, us| smoothed(before, srtt, Duration::from_micros(us), ms(at));
         let micros = |f: ForwardDelay| f.relative.as_nanos() as f64 / 1e3;
         // FDPS: −20 with samples −28 and −12 is −21, then −19.875; here with 100 ms added.
-        let first = sample(None, false, 80_000);
-        let second = sample(Some(first), false, 72_000);
-        let third = sample(Some(second), false, 88_000);
+        let first = sample(None, 0, 80_000);
+        let second = sample(Some(first), 200, 72_000);
+        let third = sample(Some(second), 400, 88_000);
         assert_eq!([micros(first), micros(second), micros(third)], [80_000.0, 79_000.0, 80_125.0]);
-        assert_eq!(micros(sample(Some(third), true, 1_000)), 1_000.0);
+        assert_eq!(micros(sample(Some(third), 601, 1_000)), 1_000.0);
     }
 }

@@ -12,6 +12,7 @@ pub(crate) mod usage;
 pub use state::{Move, State};
 
 use crate::connection::mapping::{Mappings, Unmapped};
+use crate::path::ForwardDelay;
 use crate::settings::{Settings, TcpSettings};
 use ack::AckPolicy;
 use anabranch_trace::PathState;
@@ -73,6 +74,7 @@ pub(crate) struct Subflow {
     pub receiver: Receiver,
     pub acks: AckPolicy,
     pub stamps: Stamps,
+    pub forward: Option<ForwardDelay>,
     /// What the segment that is being taken acknowledges at connection level.
     pub data_ack: Option<u64>,
     pub mappings: Mappings,
@@ -129,6 +131,7 @@ impl Subflow {
             receiver: Receiver::default(),
             acks: AckPolicy::new(tcp.delayed_ack),
             stamps: Stamps::new(),
+            forward: None,
             data_ack: None,
             mappings: Mappings::default(),
             unmapped: Unmapped::default(),

@@ -81,9 +81,9 @@ fn shifted(packet: &Packet, side: Side, stamps: Timestamps, ahead: u32) -> Packe
         Side::Client if ecr == 0 => stamps,
         Side::Client => Timestamps { val, ecr: ecr.wrapping_sub(ahead) },
     });
-    old.mptcp().iter().for_each(|option| assert!(options.push_mptcp(option.clone())));
+    old.mptcp().iter().for_each(|option| assert!(options.push_mptcp(*option)));
     if let Some(dss) = old.dss() {
-        options.set_dss(dss.clone());
+        options.set_dss(*dss);
     }
     options.set_sack(old.sack());
     packet

@@ -195,6 +195,7 @@ impl Plan {
             server: SocketAddr::new(self.addresses().server(), PORT),
             protocol: self.protocol,
             congestion: self.kernel_congestion.clone(),
+            no_delay: false,
             clock: exchange.clock,
             start: Instant::ZERO,
             at_once,

@@ -153,7 +153,7 @@ mod tests {
         assert_eq!(rate.on_ack(at(40), 0, Some((at(0), 1)), None), None, "nothing delivered");
         assert_eq!(rate.on_ack(at(40), 1, None, None), None, "ambiguous");
         rate.on_sent((at(50), 1), false);
-        assert_eq!(rate.on_ack(at(51), 1, Some((at(50), 1)), ms(40)), None, "within a round trip");
+        assert_eq!(rate.on_ack(at(51), 1, Some((at(50), 1)), ms(60)), None, "within a round trip");
         assert_eq!(rate.on_ack(at(60), 1, Some((at(0), 2)), None), None, "overtaken");
         assert!(rate.departures.is_empty());
         assert_eq!(rate.delivered, 3);
