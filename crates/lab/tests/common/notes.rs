@@ -92,6 +92,7 @@ impl Recorder for Notes {
                 | Event::Fallback
                 | Event::Connected(_)
                 | Event::Timeout { .. }
+                | Event::SchedulerValue { .. }
         );
         if kept && origin.host == Some(self.engine) {
             self.events.push((now, origin.path, *event));
