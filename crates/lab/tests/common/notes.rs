@@ -93,6 +93,7 @@ impl Recorder for Notes {
                 | Event::Connected(_)
                 | Event::Scheduler(_)
                 | Event::Timeout { .. }
+                | Event::SchedulerValue { .. }
         );
         if kept && origin.host == Some(self.engine) {
             self.events.push((now, origin.path, *event));
