@@ -1,7 +1,7 @@
 //! The seam for congestion control.
 
 use crate::path::PathView;
-use anabranch_units::{Duration, Instant, PathId, Rate};
+use anabranch_units::{Duration, Instant, PathId, Range, Rate};
 use core::fmt::Debug;
 
 /// What one acknowledgment taught about a subflow.
@@ -14,6 +14,11 @@ pub struct Acked {
     pub packets: u32,
     /// Payload bytes newly acknowledged or SACKed.
     pub bytes: u64,
+    /// Place in the data sequence of the packet that stands last in the subflow's, of those newly acknowledged or SACKed
+    /// that were sent only once.
+    pub data: Option<Range>,
+    /// First offset that the peer's connection lacked when it sent this. News from other subflows may be newer.
+    pub data_acked: u64,
     /// Round-trip sample, never from a retransmitted packet unless timestamps prove it.
     pub rtt: Option<Duration>,
     /// Packets in flight just before.

@@ -3,6 +3,15 @@
 use anabranch_trace::RecoveryPhase;
 use anabranch_units::{Duration, PathId, Rate};
 
+/// A device of this host, as its counters show it (Linux: qdisc and byte queue limits).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Device {
+    /// Packets in it, of whatever connection, the one in transmission included.
+    pub queued: u32,
+    /// Packets that have left it since it began.
+    pub sent: u64,
+}
+
 /// One path as schedulers and congestion control see it. Windows and counts in packets of `mss` bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathView {
@@ -52,8 +61,8 @@ pub struct PathView {
     pub pacing: Option<Rate>,
     /// Price per byte, if the application said so.
     pub price: f64,
-    /// Packets waiting in the device, if the driver knows.
-    pub device_queue: Option<u32>,
+    /// The device by which the path leaves, if the driver can read it.
+    pub device: Option<Device>,
 }
 
 impl PathView {
@@ -83,7 +92,7 @@ impl PathView {
             recovery: RecoveryPhase::Open,
             pacing: None,
             price: 0.0,
-            device_queue: None,
+            device: None,
         }
     }
 

@@ -11,18 +11,30 @@ macro_rules! page {
 }
 
 pub mod adversary;
+pub mod barre;
+pub mod bas;
 pub mod blest;
 pub mod blest_linux;
 pub mod daps;
+pub mod dems;
+pub mod ecf;
 pub mod fifo;
+mod linucb;
 pub mod linux_default;
+pub mod lssctp;
 pub mod minrtt;
+pub mod mtcs;
 pub mod opportunistic;
 pub mod otias;
+pub mod peekaboo;
 mod pick;
+pub mod qaware;
 pub mod redundant;
 pub mod registry;
 pub mod roundrobin;
+pub mod srpt_ecf;
+pub mod stms;
+pub mod sttf;
 #[cfg(test)]
 mod testing;
 

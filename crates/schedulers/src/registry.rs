@@ -1,6 +1,9 @@
 //! The registry: names, aliases, suffixes, parameters.
 
-use crate::{blest, blest_linux, daps, fifo, linux_default, minrtt, opportunistic, otias, redundant, roundrobin};
+use crate::{
+    barre, bas, blest, blest_linux, daps, dems, ecf, fifo, linux_default, lssctp, minrtt, mtcs, opportunistic, otias,
+    peekaboo, qaware, redundant, roundrobin, srpt_ecf, stms, sttf,
+};
 use anabranch_engine::plugin::{Entry, Parameter};
 use anabranch_engine::schedule::{Scheduler, Then};
 use core::fmt;
@@ -26,7 +29,19 @@ const REGISTRY: &[(&Entry<dyn Scheduler>, Binds)] = &[
     (&otias::ENTRY_PAPER, Binds::Ahead),
     (&blest::ENTRY, Binds::Pull),
     (&blest_linux::ENTRY, Binds::Pull),
+    (&mtcs::ENTRY, Binds::Pull),
+    (&lssctp::ENTRY, Binds::Pull),
+    (&bas::ENTRY, Binds::Pull),
+    (&barre::ENTRY, Binds::Pull),
+    (&ecf::ENTRY, Binds::Pull),
+    (&ecf::ENTRY_PAPER, Binds::Pull),
+    (&stms::ENTRY, Binds::Pull),
+    (&dems::ENTRY, Binds::Copies),
     (&redundant::ENTRY, Binds::Copies),
+    (&qaware::ENTRY, Binds::Pull),
+    (&peekaboo::ENTRY, Binds::Pull),
+    (&srpt_ecf::ENTRY, Binds::Pull),
+    (&sttf::ENTRY, Binds::Ahead),
     (&linux_default::ENTRY, Binds::Ahead),
 ];
 

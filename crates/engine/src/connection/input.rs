@@ -253,6 +253,8 @@ impl Connection {
             now: cx.now,
             packets: outcome.acked_packets,
             bytes: outcome.acked_bytes,
+            data: outcome.data,
+            data_acked: s.data_acked,
             rtt: outcome.rtt,
             prior_in_flight: outcome.prior_in_flight,
             cwnd_limited: s.usage.is_limited(window.cwnd, window.ssthresh),

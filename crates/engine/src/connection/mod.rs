@@ -21,7 +21,7 @@ pub use paths::PathSetup;
 
 use crate::congestion::CongestionControl;
 use crate::cx::Cx;
-use crate::schedule::{Cause, Scheduler, View};
+use crate::schedule::{Cause, Device, Scheduler, View};
 use crate::settings::Settings;
 use crate::subflow::{FourTuple, State, Subflow};
 use addresses::Addresses;
@@ -255,6 +255,12 @@ impl Connection {
         taken as usize
     }
 
+    /// The next `len` bytes that are written belong together: schedulers that know of messages plan by them. Refused
+    /// if `len` is zero, or while the message before is not wholly written.
+    pub fn begin_message(&mut self, len: u64) -> bool {
+        !self.finished && self.view.begin_message(len)
+    }
+
     /// Bytes that [`Self::write`] would take now.
     pub fn writable(&self) -> u64 {
         if self.finished || self.closed { 0 } else { self.settings.send_buffer.saturating_sub(self.buffer.len()) }
@@ -342,8 +348,16 @@ impl Connection {
         }
     }
 
+    /// What the device is known to hold by which the path leaves. Good for the next round: tell it before.
+    pub fn set_device(&mut self, id: PathId, device: Device) {
+        if let Some(p) = self.view.path_mut(id) {
+            p.device = Some(device);
+        }
+    }
+
     /// Puts another scheduler in place of the present one; nothing in flight is touched.
-    pub fn set_scheduler(&mut self, scheduler: Box<dyn Scheduler>) {
+    pub fn set_scheduler(&mut self, cx: &Cx<'_>, mut scheduler: Box<dyn Scheduler>) {
+        scheduler.seed(cx.rng.fork("scheduler"));
         for i in 0..self.subflows.len() {
             self.view.take_back(self.subflows[i].id);
         }

@@ -148,6 +148,7 @@ impl Connection {
         if upto > sent {
             return self.violation(cx, i, Violation::DataAckBeyond);
         }
+        self.subflows[i].data_acked = upto;
         if fin_sent && upto == end + 1 && !self.data_fin.acked {
             self.data_fin.acked = true;
             self.data_fin.due = 0;

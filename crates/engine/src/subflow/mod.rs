@@ -106,6 +106,8 @@ pub(crate) struct Subflow {
     pub probes: u32,
     /// Challenge ACKs may be sent again from here on (RFC 5961 §7).
     pub challenge_after: Instant,
+    /// The offset of the last DATA_ACK that came on it.
+    pub data_acked: u64,
 }
 
 impl Subflow {
@@ -147,6 +149,7 @@ impl Subflow {
             linger: Instant::MAX,
             probes: 0,
             challenge_after: Instant::ZERO,
+            data_acked: 0,
         }
     }
 

@@ -68,6 +68,9 @@ pub struct AckOutcome {
     pub acked_bytes: u64,
     /// The cumulative acknowledgment moved.
     pub una_advanced: bool,
+    /// Place in the data sequence of the packet that stands last in the subflow's, of those newly acknowledged or SACKed
+    /// that were sent only once.
+    pub data: Option<Range>,
     /// RTT of the newest packet acknowledged, never of one that was retransmitted unless a timestamp proves it.
     pub rtt: Option<Duration>,
     /// Packets newly marked lost.
@@ -373,6 +376,7 @@ impl Sender {
         AckOutcome {
             acked_packets: delivered.packets,
             acked_bytes: delivered.bytes,
+            data: delivered.last.map(|(_, data)| data),
             una_advanced,
             rtt,
             newly_lost: verdict.lost,

@@ -50,6 +50,8 @@ pub(super) struct Delivered {
     pub original_end: Option<u64>,
     /// The delivered packet that was sent last and is not ambiguous, for RACK.
     pub newest: Option<SendKey>,
+    /// Of the delivered packet, sent only once, that stands last in the sequence: its end there, and its data.
+    pub last: Option<(u64, Range)>,
 }
 
 impl Delivered {
@@ -61,6 +63,9 @@ impl Delivered {
         }
         if sent.transmissions > 1 {
             return;
+        }
+        if self.last.is_none_or(|(end, _)| end < sent.seq.end) {
+            self.last = Some((sent.seq.end, sent.data));
         }
         self.original_end = Some(self.original_end.map_or(sent.seq.end, |end| end.min(sent.seq.end)));
         let at = sent.sent_at;
