@@ -40,8 +40,8 @@ buffer, leaves a long queue behind it until the plan is made anew.
 
 The rounds of congestion avoidance are summed in closed form. The module's own formula differs where a threshold is
 no power of two times the window: there the round in which slow start ends sends only part of a window. What waits
-is shared out anew only after a quarter as many segments were queued since the last time, so that this never costs
-more than the rest. A path without an RTT sample takes what its window has room for, after all others. When a path
+is shared out anew only after a tenth as many were acknowledged since the last time: so each that is sent costs ten
+that are queued again, at most. A path without an RTT sample takes what its window has room for, after all others. When a path
 fails or gives data back, all queues are taken back, because queues must stay in order. The module retransmits,
 too, when the peer's window is full; this does not.
 
@@ -71,8 +71,8 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
     build: |p: &Parameters<'_>| Box::new(Sttf::new(p.get("replan") as u64)),
 };
 
-/// What waits is shared out anew after so many segments, relative to what waits, were queued: 1/4.
-const AMORTISED: u64 = 4;
+/// What waits is shared out anew after a part of it, one in so many, was acknowledged.
+const AMORTISED: u64 = 10;
 
 /// Whole rounds until `packets` are sent by a window that has just sent `window` and grows before each round.
 fn rounds(mut packets: u64, window: u64, ssthresh: u64) -> u64 {
@@ -135,29 +135,34 @@ pub struct Sttf {
     ahead: Ahead,
     /// A round trip ended since the last look at the queues.
     round_ended: bool,
-    /// Segments queued since they were last shared out.
-    queued: u64,
+    /// Packets acknowledged since what waits was last shared out.
+    acked: u64,
 }
 
 impl Sttf {
     /// With nothing bound.
     pub fn new(replan: u64) -> Self {
-        Self { replan, ahead: Ahead::default(), round_ended: false, queued: 0 }
+        Self { replan, ahead: Ahead::default(), round_ended: false, acked: 0 }
     }
 
-    fn shortest(&self, view: &View) -> Option<PathId> {
+    /// The path with the least time, and how many packets it can take before that time grows.
+    fn shortest(&self, view: &View) -> Option<(PathId, u64)> {
         let times = view.candidates().filter(|p| takes(p));
         let times = times.filter_map(|p| Some((transfer_time(p, u64::from(p.queued) + 1)?, p.id)));
-        times.min().map(|(_, id)| id)
+        let (time, id) = times.min()?;
+        let path = view.path(id)?;
+        let room = if time == Duration::MAX { free(path) } else { arrived_by(path, time) };
+        Some((id, room.saturating_sub(path.queued.into()).max(1)))
     }
 
     /// True if the rule would share what waits out differently.
     fn is_out_of_date(&self, view: &View) -> bool {
         let waiting: u64 = view.candidates().map(|p| u64::from(p.queued)).sum();
-        if waiting == 0 || self.queued < waiting / AMORTISED {
+        if waiting == 0 || self.acked < waiting / AMORTISED {
             return false;
         }
-        let arrived = |time| view.candidates().filter(|p| takes(p)).map(|p| arrived_by(p, time)).sum::<u64>();
+        let by = |time| view.candidates().filter(|p| takes(p)).map(move |p| arrived_by(p, time));
+        let arrived = |time| by(time).fold(0, u64::saturating_add);
         // The first moment by which all would have arrived; far within a day, or it is not worth a thought.
         let (mut early, mut late) = (0, 86_400_000_000_000);
         while early < late {
@@ -177,6 +182,17 @@ impl Sttf {
             (before + last).abs_diff(p.queued.into()) > self.replan
         })
     }
+
+    /// Queues what waits.
+    fn enqueue(&mut self, round: &mut Round<'_>) {
+        while let Some((on, room)) = self.shortest(round) {
+            for _ in 0..room {
+                if self.ahead.enqueue(round, on).is_none() {
+                    return;
+                }
+            }
+        }
+    }
 }
 
 impl Scheduler for Sttf {
@@ -184,19 +200,15 @@ impl Scheduler for Sttf {
         self.ahead.recall(round, takes);
         if core::mem::take(&mut self.round_ended) && self.is_out_of_date(round) {
             self.ahead.recall_all(round);
-            self.queued = 0;
+            self.acked = 0;
         }
-        while let Some(on) = self.shortest(round) {
-            if self.ahead.enqueue(round, on).is_none() {
-                return;
-            }
-            self.queued += 1;
-        }
+        self.enqueue(round);
     }
 
     fn on_event(&mut self, event: &SchedulerEvent<'_>, _view: &View) {
         if let SchedulerEvent::Ack { acked, .. } = event {
             self.round_ended |= acked.round_ended;
+            self.acked += u64::from(acked.packets);
         }
     }
 }
@@ -278,7 +290,7 @@ mod tests {
         bench.view.path_mut(PathId(0)).unwrap().latest_rtt = Some(Duration::from_millis(60));
         bench.round(&mut sttf);
         assert_eq!((bench.bound(0).len(), bench.bound(1).len()), before, "not before a round trip ended");
-        bench.tell_ack(&mut sttf, 0, 2, 0);
+        bench.tell_ack(&mut sttf, 0, 2, 4);
         bench.round(&mut sttf);
         let in_order = |id| bench.bound(id).windows(2).all(|w| w[0] < w[1]);
         assert!(in_order(0) && in_order(1));

@@ -96,6 +96,7 @@ impl Bench {
         self.at(ms);
         let mut acked = Acked::default();
         (acked.now, acked.packets, acked.bytes) = (self.view.now(), packets, u64::from(packets) * MSS);
+        acked.rtt = self.view.path(PathId(id)).and_then(|p| p.srtt);
         acked.round_ended = true;
         scheduler.on_event(&SchedulerEvent::Ack { path: PathId(id), acked: &acked }, &self.view);
     }
