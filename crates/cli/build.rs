@@ -6,8 +6,10 @@ use std::{env, fs};
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let target = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR")).join("scenarios.rs");
-    fs::write(&target, scenario_list(&root.join("scenarios"))).expect("OUT_DIR takes files");
+    let target = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    for (file, folder) in [("scenarios.rs", "scenarios"), ("frontier.rs", "scenarios/frontier")] {
+        fs::write(target.join(file), scenario_list(&root.join(folder))).expect("OUT_DIR takes files");
+    }
     if let Some(commit) = git(&root, &["rev-parse", "HEAD"]) {
         println!("cargo:rustc-env=ANABRANCH_COMMIT={commit}");
     }

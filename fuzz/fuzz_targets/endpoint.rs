@@ -136,7 +136,7 @@ fn setup(case: &Case, server: bool) -> Setup {
         let client = SocketAddr::new(host(n, 1), 1000);
         let tuple = FourTuple { local: client, remote: SocketAddr::new(host(n, 2), 80) };
         let tuple = if server { FourTuple { local: tuple.remote, remote: tuple.local } } else { tuple };
-        PathSetup { id: PathId(n), tuple, backup: false }
+        PathSetup::new(PathId(n), tuple)
     });
     let buffer = if case.small_buffers { 3000 } else { 1 << 20 };
     Setup {

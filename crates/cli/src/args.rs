@@ -36,7 +36,8 @@ pub enum Command {
     List(ListArguments),
     /// Explain a scheduler, congestion control, metric or scenario key
     #[command(after_help = "Examples:\n  anabranch explain blest\n  anabranch explain minrtt+pr\n  \
-                            anabranch explain path.loss\n  anabranch explain ofo_mean_bytes")]
+                            anabranch explain path.loss\n  anabranch explain ofo_mean_bytes\n  \
+                            anabranch explain --all schedulers > docs/schedulers.md")]
     Explain(ExplainArguments),
     /// Print a completion script for a shell
     #[command(
@@ -49,9 +50,9 @@ pub enum Command {
     /// Published values beside ours
     #[command(hide = true)]
     Reproduce(Rest),
-    /// All schedulers over a reference grid
-    #[command(hide = true)]
-    Compare(Rest),
+    /// Run all schedulers over a reference grid, and rank them by how near they come to the best possible
+    #[command(after_help = COMPARE_EXAMPLES)]
+    Compare(CompareArguments),
     /// Closed-form models
     #[command(hide = true)]
     Model(Rest),
@@ -136,7 +137,7 @@ pub enum ListFormat {
 /// Options of every command that runs scenarios.
 #[derive(Debug, Args)]
 pub struct Output {
-    /// Threads; one per core unless given
+    /// Threads; one per core unless given, one where runs follow the clock, which disturb each other
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
     /// How to print the results
@@ -268,7 +269,62 @@ pub enum Listing {
 #[derive(Debug, Args)]
 pub struct ExplainArguments {
     /// What to explain
-    pub name: String,
+    #[arg(required_unless_present = "all", conflicts_with = "all")]
+    pub name: Option<String>,
+    /// Every page, as one Markdown document
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub all: Option<Catalogue>,
+}
+
+/// What has reference pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Catalogue {
+    /// Packet schedulers
+    Schedulers,
+    /// Congestion controls
+    Congestion,
+}
+
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  anabranch compare --quick
+  anabranch compare --scheduler minrtt,blest,ecf --congestion lia
+  anabranch compare --grid my-paths --out results
+
+The reference grid is 28 path sets (scenarios/frontier) with six applications each: unlimited bulk, transfers of 16 KB to
+8 MB, and frames 25 times a second that fill 60 % of the paths. Every scheduler meets the same seeds. A path set is a
+scenario file whose traffic and duration do not count.";
+
+/// `anabranch compare`.
+#[derive(Debug, Args)]
+pub struct CompareArguments {
+    /// Schedulers, separated by commas; every one, without suffixes, unless given
+    #[arg(long, value_name = "A[,B…]|all", value_delimiter = ',')]
+    pub scheduler: Vec<String>,
+    /// Congestion control of all of them
+    #[arg(long, value_name = "A", default_value = "cubic")]
+    pub congestion: String,
+    /// Path sets: every scenario file of this directory instead of the reference grid
+    #[arg(long, value_name = "DIR")]
+    pub grid: Option<PathBuf>,
+    /// Three seeds a cell instead of the scenarios' number
+    #[arg(long, conflicts_with = "repeat")]
+    pub quick: bool,
+    /// Seeds a cell instead of the scenarios' number
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub repeat: Option<u32>,
+    /// Threads; one per core unless given
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+    /// How to print the standings
+    #[arg(long, value_enum, default_value_t)]
+    pub format: ListFormat,
+    /// Also write frontier.json, frontier.csv and frontier.md into this directory
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Put the table into this file, between the lines `<!-- frontier -->` and `<!-- /frontier -->`
+    #[arg(long, value_name = "FILE")]
+    pub update: Option<PathBuf>,
 }
 
 const PARITY_EXAMPLES: &str = "\

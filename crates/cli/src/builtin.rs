@@ -3,6 +3,9 @@
 /// `(name, text)` of every file in `scenarios/`, in the order of the names.
 pub const SCENARIOS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/scenarios.rs"));
 
+/// `(name, text)` of every path set of `scenarios/frontier/`, in the order of the names.
+pub const FRONTIER: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/frontier.rs"));
+
 /// The text of the scenario `name`; `.toml` may follow the name.
 pub fn find(name: &str) -> Option<&'static str> {
     let name = name.strip_suffix(".toml").unwrap_or(name);
@@ -30,6 +33,9 @@ mod tests {
 
     #[test]
     fn every_scenario_is_found_checked_and_described() {
+        for (name, text) in FRONTIER {
+            assert!(anabranch_scenario::Document::parse(name, text).is_ok(), "{name}");
+        }
         for (name, text) in SCENARIOS {
             assert_eq!(find(&format!("{name}.toml")), Some(*text));
             assert!(anabranch_scenario::Document::parse(name, text).is_ok(), "{name}");

@@ -7,12 +7,15 @@ mod artifacts;
 mod builtin;
 mod commands;
 mod failure;
+mod frontier_table;
 #[cfg(target_os = "linux")]
 mod link_table;
 mod load;
+mod marked;
 mod parity_table;
 mod pool;
 mod preflight_table;
+mod reference;
 mod runs_csv;
 mod table;
 mod watch;
@@ -89,10 +92,10 @@ fn dispatch(arguments: Arguments, drivers: &Drivers<'_>) -> Result<Answer, Failu
         }
         Command::Check(arguments) => commands::check(&arguments),
         Command::List(arguments) => commands::list(&arguments),
-        Command::Explain(arguments) => commands::explain(&arguments.name),
+        Command::Explain(arguments) => commands::explain(&arguments),
         Command::Completions { shell } => Ok(commands::completions(shell)),
         Command::Reproduce(_) => missing("reproduce"),
-        Command::Compare(_) => missing("compare"),
+        Command::Compare(arguments) => commands::compare(&arguments, drivers.virtual_time),
         Command::Model(_) => missing("model"),
         Command::Parity(arguments) => commands::parity(&arguments, drivers),
         Command::Report(_) => missing("report"),

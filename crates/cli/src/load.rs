@@ -6,7 +6,7 @@ use anabranch_run::Variant;
 use anabranch_scenario::{Diagnostic, Document, Override, PlugIn, Resolver, Source};
 use miette::Report;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A scenario with its text and what was set from outside.
@@ -47,6 +47,11 @@ impl Loaded {
     /// A scenario that comes with the program.
     pub fn builtin(name: &str, overrides: Vec<Override>) -> Result<Self, Failure> {
         let text = builtin::find(name).ok_or_else(|| unknown_scenario(name))?;
+        Self::given(name, text, overrides)
+    }
+
+    /// The text of a scenario that stands in no file.
+    pub fn given(name: &str, text: &str, overrides: Vec<Override>) -> Result<Self, Failure> {
         Self::parse(Source { name: name.to_owned(), text: text.to_owned() }, Path::new(""), overrides)
     }
 
@@ -60,6 +65,27 @@ impl Loaded {
         let cells = self.document.cells.iter();
         cells.map(|(cell, scenario)| Variant { cell: cell.clone(), scenario: Arc::new(scenario.clone()) }).collect()
     }
+}
+
+/// The scenario files of a directory, by name.
+pub fn scenario_files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let unreadable = |error: std::io::Error| {
+        let message = format!("cannot read {}: {error}", folder.display());
+        Failure::unusable("anabranch::cli::unreadable", message, None)
+    };
+    let entries = fs::read_dir(folder).and_then(Iterator::collect::<Result<Vec<_>, _>>).map_err(unreadable)?;
+    let mut files: Vec<PathBuf> = entries.iter().map(fs::DirEntry::path).collect();
+    files.retain(|file| file.extension().is_some_and(|ending| ending == "toml"));
+    files.sort();
+    if files.is_empty() {
+        let message = format!("{} holds no scenario file", folder.display());
+        return Err(Failure::unusable(
+            "anabranch::cli::unreadable",
+            message,
+            Some("scenario files end in .toml".into()),
+        ));
+    }
+    Ok(files)
 }
 
 /// The plug-ins that `names` stand for, by `read`; `all` stands for `every`. All that is wrong is told at once.

@@ -167,13 +167,15 @@ fn cell_table(results: &Results, rows: &[&Row<'_>]) -> String {
     if several {
         columns.push(Column { header: "congestion".into(), field: Box::new(|row| Some(row.congestion.into())) });
     }
-    let main = if has("completion_s") {
-        columns.push(interval("completion\ns", "completion_s", 1.0));
-        "completion_s"
+    // Frames come at their own pace: what counts is their delay.
+    let (header, main, per) = if has("app_delay_mean_s") {
+        ("delay\nms", "app_delay_mean_s", 1e-3)
+    } else if has("completion_s") {
+        ("completion\ns", "completion_s", 1.0)
     } else {
-        columns.push(interval("goodput\nMbit/s", "goodput_bps", 1e6));
-        "goodput_bps"
+        ("goodput\nMbit/s", "goodput_bps", 1e6)
     };
+    columns.push(interval(header, main, per));
     columns.push(Column { header: "n".into(), field: Box::new(|row| Some(row.n().to_string())) });
     let reference = rows[0];
     if !several && multipath.count() > 1 {
@@ -181,14 +183,21 @@ fn cell_table(results: &Results, rows: &[&Row<'_>]) -> String {
         columns.push(Column { header: format!("against\n{} %", reference.scheduler), field: Box::new(field) });
     }
     let optional = [
+        mean("p99\nms", "app_delay_p99_s", 1e-3, 1),
         mean("× best\npath", "best_single_ratio", 1.0, 3),
         mean("benefit", "aggregation_benefit", 1.0, 3),
         mean("of\noracle", "oracle_ratio", 1.0, 3),
         mean("OFO mean\nKiB", "ofo_mean_bytes", 1024.0, 1),
         mean("PR\npackets", "opportunistic_packets", 1.0, 1),
     ];
-    let metrics =
-        ["best_single_ratio", "aggregation_benefit", "oracle_ratio", "ofo_mean_bytes", "opportunistic_packets"];
+    let metrics = [
+        "app_delay_p99_s",
+        "best_single_ratio",
+        "aggregation_benefit",
+        "oracle_ratio",
+        "ofo_mean_bytes",
+        "opportunistic_packets",
+    ];
     columns.extend(optional.into_iter().zip(metrics).filter(|(_, metric)| has(metric)).map(|(column, _)| column));
     let paths = reference.paths();
     if paths.len() > 1 {

@@ -157,6 +157,45 @@ fn the_json_document_has_the_promised_shape() {
 }
 
 #[test]
+fn compare_ranks_schedulers_over_a_grid() {
+    let (folder, _) = scenario();
+    let (grid, out) = (folder.path().to_str().unwrap(), folder.path().join("out"));
+    let page = folder.path().join("page.md");
+    fs::write(&page, "before\n<!-- frontier -->\nold\n<!-- /frontier -->\nafter\n").unwrap();
+    let (results, target) = (out.to_str().unwrap(), page.to_str().unwrap());
+    let arguments =
+        ["compare", "--grid", grid, "--scheduler", "minrtt,rr", "--out", results, "--update", target, "--repeat", "2"];
+    insta::assert_snapshot!(output(&arguments), @r"
+    2 schedulers, 6 cells, 2 seeds, cubic
+
+    scheduler       ratio %  bulk  16 KB  256 KB  2 MB  8 MB  frames  rank  worst  slower
+    ─────────────────────────────────────────────────────────────────────────────────────
+    minrtt       90.0 ± 0.0  90.0   90.0    90.0  90.0  90.0    90.0   1.5      0       0
+    roundrobin   90.0 ± 0.0  90.0   90.0    90.0  90.0  90.0    90.0   1.5      0       0
+    single:best  60.1 ± 0.4  60.1   60.1    60.1  60.1  60.1    60.1
+
+    Ratio: mean over all cells (path set × application) of what was reached ÷ the oracle's bound, in percent, ± its 95 %
+    interval over the seeds; then by application. Rank: mean place among the schedulers. Worst: cells in which none is further
+    from the oracle. Slower: cells in which the best path alone is faster (paired t test, p < 0.05). single:best is that path.
+    ");
+    let page = fs::read_to_string(&page).unwrap();
+    assert!(page.starts_with("before\n<!-- frontier -->\n2 schedulers, 6 cells, 2 seeds, cubic\n"), "{page}");
+    assert!(page.ends_with("<!-- /frontier -->\nafter\n") && !page.contains("old"), "{page}");
+    assert!(page.contains("| two paths | 256 KB | minrtt 90.0 | roundrobin 90.0 |"), "{page}");
+    let json: Value = serde_json::from_str(&fs::read_to_string(out.join("frontier.json")).unwrap()).unwrap();
+    assert_eq!(json["standings"][0]["ratio"]["n"], 2);
+    assert_eq!(json["cells"].as_array().unwrap().len(), 6);
+    // A cell has two schedulers and the best path alone.
+    assert_eq!(fs::read_to_string(out.join("frontier.csv")).unwrap().lines().count(), 1 + 6 * 3);
+    let text = errors(&["compare", "--grid", results], 2);
+    assert!(text.contains("holds no scenario file"), "{text}");
+    let text = errors(&["compare", "--scheduler", "blast"], 2);
+    assert!(text.contains("blest"), "{text}");
+    let text = errors(&["compare", "--grid", grid, "--update", out.join("frontier.csv").to_str().unwrap()], 2);
+    assert!(text.contains("has no place for the table"), "{text}");
+}
+
+#[test]
 fn csv_has_one_line_a_run() {
     let (_folder, file) = scenario();
     insta::assert_snapshot!(output(&["run", &file, "--repeat", "1", "--format", "csv"]), @r#"

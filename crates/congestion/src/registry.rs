@@ -1,11 +1,31 @@
 //! The list of all congestion controls.
 
-use crate::{cubic, lia, olia, reno};
+use crate::{
+    balia, bbr, cubic, desync, epsilon, ewtcp, fully_coupled, lia, mpveno, mveno, olia, reno, semicoupled, vegas, veno,
+    wvegas,
+};
 use anabranch_engine::CongestionControl;
 use anabranch_engine::plugin::Entry;
 use core::fmt;
 
-static ALL: &[&Entry<dyn CongestionControl>] = &[&reno::ENTRY, &cubic::ENTRY, &lia::ENTRY, &olia::ENTRY];
+static ALL: &[&Entry<dyn CongestionControl>] = &[
+    &reno::ENTRY,
+    &cubic::ENTRY,
+    &lia::ENTRY,
+    &olia::ENTRY,
+    &balia::ENTRY,
+    &semicoupled::ENTRY,
+    &fully_coupled::ENTRY,
+    &ewtcp::ENTRY,
+    &epsilon::ENTRY,
+    &desync::ENTRY,
+    &vegas::ENTRY,
+    &wvegas::ENTRY,
+    &veno::ENTRY,
+    &mveno::ENTRY,
+    &mpveno::ENTRY,
+    &bbr::ENTRY,
+];
 
 /// All congestion controls, in the order in which lists show them.
 pub fn all() -> &'static [&'static Entry<dyn CongestionControl>] {
@@ -45,7 +65,11 @@ pub fn build(name: &str, parameters: &[(String, f64)]) -> Result<Box<dyn Congest
 /// when it is alone, an uncoupled one itself. `reno` for a name that is not in the registry.
 pub fn single_path_form(name: &str) -> &'static str {
     match find(name).map(|e| e.name) {
-        None | Some("lia" | "olia") => reno::ENTRY.name,
+        None | Some("lia" | "olia" | "balia" | "semicoupled" | "coupled" | "ewtcp" | "epsilon" | "desync") => {
+            reno::ENTRY.name
+        }
+        Some("wvegas") => vegas::ENTRY.name,
+        Some("mveno" | "mpveno") => veno::ENTRY.name,
         Some(uncoupled) => uncoupled,
     }
 }

@@ -11,6 +11,9 @@ use core::fmt::Debug;
 /// The congestion control of one subflow: Reno, CUBIC, Vegas… It changes the window that it is lent; a fresh value
 /// (a clone of the prototype) begins with each subflow.
 pub trait SinglePath: Clone + Debug + Send {
+    /// See [`CongestionControl::is_rate_based`].
+    const RATE_BASED: bool = false;
+
     /// An acknowledgment. [`WindowState::slow_start`] says what of it may increase the window.
     fn on_ack(&mut self, window: &mut WindowState, ack: &Acked, path: &PathView);
 
@@ -98,5 +101,9 @@ impl<A: SinglePath> CongestionControl for Uncoupled<A> {
     fn window(&self, id: PathId) -> Window {
         let pacing = self.flows.get(id).and_then(|f| f.state.pacing());
         Window { pacing, ..self.flows.window(id) }
+    }
+
+    fn is_rate_based(&self) -> bool {
+        A::RATE_BASED
     }
 }

@@ -81,6 +81,19 @@ impl WindowState {
         self.ssthresh = self.cwnd;
     }
 
+    /// To `cwnd` packets, which a model of the path asks for.
+    pub fn set(&mut self, cwnd: u32) {
+        self.cwnd = cwnd.clamp(1, MAX_WINDOW);
+        self.carry = 0.0;
+    }
+
+    /// Down to `cwnd` packets because of delay, never up; slow start is over at this window.
+    pub fn shrink(&mut self, cwnd: u32) {
+        self.cwnd = cwnd.clamp(1, self.cwnd);
+        self.ssthresh = self.ssthresh.min(self.cwnd);
+        self.carry = 0.0;
+    }
+
     /// Adds a real number of packets, which may be negative; the window stays within 1 and [`MAX_WINDOW`].
     pub fn add(&mut self, packets: f64) {
         let sum = self.carry + packets;

@@ -2,7 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "the tolerance of a closed form forgives a last bit")]
 
-use anabranch_congestion::build;
+use anabranch_congestion::{all, build, single_path_form};
 use anabranch_engine::congestion::{Acked, Loss};
 use anabranch_engine::schedule::PathView;
 use anabranch_units::{Duration, Instant, PathId, Rng};
@@ -57,7 +57,7 @@ fn reno_follows_the_square_root_of_random_loss() {
 
 #[test]
 fn coupled_controls_alone_respond_as_reno() {
-    for name in ["lia", "olia"] {
+    for name in all().iter().map(|e| e.name).filter(|name| *name != "reno" && single_path_form(name) == "reno") {
         let mut rng = Rng::stream(1, "loss");
         let mut again = Rng::stream(1, "loss");
         let coupled = mean_window(name, 20_000, || rng.chance(0.005));

@@ -1,7 +1,7 @@
 //! The seam for congestion control.
 
 use crate::path::PathView;
-use anabranch_units::{Duration, Instant, PathId, Range, Rate};
+use anabranch_units::{Duration, Instant, PathId, Rate};
 use core::fmt::Debug;
 
 /// What one acknowledgment taught about a subflow.
@@ -14,11 +14,6 @@ pub struct Acked {
     pub packets: u32,
     /// Payload bytes newly acknowledged or SACKed.
     pub bytes: u64,
-    /// Place in the data sequence of the packet that stands last in the subflow's, of those newly acknowledged or SACKed
-    /// that were sent only once.
-    pub data: Option<Range>,
-    /// First offset that the peer's connection lacked when it sent this. News from other subflows may be newer.
-    pub data_acked: u64,
     /// Round-trip sample, never from a retransmitted packet unless timestamps prove it.
     pub rtt: Option<Duration>,
     /// Packets in flight just before.
@@ -29,7 +24,33 @@ pub struct Acked {
     pub may_grow: bool,
     /// A round trip ended: the first packet sent after the last such mark was acknowledged.
     pub round_ended: bool,
+    /// End of the highest data among the packets newly acknowledged or SACKed, as an offset in the stream.
+    pub data_end: u64,
+    /// What this very segment acknowledged at connection level. The connection may know more by now, from a path whose
+    /// acknowledgments return sooner.
+    pub data_ack: Option<u64>,
+    /// Packets that this acknowledgment showed to be lost.
+    pub lost: u32,
+    /// For [`CongestionControl::is_rate_based`] ones: the delivery rate, if this acknowledgment tells one.
+    pub rate: Option<RateSample>,
 }
+
+/// A sample of the delivery rate (draft-cheng-iccrg-delivery-rate-estimation-02): the slower of how fast packets were sent
+/// and how fast they were acknowledged, over about a round trip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateSample {
+    /// Packets delivered within `interval`.
+    pub delivered: u64,
+    /// Packets that the subflow had delivered before, since it began: when the packet was sent that is acknowledged now.
+    pub prior_delivered: u64,
+    /// Never zero.
+    pub interval: Duration,
+    /// There was too little to send: the path may be faster.
+    pub app_limited: bool,
+}
+
+/// Bytes that pacing adds to the payload of each packet: IPv6, TCP and 40 bytes of options.
+pub const PACED_HEADERS: u64 = 80;
 
 /// Why a window must shrink.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +75,7 @@ pub struct Window {
     pub cwnd: u32,
     /// Slow-start threshold in packets; `u32::MAX` = none yet.
     pub ssthresh: u32,
-    /// Rate at which to pace, if the algorithm asks for pacing of its own.
+    /// Rate at which to pace, if the algorithm asks for pacing of its own; a packet counts with [`PACED_HEADERS`].
     pub pacing: Option<Rate>,
 }
 
@@ -78,6 +99,11 @@ pub trait CongestionControl: Debug + Send {
     fn on_idle(&mut self, id: PathId, now: Instant, idle: Duration, rto: Duration);
     /// The window now. Only asked for paths that joined.
     fn window(&self, id: PathId) -> Window;
+    /// It models the path from [`Acked::rate`]. Its window then holds during fast recovery too, in place of what PRR allows
+    /// (as Linux's `cong_control`). Asked when a subflow begins.
+    fn is_rate_based(&self) -> bool {
+        false
+    }
 }
 
 /// Windows that never change: for tests of schedulers and for toy models.

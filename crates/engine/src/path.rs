@@ -1,7 +1,38 @@
 //! A path as plug-ins see it.
 
 use anabranch_trace::RecoveryPhase;
-use anabranch_units::{Duration, PathId, Rate};
+use anabranch_units::{Duration, Instant, PathId, Rate};
+
+/// After how many round trips without a sample a forward delay says nothing of the path any more.
+const FORWARD_FRESH: u64 = 10;
+
+/// How long a path takes from us to the peer, by the peer's clock and ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ForwardDelay {
+    /// The delay plus a distance of the clocks that is the same for all paths of the connection: only differences
+    /// between paths mean anything.
+    pub relative: Duration,
+    /// When the newest sample came.
+    pub sampled: Instant,
+}
+
+impl ForwardDelay {
+    /// Its newest sample is not older than ten round trips.
+    pub fn is_fresh(&self, srtt: Duration, now: Instant) -> bool {
+        now.since(self.sampled) <= srtt * FORWARD_FRESH
+    }
+}
+
+/// What the operator says of a path. Only schedulers that ask for it heed it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct PathPolicy {
+    /// Price per byte.
+    pub price: f64,
+    /// Bytes that the tariff includes; `None` = no limit.
+    pub cap: Option<u64>,
+    /// Share of the traffic, in proportion to the other paths'; above zero. `None` = not said.
+    pub weight: Option<f64>,
+}
 
 /// A device of this host, as its counters show it (Linux: qdisc and byte queue limits).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,16 +82,19 @@ pub struct PathView {
     pub max_srtt: Option<Duration>,
     /// Retransmission timeout without back-off.
     pub rto: Duration,
-    /// Relative forward delay from timestamps; only differences between paths mean anything.
-    pub forward_delay: Option<Duration>,
+    /// Forward delay from timestamps, smoothed (gain 1/8); see [`Self::fresh_forward_delay`]. `None` before the first
+    /// sample, without timestamps, and where the peer's clock differs from path to path.
+    pub forward_delay: Option<ForwardDelay>,
     /// Estimated probability of losing a packet.
     pub loss: f64,
     /// Phase of loss recovery.
     pub recovery: RecoveryPhase,
     /// Rate at which the path is paced, if it is; see [`Self::pacing_rate`].
     pub pacing: Option<Rate>,
-    /// Price per byte, if the application said so.
-    pub price: f64,
+    /// What the operator says of it.
+    pub policy: PathPolicy,
+    /// Payload bytes that the connection has sent on it, repetitions included, those of earlier subflows too.
+    pub used_bytes: u64,
     /// The device by which the path leaves, if the driver can read it.
     pub device: Option<Device>,
 }
@@ -91,7 +125,8 @@ impl PathView {
             loss: 0.0,
             recovery: RecoveryPhase::Open,
             pacing: None,
-            price: 0.0,
+            policy: PathPolicy::default(),
+            used_bytes: 0,
             device: None,
         }
     }
@@ -121,6 +156,23 @@ impl PathView {
         Some(Rate::from_bps(bps.min(u128::from(u64::MAX)) as u64))
     }
 
+    /// [`ForwardDelay::relative`], unless its newest sample is older than ten round trips.
+    pub fn fresh_forward_delay(&self, now: Instant) -> Option<Duration> {
+        self.forward_delay.filter(|f| f.is_fresh(self.rtt_or_max(), now)).map(|f| f.relative)
+    }
+
+    /// The tariff includes another segment, beside what was sent and what is queued.
+    pub fn is_within_cap(&self) -> bool {
+        let next = self.used_bytes + self.queued_bytes + u64::from(self.mss);
+        self.policy.cap.is_none_or(|cap| next <= cap)
+    }
+
+    /// Bytes a second that the window lets through: cwnd/srtt. Zero without an RTT sample.
+    pub fn window_rate(&self) -> f64 {
+        let bytes = f64::from(self.cwnd) * f64::from(self.mss);
+        self.srtt.map_or(0.0, |srtt| bytes / srtt.max(Duration::from_nanos(1)).as_secs_f64())
+    }
+
     /// Smoothed RTT for comparisons: unknown counts as longest.
     pub fn rtt_or_max(&self) -> Duration {
         self.srtt.unwrap_or(Duration::MAX)
@@ -130,6 +182,15 @@ impl PathView {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cap_counts_what_was_sent_and_what_waits() {
+        let free = PathView::new(PathId(0), 1000);
+        assert!(PathView { used_bytes: 1 << 40, ..free }.is_within_cap());
+        let capped = PathView { policy: PathPolicy { cap: Some(5000), ..free.policy }, ..free };
+        assert!(PathView { used_bytes: 3000, queued_bytes: 1000, ..capped }.is_within_cap());
+        assert!(!PathView { used_bytes: 3000, queued_bytes: 1001, ..capped }.is_within_cap());
+    }
 
     #[test]
     fn the_pacing_rate_follows_window_and_round_trip_time() {
@@ -144,5 +205,17 @@ mod tests {
         assert_eq!(mbit(PathView { ssthresh: 10, in_flight_bytes: 20_000, ..path }), 9.6);
         assert_eq!(mbit(PathView { pacing: Some(Rate::from_bps(3_000_000)), ..path }), 3.0);
         assert!(PathView { srtt: Some(Duration::ZERO), ..path }.pacing_rate().is_some());
+    }
+
+    #[test]
+    fn a_forward_delay_expires_after_ten_round_trips() {
+        let relative = Duration::from_millis(7);
+        let path = PathView {
+            srtt: Some(Duration::from_millis(20)),
+            forward_delay: Some(ForwardDelay { relative, sampled: Instant::from_millis(1000) }),
+            ..PathView::new(PathId(0), 1000)
+        };
+        assert_eq!(path.fresh_forward_delay(Instant::from_millis(1200)), Some(relative));
+        assert_eq!(path.fresh_forward_delay(Instant::from_millis(1201)), None);
     }
 }

@@ -4,7 +4,7 @@ use crate::kernel::facts;
 use crate::{LabError, interrupt, privilege};
 use anabranch_run::layout::host;
 use anabranch_run::{Choice, Job, Plan, Refusal};
-use anabranch_scenario::{Host, nearest};
+use anabranch_scenario::{Host, TimelineChange, nearest};
 use anabranch_units::Side;
 
 /// The scheduler of an unmodified kernel, by its name here.
@@ -45,9 +45,13 @@ fn speaks_mptcp(job: &Job) -> bool {
 
 /// A kernel that sends uses its own scheduler, and a congestion control that it has.
 fn check_words(job: &Job, available: &[String]) -> Result<(), Refusal> {
+    let later = job.scenario.timeline.iter().filter_map(|entry| match &entry.change {
+        TimelineChange::Scheduler(plug_in) => Some(plug_in),
+        TimelineChange::Network(_) => None,
+    });
     if let Choice::Multipath(scheduler) = &job.choice
         && speaks_mptcp(job)
-        && scheduler.name != LINUX_SCHEDULER
+        && let Some(scheduler) = [scheduler].into_iter().chain(later).find(|plug_in| plug_in.name != LINUX_SCHEDULER)
     {
         return Err(Refusal::Word {
             kind: "scheduler",

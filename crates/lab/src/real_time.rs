@@ -24,7 +24,7 @@ impl Driver for RealTime {
 
     fn run(&self, job: &Job, listener: &mut dyn Recorder) -> Result<RunOutcome, RunError> {
         let plan = Layout::of(job)?;
-        let world = World::new(plan.world(job, Checks::default()), plan.flows(job)?);
+        let world = World::new(plan.world(job, Checks::default())?, plan.flows(job)?);
         run(job, &plan, world, listener).map_err(|error| match error {
             // A signal ends the programs that we started, too.
             _ if interrupt::is_asked() => RunError::Interrupted,
@@ -93,6 +93,7 @@ fn start(exchange: &mut Exchange, job: &Job, plan: &Layout) -> Result<(), LabErr
             server: SocketAddr::new(addresses(job).server(), PORT),
             protocol: if plan.multipath { Protocol::Mptcp } else { Protocol::Tcp },
             congestion: outside.host.settings.congestion.clone(),
+            no_delay: !job.scenario.settings.tcp.nagle,
             clock: exchange.clock,
             start: plan.start(),
             at_once: 1,

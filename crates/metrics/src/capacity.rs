@@ -21,6 +21,11 @@ impl CapacityCurve {
         self.pieces.push((at, spec));
     }
 
+    /// One rate from beginning to end.
+    pub fn is_constant(&self) -> bool {
+        matches!(self.pieces[..], [(_, CapacitySpec::Fixed(_))])
+    }
+
     /// Bytes that it could carry after `from` and up to `to`. A recorded opportunity at `from` itself does not count: what
     /// comes to the bottleneck in that very moment has missed it.
     pub fn bytes(&self, from: Instant, to: Instant) -> f64 {

@@ -27,6 +27,16 @@ pub const METRICS: &[MetricInfo] = &[
     of_run("delivered_bytes", "byte", "Bytes delivered to the application in the measured time; sized traffic only."),
     of_run("completion_s", "s", "First SYN sent to last byte delivered; sized traffic that finished."),
     of_run(
+        "app_delay_mean_s",
+        "s",
+        "Frames: from the time at which the application has a frame to write, to its delivery whole and in order. A frame \
+         still under way at the end counts with its age, if that is above the mean of the others.",
+    ),
+    of_run("app_delay_p50_s", "s", "Median of the frames' delays (error of quantiles at most 0.05 %)."),
+    of_run("app_delay_p95_s", "s", "95th percentile of the frames' delays."),
+    of_run("app_delay_p99_s", "s", "99th percentile of the frames' delays."),
+    of_run("app_delay_max_s", "s", "Greatest of the frames' delays."),
+    of_run(
         "ofo_mean_bytes",
         "byte",
         "Connection-level out-of-order queue of the receiver: mean of the maxima within samples of 10 ms.",
@@ -79,7 +89,8 @@ pub const METRICS: &[MetricInfo] = &[
         "oracle_ratio",
         "",
         "At most 1. Unlimited data: goodput ÷ Σ rate × payload share × (1 − loss). Sized: T*/T, with T* the least time \
-         in which the paths' capacities could carry the bytes after handshake and delay.",
+         in which the paths' capacities could carry the bytes after handshake and delay. Frames: the least time in which \
+         they could carry one frame, without handshake, ÷ app_delay_mean_s.",
     ),
     of_run("price", "", "Money spent: Σ over paths of price per byte × payload bytes sent, repetitions included."),
     of_path("sent_bytes", "byte", "Payload bytes sent on the path, repetitions included."),

@@ -157,9 +157,14 @@ impl Impairments {
         }
     }
 
+    /// There is one.
+    pub(crate) fn any(&self) -> bool {
+        self.loss.is_some() || !self.others.is_empty()
+    }
+
     /// True if the next packet meets none: nearly always, and then [`Self::befall`] need not be asked.
     pub(crate) fn spare(&mut self) -> bool {
-        let none = self.loss.is_none() && self.others.is_empty();
+        let none = !self.any();
         self.not_drawn += u64::from(none);
         none
     }

@@ -126,6 +126,17 @@ impl<T: Clone> Network<T> {
         self.join_path(now, recorder, path, direction, size, Some(item));
     }
 
+    /// It matters in how many packets bytes enter a path: something there counts them, or befalls single ones, or the
+    /// largest packet takes longer to leave than `unseen`.
+    pub fn counts_packets(&self, path: usize, direction: Direction, unseen: Duration) -> bool {
+        let way = WayId::new(path, direction).index();
+        let entrance = match &self.entries[way].entrance {
+            Entrance::Own(tail) => tail.counts_packets(unseen),
+            Entrance::Shared(_) => true,
+        };
+        entrance || self.ways[way].impairs()
+    }
+
     /// Cross traffic over a path's bottleneck: a packet that vanishes behind it.
     pub fn send_over_path(
         &mut self,

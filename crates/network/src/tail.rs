@@ -6,6 +6,9 @@ use anabranch_trace::{LinkEvent, Recorder};
 use anabranch_units::{Duration, Instant, Rate};
 use std::collections::VecDeque;
 
+/// Bytes of the largest IP packet.
+const LARGEST: u64 = 65_535;
+
 /// A packet whose last bit has not left.
 #[derive(Clone, Copy, Debug)]
 struct Leaving {
@@ -109,6 +112,15 @@ impl Tail {
             self.departed += 1;
             self.bytes -= self.inside.front().map_or(0, |next| u64::from(next.size));
         }
+    }
+
+    /// It matters in how many packets bytes come: they are counted, or the largest one takes longer than `unseen`.
+    pub(crate) fn counts_packets(&self, unseen: Duration) -> bool {
+        let drained = match &self.drain {
+            Drain::Fixed { rate, .. } => rate.time_for(LARGEST) > unseen,
+            Drain::Trace(_) => true,
+        };
+        drained || matches!(self.qdisc, DropTail::Packets(_))
     }
 
     /// The rate is `rate` from `now` on, unless capacity is recorded; every departure before was told of.

@@ -77,6 +77,11 @@ impl<T: Clone> Way<T> {
         self.delay
     }
 
+    /// Something may befall single packets.
+    pub(crate) fn impairs(&self) -> bool {
+        self.impairments.any()
+    }
+
     /// The delay of packets that leave the bottleneck from now on.
     pub(crate) fn set_delay(&mut self, delay: Duration) {
         self.delay = delay;

@@ -56,6 +56,7 @@ impl Watch {
             until: None,
             connections: vec![ConnId(0)],
             size: None,
+            frames: None,
             mss: 1400,
             displacement_threshold: None,
             paths: (0..paths).map(path).collect(),

@@ -2,12 +2,15 @@
 
 use crate::job::{CONNECTION, Choice, Job, RunError, RunOutcome, Values};
 use anabranch_engine::connection::Setup;
-use anabranch_metrics::{CapacityCurve, MeterConfig, Oracle, PathConfig, RunMetrics, header_len, oracle_ratio};
+use anabranch_metrics::{
+    CapacityCurve, FrameSchedule, MeterConfig, Oracle, PathConfig, RunMetrics, header_len, oracle_ratio,
+};
 use anabranch_network::{Bottleneck, Change, PathSpec, Topology, WaySpec};
-use anabranch_scenario::{Cross, CrossKind, Host, PlugIn, Traffic};
-use anabranch_sim::{Checks, End, FlowSetup, Party, SourceSetup, WorldSetup, address, paths_between};
+use anabranch_scenario::{Cross, CrossKind, Host, PlugIn, TimelineChange, TimelineEntry, Traffic};
+use anabranch_sim::{Checks, End, FlowSetup, Party, SourceSetup, Switch, WorldSetup, address, paths_between};
 use anabranch_units::{ConnId, Direction, Duration, Instant, PathId, Rng, Side};
-use anabranch_workload::{BulkSink, BulkSource, ConstantRate, OnOff, OnOffSpec, PacketSource, Workload};
+use anabranch_workload::{BulkSink, BulkSource, ConstantRate, FrameSource, OnOff, OnOffSpec, PacketSource, Workload};
+use std::sync::Arc;
 
 /// A driver cannot do `what`.
 pub fn unsupported(what: &str) -> RunError {
@@ -34,7 +37,7 @@ pub struct Layout {
     pub over: Vec<usize>,
     /// It speaks Multipath TCP.
     pub multipath: bool,
-    size: Option<u64>,
+    traffic: Traffic,
     start: Instant,
     topology: Topology,
     timeline: Vec<(Instant, Change)>,
@@ -45,8 +48,8 @@ impl Layout {
     /// The scenario asks for something that no driver can do.
     pub fn of(job: &Job) -> Result<Self, RunError> {
         let scenario = &*job.scenario;
-        let [Traffic::Bulk { size }] = scenario.traffic[..] else {
-            return Err(unsupported("anything but one bulk transfer as traffic"));
+        let [traffic] = &scenario.traffic[..] else {
+            return Err(unsupported("anything but one application as traffic"));
         };
         let (over, multipath) = match &job.choice {
             Choice::Multipath(_) => ((0..scenario.topology.paths.len()).collect(), scenario.settings.mptcp),
@@ -59,20 +62,31 @@ impl Layout {
         for cross in scenario.cross.iter().filter(|c| c.shared && matches!(c.kind, CrossKind::Tcp { .. })) {
             topology.paths.push(across(&scenario.topology, cross.over));
         }
-        let timeline = scenario.timeline.iter().map(|entry| (entry.at, entry.change.clone())).collect();
-        Ok(Self { over, multipath, size, start, topology, timeline })
+        let timeline = scenario.network_changes().collect();
+        Ok(Self { over, multipath, traffic: traffic.clone(), start, topology, timeline })
     }
 
     /// The network with everything in it but the flows.
-    pub fn world(&self, job: &Job, checks: Checks) -> WorldSetup {
+    ///
+    /// # Errors
+    /// A plug-in cannot be built.
+    pub fn world(&self, job: &Job, checks: Checks) -> Result<WorldSetup, RunError> {
         let sources = job.scenario.cross.iter().enumerate().filter_map(|(n, cross)| source(n, cross, job.seed));
-        WorldSetup {
-            topology: self.topology.clone(),
-            seed: job.seed,
-            timeline: self.timeline.clone(),
-            sources: sources.collect(),
-            checks,
-        }
+        let changes = self.timeline.iter().map(|(at, change)| (*at, change.clone().into()));
+        let mut timeline: Vec<(Instant, anabranch_sim::Change)> = changes.collect();
+        timeline.extend(self.switches(job)?);
+        let (topology, seed) = (self.topology.clone(), job.seed);
+        Ok(WorldSetup { topology, seed, timeline, sources: sources.collect(), checks })
+    }
+
+    /// The schedulers that take over on the connection under test. Plain TCP has no use for them.
+    fn switches(&self, job: &Job) -> Result<Vec<(Instant, anabranch_sim::Change)>, RunError> {
+        let entries = job.scenario.timeline.iter().filter(|_| self.multipath);
+        let of = |entry: &TimelineEntry| match &entry.change {
+            TimelineChange::Network(_) => None,
+            TimelineChange::Scheduler(plug_in) => Some(switch(plug_in).map(|switch| (entry.at, switch))),
+        };
+        entries.filter_map(of).collect()
     }
 
     /// The connection under test, and cross traffic that is TCP. Hosts that are not engines are outside.
@@ -89,7 +103,7 @@ impl Layout {
             Choice::Single(_) => PlugIn { name: "fifo".into(), parameters: Vec::new() },
         };
         let measured = self.flow(job, CONNECTION, &over, &scheduler, &job.congestion, (self.start, None))?;
-        let mut flows = vec![FlowSetup { awaited: self.size.is_some(), captured: true, ..measured }];
+        let mut flows = vec![FlowSetup { awaited: self.traffic.total().is_some(), captured: true, ..measured }];
         let mut extra = scenario.topology.paths.len();
         for cross in &scenario.cross {
             let CrossKind::Tcp { congestion } = &cross.kind else { continue };
@@ -103,7 +117,7 @@ impl Layout {
         Ok(flows)
     }
 
-    /// A bulk transfer; cross traffic is one without size, in plain TCP.
+    /// The connection under test, or cross traffic: a bulk transfer without end in plain TCP.
     fn flow(
         &self,
         job: &Job,
@@ -117,8 +131,13 @@ impl Layout {
         let measured = id == CONNECTION;
         let mut settings = scenario.settings.clone();
         settings.mptcp = measured && self.multipath;
-        let size = self.size.filter(|_| measured);
+        let traffic = if measured { self.traffic.clone() } else { Traffic::Bulk { size: None } };
         let v6 = scenario.hosts.ip == 6;
+        let paths = |side| {
+            let mut paths = paths_between(v6, id.0, side, over);
+            paths.iter_mut().filter(|_| measured).for_each(|path| path.policy = scenario.policy[path.id.index()]);
+            paths
+        };
         let setup = |side| -> Result<Setup, RunError> {
             let refused = |what: &dyn core::fmt::Display| unsupported(&what.to_string());
             Ok(Setup {
@@ -128,7 +147,7 @@ impl Layout {
                     .map_err(|e| refused(&e))?,
                 congestion: anabranch_congestion::build(&congestion.name, &congestion.parameters)
                     .map_err(|e| refused(&e))?,
-                paths: paths_between(v6, id.0, side, over),
+                paths: paths(side),
                 announce: Vec::new(),
                 accept_announced: false,
             })
@@ -137,7 +156,7 @@ impl Layout {
             if measured && host(job, side) == Host::Linux {
                 return Ok(End::Outside);
             }
-            Ok(Party { setup: setup(side)?, workload: workload(side, size) }.into())
+            Ok(Party { setup: setup(side)?, workload: workload(side, &traffic) }.into())
         };
         let client = |path: PathId| (address(v6, path, id.0, Side::Client), path.index());
         Ok(FlowSetup {
@@ -154,7 +173,7 @@ impl Layout {
 
     /// The application at one end of the connection under test.
     pub fn workload(&self, side: Side) -> Box<dyn Workload> {
-        workload(side, self.size)
+        workload(side, &self.traffic)
     }
 
     /// When the connection under test opens.
@@ -170,13 +189,17 @@ impl Layout {
             from: Instant::ZERO + scenario.warmup,
             until: scenario.duration.map(|d| Instant::ZERO + scenario.warmup + d),
             connections: vec![CONNECTION],
-            size: self.size,
+            size: self.traffic.total(),
+            frames: match self.traffic {
+                Traffic::Bulk { .. } => None,
+                Traffic::Frames { size, interval, count } => Some(FrameSchedule { size, interval, count }),
+            },
             mss: scenario.settings.mss,
             displacement_threshold: None,
             paths: used
                 .map(|(n, path)| PathConfig {
                     name: path.name.clone(),
-                    price: scenario.price[n],
+                    price: scenario.policy[n].price,
                     capacity: self.capacity(n),
                     outages: [&path.down, &path.up].iter().flat_map(|way| &way.outages).copied().collect(),
                 })
@@ -196,19 +219,30 @@ impl Layout {
         let settings = &scenario.settings;
         let header = header_len(scenario.hosts.ip, settings.tcp.timestamps, self.multipath);
         let oracle = Oracle::new(&self.topology, &self.timeline, &self.over, settings.mss, header);
-        let (reached, bound) = match self.size {
+        let (from, until) = metrics.measured;
+        let seconds = |time: Option<Duration>| time.map(Duration::as_secs_f64);
+        let (reached, bound) = match self.traffic {
             // The shorter the better: T*/T.
-            Some(size) => {
-                let best = oracle.completion(self.start, size).map(Duration::as_secs_f64);
-                (best, metrics.get("completion_s"))
+            Traffic::Bulk { size: Some(size) } => {
+                (seconds(oracle.completion(self.start, size)), metrics.get("completion_s"))
             }
-            None => {
-                let (from, until) = metrics.measured;
-                (metrics.get("goodput_bps"), oracle.goodput(from, until))
+            Traffic::Bulk { size: None } => (metrics.get("goodput_bps"), oracle.goodput(from, until)),
+            Traffic::Frames { size, .. } => {
+                (seconds(oracle.frame_delay(from, until, size)), metrics.get("app_delay_mean_s"))
             }
         };
         metrics.set("oracle_ratio", oracle_ratio(reached, bound));
     }
+}
+
+/// A scheduler that takes over on the first flow.
+fn switch(plug_in: &PlugIn) -> Result<anabranch_sim::Change, RunError> {
+    let refused = |e: anabranch_schedulers::BuildError| unsupported(&e.to_string());
+    let resolved = anabranch_schedulers::resolve(&plug_in.name).map_err(refused)?;
+    resolved.build(&plug_in.parameters).map_err(refused)?;
+    let parameters = plug_in.parameters.clone();
+    let make = Arc::new(move || resolved.build(&parameters).expect("these were just found to be fine"));
+    Ok(anabranch_sim::Change::Scheduler(0, Switch { name: resolved.label(), make }))
 }
 
 /// What stands at one end of the connection under test: the client receives, the server sends.
@@ -219,10 +253,13 @@ pub fn host(job: &Job, side: Side) -> Host {
     }
 }
 
-fn workload(side: Side, size: Option<u64>) -> Box<dyn Workload> {
-    match side {
-        Side::Client => Box::new(BulkSink::new(size)),
-        Side::Server => Box::new(BulkSource::new(size)),
+fn workload(side: Side, traffic: &Traffic) -> Box<dyn Workload> {
+    match (side, traffic) {
+        (Side::Client, _) => Box::new(BulkSink::new(traffic.total())),
+        (Side::Server, Traffic::Bulk { size }) => Box::new(BulkSource::new(*size)),
+        (Side::Server, Traffic::Frames { size, interval, count }) => {
+            Box::new(FrameSource::new(*size, *interval, *count))
+        }
     }
 }
 

@@ -223,7 +223,7 @@ fn is_random(scenario: &Scenario) -> bool {
             CrossKind::UdpOnOff { .. } => true,
             CrossKind::Tcp { .. } | CrossKind::Udp { .. } => false,
         })
-        || scenario.timeline.iter().any(|entry| match &entry.change {
+        || scenario.network_changes().any(|(_, change)| match &change {
             Change::Loss(_, _, loss) => loss_is_random(loss),
             Change::PathRate(..) | Change::LinkRate(..) | Change::Delay(..) => false,
         })

@@ -34,7 +34,7 @@ impl Driver for VirtualTime {
             return Err(unsupported("a Linux host in virtual time"));
         }
         let plan = Layout::of(job)?;
-        let mut world = World::new(plan.world(job, self.checks), plan.flows(job)?);
+        let mut world = World::new(plan.world(job, self.checks)?, plan.flows(job)?);
         let mut recorder = Tee(Tee(Meter::new(plan.meter(job)), Digest::new()), Lent(listener));
         let until = scenario.duration.map_or(Instant::MAX, |d| Instant::ZERO + scenario.warmup + d);
         let ended = world.run(until, &mut recorder);

@@ -32,7 +32,7 @@ kind = "bulk"
 fn totals_agree_with_the_metrics_and_the_capacities() {
     let (cell, scenario) = Document::parse("links", SCENARIO).unwrap().cells.remove(0);
     assert_eq!(cell, Cell::default());
-    let timeline: Vec<_> = scenario.timeline.iter().map(|entry| (entry.at, entry.change.clone())).collect();
+    let timeline: Vec<_> = scenario.network_changes().collect();
     let mut meter = LinkMeter::new(&scenario.topology, &timeline, 2);
     let (choice, congestion) = (Choice::Multipath(scenario.scheduler.clone()), scenario.congestion.clone());
     let job = Job { scenario: Arc::new(scenario), cell, choice, congestion, seed: 3 };

@@ -258,7 +258,8 @@ impl Form {
             Form::PathName => "the name of a [[path]]".into(),
             Form::LinkName => "the name of a [[link]]".into(),
             Form::Changeable => {
-                "path.NAME.rate, path.NAME.delay, path.NAME.loss or link.NAME.rate, with .down or .up for one direction"
+                "path.NAME.rate, path.NAME.delay, path.NAME.loss or link.NAME.rate, with .down or .up for one direction, \
+                 or connection.scheduler"
                     .into()
             }
             Form::Value => "a value of the form that the changed key has".into(),
@@ -331,7 +332,7 @@ const KEYS: &[Key] = &[
     key(Tcp, "idle_restart", FLAG, Value("true"), "shrink the congestion window after idling longer than a retransmission timeout (RFC 2861)"),
     key(Tcp, "delayed_ack", TIME, Value("40ms"), "longest delay of an acknowledgment; 0s acknowledges every segment"),
     key(Tcp, "pacing", FLAG, Value("false"), "pace at 2·cwnd/srtt in slow start and 1.2·cwnd/srtt after it"),
-    key(Tcp, "nagle", FLAG, Value("true"), "hold back small segments while data is outstanding (RFC 9293 §3.7.4)"),
+    key(Tcp, "nagle", FLAG, Nothing("true; false for frames, as applications that care for delay set TCP_NODELAY"), "hold back small segments while data is outstanding (RFC 9293 §3.7.4)"),
     key(Tcp, "timestamps", FLAG, Value("true"), "offer timestamps (RFC 7323)"),
     key(Tcp, "sack", FLAG, Value("true"), "offer selective acknowledgments (RFC 2018)"),
     key(Tcp, "syn_retries", Form::Integer { min: 0, max: 255 }, Value("6"), "retransmissions of a SYN before giving up"),
@@ -357,8 +358,9 @@ const KEYS: &[Key] = &[
     both(Path, "overhead", Form::Integer { min: -39, max: 65_535 }, Value("0"), "bytes added to each packet's size; may be negative, to match a stated packet size"),
     both(Path, "device", FLAG, Value("false"), "the bottleneck, own or shared, is the sending host's own device, whose queue its scheduler can read (qaware)"),
     key(Path, "backup", FLAG, Value("false"), "used only if no other path works (RFC 8684 §3.3.8)"),
-    key(Path, "price", Form::Price, Value("0/GB"), "price of data on this path"),
-    key(Path, "cap", Form::Size { min: 1, max: MAX_BYTES }, Nothing("no limit"), "data volume that the path's tariff includes"),
+    key(Path, "price", Form::Price, Value("0/GB"), "price of data on this path; heeded by cost"),
+    key(Path, "cap", Form::Size { min: 1, max: MAX_BYTES }, Nothing("no limit"), "payload that the path's tariff includes, counted where it is sent, repetitions included; heeded by cost"),
+    key(Path, "weight", Form::Real { above: 0.0 }, Nothing("what its window lets through, or 1 if another path has one"), "share of the traffic in proportion to the other paths'; heeded by weighted"),
 
     key(Loss, "kind", Form::Words(&["gilbert-elliott"]), Required, "the model of loss"),
     key(Loss, "p", Form::Probability, Required, "probability of going from good to bad, per packet"),
@@ -390,8 +392,10 @@ const KEYS: &[Key] = &[
     key(Timeline, "set", Form::Changeable, Required, "which key changes: \"path.wlan.rate\""),
     key(Timeline, "value", Form::Value, Required, "its new value"),
 
-    key(Traffic, "kind", Form::Words(&["bulk"]), Required, "bulk: the server sends as much as it can"),
-    key(Traffic, "size", Form::Size { min: 1, max: MAX_BYTES }, Nothing("until the end"), "bytes to transfer"),
+    key(Traffic, "kind", Form::Words(&["bulk", "frames"]), Required, "bulk: the server sends as much as it can; frames: it writes frames of one size at a steady pace"),
+    key(Traffic, "size", Form::Size { min: 1, max: MAX_BYTES }, Nothing("bulk: until the end; frames: required"), "bulk: bytes to transfer; frames: bytes of a frame"),
+    key(Traffic, "interval", POSITIVE_TIME, Nothing("required for frames"), "frames: time from one to the next"),
+    key(Traffic, "count", Form::Integer { min: 1, max: 1_000_000_000 }, Nothing("until the end"), "frames: how many"),
 ];
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! A checked scenario: every default filled in, every name resolved.
 
 use anabranch_engine::Settings;
+use anabranch_engine::schedule::PathPolicy;
 use anabranch_network::{Change, Topology};
 use anabranch_units::{Duration, Instant};
 
@@ -29,10 +30,8 @@ pub struct Scenario {
     pub topology: Topology,
     /// Paths that are only backups, by index.
     pub backup: Vec<bool>,
-    /// Price per byte, by path index.
-    pub price: Vec<f64>,
-    /// Bytes that a path's tariff includes, by path index; `None` = no limit.
-    pub cap: Vec<Option<u64>>,
+    /// Price, cap and weight, by path index.
+    pub policy: Vec<PathPolicy>,
     /// What the application does.
     pub traffic: Vec<Traffic>,
     /// Other flows.
@@ -60,6 +59,25 @@ pub enum Traffic {
         /// Bytes; `None` = until the end.
         size: Option<u64>,
     },
+    /// The server writes a frame at a steady pace, the first when the connection is established.
+    Frames {
+        /// Bytes of a frame.
+        size: u64,
+        /// Time from one frame to the next.
+        interval: Duration,
+        /// How many; `None` = until the end.
+        count: Option<u64>,
+    },
+}
+
+impl Traffic {
+    /// Bytes in all; `None` = until the end.
+    pub fn total(&self) -> Option<u64> {
+        match self {
+            Self::Bulk { size } => *size,
+            Self::Frames { size, count, .. } => count.map(|count| count.saturating_mul(*size)),
+        }
+    }
 }
 
 /// Another flow across a path or a link.
@@ -113,7 +131,26 @@ pub struct TimelineEntry {
     /// When (warm-up included).
     pub at: Instant,
     /// What.
-    pub change: Change,
+    pub change: TimelineChange,
+}
+
+/// What a timeline changes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TimelineChange {
+    /// A path or a link.
+    Network(Change),
+    /// The connection's scheduler, at both ends.
+    Scheduler(PlugIn),
+}
+
+impl Scenario {
+    /// The timeline's changes of paths and links.
+    pub fn network_changes(&self) -> impl Iterator<Item = (Instant, Change)> + '_ {
+        self.timeline.iter().filter_map(|entry| match &entry.change {
+            TimelineChange::Network(change) => Some((entry.at, change.clone())),
+            TimelineChange::Scheduler(_) => None,
+        })
+    }
 }
 
 /// Who speaks at each end.

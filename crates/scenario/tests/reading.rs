@@ -8,9 +8,13 @@
 
 mod common;
 
+use anabranch_engine::schedule::PathPolicy;
 use anabranch_engine::{DssWidth, RecoveryKind, RtoForm, Settings};
 use anabranch_network::{Bottleneck, CapacitySpec, Change, LossSpec, QueueSpec, WaySpec};
-use anabranch_scenario::{CrossKind, Document, Host, NoFiles, Override, Scenario, Source, Traffic, full_packet, read};
+use anabranch_scenario::{
+    CrossKind, Document, Host, NoFiles, Override, PlugIn, Scenario, Source, TimelineChange, TimelineEntry, Traffic,
+    full_packet, read,
+};
 use anabranch_units::{Direction, Duration, Instant, Rate};
 use common::{Folder, data, files, root};
 use std::fs;
@@ -69,7 +73,7 @@ fn what_is_not_written_has_the_documented_default() {
     assert_eq!(s.settings, Settings::default());
     assert_eq!((s.hosts.sender, s.hosts.receiver, s.hosts.ip), (Host::Engine, Host::Engine, 4));
     assert_eq!(s.traffic, [Traffic::Bulk { size: None }]);
-    assert_eq!((s.backup, s.price, s.cap), (vec![false], vec![0.0], vec![None]));
+    assert_eq!((s.backup, s.policy), (vec![false], vec![PathPolicy::default()]));
 }
 
 #[test]
@@ -171,7 +175,7 @@ fn cross_traffic_and_timeline_refer_by_name() {
     let (on, off) = (Duration::from_secs(1), Duration::from_secs(2));
     let onoff = CrossKind::UdpOnOff { rate: Rate::from_bps(1_000_000), packet: 500, on, off, shape: 2.0 };
     assert_eq!(s.cross[2].kind, onoff);
-    let changes: Vec<_> = s.timeline.iter().map(|entry| (entry.at, entry.change.clone())).collect();
+    let changes: Vec<_> = s.network_changes().collect();
     let expected = [
         (at(1000), Change::Loss(0, Direction::Down, LossSpec::Bernoulli(0.05))),
         (at(2000), Change::LinkRate(0, Direction::Up, Rate::from_bps(2_000_000))),
@@ -198,9 +202,20 @@ fn plug_ins_get_their_canonical_name_and_what_differs_from_the_defaults() {
 }
 
 #[test]
-fn prices_and_caps_are_per_byte_and_in_bytes() {
-    let s = one_path("price = '4/GB'\ncap = '5GB'\nbackup = true\n");
-    assert_eq!((s.price, s.cap, s.backup), (vec![4e-9], vec![Some(5_000_000_000)], vec![true]));
+fn a_timeline_may_change_the_scheduler() {
+    let text = "[[timeline]]\nat = '3s'\nset = 'connection.scheduler'\nvalue = { kind = 'blest', delta = 0.5 }\n";
+    let s = one_path(text);
+    let plug_in = PlugIn { name: "blest".into(), parameters: vec![("delta".into(), 0.5)] };
+    let entry = TimelineEntry { at: Instant::from_millis(3000), change: TimelineChange::Scheduler(plug_in) };
+    assert_eq!(s.timeline, [entry]);
+    assert_eq!(s.network_changes().count(), 0);
+}
+
+#[test]
+fn prices_are_per_byte_and_caps_in_bytes() {
+    let s = one_path("price = '4/GB'\ncap = '5GB'\nweight = 3\nbackup = true\n");
+    let policy = PathPolicy { price: 4e-9, cap: Some(5_000_000_000), weight: Some(3.0) };
+    assert_eq!((s.policy, s.backup), (vec![policy], vec![true]));
 }
 
 #[test]
@@ -335,13 +350,13 @@ fn resolved_documents_read_back_to_themselves() {
     let everything = "duration = '10s'\nname = 'a \"quoted\" \\\\ name'\nstart_jitter = '1.5ms'\n\
         [connection]\nscheduler = { kind = 'minrtt+pr', rtt_guard = 2 }\ncongestion = 'olia'\n[tcp]\nkeep_alive = '7s'\n\
         [[path]]\nname = 'a'\ntrace = { down = 'steady.trace' }\nrate = { up = '1234567bit' }\ndelay = '25ms'\n\
-        loss = { down = { kind = 'gilbert-elliott', p = 0.123456789, r = '10%' } }\nprice = '0.3/MB'\ncap = '1GB'\n\
+        loss = { down = { kind = 'gilbert-elliott', p = 0.123456789, r = '10%' } }\nprice = '0.3/MB'\ncap = '1GB'\nweight = 0.5\n\
         outage = [['1s', '2s']]\nreorder = '1%'\nqueue = '0.3bdp'\noverhead = -7\nbackup = true\ndevice = { down = true }\n\
         [[path]]\nname = 'b'\nlink = { down = 'l' }\nrate = { up = '1mbit' }\ndelay = '10us'\n\
         [[link]]\nname = 'l'\nrate = '20mbit'\n\
         [[cross]]\nkind = 'tcp'\nlink = 'l'\ncongestion = { kind = 'cubic', beta = 0.5 }\nstop = '5s'\n\
         [[cross]]\nkind = 'udp-onoff'\npath = 'a'\nrate = '1mbit'\non = '1s'\noff = '300us'\n\
-        [[timeline]]\nat = '3s'\nset = 'path.b.loss'\nvalue = '5%'\n[[timeline]]\nat = '1s'\nset = 'link.l.rate'\n\
+        [[timeline]]\nat = '3s'\nset = 'path.b.loss'\nvalue = '5%'\n[[timeline]]\nat = '2s'\nset = 'connection.scheduler'\nvalue = 'rr+pr'\n[[timeline]]\nat = '1s'\nset = 'link.l.rate'\n\
         value = '1mbit'\n[[traffic]]\nkind = 'bulk'\nsize = '1000001B'\n\
         [sweep]\n\"path.a.delay\" = ['1ms', '200ms']\n\"link.l.rate\" = ['1gbit']\nscheduler = ['rr', { kind = 'blest', delta = 0.5 }]\n";
     let first = parse(everything);

@@ -1,6 +1,6 @@
 //! BAS: the path that would drain its load first, at the bandwidth that acknowledgments show.
 
-use crate::pick::{by_rtt, no_choice};
+use crate::pick::{by_rtt, by_score, no_choice};
 use anabranch_engine::plugin::{Entry, Parameter, Parameters};
 use anabranch_engine::schedule::{PathView, Round, Scheduler, SchedulerEvent, View};
 use anabranch_units::{Duration, Instant, PathId};
@@ -176,13 +176,6 @@ impl Bas {
         let delay = path.srtt.filter(|_| self.config.delay).map_or(0.0, |rtt| (rtt / 2).as_secs_f64());
         load as f64 / bandwidth + delay
     }
-
-    fn choose(&self, view: &View) -> Option<PathId> {
-        let eligible = view.candidates().filter(|p| p.eligible());
-        let scored = eligible.map(|p| (self.score(p), p.rtt_or_max(), p.id));
-        let least = scored.min_by(|a, b| a.0.total_cmp(&b.0).then((a.1, a.2).cmp(&(b.1, b.2))))?;
-        Some(least.2)
-    }
 }
 
 impl Scheduler for Bas {
@@ -193,11 +186,7 @@ impl Scheduler for Bas {
         for p in round.paths() {
             self.bandwidths[p.id.index()].age(round.now(), self.config.tau);
         }
-        while let Some(on) = self.choose(round) {
-            if !round.send_next(on) {
-                return;
-            }
-        }
+        by_score(round, |a, b| self.score(a).total_cmp(&self.score(b)));
     }
 
     fn on_event(&mut self, event: &SchedulerEvent<'_>, view: &View) {
@@ -222,22 +211,25 @@ mod tests {
     const TAU: Duration = Duration::from_millis(500);
     const PLAIN: Config = Config { tau: TAU, delay: false };
 
-    /// Two paths with bandwidths of 1 and 0.25 MB/s and so many packets in flight.
-    fn scores(config: Config, in_flight: [u32; 2]) -> (Vec<u64>, Option<PathId>) {
+    /// Two paths with bandwidths of 1 and 0.25 MB/s and so many packets in flight: scores in µs, and who gets the next.
+    fn scores(config: Config, in_flight: [u32; 2]) -> (Vec<u64>, usize) {
         let mut bas = Bas::new(config);
         bas.bandwidths[0].estimate = 1.0e6;
         bas.bandwidths[1].estimate = 0.25e6;
-        let bench = Bench::new(&[path(0, 60, 50, in_flight[0]), path(1, 40, 50, in_flight[1])]);
+        let mut bench = Bench::new(&[path(0, 60, 50, in_flight[0]), path(1, 40, 50, in_flight[1])]);
+        bas.bandwidths.iter_mut().for_each(|b| b.heard = bench.view.now());
         let scores = bench.view.paths().iter().map(|p| (bas.score(p) * 1e6).round() as u64).collect();
-        (scores, bas.choose(&bench.view))
+        bench.write(1);
+        bench.round(&mut bas);
+        (scores, bench.bound(1).len())
     }
 
     #[test]
     fn the_path_that_drains_first() {
-        assert_eq!(scores(PLAIN, [10, 2]), (vec![15_400, 16_800], Some(PathId(0))));
-        assert_eq!(scores(PLAIN, [10, 1]), (vec![15_400, 11_200], Some(PathId(1))));
+        assert_eq!(scores(PLAIN, [10, 2]), (vec![15_400, 16_800], 0));
+        assert_eq!(scores(PLAIN, [10, 1]), (vec![15_400, 11_200], 1));
         let delay = Config { delay: true, ..PLAIN };
-        assert_eq!(scores(delay, [10, 2]), (vec![45_400, 36_800], Some(PathId(1))));
+        assert_eq!(scores(delay, [10, 2]), (vec![45_400, 36_800], 1));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! DAPS: a plan over the least common multiple of the forward delays.
 
 use crate::pick::{by_rtt, live, no_choice};
+use crate::plan::Plan;
 use anabranch_engine::plugin::{Entry, Parameter, Parameters};
 use anabranch_engine::schedule::{Repeat, Round, Scheduler, SchedulerEvent, View};
 use anabranch_units::{Duration, PathId, Range};
@@ -133,13 +134,6 @@ impl From<&Parameters<'_>> for Config {
     }
 }
 
-/// Consecutive segments that one path owns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Run {
-    path: PathId,
-    segments: u64,
-}
-
 /// What a plan is made of: a path with its forward delay in ticks and its window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Source {
@@ -156,9 +150,7 @@ struct Source {
 #[derive(Clone, Debug)]
 pub struct Daps {
     config: Config,
-    plan: Vec<Run>,
-    /// Paths that own a part of the plan, as a set of [`PathId::bit`]s.
-    owners: u32,
+    plan: Plan,
     /// Averaged windows; zero = none yet.
     windows: [f64; PathId::LIMIT],
     /// Kept between plans for its memory.
@@ -175,7 +167,7 @@ fn gcd(mut a: u64, mut b: u64) -> u64 {
 }
 
 /// Places the blocks of all sources in the order of their arrival; the sources' delays are at least 1.
-fn arrange(sources: &mut [Source], horizon: u64, ack_clocked: bool, plan: &mut Vec<Run>) {
+fn arrange(sources: &mut [Source], horizon: u64, ack_clocked: bool, plan: &mut Plan) {
     let Some(least) = sources.iter().map(|s| s.delay).min() else { return };
     let span = least.saturating_mul(horizon);
     // The product of co-prime delays may be astronomic: stop at the horizon.
@@ -185,14 +177,10 @@ fn arrange(sources: &mut [Source], horizon: u64, ack_clocked: bool, plan: &mut V
         s.arrival = s.delay;
         s.blocks = lcm / s.delay;
     }
-    plan.clear();
     while let Some(s) = sources.iter_mut().filter(|s| s.blocks > 0).min_by_key(|s| (s.arrival, s.delay, s.path)) {
         s.blocks -= 1;
         s.arrival += if ack_clocked { 2 * s.delay } else { s.delay };
-        match plan.last_mut() {
-            Some(last) if last.path == s.path => last.segments += s.window,
-            _ => plan.push(Run { path: s.path, segments: s.window }),
-        }
+        plan.push(s.path, s.window);
     }
 }
 
@@ -200,11 +188,11 @@ impl Daps {
     /// Without a plan.
     pub fn new(config: Config) -> Self {
         let windows = [0.0; PathId::LIMIT];
-        Self { config, plan: Vec::new(), owners: 0, windows, sources: Vec::new(), repeated: None }
+        Self { config, plan: Plan::default(), windows, sources: Vec::new(), repeated: None }
     }
 
-    /// Makes a plan for all paths that may be waited for; false if there is none.
-    fn make_plan(&mut self, view: &View) -> bool {
+    /// Plans for all paths that may be waited for.
+    fn make_plan(&mut self, view: &View, plan: &mut Plan) {
         let known = || view.candidates().filter(|p| live(view, p)).filter_map(|p| Some((p, p.srtt? / 2)));
         let least = known().map(|(_, delay)| delay.as_nanos()).min().unwrap_or(1);
         let tick = if self.config.round.is_zero() { least } else { self.config.round.as_nanos() }.max(1);
@@ -215,57 +203,7 @@ impl Daps {
             let delay = (delay.as_nanos().saturating_add(tick / 2) / tick).max(1);
             self.sources.push(Source { path: p.id, delay, window: window.max(1), arrival: 0, blocks: 0 });
         }
-        arrange(&mut self.sources, self.config.horizon, self.config.ack_clocked, &mut self.plan);
-        self.owners = self.plan.iter().fold(0, |set, run| set | run.path.bit());
-        !self.plan.is_empty()
-    }
-
-    /// Drops what is owned by paths that cannot be waited for.
-    fn drop_failed(&mut self, view: &View) {
-        let alive = view.candidates().filter(|p| live(view, p)).fold(0, |set, p| set | p.id.bit());
-        if self.owners & !alive != 0 {
-            self.plan.retain(|run| alive & run.path.bit() != 0);
-            self.owners &= alive;
-        }
-    }
-
-    /// Sends what `on` owns, as far as its window allows.
-    fn send_own(&mut self, round: &mut Round<'_>, on: PathId) {
-        let mss = round.path(on).map_or(0, |p| u64::from(p.mss));
-        let (mut at, mut others) = (0, 0);
-        while at < self.plan.len() {
-            let run = &mut self.plan[at];
-            if run.path != on {
-                others += run.segments;
-                at += 1;
-            } else if run.segments == 0 {
-                self.plan.remove(at);
-            } else if round.send_ahead(on, others * mss) {
-                run.segments -= 1;
-            } else {
-                return;
-            }
-        }
-        self.owners &= !on.bit();
-    }
-
-    /// Follows the plan, and makes a new one whenever it is handed out.
-    fn follow(&mut self, round: &mut Round<'_>) {
-        self.drop_failed(round);
-        while !round.backlog().is_empty() && round.fastest_eligible().is_some() {
-            if self.plan.is_empty() && !self.make_plan(round) {
-                return;
-            }
-            for i in 0..round.paths().len() {
-                let p = round.paths()[i];
-                if self.owners & p.id.bit() != 0 && p.eligible() {
-                    self.send_own(round, p.id);
-                }
-            }
-            if !self.plan.is_empty() {
-                return;
-            }
-        }
+        arrange(&mut self.sources, self.config.horizon, self.config.ack_clocked, plan);
     }
 
     /// Sends again, on the fastest path with room, the lowest data that it has not carried.
@@ -295,7 +233,9 @@ impl Scheduler for Daps {
             self.plan.clear();
             by_rtt(round);
         } else {
-            self.follow(round);
+            let mut plan = core::mem::take(&mut self.plan);
+            plan.follow(round, |view, plan| self.make_plan(view, plan));
+            self.plan = plan;
         }
         if self.config.retransmit {
             self.retransmit(round);
@@ -321,6 +261,7 @@ impl Scheduler for Daps {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::Run;
     use crate::testing::{Bench, MSS, path};
     use anabranch_engine::congestion::Acked;
     use anabranch_trace::RecoveryPhase;
@@ -338,13 +279,13 @@ mod tests {
             blocks: 0,
         };
         let mut sources: Vec<_> = delays.iter().zip(windows).enumerate().map(source).collect();
-        let mut runs = Vec::new();
-        arrange(&mut sources, horizon, ack_clocked, &mut runs);
+        let mut plan = Plan::default();
+        arrange(&mut sources, horizon, ack_clocked, &mut plan);
         let number = |next: &mut u64, run: Run| {
             *next += run.segments;
             Some((run.path.0, *next - run.segments + 1, *next))
         };
-        runs.into_iter().scan(0, |next, run| number(next, run)).collect()
+        plan.runs().iter().scan(0, |next, run| number(next, *run)).collect()
     }
 
     #[test]
@@ -408,8 +349,9 @@ mod tests {
         daps.on_event(&ack, &bench.view);
         bench.view.path_mut(PathId(0)).unwrap().cwnd = 40;
         daps.on_event(&ack, &bench.view);
-        assert!(daps.make_plan(&bench.view));
-        assert_eq!(daps.plan[0], Run { path: PathId(0), segments: 3 * 12 });
+        let mut plan = Plan::default();
+        daps.make_plan(&bench.view, &mut plan);
+        assert_eq!(plan.runs()[0], Run { path: PathId(0), segments: 3 * 12 });
     }
 
     #[test]

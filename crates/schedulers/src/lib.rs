@@ -10,32 +10,48 @@ macro_rules! page {
     };
 }
 
+pub mod active_backup;
 pub mod adversary;
 pub mod barre;
 pub mod bas;
 pub mod blest;
 pub mod blest_linux;
+pub mod cost;
+pub mod cp;
 pub mod daps;
+pub mod daps2;
 pub mod dems;
 pub mod ecf;
+pub mod f2pdps;
+pub mod fdps;
 pub mod fifo;
+pub mod fps;
+pub mod hsr;
+pub mod kim2012;
 mod linucb;
 pub mod linux_default;
 pub mod lssctp;
+pub mod lts;
+pub mod lws;
 pub mod minrtt;
 pub mod mtcs;
+pub mod ocps;
 pub mod opportunistic;
 pub mod otias;
 pub mod peekaboo;
 mod pick;
+mod plan;
 pub mod qaware;
 pub mod redundant;
 pub mod registry;
 pub mod roundrobin;
+mod send_memory;
+pub mod skip;
 pub mod srpt_ecf;
 pub mod stms;
 pub mod sttf;
 #[cfg(test)]
 mod testing;
+pub mod weighted;
 
 pub use registry::{BuildError, Resolved, all, build, find, resolve, suffixes, takes_suffix};

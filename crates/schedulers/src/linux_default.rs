@@ -1,6 +1,8 @@
 //! The default scheduler of upstream Linux: the subflow that would flush its send queue first.
 
 use crate::pick::Ahead;
+pub use crate::send_memory::subflow_memory;
+use crate::send_memory::{PIECE, SendMemory, Writer, held, pace};
 use anabranch_engine::plugin::{Entry, Parameter, Parameters};
 use anabranch_engine::schedule::{PathView, Repeat, Round, Scheduler, SchedulerEvent, View};
 use anabranch_units::{Duration, Instant, PathId, Range};
@@ -29,9 +31,12 @@ is used up, the path's send memory is full, or the data is at its end. Then the 
 with the least linger time has no memory left, nothing is bound. A new write or acknowledgment begins a new burst:
 none is continued. Backup paths are used if there is no other.
 
-Send memory of a path: `sndbuf` · max(10, its greatest window) · 2304 bytes (for a payload of 1400), at most
-`wmem_max`; a payload byte takes 1.15 bytes of it. It grows only while the writer waits. What is bound and not acknowledged by the connection stays below
-the sum of the paths' send memories; once it was reached, the writer sleeps until a third of it is free.
+Send memory of a path: `sndbuf` · max(10, its greatest window) · 2304 bytes (for a payload of 1400), at most its share
+of the connection's `send_buffer` (tcp_wmem). It follows the window at an acknowledgment that finds the writer asleep
+and the window not filled by what is queued. What it holds: the payload, and 832 bytes for each `sk_buff`: of a piece
+while queued; of as many packets as leave in a millisecond once sent, at least 2 (1.3 in congestion avoidance). The
+connection's memory, the sum of the paths' and 4096 bytes, counts payload that was written and is not acknowledged by the
+connection. Once it is full the writer sleeps until a third of it is free, and no path gets what was not written.
 
 What a timeout strands is sent again piece by piece on paths that have nothing at all in flight; all of it at once
 when the path was closed or has been silent for so long that the kernel calls it stale.
@@ -48,8 +53,7 @@ windows are bound long before they leave, so a path that becomes slow or silent 
 
 # Departures
 
-The kernel counts the memory of each buffer (measured 1.06 to 1.3 bytes a byte, more if little is queued); here it
-is 1.15. The engine gives a path nothing new once it timed out and takes back what it had queued, whereas the
+The memory of buffers is reckoned, not counted: within a tenth of what `ss` shows. The engine gives a path nothing new once it timed out and takes back what it had queued, whereas the
 kernel goes on filling it until it is stale; so after an outage the kernel has more to repeat and stalls longer.
 The kernel's own timer sends a stranded piece every 200 ms or more; here the next piece follows when the path is
 idle again. That timer also repeats a piece on an idle path while the other, slow but sound, has not delivered it;
@@ -80,14 +84,6 @@ const PARAMETERS: &[Parameter] = &[
         about: "send memory of a path in its greatest windows, each packet counted as the kernel does",
     },
     Parameter {
-        name: "wmem_max",
-        default: 4_194_304.0,
-        min: 1e5,
-        max: 1e12,
-        unit: "bytes",
-        about: "greatest send memory of a path (tcp_wmem, third value)",
-    },
-    Parameter {
         name: "stale_loss_cnt",
         default: 4.0,
         min: 0.0,
@@ -114,47 +110,25 @@ pub struct Config {
     pub burst: u64,
     /// Send memory in greatest windows.
     pub sndbuf: f64,
-    /// Greatest send memory, bytes.
-    pub wmem_max: u64,
     /// Intervals of silence until a path is stale.
     pub stale_loss_cnt: u64,
 }
 
 impl From<&Parameters<'_>> for Config {
     fn from(p: &Parameters<'_>) -> Self {
-        Self {
-            burst: p.get("burst") as u64,
-            sndbuf: p.get("sndbuf"),
-            wmem_max: p.get("wmem_max") as u64,
-            stale_loss_cnt: p.get("stale_loss_cnt") as u64,
-        }
+        Self { burst: p.get("burst") as u64, sndbuf: p.get("sndbuf"), stale_loss_cnt: p.get("stale_loss_cnt") as u64 }
     }
 }
 
-/// What is bound in one go: a page fragment of 32 KiB less its header.
-const PIECE: u64 = 32_768 - 40;
-/// Packets that the send memory allows for at least (TCP_INIT_CWND).
-const INITIAL_WINDOW: u32 = 10;
 /// Interval of the connection's retransmission timer while no subflow's own is pending (TCP_RTO_MIN).
 const INTERVAL: Duration = Duration::from_millis(200);
-
-/// Send memory that payload takes: `sk_buff`s of 832 bytes beside it. Measured 1.06 (a deep queue) to 1.3 (in flight).
-const fn memory(payload: u64) -> u64 {
-    payload.saturating_mul(115) / 100
-}
-
-/// What the kernel allows a packet of the window: a power of two that holds headers and payload, and the `sk_buff`.
-fn per_packet(mss: u32) -> u64 {
-    (u64::from(mss) + 576).next_power_of_two() + 256
-}
 
 /// What is remembered of a path.
 #[derive(Clone, Copy, Debug, Default)]
 struct Flow {
     /// Average pacing rate, bytes per second; 0 = none yet.
     average: u64,
-    /// Greatest congestion window while the writer waited, packets.
-    peak: u32,
+    memory: SendMemory,
     /// When the path, which timed out, will be stale.
     stale_at: Option<Instant>,
 }
@@ -165,22 +139,9 @@ pub struct LinuxDefault {
     config: Config,
     flows: [Flow; PathId::LIMIT],
     ahead: Ahead,
-    /// Nothing more is bound for want of the connection's send memory.
-    asleep: bool,
-    /// What was written fills that memory, bound or not: the writer waits.
-    writer_waits: bool,
+    writer: Writer,
     /// When the next path will be stale.
     wakeup: Option<Instant>,
-}
-
-/// Memory of what a path holds: queued and in flight.
-fn held(path: &PathView) -> u64 {
-    memory(path.in_flight_bytes + path.queued_bytes)
-}
-
-/// The pacing rate in bytes per second. A kernel that knows no RTT knows no bound either.
-fn pace(path: &PathView) -> u64 {
-    path.pacing_rate().map_or(u64::from(u32::MAX), |rate| (rate.as_bps() / 8).clamp(1, u64::from(u32::MAX)))
 }
 
 /// The average of `average`, weighted with the memory `held`, and `pace`, weighted with the burst, which is not zero.
@@ -198,18 +159,16 @@ impl LinuxDefault {
     /// With nothing bound and nothing known.
     pub fn new(config: Config) -> Self {
         let flows = [Flow::default(); PathId::LIMIT];
-        Self { config, flows, ahead: Ahead::default(), asleep: false, writer_waits: false, wakeup: None }
+        Self { config, flows, ahead: Ahead::default(), writer: Writer::default(), wakeup: None }
     }
 
     /// Send memory of a path, bytes.
-    fn sndbuf(&self, path: &PathView) -> u64 {
-        let packets = self.flows[path.id.index()].peak.max(INITIAL_WINDOW);
-        let bytes = self.config.sndbuf * (u64::from(packets) * per_packet(path.mss)) as f64;
-        (bytes as u64).min(self.config.wmem_max)
+    fn sndbuf(&self, view: &View, path: &PathView) -> u64 {
+        self.flows[path.id.index()].memory.size(path, view, self.config.sndbuf)
     }
 
-    fn has_memory(&self, path: &PathView) -> bool {
-        held(path) < self.sndbuf(path)
+    fn has_memory(&self, view: &View, path: &PathView) -> bool {
+        held(path) < self.sndbuf(view, path)
     }
 
     /// The candidate with the least linger time.
@@ -221,26 +180,15 @@ impl LinuxDefault {
         view.candidates().min_by_key(|p| (time(p), p.id)).copied()
     }
 
-    /// The connection's own send memory, bytes.
-    fn limit(&self, view: &View) -> u64 {
-        view.paths().iter().map(|p| self.sndbuf(p)).sum()
-    }
-
-    /// The connection's own send memory: the writer sleeps when it is full, until a third of it is free; never while
-    /// nothing is under way that could wake it.
-    fn sleeps(&mut self, view: &View) -> bool {
-        let Some(next) = view.backlog().first() else { return false };
-        let unacked = next.start.saturating_sub(view.data_acked());
-        let limit = self.limit(view);
-        let under_way = view.paths().iter().any(|p| p.in_flight_bytes + p.queued_bytes > 0);
-        self.asleep = under_way && unacked >= if self.asleep { limit / 3 * 2 } else { limit };
-        self.asleep
+    /// The next new data that the writer has written.
+    fn next(&self, view: &View) -> Option<u64> {
+        view.backlog().first().map(|next| next.start).filter(|start| *start < self.writer.upto())
     }
 
     /// Binds one burst to `path`; false if the data or the peer's window ended.
     fn burst(&mut self, round: &mut Round<'_>, path: &PathView) -> bool {
-        let Some(next) = round.backlog().first() else { return false };
-        let burst = self.config.burst.min(round.window_edge().saturating_sub(next.start));
+        let Some(next) = self.next(round) else { return false };
+        let burst = self.config.burst.min(round.window_edge().saturating_sub(next));
         if burst == 0 {
             return false;
         }
@@ -250,12 +198,12 @@ impl LinuxDefault {
         let mut bound = 0;
         loop {
             let piece = bound + PIECE;
-            while bound < piece {
+            while bound < piece && self.next(round).is_some() {
                 let Some(segment) = self.ahead.enqueue(round, path.id) else { return false };
                 bound += segment.len();
             }
-            let full = !round.path(path.id).is_some_and(|p| self.has_memory(p));
-            if bound >= burst || full || self.sleeps(round) {
+            let full = !round.path(path.id).is_some_and(|p| self.has_memory(round, p));
+            if bound >= burst || full || self.next(round).is_none() {
                 return true;
             }
         }
@@ -304,10 +252,10 @@ impl Scheduler for LinuxDefault {
     fn schedule(&mut self, round: &mut Round<'_>) {
         self.look(round);
         self.ahead.recall(round, |p| p.usable);
-        let written = round.backlog().last().map_or(0, |last| last.end);
-        self.writer_waits = written.saturating_sub(round.data_acked()) >= self.limit(round);
-        while !round.backlog().is_empty() && !self.sleeps(round) {
-            let Some(path) = self.soonest(round).filter(|p| self.has_memory(p)) else { return };
+        let memory = round.paths().iter().map(|p| self.sndbuf(round, p)).sum();
+        self.writer.write(round, memory);
+        while self.next(round).is_some() {
+            let Some(path) = self.soonest(round).filter(|p| self.has_memory(round, p)) else { return };
             if !self.burst(round, &path) {
                 return;
             }
@@ -325,16 +273,16 @@ impl Scheduler for LinuxDefault {
 
     fn on_event(&mut self, event: &SchedulerEvent<'_>, view: &View) {
         match *event {
-            SchedulerEvent::Ack { path, .. } if self.asleep || self.writer_waits => {
-                let flow = &mut self.flows[path.index()];
-                flow.peak = flow.peak.max(view.path(path).map_or(0, |p| p.cwnd));
+            SchedulerEvent::Ack { path, .. } if self.writer.waits(view) => {
+                let memory = &mut self.flows[path.index()].memory;
+                view.path(path).into_iter().for_each(|p| memory.follow(p));
             }
             SchedulerEvent::Timeout { path } => {
                 let rto = view.path(path).map_or(INTERVAL, |p| p.rto);
                 let silence = rto * 2 + INTERVAL * self.config.stale_loss_cnt;
                 self.flows[path.index()].stale_at.get_or_insert(view.now() + silence);
             }
-            SchedulerEvent::PathUp { path } | SchedulerEvent::PathDown { path } => {
+            SchedulerEvent::PathDown { path } => {
                 self.flows[path.index()] = Flow::default();
             }
             _ => {}
@@ -358,11 +306,10 @@ impl Scheduler for LinuxDefault {
 mod tests {
     use super::*;
     use crate::testing::{Bench, MSS, path};
-    use anabranch_engine::congestion::Acked;
     use anabranch_engine::schedule::Cause;
     use anabranch_units::Rate;
 
-    const DEFAULT: Config = Config { burst: 65_428, sndbuf: 2.0, wmem_max: 4 << 20, stale_loss_cnt: 4 };
+    const DEFAULT: Config = Config { burst: 65_428, sndbuf: 2.0, stale_loss_cnt: 4 };
     /// Segments in a piece, and in a burst of two.
     const SEGMENTS: usize = 24;
     const BURST: usize = 2 * SEGMENTS;
@@ -417,7 +364,7 @@ mod tests {
         let mut bench = Bench::new(&[path(0, 20, 100, 0), path(1, 80, 100, 0)]);
         bench.write(107);
         let mut linux = linux();
-        linux.flows[0].peak = 100;
+        linux.flows[0].memory.follow(&path(0, 20, 100, 0));
         bench.round(&mut linux);
         assert_eq!(bench.bound(1), (BURST as u64..2 * BURST as u64).collect::<Vec<_>>());
         assert_eq!(bench.bound(0).len(), 107 - BURST);
@@ -438,60 +385,25 @@ mod tests {
 
     #[test]
     fn send_memory_bounds_the_queue_beyond_the_window() {
-        // 46 080 bytes hold one piece; the next overshoots. The second path's piece fills the connection's.
+        // 46 080 bytes hold one piece; the next overshoots. Of 96 256 bytes the writer fills three pieces: 71 segments.
         let mut bench = Bench::new(&[path(0, 20, 10, 0), path(1, 80, 10, 0)]);
         bench.write(1000);
         let mut linux = linux();
         bench.round(&mut linux);
-        assert_eq!((bench.bound(0).len(), bench.bound(1).len()), (BURST, SEGMENTS));
-        assert!(linux.asleep);
-        // Two thirds of 92 160 bytes are 43 segments.
-        for (acked, asleep) in [(28, true), (29, false)] {
-            bench.view.on_data_acked(acked * MSS);
-            assert_eq!(linux.sleeps(&bench.view), asleep, "{acked}");
-        }
-        // Both subflows acknowledged all, the connection has not: nothing would wake the writer.
-        let mut bench = Bench::new(&[path(0, 20, 10, 0)]);
-        bench.write(500);
-        bench.round(&mut linux);
-        bench.send(0);
-        assert!(linux.sleeps(&bench.view));
-        bench.view.path_mut(PathId(0)).unwrap().in_flight_bytes = 0;
-        assert!(!linux.sleeps(&bench.view));
-    }
-
-    fn acknowledge(linux: &mut LinuxDefault, bench: &mut Bench, cwnd: u32) {
-        bench.view.path_mut(PathId(0)).unwrap().cwnd = cwnd;
-        let ack = SchedulerEvent::Ack { path: PathId(0), acked: &Acked::default() };
-        linux.on_event(&ack, &bench.view);
-    }
-
-    #[test]
-    fn send_memory_follows_the_greatest_window_while_the_writer_waits() {
-        let mut linux = linux();
-        let mut bench = Bench::new(&[path(0, 20, 10, 0), path(1, 20, 3, 0)]);
-        for (asleep, cwnd, expect) in
-            [(false, 90, 46_080), (true, 100, 100 * 4608), (true, 20, 100 * 4608), (true, 10_000, 4 << 20)]
-        {
-            linux.asleep = asleep;
-            acknowledge(&mut linux, &mut bench, cwnd);
-            assert_eq!(linux.sndbuf(&bench.view.paths()[0]), expect);
-        }
-        assert_eq!(linux.sndbuf(&bench.view.paths()[1]), 46_080);
-        // Large frames are allowed for.
-        assert!(linux.sndbuf(&PathView { mss: 8960, ..path(2, 20, 10, 0) }) > 20 * 8960);
+        assert_eq!((bench.bound(0).len(), bench.bound(1).len()), (BURST, SEGMENTS - 1));
+        assert!(linux.writer.waits(&bench.view));
     }
 
     /// As measured: when a second path joins a bulk transfer, the first has its send memory full.
     #[test]
     fn a_path_that_is_alone_fills_its_memory() {
         let mut linux = linux();
-        linux.flows[0].peak = 100;
+        linux.flows[0].memory.follow(&path(0, 20, 100, 0));
         let mut bench = Bench::new(&[path(0, 20, 100, 100)]);
         bench.write(1000);
         bench.round(&mut linux);
-        // 460 800 bytes less the window in flight, in pieces of 24.
-        assert_eq!(bench.bound(0).len(), 192);
+        // 460 800 bytes less the window in flight, 149 984 in trains of nine, in pieces of 24: the tenth overshoots.
+        assert_eq!(bench.bound(0).len(), 240);
         assert!(linux.serves_lone_path());
     }
 

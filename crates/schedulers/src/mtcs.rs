@@ -80,15 +80,16 @@ struct Line {
     /// Bytes acknowledged in this round trip, and when it began.
     bytes: u64,
     since: Option<Instant>,
-    /// The least and the greatest delay.
-    delays: Option<(Duration, Duration)>,
+    /// The least and the greatest delay, and whether these are relative ones.
+    delays: Option<(Duration, Duration, bool)>,
     /// Samples do not lower the bandwidth before this.
     spared_until: Instant,
 }
 
-/// A delay that grows with the path's queue.
-fn trip(path: &PathView) -> Option<Duration> {
-    path.forward_delay.or(path.latest_rtt.map(|rtt| rtt / 2))
+/// A delay that grows with the path's queue, and whether it is a relative one.
+fn trip(path: &PathView) -> Option<(Duration, bool)> {
+    let relative = path.forward_delay.map(|forward| (forward.relative, true));
+    relative.or(path.latest_rtt.map(|rtt| (rtt / 2, false)))
 }
 
 impl Line {
@@ -101,9 +102,10 @@ impl Line {
     }
 
     fn on_ack(&mut self, acked: &Acked, path: &PathView) {
-        if let Some(trip) = trip(path) {
-            let (least, greatest) = self.delays.unwrap_or((trip, trip));
-            self.delays = Some((least.min(trip), greatest.max(trip)));
+        if let Some((trip, relative)) = trip(path) {
+            let known = self.delays.filter(|known| known.2 == relative);
+            let (least, greatest, _) = known.unwrap_or((trip, trip, relative));
+            self.delays = Some((least.min(trip), greatest.max(trip), relative));
         }
         let Some(since) = self.since else {
             self.since = Some(acked.now);
@@ -125,7 +127,8 @@ impl Line {
 
     /// True if a loss says nothing of congestion: the queue is short.
     fn is_wireless(&self, path: &PathView, threshold: f64) -> bool {
-        let (Some(trip), Some((least, greatest))) = (trip(path), self.delays) else { return false };
+        let Some((trip, relative)) = trip(path) else { return false };
+        let Some((least, greatest, _)) = self.delays.filter(|known| known.2 == relative) else { return false };
         let [trip, least, greatest] = [trip, least, greatest].map(|time| time.as_nanos() as f64);
         trip < least + threshold * (greatest - least)
     }
@@ -203,6 +206,7 @@ impl Scheduler for Mtcs {
 mod tests {
     use super::*;
     use crate::testing::{Bench, path};
+    use anabranch_engine::schedule::ForwardDelay;
 
     /// B = 700 and 350 bytes/ms, d = 10 and 30 ms, packets of 1400 bytes: 2 and 4 ms each.
     fn known() -> Mtcs {
@@ -269,7 +273,7 @@ mod tests {
             let mut bench = Bench::new(&[path(0, 20, 100, 0)]);
             let mut mtcs = known();
             let between = |ms| Duration::from_millis(ms);
-            mtcs.lines[0].delays = Some((between(10), between(50)));
+            mtcs.lines[0].delays = Some((between(10), between(50), false));
             bench.view.path_mut(PathId(0)).unwrap().latest_rtt = Some(between(rtt));
             mtcs.on_event(&SchedulerEvent::Loss { path: PathId(0) }, &bench.view);
             let after_loss = mtcs.lines[0].bandwidth;
@@ -283,6 +287,23 @@ mod tests {
         assert_eq!(lose(38).0, 700e3);
         assert_eq!(lose(40).0, 350e3);
         assert!(lose(40).1);
+    }
+
+    #[test]
+    fn relative_delays_are_not_held_against_others() {
+        let mut bench = Bench::new(&[path(0, 20, 100, 0)]);
+        let mut mtcs = known();
+        bench.tell_ack(&mut mtcs, 0, 0, 1);
+        let sampled = Instant::ZERO;
+        let forward = |ms| Some(ForwardDelay { relative: Duration::from_millis(ms), sampled });
+        for ms in [1000, 1040] {
+            bench.view.path_mut(PathId(0)).unwrap().forward_delay = forward(ms);
+            bench.tell_ack(&mut mtcs, 0, 1, 1);
+        }
+        let judged =
+            |ms| mtcs.lines[0].is_wireless(&PathView { forward_delay: forward(ms), ..path(0, 20, 100, 0) }, 0.25);
+        assert_eq!((judged(1009), judged(1010)), (true, false));
+        assert!(!mtcs.lines[0].is_wireless(&path(0, 20, 100, 0), 0.25), "of these nothing is known");
     }
 
     #[test]

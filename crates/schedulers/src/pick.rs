@@ -2,6 +2,7 @@
 
 use anabranch_engine::schedule::{PathView, Round, View};
 use anabranch_units::{Duration, PathId, Range};
+use core::cmp::Ordering;
 
 /// For schedulers that queue beyond the congestion windows. Queues stay in order, so what was queued is taken back when
 /// lower data has to be bound.
@@ -50,6 +51,20 @@ pub fn fill(round: &mut Round<'_>, on: PathId) -> bool {
 pub fn by_rtt(round: &mut Round<'_>) {
     while let Some(id) = round.fastest_eligible().map(|p| p.id) {
         if !fill(round, id) {
+            return;
+        }
+    }
+}
+
+/// Each next segment to the eligible candidate that `order` puts first; ties go to the lower RTT, then to the lower id.
+pub fn by_score(round: &mut Round<'_>, order: impl Fn(&PathView, &PathView) -> Ordering) {
+    let ties = |p: &PathView| (p.rtt_or_max(), p.id);
+    let first = |view: &View| {
+        let eligible = view.candidates().filter(|p| p.eligible());
+        eligible.min_by(|a, b| order(a, b).then_with(|| ties(a).cmp(&ties(b)))).map(|p| p.id)
+    };
+    while let Some(id) = first(round) {
+        if !round.send_next(id) {
             return;
         }
     }

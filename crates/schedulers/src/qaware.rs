@@ -1,6 +1,6 @@
 //! QAware: the sender's own device queues decide, with the delay of the path behind them.
 
-use crate::pick::{by_rtt, no_choice};
+use crate::pick::{by_rtt, by_score, no_choice};
 use anabranch_engine::plugin::Entry;
 use anabranch_engine::schedule::{Device, PathView, Round, Scheduler, SchedulerEvent, View};
 use anabranch_units::{Duration, Instant, PathId};
@@ -15,7 +15,7 @@ where a packet would be through the device and across the path first.
 # Rule
 
 ```text
-T_j = (Q_j + 1)·s_j + R_j/2;  the eligible path with the least T_j; ties go to the lower id
+T_j = (Q_j + 1)·s_j + R_j/2;  the eligible path with the least T_j; ties to the lower R, then id
 ```
 
 Q_j is the number of packets in the device of path j, those that this round has bound to it included; s_j the mean
@@ -105,11 +105,6 @@ impl QAware {
         let ahead = path.device.map_or(0, |device| u64::from(device.queued)) + u64::from(path.queued);
         self.services[path.id.index()].mean.unwrap_or_default() * (ahead + 1) + rtt / 2
     }
-
-    fn choose(&self, view: &View) -> Option<PathId> {
-        let eligible = view.candidates().filter(|p| p.eligible());
-        eligible.map(|p| (self.time(p), p.id)).min().map(|(_, id)| id)
-    }
 }
 
 impl Scheduler for QAware {
@@ -122,11 +117,7 @@ impl Scheduler for QAware {
         if no_choice(round) {
             return by_rtt(round);
         }
-        while let Some(on) = self.choose(round) {
-            if !round.send_next(on) {
-                return;
-            }
-        }
+        by_score(round, |a, b| self.time(a).cmp(&self.time(b)));
     }
 
     fn on_event(&mut self, event: &SchedulerEvent<'_>, _view: &View) {
@@ -152,13 +143,15 @@ mod tests {
 
     #[test]
     fn the_queue_moves_the_choice() {
-        for (queued, expect) in [(20, (20_500, 27_000, 0)), (40, (30_500, 27_000, 1))] {
+        for (queued, expect) in [(20, (20_500, 27_000, vec![])), (40, (30_500, 27_000, vec![0]))] {
             let with = |id, rtt, queued| PathView { device: Some(Device { queued, sent: 0 }), ..path(id, rtt, 100, 0) };
-            let bench = Bench::new(&[with(0, 20, queued), with(1, 50, 0)]);
+            let mut bench = Bench::new(&[with(0, 20, queued), with(1, 50, 0)]);
             let mut qaware = QAware::default();
             (qaware.services[0], qaware.services[1]) = (paced(500), paced(2000));
             let times: Vec<_> = bench.view.paths().iter().map(|p| qaware.time(p).as_micros()).collect();
-            assert_eq!((times[0], times[1], qaware.choose(&bench.view).unwrap().0), expect);
+            bench.write(1);
+            bench.round(&mut qaware);
+            assert_eq!((times[0], times[1], bench.bound(1)), expect);
         }
     }
 

@@ -1,11 +1,8 @@
 //! The registry: names, aliases, suffixes, parameters.
 
-use crate::{
-    barre, bas, blest, blest_linux, daps, dems, ecf, fifo, linux_default, lssctp, minrtt, mtcs, opportunistic, otias,
-    peekaboo, qaware, redundant, roundrobin, srpt_ecf, stms, sttf,
-};
 use anabranch_engine::plugin::{Entry, Parameter};
 use anabranch_engine::schedule::{Scheduler, Then};
+use anabranch_trace::SchedulerName;
 use core::fmt;
 
 /// How a scheduler binds data, which decides whether a suffix makes sense.
@@ -17,32 +14,49 @@ enum Binds {
     Ahead,
     /// Copies everything anyway.
     Copies,
+    /// By an operator's rule, which copies on other paths would break.
+    Policy,
 }
 
 const REGISTRY: &[(&Entry<dyn Scheduler>, Binds)] = &[
-    (&fifo::ENTRY, Binds::Pull),
-    (&roundrobin::ENTRY, Binds::Pull),
-    (&minrtt::ENTRY, Binds::Pull),
-    (&daps::ENTRY, Binds::Ahead),
-    (&daps::ENTRY_ACK, Binds::Ahead),
-    (&otias::ENTRY, Binds::Ahead),
-    (&otias::ENTRY_PAPER, Binds::Ahead),
-    (&blest::ENTRY, Binds::Pull),
-    (&blest_linux::ENTRY, Binds::Pull),
-    (&mtcs::ENTRY, Binds::Pull),
-    (&lssctp::ENTRY, Binds::Pull),
-    (&bas::ENTRY, Binds::Pull),
-    (&barre::ENTRY, Binds::Pull),
-    (&ecf::ENTRY, Binds::Pull),
-    (&ecf::ENTRY_PAPER, Binds::Pull),
-    (&stms::ENTRY, Binds::Pull),
-    (&dems::ENTRY, Binds::Copies),
-    (&redundant::ENTRY, Binds::Copies),
-    (&qaware::ENTRY, Binds::Pull),
-    (&peekaboo::ENTRY, Binds::Pull),
-    (&srpt_ecf::ENTRY, Binds::Pull),
-    (&sttf::ENTRY, Binds::Ahead),
-    (&linux_default::ENTRY, Binds::Ahead),
+    (&crate::fifo::ENTRY, Binds::Pull),
+    (&crate::roundrobin::ENTRY, Binds::Pull),
+    (&crate::minrtt::ENTRY, Binds::Pull),
+    (&crate::daps::ENTRY, Binds::Ahead),
+    (&crate::daps::ENTRY_ACK, Binds::Ahead),
+    (&crate::daps2::ENTRY, Binds::Ahead),
+    (&crate::otias::ENTRY, Binds::Ahead),
+    (&crate::otias::ENTRY_PAPER, Binds::Ahead),
+    (&crate::blest::ENTRY, Binds::Pull),
+    (&crate::blest_linux::ENTRY, Binds::Pull),
+    (&crate::cp::ENTRY, Binds::Pull),
+    (&crate::hsr::ENTRY, Binds::Pull),
+    (&crate::lws::ENTRY, Binds::Pull),
+    (&crate::lts::ENTRY, Binds::Pull),
+    (&crate::fps::ENTRY, Binds::Pull),
+    (&crate::f2pdps::ENTRY, Binds::Pull),
+    (&crate::ocps::ENTRY_FPS, Binds::Pull),
+    (&crate::ocps::ENTRY_F2PDPS, Binds::Pull),
+    (&crate::fdps::ENTRY, Binds::Pull),
+    (&crate::fdps::ENTRY_STAR, Binds::Pull),
+    (&crate::kim2012::ENTRY, Binds::Pull),
+    (&crate::mtcs::ENTRY, Binds::Pull),
+    (&crate::lssctp::ENTRY, Binds::Pull),
+    (&crate::bas::ENTRY, Binds::Pull),
+    (&crate::barre::ENTRY, Binds::Pull),
+    (&crate::ecf::ENTRY, Binds::Pull),
+    (&crate::ecf::ENTRY_PAPER, Binds::Pull),
+    (&crate::stms::ENTRY, Binds::Pull),
+    (&crate::dems::ENTRY, Binds::Copies),
+    (&crate::redundant::ENTRY, Binds::Copies),
+    (&crate::qaware::ENTRY, Binds::Pull),
+    (&crate::peekaboo::ENTRY, Binds::Pull),
+    (&crate::srpt_ecf::ENTRY, Binds::Pull),
+    (&crate::sttf::ENTRY, Binds::Ahead),
+    (&crate::linux_default::ENTRY, Binds::Ahead),
+    (&crate::weighted::ENTRY, Binds::Pull),
+    (&crate::active_backup::ENTRY, Binds::Policy),
+    (&crate::cost::ENTRY, Binds::Policy),
 ];
 
 static ALL: [&Entry<dyn Scheduler>; REGISTRY.len()] = {
@@ -55,7 +69,7 @@ static ALL: [&Entry<dyn Scheduler>; REGISTRY.len()] = {
     all
 };
 
-static SUFFIXES: [&Entry<dyn Scheduler>; 2] = [&opportunistic::ENTRY_PR, &opportunistic::ENTRY_OR];
+static SUFFIXES: [&Entry<dyn Scheduler>; 2] = [&crate::opportunistic::ENTRY_PR, &crate::opportunistic::ENTRY_OR];
 
 /// Every scheduler, without suffixes.
 pub fn all() -> &'static [&'static Entry<dyn Scheduler>] {
@@ -72,7 +86,7 @@ pub fn find(name: &str) -> Option<&'static Entry<dyn Scheduler>> {
     ALL.iter().chain(&SUFFIXES).find(|e| e.answers_to(name)).copied()
 }
 
-/// True if `+pr` and `+or` may follow: it binds a segment at a time (pull) and does not copy.
+/// True if `+pr` and `+or` may follow: it binds a segment at a time (pull), and copies on other paths do not defeat it.
 pub fn takes_suffix(entry: &Entry<dyn Scheduler>) -> bool {
     REGISTRY.iter().any(|(e, binds)| e.name == entry.name && *binds == Binds::Pull)
 }
@@ -89,7 +103,12 @@ pub struct Resolved {
 impl Resolved {
     /// The canonical name, suffix included.
     pub fn name(&self) -> String {
-        format!("{}{}", self.base.name, self.suffix.map_or("", |s| s.name))
+        self.label().to_string()
+    }
+
+    /// The canonical name, for traces.
+    pub fn label(&self) -> SchedulerName {
+        SchedulerName { base: self.base.name, suffix: self.suffix.map_or("", |s| s.name) }
     }
 
     /// The parameters of both parts.

@@ -43,7 +43,8 @@ gap oscillates where the delays change within a few round trips.
 
 The paper fixes the two gaps and that acknowledgments adapt them; the step of a quarter is the choice here, and
 so is what holds with more than two paths: a gap for each path slower than F. F is the path with the lowest RTT
-that may be waited for. A path without an RTT sample has no gap at first.
+that may be waited for. A path without an RTT sample has no gap at first. For two round trips after a loss on path j
+its gap stays as it is: what is sent again comes late, however large the gap.
 
 # References
 
@@ -114,14 +115,13 @@ impl Stms {
 
     /// A packet of a path with a gap was acknowledged.
     fn adapt(&mut self, path: &PathView, acked: &Acked) {
-        let (Some(data), Some(gap)) = (acked.data, &mut self.gaps[path.id.index()]) else { return };
-        if acked.now < gap.settled {
+        let (Some(data_ack), Some(gap)) = (acked.data_ack, &mut self.gaps[path.id.index()]) else { return };
+        if acked.packets == 0 || acked.now < gap.settled {
             return;
         }
-        let mss = f64::from(path.mss.max(1));
-        let step = |bytes: u64| libm::ceil(bytes as f64 / mss / self.gain) as u64;
-        let early = data.start.saturating_sub(acked.data_acked);
-        let late = acked.data_acked.saturating_sub(data.end);
+        let step = |bytes: u64| libm::ceil(bytes as f64 / f64::from(path.mss.max(1)) / self.gain) as u64;
+        let early = acked.data_end.saturating_sub(path.mss.into()).saturating_sub(data_ack);
+        let late = data_ack.saturating_sub(acked.data_end);
         gap.packets = gap.packets.saturating_sub(step(early)).saturating_add(step(late));
         gap.settled = acked.now + path.srtt.unwrap_or_default();
     }
@@ -147,6 +147,12 @@ impl Scheduler for Stms {
                     self.adapt(p, acked);
                 }
             }
+            // What is sent again comes late, whatever the gap.
+            SchedulerEvent::Loss { path } | SchedulerEvent::Timeout { path } => {
+                if let (Some(gap), Some(rtt)) = (&mut self.gaps[path.index()], view.path(*path).and_then(|p| p.srtt)) {
+                    gap.settled = view.now() + rtt * 2;
+                }
+            }
             SchedulerEvent::PathUp { path } | SchedulerEvent::PathDown { path } => self.gaps[path.index()] = None,
             _ => {}
         }
@@ -163,7 +169,7 @@ fn next(view: &View, done: u32) -> Option<&PathView> {
 mod tests {
     use super::*;
     use crate::testing::{Bench, MSS, path};
-    use anabranch_units::{Duration, Range};
+    use anabranch_units::Duration;
 
     /// The fast path sends a packet each ms; D = 10 and 50 ms.
     fn bench(packets: u64) -> Bench {
@@ -204,8 +210,7 @@ mod tests {
     fn after(stms: &mut Stms, ms: u64, upto: u64) -> u64 {
         let mut acked = Acked::default();
         acked.now = Instant::from_millis(ms);
-        acked.data = Some(Range::new(100 * MSS, 101 * MSS));
-        acked.data_acked = upto * MSS;
+        (acked.packets, acked.data_end, acked.data_ack) = (1, 101 * MSS, Some(upto * MSS));
         stms.adapt(&path(1, 100, 4, 0), &acked);
         stms.gaps[1].unwrap().packets
     }
@@ -224,6 +229,16 @@ mod tests {
         assert_eq!(after(&mut stms(3), 0, 60), 0);
         let mut once = stms(40);
         assert_eq!([after(&mut once, 0, 92), after(&mut once, 99, 92), after(&mut once, 100, 92)], [38, 38, 36]);
+    }
+
+    #[test]
+    fn what_is_sent_again_does_not_move_the_gap() {
+        let mut bench = bench(100);
+        let mut stms = Stms::new(4.0);
+        bench.round(&mut stms);
+        bench.at(50);
+        stms.on_event(&SchedulerEvent::Loss { path: PathId(1) }, &bench.view);
+        assert_eq!([after(&mut stms, 249, 800), after(&mut stms, 250, 105)], [40, 41]);
     }
 
     #[test]

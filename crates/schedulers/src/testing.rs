@@ -68,6 +68,11 @@ impl Bench {
         scheduler.schedule(&mut Round::new(&mut self.view, &mut self.windows, cause));
     }
 
+    /// Stranded data, by the scheduler's own rule.
+    pub fn rescue(&mut self, scheduler: &mut dyn Scheduler) {
+        scheduler.rescue(&mut Round::new(&mut self.view, &mut self.windows, Cause::Written));
+    }
+
     /// The numbers of the packets bound to a path and not sent.
     pub fn bound(&self, id: u8) -> Vec<u64> {
         self.view.queue(PathId(id)).map(|q| q.range.start / MSS).collect()

@@ -56,8 +56,12 @@ const fn case(
 
 fn check(delays: [u64; 2], window: u32, packets: u64, cases: &[Case]) {
     for case in cases {
-        // The traces hold λ constant.
-        let parameters: &[_] = if case.scheduler == "blest" { &[("delta".into(), 0.0)] } else { &[] };
+        // The traces hold λ and windows constant.
+        let parameters: &[_] = match case.scheduler {
+            "blest" => &[("delta".into(), 0.0)],
+            "fps" | "f2pdps" => &[("growth".into(), 0.0)],
+            _ => &[],
+        };
         let scheduler = anabranch_schedulers::build(case.scheduler, parameters).unwrap();
         let paths = delays.map(|delay| ToyPath::new(delay, window));
         let mut toy = Toy::new(scheduler, &paths, case.window * MSS, BOUNDLESS);
@@ -84,7 +88,13 @@ fn delays_10_and_30_windows_of_4() {
         case("roundrobin", LARGE, ["1,3,5,7,9-16", "2,4,6,8"], 50, "2.6875", 7),
         case("daps", LARGE, ["1-12", "13-16"], 50, "1.3750", 4),
         case("daps-ack", LARGE, in_order, 50, "0.0000", 0),
+        case("daps2", LARGE, ["1-3,8-16", "4-7"], 50, "1.8750", 5),
         case("otias", LARGE, in_order, 50, "0.0000", 0),
+        case("fps", LARGE, in_order, 50, "0.0000", 0),
+        case("f2pdps", LARGE, in_order, 50, "0.0000", 0),
+        case("fdps", LARGE, in_order, 50, "0.0000", 0),
+        case("fdps-star", LARGE, in_order, 50, "0.0000", 0),
+        case("kim2012", LARGE, in_order, 50, "0.0000", 0),
         case("blest", 20, greedy, 50, "1.3750", 4),
         case("blest", 14, ["1-16", ""], 70, "0.0000", 0),
         case("ecf", LARGE, greedy, 50, "1.3750", 4),
@@ -102,7 +112,13 @@ fn delays_10_and_50_windows_of_10() {
         case("roundrobin", LARGE, odd_even, 150, "10.2344", 29),
         case("daps", LARGE, ["1-50,61-64", "51-60"], 110, "3.8281", 10),
         case("daps-ack", LARGE, in_order, 110, "0.0000", 0),
+        case("daps2", LARGE, ["1-5,16-64", "6-15"], 110, "8.5938", 25),
         case("otias", LARGE, in_order, 110, "0.0000", 0),
+        case("fps", LARGE, in_order, 110, "0.0000", 0),
+        case("f2pdps", LARGE, in_order, 110, "0.0000", 0),
+        case("fdps", LARGE, in_order, 110, "0.0000", 0),
+        case("fdps-star", LARGE, in_order, 110, "0.0000", 0),
+        case("kim2012", LARGE, in_order, 110, "0.0000", 0),
         case("blest", 80, greedy, 110, "6.0938", 20),
         case("blest", 60, ["1-64", ""], 130, "0.0000", 0),
         case("ecf", LARGE, greedy, 110, "6.0938", 20),

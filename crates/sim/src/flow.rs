@@ -80,7 +80,8 @@ pub fn paths_between(v6: bool, flow: u32, side: Side, over: &[(PathId, bool)]) -
             let client = SocketAddr::new(address(v6, id, flow, Side::Client), port(n == 0));
             let server = SocketAddr::new(address(v6, PathId(0), flow, Side::Server), PORT);
             let (local, remote) = if side == Side::Client { (client, server) } else { (server, client) };
-            PathSetup { id, tuple: FourTuple { local, remote }, backup: backup && side == Side::Client }
+            let setup = PathSetup::new(id, FourTuple { local, remote });
+            PathSetup { backup: backup && side == Side::Client, ..setup }
         })
         .collect()
 }

@@ -3,12 +3,14 @@
 use anabranch_engine::Cx;
 use anabranch_engine::connection::{Connection, ConnectionEvent, Setup};
 use anabranch_engine::endpoint::{Endpoint, Handle};
-use anabranch_trace::Recorder;
+use anabranch_engine::schedule::Scheduler;
+use anabranch_trace::{Recorder, SchedulerName};
 use anabranch_units::{Instant, Rng, Side};
 use anabranch_wire::Packet;
 use anabranch_workload::{Fault, Stream, Workload};
 use bytes::Bytes;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// A connection to be, and the application on it.
 #[derive(Debug)]
@@ -17,6 +19,21 @@ pub struct Party {
     pub setup: Setup,
     /// The application.
     pub workload: Box<dyn Workload>,
+}
+
+/// A scheduler that takes over while a connection runs.
+#[derive(Clone)]
+pub struct Switch {
+    /// Its name, for the trace.
+    pub name: SchedulerName,
+    /// Makes one for a connection.
+    pub make: Arc<dyn Fn() -> Box<dyn Scheduler> + Send + Sync>,
+}
+
+impl core::fmt::Debug for Switch {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_tuple("Switch").field(&self.name).finish()
+    }
 }
 
 /// An application whose connection exists or existed.
@@ -36,6 +53,8 @@ pub(crate) struct Host {
     applications: Vec<Application>,
     /// Applications without a connection yet: a client's with what it takes to connect.
     waiting: VecDeque<(Option<Setup>, Box<dyn Workload>)>,
+    /// The scheduler that took over, for connections to be.
+    switch: Option<Switch>,
     /// Connections that a client keeps open at a time.
     at_once: usize,
     started: bool,
@@ -70,6 +89,7 @@ impl Host {
             rng,
             applications: Vec::new(),
             waiting,
+            switch: None,
             at_once,
             started: false,
             gone: 0,
@@ -86,8 +106,28 @@ impl Host {
         {
             let mut cx = Cx { now, recorder: &mut *recorder, rng: &mut self.rng };
             let handle = self.endpoint.connect(&mut cx, setup);
-            self.applications.push(Application { handle, workload, established: false });
+            self.adopt(now, recorder, handle, workload);
         }
+    }
+
+    /// An application gets its connection, which has the scheduler that took over meanwhile, if one did.
+    fn adopt(&mut self, now: Instant, recorder: &mut dyn Recorder, handle: Handle, workload: Box<dyn Workload>) {
+        self.applications.push(Application { handle, workload, established: false });
+        let mut cx = Cx { now, recorder, rng: &mut self.rng };
+        if let (Some(Switch { name, make }), Some(connection)) = (&self.switch, self.endpoint.connection_mut(handle)) {
+            connection.set_scheduler(&mut cx, *name, make());
+        }
+    }
+
+    /// Another scheduler takes over on every connection, present and to come.
+    pub fn set_scheduler(&mut self, now: Instant, recorder: &mut dyn Recorder, switch: &Switch) {
+        let mut cx = Cx { now, recorder, rng: &mut self.rng };
+        for application in &self.applications {
+            if let Some(connection) = self.endpoint.connection_mut(application.handle) {
+                connection.set_scheduler(&mut cx, switch.name, (switch.make)());
+            }
+        }
+        self.switch = Some(switch.clone());
     }
 
     /// Aborts every connection.
@@ -106,7 +146,7 @@ impl Host {
         let handle = self.endpoint.handle_packet(&mut cx, packet);
         while let Some(handle) = self.endpoint.poll_accept() {
             if let Some((_, workload)) = self.waiting.pop_front() {
-                self.applications.push(Application { handle, workload, established: false });
+                self.adopt(now, recorder, handle, workload);
             }
         }
         let Some(handle) = handle else { return };

@@ -9,6 +9,6 @@ mod outside;
 mod world;
 
 pub use flow::{End, FlowSetup, PORT, address, paths_between};
-pub use host::Party;
+pub use host::{Party, Switch};
 pub use outside::{Content, Outbound, Raw};
-pub use world::{Checks, Halt, SourceSetup, Stuck, World, WorldSetup};
+pub use world::{Change, Checks, Halt, SourceSetup, Stuck, World, WorldSetup};

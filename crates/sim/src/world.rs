@@ -1,15 +1,15 @@
 //! The event loop.
 
 use crate::flow::{End, FlowSetup, PORT};
-use crate::host::Host;
+use crate::host::{Host, Switch};
 use crate::outside::{Content, Outbound, Place, Raw, damaged};
 use anabranch_engine::Cx;
 use anabranch_engine::connection::Connection;
 use anabranch_engine::endpoint::{Endpoint, Handle};
 use anabranch_engine::schedule::Device;
-use anabranch_network::{Change, Delivery, Network, Topology};
+use anabranch_network::{Delivery, Network, Topology};
 use anabranch_trace::Recorder;
-use anabranch_units::{Direction, Instant, PathId, Rng, Side};
+use anabranch_units::{Direction, Duration, Instant, PathId, Rng, Side};
 use anabranch_wire::Packet;
 use anabranch_workload::{Fault, PacketSource};
 use core::net::IpAddr;
@@ -23,12 +23,27 @@ pub struct WorldSetup {
     pub topology: Topology,
     /// Seed of every random stream.
     pub seed: u64,
-    /// Changes of the network.
+    /// What changes while it runs.
     pub timeline: Vec<(Instant, Change)>,
     /// Datagrams that cross it.
     pub sources: Vec<SourceSetup>,
     /// What is checked on the way.
     pub checks: Checks,
+}
+
+/// Something that changes while a world runs.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// A path or a link.
+    Network(anabranch_network::Change),
+    /// The scheduler at both ends of the flow with this place.
+    Scheduler(usize, Switch),
+}
+
+impl From<anabranch_network::Change> for Change {
+    fn from(change: anabranch_network::Change) -> Self {
+        Self::Network(change)
+    }
 }
 
 /// Extra checks of a run.
@@ -85,6 +100,9 @@ impl core::fmt::Display for Stuck {
         }
     }
 }
+
+/// A packet that takes no longer to leave may as well be several: drivers that follow the clock are no more exact.
+const UNSEEN: Duration = Duration::from_micros(50);
 
 /// What a packet carries through the network.
 #[derive(Clone, Debug, Default)]
@@ -254,15 +272,34 @@ impl World {
         }
     }
 
-    /// A host outside sent an IP packet into a network path. It enters now: [`Self::run`] up to the present first.
+    /// A host outside sent an IP packet into a network path. It enters now: [`Self::run`] up to the present first. One that
+    /// is still to be cut up is cut up here, where it matters to the path in how many packets its bytes come.
     pub fn inject(&mut self, flow: usize, side: Side, path: usize, raw: Raw, recorder: &mut dyn Recorder) {
-        let host = flow * 2 + usize::from(side == Side::Server);
+        let direction = side.sends();
+        let gso = raw.left.gso.filter(|_| self.network.counts_packets(path, direction, UNSEEN));
+        match gso.and_then(|gso| Some((gso, raw.parse().ok()?))) {
+            Some((gso, whole)) => {
+                for packet in whole.cut(gso.size) {
+                    let (size, mut parcel) = (packet.len() as u32, self.parcel(flow, side));
+                    parcel.packet = packet;
+                    parcel.raw = None;
+                    self.network.send(self.now, recorder, path, direction, size, parcel);
+                }
+            }
+            None => {
+                let (size, mut parcel) = (raw.bytes.len() as u32, self.parcel(flow, side));
+                parcel.raw = Some(raw);
+                self.network.send(self.now, recorder, path, direction, size, parcel);
+            }
+        }
+    }
+
+    /// For what this end of a flow sends now.
+    fn parcel(&mut self, flow: usize, side: Side) -> Box<Parcel> {
         let mut parcel = self.spare.pop().unwrap_or_default();
-        let size = raw.bytes.len() as u32;
-        parcel.host = (host ^ 1) as u32;
+        parcel.host = (flow * 2 + usize::from(side == Side::Client)) as u32;
         parcel.sent = self.now;
-        parcel.raw = Some(raw);
-        self.network.send(self.now, recorder, path, side.sends(), size, parcel);
+        parcel
     }
 
     /// The next packet that reached a host outside.
@@ -418,7 +455,21 @@ impl World {
             }
             Alarm::Timeline(n) => {
                 let change = self.timeline[n as usize].1.clone();
-                self.network.apply(self.now, recorder, &change);
+                self.apply(&change, recorder);
+            }
+        }
+    }
+
+    fn apply(&mut self, change: &Change, recorder: &mut dyn Recorder) {
+        match change {
+            Change::Network(change) => self.network.apply(self.now, recorder, change),
+            Change::Scheduler(flow, switch) => {
+                for host in [flow * 2, flow * 2 + 1] {
+                    if let Some(engine) = self.hosts.get_mut(host).and_then(Place::engine_mut) {
+                        engine.set_scheduler(self.now, recorder, switch);
+                        self.flush(host, recorder);
+                    }
+                }
             }
         }
     }

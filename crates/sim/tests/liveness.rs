@@ -19,7 +19,7 @@ mod common;
 use anabranch_sim::World;
 use anabranch_trace::{CloseReason, Event, Origin, PathState, Recorder, Tee, WindowChange};
 use anabranch_units::{Duration, Instant, PathId, Rng, Side};
-use common::random::random_transfer;
+use common::random::{random_policy, random_transfer, spread};
 use common::{ADVERSARY, Delivered, Transfer, asked};
 
 /// How often the paths are looked at.
@@ -28,6 +28,8 @@ const STEP: Duration = Duration::from_millis(20);
 const LIMIT: Instant = Instant::from_millis(2 * 3600 * 1000);
 /// Networks of a commit's test run for each pair of scheduler and congestion control.
 const SEEDS_PER_PAIR: u64 = 40;
+/// Networks of a commit's test run for each scheduler that takes over in mid-transfer.
+const SWITCHED_PER_SCHEDULER: u64 = 40;
 /// Networks that showed what no smaller test does: a FIN before data that OTIAS had taken back; a full queue behind the
 /// window and lower data bound nowhere; lower data behind half a megabyte of rescues; a join half-open at the end.
 const FOUND: [u64; 4] = [81_156, 13_335, 50_286, 9_879];
@@ -46,6 +48,8 @@ struct Watch {
     last_delivery: Instant,
     stalls: u32,
     fallbacks: u32,
+    /// Schedulers that took over at the server.
+    switches: u32,
     /// How often each of the server's subflows has doubled its timeout: once for each that fired since its last RTT
     /// sample (RFC 6298 §5.7: an acknowledgment without a sample ends no back-off).
     backoff: [u32; PathId::LIMIT],
@@ -72,6 +76,7 @@ impl Recorder for Watch {
             }
             (_, Event::Stall) => self.stalls += 1,
             (_, Event::Fallback) => self.fallbacks += 1,
+            (Some(Side::Server), Event::Scheduler(_)) => self.switches += 1,
             (Some(side), Event::Closed(why)) => {
                 self.ends.push((side, *why));
                 self.done = now;
@@ -119,9 +124,14 @@ enum Outcome {
 
 /// Runs until both ends are closed; says how it went, or what was wrong.
 fn drive(transfer: &Transfer, watch: &mut Watch) -> Result<(Outcome, f64), String> {
-    let size = transfer.size.expect("sized");
     let all: Vec<_> = (0..transfer.paths.len()).map(|n| (PathId(n as u8), false)).collect();
-    let mut flow = transfer.flow(0, &all);
+    drive_over(transfer, &all, watch)
+}
+
+/// As [`drive`], some paths being backups.
+fn drive_over(transfer: &Transfer, over: &[(PathId, bool)], watch: &mut Watch) -> Result<(Outcome, f64), String> {
+    let size = transfer.size.expect("sized");
+    let mut flow = transfer.flow(0, over);
     // The run goes on until both ends are closed.
     flow.awaited = false;
     let mut world = transfer.world_of(vec![flow]);
@@ -147,8 +157,9 @@ fn drive(transfer: &Transfer, watch: &mut Watch) -> Result<(Outcome, f64), Strin
 }
 
 fn longest_gap(transfer: &Transfer) -> f64 {
-    let pulls = anabranch_schedulers::resolve(&transfer.scheduler)
-        .is_ok_and(|name| anabranch_schedulers::takes_suffix(name.base));
+    let pulls =
+        |name: &str| anabranch_schedulers::resolve(name).is_ok_and(|n| anabranch_schedulers::takes_suffix(n.base));
+    let pulls = pulls(&transfer.scheduler) && transfer.switches.iter().all(|(_, name)| pulls(name));
     if pulls && transfer.settings.tcp.sack { LONGEST_GAP } else { LONGEST_GAP_BEHIND_QUEUES }
 }
 
@@ -242,4 +253,66 @@ fn every_byte_arrives_once_and_in_order() {
     assert!(
         number("ANABRANCH_SEED").is_some() || fell_back < 0.05 && failed < 0.01 && gaps.len() * 100 <= outcomes.len()
     );
+}
+
+/// Operators' schedulers with parameters, prices, caps, weights and backups at random.
+fn operated(seed: u64) -> (Transfer, Vec<(PathId, bool)>) {
+    let mut rng = Rng::stream(seed, "operator");
+    let (scheduler, parameter) = match seed % 3 {
+        0 => ("cost", Some(("deadline", spread(&mut rng, 0.001, 86_400.0)))),
+        1 => ("active-backup", Some(("updelay", spread(&mut rng, 0.001, 10.0)))),
+        _ => ("weighted", None),
+    };
+    let mut transfer = random_transfer(seed, scheduler, "cubic");
+    transfer.parameters = parameter.into_iter().map(|(name, value)| (name.into(), value)).collect();
+    transfer.policy = transfer.paths.iter().map(|_| random_policy(&mut rng)).collect();
+    let over = (0..transfer.paths.len()).map(|n| (PathId(n as u8), transfer.settings.mptcp && rng.chance(0.3)));
+    let over = over.collect();
+    (transfer, over)
+}
+
+#[test]
+fn operators_rules_bring_every_byte_home() {
+    let networks = number("ANABRANCH_SEEDS").unwrap_or(3000);
+    let seeds = number("ANABRANCH_SEED").map_or(0..networks, |seed| seed..seed + 1);
+    let (mut wrong, mut gaps) = (Vec::new(), 0);
+    for seed in seeds {
+        let (transfer, over) = operated(seed);
+        match drive_over(&transfer, &over, &mut Watch::default()) {
+            Ok((_, gap)) => gaps += usize::from(gap > USUAL_GAP),
+            Err(what) => wrong.push(format!("seed {seed}: {what}\n  {transfer:?}")),
+        }
+    }
+    assert!(wrong.is_empty(), "{} networks failed:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(gaps as u64 * 50 <= networks, "{gaps} had gaps of more than {USUAL_GAP} timeouts");
+}
+
+/// A connection whose scheduler changes up to a dozen times while it runs.
+fn switching(seed: u64, schedulers: &[String]) -> Transfer {
+    let mut rng = Rng::stream(seed, "switches");
+    let mut any = || schedulers[rng.below(schedulers.len() as u64) as usize].clone();
+    let (first, congestion) = (any(), ["cubic", "olia", "lia"][seed as usize % 3]);
+    let names: Vec<String> = (0..12).map(|_| any()).collect();
+    let mut transfer = random_transfer(seed, &first, congestion);
+    let times = names.into_iter().map(|name| (spread(&mut rng, 30.0, 20_000.0) as u64, name));
+    transfer.switches = times.map(|(at, name)| (Instant::from_millis(at), name)).collect();
+    transfer
+}
+
+#[test]
+fn schedulers_take_over_in_mid_transfer() {
+    let schedulers = schedulers();
+    let networks = number("ANABRANCH_SEEDS").unwrap_or(schedulers.len() as u64 * SWITCHED_PER_SCHEDULER);
+    let seeds = number("ANABRANCH_SEED").map_or(0..networks, |seed| seed..seed + 1);
+    let (mut wrong, mut switches) = (Vec::new(), 0);
+    for seed in seeds.clone() {
+        let transfer = switching(seed, &schedulers);
+        let mut watch = Watch::default();
+        if let Err(what) = drive(&transfer, &mut watch) {
+            wrong.push(format!("seed {seed}: {what}\n  {} {:?}\n  {watch:?}", transfer.scheduler, transfer.switches));
+        }
+        switches += u64::from(watch.switches);
+    }
+    assert!(wrong.is_empty(), "{} networks failed:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(switches >= 3 * (seeds.end - seeds.start), "only {switches} took over");
 }

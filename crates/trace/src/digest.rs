@@ -115,6 +115,7 @@ fn encode(at: Start, event: &Event) -> State {
         Event::Closed(reason) => at.put(22, [reason as u64]),
         Event::Violation(rule) => at.put(23, [rule as u64]),
         Event::SchedulerValue { name, micro } => at.put(24, [xxh3_64(name.as_bytes()), micro as u64]),
+        Event::Scheduler(name) => at.put(29, [xxh3_64(name.base.as_bytes()), xxh3_64(name.suffix.as_bytes())]),
         Event::Link { direction, size, what } => {
             let packet = (size as u64) << 1 | u64::from(direction == Direction::Up);
             match what {

@@ -129,6 +129,21 @@ pub struct WindowChange {
     pub rtt: Option<Duration>,
 }
 
+/// A scheduler's canonical name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SchedulerName {
+    /// Without suffix.
+    pub base: &'static str,
+    /// `+pr`, `+or`, or empty.
+    pub suffix: &'static str,
+}
+
+impl core::fmt::Display for SchedulerName {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{}{}", self.base, self.suffix)
+    }
+}
+
 /// What a link did with a packet. Links are named by [`crate::Origin::path`] and a direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LinkEvent {
@@ -231,6 +246,8 @@ pub enum Event {
         /// Times 10⁶.
         micro: i64,
     },
+    /// Another scheduler took over.
+    Scheduler(SchedulerName),
     /// A packet of `size` bytes met a link.
     Link {
         /// Which way.

@@ -91,6 +91,7 @@ const fn name(event: &Event) -> &'static str {
         Event::Penalised => "scheduler:penalised",
         Event::Stall => "scheduler:stall",
         Event::SchedulerValue { .. } => "scheduler:value",
+        Event::Scheduler(_) => "scheduler:set",
         Event::Path(_) => "connectivity:path",
         Event::Connected(_) => "connectivity:connected",
         Event::Fallback => "connectivity:fallback",
@@ -134,6 +135,7 @@ fn write_data(out: &mut String, event: &Event) -> fmt::Result {
             let (whole, rest) = (micro.unsigned_abs() / 1_000_000, micro.unsigned_abs() % 1_000_000);
             write!(out, "\"name\":\"{}\",\"value\":{sign}{whole}.{rest:06}", name.escape_default())
         }
+        Event::Scheduler(name) => write!(out, "\"name\":\"{name}\""),
         Event::Path(state) => write!(out, "\"state\":\"{}\"", Snake(state)),
         Event::Connected(mptcp) => write!(out, "\"mptcp\":{mptcp}"),
         Event::Closed(reason) => write!(out, "\"reason\":\"{}\"", Snake(reason)),
@@ -187,7 +189,7 @@ impl<T: Debug> Display for Snake<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{DropCause, RecoveryPhase, SendKind, Violation, WindowChange};
+    use crate::{DropCause, RecoveryPhase, SchedulerName, SendKind, Violation, WindowChange};
     use anabranch_units::{ConnId, PathId, Side};
 
     const SERVER: Origin = Origin { host: Some(Side::Server), connection: ConnId(0), path: PathId(1) };
@@ -235,6 +237,7 @@ mod tests {
             Event::PathProbe,
             Event::Recovery(RecoveryPhase::Disorder),
             Event::Violation(Violation::BlindSyn),
+            Event::Scheduler(SchedulerName { base: "minrtt", suffix: "+pr" }),
             Event::SchedulerValue { name: "lambda", micro: -1_250_000 },
             Event::Link {
                 direction: Direction::Up,
@@ -242,8 +245,15 @@ mod tests {
                 what: LinkEvent::Enqueued { queue_packets: 2, queue_bytes: 120 },
             },
         ];
-        let data =
-            ["{}", "{}", "{\"phase\":\"disorder\"}", "{\"rule\":\"blind_syn\"}", "-1.250000", "\"queue_bytes\":120}"];
+        let data = [
+            "{}",
+            "{}",
+            "{\"phase\":\"disorder\"}",
+            "{\"rule\":\"blind_syn\"}",
+            "{\"name\":\"minrtt+pr\"}",
+            "-1.250000",
+            "\"queue_bytes\":120}",
+        ];
         for (event, data) in events.into_iter().zip(data) {
             let line = line(SERVER, event);
             assert!(line.contains(data), "{line}");

@@ -11,7 +11,8 @@ mod series;
 
 pub use digest::Digest;
 pub use event::{
-    CloseReason, DropCause, Event, LinkEvent, PathState, RecoveryPhase, SendKind, Violation, WindowChange,
+    CloseReason, DropCause, Event, LinkEvent, PathState, RecoveryPhase, SchedulerName, SendKind, Violation,
+    WindowChange,
 };
 pub use jsonl::JsonLines;
 pub use pcapng::PcapNg;

@@ -257,13 +257,27 @@ impl RangeSet {
     }
 
     /// The range that starts after skipping `skip` offsets *of this set*, at most `len` long and never across a gap.
-    pub fn after_skipping(&self, mut skip: u64, len: u64) -> Option<Range> {
-        for r in &self.ranges {
-            if skip < r.len() {
-                let start = r.start + skip;
-                return Some(Range::new(start, r.end.min(start + len)));
+    pub fn after_skipping(&self, skip: u64, len: u64) -> Option<Range> {
+        let first = self.ranges.front()?;
+        let start = if skip < first.len() { first.start + skip } else { self.nth(skip)? };
+        let inside = if start < first.end { *first } else { self.range_at(start)? };
+        Some(Range::new(start, inside.end.min(start + len)))
+    }
+
+    /// The offset of this set that `skip` others lie below. Sought from both ends at once: what schedulers skip to lies
+    /// near one of them.
+    fn nth(&self, mut skip: u64) -> Option<u64> {
+        // Offsets from the one sought to the end.
+        let mut rest = self.bytes.checked_sub(skip).filter(|rest| *rest > 0)?;
+        for (low, high) in self.ranges.iter().zip(self.ranges.iter().rev()) {
+            if rest <= high.len() {
+                return Some(high.end - rest);
             }
-            skip -= r.len();
+            if skip < low.len() {
+                return Some(low.start + skip);
+            }
+            rest -= high.len();
+            skip -= low.len();
         }
         None
     }
@@ -337,6 +351,13 @@ mod tests {
                 let outside: Vec<u64> = set.gaps(r(10, 50)).flat_map(|r| r.start..r.end).collect();
                 prop_assert!(inside.iter().eq(naive.range(10..50)));
                 prop_assert!(outside.into_iter().eq((10..50).filter(|x| !naive.contains(x))));
+                let members: Vec<u64> = naive.iter().copied().collect();
+                for skip in 0..=members.len() {
+                    let next = set.after_skipping(skip as u64, 3);
+                    prop_assert_eq!(next.map(|r| r.start), members.get(skip).copied());
+                    let run = next.map_or(0, |r| (r.start..).take(3).take_while(|x| naive.contains(x)).count());
+                    prop_assert_eq!(next.map_or(0, Range::len), run as u64);
+                }
                 prop_assert_eq!(set.contains(start), naive.contains(&start));
                 prop_assert_eq!(set.covers(range), (range.start..range.end).all(|x| naive.contains(&x)));
             }

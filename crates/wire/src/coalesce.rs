@@ -1,6 +1,6 @@
-//! One header for segments that follow each other, as receive offload (GRO) makes it.
+//! One header for segments that follow each other, as receive offload (GRO) makes it, and the way back (GSO).
 
-use crate::{Dss, Flags, Segment};
+use crate::{Dss, Flags, Packet, Segment};
 
 impl Segment {
     /// Makes `self` the header of a segment that carries the payload of `next` too, behind `len` bytes of its own, with one
@@ -17,6 +17,26 @@ impl Segment {
             self.flags = next.flags;
         }
         follows
+    }
+}
+
+impl Packet {
+    /// The packets that segmentation offload makes of this one, with `size` bytes of payload each but the last. All repeat
+    /// the options, so that a mapping spans them.
+    pub fn cut(&self, size: u16) -> impl Iterator<Item = Self> {
+        let (payload, size) = (&self.segment.payload, usize::from(size.max(1)));
+        let parts = payload.len().div_ceil(size).max(1);
+        (0..parts).map(move |part| {
+            let from = part * size;
+            let mut packet = self.clone();
+            let segment = &mut packet.segment;
+            segment.seq = segment.seq.at(from as u64);
+            segment.payload = payload.slice(from..payload.len().min(from + size));
+            if part + 1 < parts {
+                segment.flags = Flags(segment.flags.0 & !(Flags::PSH | Flags::FIN).0);
+            }
+            packet
+        })
     }
 }
 
@@ -134,5 +154,19 @@ mod tests {
             assert!(!untouched.absorb_header(4, &other), "{other}");
             assert_eq!(untouched, head);
         }
+    }
+
+    #[test]
+    fn what_is_cut_up_is_the_same_stream() {
+        let mut segment = segment(2_000, 500, true, &[7; 2500]);
+        segment.flags = Flags::ACK | Flags::PSH | Flags::FIN;
+        let whole = Packet { segment: segment.clone(), ..Packet::default() };
+        let parts: Vec<Segment> = whole.cut(1000).map(|packet| packet.segment).collect();
+        let seen: Vec<_> = parts.iter().map(|s| (s.seq.0, s.payload.len(), s.flags == segment.flags)).collect();
+        assert_eq!(seen, [(2_000, 1000, false), (3_000, 1000, false), (4_000, 500, true)]);
+        assert!(parts.iter().all(|part| part.options == segment.options && part.flags.has(Flags::ACK)));
+        assert_eq!(whole.cut(2500).collect::<Vec<_>>(), [whole.clone()]);
+        let empty = Packet::default();
+        assert_eq!(empty.cut(0).collect::<Vec<_>>(), [empty.clone()]);
     }
 }

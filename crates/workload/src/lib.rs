@@ -3,9 +3,11 @@
 
 mod bulk;
 mod datagrams;
+mod frames;
 pub mod pattern;
 mod workload;
 
 pub use bulk::{BulkSink, BulkSource, Duplex};
 pub use datagrams::{ConstantRate, Datagram, OnOff, OnOffSpec, PacketSource};
+pub use frames::FrameSource;
 pub use workload::{Fault, Stream, Workload};

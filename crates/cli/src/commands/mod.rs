@@ -1,6 +1,7 @@
 //! One function a command: arguments in, the text for standard output out.
 
 mod check;
+mod compare;
 mod demo;
 mod explain;
 mod list;
@@ -11,6 +12,7 @@ mod shell;
 mod tour;
 
 pub use check::check;
+pub use compare::compare;
 pub use demo::demo;
 pub use explain::explain;
 pub use list::list;

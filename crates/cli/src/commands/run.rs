@@ -79,11 +79,11 @@ pub fn execute(
     let plan = Plan::new(&loaded.variants(), options);
     driver.prepare(&plan).map_err(Failure::refused)?;
     let watch = Watch::new(wanted)?;
-    if options.real_time {
-        watch.say(&by_the_clock(&plan));
+    // Runs that follow the clock disturb each other where they share the machine: only if asked.
+    let jobs = output.jobs.or(NonZeroUsize::new(1).filter(|_| options.real_time));
+    if let Some(jobs) = jobs.filter(|_| options.real_time) {
+        watch.say(&by_the_clock(&plan, jobs));
     }
-    // The machine cannot be shared between runs that follow the clock.
-    let jobs = if options.real_time { NonZeroUsize::new(1) } else { output.jobs };
     let results = Runner { driver, pool: &Threads::new(jobs), observer: &watch }.run(&plan);
     let progress = watch.progress_so_far();
     watch.finish()?;
@@ -98,9 +98,12 @@ pub fn execute(
 }
 
 /// How long runs in real time take, beforehand.
-fn by_the_clock(plan: &Plan) -> String {
+fn by_the_clock(plan: &Plan, jobs: NonZeroUsize) -> String {
     match plan.extent() {
-        (runs, Some(time)) => format!("real time: {runs} runs take {:.0} s at least", time.as_secs_f64().ceil()),
+        (runs, Some(time)) => {
+            let time = time.as_secs_f64() / jobs.get().min(runs.max(1)) as f64;
+            format!("real time: {runs} runs take {:.0} s at least", time.ceil())
+        }
         (runs, None) => format!("real time: {runs} runs, each until its transfer is done"),
     }
 }

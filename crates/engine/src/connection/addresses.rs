@@ -7,9 +7,17 @@ use anabranch_units::{Duration, Instant};
 use anabranch_wire::{AddAddr, MptcpOption, crypto};
 use core::net::{IpAddr, SocketAddr};
 
-/// How long to wait for the echo of an ADD_ADDR, and how often to say it. Linux too gives up after three repeats.
+/// How long to wait for the echo of an ADD_ADDR, and how often to say it. Linux too gives up after three repeats. A
+/// REMOVE_ADDR has no echo, and is said as often: it may be lost, and who heard it once ignores it (RFC 8684 §3.4.2).
 const ECHO_TIMEOUT: Duration = Duration::from_secs(2);
 const ANNOUNCEMENTS: u32 = 4;
+
+/// What the peer is to be told of an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Word {
+    Add,
+    Remove,
+}
 
 /// An address with its ID. With a port it means that port alone.
 #[derive(Clone, Copy, Debug)]
@@ -17,14 +25,15 @@ struct Own {
     id: u8,
     address: IpAddr,
     port: Option<u16>,
-    /// ADD_ADDRs that may still be sent, and when the next one is due.
+    word: Word,
+    /// How often it may still be said, and when it is due next.
     left: u32,
     at: Instant,
 }
 
 impl Own {
     fn unannounced(id: u8, address: IpAddr) -> Self {
-        Self { id, address, port: None, left: 0, at: Instant::MAX }
+        Self { id, address, port: None, word: Word::Add, left: 0, at: Instant::MAX }
     }
 
     fn covers(&self, local: SocketAddr) -> bool {
@@ -56,7 +65,9 @@ impl Addresses {
     /// The ID of a local end, given to it now if it had none; `None` if all are given.
     pub fn id_for(&mut self, local: SocketAddr) -> Option<u8> {
         // One that means this port alone goes before one that means the address.
-        let known = self.own.iter().filter(|own| own.covers(local)).max_by_key(|own| own.port.is_some());
+        let present = |own: &&Own| own.word == Word::Add || own.id == 0;
+        let known =
+            self.own.iter().filter(present).filter(|own| own.covers(local)).max_by_key(|own| own.port.is_some());
         if let Some(known) = known {
             return Some(known.id);
         }
@@ -65,9 +76,12 @@ impl Addresses {
         Some(id)
     }
 
-    /// Joins are accepted there: at the port of the first subflow, and where we announced another one.
+    /// Joins are accepted there: at the port of the first subflow, and where we announced another one; but not where the
+    /// peer is being told that nobody is any more.
     pub fn listens_on(&self, local: SocketAddr) -> bool {
-        local.port() == self.first.port() || self.own.iter().any(|own| own.port.is_some() && own.covers(local))
+        let told = |word: Word| self.own.iter().filter(move |own| own.word == word && own.covers(local));
+        let port = local.port() == self.first.port() || told(Word::Add).any(|own| own.port.is_some());
+        port && told(Word::Remove).next().is_none()
     }
 
     fn announce(&mut self, now: Instant, id: u8, address: IpAddr, port: Option<u16>) -> bool {
@@ -77,14 +91,16 @@ impl Addresses {
             return false;
         }
         self.own.retain(|own| own.id != id);
-        self.own.push(Own { id, address, port, left: ANNOUNCEMENTS, at: now });
+        self.own.push(Own { id, address, port, word: Word::Add, left: ANNOUNCEMENTS, at: now });
         self.changed();
         true
     }
 
-    fn remove(&mut self, id: u8) -> Option<Own> {
-        let at = self.own.iter().position(|own| own.id == id && id != 0)?;
-        let own = self.own.swap_remove(at);
+    /// The peer is told that the address with this ID is gone. The ID is not given again until that is over.
+    fn remove(&mut self, now: Instant, id: u8) -> Option<Own> {
+        let own = self.own.iter_mut().find(|own| own.id == id)?;
+        *own = Own { word: Word::Remove, left: ANNOUNCEMENTS, at: now, ..*own };
+        let own = *own;
         self.changed();
         Some(own)
     }
@@ -97,7 +113,8 @@ impl Addresses {
 
     /// The peer echoed an announcement.
     pub fn echoed(&mut self, id: u8) {
-        self.own.iter_mut().filter(|own| own.id == id).for_each(|own| own.left = 0);
+        let announced = |own: &&mut Own| own.id == id && own.word == Word::Add;
+        self.own.iter_mut().filter(announced).for_each(|own| own.left = 0);
         self.changed();
     }
 
@@ -121,6 +138,7 @@ impl Addresses {
         own.left -= 1;
         own.at = now + ECHO_TIMEOUT;
         let own = *own;
+        self.own.retain(|own| own.left > 0 || own.word == Word::Add || own.id == 0);
         self.changed();
         Some(own)
     }
@@ -142,7 +160,7 @@ impl Connection {
     /// Takes back the address with this ID: tells the peer with REMOVE_ADDR, and closes the subflows over it
     /// (RFC 8684 §3.4.2). ID 0 is the first subflow's address.
     pub fn withdraw(&mut self, cx: &mut Cx<'_>, id: u8) {
-        if let Some(own) = self.addresses.remove(id).filter(|own| own.port.is_none()) {
+        if let Some(own) = self.addresses.remove(cx.now, id).filter(|own| own.port.is_none() && id != 0) {
             self.paths.abandon(own.address);
         }
         let over = |s: &Subflow| s.handshake.address_ids.0 == id;
@@ -150,19 +168,22 @@ impl Connection {
             self.paths.withdraw(s.id);
             s.close_by_reset(Reset::Because(super::open::UNSPECIFIED));
         }
-        if let Some(s) = self.subflows.iter_mut().find(|s| s.may_carry()) {
-            s.signals.push_back(MptcpOption::RemoveAddr([Some(id), None, None, None]));
-        }
+        self.announce_addresses(cx);
         self.settle(cx);
     }
 
     pub(super) fn announce_addresses(&mut self, cx: &mut Cx<'_>) {
-        if self.addresses.next() > cx.now {
+        if self.closed || !self.speaks_mptcp() || self.addresses.next() > cx.now {
             return;
         }
-        while let Some(Own { id, address, port, .. }) = self.addresses.due(cx.now) {
-            let hmac = crypto::add_addr_hmac(self.keys.local, self.keys.remote, id, address, port);
-            let option = MptcpOption::AddAddr(AddAddr { address_id: id, address, port, hmac: Some(hmac) });
+        while let Some(Own { id, address, port, word, .. }) = self.addresses.due(cx.now) {
+            let option = match word {
+                Word::Add => {
+                    let hmac = crypto::add_addr_hmac(self.keys.local, self.keys.remote, id, address, port);
+                    MptcpOption::AddAddr(AddAddr { address_id: id, address, port, hmac: Some(hmac) })
+                }
+                Word::Remove => MptcpOption::RemoveAddr([Some(id), None, None, None]),
+            };
             if let Some(s) = self.subflows.iter_mut().find(|s| s.state == State::Established && s.reset.is_none()) {
                 s.signals.push_back(option);
             }

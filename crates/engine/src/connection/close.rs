@@ -3,10 +3,15 @@
 use super::{Connection, Failure, Mode, ORPHAN_TIMEOUT};
 use crate::cx::Cx;
 use crate::schedule::{Cause, SchedulerEvent};
-use crate::subflow::{Move, Reset, State};
+use crate::subflow::{Move, Reset, State, Subflow};
 use anabranch_trace::{CloseReason, Event, PathState, Violation};
-use anabranch_units::Instant;
-use anabranch_wire::{MptcpOption, Segment};
+use anabranch_units::{Duration, Instant};
+use anabranch_wire::{MptcpOption, Reason, Segment};
+
+/// How long a subflow may stay silent once the peer closes others: retransmission timeouts, and at least.
+const CLOSE_PATIENCE: (u64, Duration) = (3, Duration::from_secs(1));
+/// RFC 8684 §3.6: too much outstanding data.
+const OUTSTANDING: Reason = Reason { code: 4, transient: false };
 
 impl Connection {
     /// The peer's DATA_FIN stands at `offset`.
@@ -68,6 +73,30 @@ impl Connection {
             self.view.take_back(id);
             self.refresh_usability();
             self.due.get_or_insert(Cause::PathChange(id));
+            if self.both_ended() && self.closing.is_none() {
+                self.closing = Some(cx.now);
+                let waits = |s: &&mut Subflow| !matches!(s.state, State::TimeWait | State::FinWait2);
+                self.subflows.iter_mut().filter(waits).for_each(|s| s.linger = cx.now);
+            }
+        }
+    }
+
+    /// Both DATA_FINs were acknowledged: nothing but the subflows is left.
+    pub(super) fn both_ended(&self) -> bool {
+        self.data_fin.acked && self.peer_finished()
+    }
+
+    /// The peer has closed a subflow in order since `since`, so it knows that both streams have ended. One on which it has
+    /// been silent for too long is reset.
+    pub(super) fn close_silent(&mut self, cx: &mut Cx<'_>, i: usize, since: Instant) {
+        let s = &mut self.subflows[i];
+        let patience = (s.sender.rtt().rto() * CLOSE_PATIENCE.0).max(CLOSE_PATIENCE.1);
+        let until = s.last_heard.max(since) + patience;
+        s.linger = until;
+        if until <= cx.now {
+            s.linger = Instant::MAX;
+            // RFC 8684 §3.3.3: it may be closed with a RST for too much outstanding data
+            s.close_by_reset(Reset::Because(OUTSTANDING));
         }
     }
 
@@ -119,7 +148,7 @@ impl Connection {
                     self.data_fin.due = u32::MAX;
                 }
                 // RFC 8684 §3.3.3: with both DATA_FINs acknowledged the subflows are closed
-                if self.data_fin.acked && self.peer_finished() {
+                if self.both_ended() {
                     for s in &mut self.subflows {
                         s.fin.wanted = true;
                         s.give_up_joining();
@@ -141,7 +170,7 @@ impl Connection {
             Mode::Plain => self.finished && self.view.data_acked() >= self.buffer.end(),
             _ => self.data_fin.acked,
         };
-        let over = |s: &crate::subflow::Subflow| matches!(s.state, State::TimeWait | State::Closed);
+        let over = |s: &Subflow| matches!(s.state, State::TimeWait | State::Closed);
         if sent_all && self.peer_finished() && self.subflows.iter().all(over) {
             return self.end(cx, CloseReason::Finished);
         }
@@ -165,7 +194,8 @@ impl Connection {
     pub(super) fn drop_subflow(&mut self, cx: &mut Cx<'_>, i: usize, how: PathState) {
         let s = self.subflows.remove(i);
         self.epoch += 1;
-        if self.view.path(s.id).is_some() {
+        if let Some(path) = self.view.path(s.id) {
+            self.paths.set_used(s.id, path.used_bytes);
             self.view.remove_path(s.id);
             self.congestion.on_leave(s.id);
         }

@@ -1,7 +1,7 @@
 //! Payload: from a subflow's bytes to the connection's stream (RFC 8684 §3.3).
 
 use super::mapping::Entry;
-use super::open::MPTCP_ERROR;
+use super::open::{INTERFERENCE, MPTCP_ERROR};
 use super::{Connection, Failure, Mode, Offset};
 use crate::cx::Cx;
 use crate::subflow::Reset;
@@ -140,11 +140,13 @@ impl Connection {
         }
         // RFC 5681 §4.2: at least every second segment; of those that came in one piece, from a device that leaves them so,
         // there are enough.
-        let many = segment.payload.len() as u64 >= 2 * u64::from(self.settings.mss);
+        let (len, mss) = (segment.payload.len() as u32, self.settings.mss);
         let s = &mut self.subflows[i];
+        // What we send ourselves will acknowledge a small one.
+        let at_once = len >= 2 * mss || s.acks.is_small(len.min(mss)) && s.sender.is_empty();
         if s.receiver.take_next(seq, segment.payload.len() as u64) {
             // Nearly always: the next bytes, and no hole anywhere.
-            s.acks.on_arrival(cx.now, many);
+            s.acks.on_arrival(cx.now, at_once);
             if let Some(start) = place.filter(|_| self.mode != Mode::Plain) {
                 return self.arrived(cx, i, start, segment.payload.clone());
             }
@@ -159,7 +161,7 @@ impl Connection {
         if let Some(duplicate) = arrival.duplicate {
             s.acks.report(duplicate);
         }
-        s.acks.on_arrival(cx.now, many || arrival.acknowledge_now);
+        s.acks.on_arrival(cx.now, at_once || arrival.acknowledge_now);
         let bare = segment.options.dss().is_none();
         let mut ready = arrival.ready;
         while let Some((seq, bytes)) = ready {
@@ -269,11 +271,12 @@ impl Connection {
         self.pass_on(cx, i, seq, bytes, bare)
     }
 
-    /// The mapping of what came on a subflow does not come: it is closed (RFC 8684 §3.3.1).
+    /// The mapping of what came on a subflow does not come: it is closed (RFC 8684 §3.3.1), the only one too (§3.7). Whether
+    /// the peer sends the next data for the first time cannot be known, so that going on in plain TCP might harm it.
     pub(super) fn never_mapped(&mut self, cx: &mut Cx<'_>, i: usize) {
         self.violation(cx, i, Violation::Unmapped);
         self.subflows[i].unmapped.take();
-        self.subflows[i].reset = Some(Reset::Because(MPTCP_ERROR));
+        self.subflows[i].reset = Some(Reset::Because(INTERFERENCE));
     }
 
     /// After the fall back: where a segment's mapping puts its data, if the peer still sends mappings.

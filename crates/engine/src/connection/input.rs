@@ -6,7 +6,7 @@ use crate::cx::Cx;
 use crate::schedule::{Cause, SchedulerEvent};
 use crate::subflow::sender::{AckInput, AckOutcome, Change};
 use crate::subflow::stamps::Stamps;
-use crate::subflow::{Move, State};
+use crate::subflow::{Move, State, forward};
 use anabranch_trace::{CloseReason, Event, PathState, RecoveryPhase, Violation, WindowChange};
 use anabranch_units::{Duration, Instant, PathId, Range};
 use anabranch_wire::{Flags, MptcpOption, Segment};
@@ -62,6 +62,7 @@ impl Connection {
             return;
         }
         let Some(ack) = self.acceptable_ack(cx, i, segment) else { return };
+        self.subflows[i].data_ack = None;
         let place = self.on_options(cx, i, segment, seq);
         if self.closed || self.subflows[i].reset.is_some() {
             return;
@@ -197,6 +198,7 @@ impl Connection {
     }
 
     fn on_ack(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, ack: u64, window_update: bool) {
+        self.note_starved(i);
         let s = &mut self.subflows[i];
         let una = s.sender.una();
         let mut blocks = [Range::new(0, 0); 4];
@@ -232,8 +234,28 @@ impl Connection {
             has_payload: !segment.payload.is_empty(),
         };
         let outcome = s.sender.on_ack(&input);
-        if !outcome.useless {
-            self.after_ack(cx, i, &outcome);
+        if outcome.useless {
+            return;
+        }
+        if let (Some(stamps), Some(sent)) = (echo, outcome.sent)
+            && let Some(sample) = self.peer_clock.transit(stamps.val, sent)
+        {
+            let srtt = s.sender.rtt().srtt().unwrap_or_default();
+            s.forward = Some(forward::smoothed(s.forward, srtt, sample, cx.now));
+        }
+        self.after_ack(cx, i, &outcome);
+    }
+
+    /// Where the delivery rate is measured: if the last round left nothing for a subflow to send, and room in its window,
+    /// the application or the scheduler is what limits the rate.
+    #[inline]
+    pub(super) fn note_starved(&mut self, i: usize) {
+        let s = &mut self.subflows[i];
+        if s.sender.measures_rate()
+            && self.due.is_none()
+            && let Some(p) = self.view.path(s.id).filter(|p| p.queued == 0)
+        {
+            s.sender.note_starved(p.cwnd);
         }
     }
 
@@ -253,13 +275,15 @@ impl Connection {
             now: cx.now,
             packets: outcome.acked_packets,
             bytes: outcome.acked_bytes,
-            data: outcome.data,
-            data_acked: s.data_acked,
             rtt: outcome.rtt,
             prior_in_flight: outcome.prior_in_flight,
             cwnd_limited: s.usage.is_limited(window.cwnd, window.ssthresh),
             may_grow: outcome.may_grow,
             round_ended: outcome.round_ended,
+            data_end: outcome.data_end,
+            data_ack: s.data_ack,
+            lost: outcome.newly_lost,
+            rate: outcome.rate,
         };
         self.refresh(i);
         if acked.packets > 0 || acked.rtt.is_some() {
@@ -285,7 +309,7 @@ impl Connection {
             Change::EnterRecovery | Change::ProbeRepaired => {
                 self.congestion.on_loss(id, cx.now, Loss::Fast, self.view.paths());
                 let ssthresh = self.congestion.window(id).ssthresh;
-                if change == Change::EnterRecovery {
+                if change == Change::EnterRecovery && !self.congestion.is_rate_based() {
                     self.subflows[i].sender.begin_recovery(ssthresh);
                 }
                 self.scheduler.on_event(&SchedulerEvent::Loss { path: id }, &self.view);

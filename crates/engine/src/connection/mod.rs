@@ -21,11 +21,12 @@ pub use paths::PathSetup;
 
 use crate::congestion::CongestionControl;
 use crate::cx::Cx;
-use crate::schedule::{Cause, Device, Scheduler, View};
+use crate::schedule::{Cause, Device, Scheduler, SchedulerEvent, View};
 use crate::settings::Settings;
+use crate::subflow::forward::PeerClock;
 use crate::subflow::{FourTuple, State, Subflow};
 use addresses::Addresses;
-use anabranch_trace::{CloseReason, Event, Origin, Violation};
+use anabranch_trace::{CloseReason, Event, Origin, SchedulerName, Violation};
 use anabranch_units::{ConnId, DataSeq, Duration, Instant, PathId, Range, Side};
 use bytes::Bytes;
 use core::net::{IpAddr, SocketAddr};
@@ -134,6 +135,7 @@ pub struct Connection {
     id: ConnId,
     side: Side,
     settings: Settings,
+    peer_clock: PeerClock,
     scheduler: Box<dyn Scheduler>,
     congestion: Box<dyn CongestionControl>,
     view: View,
@@ -172,8 +174,12 @@ pub struct Connection {
     // timers
     /// Zero-window probing: when, and how often so far.
     persist: (Instant, u32),
+    /// A DATA_ACK came since the last probe.
+    data_ack_heard: bool,
     /// Without any subflow since.
     orphaned: Option<Instant>,
+    /// The peer closes subflows because both streams have ended, since.
+    closing: Option<Instant>,
     due: Option<Cause>,
     /// When the scheduler wants to be called again, as it said in its last round.
     wakeup: Instant,
@@ -191,12 +197,15 @@ impl Connection {
     fn new(setup: Setup, side: Side, local: SocketAddr) -> Self {
         let Setup { id, settings, scheduler, congestion, paths, announce, accept_announced } = setup;
         let mode = if settings.mptcp { Mode::Opening } else { Mode::Plain };
+        let mut view = View::new(settings.tcp.nagle);
+        view.set_send_buffer(settings.send_buffer, paths.len());
         Self {
             id,
             side,
+            peer_clock: PeerClock::default(),
             scheduler,
             congestion,
-            view: View::new(settings.tcp.nagle),
+            view,
             subflows: Vec::with_capacity(paths.len()),
             epoch: 0,
             mode,
@@ -222,7 +231,9 @@ impl Connection {
             infinite: None,
             checking: data::Checking::default(),
             persist: (Instant::MAX, 0),
+            data_ack_heard: true,
             orphaned: None,
+            closing: None,
             due: None,
             wakeup: Instant::MAX,
             pending: Pending::default(),
@@ -245,6 +256,9 @@ impl Connection {
         self.wants_to_write = taken == room;
         self.view.set_buffer_full(self.wants_to_write);
         if taken > 0 {
+            for i in 0..self.subflows.len() {
+                self.note_starved(i);
+            }
             bytes.truncate(taken as usize);
             let start = self.buffer.end();
             self.buffer.push(bytes);
@@ -355,13 +369,21 @@ impl Connection {
         }
     }
 
-    /// Puts another scheduler in place of the present one; nothing in flight is touched.
-    pub fn set_scheduler(&mut self, cx: &Cx<'_>, mut scheduler: Box<dyn Scheduler>) {
-        scheduler.seed(cx.rng.fork("scheduler"));
-        for i in 0..self.subflows.len() {
-            self.view.take_back(self.subflows[i].id);
+    /// Puts another scheduler in place of the present one. What that one bound and did not send is bound anew; what is in
+    /// flight stays. Congestion control has no such method: its windows are the state of the subflows themselves.
+    pub fn set_scheduler(&mut self, cx: &mut Cx<'_>, name: SchedulerName, mut scheduler: Box<dyn Scheduler>) {
+        if self.closed {
+            return;
         }
+        self.view.take_all_back();
+        scheduler.seed(cx.rng.fork("scheduler"));
         self.scheduler = scheduler;
+        self.record(cx, None, Event::Scheduler(name));
+        // Whether silent paths are usable depends on the scheduler.
+        self.refresh_usability();
+        for path in self.view.paths().iter().filter(|path| path.usable) {
+            self.scheduler.on_event(&SchedulerEvent::PathUp { path: path.id }, &self.view);
+        }
         self.due.get_or_insert(Cause::Written);
     }
 

@@ -12,6 +12,7 @@ use anabranch_wire::{Flags, MpCapable, MpJoin, MptcpOption, Reason, Segment, cry
 
 /// RFC 8684 §3.6: reason codes of MP_TCPRST.
 pub(super) const MPTCP_ERROR: Reason = Reason { code: 1, transient: false };
+pub(super) const INTERFERENCE: Reason = Reason { code: 6, transient: true };
 pub(super) const UNSPECIFIED: Reason = Reason { code: 0, transient: false };
 
 fn initial_number(rng: &mut Rng) -> SeqNumber {
@@ -136,7 +137,7 @@ impl Connection {
     pub fn accept_join(&mut self, cx: &mut Cx<'_>, tuple: FourTuple, syn: &Segment) -> bool {
         let Some(MpJoin::Syn { backup, address_id, nonce, .. }) = join(syn).copied() else { return false };
         let confirmed = matches!(self.mode, Mode::Multipath { confirmed: true });
-        let over = self.closed || self.data_fin.acked && self.peer_finished();
+        let over = self.closed || self.both_ended();
         if !confirmed || over || !self.addresses.listens_on(tuple.local) {
             return false;
         }
@@ -429,10 +430,15 @@ impl Connection {
         }
         // RFC 6298 §5.7, RFC 6928 §2: a lost SYN leaves one segment to begin with.
         let window = if s.handshake.repeats > 0 && s.handshake.active { 1 } else { settings.tcp.initial_window };
+        if self.congestion.is_rate_based() {
+            s.sender.measure_rate();
+        }
         s.linger = settings.tcp.keep_alive.map_or(anabranch_units::Instant::MAX, |after| now + after);
         let mss = s.terms.payload_limit(settings, multipath);
         self.congestion.on_join(id, window);
-        self.view.set_path(PathView { usable: false, backup: s.is_backup(), ..PathView::new(id, mss) });
+        let (policy, used_bytes) = self.paths.account(id);
+        let path = PathView { usable: false, backup: s.is_backup(), policy, used_bytes, ..PathView::new(id, mss) };
+        self.view.set_path(path);
         self.refresh(i);
         if !self.subflows[i].join {
             self.pending.established = true;

@@ -135,6 +135,7 @@ impl Connection {
 
     /// RFC 8684 §3.3.2
     fn on_data_ack(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, ack: DataAck) {
+        self.data_ack_heard = true;
         let first = self.keys.local_number(0);
         let near = self.view.data_acked();
         let offset = match ack {
@@ -148,12 +149,12 @@ impl Connection {
         if upto > sent {
             return self.violation(cx, i, Violation::DataAckBeyond);
         }
-        self.subflows[i].data_acked = upto;
         if fin_sent && upto == end + 1 && !self.data_fin.acked {
             self.data_fin.acked = true;
             self.data_fin.due = 0;
             self.due.get_or_insert(Cause::Window);
         }
+        self.subflows[i].data_ack = Some(upto.min(end));
         self.data_acked(cx, upto.min(end));
         let size = u64::from(segment.window) << self.subflows[i].terms.send_shift;
         self.move_window(cx, size, upto + size);

@@ -1,6 +1,7 @@
 //! What leaves: handshakes, retransmissions, new data, FINs, acknowledgments, resets.
 
 use super::{Connection, Failure, Mode};
+use crate::congestion::PACED_HEADERS;
 use crate::cx::Cx;
 use crate::settings::DssWidth;
 use crate::subflow::sender::Sent;
@@ -9,9 +10,6 @@ use anabranch_trace::{Event, PathState, SendKind};
 use anabranch_units::{PathId, Range};
 use anabranch_wire::{DataAck, Dss, Flags, Mapping, MptcpOption, Options, Packet, SackBlock, Segment};
 use bytes::Bytes;
-
-/// Largest IP packet less payload: IPv6, TCP and 40 bytes of options. For pacing.
-const HEADERS: u64 = 80;
 
 impl Connection {
     /// The next segment to send, with its path. Ask until there is none.
@@ -243,9 +241,10 @@ impl Connection {
         let Some(p) = self.view.path_mut(s.id) else { return };
         p.in_flight = s.sender.in_flight();
         p.in_flight_bytes = s.sender.in_flight_bytes();
+        p.used_bytes += bytes;
         s.usage.on_sent(s.sender.una(), s.sender.nxt(), p.in_flight, p.cwnd);
         if let Some(rate) = p.pacing {
-            s.pacer.on_sent(cx.now, rate, bytes + HEADERS);
+            s.pacer.on_sent(cx.now, rate, bytes + PACED_HEADERS);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::Connection;
 use crate::cx::Cx;
+use crate::path::PathPolicy;
 use crate::settings::Settings;
 use crate::subflow::{FourTuple, Reset};
 use anabranch_units::{Duration, Instant, PathId, Side};
@@ -12,7 +13,7 @@ use core::net::{IpAddr, SocketAddr};
 const MAX_ANNOUNCED: usize = 8;
 
 /// A path that is known beforehand.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PathSetup {
     /// Its id, the same at both ends.
     pub id: PathId,
@@ -20,6 +21,15 @@ pub struct PathSetup {
     pub tuple: FourTuple,
     /// A backup by our wish.
     pub backup: bool,
+    /// What the operator says of it, for our scheduler.
+    pub policy: PathPolicy,
+}
+
+impl PathSetup {
+    /// A path that is no backup, of which the operator says nothing.
+    pub fn new(id: PathId, tuple: FourTuple) -> Self {
+        Self { id, tuple, backup: false, policy: PathPolicy::default() }
+    }
 }
 
 /// Where an attempt over a path stands.
@@ -46,6 +56,8 @@ struct Known {
     remote_id: Option<u8>,
     /// Opened by the peer, from addresses that were not known beforehand.
     learned: bool,
+    /// Payload bytes that subflows which are gone have sent.
+    used: u64,
 }
 
 /// Keeps the paths of one connection.
@@ -66,7 +78,14 @@ pub(super) struct PathManager {
 
 impl PathManager {
     pub fn new(side: Side, paths: Vec<PathSetup>, accept_announced: bool, first_delay: Duration) -> Self {
-        let known = |setup| Known { setup, attempt: Attempt::Due, delay: first_delay, remote_id: None, learned: false };
+        let known = |setup| Known {
+            setup,
+            attempt: Attempt::Due,
+            delay: first_delay,
+            remote_id: None,
+            learned: false,
+            used: 0,
+        };
         Self {
             side,
             known: paths.into_iter().map(known).collect(),
@@ -110,8 +129,8 @@ impl PathManager {
     }
 
     fn unknown(&self, tuple: FourTuple) -> Known {
-        let setup = PathSetup { id: PathId(0), tuple, backup: false };
-        Known { setup, attempt: Attempt::Due, delay: self.first_delay, remote_id: None, learned: false }
+        let (setup, delay) = (PathSetup::new(PathId(0), tuple), self.first_delay);
+        Known { setup, attempt: Attempt::Due, delay, remote_id: None, learned: false, used: 0 }
     }
 
     fn free_id(&self) -> Option<PathId> {
@@ -126,6 +145,19 @@ impl PathManager {
     /// A path is a backup by our wish.
     pub fn is_backup(&self, id: PathId) -> bool {
         self.known.iter().any(|k| k.setup.id == id && k.setup.backup)
+    }
+
+    /// What the operator says of a path, and the bytes that subflows which are gone have sent on it.
+    pub fn account(&self, id: PathId) -> (PathPolicy, u64) {
+        let known = self.known.iter().find(|k| k.setup.id == id);
+        known.map_or_else(Default::default, |k| (k.setup.policy, k.used))
+    }
+
+    /// Payload bytes sent on a path so far.
+    pub fn set_used(&mut self, id: PathId, bytes: u64) {
+        if let Some(known) = self.of(id) {
+            known.used = bytes;
+        }
     }
 
     pub fn set_backup(&mut self, id: PathId, backup: bool) {

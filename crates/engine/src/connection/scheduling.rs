@@ -21,6 +21,7 @@ impl Connection {
         p.min_srtt = rtt.min_srtt();
         p.max_srtt = rtt.max_srtt();
         p.rto = rtt.rto();
+        p.forward_delay = s.forward;
         p.loss = s.sender.loss_estimate();
         p.recovery = s.sender.phase();
         self.refresh_window(i);

@@ -8,7 +8,8 @@ mod outstanding;
 mod round;
 mod view;
 
-pub use crate::path::{Device, PathView};
+pub use crate::path::{Device, ForwardDelay, PathPolicy, PathView};
+pub use anabranch_trace::RecoveryPhase;
 pub use combine::{Command, OneStep, Then};
 pub use outstanding::{Copies, Outstanding};
 pub use round::{Repeat, Round};

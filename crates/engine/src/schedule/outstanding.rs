@@ -65,7 +65,7 @@ impl Outstanding {
     }
 
     /// `path` sent `range`.
-    pub(super) fn sent(&mut self, path: PathId, range: Range) {
+    pub fn sent(&mut self, path: PathId, range: Range) {
         let fresh = Copies { first: path, paths: path.bit() };
         match self.runs.back_mut() {
             Some((last, copies)) if last.end == range.start && *copies == fresh => {
@@ -132,7 +132,7 @@ impl Outstanding {
     }
 
     /// Everything below `offset` is acknowledged.
-    pub(super) fn acked(&mut self, offset: u64) {
+    pub fn acked(&mut self, offset: u64) {
         while let Some((r, _)) = self.runs.front_mut() {
             if r.end <= offset {
                 self.bytes -= r.len();

@@ -137,23 +137,29 @@ impl<'a> Round<'a> {
         self.penalised |= on.bit();
     }
 
-    /// Sends stranded data on the candidate with the lowest RTT that has not carried it. A path that might still take
-    /// it but has no room is waited for, if waiting is safe; data that visited every path may visit any again.
+    /// Sends stranded data on the candidate with the lowest RTT that has not carried it; see [`Self::rescue_by`].
     pub fn rescue_by_rtt(&mut self) {
+        let backups = !self.has_active();
+        self.rescue_by(|p| (p.usable && (backups || !p.backup)).then_some((p.rtt_or_max(), p.id)));
+    }
+
+    /// Sends stranded data on the path of the least rank that has not carried it; those without a rank take none. A path
+    /// that might still take it but has no room is waited for, if waiting is safe. What all of them carry already is left
+    /// to their own retransmissions.
+    pub fn rescue_by<K: Ord>(&mut self, rank: impl Fn(&PathView) -> Option<K>) {
         while let Some(stranded) = self.view.rescue.first() {
             let Some((run, copies)) = self.view.outstanding.at(stranded.start) else {
                 self.view.rescue.remove(stranded);
                 continue;
             };
-            let fresh = self.candidates().any(|p| !copies.on(p.id));
-            if !fresh {
-                // Every usable path carries it already: their own retransmissions deliver it (one that dies strands it
-                // again).
+            let fresh = |p: &&PathView| !copies.on(p.id) && rank(p).is_some();
+            if !self.paths().iter().any(|p| fresh(&p)) {
+                // One that dies strands it again.
                 self.view.rescue.remove(run.intersect(stranded));
                 continue;
             }
-            let chosen = self.candidates().filter(|p| !copies.on(p.id) && self.may_rescue(p, stranded));
-            let Some(p) = chosen.min_by_key(|p| (p.rtt_or_max(), p.id)).copied() else { return };
+            let able = self.paths().iter().filter(|p| fresh(p) && self.may_rescue(p, stranded));
+            let Some(p) = able.min_by_key(|p| rank(p)).copied() else { return };
             let whole = run.intersect(stranded);
             let range = Range::new(whole.start, whole.end.min(whole.start + u64::from(p.mss)));
             if !self.repeat(p.id, range, Repeat::Rescue) {

@@ -48,6 +48,8 @@ pub struct View {
     send_window: u64,
     max_window: u64,
     buffer_full: bool,
+    send_buffer: u64,
+    known_paths: usize,
     nagle: bool,
     /// Some first transmission was copied while it still waited in a queue: another path may have delivered it.
     pub(super) copied_early: bool,
@@ -122,6 +124,14 @@ impl View {
         };
         self.messages.get(at).copied().filter(|m| m.start <= offset)
     }
+    /// Bytes that the application may have written and the peer not yet acknowledged.
+    pub const fn send_buffer(&self) -> u64 {
+        self.send_buffer
+    }
+    /// Paths known beforehand, whether or not they have a subflow yet.
+    pub const fn known_paths(&self) -> usize {
+        self.known_paths
+    }
 
     /// The next new segment of at most `mss` bytes, `skip` unassigned bytes further on. `None` if there is none, or
     /// if it is a small rest that Nagle's rule holds back (RFC 9293 §3.7.4). The window is not looked at.
@@ -187,7 +197,7 @@ impl View {
 
     /// A view of an empty connection; `nagle` holds back small rests.
     pub fn new(nagle: bool) -> Self {
-        Self { nagle, ..Self::default() }
+        Self { nagle, send_buffer: u64::MAX, ..Self::default() }
     }
     /// Sets the time.
     pub fn set_now(&mut self, now: Instant) {
@@ -237,6 +247,11 @@ impl View {
     /// The application waits for room in the send buffer.
     pub fn set_buffer_full(&mut self, full: bool) {
         self.buffer_full = full;
+    }
+    /// The send buffer holds `bytes`, and so many `paths` are known beforehand.
+    pub fn set_send_buffer(&mut self, bytes: u64, paths: usize) {
+        self.send_buffer = bytes;
+        self.known_paths = paths;
     }
     /// The peer's window: its size and its right edge. An edge never moves back.
     pub fn set_window(&mut self, size: u64, edge: u64) {
@@ -314,6 +329,12 @@ impl View {
     /// Takes back what is bound to `id` and never left.
     pub fn take_back(&mut self, id: PathId) {
         if let Some(i) = self.index(id) {
+            self.give_back(i, false);
+        }
+    }
+    /// Takes back what is bound to any path and never left.
+    pub fn take_all_back(&mut self) {
+        for i in 0..self.queues.len() {
             self.give_back(i, false);
         }
     }

@@ -11,6 +11,8 @@ pub(crate) struct AckPolicy {
     delay: Duration,
     quick: u32,
     unacknowledged: u32,
+    /// Bytes of the largest segment so far: what the peer sends when it has enough.
+    full: u32,
     now: bool,
     deadline: Instant,
     /// A duplicate to report in the next acknowledgment (RFC 2883).
@@ -19,7 +21,7 @@ pub(crate) struct AckPolicy {
 
 impl AckPolicy {
     pub fn new(delay: Duration) -> Self {
-        Self { delay, quick: QUICK, unacknowledged: 0, now: false, deadline: Instant::MAX, duplicate: None }
+        Self { delay, quick: QUICK, unacknowledged: 0, full: 0, now: false, deadline: Instant::MAX, duplicate: None }
     }
 
     /// Payload or FIN came; `at_once` if RFC 5681 §4.2 wants an immediate acknowledgment.
@@ -32,6 +34,15 @@ impl AckPolicy {
             self.deadline = self.deadline.min(now + self.delay);
         }
         self.quick = self.quick.saturating_sub(1);
+    }
+
+    /// Notes a segment of `len` bytes, one MSS at most. True if it is smaller than the peer can send: until it is
+    /// acknowledged Nagle's algorithm may hold back the next small one (RFC 9293 §3.7.4), and with that, under Multipath
+    /// TCP, what all other subflows wait for. Linux acknowledges it as soon as it is read.
+    pub fn is_small(&mut self, len: u32) -> bool {
+        let small = len < self.full;
+        self.full = self.full.max(len);
+        small
     }
 
     /// An acknowledgment must go out, whatever came.

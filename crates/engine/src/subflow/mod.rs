@@ -1,6 +1,7 @@
 //! One TCP subflow: a pipeline of small parts that pass values. Parts never call parts; the connection calls them.
 
 pub(crate) mod ack;
+pub(crate) mod forward;
 pub(crate) mod handshake;
 pub(crate) mod receive;
 pub(crate) mod sender;
@@ -11,6 +12,7 @@ pub(crate) mod usage;
 pub use state::{Move, State};
 
 use crate::connection::mapping::{Mappings, Unmapped};
+use crate::path::ForwardDelay;
 use crate::settings::{Settings, TcpSettings};
 use ack::AckPolicy;
 use anabranch_trace::PathState;
@@ -72,6 +74,9 @@ pub(crate) struct Subflow {
     pub receiver: Receiver,
     pub acks: AckPolicy,
     pub stamps: Stamps,
+    pub forward: Option<ForwardDelay>,
+    /// What the segment that is being taken acknowledges at connection level.
+    pub data_ack: Option<u64>,
     pub mappings: Mappings,
     pub unmapped: Unmapped,
     pub usage: WindowUsage,
@@ -106,8 +111,6 @@ pub(crate) struct Subflow {
     pub probes: u32,
     /// Challenge ACKs may be sent again from here on (RFC 5961 §7).
     pub challenge_after: Instant,
-    /// The offset of the last DATA_ACK that came on it.
-    pub data_acked: u64,
 }
 
 impl Subflow {
@@ -128,6 +131,8 @@ impl Subflow {
             receiver: Receiver::default(),
             acks: AckPolicy::new(tcp.delayed_ack),
             stamps: Stamps::new(),
+            forward: None,
+            data_ack: None,
             mappings: Mappings::default(),
             unmapped: Unmapped::default(),
             usage: WindowUsage::default(),
@@ -149,7 +154,6 @@ impl Subflow {
             linger: Instant::MAX,
             probes: 0,
             challenge_after: Instant::ZERO,
-            data_acked: 0,
         }
     }
 

@@ -78,7 +78,7 @@ pub fn setup(settings: Settings, paths: Vec<PathSetup>) -> Setup {
 }
 
 pub fn client_paths(n: u8) -> Vec<PathSetup> {
-    (0..n).map(|p| PathSetup { id: PathId(p), tuple: client_tuple(p), backup: false }).collect()
+    (0..n).map(|p| PathSetup::new(PathId(p), client_tuple(p))).collect()
 }
 
 /// `len` bytes whose values follow from their offset.

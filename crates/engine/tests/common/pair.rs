@@ -41,6 +41,8 @@ pub struct Pair {
     pub client: Party,
     pub server: Party,
     pub delays: [Duration; 4],
+    /// The delays from the server, if they differ.
+    pub back: Option<[Duration; 4]>,
     pub hook: Hook,
     pub packets: u64,
     flying: BTreeMap<(Instant, u64), (Side, Packet)>,
@@ -120,6 +122,7 @@ impl Pair {
             client: Party::new("client", seed),
             server: Party::new("server", seed),
             delays: [10, 20, 30, 40].map(Duration::from_millis),
+            back: None,
             hook: Box::new(|_, _, _, _| Fate::Pass),
             packets: 0,
             flying: BTreeMap::new(),
@@ -165,7 +168,8 @@ impl Pair {
             for packet in arriving {
                 self.order += 1;
                 let to = if side == Side::Client { Side::Server } else { Side::Client };
-                self.flying.insert((now + self.delays[usize::from(path)], self.order), (to, packet));
+                let delays = self.back.filter(|_| side == Side::Server).unwrap_or(self.delays);
+                self.flying.insert((now + delays[usize::from(path)], self.order), (to, packet));
             }
         }
         self.party(side).serve(now);

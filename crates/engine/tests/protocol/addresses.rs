@@ -1,6 +1,6 @@
 //! Addresses that come and go while a connection runs, and subflows over them (RFC 8684 §3.3.8, §3.4, §3.6).
 
-use crate::common::pair::Pair;
+use crate::common::pair::{Fate, Pair};
 use crate::common::solo::{Build, PEER_KEY, Solo};
 use crate::common::{at, client_paths, client_tuple, host, mirror, pattern, plain_stamps, setup};
 use anabranch_engine::connection::{PathSetup, Setup};
@@ -89,6 +89,54 @@ fn an_address_announced_while_running_is_joined_and_left_again() {
     pair.run(at(300_000));
     assert_eq!(pair.client.got.len(), 40_000_000);
     assert_eq!(pair.client.closed(), Some(CloseReason::Finished));
+}
+
+/// A client that joined an announced address, while the other end sends, and on which nothing of `lost` arrives from then on
+/// until `until`.
+fn joined(lost: fn(&MptcpOption) -> bool, until: u64) -> Pair {
+    let mut pair = Pair::with(5, Setup { accept_announced: true, ..setup(plain_stamps(), client_paths(1)) }, || {
+        Setup { announce: vec![(3, host(5, 2), None)], ..setup(plain_stamps(), Vec::new()) }
+    });
+    pair.write(Side::Server, pattern(0, 40_000_000), true).run(at(1000));
+    assert_eq!(pair.client.connection().expect("open").subflows().count(), 2);
+    pair.hook = Box::new(move |now, side, _, p| {
+        let caught = side == Side::Server && now < at(until) && p.segment.options.mptcp().iter().any(lost);
+        if caught { Fate::Drop } else { Fate::Pass }
+    });
+    pair
+}
+
+#[test]
+fn a_lost_remove_addr_is_said_again() {
+    // The reset of the subflow is lost as well.
+    let lost = |o: &MptcpOption| matches!(o, MptcpOption::RemoveAddr(_) | MptcpOption::TcpRst(_));
+    let mut pair = joined(lost, 2_500);
+    pair.act(Side::Server, |c, cx| c.withdraw(cx, 3));
+    pair.run(at(3_200));
+    let subflows = |pair: &Pair| pair.client.connection().expect("open").subflows().count();
+    assert_eq!(subflows(&pair), 1);
+    // It is not tried again, and the ID may be given to another address once all is said.
+    let joins = |pair: &Pair| pair.client.log.0.iter().filter(|(_, e)| *e == Event::Path(PathState::Opening)).count();
+    let before = joins(&pair);
+    assert!(!pair.act(Side::Server, |c, cx| c.announce(cx, 3, host(6, 2), None)), "the removal is still being said");
+    pair.run(at(9_000));
+    assert_eq!((joins(&pair), subflows(&pair)), (before, 1));
+    assert!(pair.act(Side::Server, |c, cx| c.announce(cx, 3, host(6, 2), None)));
+    pair.run(at(9_500));
+    assert_eq!(subflows(&pair), 2);
+}
+
+#[test]
+fn a_lost_reset_of_a_subflow_is_noticed_with_the_next_segment() {
+    let mut pair = joined(|o| matches!(o, MptcpOption::TcpRst(_)), 1_005);
+    let second = pair.act(Side::Server, |c, _| c.subflows().nth(1).expect("a second one").0);
+    pair.act(Side::Server, |c, cx| c.reset_path(cx, second, Reason { code: 3, transient: false }));
+    // The client's acknowledgments find nobody: RFC 9293 §3.10.7.1
+    pair.run(at(1_200));
+    let dead = |e: &Event| *e == Event::Path(PathState::Dead);
+    assert!(pair.client.log.0.iter().any(|(now, e)| dead(e) && *now <= at(1_100)));
+    pair.run(at(300_000));
+    assert_eq!((pair.client.got.len(), pair.client.closed()), (40_000_000, Some(CloseReason::Finished)));
 }
 
 #[test]
@@ -206,7 +254,7 @@ fn joins_to_one_address_have_ports_of_their_own() {
         let mut paths = client_paths(1);
         for n in 1..PathId::LIMIT as u8 {
             let tuple = FourTuple { local: SocketAddr::new(host(n % 3, 1), 0), ..client_tuple(0) };
-            paths.push(PathSetup { id: PathId(n), tuple, backup: false });
+            paths.push(PathSetup::new(PathId(n), tuple));
         }
         let mut pair = Pair::with(seed, setup(plain_stamps(), paths), || setup(plain_stamps(), Vec::new()));
         pair.write(Side::Client, pattern(0, 10), false).run(at(100));
@@ -224,7 +272,7 @@ fn a_connection_does_not_take_the_ends_of_anothers_subflow() {
     h.join(1).clear();
     let ours = h.handle;
     // Another connection of this host wants to run between the same ends.
-    let taken = PathSetup { id: PathId(0), tuple: mirror(client_tuple(1)), backup: false };
+    let taken = PathSetup::new(PathId(0), mirror(client_tuple(1)));
     let mut rng = Rng::stream(1, "other");
     let mut cx = Cx { now: h.now, recorder: &mut (), rng: &mut rng };
     h.endpoint.connect(&mut cx, setup(plain_stamps(), vec![taken]));

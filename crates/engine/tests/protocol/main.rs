@@ -4,11 +4,14 @@
 mod common;
 
 mod addresses;
+mod delivery_rate;
+mod forward_delay;
 mod join;
 mod mptcp_close;
 mod mptcp_data;
 mod mptcp_fail;
 mod mptcp_open;
+mod scheduling;
 mod silence;
 mod tcp_close;
 mod tcp_flow;

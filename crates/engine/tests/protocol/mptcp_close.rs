@@ -6,8 +6,10 @@ use crate::common::{at, client_paths, host, pattern, plain_stamps, setup};
 use anabranch_engine::connection::ConnectionEvent;
 use anabranch_engine::{Settings, State, TcpSettings};
 use anabranch_trace::{CloseReason, Event, PathState, Violation};
-use anabranch_units::{Duration, PathId, Side};
+use anabranch_units::{Duration, Instant, PathId, Side};
 use anabranch_wire::{DataAck, Flags, MptcpOption, Reason};
+use std::cell::RefCell;
+use std::rc::Rc;
 
 const FIN: Flags = Flags(0x11);
 
@@ -417,4 +419,51 @@ fn a_path_that_comes_back_is_used_again_soon() {
             assert!(path.is_some_and(|p| p.usable));
         }
     }
+}
+
+/// A client sends for a while over two paths, of which the second is silent from half a second on, and both finish. Returns
+/// the pair after `seconds`, and what the client said with resets over that path and when.
+fn ends_with_a_silent_path(seconds: u64, both: bool) -> (Pair, Vec<(Instant, Option<Reason>)>) {
+    let mut pair = Pair::new(2, plain_stamps(), plain_stamps());
+    let resets: Rc<RefCell<Vec<(Instant, Option<Reason>)>>> = Rc::default();
+    let log = resets.clone();
+    pair.hook = Box::new(move |now, side, path, p| {
+        if side == Side::Client && path == 1 && p.segment.flags.has(Flags::RST) {
+            let reason = p.segment.options.mptcp().iter().find_map(|o| match o {
+                MptcpOption::TcpRst(reason) => Some(*reason),
+                _ => None,
+            });
+            log.borrow_mut().push((now, reason));
+        }
+        if (path == 1 || both) && now >= at(500) { Fate::Drop } else { Fate::Pass }
+    });
+    pair.write(Side::Client, pattern(0, 3_000_000), true);
+    pair.run(at(seconds * 1000));
+    let resets = resets.borrow().clone();
+    (pair, resets)
+}
+
+#[test]
+fn a_silent_subflow_does_not_keep_an_ended_connection_open() {
+    let (pair, resets) = ends_with_a_silent_path(20, false);
+    assert_eq!(pair.server.got.len(), 3_000_000);
+    assert_eq!(
+        (pair.client.closed(), pair.server.closed()),
+        (Some(CloseReason::Finished), Some(CloseReason::Finished))
+    );
+    let ended = |e: &Event| *e == Event::Closed(CloseReason::Finished);
+    let (over, _) = pair.client.log.0.iter().find(|(_, e)| ended(e)).expect("an end");
+    // RFC 8684 §3.3.3, §3.6: too much outstanding data
+    let [(reset, Some(Reason { code: 4, transient: false }))] = resets[..] else { panic!("{resets:?}") };
+    assert_eq!(reset, *over);
+    // Not before its FIN had a second to be answered in.
+    let last = |e: &Event| matches!(e, Event::DataAcked(3_000_000));
+    let (acked, _) = pair.client.log.0.iter().find(|(_, e)| last(e)).expect("all data");
+    assert!((1000..1100).contains(&reset.since(*acked).as_millis()), "{}", reset.since(*acked));
+}
+
+#[test]
+fn where_all_paths_are_silent_none_is_given_up_early() {
+    let (pair, resets) = ends_with_a_silent_path(20, true);
+    assert_eq!((pair.client.closed(), resets.len()), (None, 0));
 }

@@ -135,6 +135,30 @@ fn what_does_not_fit_the_window_is_not_acknowledged() {
 }
 
 #[test]
+fn a_small_segment_is_acknowledged_at_once() {
+    // The peer may hold back its next small one until then (Nagle: RFC 9293 §3.7.4).
+    let mut h = Solo::tcp_server(tcp());
+    let mut at = 1;
+    let mut arrives = |h: &mut Solo, len: u64| {
+        h.clear();
+        h.send(h.seg(at, 1).data(&pattern(at, len as usize)));
+        at += len;
+        assert_eq!(h.read().len() as u64, len);
+        h.sent.len()
+    };
+    for _ in 0..16 {
+        assert_eq!(arrives(&mut h, 1000), 1, "quick at the start");
+    }
+    assert_eq!(arrives(&mut h, 1000), 0, "a full one waits for the next");
+    assert_eq!(arrives(&mut h, 1000), 1);
+    assert_eq!(arrives(&mut h, 80), 1, "a small one may be what the next one waits for");
+    // What is on its way from here carries the acknowledgment.
+    h.write(b"reply");
+    assert_eq!(arrives(&mut h, 80), 0);
+    assert_eq!(arrives(&mut h, 80), 1);
+}
+
+#[test]
 fn small_writes_wait_for_the_acknowledgment() {
     // Nagle: RFC 9293 §3.7.4
     let mut h = Solo::tcp_client(Settings { tcp: TcpSettings { nagle: true, ..tcp().tcp }, ..tcp() });
@@ -179,11 +203,11 @@ fn acknowledgments_are_quick_at_first_then_every_second_or_late() {
     h.send(h.seg(seq, 1).data(&vec![0; mss as usize * 3 / 2])).quiet();
     h.at(300);
     assert_eq!(h.recv_numbers().1, seq + mss * 3 / 2);
-    seq += mss * 3 / 2 - 3;
+    seq += mss * 3 / 2;
     // Data takes the acknowledgment along.
-    h.send(h.seg(seq + 3, 1).data(b"z")).quiet();
+    h.send(h.seg(seq, 1).data(&vec![0; mss as usize])).quiet();
     h.write(b"reply");
-    assert_eq!(h.recv_numbers().1, seq + 4);
+    assert_eq!(h.recv_numbers().1, seq + mss);
     h.at(400);
     assert!(h.sent.iter().all(|(_, p)| !p.segment.payload.is_empty()));
 }

@@ -1,6 +1,7 @@
 //! What of a kernel is set for a run, so that it means what the scenario says.
 
 use anabranch_engine::{RecoveryKind, RtoForm, Settings, TcpSettings};
+use anabranch_schedulers::linux_default::subflow_memory;
 use anabranch_units::Duration;
 use std::fmt::Write;
 
@@ -21,8 +22,7 @@ pub struct KernelSettings {
     pub send_buffer: u64,
     /// Settings of the scenario that a kernel cannot be given, each with the reason.
     pub not_applied: Vec<String>,
-    /// Its devices hand over and take packets of up to 64 KB. The network carries each as one, so that this is only for
-    /// paths that limit nothing.
+    /// Its devices hand over and take packets of up to 64 KB. It pays where paths limit nothing: elsewhere they are cut up.
     pub offload: bool,
 }
 
@@ -54,8 +54,8 @@ impl KernelSettings {
 
     /// With what depends on the IP version and on how many subflows there are.
     pub(crate) fn fitted(mut self, v6: bool, subflows: usize) -> Self {
-        // A connection's send buffer is the sum of its subflows'.
-        let most = (self.send_buffer / subflows.max(1) as u64).clamp(LEAST_BUFFER, i32::MAX as u64);
+        let most = if self.mptcp { subflow_memory(self.send_buffer, subflows) } else { self.send_buffer };
+        let most = most.clamp(LEAST_BUFFER, i32::MAX as u64);
         let first = FIRST_SEND_BUFFER.min(most);
         // First of all, so that it can still be said otherwise.
         self.sysctls.insert(0, ("net.ipv4.tcp_wmem".into(), format!("{LEAST_BUFFER} {first} {most}")));
@@ -95,7 +95,8 @@ fn sysctls(settings: &Settings) -> Vec<(String, String)> {
         ("net.ipv4.tcp_rmem", format!("{} {buffer} {buffer}", LEAST_BUFFER.min(buffer))),
         ("net.ipv4.tcp_window_scaling", yes(true)),
         ("net.ipv4.tcp_slow_start_after_idle", yes(tcp.idle_restart)),
-        ("net.ipv4.tcp_timestamps", yes(tcp.timestamps)),
+        // 2: without a random offset for each pair of addresses, so that forward delays of paths can be compared.
+        ("net.ipv4.tcp_timestamps", if tcp.timestamps { "2" } else { "0" }.to_owned()),
         ("net.ipv4.tcp_sack", yes(tcp.sack)),
         ("net.ipv4.tcp_syn_retries", tcp.syn_retries.clamp(1, 127).to_string()),
         ("net.ipv4.tcp_retries2", tcp.retries.to_string()),
@@ -152,7 +153,6 @@ fn not_applied(settings: &Settings) -> Vec<String> {
         (!whole(tcp.rto_min), "tcp.rto_min: a kernel takes whole milliseconds"),
         (other_ack, "tcp.delayed_ack: a kernel decides it between 40ms and 200ms; only 0s can be asked for"),
         (tcp.pacing, "tcp.pacing: a kernel paces where its congestion control does"),
-        (!tcp.nagle, "tcp.nagle: a kernel's sockets keep it on"),
         (tcp.keep_alive.is_some(), "tcp.keep_alive: not asked for on a kernel's sockets"),
         (tcp.time_wait != usual.tcp.time_wait, "tcp.time_wait: a kernel's is 60s"),
         (!(1..=127).contains(&tcp.syn_retries), "tcp.syn_retries: a kernel takes 1 to 127"),
@@ -201,7 +201,10 @@ mod tests {
             .filter(|(name, _)| name == "net.ipv4.tcp_wmem")
             .map(|(_, value)| &**value)
             .collect();
-        assert_eq!(values, ["4096 16384 524288", "1 2 3"]);
+        // Two subflows, 4096 bytes of the connection and a last piece of 32 728 come to 1 MiB.
+        assert_eq!(values, ["4096 16384 505876", "1 2 3"]);
+        let plain = changed(|s| (s.send_buffer, s.mptcp) = (1 << 20, false)).fitted(false, 1);
+        assert_eq!(plain.sysctls[0].1, "4096 16384 1048576");
     }
 
     #[test]

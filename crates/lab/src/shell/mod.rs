@@ -73,13 +73,13 @@ impl Shell {
         let plan = Layout::of(&job).map_err(refused)?;
         let mut flows = plan.flows(&job).map_err(refused)?;
         flows[0].captured = false;
-        let world = World::new(plan.world(&job, Checks::default()), flows);
+        let world = World::new(plan.world(&job, Checks::default()).map_err(refused)?, flows);
         let mut outside = outside(&job, &plan)?;
         for Outside { host, .. } in &mut outside {
             let chosen = congestion(host, &job.congestion.name)?;
             host.settings.sysctls.push((CONGESTION.into(), chosen));
         }
-        let timeline: Vec<_> = scenario.timeline.iter().map(|entry| (entry.at, entry.change.clone())).collect();
+        let timeline: Vec<_> = scenario.network_changes().collect();
         let meter = LinkMeter::new(&scenario.topology, &timeline, scenario.topology.paths.len());
         let mut exchange = Exchange::new(world, outside);
         exchange.captured = false;

@@ -156,7 +156,7 @@ impl Plan {
         let setup = WorldSetup {
             topology: Topology { paths: self.paths.clone(), links: Vec::new() },
             seed: self.seed,
-            timeline: self.timeline.clone(),
+            timeline: self.timeline.iter().map(|(at, change)| (*at, change.clone().into())).collect(),
             sources: Vec::new(),
             checks: Checks::default(),
         };
@@ -197,6 +197,7 @@ impl Plan {
             server: SocketAddr::new(self.addresses().server(), PORT),
             protocol: self.protocol,
             congestion: self.kernel_congestion.clone(),
+            no_delay: false,
             clock: exchange.clock,
             start: Instant::ZERO,
             at_once,

@@ -265,8 +265,10 @@ fn engine_removes(plan: Plan, id: Option<u8>) {
     lab.until("the kernel to close the subflow", |lab| lab.kernel_subflows() == 0);
     assert!(lab.engine.progress().received < 4_010_000, "the transfer was over before");
     lab.until_arrived();
-    assert_eq!(removals(&lab, true), [removed]);
-    assert_eq!(lab.counter("MPTcpExtRmAddr"), 1);
+    // There is no echo: it is said again, and the kernel must not mind.
+    let said = removals(&lab, true);
+    assert!(!said.is_empty() && said.iter().all(|id| *id == removed), "{said:?}");
+    assert!(lab.counter("MPTcpExtRmAddr") >= 1);
     assert_eq!(lab.established(), 1);
     lab.run(crate::common::ms(1500));
     assert_eq!((lab.established(), lab.kernel_subflows()), (1, 0));

@@ -5,6 +5,8 @@
 mod common;
 
 mod captures;
+mod failover;
+mod frames;
 mod impaired;
 mod many;
 mod offload;
@@ -12,6 +14,8 @@ mod options;
 mod outages;
 mod plain;
 mod plug_ins;
+mod runs;
 mod sizes;
+mod tight_window;
 mod transfer;
 mod windows;

@@ -1,5 +1,6 @@
 //! The metrics of one run, as a fold over its events.
 
+mod frames;
 mod receiver;
 mod returns;
 mod sender;
@@ -10,6 +11,8 @@ use crate::results::present;
 use crate::{CapacityCurve, Density, Extents, Histogram, PathMetrics, RunMetrics};
 use anabranch_trace::{Event, LinkEvent, Origin, Recorder, SendKind};
 use anabranch_units::{ConnId, Direction, Duration, Instant, PathId, Side};
+pub use frames::FrameSchedule;
+use frames::Frames;
 use receiver::Receiver;
 use returns::Returns;
 use sender::{PathSender, Sender, Tally};
@@ -30,6 +33,8 @@ pub struct MeterConfig {
     /// Bytes to be delivered over all these connections, if the traffic is sized: the measured time begins with the
     /// first SYN (but not before `from`) and ends with the last of them.
     pub size: Option<u64>,
+    /// If the traffic is frames: for their delays.
+    pub frames: Option<FrameSchedule>,
     /// Bytes of a packet for the reordering metrics.
     pub mss: u32,
     /// Displacement threshold of RBD; `None` = infinite.
@@ -76,6 +81,7 @@ struct Flow {
     id: ConnId,
     sender: Sender,
     receiver: Receiver,
+    frames: Option<Frames>,
 }
 
 /// One path's server → client bottleneck.
@@ -93,6 +99,7 @@ impl Meter {
             id: *id,
             sender: Sender::new(paths),
             receiver: Receiver::new(config.mss, config.displacement_threshold),
+            frames: config.frames.map(Frames::new),
         };
         Self {
             turn: Instant::ZERO,
@@ -158,6 +165,7 @@ impl Meter {
         for flow in &mut self.flows {
             flow.sender.restart(at);
             flow.receiver.restart(at);
+            flow.frames.iter_mut().for_each(Frames::restart);
         }
         self.links.fill(Link::default());
         self.returns.iter_mut().for_each(|path| path.restart(at));
@@ -195,9 +203,14 @@ impl Meter {
 
     fn on_host(&mut self, now: Instant, origin: Origin, event: &Event) {
         let Some(place) = self.place(origin.connection) else { return };
-        let Flow { sender, receiver, .. } = &mut self.flows[place];
+        let Flow { sender, receiver, frames, .. } = &mut self.flows[place];
         match (origin.host, event) {
-            (Some(Side::Server), Event::Written(range)) => receiver.outage.on_written(now, range.end),
+            (Some(Side::Server), Event::Written(range)) => {
+                receiver.outage.on_written(now, range.end);
+                if let Some(frames) = frames {
+                    frames.on_written(now);
+                }
+            }
             (Some(Side::Server), Event::WriteEnd(end)) => receiver.arrivals.set_end(*end),
             (Some(Side::Server), _) => sender.on_event(now, origin.path, event),
             (Some(Side::Client), _) => self.on_client(now, place, origin.path, event),
@@ -206,11 +219,14 @@ impl Meter {
     }
 
     fn on_client(&mut self, now: Instant, place: usize, path: PathId, event: &Event) {
-        let receiver = &mut self.flows[place].receiver;
+        let Flow { receiver, frames, .. } = &mut self.flows[place];
         match event {
             Event::ControlSent { flags, .. } if flags & SYN_ACK == SYN => self.on_start(now),
             Event::Delivered(range) => {
                 receiver.on_delivered(now, *range);
+                if let Some(frames) = frames {
+                    frames.on_delivered(now, range.end);
+                }
                 self.delivered += range.len();
                 if self.config.size.is_some_and(|size| self.delivered >= size) {
                     self.completed = Some(now);
@@ -274,6 +290,7 @@ struct Totals {
     blocked: Duration,
     outage: Duration,
     ofo: Histogram,
+    frames: Histogram,
     density: Density,
     extents: Extents,
     paths: Vec<PathSender>,
@@ -281,7 +298,10 @@ struct Totals {
 
 impl Totals {
     fn add(&mut self, flow: Flow, end: Instant) {
-        let Flow { sender, mut receiver, .. } = flow;
+        let Flow { sender, mut receiver, frames, .. } = flow;
+        if let Some(frames) = frames {
+            self.frames.merge(&frames.finish(end));
+        }
         self.delivered += receiver.delivered;
         self.duplicate += receiver.duplicate;
         self.blocked += sender.blocked.read(end);
@@ -309,10 +329,16 @@ impl Totals {
         again.add(rescued);
         again.add(copied);
         let price = prices.iter().zip(&self.paths).map(|(price, path)| price * path.all().bytes as f64).sum();
+        let delay = |p: f64| self.frames.quantile(p).map(|ns| ns / 1e9);
         present([
             ("goodput_bps", ratio(self.delivered as f64 * 8.0, time.as_secs_f64())),
             ("delivered_bytes", sized.then_some(self.delivered as f64)),
             ("completion_s", completion.map(Duration::as_secs_f64)),
+            ("app_delay_mean_s", self.frames.mean().map(|ns| ns / 1e9)),
+            ("app_delay_p50_s", delay(0.5)),
+            ("app_delay_p95_s", delay(0.95)),
+            ("app_delay_p99_s", delay(0.99)),
+            ("app_delay_max_s", self.frames.max().map(|ns| ns as f64 / 1e9)),
             ("ofo_mean_bytes", self.ofo.mean()),
             ("ofo_p95_bytes", self.ofo.quantile(0.95)),
             ("ofo_max_bytes", self.ofo.max().map(|max| max as f64)),

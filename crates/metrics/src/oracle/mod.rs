@@ -113,8 +113,32 @@ impl Oracle {
     /// Least time from the first SYN, sent at `start`, to the delivery of `size` bytes. No luck beats it: losses count
     /// only where a path loses everything. `None` if the paths can never carry so much.
     pub fn completion(&self, start: Instant, size: u64) -> Option<Duration> {
+        self.least_time(start, size, |lane| lane.handshake)
+    }
+
+    /// Least mean time in which frames of `size` bytes, written from `from` until `until`, can be delivered, each as if it were
+    /// alone and every path open. Where the network changes, over so many frames at equal distances. `None` if a path set can
+    /// never carry one.
+    pub fn frame_delay(&self, from: Instant, until: Instant, size: u64) -> Option<Duration> {
+        const SAMPLES: u64 = 16;
+        let samples = if self.is_constant() { 1 } else { SAMPLES };
+        let step = until.since(from) / samples;
+        let delay = |n: u64| self.least_time(from + step * n, size, |_| Duration::ZERO);
+        let total = (0..samples).try_fold(Duration::ZERO, |sum, n| Some(sum + delay(n)?));
+        total.map(|total| total / samples)
+    }
+
+    /// Nothing that counts strictly changes.
+    fn is_constant(&self) -> bool {
+        let lane = |lane: &Lane| lane.arriving.len() == 1 && lane.outages.is_empty();
+        self.bottlenecks.iter().all(|shared| shared.capacity.is_constant() && shared.lanes.iter().all(lane))
+    }
+
+    /// Least time from `start` to the delivery of `size` bytes, if each lane opens so much later.
+    fn least_time(&self, start: Instant, size: u64, opens: fn(&Lane) -> Duration) -> Option<Duration> {
         // Whole packets cannot be faster than this fluid. The margin covers the rounding of sums.
-        let reaches = |time: u64| self.payload_by(start, Duration::from_nanos(time)) >= size as f64 * (1.0 - 1e-12);
+        let reaches =
+            |time: u64| self.payload_by(start, Duration::from_nanos(time), opens) >= size as f64 * (1.0 - 1e-12);
         let mut high = 1_000_000;
         while !reaches(high) {
             high = high.checked_mul(2).filter(|high| *high < u64::MAX / 4)?;
@@ -127,10 +151,10 @@ impl Oracle {
         Some(Duration::from_nanos(high))
     }
 
-    /// Most payload bytes that can have arrived `time` after the first SYN.
-    fn payload_by(&self, start: Instant, time: Duration) -> f64 {
+    /// Most payload bytes that can have arrived `time` after `start`.
+    fn payload_by(&self, start: Instant, time: Duration, opens: fn(&Lane) -> Duration) -> f64 {
         self.payload(|lane| Use {
-            opens: start + lane.handshake,
+            opens: start + opens(lane),
             closes: (start + time) - lane.delay,
             shift: lane.delay,
             strict: true,

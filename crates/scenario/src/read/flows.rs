@@ -19,17 +19,38 @@ pub(crate) fn traffic(report: &mut Report, entries: &[Fields<'_>]) -> Option<Vec
     if entries.is_empty() {
         return Some(vec![Traffic::Bulk { size: None }]);
     }
-    entries.iter().map(|fields| bulk(report, fields)).collect()
+    entries.iter().map(|fields| application(report, fields)).collect()
 }
 
-fn bulk(report: &mut Report, fields: &Fields<'_>) -> Option<Traffic> {
-    let kind = fields.get(report, "kind", value::word);
-    let size = fields.get(report, "size", value::size);
-    kind.map(|_| Traffic::Bulk { size })
+/// Keys that only some kinds have, with these kinds.
+type Only = [(&'static str, &'static [&'static str])];
+
+/// Reports keys that mean nothing for `kind`.
+fn check_only(report: &mut Report, fields: &Fields<'_>, only: &Only, what: &str, kind: &str) {
+    for (name, kinds) in only {
+        if let (Some(node), false) = (fields.written(name), kinds.contains(&kind)) {
+            report
+                .error(Code::Conflict, node.at, format!("`{name}` means nothing for {what} of kind \"{kind}\""))
+                .label("does not apply")
+                .help(format!("it applies to {}", kinds.join(" and ")));
+        }
+    }
+}
+
+fn application(report: &mut Report, fields: &Fields<'_>) -> Option<Traffic> {
+    let kind = fields.get(report, "kind", value::word)?;
+    check_only(report, fields, &[("interval", &["frames"]), ("count", &["frames"])], "traffic", kind);
+    if kind == "bulk" {
+        return Some(Traffic::Bulk { size: fields.get(report, "size", value::size) });
+    }
+    let size = required(report, fields, "size", value::size);
+    let interval = required(report, fields, "interval", value::duration);
+    let count = fields.get(report, "count", value::integer).and_then(|count| u64::try_from(count).ok());
+    Some(Traffic::Frames { size: size?, interval: interval?, count })
 }
 
 /// The keys that only some kinds of cross traffic have.
-const ONLY: [(&str, &[&str]); 6] = [
+const ONLY: &Only = &[
     ("congestion", &["tcp"]),
     ("rate", &["udp", "udp-onoff"]),
     ("packet", &["udp", "udp-onoff"]),
@@ -41,15 +62,8 @@ const ONLY: [(&str, &[&str]); 6] = [
 /// One flow that shares a bottleneck with the connection.
 pub(crate) fn cross(report: &mut Report, names: &Names, fields: &Fields<'_>) -> Option<Cross> {
     let kind = fields.get(report, "kind", value::word);
-    for (name, kinds) in ONLY {
-        if let (Some(kind), Some(node)) = (kind, fields.written(name))
-            && !kinds.contains(&kind)
-        {
-            report
-                .error(Code::Conflict, node.at, format!("`{name}` means nothing for cross traffic of kind \"{kind}\""))
-                .label("does not apply")
-                .help(format!("it applies to {}", kinds.join(" and ")));
-        }
+    if let Some(kind) = kind {
+        check_only(report, fields, ONLY, "cross traffic", kind);
     }
     let over = bottleneck(report, names, fields);
     let start = fields.get(report, "start", value::duration);

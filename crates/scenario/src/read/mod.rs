@@ -50,7 +50,9 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
     let start_jitter = top.get(report, "start_jitter", value::duration);
     let scheduler = connection.get(report, "scheduler", plugin::scheduler);
     let congestion = connection.get(report, "congestion", plugin::congestion);
-    let settings = settings::settings(report, &connection, &tcp);
+    let traffic = flows::traffic(report, &traffic);
+    let paced = traffic.iter().flatten().any(|traffic| matches!(traffic, Traffic::Frames { .. }));
+    let settings = settings::settings(report, &connection, &tcp, !paced);
     let hosts = settings::hosts(report, &hosts);
     let names = Names::read(report, &paths, &links);
     let (mss, ip) = (settings.as_ref().map_or(0, |s| s.mss), hosts.map_or(4, |h| h.ip));
@@ -58,7 +60,6 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
     let flows: Vec<_> = crosses.iter().map(|fields| flows::cross(report, &names, fields)).collect();
     let topology = network.as_ref().map(|n| &n.topology);
     let timeline = timeline(report, &names, topology, &changes);
-    let traffic = flows::traffic(report, &traffic);
 
     check_end(report, &top, duration, warmup, traffic.as_deref());
     check_paths(report, root, &paths, settings.as_ref().is_none_or(|s| s.mptcp));
@@ -76,8 +77,7 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
         settings: settings?,
         topology: network.topology,
         backup: network.backup,
-        price: network.price,
-        cap: network.cap,
+        policy: network.policy,
         traffic: traffic?,
         cross: flows.into_iter().collect::<Option<_>>()?,
         timeline: timeline?,
@@ -164,7 +164,7 @@ fn check_end(
     warmup: Option<Duration>,
     traffic: Option<&[Traffic]>,
 ) {
-    let unlimited = traffic.is_some_and(|t| t.iter().any(|Traffic::Bulk { size }| size.is_none()));
+    let unlimited = traffic.is_some_and(|t| t.iter().any(|traffic| traffic.total().is_none()));
     if duration.is_some() || top.written("duration").is_some() || traffic.is_none() {
         return;
     }
@@ -172,7 +172,7 @@ fn check_end(
         report
             .error(Code::MissingKey, top.at, "`duration` is missing: this traffic has no end of its own")
             .label("no `duration` in this scenario")
-            .help("add `duration = \"90s\"`, or give the traffic a `size`");
+            .help("add `duration = \"90s\"`, or give the traffic a `size` (frames: a `count`)");
     } else if let (Some(node), Some(true)) = (top.written("warmup"), warmup.map(|w| !w.is_zero())) {
         report
             .error(Code::Conflict, node.at, "`warmup` needs a `duration`")

@@ -8,6 +8,7 @@ use crate::diagnostic::Code;
 use crate::keys::Key;
 use crate::quantity::QueueLimit;
 use crate::tree::{Node, Report};
+use anabranch_engine::schedule::PathPolicy;
 use anabranch_network::{
     Bottleneck, BottleneckSpec, CapacitySpec, LinkSpec, LossSpec, PathSpec, QueueSpec, ReorderSpec, Topology, WaySpec,
 };
@@ -17,8 +18,7 @@ use anabranch_units::{Direction, Duration, Instant, PathId};
 pub(crate) struct Network {
     pub topology: Topology,
     pub backup: Vec<bool>,
-    pub price: Vec<f64>,
-    pub cap: Vec<Option<u64>>,
+    pub policy: Vec<PathPolicy>,
     pub limits: Limits,
 }
 
@@ -114,8 +114,7 @@ pub(crate) fn read(
     let drafts: Vec<_> = paths.iter().map(|fields| path(report, traces, names, fields)).collect();
     let bottlenecks: Vec<_> = links.iter().map(|fields| link(report, traces, fields)).collect();
     let backup: Vec<_> = paths.iter().map(|f| f.get(report, "backup", value::flag)).collect();
-    let price: Vec<_> = paths.iter().map(|f| f.get(report, "price", value::price)).collect();
-    let cap = paths.iter().map(|f| f.get(report, "cap", value::size)).collect();
+    let policy: Vec<_> = paths.iter().map(|fields| policy(report, fields)).collect();
 
     let drafts: Vec<Pair<Draft>> = drafts.into_iter().collect::<Option<_>>()?;
     let limits = Limits {
@@ -130,10 +129,16 @@ pub(crate) fn read(
     Some(Network {
         topology: Topology { paths: paths.collect::<Option<_>>()?, links },
         backup: backup.into_iter().collect::<Option<_>>()?,
-        price: price.into_iter().collect::<Option<_>>()?,
-        cap,
+        policy: policy.into_iter().collect::<Option<_>>()?,
         limits,
     })
+}
+
+fn policy(report: &mut Report, fields: &Fields<'_>) -> Option<PathPolicy> {
+    let price = fields.get(report, "price", value::price);
+    let cap = fields.get(report, "cap", value::size);
+    let weight = fields.get(report, "weight", value::real);
+    Some(PathPolicy { price: price?, cap, weight })
 }
 
 fn path(report: &mut Report, traces: &mut Traces<'_>, names: &Names, fields: &Fields<'_>) -> Option<Pair<Draft>> {

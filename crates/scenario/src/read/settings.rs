@@ -7,9 +7,14 @@ use crate::scenario::{Host, Hosts};
 use crate::tree::Report;
 use anabranch_engine::{DssWidth, RecoveryKind, RtoForm, Settings, TcpSettings};
 
-/// Everything about the connection but its scheduler and congestion control.
-pub(crate) fn settings(report: &mut Report, connection: &Fields<'_>, tcp: &Fields<'_>) -> Option<Settings> {
-    let tcp = self::tcp(report, tcp);
+/// Everything about the connection but its scheduler and congestion control. `nagle` is the default of that key.
+pub(crate) fn settings(
+    report: &mut Report,
+    connection: &Fields<'_>,
+    tcp: &Fields<'_>,
+    nagle: bool,
+) -> Option<Settings> {
+    let tcp = self::tcp(report, tcp, nagle);
     let mptcp = connection.get(report, "mptcp", value::flag);
     let checksum = connection.get(report, "checksum", value::flag);
     let dss = connection.get(report, "dss", value::integer);
@@ -42,15 +47,16 @@ fn buffer(report: &mut Report, connection: &Fields<'_>, name: &str, mss: u64) ->
     })
 }
 
-fn tcp(report: &mut Report, fields: &Fields<'_>) -> Option<TcpSettings> {
+fn tcp(report: &mut Report, fields: &Fields<'_>, nagle: bool) -> Option<TcpSettings> {
     let recovery = fields.get(report, "recovery", value::word);
     let rto_form = fields.get(report, "rto_form", value::word);
     let [rto_min, rto_max, rto_initial, delayed_ack, time_wait] =
         ["rto_min", "rto_max", "rto_initial", "delayed_ack", "time_wait"]
             .map(|name| fields.get(report, name, value::duration));
     let keep_alive = fields.get(report, "keep_alive", value::duration);
-    let [idle_restart, pacing, nagle, timestamps, sack] =
-        ["idle_restart", "pacing", "nagle", "timestamps", "sack"].map(|name| fields.get(report, name, value::flag));
+    let [idle_restart, pacing, timestamps, sack] =
+        ["idle_restart", "pacing", "timestamps", "sack"].map(|name| fields.get(report, name, value::flag));
+    let nagle = fields.get(report, "nagle", value::flag).unwrap_or(nagle);
     let [initial_window, syn_retries, retries] = ["initial_window", "syn_retries", "retries"]
         .map(|name| fields.get(report, name, value::integer).and_then(|n| u32::try_from(n).ok()));
     if let (Some(min), Some(max), Some(node)) =
@@ -72,7 +78,7 @@ fn tcp(report: &mut Report, fields: &Fields<'_>) -> Option<TcpSettings> {
         idle_restart: idle_restart?,
         delayed_ack: delayed_ack?,
         pacing: pacing?,
-        nagle: nagle?,
+        nagle,
         timestamps: timestamps?,
         sack: sack?,
         syn_retries: syn_retries?,

@@ -2,10 +2,10 @@
 
 use super::fields::{Fields, Pair, check_directions, split};
 use super::network::Names;
-use super::{impairment, value};
+use super::{impairment, plugin, value};
 use crate::diagnostic::Code;
 use crate::keys::{Key, Section};
-use crate::scenario::TimelineEntry;
+use crate::scenario::{TimelineChange, TimelineEntry};
 use crate::tree::{Node, Report};
 use anabranch_network::{Bottleneck, CapacitySpec, Change, Topology};
 use anabranch_units::{Direction, Instant};
@@ -15,6 +15,7 @@ use anabranch_units::{Direction, Instant};
 enum Target {
     Path(usize),
     Link(usize),
+    Scheduler,
 }
 
 /// The changes of one entry: one, or one per direction.
@@ -30,6 +31,11 @@ pub(crate) fn entry(
     fields.get(report, "value", |_, _, _| Some(()));
     let (target, key, direction) = set?;
     let node = fields.written("value")?;
+    let at = Instant::ZERO + at?;
+    if let Target::Scheduler = target {
+        let change = TimelineChange::Scheduler(plugin::scheduler(report, key, node)?);
+        return Some(vec![TimelineEntry { at, change }]);
+    }
     let values = match direction {
         None => {
             check_directions(report, key, node);
@@ -38,14 +44,14 @@ pub(crate) fn entry(
         Some(Direction::Down) => Pair { down: Some(node), up: None },
         Some(Direction::Up) => Pair { down: None, up: Some(node) },
     };
-    let at = Instant::ZERO + at?;
     let mut changes = Vec::new();
     for direction in [Direction::Down, Direction::Up] {
         if let Some(node) = values.get(direction) {
             if key.name == "rate" {
                 needs_fixed_rate(report, topology, target, direction, fields.written("set")?);
             }
-            changes.push(TimelineEntry { at, change: change(report, target, key, direction, node)? });
+            let change = change(report, target, key, direction, node)?;
+            changes.push(TimelineEntry { at, change: TimelineChange::Network(change) });
         }
     }
     if changes.is_empty() {
@@ -60,14 +66,35 @@ fn change(report: &mut Report, target: Target, key: &'static Key, direction: Dir
         (Target::Path(path), "delay") => Change::Delay(path, direction, value::duration(report, key, node)?),
         (Target::Path(path), _) => Change::Loss(path, direction, impairment::loss(report, key, node)?),
         (Target::Link(link), _) => Change::LinkRate(link, direction, value::rate(report, key, node)?),
+        (Target::Scheduler, _) => return None,
     })
 }
 
 type Changed = (Target, &'static Key, Option<Direction>);
 
-/// `path.NAME.KEY` or `link.NAME.KEY`, perhaps with a direction.
+/// The one key of `[connection]` that may change.
+fn of_connection(report: &mut Report, key: &'static Key, node: &Node, name: &str) -> Option<Changed> {
+    let Some(found) = Section::Connection.key(name) else { return malformed(report, key, node) };
+    match found {
+        found if found.name == "scheduler" => Some((Target::Scheduler, found, None)),
+        found => {
+            let reason = match found.name {
+                "congestion" => "its windows are the state of the subflows: run the scenario once with each",
+                _ => "what can change: scheduler",
+            };
+            let message = format!("`{}` cannot change while the experiment runs", found.full_name());
+            report.error(Code::UnknownKey, node.at, message).label("not such a key").help(reason);
+            None
+        }
+    }
+}
+
+/// `path.NAME.KEY` or `link.NAME.KEY`, perhaps with a direction, or `connection.scheduler`.
 fn target(report: &mut Report, names: &Names, key: &'static Key, node: &Node) -> Option<Changed> {
     let text = value::reference(report, key, node)?;
+    if let Some(name) = text.strip_prefix("connection.") {
+        return of_connection(report, key, node, name);
+    }
     let mut parts = text.split('.');
     let (section, name, changed) = (parts.next(), parts.next(), parts.next());
     let direction = match (parts.next(), parts.next()) {
@@ -140,6 +167,7 @@ fn needs_fixed_rate(
             let link = topology?.links.get(link)?;
             if direction == Direction::Down { &link.down.capacity } else { &link.up.capacity }
         }
+        Target::Scheduler => return None,
     };
     if let CapacitySpec::Trace(_) = capacity {
         report

@@ -7,7 +7,7 @@ pub(crate) use text::quoted;
 use crate::document::Document;
 use crate::quantity::QueueLimit;
 use crate::read::Pair;
-use crate::scenario::{Cross, CrossKind, Host, Scenario, TimelineEntry, Traffic};
+use crate::scenario::{Cross, CrossKind, Host, Scenario, TimelineChange, TimelineEntry, Traffic};
 use anabranch_engine::{DssWidth, RecoveryKind, RtoForm, Settings};
 use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, Change, PathSpec, QueueSpec, WaySpec};
 use anabranch_units::Direction;
@@ -172,8 +172,10 @@ impl Writer<'_> {
             self.pair(key, Some(value(&path.down)), Some(value(&path.up)));
         }
         self.line("backup", scenario.backup[index]);
-        self.line("price", price(scenario.price[index]));
-        self.some("cap", scenario.cap[index].map(bytes));
+        let policy = scenario.policy[index];
+        self.line("price", price(policy.price));
+        self.some("cap", policy.cap.map(bytes));
+        self.some("weight", policy.weight.map(|weight| format!("{weight:?}")));
     }
 
     /// Rate or trace, and queue.
@@ -242,7 +244,16 @@ impl Writer<'_> {
         let topology = &self.document.scenario.topology;
         let path = |index: usize| topology.paths.get(index).map_or("", |path| path.name.as_str());
         let link = |index: usize| topology.links.get(index).map_or("", |link| link.name.as_str());
-        let (set, direction, value) = match &entry.change {
+        self.header("[[timeline]]");
+        self.line("at", instant(entry.at));
+        let change = match &entry.change {
+            TimelineChange::Network(change) => change,
+            TimelineChange::Scheduler(plug_in) => {
+                self.line("set", quoted("connection.scheduler"));
+                return self.line("value", text::scheduler(plug_in));
+            }
+        };
+        let (set, direction, value) = match change {
             Change::PathRate(index, way, rate) => {
                 (format!("path.{}.rate", path(*index)), way, quoted(&rate.to_string()))
             }
@@ -253,17 +264,24 @@ impl Writer<'_> {
             Change::Loss(index, way, spec) => (format!("path.{}.loss", path(*index)), way, loss(spec)),
         };
         let direction = if *direction == Direction::Down { "down" } else { "up" };
-        self.header("[[timeline]]");
-        self.line("at", instant(entry.at));
         self.line("set", quoted(&set));
         self.line("value", format!("{{ {direction} = {value} }}"));
     }
 
     fn traffic(&mut self, traffic: &Traffic) {
-        let Traffic::Bulk { size } = traffic;
         self.header("[[traffic]]");
-        self.line("kind", quoted("bulk"));
-        self.some("size", size.map(bytes));
+        match traffic {
+            Traffic::Bulk { size } => {
+                self.line("kind", quoted("bulk"));
+                self.some("size", size.map(bytes));
+            }
+            Traffic::Frames { size, interval, count } => {
+                self.line("kind", quoted("frames"));
+                self.line("size", bytes(*size));
+                self.line("interval", shown(*interval));
+                self.some("count", *count);
+            }
+        }
     }
 }
 

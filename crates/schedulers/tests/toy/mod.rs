@@ -203,8 +203,9 @@ impl Toy {
         self.view.on_data_acked(upto);
         self.view.set_window(self.view.send_window(), upto + self.peer_window);
         let mut acked = Acked::default();
-        (acked.now, acked.packets, acked.bytes, acked.round_ended) = (now, 1, range.len(), true);
-        (acked.rtt, acked.data, acked.data_acked) = (known, Some(range), upto);
+        (acked.now, acked.rtt, acked.round_ended) = (now, known, true);
+        (acked.packets, acked.bytes) = (1, range.len());
+        (acked.data_end, acked.data_ack) = (range.end, Some(upto));
         self.tell(SchedulerEvent::Ack { path: id, acked: &acked });
         self.tell(SchedulerEvent::DataAck { upto });
         Some(Cause::Ack(id))

@@ -5,15 +5,16 @@ pub mod random;
 
 use anabranch_engine::Settings;
 use anabranch_engine::connection::Setup;
-use anabranch_engine::schedule::Scheduler;
+use anabranch_engine::schedule::{PathPolicy, Scheduler};
 use anabranch_network::{
-    Bottleneck, BottleneckSpec, CapacitySpec, Change, LinkSpec, LossSpec, PathSpec, QueueSpec, Topology, WaySpec,
+    Bottleneck, BottleneckSpec, CapacitySpec, LinkSpec, LossSpec, PathSpec, QueueSpec, Topology, WaySpec,
 };
 use anabranch_schedulers::adversary::Adversary;
-use anabranch_sim::{Checks, FlowSetup, Party, World, WorldSetup, paths_between};
-use anabranch_trace::{Event, Origin, Recorder};
+use anabranch_sim::{Change, Checks, FlowSetup, Party, Switch, World, WorldSetup, paths_between};
+use anabranch_trace::{Event, Origin, Recorder, SchedulerName};
 use anabranch_units::{ConnId, Duration, Instant, PathId, Rate, Side};
 use anabranch_workload::{BulkSink, BulkSource};
+use std::sync::Arc;
 
 /// The scheduler that gives commands at random.
 pub const ADVERSARY: &str = "adversary";
@@ -47,14 +48,27 @@ pub fn lossy(name: &str, kbit: u64, delay: u64, queue: u32, loss: f64) -> PathSp
     p
 }
 
+fn scheduler(name: &str, parameters: &[(String, f64)], seed: u64) -> Box<dyn Scheduler> {
+    match name {
+        ADVERSARY => Box::new(Adversary::new(seed)),
+        name => anabranch_schedulers::build(name, parameters).expect("a known scheduler"),
+    }
+}
+
 /// A bulk transfer from the server to the client.
 #[derive(Clone, Debug)]
 pub struct Transfer {
     pub paths: Vec<PathSpec>,
     pub links: Vec<LinkSpec>,
-    pub timeline: Vec<(Instant, Change)>,
+    pub timeline: Vec<(Instant, anabranch_network::Change)>,
+    /// Schedulers that take over.
+    pub switches: Vec<(Instant, String)>,
+    /// What the operator says of paths, by index.
+    pub policy: Vec<PathPolicy>,
     /// A name of the registry, or [`ADVERSARY`].
     pub scheduler: String,
+    /// Its parameters, not those of others that take over.
+    pub parameters: Vec<(String, f64)>,
     pub congestion: String,
     pub size: Option<u64>,
     pub settings: Settings,
@@ -68,7 +82,10 @@ impl Transfer {
             paths,
             links: Vec::new(),
             timeline: Vec::new(),
+            switches: Vec::new(),
+            policy: Vec::new(),
             scheduler: "minrtt".into(),
+            parameters: Vec::new(),
             congestion: "cubic".into(),
             size: None,
             settings: Settings::default(),
@@ -77,20 +94,17 @@ impl Transfer {
         }
     }
 
-    fn scheduler(&self) -> Box<dyn Scheduler> {
-        match self.scheduler.as_str() {
-            ADVERSARY => Box::new(Adversary::new(self.seed)),
-            name => anabranch_schedulers::build(name, &[]).expect("a known scheduler"),
-        }
-    }
-
     pub fn setup(&self, n: u32, side: Side, over: &[(PathId, bool)]) -> Setup {
+        let mut paths = paths_between(false, n, side, over);
+        for path in &mut paths {
+            path.policy = self.policy.get(path.id.index()).copied().unwrap_or_default();
+        }
         Setup {
             id: ConnId(n),
             settings: self.settings.clone(),
-            scheduler: self.scheduler(),
+            scheduler: scheduler(&self.scheduler, &self.parameters, self.seed),
             congestion: anabranch_congestion::build(&self.congestion, &[]).expect("a known congestion control"),
-            paths: paths_between(false, n, side, over),
+            paths,
             announce: Vec::new(),
             accept_announced: false,
         }
@@ -115,11 +129,23 @@ impl Transfer {
         self.world_of(vec![self.flow(0, &all)])
     }
 
+    /// What changes: the network, then the schedulers.
+    fn changes(&self) -> Vec<(Instant, Change)> {
+        let network = self.timeline.iter().map(|(at, change)| (*at, change.clone().into()));
+        let switches = self.switches.iter().map(|(at, name)| {
+            let (seed, chosen) = (self.seed, name.clone());
+            let label = anabranch_schedulers::resolve(name).map(|resolved| resolved.label());
+            let name = label.unwrap_or(SchedulerName { base: ADVERSARY, suffix: "" });
+            (*at, Change::Scheduler(0, Switch { name, make: Arc::new(move || scheduler(&chosen, &[], seed)) }))
+        });
+        network.chain(switches).collect()
+    }
+
     pub fn world_of(&self, flows: Vec<FlowSetup>) -> World {
         let setup = WorldSetup {
             topology: Topology { paths: self.paths.clone(), links: self.links.clone() },
             seed: self.seed,
-            timeline: self.timeline.clone(),
+            timeline: self.changes(),
             sources: Vec::new(),
             checks: self.checks,
         };

@@ -1,6 +1,7 @@
 //! Random networks, each a function of its seed.
 
 use super::{Transfer, ms, path};
+use anabranch_engine::schedule::PathPolicy;
 use anabranch_engine::{DssWidth, RecoveryKind, RtoForm, Settings};
 use anabranch_network::{Change, LossSpec, PathSpec, ReorderSpec, WaySpec};
 use anabranch_units::{Direction, Duration, Instant, Rate, Rng};
@@ -90,6 +91,15 @@ fn random_settings(rng: &mut Rng, paths: usize) -> Settings {
     tcp.sack = rng.chance(0.9);
     tcp.timestamps = rng.chance(0.9);
     settings
+}
+
+/// What an operator may say of a path.
+pub fn random_policy(rng: &mut Rng) -> PathPolicy {
+    PathPolicy {
+        price: [0.0, 1e-9, 5e-9][rng.below(3) as usize],
+        cap: rng.chance(0.5).then(|| spread(rng, 1e3, 2e6) as u64),
+        weight: rng.chance(0.5).then(|| spread(rng, 0.01, 100.0)),
+    }
 }
 
 /// The transfer with this seed; what schedules and controls it is named by the caller.

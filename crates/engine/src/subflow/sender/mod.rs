@@ -3,6 +3,7 @@
 //! Positions are offsets in the subflow's sequence, 0 = SYN, 1 = first payload byte; they never wrap. The parts pass
 //! values and do not know each other; [`Sender`] joins them.
 
+mod delivery;
 mod deviation;
 mod loss_estimate;
 mod next_seg;
@@ -21,9 +22,11 @@ mod undo;
 pub use retransmit::Sent;
 pub use rtt::RttEstimator;
 
+use crate::congestion::RateSample;
 use crate::settings::{RecoveryKind, TcpSettings};
 use anabranch_trace::RecoveryPhase;
 use anabranch_units::{Duration, Instant, Range};
+use delivery::DeliveryRate;
 use loss_estimate::LossEstimate;
 use next_seg::NextSeg;
 use probe::{Probe, WORST_DELAYED_ACK};
@@ -66,11 +69,12 @@ pub struct AckOutcome {
     pub acked_packets: u32,
     /// Payload bytes newly acknowledged or SACKed.
     pub acked_bytes: u64,
+    /// The highest end of their data.
+    pub data_end: u64,
+    /// When the newest of them was sent that was sent only once.
+    pub sent: Option<Instant>,
     /// The cumulative acknowledgment moved.
     pub una_advanced: bool,
-    /// Place in the data sequence of the packet that stands last in the subflow's, of those newly acknowledged or SACKed
-    /// that were sent only once.
-    pub data: Option<Range>,
     /// RTT of the newest packet acknowledged, never of one that was retransmitted unless a timestamp proves it.
     pub rtt: Option<Duration>,
     /// Packets newly marked lost.
@@ -83,6 +87,8 @@ pub struct AckOutcome {
     pub round_ended: bool,
     /// The window may grow: data was acknowledged and no fast recovery is under way.
     pub may_grow: bool,
+    /// The delivery rate, if it is measured: see [`Sender::measure_rate`].
+    pub rate: Option<RateSample>,
     /// Nothing changed.
     pub useless: bool,
 }
@@ -167,6 +173,8 @@ pub struct Sender {
     /// Retransmission timeouts since something was last acknowledged.
     timeouts: u32,
     round_end: u64,
+    /// Where congestion control asks for it.
+    delivery: Option<Box<DeliveryRate>>,
     /// [`Fired::Silence`] is wanted.
     watched: bool,
     /// The next acknowledgment answers a probe of the path: what it acknowledges may have arrived long before.
@@ -200,6 +208,7 @@ impl Sender {
             recover: None,
             timeouts: 0,
             round_end: 1,
+            delivery: None,
             watched: false,
             answered: false,
         }
@@ -208,6 +217,26 @@ impl Sender {
     /// The RTT that the handshake took.
     pub fn sample_handshake(&mut self, rtt: Duration) {
         self.rtt.on_sample(Instant::ZERO, rtt, rtt, (self.una(), self.nxt()));
+    }
+
+    /// Measures the delivery rate from now on; nothing may have been sent.
+    pub fn measure_rate(&mut self) {
+        self.delivery = Some(Box::default());
+    }
+
+    /// Before an acknowledgment is taken: if the delivery rate is measured, and nothing is to be sent again. `window` =
+    /// what may be in flight; nothing new waits for room in it.
+    pub fn note_starved(&mut self, window: u32) {
+        let in_flight = self.in_flight();
+        let starved = in_flight < window && !self.may_repeat();
+        if let Some(delivery) = self.delivery.as_mut().filter(|_| starved) {
+            delivery.on_starved(in_flight);
+        }
+    }
+
+    /// The delivery rate is measured.
+    pub fn measures_rate(&self) -> bool {
+        self.delivery.is_some()
     }
 
     /// First offset not acknowledged.
@@ -299,6 +328,9 @@ impl Sender {
         if !self.board.on_sent(now, sent) {
             return;
         }
+        if let Some(delivery) = &mut self.delivery {
+            delivery.on_sent((now, self.board.nxt()), first);
+        }
         self.note_sent(false);
         self.new_first = self.new_first.saturating_sub(1);
         if first {
@@ -315,6 +347,9 @@ impl Sender {
         self.next_seg.on_retransmitted(n, &self.board);
         if !self.board.on_retransmitted(now, n) {
             return;
+        }
+        if let (Some(delivery), Some(packet)) = (&mut self.delivery, self.board.get(n)) {
+            delivery.on_sent(packet.key(), false);
         }
         self.note_sent(true);
         self.undo.on_retransmitted(now);
@@ -349,6 +384,9 @@ impl Sender {
             delivered.packets = self.count_duplicates(input, &delivered, una_advanced);
         }
         let rtt = self.sample(input, &delivered, una_advanced);
+        let min_rtt = self.rtt.min();
+        let rate =
+            self.delivery.as_mut().and_then(|d| d.on_ack(input.now, delivered.packets, delivered.newest, min_rtt));
         self.inform_rack(input, &delivered, prior_highest);
         let idle = delivered.packets == 0 && !una_advanced;
         let repaired = self.probe.on_ack(self.una(), input.dsack, idle);
@@ -376,7 +414,8 @@ impl Sender {
         AckOutcome {
             acked_packets: delivered.packets,
             acked_bytes: delivered.bytes,
-            data: delivered.last.map(|(_, data)| data),
+            data_end: delivered.data_end,
+            sent: delivered.newest_original(),
             una_advanced,
             rtt,
             newly_lost: verdict.lost,
@@ -384,6 +423,7 @@ impl Sender {
             change,
             round_ended: self.end_round(),
             may_grow: forward && self.phase != RecoveryPhase::Recovery,
+            rate,
             useless: false,
         }
     }

@@ -36,6 +36,8 @@ pub(super) struct Delivered {
     pub packets: u32,
     /// Their payload bytes.
     pub bytes: u64,
+    /// The highest end of their data.
+    pub data_end: u64,
     /// Packets newly SACKed.
     pub sacked: u32,
     /// Packets that left the queue, SACKed before or not.
@@ -50,27 +52,28 @@ pub(super) struct Delivered {
     pub original_end: Option<u64>,
     /// The delivered packet that was sent last and is not ambiguous, for RACK.
     pub newest: Option<SendKey>,
-    /// Of the delivered packet, sent only once, that stands last in the sequence: its end there, and its data.
-    pub last: Option<(u64, Range)>,
 }
 
 impl Delivered {
     fn note(&mut self, sent: &Sent, arrival: &Arrival, by_sack: bool) {
         self.packets += 1;
         self.bytes += sent.bytes();
+        self.data_end = self.data_end.max(sent.data.end);
         if !arrival.is_ambiguous(sent) {
             self.newest = self.newest.max(Some(sent.key()));
         }
         if sent.transmissions > 1 {
             return;
         }
-        if self.last.is_none_or(|(end, _)| end < sent.seq.end) {
-            self.last = Some((sent.seq.end, sent.data));
-        }
         self.original_end = Some(self.original_end.map_or(sent.seq.end, |end| end.min(sent.seq.end)));
         let at = sent.sent_at;
         let span = if by_sack { &mut self.sacked_sent } else { &mut self.acked_sent };
         *span = Some(span.map_or((at, at), |(oldest, newest)| (oldest.min(at), newest.max(at))));
+    }
+
+    /// When the newest of the packets was sent that was sent only once.
+    pub fn newest_original(&self) -> Option<Instant> {
+        self.acked_sent.map(|span| span.1).max(self.sacked_sent.map(|span| span.1))
     }
 }
 

@@ -26,6 +26,18 @@ fn the_oldest_packet_feeds_the_timeout_and_the_newest_is_reported() {
 }
 
 #[test]
+fn the_newest_packet_sent_once_and_the_highest_data_are_reported() {
+    let mut b = Bench::rack();
+    b.send(2).at(20).send(2).at(60);
+    let outcome = b.ack(2, &[p(4, 4)]);
+    assert_eq!((outcome.sent, outcome.data_end), (Some(at(20)), 4 * MSS));
+    // What was sent again says nothing, whichever transmission arrived.
+    b.sender.on_retransmitted(b.now, p(3, 3).start);
+    let outcome = b.at(100).ack(4, &[]);
+    assert_eq!((outcome.acked_packets, outcome.sent, outcome.data_end), (1, None, 3 * MSS));
+}
+
+#[test]
 fn a_round_ends_when_what_was_sent_after_the_last_mark_is_acknowledged() {
     let mut b = Bench::rack();
     b.send(4).at(40);

@@ -1,0 +1,256 @@
+//! TCP Vegas: keep a few packets queued, no more (Brakmo and Peterson).
+
+use crate::delay::{Delays, Round, Samples, share};
+use crate::reno::{Reno, halved};
+use crate::single::{SinglePath, Uncoupled};
+use crate::window::{MIN_SSTHRESH, WindowState, begins_episode};
+use anabranch_engine::CongestionControl;
+use anabranch_engine::congestion::{Acked, Loss};
+use anabranch_engine::plugin::{Entry, Parameter, Parameters};
+use anabranch_engine::schedule::{PathView, RecoveryPhase};
+use anabranch_units::{Duration, Instant};
+
+/// Registry entry.
+pub const ENTRY: Entry<dyn CongestionControl> = Entry {
+    name: "vegas",
+    aliases: &[],
+    about: "Vegas on each subflow by itself: holds a few packets in the queue by watching the round-trip time",
+    page: PAGE,
+    parameters: &[ALPHA, BETA, GAMMA],
+    build: |parameters| Box::new(Uncoupled::new(Vegas::new(parameters))),
+};
+
+const ALPHA: Parameter = Parameter {
+    name: "alpha",
+    default: 2.0,
+    min: 0.0,
+    max: 1000.0,
+    unit: "packets",
+    about: "the window grows while fewer are queued",
+};
+
+const BETA: Parameter = Parameter {
+    name: "beta",
+    default: 4.0,
+    min: 0.0,
+    max: 1000.0,
+    unit: "packets",
+    about: "the window shrinks while more are queued",
+};
+
+/// Of Vegas and wVegas alike.
+pub(crate) const GAMMA: Parameter = Parameter {
+    name: "gamma",
+    default: 1.0,
+    min: 0.0,
+    max: 1000.0,
+    unit: "packets",
+    about: "slow start ends when more are queued",
+};
+
+const PAGE: &str = "\
+## Idea
+The round-trip time tells how many of the own packets wait in queues. Keep that number between alpha and beta: the link is
+busy, and neither delay nor loss grow.
+
+## Rule
+Once per round trip with at least three RTT samples: base = least RTT ever, rtt = least RTT of the round,
+diff = floor(w (rtt - base) / base).
+Congestion avoidance: w -= 1 if diff > beta, w += 1 if diff < alpha; at least 2.
+Slow start, doubling every round: if diff > gamma, w = min(w, floor(w base / rtt) + 1) and ssthresh = min(ssthresh, w).
+A round with fewer samples, and the time until a recovery is over: Reno. Loss, ECN mark and timeout: as Reno.
+
+## When it helps
+Alone, or among its like: full links with short queues, no losses of its own making.
+
+## When it hurts
+Beside Reno or CUBIC, which fill the queue that Vegas keeps out of, it starves. A path whose delay rises for good, or whose
+delay varies by itself, looks congested.
+
+## Departures
+diff is divided by base as in Linux; the paper divides by rtt, which gives less where the queue is long. As in Linux too, slow
+start doubles every round, not every second one. The least RTT is forgotten when the subflow restarts after idling; Linux
+forgets it whenever data is sent with nothing in flight.
+
+## References
+L. Brakmo, L. Peterson, \"TCP Vegas: end to end congestion avoidance on a global Internet\", IEEE JSAC 13(8), 1995;
+Linux's tcp_vegas.
+";
+
+/// Vegas on one subflow.
+#[derive(Clone, Debug)]
+pub struct Vegas {
+    alpha: f64,
+    beta: f64,
+    gamma: f64,
+    samples: Samples,
+}
+
+/// Least window that delay may shrink to, in packets.
+pub(crate) const LEAST: u32 = 2;
+
+impl Vegas {
+    fn new(parameters: &Parameters<'_>) -> Self {
+        let [alpha, beta, gamma] = [ALPHA, BETA, GAMMA].map(|p| parameters.get(p.name));
+        Self { alpha, beta, gamma, samples: Samples::default() }
+    }
+
+    /// With the usual bounds in congestion avoidance.
+    pub(crate) fn with_gamma(gamma: f64) -> Self {
+        Self { alpha: ALPHA.default, beta: BETA.default, gamma, samples: Samples::default() }
+    }
+
+    /// Takes an acknowledgment. What a round measured is returned, to be acted on; all else is Reno's and done.
+    pub(crate) fn listen(&mut self, window: &mut WindowState, ack: &Acked, path: &PathView) -> Option<Delays> {
+        if path.recovery != RecoveryPhase::Open {
+            self.samples.restart();
+            Reno.on_ack(window, ack, path);
+            return None;
+        }
+        match self.samples.on_ack(ack) {
+            Some(Round::Measured(delays)) => return Some(delays),
+            // A packet in the round is what Reno would add.
+            Some(Round::Silent) if window.slow_start(ack) > 0 => window.add(1.0),
+            Some(Round::Silent) => {}
+            None => {
+                window.slow_start(ack);
+            }
+        }
+        None
+    }
+
+    /// Slow start goes on, or ends because `diff` packets are queued.
+    pub(crate) fn start(&self, window: &mut WindowState, ack: &Acked, diff: u32, target: u32) {
+        if f64::from(diff) > self.gamma {
+            window.shrink((target.saturating_add(1)).max(LEAST));
+        } else {
+            window.slow_start(ack);
+        }
+    }
+
+    fn adjust(&self, window: &mut WindowState, ack: &Acked, delays: &Delays) {
+        let w = window.cwnd();
+        let Delays { base, least, .. } = *delays;
+        let diff = share(w, least.saturating_sub(base), base);
+        if window.in_slow_start() {
+            self.start(window, ack, diff, share(w, base, least));
+        } else if f64::from(diff) > self.beta {
+            window.shrink((w - 1).max(LEAST));
+        } else if f64::from(diff) < self.alpha && window.slow_start(ack) > 0 {
+            window.add(1.0);
+        }
+    }
+
+    /// A path whose round-trip time without a queue is known.
+    #[cfg(test)]
+    pub(crate) fn know(&mut self, base_ms: u64) {
+        self.samples.on_ack(&crate::delay::tests::round(&[base_ms])[0]);
+    }
+
+    pub(crate) fn restart(&mut self) {
+        self.samples.restart();
+    }
+
+    pub(crate) fn forget(&mut self) {
+        self.samples = Samples::default();
+    }
+}
+
+impl SinglePath for Vegas {
+    fn on_ack(&mut self, window: &mut WindowState, ack: &Acked, path: &PathView) {
+        if let Some(delays) = self.listen(window, ack, path) {
+            self.adjust(window, ack, &delays);
+        }
+    }
+
+    fn ssthresh(&mut self, window: &WindowState) -> u32 {
+        halved(window)
+    }
+
+    fn on_loss(&mut self, window: &mut WindowState, _now: Instant, loss: Loss, _path: &PathView) {
+        self.restart();
+        window.on_loss(loss, if begins_episode(loss) { self.ssthresh(window) } else { MIN_SSTHRESH });
+    }
+
+    fn on_idle(&mut self, window: &mut WindowState, _now: Instant, idle: Duration, rto: Duration) {
+        self.forget();
+        window.restart(idle, rto);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::delay::tests::round;
+    use anabranch_units::PathId;
+
+    fn vegas() -> Vegas {
+        Vegas::new(&Parameters::new(ENTRY.parameters, &[]))
+    }
+
+    fn open() -> PathView {
+        PathView::new(PathId(0), 1400)
+    }
+
+    /// The window after a round in which the least RTT was `rtt` ms, after one of 100 ms that left it as it is.
+    fn after(w: u32, ssthresh: u32, base: u64, rtt: u64) -> (u32, u32) {
+        let (mut v, mut window) = (vegas(), WindowState::at(w, ssthresh));
+        v.know(base);
+        for mut ack in round(&[rtt + 5, rtt, rtt + 9]) {
+            // Slow start between the ends of rounds is another matter.
+            ack.packets = u32::from(ack.round_ended);
+            v.on_ack(&mut window, &ack, &open());
+        }
+        (window.cwnd(), window.ssthresh())
+    }
+
+    #[test]
+    fn vectors() {
+        assert_eq!(after(30, 10, 100, 120), (29, 10), "diff 6");
+        assert_eq!(after(30, 10, 100, 105), (31, 10), "diff 1");
+        assert_eq!(after(20, 10, 100, 125), (19, 10), "diff 5");
+        assert_eq!(after(20, 10, 100, 110), (20, 10), "diff 2: hold");
+        assert_eq!(after(20, 10, 100, 124), (20, 10), "diff 4: hold");
+        assert_eq!(after(30, 40, 100, 120), (26, 26), "slow start ends");
+        assert_eq!(after(30, 40, 100, 103), (31, 40), "slow start goes on");
+    }
+
+    #[test]
+    fn a_window_of_two_does_not_shrink() {
+        assert_eq!(after(2, 2, 10, 1000), (2, 2));
+        assert_eq!(after(3, 3, 10, 1000), (2, 2));
+    }
+
+    #[test]
+    fn without_samples_a_round_adds_a_packet() {
+        let (mut v, mut window) = (vegas(), WindowState::at(20, 10));
+        for ack in round(&[100, 400]) {
+            v.on_ack(&mut window, &ack, &open());
+        }
+        assert_eq!(window.cwnd(), 21);
+    }
+
+    #[test]
+    fn a_loss_halves_and_recovery_is_renos() {
+        let (mut v, mut window) = (vegas(), WindowState::at(20, 10));
+        v.on_ack(&mut window, &round(&[100])[0], &open());
+        v.on_loss(&mut window, Instant::ZERO, Loss::Fast, &open());
+        assert_eq!((window.cwnd(), window.ssthresh()), (10, 10));
+        let recovering = PathView { recovery: RecoveryPhase::Disorder, ..open() };
+        for _ in 0..10 {
+            round(&[900]).iter().for_each(|ack| v.on_ack(&mut window, ack, &recovering));
+        }
+        assert_eq!(window.cwnd(), 11, "ten acknowledgments at Reno's rate");
+        v.on_loss(&mut window, Instant::ZERO, Loss::Timeout { again: false }, &open());
+        assert_eq!((window.cwnd(), window.ssthresh()), (1, 5));
+    }
+
+    #[test]
+    fn idling_forgets_the_least_round_trip_time() {
+        let (mut v, mut window) = (vegas(), WindowState::at(30, 10));
+        round(&[100, 100, 100]).iter().for_each(|ack| v.on_ack(&mut window, ack, &open()));
+        v.on_idle(&mut window, Instant::ZERO, Duration::ZERO, Duration::from_secs(1));
+        round(&[200, 200, 200]).iter().for_each(|ack| v.on_ack(&mut window, ack, &open()));
+        assert_eq!(window.cwnd(), 32, "200 ms is the path's own delay now");
+    }
+}

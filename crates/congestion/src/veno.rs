@@ -1,0 +1,167 @@
+//! TCP Veno: tell random loss from congestion by the backlog in the queue (Fu and Liew).
+
+use crate::delay::{Round, Samples};
+use crate::single::{SinglePath, Uncoupled};
+use crate::window::{MIN_SSTHRESH, WindowState, whole};
+use anabranch_engine::CongestionControl;
+use anabranch_engine::congestion::Acked;
+use anabranch_engine::plugin::{Entry, Parameter};
+use anabranch_engine::schedule::PathView;
+use anabranch_units::{Duration, Instant};
+
+/// Registry entry.
+pub const ENTRY: Entry<dyn CongestionControl> = Entry {
+    name: "veno",
+    aliases: &[],
+    about: "Veno on each subflow by itself: Reno that gives up less after losses which the queue does not explain",
+    page: PAGE,
+    parameters: &[BETA],
+    build: |parameters| Box::new(Uncoupled::new(Veno { beta: parameters.get(BETA.name), backlog: Backlog::default() })),
+};
+
+/// Of Veno, mVeno and MPVeno alike.
+pub(crate) const BETA: Parameter = Parameter {
+    name: "beta",
+    default: 3.0,
+    min: 0.0,
+    max: 1000.0,
+    unit: "packets",
+    about: "a backlog of this many and more means congestion",
+};
+
+const PAGE: &str = "\
+## Idea
+Estimate as Vegas does how many of the own packets wait in queues. A loss with a short queue is random, as on wireless links:
+give up a fifth of the window, not half. With a long queue grow half as fast, to stay longer at the operating point.
+
+## Rule
+base = least RTT ever, rtt = least RTT of the last round with three samples or more, N = w (rtt - base) / rtt.
+Congestion avoidance, per acknowledged packet: w += 1/w if N < beta, else w += 1/(2w).
+Loss or ECN mark, once per episode: ssthresh = floor(4w/5) if N < beta, else floor(w/2); at least 2; w = ssthresh.
+Retransmission timeout: the same ssthresh, w = 1. Slow start as Reno.
+
+## When it helps
+On wireless paths with random loss and moderate queues, without harm to Reno beside it.
+
+## When it hurts
+With very shallow queues every loss looks random. Where the delay varies by itself, random losses look like congestion.
+
+## Departures
+The increase is spread over the round, half of it for each packet, where Linux leaves out every second step. N is taken from
+the least RTT of a whole round, as the paper has it; Linux's module looks at the last sample only. Before the first such
+round a loss is Reno's: nothing shows that it was random.
+
+## References
+C. P. Fu, S. C. Liew, \"TCP Veno: TCP enhancement for transmission over wireless access networks\", IEEE JSAC 21(2), 2003;
+Linux's tcp_veno.
+";
+
+/// How much of a window waits in queues.
+#[derive(Clone, Debug, Default)]
+pub struct Backlog {
+    samples: Samples,
+    /// Share of the last round's RTT that was queueing.
+    waiting: Option<f64>,
+}
+
+impl Backlog {
+    /// Takes the sample of an acknowledgment.
+    pub fn on_ack(&mut self, ack: &Acked) {
+        if let Some(Round::Measured(delays)) = self.samples.on_ack(ack) {
+            self.waiting = Some(delays.least.saturating_sub(delays.base).as_secs_f64() / delays.least.as_secs_f64());
+        }
+    }
+
+    /// Packets of `window` that wait: N. `None` before the first round was measured.
+    fn packets(&self, window: &WindowState) -> Option<f64> {
+        Some(f64::from(window.cwnd()) * self.waiting?)
+    }
+
+    /// What remains of Reno's increase.
+    pub fn gain(&self, window: &WindowState, beta: f64) -> f64 {
+        if self.packets(window).is_some_and(|n| n >= beta) { 0.5 } else { 1.0 }
+    }
+
+    /// What a loss leaves of the window, in packets.
+    pub fn remains(&self, window: &WindowState, beta: f64) -> f64 {
+        let random = self.packets(window).is_some_and(|n| n < beta);
+        f64::from(window.cwnd()) * if random { 0.8 } else { 0.5 }
+    }
+}
+
+/// Veno on one subflow.
+#[derive(Clone, Debug)]
+pub struct Veno {
+    beta: f64,
+    backlog: Backlog,
+}
+
+impl SinglePath for Veno {
+    fn on_ack(&mut self, window: &mut WindowState, ack: &Acked, _path: &PathView) {
+        self.backlog.on_ack(ack);
+        let acked = window.slow_start(ack);
+        if acked > 0 {
+            let gain = self.backlog.gain(window, self.beta);
+            window.add(f64::from(acked) * gain / f64::from(window.cwnd()));
+        }
+    }
+
+    fn ssthresh(&mut self, window: &WindowState) -> u32 {
+        whole(self.backlog.remains(window, self.beta)).max(MIN_SSTHRESH)
+    }
+
+    fn on_idle(&mut self, window: &mut WindowState, _now: Instant, idle: Duration, rto: Duration) {
+        self.backlog = Backlog::default();
+        window.restart(idle, rto);
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::delay::tests::round;
+    use anabranch_engine::congestion::Loss;
+    use anabranch_units::PathId;
+
+    /// After rounds of `base` and of `rtt` ms.
+    pub(crate) fn backlog(base: u64, rtt: u64) -> Backlog {
+        let mut backlog = Backlog::default();
+        for ms in [base, rtt] {
+            round(&[ms + 7, ms, ms + 3]).iter().for_each(|ack| backlog.on_ack(ack));
+        }
+        backlog
+    }
+
+    fn veno(base: u64, rtt: u64) -> Veno {
+        Veno { beta: BETA.default, backlog: backlog(base, rtt) }
+    }
+
+    #[test]
+    fn vectors() {
+        for (w, rtt, n, ssthresh) in [(20, 110, 1.82, 16), (20, 125, 4.0, 10), (20, 118, 3.05, 10)] {
+            let (mut v, mut window) = (veno(100, rtt), WindowState::at(w, 10));
+            let found = v.backlog.packets(&window).expect("measured");
+            assert!((found - n).abs() < 0.005, "{found} is not {n}");
+            v.on_loss(&mut window, Instant::ZERO, Loss::Fast, &PathView::new(PathId(0), 1400));
+            assert_eq!((window.cwnd(), window.ssthresh()), (ssthresh, ssthresh), "{rtt}");
+        }
+    }
+
+    #[test]
+    fn a_long_queue_halves_the_increase() {
+        for (rtt, window_after) in [(110, 20.05), (125, 20.025)] {
+            let (mut v, mut window) = (veno(100, rtt), WindowState::at(20, 10));
+            v.on_ack(&mut window, &crate::linked::tests::ack(1), &PathView::new(PathId(0), 1400));
+            assert_eq!(window.exact(), window_after);
+        }
+    }
+
+    #[test]
+    fn nothing_measured_is_reno_and_so_is_the_time_after_idling() {
+        let (mut v, mut window) = (veno(100, 100), WindowState::at(20, 10));
+        assert_eq!(v.ssthresh(&window), 16);
+        v.on_idle(&mut window, Instant::ZERO, Duration::ZERO, Duration::from_secs(1));
+        assert_eq!(v.ssthresh(&window), 10);
+        assert_eq!(v.ssthresh(&WindowState::at(2, 2)), 2);
+    }
+}

@@ -1,0 +1,308 @@
+//! wVegas, weighted Vegas (Cao et al.): Vegas on each subflow, coupled by how many packets each may queue.
+
+use crate::SinglePath;
+use crate::delay::{Delays, share};
+use crate::flows::{Flow, Flows, view_of};
+use crate::reno::halved;
+use crate::vegas::{GAMMA, LEAST, Vegas};
+use crate::window::{MIN_SSTHRESH, begins_episode};
+use anabranch_engine::CongestionControl;
+use anabranch_engine::congestion::{Acked, Loss, Window};
+use anabranch_engine::plugin::{Entry, Parameter, Parameters};
+use anabranch_engine::schedule::{PathView, RecoveryPhase};
+use anabranch_units::{Duration, Instant, PathId};
+
+/// Registry entry.
+pub const ENTRY: Entry<dyn CongestionControl> = Entry {
+    name: "wvegas",
+    aliases: &["weighted-vegas"],
+    about: "Weighted Vegas: shares a number of queued packets among the subflows by their rates",
+    page: PAGE,
+    parameters: &[
+        Parameter {
+            name: "total_alpha",
+            default: 10.0,
+            min: 0.0,
+            max: 1000.0,
+            unit: "packets",
+            about: "queued packets of all subflows together",
+        },
+        Parameter {
+            name: "initial_alpha",
+            default: 2.0,
+            min: 0.0,
+            max: 1000.0,
+            unit: "packets",
+            about: "of a subflow before its rate is known, and least",
+        },
+        GAMMA,
+    ],
+    build: |parameters| Box::new(WeightedVegas::new(parameters)),
+};
+
+const PAGE: &str = "\
+## Idea
+Vegas equalises how many packets each flow keeps in a queue. Give every subflow a share of one total by the rate that it
+achieves, and traffic moves to the paths where packets wait least; congestion becomes equal everywhere, before any loss.
+
+## Rule
+Once per round trip with at least three RTT samples: base = least RTT ever, rtt = mean RTT of the round,
+diff = floor(w (rtt - base) / rtt).
+Slow start: if diff > gamma, w = min(w, floor(w base / rtt) + 1) and ssthresh = min(ssthresh, w); else doubling every round.
+Congestion avoidance: if diff >= alpha_r: rate_r = w / rtt, alpha_r = max(initial_alpha, floor(total_alpha rate_r / sum of
+rates)). Then w -= 1 if diff > alpha_r, w += 1 if diff < alpha_r; at least 2.
+Draining: q = rtt - base, qmin = least q since the last draining; if q >= 2 qmin: w = floor(w base / (2 rtt)), qmin begins anew.
+A round with fewer samples, and the time until a recovery is over: Reno; alpha_r and the weight begin anew after it.
+Loss, ECN mark and timeout as Reno. One subflow alone is Vegas with its own alpha and beta.
+
+## When it helps
+On paths with long queues of which nobody else makes use: it shifts load by delay, faster than losses would.
+
+## When it hurts
+Beside loss-based traffic it starves like Vegas. The first measurement sets qmin, so that draining begins when the queueing
+delay has doubled, also where that is a millisecond or two.
+
+## Departures
+The Linux module gives a lone subflow total_alpha; that would make a connection with one path another algorithm than the
+baseline that it is compared with. Draining is computed exactly; the module's 16-bit factor makes 5 of 30 packets at a
+fifth, not 6. ssthresh becomes w, not w - 1: the module still counts w = ssthresh as slow start. The least RTT is forgotten
+on an idle restart only.
+
+## References
+Y. Cao, M. Xu, X. Fu, \"Delay-based congestion control for multipath TCP\", ICNP 2012; the out-of-tree Linux module.
+";
+
+/// One instance serves all subflows of a connection.
+#[derive(Clone, Debug)]
+pub struct WeightedVegas {
+    total_alpha: f64,
+    initial_alpha: f64,
+    gamma: f64,
+    flows: Flows<Weighted>,
+}
+
+/// What is remembered of a subflow.
+#[derive(Clone, Debug)]
+struct Weighted {
+    vegas: Vegas,
+    /// Packets that it may queue.
+    alpha: f64,
+    /// Packets per second when alpha was last computed.
+    rate: Option<f64>,
+    /// Least queueing delay since the last draining.
+    least_queue: Option<Duration>,
+}
+
+impl Weighted {
+    fn new(gamma: f64, alpha: f64) -> Self {
+        Self { vegas: Vegas::with_gamma(gamma), alpha, rate: None, least_queue: None }
+    }
+
+    /// What coupling taught is void; what the path is like is not.
+    fn restart(&mut self, alpha: f64) {
+        self.vegas.restart();
+        (self.alpha, self.rate, self.least_queue) = (alpha, None, None);
+    }
+
+    /// True if the queue has at least doubled since it was shortest.
+    fn must_drain(&mut self, queue: Duration) -> bool {
+        let least = self.least_queue.filter(|least| !least.is_zero()).map_or(queue, |least| least.min(queue));
+        self.least_queue = Some(least);
+        queue >= least * 2
+    }
+}
+
+impl WeightedVegas {
+    fn new(parameters: &Parameters<'_>) -> Self {
+        let [total_alpha, initial_alpha, gamma] =
+            ["total_alpha", "initial_alpha", "gamma"].map(|name| parameters.get(name));
+        Self { total_alpha, initial_alpha, gamma, flows: Flows::default() }
+    }
+
+    /// The packets that `id`, now at `rate`, may queue.
+    fn alpha(&self, id: PathId, rate: f64) -> f64 {
+        let others: f64 = self.flows.iter().filter(|f| f.id != id).filter_map(|f| f.state.rate).sum();
+        libm::floor(self.total_alpha * rate / (rate + others)).max(self.initial_alpha)
+    }
+
+    /// Acts on what a round of `id`, one of several subflows, measured.
+    fn adjust(&mut self, id: PathId, ack: &Acked, delays: &Delays) {
+        let Some(flow) = self.flows.get(id) else { return };
+        let (w, mut alpha) = (flow.window.cwnd(), flow.state.alpha);
+        let queue = delays.mean.saturating_sub(delays.base);
+        let diff = share(w, queue, delays.mean);
+        let starting = flow.window.in_slow_start();
+        let rate = f64::from(w) / delays.mean.as_secs_f64();
+        let reached = !starting && f64::from(diff) >= alpha;
+        if reached {
+            alpha = self.alpha(id, rate);
+        }
+        let Some(Flow { window, state, .. }) = self.flows.get_mut(id) else { return };
+        if starting {
+            return state.vegas.start(window, ack, diff, share(w, delays.base, delays.mean));
+        }
+        if reached {
+            (state.alpha, state.rate) = (alpha, Some(rate));
+        }
+        if f64::from(diff) > alpha {
+            window.shrink((w - 1).max(LEAST));
+        } else if f64::from(diff) < alpha && window.slow_start(ack) > 0 {
+            window.add(1.0);
+        }
+        if state.must_drain(queue) {
+            window.shrink(share(window.cwnd(), delays.base, delays.mean * 2).max(LEAST));
+            state.least_queue = None;
+        }
+    }
+}
+
+impl CongestionControl for WeightedVegas {
+    fn on_join(&mut self, id: PathId, initial_window: u32) {
+        self.flows.join(id, initial_window, Weighted::new(self.gamma, self.initial_alpha));
+    }
+
+    fn on_leave(&mut self, id: PathId) {
+        self.flows.leave(id);
+    }
+
+    fn on_ack(&mut self, id: PathId, ack: &Acked, paths: &[PathView]) {
+        let alone = self.flows.iter().len() == 1;
+        let initial_alpha = self.initial_alpha;
+        let Some(flow) = self.flows.get_mut(id) else { return };
+        let unknown = PathView::new(id, 1);
+        let path = view_of(paths, id).unwrap_or(&unknown);
+        if alone {
+            return flow.state.vegas.on_ack(&mut flow.window, ack, path);
+        }
+        if path.recovery != RecoveryPhase::Open {
+            flow.state.restart(initial_alpha);
+        }
+        if let Some(delays) = flow.state.vegas.listen(&mut flow.window, ack, path) {
+            self.adjust(id, ack, &delays);
+        }
+    }
+
+    fn on_loss(&mut self, id: PathId, _now: Instant, loss: Loss, _paths: &[PathView]) {
+        let initial_alpha = self.initial_alpha;
+        let Some(Flow { window, state, .. }) = self.flows.get_mut(id) else { return };
+        state.restart(initial_alpha);
+        window.on_loss(loss, if begins_episode(loss) { halved(window) } else { MIN_SSTHRESH });
+    }
+
+    fn on_undo(&mut self, id: PathId, _now: Instant) {
+        if let Some(flow) = self.flows.get_mut(id) {
+            flow.window.undo();
+        }
+    }
+
+    fn on_idle(&mut self, id: PathId, _now: Instant, idle: Duration, rto: Duration) {
+        let (gamma, initial_alpha) = (self.gamma, self.initial_alpha);
+        if let Some(flow) = self.flows.get_mut(id) {
+            flow.state = Weighted::new(gamma, initial_alpha);
+            flow.window.restart(idle, rto);
+        }
+    }
+
+    fn window(&self, id: PathId) -> Window {
+        self.flows.window(id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::coupled::tests::connection;
+    use crate::delay::tests::round;
+
+    const P0: PathId = PathId(0);
+    const P1: PathId = PathId(1);
+
+    fn two(windows: [u32; 2]) -> (WeightedVegas, Vec<PathView>) {
+        let mut control = WeightedVegas::new(&Parameters::new(ENTRY.parameters, &[]));
+        let paths = windows.map(|w| (w, 100, 1400));
+        let (flows, views) = connection(&paths, |_| Weighted::new(control.gamma, control.initial_alpha));
+        control.flows = flows;
+        (control, views)
+    }
+
+    /// Plays a round in which every RTT was `ms`; the window after it.
+    fn play(control: &mut WeightedVegas, views: &[PathView], id: PathId, ms: u64) -> u32 {
+        round(&[ms, ms, ms]).iter().for_each(|ack| control.on_ack(id, ack, views));
+        control.window(id).cwnd
+    }
+
+    /// Lets `id` know that its path takes 100 ms without a queue.
+    fn calm(control: &mut WeightedVegas, id: PathId) {
+        control.flows.get_mut(id).expect("joined").state.vegas.know(100);
+    }
+
+    #[test]
+    fn the_total_is_shared_by_rate() {
+        let (mut control, views) = two([30, 10]);
+        calm(&mut control, P0);
+        calm(&mut control, P1);
+        // 10 packets in 100 ms on the other path: .714 and .286 of 10.
+        control.flows.get_mut(P1).expect("joined").state.rate = Some(100.0);
+        assert_eq!(play(&mut control, &views, P0, 120), 31, "diff 5 of 7");
+        let alpha = |control: &WeightedVegas, id| control.flows.get(id).map(|f| f.state.alpha);
+        assert_eq!(alpha(&control, P0), Some(7.0));
+        assert_eq!(control.alpha(P1, 100.0), 2.0);
+        assert_eq!(alpha(&control, P1), Some(2.0));
+    }
+
+    #[test]
+    fn equal_to_alpha_holds_and_more_shrinks() {
+        let (mut control, views) = two([30, 10]);
+        calm(&mut control, P0);
+        // Far more comes over the other path, so that 2 are left here.
+        control.flows.get_mut(P1).expect("joined").state.rate = Some(1e9);
+        assert_eq!(play(&mut control, &views, P0, 120), 29, "diff 5");
+        assert_eq!(play(&mut control, &views, P0, 108), 29, "diff 2");
+        assert_eq!(play(&mut control, &views, P0, 103), 30, "diff 0");
+    }
+
+    #[test]
+    fn a_queue_that_doubled_is_drained() {
+        let (mut control, views) = two([30, 10]);
+        calm(&mut control, P0);
+        control.flows.get_mut(P0).expect("joined").state.least_queue = Some(Duration::from_millis(75));
+        // diff 18 of 10: 29, and of these 100 / 500. (Of 30 it would be 6; the module's 16-bit factor makes 5 of it.)
+        assert_eq!(play(&mut control, &views, P0, 250), 5);
+        assert_eq!(control.flows.get(P0).and_then(|f| f.state.least_queue), None);
+        assert_eq!(share(30, Duration::from_millis(100), Duration::from_millis(500)), 6);
+    }
+
+    #[test]
+    fn the_first_queue_is_the_measure() {
+        let mut state = Weighted::new(1.0, 2.0);
+        assert!(!state.must_drain(Duration::from_millis(10)));
+        assert!(!state.must_drain(Duration::from_millis(19)));
+        assert!(state.must_drain(Duration::from_millis(20)));
+        assert!(!state.must_drain(Duration::from_millis(5)));
+        assert!(state.must_drain(Duration::from_millis(10)));
+    }
+
+    #[test]
+    fn slow_start_ends_when_the_mean_shows_a_queue() {
+        let (mut control, views) = two([30, 10]);
+        calm(&mut control, P0);
+        control.flows.get_mut(P0).expect("joined").window = crate::WindowState::at(30, 400);
+        for mut ack in round(&[120, 120, 120]) {
+            ack.packets = 0;
+            control.on_ack(P0, &ack, &views);
+        }
+        let Window { cwnd, ssthresh, .. } = control.window(P0);
+        assert_eq!((cwnd, ssthresh), (26, 26));
+    }
+
+    #[test]
+    fn a_loss_begins_the_weights_anew() {
+        let (mut control, views) = two([30, 10]);
+        calm(&mut control, P0);
+        play(&mut control, &views, P0, 120);
+        assert!(control.flows.get(P0).is_some_and(|f| f.state.alpha == 10.0 && f.state.rate.is_some()));
+        control.on_loss(P0, Instant::ZERO, Loss::Fast, &views);
+        assert!(control.flows.get(P0).is_some_and(|f| f.state.alpha == 2.0 && f.state.rate.is_none()));
+        assert_eq!(control.window(P0).cwnd, 15);
+    }
+}

@@ -1,0 +1,125 @@
+//! What controls that model the path are told, and what they govern (draft-cheng-iccrg-delivery-rate-estimation).
+
+use crate::common::setup;
+use crate::common::solo::{Build, Solo};
+use crate::common::{client_paths, tcp};
+use anabranch_engine::congestion::{Acked, CongestionControl, Loss, RateSample, Window};
+use anabranch_engine::connection::Setup;
+use anabranch_engine::schedule::PathView;
+use anabranch_units::{Duration, Instant, PathId, Rate};
+use anabranch_wire::SackBlock;
+use std::sync::{Arc, Mutex};
+
+/// What a control was told.
+type Told = Arc<Mutex<Vec<Acked>>>;
+
+/// A constant window, and a log of what it was told.
+#[derive(Debug)]
+struct Constant {
+    cwnd: u32,
+    rate_based: bool,
+    pacing: Option<Rate>,
+    told: Told,
+}
+
+impl CongestionControl for Constant {
+    fn on_join(&mut self, _id: PathId, _initial_window: u32) {}
+    fn on_leave(&mut self, _id: PathId) {}
+    fn on_ack(&mut self, _id: PathId, ack: &Acked, _paths: &[PathView]) {
+        self.told.lock().expect("one thread").push(*ack);
+    }
+    fn on_loss(&mut self, _id: PathId, _now: Instant, _loss: Loss, _paths: &[PathView]) {}
+    fn on_undo(&mut self, _id: PathId, _now: Instant) {}
+    fn on_idle(&mut self, _id: PathId, _now: Instant, _idle: Duration, _rto: Duration) {}
+    fn window(&self, _id: PathId) -> Window {
+        Window { cwnd: self.cwnd, ssthresh: self.cwnd / 2, pacing: self.pacing }
+    }
+    fn is_rate_based(&self) -> bool {
+        self.rate_based
+    }
+}
+
+/// A connected client with a window of `cwnd`, and what its congestion control is told.
+fn connected(cwnd: u32, rate_based: bool) -> (Solo, Told) {
+    paced(cwnd, rate_based, None)
+}
+
+fn paced(cwnd: u32, rate_based: bool, pacing: Option<Rate>) -> (Solo, Told) {
+    let told = Told::default();
+    let congestion = Box::new(Constant { cwnd, rate_based, pacing, told: Arc::clone(&told) });
+    let mut h = Solo::client_with(Setup { congestion, ..setup(tcp(), client_paths(1)) });
+    h.at(40);
+    h.send(h.syn_ack(0).window(60_000)).clear();
+    (h, told)
+}
+
+fn last_rate(told: &Mutex<Vec<Acked>>) -> Option<RateSample> {
+    told.lock().expect("one thread").last().expect("something was acknowledged").rate
+}
+
+#[test]
+fn nobody_is_told_rates_who_does_not_ask() {
+    let (mut h, told) = connected(4, false);
+    h.write(&[1; 4000]).at(80);
+    h.send(h.seg(1, 4001));
+    assert_eq!(last_rate(&told), None);
+}
+
+#[test]
+fn a_flight_is_a_sample_and_too_little_to_send_is_marked() {
+    let (mut h, told) = connected(4, true);
+    // More than the window holds: the path is the limit.
+    h.write(&[1; 6000]).at(80);
+    h.send(h.seg(1, 4001));
+    let first = last_rate(&told).expect("a sample");
+    assert_eq!((first.delivered, first.prior_delivered, first.interval), (4, 0, Duration::from_millis(40)));
+    // The window was empty when these 6000 were written.
+    assert!(first.app_limited);
+    // Two more went out with the acknowledgment; room is left.
+    h.at(120);
+    h.send(h.seg(1, 6001));
+    let second = last_rate(&told).expect("a sample");
+    assert_eq!((second.delivered, second.prior_delivered), (2, 4));
+    h.write(&[1; 12_000]).at(160);
+    h.send(h.seg(1, 10_001)).at(200);
+    assert!(last_rate(&told).is_some_and(|s| s.app_limited), "written into an empty window");
+    h.send(h.seg(1, 14_001)).at(240);
+    assert!(last_rate(&told).is_some_and(|s| !s.app_limited && s.delivered == 4), "a full window since");
+    h.send(h.seg(1, 18_001));
+    assert!(last_rate(&told).is_some_and(|s| !s.app_limited && s.delivered == 4), "no room for more");
+}
+
+#[test]
+fn the_rate_that_a_control_asks_for_is_kept() {
+    // 1080 bytes every 2 ms, of which 80 are headers.
+    let (mut h, _) = paced(40, true, Some(Rate::from_bps(1080 * 8 * 500)));
+    h.write(&[1; 40_000]).at(100);
+    let times: Vec<_> = h.sent.iter().map(|(at, _)| at.as_nanos() / 1_000_000).collect();
+    assert_eq!(times[..10], [40; 10], "ten at once after idling");
+    assert_eq!(times[10..14], [40, 42, 44, 46]);
+    assert_eq!(times.len(), 40);
+}
+
+#[test]
+fn a_window_of_its_own_holds_in_fast_recovery() {
+    // Of ten packets the first is lost, the others arrive one by one.
+    let sent_in_recovery = |rate_based| {
+        let (mut h, told) = connected(10, rate_based);
+        h.write(&[1; 60_000]).at(80);
+        h.clear();
+        for n in 2..=10_u32 {
+            let mut segment = h.seg(1, 1);
+            let isn = h.isn[0];
+            let at = |offset: u32| anabranch_units::SeqNumber(isn.wrapping_add(offset));
+            segment.options.set_sack(&[SackBlock { start: at(1001), end: at(1 + n * 1000) }]);
+            h.send(segment);
+        }
+        let lost = told.lock().expect("one thread").iter().map(|ack| ack.lost).sum::<u32>();
+        assert_eq!(lost, 1);
+        h.sent.len()
+    };
+    // All that is not in flight, and what is lost again.
+    assert_eq!(sent_in_recovery(true), 10);
+    // PRR halves the window meanwhile.
+    assert!(sent_in_recovery(false) < 8);
+}

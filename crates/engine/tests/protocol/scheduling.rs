@@ -1,0 +1,113 @@
+//! The scheduler's seat: another one takes over, and what the operator says of paths reaches it.
+
+use crate::common::pair::{Fate, Pair};
+use crate::common::{client_paths, pattern, plain_stamps, setup};
+use anabranch_engine::connection::PathSetup;
+use anabranch_engine::schedule::{PathPolicy, Round, Scheduler};
+use anabranch_trace::{Event, PathState, SchedulerName};
+use anabranch_units::{Duration, Instant, PathId, Side};
+use anabranch_wire::Reason;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// Binds everything to path 1 as soon as it is there, whatever its window.
+#[derive(Debug)]
+struct AllOnOne;
+
+impl Scheduler for AllOnOne {
+    fn schedule(&mut self, round: &mut Round<'_>) {
+        while round.enqueue_next(PathId(1)) {}
+    }
+    fn serves_lone_path(&self) -> bool {
+        true
+    }
+}
+
+/// Sends on path 0 alone.
+#[derive(Debug)]
+struct FirstOnly;
+
+impl Scheduler for FirstOnly {
+    fn schedule(&mut self, round: &mut Round<'_>) {
+        while round.send_next(PathId(0)) {}
+    }
+}
+
+fn at(ms: u64) -> Instant {
+    Instant::from_millis(ms)
+}
+
+/// Counts payload bytes that leave the client on each path.
+fn count_payload(pair: &mut Pair) -> Rc<RefCell<[u64; 4]>> {
+    let sent = Rc::new(RefCell::new([0; 4]));
+    let seen = sent.clone();
+    pair.hook = Box::new(move |_, side, path, packet| {
+        if side == Side::Client {
+            seen.borrow_mut()[usize::from(path)] += packet.segment.payload.len() as u64;
+        }
+        Fate::Pass
+    });
+    sent
+}
+
+fn server(paths: u8) -> impl Fn() -> anabranch_engine::connection::Setup + Send {
+    move || {
+        let known = client_paths(paths).into_iter();
+        let mirrored = known.map(|p| PathSetup { tuple: crate::common::mirror(p.tuple), ..p });
+        setup(plain_stamps(), mirrored.collect())
+    }
+}
+
+/// Two paths are up; the client has sent 5000 bytes, and from now on binds everything to the second.
+fn bound_to_one() -> Pair {
+    let mut pair = Pair::new(2, plain_stamps(), plain_stamps());
+    pair.write(Side::Client, pattern(0, 5000), false).run(at(200));
+    take_over(&mut pair, "all-on-one", Box::new(AllOnOne));
+    pair.run(at(201));
+    pair
+}
+
+fn take_over(pair: &mut Pair, base: &'static str, scheduler: Box<dyn Scheduler>) {
+    let name = SchedulerName { base, suffix: "" };
+    pair.act(Side::Client, |c, cx| c.set_scheduler(cx, name, scheduler));
+    assert!(pair.client.log.saw(Event::Scheduler(name)));
+}
+
+#[test]
+fn what_the_old_scheduler_bound_is_taken_back() {
+    let mut pair = bound_to_one();
+    let sent = count_payload(&mut pair);
+    pair.write(Side::Client, pattern(5000, 300_000), true).run(at(210));
+    let view = pair.client.connection().expect("open").view();
+    let queued = view.path(PathId(1)).expect("joined").queued_bytes;
+    assert!(queued > 200_000 && view.backlog().is_empty(), "{queued} bytes wait for a window of ten packets");
+    let left = sent.borrow()[1];
+
+    take_over(&mut pair, "first", Box::new(FirstOnly));
+    pair.run(at(30_000));
+    assert_eq!(pair.server.got, pattern(0, 305_000));
+    assert_eq!(*sent.borrow(), [300_000 - left, left, 0, 0]);
+    assert!(!pair.client.log.saw(Event::Stall));
+}
+
+#[test]
+fn the_policy_and_the_bytes_used_outlive_a_subflow() {
+    let mut paths = client_paths(2);
+    let policy = PathPolicy { price: 0.5, cap: Some(7), weight: Some(2.0) };
+    paths[1].policy = policy;
+    let mut pair = Pair::with(1, setup(plain_stamps(), paths), server(2));
+    let sent = count_payload(&mut pair);
+    pair.write(Side::Client, pattern(0, 2_000_000), false).run(at(400));
+    pair.act(Side::Client, |c, cx| assert!(c.reset_path(cx, PathId(1), Reason { code: 0, transient: true })));
+    pair.run(at(400) + Duration::from_millis(1500));
+    let joined = |(_, e): &&(Instant, Event)| *e == Event::Path(PathState::Established);
+    assert_eq!(pair.client.log.0.iter().filter(joined).count(), 3);
+    let view = pair.client.connection().expect("open").view();
+    for path in view.paths() {
+        assert_eq!(path.used_bytes, sent.borrow()[path.id.index()], "path {}", path.id);
+    }
+    let first_subflow = pair.client.log.0.iter().filter(|(_, e)| matches!(e, Event::DataSent { .. })).count();
+    assert!(first_subflow > 100 && view.path(PathId(1)).is_some_and(|p| p.used_bytes > 10_000));
+    assert_eq!(view.path(PathId(1)).map(|p| p.policy), Some(policy));
+    assert_eq!(view.path(PathId(0)).map(|p| p.policy), Some(PathPolicy::default()));
+}

@@ -1,0 +1,129 @@
+//! How long frames take from the application to the application.
+
+use crate::Histogram;
+use anabranch_units::{Duration, Instant};
+
+/// Frames of one size at a steady pace, the first written when the connection is established.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameSchedule {
+    /// Bytes of a frame; at least 1.
+    pub size: u64,
+    /// Time from one frame to the next.
+    pub interval: Duration,
+    /// How many; `None` = without end.
+    pub count: Option<u64>,
+}
+
+/// The delays of one connection's frames: from the time at which the application has a frame to write, to its delivery whole
+/// and in order.
+#[derive(Clone, Debug)]
+pub(super) struct Frames {
+    schedule: FrameSchedule,
+    /// When the first frame was written.
+    start: Option<Instant>,
+    /// Frames delivered whole.
+    delivered: u64,
+    /// In nanoseconds.
+    delays: Histogram,
+}
+
+impl Frames {
+    pub fn new(schedule: FrameSchedule) -> Self {
+        Self { schedule, start: None, delivered: 0, delays: Histogram::default() }
+    }
+
+    pub fn on_written(&mut self, now: Instant) {
+        self.start.get_or_insert(now);
+    }
+
+    /// When frame `n` was due.
+    fn due(&self, n: u64) -> Option<Instant> {
+        let exists = self.schedule.count.is_none_or(|count| n < count);
+        self.start.filter(|_| exists).map(|start| start + self.schedule.interval * n)
+    }
+
+    /// Everything below `end` is delivered.
+    pub fn on_delivered(&mut self, now: Instant, end: u64) {
+        let whole = end / self.schedule.size.max(1);
+        while self.delivered < whole
+            && let Some(due) = self.due(self.delivered)
+        {
+            self.delays.add(now.since(due).as_nanos(), 1);
+            self.delivered += 1;
+        }
+    }
+
+    pub fn restart(&mut self) {
+        self.delays.clear();
+    }
+
+    /// The delays of all frames up to `end`. A frame that is still under way counts with its age once that exceeds the mean of
+    /// the delivered ones: it can only make the figures better than they are, and leaving it out would hide a stall.
+    pub fn finish(mut self, end: Instant) -> Histogram {
+        let mean = self.delays.mean().unwrap_or(0.0);
+        while let Some(due) = self.due(self.delivered).filter(|due| *due < end) {
+            let age = end.since(due).as_nanos();
+            if age as f64 <= mean {
+                break;
+            }
+            self.delays.add(age, 1);
+            self.delivered += 1;
+        }
+        self.delays
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_millis(ms)
+    }
+
+    fn frames(count: Option<u64>) -> Frames {
+        let mut frames = Frames::new(FrameSchedule { size: 1000, interval: Duration::from_millis(40), count });
+        frames.on_written(at(10));
+        frames.on_written(at(50));
+        frames
+    }
+
+    fn milliseconds(delays: &Histogram) -> (f64, f64) {
+        (delays.mean().unwrap_or(0.0) / 1e6, delays.max().unwrap_or(0) as f64 / 1e6)
+    }
+
+    #[test]
+    fn a_frame_counts_when_its_last_byte_is_there() {
+        let mut frames = frames(Some(3));
+        frames.on_delivered(at(20), 999);
+        assert_eq!(frames.delays.mean(), None);
+        frames.on_delivered(at(25), 1000);
+        // Two at once: due at 50 and 90 ms.
+        frames.on_delivered(at(130), 3000);
+        assert_eq!(milliseconds(&frames.finish(at(1000))), ((15.0 + 80.0 + 40.0) / 3.0, 80.0));
+    }
+
+    #[test]
+    fn a_stall_at_the_end_is_not_hidden() {
+        let mut frames = frames(None);
+        frames.on_delivered(at(30), 1000);
+        // Due at 50, 90, 130: of age 100, 60 and 20 ms, of which the last is not above the mean of 20 ms.
+        assert_eq!(milliseconds(&frames.finish(at(150))), ((20.0 + 100.0 + 60.0) / 3.0, 100.0));
+    }
+
+    #[test]
+    fn nothing_delivered_at_all_is_a_stall() {
+        assert_eq!(milliseconds(&frames(Some(2)).finish(at(110))), ((100.0 + 60.0) / 2.0, 100.0));
+        let never = Frames::new(FrameSchedule { size: 0, interval: Duration::ZERO, count: None });
+        assert_eq!(never.finish(at(100)).mean(), None);
+    }
+
+    #[test]
+    fn the_warm_up_does_not_count() {
+        let mut frames = frames(None);
+        frames.on_delivered(at(40), 1000);
+        frames.restart();
+        frames.on_delivered(at(60), 2000);
+        assert_eq!(milliseconds(&frames.finish(at(60))), (10.0, 10.0));
+    }
+}

@@ -1,0 +1,80 @@
+//! Frames and the grid in virtual time.
+
+use anabranch_run::frontier::{Grid, applications};
+use anabranch_run::{Choice, Driver, Job, RunOutcome, Serial, VirtualTime};
+use anabranch_scenario::{Cell, Document, Scenario};
+use std::sync::Arc;
+
+const SCENARIO: &str = r#"
+name = "frames"
+[[path]]
+name = "near"
+rate = "8mbit"
+delay = "10ms"
+[[path]]
+name = "far"
+rate = "8mbit"
+delay = "60ms"
+"#;
+
+fn scenario(traffic: &str) -> Scenario {
+    Document::parse("frames", &format!("{SCENARIO}\n{traffic}")).unwrap().cells.remove(0).1
+}
+
+fn run(scenario: &Scenario, choice: Choice) -> RunOutcome {
+    let congestion = scenario.congestion.clone();
+    let job = Job { scenario: Arc::new(scenario.clone()), cell: Cell::default(), choice, congestion, seed: 1 };
+    VirtualTime::default().run(&job, &mut ()).unwrap()
+}
+
+#[test]
+fn a_small_frame_takes_its_path_s_delay_and_transmission() {
+    // 1000 bytes every 40 ms: a segment each, over the near path alone.
+    let scenario = scenario("[[traffic]]\nkind = \"frames\"\nsize = 1000\ninterval = \"40ms\"\ncount = 100");
+    let outcome = run(&scenario, Choice::Single(0));
+    // 1052 bytes with headers at 8 Mbit/s, and 10 ms.
+    let least = 0.010 + 1052.0 * 8.0 / 8e6;
+    let [mean, max] = ["app_delay_mean_s", "app_delay_max_s"].map(|name| outcome.metrics[name]);
+    assert!((mean - least).abs() < 1e-6 && (max - least).abs() < 1e-6, "{mean} {max}");
+    assert!(outcome.finished && outcome.metrics["delivered_bytes"] == 100_000.0);
+    // The oracle sends such a frame over the near path, too, with headers as of full segments.
+    assert!((outcome.metrics["oracle_ratio"] - 1.0).abs() < 2e-3, "{:?}", outcome.metrics);
+}
+
+#[test]
+fn frames_beyond_the_capacity_wait_ever_longer() {
+    // 12 Mbit/s over 8 for 4 s: the last frame waits 2 s at least.
+    let traffic = "[[traffic]]\nkind = \"frames\"\nsize = 60000\ninterval = \"40ms\"\ncount = 100";
+    let scenario = scenario(&format!("{traffic}\n[connection]\nscheduler = \"minrtt\""));
+    let outcome = run(&scenario, Choice::Single(0));
+    assert!(outcome.metrics["app_delay_max_s"] > 2.0, "{:?}", outcome.metrics);
+    // Both paths together carry it.
+    let both = run(&scenario, Choice::Multipath(scenario.scheduler.clone()));
+    assert!(both.metrics["app_delay_p95_s"] < 0.5, "{:?}", both.metrics);
+}
+
+#[test]
+fn every_application_has_a_score_and_none_beats_the_oracle() {
+    let mut paths = scenario("[[traffic]]\nkind = \"bulk\"\nsize = 1");
+    paths.repeat = 2;
+    paths.start_jitter = anabranch_units::Duration::from_millis(100);
+    let plug_in = |name: &str| anabranch_scenario::scheduler("test", name).unwrap();
+    let grid = Grid {
+        path_sets: vec![paths.clone()],
+        schedulers: vec![plug_in("minrtt"), plug_in("redundant")],
+        congestion: paths.congestion.clone(),
+    };
+    let frontier = grid.run(&VirtualTime::default(), &Serial, &()).unwrap();
+    let names: Vec<&str> = applications(&paths).iter().map(|application| application.name).collect();
+    assert_eq!(frontier.cells.iter().map(|cell| &cell.traffic[..]).collect::<Vec<_>>(), names);
+    for cell in &frontier.cells {
+        assert_eq!((cell.entries.len(), &cell.best_single[..]), (3, "near"), "{cell:?}");
+        for entry in &cell.entries {
+            assert!(entry.ratios.iter().all(|ratio| (0.05..=1.0).contains(ratio)), "{}: {entry:?}", cell.traffic);
+        }
+    }
+    // Redundant copies everything: it cannot carry bulk faster than the best path, minRTT can.
+    let bulk = &frontier.cells[0].entries;
+    assert!(bulk[0].against_single > 1.5 && (0.8..1.05).contains(&bulk[1].against_single), "{bulk:?}");
+    assert_eq!(frontier, grid.run(&VirtualTime::default(), &Serial, &()).unwrap());
+}

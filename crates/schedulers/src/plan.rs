@@ -1,0 +1,99 @@
+//! A plan of which path sends which of the next segments, for schedulers that decide for many at once.
+
+use crate::pick::live;
+use anabranch_engine::schedule::{Round, View};
+use anabranch_units::PathId;
+
+/// Consecutive segments that one path owns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    pub path: PathId,
+    pub segments: u64,
+}
+
+/// Who owns the next new segments, in order. A path sends its own and nothing else: later data overtakes data that
+/// waits for another path.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    runs: Vec<Run>,
+    /// Paths that own a part, as a set of [`PathId::bit`]s.
+    owners: u32,
+}
+
+impl Plan {
+    /// Gives the following `segments` to `path`.
+    pub fn push(&mut self, path: PathId, segments: u64) {
+        if segments == 0 {
+            return;
+        }
+        self.owners |= path.bit();
+        match self.runs.last_mut() {
+            Some(last) if last.path == path => last.segments += segments,
+            _ => self.runs.push(Run { path, segments }),
+        }
+    }
+
+    /// Forgets it.
+    pub fn clear(&mut self) {
+        self.runs.clear();
+        self.owners = 0;
+    }
+
+    /// What is planned and not handed out, first to go first.
+    #[cfg(test)]
+    pub fn runs(&self) -> &[Run] {
+        &self.runs
+    }
+
+    /// Sends by the plan, and lets `make` fill it whenever it is handed out. What paths own that cannot be waited for
+    /// goes to the next in the plan.
+    pub fn follow(&mut self, round: &mut Round<'_>, mut make: impl FnMut(&View, &mut Self)) {
+        self.drop_failed(round);
+        while !round.backlog().is_empty() && round.fastest_eligible().is_some() {
+            if self.runs.is_empty() {
+                make(round, self);
+            }
+            if self.runs.is_empty() {
+                return;
+            }
+            for i in 0..round.paths().len() {
+                let p = round.paths()[i];
+                if self.owners & p.id.bit() != 0 && p.eligible() {
+                    self.send_own(round, p.id);
+                }
+            }
+            if !self.runs.is_empty() {
+                return;
+            }
+        }
+    }
+
+    /// Drops what is owned by paths that cannot be waited for.
+    fn drop_failed(&mut self, view: &View) {
+        let alive = view.candidates().filter(|p| live(view, p)).fold(0, |set, p| set | p.id.bit());
+        if self.owners & !alive != 0 {
+            self.runs.retain(|run| alive & run.path.bit() != 0);
+            self.owners &= alive;
+        }
+    }
+
+    /// Sends what `on` owns, as far as its window allows.
+    fn send_own(&mut self, round: &mut Round<'_>, on: PathId) {
+        let mss = round.path(on).map_or(0, |p| u64::from(p.mss));
+        let (mut at, mut others) = (0, 0);
+        while at < self.runs.len() {
+            let run = &mut self.runs[at];
+            if run.path != on {
+                others += run.segments;
+                at += 1;
+            } else if run.segments == 0 {
+                self.runs.remove(at);
+            } else if round.send_ahead(on, others * mss) {
+                run.segments -= 1;
+            } else {
+                return;
+            }
+        }
+        self.owners &= !on.bit();
+    }
+}

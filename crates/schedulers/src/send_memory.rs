@@ -1,0 +1,199 @@
+//! Send memory as a Linux kernel counts it: what a subflow may hold, and how far that lets the application write.
+
+use anabranch_engine::schedule::{PathView, View};
+
+/// What the kernel binds in one go: a page fragment of 32 KiB less its header.
+pub const PIECE: u64 = 32_768 - 40;
+/// Packets that the send memory allows for at least (TCP_INIT_CWND).
+const INITIAL_WINDOW: u32 = 10;
+/// Memory of an `sk_buff` beside its payload.
+const SK_BUFF: u64 = 832;
+/// Payload of the largest `sk_buff`.
+const LARGEST: u64 = 64 << 10;
+/// Send memory that the connection has by itself, beside its subflows' (`tcp_wmem`, first value).
+const OWN: u64 = 4096;
+
+/// The pacing rate in bytes per second. A kernel that knows no RTT knows no bound either.
+pub fn pace(path: &PathView) -> u64 {
+    path.pacing_rate().map_or(u64::from(u32::MAX), |rate| (rate.as_bps() / 8).clamp(1, u64::from(u32::MAX)))
+}
+
+/// Packets that leave in one `sk_buff`: a millisecond's worth, at least two (`tcp_tso_autosize`).
+fn train(path: &PathView) -> u64 {
+    let mss = u64::from(path.mss).max(1);
+    ((pace(path) >> 10) / mss).clamp(2, (LARGEST / mss).max(2))
+}
+
+/// Memory of what a path holds, queued and in flight.
+pub fn held(path: &PathView) -> u64 {
+    let packets = path.in_flight_bytes.div_ceil(u64::from(path.mss).max(1));
+    // In congestion avoidance a slow path's window has room for one packet half of the time. Measured: 1.3 packets in one.
+    let sent = match train(path) {
+        2 if path.cwnd >= path.ssthresh => packets * 3 / 4,
+        train => packets.div_ceil(train),
+    };
+    path.in_flight_bytes + path.queued_bytes + SK_BUFF * (sent + path.queued_bytes.div_ceil(PIECE))
+}
+
+/// The greatest send memory of a subflow (`tcp_wmem`, third value) with which a connection holds `send_buffer` bytes: all
+/// its `subflows` together, its own and the last piece, which may begin while there is a byte of memory left.
+pub const fn subflow_memory(send_buffer: u64, subflows: usize) -> u64 {
+    let subflows = if subflows == 0 { 1 } else { subflows as u64 };
+    let share = send_buffer.saturating_sub(OWN + PIECE) / subflows;
+    if share > OWN { share } else { OWN }
+}
+
+/// What the kernel allows a packet of the window: a power of two that holds headers and payload, and the `sk_buff`.
+fn per_packet(mss: u32) -> u64 {
+    (u64::from(mss) + 576).next_power_of_two() + 256
+}
+
+/// A subflow's send memory, by the window for which it was made. It never shrinks.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SendMemory(u32);
+
+impl SendMemory {
+    /// Bytes: `windows` times its window, at most the path's share of the send buffer.
+    pub fn size(self, path: &PathView, view: &View, windows: f64) -> u64 {
+        let packets = u64::from(self.0.max(INITIAL_WINDOW));
+        ((windows * (packets * per_packet(path.mss)) as f64) as u64)
+            .min(subflow_memory(view.send_buffer(), view.known_paths()))
+    }
+
+    /// An acknowledgment came while the writer waited: the memory follows the window, unless what is queued fills that
+    /// (`tcp_should_expand_sndbuf`). A path fast enough for longer trains defers what does not fill one, and so always
+    /// has room.
+    pub fn follow(&mut self, path: &PathView) {
+        if path.in_flight + path.queued < path.cwnd || train(path) > 2 {
+            self.0 = self.0.max(path.cwnd);
+        }
+    }
+}
+
+/// The application, as far as the connection's send memory lets it write. What was written beyond waits.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Writer {
+    upto: u64,
+    asleep: bool,
+}
+
+impl Writer {
+    /// Writes piece by piece while there is memory; then sleeps until a third of it is free. While nothing is under way
+    /// that could wake it, it writes a piece all the same. `subflows`: the sum of their send memories.
+    pub fn write(&mut self, view: &View, subflows: u64) {
+        let limit = subflows + OWN;
+        let unacked = self.upto.saturating_sub(view.data_acked());
+        let under_way = view.paths().iter().any(|p| p.in_flight_bytes + p.queued_bytes > 0);
+        if self.asleep && under_way && unacked > limit / 3 * 2 {
+            return;
+        }
+        let pieces = limit.saturating_sub(unacked).div_ceil(PIECE).max(u64::from(!under_way));
+        self.upto = view.written().min(view.data_acked().max(self.upto) + pieces * PIECE);
+        self.asleep = self.upto.saturating_sub(view.data_acked()) >= limit;
+    }
+
+    /// First offset that it has not written.
+    pub fn upto(&self) -> u64 {
+        self.upto
+    }
+
+    /// It waits for memory.
+    pub fn waits(&self, view: &View) -> bool {
+        self.asleep || view.send_buffer_full()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{MSS, path};
+    use anabranch_units::PathId;
+
+    /// A view of `paths`, of which all is written.
+    fn view(paths: &[PathView]) -> View {
+        let mut view = View::new(false);
+        paths.iter().for_each(|p| view.set_path(*p));
+        view.set_written(1 << 40);
+        view
+    }
+
+    /// As `ss` showed for a kernel's subflows (packets in flight, bytes not sent, RTT, window): their `w`.
+    #[test]
+    fn what_a_path_holds() {
+        for (in_flight, queued_bytes, rtt, window, slow_start, seen) in [
+            (351, 528, 203, 734, true, 539_888u64),
+            (24, 12_256, 105, 24, true, 57_504),
+            (71, 143_960, 203, 71, true, 276_176),
+            (92, 191_216, 201, 92, false, 392_344),
+        ] {
+            let ssthresh = if slow_start { u32::MAX } else { 88 };
+            let p = PathView { queued_bytes, ssthresh, ..path(0, rtt, window, in_flight) };
+            let error = held(&p).abs_diff(seen) as f64 / seen as f64;
+            assert!(error < 0.1, "{} instead of {seen}", held(&p));
+        }
+        assert_eq!(held(&path(0, 20, 10, 0)), 0);
+        assert!(held(&PathView { srtt: None, mss: 0, ..path(0, 20, 10, 3) }) > 0);
+    }
+
+    #[test]
+    fn memory_follows_the_window_that_the_queue_does_not_fill() {
+        let full = PathView { queued: 80, ..path(0, 100, 100, 20) };
+        let view = view(&[full]);
+        let mut memory = SendMemory::default();
+        memory.follow(&full);
+        assert_eq!(memory.size(&full, &view, 2.0), 46_080);
+        memory.follow(&PathView { queued: 79, ..full });
+        assert_eq!(memory.size(&full, &view, 2.0), 100 * 4608);
+        memory.follow(&path(0, 100, 20, 0));
+        assert_eq!(memory.size(&full, &view, 2.0), 100 * 4608, "it never shrinks");
+        // 100 packets in 20 ms, twice: 13 packets a millisecond.
+        let fast = PathView { cwnd: 200, queued: 200, ..path(0, 20, 200, 200) };
+        memory.follow(&fast);
+        assert_eq!(memory.size(&fast, &view, 2.0), 200 * 4608);
+        // Large frames are allowed for.
+        assert!(SendMemory::default().size(&PathView { mss: 8960, ..full }, &view, 2.0) > 20 * 8960);
+    }
+
+    #[test]
+    fn each_path_has_its_share_of_the_send_buffer() {
+        let p = path(0, 100, 1000, 0);
+        let mut view = view(&[p]);
+        let mut memory = SendMemory::default();
+        memory.follow(&p);
+        view.set_send_buffer(1 << 20, 2);
+        // With the connection's own 4096 bytes and a last piece, both come to 1 MiB.
+        assert_eq!(memory.size(&p, &view, 2.0), ((1 << 20) - 4096 - 32_728) / 2);
+        assert_eq!((subflow_memory(0, 0), subflow_memory(u64::MAX, 1)), (4096, u64::MAX - 4096 - 32_728));
+    }
+
+    #[test]
+    fn the_writer_sleeps_until_a_third_is_free() {
+        let p = path(0, 100, 10, 10);
+        let mut view = view(&[p]);
+        let mut writer = Writer::default();
+        writer.write(&view, 46_080);
+        // 50 176 bytes: the second piece begins within them.
+        assert_eq!((writer.upto(), writer.waits(&view)), (2 * PIECE, true));
+        view.on_data_acked(2 * PIECE - 33_451);
+        writer.write(&view, 46_080);
+        assert_eq!((writer.upto(), writer.waits(&view)), (2 * PIECE, true));
+        view.on_data_acked(2 * PIECE - 33_450);
+        writer.write(&view, 46_080);
+        assert_eq!((writer.upto(), writer.waits(&view)), (3 * PIECE, true));
+        // The subflow acknowledged all, the connection has not: nothing would wake the writer.
+        view.path_mut(PathId(0)).unwrap().in_flight_bytes = 0;
+        writer.write(&view, 46_080);
+        assert_eq!(writer.upto(), 4 * PIECE);
+    }
+
+    #[test]
+    fn the_writer_writes_no_more_than_there_is() {
+        let mut view = View::new(false);
+        view.set_written(3 * MSS);
+        let mut writer = Writer::default();
+        writer.write(&view, 1 << 20);
+        assert_eq!((writer.upto(), writer.waits(&view)), (3 * MSS, false));
+        view.set_buffer_full(true);
+        assert!(writer.waits(&view));
+    }
+}

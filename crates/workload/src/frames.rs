@@ -1,0 +1,168 @@
+//! Frames of one size at a steady pace: video, telemetry, games.
+
+use crate::pattern;
+use crate::{Fault, Stream, Workload};
+use anabranch_units::{Duration, Instant};
+
+/// Writes a frame every `interval`, the first when the connection is established. Frames that the send buffer has no room
+/// for are written as soon as it has, in order; none is left out.
+#[derive(Clone, Debug)]
+pub struct FrameSource {
+    size: u64,
+    interval: Duration,
+    count: Option<u64>,
+    /// When the next frame is due; `None` before the first.
+    next: Option<Instant>,
+    /// Frames that are due or were.
+    due: u64,
+    written: u64,
+    finished: bool,
+    received: u64,
+}
+
+impl FrameSource {
+    /// `count` frames of `size` bytes (at least 1) and then the end; `None`: never stops.
+    pub fn new(size: u64, interval: Duration, count: Option<u64>) -> Self {
+        let interval = interval.max(Duration::from_nanos(1));
+        Self { size: size.max(1), interval, count, next: None, due: 0, written: 0, finished: false, received: 0 }
+    }
+
+    fn ended(&self) -> bool {
+        self.count.is_some_and(|count| self.due >= count)
+    }
+
+    /// Makes frames up to `now`, and writes what there is room for.
+    fn go_on(&mut self, now: Instant, io: &mut dyn Stream) {
+        let mut next = self.next.unwrap_or(now);
+        while next <= now && !self.ended() {
+            self.due += 1;
+            next += self.interval;
+        }
+        self.next = Some(next);
+        let until = self.due.saturating_mul(self.size);
+        while self.written < until {
+            let inside = self.written % self.size;
+            if inside == 0 {
+                io.begin_message(self.size);
+            }
+            let len = (self.size - inside).min(io.writable()).min(pattern::LONGEST as u64) as usize;
+            let taken = if len > 0 { io.write(pattern::piece(self.written, len)) } else { 0 };
+            self.written += taken as u64;
+            if taken == 0 {
+                return;
+            }
+        }
+        if self.ended() && !self.finished {
+            self.finished = true;
+            io.finish();
+        }
+    }
+}
+
+impl Workload for FrameSource {
+    fn on_established(&mut self, now: Instant, io: &mut dyn Stream) {
+        self.go_on(now, io);
+    }
+
+    fn on_writable(&mut self, now: Instant, io: &mut dyn Stream) {
+        self.go_on(now, io);
+    }
+
+    fn on_readable(&mut self, _now: Instant, io: &mut dyn Stream) {
+        while let Some(data) = io.read() {
+            self.received += data.len() as u64;
+        }
+    }
+
+    fn on_wakeup(&mut self, now: Instant, io: &mut dyn Stream) {
+        self.go_on(now, io);
+    }
+
+    fn next_wakeup(&self) -> Option<Instant> {
+        self.next.filter(|_| !self.ended())
+    }
+
+    fn is_done(&self) -> bool {
+        self.finished
+    }
+
+    /// Nobody answers it.
+    fn fault(&self) -> Option<Fault> {
+        (self.received > 0).then_some(Fault::WrongLength { got: self.received, expected: 0 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+
+    /// Takes so many bytes; remembers what it took.
+    #[derive(Default)]
+    struct Sink {
+        room: u64,
+        taken: Vec<u8>,
+        finished: bool,
+    }
+
+    impl Stream for Sink {
+        fn write(&mut self, data: Bytes) -> usize {
+            let len = (data.len() as u64).min(self.room) as usize;
+            self.taken.extend_from_slice(&data[..len]);
+            self.room -= len as u64;
+            len
+        }
+        fn writable(&self) -> u64 {
+            self.room
+        }
+        fn finish(&mut self) {
+            self.finished = true;
+        }
+        fn read(&mut self) -> Option<Bytes> {
+            None
+        }
+        fn read_finished(&self) -> bool {
+            false
+        }
+    }
+
+    const EVERY: Duration = Duration::from_millis(40);
+
+    #[test]
+    fn a_frame_every_interval_from_establishment_on() {
+        let mut source = FrameSource::new(1000, EVERY, Some(3));
+        let mut io = Sink { room: 10_000, ..Sink::default() };
+        assert_eq!(source.next_wakeup(), None);
+        let start = Instant::from_millis(7);
+        source.on_established(start, &mut io);
+        assert_eq!((io.taken.len(), source.next_wakeup()), (1000, Some(start + EVERY)));
+        source.on_wakeup(start + EVERY, &mut io);
+        assert_eq!((io.taken.len(), io.finished), (2000, false));
+        source.on_wakeup(start + EVERY * 2, &mut io);
+        assert_eq!((io.taken.len(), io.finished, source.is_done()), (3000, true, true));
+        assert_eq!(source.next_wakeup(), None);
+        assert_eq!(pattern::mismatch(0, &io.taken), None);
+    }
+
+    #[test]
+    fn frames_that_find_no_room_wait_and_keep_their_times() {
+        let mut source = FrameSource::new(1000, EVERY, None);
+        let mut io = Sink { room: 1500, ..Sink::default() };
+        source.on_established(Instant::ZERO, &mut io);
+        source.on_wakeup(Instant::ZERO + EVERY, &mut io);
+        assert_eq!(io.taken.len(), 1500);
+        // Called late: the frames of 80 and 120 ms are both due, and the next is on time.
+        io.room = 10_000;
+        source.on_writable(Instant::from_millis(130), &mut io);
+        assert_eq!((io.taken.len(), source.next_wakeup()), (4000, Some(Instant::from_millis(160))));
+        assert!(!source.is_done());
+    }
+
+    #[test]
+    fn a_source_of_no_frames_ends_at_once() {
+        let mut source = FrameSource::new(0, Duration::ZERO, Some(0));
+        let mut io = Sink::default();
+        source.on_established(Instant::ZERO, &mut io);
+        assert!(source.is_done() && io.finished && io.taken.is_empty());
+    }
+}
