@@ -24,6 +24,14 @@ impl BulkSource {
         self.written
     }
 
+    /// What has a size is one message.
+    fn begin(&mut self, io: &mut dyn Stream) {
+        if let Some(size) = self.size {
+            io.begin_message(size);
+        }
+        self.fill(io);
+    }
+
     /// Fills the send buffer.
     fn fill(&mut self, io: &mut dyn Stream) {
         loop {
@@ -44,7 +52,7 @@ impl BulkSource {
 
 impl Workload for BulkSource {
     fn on_established(&mut self, _now: Instant, io: &mut dyn Stream) {
-        self.fill(io);
+        self.begin(io);
     }
 
     fn on_writable(&mut self, _now: Instant, io: &mut dyn Stream) {
@@ -141,7 +149,7 @@ impl Duplex {
 
 impl Workload for Duplex {
     fn on_established(&mut self, _now: Instant, io: &mut dyn Stream) {
-        self.source.fill(io);
+        self.source.begin(io);
     }
 
     fn on_writable(&mut self, _now: Instant, io: &mut dyn Stream) {

@@ -41,7 +41,11 @@ impl FrameSource {
         self.next = Some(next);
         let until = self.due.saturating_mul(self.size);
         while self.written < until {
-            let len = (until - self.written).min(io.writable()).min(pattern::LONGEST as u64) as usize;
+            let inside = self.written % self.size;
+            if inside == 0 {
+                io.begin_message(self.size);
+            }
+            let len = (self.size - inside).min(io.writable()).min(pattern::LONGEST as u64) as usize;
             let taken = if len > 0 { io.write(pattern::piece(self.written, len)) } else { 0 };
             self.written += taken as u64;
             if taken == 0 {
