@@ -18,6 +18,7 @@ pub mod cost;
 pub mod cp;
 pub mod daps;
 pub mod daps2;
+mod data_timer;
 pub mod f2pdps;
 pub mod fdps;
 pub mod fifo;

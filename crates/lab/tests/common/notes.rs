@@ -91,6 +91,7 @@ impl Recorder for Notes {
                 | Event::Violation(_)
                 | Event::Fallback
                 | Event::Connected(_)
+                | Event::Scheduler(_)
                 | Event::Timeout { .. }
                 | Event::SchedulerValue { .. }
         );

@@ -2,9 +2,13 @@
 
 use crate::common::{alone, path};
 use crate::transfer::{BOTH, EXCUSED, MIB, Outcome, each, plan, sysctl, transfer};
+use anabranch_engine::Scheduler;
+use anabranch_engine::plugin::Entry;
 use anabranch_network::LossSpec;
-use anabranch_trace::{Event, PathState};
-use anabranch_units::{Duration, PathId, Side};
+use anabranch_sim::{Change, Switch};
+use anabranch_trace::{Event, PathState, SchedulerName};
+use anabranch_units::{Duration, Instant, PathId, Side};
+use std::sync::Arc;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -54,6 +58,29 @@ fn forward_delays_are_compared_by_one_clock_of_the_kernel() {
         let says = |micro| Event::SchedulerValue { name: "fdps.measured", micro };
         assert_eq!(outcome.notes.has(|event| *event == says(1_000_000)), measured, "{stamps}");
         assert!(outcome.notes.has(|event| *event == says(0)));
+    });
+}
+
+/// One scheduler after the other takes over in the middle of one transfer.
+#[test]
+fn schedulers_take_over_while_the_kernel_receives() {
+    let Some(_alone) = alone() else { return };
+    let switch = |entry: &&'static Entry<dyn Scheduler>| {
+        let entry: &'static Entry<dyn Scheduler> = entry;
+        let (name, make) = (entry.name, Arc::new(|| entry.build(&[])));
+        Change::Scheduler(0, Switch { name: SchedulerName { base: name, suffix: "" }, make })
+    };
+    let all = anabranch_schedulers::all();
+    each(BOTH, 2, |engine| {
+        let mut plan = plan(engine, 2);
+        plan.paths = vec![path("fast", 50, 5), path("slow", 10, 40)];
+        plan.paths[1].down.loss = LossSpec::Bernoulli(0.005);
+        let times = (0..).map(|n| Instant::from_millis(200 + 25 * n));
+        plan.timeline = times.zip(all.iter().map(switch)).collect();
+        let outcome = transfer(&plan, &[(12 * MIB, 0)], 1, PATIENCE);
+        outcome.assert_clean(EXCUSED);
+        let taken = outcome.notes.events.iter().filter(|(_, _, event)| matches!(event, Event::Scheduler(_)));
+        assert_eq!(taken.count(), all.len());
     });
 }
 
