@@ -331,6 +331,7 @@ const KEYS: &[Key] = &[
     key(Tcp, "initial_window", Form::Integer { min: 1, max: 10_000 }, Value("10"), "initial congestion window in packets (RFC 6928)"),
     key(Tcp, "idle_restart", FLAG, Value("true"), "shrink the congestion window after idling longer than a retransmission timeout (RFC 2861)"),
     key(Tcp, "delayed_ack", TIME, Value("40ms"), "longest delay of an acknowledgment; 0s acknowledges every segment"),
+    key(Tcp, "quick_acks", Form::Integer { min: 0, max: 1_000_000 }, Value("16"), "segments acknowledged at once after the start; Linux goes on while its window grows"),
     key(Tcp, "pacing", FLAG, Value("false"), "pace at 2·cwnd/srtt in slow start and 1.2·cwnd/srtt after it"),
     key(Tcp, "nagle", FLAG, Nothing("true; false for frames, as applications that care for delay set TCP_NODELAY"), "hold back small segments while data is outstanding (RFC 9293 §3.7.4)"),
     key(Tcp, "timestamps", FLAG, Value("true"), "offer timestamps (RFC 7323)"),

@@ -20,6 +20,7 @@ pub mod cost;
 pub mod cp;
 pub mod daps;
 pub mod daps2;
+mod data_timer;
 pub mod dems;
 pub mod ecf;
 pub mod f2pdps;

@@ -15,10 +15,8 @@ use anabranch_engine::connection::{Connection, Setup};
 use anabranch_engine::{Cx, Settings};
 use anabranch_lab::kernel::{Addresses, Application, Counters, KernelHost, KernelSettings, Line, Protocol};
 use anabranch_lab::{Exchange, LabError, Middlebox, Namespace, Outside, Tun};
-use anabranch_network::{
-    Bottleneck, BottleneckSpec, CapacitySpec, Change, LossSpec, PathSpec, QueueSpec, Topology, WaySpec,
-};
-use anabranch_sim::{Checks, End, FlowSetup, PORT, Party, World, WorldSetup, paths_between};
+use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, LossSpec, PathSpec, QueueSpec, Topology, WaySpec};
+use anabranch_sim::{Change, Checks, End, FlowSetup, PORT, Party, World, WorldSetup, paths_between};
 use anabranch_units::{ConnId, Duration, Instant, PathId, Rate, Side};
 use anabranch_workload::Workload;
 use std::io::Write;
@@ -156,7 +154,7 @@ impl Plan {
         let setup = WorldSetup {
             topology: Topology { paths: self.paths.clone(), links: Vec::new() },
             seed: self.seed,
-            timeline: self.timeline.iter().map(|(at, change)| (*at, change.clone().into())).collect(),
+            timeline: self.timeline.clone(),
             sources: Vec::new(),
             checks: Checks::default(),
         };

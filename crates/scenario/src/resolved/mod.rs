@@ -126,6 +126,7 @@ impl Writer<'_> {
         self.line("initial_window", tcp.initial_window);
         self.line("idle_restart", tcp.idle_restart);
         self.line("delayed_ack", shown(tcp.delayed_ack));
+        self.line("quick_acks", tcp.quick_acks);
         self.line("pacing", tcp.pacing);
         self.line("nagle", tcp.nagle);
         self.line("timestamps", tcp.timestamps);
