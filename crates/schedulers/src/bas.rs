@@ -127,7 +127,7 @@ impl Bandwidth {
                 break;
             }
             self.step(0.0, half.as_secs_f64(), tau.as_secs_f64());
-            self.heard = self.heard + half;
+            self.heard += half;
             (self.bytes, self.since) = (0, Some(self.heard));
         }
         *self = Self::default();

@@ -34,7 +34,8 @@ share.
 # When it hurts
 
 The model of a path, a rate and a fixed delay, is wrong where other traffic fills its queue, and where its delays
-back and forth differ. Bulk data fills every window anyway.
+back and forth differ. A path that carries little because the application writes little looks slow. Bulk data fills
+every window anyway.
 
 # Departures
 

@@ -41,7 +41,8 @@ Paths whose delay and loss vary, where no fixed rule fits for long.
 Short transfers end before anything is learned. Decisions that are not followed cost, on steady paths, what they
 gain on others: once it waits, the slow path rests until F has room, so that at `follow_send` = 0.9 it sends ten
 packets on average for each time that F's window opens. Where the fast path's window is of a packet or two, that is
-nearly all that is sent.
+nearly all that is sent. A packet is worth 1/t: of a slow path that delivers seconds later, behind a full queue, the
+rewards say next to nothing, and whether it is used is left to chance.
 
 # Departures
 

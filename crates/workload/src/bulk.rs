@@ -183,6 +183,7 @@ mod tests {
         held: u64,
         room: u64,
         per_write: usize,
+        messages: Vec<u64>,
         finished: u32,
     }
 
@@ -193,6 +194,9 @@ mod tests {
     }
 
     impl Stream for Pipe {
+        fn begin_message(&mut self, len: u64) {
+            self.messages.push(len);
+        }
         fn write(&mut self, mut data: Bytes) -> usize {
             assert!(self.finished == 0 && data.len() as u64 <= self.room - self.held, "more than there is room for");
             data.truncate(self.per_write);
@@ -237,6 +241,7 @@ mod tests {
             transfer(&mut source, &mut sink, &mut io, 10_000);
             prop_assert!(source.is_done() && sink.is_done());
             prop_assert_eq!((source.written(), sink.received()), (size, size));
+            prop_assert_eq!(&io.messages, &[size]);
             prop_assert_eq!((source.fault(), sink.fault()), (None, None));
             // Each end finished once.
             prop_assert_eq!(io.finished, 2);
