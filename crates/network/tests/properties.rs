@@ -42,12 +42,12 @@ fn any_way() -> impl Strategy<Value = WaySpec> {
     let faults = (any_loss(), prop_oneof![Just(0.0), Just(0.2)], prop_oneof![Just(0.0), Just(1.0)], 0.0..0.2);
     let outages = prop::collection::vec((0u64..100_000, 0u64..30_000), 0..3);
     (bottleneck, 0u64..50_000, -60i32..60, faults, outages).prop_map(
-        |(bottleneck, delay, device: false, overhead, faults, outages)| {
+        |(bottleneck, delay, overhead, faults, outages)| {
             let (loss, reorder, duplicate, corrupt) = faults;
             WaySpec {
                 bottleneck,
                 delay: Duration::from_micros(delay),
-                device: false,                overhead,
+                overhead,
                 loss,
                 reorder: ReorderSpec { probability: reorder, by: Duration::from_millis(7) },
                 duplicate,
