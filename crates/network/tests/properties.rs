@@ -47,10 +47,6 @@ fn any_way() -> impl Strategy<Value = WaySpec> {
             WaySpec {
                 bottleneck,
                 delay: Duration::from_micros(delay),
-<<<<<<< HEAD
-=======
-                device: false,
->>>>>>> main
                 overhead,
                 loss,
                 reorder: ReorderSpec { probability: reorder, by: Duration::from_millis(7) },
