@@ -53,7 +53,6 @@ fn any_way() -> impl Strategy<Value = WaySpec> {
                 duplicate,
                 corrupt,
                 outages: outages.into_iter().map(|(from, len)| (us(from), us(from + len))).collect(),
-                device: false,
             }
         },
     )
