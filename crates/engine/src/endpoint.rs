@@ -2,6 +2,7 @@
 
 use crate::connection::{Connection, ConnectionEvent, Setup};
 use crate::cx::Cx;
+use crate::schedule::Device;
 use crate::slots::Slots;
 use crate::subflow::FourTuple;
 use anabranch_units::{Instant, PathId, SeqNumber};
@@ -265,6 +266,15 @@ impl Endpoint {
             answer.options.push_mptcp(MptcpOption::TcpRst(reason));
         }
         self.replies.push_back(Packet { src: packet.dst, dst: packet.src, segment: answer });
+    }
+
+    /// What a device of this host holds now, for the connections that are about to send on `path`.
+    pub fn set_device(&mut self, path: PathId, device: Device) {
+        for handle in &self.awake {
+            if let Some(slot) = self.slots.get_mut(*handle) {
+                slot.connection.set_device(path, device);
+            }
+        }
     }
 
     /// Does what is due.

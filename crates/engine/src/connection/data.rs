@@ -128,9 +128,6 @@ impl Connection {
             return s.acks.demand();
         }
         if self.mode == Mode::Plain {
-            if self.place_in_plain_tcp(i, segment, seq) != Place::Sequence {
-                return;
-            }
             // Once it is acknowledged it must be kept: what does not fit is not taken.
             let end = self.recv_offset.data + seq + segment.payload.len() as u64;
             if end > self.recv_offset.sub + self.receive_edge() {

@@ -228,3 +228,22 @@ fn options_taken_off_the_only_subflow_break_it_and_a_new_one_goes_on() {
         }
     }
 }
+
+#[test]
+fn what_the_subflow_acknowledged_before_the_fall_back_has_arrived() {
+    // The peer acknowledges at subflow level alone, as Linux does while data waits there, and then goes on in plain TCP.
+    let mut h = Solo::open_server(plain_stamps());
+    h.write(&[7; 1000]).clear();
+    h.send(h.seg(1, 1001).dss(h.data_ack(0)));
+    let infinite = Mapping { len: 0, ..h.mapped(0, 0, 1, 0).mapping.expect("one") };
+    h.send(h.seg(1, 1001).data(b"plain").dss(Dss { ack: None, mapping: Some(infinite), data_fin: false }));
+    assert!(!h.connection().is_multipath());
+    assert_eq!(h.read(), b"plain");
+    h.clear().write(b"more");
+    let (at, _, segment) = h.recv_numbers();
+    assert_eq!((at, &segment.payload[..]), (1001, &b"more"[..]));
+    h.send(h.seg(6, 1005));
+    assert_eq!(h.connection().unacknowledged(), 0);
+    h.finish();
+    assert!(h.sent.iter().any(|(_, p)| p.segment.flags.has(Flags::FIN)));
+}
