@@ -62,15 +62,13 @@ mod tests {
         for n in 0..200u32 {
             let x = [f64::from(n % 7), f64::from(n % 5) - 2.0, f64::from(n % 3) / 10.0];
             arm.learn(&x, 1.0);
-            for i in 0..3 {
-                for j in 0..3 {
-                    a[i][j] += x[i] * x[j];
-                }
+            for (row, own) in a.iter_mut().zip(x) {
+                row.iter_mut().zip(x).for_each(|(value, other)| *value += own * other);
             }
         }
-        for i in 0..3 {
+        for (i, row) in a.iter().enumerate() {
             for j in 0..3 {
-                let product: f64 = (0..3).map(|k| a[i][k] * arm.inverse[k][j]).sum();
+                let product: f64 = row.iter().zip(&arm.inverse).map(|(value, inverse)| value * inverse[j]).sum();
                 assert!((product - f64::from(u8::from(i == j))).abs() < 1e-9, "{i} {j} {product}");
             }
         }
