@@ -11,7 +11,7 @@ mod callgrind;
 mod workloads;
 
 use anabranch_engine::schedule::{Round, Scheduler, SchedulerEvent, View};
-use anabranch_units::Instant;
+use anabranch_units::{Instant, Rng};
 use cpu_time::ProcessTime;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,6 +36,9 @@ static ROUNDS: AtomicU64 = AtomicU64::new(0);
 struct Seat(Box<dyn Scheduler>);
 
 impl Scheduler for Seat {
+    fn seed(&mut self, rng: Rng) {
+        self.0.seed(rng);
+    }
     #[inline(never)]
     fn schedule(&mut self, round: &mut Round<'_>) {
         ROUNDS.fetch_add(1, Ordering::Relaxed);

@@ -17,6 +17,7 @@ mod pool;
 mod preflight_table;
 mod reference;
 mod runs_csv;
+mod stage;
 mod table;
 mod watch;
 

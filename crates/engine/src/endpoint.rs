@@ -2,6 +2,7 @@
 
 use crate::connection::{Connection, ConnectionEvent, Setup};
 use crate::cx::Cx;
+use crate::schedule::Device;
 use crate::slots::Slots;
 use crate::subflow::FourTuple;
 use anabranch_units::{Instant, PathId, SeqNumber};
@@ -26,6 +27,8 @@ struct Slot {
     epoch: u64,
     /// The application was told that it is closed.
     told: bool,
+    /// It ended while it sent, and a timer has said so.
+    prompted: bool,
 }
 
 /// A subflow's two ends as numbers that compare fast: the ports first, for those differ most.
@@ -118,7 +121,15 @@ impl Endpoint {
 
     fn adopt(&mut self, connection: Connection) -> Handle {
         let token = connection.token();
-        let slot = Slot { connection, awake: false, timer: Instant::MAX, ends: Vec::new(), epoch: 0, told: false };
+        let slot = Slot {
+            connection,
+            awake: false,
+            timer: Instant::MAX,
+            ends: Vec::new(),
+            epoch: 0,
+            told: false,
+            prompted: false,
+        };
         let handle = self.slots.insert(slot);
         if let Some(token) = token {
             self.tokens.insert(token, handle);
@@ -267,6 +278,15 @@ impl Endpoint {
         self.replies.push_back(Packet { src: packet.dst, dst: packet.src, segment: answer });
     }
 
+    /// What a device of this host holds now, for the connections that are about to send on `path`.
+    pub fn set_device(&mut self, path: PathId, device: Device) {
+        for handle in &self.awake {
+            if let Some(slot) = self.slots.get_mut(*handle) {
+                slot.connection.set_device(path, device);
+            }
+        }
+    }
+
     /// Does what is due.
     pub fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
         while let Some((at, handle)) = self.timers.first().copied().filter(|(at, _)| *at <= cx.now) {
@@ -305,7 +325,9 @@ impl Endpoint {
                 }
                 // Nothing more to send for now: note the timer, forget what is gone.
                 slot.awake = false;
-                if let Some(at) = slot.connection.poll_timeout()
+                // One that ended by what it sent has a timer due, once, so that the driver asks what became of it.
+                let ended = slot.connection.is_closed() && !slot.told && !core::mem::replace(&mut slot.prompted, true);
+                if let Some(at) = if ended { Some(cx.now) } else { slot.connection.poll_timeout() }
                     && at < slot.timer
                 {
                     self.timers.remove(&(slot.timer, handle));

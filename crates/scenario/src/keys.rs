@@ -357,6 +357,7 @@ const KEYS: &[Key] = &[
     down("corrupt", Form::Probability, Value("0%"), "probability that a packet arrives with a wrong checksum, and is dropped there"),
     both(Path, "outage", Form::Outages, Value("[]"), "times in which nothing arrives, from the start of the run, warm-up included: [[\"20s\", \"30s\"]]"),
     both(Path, "overhead", Form::Integer { min: -39, max: 65_535 }, Value("0"), "bytes added to each packet's size; may be negative, to match a stated packet size"),
+    both(Path, "device", FLAG, Value("false"), "the bottleneck, own or shared, is the sending host's own device, whose queue its scheduler can read (qaware)"),
     key(Path, "backup", FLAG, Value("false"), "used only if no other path works (RFC 8684 §3.3.8)"),
     key(Path, "price", Form::Price, Value("0/GB"), "price of data on this path; heeded by cost"),
     key(Path, "cap", Form::Size { min: 1, max: MAX_BYTES }, Nothing("no limit"), "payload that the path's tariff includes, counted where it is sent, repetitions included; heeded by cost"),

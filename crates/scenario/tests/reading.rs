@@ -219,6 +219,17 @@ fn prices_are_per_byte_and_caps_in_bytes() {
 }
 
 #[test]
+fn a_bottleneck_may_be_the_senders_own_device() {
+    let of = |line: &str| {
+        let path = one_path(line).topology.paths.remove(0);
+        (path.down.device, path.up.device)
+    };
+    assert_eq!(of(""), (false, false));
+    assert_eq!(of("device = true\n"), (true, true));
+    assert_eq!(of("device = { down = true }\n"), (true, false));
+}
+
+#[test]
 fn overrides_reach_every_kind_of_key() {
     let text = format!("duration = '10s'\n{PATH}loss = '1%'\n[[cross]]\nkind = 'udp'\npath = 'wlan'\nrate = '1mbit'\n");
     let s = with(
@@ -340,7 +351,7 @@ fn resolved_documents_read_back_to_themselves() {
         [connection]\nscheduler = { kind = 'minrtt+pr', rtt_guard = 2 }\ncongestion = 'olia'\n[tcp]\nkeep_alive = '7s'\n\
         [[path]]\nname = 'a'\ntrace = { down = 'steady.trace' }\nrate = { up = '1234567bit' }\ndelay = '25ms'\n\
         loss = { down = { kind = 'gilbert-elliott', p = 0.123456789, r = '10%' } }\nprice = '0.3/MB'\ncap = '1GB'\nweight = 0.5\n\
-        outage = [['1s', '2s']]\nreorder = '1%'\nqueue = '0.3bdp'\noverhead = -7\nbackup = true\n\
+        outage = [['1s', '2s']]\nreorder = '1%'\nqueue = '0.3bdp'\noverhead = -7\nbackup = true\ndevice = { down = true }\n\
         [[path]]\nname = 'b'\nlink = { down = 'l' }\nrate = { up = '1mbit' }\ndelay = '10us'\n\
         [[link]]\nname = 'l'\nrate = '20mbit'\n\
         [[cross]]\nkind = 'tcp'\nlink = 'l'\ncongestion = { kind = 'cubic', beta = 0.5 }\nstop = '5s'\n\

@@ -34,13 +34,18 @@ none is continued. Backup paths are used if there is no other.
 
 Send memory of a path: `sndbuf` · max(10, its greatest window) · 2304 bytes (for a payload of 1400), at most its share
 of the connection's `send_buffer` (tcp_wmem). It follows the window at an acknowledgment that finds the writer asleep,
-the first time only where what is queued does not fill the window. What it holds: the payload, and 832 bytes for each `sk_buff`: of a piece
-while queued; of as many packets as leave in a millisecond once sent, at least 2 (1.3 in congestion avoidance). The
-connection's memory, the sum of the paths' and 4096 bytes, counts payload that was written and is not acknowledged by the
-connection. Once it is full the writer sleeps until a third of it is free, and no path gets what was not written.
+the first time only where what is queued does not fill the window. What it holds: the payload, and 832 bytes for each
+`sk_buff`, which is a piece while queued; once sent, as many packets as leave in a millisecond, at least 2 (1.3 in
+congestion avoidance). The connection's memory, the sum of the paths' and 4096 bytes, counts payload that was written
+and that the connection's peer has not acknowledged. Once it is full the writer sleeps until a third of it is free, and
+no path gets what was not written.
 
 What a timeout strands is sent again piece by piece on paths that have nothing at all in flight; all of it at once
-when the path was closed or has been silent for so long that the kernel calls it stale.
+when the path was closed or has been silent for so long that the kernel calls it stale. The connection's own timer
+does the same with its first piece although no path has failed: it starts with the first data and anew with every
+DATA_ACK, and takes the longest of what the subflows' timers take (a tail loss probe's two round trips, as a rule), as
+it was when data was last given to a path, or 200 ms while none was in flight. So a path that joins one of 200 ms
+begins with what that carries already.
 
 # When it helps
 
@@ -54,12 +59,12 @@ windows are bound long before they leave, so a path that becomes slow or silent 
 
 # Departures
 
-The memory of buffers is reckoned, not counted: within a tenth of what `ss` shows. The engine gives a path nothing new once it timed out and takes back what it had queued, whereas the
-kernel goes on filling it until it is stale; so after an outage the kernel has more to repeat and stalls longer.
-The kernel's own timer sends a stranded piece every 200 ms or more; here the next piece follows when the path is
-idle again. That timer also repeats a piece on an idle path while the other, slow but sound, has not delivered it;
-here only what a timeout or a lost path strands is repeated. Stale is reckoned from the subflow's timeout: twice its
-retransmission timeout and `stale_loss_cnt` times 200 ms later. A connection of one path is scheduled too.
+The memory of buffers is reckoned, not counted: within a tenth of what `ss` shows. The engine gives a path nothing
+new once it timed out and takes back what it had queued, whereas the kernel goes on filling it until it is stale; so
+after an outage the kernel has more to repeat and stalls longer. The kernel's own timer sends a stranded piece every
+200 ms or more; here the next piece follows when the path is idle again. What was acknowledged meanwhile is not
+repeated; the kernel has it queued by then. Stale is reckoned from the subflow's timeout: twice its retransmission
+timeout and `stale_loss_cnt` times 200 ms later. A connection of one path is scheduled too.
 
 # References
 

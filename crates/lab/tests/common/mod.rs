@@ -71,6 +71,8 @@ pub struct Plan {
     pub sysctls: Vec<(String, String)>,
     /// Lines for `ip -batch` on the kernel's host when it stands.
     pub ip: Vec<String>,
+    /// Paths on which the kernel client's address is an MPTCP endpoint, with flags.
+    pub endpoints: Vec<(usize, String)>,
     /// Remember the engine's packets.
     pub captured: bool,
 }
@@ -97,6 +99,7 @@ impl Plan {
             offload: false,
             sysctls: Vec::new(),
             ip: vec!["mptcp endpoint flush".into()],
+            endpoints: Vec::new(),
             captured: true,
         }
     }
@@ -118,9 +121,15 @@ impl Plan {
     }
 
     /// The kernel client's address on a path becomes an MPTCP endpoint: `subflow`, `subflow fullmesh`, `signal`…
-    pub fn endpoint(self, path: usize, flags: &str) -> Self {
-        let address = self.addresses().client(path);
-        self.ip(format!("mptcp endpoint add {address} dev path{path} id {} {flags}", path + 1))
+    pub fn endpoint(mut self, path: usize, flags: &str) -> Self {
+        self.endpoints.push((path, flags.into()));
+        self
+    }
+
+    /// The line that makes one.
+    fn endpoint_line(&self, (path, flags): &(usize, String)) -> String {
+        let address = self.addresses().client(*path);
+        format!("mptcp endpoint add {address} dev path{path} id {} {flags}", path + 1)
     }
 
     /// The end that is the kernel.
@@ -212,7 +221,9 @@ impl Plan {
         settings.offload = self.offload;
         let over: Vec<usize> = (0..self.paths.len()).collect();
         let host = KernelHost::new(self.kernel(), self.addresses(), &over, &vec![false; over.len()], &settings)?;
-        host.namespace.command("ip", &["-batch", "-"], &self.ip.join("\n"))?;
+        let endpoints = self.endpoints.iter().map(|endpoint| self.endpoint_line(endpoint));
+        let lines: Vec<String> = self.ip.iter().cloned().chain(endpoints).collect();
+        host.namespace.command("ip", &["-batch", "-"], &lines.join("\n"))?;
         Ok(host)
     }
 }

@@ -8,6 +8,7 @@ mod captures;
 mod failover;
 mod frames;
 mod impaired;
+mod leftovers;
 mod many;
 mod offload;
 mod options;

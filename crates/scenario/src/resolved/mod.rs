@@ -159,7 +159,7 @@ impl Writer<'_> {
         self.line("name", quoted(&path.name));
         self.pair("link", link(&path.down), link(&path.up));
         self.bottleneck(own(&path.down), own(&path.up), self.document.limits.paths.get(index));
-        let columns: [Column; 7] = [
+        let columns: [Column; 8] = [
             ("delay", |way| shown(way.delay)),
             ("overhead", |way| way.overhead.to_string()),
             ("loss", |way| loss(&way.loss)),
@@ -167,6 +167,7 @@ impl Writer<'_> {
             ("duplicate", |way| probability(way.duplicate)),
             ("corrupt", |way| probability(way.corrupt)),
             ("outage", |way| outages(&way.outages)),
+            ("device", |way| way.device.to_string()),
         ];
         for (key, value) in columns {
             self.pair(key, Some(value(&path.down)), Some(value(&path.up)));
