@@ -6,6 +6,7 @@
 #![allow(clippy::disallowed_methods, reason = "a program with arguments")]
 
 mod calibration;
+#[allow(dead_code, reason = "decisions uses the rest")]
 mod workloads;
 
 use cpu_time::ProcessTime;

@@ -2,6 +2,7 @@
 
 use anabranch_engine::Settings;
 use anabranch_engine::connection::Setup;
+use anabranch_engine::schedule::Scheduler;
 use anabranch_metrics::{Meter, MeterConfig, PathConfig};
 use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, LossSpec, PathSpec, QueueSpec, Topology, WaySpec};
 use anabranch_sim::{Checks, FlowSetup, Party, World, WorldSetup, paths_between};
@@ -12,7 +13,9 @@ use anabranch_workload::{BulkSink, BulkSource};
 /// One workload: connections that send bulk data over all paths for some time, with the metrics of a run on.
 pub struct Workload {
     pub name: &'static str,
-    scheduler: &'static str,
+    scheduler: String,
+    /// What the scheduler is put into.
+    seat: fn(Box<dyn Scheduler>) -> Box<dyn Scheduler>,
     congestion: &'static str,
     connections: u32,
     seconds: u64,
@@ -31,20 +34,35 @@ fn path(name: &str, mbit: u64, delay: u64, loss: f64, queue: u32) -> PathSpec {
     PathSpec { name: name.into(), down: way(loss), up: way(0.0) }
 }
 
-/// All workloads.
-pub fn all() -> Vec<Workload> {
-    let wireless = |name, loss, seconds| Workload {
-        name,
-        scheduler: "minrtt+pr",
+/// As `w1`, over so many paths: one WLAN and one 3G after the other, each pair 3 ms longer than the one before.
+pub fn wireless(scheduler: &str, paths: usize, seconds: u64) -> Workload {
+    let nth = |n: usize| match (n % 2, 3 * (n / 2) as u64) {
+        (0, longer) => path(&format!("wlan{n}"), 25, 25 + longer, 0.01, 100),
+        (_, longer) => path(&format!("3g{n}"), 5, 65 + longer, 0.0, 3750),
+    };
+    Workload {
+        name: "wireless",
+        scheduler: scheduler.into(),
+        seat: |scheduler| scheduler,
         congestion: "olia",
         connections: 1,
         seconds,
         buffer: 8 << 20,
+        paths: (0..paths).map(nth).collect(),
+    }
+}
+
+/// All workloads.
+pub fn all() -> Vec<Workload> {
+    let w1 = |name, loss, seconds| Workload {
+        name,
         paths: vec![path("wlan", 25, 25, loss, 100), path("3g", 5, 65, 0.0, 3750)],
+        ..wireless("minrtt+pr", 2, seconds)
     };
     let wired = |name, mbit, delay, queue, buffer| Workload {
         name,
-        scheduler: "minrtt",
+        scheduler: "minrtt".into(),
+        seat: |scheduler| scheduler,
         congestion: "cubic",
         connections: 1,
         seconds: 5,
@@ -52,12 +70,13 @@ pub fn all() -> Vec<Workload> {
         paths: vec![path("a", mbit, delay, 0.0, queue), path("b", mbit, delay, 0.0, queue)],
     };
     vec![
-        wireless("w1", 0.01, 90),
-        wireless("w1-lossless", 0.0, 90),
-        wireless("w1-long", 0.01, 900),
+        w1("w1", 0.01, 90),
+        w1("w1-lossless", 0.0, 90),
+        w1("w1-long", 0.01, 900),
         Workload {
             name: "w2",
-            scheduler: "minrtt",
+            scheduler: "minrtt".into(),
+            seat: |scheduler| scheduler,
             congestion: "cubic",
             connections: 100,
             seconds: 10,
@@ -89,6 +108,11 @@ impl Recorder for Count {
 }
 
 impl Workload {
+    /// With each scheduler put into `seat`.
+    pub fn seated(self, seat: fn(Box<dyn Scheduler>) -> Box<dyn Scheduler>) -> Self {
+        Self { seat, ..self }
+    }
+
     /// Runs it once.
     pub fn run(&self) -> Outcome {
         let setup = WorldSetup {
@@ -129,7 +153,7 @@ impl Workload {
         let setup = |side| Setup {
             id: ConnId(n),
             settings: settings.clone(),
-            scheduler: anabranch_schedulers::build(self.scheduler, &[]).expect("a known scheduler"),
+            scheduler: (self.seat)(anabranch_schedulers::build(&self.scheduler, &[]).expect("a known scheduler")),
             congestion: anabranch_congestion::build(self.congestion, &[]).expect("a known congestion control"),
             paths: paths_between(false, n, side, &over),
             announce: Vec::new(),

@@ -149,6 +149,7 @@ impl Case {
             server: SocketAddr::new(self.addresses().server(), PORT),
             protocol: if self.multipath { Protocol::Mptcp } else { Protocol::Tcp },
             congestion: CONGESTION.into(),
+            no_delay: false,
             clock,
             start: Instant::ZERO,
             at_once: 1,

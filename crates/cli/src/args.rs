@@ -36,7 +36,8 @@ pub enum Command {
     List(ListArguments),
     /// Explain a scheduler, congestion control, metric or scenario key
     #[command(after_help = "Examples:\n  anabranch explain blest\n  anabranch explain minrtt+pr\n  \
-                            anabranch explain path.loss\n  anabranch explain ofo_mean_bytes")]
+                            anabranch explain path.loss\n  anabranch explain ofo_mean_bytes\n  \
+                            anabranch explain --all schedulers > docs/schedulers.md")]
     Explain(ExplainArguments),
     /// Print a completion script for a shell
     #[command(
@@ -268,7 +269,20 @@ pub enum Listing {
 #[derive(Debug, Args)]
 pub struct ExplainArguments {
     /// What to explain
-    pub name: String,
+    #[arg(required_unless_present = "all", conflicts_with = "all")]
+    pub name: Option<String>,
+    /// Every page, as one Markdown document
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub all: Option<Catalogue>,
+}
+
+/// What has reference pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Catalogue {
+    /// Packet schedulers
+    Schedulers,
+    /// Congestion controls
+    Congestion,
 }
 
 const COMPARE_EXAMPLES: &str = "\

@@ -15,7 +15,9 @@ mod marked;
 mod parity_table;
 mod pool;
 mod preflight_table;
+mod reference;
 mod runs_csv;
+mod stage;
 mod table;
 mod watch;
 
@@ -91,7 +93,7 @@ fn dispatch(arguments: Arguments, drivers: &Drivers<'_>) -> Result<Answer, Failu
         }
         Command::Check(arguments) => commands::check(&arguments),
         Command::List(arguments) => commands::list(&arguments),
-        Command::Explain(arguments) => commands::explain(&arguments.name),
+        Command::Explain(arguments) => commands::explain(&arguments),
         Command::Completions { shell } => Ok(commands::completions(shell)),
         Command::Reproduce(_) => missing("reproduce"),
         Command::Compare(arguments) => commands::compare(&arguments, drivers.virtual_time),

@@ -198,3 +198,48 @@ fn a_word_that_the_kernel_lacks_is_unusable_input() {
     let told = refused("--congestion", "olia");
     assert!(told.contains("olia") && told.contains("--congestion reno"), "{told}");
 }
+
+/// What tshark reads in a capture, a line a packet; `None` without tshark.
+fn dissect(capture: &Path, arguments: &[&str]) -> Option<String> {
+    let ran = Command::new("tshark").args(["-n", "-r"]).arg(capture).args(arguments).output().ok()?;
+    assert!(ran.status.success(), "{}: {}", capture.display(), text(&ran.stderr));
+    Some(text(&ran.stdout))
+}
+
+#[test]
+fn captures_of_both_hosts_are_dissected() {
+    if !can() {
+        return;
+    }
+    for sender in ["linux", "engine"] {
+        let folder = bench("1s");
+        let arguments = ["--pcap", "captures", "--sender", sender, "--no-preflight"];
+        let ran = run(folder.path()).args(arguments).output().unwrap();
+        assert!(ran.status.success(), "{}", text(&ran.stderr));
+        for side in ["client", "server"] {
+            let capture = folder.path().join(format!("captures/linux-default-cubic-seed1.{side}.pcapng"));
+            let fields =
+                ["frame.interface_name", "tcp.flags.syn", "tcp.options.mptcp.subtype", "tcp.len", "mptcp.stream"];
+            let fields: Vec<&str> = fields.iter().flat_map(|field| ["-e", field]).collect();
+            let Some(packets) = dissect(&capture, &[&["-T", "fields"], &*fields].concat()) else {
+                return println!("SKIPPED: tshark is not installed");
+            };
+            let packets: Vec<Vec<&str>> = packets.lines().map(|line| line.split('\t').collect()).collect();
+            let syns =
+                |subtype: &str| packets.iter().filter(|p| ["1", "True"].contains(&p[1]) && p[2] == subtype).count();
+            // MP_CAPABLE and MP_JOIN: a SYN and its answer each (RFC 8684 §3.1, §3.2); both paths carry data of one connection.
+            assert_eq!((syns("0"), syns("1")), (2, 2), "{sender}, {side}");
+            for path in ["a", "b"] {
+                let interface = format!("{side}:{path}");
+                let data = packets.iter().filter(|p| p[0] == interface && p[3] != "0");
+                assert!(data.clone().count() > 20, "{sender}, {interface}");
+                assert!(data.clone().all(|p| p[4].is_empty() || p[4] == "0"), "{sender}, {interface}");
+            }
+            let broken = dissect(
+                &capture,
+                &["-Y", "_ws.malformed || tcp.checksum.status == 0", "-o", "tcp.check_checksum:TRUE"],
+            );
+            assert_eq!(broken.unwrap(), "", "{sender}, {side}");
+        }
+    }
+}

@@ -318,6 +318,13 @@ fn what_the_system_lacks_fails_and_a_signal_interrupts() {
     assert!(text.contains("no root") && text.contains("become root"), "{text}");
     let text = errors(&["run", &named("stopped"), "--realtime"], 130);
     assert!(text.contains("interrupted after 1 of 9 runs: minrtt, cubic, seed 2"), "{text}");
+    let text = errors(&["parity", &named("locked")], 1);
+    assert!(text.contains("no root") && text.contains("become root"), "{text}");
+    let text = errors(&["parity", &named("stopped")], 130);
+    assert!(
+        text.contains("interrupted after") && text.contains(": engine→linux, linux-default, reno, seed 2"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -180,6 +180,41 @@ fn multipath_sockets_use_both_paths_in_ipv6() {
     assert!(summary.contains("\"emulation\""), "{summary}");
 }
 
+/// A download between programs that know nothing of Multipath TCP.
+const PLAIN: &str = r#"
+import os, socket, sys
+if sys.argv[1] == "serve":
+    listener = socket.create_server((os.environ["ANABRANCH_SERVER"], 5001))
+    connection, _ = listener.accept()
+    connection.sendall(bytes(4_000_000))
+    connection.close()
+    sys.stdin.read()
+else:
+    connection = socket.create_connection((os.environ["ANABRANCH_SERVER"], 5001))
+    got = 0
+    while part := connection.recv(1 << 16):
+        got += len(part)
+    print(got)
+"#;
+
+#[test]
+fn mptcpize_gives_plain_programs_both_paths() {
+    let Some(place) = place(&["python3", "mptcpize"]) else { return };
+    place.write("plain.py", PLAIN);
+    let run = |with: &str| {
+        let server = format!("{with} python3 plain.py serve");
+        // The server may not listen yet.
+        let client = format!("until {with} python3 plain.py fetch 2>/dev/null; do sleep 0.1; done");
+        place.succeed(&["-q", "--server", &server], &["sh", "-c", &client])
+    };
+    let (output, summary) = run("mptcpize run");
+    assert_eq!(output.trim(), "4000000");
+    assert!(bytes(&summary, "far-off", "down") > 100_000.0, "{summary}");
+    let (output, summary) = run("");
+    assert_eq!(output.trim(), "4000000");
+    assert!(bytes(&summary, "far-off", "down") < 1000.0, "{summary}");
+}
+
 #[test]
 fn the_summary_is_a_table_on_standard_error() {
     let Some(place) = place(&[]) else { return };

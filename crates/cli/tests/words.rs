@@ -4,6 +4,8 @@ mod common;
 
 use common::{ask, errors, output};
 use serde_json::Value;
+use std::fs;
+use std::path::Path;
 
 #[test]
 fn without_arguments_there_is_a_tour_with_three_commands() {
@@ -91,6 +93,74 @@ fn explanations_know_suffixes_keys_and_paths() {
     assert!(output(&["explain", "path.wlan.share"]).starts_with("share (metric of a path"));
     assert!(output(&["explain", "single:wlan"]).contains("plain TCP"));
     assert!(errors(&["explain", "redundant+pr"], 2).contains("redundant"));
+    assert!(blest.contains("may be followed by: +pr, +or"));
+    assert!(!output(&["explain", "redundant"]).contains("may be followed"));
+}
+
+#[test]
+fn parameters_stand_in_a_table_with_defaults_ranges_and_units() {
+    let page = output(&["explain", "roundrobin"]);
+    let table: Vec<&str> = page.lines().filter(|line| line.starts_with('|')).collect();
+    assert_eq!(
+        table,
+        [
+            "| parameter      | default | range       | unit    | meaning |",
+            "| -------------- | ------- | ----------- | ------- | --- |",
+            "| `quantum`      | 1       | 1 to 65535  | packets | consecutive segments on one path (the kernel's num_segments) |",
+            "| `cwnd_limited` | true    | true, false |         | pass over a path whose window is full; if not, wait for it |",
+        ]
+    );
+}
+
+/// Headings in their order, each with something below it; code and tables closed.
+fn check_form(name: &str, page: &str) {
+    let headings: Vec<&str> =
+        page.lines().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim()).collect();
+    let expected = ["Idea", "Rule", "When it helps", "When it hurts", "Departures", "References"];
+    assert_eq!(headings, expected, "{name}");
+    assert_eq!(page.matches("```").count() % 2, 0, "{name}: a block of code is not closed");
+    for text in page.split("# ").skip(1) {
+        let (heading, below) = text.split_once('\n').unwrap_or((text, ""));
+        let below = below.trim_end_matches('#').trim();
+        assert!(below.len() > 3, "{name}: {heading} is empty");
+        assert!(below.ends_with(['.', '?', ')', '`', '>']), "{name}: {heading} ends in mid-sentence");
+    }
+}
+
+#[test]
+fn every_page_has_the_same_form() {
+    for entry in anabranch_schedulers::all().iter().chain(anabranch_schedulers::suffixes()) {
+        check_form(entry.name, entry.page);
+    }
+    for entry in anabranch_congestion::all() {
+        check_form(entry.name, entry.page);
+    }
+}
+
+#[test]
+fn the_documents_of_all_pages_are_as_generated() {
+    for what in ["schedulers", "congestion"] {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/{what}.md"));
+        let committed = fs::read_to_string(file).unwrap_or_default();
+        let generated = output(&["explain", "--all", what]);
+        let renew = format!("cargo run -- explain --all {what} > docs/{what}.md");
+        assert!(committed == generated, "docs/{what}.md is out of date; renew it with `{renew}`");
+    }
+    assert!(errors(&["explain"], 2).contains("NAME"));
+    assert!(errors(&["explain", "blest", "--all", "schedulers"], 2).contains("cannot be used with"));
+}
+
+#[test]
+fn documents_have_every_entry_once_and_links_that_lead_somewhere() {
+    for what in ["schedulers", "congestion"] {
+        let text = output(&["explain", "--all", what]);
+        let sections: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+        for link in text.lines().filter_map(|line| line.strip_prefix("| [")?.split_once(']')) {
+            assert_eq!(sections.iter().filter(|name| **name == link.0).count(), 1, "{}", link.0);
+        }
+        let listed: Value = serde_json::from_str(&output(&["list", what, "--format", "json"])).unwrap();
+        assert!(listed.as_array().unwrap().iter().all(|item| sections.contains(&item["name"].as_str().unwrap())));
+    }
 }
 
 #[test]

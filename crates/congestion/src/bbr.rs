@@ -34,8 +34,9 @@ ProbeBW: pacing gains 1.25, 0.75 and six times 1, each for a min_rtt (1.25 until
 more than the BDP is); window gain 2.
 ProbeRTT: when min_rtt is 10 s old: window 4 until as little is in flight, then for 200 ms and a round trip.
 pacing rate = 0.99 pacing gain bw, and does not fall in Startup. Window target = window gain BDP and 3 quanta (1 packet below
-1.2 Mbit/s, 2 below 24 Mbit/s, else what takes 1 ms, 64 KB at most); the window grows by what is acknowledged up to it, and
-is at least 4.
+1.2 Mbit/s, 2 below 24 Mbit/s, else what takes 1 ms, 64 KB at most), and once the pipe was full what acknowledgments brought
+at once beyond bw in the last 10 round trips, 100 ms of bw at most; the window grows by what is acknowledged up to it, and is
+at least 4.
 Loss: for one round trip no more is sent than is acknowledged; then as before. Retransmission timeout: the window is what
 is in flight and 1; after the recovery it is what it was.
 
@@ -48,8 +49,8 @@ one BDP. Short paths gain over long ones less than Reno's, flows that start toge
 subflows through one bottleneck it takes as many shares as it has subflows.
 
 ## Departures
-As in the draft, and unlike Linux, nothing is added for acknowledgments that come in bursts, and a policer's token bucket is
-not looked for (Linux's long-term rate). The phase in which ProbeBW begins is drawn from the clock, for want of a stream of
+As in the draft, and unlike Linux, a policer's token bucket is not looked for (the long-term rate), and windows are not made
+even; what comes in bursts is counted as Linux does. The phase in which ProbeBW begins is drawn from the clock, for want of a stream of
 random numbers here. ECN marks are ignored, as in both. A scheduler's penalty halves the window, which then grows as ever.
 
 ## References
@@ -67,6 +68,8 @@ const MARGIN: f64 = 0.99;
 const MIN_PIPE: u32 = 4;
 const BW_ROUNDS: u64 = 10;
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
+/// Most that the window is enlarged by for acknowledgments in bursts, at the rate of the path (Linux).
+const MAX_BURST: f64 = 0.1;
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
 
 /// What BBR is doing.
@@ -103,6 +106,9 @@ pub struct Bbr {
     round: u64,
     round_start: bool,
     bw: WindowedMax,
+    /// Packets acknowledged beyond the rate, and since when they are counted.
+    burst: WindowedMax,
+    counting: (Instant, f64),
     /// Of samples with a `prior_delivered` from here to there, the window of ProbeRTT was the limit.
     low: (u64, u64),
     min_rtt: Option<(Duration, Instant)>,
@@ -126,6 +132,8 @@ impl Default for Bbr {
             round: 0,
             round_start: false,
             bw: WindowedMax::new(BW_ROUNDS),
+            burst: WindowedMax::new(BW_ROUNDS),
+            counting: (Instant::ZERO, 0.0),
             low: (u64::MAX, 0),
             min_rtt: None,
             full: (0.0, 0),
@@ -185,6 +193,20 @@ impl Bbr {
     /// The rate of this sample was limited by something else than the path.
     fn is_limited(&self, ack: &Acked) -> bool {
         ack.rate.is_some_and(|s| s.app_limited || (self.low.0..=self.low.1).contains(&s.prior_delivered))
+    }
+
+    /// How many packets more than the rate explains are acknowledged since acknowledgments last fell behind it (Linux
+    /// `bbr_update_ack_aggregation`).
+    fn count_burst(&mut self, window: &WindowState, ack: &Acked) {
+        let (since, before) = self.counting;
+        let mut expected = self.bw.get() * ack.now.since(since).as_secs_f64();
+        self.counting.1 = before + f64::from(ack.packets);
+        if before <= expected {
+            self.counting = (ack.now, f64::from(ack.packets));
+            expected = 0.0;
+        }
+        let extra = (self.counting.1 - expected).min(f64::from(window.cwnd()));
+        self.burst.insert(self.round, extra.max(0.0));
     }
 
     /// draft §4.3.4.3
@@ -326,7 +348,8 @@ impl Bbr {
     /// draft §4.2.3.6
     fn set_cwnd(&mut self, window: &mut WindowState, ack: &Acked, path: &PathView) {
         if ack.packets > 0 && !self.repair(window, ack, path) {
-            let target = self.inflight(self.gains().1, path.mss);
+            let burst = if self.is_full { self.burst.get().min(MAX_BURST * self.bw.get()) } else { 0.0 };
+            let target = self.inflight(self.gains().1, path.mss).saturating_add(burst as u32);
             let grown = window.cwnd().saturating_add(ack.packets);
             let cwnd = match self.is_full {
                 true => grown.min(target),
@@ -346,6 +369,7 @@ impl SinglePath for Bbr {
 
     fn on_ack(&mut self, window: &mut WindowState, ack: &Acked, path: &PathView) {
         self.update_bandwidth(ack);
+        self.count_burst(window, ack);
         self.advance_cycle(ack, path);
         self.check_full_pipe(ack);
         self.check_drain(ack.now, path);
@@ -548,7 +572,27 @@ mod tests {
     fn the_window_is_twice_the_bdp_and_three_quanta() {
         let mut b = Bench::cruising();
         b.acks(10, 40, 40);
-        assert_eq!(b.window.cwnd(), 2 * 40 + 3 * 2);
+        // And with an acknowledgment a round trip all of it comes at once.
+        assert_eq!(b.window.cwnd(), 2 * 40 + 3 * 2 + 40);
+    }
+
+    #[test]
+    fn what_comes_at_once_is_counted_against_the_rate_until_it_falls_behind() {
+        let mut b = Bench::cruising();
+        b.bbr.burst = WindowedMax::new(BW_ROUNDS);
+        let burst = |b: &mut Bench, ms: u64, packets: u32| {
+            let mut ack = Acked::default();
+            (ack.now, ack.packets) = (b.now + Duration::from_millis(ms), packets);
+            b.bbr.count_burst(&b.window, &ack);
+            b.bbr.burst.get()
+        };
+        b.window.set(100);
+        // A packet a millisecond is what the path carries.
+        b.bbr.counting = (b.now, 0.0);
+        assert_eq!(burst(&mut b, 10, 12), 12.0, "12 in no time");
+        assert_eq!(burst(&mut b, 11, 10), 21.0, "22 in a millisecond");
+        assert_eq!(burst(&mut b, 60, 5), 21.0, "fell behind");
+        assert_eq!(b.bbr.counting, (b.now + Duration::from_millis(60), 5.0));
     }
 
     #[test]

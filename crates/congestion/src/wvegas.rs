@@ -36,6 +36,14 @@ pub const ENTRY: Entry<dyn CongestionControl> = Entry {
             about: "of a subflow before its rate is known, and least",
         },
         GAMMA,
+        Parameter {
+            name: "drain_early",
+            default: 0.0,
+            min: 0.0,
+            max: 1.0,
+            unit: "bool",
+            about: "let every round count for draining, as the Linux module does, not only those with alpha packets queued",
+        },
     ],
     build: |parameters| Box::new(WeightedVegas::new(parameters)),
 };
@@ -51,7 +59,8 @@ diff = floor(w (rtt - base) / rtt).
 Slow start: if diff > gamma, w = min(w, floor(w base / rtt) + 1) and ssthresh = min(ssthresh, w); else doubling every round.
 Congestion avoidance: if diff >= alpha_r: rate_r = w / rtt, alpha_r = max(initial_alpha, floor(total_alpha rate_r / sum of
 rates)). Then w -= 1 if diff > alpha_r, w += 1 if diff < alpha_r; at least 2.
-Draining: q = rtt - base, qmin = least q since the last draining; if q >= 2 qmin: w = floor(w base / (2 rtt)), qmin begins anew.
+Draining, in rounds with diff >= alpha_r: q = rtt - base, qmin = least q since the last draining; if q >= 2 qmin:
+w = floor(w base / (2 rtt)), and qmin begins anew.
 A round with fewer samples, and the time until a recovery is over: Reno; alpha_r and the weight begin anew after it.
 Loss, ECN mark and timeout as Reno. One subflow alone is Vegas with its own alpha and beta.
 
@@ -59,11 +68,12 @@ Loss, ECN mark and timeout as Reno. One subflow alone is Vegas with its own alph
 On paths with long queues of which nobody else makes use: it shifts load by delay, faster than losses would.
 
 ## When it hurts
-Beside loss-based traffic it starves like Vegas. The first measurement sets qmin, so that draining begins when the queueing
-delay has doubled, also where that is a millisecond or two.
+Beside loss-based traffic it gives way, as Vegas does. With a few packets in flight delayed acknowledgments pass for queues.
 
 ## Departures
-The Linux module gives a lone subflow total_alpha; that would make a connection with one path another algorithm than the
+The Linux module compares q in every round, also before alpha_r packets are queued. Then the delay of one packet behind
+another, on an empty path, is soon twice what it was, and the window is halved again and again: of idle paths of 20 and 5
+Mbit/s it used 13 % in virtual time (`drain_early` brings that back). The module gives a lone subflow total_alpha; that would make a connection with one path another algorithm than the
 baseline that it is compared with. Draining is computed exactly; the module's 16-bit factor makes 5 of 30 packets at a
 fifth, not 6. ssthresh becomes w, not w - 1: the module still counts w = ssthresh as slow start. The least RTT is forgotten
 on an idle restart only.
@@ -78,6 +88,7 @@ pub struct WeightedVegas {
     total_alpha: f64,
     initial_alpha: f64,
     gamma: f64,
+    drain_early: bool,
     flows: Flows<Weighted>,
 }
 
@@ -106,7 +117,10 @@ impl Weighted {
 
     /// True if the queue has at least doubled since it was shortest.
     fn must_drain(&mut self, queue: Duration) -> bool {
-        let least = self.least_queue.filter(|least| !least.is_zero()).map_or(queue, |least| least.min(queue));
+        if queue.is_zero() {
+            return false;
+        }
+        let least = self.least_queue.map_or(queue, |least| least.min(queue));
         self.least_queue = Some(least);
         queue >= least * 2
     }
@@ -116,7 +130,8 @@ impl WeightedVegas {
     fn new(parameters: &Parameters<'_>) -> Self {
         let [total_alpha, initial_alpha, gamma] =
             ["total_alpha", "initial_alpha", "gamma"].map(|name| parameters.get(name));
-        Self { total_alpha, initial_alpha, gamma, flows: Flows::default() }
+        let drain_early = parameters.flag("drain_early");
+        Self { total_alpha, initial_alpha, gamma, drain_early, flows: Flows::default() }
     }
 
     /// The packets that `id`, now at `rate`, may queue.
@@ -137,6 +152,7 @@ impl WeightedVegas {
         if reached {
             alpha = self.alpha(id, rate);
         }
+        let counts = reached || self.drain_early;
         let Some(Flow { window, state, .. }) = self.flows.get_mut(id) else { return };
         if starting {
             return state.vegas.start(window, ack, diff, share(w, delays.base, delays.mean));
@@ -149,7 +165,7 @@ impl WeightedVegas {
         } else if f64::from(diff) < alpha && window.slow_start(ack) > 0 {
             window.add(1.0);
         }
-        if state.must_drain(queue) {
+        if counts && state.must_drain(queue) {
             window.shrink(share(window.cwnd(), delays.base, delays.mean * 2).max(LEAST));
             state.least_queue = None;
         }
@@ -280,6 +296,21 @@ mod tests {
         assert!(state.must_drain(Duration::from_millis(20)));
         assert!(!state.must_drain(Duration::from_millis(5)));
         assert!(state.must_drain(Duration::from_millis(10)));
+        assert!(!state.must_drain(Duration::ZERO));
+        assert_eq!(state.least_queue, Some(Duration::from_millis(5)), "what is empty needs no draining");
+    }
+
+    #[test]
+    fn below_alpha_nothing_is_drained_unless_asked_for() {
+        let after = |drain_early| {
+            let (mut control, views) = two([10, 10]);
+            control.drain_early = drain_early;
+            calm(&mut control, P0);
+            // A diff of 0 of 2, with ever longer delays.
+            [101, 103, 105, 107].map(|ms| play(&mut control, &views, P0, ms))
+        };
+        assert_eq!(after(false), [11, 12, 13, 14]);
+        assert_eq!(after(true), [11, 5, 6, 7], "of 12 at 103 ms 100 in 206");
     }
 
     #[test]

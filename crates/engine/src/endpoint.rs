@@ -2,6 +2,7 @@
 
 use crate::connection::{Connection, ConnectionEvent, Setup};
 use crate::cx::Cx;
+use crate::schedule::Device;
 use crate::slots::Slots;
 use crate::subflow::FourTuple;
 use anabranch_units::{Instant, PathId, SeqNumber};
@@ -24,6 +25,8 @@ struct Slot {
     /// Its entries among the ends, and the state of its subflows that they are for.
     ends: Vec<Ends>,
     epoch: u64,
+    /// It ended while it sent, and a timer has said so.
+    prompted: bool,
 }
 
 /// A subflow's two ends as numbers that compare fast: the ports first, for those differ most.
@@ -56,6 +59,10 @@ impl Awake {
             None => self.first = Some(handle),
             Some(_) => self.more.push_back(handle),
         }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Handle> {
+        self.first.iter().chain(&self.more)
     }
 
     fn pop(&mut self) {
@@ -141,7 +148,7 @@ impl Endpoint {
 
     fn adopt(&mut self, connection: Connection) -> Handle {
         let token = connection.token();
-        let slot = Slot { connection, awake: false, timer: Instant::MAX, ends: Vec::new(), epoch: 0 };
+        let slot = Slot { connection, awake: false, timer: Instant::MAX, ends: Vec::new(), epoch: 0, prompted: false };
         let handle = self.slots.insert(slot);
         if let Some(token) = token {
             self.tokens.insert(token, handle);
@@ -296,6 +303,15 @@ impl Endpoint {
         self.replies.push_back(Packet { src: packet.dst, dst: packet.src, segment: answer });
     }
 
+    /// What a device of this host holds now, for the connections that are about to send on `path`.
+    pub fn set_device(&mut self, path: PathId, device: Device) {
+        for handle in self.awake.iter() {
+            if let Some(slot) = self.slots.get_mut(*handle) {
+                slot.connection.set_device(path, device);
+            }
+        }
+    }
+
     /// Does what is due.
     pub fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
         while let Some((at, handle)) = self.timers.first().copied().filter(|(at, _)| *at <= cx.now) {
@@ -334,8 +350,11 @@ impl Endpoint {
                 }
                 // Nothing more to send for now: note the timer, forget what is gone.
                 slot.awake = false;
+                // One that ended by what it sent has a timer due, once, so that the driver asks what became of it.
+                let ended = slot.connection.is_closed() && !slot.connection.is_over();
                 // Without an entry, deadlines that have come no nearer count too.
                 let at = match slot.timer {
+                    _ if ended && !core::mem::replace(&mut slot.prompted, true) => cx.now,
                     Instant::MAX => slot.connection.poll_timeout().unwrap_or(Instant::MAX),
                     _ => slot.connection.poll_nearer(),
                 };

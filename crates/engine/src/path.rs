@@ -34,6 +34,15 @@ pub struct PathPolicy {
     pub weight: Option<f64>,
 }
 
+/// A device of this host, as its counters show it (Linux: qdisc and byte queue limits).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Device {
+    /// Packets in it, of whatever connection, the one in transmission included.
+    pub queued: u32,
+    /// Packets that have left it since it began.
+    pub sent: u64,
+}
+
 /// One path as schedulers and congestion control see it. Windows and counts in packets of `mss` bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathView {
@@ -86,8 +95,8 @@ pub struct PathView {
     pub policy: PathPolicy,
     /// Payload bytes that the connection has sent on it, repetitions included, those of earlier subflows too.
     pub used_bytes: u64,
-    /// Packets waiting in the device, if the driver knows.
-    pub device_queue: Option<u32>,
+    /// The device by which the path leaves, if the driver can read it.
+    pub device: Option<Device>,
 }
 
 impl PathView {
@@ -118,7 +127,7 @@ impl PathView {
             pacing: None,
             policy: PathPolicy::default(),
             used_bytes: 0,
-            device_queue: None,
+            device: None,
         }
     }
 

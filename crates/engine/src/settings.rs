@@ -40,6 +40,9 @@ pub struct TcpSettings {
     pub idle_restart: bool,
     /// Longest delay of an acknowledgment; zero acknowledges every segment.
     pub delayed_ack: Duration,
+    /// Segments acknowledged at once after the start, so that the peer's slow start is not held back. Linux's number is 16
+    /// (`TCP_MAX_QUICKACKS`), but it goes on while its window grows (`tcp_grow_window`).
+    pub quick_acks: u32,
     /// Pace at 2·cwnd/srtt in slow start, 1.2·cwnd/srtt after (Linux's ratios).
     pub pacing: bool,
     /// Hold back small segments while data is outstanding (RFC 9293 §3.7.4).
@@ -69,6 +72,7 @@ impl Default for TcpSettings {
             initial_window: 10,
             idle_restart: true,
             delayed_ack: Duration::from_millis(40),
+            quick_acks: 16,
             pacing: false,
             nagle: true,
             timestamps: true,

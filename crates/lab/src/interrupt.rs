@@ -20,6 +20,11 @@ fn asked() -> &'static Arc<AtomicBool> {
 /// # Errors
 /// The system does not let signals be caught.
 pub fn listen() -> Result<(), LabError> {
+    static LISTENS: OnceLock<()> = OnceLock::new();
+    if LISTENS.set(()).is_err() {
+        // Twice, the first signal would count as the second.
+        return Ok(());
+    }
     for signal in [SIGINT, SIGTERM] {
         flag::register_conditional_shutdown(signal, CODE, Arc::clone(asked()))
             .and_then(|_| flag::register(signal, Arc::clone(asked())))

@@ -93,6 +93,7 @@ fn start(exchange: &mut Exchange, job: &Job, plan: &Layout) -> Result<(), LabErr
             server: SocketAddr::new(addresses(job).server(), PORT),
             protocol: if plan.multipath { Protocol::Mptcp } else { Protocol::Tcp },
             congestion: outside.host.settings.congestion.clone(),
+            no_delay: !job.scenario.settings.tcp.nagle,
             clock: exchange.clock,
             start: plan.start(),
             at_once: 1,

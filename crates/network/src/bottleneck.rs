@@ -74,6 +74,7 @@ pub(crate) struct Queue<T> {
     bytes: u64,
     busy: bool,
     departs: Instant,
+    departed: u64,
     qdisc: Box<dyn Qdisc>,
     capacity: Box<dyn Capacity>,
 }
@@ -86,6 +87,7 @@ impl<T> Queue<T> {
             bytes: 0,
             busy: false,
             departs: Instant::MAX,
+            departed: 0,
             qdisc: spec.queue.build(),
             capacity: spec.capacity.build(),
         }
@@ -100,6 +102,11 @@ impl<T> Queue<T> {
     pub(crate) fn state(&self) -> QueueState {
         let packets = count(self.packets.len() - usize::from(self.busy));
         QueueState { packets, bytes: self.bytes, busy: self.busy }
+    }
+
+    /// Packets that left so far.
+    pub(crate) fn departed(&self) -> u64 {
+        self.departed
     }
 
     /// A packet comes; everything that left before `now` has been fetched.
@@ -129,6 +136,7 @@ impl<T> Queue<T> {
         let at = self.departs;
         let packet = self.packets.pop_front()?;
         packet.record(recorder, at, LinkEvent::Departed);
+        self.departed += 1;
         self.start(at, recorder, false);
         Some((at, packet))
     }
@@ -212,6 +220,7 @@ mod tests {
             bytes: 0,
             busy: false,
             departs: Instant::MAX,
+            departed: 0,
             qdisc: Box::new(Impatient(Duration::from_millis(1))),
             capacity: Box::new(FixedRate::new(Rate::from_bps(12_000_000))),
         };

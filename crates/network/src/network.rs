@@ -312,6 +312,14 @@ impl<T: Clone> Network<T> {
         }
     }
 
+    /// Packets that have left the bottleneck of a path, its own or a shared one, as far as that was asked for.
+    pub fn departed(&self, path: usize, direction: Direction) -> u64 {
+        match &self.entries[WayId::new(path, direction).index()].entrance {
+            Entrance::Own(tail) => tail.departed(),
+            Entrance::Shared(drain) => self.drains[*drain].queue.departed(),
+        }
+    }
+
     /// Tells every departure up to `now`: for the end of a run.
     pub fn settle(&mut self, now: Instant, recorder: &mut dyn Recorder) {
         (0..self.drains.len()).for_each(|drain| self.drain(drain, now, recorder));

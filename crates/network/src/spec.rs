@@ -62,6 +62,8 @@ pub struct WaySpec {
     pub corrupt: f64,
     /// Times in which nothing arrives, `[from, to)`.
     pub outages: Vec<(Instant, Instant)>,
+    /// The bottleneck is the sending host's own device: the host can read how much waits there.
+    pub device: bool,
 }
 
 impl WaySpec {
@@ -76,6 +78,7 @@ impl WaySpec {
             duplicate: 0.0,
             corrupt: 0.0,
             outages: Vec::new(),
+            device: false,
         }
     }
 }

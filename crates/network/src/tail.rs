@@ -44,6 +44,8 @@ pub(crate) struct Tail {
     bytes: u64,
     /// When the last of them departs.
     free: Instant,
+    /// Packets that left so far.
+    departed: u64,
     qdisc: DropTail,
     drain: Drain,
 }
@@ -56,13 +58,18 @@ impl Tail {
             CapacitySpec::Trace(trace) => Drain::Trace(TraceDriven::new(trace.clone())),
         };
         let qdisc = spec.queue.drop_tail();
-        Self { way, inside: VecDeque::new(), bytes: 0, free: Instant::ZERO, qdisc, drain }
+        Self { way, inside: VecDeque::new(), bytes: 0, free: Instant::ZERO, departed: 0, qdisc, drain }
     }
 
     /// What waits.
     pub(crate) fn state(&self) -> QueueState {
         let packets = u32::try_from(self.inside.len().saturating_sub(1)).unwrap_or(u32::MAX);
         QueueState { packets, bytes: self.bytes, busy: !self.inside.is_empty() }
+    }
+
+    /// Packets that left so far.
+    pub(crate) fn departed(&self) -> u64 {
+        self.departed
     }
 
     /// A packet comes. Returns when its last bit will leave, [`Instant::MAX`] for never; `None` if it is dropped.
@@ -102,6 +109,7 @@ impl Tail {
             }
             self.way.record(recorder, departs, size, LinkEvent::Departed);
             self.inside.pop_front();
+            self.departed += 1;
             self.bytes -= self.inside.front().map_or(0, |next| u64::from(next.size));
         }
     }

@@ -37,6 +37,7 @@ fn droptail_counts_packets_without_the_one_in_transmission() {
     network.send(us(1000), &mut log, 0, Direction::Down, 750, 5);
     let waiting = network.queue_len(us(1000), &mut log, 0, Direction::Down);
     assert_eq!((waiting.packets, waiting.bytes, waiting.busy), (2, 2250, true));
+    assert_eq!([Direction::Down, Direction::Up].map(|way| network.departed(0, way)), [1, 0]);
     assert_eq!(arrivals(&mut network, &mut log), [(11_000, 0), (12_000, 1), (13_000, 2), (13_500, 5)]);
     assert_eq!(log.departures(), [1000, 2000, 3000, 3500]);
     assert_eq!(log.drops(DropCause::Queue), [0, 0]);

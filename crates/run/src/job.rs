@@ -113,7 +113,7 @@ impl std::error::Error for RunError {}
 
 /// Does one run: in virtual time, or on real hosts.
 pub trait Driver: Sync {
-    /// Gets from the system what `plan` needs, before any thread starts. Called once a process.
+    /// Gets from the system what `plan` needs, before any thread starts. Called for each plan of a process.
     ///
     /// # Errors
     /// The plan is beyond this driver, or this system.

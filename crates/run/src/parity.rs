@@ -1,9 +1,7 @@
 //! The same scenario in virtual time, with a kernel at either end, and between two kernels: how far the answers lie apart.
 
-use crate::job::{Driver, Observer, Pool};
 use crate::plan::{Options, Plan, Variant};
 use crate::results::{CellValues, Results};
-use crate::runner::{Failure, Runner};
 use anabranch_scenario::{Host, PlugIn, Scenario};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
@@ -42,17 +40,18 @@ impl Mode {
     pub fn is_virtual(&self) -> bool {
         (self.sender, self.receiver) == (Host::Engine, Host::Engine)
     }
-}
 
-/// What makes the runs.
-#[derive(Clone, Copy)]
-pub struct Means<'a> {
-    /// For two engines.
-    pub virtual_time: (&'a dyn Driver, &'a dyn Pool),
-    /// For kernels.
-    pub real_time: (&'a dyn Driver, &'a dyn Pool),
-    /// Watches all of them.
-    pub observer: &'a dyn Observer,
+    /// Everything that is run in this mode.
+    pub fn plan(&self, variants: &[Variant], congestions: &[PlugIn]) -> Plan {
+        let options = Options {
+            schedulers: vec![PlugIn { name: SCHEDULER.into(), parameters: Vec::new() }],
+            congestions: congestions.to_vec(),
+            real_time: !self.is_virtual(),
+            ..Options::default()
+        };
+        let variants: Vec<Variant> = variants.iter().map(|variant| between(variant, self)).collect();
+        Plan::new(&variants, &options)
+    }
 }
 
 /// The mean of a metric and its 95 % interval.
@@ -103,30 +102,8 @@ pub struct Parity {
 }
 
 impl Parity {
-    /// Runs all modes.
-    ///
-    /// # Errors
-    /// The first run that failed, with its mode.
-    pub fn measure(variants: &[Variant], congestions: &[PlugIn], means: Means<'_>) -> Result<Self, Failure> {
-        let mut all = Vec::new();
-        for mode in MODES {
-            let (driver, pool) = if mode.is_virtual() { means.virtual_time } else { means.real_time };
-            let options = Options {
-                schedulers: vec![PlugIn { name: SCHEDULER.into(), parameters: Vec::new() }],
-                congestions: congestions.to_vec(),
-                real_time: !mode.is_virtual(),
-                ..Options::default()
-            };
-            let variants: Vec<Variant> = variants.iter().map(|variant| between(variant, mode)).collect();
-            let plan = Plan::new(&variants, &options);
-            let results = Runner { driver, pool, observer: means.observer }.run(&plan);
-            all.push(results.map_err(|failure| Failure { run: format!("{}, {}", mode.name, failure.run), ..failure })?);
-        }
-        Ok(Self::of(&all))
-    }
-
-    /// Draws the results of all modes together.
-    fn of(all: &[Results]) -> Self {
+    /// Draws the results of all modes together, which are in the order of [`MODES`].
+    pub fn of(all: &[Results]) -> Self {
         let live: Vec<_> = all.iter().flat_map(|results| &results.runs).filter_map(|run| run.live.as_ref()).collect();
         Self {
             scenario: all.first().map(|results| results.scenario.clone()).unwrap_or_default(),
@@ -139,7 +116,7 @@ impl Parity {
 }
 
 /// The same with other hosts.
-fn between(variant: &Variant, mode: Mode) -> Variant {
+fn between(variant: &Variant, mode: &Mode) -> Variant {
     let mut scenario: Scenario = (*variant.scenario).clone();
     scenario.hosts.sender = mode.sender;
     scenario.hosts.receiver = mode.receiver;

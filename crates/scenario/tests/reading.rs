@@ -79,7 +79,7 @@ fn what_is_not_written_has_the_documented_default() {
 #[test]
 fn every_tcp_key_reaches_its_setting() {
     let text = "duration = '1s'\n[tcp]\nrecovery = 'sack'\nrto_min = '1ms'\nrto_max = '2s'\nrto_initial = '3s'\n\
-                rto_form = 'rfc6298'\ninitial_window = 4\nidle_restart = false\ndelayed_ack = '5ms'\npacing = true\n\
+                rto_form = 'rfc6298'\ninitial_window = 4\nidle_restart = false\ndelayed_ack = '5ms'\nquick_acks = 3\npacing = true\n\
                 nagle = false\ntimestamps = false\nsack = false\nsyn_retries = 6\nretries = 7\nkeep_alive = '8s'\n\
                 time_wait = '9s'\n[connection]\nmss = '536B'\nchecksum = true\ndss = 4\nsend_buffer = 100000\n\
                 recv_buffer = '200KB'\nrejoin_after = '10s'\nearly_rescue = false\nmptcp = false\n";
@@ -89,7 +89,7 @@ fn every_tcp_key_reaches_its_setting() {
     let seconds = [tcp.rto_max, tcp.rto_initial, tcp.keep_alive.unwrap(), tcp.time_wait, settings.rejoin_after];
     assert_eq!(seconds, [2, 3, 8, 9, 10].map(Duration::from_secs));
     assert_eq!([tcp.rto_min, tcp.delayed_ack], [1, 5].map(Duration::from_millis));
-    assert_eq!((tcp.initial_window, tcp.syn_retries, tcp.retries), (4, 6, 7));
+    assert_eq!((tcp.initial_window, tcp.quick_acks, tcp.syn_retries, tcp.retries), (4, 3, 6, 7));
     let flags = [tcp.idle_restart, tcp.pacing, tcp.nagle, tcp.timestamps, tcp.sack, settings.checksum, settings.mptcp];
     assert_eq!(flags, [false, true, false, false, false, true, false]);
     assert_eq!(settings.dss, DssWidth::Four);
@@ -219,6 +219,17 @@ fn prices_are_per_byte_and_caps_in_bytes() {
 }
 
 #[test]
+fn a_bottleneck_may_be_the_senders_own_device() {
+    let of = |line: &str| {
+        let path = one_path(line).topology.paths.remove(0);
+        (path.down.device, path.up.device)
+    };
+    assert_eq!(of(""), (false, false));
+    assert_eq!(of("device = true\n"), (true, true));
+    assert_eq!(of("device = { down = true }\n"), (true, false));
+}
+
+#[test]
 fn overrides_reach_every_kind_of_key() {
     let text = format!("duration = '10s'\n{PATH}loss = '1%'\n[[cross]]\nkind = 'udp'\npath = 'wlan'\nrate = '1mbit'\n");
     let s = with(
@@ -340,7 +351,7 @@ fn resolved_documents_read_back_to_themselves() {
         [connection]\nscheduler = { kind = 'minrtt+pr', rtt_guard = 2 }\ncongestion = 'olia'\n[tcp]\nkeep_alive = '7s'\n\
         [[path]]\nname = 'a'\ntrace = { down = 'steady.trace' }\nrate = { up = '1234567bit' }\ndelay = '25ms'\n\
         loss = { down = { kind = 'gilbert-elliott', p = 0.123456789, r = '10%' } }\nprice = '0.3/MB'\ncap = '1GB'\nweight = 0.5\n\
-        outage = [['1s', '2s']]\nreorder = '1%'\nqueue = '0.3bdp'\noverhead = -7\nbackup = true\n\
+        outage = [['1s', '2s']]\nreorder = '1%'\nqueue = '0.3bdp'\noverhead = -7\nbackup = true\ndevice = { down = true }\n\
         [[path]]\nname = 'b'\nlink = { down = 'l' }\nrate = { up = '1mbit' }\ndelay = '10us'\n\
         [[link]]\nname = 'l'\nrate = '20mbit'\n\
         [[cross]]\nkind = 'tcp'\nlink = 'l'\ncongestion = { kind = 'cubic', beta = 0.5 }\nstop = '5s'\n\

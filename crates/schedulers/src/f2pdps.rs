@@ -57,7 +57,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
         name: "horizon",
         default: 8.0,
         min: 1.0,
-        max: 16.0,
+        max: HORIZON_MAX as f64,
         unit: "rounds",
         about: "rounds of which every course of losses is considered",
     },
@@ -88,10 +88,22 @@ impl From<&Parameters<'_>> for Config {
     }
 }
 
-/// What changes by less than this share in a round has settled.
-const SETTLED: f64 = 1e-3;
-/// Most rounds beyond the horizon that are followed one by one.
-const FOLLOWED: u64 = 256;
+/// Most rounds of which every course is considered.
+const HORIZON_MAX: usize = 16;
+/// Losses so rare change no prediction.
+const LOSSLESS: f64 = 1e-9;
+/// The estimated loss changes with every packet: what was computed for one this much greater or less is good enough.
+const SAME_LOSS: f64 = 1.0 / 16.0;
+
+/// ln cosh x, for any x ≥ 0.
+fn ln_cosh(x: f64) -> f64 {
+    x + libm::log1p(libm::exp(-2.0 * x)) - core::f64::consts::LN_2
+}
+
+/// ln sinh x, for any x > 0.
+fn ln_sinh(x: f64) -> f64 {
+    x + libm::log1p(-libm::exp(-2.0 * x)) - core::f64::consts::LN_2
+}
 
 /// What an expectation depends on.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -99,32 +111,31 @@ struct Model {
     growth: bool,
     /// Probability of losing a packet, above 0 and at most 0.5.
     loss: f64,
+    /// ln(1 − loss)
+    survival_log: f64,
     /// A timeout in round trips.
     timeout: u64,
 }
 
 impl Model {
-    /// Probability that all packets of a window arrive.
-    fn survival(&self, cwnd: f64) -> f64 {
-        libm::pow(1.0 - self.loss, cwnd)
+    fn new(growth: bool, loss: f64, timeout: u64) -> Self {
+        Self { growth, loss, survival_log: libm::log1p(-loss), timeout }
     }
 
     /// E(w, K).
     fn expectation(&self, cwnd: u32, ssthresh: u32, rounds: u64) -> f64 {
-        if rounds == 0 {
-            return 0.0;
-        }
         let now = f64::from(cwnd);
-        if rounds == 1 {
-            return now;
+        match rounds {
+            0 => return 0.0,
+            1 => return now,
+            _ => {}
         }
         let next = if self.growth { grown(cwnd, ssthresh) } else { cwnd };
-        let all_arrive = self.survival(now);
+        let all_arrive = libm::exp(self.survival_log * now);
         let by_timeout = (3.0 / now).min(1.0);
         let half = cwnd / 2;
-        let after =
-            |rounds_lost: u64, cwnd: u32| self.expectation(cwnd, half.max(2), rounds.saturating_sub(rounds_lost));
-        let lost = by_timeout * after(1 + self.timeout, 1) + (1.0 - by_timeout) * after(2, half.max(1));
+        let after = |cwnd, lost: u64| self.expectation(cwnd, half.max(2), rounds.saturating_sub(lost));
+        let lost = by_timeout * after(1, 1 + self.timeout) + (1.0 - by_timeout) * after(half.max(1), 2);
         now + all_arrive * self.expectation(next, ssthresh, rounds - 1) + (1.0 - all_arrive) * lost
     }
 
@@ -135,49 +146,62 @@ impl Model {
         1.0 / (libm::sqrt(2.0 * p / 3.0) + self.timeout as f64 * repeats)
     }
 
-    /// Packets in `rounds` further rounds, when `mean` were sent in the round before.
-    fn beyond(&self, mut mean: f64, rounds: u64) -> f64 {
+    /// Packets in `rounds` further rounds, when `last` were sent in the round before: x′ = 1 − (x/B)², integrated.
+    fn beyond(&self, last: f64, rounds: f64) -> f64 {
         let steady = self.steady();
-        let mut sum = 0.0;
-        for done in 0..rounds {
-            let change = f64::from(u8::from(self.growth)) - (mean / steady) * (mean / steady);
-            let next = if mean > steady { (mean + change).max(steady) } else { (mean + change).min(steady) };
-            let settled = (next - mean).max(mean - next) < SETTLED * mean;
-            mean = next.max(0.0);
-            sum += mean;
-            if settled || done + 1 == FOLLOWED {
-                return sum + mean * (rounds - done - 1) as f64;
-            }
-        }
-        sum
-    }
-
-    /// E(w, K), later rounds than `horizon` by their mean.
-    fn packets(&self, cwnd: u32, ssthresh: u32, rounds: u64, horizon: u64) -> f64 {
-        if rounds <= horizon {
-            return self.expectation(cwnd, ssthresh, rounds);
-        }
-        let near = self.expectation(cwnd, ssthresh, horizon);
-        let last = near - self.expectation(cwnd, ssthresh, horizon - 1);
-        near + self.beyond(last, rounds - horizon)
+        let share = last / steady;
+        // A round counts from its middle.
+        let (from, to) = (0.5 / steady, (rounds + 0.5) / steady);
+        let area = if !self.growth {
+            libm::log1p(share * (to - from) / (1.0 + share * from))
+        } else if share < 1.0 {
+            let begun = libm::atanh(share);
+            ln_cosh(begun + to) - ln_cosh(begun + from)
+        } else if share > 1.0 {
+            let begun = libm::atanh(1.0 / share);
+            ln_sinh(begun + to) - ln_sinh(begun + from)
+        } else {
+            to - from
+        };
+        steady * steady * area
     }
 }
 
-/// An expectation and what it was computed for.
+/// What is known of a path's expectations, by rounds; computed when asked for, and again when the path has changed.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     model: Model,
     window: (u32, u32),
-    rounds: u64,
-    packets: f64,
+    expected: [Option<f64>; HORIZON_MAX + 1],
 }
 
 impl Known {
-    /// Good enough for `model`: the estimated loss changes with every packet, and no prediction is that exact.
-    fn fits(&self, model: &Model, window: (u32, u32), rounds: u64) -> bool {
-        let same = (self.window, self.rounds, self.model.timeout) == (window, rounds, model.timeout);
-        let change = self.model.loss - model.loss;
-        same && change.max(-change) <= model.loss / 32.0
+    fn new(model: Model, window: (u32, u32)) -> Self {
+        Self { model, window, expected: [None; HORIZON_MAX + 1] }
+    }
+
+    /// Also good for this path.
+    fn fits(&self, loss: f64, timeout: u64, window: (u32, u32)) -> bool {
+        let change = self.model.loss - loss;
+        let same_loss = change.max(-change) <= loss * SAME_LOSS;
+        same_loss && (self.window, self.model.timeout) == (window, timeout)
+    }
+
+    /// E(w, K) for K ≤ [`HORIZON_MAX`].
+    fn expectation(&mut self, rounds: u64) -> f64 {
+        let (cwnd, ssthresh) = self.window;
+        let model = &self.model;
+        *self.expected[rounds as usize].get_or_insert_with(|| model.expectation(cwnd, ssthresh, rounds))
+    }
+
+    /// E(w, K), later rounds than `horizon` by their mean.
+    fn packets(&mut self, rounds: u64, horizon: u64) -> f64 {
+        if rounds <= horizon {
+            return self.expectation(rounds);
+        }
+        let near = self.expectation(horizon);
+        let last = near - self.expectation(horizon - 1);
+        near + self.model.beyond(last, (rounds - horizon) as f64)
     }
 }
 
@@ -186,37 +210,33 @@ impl Known {
 pub struct F2pDps {
     config: Config,
     lossless: Fps,
-    known: [Option<Known>; PathId::LIMIT],
+    /// By path.
+    known: Vec<Option<Known>>,
 }
 
 impl F2pDps {
     /// A forecast.
     pub fn new(config: Config) -> Self {
         let lossless = Fps::new(fps::Config { growth: config.growth });
-        Self { config, lossless, known: [None; PathId::LIMIT] }
+        Self { config, lossless, known: vec![None; PathId::LIMIT] }
     }
 }
 
 impl Forecast for F2pDps {
     fn packets(&mut self, path: &PathView, lead: Duration) -> f64 {
         let rounds = rounds(path, lead);
-        if path.loss <= 0.0 || rounds == 1 {
+        if path.loss < LOSSLESS || rounds == 1 {
             return self.lossless.over(path, rounds);
         }
         let rtt = path.rtt_or_max().as_nanos().max(1);
-        let timeout = path.rto.as_nanos().div_ceil(rtt);
-        let model = Model { growth: self.config.growth, loss: path.loss.min(0.5), timeout };
+        let (loss, timeout) = (path.loss.min(0.5), path.rto.as_nanos().div_ceil(rtt));
         let window = (path.cwnd.max(1), path.ssthresh);
         let known = &mut self.known[path.id.index()];
-        let packets = match known {
-            Some(known) if known.fits(&model, window, rounds) => known.packets,
-            _ => {
-                let packets = model.packets(window.0, window.1, rounds, self.config.horizon);
-                *known = Some(Known { model, window, rounds, packets });
-                packets
-            }
+        let known = match known {
+            Some(known) if known.fits(loss, timeout, window) => known,
+            _ => known.insert(Known::new(Model::new(self.config.growth, loss, timeout), window)),
         };
-        f64::from(path.room()) + packets - f64::from(window.0)
+        f64::from(path.room()) + known.packets(rounds, self.config.horizon) - f64::from(window.0)
     }
 }
 
@@ -266,10 +286,34 @@ mod tests {
     #[test]
     fn later_rounds_by_their_mean_are_near_the_exact_sum() {
         for loss in [0.001, 0.01, 0.1] {
-            let model = Model { growth: true, loss, timeout: 10 };
-            let (exact, rough) = (model.packets(20, 0, 16, 16), model.packets(20, 0, 16, 8));
+            let mut known = Known::new(Model::new(true, loss, 10), (20, 0));
+            let (exact, rough) = (known.packets(16, 16), known.packets(16, 8));
             assert!((0.8..1.25).contains(&(rough / exact)), "{loss}: {rough} for {exact}");
         }
+    }
+
+    #[test]
+    fn later_rounds_settle_where_the_long_run_is() {
+        for loss in [0.001, 0.01, 0.1, 0.5] {
+            let model = Model::new(true, loss, 10);
+            let steady = model.steady();
+            for last in [0.0, steady / 3.0, steady, steady * 5.0] {
+                let rate = (model.beyond(last, 1e6) - model.beyond(last, 1e6 - 1.0)) / steady;
+                assert!((0.9999..1.0001).contains(&rate), "{loss} {last}: {rate}");
+                // Step by step it is the same to a few packets in a hundred.
+                let mut x = last;
+                let sum: f64 = (0..20)
+                    .map(|_| {
+                        x = (x + 1.0 - (x / steady) * (x / steady)).max(0.0);
+                        x
+                    })
+                    .sum();
+                let close = model.beyond(last, 20.0) / sum;
+                assert!(last > steady || steady < 2.0 || (0.9..1.1).contains(&close), "{loss} {last}: {close}");
+            }
+        }
+        let shrinking = Model::new(false, 0.01, 10);
+        assert!(shrinking.beyond(10.0, 20.0) < 200.0 && shrinking.beyond(10.0, 20.0) > 20.0);
     }
 
     #[test]
@@ -277,9 +321,10 @@ mod tests {
         let mut forecast = F2pDps::new(CONFIG);
         let lead = Duration::from_millis(40);
         let first = forecast.packets(&lossy(10, 0.05), lead);
-        assert_eq!(forecast.packets(&lossy(10, 0.0501), lead), first);
+        assert_eq!(forecast.packets(&lossy(10, 0.052), lead), first);
         // The free window is always the one of the moment.
-        assert_eq!(forecast.packets(&PathView { in_flight: 10, ..lossy(10, 0.05) }, lead), first - 10.0);
+        let full = forecast.packets(&PathView { in_flight: 10, ..lossy(10, 0.05) }, lead);
+        assert!((first - 10.0 - full).abs() < 1e-9);
         assert!(forecast.packets(&lossy(10, 0.06), lead) < first);
         assert!(forecast.packets(&lossy(11, 0.05), lead) > first);
         assert!(forecast.packets(&lossy(10, 0.05), lead * 2) > first);

@@ -31,8 +31,8 @@ enter.
 # When it hurts
 
 Clocks that are coarse beside the differences: timestamps tick by the millisecond. Of a burst only the first
-packet is aligned, the others wait in the path's own queue. As all of its kind it over-estimates a fast path that
-has little to send.
+packet is aligned, the others wait in the path's own queue (see `fps`). As all of its kind it over-estimates a
+fast path that has little to send.
 
 # Departures
 

@@ -33,7 +33,8 @@ Each prediction is independent of how the last one turned out (`fps-ocps` adds t
 (`f2pdps`). A fast path limited by its application or by losses is over-estimated, and the slow path then waits
 at the end of the data. K is a whole number, so N jumps by a window where the ratio of delays is near one. In
 the first slow start, or with a slow path of many fast round trips, N exceeds any buffer: the slow path rests,
-and its RTT stays as it was measured last.
+and its RTT stays as it was measured last. Of a burst only the first packet is aligned: when the peer's window,
+having been full, lets a wide slow window go at once, the faster paths wait for the last of it.
 
 # Departures
 

@@ -1,11 +1,12 @@
 //! The default scheduler of upstream Linux: the subflow that would flush its send queue first.
 
+use crate::data_timer::{DataTimer, INTERVAL};
 use crate::pick::Ahead;
 pub use crate::send_memory::subflow_memory;
 use crate::send_memory::{PIECE, SendMemory, Writer, held, pace};
 use anabranch_engine::plugin::{Entry, Parameter, Parameters};
 use anabranch_engine::schedule::{PathView, Repeat, Round, Scheduler, SchedulerEvent, View};
-use anabranch_units::{Duration, Instant, PathId, Range};
+use anabranch_units::{Instant, PathId, Range};
 
 page!(
     "\
@@ -32,14 +33,19 @@ with the least linger time has no memory left, nothing is bound. A new write or 
 none is continued. Backup paths are used if there is no other.
 
 Send memory of a path: `sndbuf` · max(10, its greatest window) · 2304 bytes (for a payload of 1400), at most its share
-of the connection's `send_buffer` (tcp_wmem). It follows the window at an acknowledgment that finds the writer asleep
-and the window not filled by what is queued. What it holds: the payload, and 832 bytes for each `sk_buff`: of a piece
-while queued; of as many packets as leave in a millisecond once sent, at least 2 (1.3 in congestion avoidance). The
-connection's memory, the sum of the paths' and 4096 bytes, counts payload that was written and is not acknowledged by the
-connection. Once it is full the writer sleeps until a third of it is free, and no path gets what was not written.
+of the connection's `send_buffer` (tcp_wmem). It follows the window at an acknowledgment that finds the writer asleep,
+the first time only where what is queued does not fill the window. What it holds: the payload, and 832 bytes for each
+`sk_buff`, which is a piece while queued; once sent, as many packets as leave in a millisecond, at least 2 (1.3 in
+congestion avoidance). The connection's memory, the sum of the paths' and 4096 bytes, counts payload that was written
+and that the connection's peer has not acknowledged. Once it is full the writer sleeps until a third of it is free, and
+no path gets what was not written.
 
 What a timeout strands is sent again piece by piece on paths that have nothing at all in flight; all of it at once
-when the path was closed or has been silent for so long that the kernel calls it stale.
+when the path was closed or has been silent for so long that the kernel calls it stale. The connection's own timer
+does the same with its first piece although no path has failed: it starts with the first data and anew with every
+DATA_ACK, and takes the longest of what the subflows' timers take (a tail loss probe's two round trips, as a rule), as
+it was when data was last given to a path, or 200 ms while none was in flight. So a path that joins one of 200 ms
+begins with what that carries already.
 
 # When it helps
 
@@ -53,12 +59,12 @@ windows are bound long before they leave, so a path that becomes slow or silent 
 
 # Departures
 
-The memory of buffers is reckoned, not counted: within a tenth of what `ss` shows. The engine gives a path nothing new once it timed out and takes back what it had queued, whereas the
-kernel goes on filling it until it is stale; so after an outage the kernel has more to repeat and stalls longer.
-The kernel's own timer sends a stranded piece every 200 ms or more; here the next piece follows when the path is
-idle again. That timer also repeats a piece on an idle path while the other, slow but sound, has not delivered it;
-here only what a timeout or a lost path strands is repeated. Stale is reckoned from the subflow's timeout: twice its
-retransmission timeout and `stale_loss_cnt` times 200 ms later. A connection of one path is scheduled too.
+The memory of buffers is reckoned, not counted: within a tenth of what `ss` shows. The engine gives a path nothing
+new once it timed out and takes back what it had queued, whereas the kernel goes on filling it until it is stale; so
+after an outage the kernel has more to repeat and stalls longer. The kernel's own timer sends a stranded piece every
+200 ms or more; here the next piece follows when the path is idle again. What was acknowledged meanwhile is not
+repeated; the kernel has it queued by then. Stale is reckoned from the subflow's timeout: twice its retransmission
+timeout and `stale_loss_cnt` times 200 ms later. A connection of one path is scheduled too.
 
 # References
 
@@ -120,9 +126,6 @@ impl From<&Parameters<'_>> for Config {
     }
 }
 
-/// Interval of the connection's retransmission timer while no subflow's own is pending (TCP_RTO_MIN).
-const INTERVAL: Duration = Duration::from_millis(200);
-
 /// What is remembered of a path.
 #[derive(Clone, Copy, Debug, Default)]
 struct Flow {
@@ -140,6 +143,7 @@ pub struct LinuxDefault {
     flows: [Flow; PathId::LIMIT],
     ahead: Ahead,
     writer: Writer,
+    timer: DataTimer,
     /// When the next path will be stale.
     wakeup: Option<Instant>,
 }
@@ -159,7 +163,14 @@ impl LinuxDefault {
     /// With nothing bound and nothing known.
     pub fn new(config: Config) -> Self {
         let flows = [Flow::default(); PathId::LIMIT];
-        Self { config, flows, ahead: Ahead::default(), writer: Writer::default(), wakeup: None }
+        Self {
+            config,
+            flows,
+            ahead: Ahead::default(),
+            writer: Writer::default(),
+            timer: DataTimer::default(),
+            wakeup: None,
+        }
     }
 
     /// Send memory of a path, bytes.
@@ -255,11 +266,14 @@ impl Scheduler for LinuxDefault {
         let memory = round.paths().iter().map(|p| self.sndbuf(round, p)).sum();
         self.writer.write(round, memory);
         while self.next(round).is_some() {
-            let Some(path) = self.soonest(round).filter(|p| self.has_memory(round, p)) else { return };
+            self.timer.measure(round);
+            let Some(path) = self.soonest(round).filter(|p| self.has_memory(round, p)) else { break };
             if !self.burst(round, &path) {
-                return;
+                break;
             }
         }
+        let bound = round.backlog().first().map_or(round.written(), |next| next.start);
+        self.timer.run(round, bound);
     }
 
     fn rescue(&mut self, round: &mut Round<'_>) {
@@ -277,6 +291,7 @@ impl Scheduler for LinuxDefault {
                 let memory = &mut self.flows[path.index()].memory;
                 view.path(path).into_iter().for_each(|p| memory.follow(p));
             }
+            SchedulerEvent::DataAck { .. } => self.timer.restart(view),
             SchedulerEvent::Timeout { path } => {
                 let rto = view.path(path).map_or(INTERVAL, |p| p.rto);
                 let silence = rto * 2 + INTERVAL * self.config.stale_loss_cnt;
@@ -298,7 +313,7 @@ impl Scheduler for LinuxDefault {
     }
 
     fn next_wakeup(&self) -> Option<Instant> {
-        self.wakeup
+        self.wakeup.into_iter().chain(self.timer.at()).min()
     }
 }
 
@@ -307,7 +322,7 @@ mod tests {
     use super::*;
     use crate::testing::{Bench, MSS, path};
     use anabranch_engine::schedule::Cause;
-    use anabranch_units::Rate;
+    use anabranch_units::{Duration, Rate};
 
     const DEFAULT: Config = Config { burst: 65_428, sndbuf: 2.0, stale_loss_cnt: 4 };
     /// Segments in a piece, and in a burst of two.
@@ -476,12 +491,12 @@ mod tests {
         bench.view.path_mut(PathId(1)).unwrap().in_flight_bytes = 1;
         assert_eq!(rescue(&mut bench, &mut linux), 0, "busy");
         // 2·300 ms + 4·200 ms
-        assert_eq!(linux.next_wakeup(), Some(Instant::from_millis(1400)));
+        assert_eq!(linux.wakeup, Some(Instant::from_millis(1400)));
         bench.at(1399);
         assert_eq!(rescue(&mut bench, &mut linux), 0);
         bench.at(1400);
         assert_eq!(rescue(&mut bench, &mut linux), 36);
-        assert_eq!(linux.next_wakeup(), None);
+        assert_eq!(linux.wakeup, None);
     }
 
     #[test]
@@ -490,6 +505,6 @@ mod tests {
         let mut bench = stranded(&mut linux);
         bench.view.path_mut(PathId(0)).unwrap().usable = true;
         bench.round(&mut linux);
-        assert_eq!((linux.flows[0].stale_at, linux.next_wakeup()), (None, None));
+        assert_eq!((linux.flows[0].stale_at, linux.wakeup), (None, None));
     }
 }

@@ -45,7 +45,8 @@ The printed algorithm doubles from zero, and does not say where thresholds begin
 often an offset changes: here once in a round trip of the path whose N it is, because what is acknowledged
 earlier was sent before the last change. MPTCP acknowledges data only cumulatively, so what is missing is known
 of one packet, the first: the one that k's own DATA_ACK names. It counts by the path that was given it first,
-and only if that was one. Nothing is concluded while k or h is repairing a loss, nor for equal RTTs. All offsets
+and only if that was one. Nothing is concluded while k or h is repairing a loss, nor from data that h had when
+it last did, nor for equal RTTs; a loss of h that is not noticed yet deceives it. All offsets
 are cleared when a path comes, goes or times out. The clamp of N' to what is unassigned is left to the
 predictor's own rule, by which a path with nothing behind its N waits.
 
@@ -132,6 +133,18 @@ impl Offset {
     }
 }
 
+/// Where a path's data stands.
+#[derive(Clone, Copy, Debug, Default)]
+struct Track {
+    /// The DATA_ACK that came last on it.
+    data_ack: u64,
+    /// The highest end of the data that it was given.
+    given_end: u64,
+    /// Of its data below this some was lost or late within the subflow: a hole there says nothing of a prediction.
+    /// Acknowledgments of slower paths tell of it long after it was repaired.
+    repaired_below: u64,
+}
+
 /// A forecast with offsets.
 #[derive(Clone, Debug)]
 pub struct Ocps<F> {
@@ -139,8 +152,7 @@ pub struct Ocps<F> {
     offsets: [Offset; PathId::LIMIT],
     /// Which path was given which data, back to the oldest that an acknowledgment may still be about.
     given: Outstanding,
-    /// The DATA_ACK that came last on each path.
-    data_acks: [u64; PathId::LIMIT],
+    tracks: [Track; PathId::LIMIT],
     /// The offset that changed last, for traces.
     newest: i64,
 }
@@ -156,7 +168,7 @@ impl<F: Forecast> Ocps<F> {
             base,
             offsets: [Offset::default(); PathId::LIMIT],
             given: Outstanding::default(),
-            data_acks: [0; PathId::LIMIT],
+            tracks: [Track::default(); PathId::LIMIT],
             newest: 0,
         }
     }
@@ -165,7 +177,8 @@ impl<F: Forecast> Ocps<F> {
     fn verdict(&self, view: &View, by: PathId, acked: &Acked) -> Option<(PathId, Verdict)> {
         let missing = acked.data_ack.filter(|missing| *missing < acked.data_end)?;
         let given = self.given.at(missing).map(|(_, copies)| copies)?;
-        if given.first == by || given.paths != given.first.bit() {
+        let repaired = missing < self.tracks[given.first.index()].repaired_below;
+        if given.first == by || given.paths != given.first.bit() || repaired {
             return None;
         }
         let early = view.path(by).filter(|p| repairs_nothing(p))?;
@@ -177,7 +190,16 @@ impl<F: Forecast> Ocps<F> {
         }
     }
 
+    /// `path` repairs a loss, or something arrived out of order in it.
+    fn taint(&mut self, path: PathId) {
+        let track = &mut self.tracks[path.index()];
+        track.repaired_below = track.given_end;
+    }
+
     fn on_ack(&mut self, view: &View, by: PathId, acked: &Acked) {
+        if view.path(by).is_some_and(|p| !repairs_nothing(p)) {
+            self.taint(by);
+        }
         if let Some((path, verdict)) = self.verdict(view, by, acked) {
             let rtt = view.path(path).map_or(Duration::ZERO, PathView::rtt_or_max);
             let offset = &mut self.offsets[path.index()];
@@ -187,17 +209,17 @@ impl<F: Forecast> Ocps<F> {
                 self.newest = offset.a + offset.b;
             }
         }
-        self.data_acks[by.index()] = acked.data_ack.unwrap_or(view.data_acked());
+        self.tracks[by.index()].data_ack = acked.data_ack.unwrap_or(view.data_acked());
         // A path that is silent must not keep everything here: its timeout ends that.
         let awaited = view.paths().iter().filter(|p| p.in_flight > 0 && p.recovery != RecoveryPhase::Loss);
-        let oldest = awaited.map(|p| self.data_acks[p.id.index()]).min();
+        let oldest = awaited.map(|p| self.tracks[p.id.index()].data_ack).min();
         self.given.acked(oldest.map_or(view.data_acked(), |oldest| oldest.min(view.data_acked())));
     }
 
     fn reset(&mut self, path: PathId, view: &View) {
         self.offsets = [Offset::default(); PathId::LIMIT];
         self.newest = 0;
-        self.data_acks[path.index()] = view.data_acked();
+        self.tracks[path.index()].data_ack = view.data_acked();
     }
 }
 
@@ -222,12 +244,15 @@ impl<F: Forecast> Forecast for Ocps<F> {
     fn on_bound(&mut self, path: PathId, range: Range) {
         self.base.on_bound(path, range);
         self.given.sent(path, range);
+        let track = &mut self.tracks[path.index()];
+        track.given_end = track.given_end.max(range.end);
     }
 
     fn on_event(&mut self, event: &SchedulerEvent<'_>, view: &View) {
         self.base.on_event(event, view);
         match *event {
             SchedulerEvent::Ack { path, acked } => self.on_ack(view, path, acked),
+            SchedulerEvent::Loss { path } => self.taint(path),
             SchedulerEvent::Timeout { path } | SchedulerEvent::PathUp { path } => self.reset(path, view),
             SchedulerEvent::PathDown { path } => {
                 self.given = Outstanding::default();
@@ -364,6 +389,27 @@ mod tests {
         assert_eq!(seen(1, 0, phase(1, RecoveryPhase::Disorder)), [0, 0, 0]);
         let repeated = |_: &mut Bench, ocps: &mut Ocps<Always>| ocps.on_bound(PathId(2), Range::new(0, MSS));
         assert_eq!(seen(1, 0, repeated), [0, 0, 0]);
+    }
+
+    #[test]
+    fn a_loss_proves_nothing_after_its_repair_either() {
+        let lost = |bench: &mut Bench, ocps: &mut Ocps<Always>| {
+            ocps.on_event(&SchedulerEvent::Loss { path: PathId(0) }, &bench.view);
+        };
+        assert_eq!(seen(1, 0, lost), [0, 0, 0]);
+        let late = |bench: &mut Bench, ocps: &mut Ocps<Always>| {
+            let phase = |bench: &mut Bench, phase| bench.view.path_mut(PathId(0)).unwrap().recovery = phase;
+            phase(bench, RecoveryPhase::Disorder);
+            ocps.on_event(&SchedulerEvent::Ack { path: PathId(0), acked: &Acked::default() }, &bench.view);
+            phase(bench, RecoveryPhase::Open);
+        };
+        assert_eq!(seen(2, 0, late), [0, 0, 0]);
+        let later = |bench: &mut Bench, ocps: &mut Ocps<Always>| {
+            lost(bench, ocps);
+            ocps.given = Outstanding::default();
+            ocps.on_bound(PathId(0), Range::new(2 * MSS, 3 * MSS));
+        };
+        assert_eq!(seen(1, 2, later), [0, -1, 0], "given after the loss");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Choices that several schedulers share.
 
 use anabranch_engine::schedule::{PathView, Round, View};
-use anabranch_units::{PathId, Range};
+use anabranch_units::{Duration, PathId, Range};
 use core::cmp::Ordering;
 
 /// For schedulers that queue beyond the congestion windows. Queues stay in order, so what was queued is taken back when
@@ -19,11 +19,16 @@ impl Ahead {
         let given_back = round.backlog().first().is_some_and(|r| r.start < self.bound);
         let failed = round.paths().iter().any(|p| p.queued > 0 && !takes(p));
         if given_back || failed {
-            for i in 0..round.paths().len() {
-                round.recall(round.paths()[i].id);
-            }
-            self.bound = round.backlog().first().map_or(round.written(), |r| r.start);
+            self.recall_all(round);
         }
+    }
+
+    /// Takes all queues back.
+    pub fn recall_all(&mut self, round: &mut Round<'_>) {
+        for i in 0..round.paths().len() {
+            round.recall(round.paths()[i].id);
+        }
+        self.bound = round.backlog().first().map_or(round.written(), |r| r.start);
     }
 
     /// Queues the next new segment on `on`, if the peer's window admits it.
@@ -88,6 +93,12 @@ pub fn live(view: &View, path: &PathView) -> bool {
 /// The live candidate with the lowest RTT; ties go to the lower id.
 pub fn fastest_live(view: &View) -> Option<&PathView> {
     view.candidates().filter(|p| live(view, p)).min_by_key(|p| (p.rtt_or_max(), p.id))
+}
+
+/// Packets per second that the window lets through; `None` without an RTT sample.
+pub fn rate(path: &PathView) -> Option<f64> {
+    let rtt = path.srtt?.max(Duration::from_nanos(1));
+    Some(f64::from(path.cwnd.max(1)) / rtt.as_secs_f64())
 }
 
 /// Nothing to choose: at most one path may carry new data.

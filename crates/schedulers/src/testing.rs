@@ -1,7 +1,7 @@
 //! States for unit tests: a view set up by hand, no packets.
 
-use anabranch_engine::congestion::FixedWindows;
-use anabranch_engine::schedule::{Cause, PathView, Round, Scheduler, View};
+use anabranch_engine::congestion::{Acked, FixedWindows};
+use anabranch_engine::schedule::{Cause, PathView, Round, Scheduler, SchedulerEvent, View};
 use anabranch_units::{Duration, Instant, PathId, Range};
 
 pub const MSS: u64 = 1400;
@@ -14,6 +14,8 @@ pub fn path(id: u8, rtt: u64, cwnd: u32, in_flight: u32) -> PathView {
         in_flight,
         in_flight_bytes: u64::from(in_flight) * MSS,
         srtt: rtt,
+        latest_rtt: rtt,
+        min_rtt: rtt,
         min_srtt: rtt,
         max_srtt: rtt,
         ..PathView::new(PathId(id), MSS as u32)
@@ -92,6 +94,16 @@ impl Bench {
         p.in_flight += 1;
         p.in_flight_bytes += range.len();
         self.view.on_sent(PathId(id), range);
+    }
+
+    /// Tells `scheduler` of an acknowledgment, `ms` after the start, of as many packets.
+    pub fn tell_ack(&mut self, scheduler: &mut dyn Scheduler, id: u8, ms: u64, packets: u32) {
+        self.at(ms);
+        let mut acked = Acked::default();
+        (acked.now, acked.packets, acked.bytes) = (self.view.now(), packets, u64::from(packets) * MSS);
+        acked.rtt = self.view.path(PathId(id)).and_then(|p| p.srtt);
+        acked.round_ended = true;
+        scheduler.on_event(&SchedulerEvent::Ack { path: PathId(id), acked: &acked }, &self.view);
     }
 
     /// Packets of a path are acknowledged.

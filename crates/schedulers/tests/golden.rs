@@ -97,6 +97,8 @@ fn delays_10_and_30_windows_of_4() {
         case("kim2012", LARGE, in_order, 50, "0.0000", 0),
         case("blest", 20, greedy, 50, "1.3750", 4),
         case("blest", 14, ["1-16", ""], 70, "0.0000", 0),
+        case("ecf", LARGE, greedy, 50, "1.3750", 4),
+        case("stms", LARGE, in_order, 50, "0.0000", 0),
     ];
     check([10, 30], 4, 16, &cases);
 }
@@ -119,6 +121,8 @@ fn delays_10_and_50_windows_of_10() {
         case("kim2012", LARGE, in_order, 110, "0.0000", 0),
         case("blest", 80, greedy, 110, "6.0938", 20),
         case("blest", 60, ["1-64", ""], 130, "0.0000", 0),
+        case("ecf", LARGE, greedy, 110, "6.0938", 20),
+        case("stms", LARGE, in_order, 110, "0.0000", 0),
     ];
     check([10, 50], 10, 64, &cases);
 }

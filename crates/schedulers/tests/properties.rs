@@ -105,7 +105,7 @@ proptest! {
         let paths = vec![path; n];
         let sent = |name: &str| -> Vec<Sent> { run(scheduler(name), &paths, BOUNDLESS, &writes).sent };
         let expect = sent("minrtt");
-        for name in ["minrtt+pr", "minrtt+or", "blest", "blest+or", "blest-linux", "blest-linux+pr"] {
+        for name in ["minrtt+pr", "minrtt+or", "blest", "blest+or", "blest-linux", "blest-linux+pr", "ecf", "ecf+pr"] {
             prop_assert_eq!(sent(name), expect.clone(), "{}", name);
         }
     }

@@ -287,6 +287,9 @@ impl Stream for Io<'_, '_> {
     fn write(&mut self, data: Bytes) -> usize {
         self.connection.write(self.cx, data)
     }
+    fn begin_message(&mut self, len: u64) {
+        self.connection.begin_message(len);
+    }
     fn writable(&self) -> u64 {
         self.connection.writable()
     }

@@ -6,6 +6,7 @@ use crate::outside::{Content, Outbound, Place, Raw, damaged};
 use anabranch_engine::Cx;
 use anabranch_engine::connection::Connection;
 use anabranch_engine::endpoint::{Endpoint, Handle};
+use anabranch_engine::schedule::Device;
 use anabranch_network::{Delivery, Network, Topology};
 use anabranch_trace::Recorder;
 use anabranch_units::{Direction, Duration, Instant, PathId, Rng, Side};
@@ -150,6 +151,8 @@ pub struct World {
     /// Packets that reached hosts outside.
     outbox: VecDeque<Outbound>,
     flows: Vec<Flow>,
+    /// Ways whose bottleneck is the sending host's device: the path and who sends there.
+    devices: Vec<(usize, Side)>,
     sources: Vec<Source>,
     timeline: Vec<(Instant, Change)>,
     /// What is due when; the number makes the order of equal times that of insertion.
@@ -174,6 +177,7 @@ impl World {
             hosts: Vec::with_capacity(flows.len() * 2),
             outbox: VecDeque::new(),
             flows: Vec::with_capacity(flows.len()),
+            devices: devices(&topology),
             sources: sources.into_iter().map(|setup| Source { setup, size: 0 }).collect(),
             timeline,
             agenda: BinaryHeap::new(),
@@ -491,6 +495,9 @@ impl World {
 
     /// Sends what an engine has to send, and notes when it wants to be called.
     fn flush(&mut self, host: usize, recorder: &mut dyn Recorder) {
+        if !self.devices.is_empty() {
+            self.read_devices(host, recorder);
+        }
         let Place::Engine(engine) = &mut self.hosts[host] else { return };
         let Flow { captured, routes, .. } = &self.flows[host / 2];
         let side = engine.side;
@@ -520,6 +527,17 @@ impl World {
         }
     }
 
+    /// A host reads the counters of its devices.
+    fn read_devices(&mut self, host: usize, recorder: &mut dyn Recorder) {
+        let Place::Engine(engine) = &mut self.hosts[host] else { return };
+        for &(path, side) in self.devices.iter().filter(|(_, side)| *side == engine.side) {
+            let queue = self.network.queue_len(self.now, recorder, path, side.sends());
+            let queued = queue.packets.saturating_add(queue.busy.into());
+            let sent = self.network.departed(path, side.sends());
+            engine.endpoint.set_device(PathId(path as u8), Device { queued, sent });
+        }
+    }
+
     /// Looks whether the flow of `host` is done or went wrong.
     fn check(&mut self, host: usize) {
         let flow = host / 2;
@@ -531,6 +549,13 @@ impl World {
             self.awaiting = self.awaiting.map(|n| n - 1);
         }
     }
+}
+
+/// The ways of a network whose bottleneck is a device of the host that sends there.
+fn devices(topology: &Topology) -> Vec<(usize, Side)> {
+    let sides = [Side::Server, Side::Client];
+    let ways = topology.paths.iter().enumerate().flat_map(|(n, path)| [&path.down, &path.up].map(|way| (n, way)));
+    ways.zip(sides.into_iter().cycle()).filter(|((_, way), _)| way.device).map(|((n, _), side)| (n, side)).collect()
 }
 
 /// The network path of a packet that an engine sends. That of a subflow whose addresses the setup names has the number of

@@ -88,3 +88,19 @@ fn two_unequal_paths_add_up() {
         assert!((0.95..1.01).contains(&share), "{fast} us + {slow} us: {share}");
     }
 }
+
+/// How much of two idle paths a congestion control must use at least where that is not nearly all. COUPLED takes half of
+/// both windows from the path that loses a packet, and gives it back one packet in a round trip of both.
+const LESS: [(&str, f64); 1] = [("coupled", 0.7)];
+
+#[test]
+fn every_congestion_control_uses_two_idle_paths() {
+    for entry in anabranch_congestion::all() {
+        let mut t = Transfer::new(vec![buffered("a", 20, 20_000), buffered("b", 5, 20_000)]);
+        t.congestion = entry.name.into();
+        let share = filled(&t, 25, 60, 60);
+        println!("20 + 5 Mbit/s, {}: {:.1} %", entry.name, share * 100.0);
+        let least = LESS.iter().find(|(name, _)| *name == entry.name).map_or(0.95, |(_, least)| *least);
+        assert!((least..1.01).contains(&share), "{}: {share}", entry.name);
+    }
+}

@@ -4,17 +4,17 @@ mod common;
 
 use anabranch_sim::Checks;
 use anabranch_trace::{Digest, Event, Origin, Recorder};
-use anabranch_units::{Instant, PathId};
+use anabranch_units::{Instant, PathId, Side};
 use common::random::random_transfer;
 use common::{Transfer, lossy, path};
 
 /// Networks of each test.
 const SEEDS: u64 = 60;
-const SCHEDULERS: [&str; 4] = ["minrtt+pr", "blest", "redundant", "roundrobin"];
+const SCHEDULERS: [&str; 5] = ["minrtt+pr", "blest", "redundant", "roundrobin", "peekaboo"];
 
 fn transfer(seed: u64) -> Transfer {
     let congestion = anabranch_congestion::all()[seed as usize / 4 % 4].name;
-    random_transfer(seed, SCHEDULERS[seed as usize % 4], congestion)
+    random_transfer(seed, SCHEDULERS[seed as usize % SCHEDULERS.len()], congestion)
 }
 
 fn digest(transfer: &Transfer) -> String {
@@ -50,6 +50,18 @@ fn writing_and_reading_every_packet_changes_nothing() {
         let written = Transfer { checks: Checks { wire: true }, ..plain.clone() };
         assert_eq!(digest(&written), digest(&plain), "seed {seed}");
     }
+}
+
+#[test]
+fn a_scheduler_that_draws_lots_changes_nobody_elses_luck() {
+    let keys = |scheduler: &str| {
+        let mut t = Transfer::new(vec![path("a", 5_000, 10, 50), path("b", 5_000, 30, 50)]);
+        t.scheduler = scheduler.into();
+        let mut world = t.world();
+        world.run(Instant::from_millis(3000), &mut ()).expect("a legal run");
+        [Side::Client, Side::Server].map(|side| world.connection(0, side).and_then(|c| c.token()).expect("a token"))
+    };
+    assert_eq!(keys("peekaboo"), keys("minrtt"));
 }
 
 /// A digest of what the hosts of one connection did.

@@ -6,29 +6,32 @@ mod common;
 
 use anabranch_network::PathSpec;
 use anabranch_trace::{Event, LinkEvent, Origin, Recorder, Tee};
-use anabranch_units::{Direction, Instant};
+use anabranch_units::{Direction, Instant, PathId};
 use common::{Delivered, Transfer, lossy, path};
 
 const MSS: f64 = 1400.0;
 /// A packet of plain TCP with timestamps.
 const PACKET: f64 = 1452.0;
 
-/// How long the queues towards the client are, as packets find them that join, from a time on.
+/// How long a path's queue towards the client is, as packets find it that join, from a time on.
 #[derive(Debug, Default)]
 struct Queue {
     from: Instant,
+    path: PathId,
     lengths: Vec<u32>,
     dropped: u32,
 }
 
 impl Recorder for Queue {
-    fn record(&mut self, now: Instant, _: Origin, event: &Event) {
+    fn record(&mut self, now: Instant, origin: Origin, event: &Event) {
         match event {
-            Event::Link { direction: Direction::Down, what, .. } if now >= self.from => match what {
-                LinkEvent::Enqueued { queue_packets, .. } => self.lengths.push(*queue_packets),
-                LinkEvent::Departed => {}
-                LinkEvent::Dropped(_) => self.dropped += 1,
-            },
+            Event::Link { direction: Direction::Down, what, .. } if now >= self.from && origin.path == self.path => {
+                match what {
+                    LinkEvent::Enqueued { queue_packets, .. } => self.lengths.push(*queue_packets),
+                    LinkEvent::Departed => {}
+                    LinkEvent::Dropped(_) => self.dropped += 1,
+                }
+            }
             _ => {}
         }
     }
@@ -106,6 +109,23 @@ fn vegas_queues_between_alpha_and_beta() {
 }
 
 #[test]
+fn wvegas_shares_its_packets_by_rate() {
+    let mut t = Transfer::new(vec![path("a", 20_000, 20, 1000), path("b", 5_000, 20, 1000)]);
+    t.congestion = "wvegas".into();
+    let from = Instant::from_millis(100_000);
+    let queue = |id| Queue { from, path: PathId(id), ..Queue::default() };
+    let mut seen = Tee(Delivered { from, ..Delivered::default() }, Tee(queue(0), queue(1)));
+    t.world().run(Instant::from_millis(160_000), &mut seen).expect("a legal run");
+    let Tee(delivered, Tee(fast, slow)) = seen;
+    let share = delivered.bytes[0] as f64 / (25e6 / 8.0 * 60.0 * MSS / 1480.0);
+    let (fast, slow) = (fast.mean(), slow.mean());
+    println!("wvegas, 20 + 5 Mbit/s: {:.1} % of both rates, {fast:.1} and {slow:.1} packets queued", share * 100.0);
+    assert!(share > 0.9, "{share}");
+    // Of ten packets, eight and two; less whenever a queue is drained, and half a packet more for pairs.
+    assert!((4.0..9.0).contains(&fast) && (1.0..3.5).contains(&slow), "{fast} and {slow}");
+}
+
+#[test]
 fn bbr_fills_a_link_with_a_shallow_queue() {
     for mbit in [2, 10, 50] {
         let shown = run("bbr", path("a", mbit * 1000, 20, (bdp(mbit) * 0.3).max(4.0) as u32), mbit, 0.0);
@@ -127,6 +147,21 @@ fn bbr_keeps_a_deep_queue_short() {
         let shown = run("bbr", path("a", mbit * 1000, 20, (bdp(mbit) * 20.0) as u32), mbit, 0.0);
         assert!(shown.share > 0.9 && shown.dropped == 0.0, "{shown:?}");
         assert!(f64::from(shown.usual) < 1.5 * bdp(mbit), "{shown:?}");
+    }
+}
+
+#[test]
+fn bbr_fills_two_paths_of_a_connection() {
+    for (fast, slow) in [(5, 50), (10, 100)] {
+        let buffered = |name, delay| path(name, 10_000, delay, (10 * 1000 * delay * 2 / 8 / 1452) as u32);
+        let mut t = Transfer::new(vec![buffered("a", fast), buffered("b", slow)]);
+        t.congestion = "bbr".into();
+        let mut seen = Delivered { from: Instant::from_millis(20_000), ..Delivered::default() };
+        t.world().run(Instant::from_millis(80_000), &mut seen).expect("a legal run");
+        // Headers of Multipath TCP are 80 bytes.
+        let share = seen.bytes[0] as f64 / (20e6 / 8.0 * 60.0 * MSS / 1480.0);
+        println!("bbr, 10 + 10 Mbit/s, {fast} ms + {slow} ms: {:.1} % of both rates", share * 100.0);
+        assert!(share > 0.9, "{fast} ms + {slow} ms: {share}");
     }
 }
 

@@ -124,7 +124,7 @@ fn others_take_what_their_pages_say() {
         let mean = mean_share(congestion, 12);
         match congestion {
             // They give way to the queue that Reno fills.
-            "vegas" | "wvegas" => assert!(mean < 0.8, "{congestion}: {mean}"),
+            "vegas" | "wvegas" => assert!(mean < 0.95, "{congestion}: {mean}"),
             // As many shares as subflows, or more than one.
             _ => assert!(mean > 1.1, "{congestion}: {mean}"),
         }

@@ -10,7 +10,7 @@ mod common;
 
 use anabranch_sim::{Halt, Party, World};
 use anabranch_trace::{Event, Origin, Recorder};
-use anabranch_units::{Duration, Instant, PathId, Side};
+use anabranch_units::{Duration, Instant, PathId, Range, Side};
 use anabranch_workload::{Fault, Stream, Workload};
 use common::{ADVERSARY, Delivered, Transfer, asked, ms, path};
 
@@ -51,6 +51,41 @@ fn two_paths_carry_more_than_one() {
     assert_eq!(seen.bytes, [4_000_000]);
     assert!(world.now() < Instant::from_millis(2_200), "{}", world.now());
     assert_eq!((seen.stalls, seen.timeouts), (0, 0));
+}
+
+#[test]
+fn a_host_reads_the_counters_of_its_own_device() {
+    let mut t = Transfer::new(vec![path("a", 10_000, 10, 100), path("b", 10_000, 20, 100)]);
+    t.paths[1].down.device = true;
+    let mut world = t.world();
+    let mut last = 0;
+    for at in [1000, 2000] {
+        world.run(Instant::from_millis(at), &mut ()).expect("a legal run");
+        let devices = |side| -> Vec<_> {
+            let view = world.connection(0, side).expect("it is open").view();
+            view.paths().iter().map(|p| p.device).collect()
+        };
+        assert_eq!(devices(Side::Client), [None, None]);
+        let seen = devices(Side::Server);
+        let device = seen[1].expect("the scenario says so");
+        // 10 Mbit/s are 845 packets of 1480 bytes a second; a window beyond the path's own is in the queue.
+        assert_eq!(seen[0], None);
+        assert!((1..=101).contains(&device.queued), "{device:?}");
+        assert!(device.sent > last && device.sent - last < 900, "{device:?}");
+        last = device.sent;
+    }
+}
+
+#[test]
+fn what_has_a_size_is_one_message() {
+    let mut t = Transfer::new(vec![path("a", 10_000, 10, 100)]);
+    for (size, expect) in [(Some(1_000_000), vec![Range::new(0, 1_000_000)]), (None, vec![])] {
+        t.size = size;
+        let mut world = t.world();
+        world.run(Instant::from_millis(300), &mut ()).expect("a legal run");
+        let view = world.connection(0, Side::Server).expect("it is open").view();
+        assert_eq!(view.messages().collect::<Vec<_>>(), expect);
+    }
 }
 
 #[test]

@@ -17,6 +17,11 @@ impl Rng {
         Self(Pcg64Mcg::from_seed(key.to_le_bytes()))
     }
 
+    /// A stream of its own for `name`, which depends on what this one would give next and leaves it as it is.
+    pub fn fork(&self, name: &str) -> Self {
+        Self::stream(self.clone().bits(), name)
+    }
+
     /// 64 uniform bits.
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
@@ -51,6 +56,15 @@ mod tests {
         assert_eq!(take(1, "path.wlan.down.loss"), take(1, "path.wlan.down.loss"));
         assert_ne!(take(1, "path.wlan.down.loss"), take(2, "path.wlan.down.loss"));
         assert_ne!(take(1, "path.wlan.down.loss"), take(1, "path.wlan.up.loss"));
+    }
+
+    #[test]
+    fn a_fork_leaves_its_origin_as_it_is() {
+        let mut rng = Rng::stream(3, "host");
+        let (mut a, mut b) = (rng.fork("a"), rng.fork("b"));
+        assert_eq!(rng.bits(), Rng::stream(3, "host").bits());
+        assert!(a.bits() != b.bits() && rng.fork("a").bits() != a.bits());
+        assert_eq!(Rng::stream(3, "host").fork("b").bits(), Rng::stream(3, "host").fork("b").bits());
     }
 
     #[test]

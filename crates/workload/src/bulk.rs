@@ -24,6 +24,14 @@ impl BulkSource {
         self.written
     }
 
+    /// What has a size is one message.
+    fn begin(&mut self, io: &mut dyn Stream) {
+        if let Some(size) = self.size {
+            io.begin_message(size);
+        }
+        self.fill(io);
+    }
+
     /// Fills the send buffer.
     fn fill(&mut self, io: &mut dyn Stream) {
         loop {
@@ -44,7 +52,7 @@ impl BulkSource {
 
 impl Workload for BulkSource {
     fn on_established(&mut self, _now: Instant, io: &mut dyn Stream) {
-        self.fill(io);
+        self.begin(io);
     }
 
     fn on_writable(&mut self, _now: Instant, io: &mut dyn Stream) {
@@ -141,7 +149,7 @@ impl Duplex {
 
 impl Workload for Duplex {
     fn on_established(&mut self, _now: Instant, io: &mut dyn Stream) {
-        self.source.fill(io);
+        self.source.begin(io);
     }
 
     fn on_writable(&mut self, _now: Instant, io: &mut dyn Stream) {
@@ -175,6 +183,7 @@ mod tests {
         held: u64,
         room: u64,
         per_write: usize,
+        messages: Vec<u64>,
         finished: u32,
     }
 
@@ -185,6 +194,9 @@ mod tests {
     }
 
     impl Stream for Pipe {
+        fn begin_message(&mut self, len: u64) {
+            self.messages.push(len);
+        }
         fn write(&mut self, mut data: Bytes) -> usize {
             assert!(self.finished == 0 && data.len() as u64 <= self.room - self.held, "more than there is room for");
             data.truncate(self.per_write);
@@ -229,6 +241,7 @@ mod tests {
             transfer(&mut source, &mut sink, &mut io, 10_000);
             prop_assert!(source.is_done() && sink.is_done());
             prop_assert_eq!((source.written(), sink.received()), (size, size));
+            prop_assert_eq!(&io.messages, &[size]);
             prop_assert_eq!((source.fault(), sink.fault()), (None, None));
             // Each end finished once.
             prop_assert_eq!(io.finished, 2);

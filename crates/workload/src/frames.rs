@@ -41,7 +41,11 @@ impl FrameSource {
         self.next = Some(next);
         let until = self.due.saturating_mul(self.size);
         while self.written < until {
-            let len = (until - self.written).min(io.writable()).min(pattern::LONGEST as u64) as usize;
+            let inside = self.written % self.size;
+            if inside == 0 {
+                io.begin_message(self.size);
+            }
+            let len = (self.size - inside).min(io.writable()).min(pattern::LONGEST as u64) as usize;
             let taken = if len > 0 { io.write(pattern::piece(self.written, len)) } else { 0 };
             self.written += taken as u64;
             if taken == 0 {
@@ -97,11 +101,16 @@ mod tests {
     #[derive(Default)]
     struct Sink {
         room: u64,
+        messages: Vec<(usize, u64)>,
         taken: Vec<u8>,
         finished: bool,
     }
 
     impl Stream for Sink {
+        fn begin_message(&mut self, len: u64) {
+            self.messages.push((self.taken.len(), len));
+            self.messages.dedup();
+        }
         fn write(&mut self, data: Bytes) -> usize {
             let len = (data.len() as u64).min(self.room) as usize;
             self.taken.extend_from_slice(&data[..len]);
@@ -136,6 +145,7 @@ mod tests {
         assert_eq!((io.taken.len(), io.finished), (2000, false));
         source.on_wakeup(start + EVERY * 2, &mut io);
         assert_eq!((io.taken.len(), io.finished, source.is_done()), (3000, true, true));
+        assert_eq!(io.messages, [(0, 1000), (1000, 1000), (2000, 1000)]);
         assert_eq!(source.next_wakeup(), None);
         assert_eq!(pattern::mismatch(0, &io.taken), None);
     }

@@ -8,6 +8,8 @@ use core::fmt::{self, Debug};
 pub trait Stream {
     /// Hands over bytes to send; returns how many of them, from the front, the send buffer took.
     fn write(&mut self, data: Bytes) -> usize;
+    /// The next `len` bytes handed over are one message: a file, an object. A hint, for schedulers that plan by it.
+    fn begin_message(&mut self, _len: u64) {}
     /// Free bytes of the send buffer; zero after [`Self::finish`].
     fn writable(&self) -> u64;
     /// No more writes; idempotent.

@@ -1,16 +1,27 @@
 //! `anabranch explain`
 
+use crate::args::{Catalogue, ExplainArguments};
 use crate::builtin;
 use crate::failure::Failure;
-use anabranch_engine::plugin::{Entry, Parameter};
+use crate::reference::{self, page};
+use anabranch_engine::Scheduler;
+use anabranch_engine::plugin::Entry;
 use anabranch_metrics::METRICS;
 use anabranch_schedulers::BuildError;
-use std::fmt::Write as _;
+
+/// What was asked for.
+pub fn explain(arguments: &ExplainArguments) -> Result<String, Failure> {
+    match (arguments.all, &arguments.name) {
+        (Some(Catalogue::Schedulers), _) => Ok(reference::schedulers()),
+        (Some(Catalogue::Congestion), _) => Ok(reference::congestion()),
+        (None, name) => explain_name(name.as_deref().unwrap_or_default()),
+    }
+}
 
 /// Everything of this name, one page after the other.
-pub fn explain(name: &str) -> Result<String, Failure> {
+fn explain_name(name: &str) -> Result<String, Failure> {
     let mut pages = scheduler_pages(name)?;
-    pages.extend(anabranch_congestion::find(name).map(|entry| page("congestion control", entry)));
+    pages.extend(anabranch_congestion::find(name).map(|entry| page("congestion control", entry, &[])));
     pages.extend(METRICS.iter().filter(|metric| metric_answers_to(metric.name, name)).map(|metric| {
         let unit = if metric.unit.is_empty() { "a count or ratio" } else { metric.unit };
         let kind = if metric.per_path { "metric of a path" } else { "metric" };
@@ -38,45 +49,29 @@ one stays). aggregation_benefit and best_single_ratio hold multipath runs agains
 fn scheduler_pages(name: &str) -> Result<Vec<String>, Failure> {
     match anabranch_schedulers::resolve(name) {
         Ok(resolved) => {
-            let suffix = resolved.suffix.map(|entry| page("scheduler suffix", entry));
-            Ok(std::iter::once(page("scheduler", resolved.base)).chain(suffix).collect())
+            let suffix = resolved.suffix.map(|entry| page("scheduler suffix", entry, &[]));
+            Ok(std::iter::once(page("scheduler", resolved.base, &suffixes(resolved.base))).chain(suffix).collect())
         }
         Err(error @ BuildError::NoSuffix { .. }) => {
             Err(Failure::unusable("anabranch::cli::no_suffix", error.to_string(), None))
         }
         Err(_) => {
             let suffix = anabranch_schedulers::suffixes().iter().find(|entry| entry.answers_to(name));
-            Ok(suffix.map(|entry| page("scheduler suffix", entry)).into_iter().collect())
+            Ok(suffix.map(|entry| page("scheduler suffix", entry, &[])).into_iter().collect())
         }
     }
+}
+
+/// Which suffixes a scheduler takes.
+fn suffixes(entry: &Entry<dyn Scheduler>) -> Vec<String> {
+    let names: Vec<&str> = anabranch_schedulers::suffixes().iter().map(|suffix| suffix.name).collect();
+    let takes = anabranch_schedulers::takes_suffix(entry);
+    takes.then(|| format!("may be followed by: {}", names.join(", "))).into_iter().collect()
 }
 
 /// Metrics of a path may also be asked for as results name them: `path.wlan.share`.
 fn metric_answers_to(metric: &str, name: &str) -> bool {
     metric == name || name.strip_prefix("path.").and_then(|rest| rest.split_once('.')).is_some_and(|(_, m)| m == metric)
-}
-
-fn page<T: ?Sized>(kind: &str, entry: &Entry<T>) -> String {
-    let mut text = format!("{} ({kind}): {}\n", entry.name, entry.about);
-    if !entry.aliases.is_empty() {
-        let _ = writeln!(text, "also: {}", entry.aliases.join(", "));
-    }
-    let _ = write!(text, "\n{}\n", entry.page.trim());
-    if !entry.parameters.is_empty() {
-        text += "\n# Parameters\n\n";
-        entry.parameters.iter().for_each(|parameter| text += &parameter_line(parameter));
-    }
-    text
-}
-
-/// `  delta = 0.05   in 0…1: how fast λ moves`
-fn parameter_line(parameter: &Parameter) -> String {
-    let Parameter { name, default, min, max, unit, about } = parameter;
-    match *unit {
-        "bool" => format!("  {name} = {}: {about}\n", *default != 0.0),
-        "" => format!("  {name} = {default} ({min} to {max}): {about}\n"),
-        unit => format!("  {name} = {default} {unit} ({min} to {max}): {about}\n"),
-    }
 }
 
 fn unknown(name: &str) -> Failure {

@@ -6,10 +6,10 @@ use crate::failure::Failure;
 use crate::load::{Loaded, plug_ins, scenario_files, set_overrides};
 use crate::marked::{Marked, write};
 use crate::parity_table::{markdown, text};
-use crate::pool::Threads;
-use crate::watch::{Wanted, Watch};
-use anabranch_run::parity::{Means, Parity};
-use anabranch_scenario::Override;
+use crate::stage::{Stage, carry_out};
+use crate::watch::Wanted;
+use anabranch_run::parity::{MODES, Mode, Parity};
+use anabranch_scenario::{Override, PlugIn};
 use std::fs;
 
 /// Runs one scenario or a grid of them in all modes.
@@ -19,18 +19,9 @@ pub fn parity(arguments: &ParityArguments, drivers: &Drivers<'_>) -> Result<Stri
     let loaded = scenarios(arguments)?;
     // Said before the work, not after it.
     let target = arguments.update.as_deref().map(|file| Marked::read(file, "parity")).transpose()?;
-    let mut measured = Vec::new();
-    for scenario in &loaded {
-        let watch = Watch::new(Wanted::default())?;
-        let means = Means {
-            virtual_time: (drivers.virtual_time, &Threads::new(None)),
-            real_time: (drivers.real_time, &Threads::new(Some(arguments.jobs))),
-            observer: &watch,
-        };
-        let parity = Parity::measure(&scenario.variants(), &congestions, means);
-        watch.finish()?;
-        measured.push(parity.map_err(|failure| Failure::failed("anabranch::run::failed", failure.to_string()))?);
-    }
+    let stages: Vec<Stage<'_>> = loaded.iter().flat_map(|one| stages(one, &congestions, arguments, drivers)).collect();
+    let results = carry_out(&stages, Wanted::default())?;
+    let measured: Vec<Parity> = results.chunks(MODES.len()).map(Parity::of).collect();
     let json = serde_json::to_string_pretty(&measured).unwrap_or_default() + "\n";
     if let Some(folder) = &arguments.out {
         fs::create_dir_all(folder).map_err(|error| Failure::unwritable(folder, &error))?;
@@ -44,6 +35,27 @@ pub fn parity(arguments: &ParityArguments, drivers: &Drivers<'_>) -> Result<Stri
         ListFormat::Table => text(&measured),
         ListFormat::Json => json,
     })
+}
+
+/// A scenario's plans in the order of [`MODES`].
+fn stages<'a>(
+    loaded: &Loaded,
+    congestions: &[PlugIn],
+    arguments: &ParityArguments,
+    drivers: &Drivers<'a>,
+) -> Vec<Stage<'a>> {
+    let variants = loaded.variants();
+    let stage = |mode: &Mode| {
+        let real_time = !mode.is_virtual();
+        Stage {
+            plan: mode.plan(&variants, congestions),
+            driver: if real_time { drivers.real_time } else { drivers.virtual_time },
+            real_time,
+            jobs: real_time.then_some(arguments.jobs),
+            name: format!("{}, ", mode.name),
+        }
+    };
+    MODES.iter().map(stage).collect()
 }
 
 /// The one scenario, or those of the grid by name.

@@ -5,11 +5,11 @@ use crate::args::{Format, Output, Repetitions, RunArguments};
 use crate::artifacts;
 use crate::failure::Failure;
 use crate::load::{Loaded, plug_ins, set_overrides};
-use crate::pool::Threads;
 use crate::runs_csv::runs_csv;
+use crate::stage::{Stage, carry_out};
 use crate::table::results_table;
-use crate::watch::{Wanted, Watch};
-use anabranch_run::{Driver, Options, Plan, Repeat, Results, RunError, Runner};
+use crate::watch::Wanted;
+use anabranch_run::{Driver, Options, Plan, Repeat, Results};
 use anabranch_scenario::{Host, Override};
 use std::num::NonZeroUsize;
 use std::time::{Instant, SystemTime};
@@ -77,35 +77,14 @@ pub fn execute(
     let (started, clock) = (SystemTime::now(), Instant::now());
     wanted.series = output.out.as_ref().map(|folder| folder.join("series"));
     let plan = Plan::new(&loaded.variants(), options);
-    driver.prepare(&plan).map_err(Failure::refused)?;
-    let watch = Watch::new(wanted)?;
     // Runs that follow the clock disturb each other where they share the machine: only if asked.
     let jobs = output.jobs.or(NonZeroUsize::new(1).filter(|_| options.real_time));
-    if let Some(jobs) = jobs.filter(|_| options.real_time) {
-        watch.say(&by_the_clock(&plan, jobs));
-    }
-    let results = Runner { driver, pool: &Threads::new(jobs), observer: &watch }.run(&plan);
-    let progress = watch.progress_so_far();
-    watch.finish()?;
-    let results = results.map_err(|failure| match failure.error {
-        RunError::Interrupted => Failure::interrupted(&format!("interrupted {progress}: {}", failure.run)),
-        _ => Failure::failed("anabranch::run::failed", failure.to_string()),
-    })?;
+    let stage = Stage { plan, driver, real_time: options.real_time, jobs, name: String::new() };
+    let results = carry_out(&[stage], wanted)?.remove(0);
     if let Some(folder) = &output.out {
         artifacts::write(folder, loaded, &results, started, clock.elapsed())?;
     }
     Ok(results)
-}
-
-/// How long runs in real time take, beforehand.
-fn by_the_clock(plan: &Plan, jobs: NonZeroUsize) -> String {
-    match plan.extent() {
-        (runs, Some(time)) => {
-            let time = time.as_secs_f64() / jobs.get().min(runs.max(1)) as f64;
-            format!("real time: {runs} runs take {:.0} s at least", time.ceil())
-        }
-        (runs, None) => format!("real time: {runs} runs, each until its transfer is done"),
-    }
 }
 
 /// In the format that was asked for.

@@ -42,7 +42,7 @@ impl Driver for Fake {
     }
 }
 
-/// The same by the clock, on a machine whose kernel knows no scheduler but `fifo`; the scenario `locked` finds no
+/// The same by the clock, on a machine whose kernel knows no scheduler but `fifo` and its own; the scenario `locked` finds no
 /// privilege, `stopped` is interrupted.
 pub struct FakeLab;
 
@@ -53,7 +53,7 @@ impl Driver for FakeLab {
                 return Err(Refusal::Missing { what: "no root".into(), help: Some("become root".into()) });
             }
             if let (Choice::Multipath(scheduler), Host::Linux) = (&job.choice, job.scenario.hosts.sender)
-                && scheduler.name != "fifo"
+                && !["fifo", "linux-default"].contains(&scheduler.name.as_str())
             {
                 let (word, why) = (scheduler.name.clone(), "not here".to_owned());
                 return Err(Refusal::Word { kind: "scheduler", word, why, help: "take `fifo`".into() });

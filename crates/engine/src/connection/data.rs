@@ -1,7 +1,7 @@
 //! Payload: from a subflow's bytes to the connection's stream (RFC 8684 §3.3).
 
 use super::mapping::Entry;
-use super::open::MPTCP_ERROR;
+use super::open::{INTERFERENCE, MPTCP_ERROR};
 use super::{Connection, Failure, Mode, Offset};
 use crate::cx::Cx;
 use crate::subflow::Reset;
@@ -128,9 +128,6 @@ impl Connection {
             return s.acks.demand();
         }
         if self.mode == Mode::Plain {
-            if self.place_in_plain_tcp(i, segment, seq) != Place::Sequence {
-                return;
-            }
             // Once it is acknowledged it must be kept: what does not fit is not taken.
             let end = self.recv_offset.data + seq + segment.payload.len() as u64;
             if end > self.recv_offset.sub + self.receive_edge() {
@@ -271,11 +268,12 @@ impl Connection {
         self.pass_on(cx, i, seq, bytes, bare)
     }
 
-    /// The mapping of what came on a subflow does not come: it is closed (RFC 8684 §3.3.1).
+    /// The mapping of what came on a subflow does not come: it is closed (RFC 8684 §3.3.1), the only one too (§3.7). Whether
+    /// the peer sends the next data for the first time cannot be known, so that going on in plain TCP might harm it.
     pub(super) fn never_mapped(&mut self, cx: &mut Cx<'_>, i: usize) {
         self.violation(cx, i, Violation::Unmapped);
         self.subflows[i].unmapped.take();
-        self.subflows[i].reset = Some(Reset::Because(MPTCP_ERROR));
+        self.subflows[i].reset = Some(Reset::Because(INTERFERENCE));
     }
 
     /// After the fall back: where a segment's mapping puts its data, if the peer still sends mappings.

@@ -10,6 +10,7 @@ use crate::subflow::{Move, State, forward};
 use anabranch_trace::{CloseReason, Event, PathState, RecoveryPhase, Violation, WindowChange};
 use anabranch_units::{Duration, Instant, PathId, Range};
 use anabranch_wire::{Flags, MptcpOption, Segment};
+use core::ops::ControlFlow;
 
 /// Least time between two challenge ACKs of a subflow (RFC 5961 §7 wants a limit; Linux allows two a second).
 const CHALLENGE_GAP: Duration = Duration::from_millis(500);
@@ -77,7 +78,9 @@ impl Connection {
         if !(segment.options.sack().is_empty() && s.sender.is_at_rest(ack)) {
             self.on_ack(cx, i, segment, ack, window_update);
         }
-        if !segment.payload.is_empty() {
+        if let ControlFlow::Continue(place) = place
+            && !segment.payload.is_empty()
+        {
             self.on_payload(cx, i, segment, seq, place);
         }
         if flags.has(Flags::FIN) {

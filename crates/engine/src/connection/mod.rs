@@ -21,7 +21,7 @@ pub use paths::PathSetup;
 
 use crate::congestion::CongestionControl;
 use crate::cx::Cx;
-use crate::schedule::{Cause, Scheduler, SchedulerEvent, View};
+use crate::schedule::{Cause, Device, Scheduler, SchedulerEvent, View};
 use crate::settings::Settings;
 use crate::subflow::forward::PeerClock;
 use crate::subflow::{FourTuple, State, Subflow};
@@ -179,6 +179,8 @@ pub struct Connection {
     touched: u64,
     /// Zero-window probing: when, and how often so far.
     persist: (Instant, u32),
+    /// A DATA_ACK came since the last probe.
+    data_ack_heard: bool,
     /// Without any subflow since.
     orphaned: Option<Instant>,
     /// The peer closes subflows because both streams have ended, since.
@@ -240,6 +242,7 @@ impl Connection {
             checking: data::Checking::default(),
             touched: ALL,
             persist: (Instant::MAX, 0),
+            data_ack_heard: true,
             orphaned: None,
             closing: None,
             due: None,
@@ -275,6 +278,12 @@ impl Connection {
             self.due.get_or_insert(Cause::Written);
         }
         taken as usize
+    }
+
+    /// The next `len` bytes that are written belong together: schedulers that know of messages plan by them. Refused
+    /// if `len` is zero, or while the message before is not wholly written.
+    pub fn begin_message(&mut self, len: u64) -> bool {
+        !self.finished && self.view.begin_message(len)
     }
 
     /// Bytes that [`Self::write`] would take now.
@@ -369,13 +378,21 @@ impl Connection {
         }
     }
 
+    /// What the device is known to hold by which the path leaves. Good for the next round: tell it before.
+    pub fn set_device(&mut self, id: PathId, device: Device) {
+        if let Some(p) = self.view.path_mut(id) {
+            p.device = Some(device);
+        }
+    }
+
     /// Puts another scheduler in place of the present one. What that one bound and did not send is bound anew; what is in
     /// flight stays. Congestion control has no such method: its windows are the state of the subflows themselves.
-    pub fn set_scheduler(&mut self, cx: &mut Cx<'_>, name: SchedulerName, scheduler: Box<dyn Scheduler>) {
+    pub fn set_scheduler(&mut self, cx: &mut Cx<'_>, name: SchedulerName, mut scheduler: Box<dyn Scheduler>) {
         if self.closed {
             return;
         }
         self.view.take_all_back();
+        scheduler.seed(cx.rng.fork("scheduler"));
         self.scheduler = scheduler;
         self.record(cx, None, Event::Scheduler(name));
         // Whether silent paths are usable depends on the scheduler.

@@ -12,6 +12,7 @@ use anabranch_wire::{Flags, MpCapable, MpJoin, MptcpOption, Reason, Segment, cry
 
 /// RFC 8684 §3.6: reason codes of MP_TCPRST.
 pub(super) const MPTCP_ERROR: Reason = Reason { code: 1, transient: false };
+pub(super) const INTERFERENCE: Reason = Reason { code: 6, transient: true };
 pub(super) const UNSPECIFIED: Reason = Reason { code: 0, transient: false };
 
 fn initial_number(rng: &mut Rng) -> SeqNumber {
@@ -69,6 +70,7 @@ impl Connection {
     pub fn connect(cx: &mut Cx<'_>, setup: Setup, taken: &dyn Fn(u32) -> bool) -> Self {
         let first = setup.paths.first().expect("a client needs a path").clone();
         let mut connection = Self::new(setup, Side::Client, first.tuple.local);
+        connection.scheduler.seed(cx.rng.fork("scheduler"));
         connection.keys = Keys::generate(cx.rng, taken);
         connection.paths.opened(first.id);
         connection.start_subflow(cx, first.id, first.tuple, false, first.backup);
@@ -78,6 +80,7 @@ impl Connection {
     /// A server's connection, made by a SYN that was received on `tuple`.
     pub fn accept(cx: &mut Cx<'_>, setup: Setup, tuple: FourTuple, syn: &Segment, taken: &dyn Fn(u32) -> bool) -> Self {
         let mut connection = Self::new(setup, Side::Server, tuple.local);
+        connection.scheduler.seed(cx.rng.fork("scheduler"));
         connection.keys = Keys::generate(cx.rng, taken);
         // RFC 8684 §3.1: only version 1 with HMAC-SHA256 is spoken; anything else is answered as plain TCP.
         let offer = capable(syn).filter(|c| c.version == 1 && c.hmac_sha256 && c.sender_key.is_none());

@@ -8,21 +8,31 @@ use crate::subflow::{Reset, State, Subflow};
 use anabranch_trace::{CloseReason, Event, PathState, Violation};
 use anabranch_units::DataSeq;
 use anabranch_wire::{AddAddr, DataAck, Dss, Mapping, MpCapable, MpJoin, MptcpOption, Segment, crypto};
+use core::ops::ControlFlow;
 
 impl Connection {
-    /// The options of an acceptable segment, which begins at `seq`. Returns where its payload begins in the data sequence
-    /// if that is told by its own mapping and nothing else, which is then not noted.
-    pub(super) fn on_options(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, seq: u64) -> Option<u64> {
+    /// The options of an acceptable segment, which begins at `seq`. `Break`: its payload is not to be taken. Otherwise where
+    /// that begins in the data sequence if it is told by its own mapping and nothing else, which is then not noted.
+    pub(super) fn on_options(
+        &mut self,
+        cx: &mut Cx<'_>,
+        i: usize,
+        segment: &Segment,
+        seq: u64,
+    ) -> ControlFlow<(), Option<u64>> {
         if self.mode == Mode::Plain {
             match self.place_in_plain_tcp(i, segment, seq) {
-                Place::Sequence => self.on_failing(i, segment),
+                Place::Sequence => {
+                    self.on_failing(i, segment);
+                    return ControlFlow::Continue(None);
+                }
                 Place::Repeat => self.pass_over(cx, i, segment, seq),
                 Place::Elsewhere => {
                     self.violation(cx, i, Violation::MappingConflict);
                     self.abort_with(cx, CloseReason::Aborted);
                 }
             }
-            return None;
+            return ControlFlow::Break(());
         }
         self.confirm(cx, i, segment);
         let place = segment.options.dss().and_then(|dss| self.on_dss(cx, i, segment, seq, dss));
@@ -33,7 +43,11 @@ impl Connection {
             self.touch_all();
             self.on_option(cx, i, segment, option);
         }
-        place
+        let fell_back = self.mode == Mode::Plain && !self.closed;
+        if fell_back && self.place_in_plain_tcp(i, segment, seq) != Place::Sequence {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(place)
     }
 
     /// Options of a segment that resets its subflow.
@@ -137,6 +151,7 @@ impl Connection {
 
     /// RFC 8684 §3.3.2
     fn on_data_ack(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, ack: DataAck) {
+        self.data_ack_heard = true;
         let first = self.keys.local_number(0);
         let near = self.view.data_acked();
         let offset = match ack {
@@ -256,14 +271,16 @@ impl Connection {
         s.handshake.confirmed = true;
         s.handshake.third_ack = false;
         s.handshake.complete();
-        // What was sent with mappings keeps its place; new data follows in the subflow's own sequence.
-        let sent = s.sender.last().map_or(self.view.data_acked(), |last| last.data.end);
-        self.send_offset = Offset { sub: s.sender.nxt(), data: sent.max(self.view.data_acked()) };
+        // What was sent with mappings keeps its place; new data follows in the subflow's own sequence. What the subflow has
+        // acknowledged has arrived, also where no DATA_ACK says so yet.
+        let id = s.id;
+        let sent = s.sender.last().map(|last| last.data.end).or(self.view.outstanding().carried_by(id));
+        self.send_offset = Offset { sub: s.sender.nxt(), data: sent.unwrap_or(0).max(self.view.data_acked()) };
         self.infinite = Some(s.sender.nxt()).filter(|next| *next > 1);
         self.data_fin.due = 0;
-        let id = s.id;
         self.view.take_back(id);
         self.refresh_usability();
+        self.acked_by_subflow(cx, 0);
         self.due.get_or_insert(Cause::PathChange(id));
     }
 }

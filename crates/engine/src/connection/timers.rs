@@ -1,12 +1,13 @@
 //! Everything that happens because time passed.
 
+use super::open::INTERFERENCE;
 use super::{ALL, Connection, Mode, ORPHAN_TIMEOUT, WHOLE};
 use crate::congestion::Loss;
 use crate::cx::Cx;
 use crate::schedule::{Cause, SchedulerEvent};
 use crate::subflow::sender::Fired;
-use crate::subflow::{Move, State, Subflow};
-use anabranch_trace::{CloseReason, Event, PathState};
+use crate::subflow::{Move, Reset, State, Subflow};
+use anabranch_trace::{CloseReason, Event, PathState, Violation};
 use anabranch_units::{Duration, Instant, Side};
 
 /// A path that timed out is tried at least this often while others carry the data: this bounds how long a path that
@@ -315,14 +316,22 @@ impl Connection {
     fn probe_window(&mut self, cx: &mut Cx<'_>) {
         self.persist.1 += 1;
         self.persist.0 = cx.now + self.persist_interval();
+        let Some(i) = self.view.fastest().map(|p| p.id).and_then(|id| self.index(id)) else { return };
+        let heard = core::mem::take(&mut self.data_ack_heard);
+        let answers = self.persist.1 > 1 && self.subflows[i].probes == 0;
+        if answers && !heard && self.dss_seen && self.speaks_mptcp() && !self.view.outstanding().is_empty() {
+            // Its acknowledgments have lost their DATA_ACKs. A peer that went on without mappings, as Linux does, would take
+            // what is sent again for new data.
+            self.violation(cx, i, Violation::Unmapped);
+            self.subflows[i].reset = Some(Reset::Because(INTERFERENCE));
+            return;
+        }
         if self.persist.1 > 1 && !self.view.outstanding().is_empty() {
             // RFC 8684 §3.3.6: a receiver may drop at connection level what its subflow acknowledged.
             self.view.send_all_again();
             self.due.get_or_insert(Cause::Window);
             return;
         }
-        let fastest = self.view.fastest().map(|p| p.id);
-        let Some(i) = fastest.and_then(|id| self.index(id)) else { return };
         // RFC 9293 §3.8.6.1: as long as the peer answers, for ever; else like any retransmission.
         let s = &mut self.subflows[i];
         s.probes += 1;

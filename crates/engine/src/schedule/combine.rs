@@ -1,13 +1,17 @@
 //! Schedulers made from others.
 
 use super::{Round, Scheduler, SchedulerEvent, View};
-use anabranch_units::{Instant, PathId};
+use anabranch_units::{Instant, PathId, Rng};
 
 /// First `A`, then `B` on what `A` left: `minrtt` then PR is `minrtt+pr`.
 #[derive(Debug, Default)]
 pub struct Then<A, B>(pub A, pub B);
 
 impl<A: Scheduler, B: Scheduler> Scheduler for Then<A, B> {
+    fn seed(&mut self, rng: Rng) {
+        self.1.seed(rng.fork("then"));
+        self.0.seed(rng);
+    }
     fn schedule(&mut self, round: &mut Round<'_>) {
         self.0.schedule(round);
         self.1.schedule(round);
@@ -38,6 +42,9 @@ impl<A: Scheduler, B: Scheduler> Scheduler for Then<A, B> {
 }
 
 impl Scheduler for Box<dyn Scheduler> {
+    fn seed(&mut self, rng: Rng) {
+        (**self).seed(rng);
+    }
     fn schedule(&mut self, round: &mut Round<'_>) {
         (**self).schedule(round);
     }

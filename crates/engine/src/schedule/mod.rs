@@ -8,7 +8,7 @@ mod outstanding;
 mod round;
 mod view;
 
-pub use crate::path::{ForwardDelay, PathPolicy, PathView};
+pub use crate::path::{Device, ForwardDelay, PathPolicy, PathView};
 pub use anabranch_trace::RecoveryPhase;
 pub use combine::{Command, OneStep, Then};
 pub use outstanding::{Copies, Outstanding};
@@ -16,7 +16,7 @@ pub use round::{Repeat, Round};
 pub use view::{Queued, View};
 
 use crate::congestion::Acked;
-use anabranch_units::{Instant, PathId};
+use anabranch_units::{Instant, PathId, Rng};
 use core::fmt::Debug;
 
 /// Why a scheduler is called.
@@ -76,6 +76,10 @@ pub enum SchedulerEvent<'a> {
 
 /// Chooses which bytes travel on which subflow, and when to send nothing.
 pub trait Scheduler: Debug + Send {
+    /// A random stream of its own, for schedulers that need one: given once, before anything else. It depends on the
+    /// run's seed and the connection alone, and taking from it changes no other's luck.
+    fn seed(&mut self, _rng: Rng) {}
+
     /// Give this round's commands. Giving none means: wait. A scheduler that waits for a path must check
     /// [`View::may_wait_for`], or ask for a wake-up; otherwise nothing may ever call it again.
     fn schedule(&mut self, round: &mut Round<'_>);

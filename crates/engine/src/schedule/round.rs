@@ -291,6 +291,31 @@ mod tests {
     }
 
     #[test]
+    fn messages_are_ranges_of_the_stream_until_they_are_acknowledged() {
+        let mut view = View::new(false);
+        view.set_written(500);
+        assert!(!view.begin_message(0) && view.begin_message(1000));
+        view.set_written(1200);
+        assert!(!view.begin_message(10), "the one before is not wholly written");
+        view.set_written(1600);
+        assert!(view.begin_message(u64::MAX));
+        let (first, last) = (Range::new(500, 1500), Range::new(1600, u64::MAX));
+        assert_eq!(view.messages().collect::<Vec<_>>(), [first, last]);
+        let at = |view: &View, offset| view.message_at(offset);
+        assert_eq!(
+            [499, 500, 1499, 1500, 1600].map(|x| at(&view, x)),
+            [None, Some(first), Some(first), None, Some(last)]
+        );
+        view.on_sent(A, Range::new(0, 1600));
+        view.on_data_acked(1499);
+        assert_eq!(view.messages().len(), 2);
+        view.set_written(2000);
+        view.set_ended();
+        view.on_data_acked(1500);
+        assert_eq!((view.message_at(1700), view.messages().len()), (Some(Range::new(1600, 2000)), 1));
+    }
+
+    #[test]
     fn a_copy_that_overtakes_is_the_only_one_needed() {
         for gives_back_first in [true, false] {
             let mut view = bound();

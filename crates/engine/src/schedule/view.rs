@@ -39,6 +39,8 @@ pub struct View {
     pub(super) backlog: RangeSet,
     pub(super) outstanding: Outstanding,
     pub(super) rescue: RangeSet,
+    /// Announced and not wholly acknowledged, ascending and disjoint.
+    messages: VecDeque<Range>,
     written: u64,
     ended: bool,
     acked: u64,
@@ -109,6 +111,19 @@ impl View {
         self.buffer_full
     }
 
+    /// The messages that the application announced and the peer has not wholly acknowledged, ascending. The last may be
+    /// written only in part.
+    pub fn messages(&self) -> impl DoubleEndedIterator<Item = Range> + ExactSizeIterator + '_ {
+        self.messages.iter().copied()
+    }
+    /// The message that holds `offset`.
+    pub fn message_at(&self, offset: u64) -> Option<Range> {
+        let at = match self.messages.front() {
+            Some(first) if offset < first.end => 0,
+            _ => self.messages.partition_point(|m| m.end <= offset),
+        };
+        self.messages.get(at).copied().filter(|m| m.start <= offset)
+    }
     /// Bytes that the application may have written and the peer not yet acknowledged.
     pub const fn send_buffer(&self) -> u64 {
         self.send_buffer
@@ -225,9 +240,21 @@ impl View {
             self.written = offset;
         }
     }
-    /// The application will write no more.
+    /// The next `len` bytes that are written are one message. Refused if that is none, or if the message before is not
+    /// wholly written: so there are no more messages than bytes in the send buffer.
+    pub fn begin_message(&mut self, len: u64) -> bool {
+        let fits = len > 0 && self.messages.back().is_none_or(|last| last.end <= self.written);
+        if fits {
+            self.messages.push_back(Range::new(self.written, self.written.saturating_add(len)));
+        }
+        fits
+    }
+    /// The application will write no more: a message that is not wholly written ends here.
     pub fn set_ended(&mut self) {
         self.ended = true;
+        if let Some(last) = self.messages.back_mut() {
+            last.end = last.end.min(self.written);
+        }
     }
     /// The application waits for room in the send buffer.
     pub fn set_buffer_full(&mut self, full: bool) {
@@ -261,6 +288,9 @@ impl View {
         self.outstanding.acked(offset);
         self.rescue.remove_below(offset);
         self.backlog.remove_below(offset);
+        while self.messages.front().is_some_and(|m| m.end <= offset) {
+            self.messages.pop_front();
+        }
         for i in 0..self.queues.len() {
             // Queued copies may have become pointless. They stand in front; first transmissions cannot be below
             // `offset` unless a copy overtook them.

@@ -2,9 +2,6 @@
 
 use anabranch_units::{Duration, Instant, Range};
 
-/// Segments acknowledged at once after the start, so that the peer's slow start is not held back. Linux's `TCP_MAX_QUICKACKS`.
-const QUICK: u32 = 16;
-
 /// Decides when an acknowledgment is due.
 #[derive(Debug)]
 pub(crate) struct AckPolicy {
@@ -20,8 +17,9 @@ pub(crate) struct AckPolicy {
 }
 
 impl AckPolicy {
-    pub fn new(delay: Duration) -> Self {
-        Self { delay, quick: QUICK, unacknowledged: 0, full: 0, now: false, deadline: Instant::MAX, duplicate: None }
+    /// The first `quick` segments are acknowledged at once, later ones after `delay` at the latest.
+    pub fn new(delay: Duration, quick: u32) -> Self {
+        Self { delay, quick, unacknowledged: 0, full: 0, now: false, deadline: Instant::MAX, duplicate: None }
     }
 
     /// Payload or FIN came; `at_once` if RFC 5681 §4.2 wants an immediate acknowledgment.
@@ -94,9 +92,9 @@ mod tests {
 
     #[test]
     fn every_second_segment_or_after_the_delay() {
-        let mut acks = AckPolicy::new(Duration::from_millis(40));
-        for i in 0..QUICK {
-            acks.on_arrival(Instant::from_millis(u64::from(i)), false);
+        let mut acks = AckPolicy::new(Duration::from_millis(40), 16);
+        for i in 0..16 {
+            acks.on_arrival(Instant::from_millis(i), false);
             assert!(acks.is_due());
             acks.on_sent();
         }

@@ -147,7 +147,7 @@ impl Subflow {
             handshake: Handshake::new(tcp, now),
             sender: Sender::new(tcp, false),
             receiver: Receiver::default(),
-            acks: AckPolicy::new(tcp.delayed_ack),
+            acks: AckPolicy::new(tcp.delayed_ack, tcp.quick_acks),
             stamps: Stamps::new(),
             forward: None,
             data_ack: None,

@@ -6,16 +6,20 @@ use crate::common::{client_paths, tcp};
 use anabranch_engine::congestion::{Acked, CongestionControl, Loss, RateSample, Window};
 use anabranch_engine::connection::Setup;
 use anabranch_engine::schedule::PathView;
-use anabranch_units::{Duration, Instant, PathId};
+use anabranch_units::{Duration, Instant, PathId, Rate};
 use anabranch_wire::SackBlock;
 use std::sync::{Arc, Mutex};
+
+/// What a control was told.
+type Told = Arc<Mutex<Vec<Acked>>>;
 
 /// A constant window, and a log of what it was told.
 #[derive(Debug)]
 struct Constant {
     cwnd: u32,
     rate_based: bool,
-    told: Arc<Mutex<Vec<Acked>>>,
+    pacing: Option<Rate>,
+    told: Told,
 }
 
 impl CongestionControl for Constant {
@@ -28,7 +32,7 @@ impl CongestionControl for Constant {
     fn on_undo(&mut self, _id: PathId, _now: Instant) {}
     fn on_idle(&mut self, _id: PathId, _now: Instant, _idle: Duration, _rto: Duration) {}
     fn window(&self, _id: PathId) -> Window {
-        Window { cwnd: self.cwnd, ssthresh: self.cwnd / 2, pacing: None }
+        Window { cwnd: self.cwnd, ssthresh: self.cwnd / 2, pacing: self.pacing }
     }
     fn is_rate_based(&self) -> bool {
         self.rate_based
@@ -36,9 +40,13 @@ impl CongestionControl for Constant {
 }
 
 /// A connected client with a window of `cwnd`, and what its congestion control is told.
-fn connected(cwnd: u32, rate_based: bool) -> (Solo, Arc<Mutex<Vec<Acked>>>) {
-    let told = Arc::default();
-    let congestion = Box::new(Constant { cwnd, rate_based, told: Arc::clone(&told) });
+fn connected(cwnd: u32, rate_based: bool) -> (Solo, Told) {
+    paced(cwnd, rate_based, None)
+}
+
+fn paced(cwnd: u32, rate_based: bool, pacing: Option<Rate>) -> (Solo, Told) {
+    let told = Told::default();
+    let congestion = Box::new(Constant { cwnd, rate_based, pacing, told: Arc::clone(&told) });
     let mut h = Solo::client_with(Setup { congestion, ..setup(tcp(), client_paths(1)) });
     h.at(40);
     h.send(h.syn_ack(0).window(60_000)).clear();
@@ -79,6 +87,17 @@ fn a_flight_is_a_sample_and_too_little_to_send_is_marked() {
     assert!(last_rate(&told).is_some_and(|s| !s.app_limited && s.delivered == 4), "a full window since");
     h.send(h.seg(1, 18_001));
     assert!(last_rate(&told).is_some_and(|s| !s.app_limited && s.delivered == 4), "no room for more");
+}
+
+#[test]
+fn the_rate_that_a_control_asks_for_is_kept() {
+    // 1080 bytes every 2 ms, of which 80 are headers.
+    let (mut h, _) = paced(40, true, Some(Rate::from_bps(1080 * 8 * 500)));
+    h.write(&[1; 40_000]).at(100);
+    let times: Vec<_> = h.sent.iter().map(|(at, _)| at.as_nanos() / 1_000_000).collect();
+    assert_eq!(times[..10], [40; 10], "ten at once after idling");
+    assert_eq!(times[10..14], [40, 42, 44, 46]);
+    assert_eq!(times.len(), 40);
 }
 
 #[test]

@@ -421,11 +421,14 @@ fn a_path_that_comes_back_is_used_again_soon() {
     }
 }
 
+/// Resets: when, and what for.
+type Resets = Vec<(Instant, Option<Reason>)>;
+
 /// A client sends for a while over two paths, of which the second is silent from half a second on, and both finish. Returns
 /// the pair after `seconds`, and what the client said with resets over that path and when.
-fn ends_with_a_silent_path(seconds: u64, both: bool) -> (Pair, Vec<(Instant, Option<Reason>)>) {
+fn ends_with_a_silent_path(seconds: u64, both: bool) -> (Pair, Resets) {
     let mut pair = Pair::new(2, plain_stamps(), plain_stamps());
-    let resets: Rc<RefCell<Vec<(Instant, Option<Reason>)>>> = Rc::default();
+    let resets: Rc<RefCell<Resets>> = Rc::default();
     let log = resets.clone();
     pair.hook = Box::new(move |now, side, path, p| {
         if side == Side::Client && path == 1 && p.segment.flags.has(Flags::RST) {

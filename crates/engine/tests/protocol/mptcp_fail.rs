@@ -4,7 +4,7 @@ use crate::common::pair::{Fate, Pair};
 use crate::common::solo::{Build, PEER_KEY, Solo, dss};
 use crate::common::{at, pattern, plain_stamps};
 use anabranch_engine::Settings;
-use anabranch_trace::{Event, Violation};
+use anabranch_trace::{CloseReason, Event, PathState, Violation};
 use anabranch_units::Side;
 use anabranch_wire::{DataAck, Dss, Flags, Mapping, MptcpOption, Segment, dss_checksum};
 use bytes::Bytes;
@@ -188,4 +188,62 @@ fn a_middlebox_on_one_of_two_paths_changes_nothing() {
     pair.write(Side::Client, pattern(0, 1_000_000), true).run(at(60_000));
     assert!(pair.server.got == pattern(0, 1_000_000), "{} bytes", pair.server.got.len());
     assert!(pair.server.log.violated(Violation::Checksum));
+}
+
+/// A box takes the options off what one side sends, or both, for three seconds in the middle of a transfer over the only
+/// path. Returns the pair after a while.
+fn stripped_in_the_middle(whose: fn(Side) -> bool, writer: Side) -> Pair {
+    let settings = Settings { recv_buffer: 60_000, ..plain_stamps() };
+    let mut pair = Pair::new(1, settings.clone(), settings);
+    pair.hook = Box::new(move |now, side, _, p| {
+        let mut packet = p.clone();
+        if whose(side) && now >= at(300) && now < at(3_300) {
+            let stamps = packet.segment.options.timestamps();
+            packet.segment.options.clear();
+            stamps.into_iter().for_each(|stamps| assert!(packet.segment.options.set_timestamps(stamps)));
+        }
+        Fate::Become(vec![packet])
+    });
+    pair.write(writer, pattern(0, 4_000_000), true);
+    pair.run(at(120_000));
+    pair
+}
+
+#[test]
+fn options_taken_off_the_only_subflow_break_it_and_a_new_one_goes_on() {
+    // RFC 8684 §3.7: it is closed with RST, for nothing can be said any more.
+    for writer in [Side::Client, Side::Server] {
+        for (what, whose) in [
+            ("both ways", (|_| true) as fn(Side) -> bool),
+            ("from the client", |side| side == Side::Client),
+            ("from the server", |side| side == Side::Server),
+        ] {
+            let pair = stripped_in_the_middle(whose, writer);
+            let got = if writer == Side::Client { &pair.server.got } else { &pair.client.got };
+            assert!(*got == pattern(0, 4_000_000), "{what}, {writer:?} writes: {} bytes", got.len());
+            let closed = (pair.client.closed(), pair.server.closed());
+            assert_eq!(closed, (Some(CloseReason::Finished), Some(CloseReason::Finished)), "{what}, {writer:?} writes");
+            let joins = pair.client.log.0.iter().filter(|(_, e)| *e == Event::Path(PathState::Opening)).count();
+            assert!(joins > 1, "{what}, {writer:?} writes");
+        }
+    }
+}
+
+#[test]
+fn what_the_subflow_acknowledged_before_the_fall_back_has_arrived() {
+    // The peer acknowledges at subflow level alone, as Linux does while data waits there, and then goes on in plain TCP.
+    let mut h = Solo::open_server(plain_stamps());
+    h.write(&[7; 1000]).clear();
+    h.send(h.seg(1, 1001).dss(h.data_ack(0)));
+    let infinite = Mapping { len: 0, ..h.mapped(0, 0, 1, 0).mapping.expect("one") };
+    h.send(h.seg(1, 1001).data(b"plain").dss(Dss { ack: None, mapping: Some(infinite), data_fin: false }));
+    assert!(!h.connection().is_multipath());
+    assert_eq!(h.read(), b"plain");
+    h.clear().write(b"more");
+    let (at, _, segment) = h.recv_numbers();
+    assert_eq!((at, &segment.payload[..]), (1001, &b"more"[..]));
+    h.send(h.seg(6, 1005));
+    assert_eq!(h.connection().unacknowledged(), 0);
+    h.finish();
+    assert!(h.sent.iter().any(|(_, p)| p.segment.flags.has(Flags::FIN)));
 }

@@ -52,6 +52,8 @@ pub struct Line {
     pub protocol: Protocol,
     /// Congestion control, by the kernel's name.
     pub congestion: String,
+    /// Small segments do not wait for acknowledgments (TCP_NODELAY).
+    pub no_delay: bool,
     /// The world's time.
     pub clock: Clock,
     /// When a client connects.
@@ -228,6 +230,7 @@ fn open(line: &Line) -> io::Result<Socket> {
     };
     let socket = Socket::new(Domain::for_address(line.server), Type::STREAM, Some(number))?;
     socket.set_tcp_congestion(line.congestion.as_bytes())?;
+    socket.set_tcp_nodelay(line.no_delay)?;
     socket.set_nonblocking(true)?;
     Ok(socket)
 }
@@ -251,6 +254,7 @@ fn accept(listener: &Socket, crowd: &Crowd<'_>) -> io::Result<Option<Socket>> {
         match listener.accept() {
             Ok((socket, _)) => {
                 socket.set_nonblocking(true)?;
+                socket.set_tcp_nodelay(crowd.line.no_delay)?;
                 return Ok(Some(socket));
             }
             // It was reset before it could be taken.

@@ -152,8 +152,11 @@ fn not_applied(settings: &Settings) -> Vec<String> {
         (capped, "tcp.rto_max: a kernel takes 1s to 120s"),
         (!whole(tcp.rto_min), "tcp.rto_min: a kernel takes whole milliseconds"),
         (other_ack, "tcp.delayed_ack: a kernel decides it between 40ms and 200ms; only 0s can be asked for"),
+        (
+            tcp.quick_acks != usual.tcp.quick_acks,
+            "tcp.quick_acks: a kernel acknowledges at once while its window grows, 16 segments at least",
+        ),
         (tcp.pacing, "tcp.pacing: a kernel paces where its congestion control does"),
-        (!tcp.nagle, "tcp.nagle: a kernel's sockets keep it on"),
         (tcp.keep_alive.is_some(), "tcp.keep_alive: not asked for on a kernel's sockets"),
         (tcp.time_wait != usual.tcp.time_wait, "tcp.time_wait: a kernel's is 60s"),
         (!(1..=127).contains(&tcp.syn_retries), "tcp.syn_retries: a kernel takes 1 to 127"),

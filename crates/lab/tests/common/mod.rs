@@ -15,10 +15,8 @@ use anabranch_engine::connection::{Connection, Setup};
 use anabranch_engine::{Cx, Settings};
 use anabranch_lab::kernel::{Addresses, Application, Counters, KernelHost, KernelSettings, Line, Protocol};
 use anabranch_lab::{Exchange, LabError, Middlebox, Namespace, Outside, Tun};
-use anabranch_network::{
-    Bottleneck, BottleneckSpec, CapacitySpec, Change, LossSpec, PathSpec, QueueSpec, Topology, WaySpec,
-};
-use anabranch_sim::{Checks, End, FlowSetup, PORT, Party, World, WorldSetup, paths_between};
+use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, LossSpec, PathSpec, QueueSpec, Topology, WaySpec};
+use anabranch_sim::{Change, Checks, End, FlowSetup, PORT, Party, World, WorldSetup, paths_between};
 use anabranch_units::{ConnId, Duration, Instant, PathId, Rate, Side};
 use anabranch_workload::Workload;
 use std::io::Write;
@@ -73,6 +71,8 @@ pub struct Plan {
     pub sysctls: Vec<(String, String)>,
     /// Lines for `ip -batch` on the kernel's host when it stands.
     pub ip: Vec<String>,
+    /// Paths on which the kernel client's address is an MPTCP endpoint, with flags.
+    pub endpoints: Vec<(usize, String)>,
     /// Remember the engine's packets.
     pub captured: bool,
 }
@@ -99,6 +99,7 @@ impl Plan {
             offload: false,
             sysctls: Vec::new(),
             ip: vec!["mptcp endpoint flush".into()],
+            endpoints: Vec::new(),
             captured: true,
         }
     }
@@ -120,9 +121,15 @@ impl Plan {
     }
 
     /// The kernel client's address on a path becomes an MPTCP endpoint: `subflow`, `subflow fullmesh`, `signal`…
-    pub fn endpoint(self, path: usize, flags: &str) -> Self {
-        let address = self.addresses().client(path);
-        self.ip(format!("mptcp endpoint add {address} dev path{path} id {} {flags}", path + 1))
+    pub fn endpoint(mut self, path: usize, flags: &str) -> Self {
+        self.endpoints.push((path, flags.into()));
+        self
+    }
+
+    /// The line that makes one.
+    fn endpoint_line(&self, (path, flags): &(usize, String)) -> String {
+        let address = self.addresses().client(*path);
+        format!("mptcp endpoint add {address} dev path{path} id {} {flags}", path + 1)
     }
 
     /// The end that is the kernel.
@@ -156,7 +163,7 @@ impl Plan {
         let setup = WorldSetup {
             topology: Topology { paths: self.paths.clone(), links: Vec::new() },
             seed: self.seed,
-            timeline: self.timeline.iter().map(|(at, change)| (*at, change.clone().into())).collect(),
+            timeline: self.timeline.clone(),
             sources: Vec::new(),
             checks: Checks::default(),
         };
@@ -197,6 +204,7 @@ impl Plan {
             server: SocketAddr::new(self.addresses().server(), PORT),
             protocol: self.protocol,
             congestion: self.kernel_congestion.clone(),
+            no_delay: false,
             clock: exchange.clock,
             start: Instant::ZERO,
             at_once,
@@ -213,7 +221,9 @@ impl Plan {
         settings.offload = self.offload;
         let over: Vec<usize> = (0..self.paths.len()).collect();
         let host = KernelHost::new(self.kernel(), self.addresses(), &over, &vec![false; over.len()], &settings)?;
-        host.namespace.command("ip", &["-batch", "-"], &self.ip.join("\n"))?;
+        let endpoints = self.endpoints.iter().map(|endpoint| self.endpoint_line(endpoint));
+        let lines: Vec<String> = self.ip.iter().cloned().chain(endpoints).collect();
+        host.namespace.command("ip", &["-batch", "-"], &lines.join("\n"))?;
         Ok(host)
     }
 }

@@ -91,7 +91,9 @@ impl Recorder for Notes {
                 | Event::Violation(_)
                 | Event::Fallback
                 | Event::Connected(_)
+                | Event::Scheduler(_)
                 | Event::Timeout { .. }
+                | Event::SchedulerValue { .. }
         );
         if kept && origin.host == Some(self.engine) {
             self.events.push((now, origin.path, *event));

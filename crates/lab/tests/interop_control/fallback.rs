@@ -339,3 +339,51 @@ fn payload_changed_on_the_only_subflow_towards_the_engine() {
 fn payload_changed_on_the_only_subflow_towards_the_kernel() {
     changed_on_the_only_one(Plan::new(Side::Client, 1), Way::In);
 }
+
+/// A box begins to take the options off the only subflow in the middle of a transfer, both ways.
+fn stripping_all(on: &Switch) -> Middlebox {
+    let on = on.clone();
+    rewriting(move |_, _, tcp| {
+        if on.is_on() && tcp.strip_mptcp() {
+            on.note();
+        }
+    })
+}
+
+/// From the kernel: the engine holds what has no mapping for a while, and resets the subflow (RFC 8684 §3.7). Once options
+/// pass again it joins anew, and everything arrives.
+#[test]
+fn stripped_in_the_middle_of_the_only_subflow_from_the_kernel() {
+    let on = Switch::default();
+    let Some(mut lab) = Lab::start_behind(Plan::new(Side::Client, 1), Some(stripping_all(&on))) else { return };
+    lab.connect();
+    lab.exchange_bytes(10_000);
+    lab.kernel.send(6_000_000);
+    lab.until("data", |lab| lab.engine.progress().received > 300_000);
+    on.set(true);
+    let reset = |p: &crate::common::notes::Seen| p.sent && p.packet.segment.flags.has(Flags::RST);
+    lab.until("the reset", |lab| lab.notes.packets.iter().any(reset));
+    on.set(false);
+    lab.until_in(ms(40_000), "all of it", |lab| lab.engine.progress().received == lab.kernel.progress().to_write);
+    assert_eq!(lab.engine.progress().fault, None);
+    assert!(on.count() > 0 && lab.connection().is_some_and(|c| c.is_multipath()));
+    lab.close();
+}
+
+/// To the kernel, which goes on in plain TCP by itself. The engine hears no DATA_ACK any more and must not send again what
+/// the kernel would take for new data: it resets the subflow, and nothing that arrived was wrong.
+#[test]
+fn stripped_in_the_middle_of_the_only_subflow_to_the_kernel() {
+    let on = Switch::default();
+    let Some(mut lab) = Lab::start_behind(Plan::new(Side::Client, 1), Some(stripping_all(&on))) else { return };
+    lab.connect();
+    lab.exchange_bytes(10_000);
+    lab.engine.send(20_000_000);
+    lab.until("data", |lab| lab.kernel.progress().received > 300_000);
+    on.set(true);
+    lab.until("the reset", |lab| lab.notes.packets.iter().any(|p| p.sent && p.packet.segment.flags.has(Flags::RST)));
+    lab.run(ms(200));
+    assert_eq!(lab.counter("MPTcpExtDssFallback"), 1);
+    assert_eq!(lab.kernel.progress().fault, None, "the kernel took a copy for new data");
+    assert!(lab.kernel_error.as_ref().is_some_and(|error| error.contains("reset")), "{:?}", lab.kernel_error);
+}

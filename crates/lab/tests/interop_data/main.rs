@@ -6,7 +6,9 @@ mod common;
 
 mod captures;
 mod failover;
+mod frames;
 mod impaired;
+mod leftovers;
 mod many;
 mod offload;
 mod options;

@@ -1,11 +1,25 @@
 //! Every scheduler and congestion control that sends.
 
 use crate::common::{alone, path};
-use crate::transfer::{BOTH, EXCUSED, MIB, each, plan, transfer};
+use crate::transfer::{BOTH, EXCUSED, MIB, Outcome, each, plan, sysctl, transfer};
+use anabranch_engine::Scheduler;
+use anabranch_engine::plugin::Entry;
 use anabranch_network::LossSpec;
-use anabranch_units::{Duration, Side};
+use anabranch_sim::{Change, Switch};
+use anabranch_trace::{Event, PathState, SchedulerName};
+use anabranch_units::{Duration, Instant, PathId, Side};
+use std::sync::Arc;
 
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The kernel sends, too: once it has finished writing it takes and makes no further subflows.
+const TWO_WAYS: &[(u64, u64)] = &[(2 * MIB, 6 * MIB)];
+
+/// The second path was used.
+fn joined(outcome: &Outcome) -> bool {
+    let established = Event::Path(PathState::Established);
+    outcome.notes.events.iter().any(|(_, path, event)| *path == PathId(1) && *event == established)
+}
 
 /// Every scheduler of the registry, and those that take a suffix with it, from the engine to the kernel over two paths
 /// that differ in everything.
@@ -21,8 +35,52 @@ fn every_scheduler_sends_to_the_kernel() {
         plan.paths = vec![path("fast", 50, 5), path("slow", 10, 40)];
         plan.paths[1].down.loss = LossSpec::Bernoulli(0.005);
         plan.scheduler = name;
-        let outcome = transfer(&plan, &[(2 * MIB, 0)], 1, PATIENCE);
+        let outcome = transfer(&plan, TWO_WAYS, 1, PATIENCE);
         outcome.assert_clean(EXCUSED);
+        assert!(joined(&outcome), "{}", plan.scheduler);
+    });
+}
+
+/// FDPS compares forward delays where all of the kernel's paths show one clock, and nowhere else.
+#[test]
+fn forward_delays_are_compared_by_one_clock_of_the_kernel() {
+    let Some(_alone) = alone() else { return };
+    // 1: an offset of its own for each pair of addresses. 2: none.
+    let cases = BOTH.into_iter().flat_map(|engine| [(1, false), (2, true)].map(|case| (engine, case)));
+    each(cases, 4, |(engine, (stamps, measured))| {
+        let mut plan = plan(engine, 2);
+        plan.paths = vec![path("near", 20, 10), path("far", 20, 30)];
+        plan.scheduler = "fdps".into();
+        sysctl(&mut plan, "net.ipv4.tcp_timestamps", stamps);
+        let outcome = transfer(&plan, TWO_WAYS, 1, PATIENCE);
+        outcome.assert_clean(EXCUSED);
+        assert!(joined(&outcome));
+        let says = |micro| Event::SchedulerValue { name: "fdps.measured", micro };
+        assert_eq!(outcome.notes.has(|event| *event == says(1_000_000)), measured, "{stamps}");
+        assert!(outcome.notes.has(|event| *event == says(0)));
+    });
+}
+
+/// One scheduler after the other takes over in the middle of one transfer.
+#[test]
+fn schedulers_take_over_while_the_kernel_receives() {
+    let Some(_alone) = alone() else { return };
+    let switch = |entry: &&'static Entry<dyn Scheduler>| {
+        let entry: &'static Entry<dyn Scheduler> = entry;
+        let (name, make) = (entry.name, Arc::new(|| entry.build(&[])));
+        Change::Scheduler(0, Switch { name: SchedulerName { base: name, suffix: "" }, make })
+    };
+    let all = anabranch_schedulers::all();
+    each(BOTH, 2, |engine| {
+        let mut plan = plan(engine, 2);
+        plan.paths = vec![path("fast", 50, 5), path("slow", 10, 40)];
+        plan.paths[1].down.loss = LossSpec::Bernoulli(0.005);
+        let times = (0..).map(|n| Instant::from_millis(200 + 25 * n));
+        plan.timeline = times.zip(all.iter().map(switch)).collect();
+        let outcome = transfer(&plan, &[(12 * MIB, 0)], 1, PATIENCE);
+        outcome.assert_clean(EXCUSED);
+        let taken = outcome.notes.events.iter().filter(|(_, _, event)| matches!(event, Event::Scheduler(_)));
+        assert_eq!(taken.count(), all.len());
     });
 }
 

@@ -37,6 +37,11 @@ pub fn plain(engine: Side) -> Plan {
     plan
 }
 
+/// Over IPv4 and over IPv6.
+pub fn families(plan: Plan) -> [Plan; 2] {
+    [plan.clone(), plan.v6()]
+}
+
 pub fn sysctl(plan: &mut Plan, name: &str, value: impl ToString) {
     plan.sysctls.push((name.into(), value.to_string()));
 }

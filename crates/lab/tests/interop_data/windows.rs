@@ -1,7 +1,7 @@
 //! Receive windows that are tiny, or shut for a while.
 
 use crate::common::{Lab, Plan, alone, ms};
-use crate::transfer::{BOTH, EXCUSED, each, plain, plan, sysctl, transfer};
+use crate::transfer::{BOTH, EXCUSED, each, families, plain, plan, sysctl, transfer};
 use anabranch_units::{Duration, Side};
 use anabranch_wire::Flags;
 
@@ -16,8 +16,8 @@ fn tiny_window_of_the_engine() {
     let Some(_alone) = alone() else { return };
     let windows = [2_000, 5_000, 20_000, 65_536];
     let cases = BOTH.into_iter().flat_map(|engine| windows.map(|window| (engine, window)));
-    each(cases, 4, |(engine, window)| {
-        for mut plan in [plan(engine, 2), plain(engine)] {
+    each(cases, 8, |(engine, window)| {
+        for mut plan in [plan(engine, 2), plain(engine)].into_iter().flat_map(families) {
             plan.settings.recv_buffer = window;
             usual_buffers(&mut plan);
             let outcome = transfer(&plan, &[(0, 40 * window)], 1, Duration::from_secs(60));
@@ -31,8 +31,8 @@ fn tiny_window_of_the_kernel() {
     let Some(_alone) = alone() else { return };
     let buffers = [4_096, 16_384, 65_536];
     let cases = BOTH.into_iter().flat_map(|engine| buffers.map(|buffer| (engine, buffer)));
-    each(cases, 4, |(engine, buffer)| {
-        for mut plan in [plan(engine, 1), plain(engine)] {
+    each(cases, 6, |(engine, buffer)| {
+        for mut plan in [plan(engine, 1), plain(engine)].into_iter().flat_map(families) {
             usual_buffers(&mut plan);
             sysctl(&mut plan, "net.ipv4.tcp_rmem", format!("4096 {buffer} {buffer}"));
             let outcome = transfer(&plan, &[(10 * buffer, 0)], 1, Duration::from_secs(60));
@@ -101,8 +101,8 @@ fn engine_that_pauses_client() {
 
 #[test]
 fn engine_that_pauses_server() {
-    engine_pauses(plan(Side::Server, 2));
-    engine_pauses(plain(Side::Server));
+    engine_pauses(plan(Side::Server, 2).v6());
+    engine_pauses(plain(Side::Server).v6());
 }
 
 #[test]
@@ -113,6 +113,6 @@ fn kernel_that_pauses_client() {
 
 #[test]
 fn kernel_that_pauses_server() {
-    kernel_pauses(plan(Side::Client, 2));
-    kernel_pauses(plain(Side::Client));
+    kernel_pauses(plan(Side::Client, 2).v6());
+    kernel_pauses(plain(Side::Client).v6());
 }

@@ -24,6 +24,7 @@ fn path(bottleneck: Bottleneck, delay: u64, loss: LossSpec) -> PathSpec {
     let way = |bottleneck, loss| WaySpec {
         bottleneck,
         delay: Duration::from_millis(delay),
+        device: false,
         overhead: 0,
         loss,
         reorder: ReorderSpec { probability: 0.0, by: Duration::ZERO },

@@ -94,6 +94,7 @@ struct Draft {
     duplicate: f64,
     corrupt: f64,
     outages: Vec<(Instant, Instant)>,
+    device: bool,
 }
 
 /// Reads everything about paths and links. `None` if something is wrong, which was reported.
@@ -151,6 +152,7 @@ fn path(report: &mut Report, traces: &mut Traces<'_>, names: &Names, fields: &Fi
     let mut duplicate = fields.pair(report, "duplicate", value::probability);
     let mut corrupt = fields.pair(report, "corrupt", value::probability);
     let mut outages = fields.pair(report, "outage", impairment::outages);
+    let mut device = fields.pair(report, "device", value::flag);
     let shared = exclude_own_bottleneck(report, fields);
     for direction in [Direction::Down, Direction::Up] {
         if !shared.get(direction) && capacity.get(direction).is_none() {
@@ -169,6 +171,7 @@ fn path(report: &mut Report, traces: &mut Traces<'_>, names: &Names, fields: &Fi
             duplicate: duplicate.take(direction)?,
             corrupt: corrupt.take(direction)?,
             outages: outages.take(direction)?,
+            device: device.take(direction)?,
         })
     };
     Some(Pair { down: draft(Direction::Down)?, up: draft(Direction::Up)? })
@@ -277,6 +280,7 @@ fn resolve(name: &str, draft: Pair<Draft>, full_packet: u64) -> Option<PathSpec>
             duplicate: draft.duplicate,
             corrupt: draft.corrupt,
             outages: draft.outages,
+            device: draft.device,
         })
     };
     Some(PathSpec { name: name.into(), down: way(draft.down)?, up: way(draft.up)? })

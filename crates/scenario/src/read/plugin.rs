@@ -7,7 +7,7 @@ use crate::keys::Key;
 use crate::scenario::PlugIn;
 use crate::suggest::nearest;
 use crate::tree::{Key as WrittenKey, Node, Report, Table, Value};
-use anabranch_engine::plugin::{Entry, Parameter};
+use anabranch_engine::plugin::Parameter;
 
 /// A scheduler with its suffix.
 pub(crate) fn scheduler(report: &mut Report, key: &'static Key, node: &Node) -> Option<PlugIn> {
@@ -26,7 +26,7 @@ pub(crate) fn scheduler(report: &mut Report, key: &'static Key, node: &Node) -> 
             let message = format!("there is no scheduler \"{name}\"");
             let help = match nearest(&name, scheduler_names().iter().map(String::as_str)) {
                 Some(word) => format!("did you mean \"{word}\"?"),
-                None => format!("{}; some may be followed by +pr or +or", choose(anabranch_schedulers::all())),
+                None => "`anabranch list schedulers` names them; some may be followed by +pr or +or".into(),
             };
             report.error(Code::UnknownScheduler, kind.at, message).label("unknown").help(help);
             None
@@ -63,17 +63,12 @@ pub(crate) fn congestion(report: &mut Report, key: &'static Key, node: &Node) ->
         let message = format!("there is no congestion control \"{name}\"");
         let help = match nearest(&name, congestion_names().iter().map(String::as_str)) {
             Some(word) => format!("did you mean \"{word}\"?"),
-            None => choose(anabranch_congestion::all()),
+            None => "`anabranch list congestion` names them".into(),
         };
         report.error(Code::UnknownCongestion, kind.at, message).label("unknown").help(help);
         return None;
     };
     plug_in(report, entry.name.into(), &entry.parameters.iter().collect::<Vec<_>>(), given)
-}
-
-fn choose<T: ?Sized>(all: &[&Entry<T>]) -> String {
-    let names: Vec<_> = all.iter().map(|entry| entry.name).collect();
-    format!("choose from {}", names.join(", "))
 }
 
 /// The node that holds the name, and the table that holds the parameters.

@@ -57,7 +57,7 @@ fn tcp(report: &mut Report, fields: &Fields<'_>, nagle: bool) -> Option<TcpSetti
     let [idle_restart, pacing, timestamps, sack] =
         ["idle_restart", "pacing", "timestamps", "sack"].map(|name| fields.get(report, name, value::flag));
     let nagle = fields.get(report, "nagle", value::flag).unwrap_or(nagle);
-    let [initial_window, syn_retries, retries] = ["initial_window", "syn_retries", "retries"]
+    let [initial_window, quick_acks, syn_retries, retries] = ["initial_window", "quick_acks", "syn_retries", "retries"]
         .map(|name| fields.get(report, name, value::integer).and_then(|n| u32::try_from(n).ok()));
     if let (Some(min), Some(max), Some(node)) =
         (rto_min, rto_max, fields.written("rto_min").or(fields.written("rto_max")))
@@ -77,6 +77,7 @@ fn tcp(report: &mut Report, fields: &Fields<'_>, nagle: bool) -> Option<TcpSetti
         initial_window: initial_window?,
         idle_restart: idle_restart?,
         delayed_ack: delayed_ack?,
+        quick_acks: quick_acks?,
         pacing: pacing?,
         nagle,
         timestamps: timestamps?,

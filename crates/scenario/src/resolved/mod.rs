@@ -126,6 +126,7 @@ impl Writer<'_> {
         self.line("initial_window", tcp.initial_window);
         self.line("idle_restart", tcp.idle_restart);
         self.line("delayed_ack", shown(tcp.delayed_ack));
+        self.line("quick_acks", tcp.quick_acks);
         self.line("pacing", tcp.pacing);
         self.line("nagle", tcp.nagle);
         self.line("timestamps", tcp.timestamps);
@@ -158,7 +159,7 @@ impl Writer<'_> {
         self.line("name", quoted(&path.name));
         self.pair("link", link(&path.down), link(&path.up));
         self.bottleneck(own(&path.down), own(&path.up), self.document.limits.paths.get(index));
-        let columns: [Column; 7] = [
+        let columns: [Column; 8] = [
             ("delay", |way| shown(way.delay)),
             ("overhead", |way| way.overhead.to_string()),
             ("loss", |way| loss(&way.loss)),
@@ -166,6 +167,7 @@ impl Writer<'_> {
             ("duplicate", |way| probability(way.duplicate)),
             ("corrupt", |way| probability(way.corrupt)),
             ("outage", |way| outages(&way.outages)),
+            ("device", |way| way.device.to_string()),
         ];
         for (key, value) in columns {
             self.pair(key, Some(value(&path.down)), Some(value(&path.up)));

@@ -84,7 +84,14 @@ impl Toy {
         for (i, p) in paths.iter().enumerate() {
             let id = PathId(i as u8);
             let rtt = p.sampled.then_some(p.rtt());
-            let known = PathView { srtt: rtt, min_srtt: rtt, max_srtt: rtt, ..PathView::new(id, MSS as u32) };
+            let known = PathView {
+                srtt: rtt,
+                latest_rtt: rtt,
+                min_rtt: rtt,
+                min_srtt: rtt,
+                max_srtt: rtt,
+                ..PathView::new(id, MSS as u32)
+            };
             view.set_path(PathView { cwnd: p.window, ..known });
             windows = windows.with(id, p.window, u32::MAX);
         }
@@ -160,8 +167,10 @@ impl Toy {
                 );
                 None
             }
-            Event::Ack(path, range, upto) => self.on_ack(path, range, upto),
+            Event::Ack(path, range, upto) => self.on_ack(now, path, range, upto),
             Event::Write(packets) => {
+                // What is written at a time belongs together.
+                self.view.begin_message(packets * MSS);
                 self.view.set_written(self.view.written() + packets * MSS);
                 Some(Cause::Written)
             }
@@ -183,17 +192,19 @@ impl Toy {
         }
     }
 
-    fn on_ack(&mut self, path: u8, range: Range, upto: u64) -> Option<Cause> {
+    fn on_ack(&mut self, now: Instant, path: u8, range: Range, upto: u64) -> Option<Cause> {
         let id = PathId(path);
         let rtt = self.paths[usize::from(path)].rtt();
         let p = self.view.path_mut(id)?;
         p.in_flight -= 1;
         p.in_flight_bytes -= MSS;
-        (p.srtt, p.min_srtt, p.max_srtt) = (Some(rtt), Some(rtt), Some(rtt));
+        let known = Some(rtt);
+        (p.srtt, p.latest_rtt, p.min_rtt, p.min_srtt, p.max_srtt) = (known, known, known, known, known);
         self.view.on_data_acked(upto);
         self.view.set_window(self.view.send_window(), upto + self.peer_window);
         let mut acked = Acked::default();
-        (acked.packets, acked.bytes, acked.round_ended) = (1, range.len(), true);
+        (acked.now, acked.rtt, acked.round_ended) = (now, known, true);
+        (acked.packets, acked.bytes) = (1, range.len());
         (acked.data_end, acked.data_ack) = (range.end, Some(upto));
         self.tell(SchedulerEvent::Ack { path: id, acked: &acked });
         self.tell(SchedulerEvent::DataAck { upto });

@@ -1,0 +1,99 @@
+//! Instructions of a run of this program and of the scheduler in it, counted by callgrind.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+/// What callgrind counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Counted {
+    /// Everything.
+    pub whole: u64,
+    /// Inside the scheduler, whatever it called.
+    pub scheduler: u64,
+}
+
+/// True if there is a valgrind.
+pub fn is_here() -> bool {
+    Command::new("valgrind").arg("--version").output().is_ok_and(|ran| ran.status.success())
+}
+
+/// Runs this program again with `arguments`, under callgrind. Gives what it printed, and what was counted; functions whose
+/// names contain `seat` are the scheduler.
+pub fn run(arguments: &[String], seat: &str) -> Result<(String, Counted), String> {
+    let file = std::env::temp_dir().join(format!("decisions-{}.callgrind", std::process::id()));
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let ran = Command::new("valgrind")
+        .args(["--tool=callgrind", &format!("--callgrind-out-file={}", file.display())])
+        .arg(program)
+        .args(arguments)
+        .output()
+        .map_err(|error| error.to_string())?;
+    let profile = std::fs::read_to_string(&file).map_err(|error| format!("no profile: {error}"));
+    let _ = std::fs::remove_file(&file);
+    if !ran.status.success() {
+        return Err(String::from_utf8_lossy(&ran.stderr).into_owned());
+    }
+    Ok((String::from_utf8_lossy(&ran.stdout).into_owned(), read(&profile?, seat)))
+}
+
+/// Reads a profile. A name stands in full once, as `(12) name`; later it is `(12)` alone. After `calls=` comes a line with
+/// the inclusive cost of these calls.
+fn read(profile: &str, seat: &str) -> Counted {
+    let mut counted = Counted::default();
+    let mut seats: BTreeSet<&str> = BTreeSet::new();
+    let (mut within, mut called, mut cost_follows) = (false, false, false);
+    for line in profile.lines() {
+        if let Some(total) = line.strip_prefix("summary: ").or(line.strip_prefix("totals: ")) {
+            counted.whole = total.trim().parse().unwrap_or(0);
+            continue;
+        }
+        let function = line.strip_prefix("fn=").map(|name| (name, false));
+        if let Some((name, callee)) = function.or(line.strip_prefix("cfn=").map(|name| (name, true))) {
+            let (id, text) = name.split_once(' ').unwrap_or((name, ""));
+            if text.contains(seat) {
+                seats.insert(id);
+            }
+            *if callee { &mut called } else { &mut within } = seats.contains(id);
+        } else if line.starts_with("calls=") {
+            cost_follows = true;
+        } else if core::mem::take(&mut cost_follows) && called && !within {
+            let cost = line.split_whitespace().nth(1).and_then(|cost| cost.parse::<u64>().ok());
+            counted.scheduler += cost.unwrap_or(0);
+        }
+    }
+    counted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_inclusive_cost_of_calls_from_outside_is_added_up() {
+        let profile = "\
+events: Ir
+fn=(1) main
+0 100
+cfn=(2) decisions::Seat::schedule
+calls=3 0
+0 250
+cfn=(3) other
+calls=1 0
+0 999
+
+fn=(2)
+0 50
+cfn=(4) decisions::Seat::deeper
+calls=1 0
+0 40
+
+fn=(3)
+0 7
+cfn=(2)
+calls=1 0
+0 30
+summary: 5000
+";
+        assert_eq!(read(profile, "Seat"), Counted { whole: 5000, scheduler: 280 });
+    }
+}

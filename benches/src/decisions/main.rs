@@ -1,0 +1,219 @@
+//! What each scheduler of the registry costs: a decision, and a packet of a whole run, beside `minrtt`.
+//!
+//! `decisions [--instructions] [NAME…]`: transfers like `w1` of `speed` over 2, 4 and 8 paths. CPU time by default;
+//! with `--instructions` what callgrind counts, which other programs on the machine do not disturb.
+
+#![allow(clippy::disallowed_methods, reason = "a program with arguments that starts another")]
+
+mod callgrind;
+#[allow(dead_code, reason = "speed uses the rest")]
+#[path = "../workloads.rs"]
+mod workloads;
+
+use anabranch_engine::schedule::{Round, Scheduler, SchedulerEvent, View};
+use anabranch_units::{Instant, Rng};
+use cpu_time::ProcessTime;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+use workloads::Workload;
+
+/// Numbers of paths.
+const PATHS: [usize; 3] = [2, 4, 8];
+/// Simulated seconds: by CPU time, under callgrind.
+const SECONDS: (u64, u64) = (60, 6);
+/// What all are held against.
+const BASE: &str = "minrtt";
+/// The most that a scheduler may cost, in runs with `minrtt`.
+const LIMIT: f64 = 2.0;
+/// Those that may cost more, with the reason.
+const EXEMPT: [(&str, &str); 2] = [("redundant", "copies everything"), ("peekaboo", "learns")];
+
+/// How often the scheduler was asked.
+static ROUNDS: AtomicU64 = AtomicU64::new(0);
+
+/// A scheduler in a place of its own, by whose name callgrind finds it.
+#[derive(Debug)]
+struct Seat(Box<dyn Scheduler>);
+
+impl Scheduler for Seat {
+    fn seed(&mut self, rng: Rng) {
+        self.0.seed(rng);
+    }
+    #[inline(never)]
+    fn schedule(&mut self, round: &mut Round<'_>) {
+        ROUNDS.fetch_add(1, Ordering::Relaxed);
+        self.0.schedule(round);
+    }
+    #[inline(never)]
+    fn rescue(&mut self, round: &mut Round<'_>) {
+        self.0.rescue(round);
+    }
+    #[inline(never)]
+    fn on_event(&mut self, event: &SchedulerEvent<'_>, view: &View) {
+        self.0.on_event(event, view);
+    }
+    fn serves_lone_path(&self) -> bool {
+        self.0.serves_lone_path()
+    }
+    fn waits_for_timeouts(&self) -> bool {
+        self.0.waits_for_timeouts()
+    }
+    fn next_wakeup(&self) -> Option<Instant> {
+        self.0.next_wakeup()
+    }
+    fn values(&self) -> Option<(&'static str, f64)> {
+        self.0.values()
+    }
+}
+
+/// What a run cost.
+struct Cost {
+    segments: u64,
+    rounds: u64,
+    /// Nanoseconds or instructions.
+    whole: f64,
+    /// Of these, inside the scheduler; unknown without callgrind.
+    scheduler: Option<f64>,
+}
+
+impl Cost {
+    fn per_packet(&self) -> f64 {
+        self.whole / self.segments.max(1) as f64
+    }
+}
+
+fn workload(name: &str, paths: usize, seconds: u64) -> Workload {
+    workloads::wireless(name, paths, seconds).seated(|scheduler| Box::new(Seat(scheduler)))
+}
+
+/// By CPU time: the faster of two runs.
+fn timed(name: &str, paths: usize) -> Cost {
+    let run = || {
+        ROUNDS.store(0, Ordering::Relaxed);
+        let begun = ProcessTime::now();
+        let segments = workload(name, paths, SECONDS.0).run().segments;
+        let whole = begun.elapsed().as_nanos() as f64;
+        Cost { segments, rounds: ROUNDS.load(Ordering::Relaxed), whole, scheduler: None }
+    };
+    let (first, second) = (run(), run());
+    if first.whole <= second.whole { first } else { second }
+}
+
+/// By instructions, in a process of its own; those of a run of no time are taken off.
+fn counted(name: &str, paths: usize) -> Result<Cost, String> {
+    let run = |seconds: u64| {
+        let arguments = ["--one".into(), name.into(), paths.to_string(), seconds.to_string()];
+        callgrind::run(&arguments, "decisions::Seat")
+    };
+    let ((printed, counted), (_, start)) = (run(SECONDS.1)?, run(0)?);
+    let numbers: Vec<u64> = printed.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let [segments, rounds] = numbers[..] else { return Err(format!("it printed {printed:?}")) };
+    let whole = counted.whole.saturating_sub(start.whole) as f64;
+    Ok(Cost { segments, rounds, whole, scheduler: Some(counted.scheduler as f64) })
+}
+
+/// For callgrind: one run, and nothing else.
+fn one(name: &str, paths: &str, seconds: &str) {
+    let number = |text: &str| text.parse::<u64>().expect("a number");
+    let segments = workload(name, number(paths) as usize, number(seconds)).run().segments;
+    println!("{segments} {}", ROUNDS.load(Ordering::Relaxed));
+}
+
+/// What a packet would cost in minRTT's run if this scheduler did minRTT's work, in packets of minRTT. Runs differ in more
+/// than the scheduler: one that sends less on the lossy path, or nothing on the other, has other acknowledgments and
+/// repairs for each packet. Without callgrind that cannot be told apart.
+fn share(cost: &Cost, base: &Cost) -> f64 {
+    let each = |cost: &Cost| cost.scheduler.map(|inside| inside / cost.segments.max(1) as f64);
+    match (each(cost), each(base)) {
+        (Some(own), Some(its)) => 1.0 + (own - its) / base.per_packet(),
+        _ => cost.per_packet() / base.per_packet(),
+    }
+}
+
+/// Prints a row; false if the scheduler costs too much.
+fn row(name: &str, paths: usize, cost: &Cost, base: &Cost) -> bool {
+    let ratio = share(cost, base);
+    let rounds = cost.rounds as f64 / cost.segments.max(1) as f64;
+    let each = |of: f64, by: u64| format!("{:.0}", of / by.max(1) as f64);
+    let [decision, packet] = match cost.scheduler {
+        Some(inside) => [each(inside, cost.rounds), each(inside, cost.segments)],
+        None => ["–".into(), "–".into()],
+    };
+    let exempt = EXEMPT.iter().find(|(exempt, _)| *exempt == name).map(|(_, why)| *why);
+    let verdict = match (ratio <= LIMIT, exempt) {
+        (true, _) => "yes".to_owned(),
+        (false, Some(why)) => format!("no: it {why}"),
+        (false, None) => "NO".to_owned(),
+    };
+    println!(
+        "{name:<16} {paths:>5} {:>9} {:>9.0} {rounds:>9.2} {decision:>11} {packet:>9} {ratio:>8.2}   {verdict}",
+        cost.segments,
+        cost.per_packet()
+    );
+    ratio <= LIMIT || exempt.is_some()
+}
+
+fn table(names: &[&str], measure: &dyn Fn(&str, usize) -> Result<Cost, String>) -> Result<bool, String> {
+    println!(
+        "{:>32} {:>9} {:>9} {:>11} {:>9} {:>8}",
+        "", "whole run", "decisions", "scheduler", "scheduler", "in runs"
+    );
+    println!(
+        "{:<16} {:>5} {:>9} {:>9} {:>9} {:>11} {:>9} {:>8}   within {LIMIT}×",
+        "scheduler",
+        "paths",
+        "packets",
+        "a packet",
+        "a packet",
+        "a decision",
+        "a packet",
+        format!("× {BASE}")
+    );
+    let mut fine = true;
+    for paths in PATHS {
+        let base = measure(BASE, paths)?;
+        for name in names {
+            let cost = if *name == BASE { None } else { Some(measure(name, paths)?) };
+            fine &= row(name, paths, cost.as_ref().unwrap_or(&base), &base);
+        }
+    }
+    Ok(fine)
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [flag, name, paths, seconds] = &arguments[..]
+        && flag == "--one"
+    {
+        one(name, paths, seconds);
+        return ExitCode::SUCCESS;
+    }
+    let (flags, asked): (Vec<&str>, Vec<&str>) =
+        arguments.iter().map(String::as_str).partition(|argument| argument.starts_with("--"));
+    let all: Vec<&str> = anabranch_schedulers::all().iter().map(|entry| entry.name).collect();
+    let known = asked.iter().all(|name| anabranch_schedulers::resolve(name).is_ok());
+    if !known || flags.iter().any(|flag| *flag != "--instructions") {
+        eprintln!("usage: decisions [--instructions] [NAME…]; there are {}", all.join(", "));
+        return ExitCode::from(2);
+    }
+    let names = if asked.is_empty() { all } else { asked };
+    let fine = match (flags.is_empty(), callgrind::is_here()) {
+        (false, false) => Err("valgrind is not here".to_owned()),
+        (false, true) => {
+            println!("instructions, of {} simulated seconds", SECONDS.1);
+            table(&names, &counted)
+        }
+        (true, _) => {
+            println!("nanoseconds of CPU time, of {} simulated seconds", SECONDS.0);
+            table(&names, &|name, paths| Ok(timed(name, paths)))
+        }
+    };
+    match fine {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(what) => {
+            eprintln!("{what}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Plans carried out: what every command that needs drivers does before and after its runs.
+
+use crate::failure::Failure;
+use crate::pool::Threads;
+use crate::watch::{Wanted, Watch};
+use anabranch_run::{Driver, Plan, Results, RunError, Runner};
+use anabranch_units::Duration;
+use std::num::NonZeroUsize;
+
+/// A plan, and what makes its runs.
+pub struct Stage<'a> {
+    /// What to run.
+    pub plan: Plan,
+    /// Makes each run.
+    pub driver: &'a dyn Driver,
+    /// Runs follow the clock.
+    pub real_time: bool,
+    /// Runs at a time; one per core unless given.
+    pub jobs: Option<NonZeroUsize>,
+    /// Said before the name of a run that failed.
+    pub name: String,
+}
+
+/// Carries out one stage after the other. What the drivers lack is said before the first run.
+pub fn carry_out(stages: &[Stage<'_>], wanted: Wanted) -> Result<Vec<Results>, Failure> {
+    for stage in stages {
+        stage.driver.prepare(&stage.plan).map_err(Failure::refused)?;
+    }
+    let watch = Watch::new(wanted)?;
+    if let Some(text) = by_the_clock(stages) {
+        watch.say(&text);
+    }
+    let results: Result<Vec<Results>, Failure> = stages.iter().map(|stage| stage.run(&watch)).collect();
+    watch.finish()?;
+    results
+}
+
+impl Stage<'_> {
+    fn run(&self, watch: &Watch) -> Result<Results, Failure> {
+        let runner = Runner { driver: self.driver, pool: &Threads::new(self.jobs), observer: watch };
+        runner.run(&self.plan).map_err(|failure| match failure.error {
+            RunError::Interrupted => {
+                let progress = watch.progress_so_far();
+                Failure::interrupted(&format!("interrupted {progress}: {}{}", self.name, failure.run))
+            }
+            _ => Failure::failed("anabranch::run::failed", format!("{}{failure}", self.name)),
+        })
+    }
+}
+
+/// How long runs in real time take, beforehand.
+fn by_the_clock(stages: &[Stage<'_>]) -> Option<String> {
+    let (mut runs, mut time) = (0, Some(Duration::ZERO));
+    for stage in stages.iter().filter(|stage| stage.real_time) {
+        let (count, takes) = stage.plan.extent();
+        let jobs = stage.jobs.map_or(1, NonZeroUsize::get).min(count.max(1)) as u64;
+        runs += count;
+        time = time.zip(takes).map(|(time, takes)| time + Duration::from_nanos(takes.as_nanos() / jobs));
+    }
+    let text = match time {
+        Some(time) => format!("real time: {runs} runs take {:.0} s at least", time.as_secs_f64().ceil()),
+        None => format!("real time: {runs} runs, each until its transfer is done"),
+    };
+    (runs > 0).then_some(text)
+}

@@ -1,0 +1,170 @@
+//! The retransmission timer of a Linux kernel's connection, which repeats data that a slow subflow has not delivered yet.
+
+use crate::send_memory::PIECE;
+use anabranch_engine::schedule::{PathView, Repeat, Round, View};
+use anabranch_units::{Duration, Instant, PathId, Range};
+
+/// The timer's interval while no subflow's own timer is pending (TCP_RTO_MIN).
+pub const INTERVAL: Duration = Duration::from_millis(200);
+/// What the kernel adds to a tail loss probe's two round trips (TCP_TIMEOUT_MIN), and if one packet is in flight.
+const PROBE: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(200));
+
+/// When the connection's first piece is sent once more, and what of that still waits for room.
+#[derive(Clone, Copy, Debug)]
+pub struct DataTimer {
+    interval: Duration,
+    at: Instant,
+    again: Option<(PathId, Range)>,
+}
+
+impl Default for DataTimer {
+    fn default() -> Self {
+        Self { interval: INTERVAL, at: Instant::MAX, again: None }
+    }
+}
+
+/// How long a subflow's own timer takes, if it runs: a tail loss probe's (RFC 8985 §7.2) or a retransmission's.
+fn own_timer(path: &PathView) -> Option<Duration> {
+    let (least, alone) = PROBE;
+    let extra = if path.in_flight == 1 { alone } else { least };
+    let probe = path.srtt.map_or(path.rto, |srtt| srtt * 2 + extra);
+    (path.in_flight > 0).then(|| probe.min(path.rto))
+}
+
+/// The first path that could repeat data: nothing in flight, nothing to send.
+fn idle(view: &View) -> Option<PathId> {
+    view.candidates().find(|p| p.in_flight_bytes == 0 && p.queued == 0).map(|p| p.id)
+}
+
+impl DataTimer {
+    /// A path is chosen for new data: the interval is the longest of the subflows' own.
+    pub fn measure(&mut self, view: &View) {
+        self.interval = view.paths().iter().filter_map(own_timer).max().unwrap_or(INTERVAL);
+    }
+
+    /// Data was acknowledged by the connection: it begins anew while there is more.
+    pub fn restart(&mut self, view: &View) {
+        let done = view.data_acked() >= view.written();
+        self.at = if done { Instant::MAX } else { view.now() + self.interval };
+    }
+
+    /// Repeats the first piece if it is time; `bound`: end of what was given to paths.
+    pub fn run(&mut self, round: &mut Round<'_>, bound: u64) {
+        let first = round.data_acked();
+        if first >= bound {
+            self.at = Instant::MAX;
+            return;
+        }
+        if self.at <= round.now() {
+            let end = ((first / PIECE + 1) * PIECE).min(bound);
+            self.again = idle(round).map(|on| (on, Range::new(first, end))).or(self.again);
+            self.at = Instant::MAX;
+        }
+        self.at = self.at.min(round.now() + self.interval);
+        self.again = self.again.and_then(|(on, range)| repeat(round, on, range));
+    }
+
+    /// When it is due.
+    pub fn at(&self) -> Option<Instant> {
+        (self.at < Instant::MAX).then_some(self.at)
+    }
+}
+
+/// Repeats `range` on `on`, segment by segment, while there is room; what is left of it.
+fn repeat(round: &mut Round<'_>, on: PathId, range: Range) -> Option<(PathId, Range)> {
+    let mut start = range.start.max(round.data_acked());
+    while start < range.end {
+        if !round.path(on)?.eligible() {
+            return Some((on, Range::new(start, range.end)));
+        }
+        let rest = Range::new(start, range.end.min(start + u64::from(round.path(on)?.mss)));
+        let segment = rest.intersect(carried(round, on, start)?);
+        if !round.repeat(on, segment, Repeat::Rescue) {
+            return None;
+        }
+        start = segment.end;
+    }
+    None
+}
+
+/// What was sent together with the byte at `start`, or waits with it in another path's queue.
+fn carried(view: &View, on: PathId, start: u64) -> Option<Range> {
+    if let Some((run, _)) = view.outstanding().at(start) {
+        return Some(run);
+    }
+    let others = view.paths().iter().map(|p| p.id).filter(|id| *id != on);
+    let mut queued = others.flat_map(|id| view.queue(id)).map(|queued| queued.range);
+    queued.find(|range| range.start <= start && start < range.end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, MSS, path};
+    use anabranch_engine::schedule::Cause;
+
+    const HALF: u32 = 12;
+
+    /// Path 0, of 300 ms, sent a piece and a half, of which the last `queued` segments wait; path 1 has nothing.
+    fn waiting(queued: u64) -> Bench {
+        let mut bench = Bench::new(&[path(0, 300, 36 - queued as u32, 0), path(1, 20, HALF, 0)]);
+        bench.write(36);
+        let mut round = Round::new(&mut bench.view, &mut bench.windows, Cause::Written);
+        while round.enqueue_next(PathId(0)) {}
+        (0..36 - queued).for_each(|n| {
+            let queued = bench.view.take_admissible(PathId(0)).unwrap();
+            assert_eq!(queued.range.start, n * MSS);
+            bench.sent(0, queued.range);
+        });
+        bench
+    }
+
+    fn run(timer: &mut DataTimer, bench: &mut Bench, ms: u64) -> Vec<u64> {
+        bench.at(ms);
+        timer.run(&mut Round::new(&mut bench.view, &mut bench.windows, Cause::Wakeup), 36 * MSS);
+        bench.send(1)
+    }
+
+    /// As seen in a capture: 200 ms after the first data on a path of 200 ms, the path that had just joined repeated it.
+    #[test]
+    fn the_first_piece_is_repeated_on_a_path_with_nothing_to_do() {
+        let (mut timer, mut bench) = (DataTimer::default(), waiting(20));
+        assert_eq!(run(&mut timer, &mut bench, 0), []);
+        assert_eq!(timer.at(), Some(Instant::from_millis(200)));
+        assert_eq!(run(&mut timer, &mut bench, 199), []);
+        let first: Vec<u64> = (0..u64::from(HALF)).collect();
+        assert_eq!(run(&mut timer, &mut bench, 200), first, "as much as the window takes");
+        bench.acked(1, HALF);
+        let rest: Vec<u64> = (u64::from(HALF)..24).collect();
+        assert_eq!(run(&mut timer, &mut bench, 220), rest, "also what path 0 has only queued");
+        assert_eq!(run(&mut timer, &mut bench, 240), []);
+        assert_eq!(timer.at(), Some(Instant::from_millis(400)));
+    }
+
+    #[test]
+    fn a_busy_path_repeats_nothing() {
+        let (mut timer, mut bench) = (DataTimer::default(), waiting(0));
+        run(&mut timer, &mut bench, 0);
+        bench.view.path_mut(PathId(1)).unwrap().in_flight_bytes = 1;
+        assert_eq!(run(&mut timer, &mut bench, 200), []);
+        assert_eq!(timer.at(), Some(Instant::from_millis(400)));
+    }
+
+    #[test]
+    fn an_acknowledgment_puts_it_off_by_the_longest_of_the_subflows_timers() {
+        let (mut timer, mut bench) = (DataTimer::default(), waiting(0));
+        timer.measure(&bench.view);
+        bench.at(50);
+        bench.view.on_data_acked(MSS);
+        timer.restart(&bench.view);
+        // A tail loss probe after two round trips and 2 ms.
+        assert_eq!(timer.at(), Some(Instant::from_millis(652)));
+        bench.view.path_mut(PathId(0)).unwrap().in_flight = 1;
+        timer.measure(&bench.view);
+        timer.restart(&bench.view);
+        assert_eq!(timer.at(), Some(Instant::from_millis(50 + 800)));
+        bench.view.on_data_acked(36 * MSS);
+        timer.restart(&bench.view);
+        assert_eq!(timer.at(), None);
+    }
+}

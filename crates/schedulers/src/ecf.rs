@@ -1,0 +1,247 @@
+//! ECF: wait for the fast path if that completes what is left earlier than using a slow one.
+
+use crate::pick::{by_rtt_unless, fastest_live, fill, no_choice};
+use anabranch_engine::plugin::{Entry, Parameter, Parameters};
+use anabranch_engine::schedule::{PathView, Round, Scheduler};
+use anabranch_units::Duration;
+
+page!(
+    "\
+# Idea
+
+Earliest completion first: before a slower path S is used, compare when the data that is left would be complete
+if it all waited for the fast path F with when a segment sent on S now would be. If waiting wins, wait.
+
+# Rule
+
+minRTT proposes S while F, the path with the lowest RTT, has no room. With k the data bound to no path, in
+packets, δ = the larger RTT variation of the two, and `waiting` 0 at first:
+
+```text
+if  (1 + k_F/w_F)·R_F < (1 + waiting·β)·(R_S + δ):
+        if (k_S/w_S)·R_S ≥ 2·R_F + δ:   waiting = 1, wait
+        else                            send on S, waiting stays
+else                                    send on S, waiting = 0
+
+ecf (the kernel's form):  k_F = max(k, w_F), k_S = max(k, w_S)
+ecf-paper:                k_F = k_S = k
+```
+
+# When it helps
+
+Transfers that pause and end, over paths of different delay: the last packets do not travel on the slow path
+while the fast one is idle.
+
+# When it hurts
+
+k knows only what is written: an application that writes at its own pace always shows a k of about zero. While
+much is left, ECF is minRTT, with its reordering. In the paper's form a single packet that is left fails the
+second test, and takes the slow path after all.
+
+# Departures
+
+The deviation is RFC 6298's RTTVAR; the kernel's module computes with twice that, which is `sigma_factor` = 2.
+`waiting` belongs to the connection, as in the kernel. A path without an RTT sample is given its window without
+a test. A fast path that cannot be waited for (a timeout, nothing in flight) is passed over. With more than two
+paths S is minRTT's choice. The module retransmits and penalises, too: that is `ecf+pr`.
+
+# References
+
+Lim, Nahum, Towsley, Gibbens, ECF: An MPTCP Path Scheduler to Manage Heterogeneous Paths, CoNEXT 2017. Linux
+out-of-tree MPTCP, mptcp_ecf.c: its r_beta is 1/β.
+"
+);
+
+/// Also of SRPT-ECF.
+pub(crate) const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "beta",
+        default: 0.25,
+        min: 0.0,
+        max: 100.0,
+        unit: "",
+        about: "hysteresis: how much longer waiting goes on once begun",
+    },
+    Parameter {
+        name: "sigma_factor",
+        default: 1.0,
+        min: 0.0,
+        max: 16.0,
+        unit: "",
+        about: "times RTTVAR that count as deviation of an RTT",
+    },
+];
+
+/// `ecf`, the kernel's form.
+pub const ENTRY: Entry<dyn Scheduler> = Entry {
+    name: "ecf",
+    aliases: &[],
+    about: "wait for the fast path if that completes what is left earlier",
+    page: PAGE,
+    parameters: PARAMETERS,
+    build: |p| Box::new(Ecf::new(Config { whole_windows: true, ..Config::from(p) })),
+};
+
+/// `ecf-paper`.
+pub const ENTRY_PAPER: Entry<dyn Scheduler> = Entry {
+    name: "ecf-paper",
+    about: "ECF as printed: what is left counts as it is, also below a window",
+    build: |p| Box::new(Ecf::new(Config { whole_windows: false, ..Config::from(p) })),
+    ..ENTRY
+};
+
+/// What may be set.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// Hysteresis.
+    pub beta: f64,
+    /// Times RTTVAR.
+    pub sigma_factor: f64,
+    /// What is left counts as a window at least.
+    pub whole_windows: bool,
+}
+
+impl From<&Parameters<'_>> for Config {
+    fn from(p: &Parameters<'_>) -> Self {
+        Self { beta: p.get("beta"), sigma_factor: p.get("sigma_factor"), whole_windows: true }
+    }
+}
+
+/// What the two tests say of a segment on the slow path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Send nothing.
+    Wait,
+    /// Use it, though the fast path would complete earlier: too little is left for waiting to pay.
+    Use,
+    /// Use it: the fast path would not complete earlier.
+    UseAndForget,
+}
+
+/// Windows that `left` bytes fill.
+fn windows(left: u64, path: &PathView, at_least_one: bool) -> f64 {
+    let windows = left as f64 / (f64::from(path.cwnd.max(1)) * f64::from(path.mss.max(1)));
+    if at_least_one { windows.max(1.0) } else { windows }
+}
+
+impl Config {
+    /// Judges `slow` while `left` bytes are bound to no path.
+    pub(crate) fn judge(&self, waiting: bool, left: u64, fast: &PathView, slow: &PathView) -> Verdict {
+        let (Some(fast_rtt), Some(slow_rtt)) = (fast.srtt, slow.srtt) else { return Verdict::UseAndForget };
+        let nanos = |time: Duration| time.as_nanos() as f64;
+        let (fast_rtt, slow_rtt) = (nanos(fast_rtt), nanos(slow_rtt));
+        let delta = self.sigma_factor * nanos(fast.rttvar.max(slow.rttvar));
+        let margin = if waiting { 1.0 + self.beta } else { 1.0 };
+        let [on_fast, on_slow] = [fast, slow].map(|path| windows(left, path, self.whole_windows));
+        if (1.0 + on_fast) * fast_rtt >= margin * (slow_rtt + delta) {
+            Verdict::UseAndForget
+        } else if on_slow * slow_rtt >= 2.0 * fast_rtt + delta {
+            Verdict::Wait
+        } else {
+            Verdict::Use
+        }
+    }
+}
+
+/// ECF.
+#[derive(Clone, Debug)]
+pub struct Ecf {
+    config: Config,
+    waiting: bool,
+}
+
+impl Ecf {
+    /// Not waiting.
+    pub fn new(config: Config) -> Self {
+        Self { config, waiting: false }
+    }
+
+    /// Judges `slow` and remembers what came of it.
+    fn waits(&mut self, left: u64, fast: &PathView, slow: &PathView) -> bool {
+        let verdict = self.config.judge(self.waiting, left, fast, slow);
+        self.waiting = verdict == Verdict::Wait || self.waiting && verdict == Verdict::Use;
+        verdict == Verdict::Wait
+    }
+}
+
+impl Scheduler for Ecf {
+    fn schedule(&mut self, round: &mut Round<'_>) {
+        let Some(fast) = fastest_live(round).copied() else { return };
+        if no_choice(round) {
+            fill(round, fast.id);
+            return;
+        }
+        by_rtt_unless(round, &fast, |view, slow| self.waits(view.backlog().bytes(), &fast, slow));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, MSS, path};
+    use anabranch_trace::RecoveryPhase;
+
+    const KERNEL: Config = Config { beta: 0.25, sigma_factor: 1.0, whole_windows: true };
+    const PAPER: Config = Config { whole_windows: false, ..KERNEL };
+
+    /// w = 10/10, R = 20/100 ms, δ = 5 ms: the verdict, and `waiting` after it.
+    fn decide(config: Config, k: u64, waiting: bool) -> (bool, bool) {
+        let [fast, slow] = [path(0, 20, 10, 10), path(1, 100, 10, 0)];
+        let slow = PathView { rttvar: Duration::from_millis(5), ..slow };
+        let mut ecf = Ecf { config, waiting };
+        (ecf.waits(k * MSS, &fast, &slow), ecf.waiting)
+    }
+
+    #[test]
+    fn decisions() {
+        for config in [KERNEL, PAPER] {
+            assert_eq!(decide(config, 30, false), (true, true), "80 < 105 and 300 ≥ 45");
+            assert_eq!(decide(config, 50, false), (false, false), "120 ≥ 105");
+            assert_eq!(decide(config, 50, true), (true, true), "120 < 131.25");
+            assert_eq!(decide(config, 60, true), (false, false), "140 ≥ 131.25");
+        }
+    }
+
+    #[test]
+    fn the_last_packet_waits_in_the_kernels_form_only() {
+        assert_eq!(decide(KERNEL, 1, false), (true, true), "40 < 105, 100 ≥ 45");
+        assert_eq!(decide(PAPER, 1, false), (false, false), "22 < 105, but 10 < 45");
+        assert_eq!(decide(PAPER, 1, true), (false, true), "waiting stays as it is");
+    }
+
+    #[test]
+    fn a_larger_deviation_lengthens_the_wait() {
+        // δ = 10 ms: 120 ≥ 110 still, 105 < 110.
+        let doubled = Config { sigma_factor: 2.0, ..KERNEL };
+        assert_eq!((decide(doubled, 50, false).0, decide(doubled, 42, false).0), (false, true));
+        assert!(!decide(KERNEL, 43, false).0);
+    }
+
+    #[test]
+    fn uses_what_is_left_of_the_backlog() {
+        // R = 20/100, δ = 0: waits as soon as (1 + k/10)·20 < 100, so from k = 39 on.
+        let mut bench = Bench::new(&[path(0, 20, 10, 10), path(1, 100, 10, 0)]);
+        bench.write(42);
+        bench.round(&mut Ecf::new(KERNEL));
+        assert_eq!(bench.bound(1), [0, 1, 2]);
+        assert_eq!(bench.view.backlog().bytes(), 39 * MSS);
+    }
+
+    #[test]
+    fn does_not_wait_for_a_path_that_may_never_call_back() {
+        let fast = PathView { recovery: RecoveryPhase::Loss, ..path(0, 20, 10, 10) };
+        let mut bench = Bench::new(&[fast, path(1, 100, 10, 0)]);
+        bench.write(3);
+        bench.round(&mut Ecf::new(KERNEL));
+        assert_eq!(bench.bound(1), [0, 1, 2]);
+    }
+
+    #[test]
+    fn a_path_without_a_sample_gets_its_window() {
+        let mut bench = Bench::new(&[path(0, 20, 10, 10), path(1, 100, 2, 0)]);
+        bench.view.path_mut(anabranch_units::PathId(1)).unwrap().srtt = None;
+        bench.write(3);
+        bench.round(&mut Ecf::new(KERNEL));
+        assert_eq!(bench.bound(1), [0, 1]);
+    }
+}

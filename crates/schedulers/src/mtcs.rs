@@ -1,0 +1,320 @@
+//! MTCS: the earliest delivery path first, at a bandwidth that wireless losses do not lower.
+
+use crate::pick::{by_rtt, no_choice};
+use anabranch_engine::congestion::Acked;
+use anabranch_engine::plugin::{Entry, Parameter, Parameters};
+use anabranch_engine::schedule::{PathView, Round, Scheduler, SchedulerEvent, View};
+use anabranch_units::{Duration, Instant, PathId};
+
+page!(
+    "\
+# Idea
+
+Multipath transmission control scheme, for real-time streams: share the load by the bandwidth of the paths, do not
+take losses on the radio for congestion, and send each packet on the path where it arrives first.
+
+# Rule
+
+With B_j the bandwidth of path j, d_j its propagation delay, A_j the time from which on it is free, L the segment:
+
+```text
+e_j = max(now, A_j) + L/B_j + d_j;  the eligible path with the least e_j; ties to the lower d, then id
+A_j = max(now, A_j) + L/B_j         of the path that takes it
+```
+
+B_j is what was acknowledged in a round trip divided by its length (gain 1/4). A loss halves it, unless it counts as
+wireless: the delay d of that moment is below min + `threshold`·(max − min) of those seen. After a wireless loss
+samples do not lower B_j for a round trip.
+
+# When it helps
+
+Streams at less than the paths' capacity over lossy radio links: packets arrive in order, and a lossy path keeps its
+share.
+
+# When it hurts
+
+The model of a path, a rate and a fixed delay, is wrong where other traffic fills its queue, and where its delays
+back and forth differ. A path that carries little because the application writes little looks slow. Bulk data fills
+every window anyway.
+
+# Departures
+
+The paper's receiver reports bandwidth; acknowledgments stand for it. d_j is half the least RTT, because A_j stands
+for the queue; the delay that judges a loss is the relative forward delay where timestamps tell it, otherwise half
+the newest RTT. Before the first sample B_j is the window over the RTT. A path that is silent keeps its B_j. A path
+without an RTT sample comes last.
+
+# References
+
+Tsai et al., multipath transmission control scheme for real-time streaming, IET Communications 4(8), 2010, as
+described by the authors of FDPS. Earliest delivery path first: Chebrolu, Rao, Bandwidth aggregation for real-time
+applications in heterogeneous wireless networks, IEEE Transactions on Mobile Computing 5(4), 2006.
+"
+);
+
+const PARAMETERS: &[Parameter] = &[Parameter {
+    name: "threshold",
+    default: 0.25,
+    min: 0.0,
+    max: 1.0,
+    unit: "",
+    about: "where between the least and the greatest delay a loss begins to count as congestion; 0 = always",
+}];
+
+/// The registry's entry.
+pub const ENTRY: Entry<dyn Scheduler> = Entry {
+    name: "mtcs",
+    aliases: &[],
+    about: "earliest delivery path first, told wireless losses from congestion",
+    page: PAGE,
+    parameters: PARAMETERS,
+    build: |p: &Parameters<'_>| Box::new(Mtcs::new(p.get("threshold"))),
+};
+
+/// What is known of a path.
+#[derive(Clone, Copy, Debug, Default)]
+struct Line {
+    /// Bytes per second; zero = no sample yet.
+    bandwidth: f64,
+    /// When it has sent what it was given.
+    free: Instant,
+    /// Bytes acknowledged in this round trip, and when it began.
+    bytes: u64,
+    since: Option<Instant>,
+    /// The least and the greatest delay, and whether these are relative ones.
+    delays: Option<(Duration, Duration, bool)>,
+    /// Samples do not lower the bandwidth before this.
+    spared_until: Instant,
+}
+
+/// A delay that grows with the path's queue, and whether it is a relative one.
+fn trip(path: &PathView) -> Option<(Duration, bool)> {
+    let relative = path.forward_delay.map(|forward| (forward.relative, true));
+    relative.or(path.latest_rtt.map(|rtt| (rtt / 2, false)))
+}
+
+impl Line {
+    /// Time that `bytes` take; zero without any idea of the bandwidth.
+    fn serialisation(&self, path: &PathView) -> Duration {
+        let window = f64::from(path.cwnd) * f64::from(path.mss);
+        let first = path.srtt.map_or(0.0, |rtt| window / rtt.max(Duration::from_nanos(1)).as_secs_f64());
+        let bandwidth = if self.bandwidth > 0.0 { self.bandwidth } else { first };
+        if bandwidth > 0.0 { Duration::from_secs_f64(f64::from(path.mss) / bandwidth) } else { Duration::ZERO }
+    }
+
+    fn on_ack(&mut self, acked: &Acked, path: &PathView) {
+        if let Some((trip, relative)) = trip(path) {
+            let known = self.delays.filter(|known| known.2 == relative);
+            let (least, greatest, _) = known.unwrap_or((trip, trip, relative));
+            self.delays = Some((least.min(trip), greatest.max(trip), relative));
+        }
+        let Some(since) = self.since else {
+            self.since = Some(acked.now);
+            return;
+        };
+        self.bytes += acked.bytes;
+        let length = acked.now.since(since);
+        if length < path.srtt.unwrap_or_default() || length.is_zero() {
+            return;
+        }
+        let sample = self.bytes as f64 / length.as_secs_f64();
+        (self.bytes, self.since) = (0, Some(acked.now));
+        if self.bandwidth <= 0.0 {
+            self.bandwidth = sample;
+        } else if sample >= self.bandwidth || acked.now >= self.spared_until {
+            self.bandwidth += (sample - self.bandwidth) / 4.0;
+        }
+    }
+
+    /// True if a loss says nothing of congestion: the queue is short.
+    fn is_wireless(&self, path: &PathView, threshold: f64) -> bool {
+        let Some((trip, relative)) = trip(path) else { return false };
+        let Some((least, greatest, _)) = self.delays.filter(|known| known.2 == relative) else { return false };
+        let [trip, least, greatest] = [trip, least, greatest].map(|time| time.as_nanos() as f64);
+        trip < least + threshold * (greatest - least)
+    }
+
+    fn on_loss(&mut self, now: Instant, path: &PathView, threshold: f64) {
+        if self.is_wireless(path, threshold) {
+            self.spared_until = now + path.srtt.unwrap_or_default();
+        } else {
+            self.bandwidth /= 2.0;
+        }
+    }
+}
+
+/// MTCS.
+#[derive(Clone, Debug)]
+pub struct Mtcs {
+    threshold: f64,
+    lines: [Line; PathId::LIMIT],
+}
+
+impl Mtcs {
+    /// With nothing known.
+    pub fn new(threshold: f64) -> Self {
+        Self { threshold, lines: [Line::default(); PathId::LIMIT] }
+    }
+
+    /// The path on which a segment arrives first, and when that is free again.
+    fn earliest(&self, view: &View) -> Option<(PathId, Instant)> {
+        let estimate = |p: &PathView| {
+            let line = &self.lines[p.id.index()];
+            let delay = p.min_rtt.or(p.srtt).map(|rtt| rtt / 2);
+            let free = line.free.max(view.now()) + line.serialisation(p);
+            let arrives = delay.map_or(Instant::MAX, |delay| free + delay);
+            (arrives, delay.unwrap_or(Duration::MAX), p.id, free)
+        };
+        let (.., id, free) = view.candidates().filter(|p| p.eligible()).map(estimate).min()?;
+        Some((id, free))
+    }
+}
+
+impl Scheduler for Mtcs {
+    fn schedule(&mut self, round: &mut Round<'_>) {
+        if no_choice(round) {
+            return by_rtt(round);
+        }
+        while let Some((on, free)) = self.earliest(round) {
+            if !round.send_next(on) {
+                return;
+            }
+            self.lines[on.index()].free = free;
+        }
+    }
+
+    fn on_event(&mut self, event: &SchedulerEvent<'_>, view: &View) {
+        match event {
+            SchedulerEvent::Ack { path, acked } => {
+                if let Some(p) = view.path(*path) {
+                    self.lines[path.index()].on_ack(acked, p);
+                }
+            }
+            SchedulerEvent::Loss { path } => {
+                if let Some(p) = view.path(*path) {
+                    self.lines[path.index()].on_loss(view.now(), p, self.threshold);
+                }
+            }
+            SchedulerEvent::PathUp { path } | SchedulerEvent::PathDown { path } => {
+                self.lines[path.index()] = Line::default();
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, path};
+    use anabranch_engine::schedule::ForwardDelay;
+
+    /// B = 700 and 350 bytes/ms, d = 10 and 30 ms, packets of 1400 bytes: 2 and 4 ms each.
+    fn known() -> Mtcs {
+        let mut mtcs = Mtcs::new(0.25);
+        mtcs.lines[0].bandwidth = 700e3;
+        mtcs.lines[1].bandwidth = 350e3;
+        mtcs
+    }
+
+    #[test]
+    fn earliest_delivery_first() {
+        let mut bench = Bench::new(&[path(0, 20, 100, 0), path(1, 60, 100, 0)]);
+        let mut mtcs = known();
+        let mut order = Vec::new();
+        for _ in 0..19 {
+            bench.write(1);
+            bench.round(&mut mtcs);
+            let on = u8::from(!bench.send(1).is_empty());
+            bench.send(0);
+            order.push(on);
+        }
+        // The twelfth would be there at 34 ms on either; the thirteenth at 36 on the first and 34 on the second.
+        assert_eq!(order[..12], [0; 12]);
+        assert_eq!(order[12..], [1, 0, 0, 1, 0, 0, 1]);
+    }
+
+    #[test]
+    fn a_path_becomes_free_with_time() {
+        let mut bench = Bench::new(&[path(0, 20, 100, 0), path(1, 60, 100, 0)]);
+        let mut mtcs = known();
+        bench.write(12);
+        bench.round(&mut mtcs);
+        assert_eq!(mtcs.lines[0].free, Instant::from_millis(24));
+        bench.at(100);
+        bench.write(1);
+        bench.round(&mut mtcs);
+        assert_eq!((bench.bound(0).len(), mtcs.lines[0].free), (13, Instant::from_millis(102)));
+    }
+
+    #[test]
+    fn full_paths_are_passed_over() {
+        let mut bench = Bench::new(&[path(0, 20, 2, 0), path(1, 60, 2, 0)]);
+        bench.write(5);
+        bench.round(&mut known());
+        assert_eq!((bench.bound(0), bench.bound(1)), (vec![0, 1], vec![2, 3]));
+    }
+
+    #[test]
+    fn the_bandwidth_is_what_a_round_trip_acknowledges() {
+        let bench = &mut Bench::new(&[path(0, 20, 100, 0)]);
+        let mut mtcs = Mtcs::new(0.25);
+        // 10 packets each 10 ms: 1.4 MB/s. Then half of that for one round trip: an eighth less.
+        for ms in [0, 10, 20] {
+            bench.tell_ack(&mut mtcs, 0, ms, 10);
+        }
+        assert!((mtcs.lines[0].bandwidth - 1.4e6).abs() < 1.0);
+        bench.tell_ack(&mut mtcs, 0, 40, 10);
+        assert!((mtcs.lines[0].bandwidth - 1.4e6 * 7.0 / 8.0).abs() < 1.0);
+    }
+
+    #[test]
+    fn a_wireless_loss_does_not_lower_the_bandwidth() {
+        let lose = |rtt| {
+            let mut bench = Bench::new(&[path(0, 20, 100, 0)]);
+            let mut mtcs = known();
+            let between = |ms| Duration::from_millis(ms);
+            mtcs.lines[0].delays = Some((between(10), between(50), false));
+            bench.view.path_mut(PathId(0)).unwrap().latest_rtt = Some(between(rtt));
+            mtcs.on_event(&SchedulerEvent::Loss { path: PathId(0) }, &bench.view);
+            let after_loss = mtcs.lines[0].bandwidth;
+            // A poor round trip follows.
+            for ms in [0, 20] {
+                bench.tell_ack(&mut mtcs, 0, ms, 1);
+            }
+            (after_loss, mtcs.lines[0].bandwidth < after_loss)
+        };
+        // Forward delays of 19 and 20 ms; the limit is 10 + 40/4.
+        assert_eq!(lose(38).0, 700e3);
+        assert_eq!(lose(40).0, 350e3);
+        assert!(lose(40).1);
+    }
+
+    #[test]
+    fn relative_delays_are_not_held_against_others() {
+        let mut bench = Bench::new(&[path(0, 20, 100, 0)]);
+        let mut mtcs = known();
+        bench.tell_ack(&mut mtcs, 0, 0, 1);
+        let sampled = Instant::ZERO;
+        let forward = |ms| Some(ForwardDelay { relative: Duration::from_millis(ms), sampled });
+        for ms in [1000, 1040] {
+            bench.view.path_mut(PathId(0)).unwrap().forward_delay = forward(ms);
+            bench.tell_ack(&mut mtcs, 0, 1, 1);
+        }
+        let judged =
+            |ms| mtcs.lines[0].is_wireless(&PathView { forward_delay: forward(ms), ..path(0, 20, 100, 0) }, 0.25);
+        assert_eq!((judged(1009), judged(1010)), (true, false));
+        assert!(!mtcs.lines[0].is_wireless(&path(0, 20, 100, 0), 0.25), "of these nothing is known");
+    }
+
+    #[test]
+    fn samples_after_a_wireless_loss_are_spared_for_a_round_trip() {
+        let mut bench = Bench::new(&[path(0, 20, 100, 0)]);
+        let mut mtcs = known();
+        mtcs.lines[0].spared_until = Instant::from_millis(30);
+        for (ms, falls) in [(0, false), (20, false), (40, true)] {
+            bench.tell_ack(&mut mtcs, 0, ms, 1);
+            assert_eq!(mtcs.lines[0].bandwidth < 700e3, falls, "{ms}");
+        }
+    }
+}
