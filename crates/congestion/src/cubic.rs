@@ -79,7 +79,8 @@ start too early where the delay varies, as on wireless links.
 ## Departures
 beta applies to the window and not to the flight size, as in Linux. Before the first loss, and the first after a
 timeout, congestion avoidance adds a twentieth per round trip at least, as Linux does. t leaves out time in which the
-window was not the limit: between two acknowledgments at most one RTT counts, so idle periods shorter than a timeout are left out too.
+window was not the limit: between two acknowledgments at most one RTT counts, so idle periods shorter than a timeout
+are left out too.
 In the Reno-friendly region w follows W_est by at most one packet per two acknowledged ones (Linux's bound for all of
 CUBIC), because a scheduler's penalty leaves W_est and the curve where they were and the window must not jump back at
 once. After a spurious loss the curve is restored with the window, as the RFC asks and Linux does not.

@@ -27,6 +27,8 @@ struct Slot {
     epoch: u64,
     /// The application was told that it is closed.
     told: bool,
+    /// It ended while it sent, and a timer has said so.
+    prompted: bool,
 }
 
 /// A subflow's two ends as numbers that compare fast: the ports first, for those differ most.
@@ -119,7 +121,15 @@ impl Endpoint {
 
     fn adopt(&mut self, connection: Connection) -> Handle {
         let token = connection.token();
-        let slot = Slot { connection, awake: false, timer: Instant::MAX, ends: Vec::new(), epoch: 0, told: false };
+        let slot = Slot {
+            connection,
+            awake: false,
+            timer: Instant::MAX,
+            ends: Vec::new(),
+            epoch: 0,
+            told: false,
+            prompted: false,
+        };
         let handle = self.slots.insert(slot);
         if let Some(token) = token {
             self.tokens.insert(token, handle);
@@ -315,7 +325,9 @@ impl Endpoint {
                 }
                 // Nothing more to send for now: note the timer, forget what is gone.
                 slot.awake = false;
-                if let Some(at) = slot.connection.poll_timeout()
+                // One that ended by what it sent has a timer due, once, so that the driver asks what became of it.
+                let ended = slot.connection.is_closed() && !slot.told && !core::mem::replace(&mut slot.prompted, true);
+                if let Some(at) = if ended { Some(cx.now) } else { slot.connection.poll_timeout() }
                     && at < slot.timer
                 {
                     self.timers.remove(&(slot.timer, handle));

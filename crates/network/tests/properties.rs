@@ -47,13 +47,13 @@ fn any_way() -> impl Strategy<Value = WaySpec> {
             WaySpec {
                 bottleneck,
                 delay: Duration::from_micros(delay),
+                device: false,
                 overhead,
                 loss,
                 reorder: ReorderSpec { probability: reorder, by: Duration::from_millis(7) },
                 duplicate,
                 corrupt,
                 outages: outages.into_iter().map(|(from, len)| (us(from), us(from + len))).collect(),
-                device: false,
             }
         },
     )

@@ -95,7 +95,9 @@ fn form(form: Form) -> Value {
         Form::Congestion => plug_in(&crate::read::congestion_names()),
         Form::Changeable => {
             let name = "[A-Za-z0-9_-]{1,64}";
-            let pattern = format!(r"^(path\.{name}\.(rate|delay|loss)|link\.{name}\.rate)(\.(down|up))?$");
+            let pattern = format!(
+                r"^((path\.{name}\.(rate|delay|loss)|link\.{name}\.rate)(\.(down|up))?|connection\.scheduler)$"
+            );
             json!({ "type": "string", "pattern": pattern })
         }
         Form::Value => json!({}),

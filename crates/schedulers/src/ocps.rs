@@ -4,7 +4,7 @@ use crate::f2pdps::{self, F2pDps};
 use crate::fps::{self, Fps};
 use crate::skip::{Forecast, SkipAhead};
 use anabranch_engine::congestion::Acked;
-use anabranch_engine::plugin::Entry;
+use anabranch_engine::plugin::{Entry, Parameter, Parameters};
 use anabranch_engine::schedule::{Outstanding, PathView, Scheduler, SchedulerEvent, View};
 use anabranch_trace::RecoveryPhase;
 use anabranch_units::{Duration, Instant, PathId, Range};
@@ -37,15 +37,18 @@ Predictions that are wrong in the same way for a while: queues that build up, lo
 
 # When it hurts
 
-It needs a round trip of the slow path for each correction, and corrects by what has just been, not by what will be.
+It corrects by what has just been, not by what will be, and verdicts that follow each other within a round trip
+repeat themselves.
 
 # Departures
 
 The printed algorithm doubles from zero, and does not say where thresholds begin (here: infinitely far) or how
-often an offset changes: here once in a round trip of the path whose N it is, because what is acknowledged
-earlier was sent before the last change. MPTCP acknowledges data only cumulatively, so what is missing is known
+often an offset changes: here once in `interval` round trips of the path whose N it is. With 1, every verdict is
+about what was sent after the last change, and little is gained; with 0, or once for each burst, where a burst is
+what one acknowledgment lets go, offsets run away and the slow path starves. MPTCP acknowledges data only cumulatively, so what is missing is known
 of one packet, the first: the one that k's own DATA_ACK names. It counts by the path that was given it first,
-and only if that was one. Nothing is concluded while k or h is repairing a loss, nor for equal RTTs. All offsets
+and only if that was one. Nothing is concluded while k or h is repairing a loss, nor from data that h had when
+it last did, nor for equal RTTs; a loss of h that is not noticed yet deceives it. All offsets
 are cleared when a path comes, goes or times out. The clamp of N' to what is unassigned is left to the
 predictor's own rule, by which a path with nothing behind its N waits.
 
@@ -56,24 +59,49 @@ algorithm 1.
 "
 );
 
+const INTERVAL: Parameter = Parameter {
+    name: "interval",
+    default: 0.25,
+    min: 0.0,
+    max: 100.0,
+    unit: "RTT",
+    about: "least time between two changes of a path's offset, in its own round trips",
+};
+
+const FPS_PARAMETERS: &[Parameter] = &[INTERVAL, fps::GROWTH];
+const F2PDPS_PARAMETERS: &[Parameter] = &[INTERVAL, fps::GROWTH, f2pdps::HORIZON];
+
 /// `fps-ocps`.
 pub const ENTRY_FPS: Entry<dyn Scheduler> = Entry {
     name: "fps-ocps",
     aliases: &[],
     about: "FPS corrected by what arrived out of order",
     page: PAGE,
-    parameters: &[fps::GROWTH],
-    build: |p| Box::new(SkipAhead::new(Ocps::new(Fps::new(fps::Config::from(p))))),
+    parameters: FPS_PARAMETERS,
+    build: |p| Box::new(SkipAhead::new(Ocps::new(Config::from(p), Fps::new(fps::Config::from(p))))),
 };
 
 /// `f2pdps-ocps`.
 pub const ENTRY_F2PDPS: Entry<dyn Scheduler> = Entry {
     name: "f2pdps-ocps",
     about: "F²P-DPS corrected by what arrived out of order",
-    parameters: f2pdps::PARAMETERS,
-    build: |p| Box::new(SkipAhead::new(Ocps::new(F2pDps::new(f2pdps::Config::from(p))))),
+    parameters: F2PDPS_PARAMETERS,
+    build: |p| Box::new(SkipAhead::new(Ocps::new(Config::from(p), F2pDps::new(f2pdps::Config::from(p))))),
     ..ENTRY_FPS
 };
+
+/// What may be set.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// Least time between two changes of a path's offset, in its smoothed RTTs.
+    pub interval: f64,
+}
+
+impl From<&Parameters<'_>> for Config {
+    fn from(p: &Parameters<'_>) -> Self {
+        Self { interval: p.get("interval") }
+    }
+}
 
 /// What feedback says of a path's last prediction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,15 +160,27 @@ impl Offset {
     }
 }
 
+/// Where a path's data stands.
+#[derive(Clone, Copy, Debug, Default)]
+struct Track {
+    /// The DATA_ACK that came last on it.
+    data_ack: u64,
+    /// The highest end of the data that it was given.
+    given_end: u64,
+    /// Of its data below this some was lost or late within the subflow: a hole there says nothing of a prediction.
+    /// Acknowledgments of slower paths tell of it long after it was repaired.
+    repaired_below: u64,
+}
+
 /// A forecast with offsets.
 #[derive(Clone, Debug)]
 pub struct Ocps<F> {
+    config: Config,
     base: F,
     offsets: [Offset; PathId::LIMIT],
     /// Which path was given which data, back to the oldest that an acknowledgment may still be about.
     given: Outstanding,
-    /// The DATA_ACK that came last on each path.
-    data_acks: [u64; PathId::LIMIT],
+    tracks: [Track; PathId::LIMIT],
     /// The offset that changed last, for traces.
     newest: i64,
 }
@@ -151,12 +191,13 @@ fn repairs_nothing(path: &PathView) -> bool {
 
 impl<F: Forecast> Ocps<F> {
     /// Corrects `base`, at first by nothing.
-    pub fn new(base: F) -> Self {
+    pub fn new(config: Config, base: F) -> Self {
         Self {
+            config,
             base,
             offsets: [Offset::default(); PathId::LIMIT],
             given: Outstanding::default(),
-            data_acks: [0; PathId::LIMIT],
+            tracks: [Track::default(); PathId::LIMIT],
             newest: 0,
         }
     }
@@ -165,7 +206,8 @@ impl<F: Forecast> Ocps<F> {
     fn verdict(&self, view: &View, by: PathId, acked: &Acked) -> Option<(PathId, Verdict)> {
         let missing = acked.data_ack.filter(|missing| *missing < acked.data_end)?;
         let given = self.given.at(missing).map(|(_, copies)| copies)?;
-        if given.first == by || given.paths != given.first.bit() {
+        let repaired = missing < self.tracks[given.first.index()].repaired_below;
+        if given.first == by || given.paths != given.first.bit() || repaired {
             return None;
         }
         let early = view.path(by).filter(|p| repairs_nothing(p))?;
@@ -177,27 +219,37 @@ impl<F: Forecast> Ocps<F> {
         }
     }
 
+    /// `path` repairs a loss, or something arrived out of order in it.
+    fn taint(&mut self, path: PathId) {
+        let track = &mut self.tracks[path.index()];
+        track.repaired_below = track.given_end;
+    }
+
     fn on_ack(&mut self, view: &View, by: PathId, acked: &Acked) {
+        if view.path(by).is_some_and(|p| !repairs_nothing(p)) {
+            self.taint(by);
+        }
         if let Some((path, verdict)) = self.verdict(view, by, acked) {
             let rtt = view.path(path).map_or(Duration::ZERO, PathView::rtt_or_max);
+            let wait = rtt.as_nanos() as f64 * self.config.interval;
             let offset = &mut self.offsets[path.index()];
-            if offset.changed.is_none_or(|at| view.now().since(at) >= rtt) {
+            if offset.changed.is_none_or(|at| view.now().since(at).as_nanos() as f64 >= wait) {
                 offset.judge(verdict);
                 offset.changed = Some(view.now());
                 self.newest = offset.a + offset.b;
             }
         }
-        self.data_acks[by.index()] = acked.data_ack.unwrap_or(view.data_acked());
+        self.tracks[by.index()].data_ack = acked.data_ack.unwrap_or(view.data_acked());
         // A path that is silent must not keep everything here: its timeout ends that.
         let awaited = view.paths().iter().filter(|p| p.in_flight > 0 && p.recovery != RecoveryPhase::Loss);
-        let oldest = awaited.map(|p| self.data_acks[p.id.index()]).min();
+        let oldest = awaited.map(|p| self.tracks[p.id.index()].data_ack).min();
         self.given.acked(oldest.map_or(view.data_acked(), |oldest| oldest.min(view.data_acked())));
     }
 
     fn reset(&mut self, path: PathId, view: &View) {
         self.offsets = [Offset::default(); PathId::LIMIT];
         self.newest = 0;
-        self.data_acks[path.index()] = view.data_acked();
+        self.tracks[path.index()].data_ack = view.data_acked();
     }
 }
 
@@ -222,12 +274,15 @@ impl<F: Forecast> Forecast for Ocps<F> {
     fn on_bound(&mut self, path: PathId, range: Range) {
         self.base.on_bound(path, range);
         self.given.sent(path, range);
+        let track = &mut self.tracks[path.index()];
+        track.given_end = track.given_end.max(range.end);
     }
 
     fn on_event(&mut self, event: &SchedulerEvent<'_>, view: &View) {
         self.base.on_event(event, view);
         match *event {
             SchedulerEvent::Ack { path, acked } => self.on_ack(view, path, acked),
+            SchedulerEvent::Loss { path } => self.taint(path),
             SchedulerEvent::Timeout { path } | SchedulerEvent::PathUp { path } => self.reset(path, view),
             SchedulerEvent::PathDown { path } => {
                 self.given = Outstanding::default();
@@ -247,6 +302,8 @@ mod tests {
     use super::*;
     use crate::testing::{Bench, MSS, path};
     use Verdict::{TooLarge, TooSmall};
+
+    const CONFIG: Config = Config { interval: 0.25 };
 
     #[test]
     fn offsets_double_and_then_go_by_one() {
@@ -287,7 +344,7 @@ mod tests {
     /// path, each time at the end of a slow round trip. Returns N' of each round.
     fn converge(base: f64, truly: usize, rounds: u64) -> Vec<i64> {
         let mut bench = Bench::new(&[path(0, 20, 20, 1), path(1, 60, 3, 1)]);
-        let mut ocps = Ocps::new(Always(base));
+        let mut ocps = Ocps::new(CONFIG, Always(base));
         let mut seen = Vec::new();
         for round in 0..rounds {
             let n = (base as i64 + ocps.correction(PathId(1))).max(0);
@@ -328,7 +385,7 @@ mod tests {
     /// Path 0 holds the packet 0 and path 1 the packet 1; `by` acknowledges its own while 0 is missing, or path 1's is.
     fn seen(by: u8, missing: u64, change: impl FnOnce(&mut Bench, &mut Ocps<Always>)) -> Vec<i64> {
         let mut bench = Bench::new(&[path(0, 20, 10, 2), path(1, 60, 10, 2), path(2, 100, 10, 2)]);
-        let mut ocps = Ocps::new(Always(5.0));
+        let mut ocps = Ocps::new(CONFIG, Always(5.0));
         for id in 0..3 {
             ocps.on_bound(PathId(id), Range::new(u64::from(id) * MSS, u64::from(id + 1) * MSS));
         }
@@ -350,6 +407,22 @@ mod tests {
     }
 
     #[test]
+    fn offsets_change_once_in_an_interval() {
+        let mut bench = Bench::new(&[path(0, 20, 10, 2), path(1, 60, 10, 2)]);
+        let mut ocps = Ocps::new(CONFIG, Always(5.0));
+        ocps.on_bound(PathId(0), Range::new(0, MSS));
+        bench.write(2);
+        let offsets = [0, 0, 14, 15, 16, 29, 30].map(|ms| {
+            bench.at(ms);
+            let mut acked = Acked::default();
+            (acked.data_end, acked.data_ack) = (2 * MSS, Some(0));
+            ocps.on_event(&SchedulerEvent::Ack { path: PathId(1), acked: &acked }, &bench.view);
+            ocps.correction(PathId(1))
+        });
+        assert_eq!(offsets, [-1, -1, -1, -2, -2, -2, -4]);
+    }
+
+    #[test]
     fn a_hole_that_was_filled_meanwhile_is_a_hole() {
         // The acknowledgment of the slow path returns when the fast one's has long told that packet 0 is there.
         assert_eq!(seen(1, 0, |bench, _| bench.view.on_data_acked(3 * MSS)), [0, -1, 0]);
@@ -367,9 +440,30 @@ mod tests {
     }
 
     #[test]
+    fn a_loss_proves_nothing_after_its_repair_either() {
+        let lost = |bench: &mut Bench, ocps: &mut Ocps<Always>| {
+            ocps.on_event(&SchedulerEvent::Loss { path: PathId(0) }, &bench.view);
+        };
+        assert_eq!(seen(1, 0, lost), [0, 0, 0]);
+        let late = |bench: &mut Bench, ocps: &mut Ocps<Always>| {
+            let phase = |bench: &mut Bench, phase| bench.view.path_mut(PathId(0)).unwrap().recovery = phase;
+            phase(bench, RecoveryPhase::Disorder);
+            ocps.on_event(&SchedulerEvent::Ack { path: PathId(0), acked: &Acked::default() }, &bench.view);
+            phase(bench, RecoveryPhase::Open);
+        };
+        assert_eq!(seen(2, 0, late), [0, 0, 0]);
+        let later = |bench: &mut Bench, ocps: &mut Ocps<Always>| {
+            lost(bench, ocps);
+            ocps.given = Outstanding::default();
+            ocps.on_bound(PathId(0), Range::new(2 * MSS, 3 * MSS));
+        };
+        assert_eq!(seen(1, 2, later), [0, -1, 0], "given after the loss");
+    }
+
+    #[test]
     fn a_timeout_clears_the_offsets() {
         let bench = Bench::new(&[path(0, 20, 10, 2)]);
-        let mut ocps = Ocps::new(Always(5.0));
+        let mut ocps = Ocps::new(CONFIG, Always(5.0));
         ocps.offsets[1].judge(TooSmall);
         ocps.on_event(&SchedulerEvent::Timeout { path: PathId(0) }, &bench.view);
         assert_eq!(ocps.correction(PathId(1)), 0);
@@ -378,7 +472,7 @@ mod tests {
     #[test]
     fn what_no_acknowledgment_can_be_about_is_forgotten() {
         let mut bench = Bench::new(&[path(0, 20, 10, 1), path(1, 60, 10, 1)]);
-        let mut ocps = Ocps::new(Always(5.0));
+        let mut ocps = Ocps::new(CONFIG, Always(5.0));
         bench.write(100);
         for p in 0..100 {
             ocps.on_bound(PathId((p % 2) as u8), Range::new(p * MSS, (p + 1) * MSS));

@@ -27,7 +27,7 @@ const STEP: Duration = Duration::from_millis(20);
 /// Far more than any of these networks needs.
 const LIMIT: Instant = Instant::from_millis(2 * 3600 * 1000);
 /// Networks of a commit's test run for each pair of scheduler and congestion control.
-const SEEDS_PER_PAIR: u64 = 40;
+const SEEDS_PER_PAIR: u64 = 10;
 /// Networks of a commit's test run for each scheduler that takes over in mid-transfer.
 const SWITCHED_PER_SCHEDULER: u64 = 40;
 /// Networks, each with who met it, that showed what no smaller test does: a FIN before data that OTIAS had taken back; a
