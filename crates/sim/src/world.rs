@@ -527,7 +527,9 @@ impl World {
         }
     }
 
-    /// A host reads the counters of its devices.
+    /// A host reads the counters of its devices. Apart, since most worlds have none.
+    #[cold]
+    #[inline(never)]
     fn read_devices(&mut self, host: usize, recorder: &mut dyn Recorder) {
         let Place::Engine(engine) = &mut self.hosts[host] else { return };
         for &(path, side) in self.devices.iter().filter(|(_, side)| *side == engine.side) {
