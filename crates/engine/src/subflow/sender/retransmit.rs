@@ -126,7 +126,7 @@ impl SentQueue {
     #[inline(always)]
     pub fn push(&mut self, sent: Sent) {
         let n = self.end();
-        let newest = core::mem::replace(&mut self.newest, Some(n));
+        let newest = self.newest.replace(n);
         match newest.and_then(|newest| self.get_mut(newest)) {
             Some(before) => before.newer = n,
             None => self.oldest = Some(n),
