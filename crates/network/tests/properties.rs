@@ -47,6 +47,7 @@ fn any_way() -> impl Strategy<Value = WaySpec> {
             WaySpec {
                 bottleneck,
                 delay: Duration::from_micros(delay),
+                device: false,
                 overhead,
                 loss,
                 reorder: ReorderSpec { probability: reorder, by: Duration::from_millis(7) },

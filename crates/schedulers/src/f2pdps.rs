@@ -51,17 +51,14 @@ throughput, SIGCOMM 1998.
 "
 );
 
-pub(crate) const PARAMETERS: &[Parameter] = &[
-    fps::GROWTH,
-    Parameter {
-        name: "horizon",
-        default: 8.0,
-        min: 1.0,
-        max: HORIZON_MAX as f64,
-        unit: "rounds",
-        about: "rounds of which every course of losses is considered",
-    },
-];
+pub(crate) const HORIZON: Parameter = Parameter {
+    name: "horizon",
+    default: 8.0,
+    min: 1.0,
+    max: HORIZON_MAX as f64,
+    unit: "rounds",
+    about: "rounds of which every course of losses is considered",
+};
 
 /// The registry's entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
@@ -69,7 +66,7 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
     aliases: &[],
     about: "FPS with the losses that a TCP model expects",
     page: PAGE,
-    parameters: PARAMETERS,
+    parameters: &[fps::GROWTH, HORIZON],
     build: |p| Box::new(SkipAhead::new(F2pDps::new(Config::from(p)))),
 };
 

@@ -62,16 +62,15 @@ mod tests {
         for n in 0..200u32 {
             let x = [f64::from(n % 7), f64::from(n % 5) - 2.0, f64::from(n % 3) / 10.0];
             arm.learn(&x, 1.0);
-            for i in 0..3 {
-                for j in 0..3 {
-                    a[i][j] += x[i] * x[j];
-                }
+            for (row, x_i) in a.iter_mut().zip(x) {
+                row.iter_mut().zip(x).for_each(|(entry, x_j)| *entry += x_i * x_j);
             }
         }
-        for i in 0..3 {
-            for j in 0..3 {
-                let product: f64 = (0..3).map(|k| a[i][k] * arm.inverse[k][j]).sum();
-                assert!((product - f64::from(u8::from(i == j))).abs() < 1e-9, "{i} {j} {product}");
+        for (i, row) in a.iter().enumerate() {
+            // Both are symmetric: a row stands for a column.
+            let product = arm.times(row);
+            for (j, entry) in product.into_iter().enumerate() {
+                assert!((entry - f64::from(u8::from(i == j))).abs() < 1e-9, "{i} {j} {entry}");
             }
         }
     }

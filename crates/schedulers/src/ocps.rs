@@ -4,7 +4,7 @@ use crate::f2pdps::{self, F2pDps};
 use crate::fps::{self, Fps};
 use crate::skip::{Forecast, SkipAhead};
 use anabranch_engine::congestion::Acked;
-use anabranch_engine::plugin::Entry;
+use anabranch_engine::plugin::{Entry, Parameter, Parameters};
 use anabranch_engine::schedule::{Outstanding, PathView, Scheduler, SchedulerEvent, View};
 use anabranch_trace::RecoveryPhase;
 use anabranch_units::{Duration, Instant, PathId, Range};
@@ -37,13 +37,15 @@ Predictions that are wrong in the same way for a while: queues that build up, lo
 
 # When it hurts
 
-It needs a round trip of the slow path for each correction, and corrects by what has just been, not by what will be.
+It corrects by what has just been, not by what will be, and verdicts that follow each other within a round trip
+repeat themselves.
 
 # Departures
 
 The printed algorithm doubles from zero, and does not say where thresholds begin (here: infinitely far) or how
-often an offset changes: here once in a round trip of the path whose N it is, because what is acknowledged
-earlier was sent before the last change. MPTCP acknowledges data only cumulatively, so what is missing is known
+often an offset changes: here once in `interval` round trips of the path whose N it is. With 1, every verdict is
+about what was sent after the last change, and little is gained; with 0, or once for each burst, where a burst is
+what one acknowledgment lets go, offsets run away and the slow path starves. MPTCP acknowledges data only cumulatively, so what is missing is known
 of one packet, the first: the one that k's own DATA_ACK names. It counts by the path that was given it first,
 and only if that was one. Nothing is concluded while k or h is repairing a loss, nor from data that h had when
 it last did, nor for equal RTTs; a loss of h that is not noticed yet deceives it. All offsets
@@ -57,24 +59,49 @@ algorithm 1.
 "
 );
 
+const INTERVAL: Parameter = Parameter {
+    name: "interval",
+    default: 0.25,
+    min: 0.0,
+    max: 100.0,
+    unit: "RTT",
+    about: "least time between two changes of a path's offset, in its own round trips",
+};
+
+const FPS_PARAMETERS: &[Parameter] = &[INTERVAL, fps::GROWTH];
+const F2PDPS_PARAMETERS: &[Parameter] = &[INTERVAL, fps::GROWTH, f2pdps::HORIZON];
+
 /// `fps-ocps`.
 pub const ENTRY_FPS: Entry<dyn Scheduler> = Entry {
     name: "fps-ocps",
     aliases: &[],
     about: "FPS corrected by what arrived out of order",
     page: PAGE,
-    parameters: &[fps::GROWTH],
-    build: |p| Box::new(SkipAhead::new(Ocps::new(Fps::new(fps::Config::from(p))))),
+    parameters: FPS_PARAMETERS,
+    build: |p| Box::new(SkipAhead::new(Ocps::new(Config::from(p), Fps::new(fps::Config::from(p))))),
 };
 
 /// `f2pdps-ocps`.
 pub const ENTRY_F2PDPS: Entry<dyn Scheduler> = Entry {
     name: "f2pdps-ocps",
     about: "F²P-DPS corrected by what arrived out of order",
-    parameters: f2pdps::PARAMETERS,
-    build: |p| Box::new(SkipAhead::new(Ocps::new(F2pDps::new(f2pdps::Config::from(p))))),
+    parameters: F2PDPS_PARAMETERS,
+    build: |p| Box::new(SkipAhead::new(Ocps::new(Config::from(p), F2pDps::new(f2pdps::Config::from(p))))),
     ..ENTRY_FPS
 };
+
+/// What may be set.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// Least time between two changes of a path's offset, in its smoothed RTTs.
+    pub interval: f64,
+}
+
+impl From<&Parameters<'_>> for Config {
+    fn from(p: &Parameters<'_>) -> Self {
+        Self { interval: p.get("interval") }
+    }
+}
 
 /// What feedback says of a path's last prediction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,6 +175,7 @@ struct Track {
 /// A forecast with offsets.
 #[derive(Clone, Debug)]
 pub struct Ocps<F> {
+    config: Config,
     base: F,
     offsets: [Offset; PathId::LIMIT],
     /// Which path was given which data, back to the oldest that an acknowledgment may still be about.
@@ -163,8 +191,9 @@ fn repairs_nothing(path: &PathView) -> bool {
 
 impl<F: Forecast> Ocps<F> {
     /// Corrects `base`, at first by nothing.
-    pub fn new(base: F) -> Self {
+    pub fn new(config: Config, base: F) -> Self {
         Self {
+            config,
             base,
             offsets: [Offset::default(); PathId::LIMIT],
             given: Outstanding::default(),
@@ -202,8 +231,9 @@ impl<F: Forecast> Ocps<F> {
         }
         if let Some((path, verdict)) = self.verdict(view, by, acked) {
             let rtt = view.path(path).map_or(Duration::ZERO, PathView::rtt_or_max);
+            let wait = rtt.as_nanos() as f64 * self.config.interval;
             let offset = &mut self.offsets[path.index()];
-            if offset.changed.is_none_or(|at| view.now().since(at) >= rtt) {
+            if offset.changed.is_none_or(|at| view.now().since(at).as_nanos() as f64 >= wait) {
                 offset.judge(verdict);
                 offset.changed = Some(view.now());
                 self.newest = offset.a + offset.b;
@@ -273,6 +303,8 @@ mod tests {
     use crate::testing::{Bench, MSS, path};
     use Verdict::{TooLarge, TooSmall};
 
+    const CONFIG: Config = Config { interval: 0.25 };
+
     #[test]
     fn offsets_double_and_then_go_by_one() {
         let mut offset = Offset::default();
@@ -312,7 +344,7 @@ mod tests {
     /// path, each time at the end of a slow round trip. Returns N' of each round.
     fn converge(base: f64, truly: usize, rounds: u64) -> Vec<i64> {
         let mut bench = Bench::new(&[path(0, 20, 20, 1), path(1, 60, 3, 1)]);
-        let mut ocps = Ocps::new(Always(base));
+        let mut ocps = Ocps::new(CONFIG, Always(base));
         let mut seen = Vec::new();
         for round in 0..rounds {
             let n = (base as i64 + ocps.correction(PathId(1))).max(0);
@@ -353,7 +385,7 @@ mod tests {
     /// Path 0 holds the packet 0 and path 1 the packet 1; `by` acknowledges its own while 0 is missing, or path 1's is.
     fn seen(by: u8, missing: u64, change: impl FnOnce(&mut Bench, &mut Ocps<Always>)) -> Vec<i64> {
         let mut bench = Bench::new(&[path(0, 20, 10, 2), path(1, 60, 10, 2), path(2, 100, 10, 2)]);
-        let mut ocps = Ocps::new(Always(5.0));
+        let mut ocps = Ocps::new(CONFIG, Always(5.0));
         for id in 0..3 {
             ocps.on_bound(PathId(id), Range::new(u64::from(id) * MSS, u64::from(id + 1) * MSS));
         }
@@ -372,6 +404,22 @@ mod tests {
         assert_eq!(seen(0, 1, |_, _| {}), [0, 1, 0], "its master is late");
         assert_eq!(seen(1, 1, |_, _| {}), [0, 0, 0], "its own");
         assert_eq!(seen(1, 3, |_, _| {}), [0, 0, 0], "nothing is missing");
+    }
+
+    #[test]
+    fn offsets_change_once_in_an_interval() {
+        let mut bench = Bench::new(&[path(0, 20, 10, 2), path(1, 60, 10, 2)]);
+        let mut ocps = Ocps::new(CONFIG, Always(5.0));
+        ocps.on_bound(PathId(0), Range::new(0, MSS));
+        bench.write(2);
+        let offsets = [0, 0, 14, 15, 16, 29, 30].map(|ms| {
+            bench.at(ms);
+            let mut acked = Acked::default();
+            (acked.data_end, acked.data_ack) = (2 * MSS, Some(0));
+            ocps.on_event(&SchedulerEvent::Ack { path: PathId(1), acked: &acked }, &bench.view);
+            ocps.correction(PathId(1))
+        });
+        assert_eq!(offsets, [-1, -1, -1, -2, -2, -2, -4]);
     }
 
     #[test]
@@ -415,7 +463,7 @@ mod tests {
     #[test]
     fn a_timeout_clears_the_offsets() {
         let bench = Bench::new(&[path(0, 20, 10, 2)]);
-        let mut ocps = Ocps::new(Always(5.0));
+        let mut ocps = Ocps::new(CONFIG, Always(5.0));
         ocps.offsets[1].judge(TooSmall);
         ocps.on_event(&SchedulerEvent::Timeout { path: PathId(0) }, &bench.view);
         assert_eq!(ocps.correction(PathId(1)), 0);
@@ -424,7 +472,7 @@ mod tests {
     #[test]
     fn what_no_acknowledgment_can_be_about_is_forgotten() {
         let mut bench = Bench::new(&[path(0, 20, 10, 1), path(1, 60, 10, 1)]);
-        let mut ocps = Ocps::new(Always(5.0));
+        let mut ocps = Ocps::new(CONFIG, Always(5.0));
         bench.write(100);
         for p in 0..100 {
             ocps.on_bound(PathId((p % 2) as u8), Range::new(p * MSS, (p + 1) * MSS));

@@ -170,7 +170,8 @@ impl Connection {
             Mode::Plain => self.finished && self.view.data_acked() >= self.buffer.end(),
             _ => self.data_fin.acked,
         };
-        let over = |s: &Subflow| matches!(s.state, State::TimeWait | State::Closed);
+        // Whoever drives this asks for events before segments: the end is told before the last reset leaves.
+        let over = |s: &Subflow| matches!(s.state, State::TimeWait | State::Closed) || s.reset.is_some();
         if sent_all && self.peer_finished() && self.subflows.iter().all(over) {
             return self.end(cx, CloseReason::Finished);
         }
