@@ -12,7 +12,7 @@ const SLOT: u128 = (1 << SLOT_BITS) - 1;
 
 impl Key {
     /// Nothing to do.
-    pub(crate) const NEVER: Self = Self(u128::MAX & !SLOT);
+    pub(crate) const NEVER: Self = Self(!SLOT);
 
     /// At `due`; of several at that time, the one with the least `seq` first, which is less than 2⁴⁸.
     pub(crate) fn new(due: Instant, seq: u64) -> Self {
