@@ -61,19 +61,11 @@ impl<T> Flows<T> {
     }
 
     fn index(&self, id: PathId) -> Option<usize> {
-        position(&self.0, id, |f| f.id)
+        id.place_in(&self.0, |f| f.id)
     }
 }
 
 /// The view of path `id`.
 pub fn view_of(paths: &[PathView], id: PathId) -> Option<&PathView> {
-    position(paths, id, |p| p.id).map(|i| &paths[i])
-}
-
-/// Paths are few, and usually dense: look at the id's own place first.
-fn position<T>(items: &[T], id: PathId, id_of: impl Fn(&T) -> PathId) -> Option<usize> {
-    match items.get(id.index()) {
-        Some(item) if id_of(item) == id => Some(id.index()),
-        _ => items.iter().position(|item| id_of(item) == id),
-    }
+    id.place_in(paths, |p| p.id).map(|i| &paths[i])
 }

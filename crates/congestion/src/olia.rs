@@ -116,44 +116,53 @@ impl Standing {
     }
 }
 
-impl Olia {
-    /// alpha_r: what moves window towards the best paths.
-    fn alpha(&self, id: PathId, paths: &[PathView]) -> f64 {
-        let standings = measured(&self.flows, paths).map(|(f, p)| (f.id, Standing::of(f, p)));
-        let Some((_, mut best)) = standings.clone().next() else { return 0.0 };
-        let mut widest = 0;
-        for (_, s) in standings.clone() {
-            widest = widest.max(s.window);
-            if s.by_rate(&best).is_gt() {
-                best = s;
-            }
-        }
-        let (mut all, mut maximal, mut collected) = (0_u32, 0_u32, 0_u32);
-        let (mut is_maximal, mut is_collected) = (false, false);
-        for (path, s) in standings {
-            let (in_m, in_b) = (s.window == widest, s.by_rate(&best).is_eq());
-            all += 1;
-            maximal += u32::from(in_m);
-            collected += u32::from(in_b && !in_m);
-            if path == id {
-                (is_maximal, is_collected) = (in_m, in_b && !in_m);
-            }
-        }
-        match (is_collected, is_maximal) {
-            (true, _) => 1.0 / f64::from(all * collected),
-            (_, true) if collected > 0 => -1.0 / f64::from(all * maximal),
-            _ => 0.0,
-        }
-    }
+/// All paths as seen from one of them.
+struct Survey {
+    /// What moves window towards the best paths: alpha_r.
+    alpha: f64,
+    /// The sum of w / T.
+    rate: f64,
+}
 
+impl Survey {
+    fn of(id: PathId, flows: &Flows<Transmitted>, paths: &[PathView]) -> Self {
+        let (mut all, mut rate, mut best) = (0_u32, 0.0, None);
+        let (mut widest, mut in_m, mut in_b) = (0, 0_u32, 0_u32);
+        for (flow, path) in measured(flows, paths) {
+            let (standing, bit) = (Standing::of(flow, path), flow.id.bit());
+            rate += window_bytes(flow, path) / rtt(path);
+            all += 1;
+            match standing.window.cmp(&widest) {
+                Ordering::Greater => (widest, in_m) = (standing.window, bit),
+                Ordering::Equal => in_m |= bit,
+                Ordering::Less => {}
+            }
+            match best.map_or(Ordering::Greater, |best| standing.by_rate(&best)) {
+                Ordering::Greater => (best, in_b) = (Some(standing), bit),
+                Ordering::Equal => in_b |= bit,
+                Ordering::Less => {}
+            }
+        }
+        let in_c = in_b & !in_m;
+        let alpha = match (in_c & id.bit() != 0, in_m & id.bit() != 0) {
+            _ if in_c == 0 => 0.0,
+            (true, _) => 1.0 / f64::from(all * in_c.count_ones()),
+            (_, true) => -1.0 / f64::from(all * in_m.count_ones()),
+            _ => 0.0,
+        };
+        Self { alpha, rate }
+    }
+}
+
+impl Olia {
     /// What one acknowledged packet adds to the window of `id`, in packets; may be negative.
     fn increase(&self, id: PathId, paths: &[PathView]) -> f64 {
         let Some(flow) = self.flows.get(id) else { return 0.0 };
         let reno = 1.0 / f64::from(flow.window.cwnd());
         let Some(path) = view_of(paths, id).filter(|p| p.srtt.is_some()) else { return reno };
-        let rate: f64 = measured(&self.flows, paths).map(|(f, p)| window_bytes(f, p) / rtt(p)).sum();
+        let Survey { alpha, rate } = Survey::of(id, &self.flows, paths);
         let t = rtt(path);
-        window_bytes(flow, path) * mss(path) / (t * t * rate * rate) + self.alpha(id, paths) * reno
+        window_bytes(flow, path) * mss(path) / (t * t * rate * rate) + alpha * reno
     }
 }
 
@@ -225,7 +234,7 @@ mod tests {
 
     fn alphas(paths: &[(u32, u64, u64)]) -> Vec<f64> {
         let (olia, views) = olia(paths);
-        views.iter().map(|v| olia.alpha(v.id, &views)).collect()
+        views.iter().map(|v| Survey::of(v.id, &olia.flows, &views).alpha).collect()
     }
 
     fn increases(paths: &[(u32, u64, u64)]) -> Vec<f64> {

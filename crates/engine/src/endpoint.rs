@@ -7,7 +7,7 @@ use crate::slots::Slots;
 use crate::subflow::FourTuple;
 use anabranch_units::{Instant, PathId, SeqNumber};
 use anabranch_wire::{Flags, MpJoin, MptcpOption, Packet, Reason, Segment};
-use core::net::{IpAddr, SocketAddr};
+use core::net::IpAddr;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 pub use crate::slots::Handle;
@@ -25,8 +25,6 @@ struct Slot {
     /// Its entries among the ends, and the state of its subflows that they are for.
     ends: Vec<Ends>,
     epoch: u64,
-    /// The application was told that it is closed.
-    told: bool,
     /// It ended while it sent, and a timer has said so.
     prompted: bool,
 }
@@ -34,13 +32,42 @@ struct Slot {
 /// A subflow's two ends as numbers that compare fast: the ports first, for those differ most.
 type Ends = (u32, u128, u128);
 
-fn ends(tuple: &FourTuple) -> Ends {
-    let FourTuple { local, remote } = tuple;
+fn ends(local: (IpAddr, u16), remote: (IpAddr, u16)) -> Ends {
     let number = |ip: IpAddr| match ip {
-        IpAddr::V4(ip) => ip.to_ipv6_mapped().to_bits(),
+        // RFC 4291 §2.5.5.2: an IPv4-mapped address
+        IpAddr::V4(ip) => 0xffff << 32 | u128::from(ip.to_bits()),
         IpAddr::V6(ip) => ip.to_bits(),
     };
-    (u32::from(remote.port()) << 16 | u32::from(local.port()), number(remote.ip()), number(local.ip()))
+    (u32::from(remote.1) << 16 | u32::from(local.1), number(remote.0), number(local.0))
+}
+
+fn ends_of(FourTuple { local, remote }: &FourTuple) -> Ends {
+    ends((local.ip(), local.port()), (remote.ip(), remote.port()))
+}
+
+/// Connections that may have something to send, first come first. Nearly always there is one at most, which has a place
+/// of its own.
+#[derive(Default)]
+struct Awake {
+    first: Option<Handle>,
+    more: VecDeque<Handle>,
+}
+
+impl Awake {
+    fn push(&mut self, handle: Handle) {
+        match self.first {
+            None => self.first = Some(handle),
+            Some(_) => self.more.push_back(handle),
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Handle> {
+        self.first.iter().chain(&self.more)
+    }
+
+    fn pop(&mut self) {
+        self.first = if self.more.is_empty() { None } else { self.more.pop_front() };
+    }
 }
 
 /// Subflows whose segments came lately, each in the place that its ends give it: nearly every segment belongs to one.
@@ -64,7 +91,7 @@ pub struct Endpoint {
     tokens: BTreeMap<u32, Handle>,
     listeners: BTreeMap<u16, Accept>,
     /// Connections that may have something to send.
-    awake: VecDeque<Handle>,
+    awake: Awake,
     /// One entry per connection at most. It may be too early; the connection is asked when it comes up.
     timers: BTreeSet<(Instant, Handle)>,
     /// Resets for segments that belong to nobody.
@@ -99,7 +126,7 @@ impl Endpoint {
             recent: Recent::default(),
             tokens: BTreeMap::new(),
             listeners: BTreeMap::new(),
-            awake: VecDeque::new(),
+            awake: Awake::default(),
             timers: BTreeSet::new(),
             replies: VecDeque::new(),
             accepted: VecDeque::new(),
@@ -121,15 +148,7 @@ impl Endpoint {
 
     fn adopt(&mut self, connection: Connection) -> Handle {
         let token = connection.token();
-        let slot = Slot {
-            connection,
-            awake: false,
-            timer: Instant::MAX,
-            ends: Vec::new(),
-            epoch: 0,
-            told: false,
-            prompted: false,
-        };
+        let slot = Slot { connection, awake: false, timer: Instant::MAX, ends: Vec::new(), epoch: 0, prompted: false };
         let handle = self.slots.insert(slot);
         if let Some(token) = token {
             self.tokens.insert(token, handle);
@@ -147,7 +166,7 @@ impl Endpoint {
     pub fn connection_mut(&mut self, handle: Handle) -> Option<&mut Connection> {
         let slot = self.slots.get_mut(handle)?;
         if !core::mem::replace(&mut slot.awake, true) {
-            self.awake.push_back(handle);
+            self.awake.push(handle);
         }
         Some(&mut slot.connection)
     }
@@ -173,28 +192,34 @@ impl Endpoint {
         let slot = self.slots.get_mut(handle)?;
         let event = slot.connection.poll_event();
         if matches!(event, Some(ConnectionEvent::Closed(_))) {
-            slot.told = true;
             self.wake(handle);
         }
         event
     }
 
+    /// A connection as [`Self::connection_mut`] gives it, if something happened to it: [`Connection::poll_event`] says what.
+    pub fn news_of(&mut self, handle: Handle) -> Option<&mut Connection> {
+        let slot = self.slots.get_mut(handle).filter(|slot| slot.connection.has_events())?;
+        if !core::mem::replace(&mut slot.awake, true) {
+            self.awake.push(handle);
+        }
+        Some(&mut slot.connection)
+    }
+
     /// Takes a packet that was addressed to this host. Returns the connection it belongs to.
     pub fn handle_packet(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> Option<Handle> {
         let segment = &packet.segment;
-        let tuple = FourTuple {
-            local: SocketAddr::new(packet.dst, segment.dst_port),
-            remote: SocketAddr::new(packet.src, segment.src_port),
-        };
-        if let Some((handle, path)) = self.find(ends(&tuple))
+        let (local, remote) = ((packet.dst, segment.dst_port), (packet.src, segment.src_port));
+        if let Some((handle, path)) = self.find(ends(local, remote))
             && let Some(slot) = self.slots.get_mut(handle)
         {
             slot.connection.handle_segment(cx, path, segment);
             if !core::mem::replace(&mut slot.awake, true) {
-                self.awake.push_back(handle);
+                self.awake.push(handle);
             }
             return Some(handle);
         }
+        let tuple = FourTuple { local: local.into(), remote: remote.into() };
         let syn = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK) && !segment.flags.has(Flags::RST);
         if syn {
             return self.on_syn(cx, tuple, packet);
@@ -280,7 +305,7 @@ impl Endpoint {
 
     /// What a device of this host holds now, for the connections that are about to send on `path`.
     pub fn set_device(&mut self, path: PathId, device: Device) {
-        for handle in &self.awake {
+        for handle in self.awake.iter() {
             if let Some(slot) = self.slots.get_mut(*handle) {
                 slot.connection.set_device(path, device);
             }
@@ -318,7 +343,7 @@ impl Endpoint {
             *packet = reply;
             return Some(None);
         }
-        while let Some(handle) = self.awake.front().copied() {
+        while let Some(handle) = self.awake.first {
             if let Some(slot) = self.slots.get_mut(handle) {
                 if let Some(path) = slot.connection.transmit_into(cx, packet) {
                     return Some(Some(path));
@@ -326,22 +351,30 @@ impl Endpoint {
                 // Nothing more to send for now: note the timer, forget what is gone.
                 slot.awake = false;
                 // One that ended by what it sent has a timer due, once, so that the driver asks what became of it.
-                let ended = slot.connection.is_closed() && !slot.told && !core::mem::replace(&mut slot.prompted, true);
-                if let Some(at) = if ended { Some(cx.now) } else { slot.connection.poll_timeout() }
-                    && at < slot.timer
-                {
+                let ended = slot.connection.is_closed() && !slot.connection.is_over();
+                // Without an entry, deadlines that have come no nearer count too.
+                let at = match slot.timer {
+                    _ if ended && !core::mem::replace(&mut slot.prompted, true) => cx.now,
+                    Instant::MAX => slot.connection.poll_timeout().unwrap_or(Instant::MAX),
+                    _ => slot.connection.poll_nearer(),
+                };
+                if at < slot.timer {
                     self.timers.remove(&(slot.timer, handle));
                     self.timers.insert((at, handle));
                     slot.timer = at;
                 }
+                debug_assert!(
+                    slot.connection.poll_timeout().is_none_or(|due| slot.timer <= due),
+                    "a deadline is missed"
+                );
                 let changed = slot.epoch != slot.connection.epoch();
-                if slot.told && slot.connection.is_closed() {
+                if slot.connection.is_over() {
                     self.forget(handle);
                 } else if changed {
                     self.index_ends(handle);
                 }
             }
-            self.awake.pop_front();
+            self.awake.pop();
         }
         None
     }
@@ -365,7 +398,7 @@ impl Endpoint {
             && !slot.awake
         {
             slot.awake = true;
-            self.awake.push_back(handle);
+            self.awake.push(handle);
         }
     }
 
@@ -379,9 +412,9 @@ impl Endpoint {
         }
         for (path, tuple, _) in slot.connection.subflows() {
             // Another connection's subflow keeps its ends: a join that drew the same port fails and draws again.
-            let owner = self.ends.entry(ends(&tuple)).or_insert((handle, path));
+            let owner = self.ends.entry(ends_of(&tuple)).or_insert((handle, path));
             if *owner == (handle, path) {
-                slot.ends.push(ends(&tuple));
+                slot.ends.push(ends_of(&tuple));
             }
         }
         slot.epoch = slot.connection.epoch();

@@ -2,58 +2,71 @@
 
 use anabranch_units::Instant;
 
-/// A time, then an insertion number that breaks ties: one number, so that two compare in a step.
+/// A time, then an insertion number that breaks ties, then a slot: one number, so that two compare in a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key(u128);
 
+/// Low bits that a key keeps for the slot: there are 32 paths at most, two ways each, and few links.
+const SLOT_BITS: u32 = 16;
+const SLOT: u128 = (1 << SLOT_BITS) - 1;
+
 impl Key {
     /// Nothing to do.
-    pub(crate) const NEVER: Self = Self(u128::MAX);
+    pub(crate) const NEVER: Self = Self(u128::MAX & !SLOT);
 
-    /// At `due`; of several at that time, the one with the least `seq` first.
+    /// At `due`; of several at that time, the one with the least `seq` first, which is less than 2⁴⁸.
     pub(crate) fn new(due: Instant, seq: u64) -> Self {
-        Self(u128::from(due.as_nanos()) << 64 | u128::from(seq))
+        Self(u128::from(due.as_nanos()) << 64 | u128::from(seq << SLOT_BITS))
     }
 
     /// When; [`Instant::MAX`] for never.
     pub(crate) fn due(self) -> Instant {
         Instant::from_nanos((self.0 >> 64) as u64)
     }
+
+    /// The same for `slot`.
+    fn of(self, slot: usize) -> Self {
+        Self(self.0 | slot as u128)
+    }
 }
 
 /// A fixed number of slots, each with the key of its next deed. Networks have few, so that a scan beats a heap.
 #[derive(Clone, Debug)]
 pub(crate) struct Agenda {
+    /// With their slots.
     keys: Vec<Key>,
-    /// The least key and its slot.
-    first: (Key, usize),
+    /// The least of them.
+    first: Key,
 }
 
 impl Agenda {
     /// `slots` slots with nothing to do.
+    ///
+    /// # Panics
+    /// If there are more than a key can tell apart.
     pub(crate) fn new(slots: usize) -> Self {
-        Self { keys: vec![Key::NEVER; slots], first: (Key::NEVER, 0) }
+        assert!(slots as u128 <= SLOT, "too many paths and links");
+        Self { keys: (0..slots).map(|slot| Key::NEVER.of(slot)).collect(), first: Key::NEVER }
     }
 
-    /// The least key and its slot.
-    pub(crate) fn first(&self) -> (Key, usize) {
-        self.first
+    /// When the next deed is due; [`Instant::MAX`] for never.
+    pub(crate) fn due(&self) -> Instant {
+        self.first.due()
+    }
+
+    /// The slot of the next deed.
+    pub(crate) fn slot(&self) -> usize {
+        (self.first.0 & SLOT) as usize
     }
 
     /// The next deed of `slot` is now `key`.
     pub(crate) fn set(&mut self, slot: usize, key: Key) {
-        self.keys[slot] = key;
-        let (least, at) = self.first;
-        if key <= least {
-            self.first = (key, slot);
-        } else if slot == at {
-            let mut first = (key, slot);
-            for (slot, key) in self.keys.iter().enumerate() {
-                if *key < first.0 {
-                    first = (*key, slot);
-                }
-            }
-            self.first = first;
+        let own = key.of(slot);
+        self.keys[slot] = own;
+        if key <= self.first {
+            self.first = own;
+        } else if slot == self.slot() {
+            self.first = self.keys.iter().copied().fold(own, Key::min);
         }
     }
 }
@@ -75,8 +88,8 @@ mod tests {
                 agenda.set(slot, key);
                 naive[slot] = key;
                 let least = *naive.iter().min().unwrap();
-                prop_assert_eq!(agenda.first().0, least);
-                prop_assert_eq!(naive[agenda.first().1], least);
+                prop_assert_eq!(agenda.due(), least.due());
+                prop_assert_eq!(naive[agenda.slot()], least);
             }
         }
     }
@@ -85,7 +98,7 @@ mod tests {
     fn keys_order_by_time_and_then_by_insertion() {
         let key = |due, seq| Key::new(Instant::from_nanos(due), seq);
         assert!(key(1, 9) < key(2, 0) && key(2, 0) < key(2, 1) && key(u64::MAX, 3) < Key::NEVER);
-        assert_eq!(key(77, u64::MAX).due(), Instant::from_nanos(77));
+        assert_eq!(key(77, (1 << 48) - 1).due(), Instant::from_nanos(77));
         assert_eq!(Key::NEVER.due(), Instant::MAX);
     }
 }

@@ -1,8 +1,8 @@
 //! A queue and what drains it, for one direction.
 
 use crate::{BottleneckSpec, Capacity, Qdisc, QueueState};
-use anabranch_trace::{Event, LinkEvent, Origin, Recorder};
-use anabranch_units::{ConnId, Direction, Instant, PathId, Rate};
+use anabranch_trace::{LinkEvent, Recorder};
+use anabranch_units::{Direction, Instant, PathId, Rate};
 use std::collections::VecDeque;
 
 /// One direction of one path: its place in a table that holds each path's down, then up.
@@ -34,8 +34,7 @@ impl WayId {
     /// Tells that a packet of `size` bytes on this way met the network.
     pub(crate) fn record(self, recorder: &mut dyn Recorder, at: Instant, size: u32, what: LinkEvent) {
         let path = PathId(self.path().min(u8::MAX.into()) as u8);
-        let origin = Origin { host: None, connection: ConnId(0), path };
-        recorder.record(at, origin, &Event::Link { direction: self.direction(), size, what });
+        recorder.link(at, path, self.direction(), size, what);
     }
 }
 
@@ -181,7 +180,7 @@ impl<T> Queue<T> {
 mod tests {
     use super::*;
     use crate::{FixedRate, QueueState};
-    use anabranch_trace::DropCause;
+    use anabranch_trace::{DropCause, Event, Origin};
     use anabranch_units::Duration;
 
     /// Drops every packet that waited longer than this, except the last one: CoDel's shape without its law.

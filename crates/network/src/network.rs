@@ -211,7 +211,7 @@ impl<T: Clone> Network<T> {
 
     /// When [`Self::poll_deliver`] must be called next, if nothing else happens first.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let due = self.agenda.first().0.due();
+        let due = self.agenda.due();
         (due < Instant::MAX).then_some(due)
     }
 
@@ -219,10 +219,11 @@ impl<T: Clone> Network<T> {
     /// more is due.
     pub fn poll_deliver(&mut self, now: Instant, recorder: &mut dyn Recorder) -> Option<Delivery<T>> {
         loop {
-            let (key, slot) = self.agenda.first();
-            if key.due() > now || key.due() == Instant::MAX {
+            let due = self.agenda.due();
+            if due > now || due == Instant::MAX {
                 return None;
             }
+            let slot = self.agenda.slot();
             if slot >= self.ways.len() {
                 self.drain(slot - self.ways.len(), now, recorder);
                 continue;
@@ -239,9 +240,13 @@ impl<T: Clone> Network<T> {
 
     /// The packet that is due next on a way, if it makes it.
     fn arrive(&mut self, way: usize, recorder: &mut dyn Recorder) -> Option<Delivery<T>> {
+        let id = WayId::of(way);
+        if let Some(item) = self.ways[way].arrive_unharmed() {
+            self.note_way(way);
+            return Some(Delivery { path: id.path(), direction: id.direction(), item, corrupted: false });
+        }
         let Arrival { at, size, outcome } = self.ways[way].arrive()?;
         self.note_way(way);
-        let id = WayId::of(way);
         let (item, dropped) = match outcome {
             Outcome::HeldBack => return None,
             Outcome::Delivered(item) => (Some(item), None),
@@ -364,6 +369,7 @@ impl<T: Clone> Network<T> {
     }
 
     /// Something changed in what a way does next.
+    #[inline(always)]
     fn note_way(&mut self, way: usize) {
         self.agenda.set(way, self.ways[way].next());
     }

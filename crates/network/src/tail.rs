@@ -103,8 +103,8 @@ impl Tail {
     /// Tells of every departure up to `now`.
     #[inline]
     pub(crate) fn settle(&mut self, now: Instant, recorder: &mut dyn Recorder) {
-        while let Some(Leaving { departs, size, .. }) = self.inside.front().copied().filter(|p| p.departs <= now) {
-            if departs == Instant::MAX {
+        while let Some(&Leaving { departs, size, .. }) = self.inside.front() {
+            if departs > now || departs == Instant::MAX {
                 return;
             }
             self.way.record(recorder, departs, size, LinkEvent::Departed);

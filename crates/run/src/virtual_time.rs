@@ -5,8 +5,8 @@ use crate::layout::{Layout, outcome, unsupported};
 use anabranch_metrics::Meter;
 use anabranch_scenario::Host;
 use anabranch_sim::{Checks, World};
-use anabranch_trace::{Digest, Recorder, Tee};
-use anabranch_units::{Instant, PathId, Side};
+use anabranch_trace::{Digest, LinkEvent, Recorder, Tee};
+use anabranch_units::{Direction, Instant, PathId, Side};
 
 /// Runs jobs in virtual time.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,6 +21,9 @@ struct Lent<'a>(&'a mut dyn Recorder);
 impl Recorder for Lent<'_> {
     fn record(&mut self, now: Instant, origin: anabranch_trace::Origin, event: &anabranch_trace::Event) {
         self.0.record(now, origin, event);
+    }
+    fn link(&mut self, now: Instant, path: PathId, direction: Direction, size: u32, what: LinkEvent) {
+        self.0.link(now, path, direction, size, what);
     }
     fn packet(&mut self, now: Instant, host: Side, sent: bool, path: PathId, packet: &anabranch_wire::Packet) {
         self.0.packet(now, host, sent, path, packet);

@@ -8,6 +8,7 @@ use anabranch_schedulers::{all, build, suffixes, takes_suffix};
 use anabranch_trace::SendKind;
 use anabranch_units::Instant;
 use proptest::prelude::*;
+use std::collections::BTreeSet;
 use toy::{BOUNDLESS, MSS, Sent, Toy, ToyPath};
 
 /// Later than any run needs.
@@ -86,7 +87,10 @@ proptest! {
             let toy = run(scheduler(&name), &paths, BOUNDLESS, &[(0, packets)]);
             let mut first: Vec<_> = toy.sent.iter().filter(|s| s.kind == SendKind::First).map(|s| s.number).collect();
             first.sort();
-            prop_assert!(first.into_iter().eq(1..=packets), "{}", name);
+            prop_assert!(first.windows(2).all(|w| w[0] < w[1]), "{}", name);
+            // What is repeated elsewhere before it leaves its queue (linux-default) need not be sent for the first time.
+            let all: BTreeSet<_> = toy.sent.iter().map(|s| s.number).collect();
+            prop_assert!(all.into_iter().eq(1..=packets), "{}", name);
         }
     }
 

@@ -42,6 +42,20 @@ struct Application {
     handle: Handle,
     workload: Box<dyn Workload>,
     established: bool,
+    /// When the workload wants to be called, as it said after it was called last; `MAX` for never.
+    wakeup: Instant,
+}
+
+impl Application {
+    fn new(handle: Handle, workload: Box<dyn Workload>) -> Self {
+        let mut application = Self { handle, workload, established: false, wakeup: Instant::MAX };
+        application.note_wakeup();
+        application
+    }
+
+    fn note_wakeup(&mut self) {
+        self.wakeup = self.workload.next_wakeup().unwrap_or(Instant::MAX);
+    }
 }
 
 /// One endpoint with its applications.
@@ -112,7 +126,7 @@ impl Host {
 
     /// An application gets its connection, which has the scheduler that took over meanwhile, if one did.
     fn adopt(&mut self, now: Instant, recorder: &mut dyn Recorder, handle: Handle, workload: Box<dyn Workload>) {
-        self.applications.push(Application { handle, workload, established: false });
+        self.applications.push(Application::new(handle, workload));
         let mut cx = Cx { now, recorder, rng: &mut self.rng };
         if let (Some(Switch { name, make }), Some(connection)) = (&self.switch, self.endpoint.connection_mut(handle)) {
             connection.set_scheduler(&mut cx, *name, make());
@@ -140,20 +154,25 @@ impl Host {
         }
     }
 
-    /// A packet arrived.
-    pub fn receive(&mut self, now: Instant, recorder: &mut dyn Recorder, packet: &Packet) {
+    /// A packet arrived. True if an application got a connection, or was told something of its own.
+    pub fn receive(&mut self, now: Instant, recorder: &mut dyn Recorder, packet: &Packet) -> bool {
         let mut cx = Cx { now, recorder: &mut *recorder, rng: &mut self.rng };
         let handle = self.endpoint.handle_packet(&mut cx, packet);
+        let mut told = false;
         while let Some(handle) = self.endpoint.poll_accept() {
+            told = true;
             if let Some((_, workload)) = self.waiting.pop_front() {
                 self.adopt(now, recorder, handle, workload);
             }
         }
-        let Some(handle) = handle else { return };
-        if let Some(n) = self.applications.iter().position(|application| application.handle == handle) {
-            self.serve(n, now, recorder);
+        let place = |handle| self.applications.iter().position(|application| application.handle == handle);
+        if let Some(n) = handle.and_then(place) {
+            told |= self.serve(n, now, recorder);
+        }
+        if told {
             self.go_on(now, recorder);
         }
+        told
     }
 
     /// Timers and wake-ups that are due.
@@ -161,13 +180,14 @@ impl Host {
         let mut cx = Cx { now, recorder: &mut *recorder, rng: &mut self.rng };
         self.endpoint.handle_timeout(&mut cx);
         for n in (0..self.applications.len()).rev() {
-            let Application { handle, workload, .. } = &mut self.applications[n];
-            if workload.next_wakeup().is_some_and(|at| at <= now)
-                && let Some(connection) = self.endpoint.connection_mut(*handle)
+            let application = &mut self.applications[n];
+            if application.wakeup <= now
+                && let Some(connection) = self.endpoint.connection_mut(application.handle)
             {
                 let mut cx = Cx { now, recorder: &mut *recorder, rng: &mut self.rng };
-                workload.on_wakeup(now, &mut Io { connection, cx: &mut cx });
-                self.fault = self.fault.or_else(|| workload.fault());
+                application.workload.on_wakeup(now, &mut Io { connection, cx: &mut cx });
+                application.note_wakeup();
+                self.fault = self.fault.or_else(|| application.workload.fault());
             }
             self.serve(n, now, recorder);
         }
@@ -198,15 +218,14 @@ impl Host {
         act(&mut self.endpoint, &mut cx);
     }
 
-    /// Tells an application what happened to its connection.
-    fn serve(&mut self, n: usize, now: Instant, recorder: &mut dyn Recorder) {
-        let Application { handle, workload, established } = &mut self.applications[n];
+    /// Tells an application what happened to its connection; false if nothing did.
+    fn serve(&mut self, n: usize, now: Instant, recorder: &mut dyn Recorder) -> bool {
+        let Application { handle, workload, established, .. } = &mut self.applications[n];
+        let Some(connection) = self.endpoint.news_of(*handle) else { return false };
         let mut cx = Cx { now, recorder, rng: &mut self.rng };
-        let (mut told, mut closed) = (false, false);
-        while let Some(event) = self.endpoint.poll_event(*handle) {
-            let Some(connection) = self.endpoint.connection_mut(*handle) else { break };
-            let mut io = Io { connection, cx: &mut cx };
-            told = true;
+        let mut io = Io { connection, cx: &mut cx };
+        let mut closed = false;
+        while let Some(event) = io.connection.poll_event() {
             match event {
                 ConnectionEvent::Established if !*established => {
                     *established = true;
@@ -218,15 +237,14 @@ impl Host {
                 _ => {}
             }
         }
-        if !told {
-            return;
-        }
         self.fault = self.fault.or_else(|| workload.fault());
+        self.applications[n].note_wakeup();
         // The last of a host is kept, to be looked at.
-        if closed && workload.is_done() && !self.waiting.is_empty() {
+        if closed && self.applications[n].workload.is_done() && !self.waiting.is_empty() {
             self.applications.swap_remove(n);
             self.gone += 1;
         }
+        true
     }
 
     /// The first connection's, or the one that took its place.
@@ -254,8 +272,8 @@ impl Host {
         let timer = self.endpoint.poll_timeout().unwrap_or(Instant::MAX);
         // One whose connection is gone is not called any more.
         let connected = |application: &Application| self.endpoint.connection(application.handle).is_some();
-        let wakeups = self.applications.iter().filter_map(|a| a.workload.next_wakeup().filter(|_| connected(a)));
-        wakeups.fold(timer, Instant::min)
+        let wakeups = self.applications.iter().filter(|a| a.wakeup < timer && connected(a));
+        wakeups.fold(timer, |first, application| first.min(application.wakeup))
     }
 }
 

@@ -269,6 +269,7 @@ impl World {
         if let Some(engine) = self.hosts[host].engine_mut() {
             engine.act(self.now, recorder, act);
             self.flush(host, recorder);
+            self.check(host);
         }
     }
 
@@ -384,8 +385,11 @@ impl World {
         if self.flows[host / 2].captured {
             recorder.packet(self.now, engine.side, false, PathId(path as u8), packet);
         }
-        engine.receive(self.now, recorder, packet);
+        let told = engine.receive(self.now, recorder, packet);
         self.flush(host, recorder);
+        if told {
+            self.check(host);
+        }
     }
 
     /// A packet reached a host outside.
@@ -426,6 +430,7 @@ impl World {
                     engine.alarm = Instant::MAX;
                     engine.on_timer(self.now, recorder);
                     self.flush(host, recorder);
+                    self.check(host);
                 }
             }
             Alarm::Start(flow) => {
@@ -433,6 +438,7 @@ impl World {
                 if let Place::Engine(engine) = &mut self.hosts[host] {
                     engine.connect(self.now, recorder);
                     self.flush(host, recorder);
+                    self.check(host);
                 }
             }
             Alarm::Stop(flow) => {
@@ -440,6 +446,7 @@ impl World {
                     if let Place::Engine(engine) = &mut self.hosts[host] {
                         engine.abort(self.now, recorder);
                         self.flush(host, recorder);
+                        self.check(host);
                     }
                 }
             }
@@ -518,10 +525,11 @@ impl World {
             engine.alarm = at.max(self.now);
             self.set_alarm(at.max(self.now), Alarm::Host(host as u32));
         }
-        self.check(host);
     }
 
-    /// A host reads the counters of its devices.
+    /// A host reads the counters of its devices. Apart, since most worlds have none.
+    #[cold]
+    #[inline(never)]
     fn read_devices(&mut self, host: usize, recorder: &mut dyn Recorder) {
         let Place::Engine(engine) = &mut self.hosts[host] else { return };
         for &(path, side) in self.devices.iter().filter(|(_, side)| *side == engine.side) {

@@ -1,7 +1,7 @@
 //! A hash over everything that happened.
 
 use crate::{Event, LinkEvent, Origin, Recorder};
-use anabranch_units::{Direction, Duration, Instant};
+use anabranch_units::{Direction, Duration, Instant, PathId};
 use core::fmt;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -116,23 +116,38 @@ fn encode(at: Start, event: &Event) -> State {
         Event::Violation(rule) => at.put(23, [rule as u64]),
         Event::SchedulerValue { name, micro } => at.put(24, [xxh3_64(name.as_bytes()), micro as u64]),
         Event::Scheduler(name) => at.put(29, [xxh3_64(name.base.as_bytes()), xxh3_64(name.suffix.as_bytes())]),
-        Event::Link { direction, size, what } => {
-            let packet = (size as u64) << 1 | u64::from(direction == Direction::Up);
-            match what {
-                LinkEvent::Enqueued { queue_packets, queue_bytes } => {
-                    at.put(25, [packet, queue_packets as u64, queue_bytes])
-                }
-                LinkEvent::Departed => at.put(26, [packet]),
-                LinkEvent::Dropped(cause) => at.put(27, [packet, cause as u64]),
-            }
-        }
+        Event::Link { direction, size, what } => encode_link(at, direction, size, what),
+    }
+}
+
+/// Takes in [`Event::Link`].
+#[inline(always)]
+fn encode_link(at: Start, direction: Direction, size: u32, what: LinkEvent) -> State {
+    let packet = (size as u64) << 1 | direction as u64;
+    match what {
+        LinkEvent::Enqueued { queue_packets, queue_bytes } => at.put(25, [packet, queue_packets as u64, queue_bytes]),
+        LinkEvent::Departed => at.put(26, [packet]),
+        LinkEvent::Dropped(cause) => at.put(27, [packet, cause as u64]),
+    }
+}
+
+impl Digest {
+    /// An event begins.
+    #[inline(always)]
+    fn start(&mut self, now: Instant, origin: Origin) -> Start {
+        self.events += 1;
+        Start { state: self.state, time: now.as_nanos(), head: head(origin) }
     }
 }
 
 impl Recorder for Digest {
     fn record(&mut self, now: Instant, origin: Origin, event: &Event) {
-        self.state = encode(Start { state: self.state, time: now.as_nanos(), head: head(origin) }, event);
-        self.events += 1;
+        self.state = encode(self.start(now, origin), event);
+    }
+
+    #[inline]
+    fn link(&mut self, now: Instant, path: PathId, direction: Direction, size: u32, what: LinkEvent) {
+        self.state = encode_link(self.start(now, Origin::network(path)), direction, size, what);
     }
 }
 
@@ -235,5 +250,21 @@ mod tests {
         }
         let value = |name| digest(&[(1, ORIGIN, Event::SchedulerValue { name, micro: 5 })]);
         assert_ne!(value("lambda"), value("delta"));
+    }
+
+    #[test]
+    fn what_links_tell_is_an_event_like_any_other() {
+        let told = [
+            (Direction::Down, LinkEvent::Enqueued { queue_packets: 3, queue_bytes: 4500 }),
+            (Direction::Up, LinkEvent::Departed),
+            (Direction::Down, LinkEvent::Dropped(crate::DropCause::Aqm)),
+        ];
+        let (mut shortly, mut fully) = (Digest::new(), Digest::new());
+        for (n, (direction, what)) in (1..).zip(told) {
+            let (now, path) = (Instant::from_millis(n), PathId(n as u8));
+            shortly.link(now, path, direction, 1500, what);
+            fully.record(now, Origin::network(path), &Event::Link { direction, size: 1500, what });
+        }
+        assert_eq!((shortly.events(), shortly.finish()), (3, fully.finish()));
     }
 }

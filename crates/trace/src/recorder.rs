@@ -1,7 +1,7 @@
 //! Who listens to events.
 
-use crate::Event;
-use anabranch_units::{ConnId, Instant, PathId, Side};
+use crate::{Event, LinkEvent};
+use anabranch_units::{ConnId, Direction, Instant, PathId, Side};
 use anabranch_wire::Packet;
 
 /// Where an event happened. In the order in which the digest packs it: taking it apart and together costs nothing then.
@@ -16,10 +16,23 @@ pub struct Origin {
     pub host: Option<Side>,
 }
 
+impl Origin {
+    /// The network, on `path`.
+    pub const fn network(path: PathId) -> Self {
+        Self { connection: ConnId(0), path, host: None }
+    }
+}
+
 /// Listens to events. Events arrive in order of time, but for [`crate::LinkEvent::Departed`], which may be told late.
 pub trait Recorder {
     /// Something happened.
     fn record(&mut self, now: Instant, origin: Origin, event: &Event);
+
+    /// A packet of `size` bytes met a link: the same as an [`Event::Link`]. Nearly half of all events are of this kind, so
+    /// that whoever listens in a hot loop has a short way for them.
+    fn link(&mut self, now: Instant, path: PathId, direction: Direction, size: u32, what: LinkEvent) {
+        self.record(now, Origin::network(path), &Event::Link { direction, size, what });
+    }
 
     /// A packet left (`sent`) or reached a host. `path` is the network path. Captures listen to this.
     fn packet(&mut self, _now: Instant, _host: Side, _sent: bool, _path: PathId, _packet: &Packet) {}
@@ -35,6 +48,9 @@ impl<R: Recorder + ?Sized> Recorder for &mut R {
     fn record(&mut self, now: Instant, origin: Origin, event: &Event) {
         (**self).record(now, origin, event);
     }
+    fn link(&mut self, now: Instant, path: PathId, direction: Direction, size: u32, what: LinkEvent) {
+        (**self).link(now, path, direction, size, what);
+    }
     fn packet(&mut self, now: Instant, host: Side, sent: bool, path: PathId, packet: &Packet) {
         (**self).packet(now, host, sent, path, packet);
     }
@@ -48,6 +64,10 @@ impl<A: Recorder, B: Recorder> Recorder for Tee<A, B> {
     fn record(&mut self, now: Instant, origin: Origin, event: &Event) {
         self.0.record(now, origin, event);
         self.1.record(now, origin, event);
+    }
+    fn link(&mut self, now: Instant, path: PathId, direction: Direction, size: u32, what: LinkEvent) {
+        self.0.link(now, path, direction, size, what);
+        self.1.link(now, path, direction, size, what);
     }
     fn packet(&mut self, now: Instant, host: Side, sent: bool, path: PathId, packet: &Packet) {
         self.0.packet(now, host, sent, path, packet);

@@ -20,6 +20,15 @@ impl PathId {
     pub const fn bit(self) -> u32 {
         1 << self.0
     }
+
+    /// The index of this path's item. Paths are few, and usually dense: the id's own place is looked at first.
+    #[inline(always)]
+    pub fn place_in<T>(self, items: &[T], id_of: impl Fn(&T) -> Self) -> Option<usize> {
+        match items.get(self.index()) {
+            Some(item) if id_of(item) == self => Some(self.index()),
+            _ => items.iter().position(|item| id_of(item) == self),
+        }
+    }
 }
 
 impl fmt::Display for PathId {
@@ -65,5 +74,18 @@ impl Side {
             Side::Client => Direction::Down,
             Side::Server => Direction::Up,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_found_wherever_it_stands() {
+        let place = |id: u8, items: &[u8]| PathId(id).place_in(items, |item| PathId(*item));
+        assert_eq!([0, 1, 2].map(|id| place(id, &[0, 1, 2])), [Some(0), Some(1), Some(2)]);
+        assert_eq!([0, 1, 3, 7].map(|id| place(id, &[1, 3, 0])), [Some(2), Some(0), Some(1), None]);
+        assert_eq!(place(0, &[]), None);
     }
 }

@@ -149,6 +149,7 @@ impl Connection {
     /// port, joins to that port are accepted too. False if `id` is 0 or another address's, or the address has an ID
     /// already; see [`Self::address_id`].
     pub fn announce(&mut self, cx: &mut Cx<'_>, id: u8, address: IpAddr, port: Option<u16>) -> bool {
+        self.touch_all();
         self.addresses.announce(cx.now, id, address, port)
     }
 

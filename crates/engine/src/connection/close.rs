@@ -1,6 +1,6 @@
 //! Ending: DATA_FIN, FIN, resets, fast close (RFC 8684 §3.3.3, §3.5, §3.6).
 
-use super::{Connection, Failure, Mode, ORPHAN_TIMEOUT};
+use super::{Connection, Failure, Mode, ORPHAN_TIMEOUT, WHOLE};
 use crate::cx::Cx;
 use crate::schedule::{Cause, SchedulerEvent};
 use crate::subflow::{Move, Reset, State, Subflow};
@@ -39,6 +39,7 @@ impl Connection {
     pub(super) fn data_fin_sent(&mut self, cx: &mut Cx<'_>, i: usize) {
         let wait = self.subflows[i].sender.rtt().rto() * (1 << self.data_fin.repeats.min(6));
         self.data_fin.sent = Some(cx.now + wait);
+        self.touched |= WHOLE;
         self.data_fin.due &= !self.subflows[i].id.bit();
     }
 
@@ -52,12 +53,9 @@ impl Connection {
         }
     }
 
-    /// Steps over the peer's FIN once everything before it has come.
-    pub(super) fn take_fin(&mut self, cx: &mut Cx<'_>, i: usize) {
+    /// Everything up to the peer's FIN has come.
+    pub(super) fn fin_taken(&mut self, cx: &mut Cx<'_>, i: usize) {
         let s = &mut self.subflows[i];
-        if !s.receiver.take_fin() {
-            return;
-        }
         s.acks.demand();
         if s.go(Move::ReceiveFin) && s.state == State::TimeWait {
             s.linger = cx.now + self.settings.tcp.time_wait;
@@ -111,6 +109,7 @@ impl Connection {
 
     /// What follows from what has changed: DATA_FIN, FINs, subflows to reap, the end. Called after every input.
     pub(super) fn settle(&mut self, cx: &mut Cx<'_>) {
+        self.touch_all();
         self.settle_stream();
         let mut i = 0;
         while i < self.subflows.len() {
@@ -128,6 +127,7 @@ impl Connection {
         if self.closed || !self.finished && self.peer_fin.is_none() {
             return;
         }
+        self.touch_all();
         let all_acked = self.finished && self.view.data_acked() >= self.buffer.end();
         let opening = self.subflows.iter().all(|s| !s.state.is_synchronized());
         if opening {
@@ -247,6 +247,7 @@ impl Connection {
             return;
         }
         self.closed = true;
+        self.touch_all();
         self.paths.stop();
         self.persist.0 = Instant::MAX;
         self.data_fin.due = 0;

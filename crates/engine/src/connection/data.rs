@@ -340,18 +340,25 @@ impl Connection {
     }
 
     /// The application read: tell the peer if that opens its window by much (RFC 9293 §3.8.6.2.2).
+    #[inline(always)]
     pub(super) fn window_opened(&mut self) {
-        let next = self.reassembly.next();
-        let left = self.announced.saturating_sub(next);
+        let left = self.announced.saturating_sub(self.reassembly.next());
         // Nearly always: more than a quarter of the widest window is left.
-        if left >= self.settings.recv_buffer / 4 {
-            return;
+        if left < self.settings.recv_buffer / 4 {
+            self.tell_window(left);
         }
+    }
+
+    /// Tells the peer of its window, of which it knows only that `left` bytes are left, if it may grow by much.
+    #[inline(never)]
+    fn tell_window(&mut self, left: u64) {
+        let next = self.reassembly.next();
         // Without scaling the field cannot say more than 65535.
         let shift = self.subflows.iter().map(|s| s.terms.recv_shift).max().unwrap_or(0);
         let full = self.settings.recv_buffer.min(0xffff << shift);
         let edge = (self.reassembly.read_bytes() + self.settings.recv_buffer).min(next + full);
         if left < full / 4 && edge.saturating_sub(self.announced) >= full / 2 {
+            self.touch_all();
             for s in self.subflows.iter_mut().filter(|s| s.state.is_synchronized()) {
                 s.acks.demand();
             }

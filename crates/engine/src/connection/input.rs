@@ -19,6 +19,7 @@ impl Connection {
     /// Takes a segment that arrived on `path`.
     pub fn handle_segment(&mut self, cx: &mut Cx<'_>, path: PathId, segment: &Segment) {
         let Some(i) = self.index(path) else { return };
+        self.touch(i);
         self.view.set_now(cx.now);
         match self.subflows[i].state {
             State::SynSent => self.on_syn_sent(cx, i, segment),
@@ -68,7 +69,9 @@ impl Connection {
         if self.closed || self.subflows[i].reset.is_some() {
             return;
         }
-        self.on_window(cx, i, segment, ack);
+        if self.mode == Mode::Plain {
+            self.on_window(cx, i, segment, ack);
+        }
         let s = &mut self.subflows[i];
         let window_update = core::mem::replace(&mut s.peer_window, segment.window) != segment.window;
         // Every segment of a peer that only sends is an acknowledgment that says nothing.
@@ -83,7 +86,9 @@ impl Connection {
         if flags.has(Flags::FIN) {
             self.on_fin(cx, i, seq + segment.payload.len() as u64);
         }
-        self.take_fin(cx, i);
+        if self.subflows[i].receiver.take_fin() {
+            self.fin_taken(cx, i);
+        }
     }
 
     /// The server repeats its SYN/ACK: our third ACK was lost. It carried keys or an HMAC unless they are known to
@@ -97,7 +102,6 @@ impl Connection {
     /// Sequence number and timestamps: the segment's offset if it is acceptable; otherwise answers as it must.
     #[inline(always)]
     pub(super) fn acceptable(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) -> Option<u64> {
-        let limit = self.settings.recv_buffer.saturating_mul(2).max(1 << 16);
         let s = &mut self.subflows[i];
         let next = s.receiver.next();
         let rst = segment.flags.has(Flags::RST);
@@ -113,7 +117,8 @@ impl Connection {
         }
         let len = u64::from(segment.seq_len());
         // The peer's window is one of the connection: what is repeated on this subflow does not count against it.
-        let inside = seq <= next + limit && (seq + len > next || (len == 0 && seq == next));
+        let near = seq == next || seq <= next + self.settings.recv_buffer.saturating_mul(2).max(1 << 16);
+        let inside = near && (seq + len > next || (len == 0 && seq == next));
         if inside {
             return Some(seq);
         }
@@ -170,9 +175,9 @@ impl Connection {
         let (una, nxt) = (s.sender.una(), s.sender.nxt());
         let ack = segment.ack.offset_from(s.isn, una);
         // RFC 5961 §5.2: not older than the largest window, not newer than what was sent
-        let oldest = una.saturating_sub(self.view.send_window().max(1 << 16));
+        let oldest = || una.saturating_sub(self.view.send_window().max(1 << 16));
         match ack {
-            Some(ack) if ack <= nxt && ack >= oldest => Some(ack),
+            Some(ack) if ack <= nxt && (ack >= una || ack >= oldest()) => Some(ack),
             _ => {
                 self.violation(cx, i, Violation::BlindAck);
                 self.challenge(cx, i);
@@ -183,9 +188,6 @@ impl Connection {
 
     /// The window of plain TCP; MPTCP's moves with its DATA_ACK.
     fn on_window(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, ack: u64) {
-        if self.mode != Mode::Plain {
-            return;
-        }
         let size = u64::from(segment.window) << self.subflows[i].terms.send_shift;
         let acked = (self.send_offset.data + ack).saturating_sub(self.send_offset.sub);
         self.move_window(cx, size, acked + size);

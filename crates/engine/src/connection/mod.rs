@@ -127,6 +127,8 @@ struct Pending {
     readable: bool,
     writable: bool,
     closed: Option<CloseReason>,
+    /// `closed` was told.
+    told: bool,
 }
 
 /// A connection.
@@ -172,6 +174,9 @@ pub struct Connection {
     infinite: Option<u64>,
     checking: data::Checking,
     // timers
+    /// To what something happened since [`Self::poll_nearer`], so that it may have something to send, or a deadline that
+    /// has come nearer: a set of the subflows' [`PathId::bit`]s and [`WHOLE`].
+    touched: u64,
     /// Zero-window probing: when, and how often so far.
     persist: (Instant, u32),
     /// A DATA_ACK came since the last probe.
@@ -188,6 +193,11 @@ pub struct Connection {
     /// Bytes written before a scheduler's value was last recorded.
     last_value: Option<i64>,
 }
+
+/// The connection as a whole, beside the bits of its subflows.
+const WHOLE: u64 = 1 << PathId::LIMIT;
+/// All subflows, and the connection as a whole.
+const ALL: u64 = u64::MAX;
 
 /// How long a connection without any subflow waits for one, as Linux's `net.mptcp.close_timeout`.
 const ORPHAN_TIMEOUT: Duration = Duration::from_secs(60);
@@ -230,6 +240,7 @@ impl Connection {
             failure: Failure::None,
             infinite: None,
             checking: data::Checking::default(),
+            touched: ALL,
             persist: (Instant::MAX, 0),
             data_ack_heard: true,
             orphaned: None,
@@ -351,6 +362,11 @@ impl Connection {
         self.closed && self.subflows.is_empty()
     }
 
+    /// It [is closed](Self::is_closed), and that was told.
+    pub(crate) fn is_over(&self) -> bool {
+        self.pending.told && self.is_closed()
+    }
+
     /// Sets whether a path is a backup, and tells the peer with MP_PRIO (RFC 8684 §3.3.8).
     pub fn set_backup(&mut self, id: PathId, backup: bool) {
         self.paths.set_backup(id, backup);
@@ -399,13 +415,21 @@ impl Connection {
         if core::mem::take(&mut pending.writable) {
             return Some(ConnectionEvent::Writable);
         }
-        pending.closed.take().map(ConnectionEvent::Closed)
+        let reason = pending.closed.take()?;
+        pending.told = true;
+        Some(ConnectionEvent::Closed(reason))
+    }
+
+    /// There is something in [`Self::poll_event`].
+    pub(crate) fn has_events(&self) -> bool {
+        let Pending { established, readable, writable, closed, .. } = &self.pending;
+        *established | *readable | *writable | closed.is_some()
     }
 
     // ---- shared by the parts ----
 
     fn index(&self, id: PathId) -> Option<usize> {
-        self.subflows.iter().position(|s| s.id == id)
+        id.place_in(&self.subflows, |s| s.id)
     }
 
     fn record(&self, cx: &mut Cx<'_>, path: Option<PathId>, event: Event) {

@@ -129,6 +129,7 @@ impl Connection {
     fn add_subflow(&mut self, cx: &mut Cx<'_>, s: Subflow) {
         let id = s.id;
         self.subflows.push(s);
+        self.touch_all();
         self.epoch += 1;
         self.record(cx, Some(id), Event::Path(PathState::Opening));
     }

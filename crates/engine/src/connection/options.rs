@@ -40,6 +40,7 @@ impl Connection {
             if self.closed || self.subflows[i].reset.is_some() {
                 break;
             }
+            self.touch_all();
             self.on_option(cx, i, segment, option);
         }
         let fell_back = self.mode == Mode::Plain && !self.closed;
@@ -77,6 +78,7 @@ impl Connection {
         if segment.options.dss().is_some() || segment.options.mptcp().iter().any(shows) {
             self.dss_seen = true;
             self.mode = Mode::Multipath { confirmed: true };
+            self.touch_all();
             self.paths.open();
             self.addresses.open();
         } else if segment.options.mptcp().is_empty()

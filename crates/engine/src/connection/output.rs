@@ -25,7 +25,10 @@ impl Connection {
         if self.due.is_some() {
             self.schedule(cx);
         }
-        let first = self.stirring(0)?;
+        let Some(first) = self.stirring(0) else {
+            debug_assert!(self.subflows.iter().all(|s| self.is_touched(s) || !s.must_send()), "overlooked");
+            return None;
+        };
         self.transmit_from(cx, first, packet)
     }
 
@@ -35,11 +38,12 @@ impl Connection {
     fn transmit_from(&mut self, cx: &mut Cx<'_>, first: usize, packet: &mut Packet) -> Option<PathId> {
         let mut next = Some(first);
         while let Some(i) = next {
+            self.touch(i);
             if self.transmit(cx, i, &mut packet.segment) {
                 let s = &self.subflows[i];
                 let id = s.id;
-                packet.src = s.tuple.local.ip();
-                packet.dst = s.tuple.remote.ip();
+                packet.src = s.ends.src;
+                packet.dst = s.ends.dst;
                 if s.state == State::Closed {
                     self.drop_subflow(cx, i, PathState::Dead);
                     self.settle(cx);
@@ -51,12 +55,12 @@ impl Connection {
         None
     }
 
-    /// The first subflow from `from` on that may have something to send. Nearly always none has, found out with little
-    /// work.
+    /// The first subflow from `from` on that may have something to send: something happened to it, or it was given data.
+    /// Nearly always none has, found out with little work.
     #[inline(always)]
     fn stirring(&self, from: usize) -> Option<usize> {
         for (i, s) in self.subflows.iter().enumerate() {
-            if i < from {
+            if i < from || !self.is_touched(s) {
                 continue;
             }
             let queued = self.view.path(s.id).is_some_and(|p| p.queued > 0);
@@ -69,25 +73,33 @@ impl Connection {
 
     /// Writes the next segment of a subflow to `out`; false if there is none.
     fn transmit(&mut self, cx: &mut Cx<'_>, i: usize, out: &mut Segment) -> bool {
-        if let Some(reset) = self.subflows[i].reset.take() {
-            self.reset_segment(cx, i, reset, out);
+        let s = &self.subflows[i];
+        if s.reset.is_some() || s.refusal.is_some() {
+            self.refuse(cx, i, out);
             return true;
         }
-        if let Some(seq) = self.subflows[i].refusal.take() {
-            // RFC 9293 §3.10.7.3: <SEQ=SEG.ACK><CTL=RST>
-            self.record_control(cx, i, Flags::RST, false);
-            self.subflows[i].begin(out, 0, Flags::RST, 0, cx.now);
-            out.seq = seq;
-            return true;
-        }
-        match self.subflows[i].state {
+        match s.state {
             State::SynSent | State::SynReceived => self.handshake_segment(cx, i, out),
             State::Closed | State::Listen => false,
-            _ if self.subflows[i].handshake.third_ack => {
+            _ if s.handshake.third_ack => {
                 self.third_ack(cx, i, out);
                 true
             }
-            _ => self.data_segment(cx, i, out) || self.control_segment(cx, i, out),
+            _ => (self.may_carry_on(i) && self.data_segment(cx, i, out)) || self.control_segment(cx, i, out),
+        }
+    }
+
+    /// Writes the reset that is due: of the subflow itself, or of an acknowledgment that it does not hold for its own.
+    #[cold]
+    fn refuse(&mut self, cx: &mut Cx<'_>, i: usize, out: &mut Segment) {
+        let s = &mut self.subflows[i];
+        if let Some(reset) = s.reset.take() {
+            self.reset_segment(cx, i, reset, out);
+        } else if let Some(seq) = s.refusal.take() {
+            // RFC 9293 §3.10.7.3: <SEQ=SEG.ACK><CTL=RST>
+            s.begin(out, 0, Flags::RST, 0, cx.now);
+            out.seq = seq;
+            self.record_control(cx, i, Flags::RST, false);
         }
     }
 
@@ -132,6 +144,13 @@ impl Connection {
         s.begin(out, s.sender.nxt(), Flags::ACK, window, cx.now);
         out.options.push_mptcp(option);
         self.record_control(cx, i, out.flags, false);
+    }
+
+    /// There may be something in [`Self::data_segment`]; a receiver has nothing there.
+    fn may_carry_on(&self, i: usize) -> bool {
+        let s = &self.subflows[i];
+        let queued = self.view.path(s.id).is_some_and(|p| p.queued > 0);
+        queued || s.probe || s.fin.wanted || s.sender.may_repeat() || s.sender.wants_new()
     }
 
     /// A retransmission, new data, a probe or a FIN, if the windows and pacing allow one.

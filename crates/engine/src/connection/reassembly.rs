@@ -60,9 +60,10 @@ impl Reassembly {
     /// Takes bytes that belong at `start`; returns how many of them are new.
     pub fn accept(&mut self, start: u64, bytes: Bytes) -> u64 {
         let all = Range::new(start, start + bytes.len() as u64);
-        if start == self.next && self.runs.front().is_none_or(|run| all.end <= run.range.start) {
+        let above = self.runs.front().map_or(u64::MAX, |run| run.range.start);
+        if start == self.next && all.end <= above {
             self.pass_on(bytes);
-            if !self.runs.is_empty() {
+            if all.end == above {
                 self.drain();
             }
             return all.len();
@@ -71,14 +72,16 @@ impl Reassembly {
         if fresh.is_empty() || self.pieces >= self.max_pieces {
             return 0;
         }
+        if let Some((at, gap)) = self.first_gap(fresh)
+            && gap == all
+        {
+            // Nearly always: above a hole, and nothing of it is there.
+            self.hold(at, gap, bytes);
+            return all.len();
+        }
         let before = self.held;
         while let Some((at, gap)) = self.first_gap(fresh) {
-            let piece = if gap == all {
-                bytes.clone()
-            } else {
-                bytes.slice((gap.start - start) as usize..(gap.end - start) as usize)
-            };
-            self.hold(at, gap, piece);
+            self.hold(at, gap, bytes.slice((gap.start - start) as usize..(gap.end - start) as usize));
             fresh.start = gap.end;
         }
         let new = self.held - before;

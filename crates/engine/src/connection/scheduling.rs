@@ -1,6 +1,6 @@
 //! Rounds: what the scheduler sees is brought up to date, and its commands are carried out.
 
-use super::{Connection, Mode};
+use super::{Connection, Mode, WHOLE};
 use crate::cx::Cx;
 use crate::schedule::{Cause, Round, View};
 use anabranch_trace::{Event, SendKind};
@@ -46,6 +46,7 @@ impl Connection {
         let healthy = self.subflows.iter().filter(|s| s.may_carry() && !s.failing).count();
         let able = self.subflows.iter().filter(|s| s.may_carry()).count();
         let early = self.settings.early_rescue && !self.scheduler.waits_for_timeouts();
+        self.touch_all();
         for s in &mut self.subflows {
             s.sender.watch(early && healthy > 1);
             let Some(p) = self.view.path_mut(s.id) else { continue };
@@ -61,6 +62,7 @@ impl Connection {
         if self.view.paths().is_empty() {
             return;
         }
+        self.touched |= WHOLE;
         self.view.set_now(cx.now);
         self.restart_idle(cx);
         self.hold_round(cx, cause);
@@ -74,6 +76,9 @@ impl Connection {
         self.notice_window(cx);
         self.notice_stall(cx);
         self.settle_stream();
+        for p in self.view.paths().iter().filter(|p| p.queued > 0) {
+            self.touched |= u64::from(p.id.bit());
+        }
     }
 
     fn hold_round(&mut self, cx: &mut Cx<'_>, cause: Cause) {

@@ -47,6 +47,12 @@ impl SendBuffer {
     /// The bytes of `range`, which must be held; without a copy if one piece holds them all.
     pub fn slice(&mut self, range: Range) -> Bytes {
         debug_assert!(range.start >= self.start && range.end <= self.end);
+        if let Some((at, piece)) = self.pieces.get(self.recent)
+            && *at <= range.start
+            && range.end <= at + piece.len() as u64
+        {
+            return piece.slice((range.start - at) as usize..(range.end - at) as usize);
+        }
         let first = self.piece_at(range.start);
         self.recent = first;
         if let Some((at, piece)) = self.pieces.get(first)

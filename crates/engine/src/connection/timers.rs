@@ -1,7 +1,7 @@
 //! Everything that happens because time passed.
 
 use super::open::INTERFERENCE;
-use super::{Connection, Mode, ORPHAN_TIMEOUT};
+use super::{ALL, Connection, Mode, ORPHAN_TIMEOUT, WHOLE};
 use crate::congestion::Loss;
 use crate::cx::Cx;
 use crate::schedule::{Cause, SchedulerEvent};
@@ -27,48 +27,78 @@ const PERSIST_MAX: Duration = Duration::from_secs(60);
 impl Connection {
     /// When to call [`Self::handle_timeout`] next.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let mut at = self.persist.0;
-        for s in &self.subflows {
-            at = at
-                .min(s.handshake.deadline)
-                .min(s.acks.deadline())
-                .min(s.linger)
-                .min(s.unmapped.deadline)
-                .min(s.path_probe);
-            if let Some(timer) = s.sender.poll_timeout() {
-                at = at.min(timer);
-            }
-            // Where the window is what holds it back, pacing has nothing to say.
-            let paced = s.pacer.next() > self.view.now() && self.view.path(s.id).is_some_and(|p| p.pacing.is_some());
-            if paced && self.wants_to_send(s.id) {
-                at = at.min(s.pacer.next());
-            }
-        }
-        if !self.closed {
-            if self.speaks_mptcp() {
-                at = at.min(self.next_path_work());
-            }
-            if let Some(resend) = self.data_fin.sent.filter(|_| !self.data_fin.acked) {
-                at = at.min(resend);
-            }
-            if let Some(since) = self.orphaned {
-                at = at.min(since + ORPHAN_TIMEOUT);
-            }
-            if !self.view.backlog().is_empty() {
-                at = at.min(self.wakeup);
-            }
-        }
+        let at = self.subflows.iter().fold(self.own_deadline(), |at, s| at.min(self.deadline(s)));
         (at < Instant::MAX).then_some(at)
     }
 
-    fn wants_to_send(&self, id: anabranch_units::PathId) -> bool {
-        let s = self.index(id).map(|i| &self.subflows[i]);
-        self.view.has_admissible(id) || s.is_some_and(|s| s.sender.next_lost().is_some())
+    /// As [`Self::poll_timeout`], without what nothing happened to since the last call: its deadlines have come no nearer.
+    /// [`Instant::MAX`] for never.
+    pub(crate) fn poll_nearer(&mut self) -> Instant {
+        let touched = core::mem::take(&mut self.touched);
+        let mut at = if touched & WHOLE == 0 { Instant::MAX } else { self.own_deadline() };
+        for s in &self.subflows {
+            if touched & u64::from(s.id.bit()) != 0 {
+                at = at.min(self.deadline(s));
+            }
+        }
+        at
+    }
+
+    /// Something happened to a subflow, or may have.
+    #[inline(always)]
+    pub(super) fn is_touched(&self, s: &Subflow) -> bool {
+        self.touched & u64::from(s.id.bit()) != 0
+    }
+
+    /// Something happened, no matter to what.
+    pub(super) fn touch_all(&mut self) {
+        self.touched = ALL;
+    }
+
+    /// Something happened to subflow `i`.
+    #[inline(always)]
+    pub(super) fn touch(&mut self, i: usize) {
+        self.touched |= u64::from(self.subflows[i].id.bit());
+    }
+
+    /// When something of a subflow is due.
+    fn deadline(&self, s: &Subflow) -> Instant {
+        let waits = s.handshake.deadline.min(s.acks.deadline()).min(s.linger);
+        let at = waits.min(s.unmapped.deadline).min(s.path_probe).min(s.sender.poll_timeout().unwrap_or(Instant::MAX));
+        // Where the window is what holds it back, pacing has nothing to say.
+        let paced = s.pacer.next() > self.view.now() && self.view.path(s.id).is_some_and(|p| p.pacing.is_some());
+        if paced && (self.view.has_admissible(s.id) || s.sender.next_lost().is_some()) {
+            return at.min(s.pacer.next());
+        }
+        at
+    }
+
+    /// When something of the connection as a whole is due.
+    #[inline]
+    fn own_deadline(&self) -> Instant {
+        let mut at = self.persist.0;
+        if self.closed {
+            return at;
+        }
+        if self.speaks_mptcp() {
+            at = at.min(self.next_path_work());
+        }
+        if let Some(resend) = self.data_fin.sent.filter(|_| !self.data_fin.acked) {
+            at = at.min(resend);
+        }
+        if let Some(since) = self.orphaned {
+            at = at.min(since + ORPHAN_TIMEOUT);
+        }
+        if self.wakeup < at && !self.view.backlog().is_empty() {
+            at = self.wakeup;
+        }
+        at
     }
 
     /// Does what is due.
     pub fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
         self.view.set_now(cx.now);
+        self.touch_all();
         for i in (0..self.subflows.len()).rev() {
             self.on_subflow_timers(cx, i);
         }
@@ -265,6 +295,7 @@ impl Connection {
 
     /// Others carry on for a failing path; it is tried again often enough to notice its return.
     fn relieve(&mut self, cx: &mut Cx<'_>, i: usize) {
+        self.touch(i);
         let s = &mut self.subflows[i];
         s.path_probe = s.path_probe.min(cx.now + PATH_PROBE.0);
         s.sender.limit_rto(FAILING_RTO_MAX);

@@ -77,14 +77,22 @@ impl Outstanding {
     }
 
     /// `path` sent `range`.
+    #[inline(always)]
     pub fn sent(&mut self, path: PathId, range: Range) {
         let fresh = Copies { first: path, paths: path.bit() };
         match self.runs.back_mut() {
+            // Nearly always it follows what this path sent just now.
             Some((last, copies)) if last.end == range.start && *copies == fresh => {
                 last.end = range.end;
                 self.bytes += range.len();
-                return;
             }
+            _ => self.sent_elsewhere(path, range, fresh),
+        }
+    }
+
+    #[inline(never)]
+    fn sent_elsewhere(&mut self, path: PathId, range: Range, fresh: Copies) {
+        match self.runs.back() {
             Some((last, _)) if last.end > range.start => {}
             _ => {
                 self.runs.push_back((range, fresh));

@@ -156,12 +156,16 @@ impl View {
     }
 
     /// New data waits and the peer's window does not admit its next segment.
+    #[inline]
     pub fn window_blocked(&self) -> bool {
+        // Nearly always there is room for whatever a mapping can hold.
+        let close = |first: Range| first.start + u64::from(u16::MAX) > self.window_edge;
+        self.backlog.first().is_some_and(close) && self.window_refuses_next()
+    }
+
+    #[inline(never)]
+    fn window_refuses_next(&self) -> bool {
         let mss = self.paths.iter().map(|p| p.mss).min().unwrap_or(1);
-        // Nearly always there is room for a whole segment.
-        if self.backlog.first().is_none_or(|first| first.start + u64::from(mss) <= self.window_edge) {
-            return false;
-        }
         self.next_new(0, mss).is_some_and(|next| next.end > self.window_edge)
     }
 
@@ -185,7 +189,15 @@ impl View {
 
     /// The candidate with the lowest smoothed RTT that has room; ties go to the lower id.
     pub fn fastest_eligible(&self) -> Option<&PathView> {
-        self.candidates().filter(|p| p.eligible()).min_by_key(|p| (p.rtt_or_max(), p.id))
+        let (mut best, mut best_backup, mut active) = (None, None, false);
+        for p in self.paths.iter().filter(|p| p.usable) {
+            active |= !p.backup;
+            let best = if p.backup { &mut best_backup } else { &mut best };
+            if p.eligible() && best.is_none_or(|best: &PathView| p.rtt_or_max() < best.rtt_or_max()) {
+                *best = Some(p);
+            }
+        }
+        if active { best } else { best_backup }
     }
 
     /// The candidate with the lowest smoothed RTT, with or without room; ties go to the lower id.
@@ -377,9 +389,9 @@ impl View {
         loop {
             let items = &mut self.queues[i].items;
             // Nearly always it is the first.
-            let taken = match items.iter().position(|q| q.range.end <= edge)? {
-                0 => items.pop_front(),
-                at => items.remove(at),
+            let taken = match items.front()?.range.end <= edge {
+                true => items.pop_front(),
+                false => items.remove(items.iter().position(|q| q.range.end <= edge)?),
             }?;
             self.paths[i].queued -= 1;
             self.paths[i].queued_bytes -= taken.range.len();
@@ -396,11 +408,7 @@ impl View {
     }
 
     pub(super) fn index(&self, id: PathId) -> Option<usize> {
-        // Paths are few, and usually dense: look at the id's own place first.
-        match self.paths.get(id.index()) {
-            Some(p) if p.id == id => Some(id.index()),
-            _ => self.paths.iter().position(|p| p.id == id),
-        }
+        id.place_in(&self.paths, |p| p.id)
     }
     pub(super) fn path_at_mut(&mut self, i: usize) -> &mut PathView {
         &mut self.paths[i]

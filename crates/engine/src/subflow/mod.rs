@@ -19,7 +19,7 @@ use anabranch_trace::PathState;
 use anabranch_units::{Instant, PathId, SeqNumber};
 use anabranch_wire::{Flags, MptcpOption, Reason, Segment};
 use bytes::Bytes;
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
 use handshake::{Handshake, Terms};
 use receive::Receiver;
 use sender::Sender;
@@ -34,6 +34,21 @@ pub struct FourTuple {
     pub local: SocketAddr,
     /// The peer's.
     pub remote: SocketAddr,
+}
+
+/// A [`FourTuple`] taken apart, as packets carry it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ends {
+    pub src: IpAddr,
+    pub dst: IpAddr,
+    src_port: u16,
+    dst_port: u16,
+}
+
+impl From<FourTuple> for Ends {
+    fn from(FourTuple { local, remote }: FourTuple) -> Self {
+        Self { src: local.ip(), dst: remote.ip(), src_port: local.port(), dst_port: remote.port() }
+    }
 }
 
 /// How a subflow ends by reset.
@@ -61,6 +76,8 @@ pub(crate) struct Fin {
 pub(crate) struct Subflow {
     pub id: PathId,
     pub tuple: FourTuple,
+    /// Of the packets that it sends.
+    pub ends: Ends,
     pub state: State,
     /// What users were last told of it.
     pub told: PathState,
@@ -120,6 +137,7 @@ impl Subflow {
         Self {
             id,
             tuple,
+            ends: tuple.into(),
             state: State::Closed,
             told: PathState::Opening,
             join: false,
@@ -200,6 +218,12 @@ impl Subflow {
         self.acks.is_due() | self.probe | self.poke | handshake | ending | !self.signals.is_empty()
     }
 
+    /// Something is due that neither windows nor pacing hold back.
+    pub fn must_send(&self) -> bool {
+        let answer = self.acks.is_due() || self.poke || self.handshake.third_ack || !self.signals.is_empty();
+        self.state.is_synchronized() && (answer || self.reset.is_some() || self.refusal.is_some())
+    }
+
     /// Used as a backup only.
     pub fn is_backup(&self) -> bool {
         self.backup.0 || self.backup.1
@@ -213,8 +237,8 @@ impl Subflow {
     /// As [`Self::begin`], with a payload.
     #[inline(always)]
     pub fn begin_with(&self, segment: &mut Segment, seq: u64, flags: Flags, window: u16, now: Instant, payload: Bytes) {
-        segment.src_port = self.tuple.local.port();
-        segment.dst_port = self.tuple.remote.port();
+        segment.src_port = self.ends.src_port;
+        segment.dst_port = self.ends.dst_port;
         segment.seq = self.isn.at(seq);
         segment.ack = if flags.has(Flags::ACK) { self.peer_isn.at(self.receiver.next()) } else { SeqNumber(0) };
         segment.flags = flags;

@@ -1,8 +1,8 @@
 //! The receiving side of a subflow: bytes back into sequence (RFC 9293 §3.10.7.4).
 
 use anabranch_units::{Range, RangeSet};
-use bytes::{Buf, Bytes};
-use std::collections::BTreeMap;
+use bytes::Bytes;
+use std::collections::VecDeque;
 
 /// Most separate pieces held out of order; beyond that a piece is dropped, as TCP may (it was never acknowledged).
 const MAX_PIECES: usize = 16_384;
@@ -22,7 +22,8 @@ pub(crate) struct Arrival {
 #[derive(Debug)]
 pub(crate) struct Receiver {
     next: u64,
-    pieces: BTreeMap<u64, Bytes>,
+    /// What is held out of order with its offsets, ascending and disjoint: nearly always it comes at the end.
+    pieces: VecDeque<(u64, Bytes)>,
     held: RangeSet,
     fin: Option<u64>,
     /// Starts of pieces lately received, newest first, for the order of SACK blocks.
@@ -31,7 +32,7 @@ pub(crate) struct Receiver {
 
 impl Default for Receiver {
     fn default() -> Self {
-        Self { next: 1, pieces: BTreeMap::new(), held: RangeSet::new(), fin: None, recent: [u64::MAX; 4] }
+        Self { next: 1, pieces: VecDeque::new(), held: RangeSet::new(), fin: None, recent: [u64::MAX; 4] }
     }
 }
 
@@ -92,8 +93,7 @@ impl Receiver {
 
     /// The next piece that has come into sequence, if any.
     pub fn pop(&mut self) -> Option<(u64, Bytes)> {
-        let entry = self.pieces.first_entry().filter(|e| *e.key() == self.next)?;
-        let (seq, bytes) = entry.remove_entry();
+        let (seq, bytes) = self.pieces.pop_front_if(|(seq, _)| *seq == self.next)?;
         let range = Range::new(seq, seq + bytes.len() as u64);
         self.held.remove(range);
         self.next = range.end;
@@ -122,7 +122,8 @@ impl Receiver {
     /// SACK blocks, newest first (RFC 2018 §4); at most four.
     pub fn sack_blocks(&self) -> impl Iterator<Item = Range> + '_ {
         let mut seen = [u64::MAX; 4];
-        let recent = self.recent.iter().filter_map(|start| self.held.range_at(*start));
+        let recent = self.recent.iter().take_while(|start| **start != u64::MAX);
+        let recent = recent.filter_map(|start| self.held.range_at(*start));
         recent.chain(self.held.iter().take(4)).filter(move |r| {
             let new = !seen.contains(&r.start);
             if new && let Some(free) = seen.iter_mut().find(|s| **s == u64::MAX) {
@@ -142,6 +143,11 @@ impl Receiver {
         self.held.within(all).next()
     }
 
+    /// The lowest part of `range` that is not held.
+    fn first_gap(&self, range: Range) -> Option<Range> {
+        self.held.gaps(range).next()
+    }
+
     fn hold(&mut self, range: Range, bytes: &Bytes) {
         if range.is_empty() {
             return;
@@ -149,19 +155,17 @@ impl Receiver {
         // RFC 2018 §4, RFC 2883 §4.2: the block that holds the newest segment comes first, be it a duplicate.
         self.recent.rotate_right(1);
         self.recent[0] = range.start;
-        if self.held.covers(range) {
-            return;
-        }
-        if self.pieces.len() >= MAX_PIECES {
-            return;
-        }
-        let gaps: Vec<Range> = self.held.gaps(range).collect();
-        for gap in gaps {
-            let mut piece = bytes.clone();
-            piece.advance((gap.start - range.start) as usize);
-            piece.truncate(gap.len() as usize);
-            self.pieces.insert(gap.start, piece);
+        let mut rest = range;
+        while self.pieces.len() < MAX_PIECES {
+            let Some(gap) = self.first_gap(rest) else { return };
+            let piece = bytes.slice((gap.start - range.start) as usize..(gap.end - range.start) as usize);
+            let at = match self.pieces.back() {
+                Some((last, _)) if *last > gap.start => self.pieces.partition_point(|(seq, _)| *seq < gap.start),
+                _ => self.pieces.len(),
+            };
+            self.pieces.insert(at, (gap.start, piece));
             self.held.insert(gap);
+            rest.start = gap.end;
         }
     }
 }

@@ -271,13 +271,17 @@ impl Meter {
 
 impl Recorder for Meter {
     fn record(&mut self, now: Instant, origin: Origin, event: &Event) {
-        if now >= self.turn && !self.counts(now) {
-            return;
-        }
         match *event {
-            Event::Link { direction: Direction::Down, size, what } => self.on_link(now, origin.path, size, what),
-            Event::Link { .. } => {}
+            Event::Link { direction, size, what } => self.link(now, origin.path, direction, size, what),
+            _ if now >= self.turn && !self.counts(now) => {}
             _ => self.on_host(now, origin, event),
+        }
+    }
+
+    #[inline]
+    fn link(&mut self, now: Instant, path: PathId, direction: Direction, size: u32, what: LinkEvent) {
+        if direction == Direction::Down && (now < self.turn || self.counts(now)) {
+            self.on_link(now, path, size, what);
         }
     }
 }

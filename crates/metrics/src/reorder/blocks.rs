@@ -61,10 +61,13 @@ impl Arrivals {
 
     /// The lowest part of `range` that has not arrived, if any.
     fn first_missing(&self, range: Range) -> Option<Range> {
+        if range.is_empty() {
+            return None;
+        }
         // Nearly always it lies wholly above or below what is there.
         let above = self.ahead.last().is_none_or(|last| last.end <= range.start);
         let clear = above || self.ahead.first().is_none_or(|first| range.end <= first.start);
-        if clear { Some(range).filter(|range| !range.is_empty()) } else { self.ahead.gaps(range).next() }
+        if clear { Some(range) } else { self.ahead.gaps(range).next() }
     }
 
     /// What was missing up to `to` arrived; returns all that did without a gap.

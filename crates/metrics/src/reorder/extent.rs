@@ -38,7 +38,11 @@ impl Extents {
         match self.greatest.back_mut() {
             Some(run) if number < run.last => {
                 // RFC 4737 §4.2.1: the extent is i − j, with j the earliest arrival of a greater number.
-                let earliest = self.greatest.partition_point(|run| run.last < number);
+                let earliest = match self.greatest.front() {
+                    // Nearly always: the missing number, and every run is above it.
+                    Some(run) if run.last > number => 0,
+                    _ => self.greatest.partition_point(|run| run.last < number),
+                };
                 self.extents.add(now - self.greatest[earliest].arrival);
             }
             Some(run) if number == run.last + 1 && now - run.arrival == number - run.first => run.last = number,

@@ -367,6 +367,7 @@ impl Sender {
     }
 
     /// Takes an acknowledgment.
+    #[inline(always)]
     pub fn on_ack(&mut self, input: &AckInput<'_>) -> AckOutcome {
         let prior_in_flight = self.in_flight();
         let nothing = AckOutcome { prior_in_flight, useless: true, ..AckOutcome::default() };
@@ -429,6 +430,7 @@ impl Sender {
     }
 
     /// Nothing is outstanding, and an acknowledgment of `ack` without SACK blocks would change nothing.
+    #[inline]
     pub fn is_at_rest(&self, ack: u64) -> bool {
         let idle = self.board.is_empty() && self.phase == RecoveryPhase::Open && self.probe == Probe::Idle;
         idle && ack <= self.una() && !self.undo.all_duplicates()
@@ -491,6 +493,7 @@ impl Sender {
         }
     }
 
+    #[inline(always)]
     fn set_timers(&mut self, now: Instant, delivered: &Delivered, una_advanced: bool) {
         let Some(first) = self.board.first() else { return self.timers.disarm_all() };
         // RFC 6298 §5.3. SACKs of what was sent before the first packet's last transmission are progress too (Linux).

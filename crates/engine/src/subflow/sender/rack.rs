@@ -41,7 +41,9 @@ impl Rack {
     /// A packet was delivered: RFC 8985 §6.2 step 2.
     pub fn on_delivered(&mut self, now: Instant, key: SendKey) {
         self.rtt = now.since(key.0);
-        self.newest = self.newest.max(Some(key));
+        if self.newest.is_none_or(|newest| newest < key) {
+            self.newest = Some(key);
+        }
     }
 
     /// A packet arrived after one sent later: RFC 8985 §6.2 step 3.

@@ -64,6 +64,11 @@ impl Sent {
         self.payload.len() as u64
     }
 
+    /// It was sent once, and nothing has been heard of it.
+    pub(super) fn is_plain(&self) -> bool {
+        self.transmissions == 1 && !(self.sacked | self.lost | self.retransmitted)
+    }
+
     /// Where its last transmission stands in time; ties are broken by sequence (RFC 8985 §6.2, `RACK_sent_after`).
     pub(super) fn key(&self) -> SendKey {
         (self.sent_at, self.seq.end)
@@ -117,10 +122,33 @@ impl SentQueue {
         self.packets.back()
     }
 
-    /// Appends a packet and returns its number. It is in no list yet.
-    pub fn push(&mut self, sent: Sent) -> u64 {
-        self.packets.push_back(sent);
-        self.end() - 1
+    /// Appends a packet, the newest in the order of transmission as well.
+    #[inline(always)]
+    pub fn push(&mut self, sent: Sent) {
+        let n = self.end();
+        let newest = core::mem::replace(&mut self.newest, Some(n));
+        match newest.and_then(|newest| self.get_mut(newest)) {
+            Some(before) => before.newer = n,
+            None => self.oldest = Some(n),
+        }
+        self.packets.push_back(Sent { older: newest.unwrap_or(NONE), newer: NONE, ..sent });
+    }
+
+    /// Drops the first packet, which must be plain: then it is the oldest in the order of transmission, too.
+    pub fn drop_oldest(&mut self) {
+        debug_assert_eq!(self.oldest, Some(self.first));
+        let Some(newer) = self.packets.pop_front().map(|packet| packet.newer) else { return };
+        if self.passed == Some(self.first) {
+            self.passed = None;
+        }
+        self.first += 1;
+        match self.get_mut(newer) {
+            Some(after) => {
+                after.older = NONE;
+                self.oldest = Some(newer);
+            }
+            None => (self.oldest, self.newest) = (None, None),
+        }
     }
 
     /// Takes out the first packet, which must have been unlinked.
@@ -246,8 +274,7 @@ mod tests {
         let mut queue = SentQueue::default();
         let mut at = 1;
         for (i, &len) in lens.iter().enumerate() {
-            let n = queue.push(packet(at, len, i as u64));
-            queue.link(n);
+            queue.push(packet(at, len, i as u64));
             at += len;
         }
         queue

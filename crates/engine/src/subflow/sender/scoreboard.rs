@@ -71,6 +71,15 @@ impl Delivered {
         *span = Some(span.map_or((at, at), |(oldest, newest)| (oldest.min(at), newest.max(at))));
     }
 
+    /// When packets that were acknowledged and are plain were sent: in order, so that the first and the last say it all.
+    fn note_plain(&mut self, first: SendKey, last: SendKey) {
+        self.newest = self.newest.max(Some(last));
+        self.original_end = Some(self.original_end.map_or(first.1, |end| end.min(first.1)));
+        let span =
+            self.acked_sent.map_or((first.0, last.0), |(oldest, newest)| (oldest.min(first.0), newest.max(last.0)));
+        self.acked_sent = Some(span);
+    }
+
     /// When the newest of the packets was sent that was sent only once.
     pub fn newest_original(&self) -> Option<Instant> {
         self.acked_sent.map(|span| span.1).max(self.sacked_sent.map(|span| span.1))
@@ -184,6 +193,7 @@ impl Scoreboard {
     }
 
     /// A new packet was sent. One that does not begin at [`Self::nxt`] or is empty is refused.
+    #[inline(always)]
     pub fn on_sent(&mut self, now: Instant, mut sent: Sent) -> bool {
         if sent.seq.start != self.nxt || sent.seq.is_empty() {
             return false;
@@ -193,8 +203,7 @@ impl Scoreboard {
         self.nxt = sent.seq.end;
         self.pipe += 1;
         self.pipe_bytes += sent.bytes();
-        let n = self.queue.push(sent);
-        self.queue.link(n);
+        self.queue.push(sent);
         true
     }
 
@@ -216,6 +225,7 @@ impl Scoreboard {
     }
 
     /// Applies an acknowledgment: first its SACK blocks, then everything below `ack`, which must not exceed `nxt`.
+    #[inline(always)]
     pub fn apply(&mut self, ack: u64, sack: &[Range], arrival: &Arrival) -> Delivered {
         let mut delivered = Delivered::default();
         for &block in sack {
@@ -245,8 +255,22 @@ impl Scoreboard {
         }
     }
 
+    #[inline(always)]
     fn apply_ack(&mut self, ack: u64, arrival: &Arrival, delivered: &mut Delivered) {
-        while self.queue.front().is_some_and(|p| p.seq.end <= ack) {
+        let mut plain: Option<(SendKey, SendKey)> = None;
+        while let Some(packet) = self.queue.front().filter(|p| p.seq.end <= ack) {
+            if packet.is_plain() {
+                let (key, bytes) = (packet.key(), packet.bytes());
+                delivered.data_end = delivered.data_end.max(packet.data.end);
+                plain = Some((plain.map_or(key, |(first, _)| first), key));
+                self.pipe -= 1;
+                self.pipe_bytes -= bytes;
+                delivered.acked += 1;
+                delivered.packets += 1;
+                delivered.bytes += bytes;
+                self.queue.drop_oldest();
+                continue;
+            }
             self.take_off(self.queue.start());
             let Some(packet) = self.queue.pop_front() else { break };
             delivered.acked += 1;
@@ -255,8 +279,15 @@ impl Scoreboard {
                 delivered.note(&packet, arrival, false);
             }
         }
-        self.sacked.remove_below(self.queue.start());
-        self.missing.remove_below(self.queue.start());
+        if let Some((first, last)) = plain {
+            delivered.note_plain(first, last);
+        }
+        if !self.sacked.is_empty() {
+            self.sacked.remove_below(self.queue.start());
+        }
+        if !self.missing.is_empty() {
+            self.missing.remove_below(self.queue.start());
+        }
         self.una = ack;
         self.highest = self.highest.max(ack);
     }
