@@ -148,6 +148,9 @@ impl<'a> Round<'a> {
     /// to their own retransmissions.
     pub fn rescue_by<K: Ord>(&mut self, rank: impl Fn(&PathView) -> Option<K>) {
         while let Some(stranded) = self.view.rescue.first() {
+            if self.send_new_below(stranded, &rank) {
+                continue;
+            }
             let Some((run, copies)) = self.view.outstanding.at(stranded.start) else {
                 self.view.rescue.remove(stranded);
                 continue;
@@ -166,6 +169,17 @@ impl<'a> Round<'a> {
                 return;
             }
         }
+    }
+
+    /// New data below `stranded` (a scheduler that skips data had left it to a path that is gone) holds up the receiver more
+    /// than that: a segment of it goes first, on the path of the least rank that has room. False: nothing went.
+    fn send_new_below<K: Ord>(&mut self, stranded: Range, rank: impl Fn(&PathView) -> Option<K>) -> bool {
+        if self.view.backlog.first().is_none_or(|new| new.start >= stranded.start) {
+            return false;
+        }
+        let able = self.paths().iter().filter(|p| p.eligible() && rank(p).is_some());
+        let Some((on, mss)) = able.min_by_key(|p| rank(p)).map(|p| (p.id, p.mss)) else { return false };
+        self.next_new(0, mss).is_some_and(|next| self.send(on, next))
     }
 
     /// Index and MSS of a path that is [`PathView::eligible`].
@@ -276,6 +290,21 @@ mod tests {
         assert_eq!(view.queue(B).filter(|q| q.yields_to(later)).map(|q| q.range.start).min(), Some(2000));
         view.path_mut(B).unwrap().in_flight = 10;
         assert!(!with_round(&mut view, |round| round.repeat(B, FIRST, Repeat::Rescue)), "the window is full");
+    }
+
+    #[test]
+    fn what_was_skipped_goes_before_what_is_rescued() {
+        let mut view = bound();
+        view.unbind(A);
+        let second = Range::new(1000, 2000);
+        assert!(with_round(&mut view, |round| round.send(A, second)));
+        let sent = view.take_admissible(A).unwrap();
+        view.on_sent(A, sent.range);
+        view.path_mut(A).unwrap().usable = false;
+        view.strand(A);
+        with_round(&mut view, |round| round.rescue_by_rtt());
+        let queue: Vec<_> = view.queue(B).map(|q| (q.range, q.kind)).collect();
+        assert_eq!(queue, [(FIRST, SendKind::First), (second, SendKind::Rescue)]);
     }
 
     #[test]
