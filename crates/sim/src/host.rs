@@ -237,7 +237,9 @@ impl Host {
                 _ => {}
             }
         }
-        self.fault = self.fault.or_else(|| workload.fault());
+        if let (None, Some(fault)) = (self.fault, workload.fault()) {
+            self.fault = Some(fault);
+        }
         self.applications[n].note_wakeup();
         // The last of a host is kept, to be looked at.
         if closed && self.applications[n].workload.is_done() && !self.waiting.is_empty() {

@@ -541,12 +541,20 @@ impl World {
     }
 
     /// Looks whether the flow of `host` is done or went wrong.
+    #[inline]
     fn check(&mut self, host: usize) {
-        let flow = host / 2;
         if let Some(fault) = self.hosts[host].engine().and_then(Host::fault) {
-            self.stuck = Some(Stuck::Fault { flow, fault });
+            self.stuck = Some(Stuck::Fault { flow: host / 2, fault });
         }
-        if self.flows[flow].awaited && self.hosts[flow * 2].is_done() && self.hosts[flow * 2 + 1].is_done() {
+        if self.flows[host / 2].awaited {
+            self.check_end(host / 2);
+        }
+    }
+
+    /// Looks whether a flow that is waited for is done.
+    #[inline(never)]
+    fn check_end(&mut self, flow: usize) {
+        if self.hosts[flow * 2].is_done() && self.hosts[flow * 2 + 1].is_done() {
             self.flows[flow].awaited = false;
             self.awaiting = self.awaiting.map(|n| n - 1);
         }

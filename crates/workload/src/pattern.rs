@@ -1,6 +1,5 @@
 //! The bytes that workloads send: known to both ends, stored once.
 
-use anabranch_units::Rng;
 use bytes::Bytes;
 use std::sync::LazyLock;
 
@@ -13,8 +12,13 @@ pub const LONGEST: usize = 64 << 10;
 
 /// One period of random bytes, and its beginning again, so that no piece ever wraps.
 static PATTERN: LazyLock<Vec<u8>> = LazyLock::new(|| {
-    let mut rng = Rng::stream(0, "workload.pattern");
-    let mut bytes: Vec<u8> = (0..PERIOD.div_ceil(8)).flat_map(|_| rng.bits().to_le_bytes()).collect();
+    // Knuth's MMIX generator, its weak low bits mixed: a megabyte of it is made at every start.
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut word = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state ^ state >> 32
+    };
+    let mut bytes: Vec<u8> = (0..PERIOD.div_ceil(8)).flat_map(|_| word().to_le_bytes()).collect();
     bytes.truncate(PERIOD as usize);
     bytes.extend_from_within(..LONGEST);
     bytes

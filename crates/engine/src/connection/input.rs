@@ -290,11 +290,11 @@ impl Connection {
             lost: outcome.newly_lost,
             rate: outcome.rate,
         };
-        self.refresh(i);
+        self.refresh_measures(i);
         if acked.packets > 0 || acked.rtt.is_some() {
             self.congestion.on_ack(id, &acked, self.view.paths());
-            self.refresh_window(i);
         }
+        self.refresh_window(i);
         self.record_window(cx, i, outcome.rtt);
         self.scheduler.on_event(&SchedulerEvent::Ack { path: id, acked: &acked }, &self.view);
         self.due = Some(Cause::Ack(id));

@@ -9,6 +9,12 @@ use anabranch_units::{Instant, PathId};
 impl Connection {
     /// Brings what the scheduler and congestion control see of a subflow up to date.
     pub(super) fn refresh(&mut self, i: usize) {
+        self.refresh_measures(i);
+        self.refresh_window(i);
+    }
+
+    /// The part of [`Self::refresh`] that the sender measures.
+    pub(super) fn refresh_measures(&mut self, i: usize) {
         let s = &self.subflows[i];
         let Some(p) = self.view.path_mut(s.id) else { return };
         let rtt = s.sender.rtt();
@@ -24,7 +30,6 @@ impl Connection {
         p.forward_delay = s.forward;
         p.loss = s.sender.loss_estimate();
         p.recovery = s.sender.phase();
-        self.refresh_window(i);
     }
 
     /// The part of [`Self::refresh`] that congestion control decides.
