@@ -190,7 +190,8 @@ pub struct Connection {
     wakeup: Instant,
     pending: Pending,
     closed: bool,
-    /// Bytes written before a scheduler's value was last recorded.
+    /// The scheduler has a value worth a trace, and what was last recorded of it.
+    has_value: bool,
     last_value: Option<i64>,
 }
 
@@ -210,6 +211,7 @@ impl Connection {
         let mut view = View::new(settings.tcp.nagle);
         view.set_send_buffer(settings.send_buffer, paths.len());
         Self {
+            has_value: scheduler.values().is_some(),
             id,
             side,
             peer_clock: PeerClock::default(),
@@ -393,6 +395,7 @@ impl Connection {
         }
         self.view.take_all_back();
         scheduler.seed(cx.rng.fork("scheduler"));
+        self.has_value = scheduler.values().is_some();
         self.scheduler = scheduler;
         self.record(cx, None, Event::Scheduler(name));
         // Whether silent paths are usable depends on the scheduler.

@@ -71,7 +71,9 @@ impl Connection {
         self.view.set_now(cx.now);
         self.restart_idle(cx);
         self.hold_round(cx, cause);
-        if let Some((name, value)) = self.scheduler.values() {
+        if self.has_value
+            && let Some((name, value)) = self.scheduler.values()
+        {
             let micro = libm::round(value * 1e6) as i64;
             if self.last_value != Some(micro) {
                 self.last_value = Some(micro);

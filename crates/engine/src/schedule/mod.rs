@@ -110,7 +110,7 @@ pub trait Scheduler: Debug + Send {
         None
     }
 
-    /// Values worth a trace after this round: name and value. λ of BLEST, for instance.
+    /// A value worth a trace after this round, with its name: λ of BLEST, for instance. `None` always or never.
     fn values(&self) -> Option<(&'static str, f64)> {
         None
     }
