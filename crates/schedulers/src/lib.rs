@@ -6,6 +6,7 @@
 macro_rules! page {
     ($text:literal) => {
         #[doc = $text]
+        #[allow(rustdoc::broken_intra_doc_links, reason = "U[0] on a page is an element, not a link")]
         pub const PAGE: &str = $text;
     };
 }
