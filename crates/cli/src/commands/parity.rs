@@ -53,6 +53,7 @@ fn stages<'a>(
             real_time,
             jobs: real_time.then_some(arguments.jobs),
             name: format!("{}, ", mode.name),
+            kept: false,
         }
     };
     MODES.iter().map(stage).collect()

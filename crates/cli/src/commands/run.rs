@@ -79,7 +79,7 @@ pub fn execute(
     let plan = Plan::new(&loaded.variants(), options);
     // Runs that follow the clock disturb each other where they share the machine: only if asked.
     let jobs = output.jobs.or(NonZeroUsize::new(1).filter(|_| options.real_time));
-    let stage = Stage { plan, driver, real_time: options.real_time, jobs, name: String::new() };
+    let stage = Stage { plan, driver, real_time: options.real_time, jobs, name: String::new(), kept: false };
     let results = carry_out(&[stage], wanted)?.remove(0);
     if let Some(folder) = &output.out {
         artifacts::write(folder, loaded, &results, started, clock.elapsed())?;
