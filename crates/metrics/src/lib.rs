@@ -5,6 +5,7 @@ mod benefit;
 mod capacity;
 mod catalogue;
 mod histogram;
+mod inference;
 mod links;
 mod meter;
 mod oracle;
@@ -18,6 +19,10 @@ pub use benefit::{aggregation_benefit, best_single_ratio, oracle_ratio};
 pub use capacity::CapacityCurve;
 pub use catalogue::{METRICS, MetricInfo};
 pub use histogram::Histogram;
+pub use inference::{
+    Better, Bootstrap, EffectSize, RankClaim, Ranking, SignedRank, holm, normal_probability, normal_quantile,
+    sign_flip_probability, superiority,
+};
 pub use links::{Drops, LinkMeter, LinkTotals};
 pub use meter::{FrameSchedule, Meter, MeterConfig, PathConfig};
 pub use oracle::{Oracle, Timeline, header_len};

@@ -2,6 +2,7 @@
 //!
 //! This crate starts no thread and opens no file: the driver, the pool and the observer come from outside.
 
+mod bound;
 pub mod frontier;
 mod job;
 pub mod layout;
@@ -14,6 +15,7 @@ mod runner;
 mod summary;
 mod virtual_time;
 
+pub use bound::{Bound, bounds};
 pub use job::{
     CONNECTION, Choice, Driver, Job, Labelled, Observer, Pool, Refusal, RunError, RunOutcome, Serial, Values,
 };
@@ -22,4 +24,5 @@ pub use plan::{Options, Plan, Repeat, Variant, labels};
 pub use preflight::{Preflight, WayCheck, WayFigures};
 pub use results::{CellValues, Comparison, Results, RunRecord, SCHEMA, Summary};
 pub use runner::{Failure, Runner};
+pub use summary::main_metric;
 pub use virtual_time::VirtualTime;

@@ -48,7 +48,7 @@ impl Default for Options {
 pub enum Repeat {
     /// As the scenario says.
     AsWritten,
-    /// Until the mean goodput of every row is known well enough: see [`crate::Runner::run`].
+    /// Until the mean of every row's main metric is known well enough: see [`crate::Runner::run`].
     Auto,
 }
 

@@ -51,7 +51,8 @@ impl Runner<'_> {
     /// Runs everything that `plan` asks for.
     ///
     /// With [`crate::Repeat::Auto`], each cell is run with ten seeds, then ten more at a time, until for each of its rows
-    /// the 95 % interval of the mean goodput, from end to end, is narrower than 2 % of the mean, or 200 seeds are done.
+    /// the 95 % interval of the mean of its [`crate::main_metric`], from end to end, is narrower than 2 % of the mean, or 200
+    /// seeds are done.
     ///
     /// # Errors
     /// The first run, in the plan's order, that failed.
