@@ -105,7 +105,7 @@ struct ClaimText {
     reason: Option<String>,
 }
 
-/// `"otias"`, or `{ row = "otias", at = { … }, metric = … }`.
+/// `"otias"`, or `{ row = "otias", at = { … }, metric = …, per = … }`.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum SideText {
@@ -115,6 +115,7 @@ enum SideText {
         #[serde(default)]
         at: Settings,
         metric: Option<String>,
+        per: Option<Box<SideText>>,
     },
 }
 
@@ -304,15 +305,21 @@ impl Reader {
     }
 
     fn side(&mut self, text: &Spanned<SideText>, rows: &[Row]) -> Side {
-        let (row, at, metric) = match text.get_ref() {
-            SideText::Row(row) => (row, Vec::new(), None),
-            SideText::Full { row, at, metric } => {
-                let at = at.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
-                (row, at, metric.as_ref().map(|metric| self.metric(text.span(), metric)))
-            }
+        self.side_at(text.span(), text.get_ref(), rows)
+    }
+
+    fn side_at(&mut self, span: Range<usize>, text: &SideText, rows: &[Row]) -> Side {
+        let side = match text {
+            SideText::Row(row) => Side { row: row.clone(), metric: None, at: Vec::new(), per: None },
+            SideText::Full { row, at, metric, per } => Side {
+                row: row.clone(),
+                metric: metric.as_ref().map(|metric| self.metric(span.clone(), metric)),
+                at: at.iter().map(|(key, value)| (key.clone(), value.clone())).collect(),
+                per: per.as_ref().map(|per| Box::new(self.side_at(span.clone(), per, rows))),
+            },
         };
-        self.row(text.span(), row, rows);
-        Side { row: row.clone(), metric, at }
+        self.row(span, &side.row, rows);
+        side
     }
 
     fn row(&mut self, at: Range<usize>, name: &str, rows: &[Row]) {
