@@ -1,9 +1,11 @@
 //! The events.
 
-use anabranch_units::{Direction, Duration, Range};
+use anabranch_units::{Direction, Duration, Instant, Range};
+use serde::Serialize;
 
 /// Why bytes were put on a subflow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum SendKind {
     /// For the first time on the connection.
     First,
@@ -182,6 +184,11 @@ pub enum Event {
         data: Range,
         /// Why.
         kind: SendKind,
+    },
+    /// Follows the [`Event::DataSent`] of new data that the scheduler had bound to the subflow earlier, ahead of its window.
+    BoundAhead {
+        /// When it was bound.
+        since: Instant,
     },
     /// A subflow sent a segment without payload.
     ControlSent {
