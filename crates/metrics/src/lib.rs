@@ -4,6 +4,8 @@
 mod benefit;
 mod capacity;
 mod catalogue;
+mod curves;
+mod efficiency;
 mod histogram;
 mod links;
 mod meter;
@@ -17,6 +19,8 @@ mod student;
 pub use benefit::{aggregation_benefit, best_single_ratio, oracle_ratio};
 pub use capacity::CapacityCurve;
 pub use catalogue::{METRICS, MetricInfo};
+pub use curves::{CurveConfig, CurveRecorder, TimeCurve};
+pub use efficiency::IncrementEfficiency;
 pub use histogram::Histogram;
 pub use links::{Drops, LinkMeter, LinkTotals};
 pub use meter::{FrameSchedule, Meter, MeterConfig, PathConfig};

@@ -2,6 +2,9 @@
 //!
 //! This crate starts no thread and opens no file: the driver, the pool and the observer come from outside.
 
+mod ask;
+mod curves;
+mod estimate;
 pub mod frontier;
 mod job;
 pub mod layout;
@@ -14,6 +17,9 @@ mod runner;
 mod summary;
 mod virtual_time;
 
+pub use ask::{Ask, AskError};
+pub use curves::{Curve, Curves, Drawn};
+pub use estimate::Estimate;
 pub use job::{
     CONNECTION, Choice, Driver, Job, Labelled, Observer, Pool, Refusal, RunError, RunOutcome, Serial, Values,
 };

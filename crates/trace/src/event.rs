@@ -146,6 +146,11 @@ impl core::fmt::Display for SchedulerName {
     }
 }
 
+/// The name of a [`Event::SchedulerValue`] without the scheduler's: λ is `lambda`, whichever of the schedulers has it.
+pub fn value_name(name: &'static str) -> &'static str {
+    name.rsplit_once('.').map_or(name, |(_, value)| value)
+}
+
 /// What a link did with a packet. Links are named by [`crate::Origin::path`] and a direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LinkEvent {

@@ -14,7 +14,7 @@ mod timeline;
 pub use digest::Digest;
 pub use event::{
     CloseReason, DropCause, Event, LinkEvent, PathState, RecoveryPhase, SchedulerName, SendKind, Violation,
-    WindowChange,
+    WindowChange, value_name,
 };
 pub use held::Held;
 pub use jsonl::JsonLines;

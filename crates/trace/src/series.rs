@@ -1,6 +1,6 @@
 //! Values over time, sampled at a fixed step.
 
-use crate::{Event, Held, LinkEvent, Origin, Recorder, WindowChange};
+use crate::{Event, Held, LinkEvent, Origin, Recorder, WindowChange, value_name};
 use anabranch_units::{ConnId, Direction, Duration, Instant, PathId, Side};
 
 /// Most samples that are kept: eleven hours at 10 ms. Later ones are left out.
@@ -182,7 +182,9 @@ impl Recorder for SeriesRecorder {
         match (origin.host, event) {
             (None, Event::Link { direction: Direction::Down, what, .. }) => self.on_link(origin, *what),
             (Some(_), _) if origin.connection != self.connection => {}
-            (Some(Side::Server), Event::SchedulerValue { name, micro }) => self.on_value(name, *micro as f64 / 1e6),
+            (Some(Side::Server), Event::SchedulerValue { name, micro }) => {
+                self.on_value(value_name(name), *micro as f64 / 1e6)
+            }
             (Some(Side::Server), _) => self.on_sender(origin, event),
             (Some(Side::Client), Event::DataArrived { data, new, ofo }) => {
                 self.ofo.set(*ofo);
@@ -238,8 +240,8 @@ mod tests {
         tell(13, at(server, 1), Event::Window(window(11, 6)));
         tell(14, at(None, 0), link(LinkEvent::Enqueued { queue_packets: 3, queue_bytes: 4500 }));
         tell(15, at(None, 0), link(LinkEvent::Departed));
-        tell(22, at(server, 0), Event::SchedulerValue { name: "lambda", micro: 1_500_000 });
-        tell(23, at(server, 0), Event::SchedulerValue { name: "lambda", micro: -250_000 });
+        tell(22, at(server, 0), Event::SchedulerValue { name: "blest.lambda", micro: 1_500_000 });
+        tell(23, at(server, 0), Event::SchedulerValue { name: "blest.lambda", micro: -250_000 });
         tell(35, at(Some(Side::Server), 7), Event::Stall);
         let series = recorder.finish(Instant::from_millis(40));
 

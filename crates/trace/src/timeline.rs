@@ -186,7 +186,8 @@ mod tests {
             self.0.record(AT(ms), origin, &event);
         }
         fn packet(&mut self, ms: u64, host: Side, path: u8, start: u64, stamp: u32) {
-            let mut segment = Segment { seq: SeqNumber(start as u32), payload: vec![0; 10].into(), ..Segment::default() };
+            let mut segment =
+                Segment { seq: SeqNumber(start as u32), payload: vec![0; 10].into(), ..Segment::default() };
             segment.options.set_timestamps(Timestamps { val: stamp, ecr: 0 });
             let packet = Packet { segment, ..Packet::default() };
             self.0.packet(AT(ms), host, host == Side::Server, PathId(path), &packet);
@@ -256,12 +257,7 @@ mod tests {
     #[test]
     fn what_was_bound_ahead_says_since_when() {
         let mut run = run(5, 100);
-        run.tell(
-            9,
-            Side::Server,
-            1,
-            Event::DataSent { seq: 1, data: Range::new(0, 10), kind: SendKind::First },
-        );
+        run.tell(9, Side::Server, 1, Event::DataSent { seq: 1, data: Range::new(0, 10), kind: SendKind::First });
         run.tell(9, Side::Server, 1, Event::BoundAhead { since: AT(3) });
         run.packet(9, Side::Server, 1, 0, 9);
         run.sent(10, 1, 10, SendKind::First);

@@ -29,6 +29,7 @@ pub fn run(arguments: &RunArguments, drivers: &Drivers<'_>) -> Result<String, Fa
             _ => Repeat::AsWritten,
         },
         real_time,
+        curves: None,
     };
     let preflighted = arguments.preflight.limit().filter(|_| real_time).map(drivers.preflight);
     let driver = match &preflighted {
