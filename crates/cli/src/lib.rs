@@ -17,6 +17,8 @@ mod pool;
 mod preflight_table;
 mod reference;
 mod runs_csv;
+mod runs_parquet;
+mod runs_table;
 mod stage;
 mod table;
 mod watch;
