@@ -1,4 +1,4 @@
-//! One line a run, for spreadsheets and data frames.
+//! CSV, for spreadsheets and data frames: one line a run.
 
 use anabranch_run::{Results, RunRecord};
 
@@ -7,7 +7,6 @@ use anabranch_run::{Results, RunRecord};
 pub fn runs_csv(results: &Results) -> String {
     let cells = union(&results.runs, |run| run.cell.keys().cloned().collect());
     let values = union(&results.runs, |run| run.values().map(|(name, _)| name).collect());
-    let mut table = csv::Writer::from_writer(Vec::new());
     let fixed = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     let mut header = fixed(&["scheduler", "congestion", "seed"]);
     header.extend(cells.iter().map(|key| format!("cell.{key}")));
@@ -25,7 +24,13 @@ pub fn runs_csv(results: &Results) -> String {
         record.extend([run.digest.clone(), run.events.to_string()]);
         records.push(record);
     }
-    for record in &records {
+    lines(&records)
+}
+
+/// Records of one length as CSV.
+pub fn lines(records: &[Vec<String>]) -> String {
+    let mut table = csv::Writer::from_writer(Vec::new());
+    for record in records {
         // Records of one length into memory: nothing can fail.
         let _ = table.write_record(record);
     }

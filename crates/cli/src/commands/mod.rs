@@ -5,6 +5,7 @@ mod compare;
 mod demo;
 mod explain;
 mod list;
+mod model;
 mod parity;
 mod run;
 #[cfg(target_os = "linux")]
@@ -16,6 +17,7 @@ pub use compare::compare;
 pub use demo::demo;
 pub use explain::explain;
 pub use list::list;
+pub use model::model;
 pub use parity::parity;
 pub use run::run;
 #[cfg(target_os = "linux")]
