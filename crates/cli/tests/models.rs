@@ -141,3 +141,39 @@ fn mistakes_are_underlined_with_the_nearest_word() {
     wrong(&["oracle", "wifi-lte", "--sweep", "a=1..2"], &["[sweep]"]);
     wrong(&["--set", "gamma=4"], &["no model is named"]);
 }
+
+/// The words between backticks.
+fn code(cell: &str) -> Vec<&str> {
+    cell.split('`').skip(1).step_by(2).collect()
+}
+
+#[test]
+fn the_document_says_what_the_models_say() {
+    let text = include_str!("../../../docs/models.md");
+    let rows: Vec<Vec<&str>> = text
+        .lines()
+        .filter(|line| line.starts_with("| `"))
+        .map(|line| line.split('|').map(str::trim).collect())
+        .collect();
+    assert_eq!(rows.len(), 8);
+    for row in rows {
+        let [_, model, settings, quoted, printed, closest, changes, _] = row[..] else { panic!("{row:?}") };
+        let model = code(model)[0];
+        let column = match model {
+            "delayed-start" => "expected_packets",
+            "bufferbloat-loss" => "loss_ratio",
+            _ => "efficiency",
+        };
+        let check = |told: &str, settings: &[&str]| {
+            let arguments: Vec<&str> =
+                ["model", model].into_iter().chain(settings.iter().flat_map(|set| ["--set", set])).collect();
+            let value = json(&arguments)["rows"][0][column].as_f64().unwrap();
+            let (number, per) = told.strip_suffix(" %").map_or((told, 1.0), |number| (number, 100.0));
+            let decimals = number.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+            assert_eq!(format!("{:.decimals$}", value * per), number, "{arguments:?}");
+        };
+        check(printed, &code(settings));
+        check(closest, &[code(settings), code(changes)].concat());
+        assert!(quoted.chars().next().is_some_and(|digit| digit.is_ascii_digit()), "{quoted}");
+    }
+}
