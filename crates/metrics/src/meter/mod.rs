@@ -1,5 +1,6 @@
 //! The metrics of one run, as a fold over its events.
 
+mod cross;
 mod frames;
 mod receiver;
 mod returns;
@@ -11,6 +12,8 @@ use crate::results::present;
 use crate::{CapacityCurve, Density, Extents, Histogram, PathMetrics, RunMetrics};
 use anabranch_trace::{Event, LinkEvent, Origin, Recorder, SendKind};
 use anabranch_units::{ConnId, Direction, Duration, Instant, PathId, Side};
+pub use cross::CrossFlow;
+use cross::CrossFlows;
 pub use frames::FrameSchedule;
 use frames::Frames;
 use receiver::Receiver;
@@ -30,6 +33,8 @@ pub struct MeterConfig {
     pub until: Option<Instant>,
     /// The connections under test; all others are cross traffic. Several add up.
     pub connections: Vec<ConnId>,
+    /// Cross traffic that is TCP, numbered one after the other.
+    pub cross: Vec<CrossFlow>,
     /// Bytes to be delivered over all these connections, if the traffic is sized: the measured time begins with the
     /// first SYN (but not before `from`) and ends with the last of them.
     pub size: Option<u64>,
@@ -62,6 +67,7 @@ pub struct PathConfig {
 pub struct Meter {
     config: MeterConfig,
     flows: Vec<Flow>,
+    cross: CrossFlows,
     links: Vec<Link>,
     returns: Vec<Returns>,
     /// Events before this count without a further look at the time: the end of the warm-up until it is over, then the
@@ -104,6 +110,7 @@ impl Meter {
         Self {
             turn: Instant::ZERO,
             flows: config.connections.iter().map(flow).collect(),
+            cross: CrossFlows::new(&config.cross),
             links: vec![Link::default(); paths],
             returns: config.paths.iter().map(|path| Returns::new(&path.outages)).collect(),
             begun: None,
@@ -134,8 +141,10 @@ impl Meter {
         let mut totals = Totals { paths: vec![PathSender::default(); prices.len()], ..Totals::default() };
         let flows = core::mem::take(&mut self.flows);
         flows.into_iter().for_each(|flow| totals.add(flow, end));
+        let mut values = totals.values(end.since(begin), sized, completion, &prices);
+        values.extend(present(self.cross.values(end.since(begin))));
         RunMetrics {
-            values: totals.values(end.since(begin), sized, completion, &prices),
+            values,
             paths: self.path_metrics(&totals, (begin, end)),
             finished,
             started,
@@ -167,6 +176,7 @@ impl Meter {
             flow.receiver.restart(at);
             flow.frames.iter_mut().for_each(Frames::restart);
         }
+        self.cross.restart();
         self.links.fill(Link::default());
         self.returns.iter_mut().for_each(|path| path.restart(at));
     }
@@ -202,7 +212,9 @@ impl Meter {
     }
 
     fn on_host(&mut self, now: Instant, origin: Origin, event: &Event) {
-        let Some(place) = self.place(origin.connection) else { return };
+        let Some(place) = self.place(origin.connection) else {
+            return self.cross.on_event(now, origin, event, self.begun.is_some());
+        };
         let Flow { sender, receiver, frames, .. } = &mut self.flows[place];
         match (origin.host, event) {
             (Some(Side::Server), Event::Written(range)) => {
@@ -273,7 +285,7 @@ impl Recorder for Meter {
     fn record(&mut self, now: Instant, origin: Origin, event: &Event) {
         match *event {
             Event::Link { direction, size, what } => self.link(now, origin.path, direction, size, what),
-            _ if now >= self.turn && !self.counts(now) => {}
+            _ if now >= self.turn && !self.counts(now) => self.cross.on_event(now, origin, event, false),
             _ => self.on_host(now, origin, event),
         }
     }
