@@ -13,7 +13,7 @@ fn job(text: &str, seed: u64) -> Job {
     let document = Document::parse("cross", text).unwrap_or_else(|wrong| panic!("{wrong:#?}\n{text}"));
     let scenario = document.scenario;
     let (choice, congestion) = (Choice::Multipath(scenario.scheduler.clone()), scenario.congestion.clone());
-    Job { scenario: Arc::new(scenario), cell: vec![], choice, congestion, seed }
+    Job { scenario: Arc::new(scenario), cell: vec![], choice, congestion, seed, curves: None }
 }
 
 fn run_with(text: &str, seed: u64, listener: &mut dyn Recorder) -> RunOutcome {
