@@ -259,6 +259,23 @@ pub(crate) fn queue(text: &str) -> Result<QueueLimit, Fault> {
     }
 }
 
+/// An average queue's length.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Threshold {
+    /// Packets, or bytes.
+    pub amount: f64,
+    pub in_bytes: bool,
+}
+
+/// `5p`, `30KB`.
+pub(crate) fn threshold(text: &str) -> Result<Threshold, Fault> {
+    let (number, unit) = split(text)?;
+    match unit.to_ascii_lowercase().as_str() {
+        "p" => Ok(Threshold { amount: number.real(0).ok_or(Fault::TooFine)?, in_bytes: false }),
+        _ => size(text).map(|bytes| Threshold { amount: bytes as f64, in_bytes: true }),
+    }
+}
+
 /// Money per byte: `5/GB`, `0.02/MB`.
 pub(crate) fn price(text: &str) -> Result<f64, Fault> {
     let (number, rest) = split(text)?;
