@@ -6,6 +6,7 @@ use anabranch_scenario::{Cell, PlugIn, Scenario};
 use anabranch_trace::Recorder;
 use anabranch_units::ConnId;
 use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
@@ -42,7 +43,7 @@ pub struct Job {
 }
 
 /// What a run yields. In virtual time, nothing here depends on wall time.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunOutcome {
     /// Of the connection. What needs the baselines is filled in later.
     pub metrics: Values,

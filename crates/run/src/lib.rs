@@ -20,7 +20,7 @@ pub use job::{
     CONNECTION, Choice, Driver, Job, Labelled, Observer, Pool, Refusal, RunError, RunOutcome, Serial, Values,
 };
 pub use live::{Emulation, Live, TcpInfo};
-pub use plan::{Options, Plan, Repeat, Variant};
+pub use plan::{Options, Plan, Repeat, Variant, labels};
 pub use preflight::{Preflight, WayCheck, WayFigures};
 pub use results::{CellValues, Comparison, Results, RunRecord, SCHEMA, Summary};
 pub use runner::{Failure, Runner};

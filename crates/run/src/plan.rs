@@ -198,13 +198,17 @@ fn distinct(plug_ins: Vec<PlugIn>) -> Vec<PlugIn> {
     seen
 }
 
-/// Each with the name that results print: its canonical name, with its parameters only where another one differs in
-/// nothing else.
-fn labelled(plug_ins: &[PlugIn]) -> impl Iterator<Item = (&PlugIn, String)> {
-    plug_ins.iter().map(|plug_in| {
+/// The names that results print: the canonical name, with parameters only where another one differs in nothing else.
+pub fn labels(plug_ins: &[PlugIn]) -> Vec<String> {
+    let label = |plug_in: &PlugIn| {
         let namesakes = plug_ins.iter().filter(|other| other.name == plug_in.name).count();
-        (plug_in, if namesakes > 1 { with_parameters(plug_in) } else { plug_in.name.clone() })
-    })
+        if namesakes > 1 { with_parameters(plug_in) } else { plug_in.name.clone() }
+    };
+    plug_ins.iter().map(label).collect()
+}
+
+fn labelled(plug_ins: &[PlugIn]) -> impl Iterator<Item = (&PlugIn, String)> {
+    plug_ins.iter().zip(labels(plug_ins))
 }
 
 /// `blest(delta=0.01)`.

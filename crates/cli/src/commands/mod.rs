@@ -7,6 +7,7 @@ mod explain;
 mod list;
 mod model;
 mod parity;
+mod reproduce;
 mod run;
 #[cfg(target_os = "linux")]
 mod shell;
@@ -19,6 +20,7 @@ pub use explain::explain;
 pub use list::list;
 pub use model::model;
 pub use parity::parity;
+pub use reproduce::reproduce;
 pub use run::run;
 #[cfg(target_os = "linux")]
 pub use shell::shell;
