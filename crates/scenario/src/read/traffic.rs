@@ -118,7 +118,7 @@ fn arrivals(report: &mut Report, key: &'static Key, node: &Node) -> Option<Arriv
     if text == TOGETHER {
         return Some(Arrivals::Together);
     }
-    let help = match nearest(text, [TOGETHER].into_iter()) {
+    let help = match nearest(text, [TOGETHER]) {
         Some(word) => format!("did you mean \"{word}\"?"),
         None => format!("expected {}", key.form.expected()),
     };
