@@ -31,7 +31,7 @@ pub enum Command {
     /// Parse and validate a scenario, and print it with every default filled in
     #[command(after_help = "Example:\n  anabranch check my.toml --set path.wlan.loss=2%")]
     Check(CheckArguments),
-    /// List schedulers, congestion controls, built-in scenarios or metrics
+    /// List schedulers, congestion controls, built-in scenarios, papers or metrics
     #[command(after_help = "Example:\n  anabranch list schedulers")]
     List(ListArguments),
     /// Explain a scheduler, congestion control, metric or scenario key
@@ -47,9 +47,9 @@ pub enum Command {
         /// Which shell.
         shell: Shell,
     },
-    /// Published values beside ours
-    #[command(hide = true)]
-    Reproduce(Rest),
+    /// Run the experiments of a paper, and print the published values beside ours with a verdict for each claim
+    #[command(after_help = REPRODUCE_EXAMPLES)]
+    Reproduce(ReproduceArguments),
     /// Run all schedulers over a reference grid, and rank them by how near they come to the best possible
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare(CompareArguments),
@@ -143,9 +143,12 @@ pub struct Output {
     /// How to print the results
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
-    /// Also write manifest.json, results.json, runs.csv and series/ into this directory
+    /// Also write manifest.json, results.json, runs.csv, runs.parquet, series/ and timeline/ into this directory
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// How many packets timeline/ follows, from the beginning of the measured time, in each row's first run; 0 for none
+    #[arg(long, value_name = "N", default_value_t = 20_000, requires = "out")]
+    pub timeline: usize,
 }
 
 /// How often each row is run.
@@ -261,6 +264,8 @@ pub enum Listing {
     Congestion,
     /// Built-in scenarios
     Scenarios,
+    /// Papers to reproduce, with their items
+    Papers,
     /// What is measured
     Metrics,
 }
@@ -325,6 +330,54 @@ pub struct CompareArguments {
     /// Put the table into this file, between the lines `<!-- frontier -->` and `<!-- /frontier -->`
     #[arg(long, value_name = "FILE")]
     pub update: Option<PathBuf>,
+}
+
+const REPRODUCE_EXAMPLES: &str = "\
+Examples:
+  anabranch list papers
+  anabranch reproduce fdps
+  anabranch reproduce blest table4 --quick --open
+  anabranch reproduce all
+
+What is done is kept in the directory: the same command goes on where the last one stopped. A verdict is one of
+  reproduces      the direction and, where the paper states its set-up wholly, the magnitude, within a band that was
+                  written down before the run
+  direction only  the direction, but not the magnitude
+  differs         neither
+  not specified   the paper leaves out what is needed";
+
+/// `anabranch reproduce`.
+#[derive(Debug, Args)]
+pub struct ReproduceArguments {
+    /// A paper of `anabranch list papers`, or `all`
+    pub paper: String,
+    /// One of its items; all of them unless given
+    pub item: Option<String>,
+    /// Also run what needs kernels at the receiving end, by the clock; how long it takes is said first. Needs Linux and root
+    #[arg(long)]
+    pub live: bool,
+    /// A quick look: three seeds, shorter runs, no sensitivity tables
+    #[arg(long)]
+    pub quick: bool,
+    /// Repetitions instead of the papers'; `auto` adds seeds until the 95 % interval of the main metric is narrow enough
+    #[arg(long, value_name = "N|auto", value_parser = repetitions)]
+    pub repeat: Option<Repetitions>,
+    /// Threads; one per core unless given
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+    /// How to print the verdicts
+    #[arg(long, value_enum, default_value_t)]
+    pub format: ListFormat,
+    /// Where results, the report and what is done go
+    #[arg(long, value_name = "DIR", default_value = "reproduction")]
+    pub out: PathBuf,
+    /// Open the report
+    #[arg(long)]
+    pub open: bool,
+    /// Put the table of claims into this file, between the lines `<!-- reproduction -->` and `<!-- /reproduction -->`, or
+    /// the summary between `<!-- reproduction summary -->` and `<!-- /reproduction summary -->`
+    #[arg(long, value_name = "FILE")]
+    pub update: Vec<PathBuf>,
 }
 
 const PARITY_EXAMPLES: &str = "\

@@ -34,8 +34,9 @@ impl Failure {
     }
 
     /// A signal came in the middle of `what`.
-    pub fn interrupted(what: &str) -> Self {
-        Self::Interrupted(report("anabranch::run::interrupted", what, Some("nothing was kept".into())))
+    pub fn interrupted(what: &str, kept: bool) -> Self {
+        let help = if kept { "what is done is kept: the same command goes on from here" } else { "nothing was kept" };
+        Self::Interrupted(report("anabranch::run::interrupted", what, Some(help.into())))
     }
 
     /// What a driver says before it begins.
