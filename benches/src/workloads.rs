@@ -3,7 +3,7 @@
 use anabranch_engine::Settings;
 use anabranch_engine::connection::Setup;
 use anabranch_engine::schedule::Scheduler;
-use anabranch_metrics::{Meter, MeterConfig, PathConfig};
+use anabranch_metrics::{Meter, MeterConfig, PathConfig, Timed};
 use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, LossSpec, PathSpec, QueueSpec, Topology, WaySpec};
 use anabranch_sim::{Checks, FlowSetup, Party, World, WorldSetup, paths_between};
 use anabranch_trace::{Digest, Event, Origin, Recorder, Tee};
@@ -137,8 +137,10 @@ impl Workload {
             from: Instant::ZERO,
             until: Some(until),
             connections: vec![ConnId(0)],
+            cross: Vec::new(),
             size: None,
-            frames: None,
+            flow_size: None,
+            timed: Timed::Nothing,
             mss: 1400,
             displacement_threshold: None,
             head_start: self.paths.len() > 1,
@@ -166,6 +168,7 @@ impl Workload {
             start: Instant::from_millis(u64::from(n)),
             stop: None,
             awaited: false,
+            may_fail: false,
             captured: false,
             client: Party { setup: setup(Side::Client), workload: Box::new(BulkSink::new(None)) }.into(),
             server: Party { setup: setup(Side::Server), workload: Box::new(BulkSource::new(None)) }.into(),

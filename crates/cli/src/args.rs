@@ -332,6 +332,36 @@ pub struct CompareArguments {
     pub update: Option<PathBuf>,
 }
 
+const MODEL_EXAMPLES: &str = "\
+Examples:
+  anabranch model
+  anabranch model delayed-start --sweep gamma=1..8:0.5
+  anabranch model bufferbloat-loss --set bdp=floor --sweep buffer=0,1,8
+  anabranch model rtt-cycle --set rate=20mbit --set rtt=30ms --format csv
+  anabranch model increment-efficiency --sweep beta=1,2,4 --sweep gamma=1..8
+  anabranch model oracle wifi-lte --set path.lte.rate=5mbit
+
+Without STEP a sweep goes by 1, or in tenths of the range where values have a unit. Several sweeps
+give every combination. JSON and CSV have SI units. `anabranch explain NAME` has the equations.";
+
+/// `anabranch model`.
+#[derive(Debug, Args)]
+pub struct ModelArguments {
+    /// Which model; without it, all of them with their parameters
+    pub name: Option<String>,
+    /// Of `oracle` alone: a scenario file or the name of a built-in scenario
+    pub scenario: Option<String>,
+    /// Set a parameter, as in gamma=4.4 or rtt=30ms (of `oracle`, a key of the scenario); may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// One row a value of a parameter, from FROM to TO or as listed; may be repeated
+    #[arg(long, value_name = "KEY=FROM..TO[:STEP]|A,B…")]
+    pub sweep: Vec<String>,
+    /// How to print the rows
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
 const REPRODUCE_EXAMPLES: &str = "\
 Examples:
   anabranch list papers
@@ -378,36 +408,6 @@ pub struct ReproduceArguments {
     /// the summary between `<!-- reproduction summary -->` and `<!-- /reproduction summary -->`
     #[arg(long, value_name = "FILE")]
     pub update: Vec<PathBuf>,
-}
-
-const MODEL_EXAMPLES: &str = "\
-Examples:
-  anabranch model
-  anabranch model delayed-start --sweep gamma=1..8:0.5
-  anabranch model bufferbloat-loss --set bdp=floor --sweep buffer=0,1,8
-  anabranch model rtt-cycle --set rate=20mbit --set rtt=30ms --format csv
-  anabranch model increment-efficiency --sweep beta=1,2,4 --sweep gamma=1..8
-  anabranch model oracle wifi-lte --set path.lte.rate=5mbit
-
-Without STEP a sweep goes by 1, or in tenths of the range where values have a unit. Several sweeps
-give every combination. JSON and CSV have SI units. `anabranch explain NAME` has the equations.";
-
-/// `anabranch model`.
-#[derive(Debug, Args)]
-pub struct ModelArguments {
-    /// Which model; without it, all of them with their parameters
-    pub name: Option<String>,
-    /// Of `oracle` alone: a scenario file or the name of a built-in scenario
-    pub scenario: Option<String>,
-    /// Set a parameter, as in gamma=4.4 or rtt=30ms (of `oracle`, a key of the scenario); may be repeated
-    #[arg(long, value_name = "KEY=VALUE")]
-    pub set: Vec<String>,
-    /// One row a value of a parameter, from FROM to TO or as listed; may be repeated
-    #[arg(long, value_name = "KEY=FROM..TO[:STEP]|A,B…")]
-    pub sweep: Vec<String>,
-    /// How to print the rows
-    #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
 }
 
 const PARITY_EXAMPLES: &str = "\
