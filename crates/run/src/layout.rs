@@ -76,8 +76,7 @@ impl Layout {
         let mut ground = Ground { topology: scenario.topology.clone(), timeline: scenario.network_changes().collect() };
         let cross = tcp_flows(scenario, job.seed, &mut ground);
         let Ground { topology, timeline } = ground;
-        let crowd = Crowd::new(traffic, start, job.seed);
-        Ok(Self { over, multipath, crowd, cross, topology, timeline })
+        Ok(Self { over, multipath, crowd: Crowd::new(traffic, start, job.seed), cross, topology, timeline })
     }
 
     /// The network with everything in it but the flows.
@@ -102,7 +101,8 @@ impl Layout {
         entries.filter_map(of).collect()
     }
 
-    /// The connection under test, and cross traffic that is TCP. Hosts that are not engines are outside.
+    /// The connections under test, between one pair of hosts, and cross traffic that is TCP. Hosts that are not engines are
+    /// outside.
     ///
     /// # Errors
     /// A plug-in cannot be built.
@@ -114,11 +114,10 @@ impl Layout {
 
     /// Cross traffic that is TCP, with the numbers that follow those of the connections under test.
     fn cross_flows(&self) -> impl Iterator<Item = (ConnId, &TcpFlow)> {
-        let measured = self.crowd.ids().count() as u32;
-        (CONNECTION.0 + measured..).map(ConnId).zip(&self.cross)
+        (self.crowd.ids().count() as u32..).map(ConnId).zip(&self.cross)
     }
 
-    /// The connections under test, between one pair of hosts.
+    /// The connections under test.
     fn measured(&self, job: &Job) -> Result<FlowSetup, RunError> {
         let scenario = &*job.scenario;
         let over: Vec<(PathId, bool)> =
@@ -266,7 +265,7 @@ fn switch(plug_in: &PlugIn) -> Result<anabranch_sim::Change, RunError> {
     Ok(anabranch_sim::Change::Scheduler(0, Switch { name: resolved.label(), make }))
 }
 
-/// What stands at one end of the connection under test: the client receives, the server sends.
+/// What stands at one end of the connections under test: the client receives, the server sends.
 pub fn host(job: &Job, side: Side) -> Host {
     match side {
         Side::Client => job.scenario.hosts.receiver,

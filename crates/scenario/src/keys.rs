@@ -87,7 +87,9 @@ impl Section {
 
     /// True if it stands at the top of a file, under a header of its own.
     pub const fn has_header(self) -> bool {
-        !matches!(self, Top | Loss | Reorder | Queue | Range | Arrivals)
+        let of_keys =
+            matches!(self, Section::Loss | Section::Reorder | Section::Queue | Section::Range | Section::Arrivals);
+        !of_keys && !matches!(self, Section::Top)
     }
 
     /// One line.
