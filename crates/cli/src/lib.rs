@@ -12,10 +12,12 @@ mod frontier_table;
 mod link_table;
 mod load;
 mod marked;
+mod opener;
 mod parity_table;
 mod pool;
 mod preflight_table;
 mod reference;
+mod results_folder;
 mod runs_csv;
 mod stage;
 mod table;
@@ -99,7 +101,7 @@ fn dispatch(arguments: Arguments, drivers: &Drivers<'_>) -> Result<Answer, Failu
         Command::Compare(arguments) => commands::compare(&arguments, drivers.virtual_time),
         Command::Model(_) => missing("model"),
         Command::Parity(arguments) => commands::parity(&arguments, drivers),
-        Command::Report(_) => missing("report"),
+        Command::Report(arguments) => commands::report(&arguments),
     };
     output.map(Answer::from)
 }

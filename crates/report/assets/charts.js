@@ -14,6 +14,13 @@ function room(texts, least) {
 
 const shorten = (text, length) => (text.length > length ? `${text.slice(0, length - 1)}…` : text);
 
+function groupTitle(text) {
+  const title = document.createElement("p");
+  title.className = "group";
+  title.textContent = text;
+  return title;
+}
+
 function plot(width, options) {
   return Plot.plot({
     width, style: { fontSize: "12px", background: "none" },
@@ -42,7 +49,7 @@ const charts = {
       const filled = (bar) => (styleOf(bar.row).filled ? 1 : 0.3);
       const whisker = { y: "row", stroke: "var(--ink)", strokeWidth: 1.4 };
       return plot(width, {
-        title: grouped ? group : undefined,
+        title: grouped ? groupTitle(group) : undefined,
         marginLeft: left, marginRight: 16, marginBottom: 38,
         height: 26 * unique(bars.map((bar) => bar.row)).length + 62,
         x: { label: chart.axis.label, domain, nice: true, grid: true, labelArrow: "none", labelAnchor: "center" },
@@ -131,13 +138,27 @@ const charts = {
   },
 };
 
+// `0.05`, `2500`, `12k`, `1e-6`.
+function tick(value) {
+  const size = Math.abs(value);
+  if (size >= 1e4) return d3.format("~s")(value);
+  return size > 0 && size < 1e-3 ? d3.format("~e")(value) : number.format(value).replace(",", "");
+}
+
+// On a logarithmic axis 1, 2 and 5 are named, as far as there is room.
+function logTick(value, i, ticks) {
+  const leading = Math.round(value / 10 ** Math.floor(Math.log10(value) + 1e-9));
+  const far = ticks.at(-1) / ticks[0] > 1e3;
+  return leading === 1 || (!far && (leading === 2 || leading === 5)) ? tick(value) : "";
+}
+
 // Axes of a chart whose values go up; from zero unless the scale is logarithmic.
 function frame(x, y, log) {
   return {
     marginLeft: 58, marginRight: 16, marginTop: 26, marginBottom: 38,
     x: { label: x.label, type: x.log ? "log" : "linear", domain: x.domain, labelArrow: "none", labelAnchor: "center", grid: true, ticks: 6,
-      tickFormat: x.log ? "~s" : undefined },
+      tickFormat: x.log ? logTick : tick },
     y: { label: y.label, type: log ? "log" : "linear", labelArrow: "none", grid: true, zero: !log, nice: true, ticks: 5,
-      tickFormat: "~s" },
+      tickFormat: log ? logTick : tick },
   };
 }

@@ -6,6 +6,7 @@ mod demo;
 mod explain;
 mod list;
 mod parity;
+mod report;
 mod run;
 #[cfg(target_os = "linux")]
 mod shell;
@@ -17,6 +18,7 @@ pub use demo::demo;
 pub use explain::explain;
 pub use list::list;
 pub use parity::parity;
+pub use report::report;
 pub use run::run;
 #[cfg(target_os = "linux")]
 pub use shell::shell;
