@@ -1,6 +1,6 @@
 //! One style a scheduler, the same in every report: a colour, a marker, a dash.
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use serde::Serialize;
 
 /// The palette's colours by theme, as `(light, dark)`: Okabe and Ito's, each darkened or lightened until it stands out
@@ -38,15 +38,15 @@ pub struct Style {
 }
 
 /// The styles of `names`. A name's first word decides: a scheduler of the registry, with or without suffix, has the style
-/// of its place in `registry`; other names get theirs in the order in which they appear.
+/// of its place in `registry`; other names get theirs in the order in which they appear, a path and its baseline the same.
 pub fn styles<'a>(registry: &[String], names: impl IntoIterator<Item = &'a str>) -> IndexMap<String, Style> {
     let mut styles = IndexMap::new();
-    let mut others = 0;
+    let mut others = IndexSet::new();
     for name in names {
         if !styles.contains_key(name) {
             let style = of_scheduler(registry, name).unwrap_or_else(|| {
-                others += 1;
-                numbered(others - 1, 0)
+                let path = name.split([' ', ',']).next().and_then(|word| word.strip_prefix("single:"));
+                numbered(others.insert_full(path.unwrap_or(name)).0, 0)
             });
             styles.insert(name.to_owned(), style);
         }
@@ -129,5 +129,8 @@ mod tests {
         assert_eq!(one["scheduler3"], other["scheduler3, lia"]);
         assert_eq!(one["scheduler9"], other["scheduler9 (olia)"]);
         assert_eq!(one["single:wlan"], other["wlan"]);
+        let paths = styles(&registry, ["single:wlan", "single:3g, reno", "3g", "wlan"]);
+        assert_eq!((paths["single:wlan"], paths["single:3g, reno"]), (paths["wlan"], paths["3g"]));
+        assert_ne!(paths["wlan"], paths["3g"]);
     }
 }

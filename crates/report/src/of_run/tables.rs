@@ -101,12 +101,14 @@ fn with_interval(summary: &Summary, per: f64) -> String {
     spread(summary.mean / per, half)
 }
 
-/// `5.92 ± 0.24`: as many decimals as the interval's second digit needs.
+/// `5.92 ± 0.24`: as many decimals as the interval's second digit needs; of a mean that hardly varies, five digits.
 fn spread(mean: f64, half: Option<f64>) -> String {
+    let decimals = |value: f64, digits: i32| (digits - 1 - value.abs().log10().floor() as i32).clamp(0, 9) as usize;
     match half.filter(|half| *half > 0.0 && half.is_finite()) {
         Some(half) => {
-            let decimals = (1 - half.log10().floor() as i32).clamp(0, 9) as usize;
-            format!("{mean:.decimals$} ± {half:.decimals$}")
+            let own = decimals(half, 2);
+            let of_mean = if mean.abs() > 1e4 * half { decimals(mean, 5) } else { own };
+            format!("{mean:.of_mean$} ± {half:.own$}")
         }
         None => figure(mean),
     }
@@ -162,6 +164,7 @@ mod tests {
         assert_eq!(spread(5.92431, Some(0.2412)), "5.92 ± 0.24");
         assert_eq!(spread(1083.4, Some(213.0)), "1083 ± 213");
         assert_eq!(spread(0.000_512, Some(0.000_031)), "0.000512 ± 0.000031");
+        assert_eq!(spread(3.162_887_8, Some(0.000_004_8)), "3.1629 ± 0.0000048");
         assert_eq!(spread(4.8213, Some(0.0)), "4.821");
         assert_eq!(spread(4.8213, None), "4.821");
         assert_eq!([0.0004, 0.0312].map(p_value), ["< 0.001", "0.031"]);
