@@ -137,10 +137,13 @@ impl Workload {
             from: Instant::ZERO,
             until: Some(until),
             connections: vec![ConnId(0)],
+            cross: Vec::new(),
             size: None,
             frames: None,
             mss: 1400,
             displacement_threshold: None,
+            head_start: self.paths.len() > 1,
+            efficiency: false,
             paths: paths
                 .map(|p| PathConfig { name: p.name.clone(), price: 0.0, capacity: None, outages: vec![] })
                 .collect(),
@@ -164,6 +167,7 @@ impl Workload {
             start: Instant::from_millis(u64::from(n)),
             stop: None,
             awaited: false,
+            may_fail: false,
             captured: false,
             client: Party { setup: setup(Side::Client), workload: Box::new(BulkSink::new(None)) }.into(),
             server: Party { setup: setup(Side::Server), workload: Box::new(BulkSource::new(None)) }.into(),

@@ -10,6 +10,7 @@ fn main() {
     for (file, folder) in [("scenarios.rs", "scenarios"), ("frontier.rs", "scenarios/frontier")] {
         fs::write(target.join(file), scenario_list(&root.join(folder))).expect("OUT_DIR takes files");
     }
+    fs::write(target.join("papers.rs"), paper_list(&root.join("papers"))).expect("OUT_DIR takes files");
     if let Some(commit) = git(&root, &["rev-parse", "HEAD"]) {
         println!("cargo:rustc-env=ANABRANCH_COMMIT={commit}");
     }
@@ -20,12 +21,30 @@ fn main() {
     println!("cargo:rerun-if-changed=build.rs");
 }
 
+/// A Rust array of `(key, files)`, a paper's folder each, in the order of the keys.
+fn paper_list(folder: &Path) -> String {
+    println!("cargo:rerun-if-changed={}", folder.display());
+    let papers = entries(folder).into_iter().filter(|path| path.is_dir());
+    let line = |path: PathBuf| {
+        let key = path.file_name().expect("a folder has a name").to_string_lossy().into_owned();
+        format!("    ({key:?}, {}),\n", scenario_list(&path).trim_end())
+    };
+    format!("&[\n{}]\n", papers.map(line).collect::<String>())
+}
+
+/// What is in a folder, by name.
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}
+
 /// A Rust array of `(name, text)`, in the order of the names.
 fn scenario_list(folder: &Path) -> String {
     println!("cargo:rerun-if-changed={}", folder.display());
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut files: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|e| e == "toml")).collect();
-    files.sort();
+    let mut files = entries(folder);
+    files.retain(|path| path.extension().is_some_and(|e| e == "toml"));
     let line = |path: &PathBuf| {
         let name = path.file_stem().expect("a file has a name").to_string_lossy().into_owned();
         format!("    ({name:?}, include_str!({:?})),\n", path.to_string_lossy())

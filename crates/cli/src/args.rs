@@ -31,12 +31,12 @@ pub enum Command {
     /// Parse and validate a scenario, and print it with every default filled in
     #[command(after_help = "Example:\n  anabranch check my.toml --set path.wlan.loss=2%")]
     Check(CheckArguments),
-    /// List schedulers, congestion controls, built-in scenarios or metrics
+    /// List schedulers, congestion controls, built-in scenarios, papers or metrics
     #[command(after_help = "Example:\n  anabranch list schedulers")]
     List(ListArguments),
-    /// Explain a scheduler, congestion control, metric or scenario key
+    /// Explain a scheduler, congestion control, metric, model or scenario key
     #[command(after_help = "Examples:\n  anabranch explain blest\n  anabranch explain minrtt+pr\n  \
-                            anabranch explain path.loss\n  anabranch explain ofo_mean_bytes\n  \
+                            anabranch explain path.loss\n  anabranch explain ofo_mean_bytes\n  anabranch explain delayed-start\n  \
                             anabranch explain --all schedulers > docs/schedulers.md")]
     Explain(ExplainArguments),
     /// Print a completion script for a shell
@@ -47,15 +47,15 @@ pub enum Command {
         /// Which shell.
         shell: Shell,
     },
-    /// Published values beside ours
-    #[command(hide = true)]
-    Reproduce(Rest),
+    /// Run the experiments of a paper, and print the published values beside ours with a verdict for each claim
+    #[command(after_help = REPRODUCE_EXAMPLES)]
+    Reproduce(ReproduceArguments),
     /// Run all schedulers over a reference grid, and rank them by how near they come to the best possible
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare(CompareArguments),
-    /// Closed-form models
-    #[command(hide = true)]
-    Model(Rest),
+    /// Ask a closed-form model, or the best possible in a scenario
+    #[command(after_help = MODEL_EXAMPLES)]
+    Model(ModelArguments),
     /// Run a scenario in the simulator and with Linux at either end, and show how far the answers lie apart
     #[command(after_help = PARITY_EXAMPLES)]
     Parity(Box<ParityArguments>),
@@ -103,15 +103,6 @@ started). A table of what crossed each path follows on standard error. Variables
   ANABRANCH_CLIENT_NS, ANABRANCH_SERVER_NS
                          the namespaces, for `nsenter --net=FILE` in another terminal";
 
-/// Anything: for commands that do not exist yet.
-#[derive(Debug, Args)]
-#[command(disable_help_flag = true)]
-pub struct Rest {
-    /// Whatever follows.
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
-    rest: Vec<OsString>,
-}
-
 /// How results are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
@@ -120,7 +111,7 @@ pub enum Format {
     Table,
     /// One JSON document.
     Json,
-    /// One line a run.
+    /// One line a run or row.
     Csv,
 }
 
@@ -143,9 +134,12 @@ pub struct Output {
     /// How to print the results
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
-    /// Also write manifest.json, results.json, runs.csv, series/ and report.html into this directory
+    /// Also write manifest.json, results.json, runs.csv, runs.parquet, series/, timeline/ and report.html into this directory
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// How many packets timeline/ follows, from the beginning of the measured time, in each row's first run; 0 for none
+    #[arg(long, value_name = "N", default_value_t = 20_000, requires = "out")]
+    pub timeline: usize,
     /// Show the report when it is written
     #[arg(long, requires = "out")]
     pub open: bool,
@@ -284,6 +278,8 @@ pub enum Listing {
     Congestion,
     /// Built-in scenarios
     Scenarios,
+    /// Papers to reproduce, with their items
+    Papers,
     /// What is measured
     Metrics,
 }
@@ -350,6 +346,84 @@ pub struct CompareArguments {
     pub update: Option<PathBuf>,
 }
 
+const MODEL_EXAMPLES: &str = "\
+Examples:
+  anabranch model
+  anabranch model delayed-start --sweep gamma=1..8:0.5
+  anabranch model bufferbloat-loss --set bdp=floor --sweep buffer=0,1,8
+  anabranch model rtt-cycle --set rate=20mbit --set rtt=30ms --format csv
+  anabranch model increment-efficiency --sweep beta=1,2,4 --sweep gamma=1..8
+  anabranch model oracle wifi-lte --set path.lte.rate=5mbit
+
+Without STEP a sweep goes by 1, or in tenths of the range where values have a unit. Several sweeps
+give every combination. JSON and CSV have SI units. `anabranch explain NAME` has the equations.";
+
+/// `anabranch model`.
+#[derive(Debug, Args)]
+pub struct ModelArguments {
+    /// Which model; without it, all of them with their parameters
+    pub name: Option<String>,
+    /// Of `oracle` alone: a scenario file or the name of a built-in scenario
+    pub scenario: Option<String>,
+    /// Set a parameter, as in gamma=4.4 or rtt=30ms (of `oracle`, a key of the scenario); may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// One row a value of a parameter, from FROM to TO or as listed; may be repeated
+    #[arg(long, value_name = "KEY=FROM..TO[:STEP]|A,B…")]
+    pub sweep: Vec<String>,
+    /// How to print the rows
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+const REPRODUCE_EXAMPLES: &str = "\
+Examples:
+  anabranch list papers
+  anabranch reproduce fdps
+  anabranch reproduce blest table4 --quick --open
+  anabranch reproduce all
+
+What is done is kept in the directory: the same command goes on where the last one stopped. A verdict is one of
+  reproduces      the direction and, where the paper states its set-up wholly, the magnitude, within a band that was
+                  written down before the run
+  direction only  the direction, but not the magnitude
+  differs         neither
+  not specified   the paper leaves out what is needed";
+
+/// `anabranch reproduce`.
+#[derive(Debug, Args)]
+pub struct ReproduceArguments {
+    /// A paper of `anabranch list papers`, or `all`
+    pub paper: String,
+    /// One of its items; all of them unless given
+    pub item: Option<String>,
+    /// Also run what needs kernels at the receiving end, by the clock; how long it takes is said first. Needs Linux and root
+    #[arg(long)]
+    pub live: bool,
+    /// A quick look: three seeds, shorter runs, no sensitivity tables
+    #[arg(long)]
+    pub quick: bool,
+    /// Repetitions instead of the papers'; `auto` adds seeds until the 95 % interval of the main metric is narrow enough
+    #[arg(long, value_name = "N|auto", value_parser = repetitions)]
+    pub repeat: Option<Repetitions>,
+    /// Threads; one per core unless given
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+    /// How to print the verdicts
+    #[arg(long, value_enum, default_value_t)]
+    pub format: ListFormat,
+    /// Where results, the report and what is done go
+    #[arg(long, value_name = "DIR", default_value = "reproduction")]
+    pub out: PathBuf,
+    /// Open the report
+    #[arg(long)]
+    pub open: bool,
+    /// Put the table of claims into this file, between the lines `<!-- reproduction -->` and `<!-- /reproduction -->`, or
+    /// the summary between `<!-- reproduction summary -->` and `<!-- /reproduction summary -->`
+    #[arg(long, value_name = "FILE")]
+    pub update: Vec<PathBuf>,
+}
+
 const PARITY_EXAMPLES: &str = "\
 Examples:
   anabranch parity wifi-lte --repeat 5
@@ -408,7 +482,8 @@ pub struct RunArguments {
     /// Seed of the first repetition
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Repetitions; `auto` adds seeds until the 95 % interval of goodput is narrower than 2 % of its mean, at most 200
+    /// Repetitions; `auto` adds seeds until the 95 % interval of the table's first figure (goodput, completion time
+    /// or delay) is narrower than 2 % of its mean in every row, at most 200
     #[arg(long, value_name = "N|auto", value_parser = repetitions)]
     pub repeat: Option<Repetitions>,
     /// Measured time, such as 90s

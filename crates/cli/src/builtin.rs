@@ -6,6 +6,12 @@ pub const SCENARIOS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/scena
 /// `(name, text)` of every path set of `scenarios/frontier/`, in the order of the names.
 pub const FRONTIER: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/frontier.rs"));
 
+/// The `.toml` files of a folder with their texts, in the order of the names.
+type Files = &'static [(&'static str, &'static str)];
+
+/// `(key, files)` of every paper in `papers/`, in the order of the keys.
+pub const PAPERS: &[(&str, Files)] = include!(concat!(env!("OUT_DIR"), "/papers.rs"));
+
 /// The text of the scenario `name`; `.toml` may follow the name.
 pub fn find(name: &str) -> Option<&'static str> {
     let name = name.strip_suffix(".toml").unwrap_or(name);

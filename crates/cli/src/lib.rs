@@ -8,17 +8,22 @@ mod builtin;
 mod commands;
 mod failure;
 mod frontier_table;
+mod kept;
 #[cfg(target_os = "linux")]
 mod link_table;
 mod load;
 mod marked;
 mod opener;
+mod papers;
 mod parity_table;
 mod pool;
 mod preflight_table;
 mod reference;
+mod reproduction_table;
 mod results_folder;
 mod runs_csv;
+mod runs_parquet;
+mod runs_table;
 mod stage;
 mod table;
 mod watch;
@@ -97,16 +102,11 @@ fn dispatch(arguments: Arguments, drivers: &Drivers<'_>) -> Result<Answer, Failu
         Command::List(arguments) => commands::list(&arguments),
         Command::Explain(arguments) => commands::explain(&arguments),
         Command::Completions { shell } => Ok(commands::completions(shell)),
-        Command::Reproduce(_) => missing("reproduce"),
+        Command::Reproduce(arguments) => commands::reproduce(&arguments, drivers),
         Command::Compare(arguments) => commands::compare(&arguments, drivers.virtual_time),
-        Command::Model(_) => missing("model"),
+        Command::Model(arguments) => commands::model(&arguments),
         Command::Parity(arguments) => commands::parity(&arguments, drivers),
         Command::Report(arguments) => commands::report(&arguments),
     };
     output.map(Answer::from)
-}
-
-/// A command that is planned.
-fn missing(command: &str) -> Result<String, Failure> {
-    Err(Failure::unusable("anabranch::cli::not_available", format!("`{command}` does not exist yet"), None))
 }

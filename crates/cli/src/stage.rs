@@ -3,7 +3,8 @@
 use crate::failure::Failure;
 use crate::pool::Threads;
 use crate::watch::{Wanted, Watch};
-use anabranch_run::{Driver, Plan, Results, RunError, Runner};
+use anabranch_run::{Driver, Labelled, Observer, Plan, Results, RunError, Runner};
+use anabranch_trace::Recorder;
 use anabranch_units::Duration;
 use std::num::NonZeroUsize;
 
@@ -19,6 +20,8 @@ pub struct Stage<'a> {
     pub jobs: Option<NonZeroUsize>,
     /// Said before the name of a run that failed.
     pub name: String,
+    /// The driver keeps what is done, so that another call goes on from there.
+    pub kept: bool,
 }
 
 /// Carries out one stage after the other. What the drivers lack is said before the first run.
@@ -30,18 +33,51 @@ pub fn carry_out(stages: &[Stage<'_>], wanted: Wanted) -> Result<Vec<Results>, F
     if let Some(text) = by_the_clock(stages) {
         watch.say(&text);
     }
-    let results: Result<Vec<Results>, Failure> = stages.iter().map(|stage| stage.run(&watch)).collect();
+    let mut ahead = Ahead { watch: &watch, before: 0, behind: stages.iter().map(Stage::runs).sum() };
+    let mut results = Vec::with_capacity(stages.len());
+    for stage in stages {
+        ahead.behind -= stage.runs();
+        results.push(stage.run(&ahead));
+        match &results[results.len() - 1] {
+            Ok(results) => ahead.before += results.runs.len(),
+            Err(_) => break,
+        }
+    }
     watch.finish()?;
-    results
+    results.into_iter().collect()
+}
+
+/// Tells of one stage's progress among all of them.
+struct Ahead<'a> {
+    watch: &'a Watch,
+    /// Runs of the stages before.
+    before: usize,
+    /// Runs of those to come, at least.
+    behind: usize,
+}
+
+impl Observer for Ahead<'_> {
+    fn observe(&self, job: &Labelled<'_>, run: &mut dyn FnMut(&mut dyn Recorder)) {
+        self.watch.observe(job, run);
+    }
+
+    fn progress(&self, done: usize, planned: usize) {
+        self.watch.progress(self.before + done, self.before + planned + self.behind);
+    }
 }
 
 impl Stage<'_> {
-    fn run(&self, watch: &Watch) -> Result<Results, Failure> {
-        let runner = Runner { driver: self.driver, pool: &Threads::new(self.jobs), observer: watch };
+    /// How many runs it has, at least.
+    fn runs(&self) -> usize {
+        self.plan.extent().0
+    }
+
+    fn run(&self, ahead: &Ahead<'_>) -> Result<Results, Failure> {
+        let runner = Runner { driver: self.driver, pool: &Threads::new(self.jobs), observer: ahead };
         runner.run(&self.plan).map_err(|failure| match failure.error {
             RunError::Interrupted => {
-                let progress = watch.progress_so_far();
-                Failure::interrupted(&format!("interrupted {progress}: {}{}", self.name, failure.run))
+                let progress = ahead.watch.progress_so_far();
+                Failure::interrupted(&format!("interrupted {progress}: {}{}", self.name, failure.run), self.kept)
             }
             _ => Failure::failed("anabranch::run::failed", format!("{}{failure}", self.name)),
         })

@@ -1,7 +1,7 @@
 //! Results as tables to read: one a cell, one row a scheduler, baselines below.
 
 use crate::preflight_table::preflight_table;
-use anabranch_run::{CellValues, Live, Results, Summary};
+use anabranch_run::{CellValues, Live, Results, Summary, main_metric};
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use std::fmt::Write as _;
 
@@ -168,12 +168,11 @@ fn cell_table(results: &Results, rows: &[&Row<'_>]) -> String {
         columns.push(Column { header: "congestion".into(), field: Box::new(|row| Some(row.congestion.into())) });
     }
     // Frames come at their own pace: what counts is their delay.
-    let (header, main, per) = if has("app_delay_mean_s") {
-        ("delay\nms", "app_delay_mean_s", 1e-3)
-    } else if has("completion_s") {
-        ("completion\ns", "completion_s", 1.0)
-    } else {
-        ("goodput\nMbit/s", "goodput_bps", 1e6)
+    let main = main_metric(has);
+    let (header, per) = match main {
+        "app_delay_mean_s" => ("delay\nms", 1e-3),
+        "completion_s" => ("completion\ns", 1.0),
+        _ => ("goodput\nMbit/s", 1e6),
     };
     columns.push(interval(header, main, per));
     columns.push(Column { header: "n".into(), field: Box::new(|row| Some(row.n().to_string())) });

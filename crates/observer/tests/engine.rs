@@ -55,10 +55,13 @@ impl Watch {
             from: Instant::ZERO,
             until: None,
             connections: vec![ConnId(0)],
+            cross: vec![],
             size: None,
             frames: None,
             mss: 1400,
             displacement_threshold: None,
+            head_start: paths > 1,
+            efficiency: false,
             paths: (0..paths).map(path).collect(),
         });
         Self { hosts: [Host::new(Side::Client), Host::new(Side::Server)], meters: [meter.clone(), meter] }

@@ -2,6 +2,11 @@
 //!
 //! This crate starts no thread and opens no file: the driver, the pool and the observer come from outside.
 
+mod ask;
+mod bound;
+mod cross;
+mod curves;
+mod estimate;
 pub mod frontier;
 mod job;
 pub mod layout;
@@ -14,12 +19,17 @@ mod runner;
 mod summary;
 mod virtual_time;
 
+pub use ask::{Ask, AskError};
+pub use bound::{Bound, bounds};
+pub use curves::{Curve, Curves, Drawn};
+pub use estimate::Estimate;
 pub use job::{
     CONNECTION, Choice, Driver, Job, Labelled, Observer, Pool, Refusal, RunError, RunOutcome, Serial, Values,
 };
 pub use live::{Emulation, Live, TcpInfo};
-pub use plan::{Options, Plan, Repeat, Variant};
+pub use plan::{Options, Plan, Repeat, Variant, labels};
 pub use preflight::{Preflight, WayCheck, WayFigures};
 pub use results::{CellValues, Comparison, Results, RunRecord, SCHEMA, Summary};
 pub use runner::{Failure, Runner};
+pub use summary::main_metric;
 pub use virtual_time::VirtualTime;

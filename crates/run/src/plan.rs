@@ -1,9 +1,10 @@
 //! Which runs a scenario asks for.
 
+use crate::cross;
 use crate::job::{Choice, Job};
 use crate::results::CellValues;
 use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, Change, LossSpec, QueueSpec, WaySpec};
-use anabranch_scenario::{Cell, CrossKind, PlugIn, Scenario};
+use anabranch_scenario::{Cell, PlugIn, Scenario};
 use anabranch_units::Duration;
 use std::sync::Arc;
 
@@ -29,6 +30,8 @@ pub struct Options {
     pub repeat: Repeat,
     /// By the clock: nothing comes out twice alike, so every row is random.
     pub real_time: bool,
+    /// Follow each run over time, in bins of this length: [`crate::RunRecord::curves`].
+    pub curves: Option<Duration>,
 }
 
 impl Default for Options {
@@ -39,6 +42,7 @@ impl Default for Options {
             baselines: true,
             repeat: Repeat::AsWritten,
             real_time: false,
+            curves: None,
         }
     }
 }
@@ -48,7 +52,7 @@ impl Default for Options {
 pub enum Repeat {
     /// As the scenario says.
     AsWritten,
-    /// Until the mean goodput of every row is known well enough: see [`crate::Runner::run`].
+    /// Until the mean of every row's main metric is known well enough: see [`crate::Runner::run`].
     Auto,
 }
 
@@ -59,6 +63,7 @@ pub struct Plan {
     pub(crate) title: String,
     pub(crate) cells: Vec<CellPlan>,
     pub(crate) auto: bool,
+    curves: Option<Duration>,
 }
 
 /// The rows of one cell. All share the scenario, so that a seed means the same luck for each.
@@ -96,14 +101,26 @@ impl Plan {
         }
         let title = variants.first().map(|v| v.scenario.name.clone()).unwrap_or_default();
         let cells = groups.into_iter().map(|(cell, scenarios)| CellPlan::new(cell, &scenarios, options)).collect();
-        Self { title, cells, auto: options.repeat == Repeat::Auto }
+        Self { title, cells, auto: options.repeat == Repeat::Auto, curves: options.curves }
     }
 }
 
 impl Plan {
     /// One job of each row.
     pub fn jobs(&self) -> impl Iterator<Item = Job> + '_ {
-        self.cells.iter().flat_map(|cell| cell.rows.iter().map(|row| cell.job(row, 0)))
+        self.cells.iter().flat_map(|cell| cell.rows.iter().map(|row| self.job(cell, row, 0)))
+    }
+
+    /// One repetition of a row of `cell`.
+    pub(crate) fn job(&self, cell: &CellPlan, row: &Row, repetition: u32) -> Job {
+        Job {
+            scenario: cell.scenario.clone(),
+            cell: cell.cell.clone(),
+            choice: row.choice.clone(),
+            congestion: row.congestion.clone(),
+            seed: cell.scenario.seed.wrapping_add(repetition.into()),
+            curves: self.curves,
+        }
     }
 
     /// How many runs there are, at least, and how long they take by the clock; `None` if a run lasts until its transfer
@@ -169,16 +186,6 @@ impl CellPlan {
             (true, false) => self.scenario.repeat.max(1),
         }
     }
-
-    pub fn job(&self, row: &Row, repetition: u32) -> Job {
-        Job {
-            scenario: self.scenario.clone(),
-            cell: self.cell.clone(),
-            choice: row.choice.clone(),
-            congestion: row.congestion.clone(),
-            seed: self.scenario.seed.wrapping_add(repetition.into()),
-        }
-    }
 }
 
 /// What a baseline runs in place of `congestion`; its parameters stay if the algorithm does.
@@ -198,13 +205,17 @@ fn distinct(plug_ins: Vec<PlugIn>) -> Vec<PlugIn> {
     seen
 }
 
-/// Each with the name that results print: its canonical name, with its parameters only where another one differs in
-/// nothing else.
-fn labelled(plug_ins: &[PlugIn]) -> impl Iterator<Item = (&PlugIn, String)> {
-    plug_ins.iter().map(|plug_in| {
+/// The names that results print: the canonical name, with parameters only where another one differs in nothing else.
+pub fn labels(plug_ins: &[PlugIn]) -> Vec<String> {
+    let label = |plug_in: &PlugIn| {
         let namesakes = plug_ins.iter().filter(|other| other.name == plug_in.name).count();
-        (plug_in, if namesakes > 1 { with_parameters(plug_in) } else { plug_in.name.clone() })
-    })
+        if namesakes > 1 { with_parameters(plug_in) } else { plug_in.name.clone() }
+    };
+    plug_ins.iter().map(label).collect()
+}
+
+fn labelled(plug_ins: &[PlugIn]) -> impl Iterator<Item = (&PlugIn, String)> {
+    plug_ins.iter().zip(labels(plug_ins))
 }
 
 /// `blest(delta=0.01)`.
@@ -219,10 +230,7 @@ fn is_random(scenario: &Scenario) -> bool {
     !scenario.start_jitter.is_zero()
         || topology.paths.iter().flat_map(|path| [&path.down, &path.up]).any(way_is_random)
         || topology.links.iter().flat_map(|link| [&link.down, &link.up]).any(bottleneck_is_random)
-        || scenario.cross.iter().any(|cross| match cross.kind {
-            CrossKind::UdpOnOff { .. } => true,
-            CrossKind::Tcp { .. } | CrossKind::Udp { .. } => false,
-        })
+        || scenario.cross.iter().any(cross::is_random)
         || scenario.network_changes().any(|(_, change)| match &change {
             Change::Loss(_, _, loss) => loss_is_random(loss),
             Change::PathRate(..) | Change::LinkRate(..) | Change::Delay(..) => false,
@@ -240,7 +248,11 @@ fn way_is_random(way: &WaySpec) -> bool {
 fn bottleneck_is_random(bottleneck: &BottleneckSpec) -> bool {
     // Spelt out, so that a new kind must be decided here.
     match (&bottleneck.capacity, &bottleneck.queue) {
-        (CapacitySpec::Fixed(_) | CapacitySpec::Trace(_), QueueSpec::Packets(_) | QueueSpec::Bytes(_)) => false,
+        (CapacitySpec::Fixed(_) | CapacitySpec::Trace(_), QueueSpec::Red(..)) => true,
+        (
+            CapacitySpec::Fixed(_) | CapacitySpec::Trace(_),
+            QueueSpec::Packets(_) | QueueSpec::Bytes(_) | QueueSpec::Codel(..),
+        ) => false,
     }
 }
 

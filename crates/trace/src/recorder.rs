@@ -34,7 +34,8 @@ pub trait Recorder {
         self.record(now, Origin::network(path), &Event::Link { direction, size, what });
     }
 
-    /// A packet left (`sent`) or reached a host. `path` is the network path. Captures listen to this.
+    /// A packet left (`sent`) or reached a host. `path` is the network path. Captures listen to this. What sending it means is
+    /// told before, what its arrival means after.
     fn packet(&mut self, _now: Instant, _host: Side, _sent: bool, _path: PathId, _packet: &Packet) {}
 }
 
@@ -53,6 +54,25 @@ impl<R: Recorder + ?Sized> Recorder for &mut R {
     }
     fn packet(&mut self, now: Instant, host: Side, sent: bool, path: PathId, packet: &Packet) {
         (**self).packet(now, host, sent, path, packet);
+    }
+}
+
+/// One listens, or nobody.
+impl<R: Recorder> Recorder for Option<R> {
+    fn record(&mut self, now: Instant, origin: Origin, event: &Event) {
+        if let Some(recorder) = self {
+            recorder.record(now, origin, event);
+        }
+    }
+    fn link(&mut self, now: Instant, path: PathId, direction: Direction, size: u32, what: LinkEvent) {
+        if let Some(recorder) = self {
+            recorder.link(now, path, direction, size, what);
+        }
+    }
+    fn packet(&mut self, now: Instant, host: Side, sent: bool, path: PathId, packet: &Packet) {
+        if let Some(recorder) = self {
+            recorder.packet(now, host, sent, path, packet);
+        }
     }
 }
 

@@ -3,9 +3,11 @@
 use crate::args::{ListArguments, ListFormat, Listing};
 use crate::builtin;
 use crate::failure::Failure;
+use crate::papers::{self, BuiltIn};
 use crate::table::{plain_table, print_table};
 use anabranch_engine::plugin::Entry;
 use anabranch_metrics::METRICS;
+use anabranch_reproduce::Paper;
 use comfy_table::{CellAlignment, ContentArrangement};
 use serde::Serialize;
 
@@ -20,11 +22,37 @@ struct Item {
     #[serde(skip_serializing_if = "Option::is_none")]
     per_path: Option<bool>,
     about: String,
+    /// Tables and figures of a paper.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    items: Vec<PaperItem>,
+}
+
+#[derive(Debug, Serialize)]
+struct PaperItem {
+    name: String,
+    about: String,
+    live: bool,
+}
+
+impl PaperItem {
+    fn line(&self) -> [String; 2] {
+        [format!("  {}", self.name), format!("{}{}", self.about, if self.live { "; --live" } else { "" })]
+    }
 }
 
 impl Item {
     fn of_entry<T: ?Sized>(entry: &Entry<T>) -> Self {
         Self { name: entry.name, aliases: entry.aliases, about: entry.about.into(), ..Self::default() }
+    }
+
+    fn of_paper(built_in: BuiltIn) -> Self {
+        let Paper { title, authors, venue, items, .. } = built_in.paper;
+        let item = |item: anabranch_reproduce::Item| {
+            let about = format!("{} ({})", item.title, item.place);
+            PaperItem { name: item.id, about, live: item.live }
+        };
+        let items = items.into_iter().map(item).collect();
+        Self { name: built_in.key, about: format!("{title}. {authors}, {venue}"), items, ..Self::default() }
     }
 
     /// Its name, as a table shows it.
@@ -50,6 +78,7 @@ pub fn list(arguments: &ListArguments) -> Result<String, Failure> {
             .iter()
             .map(|(name, text)| Item { name, about: builtin::about(text), ..Item::default() })
             .collect(),
+        Listing::Papers => papers::find("all")?.into_iter().map(Item::of_paper).collect(),
         Listing::Metrics => METRICS
             .iter()
             .map(|metric| Item {
@@ -70,7 +99,10 @@ pub fn list(arguments: &ListArguments) -> Result<String, Failure> {
             if let Some(column) = table.column_mut(1) {
                 column.set_cell_alignment(CellAlignment::Left);
             }
-            table.add_rows(items.iter().map(|item| [item.label(), item.description()]));
+            for item in &items {
+                table.add_row([item.label(), item.description()]);
+                table.add_rows(item.items.iter().map(PaperItem::line));
+            }
             let suffixes = match arguments.what {
                 Listing::Schedulers => {
                     "\nA scheduler that pulls may be followed by +pr or +or: see `anabranch explain +pr`.\n"

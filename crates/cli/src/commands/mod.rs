@@ -5,8 +5,10 @@ mod compare;
 mod demo;
 mod explain;
 mod list;
+mod model;
 mod parity;
 mod report;
+mod reproduce;
 mod run;
 #[cfg(target_os = "linux")]
 mod shell;
@@ -17,8 +19,10 @@ pub use compare::compare;
 pub use demo::demo;
 pub use explain::explain;
 pub use list::list;
+pub use model::model;
 pub use parity::parity;
 pub use report::report;
+pub use reproduce::reproduce;
 pub use run::run;
 #[cfg(target_os = "linux")]
 pub use shell::shell;

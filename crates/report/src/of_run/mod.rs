@@ -112,8 +112,9 @@ fn summary(rows: &[Row<'_>]) -> Option<Section> {
 
 fn comparisons(results: &Results, rows: &[Row<'_>]) -> Option<Section> {
     let table = tables::comparisons(results, rows)?;
-    let about = "Differences run by run between rows of one seed, so of the same luck: mean with 95 % interval, and the p value \
-                 of the paired t test, two-sided and not corrected for the number of comparisons.";
+    let about = "Differences run by run between rows of one seed, so of the same luck: mean with 95 % interval, p values of the \
+                 paired t test and of Wilcoxon's signed-rank test, two-sided and not corrected for the number of comparisons, \
+                 and the effect size d_z.";
     let mut section = section("comparisons", "Comparisons", vec![about.to_owned()], Vec::new());
     section.tables = vec![table];
     Some(section)

@@ -120,8 +120,8 @@ pub fn comparisons(results: &Results, rows: &[Row<'_>]) -> Option<Table> {
     let rows: Vec<Vec<String>> = shown.map(|comparison| compared(comparison, rows)).collect();
     let columns = [Column::text("row"), Column::text("against"), Column::text("congestion"), Column::text("cell")]
         .into_iter()
-        .chain([Column::text("metric"), Column::numeric("difference"), Column::numeric("%"), Column::numeric("p")])
-        .chain([Column::numeric("pairs")]);
+        .chain([Column::text("metric"), Column::numeric("difference"), Column::numeric("%"), Column::numeric("p (t)")])
+        .chain([Column::numeric("p (Wilcoxon)"), Column::numeric("d_z"), Column::numeric("pairs")]);
     (!rows.is_empty()).then(|| Table {
         id: "comparisons".into(),
         title: "Differences between rows of one seed".into(),
@@ -132,7 +132,8 @@ pub fn comparisons(results: &Results, rows: &[Row<'_>]) -> Option<Table> {
 }
 
 fn compared(comparison: &Comparison, rows: &[Row<'_>]) -> Vec<String> {
-    let Comparison { a, b, congestion, cell, metric, n, mean_diff, ci95_low, ci95_high, p } = comparison;
+    let Comparison { a, b, congestion, cell, metric, n, mean_diff, ci95_low, ci95_high, p, p_wilcoxon, effect_size } =
+        comparison;
     let quantity = Quantity::of(metric, greatest(rows, metric));
     let half = ci95_low.zip(*ci95_high).map(|(low, high)| (high - low) / 2.0);
     let reference =
@@ -147,6 +148,8 @@ fn compared(comparison: &Comparison, rows: &[Row<'_>]) -> Vec<String> {
         spread(mean_diff / quantity.per, half.map(|half| half / quantity.per)),
         percent.map(|percent| spread(mean_diff * percent, half.map(|half| half * percent))).unwrap_or_default(),
         p.map(p_value).unwrap_or_default(),
+        p_wilcoxon.map(p_value).unwrap_or_default(),
+        effect_size.map(|effect| format!("{effect:.2}")).unwrap_or_default(),
         n.to_string(),
     ]
 }

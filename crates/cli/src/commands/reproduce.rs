@@ -1,0 +1,144 @@
+//! `anabranch reproduce`
+
+use crate::Drivers;
+use crate::args::{ListFormat, Repetitions, ReproduceArguments};
+use crate::failure::Failure;
+use crate::kept::Kept;
+use crate::load::Loaded;
+use crate::marked::{Marked, write};
+use crate::papers::{self, BuiltIn};
+use crate::reproduction_table::{claims_markdown, summary_markdown, text};
+use crate::runs_csv::runs_csv;
+use crate::stage::{Stage, carry_out};
+use crate::watch::Wanted;
+use anabranch_reproduce::{Asked, Item, ItemOutcome, PaperOutcome, Part, Reproduction, parts};
+use anabranch_run::Results;
+use anabranch_scenario::Override;
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+/// An item with what it runs and where its runs are kept.
+struct Work<'a> {
+    item: &'a Item,
+    scenario: &'static str,
+    parts: Vec<Part<'a>>,
+    kept: Kept<'a>,
+    /// `blest-table4`.
+    name: String,
+}
+
+/// Runs papers, or an item of one.
+pub fn reproduce(arguments: &ReproduceArguments, drivers: &Drivers<'_>) -> Result<String, Failure> {
+    let papers = papers::find(&arguments.paper)?;
+    // Said before the work, not after it.
+    let targets = arguments.update.iter().map(|file| target(file)).collect::<Result<Vec<_>, Failure>>()?;
+    let mut works: Vec<Vec<Work<'_>>> = Vec::new();
+    for built_in in &papers {
+        let items = chosen(built_in, arguments)?;
+        works.push(items.into_iter().map(|item| work(built_in, item, arguments, drivers)).collect::<Result<_, _>>()?);
+    }
+    let stages: Vec<Stage<'_>> = works.iter().flatten().flat_map(|work| work.stages(arguments.jobs)).collect();
+    let mut results = carry_out(&stages, Wanted::default())?.into_iter();
+    let mut outcomes = Vec::new();
+    for (built_in, works) in papers.iter().zip(&works) {
+        let mut items = Vec::new();
+        for work in works {
+            let results: Vec<Results> = results.by_ref().take(work.parts.len()).collect();
+            let file = arguments.out.join("runs").join(format!("{}.csv", work.name));
+            create(file.parent().unwrap_or(&arguments.out))?;
+            write(&file, &runs_csv(&results[0]))?;
+            items.push(ItemOutcome::new(work.item, work.scenario, &work.parts, &results));
+        }
+        outcomes.push(PaperOutcome::new(&built_in.paper, items));
+    }
+    let anabranch = env!("CARGO_PKG_VERSION").to_owned();
+    let reproduction = Reproduction { anabranch, quick: arguments.quick, papers: outcomes };
+    finish(&reproduction, arguments, &targets)
+}
+
+fn finish(
+    reproduction: &Reproduction,
+    arguments: &ReproduceArguments,
+    targets: &[(Marked<'_>, Form)],
+) -> Result<String, Failure> {
+    let json = serde_json::to_string_pretty(reproduction).unwrap_or_default() + "\n";
+    create(&arguments.out)?;
+    write(&arguments.out.join("reproduction.json"), &json)?;
+    for (target, form) in targets {
+        target.write(&form(reproduction))?;
+    }
+    Ok(match arguments.format {
+        ListFormat::Table => text(reproduction),
+        ListFormat::Json => json,
+    })
+}
+
+/// What a place in a file is filled with.
+type Form = fn(&Reproduction) -> String;
+
+/// The place that `file` has.
+fn target(file: &Path) -> Result<(Marked<'_>, Form), Failure> {
+    let summary = Marked::read(file, "reproduction summary").map(|marked| (marked, summary_markdown as Form));
+    summary.or_else(|_| Marked::read(file, "reproduction").map(|marked| (marked, claims_markdown as Form)))
+}
+
+fn create(folder: &Path) -> Result<(), Failure> {
+    fs::create_dir_all(folder).map_err(|error| Failure::unwritable(folder, &error))
+}
+
+/// The item that is named, or all that may be run.
+fn chosen<'a>(built_in: &'a BuiltIn, arguments: &ReproduceArguments) -> Result<Vec<&'a Item>, Failure> {
+    let Some(id) = &arguments.item else {
+        return Ok(built_in.paper.items.iter().filter(|item| arguments.live || !item.live).collect());
+    };
+    if arguments.paper == "all" {
+        let help = format!("name the paper: anabranch reproduce PAPER {id}");
+        return Err(Failure::unusable("anabranch::cli::usage", "an item belongs to one paper", Some(help)));
+    }
+    let item = built_in.item(id)?;
+    if item.live && !arguments.live {
+        let message = format!("`{id}` has a kernel at the receiving end and runs by the clock");
+        let help = format!("anabranch reproduce {} {id} --live", arguments.paper);
+        return Err(Failure::unusable("anabranch::cli::usage", message, Some(help)));
+    }
+    Ok(vec![item])
+}
+
+fn work<'a>(
+    built_in: &'a BuiltIn,
+    item: &'a Item,
+    arguments: &ReproduceArguments,
+    drivers: &Drivers<'a>,
+) -> Result<Work<'a>, Failure> {
+    let asked = Asked {
+        quick: arguments.quick,
+        auto: arguments.repeat == Some(Repetitions::Auto),
+        overrides: match arguments.repeat {
+            Some(Repetitions::Count(count)) => vec![Override::new("--repeat", "repeat", count.to_string())],
+            _ => Vec::new(),
+        },
+    };
+    let scenario = built_in.scenario(&item.scenario)?;
+    let file = format!("papers/{}/{}", built_in.paper.key, item.scenario);
+    let mut read = |overrides| Loaded::given(&file, scenario, overrides).map(|loaded| loaded.document);
+    let parts = parts(item, &asked, &mut read)?;
+    let name = format!("{}-{}", built_in.paper.key, item.id);
+    let driver = if item.live { drivers.real_time } else { drivers.virtual_time };
+    let kept = Kept::open(driver, &arguments.out.join("kept").join(format!("{name}.jsonl")))?;
+    Ok(Work { item, scenario, parts, kept, name })
+}
+
+impl Work<'_> {
+    fn stages(&self, jobs: Option<NonZeroUsize>) -> impl Iterator<Item = Stage<'_>> {
+        self.parts.iter().map(move |part| Stage {
+            plan: part.plan.clone(),
+            driver: &self.kept,
+            real_time: self.item.live,
+            // Runs that follow the clock disturb each other where they share the machine.
+            jobs: if self.item.live { NonZeroUsize::new(1) } else { jobs },
+            name: format!("{}: ", self.name),
+            kept: true,
+        })
+    }
+}

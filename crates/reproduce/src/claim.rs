@@ -1,0 +1,101 @@
+//! What a paper says of a metric.
+
+/// One statement of a paper that runs can confirm or not.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Claim {
+    /// In our words: `OTIAS's goodput is 6 % above minRTT's`.
+    pub text: String,
+    /// Where it stands in the paper: `Figure 3 (a)`.
+    pub place: String,
+    /// Metric of results, `path.NAME.METRIC`, or `CURVE[20s..40s]`.
+    pub metric: String,
+    /// Unit in which it is published.
+    pub unit: Unit,
+    /// The cells that it speaks of: those that have these values. Empty = all.
+    pub at: Vec<(String, String)>,
+    /// What it says.
+    pub kind: Kind,
+    /// What the paper leaves out, so that nothing can be judged: ours is shown beside it, that is all.
+    pub open: Option<String>,
+    /// Why ours differs, as far as we found out; shown with the verdicts *differs* and *direction only*.
+    pub reason: Option<String>,
+}
+
+/// A row of the item, perhaps in a cell of its own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Side {
+    /// The scheduler as results print it, or `single:PATH`.
+    pub row: String,
+    /// The metric, where it is not the claim's.
+    pub metric: Option<String>,
+    /// Values of the sweep in place of the claim's.
+    pub at: Vec<(String, String)>,
+}
+
+/// Forms of claims.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kind {
+    /// A value.
+    Value {
+        /// Whose.
+        of: Side,
+        /// In the claim's unit.
+        published: f64,
+        /// Ours reproduces it in here.
+        band: Option<(f64, f64)>,
+    },
+    /// The relative difference `of / against − 1`, in per cent.
+    Change {
+        /// Whose.
+        of: Side,
+        /// Against whose.
+        against: Side,
+        /// In per cent; zero: they are about equal. `None` = the paper tells the sign alone, which is that of the band.
+        published: Option<f64>,
+        /// Ours reproduces it in here, in per cent. Where the paper does not state its set-up wholly, the direction is
+        /// what can be asked for: a band that begins or ends at zero.
+        band: (f64, f64),
+    },
+    /// Rows in order, the best first.
+    Order {
+        /// The rows.
+        rows: Vec<String>,
+        /// More is better; otherwise less is.
+        more: bool,
+    },
+}
+
+/// A unit of published values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Unit {
+    /// As written: `ms`.
+    pub name: &'static str,
+    /// How much of the metric's unit it is: 0.001.
+    pub scale: f64,
+}
+
+impl Unit {
+    /// The metric's own.
+    pub const NONE: Unit = Unit { name: "", scale: 1.0 };
+
+    /// All that a claim may name.
+    pub const ALL: [Unit; 12] = [
+        Unit::NONE,
+        Unit { name: "s", scale: 1.0 },
+        Unit { name: "ms", scale: 1e-3 },
+        Unit { name: "bit/s", scale: 1.0 },
+        Unit { name: "kbit/s", scale: 1e3 },
+        Unit { name: "Mbit/s", scale: 1e6 },
+        Unit { name: "byte", scale: 1.0 },
+        Unit { name: "KiB", scale: 1024.0 },
+        Unit { name: "MiB", scale: 1_048_576.0 },
+        Unit { name: "packets", scale: 1.0 },
+        Unit { name: "%", scale: 0.01 },
+        Unit { name: "times", scale: 1.0 },
+    ];
+
+    /// The unit of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|unit| unit.name == name)
+    }
+}

@@ -1,0 +1,64 @@
+//! Differences and orders, seed by seed.
+
+use anabranch_metrics::{Better, Bootstrap, Paired, Ranking, SignedRank};
+use anabranch_run::Estimate;
+
+/// From so many pairs on, ranks can tell a difference from luck at the 5 % level.
+const RANKS: usize = 6;
+
+/// A relative difference.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Change {
+    /// `(mean a / mean b − 1)`, in per cent, with its bootstrap interval.
+    pub percent: Estimate,
+    /// That there is no difference: Wilcoxon's signed ranks, of few pairs the paired t test; `None` if nothing varies.
+    pub p: Option<f64>,
+}
+
+impl Change {
+    /// Of the seeds that both have; `None` without any, or if b is zero.
+    pub fn of(a: &[(u64, f64)], b: &[(u64, f64)]) -> Option<Self> {
+        let partner = |seed: u64| b.iter().find(|(s, _)| *s == seed).map(|(_, value)| *value);
+        let pairs: Vec<(f64, f64)> = a.iter().filter_map(|(seed, a)| Some((*a, partner(*seed)?))).collect();
+        let paired = Paired::of(&pairs)?;
+        let base = pairs.iter().map(|(_, b)| b).sum::<f64>() / pairs.len() as f64;
+        let by_ranks = pairs.len() >= RANKS;
+        let interval = match by_ranks {
+            true => Bootstrap::default().relative_change(&pairs),
+            false => paired.ci95.map(|(low, high)| (low / base, high / base)),
+        };
+        let p = if by_ranks { SignedRank::of(&pairs).map(|test| test.p) } else { paired.p };
+        (base != 0.0).then(|| {
+            let percent = Estimate {
+                n: paired.n,
+                mean: paired.mean_diff / base * 100.0,
+                ci95_low: interval.map(|(low, _)| low * 100.0),
+                ci95_high: interval.map(|(_, high)| high * 100.0),
+            };
+            Self { percent, p }
+        })
+    }
+}
+
+/// Rows put in order by their means.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Order {
+    /// Indices of the rows, the best first.
+    pub found: Vec<usize>,
+    /// Share of resamples of the seeds in which the rows stand in the order given.
+    pub holds: f64,
+    /// The first is the best and the last the worst, each in 95 of 100 resamples.
+    pub ends_hold: bool,
+}
+
+impl Order {
+    /// Of `scores[row][seed]`, rows in the published order, the best first; `None` without rows or seeds.
+    pub fn of(scores: &[Vec<f64>], better: Better) -> Option<Self> {
+        let ranking = Ranking::of(scores, better, Bootstrap::default())?;
+        let published: Vec<usize> = (0..scores.len()).collect();
+        let ranks = ranking.rank_intervals();
+        let (best, worst) = (1.0, scores.len() as f64);
+        let ends_hold = ranks.first() == Some(&(best, best)) && ranks.last() == Some(&(worst, worst));
+        Some(Self { found: ranking.order(), holds: ranking.claim(&published)?.share, ends_hold })
+    }
+}

@@ -1,0 +1,192 @@
+//! Claims and runs → verdicts.
+
+use crate::claim::{Claim, Kind, Side, Unit};
+use crate::estimate::{Change, Order};
+use crate::outcome::{Judged, Verdict};
+use crate::paper::Row;
+use crate::samples::Samples;
+use anabranch_metrics::Better;
+use anabranch_run::{CellValues, Estimate, RunRecord};
+
+/// A difference is one if so rare a one would come from luck alone.
+const SIGNIFICANT: f64 = 0.05;
+/// An order holds if it does in this share of the resamples.
+const CONFIDENT: f64 = 0.95;
+
+/// Holds each claim against the runs of an item. `rows` are the item's; those of `instead`, if there are any, stand in
+/// their place.
+pub fn judge(claims: &[Claim], runs: &[RunRecord], rows: &[Row], instead: &[Row]) -> Vec<Judged> {
+    let samples = Samples::new(runs, rows, instead);
+    claims.iter().map(|claim| claim_of(claim, &samples)).collect()
+}
+
+/// What was found of one claim.
+struct Found {
+    ours: String,
+    estimate: Option<Estimate>,
+    p: Option<f64>,
+    verdict: Verdict,
+    reason: Option<String>,
+}
+
+impl Found {
+    /// Nothing was: whatever it says, ours does not.
+    fn nothing(why: String) -> Self {
+        Self { ours: "—".into(), estimate: None, p: None, verdict: Verdict::Differs, reason: Some(why) }
+    }
+}
+
+fn claim_of(claim: &Claim, samples: &Samples<'_>) -> Judged {
+    let (found, figure, band) = match &claim.kind {
+        Kind::Value { of, published, band } => (value(claim, of, *published, *band, samples), Some(*published), *band),
+        Kind::Change { of, against, published, band } => {
+            (change(claim, (of, against), *band, samples), *published, Some(*band))
+        }
+        Kind::Order { rows, more } => (order(claim, rows, *more, samples), None, None),
+    };
+    let mut found = found.unwrap_or_else(Found::nothing);
+    if let Some(open) = &claim.open {
+        (found.verdict, found.reason) = (Verdict::NotSpecified, Some(open.clone()));
+    } else if found.verdict != Verdict::Reproduces {
+        found.reason = found.reason.or_else(|| claim.reason.clone());
+    }
+    Judged {
+        text: claim.text.clone(),
+        place: claim.place.clone(),
+        metric: claim.metric.clone(),
+        unit: unit_of(claim).into(),
+        scale: claim.unit.scale,
+        published: published(claim),
+        figure,
+        of: owner(claim, samples),
+        ours: found.ours,
+        estimate: found.estimate,
+        p: found.p,
+        band,
+        verdict: found.verdict,
+        reason: found.reason,
+    }
+}
+
+fn value(
+    claim: &Claim,
+    of: &Side,
+    published: f64,
+    band: Option<(f64, f64)>,
+    samples: &Samples<'_>,
+) -> Result<Found, String> {
+    let values = samples.of(of, &claim.metric, &claim.at)?;
+    let values: Vec<f64> = values.iter().map(|(_, value)| value / claim.unit.scale).collect();
+    let estimate = Estimate::of(&values).ok_or("there is no value")?;
+    let verdict = match band {
+        Some((low, high)) if (low..=high).contains(&estimate.mean) => Verdict::Reproduces,
+        Some(_) => Verdict::Differs,
+        // Without a band, nothing says how near is near.
+        None => Verdict::NotSpecified,
+    };
+    let ours = interval(&estimate, decimals(published.abs().min(estimate.mean.abs())), claim.unit.name);
+    Ok(Found { ours, estimate: Some(estimate), p: None, verdict, reason: None })
+}
+
+fn change(
+    claim: &Claim,
+    (of, against): (&Side, &Side),
+    (low, high): (f64, f64),
+    samples: &Samples<'_>,
+) -> Result<Found, String> {
+    let a = samples.of(of, &claim.metric, &claim.at)?;
+    let b = samples.of(against, &claim.metric, &claim.at)?;
+    let Change { percent, p } = Change::of(&a, &b).ok_or("there is nothing to hold it against")?;
+    let inside = (low..=high).contains(&percent.mean);
+    let verdict = if low < 0.0 && high > 0.0 {
+        // About equal.
+        if inside { Verdict::Reproduces } else { Verdict::Differs }
+    } else {
+        let expected = if high > 0.0 { percent.mean > 0.0 } else { percent.mean < 0.0 };
+        // A single run of something that has no randomness says all there is to say.
+        let certain = p.is_none_or(|p| p < SIGNIFICANT);
+        match (expected && certain, inside) {
+            (true, true) => Verdict::Reproduces,
+            (true, false) => Verdict::DirectionOnly,
+            (false, _) => Verdict::Differs,
+        }
+    };
+    Ok(Found { ours: signed(&percent), estimate: Some(percent), p, verdict, reason: None })
+}
+
+fn order(claim: &Claim, rows: &[String], more: bool, samples: &Samples<'_>) -> Result<Found, String> {
+    let scores = samples.scores(rows, &claim.metric, &claim.at)?;
+    let better = if more { Better::Higher } else { Better::Lower };
+    let order = Order::of(&scores, better).ok_or("there is nothing to put in order")?;
+    let verdict = match (order.holds >= CONFIDENT, order.ends_hold) {
+        (true, _) => Verdict::Reproduces,
+        (false, true) => Verdict::DirectionOnly,
+        (false, false) => Verdict::Differs,
+    };
+    let found: Vec<&str> = order.found.iter().map(|&row| rows[row].as_str()).collect();
+    let ours = format!(
+        "{} (the published order in {:.0} % of resamples, n = {})",
+        found.join(", "),
+        order.holds * 100.0,
+        scores[0].len()
+    );
+    Ok(Found { ours, estimate: None, p: None, verdict, reason: None })
+}
+
+/// The row and cell whose value is published, where that is one.
+fn owner(claim: &Claim, samples: &Samples<'_>) -> Option<(String, CellValues)> {
+    let Kind::Value { of, .. } = &claim.kind else { return None };
+    let mut at = of.at.clone();
+    at.extend(claim.at.iter().filter(|(key, _)| !of.at.iter().any(|(own, _)| own == key)).cloned());
+    let cells = samples.cells(&at);
+    Some((of.row.clone(), (*cells.first()?).clone()))
+}
+
+fn unit_of(claim: &Claim) -> &'static str {
+    if matches!(claim.kind, Kind::Change { .. }) { "%" } else { claim.unit.name }
+}
+
+fn published(claim: &Claim) -> String {
+    match &claim.kind {
+        Kind::Value { published, .. } => with_unit(format!("{published}"), claim.unit),
+        Kind::Change { published: Some(percent), .. } if *percent == 0.0 => "about equal".into(),
+        Kind::Change { published: Some(percent), .. } => format!("{percent:+} %"),
+        Kind::Change { band: (low, high), .. } if *low < 0.0 && *high > 0.0 => "about equal".into(),
+        Kind::Change { band: (_, high), .. } => if *high > 0.0 { "more" } else { "less" }.into(),
+        Kind::Order { rows, .. } => rows.join(", "),
+    }
+}
+
+fn with_unit(text: String, unit: Unit) -> String {
+    if unit.name.is_empty() { text } else { format!("{text} {}", unit.name) }
+}
+
+/// Decimals that show three figures of so large a number.
+fn decimals(number: f64) -> usize {
+    let mut decimals = 2usize;
+    let mut number = number;
+    while number >= 10.0 && decimals > 0 {
+        (number, decimals) = (number / 10.0, decimals - 1);
+    }
+    while number > 0.0 && number < 1.0 && decimals < 5 {
+        (number, decimals) = (number * 10.0, decimals + 1);
+    }
+    decimals
+}
+
+fn interval(estimate: &Estimate, decimals: usize, unit: &str) -> String {
+    let mean = format!("{:.decimals$}", estimate.mean);
+    let spread = match (estimate.ci95_low, estimate.ci95_high) {
+        (Some(low), Some(high)) => format!(" [{low:.decimals$}, {high:.decimals$}]"),
+        _ => String::new(),
+    };
+    format!("{mean}{spread} {unit}").trim_end().to_owned() + &format!(", n = {}", estimate.n)
+}
+
+fn signed(percent: &Estimate) -> String {
+    let spread = match (percent.ci95_low, percent.ci95_high) {
+        (Some(low), Some(high)) => format!(" [{low:+.1}, {high:+.1}]"),
+        _ => String::new(),
+    };
+    format!("{:+.1}{spread} %, n = {}", percent.mean, percent.n)
+}

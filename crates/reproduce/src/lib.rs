@@ -1,0 +1,21 @@
+//! Published values beside ours: what a paper claims, which runs answer it, and a verdict for each claim.
+//!
+//! A paper is a folder: scenario files, and `claims.toml` with the published values and the bands in which ours reproduce
+//! them, written before the first run. This crate reads no file and runs nothing.
+
+mod claim;
+mod curves;
+mod estimate;
+mod judge;
+mod outcome;
+mod paper;
+mod plan;
+mod read;
+mod samples;
+
+pub use claim::{Claim, Kind, Side, Unit};
+pub use judge::judge;
+pub use outcome::{ItemOutcome, Judged, MeanCurve, PaperOutcome, Reproduction, Sensitive, Verdict};
+pub use paper::{Figure, Item, Paper, Row, Sensitivity};
+pub use plan::{Asked, Part, parts};
+pub use read::{Mistake, read};

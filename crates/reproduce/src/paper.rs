@@ -1,0 +1,126 @@
+//! A paper: its items, each a table or figure with the scenario that stands for it.
+
+use crate::claim::Claim;
+use anabranch_scenario::{Override, PlugIn};
+use anabranch_units::Duration;
+use serde::{Deserialize, Serialize};
+
+/// A paper to be reproduced.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Paper {
+    /// Short name, that of its folder.
+    pub key: String,
+    /// Title.
+    pub title: String,
+    /// Authors.
+    pub authors: String,
+    /// Where it appeared.
+    pub venue: String,
+    /// Its tables and figures.
+    pub items: Vec<Item>,
+}
+
+/// One table or figure, or one panel of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Item {
+    /// Name on the command line: `fig3-3g-wlan`.
+    pub id: String,
+    /// What it shows.
+    pub title: String,
+    /// Where it stands in the paper: `Figure 3`.
+    pub place: String,
+    /// The scenario file beside `claims.toml`.
+    pub scenario: String,
+    /// Schedulers, in the paper's order.
+    pub rows: Vec<Row>,
+    /// Run each path alone beside them.
+    pub baselines: bool,
+    /// Bin of the curves, if it needs any.
+    pub curves: Option<Duration>,
+    /// Kernels at the receiving end, by the clock.
+    pub live: bool,
+    /// The same scenario with some keys set: a cell `variant = NAME` each. Empty = as the file says.
+    pub variants: Vec<(String, Vec<Override>)>,
+    /// What `--quick` sets besides the number of repetitions.
+    pub quick: Vec<Override>,
+    /// How to draw it.
+    pub figures: Vec<Figure>,
+    /// What the paper says.
+    pub claims: Vec<Claim>,
+    /// Assumptions that are varied to see what they move.
+    pub sensitivity: Vec<Sensitivity>,
+}
+
+/// A scheduler of an item.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// The scheduler.
+    pub plug_in: PlugIn,
+    /// Its name in results.
+    pub label: String,
+}
+
+/// An assumption of ours, made otherwise.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sensitivity {
+    /// A few words: `full buffers`.
+    pub name: String,
+    /// Why somebody might assume that.
+    pub why: String,
+    /// What it sets.
+    pub set: Vec<Override>,
+    /// Schedulers in the place of the item's rows, by position: `minrtt` for `minrtt+pr`. Empty = the item's.
+    pub rows: Vec<Row>,
+}
+
+impl Sensitivity {
+    /// What is otherwise: `recv_buffer = 16MiB`, `schedulers = minrtt, blest`.
+    pub fn changes(&self) -> Vec<String> {
+        let set = self.set.iter().map(|change| format!("{} = {}", change.key, change.value));
+        let rows = (!self.rows.is_empty()).then(|| {
+            let labels: Vec<&str> = self.rows.iter().map(|row| row.label.as_str()).collect();
+            format!("schedulers = {}", labels.join(", "))
+        });
+        set.chain(rows).collect()
+    }
+}
+
+/// How an item is drawn, as the paper draws it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Figure {
+    /// A bar a row, grouped by cell.
+    Bars {
+        /// Metric.
+        metric: String,
+    },
+    /// A line a row over a key of the sweep.
+    Lines {
+        /// The key.
+        x: String,
+        /// Metric.
+        metric: String,
+        /// Logarithmic x axis.
+        log: bool,
+    },
+    /// A curve a row over time, mean over the runs.
+    Time {
+        /// The curve's name.
+        curve: String,
+    },
+    /// A distribution a row.
+    Distribution {
+        /// `rbd` or `rd`.
+        curve: String,
+    },
+}
+
+impl Figure {
+    /// The metric or curve that it draws.
+    pub fn what(&self) -> &str {
+        match self {
+            Self::Bars { metric } | Self::Lines { metric, .. } => metric,
+            Self::Time { curve } | Self::Distribution { curve } => curve,
+        }
+    }
+}

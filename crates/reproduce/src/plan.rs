@@ -1,0 +1,94 @@
+//! An item's scenario → what there is to run.
+
+use crate::paper::{Item, Row, Sensitivity};
+use anabranch_run::{Options, Plan, Repeat, Variant};
+use anabranch_scenario::{Document, Override};
+use std::sync::Arc;
+
+/// What the user asks for beyond the item.
+#[derive(Clone, Debug, Default)]
+pub struct Asked {
+    /// Few repetitions, and what the item says for a quick look.
+    pub quick: bool,
+    /// Set in every scenario, over everything else.
+    pub overrides: Vec<Override>,
+    /// Add seeds until the main metric is known well enough.
+    pub auto: bool,
+}
+
+/// Repetitions of a quick look; at most those of the scenario.
+const QUICK: u32 = 3;
+/// Repetitions of live items, unless asked otherwise.
+const LIVE: u32 = 5;
+
+/// One part of an item: its main runs, or those of one assumption made otherwise.
+#[derive(Debug)]
+pub struct Part<'a> {
+    /// `None` = as the item says.
+    pub sensitivity: Option<&'a Sensitivity>,
+    /// What runs.
+    pub plan: Plan,
+}
+
+/// Reads the item's scenario with `read(overrides)`, once a variant and an assumption. The main part comes first; a quick
+/// look has no other.
+///
+/// # Errors
+/// Those of `read`.
+pub fn parts<'a, E>(
+    item: &'a Item,
+    asked: &Asked,
+    read: &mut dyn FnMut(Vec<Override>) -> Result<Document, E>,
+) -> Result<Vec<Part<'a>>, E> {
+    let mut parts = vec![part(item, None, asked, read)?];
+    if !asked.quick {
+        for sensitivity in &item.sensitivity {
+            parts.push(part(item, Some(sensitivity), asked, read)?);
+        }
+    }
+    Ok(parts)
+}
+
+fn part<'a, E>(
+    item: &'a Item,
+    sensitivity: Option<&'a Sensitivity>,
+    asked: &Asked,
+    read: &mut dyn FnMut(Vec<Override>) -> Result<Document, E>,
+) -> Result<Part<'a>, E> {
+    let as_written = [(None, Vec::new())];
+    let named: Vec<_> = item.variants.iter().map(|(name, set)| (Some(name), set.clone())).collect();
+    let mut variants = Vec::new();
+    for (name, set) in if named.is_empty() { as_written.to_vec() } else { named } {
+        let mut overrides = set;
+        overrides.extend(sensitivity.iter().flat_map(|s| s.set.clone()));
+        if item.live {
+            overrides.push(Override::new("--live", "hosts.receiver", "linux"));
+            overrides.push(Override::new("--live", "repeat", LIVE.to_string()));
+        }
+        if asked.quick {
+            overrides.extend(item.quick.clone());
+        }
+        overrides.extend(asked.overrides.clone());
+        for (mut cell, mut scenario) in read(overrides)?.cells {
+            cell.extend(name.map(|name| (VARIANT.to_owned(), name.clone())));
+            if asked.quick {
+                scenario.repeat = scenario.repeat.min(QUICK);
+            }
+            variants.push(Variant { cell, scenario: Arc::new(scenario) });
+        }
+    }
+    let rows = sensitivity.map_or(&[][..], |s| &s.rows);
+    let rows: &[Row] = if rows.is_empty() { &item.rows } else { rows };
+    let options = Options {
+        schedulers: rows.iter().map(|row| row.plug_in.clone()).collect(),
+        baselines: item.baselines,
+        repeat: if asked.auto { Repeat::Auto } else { Repeat::AsWritten },
+        real_time: item.live,
+        curves: item.curves,
+        ..Options::default()
+    };
+    Ok(Part { sensitivity, plan: Plan::new(&variants, &options) })
+}
+
+/// The key of the cells that an item's variants make.
+pub(crate) const VARIANT: &str = "variant";

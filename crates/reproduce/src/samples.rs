@@ -1,0 +1,96 @@
+//! The runs of an item, by row, cell and seed.
+
+use crate::claim::Side;
+use crate::paper::Row;
+use anabranch_run::{CellValues, RunRecord};
+
+/// The runs of one part of an item, asked by the item's own names of rows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Samples<'a> {
+    runs: &'a [RunRecord],
+    /// The item's rows, and those that stand in their place.
+    rows: &'a [Row],
+    instead: &'a [Row],
+}
+
+impl<'a> Samples<'a> {
+    /// `instead` is empty, or has one row for each of `rows`.
+    pub fn new(runs: &'a [RunRecord], rows: &'a [Row], instead: &'a [Row]) -> Self {
+        Self { runs, rows, instead }
+    }
+
+    /// What results call the item's row `name` here.
+    fn label(&self, name: &'a str) -> &'a str {
+        let place = self.rows.iter().position(|row| row.label == name);
+        place.and_then(|place| self.instead.get(place)).map_or(name, |row| row.label.as_str())
+    }
+
+    /// The cells that have all values of `at`, in the order of the runs.
+    pub fn cells(&self, at: &[(String, String)]) -> Vec<&'a CellValues> {
+        let mut cells: Vec<&CellValues> = Vec::new();
+        for run in self.runs {
+            let fits = at.iter().all(|(key, value)| run.cell.get(key) == Some(value));
+            if fits && !cells.contains(&&run.cell) {
+                cells.push(&run.cell);
+            }
+        }
+        cells
+    }
+
+    /// `(seed, value)` of each run of a row in a cell that has the metric.
+    fn values(&self, row: &'a str, cell: &CellValues, metric: &str) -> Vec<(u64, f64)> {
+        let label = self.label(row);
+        let runs = self.runs.iter().filter(|run| run.scheduler == label && run.cell == *cell);
+        runs.filter_map(|run| Some((run.seed, run.value(metric)?))).collect()
+    }
+
+    /// One value a seed: over several cells, the mean of what each is of its cell's `scale`.
+    ///
+    /// # Errors
+    /// In a few words, why there is none.
+    pub fn of(&self, side: &'a Side, metric: &str, at: &[(String, String)]) -> Result<Vec<(u64, f64)>, String> {
+        let metric = side.metric.as_deref().unwrap_or(metric);
+        let mut place = side.at.clone();
+        place.extend(at.iter().filter(|(key, _)| !side.at.iter().any(|(own, _)| own == key)).cloned());
+        let cells = self.cells(&place);
+        let [cell] = cells[..] else {
+            return Err(format!("{} cells are meant, not one", cells.len()));
+        };
+        let values = self.values(&side.row, cell, metric);
+        if values.is_empty() { Err(format!("no run of {} has {metric}", self.label(&side.row))) } else { Ok(values) }
+    }
+
+    /// One entry a row, with one value for each seed that all rows have in all cells of `at`: what the row is of the mean of
+    /// all rows, averaged over the cells.
+    ///
+    /// # Errors
+    /// In a few words, why there is none.
+    pub fn scores(&self, rows: &'a [String], metric: &str, at: &[(String, String)]) -> Result<Vec<Vec<f64>>, String> {
+        let cells = self.cells(at);
+        let mut scores: Vec<(u64, Vec<f64>, usize)> = Vec::new();
+        for cell in &cells {
+            let columns: Vec<Vec<(u64, f64)>> = rows.iter().map(|row| self.values(row, cell, metric)).collect();
+            for &(seed, _) in &columns[0] {
+                let of_seed =
+                    |column: &Vec<(u64, f64)>| column.iter().find(|(s, _)| *s == seed).map(|(_, value)| *value);
+                let Some(values) = columns.iter().map(of_seed).collect::<Option<Vec<f64>>>() else { continue };
+                let mean = values.iter().sum::<f64>() / values.len() as f64;
+                let shares = values.iter().map(|value| if mean == 0.0 { 1.0 } else { value / mean });
+                match scores.iter_mut().find(|(s, ..)| *s == seed) {
+                    Some((_, sums, count)) => {
+                        sums.iter_mut().zip(shares).for_each(|(sum, share)| *sum += share);
+                        *count += 1;
+                    }
+                    None => scores.push((seed, shares.collect(), 1)),
+                }
+            }
+        }
+        // A seed that lacks a cell would be scored by other conditions.
+        scores.retain(|(_, _, count)| *count == cells.len());
+        let means = |(_, sums, count): (u64, Vec<f64>, usize)| sums.iter().map(|sum| sum / count as f64).collect();
+        let of_seeds: Vec<Vec<f64>> = scores.into_iter().map(means).collect();
+        let scores: Vec<Vec<f64>> =
+            (0..rows.len()).map(|row| of_seeds.iter().map(|scores| scores[row]).collect()).collect();
+        if of_seeds.is_empty() { Err(format!("no seed has {metric} in every row and cell")) } else { Ok(scores) }
+    }
+}
