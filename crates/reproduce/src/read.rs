@@ -55,6 +55,8 @@ struct ItemText {
     #[serde(default)]
     quick: Settings,
     #[serde(default)]
+    packets: Vec<Word>,
+    #[serde(default)]
     figure: Vec<FigureText>,
     #[serde(default)]
     claim: Vec<ClaimText>,
@@ -158,12 +160,14 @@ impl Reader {
         }
         self.ids.push(id.clone());
         let rows = self.rows(&item.rows);
+        item.packets.iter().for_each(|row| self.row(row.span(), row.get_ref(), &rows));
         let sensitivity = item.sensitivity.into_iter().map(|s| self.sensitivity(s, rows.len())).collect();
         Item {
             figures: item.figure.into_iter().filter_map(|figure| self.figure(figure)).collect(),
             claims: item.claim.into_iter().filter_map(|claim| self.claim(claim, &rows, &item.place)).collect(),
             variants: item.variants.into_iter().map(|(name, set)| (name, overrides("claims.toml", set))).collect(),
             quick: overrides("claims.toml", item.quick),
+            packets: item.packets.into_iter().map(Spanned::into_inner).collect(),
             id,
             title: item.title,
             place: item.place,

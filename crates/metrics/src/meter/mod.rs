@@ -1,27 +1,32 @@
 //! The metrics of one run, as a fold over its events.
 
 mod cross;
+mod efficiency;
 mod frames;
 mod head_start;
 mod receiver;
+mod responses;
 mod returns;
 mod sender;
 #[cfg(test)]
 mod tests;
+mod timing;
 
-use crate::over_time::RealMean;
 use crate::results::present;
 use crate::{CapacityCurve, Density, Extents, Histogram, PathMetrics, RunMetrics};
 use anabranch_trace::{Event, LinkEvent, Origin, Recorder, SendKind};
 use anabranch_units::{ConnId, Direction, Duration, Instant, PathId, Side};
 pub use cross::CrossFlow;
 use cross::CrossFlows;
+use efficiency::Efficiency;
 pub use frames::FrameSchedule;
-use frames::Frames;
 use head_start::HeadStart;
 use receiver::Receiver;
+pub use responses::ResponseSchedule;
 use returns::Returns;
 use sender::{PathSender, Sender, Tally};
+pub use timing::Timed;
+use timing::Timing;
 
 /// SYN without ACK, as on the wire (RFC 9293 §3.1): the control bits of a connection's first segment.
 const SYN: u8 = 0x02;
@@ -41,15 +46,17 @@ pub struct MeterConfig {
     /// Bytes to be delivered over all these connections, if the traffic is sized: the measured time begins with the
     /// first SYN (but not before `from`) and ends with the last of them.
     pub size: Option<u64>,
-    /// If the traffic is frames: for their delays.
-    pub frames: Option<FrameSchedule>,
+    /// Bytes to be delivered over each of them, if each is a flow whose completion is of interest.
+    pub flow_size: Option<u64>,
+    /// What is timed of the application.
+    pub timed: Timed,
     /// Bytes of a packet for the reordering metrics.
     pub mss: u32,
     /// Displacement threshold of RBD; `None` = infinite.
     pub displacement_threshold: Option<u64>,
     /// The first of `connections` may carry data over several paths: for `head_start_packets` and `_rtt_ratio`.
     pub head_start: bool,
-    /// LIA over the paths 0 and 1: for `increment_efficiency_mean`.
+    /// LIA couples the paths 0 and 1 of the first of `connections`: for `increment_efficiency_mean`.
     pub efficiency: bool,
     /// Paths; the index is the path's number.
     pub paths: Vec<PathConfig>,
@@ -78,8 +85,9 @@ pub struct Meter {
     links: Vec<Link>,
     returns: Vec<Returns>,
     head_start: HeadStart,
+    efficiency: Option<Efficiency>,
     /// Events before this count without a further look: the end of the warm-up until it is over, then the end of the
-    /// measured time; none as long as the head start is open.
+    /// measured time; none as long as the head start is open, or where the efficiency is followed.
     turn: Instant,
     /// Beginning of the measured time; `None` during the warm-up.
     begun: Option<Instant>,
@@ -95,7 +103,11 @@ struct Flow {
     id: ConnId,
     sender: Sender,
     receiver: Receiver,
-    frames: Option<Frames>,
+    timing: Timing,
+    started: Option<Instant>,
+    /// Where its stream ends; `MAX` if that is of no interest.
+    end: u64,
+    completion: Option<Duration>,
 }
 
 /// One path's server → client bottleneck.
@@ -111,13 +123,17 @@ impl Meter {
         let paths = config.paths.len();
         let flow = |id: &ConnId| Flow {
             id: *id,
-            sender: Sender::new(paths, config.efficiency),
+            sender: Sender::new(paths),
             receiver: Receiver::new(config.mss, config.displacement_threshold),
-            frames: config.frames.map(Frames::new),
+            timing: Timing::new(config.timed),
+            started: None,
+            end: config.flow_size.unwrap_or(u64::MAX),
+            completion: None,
         };
-        let head_start = config.connections.first().filter(|_| config.head_start);
+        let first = config.connections.first().copied();
         Self {
-            head_start: HeadStart::new(head_start.copied(), config.mss),
+            head_start: HeadStart::new(first.filter(|_| config.head_start), config.mss),
+            efficiency: first.filter(|_| config.efficiency).map(Efficiency::new),
             turn: Instant::ZERO,
             flows: config.connections.iter().map(flow).collect(),
             cross: CrossFlows::new(&config.cross),
@@ -147,12 +163,14 @@ impl Meter {
         let started = self.started;
         let completion = self.completed.zip(started).map(|(end, started)| end.since(started));
         let prices: Vec<f64> = self.config.paths.iter().map(|path| path.price).collect();
-        let sized = self.config.size.is_some();
+        let ended = Ended { sized: self.config.size.is_some(), flows: self.config.flow_size.is_some(), completion };
         let head_start = core::mem::take(&mut self.head_start);
-        let mut totals = Totals { paths: vec![PathSender::default(); prices.len()], head_start, ..Totals::default() };
+        let efficiency = self.efficiency.take().and_then(|efficiency| efficiency.mean(end));
+        let mut totals =
+            Totals { paths: vec![PathSender::default(); prices.len()], head_start, efficiency, ..Totals::default() };
         let flows = core::mem::take(&mut self.flows);
         flows.into_iter().for_each(|flow| totals.add(flow, end));
-        let mut values = totals.values(end.since(begin), sized, completion, &prices);
+        let mut values = totals.values(end.since(begin), ended, &prices);
         values.extend(present(self.cross.values(end.since(begin))));
         RunMetrics {
             values,
@@ -176,19 +194,22 @@ impl Meter {
         }
         let end = self.config.until.map_or(Instant::MAX, |until| until + Duration::from_nanos(1));
         self.turn = match self.begun {
-            _ if self.head_start.is_open() => Instant::ZERO,
+            _ if self.head_start.is_open() || self.efficiency.is_some() => Instant::ZERO,
             None => end.min(self.config.from),
             Some(_) => end,
         };
         true
     }
 
-    /// As [`Self::counts`]; of the events that are looked at closely, the head start is told.
+    /// As [`Self::counts`]; what needs few events, or is seldom asked for, is told here, at no cost to the others.
     #[cold]
     fn counts_of_host(&mut self, now: Instant, origin: Origin, event: &Event) -> bool {
         let counts = self.counts(now);
         if counts {
             self.head_start.on_event(origin, event);
+            if let Some(efficiency) = &mut self.efficiency {
+                efficiency.on_event(now, origin, event);
+            }
         }
         counts
     }
@@ -199,11 +220,12 @@ impl Meter {
         for flow in &mut self.flows {
             flow.sender.restart(at);
             flow.receiver.restart(at);
-            flow.frames.iter_mut().for_each(Frames::restart);
+            flow.timing.restart();
         }
         self.cross.restart();
         self.links.fill(Link::default());
         self.returns.iter_mut().for_each(|path| path.restart(at));
+        self.efficiency.iter_mut().for_each(|efficiency| efficiency.restart(at));
     }
 
     fn on_link(&mut self, now: Instant, path: PathId, size: u32, what: LinkEvent) {
@@ -216,7 +238,8 @@ impl Meter {
         }
     }
 
-    fn on_start(&mut self, now: Instant) {
+    fn on_start(&mut self, now: Instant, place: usize) {
+        self.flows[place].started.get_or_insert(now);
         if self.started.is_some() {
             return;
         }
@@ -240,11 +263,11 @@ impl Meter {
         let Some(place) = self.place(origin.connection) else {
             return self.cross.on_event(now, origin, event, self.begun.is_some());
         };
-        let Flow { sender, receiver, frames, .. } = &mut self.flows[place];
+        let Flow { sender, receiver, timing, .. } = &mut self.flows[place];
         match (origin.host, event) {
             (Some(Side::Server), Event::Written(range)) => {
                 receiver.outage.on_written(now, range.end);
-                if let Some(frames) = frames {
+                if let Timing::Frames(frames) = timing {
                     frames.on_written(now);
                 }
             }
@@ -256,18 +279,24 @@ impl Meter {
     }
 
     fn on_client(&mut self, now: Instant, place: usize, path: PathId, event: &Event) {
-        let Flow { receiver, frames, .. } = &mut self.flows[place];
+        let Flow { receiver, timing, started, end, completion, .. } = &mut self.flows[place];
         match event {
-            Event::ControlSent { flags, .. } if flags & SYN_ACK == SYN => self.on_start(now),
+            Event::ControlSent { flags, .. } if flags & SYN_ACK == SYN => self.on_start(now, place),
             Event::Delivered(range) => {
                 receiver.on_delivered(now, *range);
-                if let Some(frames) = frames {
-                    frames.on_delivered(now, range.end);
+                timing.on_delivered(now, range.end);
+                if range.end >= *end {
+                    *completion = completion.or(started.map(|started| now.since(started)));
                 }
                 self.delivered += range.len();
                 if self.config.size.is_some_and(|size| self.delivered >= size) {
                     self.completed = Some(now);
                     self.turn = Instant::ZERO;
+                }
+            }
+            Event::Written(range) => {
+                if let Timing::Responses(responses) = timing {
+                    responses.on_written(now, *range);
                 }
             }
             Event::DataArrived { data, new, ofo } => {
@@ -326,6 +355,15 @@ impl Recorder for Meter {
     }
 }
 
+/// What of a run's end applies, and when it came.
+#[derive(Clone, Copy, Debug)]
+struct Ended {
+    sized: bool,
+    /// Each connection is a flow.
+    flows: bool,
+    completion: Option<Duration>,
+}
+
 /// All connections under test together.
 #[derive(Clone, Debug, Default)]
 struct Totals {
@@ -335,19 +373,24 @@ struct Totals {
     outage: Duration,
     ofo: Histogram,
     frames: Histogram,
+    responses: Histogram,
+    completions: Histogram,
     density: Density,
     extents: Extents,
     head_start: HeadStart,
-    efficiency: RealMean,
+    efficiency: Option<f64>,
     paths: Vec<PathSender>,
 }
 
 impl Totals {
     fn add(&mut self, flow: Flow, end: Instant) {
-        let Flow { sender, mut receiver, frames, .. } = flow;
-        if let Some(frames) = frames {
-            self.frames.merge(&frames.finish(end));
+        let Flow { sender, mut receiver, timing, completion, .. } = flow;
+        match timing {
+            Timing::Nothing => {}
+            Timing::Frames(frames) => self.frames.merge(&frames.finish(end)),
+            Timing::Responses(responses) => self.responses.merge(&responses.finish(end)),
         }
+        completion.iter().for_each(|completion| self.completions.add(completion.as_nanos(), 1));
         self.delivered += receiver.delivered;
         self.duplicate += receiver.duplicate;
         self.blocked += sender.blocked.read(end);
@@ -356,22 +399,12 @@ impl Totals {
         let (density, extents) = receiver.arrivals.finish();
         self.density.merge(&density);
         self.extents.merge(&extents);
-        if let Some(mut efficiency) = sender.efficiency {
-            efficiency.mean.advance(end);
-            self.efficiency.merge(&efficiency.mean);
-        }
         for (all, path) in self.paths.iter_mut().zip(sender.paths) {
             all.merge(&path.finish(end));
         }
     }
 
-    fn values(
-        &self,
-        time: Duration,
-        sized: bool,
-        completion: Option<Duration>,
-        prices: &[f64],
-    ) -> Vec<(&'static str, f64)> {
+    fn values(&self, time: Duration, ended: Ended, prices: &[f64]) -> Vec<(&'static str, f64)> {
         let sum = |of: fn(&PathSender) -> u64| self.paths.iter().map(of).sum::<u64>() as f64;
         let [opportunistic, rescued, copied] =
             [SendKind::Opportunistic, SendKind::Rescue, SendKind::Copy].map(|kind| self.sent(kind));
@@ -379,16 +412,29 @@ impl Totals {
         again.add(rescued);
         again.add(copied);
         let price = prices.iter().zip(&self.paths).map(|(price, path)| price * path.all().bytes as f64).sum();
-        let delay = |p: f64| self.frames.quantile(p).map(|ns| ns / 1e9);
+        let mean = |of: &Histogram| of.mean().map(|ns| ns / 1e9);
+        let quantile = |of: &Histogram, p: f64| of.quantile(p).map(|ns| ns / 1e9);
+        let max = |of: &Histogram| of.max().map(|ns| ns as f64 / 1e9);
+        let (frames, responses, flows) = (&self.frames, &self.responses, &self.completions);
         present([
             ("goodput_bps", ratio(self.delivered as f64 * 8.0, time.as_secs_f64())),
-            ("delivered_bytes", sized.then_some(self.delivered as f64)),
-            ("completion_s", completion.map(Duration::as_secs_f64)),
-            ("app_delay_mean_s", self.frames.mean().map(|ns| ns / 1e9)),
-            ("app_delay_p50_s", delay(0.5)),
-            ("app_delay_p95_s", delay(0.95)),
-            ("app_delay_p99_s", delay(0.99)),
-            ("app_delay_max_s", self.frames.max().map(|ns| ns as f64 / 1e9)),
+            ("delivered_bytes", ended.sized.then_some(self.delivered as f64)),
+            ("completion_s", ended.completion.map(Duration::as_secs_f64)),
+            ("flow_completion_mean_s", mean(flows)),
+            ("flow_completion_p50_s", quantile(flows, 0.5)),
+            ("flow_completion_p95_s", quantile(flows, 0.95)),
+            ("flow_completion_max_s", max(flows)),
+            ("flows_finished", ended.flows.then_some(flows.len() as f64)),
+            ("response_mean_s", mean(responses)),
+            ("response_p50_s", quantile(responses, 0.5)),
+            ("response_p95_s", quantile(responses, 0.95)),
+            ("response_p99_s", quantile(responses, 0.99)),
+            ("response_max_s", max(responses)),
+            ("app_delay_mean_s", mean(frames)),
+            ("app_delay_p50_s", quantile(frames, 0.5)),
+            ("app_delay_p95_s", quantile(frames, 0.95)),
+            ("app_delay_p99_s", quantile(frames, 0.99)),
+            ("app_delay_max_s", max(frames)),
             ("ofo_mean_bytes", self.ofo.mean()),
             ("ofo_p95_bytes", self.ofo.quantile(0.95)),
             ("ofo_max_bytes", self.ofo.max().map(|max| max as f64)),
@@ -412,7 +458,7 @@ impl Totals {
             ("outage_s", Some(self.outage.as_secs_f64())),
             ("head_start_packets", self.head_start.packets()),
             ("head_start_rtt_ratio", self.head_start.rtt_ratio()),
-            ("increment_efficiency_mean", self.efficiency.mean()),
+            ("increment_efficiency_mean", self.efficiency),
             ("price", prices.iter().any(|price| *price != 0.0).then_some(price)),
         ])
     }
