@@ -141,6 +141,8 @@ impl Workload {
             frames: None,
             mss: 1400,
             displacement_threshold: None,
+            head_start: self.paths.len() > 1,
+            efficiency: false,
             paths: paths
                 .map(|p| PathConfig { name: p.name.clone(), price: 0.0, capacity: None, outages: vec![] })
                 .collect(),

@@ -4,6 +4,8 @@
 mod benefit;
 mod capacity;
 mod catalogue;
+mod curves;
+mod efficiency;
 mod histogram;
 mod inference;
 mod links;
@@ -18,6 +20,8 @@ mod student;
 pub use benefit::{aggregation_benefit, best_single_ratio, oracle_ratio};
 pub use capacity::CapacityCurve;
 pub use catalogue::{METRICS, MetricInfo};
+pub use curves::{CurveConfig, CurveRecorder, TimeCurve};
+pub use efficiency::IncrementEfficiency;
 pub use histogram::Histogram;
 pub use inference::{
     Better, Bootstrap, EffectSize, RankClaim, Ranking, SignedRank, holm, normal_probability, normal_quantile,

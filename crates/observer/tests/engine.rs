@@ -59,6 +59,8 @@ impl Watch {
             frames: None,
             mss: 1400,
             displacement_threshold: None,
+            head_start: paths > 1,
+            efficiency: false,
             paths: (0..paths).map(path).collect(),
         });
         Self { hosts: [Host::new(Side::Client), Host::new(Side::Server)], meters: [meter.clone(), meter] }

@@ -1,10 +1,12 @@
 //! What a job makes of its scenario: the world, its flows, what is measured. Every driver starts from this.
 
+use crate::curves::{Curves, Drawn};
 use crate::job::{CONNECTION, Choice, Job, RunError, RunOutcome, Values};
 use crate::summary::{COMPLETION, DELAY, GOODPUT};
 use anabranch_engine::connection::Setup;
 use anabranch_metrics::{
-    CapacityCurve, FrameSchedule, MeterConfig, Oracle, PathConfig, RunMetrics, header_len, oracle_ratio,
+    CapacityCurve, CurveConfig, CurveRecorder, FrameSchedule, MeterConfig, Oracle, PathConfig, RunMetrics, header_len,
+    oracle_ratio,
 };
 use anabranch_network::{Bottleneck, Change, PathSpec, Topology, WaySpec};
 use anabranch_scenario::{Cross, CrossKind, Host, PlugIn, TimelineChange, TimelineEntry, Traffic};
@@ -18,8 +20,8 @@ pub fn unsupported(what: &str) -> RunError {
     RunError::Unsupported { what: what.to_owned() }
 }
 
-/// A run's metrics as its outcome.
-pub fn outcome(metrics: RunMetrics, digest: String, events: u64) -> RunOutcome {
+/// A run's metrics as its outcome, without curves.
+pub fn outcome(metrics: &RunMetrics, digest: String, events: u64) -> RunOutcome {
     let values = |list: &[(&'static str, f64)]| -> Values { list.iter().map(|(k, v)| ((*k).to_owned(), *v)).collect() };
     RunOutcome {
         metrics: values(&metrics.values),
@@ -27,6 +29,7 @@ pub fn outcome(metrics: RunMetrics, digest: String, events: u64) -> RunOutcome {
         digest,
         events,
         finished: metrics.finished,
+        curves: Curves::new(),
         live: None,
     }
 }
@@ -205,6 +208,8 @@ impl Layout {
             },
             mss: scenario.settings.mss,
             displacement_threshold: None,
+            head_start: self.multipath && self.over.len() > 1,
+            efficiency: self.has_efficiency(job),
             paths: used
                 .map(|(n, path)| PathConfig {
                     name: path.name.clone(),
@@ -214,6 +219,20 @@ impl Layout {
                 })
                 .collect(),
         }
+    }
+
+    /// LIA couples two paths.
+    fn has_efficiency(&self, job: &Job) -> bool {
+        self.multipath && self.over.len() == 2 && job.congestion.name == "lia"
+    }
+
+    /// What draws the run's curves, if `job` asks for them.
+    pub fn curves(&self, job: &Job) -> Option<Drawn> {
+        let paths = &job.scenario.topology.paths;
+        let config =
+            |bin| CurveConfig { connection: CONNECTION, bin, paths: paths.len(), efficiency: self.has_efficiency(job) };
+        let used = self.over.iter().map(|n| (PathId(*n as u8), paths[*n].name.clone()));
+        job.curves.map(|bin| Drawn::new(CurveRecorder::new(config(bin)), used.collect()))
     }
 
     fn capacity(&self, path: usize) -> Option<CapacityCurve> {

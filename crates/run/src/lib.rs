@@ -2,7 +2,10 @@
 //!
 //! This crate starts no thread and opens no file: the driver, the pool and the observer come from outside.
 
+mod ask;
 mod bound;
+mod curves;
+mod estimate;
 pub mod frontier;
 mod job;
 pub mod layout;
@@ -15,7 +18,10 @@ mod runner;
 mod summary;
 mod virtual_time;
 
+pub use ask::{Ask, AskError};
 pub use bound::{Bound, bounds};
+pub use curves::{Curve, Curves, Drawn};
+pub use estimate::Estimate;
 pub use job::{
     CONNECTION, Choice, Driver, Job, Labelled, Observer, Pool, Refusal, RunError, RunOutcome, Serial, Values,
 };

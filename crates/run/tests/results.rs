@@ -1,8 +1,8 @@
 //! Plans and results, with a driver whose outcomes are known.
 
 use anabranch_run::{
-    Choice, Driver, Job, Labelled, Observer, Options, Plan, Pool, Repeat, Results, RunError, RunOutcome, Runner,
-    Serial, Variant,
+    Choice, Curves, Driver, Job, Labelled, Observer, Options, Plan, Pool, Repeat, Results, RunError, RunOutcome,
+    Runner, Serial, Variant,
 };
 use anabranch_scenario::{Document, PlugIn};
 use anabranch_trace::Recorder;
@@ -59,6 +59,7 @@ impl Driver for Fake {
             digest: format!("{:?}{}{}", job.choice, job.congestion.name, job.seed),
             events: 7,
             finished: job.seed != 6,
+            curves: Curves::new(),
             live: None,
         })
     }

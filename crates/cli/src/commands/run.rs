@@ -27,6 +27,7 @@ pub fn run(arguments: &RunArguments, drivers: &Drivers<'_>) -> Result<String, Fa
             _ => Repeat::AsWritten,
         },
         real_time,
+        curves: None,
     };
     let preflighted = arguments.preflight.limit().filter(|_| real_time).map(drivers.preflight);
     let driver = match &preflighted {
@@ -34,7 +35,7 @@ pub fn run(arguments: &RunArguments, drivers: &Drivers<'_>) -> Result<String, Fa
         None if real_time => drivers.real_time,
         None => drivers.virtual_time,
     };
-    let wanted = Wanted { captures: arguments.pcap.clone(), events: arguments.trace.clone(), series: None };
+    let wanted = Wanted { captures: arguments.pcap.clone(), events: arguments.trace.clone(), ..Wanted::default() };
     let results = execute(&loaded, &options, &arguments.output, wanted, driver)?;
     Ok(print(&results, arguments.output.format))
 }
@@ -74,6 +75,8 @@ pub fn execute(
 ) -> Result<Results, Failure> {
     let (started, clock) = (SystemTime::now(), Instant::now());
     wanted.series = output.out.as_ref().map(|folder| folder.join("series"));
+    let follows = output.out.as_ref().filter(|_| output.timeline > 0);
+    wanted.timeline = follows.map(|folder| (folder.join("timeline"), output.timeline));
     let plan = Plan::new(&loaded.variants(), options);
     // Runs that follow the clock disturb each other where they share the machine: only if asked.
     let jobs = output.jobs.or(NonZeroUsize::new(1).filter(|_| options.real_time));
