@@ -32,9 +32,14 @@ impl<R: Recorder> Recorder for Seen<R> {
     }
 
     fn packet(&mut self, now: Instant, host: Side, sent: bool, path: PathId, packet: &Packet) {
+        if !sent {
+            self.inner.packet(now, host, sent, path, packet);
+        }
         if let Some((_, observer)) = self.observers.iter_mut().find(|(side, _)| *side == host) {
             observer.packet(now, sent, path, packet, &mut self.inner);
         }
-        self.inner.packet(now, host, sent, path, packet);
+        if sent {
+            self.inner.packet(now, host, sent, path, packet);
+        }
     }
 }

@@ -1,18 +1,20 @@
 //! What a job makes of its scenario: the world, its flows, what is measured. Every driver starts from this.
 
+use crate::cross::{Ground, TcpFlow, sources, tcp_flows};
 use crate::curves::{Curves, Drawn};
 use crate::job::{CONNECTION, Choice, Job, RunError, RunOutcome, Values};
 use crate::summary::{COMPLETION, DELAY, GOODPUT};
+use anabranch_engine::Settings;
 use anabranch_engine::connection::Setup;
 use anabranch_metrics::{
     CapacityCurve, CurveConfig, CurveRecorder, FrameSchedule, MeterConfig, Oracle, PathConfig, RunMetrics, header_len,
     oracle_ratio,
 };
-use anabranch_network::{Bottleneck, Change, PathSpec, Topology, WaySpec};
-use anabranch_scenario::{Cross, CrossKind, Host, PlugIn, TimelineChange, TimelineEntry, Traffic};
-use anabranch_sim::{Checks, End, FlowSetup, Party, SourceSetup, Switch, WorldSetup, address, paths_between};
+use anabranch_network::{Change, Topology};
+use anabranch_scenario::{Host, PlugIn, TimelineChange, TimelineEntry, Traffic};
+use anabranch_sim::{Checks, End, FlowSetup, Party, Switch, WorldSetup, address, paths_between};
 use anabranch_units::{ConnId, Direction, Duration, Instant, PathId, Rng, Side};
-use anabranch_workload::{BulkSink, BulkSource, ConstantRate, FrameSource, OnOff, OnOffSpec, PacketSource, Workload};
+use anabranch_workload::{BulkSink, BulkSource, FrameSource, Workload};
 use std::sync::Arc;
 
 /// A driver cannot do `what`.
@@ -51,6 +53,8 @@ pub struct Layout {
     pub multipath: bool,
     traffic: Traffic,
     start: Instant,
+    cross: Vec<TcpFlow>,
+    /// The scenario's, and what cross traffic needs behind it.
     topology: Topology,
     timeline: Vec<(Instant, Change)>,
 }
@@ -69,13 +73,10 @@ impl Layout {
         };
         let jitter = scenario.start_jitter.as_nanos();
         let start = Instant::from_nanos(Rng::stream(job.seed, "start").below(jitter));
-        let mut topology = scenario.topology.clone();
-        // Cross traffic that is TCP needs a path of its own across a shared link, without delay before or behind it.
-        for cross in scenario.cross.iter().filter(|c| c.shared && matches!(c.kind, CrossKind::Tcp { .. })) {
-            topology.paths.push(across(&scenario.topology, cross.over));
-        }
-        let timeline = scenario.network_changes().collect();
-        Ok(Self { over, multipath, traffic: traffic.clone(), start, topology, timeline })
+        let mut ground = Ground { topology: scenario.topology.clone(), timeline: scenario.network_changes().collect() };
+        let cross = tcp_flows(scenario, job.seed, &mut ground);
+        let Ground { topology, timeline } = ground;
+        Ok(Self { over, multipath, traffic: traffic.clone(), start, cross, topology, timeline })
     }
 
     /// The network with everything in it but the flows.
@@ -83,12 +84,11 @@ impl Layout {
     /// # Errors
     /// A plug-in cannot be built.
     pub fn world(&self, job: &Job, checks: Checks) -> Result<WorldSetup, RunError> {
-        let sources = job.scenario.cross.iter().enumerate().filter_map(|(n, cross)| source(n, cross, job.seed));
         let changes = self.timeline.iter().map(|(at, change)| (*at, change.clone().into()));
         let mut timeline: Vec<(Instant, anabranch_sim::Change)> = changes.collect();
         timeline.extend(self.switches(job)?);
         let (topology, seed) = (self.topology.clone(), job.seed);
-        Ok(WorldSetup { topology, seed, timeline, sources: sources.collect(), checks })
+        Ok(WorldSetup { topology, seed, timeline, sources: sources(&job.scenario, job.seed), checks })
     }
 
     /// The schedulers that take over on the connection under test. Plain TCP has no use for them.
@@ -106,77 +106,45 @@ impl Layout {
     /// # Errors
     /// A plug-in cannot be built.
     pub fn flows(&self, job: &Job) -> Result<Vec<FlowSetup>, RunError> {
+        let awaited = self.traffic.total().is_some();
+        let cross = self.cross_flows().map(|(id, flow)| flow.build(job, id, awaited));
+        core::iter::once(self.measured(job)).chain(cross).collect()
+    }
+
+    /// Cross traffic that is TCP, with the numbers that follow those of the connections under test.
+    fn cross_flows(&self) -> impl Iterator<Item = (ConnId, &TcpFlow)> {
+        (CONNECTION.0 + 1..).map(ConnId).zip(&self.cross)
+    }
+
+    /// The connection under test.
+    fn measured(&self, job: &Job) -> Result<FlowSetup, RunError> {
         let scenario = &*job.scenario;
         let over: Vec<(PathId, bool)> =
             self.over.iter().map(|path| (PathId(*path as u8), self.multipath && scenario.backup[*path])).collect();
         let scheduler = match &job.choice {
             Choice::Multipath(plug_in) => plug_in.clone(),
-            // One path: the engine bypasses the scheduler.
-            Choice::Single(_) => PlugIn { name: "fifo".into(), parameters: Vec::new() },
+            Choice::Single(_) => fifo(),
         };
-        let measured = self.flow(job, CONNECTION, &over, &scheduler, &job.congestion, (self.start, None))?;
-        let mut flows = vec![FlowSetup { awaited: self.traffic.total().is_some(), captured: true, ..measured }];
-        let mut extra = scenario.topology.paths.len();
-        for cross in &scenario.cross {
-            let CrossKind::Tcp { congestion } = &cross.kind else { continue };
-            let path = if cross.shared { extra } else { cross.over };
-            extra += usize::from(cross.shared);
-            let id = ConnId(flows.len() as u32);
-            let over = [(PathId(path as u8), false)];
-            let fifo = PlugIn { name: "fifo".into(), parameters: Vec::new() };
-            flows.push(self.flow(job, id, &over, &fifo, congestion, (cross.start, cross.stop))?);
-        }
-        Ok(flows)
-    }
-
-    /// The connection under test, or cross traffic: a bulk transfer without end in plain TCP.
-    fn flow(
-        &self,
-        job: &Job,
-        id: ConnId,
-        over: &[(PathId, bool)],
-        scheduler: &PlugIn,
-        congestion: &PlugIn,
-        (start, stop): (Instant, Option<Instant>),
-    ) -> Result<FlowSetup, RunError> {
-        let scenario = &*job.scenario;
-        let measured = id == CONNECTION;
-        let mut settings = scenario.settings.clone();
-        settings.mptcp = measured && self.multipath;
-        let traffic = if measured { self.traffic.clone() } else { Traffic::Bulk { size: None } };
         let v6 = scenario.hosts.ip == 6;
-        let paths = |side| {
-            let mut paths = paths_between(v6, id.0, side, over);
-            paths.iter_mut().filter(|_| measured).for_each(|path| path.policy = scenario.policy[path.id.index()]);
-            paths
-        };
-        let setup = |side| -> Result<Setup, RunError> {
-            let refused = |what: &dyn core::fmt::Display| unsupported(&what.to_string());
-            Ok(Setup {
-                id,
-                settings: settings.clone(),
-                scheduler: anabranch_schedulers::build(&scheduler.name, &scheduler.parameters)
-                    .map_err(|e| refused(&e))?,
-                congestion: anabranch_congestion::build(&congestion.name, &congestion.parameters)
-                    .map_err(|e| refused(&e))?,
-                paths: paths(side),
-                announce: Vec::new(),
-                accept_announced: false,
-            })
-        };
+        let mut settings = scenario.settings.clone();
+        settings.mptcp = self.multipath;
         let end = |side| -> Result<End, RunError> {
-            if measured && host(job, side) == Host::Linux {
+            if host(job, side) == Host::Linux {
                 return Ok(End::Outside);
             }
-            Ok(Party { setup: setup(side)?, workload: workload(side, &traffic) }.into())
+            let mut setup = setup(CONNECTION, &settings, &scheduler, &job.congestion)?;
+            setup.paths = paths_between(v6, CONNECTION.0, side, &over);
+            setup.paths.iter_mut().for_each(|path| path.policy = scenario.policy[path.id.index()]);
+            Ok(Party { setup, workload: self.workload(side) }.into())
         };
-        let client = |path: PathId| (address(v6, path, id.0, Side::Client), path.index());
+        let client = |path: PathId| (address(v6, path, CONNECTION.0, Side::Client), path.index());
         Ok(FlowSetup {
-            id,
-            start,
-            stop,
-            awaited: false,
-            captured: false,
+            id: CONNECTION,
+            start: self.start,
+            stop: None,
+            awaited: self.traffic.total().is_some(),
+            may_fail: false,
+            captured: true,
             client: end(Side::Client)?,
             server: end(Side::Server)?,
             routes: over.iter().map(|(path, _)| client(*path)).collect(),
@@ -201,6 +169,7 @@ impl Layout {
             from: Instant::ZERO + scenario.warmup,
             until: scenario.duration.map(|d| Instant::ZERO + scenario.warmup + d),
             connections: vec![CONNECTION],
+            cross: self.cross_flows().map(|(id, flow)| flow.measured(id)).collect(),
             size: self.traffic.total(),
             frames: match self.traffic {
                 Traffic::Bulk { .. } => None,
@@ -295,24 +264,26 @@ fn workload(side: Side, traffic: &Traffic) -> Box<dyn Workload> {
     }
 }
 
-/// A path across a shared link that adds nothing to it.
-fn across(topology: &Topology, link: usize) -> PathSpec {
-    let way = |delay| WaySpec::clean(Bottleneck::Shared(link), delay);
-    // Its delay is that of the first path across the link, so that it meets the bottleneck on equal terms.
-    let over = |p: &&PathSpec| p.down.bottleneck == Bottleneck::Shared(link);
-    let (down, up) = topology.paths.iter().find(over).map_or(Default::default(), |p| (p.down.delay, p.up.delay));
-    PathSpec { name: format!("cross.{}", topology.links[link].name), down: way(down), up: way(up) }
+/// What needs no scheduler has this one: over one path the engine bypasses it.
+pub(crate) fn fifo() -> PlugIn {
+    PlugIn { name: "fifo".into(), parameters: Vec::new() }
 }
 
-/// The source of a cross flow that is not TCP.
-fn source(n: usize, cross: &Cross, seed: u64) -> Option<SourceSetup> {
-    let source: Box<dyn PacketSource> = match cross.kind {
-        CrossKind::Tcp { .. } => return None,
-        CrossKind::Udp { rate, packet } => Box::new(ConstantRate::new(rate, packet, cross.start, cross.stop)),
-        CrossKind::UdpOnOff { rate, packet, on, off, shape } => {
-            let spec = OnOffSpec { rate, size: packet, on, off, shape };
-            Box::new(OnOff::new(spec, cross.start, cross.stop, Rng::stream(seed, &format!("cross.{n}"))))
-        }
-    };
-    Some(SourceSetup { source, over: cross.over, shared: cross.shared, direction: Direction::Down })
+/// A connection without paths.
+pub(crate) fn setup(
+    id: ConnId,
+    settings: &Settings,
+    scheduler: &PlugIn,
+    congestion: &PlugIn,
+) -> Result<Setup, RunError> {
+    let refused = |what: &dyn core::fmt::Display| unsupported(&what.to_string());
+    Ok(Setup {
+        id,
+        settings: settings.clone(),
+        scheduler: anabranch_schedulers::build(&scheduler.name, &scheduler.parameters).map_err(|e| refused(&e))?,
+        congestion: anabranch_congestion::build(&congestion.name, &congestion.parameters).map_err(|e| refused(&e))?,
+        paths: Vec::new(),
+        announce: Vec::new(),
+        accept_announced: false,
+    })
 }

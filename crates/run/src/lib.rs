@@ -4,6 +4,7 @@
 
 mod ask;
 mod bound;
+mod cross;
 mod curves;
 mod estimate;
 pub mod frontier;

@@ -18,8 +18,12 @@ pub use diagnostic::{Code, Diagnostic};
 pub use document::{Document, congestion, read, scheduler};
 pub use keys::{Directions, Fallback, Form, Key, Section, find_keys, keys};
 pub use quantity::parse_duration;
+pub use quantity::si_number;
 pub use read::full_packet;
-pub use scenario::{Cell, Cross, CrossKind, Host, Hosts, PlugIn, Scenario, TimelineChange, TimelineEntry, Traffic};
+pub use scenario::{
+    Cell, Cross, CrossData, CrossKind, Distribution, Host, Hosts, PACKET_SIZES, PlugIn, Scenario, TimeRange,
+    TimelineChange, TimelineEntry, Traffic,
+};
 pub use schema::schema;
 pub use source::{NoFiles, Override, Resolver, Source};
 pub use suggest::nearest;

@@ -5,9 +5,13 @@ mod bulk;
 mod datagrams;
 mod frames;
 pub mod pattern;
+mod poisson;
+mod sizes;
 mod workload;
 
 pub use bulk::{BulkSink, BulkSource, Duplex};
 pub use datagrams::{ConstantRate, Datagram, OnOff, OnOffSpec, PacketSource};
 pub use frames::FrameSource;
+pub use poisson::PoissonSource;
+pub use sizes::PacketSizes;
 pub use workload::{Fault, Stream, Workload};
