@@ -15,7 +15,7 @@
 mod common;
 mod watch;
 
-use anabranch_metrics::{Meter, MeterConfig, PathConfig, RunMetrics};
+use anabranch_metrics::{Meter, MeterConfig, PathConfig, RunMetrics, Timed};
 use anabranch_observer::Unfollowed;
 use anabranch_trace::{Event, Origin, Recorder};
 use anabranch_units::{ConnId, Instant, PathId, Side};
@@ -57,7 +57,8 @@ impl Watch {
             connections: vec![ConnId(0)],
             cross: vec![],
             size: None,
-            frames: None,
+            flow_size: None,
+            timed: Timed::Nothing,
             mss: 1400,
             displacement_threshold: None,
             head_start: paths > 1,

@@ -4,7 +4,7 @@ use crate::job::{Choice, Job, RunError};
 use crate::layout::Layout;
 use crate::plan::{CellPlan, Plan, Row};
 use crate::results::CellValues;
-use anabranch_scenario::Traffic;
+use anabranch_scenario::TrafficKind;
 use anabranch_units::{Duration, Instant};
 use serde::Serialize;
 
@@ -15,9 +15,10 @@ pub struct Bound {
     pub cell: CellValues,
     /// `all`, or `single:PATH` for plain TCP over that path alone.
     pub paths: String,
-    /// `goodput_bps` of unlimited data, `completion_s` of a sized transfer, `app_delay_mean_s` of frames.
+    /// `goodput_bps` of unlimited data, `completion_s` of sized traffic, `app_delay_mean_s` of frames.
     pub metric: &'static str,
-    /// In the metric's unit; absent if the paths can never carry the traffic.
+    /// In the metric's unit; absent if the paths can never carry the traffic, and for responses
+    /// without end (`response_mean_s`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<f64>,
 }
@@ -42,9 +43,9 @@ pub fn bounds(plan: &Plan) -> Result<Vec<Bound>, RunError> {
 
 fn bound(cell: &CellPlan, row: &Row, job: &Job) -> Result<Bound, RunError> {
     let from = Instant::ZERO + job.scenario.warmup;
-    let frames = job.scenario.traffic.first().and_then(|traffic| match *traffic {
-        Traffic::Frames { interval, count, .. } => count.map(|count| interval * count),
-        Traffic::Bulk { .. } => None,
+    let frames = job.scenario.traffic.first().and_then(|traffic| match traffic.kind {
+        TrafficKind::Frames { interval, count, .. } => count.map(|count| interval * count),
+        TrafficKind::Bulk { .. } | TrafficKind::Request { .. } | TrafficKind::Web { .. } => None,
     });
     // The first of them ends the run.
     let measured = job.scenario.duration.into_iter().chain(frames).min().unwrap_or(Duration::ZERO);

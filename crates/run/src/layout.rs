@@ -1,20 +1,21 @@
 //! What a job makes of its scenario: the world, its flows, what is measured. Every driver starts from this.
 
 use crate::cross::{Ground, TcpFlow, sources, tcp_flows};
+use crate::crowd::Crowd;
 use crate::curves::{Curves, Drawn};
 use crate::job::{CONNECTION, Choice, Job, RunError, RunOutcome, Values};
-use crate::summary::{COMPLETION, DELAY, GOODPUT};
+use crate::summary::{COMPLETION, DELAY, GOODPUT, RESPONSE};
 use anabranch_engine::Settings;
 use anabranch_engine::connection::Setup;
 use anabranch_metrics::{
-    CapacityCurve, CurveConfig, CurveRecorder, FrameSchedule, MeterConfig, Oracle, PathConfig, RunMetrics, header_len,
+    CapacityCurve, CurveConfig, CurveRecorder, MeterConfig, Oracle, PathConfig, RunMetrics, Timed, header_len,
     oracle_ratio,
 };
 use anabranch_network::{Change, Topology};
-use anabranch_scenario::{Host, PlugIn, TimelineChange, TimelineEntry, Traffic};
-use anabranch_sim::{Checks, End, FlowSetup, Party, Switch, WorldSetup, address, paths_between};
+use anabranch_scenario::{Host, PlugIn, TimelineChange, TimelineEntry};
+use anabranch_sim::{Checks, End, FlowSetup, Opening, Party, Switch, WorldSetup, address, client_port, paths_between};
 use anabranch_units::{ConnId, Direction, Duration, Instant, PathId, Rng, Side};
-use anabranch_workload::{BulkSink, BulkSource, FrameSource, Workload};
+use anabranch_workload::Workload;
 use std::sync::Arc;
 
 /// A driver cannot do `what`.
@@ -47,12 +48,11 @@ pub(crate) struct Best {
 /// What a job makes of its scenario.
 #[derive(Debug)]
 pub struct Layout {
-    /// Paths of the connection under test, by index; the first carries the first subflow.
+    /// Paths of the connections under test, by index; the first carries the first subflow.
     pub over: Vec<usize>,
     /// It speaks Multipath TCP.
     pub multipath: bool,
-    traffic: Traffic,
-    start: Instant,
+    crowd: Crowd,
     cross: Vec<TcpFlow>,
     /// The scenario's, and what cross traffic needs behind it.
     topology: Topology,
@@ -76,7 +76,7 @@ impl Layout {
         let mut ground = Ground { topology: scenario.topology.clone(), timeline: scenario.network_changes().collect() };
         let cross = tcp_flows(scenario, job.seed, &mut ground);
         let Ground { topology, timeline } = ground;
-        Ok(Self { over, multipath, traffic: traffic.clone(), start, cross, topology, timeline })
+        Ok(Self { over, multipath, crowd: Crowd::new(traffic, start, job.seed), cross, topology, timeline })
     }
 
     /// The network with everything in it but the flows.
@@ -101,22 +101,23 @@ impl Layout {
         entries.filter_map(of).collect()
     }
 
-    /// The connection under test, and cross traffic that is TCP. Hosts that are not engines are outside.
+    /// The connections under test, between one pair of hosts, and cross traffic that is TCP. Hosts that are not engines are
+    /// outside.
     ///
     /// # Errors
     /// A plug-in cannot be built.
     pub fn flows(&self, job: &Job) -> Result<Vec<FlowSetup>, RunError> {
-        let awaited = self.traffic.total().is_some();
+        let awaited = self.crowd.total().is_some();
         let cross = self.cross_flows().map(|(id, flow)| flow.build(job, id, awaited));
         core::iter::once(self.measured(job)).chain(cross).collect()
     }
 
     /// Cross traffic that is TCP, with the numbers that follow those of the connections under test.
     fn cross_flows(&self) -> impl Iterator<Item = (ConnId, &TcpFlow)> {
-        (CONNECTION.0 + 1..).map(ConnId).zip(&self.cross)
+        (self.crowd.ids().count() as u32..).map(ConnId).zip(&self.cross)
     }
 
-    /// The connection under test.
+    /// The connections under test.
     fn measured(&self, job: &Job) -> Result<FlowSetup, RunError> {
         let scenario = &*job.scenario;
         let over: Vec<(PathId, bool)> =
@@ -128,21 +129,29 @@ impl Layout {
         let v6 = scenario.hosts.ip == 6;
         let mut settings = scenario.settings.clone();
         settings.mptcp = self.multipath;
+        let party = |side, id: ConnId| -> Result<Party, RunError> {
+            let mut setup = setup(id, &settings, &scheduler, &job.congestion)?;
+            setup.paths = paths_between(v6, CONNECTION.0, side, &over);
+            setup.paths.iter_mut().for_each(|path| path.policy = scenario.policy[path.id.index()]);
+            if let Some(first) = setup.paths.first_mut() {
+                let client = if side == Side::Client { &mut first.tuple.local } else { &mut first.tuple.remote };
+                client.set_port(client_port(id));
+            }
+            Ok(Party { setup, workload: self.crowd.workload(side) })
+        };
         let end = |side| -> Result<End, RunError> {
             if host(job, side) == Host::Linux {
                 return Ok(End::Outside);
             }
-            let mut setup = setup(CONNECTION, &settings, &scheduler, &job.congestion)?;
-            setup.paths = paths_between(v6, CONNECTION.0, side, &over);
-            setup.paths.iter_mut().for_each(|path| path.policy = scenario.policy[path.id.index()]);
-            Ok(Party { setup, workload: self.workload(side) }.into())
+            let parties = self.crowd.ids().map(|id| party(side, id)).collect::<Result<_, _>>()?;
+            Ok(End::Engine { parties, opening: self.opening().clone() })
         };
         let client = |path: PathId| (address(v6, path, CONNECTION.0, Side::Client), path.index());
         Ok(FlowSetup {
             id: CONNECTION,
-            start: self.start,
+            start: self.start(),
             stop: None,
-            awaited: self.traffic.total().is_some(),
+            awaited: self.crowd.total().is_some(),
             may_fail: false,
             captured: true,
             client: end(Side::Client)?,
@@ -151,14 +160,24 @@ impl Layout {
         })
     }
 
-    /// The application at one end of the connection under test.
-    pub fn workload(&self, side: Side) -> Box<dyn Workload> {
-        workload(side, &self.traffic)
+    /// The applications at one end of the connections under test, in their order.
+    pub fn workloads(&self, side: Side) -> Vec<Box<dyn Workload>> {
+        self.crowd.ids().map(|_| self.crowd.workload(side)).collect()
     }
 
-    /// When the connection under test opens.
+    /// The connection under test that a client opens from `port`.
+    pub fn number(port: u16) -> Option<ConnId> {
+        port.checked_sub(client_port(CONNECTION)).map(|n| ConnId(n.into()))
+    }
+
+    /// When the first connection under test opens.
     pub fn start(&self) -> Instant {
-        self.start
+        self.crowd.start()
+    }
+
+    /// When each of them opens.
+    pub fn opening(&self) -> &Opening {
+        self.crowd.opening()
     }
 
     /// What is measured of it.
@@ -168,13 +187,11 @@ impl Layout {
         MeterConfig {
             from: Instant::ZERO + scenario.warmup,
             until: scenario.duration.map(|d| Instant::ZERO + scenario.warmup + d),
-            connections: vec![CONNECTION],
+            connections: self.crowd.ids().collect(),
             cross: self.cross_flows().map(|(id, flow)| flow.measured(id)).collect(),
-            size: self.traffic.total(),
-            frames: match self.traffic {
-                Traffic::Bulk { .. } => None,
-                Traffic::Frames { size, interval, count } => Some(FrameSchedule { size, interval, count }),
-            },
+            size: self.crowd.total(),
+            flow_size: self.crowd.flow_size(),
+            timed: self.crowd.timed(),
             mss: scenario.settings.mss,
             displacement_threshold: None,
             head_start: self.multipath && self.over.len() > 1,
@@ -227,10 +244,12 @@ impl Layout {
         let header = header_len(job.scenario.hosts.ip, settings.tcp.timestamps, self.multipath);
         let oracle = Oracle::new(&self.topology, &self.timeline, &self.over, settings.mss, header);
         let seconds = |time: Option<Duration>| time.map(Duration::as_secs_f64);
-        let (metric, value) = match self.traffic {
-            Traffic::Bulk { size: Some(size) } => (COMPLETION, seconds(oracle.completion(self.start, size))),
-            Traffic::Bulk { size: None } => (GOODPUT, oracle.goodput(from, until)),
-            Traffic::Frames { size, .. } => (DELAY, seconds(oracle.frame_delay(from, until, size))),
+        let (metric, value) = match (self.crowd.timed(), self.crowd.total()) {
+            (Timed::Frames(frames), _) => (DELAY, seconds(oracle.frame_delay(from, until, frames.size))),
+            (_, Some(_)) => (COMPLETION, seconds(self.crowd.least_completion(&oracle))),
+            // Responses without end wait for their requests.
+            (Timed::Responses(_), None) => (RESPONSE, None),
+            (Timed::Nothing, None) => (GOODPUT, oracle.goodput(from, until)),
         };
         Best { metric, value }
     }
@@ -246,21 +265,11 @@ fn switch(plug_in: &PlugIn) -> Result<anabranch_sim::Change, RunError> {
     Ok(anabranch_sim::Change::Scheduler(0, Switch { name: resolved.label(), make }))
 }
 
-/// What stands at one end of the connection under test: the client receives, the server sends.
+/// What stands at one end of the connections under test: the client receives, the server sends.
 pub fn host(job: &Job, side: Side) -> Host {
     match side {
         Side::Client => job.scenario.hosts.receiver,
         Side::Server => job.scenario.hosts.sender,
-    }
-}
-
-fn workload(side: Side, traffic: &Traffic) -> Box<dyn Workload> {
-    match (side, traffic) {
-        (Side::Client, _) => Box::new(BulkSink::new(traffic.total())),
-        (Side::Server, Traffic::Bulk { size }) => Box::new(BulkSource::new(*size)),
-        (Side::Server, Traffic::Frames { size, interval, count }) => {
-            Box::new(FrameSource::new(*size, *interval, *count))
-        }
     }
 }
 

@@ -5,6 +5,7 @@
 mod ask;
 mod bound;
 mod cross;
+mod crowd;
 mod curves;
 mod estimate;
 pub mod frontier;

@@ -14,11 +14,15 @@ pub(crate) const GOODPUT: &str = "goodput_bps";
 pub(crate) const COMPLETION: &str = "completion_s";
 /// Of frames.
 pub(crate) const DELAY: &str = "app_delay_mean_s";
+/// Of requests.
+pub(crate) const RESPONSE: &str = "response_mean_s";
+/// Of several sized flows.
+const FLOW: &str = "flow_completion_mean_s";
 
 /// The metric that says most about runs of which some have the metrics that `has` knows: the frames' delay, else the
-/// completion time, else goodput.
+/// response time, else the completion time (of several flows, each one's), else goodput.
 pub fn main_metric(has: impl Fn(&str) -> bool) -> &'static str {
-    [DELAY, COMPLETION].into_iter().find(|metric| has(metric)).unwrap_or(GOODPUT)
+    [DELAY, RESPONSE, FLOW, COMPLETION].into_iter().find(|metric| has(metric)).unwrap_or(GOODPUT)
 }
 
 /// Up to so many schedulers, every pair is compared; beyond, each with the first alone.

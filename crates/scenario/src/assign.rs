@@ -153,7 +153,7 @@ fn spread(known: Option<&KnownKey>, scalar: Node, part: &Key) -> Table {
         Some((_, Form::Reorder)) => vec![named("probability")],
         Some((_, Form::Queue)) => vec![named("limit")],
         Some((_, Form::Range)) => vec![named("min"), named("max")],
-        Some((_, Form::Scheduler | Form::Congestion)) => vec![named("kind")],
+        Some((_, Form::Scheduler | Form::Congestion | Form::Arrivals)) => vec![named("kind")],
         _ => Vec::new(),
     })
 }

@@ -21,8 +21,8 @@ pub use quantity::parse_duration;
 pub use quantity::si_number;
 pub use read::full_packet;
 pub use scenario::{
-    Cell, Cross, CrossData, CrossKind, Distribution, Host, Hosts, PACKET_SIZES, PlugIn, Scenario, TimeRange,
-    TimelineChange, TimelineEntry, Traffic,
+    Arrivals, Cell, Cross, CrossData, CrossKind, Distribution, Host, Hosts, ObjectSizes, PACKET_SIZES, PlugIn,
+    Scenario, TimeRange, TimelineChange, TimelineEntry, Traffic, TrafficKind,
 };
 pub use schema::schema;
 pub use source::{NoFiles, Override, Resolver, Source};

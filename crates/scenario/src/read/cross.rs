@@ -1,7 +1,6 @@
 //! `[[cross]]`: flows that share a bottleneck with the connection.
 
-use super::fields::{Fields, Only, check_only};
-use super::flows::required;
+use super::fields::{Fields, Only, check_only, required};
 use super::network::Names;
 use super::{plugin, value};
 use crate::diagnostic::Code;

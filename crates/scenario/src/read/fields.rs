@@ -229,3 +229,16 @@ pub(super) fn check_only(report: &mut Report, fields: &Fields<'_>, only: &Only, 
         }
     }
 }
+
+/// A key that is required for this kind alone.
+pub(super) fn required<T>(
+    report: &mut Report,
+    fields: &Fields<'_>,
+    name: &str,
+    read: impl FnOnce(&mut Report, &'static Key, &Node) -> Option<T>,
+) -> Option<T> {
+    if fields.written(name).is_none() {
+        fields.missing(report, fields.key(name));
+    }
+    fields.get(report, name, read)
+}
