@@ -196,3 +196,12 @@ fn mistakes_point_at_their_token_with_the_nearest_word() {
     let (token, told) = one("metric = \"goodput_bps\"\nvalu = \"minrtt\"");
     assert!(token.contains("valu") && told.contains("unknown field"), "{token} {told}");
 }
+
+#[test]
+fn a_band_without_end_survives_json() {
+    let runs = runs("1", &[("minrtt", &TEN), ("otias", &times(1.1))]);
+    let ours = judged("of = 'otias'\nagainst = 'minrtt'\nband = [0, inf]", &runs);
+    assert_eq!((ours.verdict, ours.band), (Verdict::Reproduces, Some((0.0, f64::INFINITY))));
+    let json = serde_json::to_string(&ours).unwrap();
+    assert_eq!(serde_json::from_str::<Judged>(&json).unwrap(), ours);
+}
