@@ -25,7 +25,31 @@ const fn of_path(name: &'static str, unit: &'static str, about: &'static str) ->
 pub const METRICS: &[MetricInfo] = &[
     of_run("goodput_bps", "bit/s", "Bytes delivered to the application in order, per measured time."),
     of_run("delivered_bytes", "byte", "Bytes delivered to the application in the measured time; sized traffic only."),
-    of_run("completion_s", "s", "First SYN sent to last byte delivered; sized traffic that finished."),
+    of_run(
+        "completion_s",
+        "s",
+        "First SYN sent to last byte delivered, over all connections; sized traffic that finished. Of a web page: to the \
+         last byte of its last object.",
+    ),
+    of_run(
+        "flow_completion_mean_s",
+        "s",
+        "Several sized flows: a flow's own SYN to the last of its bytes delivered, mean over the flows that finished.",
+    ),
+    of_run("flow_completion_p50_s", "s", "Median of the finished flows' completion times (error at most 0.05 %)."),
+    of_run("flow_completion_p95_s", "s", "95th percentile of the finished flows' completion times."),
+    of_run("flow_completion_max_s", "s", "Greatest of the finished flows' completion times."),
+    of_run("flows_finished", "", "How many of several sized flows finished."),
+    of_run(
+        "response_mean_s",
+        "s",
+        "Request/response: from the time at which the client writes a request to the delivery of the whole response. A \
+         response still under way at the end counts with its age, if that is above the mean of the others.",
+    ),
+    of_run("response_p50_s", "s", "Median of the response times (error of quantiles at most 0.05 %)."),
+    of_run("response_p95_s", "s", "95th percentile of the response times."),
+    of_run("response_p99_s", "s", "99th percentile of the response times."),
+    of_run("response_max_s", "s", "Greatest of the response times."),
     of_run(
         "app_delay_mean_s",
         "s",
@@ -89,8 +113,9 @@ pub const METRICS: &[MetricInfo] = &[
         "oracle_ratio",
         "",
         "At most 1. Unlimited data: goodput ÷ Σ rate × payload share × (1 − loss). Sized: T*/T, with T* the least time \
-         in which the paths' capacities could carry the bytes after handshake and delay. Frames: the least time in which \
-         they could carry one frame, without handshake, ÷ app_delay_mean_s.",
+         in which the paths' capacities could carry the bytes after handshake and delay: of a page or of responses as if \
+         all were asked for at once, of flows none before its arrival. Frames: the least time in which they could carry one \
+         frame, without handshake, ÷ app_delay_mean_s. Absent for responses without end.",
     ),
     of_run("price", "", "Money spent: Σ over paths of price per byte × payload bytes sent, repetitions included."),
     of_path("sent_bytes", "byte", "Payload bytes sent on the path, repetitions included."),

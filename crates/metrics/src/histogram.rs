@@ -51,6 +51,16 @@ impl Histogram {
         *self = Self::default();
     }
 
+    /// How many values there are.
+    pub fn len(&self) -> u64 {
+        self.n
+    }
+
+    /// True if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.n == 0
+    }
+
     /// Mean; `None` without values.
     pub fn mean(&self) -> Option<f64> {
         (self.n > 0).then(|| self.sum as f64 / self.n as f64)

@@ -19,7 +19,7 @@ pub use capacity::CapacityCurve;
 pub use catalogue::{METRICS, MetricInfo};
 pub use histogram::Histogram;
 pub use links::{Drops, LinkMeter, LinkTotals};
-pub use meter::{FrameSchedule, Meter, MeterConfig, PathConfig};
+pub use meter::{FrameSchedule, Meter, MeterConfig, PathConfig, ResponseSchedule, Timed};
 pub use oracle::{Oracle, Timeline, header_len};
 pub use reorder::{Arrivals, Density, Extents, Reorder};
 pub use results::{PathMetrics, RunMetrics};

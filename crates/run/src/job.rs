@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// Metric values by name, in the order of the metrics' table. A metric that does not apply is absent.
 pub type Values = IndexMap<String, f64>;
 
-/// The connection under test. Other numbers are cross traffic.
+/// The first connection under test. Others follow it, and then cross traffic.
 pub const CONNECTION: ConnId = ConnId(0);
 
 /// How one run uses the scenario's paths.

@@ -1,15 +1,17 @@
 //! What a job makes of its scenario: the world, its flows, what is measured. Every driver starts from this.
 
+use crate::crowd::Crowd;
 use crate::job::{CONNECTION, Choice, Job, RunError, RunOutcome, Values};
+use anabranch_engine::Settings;
 use anabranch_engine::connection::Setup;
-use anabranch_metrics::{
-    CapacityCurve, FrameSchedule, MeterConfig, Oracle, PathConfig, RunMetrics, header_len, oracle_ratio,
-};
+use anabranch_metrics::{CapacityCurve, MeterConfig, Oracle, PathConfig, RunMetrics, Timed, header_len, oracle_ratio};
 use anabranch_network::{Bottleneck, Change, PathSpec, Topology, WaySpec};
-use anabranch_scenario::{Cross, CrossKind, Host, PlugIn, TimelineChange, TimelineEntry, Traffic};
-use anabranch_sim::{Checks, End, FlowSetup, Party, SourceSetup, Switch, WorldSetup, address, paths_between};
+use anabranch_scenario::{Cross, CrossKind, Host, PlugIn, TimelineChange, TimelineEntry};
+use anabranch_sim::{
+    Checks, End, FlowSetup, Opening, Party, SourceSetup, Switch, WorldSetup, address, client_port, paths_between,
+};
 use anabranch_units::{ConnId, Direction, Duration, Instant, PathId, Rng, Side};
-use anabranch_workload::{BulkSink, BulkSource, ConstantRate, FrameSource, OnOff, OnOffSpec, PacketSource, Workload};
+use anabranch_workload::{BulkSink, BulkSource, ConstantRate, OnOff, OnOffSpec, PacketSource, Workload};
 use std::sync::Arc;
 
 /// A driver cannot do `what`.
@@ -33,12 +35,11 @@ pub fn outcome(metrics: RunMetrics, digest: String, events: u64) -> RunOutcome {
 /// What a job makes of its scenario.
 #[derive(Debug)]
 pub struct Layout {
-    /// Paths of the connection under test, by index; the first carries the first subflow.
+    /// Paths of the connections under test, by index; the first carries the first subflow.
     pub over: Vec<usize>,
     /// It speaks Multipath TCP.
     pub multipath: bool,
-    traffic: Traffic,
-    start: Instant,
+    crowd: Crowd,
     topology: Topology,
     timeline: Vec<(Instant, Change)>,
 }
@@ -63,7 +64,7 @@ impl Layout {
             topology.paths.push(across(&scenario.topology, cross.over));
         }
         let timeline = scenario.network_changes().collect();
-        Ok(Self { over, multipath, traffic: traffic.clone(), start, topology, timeline })
+        Ok(Self { over, multipath, crowd: Crowd::new(traffic, start, job.seed), topology, timeline })
     }
 
     /// The network with everything in it but the flows.
@@ -89,96 +90,111 @@ impl Layout {
         entries.filter_map(of).collect()
     }
 
-    /// The connection under test, and cross traffic that is TCP. Hosts that are not engines are outside.
+    /// The connections under test, between one pair of hosts, and cross traffic that is TCP. Hosts that are not engines are
+    /// outside.
     ///
     /// # Errors
     /// A plug-in cannot be built.
     pub fn flows(&self, job: &Job) -> Result<Vec<FlowSetup>, RunError> {
+        let scenario = &*job.scenario;
+        let mut flows = vec![self.measured(job)?];
+        let mut extra = scenario.topology.paths.len();
+        for cross in &scenario.cross {
+            let CrossKind::Tcp { congestion } = &cross.kind else { continue };
+            let path = if cross.shared { extra } else { cross.over };
+            extra += usize::from(cross.shared);
+            let id = ConnId((self.crowd.ids().count() + flows.len() - 1) as u32);
+            flows.push(self.cross(job, id, PathId(path as u8), congestion, (cross.start, cross.stop))?);
+        }
+        Ok(flows)
+    }
+
+    /// The connections under test.
+    fn measured(&self, job: &Job) -> Result<FlowSetup, RunError> {
         let scenario = &*job.scenario;
         let over: Vec<(PathId, bool)> =
             self.over.iter().map(|path| (PathId(*path as u8), self.multipath && scenario.backup[*path])).collect();
         let scheduler = match &job.choice {
             Choice::Multipath(plug_in) => plug_in.clone(),
             // One path: the engine bypasses the scheduler.
-            Choice::Single(_) => PlugIn { name: "fifo".into(), parameters: Vec::new() },
+            Choice::Single(_) => fifo(),
         };
-        let measured = self.flow(job, CONNECTION, &over, &scheduler, &job.congestion, (self.start, None))?;
-        let mut flows = vec![FlowSetup { awaited: self.traffic.total().is_some(), captured: true, ..measured }];
-        let mut extra = scenario.topology.paths.len();
-        for cross in &scenario.cross {
-            let CrossKind::Tcp { congestion } = &cross.kind else { continue };
-            let path = if cross.shared { extra } else { cross.over };
-            extra += usize::from(cross.shared);
-            let id = ConnId(flows.len() as u32);
-            let over = [(PathId(path as u8), false)];
-            let fifo = PlugIn { name: "fifo".into(), parameters: Vec::new() };
-            flows.push(self.flow(job, id, &over, &fifo, congestion, (cross.start, cross.stop))?);
-        }
-        Ok(flows)
-    }
-
-    /// The connection under test, or cross traffic: a bulk transfer without end in plain TCP.
-    fn flow(
-        &self,
-        job: &Job,
-        id: ConnId,
-        over: &[(PathId, bool)],
-        scheduler: &PlugIn,
-        congestion: &PlugIn,
-        (start, stop): (Instant, Option<Instant>),
-    ) -> Result<FlowSetup, RunError> {
-        let scenario = &*job.scenario;
-        let measured = id == CONNECTION;
-        let mut settings = scenario.settings.clone();
-        settings.mptcp = measured && self.multipath;
-        let traffic = if measured { self.traffic.clone() } else { Traffic::Bulk { size: None } };
         let v6 = scenario.hosts.ip == 6;
-        let paths = |side| {
-            let mut paths = paths_between(v6, id.0, side, over);
-            paths.iter_mut().filter(|_| measured).for_each(|path| path.policy = scenario.policy[path.id.index()]);
-            paths
-        };
-        let setup = |side| -> Result<Setup, RunError> {
-            let refused = |what: &dyn core::fmt::Display| unsupported(&what.to_string());
-            Ok(Setup {
-                id,
-                settings: settings.clone(),
-                scheduler: anabranch_schedulers::build(&scheduler.name, &scheduler.parameters)
-                    .map_err(|e| refused(&e))?,
-                congestion: anabranch_congestion::build(&congestion.name, &congestion.parameters)
-                    .map_err(|e| refused(&e))?,
-                paths: paths(side),
-                announce: Vec::new(),
-                accept_announced: false,
-            })
+        let mut settings = scenario.settings.clone();
+        settings.mptcp = self.multipath;
+        let party = |side, id: ConnId| -> Result<Party, RunError> {
+            let mut setup = setup(id, &settings, &scheduler, &job.congestion)?;
+            setup.paths = paths_between(v6, CONNECTION.0, side, &over);
+            setup.paths.iter_mut().for_each(|path| path.policy = scenario.policy[path.id.index()]);
+            if let Some(first) = setup.paths.first_mut() {
+                let client = if side == Side::Client { &mut first.tuple.local } else { &mut first.tuple.remote };
+                client.set_port(client_port(id));
+            }
+            Ok(Party { setup, workload: self.crowd.workload(side) })
         };
         let end = |side| -> Result<End, RunError> {
-            if measured && host(job, side) == Host::Linux {
+            if host(job, side) == Host::Linux {
                 return Ok(End::Outside);
             }
-            Ok(Party { setup: setup(side)?, workload: workload(side, &traffic) }.into())
+            let parties = self.crowd.ids().map(|id| party(side, id)).collect::<Result<_, _>>()?;
+            Ok(End::Engine { parties, opening: self.opening().clone() })
         };
-        let client = |path: PathId| (address(v6, path, id.0, Side::Client), path.index());
+        let client = |path: PathId| (address(v6, path, CONNECTION.0, Side::Client), path.index());
         Ok(FlowSetup {
-            id,
-            start,
-            stop,
-            awaited: false,
-            captured: false,
+            id: CONNECTION,
+            start: self.start(),
+            stop: None,
+            awaited: self.crowd.total().is_some(),
+            captured: true,
             client: end(Side::Client)?,
             server: end(Side::Server)?,
             routes: over.iter().map(|(path, _)| client(*path)).collect(),
         })
     }
 
-    /// The application at one end of the connection under test.
-    pub fn workload(&self, side: Side) -> Box<dyn Workload> {
-        workload(side, &self.traffic)
+    /// Cross traffic: a bulk transfer without end in plain TCP.
+    fn cross(
+        &self,
+        job: &Job,
+        id: ConnId,
+        path: PathId,
+        congestion: &PlugIn,
+        (start, stop): (Instant, Option<Instant>),
+    ) -> Result<FlowSetup, RunError> {
+        let scenario = &*job.scenario;
+        let v6 = scenario.hosts.ip == 6;
+        let mut settings = scenario.settings.clone();
+        settings.mptcp = false;
+        let end = |side, workload: Box<dyn Workload>| -> Result<End, RunError> {
+            let mut setup = setup(id, &settings, &fifo(), congestion)?;
+            setup.paths = paths_between(v6, id.0, side, &[(path, false)]);
+            Ok(Party { setup, workload }.into())
+        };
+        Ok(FlowSetup {
+            id,
+            start,
+            stop,
+            awaited: false,
+            captured: false,
+            client: end(Side::Client, Box::new(BulkSink::new(None)))?,
+            server: end(Side::Server, Box::new(BulkSource::new(None)))?,
+            routes: vec![(address(v6, path, id.0, Side::Client), path.index())],
+        })
     }
 
-    /// When the connection under test opens.
+    /// The applications at one end of the connections under test, in their order.
+    pub fn workloads(&self, side: Side) -> Vec<Box<dyn Workload>> {
+        self.crowd.ids().map(|_| self.crowd.workload(side)).collect()
+    }
+
+    /// When the first connection under test opens.
     pub fn start(&self) -> Instant {
-        self.start
+        self.crowd.start()
+    }
+
+    /// When each of them opens.
+    pub fn opening(&self) -> &Opening {
+        self.crowd.opening()
     }
 
     /// What is measured of it.
@@ -188,12 +204,10 @@ impl Layout {
         MeterConfig {
             from: Instant::ZERO + scenario.warmup,
             until: scenario.duration.map(|d| Instant::ZERO + scenario.warmup + d),
-            connections: vec![CONNECTION],
-            size: self.traffic.total(),
-            frames: match self.traffic {
-                Traffic::Bulk { .. } => None,
-                Traffic::Frames { size, interval, count } => Some(FrameSchedule { size, interval, count }),
-            },
+            connections: self.crowd.ids().collect(),
+            size: self.crowd.total(),
+            flow_size: self.crowd.flow_size(),
+            timed: self.crowd.timed(),
             mss: scenario.settings.mss,
             displacement_threshold: None,
             paths: used
@@ -221,15 +235,13 @@ impl Layout {
         let oracle = Oracle::new(&self.topology, &self.timeline, &self.over, settings.mss, header);
         let (from, until) = metrics.measured;
         let seconds = |time: Option<Duration>| time.map(Duration::as_secs_f64);
-        let (reached, bound) = match self.traffic {
+        let (reached, bound) = match (self.crowd.frame(), self.crowd.total(), self.crowd.timed()) {
+            (Some(frame), ..) => (seconds(oracle.frame_delay(from, until, frame)), metrics.get("app_delay_mean_s")),
             // The shorter the better: T*/T.
-            Traffic::Bulk { size: Some(size) } => {
-                (seconds(oracle.completion(self.start, size)), metrics.get("completion_s"))
-            }
-            Traffic::Bulk { size: None } => (metrics.get("goodput_bps"), oracle.goodput(from, until)),
-            Traffic::Frames { size, .. } => {
-                (seconds(oracle.frame_delay(from, until, size)), metrics.get("app_delay_mean_s"))
-            }
+            (None, Some(_), _) => (seconds(self.crowd.least_completion(&oracle)), metrics.get("completion_s")),
+            // Responses without end wait for their requests.
+            (None, None, Timed::Responses(_)) => (None, None),
+            (None, None, _) => (metrics.get("goodput_bps"), oracle.goodput(from, until)),
         };
         metrics.set("oracle_ratio", oracle_ratio(reached, bound));
     }
@@ -245,7 +257,7 @@ fn switch(plug_in: &PlugIn) -> Result<anabranch_sim::Change, RunError> {
     Ok(anabranch_sim::Change::Scheduler(0, Switch { name: resolved.label(), make }))
 }
 
-/// What stands at one end of the connection under test: the client receives, the server sends.
+/// What stands at one end of the connections under test: the client receives, the server sends.
 pub fn host(job: &Job, side: Side) -> Host {
     match side {
         Side::Client => job.scenario.hosts.receiver,
@@ -253,14 +265,23 @@ pub fn host(job: &Job, side: Side) -> Host {
     }
 }
 
-fn workload(side: Side, traffic: &Traffic) -> Box<dyn Workload> {
-    match (side, traffic) {
-        (Side::Client, _) => Box::new(BulkSink::new(traffic.total())),
-        (Side::Server, Traffic::Bulk { size }) => Box::new(BulkSource::new(*size)),
-        (Side::Server, Traffic::Frames { size, interval, count }) => {
-            Box::new(FrameSource::new(*size, *interval, *count))
-        }
-    }
+/// What needs no scheduler has this one.
+fn fifo() -> PlugIn {
+    PlugIn { name: "fifo".into(), parameters: Vec::new() }
+}
+
+/// A connection without paths.
+fn setup(id: ConnId, settings: &Settings, scheduler: &PlugIn, congestion: &PlugIn) -> Result<Setup, RunError> {
+    let refused = |what: &dyn core::fmt::Display| unsupported(&what.to_string());
+    Ok(Setup {
+        id,
+        settings: settings.clone(),
+        scheduler: anabranch_schedulers::build(&scheduler.name, &scheduler.parameters).map_err(|e| refused(&e))?,
+        congestion: anabranch_congestion::build(&congestion.name, &congestion.parameters).map_err(|e| refused(&e))?,
+        paths: Vec::new(),
+        announce: Vec::new(),
+        accept_announced: false,
+    })
 }
 
 /// A path across a shared link that adds nothing to it.

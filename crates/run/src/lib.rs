@@ -2,6 +2,7 @@
 //!
 //! This crate starts no thread and opens no file: the driver, the pool and the observer come from outside.
 
+mod crowd;
 pub mod frontier;
 mod job;
 pub mod layout;

@@ -3,7 +3,7 @@
 use crate::job::{Choice, Job};
 use crate::results::CellValues;
 use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, Change, LossSpec, QueueSpec, WaySpec};
-use anabranch_scenario::{Cell, CrossKind, PlugIn, Scenario};
+use anabranch_scenario::{Arrivals, Cell, CrossKind, ObjectSizes, PlugIn, Scenario, Traffic, TrafficKind};
 use anabranch_units::Duration;
 use std::sync::Arc;
 
@@ -221,6 +221,7 @@ fn with_parameters(plug_in: &PlugIn) -> String {
 fn is_random(scenario: &Scenario) -> bool {
     let topology = &scenario.topology;
     !scenario.start_jitter.is_zero()
+        || scenario.traffic.iter().any(traffic_is_random)
         || topology.paths.iter().flat_map(|path| [&path.down, &path.up]).any(way_is_random)
         || topology.links.iter().flat_map(|link| [&link.down, &link.up]).any(bottleneck_is_random)
         || scenario.cross.iter().any(|cross| match cross.kind {
@@ -231,6 +232,11 @@ fn is_random(scenario: &Scenario) -> bool {
             Change::Loss(_, _, loss) => loss_is_random(loss),
             Change::PathRate(..) | Change::LinkRate(..) | Change::Delay(..) => false,
         })
+}
+
+fn traffic_is_random(traffic: &Traffic) -> bool {
+    matches!(traffic.arrivals, Arrivals::Poisson { .. })
+        || matches!(traffic.kind, TrafficKind::Web { sizes: ObjectSizes::Lognormal, .. })
 }
 
 fn way_is_random(way: &WaySpec) -> bool {

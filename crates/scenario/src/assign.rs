@@ -151,7 +151,7 @@ fn spread(known: Option<&KnownKey>, scalar: Node, part: &Key) -> Table {
         Some((Directions::Both, _)) if is_direction(part) => vec![named("down"), named("up")],
         Some((Directions::Down, _)) if is_direction(part) => vec![named("down")],
         Some((_, Form::Reorder)) => vec![named("probability")],
-        Some((_, Form::Scheduler | Form::Congestion)) => vec![named("kind")],
+        Some((_, Form::Scheduler | Form::Congestion | Form::Arrivals)) => vec![named("kind")],
         _ => Vec::new(),
     })
 }

@@ -1,8 +1,10 @@
 //! Every key of a scenario file: its form, default and meaning. The reader, `explain`, the documentation, the JSON schema
 //! and the suggestions for misspelt keys all read this table.
 
+use anabranch_workload::REQUEST_BYTES;
+
 use Fallback::{Nothing, Required, Value};
-use Section::{Connection, Cross, Hosts, Link, Loss, Path, Reorder, Tcp, Timeline, Top, Traffic};
+use Section::{Arrivals, Connection, Cross, Hosts, Link, Loss, Path, Reorder, Tcp, Timeline, Top, Traffic};
 
 /// A part of a scenario file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,11 +31,13 @@ pub enum Section {
     Timeline,
     /// `[[traffic]]`
     Traffic,
+    /// The table form of the traffic's `arrivals`.
+    Arrivals,
 }
 
 impl Section {
     /// All, in the order of a resolved scenario.
-    pub const ALL: [Section; 11] = [
+    pub const ALL: [Section; 12] = [
         Section::Top,
         Section::Connection,
         Section::Tcp,
@@ -45,6 +49,7 @@ impl Section {
         Section::Cross,
         Section::Timeline,
         Section::Traffic,
+        Section::Arrivals,
     ];
 
     /// Dotted name; empty for the top.
@@ -61,6 +66,7 @@ impl Section {
             Section::Cross => "cross",
             Section::Timeline => "timeline",
             Section::Traffic => "traffic",
+            Section::Arrivals => "traffic.arrivals",
         }
     }
 
@@ -71,7 +77,7 @@ impl Section {
 
     /// True if it stands at the top of a file, under a header of its own.
     pub const fn has_header(self) -> bool {
-        !matches!(self, Section::Top | Section::Loss | Section::Reorder)
+        !matches!(self, Section::Top | Section::Loss | Section::Reorder | Section::Arrivals)
     }
 
     /// One line.
@@ -88,6 +94,7 @@ impl Section {
             Section::Cross => "another flow from the server's side to the client's; it shares a bottleneck",
             Section::Timeline => "a change while the experiment runs",
             Section::Traffic => "what the application does",
+            Section::Arrivals => "flows that begin one after the other",
         }
     }
 
@@ -151,6 +158,8 @@ pub enum Form {
     Loss,
     /// A probability or a table of [`Section::Reorder`].
     Reorder,
+    /// `together`, or a table of [`Section::Arrivals`].
+    Arrivals,
     /// A list of pairs of times.
     Outages,
     /// A file of recorded capacity.
@@ -251,6 +260,7 @@ impl Form {
                 "a probability, such as \"1%\" or 0.01, or { kind = \"gilbert-elliott\", p = …, r = … }".into()
             }
             Form::Reorder => "a probability, such as \"1%\" or 0.01, or { probability = …, by = \"10ms\" }".into(),
+            Form::Arrivals => "\"together\" or { kind = \"poisson\", rate = 5.0 }".into(),
             Form::Outages => "a list of pairs of times, such as [[\"20s\", \"30s\"]]".into(),
             Form::Trace => "the name of a file in mahimahi's format".into(),
             Form::Scheduler => "a scheduler, such as \"minrtt+pr\" or { kind = \"blest\", delta = 0.001 }".into(),
@@ -282,6 +292,8 @@ pub fn find_keys(name: &str) -> Vec<&'static Key> {
 const MAX_WINDOW: u64 = 65_535 << 14;
 /// An IPv4 or IPv6 packet of 65 535 bytes less the headers and options that [`crate::full_packet`] counts.
 const MAX_MSS: u64 = 65_435;
+/// Most connections of the traffic: each has a port of its own on the client's side.
+const MAX_FLOWS: i64 = 10_000;
 /// Far more than any network, and far from overflow in bits.
 const MAX_BYTES: u64 = 1 << 60;
 
@@ -333,7 +345,7 @@ const KEYS: &[Key] = &[
     key(Tcp, "delayed_ack", TIME, Value("40ms"), "longest delay of an acknowledgment; 0s acknowledges every segment"),
     key(Tcp, "quick_acks", Form::Integer { min: 0, max: 1_000_000 }, Value("16"), "segments acknowledged at once after the start; Linux goes on while its window grows"),
     key(Tcp, "pacing", FLAG, Value("false"), "pace at 2·cwnd/srtt in slow start and 1.2·cwnd/srtt after it"),
-    key(Tcp, "nagle", FLAG, Nothing("true; false for frames, as applications that care for delay set TCP_NODELAY"), "hold back small segments while data is outstanding (RFC 9293 §3.7.4)"),
+    key(Tcp, "nagle", FLAG, Nothing("true for bulk; else false, as applications that care for delay set TCP_NODELAY"), "hold back small segments while data is outstanding (RFC 9293 §3.7.4)"),
     key(Tcp, "timestamps", FLAG, Value("true"), "offer timestamps (RFC 7323)"),
     key(Tcp, "sack", FLAG, Value("true"), "offer selective acknowledgments (RFC 2018)"),
     key(Tcp, "syn_retries", Form::Integer { min: 0, max: 255 }, Value("6"), "retransmissions of a SYN before giving up"),
@@ -393,10 +405,19 @@ const KEYS: &[Key] = &[
     key(Timeline, "set", Form::Changeable, Required, "which key changes: \"path.wlan.rate\""),
     key(Timeline, "value", Form::Value, Required, "its new value"),
 
-    key(Traffic, "kind", Form::Words(&["bulk", "frames"]), Required, "bulk: the server sends as much as it can; frames: it writes frames of one size at a steady pace"),
-    key(Traffic, "size", Form::Size { min: 1, max: MAX_BYTES }, Nothing("bulk: until the end; frames: required"), "bulk: bytes to transfer; frames: bytes of a frame"),
-    key(Traffic, "interval", POSITIVE_TIME, Nothing("required for frames"), "frames: time from one to the next"),
-    key(Traffic, "count", Form::Integer { min: 1, max: 1_000_000_000 }, Nothing("until the end"), "frames: how many"),
+    key(Traffic, "kind", Form::Words(&["bulk", "frames", "request", "web"]), Required, "bulk: the server sends as much as it can; frames: it writes frames of one size at a steady pace; request: the client asks and the server answers, one after the other; web: the client asks for a page's objects over several connections"),
+    key(Traffic, "size", Form::Size { min: 1, max: MAX_BYTES }, Nothing("bulk: until the end; else required"), "bulk: bytes to transfer; frames: bytes of a frame; request: bytes of a response; web: bytes of all objects together"),
+    key(Traffic, "interval", TIME, Nothing("frames: required; request: 0s"), "frames: time from one to the next, above zero; request: time from a response to the next request"),
+    key(Traffic, "count", Form::Integer { min: 1, max: 1_000_000_000 }, Nothing("until the end"), "frames, request: how many"),
+    key(Traffic, "request", Form::Size { min: *REQUEST_BYTES.start(), max: *REQUEST_BYTES.end() }, Value("100B"), "request, web: bytes of a request"),
+    key(Traffic, "objects", Form::Integer { min: 1, max: 100_000 }, Nothing("required for web"), "web: how many objects the page has"),
+    key(Traffic, "connections", Form::Integer { min: 1, max: MAX_FLOWS }, Value("6"), "web: connections, opened together at the start, each of which asks for the next object when it has one whole; no more than there are objects"),
+    key(Traffic, "sizes", Form::Words(&["equal", "lognormal"]), Value("equal"), "web: how the page's bytes are shared out: equally, or lognormal (σ = 1.318 of the logarithm, Barford and Crovella 1998) and scaled to the page's size"),
+    key(Traffic, "flows", Form::Integer { min: 1, max: MAX_FLOWS }, Value("1"), "bulk, frames, request: how many of them there are, each on a connection of its own"),
+    key(Traffic, "arrivals", Form::Arrivals, Value("together"), "when the flows begin: all at the start, or at random times from there on"),
+
+    key(Arrivals, "kind", Form::Words(&["poisson"]), Required, "poisson: with exponential times between them"),
+    key(Arrivals, "rate", Form::Real { above: 0.0 }, Required, "mean arrivals per second"),
 ];
 
 #[cfg(test)]
@@ -415,7 +436,7 @@ mod tests {
     #[test]
     fn full_names_find_one_key_and_bare_ones_every_key() {
         assert_eq!(find_keys("path.rate").len(), 1);
-        assert_eq!(find_keys("rate").len(), 3);
+        assert_eq!(find_keys("rate").len(), 4);
         assert_eq!(find_keys("seed")[0].default(), "1");
         assert!(find_keys("nonsense").is_empty());
     }

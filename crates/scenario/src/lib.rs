@@ -18,7 +18,10 @@ pub use diagnostic::{Code, Diagnostic};
 pub use document::{Document, congestion, read, scheduler};
 pub use keys::{Directions, Fallback, Form, Key, Section, find_keys, keys};
 pub use read::full_packet;
-pub use scenario::{Cell, Cross, CrossKind, Host, Hosts, PlugIn, Scenario, TimelineChange, TimelineEntry, Traffic};
+pub use scenario::{
+    Arrivals, Cell, Cross, CrossKind, Host, Hosts, ObjectSizes, PlugIn, Scenario, TimelineChange, TimelineEntry,
+    Traffic, TrafficKind,
+};
 pub use schema::schema;
 pub use source::{NoFiles, Override, Resolver, Source};
 pub use suggest::nearest;

@@ -51,9 +51,20 @@ pub struct PlugIn {
     pub parameters: Vec<(String, f64)>,
 }
 
+/// What the application does, on how many connections.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Traffic {
+    /// What it does.
+    pub kind: TrafficKind,
+    /// How many of it there are at a time, each on a connection of its own; at least 1. A page is one.
+    pub flows: u32,
+    /// When they begin.
+    pub arrivals: Arrivals,
+}
+
 /// What an application does on a connection.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Traffic {
+pub enum TrafficKind {
     /// The server sends as much as it can; `size` bytes, or until the end.
     Bulk {
         /// Bytes; `None` = until the end.
@@ -68,14 +79,85 @@ pub enum Traffic {
         /// How many; `None` = until the end.
         count: Option<u64>,
     },
+    /// The client asks, the server answers, one after the other on the same connection.
+    Request {
+        /// Bytes of a request.
+        request: u64,
+        /// Bytes of a response.
+        size: u64,
+        /// Time from a response to the next request.
+        interval: Duration,
+        /// How many; `None` = until the end.
+        count: Option<u64>,
+    },
+    /// The client asks for a page's objects over several connections that share them out.
+    Web {
+        /// Bytes of all objects together.
+        size: u64,
+        /// How many objects; at most `size`.
+        objects: u32,
+        /// How many connections, all opened at the start.
+        connections: u32,
+        /// How `size` is shared out.
+        sizes: ObjectSizes,
+        /// Bytes of a request.
+        request: u64,
+    },
 }
 
-impl Traffic {
-    /// Bytes in all; `None` = until the end.
+/// How the bytes of a page are shared out among its objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ObjectSizes {
+    /// As equal as can be.
+    Equal,
+    /// Lognormal, drawn anew with each seed.
+    Lognormal,
+}
+
+/// When flows begin.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Arrivals {
+    /// All at the start.
+    Together,
+    /// Poisson arrivals from the start on.
+    Poisson {
+        /// Mean arrivals per second, above zero.
+        rate: f64,
+    },
+}
+
+impl From<TrafficKind> for Traffic {
+    /// One flow.
+    fn from(kind: TrafficKind) -> Self {
+        Self { kind, flows: 1, arrivals: Arrivals::Together }
+    }
+}
+
+impl TrafficKind {
+    /// Bytes that the server sends; `None` = until the end.
     pub fn total(&self) -> Option<u64> {
         match self {
             Self::Bulk { size } => *size,
-            Self::Frames { size, count, .. } => count.map(|count| count.saturating_mul(*size)),
+            Self::Frames { size, count, .. } | Self::Request { size, count, .. } => {
+                count.map(|count| count.saturating_mul(*size))
+            }
+            Self::Web { size, .. } => Some(*size),
+        }
+    }
+}
+
+impl Traffic {
+    /// Bytes that the server sends over all connections; `None` = until the end.
+    pub fn total(&self) -> Option<u64> {
+        self.kind.total().map(|each| each.saturating_mul(self.flows.into()))
+    }
+
+    /// Connections.
+    pub fn connections(&self) -> u32 {
+        match self.kind {
+            // More than there are objects would have nothing to do.
+            TrafficKind::Web { connections, objects, .. } => connections.min(objects),
+            TrafficKind::Bulk { .. } | TrafficKind::Frames { .. } | TrafficKind::Request { .. } => self.flows,
         }
     }
 }

@@ -86,6 +86,7 @@ fn form(form: Form) -> Value {
         Form::Queue => json!({ "anyOf": [pattern("([pP]|[bB][dD][pP])"), text_with(&SIZE)] }),
         Form::Loss => json!({ "anyOf": [probability(), table(Section::Loss)] }),
         Form::Reorder => json!({ "anyOf": [probability(), table(Section::Reorder)] }),
+        Form::Arrivals => json!({ "anyOf": [{ "enum": ["together"] }, table(Section::Arrivals)] }),
         Form::Outages => {
             let pair = json!({ "type": "array", "items": text_with(&TIME), "minItems": 2, "maxItems": 2 });
             json!({ "type": "array", "items": pair })

@@ -12,8 +12,8 @@ use anabranch_engine::schedule::PathPolicy;
 use anabranch_engine::{DssWidth, RecoveryKind, RtoForm, Settings};
 use anabranch_network::{Bottleneck, CapacitySpec, Change, LossSpec, QueueSpec, WaySpec};
 use anabranch_scenario::{
-    CrossKind, Document, Host, NoFiles, Override, PlugIn, Scenario, Source, TimelineChange, TimelineEntry, Traffic,
-    full_packet, read,
+    Arrivals, CrossKind, Document, Host, NoFiles, ObjectSizes, Override, PlugIn, Scenario, Source, TimelineChange,
+    TimelineEntry, Traffic, TrafficKind, full_packet, read,
 };
 use anabranch_units::{Direction, Duration, Instant, Rate};
 use common::{Folder, data, files, root};
@@ -72,7 +72,7 @@ fn what_is_not_written_has_the_documented_default() {
     assert_eq!((s.scheduler.name.as_str(), s.congestion.name.as_str()), ("minrtt", "cubic"));
     assert_eq!(s.settings, Settings::default());
     assert_eq!((s.hosts.sender, s.hosts.receiver, s.hosts.ip), (Host::Engine, Host::Engine, 4));
-    assert_eq!(s.traffic, [Traffic::Bulk { size: None }]);
+    assert_eq!(s.traffic, [TrafficKind::Bulk { size: None }.into()]);
     assert_eq!((s.backup, s.policy), (vec![false], vec![PathPolicy::default()]));
 }
 
@@ -330,7 +330,7 @@ fn a_scenario_without_a_name_is_called_after_its_file() {
 fn sized_traffic_needs_no_duration() {
     let text = format!("{PATH}[[traffic]]\nkind = 'bulk'\nsize = '64MiB'\n");
     let s = parse(&text).scenario;
-    assert_eq!((s.duration, &s.traffic[..]), (None, &[Traffic::Bulk { size: Some(64 << 20) }][..]));
+    assert_eq!((s.duration, &s.traffic[..]), (None, &[TrafficKind::Bulk { size: Some(64 << 20) }.into()][..]));
 }
 
 #[test]
@@ -369,6 +369,38 @@ fn resolved_documents_read_back_to_themselves() {
         assert_eq!(first, second);
     }
     assert_eq!(first.resolved(), second.resolved());
+}
+
+/// The traffic of a scenario with these lines under `[[traffic]]`, which also reads back.
+fn traffic(lines: &str) -> (Traffic, bool) {
+    let document = parse(&format!("duration = '9s'\n{PATH}[[traffic]]\n{lines}"));
+    assert_eq!(document.scenario, again(&document, Folder(data())).scenario);
+    (document.scenario.traffic[0].clone(), document.scenario.settings.tcp.nagle)
+}
+
+#[test]
+fn requests_and_pages_have_the_documented_defaults() {
+    let (request, nagle) = traffic("kind = 'request'\nsize = '8KB'\ncount = 3");
+    let kind = TrafficKind::Request { request: 100, size: 8000, interval: Duration::ZERO, count: Some(3) };
+    assert_eq!((&request, nagle), (&Traffic::from(kind), false));
+    assert_eq!((request.total(), request.connections()), (Some(24_000), 1));
+    let (page, nagle) = traffic("kind = 'web'\nsize = '72KiB'\nobjects = 15");
+    let (size, objects, connections, sizes, request) = (72 << 10, 15, 6, ObjectSizes::Equal, 100);
+    let kind = TrafficKind::Web { size, objects, connections, sizes, request };
+    assert_eq!((&page, nagle), (&Traffic::from(kind), false));
+    assert_eq!((page.total(), page.connections()), (Some(73_728), 6));
+    // A connection that would have nothing to ask for is not opened.
+    assert_eq!(traffic("kind = 'web'\nsize = 1000\nobjects = 4\nsizes = 'lognormal'").0.connections(), 4);
+}
+
+#[test]
+fn several_flows_add_up() {
+    let (flows, nagle) = traffic("kind = 'bulk'\nsize = '1MB'\nflows = 20\narrivals = { kind = 'poisson', rate = 5 }");
+    let kind = TrafficKind::Bulk { size: Some(1_000_000) };
+    assert_eq!(flows, Traffic { kind, flows: 20, arrivals: Arrivals::Poisson { rate: 5.0 } });
+    assert_eq!((flows.total(), flows.connections(), nagle), (Some(20_000_000), 20, true));
+    let (together, _) = traffic("kind = 'frames'\nsize = 9\ninterval = '1ms'\nflows = 2\narrivals = 'together'");
+    assert_eq!((together.total(), together.arrivals), (None, Arrivals::Together));
 }
 
 #[test]

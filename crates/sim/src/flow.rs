@@ -14,19 +14,29 @@ pub const PORT: u16 = 5001;
 pub enum End {
     /// This engine.
     Engine {
-        /// Its connections. A server gives them to its clients in the order in which these come.
+        /// Its connections. A server gives each to the client whose address its setup names, and else in the order in which
+        /// clients come.
         parties: Vec<Party>,
-        /// How many of them a client opens at a time.
-        at_once: usize,
+        /// When a client opens them.
+        opening: Opening,
     },
     /// A host that the world does not know: its packets enter by [`crate::World::inject`] and leave by
     /// [`crate::World::poll_outside`].
     Outside,
 }
 
+/// When a client opens its connections.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Opening {
+    /// From the flow's start on so many at a time, others when these are done.
+    AtOnce(usize),
+    /// Each at its own time, whatever became of those before; in order of time, none before the flow's start.
+    At(Vec<Instant>),
+}
+
 impl From<Party> for End {
     fn from(party: Party) -> Self {
-        Self::Engine { parties: vec![party], at_once: 1 }
+        Self::Engine { parties: vec![party], opening: Opening::AtOnce(1) }
     }
 }
 
@@ -70,10 +80,15 @@ pub fn address(v6: bool, path: PathId, flow: u32, side: Side) -> IpAddr {
     }
 }
 
+/// The port from which the client opens connection number `connection`.
+pub fn client_port(connection: ConnId) -> u16 {
+    49_152 + (connection.0 % 16_384) as u16
+}
+
 /// The paths of flow `flow` over the network paths `over` as `side` knows them: id, backup. The client has an address on
 /// each, the server one that is reached over all of them.
 pub fn paths_between(v6: bool, flow: u32, side: Side, over: &[(PathId, bool)]) -> Vec<PathSetup> {
-    let port = |first: bool| if first { 49_152 + (flow % 16_384) as u16 } else { 0 };
+    let port = |first: bool| if first { client_port(ConnId(flow)) } else { 0 };
     over.iter()
         .enumerate()
         .map(|(n, &(id, backup))| {

@@ -1,11 +1,13 @@
 //! A host that is an engine: one endpoint, and an application on each of its connections.
 
+use crate::flow::Opening;
 use anabranch_engine::Cx;
+use anabranch_engine::FourTuple;
 use anabranch_engine::connection::{Connection, ConnectionEvent, Setup};
 use anabranch_engine::endpoint::{Endpoint, Handle};
 use anabranch_engine::schedule::Scheduler;
 use anabranch_trace::{Recorder, SchedulerName};
-use anabranch_units::{Instant, Rng, Side};
+use anabranch_units::{ConnId, Instant, Rng, Side};
 use anabranch_wire::Packet;
 use anabranch_workload::{Fault, Stream, Workload};
 use bytes::Bytes;
@@ -58,6 +60,14 @@ impl Application {
     }
 }
 
+/// An application that waits for its connection: a client's with what it takes to connect.
+#[derive(Debug)]
+struct Waiting {
+    id: ConnId,
+    setup: Option<Setup>,
+    workload: Box<dyn Workload>,
+}
+
 /// One endpoint with its applications.
 #[derive(Debug)]
 pub(crate) struct Host {
@@ -65,13 +75,16 @@ pub(crate) struct Host {
     pub endpoint: Endpoint,
     rng: Rng,
     applications: Vec<Application>,
-    /// Applications without a connection yet: a client's with what it takes to connect.
-    waiting: VecDeque<(Option<Setup>, Box<dyn Workload>)>,
+    /// Applications without a connection yet.
+    waiting: VecDeque<Waiting>,
     /// The scheduler that took over, for connections to be.
     switch: Option<Switch>,
-    /// Connections that a client keeps open at a time.
-    at_once: usize,
+    /// When a client opens connections, and how many it has opened.
+    opening: Opening,
+    opened: usize,
     started: bool,
+    /// The next number that [`Stream::take_ticket`] gives.
+    tickets: u64,
     /// Applications that are done and whose connections are gone.
     gone: usize,
     fault: Option<Fault>,
@@ -80,22 +93,24 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// A host for `parties`, of which a client keeps `at_once` connected at a time.
-    pub fn new(side: Side, port: u16, parties: Vec<Party>, at_once: usize, rng: Rng) -> Self {
+    /// A host for `parties`, which a client opens as `opening` says.
+    pub fn new(side: Side, port: u16, parties: Vec<Party>, opening: Opening, rng: Rng) -> Self {
         let mut endpoint = Endpoint::default();
         let mut setups = VecDeque::new();
         let mut waiting = VecDeque::new();
         for Party { setup, workload } in parties {
-            match side {
-                Side::Client => waiting.push_back((Some(setup), workload)),
+            let id = setup.id;
+            let setup = match side {
+                Side::Client => Some(setup),
                 Side::Server => {
                     setups.push_back(setup);
-                    waiting.push_back((None, workload));
+                    None
                 }
-            }
+            };
+            waiting.push_back(Waiting { id, setup, workload });
         }
         if side == Side::Server {
-            endpoint.listen(port, Box::new(move |_| setups.pop_front()));
+            endpoint.listen(port, Box::new(move |tuple| take(&mut setups, |setup| is_for(setup, tuple))));
         }
         Self {
             side,
@@ -104,23 +119,33 @@ impl Host {
             applications: Vec::new(),
             waiting,
             switch: None,
-            at_once,
+            opening,
+            opened: 0,
             started: false,
+            tickets: 0,
             gone: 0,
             fault: None,
             alarm: Instant::MAX,
         }
     }
 
-    /// A client opens as many connections as it may, and others when these are done.
+    /// A client opens as many connections as it may now.
     pub fn connect(&mut self, now: Instant, recorder: &mut dyn Recorder) {
         self.started = true;
-        while self.applications.len() < self.at_once
-            && let Some((Some(setup), workload)) = self.waiting.pop_front_if(|(setup, _)| setup.is_some())
+        while self.may_open(now)
+            && let Some(Waiting { setup: Some(setup), workload, .. }) = self.waiting.pop_front_if(|w| w.setup.is_some())
         {
+            self.opened += 1;
             let mut cx = Cx { now, recorder: &mut *recorder, rng: &mut self.rng };
             let handle = self.endpoint.connect(&mut cx, setup);
             self.adopt(now, recorder, handle, workload);
+        }
+    }
+
+    fn may_open(&self, now: Instant) -> bool {
+        match &self.opening {
+            Opening::AtOnce(count) => self.applications.len() < *count,
+            Opening::At(times) => times.get(self.opened).is_some_and(|at| *at <= now),
         }
     }
 
@@ -161,7 +186,8 @@ impl Host {
         let mut told = false;
         while let Some(handle) = self.endpoint.poll_accept() {
             told = true;
-            if let Some((_, workload)) = self.waiting.pop_front() {
+            let id = self.endpoint.connection(handle).map(Connection::id);
+            if let Some(Waiting { workload, .. }) = take(&mut self.waiting, |waiting| Some(waiting.id) == id) {
                 self.adopt(now, recorder, handle, workload);
             }
         }
@@ -185,7 +211,7 @@ impl Host {
                 && let Some(connection) = self.endpoint.connection_mut(application.handle)
             {
                 let mut cx = Cx { now, recorder: &mut *recorder, rng: &mut self.rng };
-                application.workload.on_wakeup(now, &mut Io { connection, cx: &mut cx });
+                application.workload.on_wakeup(now, &mut Io { connection, cx: &mut cx, tickets: &mut self.tickets });
                 application.note_wakeup();
                 self.fault = self.fault.or_else(|| application.workload.fault());
             }
@@ -223,7 +249,7 @@ impl Host {
         let Application { handle, workload, established, .. } = &mut self.applications[n];
         let Some(connection) = self.endpoint.news_of(*handle) else { return false };
         let mut cx = Cx { now, recorder, rng: &mut self.rng };
-        let mut io = Io { connection, cx: &mut cx };
+        let mut io = Io { connection, cx: &mut cx, tickets: &mut self.tickets };
         let mut closed = false;
         while let Some(event) = io.connection.poll_event() {
             match event {
@@ -279,10 +305,22 @@ impl Host {
     }
 }
 
+/// A server's setup for the client at the other end of `tuple`.
+fn is_for(setup: &Setup, tuple: FourTuple) -> bool {
+    setup.paths.first().is_some_and(|path| path.tuple == tuple)
+}
+
+/// Takes out the first that fits, and else the first of all.
+fn take<T>(queue: &mut VecDeque<T>, fits: impl FnMut(&T) -> bool) -> Option<T> {
+    let place = queue.iter().position(fits).unwrap_or(0);
+    queue.remove(place)
+}
+
 /// A connection lent to its application.
 struct Io<'a, 'b> {
     connection: &'a mut Connection,
     cx: &'a mut Cx<'b>,
+    tickets: &'a mut u64,
 }
 
 impl Stream for Io<'_, '_> {
@@ -303,5 +341,10 @@ impl Stream for Io<'_, '_> {
     }
     fn read_finished(&self) -> bool {
         self.connection.read_finished()
+    }
+    fn take_ticket(&mut self) -> u64 {
+        let ticket = *self.tickets;
+        *self.tickets += 1;
+        ticket
     }
 }

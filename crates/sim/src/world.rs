@@ -1,6 +1,6 @@
 //! The event loop.
 
-use crate::flow::{End, FlowSetup, PORT};
+use crate::flow::{End, FlowSetup, Opening, PORT};
 use crate::host::{Host, Switch};
 use crate::outside::{Content, Outbound, Place, Raw, damaged};
 use anabranch_engine::Cx;
@@ -202,11 +202,14 @@ impl World {
     fn add_flow(&mut self, n: usize, flow: FlowSetup, seed: u64) {
         let stream = |side: &str| Rng::stream(seed, &format!("flow.{}.{side}", flow.id.0));
         self.set_alarm(flow.start, Alarm::Start(n as u32));
+        if let End::Engine { opening: Opening::At(times), .. } = &flow.client {
+            times.iter().filter(|at| **at > flow.start).for_each(|at| self.set_alarm(*at, Alarm::Start(n as u32)));
+        }
         if let Some(stop) = flow.stop {
             self.set_alarm(stop, Alarm::Stop(n as u32));
         }
         let place = |side, end, rng| match end {
-            End::Engine { parties, at_once } => Place::Engine(Box::new(Host::new(side, PORT, parties, at_once, rng))),
+            End::Engine { parties, opening } => Place::Engine(Box::new(Host::new(side, PORT, parties, opening, rng))),
             End::Outside => Place::Outside(false),
         };
         self.hosts.push(place(Side::Client, flow.client, stream("client")));

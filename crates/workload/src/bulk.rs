@@ -1,6 +1,6 @@
 //! As much as the connection carries, in one direction or in both.
 
-use crate::pattern;
+use crate::halves::{Reader, Writer};
 use crate::{Fault, Stream, Workload};
 use anabranch_units::Instant;
 
@@ -8,20 +8,19 @@ use anabranch_units::Instant;
 #[derive(Clone, Debug)]
 pub struct BulkSource {
     size: Option<u64>,
-    written: u64,
-    finished: bool,
-    received: u64,
+    writer: Writer,
+    reader: Reader,
 }
 
 impl BulkSource {
     /// Sends `size` bytes and finishes; `None`: never stops.
     pub fn new(size: Option<u64>) -> Self {
-        Self { size, written: 0, finished: false, received: 0 }
+        Self { size, writer: Writer::default(), reader: Reader::default() }
     }
 
     /// Bytes handed over so far.
     pub fn written(&self) -> u64 {
-        self.written
+        self.writer.written()
     }
 
     /// What has a size is one message.
@@ -34,18 +33,8 @@ impl BulkSource {
 
     /// Fills the send buffer.
     fn fill(&mut self, io: &mut dyn Stream) {
-        loop {
-            let left = self.size.map_or(u64::MAX, |size| size - self.written);
-            let len = left.min(io.writable()).min(pattern::LONGEST as u64) as usize;
-            let taken = if len > 0 { io.write(pattern::piece(self.written, len)) } else { 0 };
-            self.written += taken as u64;
-            if taken == 0 {
-                break;
-            }
-        }
-        if self.size == Some(self.written) && !self.finished {
-            self.finished = true;
-            io.finish();
+        if self.writer.write(io, self.size.unwrap_or(u64::MAX)) {
+            self.writer.finish(io);
         }
     }
 }
@@ -60,18 +49,15 @@ impl Workload for BulkSource {
     }
 
     fn on_readable(&mut self, _now: Instant, io: &mut dyn Stream) {
-        while let Some(data) = io.read() {
-            self.received += data.len() as u64;
-        }
+        self.reader.refuse(io);
     }
 
     fn is_done(&self) -> bool {
-        self.finished
+        self.writer.is_finished()
     }
 
-    /// Nobody answers it.
     fn fault(&self) -> Option<Fault> {
-        (self.received > 0).then_some(Fault::WrongLength { got: self.received, expected: 0 })
+        self.reader.fault()
     }
 }
 
@@ -79,40 +65,27 @@ impl Workload for BulkSource {
 #[derive(Clone, Debug)]
 pub struct BulkSink {
     expected: Option<u64>,
-    received: u64,
-    ended: bool,
-    fault: Option<Fault>,
+    reader: Reader,
 }
 
 impl BulkSink {
     /// Expects the stream to end after `expected` bytes; `None`: anywhere.
     pub fn new(expected: Option<u64>) -> Self {
-        Self { expected, received: 0, ended: false, fault: None }
+        Self { expected, reader: Reader::default() }
     }
 
     /// Bytes read so far.
     pub fn received(&self) -> u64 {
-        self.received
+        self.reader.received()
     }
 
     /// Reads all there is. True if the end has just come.
     fn drain(&mut self, io: &mut dyn Stream) -> bool {
-        while let Some(data) = io.read() {
-            if self.fault.is_none() {
-                self.fault = pattern::mismatch(self.received, &data).map(|offset| Fault::WrongByte { offset });
-            }
-            self.received += data.len() as u64;
+        let ends = self.reader.read(io);
+        if let Some(expected) = self.expected {
+            self.reader.expect(expected);
         }
-        let ends = io.read_finished() && !self.ended;
-        self.ended |= ends;
-        self.fault = self.fault.or_else(|| self.wrong_length());
         ends
-    }
-
-    /// The length is wrong: there is more than expected, or the end came before.
-    fn wrong_length(&self) -> Option<Fault> {
-        let (got, expected) = (self.received, self.expected?);
-        (got > expected || self.ended && got < expected).then_some(Fault::WrongLength { got, expected })
     }
 }
 
@@ -124,11 +97,11 @@ impl Workload for BulkSink {
     }
 
     fn is_done(&self) -> bool {
-        self.ended
+        self.reader.has_ended()
     }
 
     fn fault(&self) -> Option<Fault> {
-        self.fault
+        self.reader.fault()
     }
 }
 
@@ -165,60 +138,17 @@ impl Workload for Duplex {
     }
 
     fn fault(&self) -> Option<Fault> {
-        self.sink.fault
+        self.sink.fault()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pattern;
+    use crate::pipe::{Both, Pipe};
     use bytes::Bytes;
     use proptest::prelude::*;
-    use std::collections::VecDeque;
-
-    /// A connection without a network: what one end writes, the same end reads. Takes `per_write` bytes at once.
-    #[derive(Default)]
-    struct Pipe {
-        buffer: VecDeque<Bytes>,
-        held: u64,
-        room: u64,
-        per_write: usize,
-        messages: Vec<u64>,
-        finished: u32,
-    }
-
-    impl Pipe {
-        fn new(room: u64, per_write: usize) -> Self {
-            Self { room, per_write, ..Self::default() }
-        }
-    }
-
-    impl Stream for Pipe {
-        fn begin_message(&mut self, len: u64) {
-            self.messages.push(len);
-        }
-        fn write(&mut self, mut data: Bytes) -> usize {
-            assert!(self.finished == 0 && data.len() as u64 <= self.room - self.held, "more than there is room for");
-            data.truncate(self.per_write);
-            self.held += data.len() as u64;
-            self.buffer.push_back(data.clone());
-            data.len()
-        }
-        fn writable(&self) -> u64 {
-            self.room - self.held
-        }
-        fn finish(&mut self) {
-            self.finished += 1;
-        }
-        fn read(&mut self) -> Option<Bytes> {
-            let data = self.buffer.pop_front()?;
-            self.held -= data.len() as u64;
-            Some(data)
-        }
-        fn read_finished(&self) -> bool {
-            self.finished > 0 && self.buffer.is_empty()
-        }
-    }
 
     /// Runs both ends until the source is done or `limit` rounds have passed.
     fn transfer(source: &mut BulkSource, sink: &mut BulkSink, io: &mut Pipe, limit: u32) {
@@ -296,27 +226,6 @@ mod tests {
         io.write(pattern::piece(0, 3));
         source.on_readable(Instant::ZERO, &mut io);
         assert_eq!(source.fault(), Some(Fault::WrongLength { got: 3, expected: 0 }));
-    }
-
-    /// Two pipes, one each way, as one end sees them.
-    struct Both<'a>(&'a mut Pipe, &'a mut Pipe);
-
-    impl Stream for Both<'_> {
-        fn write(&mut self, data: Bytes) -> usize {
-            self.0.write(data)
-        }
-        fn writable(&self) -> u64 {
-            self.0.writable()
-        }
-        fn finish(&mut self) {
-            self.0.finish();
-        }
-        fn read(&mut self) -> Option<Bytes> {
-            self.1.read()
-        }
-        fn read_finished(&self) -> bool {
-            self.1.read_finished()
-        }
     }
 
     proptest! {

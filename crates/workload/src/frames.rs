@@ -1,6 +1,6 @@
 //! Frames of one size at a steady pace: video, telemetry, games.
 
-use crate::pattern;
+use crate::halves::{Reader, Writer};
 use crate::{Fault, Stream, Workload};
 use anabranch_units::{Duration, Instant};
 
@@ -15,16 +15,16 @@ pub struct FrameSource {
     next: Option<Instant>,
     /// Frames that are due or were.
     due: u64,
-    written: u64,
-    finished: bool,
-    received: u64,
+    writer: Writer,
+    reader: Reader,
 }
 
 impl FrameSource {
     /// `count` frames of `size` bytes (at least 1) and then the end; `None`: never stops.
     pub fn new(size: u64, interval: Duration, count: Option<u64>) -> Self {
         let interval = interval.max(Duration::from_nanos(1));
-        Self { size: size.max(1), interval, count, next: None, due: 0, written: 0, finished: false, received: 0 }
+        let (writer, reader) = (Writer::default(), Reader::default());
+        Self { size: size.max(1), interval, count, next: None, due: 0, writer, reader }
     }
 
     fn ended(&self) -> bool {
@@ -40,21 +40,18 @@ impl FrameSource {
         }
         self.next = Some(next);
         let until = self.due.saturating_mul(self.size);
-        while self.written < until {
-            let inside = self.written % self.size;
+        while self.writer.written() < until {
+            let inside = self.writer.written() % self.size;
             if inside == 0 {
                 io.begin_message(self.size);
             }
-            let len = (self.size - inside).min(io.writable()).min(pattern::LONGEST as u64) as usize;
-            let taken = if len > 0 { io.write(pattern::piece(self.written, len)) } else { 0 };
-            self.written += taken as u64;
-            if taken == 0 {
+            let frame_end = self.writer.written() + (self.size - inside);
+            if !self.writer.write(io, frame_end) {
                 return;
             }
         }
-        if self.ended() && !self.finished {
-            self.finished = true;
-            io.finish();
+        if self.ended() {
+            self.writer.finish(io);
         }
     }
 }
@@ -69,9 +66,7 @@ impl Workload for FrameSource {
     }
 
     fn on_readable(&mut self, _now: Instant, io: &mut dyn Stream) {
-        while let Some(data) = io.read() {
-            self.received += data.len() as u64;
-        }
+        self.reader.refuse(io);
     }
 
     fn on_wakeup(&mut self, now: Instant, io: &mut dyn Stream) {
@@ -83,18 +78,18 @@ impl Workload for FrameSource {
     }
 
     fn is_done(&self) -> bool {
-        self.finished
+        self.writer.is_finished()
     }
 
-    /// Nobody answers it.
     fn fault(&self) -> Option<Fault> {
-        (self.received > 0).then_some(Fault::WrongLength { got: self.received, expected: 0 })
+        self.reader.fault()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pattern;
     use bytes::Bytes;
 
     /// Takes so many bytes; remembers what it took.

@@ -1,13 +1,22 @@
 //! What applications do, sans-IO: [`Workload`]s at the ends of a connection, and [`PacketSource`]s that send datagrams
 //! past all congestion control.
 
+mod arrivals;
 mod bulk;
 mod datagrams;
 mod frames;
+mod halves;
+mod objects;
 pub mod pattern;
+#[cfg(test)]
+mod pipe;
+mod request;
 mod workload;
 
+pub use arrivals::poisson;
 pub use bulk::{BulkSink, BulkSource, Duplex};
 pub use datagrams::{ConstantRate, Datagram, OnOff, OnOffSpec, PacketSource};
 pub use frames::FrameSource;
+pub use objects::Objects;
+pub use request::{Exchange, REQUEST_BYTES, RequestClient, ResponseServer};
 pub use workload::{Fault, Stream, Workload};

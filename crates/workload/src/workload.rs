@@ -18,6 +18,11 @@ pub trait Stream {
     fn read(&mut self) -> Option<Bytes>;
     /// The peer finished, and everything it sent was read.
     fn read_finished(&self) -> bool;
+    /// The next of the numbers 0, 1, 2… that all connections of this host draw from, each number once: by it they share out
+    /// what is to be done. `u64::MAX` where nothing is shared.
+    fn take_ticket(&mut self) -> u64 {
+        u64::MAX
+    }
 }
 
 /// One application at one end of one connection.

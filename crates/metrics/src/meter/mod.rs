@@ -2,20 +2,24 @@
 
 mod frames;
 mod receiver;
+mod responses;
 mod returns;
 mod sender;
 #[cfg(test)]
 mod tests;
+mod timing;
 
 use crate::results::present;
 use crate::{CapacityCurve, Density, Extents, Histogram, PathMetrics, RunMetrics};
 use anabranch_trace::{Event, LinkEvent, Origin, Recorder, SendKind};
 use anabranch_units::{ConnId, Direction, Duration, Instant, PathId, Side};
 pub use frames::FrameSchedule;
-use frames::Frames;
 use receiver::Receiver;
+pub use responses::ResponseSchedule;
 use returns::Returns;
 use sender::{PathSender, Sender, Tally};
+pub use timing::Timed;
+use timing::Timing;
 
 /// SYN without ACK, as on the wire (RFC 9293 §3.1): the control bits of a connection's first segment.
 const SYN: u8 = 0x02;
@@ -33,8 +37,10 @@ pub struct MeterConfig {
     /// Bytes to be delivered over all these connections, if the traffic is sized: the measured time begins with the
     /// first SYN (but not before `from`) and ends with the last of them.
     pub size: Option<u64>,
-    /// If the traffic is frames: for their delays.
-    pub frames: Option<FrameSchedule>,
+    /// Bytes to be delivered over each of them, if each is a flow whose completion is of interest.
+    pub flow_size: Option<u64>,
+    /// What is timed of the application.
+    pub timed: Timed,
     /// Bytes of a packet for the reordering metrics.
     pub mss: u32,
     /// Displacement threshold of RBD; `None` = infinite.
@@ -81,7 +87,11 @@ struct Flow {
     id: ConnId,
     sender: Sender,
     receiver: Receiver,
-    frames: Option<Frames>,
+    timing: Timing,
+    started: Option<Instant>,
+    /// Where its stream ends; `MAX` if that is of no interest.
+    end: u64,
+    completion: Option<Duration>,
 }
 
 /// One path's server → client bottleneck.
@@ -99,7 +109,10 @@ impl Meter {
             id: *id,
             sender: Sender::new(paths),
             receiver: Receiver::new(config.mss, config.displacement_threshold),
-            frames: config.frames.map(Frames::new),
+            timing: Timing::new(config.timed),
+            started: None,
+            end: config.flow_size.unwrap_or(u64::MAX),
+            completion: None,
         };
         Self {
             turn: Instant::ZERO,
@@ -130,12 +143,12 @@ impl Meter {
         let started = self.started;
         let completion = self.completed.zip(started).map(|(end, started)| end.since(started));
         let prices: Vec<f64> = self.config.paths.iter().map(|path| path.price).collect();
-        let sized = self.config.size.is_some();
+        let ended = Ended { sized: self.config.size.is_some(), flows: self.config.flow_size.is_some(), completion };
         let mut totals = Totals { paths: vec![PathSender::default(); prices.len()], ..Totals::default() };
         let flows = core::mem::take(&mut self.flows);
         flows.into_iter().for_each(|flow| totals.add(flow, end));
         RunMetrics {
-            values: totals.values(end.since(begin), sized, completion, &prices),
+            values: totals.values(end.since(begin), ended, &prices),
             paths: self.path_metrics(&totals, (begin, end)),
             finished,
             started,
@@ -165,7 +178,7 @@ impl Meter {
         for flow in &mut self.flows {
             flow.sender.restart(at);
             flow.receiver.restart(at);
-            flow.frames.iter_mut().for_each(Frames::restart);
+            flow.timing.restart();
         }
         self.links.fill(Link::default());
         self.returns.iter_mut().for_each(|path| path.restart(at));
@@ -181,7 +194,8 @@ impl Meter {
         }
     }
 
-    fn on_start(&mut self, now: Instant) {
+    fn on_start(&mut self, now: Instant, place: usize) {
+        self.flows[place].started.get_or_insert(now);
         if self.started.is_some() {
             return;
         }
@@ -203,11 +217,11 @@ impl Meter {
 
     fn on_host(&mut self, now: Instant, origin: Origin, event: &Event) {
         let Some(place) = self.place(origin.connection) else { return };
-        let Flow { sender, receiver, frames, .. } = &mut self.flows[place];
+        let Flow { sender, receiver, timing, .. } = &mut self.flows[place];
         match (origin.host, event) {
             (Some(Side::Server), Event::Written(range)) => {
                 receiver.outage.on_written(now, range.end);
-                if let Some(frames) = frames {
+                if let Timing::Frames(frames) = timing {
                     frames.on_written(now);
                 }
             }
@@ -219,18 +233,24 @@ impl Meter {
     }
 
     fn on_client(&mut self, now: Instant, place: usize, path: PathId, event: &Event) {
-        let Flow { receiver, frames, .. } = &mut self.flows[place];
+        let Flow { receiver, timing, started, end, completion, .. } = &mut self.flows[place];
         match event {
-            Event::ControlSent { flags, .. } if flags & SYN_ACK == SYN => self.on_start(now),
+            Event::ControlSent { flags, .. } if flags & SYN_ACK == SYN => self.on_start(now, place),
             Event::Delivered(range) => {
                 receiver.on_delivered(now, *range);
-                if let Some(frames) = frames {
-                    frames.on_delivered(now, range.end);
+                timing.on_delivered(now, range.end);
+                if range.end >= *end {
+                    *completion = completion.or(started.map(|started| now.since(started)));
                 }
                 self.delivered += range.len();
                 if self.config.size.is_some_and(|size| self.delivered >= size) {
                     self.completed = Some(now);
                     self.turn = Instant::ZERO;
+                }
+            }
+            Event::Written(range) => {
+                if let Timing::Responses(responses) = timing {
+                    responses.on_written(now, *range);
                 }
             }
             Event::DataArrived { data, new, ofo } => {
@@ -286,6 +306,15 @@ impl Recorder for Meter {
     }
 }
 
+/// What of a run's end applies, and when it came.
+#[derive(Clone, Copy, Debug)]
+struct Ended {
+    sized: bool,
+    /// Each connection is a flow.
+    flows: bool,
+    completion: Option<Duration>,
+}
+
 /// All connections under test together.
 #[derive(Clone, Debug, Default)]
 struct Totals {
@@ -295,6 +324,8 @@ struct Totals {
     outage: Duration,
     ofo: Histogram,
     frames: Histogram,
+    responses: Histogram,
+    completions: Histogram,
     density: Density,
     extents: Extents,
     paths: Vec<PathSender>,
@@ -302,10 +333,13 @@ struct Totals {
 
 impl Totals {
     fn add(&mut self, flow: Flow, end: Instant) {
-        let Flow { sender, mut receiver, frames, .. } = flow;
-        if let Some(frames) = frames {
-            self.frames.merge(&frames.finish(end));
+        let Flow { sender, mut receiver, timing, completion, .. } = flow;
+        match timing {
+            Timing::Nothing => {}
+            Timing::Frames(frames) => self.frames.merge(&frames.finish(end)),
+            Timing::Responses(responses) => self.responses.merge(&responses.finish(end)),
         }
+        completion.iter().for_each(|completion| self.completions.add(completion.as_nanos(), 1));
         self.delivered += receiver.delivered;
         self.duplicate += receiver.duplicate;
         self.blocked += sender.blocked.read(end);
@@ -319,13 +353,7 @@ impl Totals {
         }
     }
 
-    fn values(
-        &self,
-        time: Duration,
-        sized: bool,
-        completion: Option<Duration>,
-        prices: &[f64],
-    ) -> Vec<(&'static str, f64)> {
+    fn values(&self, time: Duration, ended: Ended, prices: &[f64]) -> Vec<(&'static str, f64)> {
         let sum = |of: fn(&PathSender) -> u64| self.paths.iter().map(of).sum::<u64>() as f64;
         let [opportunistic, rescued, copied] =
             [SendKind::Opportunistic, SendKind::Rescue, SendKind::Copy].map(|kind| self.sent(kind));
@@ -333,16 +361,29 @@ impl Totals {
         again.add(rescued);
         again.add(copied);
         let price = prices.iter().zip(&self.paths).map(|(price, path)| price * path.all().bytes as f64).sum();
-        let delay = |p: f64| self.frames.quantile(p).map(|ns| ns / 1e9);
+        let mean = |of: &Histogram| of.mean().map(|ns| ns / 1e9);
+        let quantile = |of: &Histogram, p: f64| of.quantile(p).map(|ns| ns / 1e9);
+        let max = |of: &Histogram| of.max().map(|ns| ns as f64 / 1e9);
+        let (frames, responses, flows) = (&self.frames, &self.responses, &self.completions);
         present([
             ("goodput_bps", ratio(self.delivered as f64 * 8.0, time.as_secs_f64())),
-            ("delivered_bytes", sized.then_some(self.delivered as f64)),
-            ("completion_s", completion.map(Duration::as_secs_f64)),
-            ("app_delay_mean_s", self.frames.mean().map(|ns| ns / 1e9)),
-            ("app_delay_p50_s", delay(0.5)),
-            ("app_delay_p95_s", delay(0.95)),
-            ("app_delay_p99_s", delay(0.99)),
-            ("app_delay_max_s", self.frames.max().map(|ns| ns as f64 / 1e9)),
+            ("delivered_bytes", ended.sized.then_some(self.delivered as f64)),
+            ("completion_s", ended.completion.map(Duration::as_secs_f64)),
+            ("flow_completion_mean_s", mean(flows)),
+            ("flow_completion_p50_s", quantile(flows, 0.5)),
+            ("flow_completion_p95_s", quantile(flows, 0.95)),
+            ("flow_completion_max_s", max(flows)),
+            ("flows_finished", ended.flows.then_some(flows.len() as f64)),
+            ("response_mean_s", mean(responses)),
+            ("response_p50_s", quantile(responses, 0.5)),
+            ("response_p95_s", quantile(responses, 0.95)),
+            ("response_p99_s", quantile(responses, 0.99)),
+            ("response_max_s", max(responses)),
+            ("app_delay_mean_s", mean(frames)),
+            ("app_delay_p50_s", quantile(frames, 0.5)),
+            ("app_delay_p95_s", quantile(frames, 0.95)),
+            ("app_delay_p99_s", quantile(frames, 0.99)),
+            ("app_delay_max_s", max(frames)),
             ("ofo_mean_bytes", self.ofo.mean()),
             ("ofo_p95_bytes", self.ofo.quantile(0.95)),
             ("ofo_max_bytes", self.ofo.max().map(|max| max as f64)),

@@ -19,7 +19,8 @@ fn config(from: u64, until: Option<u64>, size: Option<u64>) -> MeterConfig {
         until: until.map(Instant::from_millis),
         connections: vec![UNDER_TEST],
         size,
-        frames: None,
+        flow_size: None,
+        timed: Timed::Nothing,
         mss: 1000,
         displacement_threshold: None,
         paths: vec![path("wlan", 0.0, 8), path("3g", 0.5, 4)],
@@ -298,6 +299,50 @@ fn several_connections_add_up() {
     near(result.get("completion_s"), 0.05);
     near(result.get("goodput_bps"), 3000.0 * 8.0 / 0.05);
     near(result.get("rbd_mean_packets"), 1.0);
+    assert_eq!((result.get("flow_completion_mean_s"), result.get("flows_finished")), (None, None));
+}
+
+#[test]
+fn each_flow_completes_by_itself() {
+    let mut config = config(0, Some(100), Some(3000));
+    config.connections.extend([ConnId(1), ConnId(2)]);
+    config.flow_size = Some(1000);
+    let mut run = Run::new(config);
+    let mut client = |ms, connection, event: Event| {
+        let origin = Origin { host: Some(Side::Client), connection: ConnId(connection), path: PathId(0) };
+        run.0.record(Instant::from_millis(ms), origin, &event);
+    };
+    client(0, 0, SYN_SENT);
+    client(10, 1, SYN_SENT);
+    // A repeated SYN begins nothing.
+    client(15, 1, Event::ControlSent { flags: SYN, again: true });
+    client(20, 2, SYN_SENT);
+    client(30, 0, delivered(0, 1000));
+    client(40, 1, delivered(0, 999));
+    client(70, 1, delivered(999, 1000));
+    client(80, 2, delivered(0, 500));
+    let result = run.end(100);
+    near(result.get("flows_finished"), 2.0);
+    // 30 and 60 ms from their own SYNs.
+    near(result.get("flow_completion_mean_s"), 0.045);
+    near(result.get("flow_completion_max_s"), 0.06);
+    assert!(!result.finished && result.get("completion_s").is_none());
+}
+
+#[test]
+fn responses_are_timed_from_the_request() {
+    let mut config = config(0, None, Some(2000));
+    config.timed = Timed::Responses(ResponseSchedule { request: 100, size: 1000 });
+    let mut run = Run::new(config);
+    run.client(0, 0, SYN_SENT)
+        .client(10, 0, written(100))
+        .client(40, 0, delivered(0, 1000))
+        .client(50, 0, Event::Written(Range::new(100, 200)))
+        .client(70, 0, delivered(1000, 2000));
+    let result = run.end(90);
+    near(result.get("response_mean_s"), 0.025);
+    near(result.get("response_max_s"), 0.03);
+    assert_eq!(result.get("app_delay_mean_s"), None);
 }
 
 #[test]
@@ -310,7 +355,8 @@ fn values_come_in_the_order_of_the_catalogue() {
     };
     let mut config = config(0, None, Some(2000));
     config.paths[0].outages = vec![(Instant::ZERO, Instant::from_millis(1))];
-    config.frames = Some(FrameSchedule { size: 1000, interval: Duration::from_millis(1), count: Some(2) });
+    config.flow_size = Some(2000);
+    config.timed = Timed::Frames(FrameSchedule { size: 1000, interval: Duration::from_millis(1), count: Some(2) });
     let mut run = Run::new(config);
     run.client(0, 0, SYN_SENT)
         .server(1, 0, Event::Written(Range::new(0, 1000)))
@@ -324,13 +370,13 @@ fn values_come_in_the_order_of_the_catalogue() {
     // Due after 1 and 2 ms, both delivered after 3.
     near(result.get("app_delay_mean_s"), 0.0015);
     near(result.get("app_delay_max_s"), 0.002);
-    // All but the three that need other runs or a bound.
-    assert_eq!((order(&result.values, false), order(&result.paths[0].values, true)), (3, 0));
+    // All but the three that need other runs or a bound, and those of responses.
+    assert_eq!((order(&result.values, false), order(&result.paths[0].values, true)), (8, 0));
     result.set("oracle_ratio", Some(0.5));
     result.set("aggregation_benefit", Some(0.25));
     result.set("best_single_ratio", None);
     result.set("aggregation_benefit", Some(0.75));
-    assert_eq!((order(&result.values, false), result.get("aggregation_benefit")), (1, Some(0.75)));
+    assert_eq!((order(&result.values, false), result.get("aggregation_benefit")), (6, Some(0.75)));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What is done over every path set.
 
 use anabranch_network::{Bottleneck, CapacitySpec, PathSpec, Topology};
-use anabranch_scenario::{Scenario, Traffic};
+use anabranch_scenario::{Scenario, TrafficKind};
 use anabranch_units::{Duration, Rate};
 
 /// An application over a path set.
@@ -30,22 +30,22 @@ const FRAME_PERCENT: u64 = 60;
 pub fn applications(paths: &Scenario) -> Vec<Application> {
     let capacity = capacity(&paths.topology);
     let duration = LONGEST.min(capacity.time_for(MOST_BYTES));
-    let with = |name, traffic, duration| Application {
+    let with = |name, kind: TrafficKind, duration| Application {
         name,
         scenario: Scenario {
-            traffic: vec![traffic],
+            traffic: vec![kind.into()],
             duration: Some(duration),
             warmup: Duration::ZERO,
             ..paths.clone()
         },
     };
     let size = (capacity.bytes_in(FRAME_INTERVAL) * FRAME_PERCENT / 100).max(1);
-    let frames = Traffic::Frames { size, interval: FRAME_INTERVAL, count: None };
+    let frames = TrafficKind::Frames { size, interval: FRAME_INTERVAL, count: None };
     let mut frames = with("frames", frames, duration);
     // Who cares for delay sets TCP_NODELAY.
     frames.scenario.settings.tcp.nagle = false;
-    let transfer = |(name, size)| with(name, Traffic::Bulk { size: Some(size) }, PATIENCE);
-    [with("bulk", Traffic::Bulk { size: None }, duration)]
+    let transfer = |(name, size)| with(name, TrafficKind::Bulk { size: Some(size) }, PATIENCE);
+    [with("bulk", TrafficKind::Bulk { size: None }, duration)]
         .into_iter()
         .chain(TRANSFERS.into_iter().map(transfer))
         .chain([frames])

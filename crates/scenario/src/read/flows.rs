@@ -1,32 +1,18 @@
-//! `[[traffic]]` and `[[cross]]`: what flows.
+//! `[[cross]]`: other flows; and what sections with kinds share.
 
 use super::fields::Fields;
 use super::network::Names;
 use super::{plugin, value};
 use crate::diagnostic::Code;
-use crate::scenario::{Cross, CrossKind, Traffic};
+use crate::scenario::{Cross, CrossKind};
 use crate::tree::Report;
 use anabranch_units::{Duration, Instant};
 
-/// What the application does: one unlimited bulk transfer unless the file says otherwise.
-pub(crate) fn traffic(report: &mut Report, entries: &[Fields<'_>]) -> Option<Vec<Traffic>> {
-    if let Some(second) = entries.get(1) {
-        report
-            .error(Code::NotAvailable, second.at, "several [[traffic]] tables are not available yet")
-            .label("the second one")
-            .help("this version runs one application on one connection");
-    }
-    if entries.is_empty() {
-        return Some(vec![Traffic::Bulk { size: None }]);
-    }
-    entries.iter().map(|fields| application(report, fields)).collect()
-}
-
 /// Keys that only some kinds have, with these kinds.
-type Only = [(&'static str, &'static [&'static str])];
+pub(super) type Only = [(&'static str, &'static [&'static str])];
 
 /// Reports keys that mean nothing for `kind`.
-fn check_only(report: &mut Report, fields: &Fields<'_>, only: &Only, what: &str, kind: &str) {
+pub(super) fn check_only(report: &mut Report, fields: &Fields<'_>, only: &Only, what: &str, kind: &str) {
     for (name, kinds) in only {
         if let (Some(node), false) = (fields.written(name), kinds.contains(&kind)) {
             report
@@ -35,18 +21,6 @@ fn check_only(report: &mut Report, fields: &Fields<'_>, only: &Only, what: &str,
                 .help(format!("it applies to {}", kinds.join(" and ")));
         }
     }
-}
-
-fn application(report: &mut Report, fields: &Fields<'_>) -> Option<Traffic> {
-    let kind = fields.get(report, "kind", value::word)?;
-    check_only(report, fields, &[("interval", &["frames"]), ("count", &["frames"])], "traffic", kind);
-    if kind == "bulk" {
-        return Some(Traffic::Bulk { size: fields.get(report, "size", value::size) });
-    }
-    let size = required(report, fields, "size", value::size);
-    let interval = required(report, fields, "interval", value::duration);
-    let count = fields.get(report, "count", value::integer).and_then(|count| u64::try_from(count).ok());
-    Some(Traffic::Frames { size: size?, interval: interval?, count })
 }
 
 /// The keys that only some kinds of cross traffic have.
@@ -114,7 +88,7 @@ fn cross_kind(report: &mut Report, fields: &Fields<'_>, kind: &str) -> Option<Cr
 }
 
 /// A key that is required for this kind alone.
-fn required<T>(
+pub(super) fn required<T>(
     report: &mut Report,
     fields: &Fields<'_>,
     name: &str,

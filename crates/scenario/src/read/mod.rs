@@ -8,6 +8,7 @@ mod plugin;
 mod settings;
 mod timeline;
 mod traces;
+mod traffic;
 mod value;
 
 pub(crate) use fields::Pair;
@@ -19,7 +20,7 @@ pub(crate) use traces::Traces;
 
 use crate::diagnostic::Code;
 use crate::keys::Section;
-use crate::scenario::{Scenario, TimelineEntry, Traffic};
+use crate::scenario::{Scenario, TimelineEntry, Traffic, TrafficKind};
 use crate::tree::{Node, Report, Span, Table, Value};
 use anabranch_units::Duration;
 use fields::Fields;
@@ -50,9 +51,10 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
     let start_jitter = top.get(report, "start_jitter", value::duration);
     let scheduler = connection.get(report, "scheduler", plugin::scheduler);
     let congestion = connection.get(report, "congestion", plugin::congestion);
-    let traffic = flows::traffic(report, &traffic);
-    let paced = traffic.iter().flatten().any(|traffic| matches!(traffic, Traffic::Frames { .. }));
-    let settings = settings::settings(report, &connection, &tcp, !paced);
+    let traffic = traffic::traffic(report, &traffic);
+    let bulk = |traffic: &Traffic| matches!(traffic.kind, TrafficKind::Bulk { .. });
+    let nagle = traffic.iter().flatten().all(bulk);
+    let settings = settings::settings(report, &connection, &tcp, nagle);
     let hosts = settings::hosts(report, &hosts);
     let names = Names::read(report, &paths, &links);
     let (mss, ip) = (settings.as_ref().map_or(0, |s| s.mss), hosts.map_or(4, |h| h.ip));
@@ -172,7 +174,7 @@ fn check_end(
         report
             .error(Code::MissingKey, top.at, "`duration` is missing: this traffic has no end of its own")
             .label("no `duration` in this scenario")
-            .help("add `duration = \"90s\"`, or give the traffic a `size` (frames: a `count`)");
+            .help("add `duration = \"90s\"`, or give the traffic a `size` (frames, request: a `count`)");
     } else if let (Some(node), Some(true)) = (top.written("warmup"), warmup.map(|w| !w.is_zero())) {
         report
             .error(Code::Conflict, node.at, "`warmup` needs a `duration`")

@@ -7,7 +7,9 @@ pub(crate) use text::quoted;
 use crate::document::Document;
 use crate::quantity::QueueLimit;
 use crate::read::Pair;
-use crate::scenario::{Cross, CrossKind, Host, Scenario, TimelineChange, TimelineEntry, Traffic};
+use crate::scenario::{
+    Arrivals, Cross, CrossKind, Host, ObjectSizes, Scenario, TimelineChange, TimelineEntry, Traffic, TrafficKind,
+};
 use anabranch_engine::{DssWidth, RecoveryKind, RtoForm, Settings};
 use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, Change, PathSpec, QueueSpec, WaySpec};
 use anabranch_units::Direction;
@@ -271,17 +273,42 @@ impl Writer<'_> {
 
     fn traffic(&mut self, traffic: &Traffic) {
         self.header("[[traffic]]");
-        match traffic {
-            Traffic::Bulk { size } => {
+        match &traffic.kind {
+            TrafficKind::Bulk { size } => {
                 self.line("kind", quoted("bulk"));
                 self.some("size", size.map(bytes));
             }
-            Traffic::Frames { size, interval, count } => {
+            TrafficKind::Frames { size, interval, count } => {
                 self.line("kind", quoted("frames"));
                 self.line("size", bytes(*size));
                 self.line("interval", shown(*interval));
                 self.some("count", *count);
             }
+            TrafficKind::Request { request, size, interval, count } => {
+                self.line("kind", quoted("request"));
+                self.line("size", bytes(*size));
+                self.line("interval", shown(*interval));
+                self.some("count", *count);
+                self.line("request", bytes(*request));
+            }
+            TrafficKind::Web { size, objects, connections, sizes, request } => {
+                self.line("kind", quoted("web"));
+                self.line("size", bytes(*size));
+                self.line("request", bytes(*request));
+                self.line("objects", objects);
+                self.line("connections", connections);
+                let sizes = match sizes {
+                    ObjectSizes::Equal => "equal",
+                    ObjectSizes::Lognormal => "lognormal",
+                };
+                // A page is one.
+                return self.line("sizes", quoted(sizes));
+            }
+        }
+        self.line("flows", traffic.flows);
+        match traffic.arrivals {
+            Arrivals::Together => self.line("arrivals", quoted("together")),
+            Arrivals::Poisson { rate } => self.line("arrivals", format!("{{ kind = \"poisson\", rate = {rate:?} }}")),
         }
     }
 }

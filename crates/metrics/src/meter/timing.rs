@@ -1,0 +1,52 @@
+//! What is timed of an application beside its end: frames or responses.
+
+use super::frames::{FrameSchedule, Frames};
+use super::responses::{ResponseSchedule, Responses};
+use anabranch_units::Instant;
+
+/// What is timed of the application.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Timed {
+    /// Nothing but its end.
+    #[default]
+    Nothing,
+    /// Frames.
+    Frames(FrameSchedule),
+    /// Responses.
+    Responses(ResponseSchedule),
+}
+
+/// What is known so far of what is timed.
+#[derive(Clone, Debug)]
+pub(super) enum Timing {
+    Nothing,
+    Frames(Frames),
+    Responses(Responses),
+}
+
+impl Timing {
+    pub fn new(timed: Timed) -> Self {
+        match timed {
+            Timed::Nothing => Self::Nothing,
+            Timed::Frames(schedule) => Self::Frames(Frames::new(schedule)),
+            Timed::Responses(schedule) => Self::Responses(Responses::new(schedule)),
+        }
+    }
+
+    #[inline]
+    pub fn on_delivered(&mut self, now: Instant, end: u64) {
+        match self {
+            Self::Nothing => {}
+            Self::Frames(frames) => frames.on_delivered(now, end),
+            Self::Responses(responses) => responses.on_delivered(now, end),
+        }
+    }
+
+    pub fn restart(&mut self) {
+        match self {
+            Self::Nothing => {}
+            Self::Frames(frames) => frames.restart(),
+            Self::Responses(responses) => responses.restart(),
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! What a scenario's traffic comes to: connections, when they open, and the application at both ends of each.
+
+use anabranch_metrics::{FrameSchedule, Oracle, ResponseSchedule, Timed};
+use anabranch_scenario::{Arrivals, ObjectSizes, Traffic, TrafficKind};
+use anabranch_sim::Opening;
+use anabranch_units::{ConnId, Duration, Instant, Rng, Side};
+use anabranch_workload::{
+    BulkSink, BulkSource, Exchange, FrameSource, Objects, RequestClient, ResponseServer, Workload, poisson,
+};
+
+/// The connections under test.
+#[derive(Debug)]
+pub(crate) struct Crowd {
+    traffic: Traffic,
+    opening: Opening,
+    start: Instant,
+    /// Of traffic in which the client asks.
+    exchange: Option<Exchange>,
+}
+
+/// Arrivals at which the bound of a run is looked for: it holds at each.
+const LOOKS: usize = 64;
+
+impl Crowd {
+    /// From `start` on, with the luck of `seed`.
+    pub fn new(traffic: &Traffic, start: Instant, seed: u64) -> Self {
+        let opening = match traffic.arrivals {
+            Arrivals::Together => Opening::AtOnce(traffic.connections() as usize),
+            Arrivals::Poisson { rate } => {
+                Opening::At(poisson(start, rate, traffic.flows as usize, &mut Rng::stream(seed, "traffic.arrivals")))
+            }
+        };
+        let start = match &opening {
+            Opening::At(times) => times.first().copied().unwrap_or(start),
+            Opening::AtOnce(_) => start,
+        };
+        Self { traffic: traffic.clone(), opening, start, exchange: exchange(&traffic.kind, seed) }
+    }
+
+    /// Numbers of the connections.
+    pub fn ids(&self) -> impl Iterator<Item = ConnId> {
+        (0..self.traffic.connections()).map(ConnId)
+    }
+
+    /// When the first connection opens.
+    pub fn start(&self) -> Instant {
+        self.start
+    }
+
+    /// When each opens.
+    pub fn opening(&self) -> &Opening {
+        &self.opening
+    }
+
+    /// Bytes that the server sends over all connections, if they end.
+    pub fn total(&self) -> Option<u64> {
+        self.traffic.total()
+    }
+
+    /// Bytes of each flow, if there are several that end.
+    pub fn flow_size(&self) -> Option<u64> {
+        (self.traffic.flows > 1).then(|| self.traffic.kind.total()).flatten()
+    }
+
+    /// The application at one end of a connection.
+    pub fn workload(&self, side: Side) -> Box<dyn Workload> {
+        match (side, &self.traffic.kind, &self.exchange) {
+            (Side::Client, TrafficKind::Request { interval, .. }, Some(exchange)) => {
+                Box::new(RequestClient::new(exchange.clone(), *interval))
+            }
+            (Side::Client, _, Some(exchange)) => Box::new(RequestClient::sharing(exchange.clone())),
+            (Side::Server, _, Some(exchange)) => Box::new(ResponseServer::new(exchange.clone())),
+            (Side::Server, TrafficKind::Frames { size, interval, count }, None) => {
+                Box::new(FrameSource::new(*size, *interval, *count))
+            }
+            (Side::Client, kind, None) => Box::new(BulkSink::new(kind.total())),
+            (Side::Server, kind, None) => Box::new(BulkSource::new(kind.total())),
+        }
+    }
+
+    /// What is timed of each.
+    pub fn timed(&self) -> Timed {
+        match self.traffic.kind {
+            TrafficKind::Frames { size, interval, count } => Timed::Frames(FrameSchedule { size, interval, count }),
+            TrafficKind::Request { request, size, .. } => Timed::Responses(ResponseSchedule { request, size }),
+            TrafficKind::Bulk { .. } | TrafficKind::Web { .. } => Timed::Nothing,
+        }
+    }
+
+    /// Bytes of a frame, if the traffic is frames.
+    pub fn frame(&self) -> Option<u64> {
+        match self.traffic.kind {
+            TrafficKind::Frames { size, .. } => Some(size),
+            _ => None,
+        }
+    }
+
+    /// No run is complete sooner after its first SYN. What arrives from some time on needs its time from there on.
+    pub fn least_completion(&self, oracle: &Oracle) -> Option<Duration> {
+        match &self.opening {
+            Opening::AtOnce(_) => oracle.completion(self.start, self.total()?),
+            Opening::At(times) => {
+                let each = self.traffic.kind.total()?;
+                let bound = |n: usize| {
+                    let rest = each.saturating_mul((times.len() - n) as u64);
+                    Some(times[n].since(self.start) + oracle.completion(times[n], rest)?)
+                };
+                let bounds = (0..times.len()).step_by(times.len().div_ceil(LOOKS).max(1)).map(bound);
+                bounds.collect::<Option<Vec<_>>>()?.into_iter().max()
+            }
+        }
+    }
+}
+
+/// What client and server know of their objects.
+fn exchange(kind: &TrafficKind, seed: u64) -> Option<Exchange> {
+    match *kind {
+        TrafficKind::Bulk { .. } | TrafficKind::Frames { .. } => None,
+        TrafficKind::Request { request, size, count, .. } => {
+            Some(Exchange { objects: Objects::Same { size, count }, request })
+        }
+        TrafficKind::Web { size, objects, sizes, request, .. } => {
+            let objects = match sizes {
+                ObjectSizes::Equal => Objects::equal(size, objects),
+                ObjectSizes::Lognormal => Objects::lognormal(size, objects, &mut Rng::stream(seed, "traffic.sizes")),
+            };
+            Some(Exchange { objects, request })
+        }
+    }
+}
