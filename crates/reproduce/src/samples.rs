@@ -1,6 +1,6 @@
 //! The runs of an item, by row, cell and seed.
 
-use crate::claim::Side;
+use crate::claim::{RATIO, Side};
 use crate::paper::Row;
 use crate::shim::ValueOf as _;
 use anabranch_run::{CellValues, RunRecord};
@@ -42,7 +42,7 @@ impl<'a> Samples<'a> {
     fn values(&self, row: &'a str, cell: &CellValues, metric: &str) -> Vec<(u64, f64)> {
         let label = self.label(row);
         let runs = self.runs.iter().filter(|run| run.scheduler == label && run.cell == *cell);
-        runs.filter_map(|run| Some((run.seed, run.value(metric)?))).collect()
+        runs.filter_map(|run| Some((run.seed, value(run, metric)?))).collect()
     }
 
     /// One value a seed: over several cells, the mean of what each is of its cell's `scale`.
@@ -91,5 +91,13 @@ impl<'a> Samples<'a> {
         let means = |(_, sums, count): (u64, Vec<f64>, usize)| sums.iter().map(|sum| sum / count as f64).collect();
         let scores: Vec<Vec<f64>> = scores.into_iter().map(means).collect();
         if scores.is_empty() { Err(format!("no seed has {metric} in every row and cell")) } else { Ok(scores) }
+    }
+}
+
+/// A metric of a run, or how many times another it is, if that is not zero.
+fn value(run: &RunRecord, metric: &str) -> Option<f64> {
+    match metric.split_once(RATIO) {
+        Some((of, to)) => Some(run.value(of)? / run.value(to).filter(|value| *value != 0.0)?),
+        None => run.value(metric),
     }
 }
