@@ -5,7 +5,7 @@ use anabranch_engine::connection::Setup;
 use anabranch_lab::kernel::{Addresses, Application, KernelHost, KernelSettings, Line, Protocol};
 use anabranch_lab::{Clock, Exchange, LabError, Namespace, Outside};
 use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, PathSpec, QueueSpec, Topology, WaySpec};
-use anabranch_sim::{Checks, End, FlowSetup, PORT, Party, World, WorldSetup, paths_between};
+use anabranch_sim::{Checks, End, FlowSetup, Opening, PORT, Party, World, WorldSetup, paths_between};
 use anabranch_units::{ConnId, Duration, Instant, PathId, Rate, Side};
 use anabranch_workload::{BulkSink, BulkSource, Workload};
 use std::fmt;
@@ -152,7 +152,8 @@ impl Case {
             no_delay: false,
             clock,
             start: Instant::ZERO,
-            at_once: 1,
+            opening: Opening::AtOnce(1),
+            from: self.addresses().client(0),
         };
         Application::start(namespace, line, vec![workload(side)])
     }

@@ -159,6 +159,31 @@ fn interval<'a>(header: &str, metric: &'a str, per: f64) -> Column<'a> {
     Column { header: header.into(), field: Box::new(field) }
 }
 
+/// A metric, its header, and how many of its unit make one of the header's.
+type Main = (&'static str, &'static str, f64);
+
+/// What counts, if a run has it; the first of these. Frames and requests come at their own pace: it is their delay.
+const MAIN: [Main; 4] = [
+    ("app_delay_mean_s", "delay\nms", 1e-3),
+    ("response_mean_s", "response\nms", 1e-3),
+    ("flow_completion_mean_s", "flow\ncompletion s", 1.0),
+    ("completion_s", "completion\ns", 1.0),
+];
+const GOODPUT: Main = ("goodput_bps", "goodput\nMbit/s", 1e6);
+
+/// Further metrics, with the decimals that are shown.
+const OPTIONAL: [(&str, &str, f64, usize); 9] = [
+    ("app_delay_p99_s", "p99\nms", 1e-3, 1),
+    ("response_p99_s", "p99\nms", 1e-3, 1),
+    ("flow_completion_p95_s", "p95\ns", 1.0, 3),
+    ("flow_completion_max_s", "longest\ns", 1.0, 3),
+    ("best_single_ratio", "× best\npath", 1.0, 3),
+    ("aggregation_benefit", "benefit", 1.0, 3),
+    ("oracle_ratio", "of\noracle", 1.0, 3),
+    ("ofo_mean_bytes", "OFO mean\nKiB", 1024.0, 1),
+    ("opportunistic_packets", "PR\npackets", 1.0, 1),
+];
+
 fn cell_table(results: &Results, rows: &[&Row<'_>]) -> String {
     let has = |metric: &str| rows.iter().any(|row| row.get(metric).is_some());
     let mut columns = vec![Column { header: "scheduler".into(), field: Box::new(|row| Some(row.scheduler.into())) }];
@@ -167,38 +192,16 @@ fn cell_table(results: &Results, rows: &[&Row<'_>]) -> String {
     if several {
         columns.push(Column { header: "congestion".into(), field: Box::new(|row| Some(row.congestion.into())) });
     }
-    // Frames come at their own pace: what counts is their delay.
-    let (header, main, per) = if has("app_delay_mean_s") {
-        ("delay\nms", "app_delay_mean_s", 1e-3)
-    } else if has("completion_s") {
-        ("completion\ns", "completion_s", 1.0)
-    } else {
-        ("goodput\nMbit/s", "goodput_bps", 1e6)
-    };
-    columns.push(interval(header, main, per));
+    let (metric, header, per) = MAIN.into_iter().find(|(metric, ..)| has(metric)).unwrap_or(GOODPUT);
+    columns.push(interval(header, metric, per));
     columns.push(Column { header: "n".into(), field: Box::new(|row| Some(row.n().to_string())) });
     let reference = rows[0];
     if !several && multipath.count() > 1 {
-        let field = move |row: &Row<'_>| difference(results, row, reference, main);
+        let field = move |row: &Row<'_>| difference(results, row, reference, metric);
         columns.push(Column { header: format!("against\n{} %", reference.scheduler), field: Box::new(field) });
     }
-    let optional = [
-        mean("p99\nms", "app_delay_p99_s", 1e-3, 1),
-        mean("× best\npath", "best_single_ratio", 1.0, 3),
-        mean("benefit", "aggregation_benefit", 1.0, 3),
-        mean("of\noracle", "oracle_ratio", 1.0, 3),
-        mean("OFO mean\nKiB", "ofo_mean_bytes", 1024.0, 1),
-        mean("PR\npackets", "opportunistic_packets", 1.0, 1),
-    ];
-    let metrics = [
-        "app_delay_p99_s",
-        "best_single_ratio",
-        "aggregation_benefit",
-        "oracle_ratio",
-        "ofo_mean_bytes",
-        "opportunistic_packets",
-    ];
-    columns.extend(optional.into_iter().zip(metrics).filter(|(_, metric)| has(metric)).map(|(column, _)| column));
+    let optional = OPTIONAL.into_iter().filter(|(metric, ..)| has(metric));
+    columns.extend(optional.map(|(metric, header, per, decimals)| mean(header, metric, per, decimals)));
     let paths = reference.paths();
     if paths.len() > 1 {
         let header = format!("% on\n{}", paths.join("/"));

@@ -3,13 +3,15 @@
 use crate::interrupt;
 use crate::kernel::{Application, KernelHost, Sample, Sampler, SocketInfo, Told, events};
 use crate::priority::Priority;
-use crate::{Capture, Clock, Delays, LabError, Lateness, Middlebox, Tun, Way};
+use crate::{Capture, Clock, Delays, Known, LabError, Lateness, Middlebox, Tun, Way};
 use anabranch_run::TcpInfo;
 use anabranch_sim::{Content, Halt, Outbound, Raw, World};
 use anabranch_trace::{Origin, Recorder};
 use anabranch_units::{ConnId, Instant, PathId, Side};
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::mpsc::Receiver;
 
 /// A kernel at one end of the world's first flow, with the applications on it.
 #[derive(Debug)]
@@ -24,28 +26,52 @@ pub struct Outside {
     pub middlebox: Option<Middlebox>,
     /// Looks at its subflows.
     pub sampler: Option<Sampler>,
-    /// What its subflows were like when they were last seen, by path.
-    pub subflows: BTreeMap<usize, TcpInfo>,
+    /// Hears which subflow belongs to which connection.
+    pub known: Option<Receiver<Known>>,
+    /// Its ends and what each subflow was like when it was last seen.
+    pub subflows: Subflows,
+}
+
+/// Subflows of a kernel, by connection and path.
+#[derive(Debug, Default)]
+pub struct Subflows {
+    connections: BTreeMap<(SocketAddr, SocketAddr), ConnId>,
+    /// What they were like when they were last seen.
+    pub last: BTreeMap<(ConnId, usize), TcpInfo>,
+}
+
+impl Subflows {
+    /// What a sample shows, as events of its connection on `path`. One that belongs to no connection under test tells
+    /// nothing.
+    fn look(&mut self, side: Side, path: usize, at: Instant, seen: SocketInfo, recorder: &mut dyn Recorder) {
+        let Some(connection) = self.connections.get(&(seen.local, seen.remote)).copied() else { return };
+        let origin = Origin { host: Some(side), connection, path: PathId(path as u8) };
+        for event in events(self.last.get(&(connection, path)), &seen.tcp) {
+            recorder.record(at, origin, &event);
+        }
+        self.last.insert((connection, path), seen.tcp);
+    }
 }
 
 impl Outside {
     /// A host without applications, with nothing between it and the network.
     pub fn new(side: Side, host: KernelHost) -> Self {
-        let (sampler, subflows) = (None, BTreeMap::new());
-        Self { side, host, applications: Vec::new(), middlebox: None, sampler, subflows }
+        let (sampler, known, subflows) = (None, None, Subflows::default());
+        Self { side, host, applications: Vec::new(), middlebox: None, sampler, known, subflows }
     }
 
-    /// Records what samples show of the measured connection's subflows.
+    /// Records what samples show of the subflows of the connections under test.
     fn look(&mut self, recorder: &mut dyn Recorder) {
+        while let Some(Known { local, remote, connection }) =
+            self.known.as_ref().and_then(|known| known.try_recv().ok())
+        {
+            self.subflows.connections.insert((local, remote), connection);
+        }
         while let Some(Sample { at, sockets }) = self.sampler.as_ref().and_then(Sampler::poll) {
-            for SocketInfo { local, remote, tcp } in sockets {
-                let client = if self.side == Side::Client { local } else { remote };
+            for seen in sockets {
+                let client = if self.side == Side::Client { seen.local } else { seen.remote };
                 let Some(path) = self.host.addresses.path(client.ip()) else { continue };
-                let origin = Origin { host: Some(self.side), connection: ConnId(0), path: PathId(path as u8) };
-                for event in events(self.subflows.get(&path), &tcp) {
-                    recorder.record(at, origin, &event);
-                }
-                self.subflows.insert(path, tcp);
+                self.subflows.look(self.side, path, at, seen, recorder);
             }
         }
     }

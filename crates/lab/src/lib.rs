@@ -37,5 +37,5 @@ pub use middlebox::{Middlebox, Way};
 pub use namespace::Namespace;
 pub use readiness::LINUX_SCHEDULER;
 pub use real_time::RealTime;
-pub use seen::Seen;
+pub use seen::{Known, Seen};
 pub use tun::Tun;

@@ -6,7 +6,7 @@ use crate::seen::Seen;
 use crate::{Clock, LabError, interrupt, readiness};
 use anabranch_metrics::{Meter, RunMetrics};
 use anabranch_run::layout::{Layout, host, outcome};
-use anabranch_run::{Driver, Emulation, Job, Live, Plan, Refusal, RunError, RunOutcome};
+use anabranch_run::{CONNECTION, Driver, Emulation, Job, Live, Plan, Refusal, RunError, RunOutcome};
 use anabranch_scenario::Host;
 use anabranch_sim::{Checks, PORT, World};
 use anabranch_trace::{Digest, Recorder, Tee};
@@ -36,10 +36,14 @@ impl Driver for RealTime {
 fn run(job: &Job, plan: &Layout, world: World, listener: &mut dyn Recorder) -> Result<RunOutcome, LabError> {
     let scenario = &*job.scenario;
     let until = scenario.duration.map_or(Instant::MAX, |d| Instant::ZERO + scenario.warmup + d);
-    let outside = outside(job, plan)?;
+    let mut outside = outside(job, plan)?;
     let sides: Vec<Side> = outside.iter().map(|outside| outside.side).collect();
     let recorder = Tee(Tee(Meter::new(plan.meter(job)), Digest::new()), listener);
-    let mut recorder = Seen::new(&sides, recorder);
+    let (mut recorder, mut known) = Seen::new(sides.iter().copied(), Layout::number, recorder);
+    for outside in &mut outside {
+        let place = known.iter().position(|(side, _)| *side == outside.side);
+        outside.known = place.map(|place| known.swap_remove(place).1);
+    }
     let mut exchange = Exchange::new(world, outside);
     start(&mut exchange, job, plan)?;
     let now = match exchange.run(until, &mut recorder)? {
@@ -96,11 +100,12 @@ fn start(exchange: &mut Exchange, job: &Job, plan: &Layout) -> Result<(), LabErr
             no_delay: !job.scenario.settings.tcp.nagle,
             clock: exchange.clock,
             start: plan.start(),
-            at_once: 1,
+            opening: plan.opening().clone(),
+            from: addresses(job).client(plan.over[0]),
         };
         let namespace = &outside.host.namespace;
         outside.sampler = Some(Sampler::start(namespace, addresses(job).v6, exchange.clock)?);
-        outside.applications.push(Application::start(namespace, line, vec![plan.workload(outside.side)])?);
+        outside.applications.push(Application::start(namespace, line, plan.workloads(outside.side))?);
     }
     Ok(())
 }
@@ -129,7 +134,9 @@ pub(crate) fn live(exchange: &Exchange, job: &Job) -> Result<Live, LabError> {
         };
         live.counters.insert(name.into(), host.counted()?);
         live.settings.insert(name.into(), host.listed()?.into_iter().collect());
-        let named = subflows.iter().map(|(path, info)| (paths[*path].name.clone(), info.clone()));
+        // Of the first connection: what all together come to is in the metrics.
+        let first = subflows.last.iter().filter(|((connection, _), _)| *connection == CONNECTION);
+        let named = first.map(|((_, path), info)| (paths[*path].name.clone(), info.clone()));
         live.tcp_info.insert(name.into(), named.collect());
         live.emulation.device_drops += host.device_drops()?;
         for what in &host.settings.not_applied {

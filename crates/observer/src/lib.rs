@@ -16,6 +16,7 @@
 mod handshake;
 mod mappings;
 mod observer;
+mod observers;
 mod received;
 mod receiving;
 mod sent;
@@ -23,3 +24,4 @@ mod stream;
 mod subflow;
 
 pub use observer::{Observer, Unfollowed};
+pub use observers::{Number, Observers};

@@ -90,6 +90,14 @@ pub(crate) fn join(segment: &Segment) -> Option<MpJoin> {
     })
 }
 
+/// The token by which a SYN joins a connection.
+pub(crate) fn joined_token(segment: &Segment) -> Option<u32> {
+    match join(segment) {
+        Some(MpJoin::Syn { token, .. }) => Some(token),
+        _ => None,
+    }
+}
+
 /// A mapping holds 32 bits of the offset within the subflow: the one nearest to `near`.
 pub(crate) fn subflow_offset(low: u32, near: u64) -> Option<u64> {
     near.checked_add_signed(i64::from(low.wrapping_sub(near as u32) as i32))
@@ -148,6 +156,17 @@ impl Observer {
         }
     }
 
+    /// Its number.
+    pub(crate) fn connection(&self) -> ConnId {
+        self.connection
+    }
+
+    /// A SYN that the host sent, or got, with this token joins the connection. RFC 8684 §3.2: it is the receiver's.
+    pub(crate) fn is_joined_by(&self, sent: bool, token: u32) -> bool {
+        let receiver = if sent { self.incoming.owner } else { self.outgoing.owner };
+        receiver.is_some_and(|owner| owner.token == token)
+    }
+
     /// A SYN takes the place of a subflow that has ended.
     fn begins_anew(&self, i: usize, sent: bool, syn: &Segment) -> bool {
         let s = &self.subflows[i];
@@ -157,15 +176,11 @@ impl Observer {
 
     /// A SYN on new ends: the first one of the connection, or one that joins it.
     fn begin(&mut self, tuple: FourTuple, path: PathId, sent: bool, syn: &Segment) -> Option<usize> {
-        let joins = match join(syn) {
-            Some(MpJoin::Syn { token, .. }) => {
-                // RFC 8684 §3.2: the receiver's token
-                let receiver = if sent { self.incoming.owner } else { self.outgoing.owner };
-                receiver.filter(|owner| owner.token == token)?;
-                true
-            }
-            _ if self.begun => return None,
-            _ => false,
+        let joins = match joined_token(syn) {
+            Some(token) if self.is_joined_by(sent, token) => true,
+            Some(_) => return None,
+            None if self.begun => return None,
+            None => false,
         };
         if self.subflows.len() >= MAX_SUBFLOWS {
             let Some(over) = self.subflows.iter().position(|s| !s.is_live()) else {

@@ -7,7 +7,7 @@ use anabranch_wire::{Flags, Packet};
 use core::net::SocketAddr;
 
 /// The two ends of a subflow, as its host sees them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FourTuple {
     pub local: SocketAddr,
     pub remote: SocketAddr,

@@ -15,7 +15,7 @@
 mod common;
 mod watch;
 
-use anabranch_metrics::{Meter, MeterConfig, PathConfig, RunMetrics};
+use anabranch_metrics::{Meter, MeterConfig, PathConfig, RunMetrics, Timed};
 use anabranch_observer::Unfollowed;
 use anabranch_trace::{Event, Origin, Recorder};
 use anabranch_units::{ConnId, Instant, PathId, Side};
@@ -56,7 +56,8 @@ impl Watch {
             until: None,
             connections: vec![ConnId(0)],
             size: None,
-            frames: None,
+            flow_size: None,
+            timed: Timed::Nothing,
             mss: 1400,
             displacement_threshold: None,
             paths: (0..paths).map(path).collect(),

@@ -187,6 +187,11 @@ impl Layout {
         self.crowd.ids().map(|_| self.crowd.workload(side)).collect()
     }
 
+    /// The connection under test that a client opens from `port`.
+    pub fn number(port: u16) -> Option<ConnId> {
+        port.checked_sub(client_port(CONNECTION)).map(|n| ConnId(n.into()))
+    }
+
     /// When the first connection under test opens.
     pub fn start(&self) -> Instant {
         self.crowd.start()

@@ -2,6 +2,7 @@
 
 use super::stream::{KernelStream, wait};
 use crate::{Clock, LabError, Namespace};
+use anabranch_sim::{Opening, client_port};
 use anabranch_trace::Event;
 use anabranch_units::{ConnId, Duration, Instant, Side};
 use anabranch_workload::Workload;
@@ -10,7 +11,7 @@ use socket2::{Domain, Protocol as Number, Socket, Type};
 use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -56,10 +57,13 @@ pub struct Line {
     pub no_delay: bool,
     /// The world's time.
     pub clock: Clock,
-    /// When a client connects.
+    /// When a client begins.
     pub start: Instant,
-    /// How many connections a client opens at a time; a server serves as many as come.
-    pub at_once: usize,
+    /// When it opens its connections; a server serves as many as come.
+    pub opening: Opening,
+    /// The client's address of the first subflow. Each connection has a port of its own there ([`client_port`]), by which
+    /// both ends number it alike.
+    pub from: IpAddr,
 }
 
 /// How long an idle application sleeps before it looks whether it shall stop.
@@ -82,7 +86,8 @@ impl Application {
         };
         let stopped = Arc::clone(&stop);
         let thread = namespace.spawn("application", move || {
-            let crowd = Crowd { line: &line, stop: &stopped, tell: &tell, waiting: queue(workloads) };
+            let (waiting, tickets) = (queue(workloads), AtomicU64::new(0));
+            let crowd = Crowd { line: &line, stop: &stopped, tell: &tell, waiting, tickets: &tickets };
             let outcome = match listener {
                 Some(listener) => crowd.serve(&listener),
                 None => crowd.connect(),
@@ -122,6 +127,8 @@ struct Crowd<'a> {
     stop: &'a AtomicBool,
     tell: &'a Sender<Told>,
     waiting: Queue,
+    /// The next number that [`anabranch_workload::Stream::take_ticket`] gives.
+    tickets: &'a AtomicU64,
 }
 
 impl Crowd<'_> {
@@ -133,14 +140,19 @@ impl Crowd<'_> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A server: a thread for each connection that comes.
+    /// A server: a thread for each connection that comes, with the application that its client's port names, or else the
+    /// first that waits.
     fn serve(&self, listener: &Socket) -> io::Result<()> {
         thread::scope(|scope| {
             let mut threads = Vec::new();
             // The guard must not live as long as the loop.
-            let next = || self.queue().pop_front();
-            while let Some((id, workload)) = next() {
-                let Some(socket) = accept(listener, self)? else { break };
+            let left = || self.queue().len();
+            while left() > 0 {
+                let Some((socket, port)) = accept(listener, self)? else { break };
+                let mut queue = self.queue();
+                let place = queue.iter().position(|(id, _)| client_port(*id) == port).unwrap_or(0);
+                let Some((id, workload)) = queue.remove(place) else { break };
+                drop(queue);
                 threads.push(spawn(scope, move || self.run(id, socket, workload))?);
             }
             // The listener outlives them: further subflows need it.
@@ -148,20 +160,45 @@ impl Crowd<'_> {
         })
     }
 
-    /// A client: as many threads as connections at a time, each of which takes the next application when one is done.
+    /// A client.
     fn connect(&self) -> io::Result<()> {
         self.line.clock.wait(self.line.start, &[]);
+        match &self.line.opening {
+            Opening::AtOnce(count) => self.connect_by_turns(*count),
+            Opening::At(times) => self.connect_at(times),
+        }
+    }
+
+    /// As many threads as connections at a time, each of which takes the next application when one is done.
+    fn connect_by_turns(&self, count: usize) -> io::Result<()> {
         thread::scope(|scope| {
             let one_by_one = || {
-                while let Some(((id, workload), socket)) = self.begin()? {
-                    if !connected(&socket, self)? {
+                while let Some((party, socket)) = self.begin()? {
+                    if !self.run_connected(party, socket)? {
                         break;
                     }
-                    self.run(id, socket, workload)?;
                 }
                 Ok(())
             };
-            let threads = (0..self.line.at_once).map(|_| spawn(scope, one_by_one)).collect::<io::Result<Vec<_>>>()?;
+            let threads = (0..count).map(|_| spawn(scope, one_by_one)).collect::<io::Result<Vec<_>>>()?;
+            threads.into_iter().try_for_each(finish)
+        })
+    }
+
+    /// A thread for each connection, begun at its time.
+    fn connect_at(&self, times: &[Instant]) -> io::Result<()> {
+        thread::scope(|scope| {
+            let mut threads = Vec::new();
+            for at in times {
+                while self.line.clock.now() < *at && !self.stopped() {
+                    self.line.clock.wait((*at).min(self.line.clock.now() + NAP), &[]);
+                }
+                if self.stopped() {
+                    break;
+                }
+                let Some((party, socket)) = self.begin()? else { break };
+                threads.push(spawn(scope, move || self.run_connected(party, socket).map(drop))?);
+            }
             threads.into_iter().try_for_each(finish)
         })
     }
@@ -171,16 +208,28 @@ impl Crowd<'_> {
         let mut queue = self.queue();
         let Some(party) = queue.pop_front() else { return Ok(None) };
         let socket = open(self.line)?;
+        // Another connection from this port may still be in TIME-WAIT.
+        socket.set_reuse_address(true)?;
+        socket.bind(&SocketAddr::new(self.line.from, client_port(party.0)).into())?;
         match socket.connect(&self.line.server.into()) {
             Err(error) if error.raw_os_error() != Some(nix::libc::EINPROGRESS) => Err(error),
             _ => Ok(Some((party, socket))),
         }
     }
 
+    /// One application when its socket is connected; false if the end comes before.
+    fn run_connected(&self, (id, workload): Party, socket: Socket) -> io::Result<bool> {
+        let connected = connected(&socket, self)?;
+        if connected {
+            self.run(id, socket, workload)?;
+        }
+        Ok(connected)
+    }
+
     /// One application, from the connection's first moment to its end.
     fn run(&self, id: ConnId, socket: Socket, mut workload: Box<dyn Workload>) -> io::Result<()> {
         let clock = self.line.clock;
-        let mut io = KernelStream::new(socket, clock, id, self.tell.clone());
+        let mut io = KernelStream::new(socket, clock, id, self.tell.clone(), self.tickets);
         workload.on_established(clock.now(), &mut io);
         while !self.stopped() {
             io.check()?;
@@ -245,17 +294,17 @@ fn listen(line: &Line) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// The next connection that comes; `None` if none comes before the end.
-fn accept(listener: &Socket, crowd: &Crowd<'_>) -> io::Result<Option<Socket>> {
+/// The next connection that comes, with its client's port; `None` if none comes before the end.
+fn accept(listener: &Socket, crowd: &Crowd<'_>) -> io::Result<Option<(Socket, u16)>> {
     while !crowd.stopped() {
         if wait(listener, PollFlags::POLLIN, NAP)?.is_empty() {
             continue;
         }
         match listener.accept() {
-            Ok((socket, _)) => {
+            Ok((socket, client)) => {
                 socket.set_nonblocking(true)?;
                 socket.set_tcp_nodelay(crowd.line.no_delay)?;
-                return Ok(Some(socket));
+                return Ok(Some((socket, client.as_socket().map_or(0, |client| client.port()))));
             }
             // It was reset before it could be taken.
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::ConnectionAborted) => {}

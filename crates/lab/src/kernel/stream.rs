@@ -11,6 +11,7 @@ use socket2::Socket;
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 
 /// Waits up to `nap` for one of the `wanted` events; those that came.
@@ -22,7 +23,7 @@ pub(super) fn wait(socket: &Socket, wanted: PollFlags, nap: Duration) -> io::Res
 }
 
 /// What an application does here is told as the engine's connection would record it.
-pub(super) struct KernelStream {
+pub(super) struct KernelStream<'a> {
     socket: Socket,
     clock: Clock,
     id: ConnId,
@@ -37,6 +38,8 @@ pub(super) struct KernelStream {
     ended: bool,
     error: Option<io::Error>,
     buffer: BytesMut,
+    /// The host's.
+    tickets: &'a AtomicU64,
 }
 
 /// Read at once.
@@ -44,8 +47,8 @@ const PIECE: usize = 256 << 10;
 /// Size of the memory that pieces are cut from.
 const CHUNK: usize = 4 * PIECE;
 
-impl KernelStream {
-    pub fn new(socket: Socket, clock: Clock, id: ConnId, tell: Sender<Told>) -> Self {
+impl<'a> KernelStream<'a> {
+    pub fn new(socket: Socket, clock: Clock, id: ConnId, tell: Sender<Told>, tickets: &'a AtomicU64) -> Self {
         Self {
             socket,
             clock,
@@ -58,6 +61,7 @@ impl KernelStream {
             ended: false,
             error: None,
             buffer: BytesMut::new(),
+            tickets,
         }
     }
 
@@ -100,7 +104,7 @@ impl KernelStream {
     }
 }
 
-impl Stream for KernelStream {
+impl Stream for KernelStream<'_> {
     fn write(&mut self, data: Bytes) -> usize {
         match self.socket.write(&data) {
             Ok(taken) => {
@@ -161,5 +165,9 @@ impl Stream for KernelStream {
 
     fn read_finished(&self) -> bool {
         self.ended && self.error.is_none()
+    }
+
+    fn take_ticket(&mut self) -> u64 {
+        self.tickets.fetch_add(1, Ordering::Relaxed)
     }
 }

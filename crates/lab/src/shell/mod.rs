@@ -14,7 +14,7 @@ use crate::{Capture, Clock, LabError, Namespace, privilege};
 use anabranch_metrics::LinkMeter;
 use anabranch_run::layout::Layout;
 use anabranch_run::{Choice, Job, RunError};
-use anabranch_scenario::{Cell, Host, Hosts, Scenario, Traffic};
+use anabranch_scenario::{Cell, Host, Hosts, Scenario, TrafficKind};
 use anabranch_sim::{Checks, World};
 use anabranch_units::{Duration, Side};
 use nix::sys::signal::Signal;
@@ -203,7 +203,7 @@ impl Shell {
 /// The scenario's network between two kernels; programs are the traffic.
 fn job(scenario: &Scenario) -> Job {
     let hosts = Hosts { sender: Host::Linux, receiver: Host::Linux, ..scenario.hosts };
-    let scenario = Scenario { traffic: vec![Traffic::Bulk { size: None }], hosts, ..scenario.clone() };
+    let scenario = Scenario { traffic: vec![TrafficKind::Bulk { size: None }.into()], hosts, ..scenario.clone() };
     Job {
         cell: Cell::default(),
         choice: Choice::Multipath(scenario.scheduler.clone()),

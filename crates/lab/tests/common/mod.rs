@@ -16,7 +16,7 @@ use anabranch_engine::{Cx, Settings};
 use anabranch_lab::kernel::{Addresses, Application, Counters, KernelHost, KernelSettings, Line, Protocol};
 use anabranch_lab::{Exchange, LabError, Middlebox, Namespace, Outside, Tun};
 use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, LossSpec, PathSpec, QueueSpec, Topology, WaySpec};
-use anabranch_sim::{Change, Checks, End, FlowSetup, PORT, Party, World, WorldSetup, paths_between};
+use anabranch_sim::{Change, Checks, End, FlowSetup, Opening, PORT, Party, World, WorldSetup, paths_between};
 use anabranch_units::{ConnId, Duration, Instant, PathId, Rate, Side};
 use anabranch_workload::Workload;
 use std::io::Write;
@@ -168,7 +168,8 @@ impl Plan {
             checks: Checks::default(),
         };
         let party = |(n, workload)| Party { setup: self.setup(n), workload };
-        let engine = End::Engine { parties: workloads.into_iter().enumerate().map(party).collect(), at_once };
+        let parties = workloads.into_iter().enumerate().map(party).collect();
+        let engine = End::Engine { parties, opening: Opening::AtOnce(at_once) };
         let (client, server) = match self.engine {
             Side::Client => (engine, End::Outside),
             Side::Server => (End::Outside, engine),
@@ -207,7 +208,8 @@ impl Plan {
             no_delay: false,
             clock: exchange.clock,
             start: Instant::ZERO,
-            at_once,
+            opening: Opening::AtOnce(at_once),
+            from: self.addresses().client(0),
         };
         let outside = &mut exchange.outside[0];
         let application = Application::start(&outside.host.namespace, line, at_kernel).expect("an application");

@@ -5,6 +5,7 @@
 mod common;
 
 mod captures;
+mod crowd;
 mod failover;
 mod frames;
 mod impaired;
