@@ -3,7 +3,7 @@
 use anabranch_engine::Settings;
 use anabranch_engine::connection::Setup;
 use anabranch_engine::schedule::Scheduler;
-use anabranch_metrics::{Meter, MeterConfig, PathConfig};
+use anabranch_metrics::{Meter, MeterConfig, PathConfig, Timed};
 use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, LossSpec, PathSpec, QueueSpec, Topology, WaySpec};
 use anabranch_sim::{Checks, FlowSetup, Party, World, WorldSetup, paths_between};
 use anabranch_trace::{Digest, Event, Origin, Recorder, Tee};
@@ -138,9 +138,12 @@ impl Workload {
             until: Some(until),
             connections: vec![ConnId(0)],
             size: None,
-            frames: None,
+            flow_size: None,
+            timed: Timed::Nothing,
             mss: 1400,
             displacement_threshold: None,
+            head_start: self.paths.len() > 1,
+            efficiency: false,
             paths: paths
                 .map(|p| PathConfig { name: p.name.clone(), price: 0.0, capacity: None, outages: vec![] })
                 .collect(),

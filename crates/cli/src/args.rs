@@ -143,9 +143,12 @@ pub struct Output {
     /// How to print the results
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
-    /// Also write manifest.json, results.json, runs.csv and series/ into this directory
+    /// Also write manifest.json, results.json, runs.csv, runs.parquet, series/ and timeline/ into this directory
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// How many packets timeline/ follows, from the beginning of the measured time, in each row's first run; 0 for none
+    #[arg(long, value_name = "N", default_value_t = 20_000, requires = "out")]
+    pub timeline: usize,
 }
 
 /// How often each row is run.

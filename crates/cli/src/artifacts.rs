@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::load::Loaded;
 use crate::runs_csv::runs_csv;
+use crate::runs_parquet::runs_parquet;
 use anabranch_run::Results;
 use indexmap::IndexMap;
 use serde::Serialize;
@@ -85,7 +86,7 @@ impl Machine {
     }
 }
 
-/// Writes `results.json`, `runs.csv` and, last, `manifest.json` into `folder`, each whole or not at all.
+/// Writes `results.json`, `runs.csv`, `runs.parquet` and, last, `manifest.json` into `folder`, each whole or not at all.
 pub fn write(
     folder: &Path,
     loaded: &Loaded,
@@ -115,14 +116,17 @@ pub fn write(
     };
     // Strings and finite numbers only: this cannot fail.
     let manifest = serde_json::to_string_pretty(&manifest).unwrap_or_default() + "\n";
-    write_whole(&folder.join("results.json"), &results.to_json())?;
-    write_whole(&folder.join("runs.csv"), &runs_csv(results))?;
-    write_whole(&folder.join("manifest.json"), &manifest)
+    let table = folder.join("runs.parquet");
+    let rows = runs_parquet(results).map_err(|error| Failure::unwritable(&table, &std::io::Error::other(error)))?;
+    write_whole(&folder.join("results.json"), results.to_json())?;
+    write_whole(&folder.join("runs.csv"), runs_csv(results))?;
+    write_whole(&table, rows)?;
+    write_whole(&folder.join("manifest.json"), manifest)
 }
 
 /// Writes beside the file first, so that an interrupted run never leaves half of one.
-fn write_whole(file: &Path, text: &str) -> Result<(), Failure> {
+fn write_whole(file: &Path, content: impl AsRef<[u8]>) -> Result<(), Failure> {
     let beside = file.with_extension("part");
-    let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, file));
+    let written = fs::write(&beside, content).and_then(|()| fs::rename(&beside, file));
     written.map_err(|error| Failure::unwritable(file, &error))
 }

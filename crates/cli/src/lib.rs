@@ -20,6 +20,8 @@ mod preflight_table;
 mod reference;
 mod reproduction_table;
 mod runs_csv;
+mod runs_parquet;
+mod runs_table;
 mod stage;
 mod table;
 mod watch;

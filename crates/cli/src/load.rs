@@ -88,14 +88,27 @@ pub fn scenario_files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(files)
 }
 
-/// The plug-ins that `names` stand for, by `read`; `all` stands for `every`. All that is wrong is told at once.
-pub fn plug_ins(
+/// The schedulers that `names` stand for; `all` stands for every one.
+pub fn schedulers(option: &str, names: &[impl AsRef<str>]) -> Result<Vec<PlugIn>, Failure> {
+    let every: Vec<&str> = anabranch_schedulers::all().iter().map(|entry| entry.name).collect();
+    plug_ins(option, names, &every, anabranch_scenario::scheduler)
+}
+
+/// The congestion controls that `names` stand for; `all` stands for every one.
+pub fn congestions(option: &str, names: &[impl AsRef<str>]) -> Result<Vec<PlugIn>, Failure> {
+    let every: Vec<&str> = anabranch_congestion::all().iter().map(|entry| entry.name).collect();
+    plug_ins(option, names, &every, anabranch_scenario::congestion)
+}
+
+/// All that is wrong is told at once.
+fn plug_ins(
     option: &str,
-    names: &[String],
+    names: &[impl AsRef<str>],
     every: &[&str],
     read: fn(&str, &str) -> Result<PlugIn, Vec<Diagnostic>>,
 ) -> Result<Vec<PlugIn>, Failure> {
-    let names = names.iter().flat_map(|name| if name == "all" { every.to_vec() } else { vec![name.as_str()] });
+    let names = names.iter().map(AsRef::as_ref);
+    let names = names.flat_map(|name| if name == "all" { every.to_vec() } else { vec![name] });
     let (mut plug_ins, mut wrong) = (Vec::new(), Vec::new());
     for name in names {
         match read(option, name) {

@@ -1,7 +1,7 @@
 //! Results as tables to read: one a cell, one row a scheduler, baselines below.
 
 use crate::preflight_table::preflight_table;
-use anabranch_run::{CellValues, Live, Results, Summary};
+use anabranch_run::{CellValues, Live, Results, Summary, main_metric};
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use std::fmt::Write as _;
 
@@ -159,17 +159,14 @@ fn interval<'a>(header: &str, metric: &'a str, per: f64) -> Column<'a> {
     Column { header: header.into(), field: Box::new(field) }
 }
 
-/// A metric, its header, and how many of its unit make one of the header's.
-type Main = (&'static str, &'static str, f64);
-
-/// What counts, if a run has it; the first of these. Frames and requests come at their own pace: it is their delay.
-const MAIN: [Main; 4] = [
+/// Headers of the metric that says most, and how many of its unit make one of the header's.
+const MAIN: [(&str, &str, f64); 4] = [
     ("app_delay_mean_s", "delay\nms", 1e-3),
     ("response_mean_s", "response\nms", 1e-3),
     ("flow_completion_mean_s", "flow\ncompletion s", 1.0),
     ("completion_s", "completion\ns", 1.0),
 ];
-const GOODPUT: Main = ("goodput_bps", "goodput\nMbit/s", 1e6);
+const GOODPUT: (&str, f64) = ("goodput\nMbit/s", 1e6);
 
 /// Further metrics, with the decimals that are shown.
 const OPTIONAL: [(&str, &str, f64, usize); 9] = [
@@ -192,7 +189,9 @@ fn cell_table(results: &Results, rows: &[&Row<'_>]) -> String {
     if several {
         columns.push(Column { header: "congestion".into(), field: Box::new(|row| Some(row.congestion.into())) });
     }
-    let (metric, header, per) = MAIN.into_iter().find(|(metric, ..)| has(metric)).unwrap_or(GOODPUT);
+    let metric = main_metric(has);
+    let (header, per) =
+        MAIN.into_iter().find(|(main, ..)| *main == metric).map_or(GOODPUT, |(_, header, per)| (header, per));
     columns.push(interval(header, metric, per));
     columns.push(Column { header: "n".into(), field: Box::new(|row| Some(row.n().to_string())) });
     let reference = rows[0];

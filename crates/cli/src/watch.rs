@@ -1,13 +1,13 @@
-//! Progress, and the files that single runs write: time series, events, captures.
+//! Progress, and the files that single runs write: time series, events, captures, timelines of packets.
 
 use crate::failure::Failure;
 use anabranch_run::{CONNECTION, Choice, Labelled, Observer};
-use anabranch_trace::{Event, JsonLines, Origin, PcapNg, Recorder, Series, SeriesRecorder};
+use anabranch_trace::{Event, JsonLines, Origin, PcapNg, Recorder, Series, SeriesRecorder, TimelineRecorder};
 use anabranch_units::{Instant, PathId, Side};
 use anabranch_wire::Packet;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::fs::{self, File};
-use std::io::{self, BufWriter};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -20,6 +20,8 @@ pub struct Wanted {
     pub captures: Option<PathBuf>,
     /// File for events.
     pub events: Option<PathBuf>,
+    /// Directory for timelines of packets, and how many packets of the measured time to follow.
+    pub timeline: Option<(PathBuf, usize)>,
 }
 
 /// Watches runs: a bar on a terminal, and the wanted files.
@@ -34,7 +36,8 @@ pub struct Watch {
 impl Watch {
     /// Makes the directories.
     pub fn new(wanted: Wanted) -> Result<Self, Failure> {
-        for folder in [&wanted.series, &wanted.captures].into_iter().flatten() {
+        let timeline = wanted.timeline.as_ref().map(|(folder, _)| folder);
+        for folder in [wanted.series.as_ref(), wanted.captures.as_ref(), timeline].into_iter().flatten() {
             fs::create_dir_all(folder).map_err(|error| Failure::unwritable(folder, &error))?;
         }
         // Hidden unless standard error is a terminal.
@@ -82,6 +85,7 @@ impl Observer for Watch {
         let captures = [(Side::Client, "client.pcapng"), (Side::Server, "server.pcapng")]
             .map(|(host, ending)| (host, in_folder(&self.wanted.captures, ending)));
         let series = in_folder(&self.wanted.series, "csv");
+        let timeline = self.wanted.timeline.as_ref().map(|(folder, n)| (folder.join(file_name(job, "json")), *n));
         let paths: Vec<String> = job.job.scenario.topology.paths.iter().map(|path| path.name.clone()).collect();
 
         let create = |file: &PathBuf| self.keep(file, File::create(file)).map(BufWriter::new);
@@ -89,6 +93,9 @@ impl Observer for Watch {
             now: Instant::ZERO,
             series: series.is_some().then(|| SeriesRecorder::new(CONNECTION, paths.len(), SeriesRecorder::STEP)),
             events: events.as_ref().and_then(create).map(JsonLines::new),
+            timeline: timeline
+                .as_ref()
+                .map(|(_, limit)| TimelineRecorder::new(CONNECTION, Instant::ZERO + job.job.scenario.warmup, *limit)),
             captures: captures.each_ref().map(|(host, file)| {
                 let sink = create(file.as_ref()?)?;
                 let capture = self.keep(file.as_ref()?, PcapNg::new(sink, paths.clone()))?;
@@ -107,6 +114,12 @@ impl Observer for Watch {
         if let (Some(file), Some(recorder)) = (&series, files.series) {
             self.keep(file, write_series(file, job, &paths, &recorder.finish(files.now)));
         }
+        if let (Some((file, _)), Some(recorder)) = (&timeline, files.timeline)
+            && let Some(mut sink) = create(file)
+        {
+            let written = serde_json::to_writer(&mut sink, &recorder.finish(files.now, paths));
+            self.keep(file, written.map_err(io::Error::from).and_then(|()| sink.flush()));
+        }
     }
 
     fn progress(&self, done: usize, planned: usize) {
@@ -121,23 +134,22 @@ struct Files {
     series: Option<SeriesRecorder>,
     events: Option<JsonLines<BufWriter<File>>>,
     captures: [Option<PcapNg<BufWriter<File>>>; 2],
+    timeline: Option<TimelineRecorder>,
 }
 
 impl Recorder for Files {
     fn record(&mut self, now: Instant, origin: Origin, event: &Event) {
         self.now = self.now.max(now);
-        if let Some(recorder) = &mut self.series {
-            recorder.record(now, origin, event);
-        }
-        if let Some(recorder) = &mut self.events {
-            recorder.record(now, origin, event);
-        }
+        self.series.record(now, origin, event);
+        self.events.record(now, origin, event);
+        self.timeline.record(now, origin, event);
     }
 
     fn packet(&mut self, now: Instant, host: Side, sent: bool, path: PathId, packet: &Packet) {
         for recorder in self.captures.iter_mut().flatten() {
             recorder.packet(now, host, sent, path, packet);
         }
+        self.timeline.packet(now, host, sent, path, packet);
     }
 }
 

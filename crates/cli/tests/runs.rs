@@ -4,6 +4,9 @@ mod common;
 
 use anabranch_run::Results;
 use common::{errors, output};
+use parquet::basic::Type;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::Field;
 use serde_json::Value;
 use std::fs;
 
@@ -241,9 +244,61 @@ fn results_go_into_a_directory() {
     assert_eq!(series, ["minrtt-cubic-seed4.csv", "single-3g-cubic-seed4.csv", "single-wlan-cubic-seed4.csv"]);
     let series = fs::read_to_string(path("series/single-wlan-cubic-seed4.csv")).unwrap();
     let mut lines = series.lines();
-    assert!(lines.next().unwrap().starts_with("time_s,ofo_bytes,delivered_bytes,path.wlan.cwnd_packets"), "{series}");
+    assert!(
+        lines.next().unwrap().starts_with("time_s,ofo_bytes,delivered_bytes,ofo_packets,path.wlan.cwnd_packets"),
+        "{series}"
+    );
     assert!(!series.contains("path.3g") && lines.clone().count() == 3, "{series}");
-    assert_eq!(lines.nth(2).unwrap(), "0.02,0,1400,,,0,0,0");
+    assert_eq!(lines.nth(2).unwrap(), "0.02,0,1400,0,,,0,0,0");
+}
+
+#[test]
+fn the_parquet_file_holds_what_the_csv_file_does() {
+    let (folder, file) = scenario();
+    fs::write(&file, format!("{SCENARIO}[sweep]\n\"path.wlan.loss\" = [\"1%\", \"2%\"]\n")).unwrap();
+    let out = folder.path().join("results");
+    output(&["run", &file, "--out", out.to_str().unwrap(), "--set", "seed=4"]);
+    let table = SerializedFileReader::new(fs::File::open(out.join("runs.parquet")).unwrap()).unwrap();
+    let columns = table.metadata().file_metadata().schema_descr().columns().to_vec();
+    let mut csv = csv::Reader::from_path(out.join("runs.csv")).unwrap();
+    let names: Vec<String> = csv.headers().unwrap().iter().map(String::from).collect();
+    assert_eq!(columns.iter().map(|c| c.name().to_owned()).collect::<Vec<_>>(), names);
+    let types = |name: &str| columns.iter().find(|c| c.name() == name).unwrap().physical_type();
+    assert_eq!(
+        ["scheduler", "seed", "cell.path.wlan.loss", "finished", "goodput_bps", "path.3g.share"].map(types),
+        [Type::BYTE_ARRAY, Type::INT64, Type::BYTE_ARRAY, Type::BOOLEAN, Type::DOUBLE, Type::DOUBLE]
+    );
+    let text = |field: &Field| match field {
+        Field::Null => String::new(),
+        Field::Str(text) => text.clone(),
+        Field::ULong(count) => count.to_string(),
+        Field::Double(value) => value.to_string(),
+        Field::Bool(truth) => truth.to_string(),
+        other => panic!("{other:?}"),
+    };
+    let rows: Vec<Vec<String>> = table
+        .get_row_iter(None)
+        .unwrap()
+        .map(|row| row.unwrap().get_column_iter().map(|(_, f)| text(f)).collect())
+        .collect();
+    let lines: Vec<Vec<String>> = csv.records().map(|line| line.unwrap().iter().map(String::from).collect()).collect();
+    assert_eq!(rows.len(), 2 * 3 * 3);
+    assert_eq!(rows, lines);
+}
+
+#[test]
+fn a_timeline_follows_packets_unless_told_not_to() {
+    let (folder, file) = scenario();
+    let read = |name: &str, options: &[&str]| {
+        let out = folder.path().join(name);
+        output(&[&["run", &file, "--out", out.to_str().unwrap(), "--no-baselines"], options].concat());
+        fs::read_to_string(out.join("timeline/minrtt-cubic-seed1.json"))
+    };
+    // The driver here sends nothing; its last event is at 25 ms.
+    let expected = "{\"paths\":[\"wlan\",\"3g\"],\"duration_s\":0.025,\"packets\":[]}";
+    assert_eq!(read("usual", &[]).unwrap(), expected);
+    assert!(read("none", &["--timeline", "0"]).is_err());
+    assert!(errors(&["run", &file, "--timeline", "5"], 2).contains("--out"));
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn run(job: &Job, plan: &Layout, world: World, listener: &mut dyn Recorder) -> R
     let until = scenario.duration.map_or(Instant::MAX, |d| Instant::ZERO + scenario.warmup + d);
     let mut outside = outside(job, plan)?;
     let sides: Vec<Side> = outside.iter().map(|outside| outside.side).collect();
-    let recorder = Tee(Tee(Meter::new(plan.meter(job)), Digest::new()), listener);
+    let recorder = Tee(Tee(Tee(Meter::new(plan.meter(job)), Digest::new()), plan.curves(job)), listener);
     let (mut recorder, mut known) = Seen::new(sides.iter().copied(), Layout::number, recorder);
     for outside in &mut outside {
         let place = known.iter().position(|(side, _)| *side == outside.side);
@@ -51,11 +51,12 @@ fn run(job: &Job, plan: &Layout, world: World, listener: &mut dyn Recorder) -> R
         Ended::Time => until,
     };
     let live = live(&exchange, job)?;
-    let Tee(Tee(meter, digest), _) = recorder.into_inner();
+    let Tee(Tee(Tee(meter, digest), drawn), _) = recorder.into_inner();
     let mut metrics = meter.finish(now);
     plan.judge(job, &mut metrics);
     leave_out(&sides, &mut metrics);
-    Ok(RunOutcome { live: Some(live), ..outcome(metrics, digest.finish(), exchange.world.events()) })
+    let curves = drawn.map(|drawn| drawn.finish(&metrics)).unwrap_or_default();
+    Ok(RunOutcome { curves, live: Some(live), ..outcome(&metrics, digest.finish(), exchange.world.events()) })
 }
 
 /// What neither a kernel's packets nor its `tcp_info` show would read as zero.

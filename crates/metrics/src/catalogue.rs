@@ -103,6 +103,24 @@ pub const METRICS: &[MetricInfo] = &[
     of_run("window_blocked_s", "s", "Time in which data waited only because the peer's data-level window was full."),
     of_run("outage_s", "s", "Longest time without delivery while data waited."),
     of_run(
+        "head_start_packets",
+        "packet",
+        "Data packets that the connection had got over its first path before the first came over another, warm-up included. \
+         What waits behind a gap of its subflow has not been got.",
+    ),
+    of_run(
+        "head_start_rtt_ratio",
+        "",
+        "RTT of the second path's first data packet ÷ mean of the first path's RTT samples until it arrived (γ of Chen and \
+         Towsley).",
+    ),
+    of_run(
+        "increment_efficiency_mean",
+        "",
+        "`lia` over two paths: increase of its window on the path with the greater w/RTT² ÷ that of a single path, \
+         1/(1 + β/γ)², with β = w₂/w₁ and γ = R₂/R₁ (Chen and Towsley, eq. 12); mean over time.",
+    ),
+    of_run(
         "aggregation_benefit",
         "",
         "Goodput g against the single-path goodputs C: (g − max C)/(ΣC − max C) if g ≥ max C, else (g − max C)/max C. \
@@ -123,6 +141,12 @@ pub const METRICS: &[MetricInfo] = &[
     of_path("retransmitted_packets", "packet", "TCP retransmissions of data on the path."),
     of_path("loss_ratio", "", "The path's retransmitted ÷ sent data packets, as its sender sees them."),
     of_path("srtt_mean_s", "s", "Smoothed RTT of the path's sender, mean over time."),
+    of_path(
+        "rtt_mean_s",
+        "s",
+        "Mean of the RTT samples of the path's sender: arrival of an acknowledgment less the sending of the newest packet \
+         that it acknowledges; packets sent twice give none unless timestamps tell. A Linux sender's are not seen.",
+    ),
     of_path("cwnd_mean_packets", "packet", "Congestion window, mean over time."),
     of_path(
         "queue_max_packets",

@@ -4,7 +4,10 @@
 mod benefit;
 mod capacity;
 mod catalogue;
+mod curves;
+mod efficiency;
 mod histogram;
+mod inference;
 mod links;
 mod meter;
 mod oracle;
@@ -17,7 +20,13 @@ mod student;
 pub use benefit::{aggregation_benefit, best_single_ratio, oracle_ratio};
 pub use capacity::CapacityCurve;
 pub use catalogue::{METRICS, MetricInfo};
+pub use curves::{CurveConfig, CurveRecorder, TimeCurve};
+pub use efficiency::IncrementEfficiency;
 pub use histogram::Histogram;
+pub use inference::{
+    Better, Bootstrap, EffectSize, RankClaim, Ranking, SignedRank, holm, normal_probability, normal_quantile,
+    sign_flip_probability, superiority,
+};
 pub use links::{Drops, LinkMeter, LinkTotals};
 pub use meter::{FrameSchedule, Meter, MeterConfig, PathConfig, ResponseSchedule, Timed};
 pub use oracle::{Oracle, Timeline, header_len};

@@ -46,6 +46,50 @@ impl TimeMean {
     }
 }
 
+/// As [`TimeMean`], of real numbers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RealMean {
+    value: Option<f64>,
+    since: Instant,
+    /// Times seconds.
+    sum: f64,
+    known: f64,
+}
+
+impl RealMean {
+    /// From `now` on the value is this; `None` = unknown.
+    pub fn set(&mut self, now: Instant, value: Option<f64>) {
+        self.advance(now);
+        self.value = value;
+    }
+
+    /// Forgets the past; the value stays.
+    pub fn restart(&mut self, now: Instant) {
+        *self = Self { value: self.value, since: now, ..Self::default() };
+    }
+
+    /// Up to `now` nothing changed.
+    pub fn advance(&mut self, now: Instant) {
+        if let Some(value) = self.value {
+            let passed = now.since(self.since).as_secs_f64();
+            self.sum += value * passed;
+            self.known += passed;
+        }
+        self.since = self.since.max(now);
+    }
+
+    /// Adds what another one saw.
+    pub fn merge(&mut self, other: &Self) {
+        self.sum += other.sum;
+        self.known += other.known;
+    }
+
+    /// The mean; `None` if the value was never known for any time.
+    pub fn mean(&self) -> Option<f64> {
+        (self.known > 0.0).then(|| self.sum / self.known)
+    }
+}
+
 /// For how long something was true.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Stopwatch {
@@ -148,6 +192,18 @@ mod tests {
         assert_eq!(mean.mean(), None);
         mean.advance(ms(300));
         assert_eq!(mean.mean(), Some(7.0));
+    }
+
+    #[test]
+    fn means_of_real_numbers_are_too() {
+        let mut mean = RealMean::default();
+        mean.set(ms(0), Some(-0.5));
+        mean.set(ms(250), Some(1.5));
+        mean.set(ms(1000), None);
+        mean.advance(ms(9000));
+        assert_eq!(mean.mean(), Some(-0.5 * 0.25 + 1.5 * 0.75));
+        mean.restart(ms(9000));
+        assert_eq!(mean.mean(), None);
     }
 
     #[test]

@@ -103,8 +103,22 @@ fn interval(mean: f64, sd: f64, n: usize) -> (f64, f64) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    /// Student's own example (1908): extra hours of sleep of ten patients under two drugs.
+    pub(crate) const SLEEP: [(f64, f64); 10] = [
+        (1.9, 0.7),
+        (0.8, -1.6),
+        (1.1, -0.2),
+        (0.1, -1.2),
+        (-0.1, -0.1),
+        (4.4, 3.4),
+        (5.5, 3.7),
+        (1.6, 0.8),
+        (4.6, 0.0),
+        (3.4, 2.0),
+    ];
 
     #[track_caller]
     fn near(a: f64, b: f64) {
@@ -146,11 +160,8 @@ mod tests {
 
     #[test]
     fn paired_differences_of_the_sleep_data() {
-        // Student's own example (1908): extra hours of sleep of ten patients under two drugs; t = 4.0621, p = 0.002833.
-        let a = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4];
-        let b = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0];
-        let pairs: Vec<_> = a.into_iter().zip(b).collect();
-        let paired = Paired::of(&pairs).unwrap();
+        // t = 4.0621, p = 0.002833.
+        let paired = Paired::of(&SLEEP).unwrap();
         near(paired.mean_diff, 1.58);
         let (low, high) = paired.ci95.unwrap();
         assert!((low - 0.700_114).abs() < 1e-6 && (high - 2.459_886).abs() < 1e-6, "{low} {high}");

@@ -60,6 +60,8 @@ impl Watch {
             timed: Timed::Nothing,
             mss: 1400,
             displacement_threshold: None,
+            head_start: paths > 1,
+            efficiency: false,
             paths: (0..paths).map(path).collect(),
         });
         Self { hosts: [Host::new(Side::Client), Host::new(Side::Server)], meters: [meter.clone(), meter] }

@@ -6,6 +6,7 @@ use crate::outcome::{Judged, Verdict};
 use crate::paper::Row;
 use crate::samples::Samples;
 use crate::shim::Estimate;
+use anabranch_metrics::Better;
 use anabranch_run::{CellValues, RunRecord};
 
 /// A difference is one if so rare a one would come from luck alone.
@@ -115,8 +116,9 @@ fn change(
 
 fn order(claim: &Claim, rows: &[String], more: bool, samples: &Samples<'_>) -> Result<Found, String> {
     let scores = samples.scores(rows, &claim.metric, &claim.at)?;
-    let order = Order::of(&scores, more).ok_or("there is nothing to put in order")?;
-    let verdict = match (order.holds >= CONFIDENT, order.ends_hold >= CONFIDENT) {
+    let better = if more { Better::Higher } else { Better::Lower };
+    let order = Order::of(&scores, better).ok_or("there is nothing to put in order")?;
+    let verdict = match (order.holds >= CONFIDENT, order.ends_hold) {
         (true, _) => Verdict::Reproduces,
         (false, true) => Verdict::DirectionOnly,
         (false, false) => Verdict::Differs,
@@ -126,7 +128,7 @@ fn order(claim: &Claim, rows: &[String], more: bool, samples: &Samples<'_>) -> R
         "{} (the published order in {:.0} % of resamples, n = {})",
         found.join(", "),
         order.holds * 100.0,
-        scores.len()
+        scores[0].len()
     );
     Ok(Found { ours, estimate: None, p: None, verdict, reason: None })
 }

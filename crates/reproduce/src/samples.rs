@@ -61,8 +61,8 @@ impl<'a> Samples<'a> {
         if values.is_empty() { Err(format!("no run of {} has {metric}", self.label(&side.row))) } else { Ok(values) }
     }
 
-    /// For each seed that all rows have in all cells of `at`: what each row is of the mean of all rows, averaged over the
-    /// cells.
+    /// One entry a row, with one value for each seed that all rows have in all cells of `at`: what the row is of the mean of
+    /// all rows, averaged over the cells.
     ///
     /// # Errors
     /// In a few words, why there is none.
@@ -89,8 +89,10 @@ impl<'a> Samples<'a> {
         // A seed that lacks a cell would be scored by other conditions.
         scores.retain(|(_, _, count)| *count == cells.len());
         let means = |(_, sums, count): (u64, Vec<f64>, usize)| sums.iter().map(|sum| sum / count as f64).collect();
-        let scores: Vec<Vec<f64>> = scores.into_iter().map(means).collect();
-        if scores.is_empty() { Err(format!("no seed has {metric} in every row and cell")) } else { Ok(scores) }
+        let of_seeds: Vec<Vec<f64>> = scores.into_iter().map(means).collect();
+        let scores: Vec<Vec<f64>> =
+            (0..rows.len()).map(|row| of_seeds.iter().map(|scores| scores[row]).collect()).collect();
+        if of_seeds.is_empty() { Err(format!("no seed has {metric} in every row and cell")) } else { Ok(scores) }
     }
 }
 

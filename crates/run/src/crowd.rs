@@ -87,14 +87,6 @@ impl Crowd {
         }
     }
 
-    /// Bytes of a frame, if the traffic is frames.
-    pub fn frame(&self) -> Option<u64> {
-        match self.traffic.kind {
-            TrafficKind::Frames { size, .. } => Some(size),
-            _ => None,
-        }
-    }
-
     /// No run is complete sooner after its first SYN. What arrives from some time on needs its time from there on.
     pub fn least_completion(&self, oracle: &Oracle) -> Option<Duration> {
         match &self.opening {

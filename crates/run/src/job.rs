@@ -1,10 +1,11 @@
 //! One run: what is asked of a driver, and what it answers.
 
+use crate::curves::Curves;
 use crate::live::Live;
 use crate::plan::Plan;
 use anabranch_scenario::{Cell, PlugIn, Scenario};
 use anabranch_trace::Recorder;
-use anabranch_units::ConnId;
+use anabranch_units::{ConnId, Duration};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -40,6 +41,8 @@ pub struct Job {
     pub congestion: PlugIn,
     /// Seed of every random stream.
     pub seed: u64,
+    /// The bin of [`RunOutcome::curves`]; `None` = no curves. They change nothing else.
+    pub curves: Option<Duration>,
 }
 
 /// What a run yields. In virtual time, nothing here depends on wall time.
@@ -55,6 +58,8 @@ pub struct RunOutcome {
     pub events: u64,
     /// False if a sized transfer did not end within the duration.
     pub finished: bool,
+    /// If the job asks for them.
+    pub curves: Curves,
     /// Of a run in real time alone.
     pub live: Option<Live>,
 }

@@ -1,10 +1,15 @@
 //! What a job makes of its scenario: the world, its flows, what is measured. Every driver starts from this.
 
 use crate::crowd::Crowd;
+use crate::curves::{Curves, Drawn};
 use crate::job::{CONNECTION, Choice, Job, RunError, RunOutcome, Values};
+use crate::summary::{COMPLETION, DELAY, GOODPUT, RESPONSE};
 use anabranch_engine::Settings;
 use anabranch_engine::connection::Setup;
-use anabranch_metrics::{CapacityCurve, MeterConfig, Oracle, PathConfig, RunMetrics, Timed, header_len, oracle_ratio};
+use anabranch_metrics::{
+    CapacityCurve, CurveConfig, CurveRecorder, MeterConfig, Oracle, PathConfig, RunMetrics, Timed, header_len,
+    oracle_ratio,
+};
 use anabranch_network::{Bottleneck, Change, PathSpec, Topology, WaySpec};
 use anabranch_scenario::{Cross, CrossKind, Host, PlugIn, TimelineChange, TimelineEntry};
 use anabranch_sim::{
@@ -19,8 +24,8 @@ pub fn unsupported(what: &str) -> RunError {
     RunError::Unsupported { what: what.to_owned() }
 }
 
-/// A run's metrics as its outcome.
-pub fn outcome(metrics: RunMetrics, digest: String, events: u64) -> RunOutcome {
+/// A run's metrics as its outcome, without curves.
+pub fn outcome(metrics: &RunMetrics, digest: String, events: u64) -> RunOutcome {
     let values = |list: &[(&'static str, f64)]| -> Values { list.iter().map(|(k, v)| ((*k).to_owned(), *v)).collect() };
     RunOutcome {
         metrics: values(&metrics.values),
@@ -28,8 +33,17 @@ pub fn outcome(metrics: RunMetrics, digest: String, events: u64) -> RunOutcome {
         digest,
         events,
         finished: metrics.finished,
+        curves: Curves::new(),
         live: None,
     }
+}
+
+/// What no scheduler with any congestion control can beat.
+pub(crate) struct Best {
+    /// A metric's name.
+    pub metric: &'static str,
+    /// In its unit; `None` if nothing can arrive.
+    pub value: Option<f64>,
 }
 
 /// What a job makes of its scenario.
@@ -215,6 +229,8 @@ impl Layout {
             timed: self.crowd.timed(),
             mss: scenario.settings.mss,
             displacement_threshold: None,
+            head_start: self.multipath && self.over.len() > 1,
+            efficiency: self.has_efficiency(job),
             paths: used
                 .map(|(n, path)| PathConfig {
                     name: path.name.clone(),
@@ -226,6 +242,20 @@ impl Layout {
         }
     }
 
+    /// LIA couples two paths.
+    fn has_efficiency(&self, job: &Job) -> bool {
+        self.multipath && self.over.len() == 2 && job.congestion.name == "lia"
+    }
+
+    /// What draws the run's curves, if `job` asks for them.
+    pub fn curves(&self, job: &Job) -> Option<Drawn> {
+        let paths = &job.scenario.topology.paths;
+        let config =
+            |bin| CurveConfig { connection: CONNECTION, bin, paths: paths.len(), efficiency: self.has_efficiency(job) };
+        let used = self.over.iter().map(|n| (PathId(*n as u8), paths[*n].name.clone()));
+        job.curves.map(|bin| Drawn::new(CurveRecorder::new(config(bin)), used.collect()))
+    }
+
     fn capacity(&self, path: usize) -> Option<CapacityCurve> {
         Oracle::capacity(&self.topology, &self.timeline, path, Direction::Down)
     }
@@ -235,20 +265,28 @@ impl Layout {
         let scenario = &*job.scenario;
         let names: Vec<&str> = self.over.iter().map(|n| scenario.topology.paths[*n].name.as_str()).collect();
         metrics.paths.retain(|path| names.contains(&path.name.as_str()));
-        let settings = &scenario.settings;
-        let header = header_len(scenario.hosts.ip, settings.tcp.timestamps, self.multipath);
+        let bound = self.bound(job, metrics.measured);
+        let reached = metrics.get(bound.metric);
+        // The shorter the better: T*/T.
+        let shorter = bound.metric != GOODPUT;
+        let (above, below) = if shorter { (bound.value, reached) } else { (reached, bound.value) };
+        metrics.set("oracle_ratio", oracle_ratio(above, below));
+    }
+
+    /// The best possible in the metric that says most about the traffic, for the measured time from … until.
+    pub(crate) fn bound(&self, job: &Job, (from, until): (Instant, Instant)) -> Best {
+        let settings = &job.scenario.settings;
+        let header = header_len(job.scenario.hosts.ip, settings.tcp.timestamps, self.multipath);
         let oracle = Oracle::new(&self.topology, &self.timeline, &self.over, settings.mss, header);
-        let (from, until) = metrics.measured;
         let seconds = |time: Option<Duration>| time.map(Duration::as_secs_f64);
-        let (reached, bound) = match (self.crowd.frame(), self.crowd.total(), self.crowd.timed()) {
-            (Some(frame), ..) => (seconds(oracle.frame_delay(from, until, frame)), metrics.get("app_delay_mean_s")),
-            // The shorter the better: T*/T.
-            (None, Some(_), _) => (seconds(self.crowd.least_completion(&oracle)), metrics.get("completion_s")),
+        let (metric, value) = match (self.crowd.timed(), self.crowd.total()) {
+            (Timed::Frames(frames), _) => (DELAY, seconds(oracle.frame_delay(from, until, frames.size))),
+            (_, Some(_)) => (COMPLETION, seconds(self.crowd.least_completion(&oracle))),
             // Responses without end wait for their requests.
-            (None, None, Timed::Responses(_)) => (None, None),
-            (None, None, _) => (metrics.get("goodput_bps"), oracle.goodput(from, until)),
+            (Timed::Responses(_), None) => (RESPONSE, None),
+            (Timed::Nothing, None) => (GOODPUT, oracle.goodput(from, until)),
         };
-        metrics.set("oracle_ratio", oracle_ratio(reached, bound));
+        Best { metric, value }
     }
 }
 

@@ -2,7 +2,11 @@
 //!
 //! This crate starts no thread and opens no file: the driver, the pool and the observer come from outside.
 
+mod ask;
+mod bound;
 mod crowd;
+mod curves;
+mod estimate;
 pub mod frontier;
 mod job;
 pub mod layout;
@@ -15,6 +19,10 @@ mod runner;
 mod summary;
 mod virtual_time;
 
+pub use ask::{Ask, AskError};
+pub use bound::{Bound, bounds};
+pub use curves::{Curve, Curves, Drawn};
+pub use estimate::Estimate;
 pub use job::{
     CONNECTION, Choice, Driver, Job, Labelled, Observer, Pool, Refusal, RunError, RunOutcome, Serial, Values,
 };
@@ -23,4 +31,5 @@ pub use plan::{Options, Plan, Repeat, Variant, labels};
 pub use preflight::{Preflight, WayCheck, WayFigures};
 pub use results::{CellValues, Comparison, Results, RunRecord, SCHEMA, Summary};
 pub use runner::{Failure, Runner};
+pub use summary::main_metric;
 pub use virtual_time::VirtualTime;

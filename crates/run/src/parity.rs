@@ -1,5 +1,6 @@
 //! The same scenario in virtual time, with a kernel at either end, and between two kernels: how far the answers lie apart.
 
+pub use crate::estimate::Estimate;
 use crate::plan::{Options, Plan, Variant};
 use crate::results::{CellValues, Results};
 use anabranch_scenario::{Host, PlugIn, Scenario};
@@ -52,21 +53,6 @@ impl Mode {
         let variants: Vec<Variant> = variants.iter().map(|variant| between(variant, self)).collect();
         Plan::new(&variants, &options)
     }
-}
-
-/// The mean of a metric and its 95 % interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Estimate {
-    /// Runs.
-    pub n: usize,
-    /// Arithmetic mean.
-    pub mean: f64,
-    /// Lower end; absent for n = 1.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub ci95_low: Option<f64>,
-    /// Upper end.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub ci95_high: Option<f64>,
 }
 
 /// One metric of one row, in every mode.

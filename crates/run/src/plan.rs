@@ -29,6 +29,8 @@ pub struct Options {
     pub repeat: Repeat,
     /// By the clock: nothing comes out twice alike, so every row is random.
     pub real_time: bool,
+    /// Follow each run over time, in bins of this length: [`crate::RunRecord::curves`].
+    pub curves: Option<Duration>,
 }
 
 impl Default for Options {
@@ -39,6 +41,7 @@ impl Default for Options {
             baselines: true,
             repeat: Repeat::AsWritten,
             real_time: false,
+            curves: None,
         }
     }
 }
@@ -48,7 +51,7 @@ impl Default for Options {
 pub enum Repeat {
     /// As the scenario says.
     AsWritten,
-    /// Until the mean goodput of every row is known well enough: see [`crate::Runner::run`].
+    /// Until the mean of every row's main metric is known well enough: see [`crate::Runner::run`].
     Auto,
 }
 
@@ -59,6 +62,7 @@ pub struct Plan {
     pub(crate) title: String,
     pub(crate) cells: Vec<CellPlan>,
     pub(crate) auto: bool,
+    curves: Option<Duration>,
 }
 
 /// The rows of one cell. All share the scenario, so that a seed means the same luck for each.
@@ -96,14 +100,26 @@ impl Plan {
         }
         let title = variants.first().map(|v| v.scenario.name.clone()).unwrap_or_default();
         let cells = groups.into_iter().map(|(cell, scenarios)| CellPlan::new(cell, &scenarios, options)).collect();
-        Self { title, cells, auto: options.repeat == Repeat::Auto }
+        Self { title, cells, auto: options.repeat == Repeat::Auto, curves: options.curves }
     }
 }
 
 impl Plan {
     /// One job of each row.
     pub fn jobs(&self) -> impl Iterator<Item = Job> + '_ {
-        self.cells.iter().flat_map(|cell| cell.rows.iter().map(|row| cell.job(row, 0)))
+        self.cells.iter().flat_map(|cell| cell.rows.iter().map(|row| self.job(cell, row, 0)))
+    }
+
+    /// One repetition of a row of `cell`.
+    pub(crate) fn job(&self, cell: &CellPlan, row: &Row, repetition: u32) -> Job {
+        Job {
+            scenario: cell.scenario.clone(),
+            cell: cell.cell.clone(),
+            choice: row.choice.clone(),
+            congestion: row.congestion.clone(),
+            seed: cell.scenario.seed.wrapping_add(repetition.into()),
+            curves: self.curves,
+        }
     }
 
     /// How many runs there are, at least, and how long they take by the clock; `None` if a run lasts until its transfer
@@ -167,16 +183,6 @@ impl CellPlan {
             (false, _) => 1,
             (true, true) => AUTO_STEP,
             (true, false) => self.scenario.repeat.max(1),
-        }
-    }
-
-    pub fn job(&self, row: &Row, repetition: u32) -> Job {
-        Job {
-            scenario: self.scenario.clone(),
-            cell: self.cell.clone(),
-            choice: row.choice.clone(),
-            congestion: row.congestion.clone(),
-            seed: self.scenario.seed.wrapping_add(repetition.into()),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What `run --format json` prints. The field order here is the order in the document.
 
+use crate::curves::Curves;
 use crate::job::{RunOutcome, Values};
 use crate::live::Live;
 use indexmap::IndexMap;
@@ -52,6 +53,9 @@ pub struct RunRecord {
     pub digest: String,
     /// Events handled.
     pub events: u64,
+    /// Values over time and distributions, by name; if they were asked for.
+    #[serde(skip_serializing_if = "IndexMap::is_empty", default)]
+    pub curves: Curves,
     /// Of a run in real time: how true it was, and what kernels counted.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub live: Option<Live>,
@@ -123,16 +127,23 @@ pub struct Comparison {
     /// Two-sided p value of the paired t test; absent if the differences do not vary.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub p: Option<f64>,
+    /// Two-sided p value of Wilcoxon's signed-rank test: exact for at most 25 differences without ties; absent if no pair differs.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub p_wilcoxon: Option<f64>,
+    /// `mean_diff` ÷ the standard deviation of the differences (Cohen's d_z) with Hedges' correction for few pairs; absent for
+    /// fewer than three, or if the differences do not vary.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub effect_size: Option<f64>,
 }
 
 impl RunRecord {
     /// Names an outcome. Values that JSON cannot write (not finite) are left out.
     pub(crate) fn new(scheduler: &str, congestion: &str, seed: u64, cell: CellValues, outcome: RunOutcome) -> Self {
-        let RunOutcome { mut metrics, mut paths, digest, events, finished, live } = outcome;
+        let RunOutcome { mut metrics, mut paths, digest, events, finished, curves, live } = outcome;
         metrics.retain(|_, value| value.is_finite());
         paths.values_mut().for_each(|values| values.retain(|_, value| value.is_finite()));
         let (scheduler, congestion) = (scheduler.to_owned(), congestion.to_owned());
-        Self { scheduler, congestion, seed, cell, finished, metrics, paths, digest, events, live }
+        Self { scheduler, congestion, seed, cell, finished, metrics, paths, digest, events, curves, live }
     }
 
     /// All values: the connection's by name, the paths' as `path.NAME.METRIC`.

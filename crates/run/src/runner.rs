@@ -40,6 +40,9 @@ impl std::error::Error for Failure {
     }
 }
 
+/// A cell's runs: those of each row, by repetition.
+pub(crate) type CellRecords = Vec<Vec<RunRecord>>;
+
 /// One repetition of one row.
 struct Task {
     cell: usize,
@@ -51,13 +54,21 @@ impl Runner<'_> {
     /// Runs everything that `plan` asks for.
     ///
     /// With [`crate::Repeat::Auto`], each cell is run with ten seeds, then ten more at a time, until for each of its rows
-    /// the 95 % interval of the mean goodput, from end to end, is narrower than 2 % of the mean, or 200 seeds are done.
+    /// the 95 % interval of the mean of its [`crate::main_metric`], from end to end, is narrower than 2 % of the mean, or 200
+    /// seeds are done.
     ///
     /// # Errors
     /// The first run, in the plan's order, that failed.
     pub fn run(&self, plan: &Plan) -> Result<Results, Failure> {
-        // records[cell][row][repetition]
-        let mut records: Vec<Vec<Vec<RunRecord>>> =
+        Ok(assemble(plan, self.records(plan)?))
+    }
+
+    /// The runs of each cell of `plan` by row and repetition, with the ratios against the baselines.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub(crate) fn records(&self, plan: &Plan) -> Result<Vec<CellRecords>, Failure> {
+        let mut records: Vec<CellRecords> =
             plan.cells.iter().map(|cell| cell.rows.iter().map(|_| Vec::new()).collect()).collect();
         let mut targets: Vec<u32> = plan.cells.iter().map(|cell| cell.first_target(plan.auto)).collect();
         loop {
@@ -77,7 +88,8 @@ impl Runner<'_> {
                 }
             }
         }
-        Ok(assemble(plan, records))
+        plan.cells.iter().zip(&mut records).for_each(|(cell, rows)| fill_in_ratios(cell, rows));
+        Ok(records)
     }
 
     /// The records of `tasks`, in their order. `done` runs came before.
@@ -106,7 +118,7 @@ impl Runner<'_> {
         let cell = &plan.cells[task.cell];
         let row = &cell.rows[task.row];
         let rows_before: usize = plan.cells[..task.cell].iter().map(|cell| cell.rows.len()).sum();
-        let job = cell.job(row, task.repetition);
+        let job = plan.job(cell, row, task.repetition);
         let labelled = Labelled {
             job: &job,
             scheduler: &row.scheduler_label,
@@ -128,7 +140,7 @@ fn unsupported(run: &str, what: &str) -> Failure {
 }
 
 /// What is missing until every row of cell i has `targets[i]` records.
-fn open_tasks(records: &[Vec<Vec<RunRecord>>], targets: &[u32]) -> Vec<Task> {
+fn open_tasks(records: &[CellRecords], targets: &[u32]) -> Vec<Task> {
     let mut tasks = Vec::new();
     for (cell, (rows, target)) in records.iter().zip(targets).enumerate() {
         for (row, done) in rows.iter().enumerate() {
@@ -138,10 +150,10 @@ fn open_tasks(records: &[Vec<Vec<RunRecord>>], targets: &[u32]) -> Vec<Task> {
     tasks
 }
 
-fn assemble(plan: &Plan, mut records: Vec<Vec<Vec<RunRecord>>>) -> Results {
+/// Draws the records of all cells together.
+fn assemble(plan: &Plan, records: Vec<CellRecords>) -> Results {
     let (mut summary, mut comparisons) = (Vec::new(), Vec::new());
-    for (cell, rows) in plan.cells.iter().zip(&mut records) {
-        fill_in_ratios(cell, rows);
+    for (cell, rows) in plan.cells.iter().zip(&records) {
         summary.extend(rows.iter().flat_map(|row| summarise(row, !cell.random)));
         comparisons.extend(compare(cell, rows));
     }

@@ -3,19 +3,36 @@
 use crate::job::Choice;
 use crate::plan::{CellPlan, Row, single_path_form};
 use crate::results::{Comparison, RunRecord, Summary};
-use anabranch_metrics::{METRICS, Paired, Summary as Statistics, aggregation_benefit, best_single_ratio};
+use anabranch_metrics::{
+    EffectSize, METRICS, Paired, SignedRank, Summary as Statistics, aggregation_benefit, best_single_ratio,
+};
 use indexmap::IndexMap;
 
-/// The metric that baselines are held against and that [`crate::Repeat::Auto`] watches.
-const GOODPUT: &str = "goodput_bps";
+/// Of unlimited data; the metric that baselines are held against.
+pub(crate) const GOODPUT: &str = "goodput_bps";
+/// Of sized transfers.
+pub(crate) const COMPLETION: &str = "completion_s";
+/// Of frames.
+pub(crate) const DELAY: &str = "app_delay_mean_s";
+/// Of requests.
+pub(crate) const RESPONSE: &str = "response_mean_s";
+/// Of several sized flows.
+const FLOW: &str = "flow_completion_mean_s";
+
+/// The metric that says most about runs of which some have the metrics that `has` knows: the frames' delay, else the
+/// response time, else the completion time (of several flows, each one's), else goodput.
+pub fn main_metric(has: impl Fn(&str) -> bool) -> &'static str {
+    [DELAY, RESPONSE, FLOW, COMPLETION].into_iter().find(|metric| has(metric)).unwrap_or(GOODPUT)
+}
 
 /// Up to so many schedulers, every pair is compared; beyond, each with the first alone.
 const ALL_PAIRS: usize = 6;
 
-/// True if the 95 % interval of the mean goodput, from end to end, is narrower than 2 % of the mean.
+/// True if the 95 % interval of the mean of the [`main_metric`], from end to end, is narrower than 2 % of the mean.
 pub(crate) fn is_narrow(row: &[RunRecord]) -> bool {
-    let goodputs: Vec<f64> = row.iter().filter_map(|run| run.metrics.get(GOODPUT).copied()).collect();
-    let interval = Statistics::of(&goodputs).and_then(|s| s.ci95.map(|(low, high)| (s.mean, high - low)));
+    let metric = main_metric(|metric| row.iter().any(|run| run.metrics.contains_key(metric)));
+    let values: Vec<f64> = row.iter().filter_map(|run| run.metrics.get(metric).copied()).collect();
+    let interval = Statistics::of(&values).and_then(|s| s.ci95.map(|(low, high)| (s.mean, high - low)));
     interval.is_some_and(|(mean, width)| width <= 0.02 * mean)
 }
 
@@ -112,7 +129,8 @@ fn compare_rows(a: &[RunRecord], b: &[RunRecord]) -> Vec<Comparison> {
     let (Some(first_a), Some(first_b)) = (a.first(), b.first()) else { return Vec::new() };
     let comparison = |metric: &String| {
         let both = a.iter().zip(b).filter_map(|(a, b)| Some((*a.metrics.get(metric)?, *b.metrics.get(metric)?)));
-        let paired = Paired::of(&both.collect::<Vec<_>>())?;
+        let pairs: Vec<(f64, f64)> = both.collect();
+        let paired = Paired::of(&pairs)?;
         Some(Comparison {
             a: first_a.scheduler.clone(),
             b: first_b.scheduler.clone(),
@@ -124,6 +142,8 @@ fn compare_rows(a: &[RunRecord], b: &[RunRecord]) -> Vec<Comparison> {
             ci95_low: paired.ci95.map(|(low, _)| low),
             ci95_high: paired.ci95.map(|(_, high)| high),
             p: paired.p,
+            p_wilcoxon: SignedRank::of(&pairs).map(|test| test.p),
+            effect_size: EffectSize::of(&pairs).and_then(|effect| effect.corrected),
         })
     };
     let mut metrics: Vec<&String> = Vec::new();

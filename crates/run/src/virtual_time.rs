@@ -2,7 +2,7 @@
 
 use crate::job::{Driver, Job, RunError, RunOutcome};
 use crate::layout::{Layout, outcome, unsupported};
-use anabranch_metrics::Meter;
+use anabranch_metrics::{Meter, RunMetrics};
 use anabranch_scenario::Host;
 use anabranch_sim::{Checks, World};
 use anabranch_trace::{Digest, LinkEvent, Recorder, Tee};
@@ -37,6 +37,23 @@ impl Driver for VirtualTime {
             return Err(unsupported("a Linux host in virtual time"));
         }
         let plan = Layout::of(job)?;
+        let Some(mut drawn) = plan.curves(job) else {
+            return Ok(self.measure(job, &plan, listener)?.0);
+        };
+        let (mut outcome, metrics) = self.measure(job, &plan, &mut Tee(&mut drawn, Lent(listener)))?;
+        outcome.curves = drawn.finish(&metrics);
+        Ok(outcome)
+    }
+}
+
+impl VirtualTime {
+    fn measure(
+        &self,
+        job: &Job,
+        plan: &Layout,
+        listener: &mut dyn Recorder,
+    ) -> Result<(RunOutcome, RunMetrics), RunError> {
+        let scenario = &*job.scenario;
         let mut world = World::new(plan.world(job, self.checks)?, plan.flows(job)?);
         let mut recorder = Tee(Tee(Meter::new(plan.meter(job)), Digest::new()), Lent(listener));
         let until = scenario.duration.map_or(Instant::MAX, |d| Instant::ZERO + scenario.warmup + d);
@@ -46,6 +63,6 @@ impl Driver for VirtualTime {
         ended.map_err(|stuck| RunError::Fault { what: format!("at {now}: {stuck}") })?;
         let mut metrics = meter.finish(now);
         plan.judge(job, &mut metrics);
-        Ok(outcome(metrics, digest.finish(), events))
+        Ok((outcome(&metrics, digest.finish(), events), metrics))
     }
 }

@@ -27,7 +27,7 @@ fn scenario(traffic: &str) -> Scenario {
 
 fn job(scenario: &Scenario, choice: Choice, seed: u64) -> Job {
     let (scenario, congestion) = (Arc::new(scenario.clone()), scenario.congestion.clone());
-    Job { scenario, cell: Cell::default(), choice, congestion, seed }
+    Job { scenario, cell: Cell::default(), choice, congestion, seed, curves: None }
 }
 
 fn multipath(scheduler: &str) -> Choice {

@@ -23,7 +23,8 @@ fn scenario(traffic: &str) -> Scenario {
 
 fn run(scenario: &Scenario, choice: Choice) -> RunOutcome {
     let congestion = scenario.congestion.clone();
-    let job = Job { scenario: Arc::new(scenario.clone()), cell: Cell::default(), choice, congestion, seed: 1 };
+    let job =
+        Job { scenario: Arc::new(scenario.clone()), cell: Cell::default(), choice, congestion, seed: 1, curves: None };
     VirtualTime::default().run(&job, &mut ()).unwrap()
 }
 

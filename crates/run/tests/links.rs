@@ -35,7 +35,7 @@ fn totals_agree_with_the_metrics_and_the_capacities() {
     let timeline: Vec<_> = scenario.network_changes().collect();
     let mut meter = LinkMeter::new(&scenario.topology, &timeline, 2);
     let (choice, congestion) = (Choice::Multipath(scenario.scheduler.clone()), scenario.congestion.clone());
-    let job = Job { scenario: Arc::new(scenario), cell, choice, congestion, seed: 3 };
+    let job = Job { scenario: Arc::new(scenario), cell, choice, congestion, seed: 3, curves: None };
     let outcome = VirtualTime::default().run(&job, &mut meter).unwrap();
     let end = Instant::ZERO + Duration::from_secs(4);
     let totals = meter.finish(end);

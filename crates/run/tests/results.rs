@@ -1,8 +1,8 @@
 //! Plans and results, with a driver whose outcomes are known.
 
 use anabranch_run::{
-    Choice, Driver, Job, Labelled, Observer, Options, Plan, Pool, Repeat, Results, RunError, RunOutcome, Runner,
-    Serial, Variant,
+    Choice, Curves, Driver, Job, Labelled, Observer, Options, Plan, Pool, Repeat, Results, RunError, RunOutcome,
+    Runner, Serial, Variant,
 };
 use anabranch_scenario::{Document, PlugIn};
 use anabranch_trace::Recorder;
@@ -59,6 +59,7 @@ impl Driver for Fake {
             digest: format!("{:?}{}{}", job.choice, job.congestion.name, job.seed),
             events: 7,
             finished: job.seed != 6,
+            curves: Curves::new(),
             live: None,
         })
     }
@@ -157,6 +158,30 @@ fn summaries_and_paired_comparisons() {
     let named: Vec<_> = pairs.iter().map(|c| (&*c.a, &*c.b)).collect();
     assert_eq!(named, [("roundrobin", "minrtt"), ("fifo", "minrtt"), ("fifo", "roundrobin")]);
     assert!((pairs[0].mean_diff - 4e6).abs() < 1.0 && pairs[0].n == 4);
+    // The same difference for every seed: four ranks that tie, V = 10; (10 − 5 − 0.5)/√(7.5 − 60/48) = 1.8.
+    assert!((pairs[0].p_wilcoxon.unwrap() - 0.071_861).abs() < 1e-6, "{:?}", pairs[0]);
+}
+
+#[test]
+fn comparisons_have_a_rank_test_and_an_effect_size() {
+    /// `minrtt` has 10 Mbit/s, others 1, 2, 3 and 6 Mbit/s more.
+    struct Lucky;
+    impl Driver for Lucky {
+        fn run(&self, job: &Job, _listener: &mut dyn Recorder) -> Result<RunOutcome, RunError> {
+            let is_first = matches!(&job.choice, Choice::Multipath(scheduler) if scheduler.name == "minrtt");
+            let luck = if is_first { 0.0 } else { [1e6, 2e6, 3e6, 6e6][job.seed as usize % 4] };
+            let metrics = [("goodput_bps".to_owned(), 1e7 + luck)].into();
+            Ok(RunOutcome { metrics, finished: true, ..RunOutcome::default() })
+        }
+    }
+    let plan = Plan::new(&variants(RANDOM), &Options { baselines: false, ..schedulers(&["minrtt", "fifo"]) });
+    let results = Runner { driver: &Lucky, pool: &Serial, observer: &() }.run(&plan).unwrap();
+    let comparison = &results.comparisons[0];
+    // All four positive: one of sixteen choices of signs, and its opposite.
+    assert_eq!(comparison.p_wilcoxon, Some(0.125));
+    // d_z = 3/√(14/3); Hedges' factor for three degrees of freedom is Γ(3/2)/(√(3/2)·Γ(1)) = 0.7236.
+    let expected = 3.0 / (14.0f64 / 3.0).sqrt() * 0.723_601_3;
+    assert!((comparison.effect_size.unwrap() - expected).abs() < 1e-6, "{comparison:?}");
 }
 
 #[test]
@@ -205,6 +230,25 @@ fn auto_stops_when_the_interval_is_narrow() {
     let plan = Plan::new(&variants(RANDOM), &options);
     let results = Runner { driver: &Wild, pool: &Serial, observer: &() }.run(&plan).unwrap();
     assert_eq!(results.runs.iter().map(|r| r.seed).collect::<Vec<_>>(), (5..205).collect::<Vec<_>>());
+}
+
+#[test]
+fn auto_watches_the_metric_that_the_table_shows() {
+    /// Goodput is sure; the other metric is luck of half its mean.
+    struct Late(&'static str);
+    impl Driver for Late {
+        fn run(&self, job: &Job, _listener: &mut dyn Recorder) -> Result<RunOutcome, RunError> {
+            let luck = if job.seed.is_multiple_of(2) { 1.0 } else { 2.0 };
+            let metrics = [("goodput_bps".to_owned(), 1e6), (self.0.to_owned(), luck)].into();
+            Ok(RunOutcome { metrics, finished: true, ..RunOutcome::default() })
+        }
+    }
+    for (metric, runs) in [("completion_s", 200), ("app_delay_mean_s", 200), ("timeouts", 10)] {
+        let plan =
+            Plan::new(&variants(RANDOM), &Options { repeat: Repeat::Auto, baselines: false, ..Options::default() });
+        let results = Runner { driver: &Late(metric), pool: &Serial, observer: &() }.run(&plan).unwrap();
+        assert_eq!(results.runs.len(), runs, "{metric}");
+    }
 }
 
 #[test]

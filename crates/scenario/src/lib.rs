@@ -17,6 +17,7 @@ mod tree;
 pub use diagnostic::{Code, Diagnostic};
 pub use document::{Document, congestion, read, scheduler};
 pub use keys::{Directions, Fallback, Form, Key, Section, find_keys, keys};
+pub use quantity::parse_duration;
 pub use read::full_packet;
 pub use scenario::{
     Arrivals, Cell, Cross, CrossKind, Host, Hosts, ObjectSizes, PlugIn, Scenario, TimelineChange, TimelineEntry,

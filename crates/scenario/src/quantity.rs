@@ -210,6 +210,11 @@ pub(crate) fn duration(text: &str) -> Result<Duration, Fault> {
     TIME.read(text).map(Duration::from_nanos)
 }
 
+/// A duration as scenario files write it, such as `200ms`; `None` if it is none.
+pub fn parse_duration(text: &str) -> Option<Duration> {
+    duration(text).ok()
+}
+
 /// A size in bytes.
 pub(crate) fn size(text: &str) -> Result<u64, Fault> {
     SIZE.read(text)

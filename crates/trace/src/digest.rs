@@ -90,6 +90,7 @@ fn encode(at: Start, event: &Event) -> State {
         Event::Delivered(r) => at.put(2, [r.start, r.end]),
         Event::WriteEnd(end) => at.put(3, [end]),
         Event::DataSent { seq, data, kind } => at.put(4, [seq, data.start, data.end, kind as u64]),
+        Event::BoundAhead { since } => at.put(30, [since.as_nanos()]),
         Event::ControlSent { flags, again } => at.put(5, [(flags as u64) << 1 | again as u64]),
         Event::DataArrived { data, new, ofo } => at.put(7, [data.start, data.end, new, ofo]),
         Event::DataAcked(offset) => at.put(8, [offset]),

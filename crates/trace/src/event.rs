@@ -1,9 +1,11 @@
 //! The events.
 
-use anabranch_units::{Direction, Duration, Range};
+use anabranch_units::{Direction, Duration, Instant, Range};
+use serde::Serialize;
 
 /// Why bytes were put on a subflow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum SendKind {
     /// For the first time on the connection.
     First,
@@ -144,6 +146,11 @@ impl core::fmt::Display for SchedulerName {
     }
 }
 
+/// The name of a [`Event::SchedulerValue`] without the scheduler's: λ is `lambda`, whichever of the schedulers has it.
+pub fn value_name(name: &'static str) -> &'static str {
+    name.rsplit_once('.').map_or(name, |(_, value)| value)
+}
+
 /// What a link did with a packet. Links are named by [`crate::Origin::path`] and a direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LinkEvent {
@@ -182,6 +189,11 @@ pub enum Event {
         data: Range,
         /// Why.
         kind: SendKind,
+    },
+    /// Follows the [`Event::DataSent`] of new data that the scheduler had bound to the subflow earlier, ahead of its window.
+    BoundAhead {
+        /// When it was bound.
+        since: Instant,
     },
     /// A subflow sent a segment without payload.
     ControlSent {

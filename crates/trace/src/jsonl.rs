@@ -20,7 +20,7 @@ use std::io;
 ///   `data_acked` {offset}; `window_blocked` {blocked}
 /// - `recovery`: `window` {cwnd, ssthresh, in_flight, srtt_ms, rtt_ms}, the last three only where known; `phase` {phase};
 ///   `lost` {packets}; `timeout` {n}; `tail_loss_probe`; `undo`; `idle_restart`
-/// - `scheduler`: `penalised`; `stall`; `value` {name, value}
+/// - `scheduler`: `penalised`; `stall`; `value` {name, value}; `bound_ahead` {since}, right behind the `data_sent` it is of
 /// - `connectivity`: `path` {state}; `connected` {mptcp}; `fallback`; `closed` {reason}; `violation` {rule}
 /// - `network`: `enqueued` {direction, size, queue, queue_bytes}; `departed` {direction, size};
 ///   `dropped` {direction, size, cause}
@@ -76,6 +76,7 @@ const fn name(event: &Event) -> &'static str {
         Event::Delivered(_) => "application:delivered",
         Event::WriteEnd(_) => "application:write_end",
         Event::DataSent { .. } => "transport:data_sent",
+        Event::BoundAhead { .. } => "scheduler:bound_ahead",
         Event::ControlSent { .. } => "transport:control_sent",
         Event::DataArrived { .. } => "transport:data_arrived",
         Event::DataAcked(_) => "transport:data_acked",
@@ -112,6 +113,7 @@ fn write_data(out: &mut String, event: &Event) -> fmt::Result {
         Event::DataSent { seq, data: Range { start, end }, kind } => {
             write!(out, "\"seq\":{seq},\"start\":{start},\"end\":{end},\"kind\":\"{}\"", Snake(kind))
         }
+        Event::BoundAhead { since } => write!(out, "\"since\":{}", Millis(since.as_nanos())),
         Event::ControlSent { flags, again } => write!(out, "\"flags\":{flags},\"again\":{again}"),
         Event::DataArrived { data: Range { start, end }, new, ofo } => {
             write!(out, "\"start\":{start},\"end\":{end},\"new\":{new},\"ofo\":{ofo}")
@@ -239,6 +241,7 @@ mod tests {
             Event::Violation(Violation::BlindSyn),
             Event::Scheduler(SchedulerName { base: "minrtt", suffix: "+pr" }),
             Event::SchedulerValue { name: "lambda", micro: -1_250_000 },
+            Event::BoundAhead { since: Instant::from_millis(7) },
             Event::Link {
                 direction: Direction::Up,
                 size: 60,
@@ -252,6 +255,7 @@ mod tests {
             "{\"rule\":\"blind_syn\"}",
             "{\"name\":\"minrtt+pr\"}",
             "-1.250000",
+            "{\"since\":7.000000}",
             "\"queue_bytes\":120}",
         ];
         for (event, data) in events.into_iter().zip(data) {

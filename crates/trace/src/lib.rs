@@ -4,17 +4,21 @@
 
 mod digest;
 mod event;
+mod held;
 mod jsonl;
 mod pcapng;
 mod recorder;
 mod series;
+mod timeline;
 
 pub use digest::Digest;
 pub use event::{
     CloseReason, DropCause, Event, LinkEvent, PathState, RecoveryPhase, SchedulerName, SendKind, Violation,
-    WindowChange,
+    WindowChange, value_name,
 };
+pub use held::Held;
 pub use jsonl::JsonLines;
 pub use pcapng::PcapNg;
 pub use recorder::{Origin, Recorder, Tee};
 pub use series::{Column, Series, SeriesRecorder};
+pub use timeline::{Timeline, TimelinePacket, TimelineRecorder};

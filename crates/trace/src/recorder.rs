@@ -56,6 +56,25 @@ impl<R: Recorder + ?Sized> Recorder for &mut R {
     }
 }
 
+/// One listens, or nobody.
+impl<R: Recorder> Recorder for Option<R> {
+    fn record(&mut self, now: Instant, origin: Origin, event: &Event) {
+        if let Some(recorder) = self {
+            recorder.record(now, origin, event);
+        }
+    }
+    fn link(&mut self, now: Instant, path: PathId, direction: Direction, size: u32, what: LinkEvent) {
+        if let Some(recorder) = self {
+            recorder.link(now, path, direction, size, what);
+        }
+    }
+    fn packet(&mut self, now: Instant, host: Side, sent: bool, path: PathId, packet: &Packet) {
+        if let Some(recorder) = self {
+            recorder.packet(now, host, sent, path, packet);
+        }
+    }
+}
+
 /// Two listen.
 #[derive(Debug, Default)]
 pub struct Tee<A, B>(pub A, pub B);

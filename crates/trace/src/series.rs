@@ -1,6 +1,6 @@
 //! Values over time, sampled at a fixed step.
 
-use crate::{Event, LinkEvent, Origin, Recorder, WindowChange};
+use crate::{Event, Held, LinkEvent, Origin, Recorder, WindowChange, value_name};
 use anabranch_units::{ConnId, Direction, Duration, Instant, PathId, Side};
 
 /// Most samples that are kept: eleven hours at 10 ms. Later ones are left out.
@@ -28,7 +28,8 @@ pub struct Column {
 
 /// Listens and samples: per path `cwnd_packets` and `srtt_s` (last value), `in_flight_packets` and `queue_packets` of
 /// the server → client bottleneck (greatest value), `sent_bytes` (payload within the step); for the connection
-/// `ofo_bytes` (greatest value) and `delivered_bytes` (within the step).
+/// `ofo_bytes` and `ofo_packets` (greatest value), `delivered_bytes` (within the step), and what its scheduler makes known,
+/// such as λ (`lambda`), by its name (last value).
 ///
 /// A queue's length is that after the last packet entered, less the packets that left since: exact when packets enter;
 /// between, it lags by as much as the network tells departures late.
@@ -39,7 +40,11 @@ pub struct SeriesRecorder {
     /// End of the sample that is open.
     boundary: Instant,
     ofo: Peak,
+    held: Held,
+    held_packets: Peak,
     delivered: u64,
+    /// What the scheduler makes known: its last value, and the column.
+    told: Vec<(f64, Column)>,
     paths: Vec<PathNow>,
     columns: Vec<Column>,
 }
@@ -69,7 +74,7 @@ struct PathNow {
     sent: u64,
 }
 
-const OF_CONNECTION: [&str; 2] = ["ofo_bytes", "delivered_bytes"];
+const OF_CONNECTION: [&str; 3] = ["ofo_bytes", "delivered_bytes", "ofo_packets"];
 const OF_PATH: [&str; 5] = ["cwnd_packets", "srtt_s", "in_flight_packets", "queue_packets", "sent_bytes"];
 
 impl SeriesRecorder {
@@ -87,7 +92,10 @@ impl SeriesRecorder {
             step,
             boundary: Instant::ZERO + step,
             ofo: Peak::default(),
+            held: Held::default(),
+            held_packets: Peak::default(),
             delivered: 0,
+            told: Vec::new(),
             paths: vec![PathNow::default(); paths],
             columns: OF_CONNECTION
                 .map(|name| column(name, None))
@@ -103,6 +111,8 @@ impl SeriesRecorder {
         if now > self.boundary - self.step {
             self.sample();
         }
+        let told = self.told.into_iter().map(|(_, column)| column);
+        self.columns.splice(OF_CONNECTION.len()..OF_CONNECTION.len(), told);
         Series { step: self.step, columns: self.columns }
     }
 
@@ -121,6 +131,7 @@ impl SeriesRecorder {
         let mut push = |value| columns.next().expect("as many columns as values").values.push(value);
         push(self.ofo.take());
         push(core::mem::take(&mut self.delivered) as f64);
+        push(self.held_packets.take());
         for path in &mut self.paths {
             push(path.window.map_or(f64::NAN, |w| w.cwnd as f64));
             let srtt = path.window.map(|w| w.srtt).filter(|srtt| !srtt.is_zero());
@@ -129,6 +140,7 @@ impl SeriesRecorder {
             push(path.queue.take());
             push(core::mem::take(&mut path.sent) as f64);
         }
+        self.told.iter_mut().for_each(|(value, column)| column.values.push(*value));
         true
     }
 
@@ -138,6 +150,16 @@ impl SeriesRecorder {
             LinkEvent::Enqueued { queue_packets, .. } => path.queue.set(queue_packets as u64),
             LinkEvent::Departed => path.queue.value = path.queue.value.saturating_sub(1),
             LinkEvent::Dropped(_) => {}
+        }
+    }
+
+    fn on_value(&mut self, name: &'static str, value: f64) {
+        match self.told.iter_mut().find(|(_, column)| column.name == name) {
+            Some((told, _)) => *told = value,
+            None => {
+                let values = vec![f64::NAN; self.columns[0].values.len()];
+                self.told.push((value, Column { name, path: None, values }));
+            }
         }
     }
 
@@ -160,8 +182,16 @@ impl Recorder for SeriesRecorder {
         match (origin.host, event) {
             (None, Event::Link { direction: Direction::Down, what, .. }) => self.on_link(origin, *what),
             (Some(_), _) if origin.connection != self.connection => {}
+            (Some(Side::Server), Event::SchedulerValue { name, micro }) => {
+                self.on_value(value_name(name), *micro as f64 / 1e6)
+            }
             (Some(Side::Server), _) => self.on_sender(origin, event),
-            (Some(Side::Client), Event::DataArrived { ofo, .. }) => self.ofo.set(*ofo),
+            (Some(Side::Client), Event::DataArrived { data, new, ofo }) => {
+                self.ofo.set(*ofo);
+                if *new > 0 {
+                    self.held_packets.set(self.held.arrive(*data) as u64);
+                }
+            }
             (Some(Side::Client), Event::Delivered(range)) => self.delivered += range.len(),
             _ => {}
         }
@@ -210,11 +240,18 @@ mod tests {
         tell(13, at(server, 1), Event::Window(window(11, 6)));
         tell(14, at(None, 0), link(LinkEvent::Enqueued { queue_packets: 3, queue_bytes: 4500 }));
         tell(15, at(None, 0), link(LinkEvent::Departed));
+        tell(22, at(server, 0), Event::SchedulerValue { name: "blest.lambda", micro: 1_500_000 });
+        tell(23, at(server, 0), Event::SchedulerValue { name: "blest.lambda", micro: -250_000 });
         tell(35, at(Some(Side::Server), 7), Event::Stall);
         let series = recorder.finish(Instant::from_millis(40));
 
         assert_eq!(column(&series, "ofo_bytes", None), [2800.0, 1400.0, 1400.0, 1400.0]);
         assert_eq!(column(&series, "delivered_bytes", None), [1400.0, 0.0, 0.0, 0.0]);
+        assert_eq!(column(&series, "ofo_packets", None), [1.0, 1.0, 1.0, 1.0]);
+        let lambda = column(&series, "lambda", None);
+        assert!(lambda[0].is_nan() && lambda[1].is_nan() && lambda[2..] == [-0.25, -0.25], "{lambda:?}");
+        let names: Vec<&str> = series.columns.iter().take(5).map(|c| c.name).collect();
+        assert_eq!(names, ["ofo_bytes", "delivered_bytes", "ofo_packets", "lambda", "cwnd_packets"]);
         assert_eq!(column(&series, "sent_bytes", Some(1)), [1400.0, 0.0, 0.0, 0.0]);
         assert_eq!(column(&series, "cwnd_packets", Some(1))[1..], [11.0, 11.0, 11.0]);
         assert!(column(&series, "cwnd_packets", Some(1))[0].is_nan());

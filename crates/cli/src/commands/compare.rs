@@ -4,7 +4,7 @@ use crate::args::{CompareArguments, ListFormat};
 use crate::builtin;
 use crate::failure::Failure;
 use crate::frontier_table::{csv, markdown, text};
-use crate::load::{Loaded, plug_ins, scenario_files};
+use crate::load::{Loaded, congestions, scenario_files, schedulers};
 use crate::marked::{Marked, write};
 use crate::pool::Threads;
 use crate::watch::{Wanted, Watch};
@@ -18,12 +18,16 @@ const QUICK: u32 = 3;
 
 /// Runs all schedulers over the grid.
 pub fn compare(arguments: &CompareArguments, driver: &dyn Driver) -> Result<String, Failure> {
-    let names = |list: &[String]| if list.is_empty() { vec!["all".to_owned()] } else { list.to_vec() };
-    let every: Vec<&str> = anabranch_schedulers::all().iter().map(|entry| entry.name).collect();
-    let schedulers = plug_ins("--scheduler", &names(&arguments.scheduler), &every, anabranch_scenario::scheduler)?;
-    let congestion =
-        plug_ins("--congestion", std::slice::from_ref(&arguments.congestion), &[], anabranch_scenario::congestion)?;
-    let grid = Grid { path_sets: path_sets(arguments)?, schedulers, congestion: congestion[0].clone() };
+    let schedulers = match arguments.scheduler.is_empty() {
+        true => schedulers("--scheduler", &["all"])?,
+        false => schedulers("--scheduler", &arguments.scheduler)?,
+    };
+    let congestion = congestions("--congestion", &[&arguments.congestion])?;
+    let [congestion] = &congestion[..] else {
+        let help = "run it once for each, with --out".to_owned();
+        return Err(Failure::unusable("anabranch::cli::usage", "one congestion control at a time", Some(help)));
+    };
+    let grid = Grid { path_sets: path_sets(arguments)?, schedulers, congestion: congestion.clone() };
     let target = arguments.update.as_deref().map(|file| Marked::read(file, "frontier")).transpose()?;
     let watch = Watch::new(Wanted::default())?;
     let frontier = grid.run(driver, &Threads::new(arguments.jobs), &watch);

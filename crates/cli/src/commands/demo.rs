@@ -3,7 +3,7 @@
 use super::run::{execute, print};
 use crate::args::{DemoArguments, Format};
 use crate::failure::Failure;
-use crate::load::{Loaded, plug_ins};
+use crate::load::{Loaded, schedulers};
 use crate::watch::Wanted;
 use anabranch_run::{Driver, Options};
 use anabranch_scenario::Override;
@@ -26,9 +26,7 @@ pub fn demo(arguments: &DemoArguments, driver: &dyn Driver) -> Result<String, Fa
     let mut overrides = SHORTENED.map(|(key, value)| Override::new("demo", key, value)).to_vec();
     overrides.push(Override::new("--repeat", "repeat", arguments.repeat.to_string()));
     let loaded = Loaded::builtin(SCENARIO, overrides)?;
-    let names = SCHEDULERS.map(str::to_owned);
-    let schedulers = plug_ins("demo", &names, &[], anabranch_scenario::scheduler)?;
-    let options = Options { schedulers, ..Options::default() };
+    let options = Options { schedulers: schedulers("demo", &SCHEDULERS)?, ..Options::default() };
     let results = execute(&loaded, &options, &arguments.output, Wanted::default(), driver)?;
     let reading = if arguments.output.format == Format::Table { READING } else { "" };
     Ok(print(&results, arguments.output.format) + reading)

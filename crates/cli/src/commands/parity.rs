@@ -3,7 +3,7 @@
 use crate::Drivers;
 use crate::args::{ListFormat, ParityArguments};
 use crate::failure::Failure;
-use crate::load::{Loaded, plug_ins, scenario_files, set_overrides};
+use crate::load::{Loaded, congestions, scenario_files, set_overrides};
 use crate::marked::{Marked, write};
 use crate::parity_table::{markdown, text};
 use crate::stage::{Stage, carry_out};
@@ -14,8 +14,7 @@ use std::fs;
 
 /// Runs one scenario or a grid of them in all modes.
 pub fn parity(arguments: &ParityArguments, drivers: &Drivers<'_>) -> Result<String, Failure> {
-    let congestions: Vec<&str> = anabranch_congestion::all().iter().map(|entry| entry.name).collect();
-    let congestions = plug_ins("--congestion", &arguments.congestion, &congestions, anabranch_scenario::congestion)?;
+    let congestions = congestions("--congestion", &arguments.congestion)?;
     let loaded = scenarios(arguments)?;
     // Said before the work, not after it.
     let target = arguments.update.as_deref().map(|file| Marked::read(file, "parity")).transpose()?;

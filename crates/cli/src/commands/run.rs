@@ -4,7 +4,7 @@ use crate::Drivers;
 use crate::args::{Format, Output, Repetitions, RunArguments};
 use crate::artifacts;
 use crate::failure::Failure;
-use crate::load::{Loaded, plug_ins, set_overrides};
+use crate::load::{Loaded, congestions, schedulers, set_overrides};
 use crate::runs_csv::runs_csv;
 use crate::stage::{Stage, carry_out};
 use crate::table::results_table;
@@ -18,17 +18,16 @@ use std::time::{Instant, SystemTime};
 pub fn run(arguments: &RunArguments, drivers: &Drivers<'_>) -> Result<String, Failure> {
     let loaded = Loaded::read(&arguments.scenario, overrides(arguments))?;
     let real_time = is_real_time(arguments, &loaded);
-    let schedulers: Vec<&str> = anabranch_schedulers::all().iter().map(|entry| entry.name).collect();
-    let congestions: Vec<&str> = anabranch_congestion::all().iter().map(|entry| entry.name).collect();
     let options = Options {
-        schedulers: plug_ins("--scheduler", &arguments.scheduler, &schedulers, anabranch_scenario::scheduler)?,
-        congestions: plug_ins("--congestion", &arguments.congestion, &congestions, anabranch_scenario::congestion)?,
+        schedulers: schedulers("--scheduler", &arguments.scheduler)?,
+        congestions: congestions("--congestion", &arguments.congestion)?,
         baselines: !arguments.no_baselines,
         repeat: match arguments.repeat {
             Some(Repetitions::Auto) => Repeat::Auto,
             _ => Repeat::AsWritten,
         },
         real_time,
+        curves: None,
     };
     let preflighted = arguments.preflight.limit().filter(|_| real_time).map(drivers.preflight);
     let driver = match &preflighted {
@@ -36,7 +35,7 @@ pub fn run(arguments: &RunArguments, drivers: &Drivers<'_>) -> Result<String, Fa
         None if real_time => drivers.real_time,
         None => drivers.virtual_time,
     };
-    let wanted = Wanted { captures: arguments.pcap.clone(), events: arguments.trace.clone(), series: None };
+    let wanted = Wanted { captures: arguments.pcap.clone(), events: arguments.trace.clone(), ..Wanted::default() };
     let results = execute(&loaded, &options, &arguments.output, wanted, driver)?;
     Ok(print(&results, arguments.output.format))
 }
@@ -76,6 +75,8 @@ pub fn execute(
 ) -> Result<Results, Failure> {
     let (started, clock) = (SystemTime::now(), Instant::now());
     wanted.series = output.out.as_ref().map(|folder| folder.join("series"));
+    let follows = output.out.as_ref().filter(|_| output.timeline > 0);
+    wanted.timeline = follows.map(|folder| (folder.join("timeline"), output.timeline));
     let plan = Plan::new(&loaded.variants(), options);
     // Runs that follow the clock disturb each other where they share the machine: only if asked.
     let jobs = output.jobs.or(NonZeroUsize::new(1).filter(|_| options.real_time));

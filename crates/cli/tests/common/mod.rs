@@ -1,7 +1,7 @@
 //! A driver whose outcomes are known, and ways to ask.
 
 use anabranch_cli::{Answer, Drivers, answer};
-use anabranch_run::{CONNECTION, Choice, Driver, Emulation, Job, Live, Plan, Refusal, RunError, RunOutcome};
+use anabranch_run::{CONNECTION, Choice, Curves, Driver, Emulation, Job, Live, Plan, Refusal, RunError, RunOutcome};
 use anabranch_scenario::Host;
 use anabranch_trace::{Event, Origin, Recorder};
 use anabranch_units::{Instant, PathId, Range, Side};
@@ -37,6 +37,7 @@ impl Driver for Fake {
             digest: format!("{:032x}", job.seed),
             events: 2,
             finished: true,
+            curves: Curves::new(),
             live: None,
         })
     }

@@ -225,6 +225,9 @@ impl Connection {
         }
         self.after_sending(cx, i, range.len());
         self.record(cx, Some(id), Event::DataSent { seq: start, data: range, kind });
+        if let Some(since) = self.view.take_bound(range.start).filter(|since| *since < cx.now) {
+            self.record(cx, Some(id), Event::BoundAhead { since });
+        }
     }
 
     fn retransmit(&mut self, cx: &mut Cx<'_>, i: usize, sent: &Sent, out: &mut Segment) {

@@ -84,6 +84,7 @@ impl<'a> Round<'a> {
             return false;
         }
         self.view.backlog.remove(next);
+        self.view.note_bound(next.start);
         self.view.push(i, Queued { range: next, kind: SendKind::First }, false);
         true
     }

@@ -4,7 +4,7 @@ use super::Outstanding;
 use crate::path::PathView;
 use anabranch_trace::{RecoveryPhase, SendKind};
 use anabranch_units::{Instant, PathId, Range, RangeSet};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// A range bound to a subflow and not yet sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +53,8 @@ pub struct View {
     nagle: bool,
     /// Some first transmission was copied while it still waited in a queue: another path may have delivered it.
     pub(super) copied_early: bool,
+    /// When new data was queued ahead of its window, by its first offset. Empty unless a scheduler does so.
+    bound_ahead: BTreeMap<u64, Instant>,
 }
 
 impl View {
@@ -206,6 +208,24 @@ impl View {
     }
 
     // ---- what the connection keeps up to date ----
+
+    /// New data from `start` on is queued ahead of its window.
+    pub(super) fn note_bound(&mut self, start: u64) {
+        self.bound_ahead.insert(start, self.now);
+    }
+    /// New data from `start` on is sent: when it was queued ahead of its window, if it was.
+    #[inline]
+    pub(crate) fn take_bound(&mut self, start: u64) -> Option<Instant> {
+        if self.bound_ahead.is_empty() { None } else { self.take_bound_of(start) }
+    }
+    #[cold]
+    fn take_bound_of(&mut self, start: u64) -> Option<Instant> {
+        // What was cut off because the peer had it already is never asked for.
+        while let Some(first) = self.bound_ahead.first_entry().filter(|first| *first.key() < self.acked.min(start)) {
+            first.remove();
+        }
+        self.bound_ahead.remove(&start)
+    }
 
     /// A view of an empty connection; `nagle` holds back small rests.
     pub fn new(nagle: bool) -> Self {
@@ -366,6 +386,7 @@ impl View {
             match q.kind {
                 SendKind::First => {
                     self.backlog.insert(q.range);
+                    self.bound_ahead.remove(&q.range.start);
                     if self.copied_early {
                         let sent = self.outstanding.from(q.range.start).take_while(|(r, _)| r.start < q.range.end);
                         sent.for_each(|(r, _)| {

@@ -209,6 +209,7 @@ fn job(scenario: &Scenario) -> Job {
         choice: Choice::Multipath(scenario.scheduler.clone()),
         congestion: scenario.congestion.clone(),
         seed: scenario.seed,
+        curves: None,
         scenario: Arc::new(scenario),
     }
 }

@@ -1,6 +1,7 @@
 //! The metrics of one run, as a fold over its events.
 
 mod frames;
+mod head_start;
 mod receiver;
 mod responses;
 mod returns;
@@ -9,11 +10,13 @@ mod sender;
 mod tests;
 mod timing;
 
+use crate::over_time::RealMean;
 use crate::results::present;
 use crate::{CapacityCurve, Density, Extents, Histogram, PathMetrics, RunMetrics};
 use anabranch_trace::{Event, LinkEvent, Origin, Recorder, SendKind};
 use anabranch_units::{ConnId, Direction, Duration, Instant, PathId, Side};
 pub use frames::FrameSchedule;
+use head_start::HeadStart;
 use receiver::Receiver;
 pub use responses::ResponseSchedule;
 use returns::Returns;
@@ -45,6 +48,10 @@ pub struct MeterConfig {
     pub mss: u32,
     /// Displacement threshold of RBD; `None` = infinite.
     pub displacement_threshold: Option<u64>,
+    /// The first of `connections` may carry data over several paths: for `head_start_packets` and `_rtt_ratio`.
+    pub head_start: bool,
+    /// LIA over the paths 0 and 1: for `increment_efficiency_mean`.
+    pub efficiency: bool,
     /// Paths; the index is the path's number.
     pub paths: Vec<PathConfig>,
 }
@@ -70,8 +77,9 @@ pub struct Meter {
     flows: Vec<Flow>,
     links: Vec<Link>,
     returns: Vec<Returns>,
-    /// Events before this count without a further look at the time: the end of the warm-up until it is over, then the
-    /// end of the measured time.
+    head_start: HeadStart,
+    /// Events before this count without a further look: the end of the warm-up until it is over, then the end of the
+    /// measured time; none as long as the head start is open.
     turn: Instant,
     /// Beginning of the measured time; `None` during the warm-up.
     begun: Option<Instant>,
@@ -107,14 +115,16 @@ impl Meter {
         let paths = config.paths.len();
         let flow = |id: &ConnId| Flow {
             id: *id,
-            sender: Sender::new(paths),
+            sender: Sender::new(paths, config.efficiency),
             receiver: Receiver::new(config.mss, config.displacement_threshold),
             timing: Timing::new(config.timed),
             started: None,
             end: config.flow_size.unwrap_or(u64::MAX),
             completion: None,
         };
+        let head_start = config.connections.first().filter(|_| config.head_start);
         Self {
+            head_start: HeadStart::new(head_start.copied(), config.mss),
             turn: Instant::ZERO,
             flows: config.connections.iter().map(flow).collect(),
             links: vec![Link::default(); paths],
@@ -144,7 +154,8 @@ impl Meter {
         let completion = self.completed.zip(started).map(|(end, started)| end.since(started));
         let prices: Vec<f64> = self.config.paths.iter().map(|path| path.price).collect();
         let ended = Ended { sized: self.config.size.is_some(), flows: self.config.flow_size.is_some(), completion };
-        let mut totals = Totals { paths: vec![PathSender::default(); prices.len()], ..Totals::default() };
+        let head_start = core::mem::take(&mut self.head_start);
+        let mut totals = Totals { paths: vec![PathSender::default(); prices.len()], head_start, ..Totals::default() };
         let flows = core::mem::take(&mut self.flows);
         flows.into_iter().for_each(|flow| totals.add(flow, end));
         RunMetrics {
@@ -168,8 +179,22 @@ impl Meter {
             self.begin(self.config.from);
         }
         let end = self.config.until.map_or(Instant::MAX, |until| until + Duration::from_nanos(1));
-        self.turn = if self.begun.is_none() { end.min(self.config.from) } else { end };
+        self.turn = match self.begun {
+            _ if self.head_start.is_open() => Instant::ZERO,
+            None => end.min(self.config.from),
+            Some(_) => end,
+        };
         true
+    }
+
+    /// As [`Self::counts`]; of the events that are looked at closely, the head start is told.
+    #[cold]
+    fn counts_of_host(&mut self, now: Instant, origin: Origin, event: &Event) -> bool {
+        let counts = self.counts(now);
+        if counts {
+            self.head_start.on_event(origin, event);
+        }
+        counts
     }
 
     /// The measured time begins, or begins anew.
@@ -277,6 +302,7 @@ impl Meter {
                 ("retransmitted_packets", Some(again as f64)),
                 ("loss_ratio", ratio(again as f64, sent.packets as f64)),
                 ("srtt_mean_s", path.srtt.mean().map(|ns| ns / 1e9)),
+                ("rtt_mean_s", path.rtt.mean()),
                 ("cwnd_mean_packets", path.cwnd.mean()),
                 ("queue_max_packets", link.queue_max.map(f64::from)),
                 // A packet that was half through when the measured time began counts whole: never above 1 for that.
@@ -293,7 +319,7 @@ impl Recorder for Meter {
     fn record(&mut self, now: Instant, origin: Origin, event: &Event) {
         match *event {
             Event::Link { direction, size, what } => self.link(now, origin.path, direction, size, what),
-            _ if now >= self.turn && !self.counts(now) => {}
+            _ if now >= self.turn && !self.counts_of_host(now, origin, event) => {}
             _ => self.on_host(now, origin, event),
         }
     }
@@ -328,6 +354,8 @@ struct Totals {
     completions: Histogram,
     density: Density,
     extents: Extents,
+    head_start: HeadStart,
+    efficiency: RealMean,
     paths: Vec<PathSender>,
 }
 
@@ -348,6 +376,10 @@ impl Totals {
         let (density, extents) = receiver.arrivals.finish();
         self.density.merge(&density);
         self.extents.merge(&extents);
+        if let Some(mut efficiency) = sender.efficiency {
+            efficiency.mean.advance(end);
+            self.efficiency.merge(&efficiency.mean);
+        }
         for (all, path) in self.paths.iter_mut().zip(sender.paths) {
             all.merge(&path.finish(end));
         }
@@ -405,6 +437,9 @@ impl Totals {
             ("idle_restarts", Some(sum(|path| path.idle_restarts))),
             ("window_blocked_s", Some(self.blocked.as_secs_f64())),
             ("outage_s", Some(self.outage.as_secs_f64())),
+            ("head_start_packets", self.head_start.packets()),
+            ("head_start_rtt_ratio", self.head_start.rtt_ratio()),
+            ("increment_efficiency_mean", self.efficiency.mean()),
             ("price", prices.iter().any(|price| *price != 0.0).then_some(price)),
         ])
     }

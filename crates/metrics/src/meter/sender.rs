@@ -1,8 +1,9 @@
 //! What the sender's events add up to.
 
-use crate::over_time::{Stopwatch, TimeMean};
-use anabranch_trace::{Event, PathState, SendKind};
-use anabranch_units::{Instant, PathId};
+use crate::IncrementEfficiency;
+use crate::over_time::{RealMean, Stopwatch, TimeMean};
+use anabranch_trace::{Event, PathState, SendKind, WindowChange};
+use anabranch_units::{Duration, Instant, PathId};
 
 /// Packets and their payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,6 +24,22 @@ impl Tally {
 pub(super) struct Sender {
     pub blocked: Stopwatch,
     pub paths: Vec<PathSender>,
+    /// Where it is asked for.
+    pub efficiency: Option<Efficiency>,
+}
+
+/// [`IncrementEfficiency`] over time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Efficiency {
+    now: IncrementEfficiency,
+    pub mean: RealMean,
+}
+
+impl Efficiency {
+    fn set(&mut self, now: Instant, path: PathId, window: Option<&WindowChange>) {
+        self.now.set(path, window);
+        self.mean.set(now, self.now.value());
+    }
 }
 
 /// Its subflow on one path.
@@ -36,15 +53,36 @@ pub(super) struct PathSender {
     pub cwnd: TimeMean,
     /// In nanoseconds.
     pub srtt: TimeMean,
+    pub rtt: Samples,
+}
+
+/// Of the round-trip time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Samples {
+    count: u64,
+    sum: Duration,
+}
+
+impl Samples {
+    fn merge(&mut self, other: Self) {
+        self.count += other.count;
+        self.sum += other.sum;
+    }
+
+    /// In seconds; `None` without samples.
+    pub fn mean(self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum.as_secs_f64() / self.count as f64)
+    }
 }
 
 impl Sender {
-    pub fn new(paths: usize) -> Self {
-        Self { blocked: Stopwatch::default(), paths: vec![PathSender::default(); paths] }
+    pub fn new(paths: usize, efficiency: bool) -> Self {
+        let efficiency = efficiency.then(Efficiency::default);
+        Self { blocked: Stopwatch::default(), paths: vec![PathSender::default(); paths], efficiency }
     }
 
-    pub fn on_event(&mut self, now: Instant, path: PathId, event: &Event) {
-        let path = self.paths.get_mut(path.index());
+    pub fn on_event(&mut self, now: Instant, id: PathId, event: &Event) {
+        let path = self.paths.get_mut(id.index());
         match (path, event) {
             (Some(path), Event::DataSent { data, kind, .. }) => {
                 path.sent[*kind as usize].add(Tally { packets: 1, bytes: data.len() });
@@ -52,6 +90,12 @@ impl Sender {
             (Some(path), Event::Window(window)) => {
                 path.cwnd.set(now, Some(window.cwnd as u64));
                 path.srtt.set(now, Some(window.srtt.as_nanos()).filter(|srtt| *srtt > 0));
+                if let Some(rtt) = window.rtt {
+                    path.rtt.merge(Samples { count: 1, sum: rtt });
+                }
+                if let Some(efficiency) = &mut self.efficiency {
+                    efficiency.set(now, id, Some(window));
+                }
             }
             (Some(path), Event::Timeout { .. }) => path.timeouts += 1,
             (Some(path), Event::PathProbe) => path.probes += 1,
@@ -59,6 +103,9 @@ impl Sender {
             (Some(path), Event::Path(PathState::Closed | PathState::Dead)) => {
                 path.cwnd.set(now, None);
                 path.srtt.set(now, None);
+                if let Some(efficiency) = &mut self.efficiency {
+                    efficiency.set(now, id, None);
+                }
             }
             (_, Event::WindowBlocked(blocked)) => self.blocked.set(now, *blocked),
             _ => {}
@@ -68,6 +115,7 @@ impl Sender {
     pub fn restart(&mut self, now: Instant) {
         self.blocked.restart(now);
         self.paths.iter_mut().for_each(|path| path.restart(now));
+        self.efficiency.iter_mut().for_each(|efficiency| efficiency.mean.restart(now));
     }
 }
 
@@ -91,6 +139,7 @@ impl PathSender {
         self.idle_restarts += other.idle_restarts;
         self.cwnd.merge(&other.cwnd);
         self.srtt.merge(&other.srtt);
+        self.rtt.merge(other.rtt);
     }
 
     pub fn finish(mut self, now: Instant) -> Self {

@@ -23,6 +23,8 @@ fn config(from: u64, until: Option<u64>, size: Option<u64>) -> MeterConfig {
         timed: Timed::Nothing,
         mss: 1000,
         displacement_threshold: None,
+        head_start: true,
+        efficiency: false,
         paths: vec![path("wlan", 0.0, 8), path("3g", 0.5, 4)],
     }
 }
@@ -357,14 +359,18 @@ fn values_come_in_the_order_of_the_catalogue() {
     config.paths[0].outages = vec![(Instant::ZERO, Instant::from_millis(1))];
     config.flow_size = Some(2000);
     config.timed = Timed::Frames(FrameSchedule { size: 1000, interval: Duration::from_millis(1), count: Some(2) });
+    config.efficiency = true;
     let mut run = Run::new(config);
     run.client(0, 0, SYN_SENT)
         .server(1, 0, Event::Written(Range::new(0, 1000)))
         .server(1, 0, window(10, 20))
+        .server(1, 1, window_sample(10, 20, 20))
         .server(1, 0, sent(0, SendKind::First))
         .link(1, 0, LinkEvent::Enqueued { queue_packets: 0, queue_bytes: 0 })
-        .client(2, 0, arrived(1000, 1000))
-        .client(3, 0, arrived(0, 1000))
+        .client(2, 1, arrived(1000, 1000))
+        .server(2, 1, window_sample(10, 20, 20))
+        .client(2, 0, arrived(0, 1000))
+        .server(2, 0, window_sample(10, 20, 20))
         .client(3, 0, delivered(0, 2000));
     let mut result = run.end(4);
     // Due after 1 and 2 ms, both delivered after 3.
@@ -416,4 +422,73 @@ fn a_path_returns_with_the_first_new_data_after_its_outage() {
     near(of(0), 0.012);
     assert_eq!(of(1), None);
     near(result.get("path_probes"), 1.0);
+}
+
+fn window_sample(cwnd: u32, srtt: u64, rtt: u64) -> Event {
+    let (srtt, rtt) = (Duration::from_millis(srtt), Some(Duration::from_millis(rtt)));
+    Event::Window(WindowChange { cwnd, ssthresh: u32::MAX, in_flight: 1, srtt, rtt })
+}
+
+#[test]
+fn samples_of_the_round_trip_time_have_a_mean() {
+    let mut run = Run::new(config(100, Some(1000), None));
+    run.server(50, 0, window_sample(10, 900, 900))
+        .server(150, 0, window_sample(10, 20, 20))
+        .server(160, 0, window(10, 20))
+        .server(170, 0, window_sample(10, 22, 50));
+    let result = run.end(1000);
+    near(result.paths[0].get("rtt_mean_s"), 0.035);
+    assert_eq!(result.paths[1].get("rtt_mean_s"), None);
+}
+
+#[test]
+fn the_head_start_ends_with_the_first_packet_of_another_path() {
+    // The warm-up counts: by its end all is over.
+    let mut run = Run::new(config(500, Some(1000), None));
+    run.server(5, 1, window_sample(10, 30, 30)) // of the first path's handshake: nothing has arrived yet
+        .client(10, 1, arrived(0, 1000))
+        .client(11, 1, Event::DataArrived { data: Range::new(1000, 2400), new: 1400, ofo: 0 }) // two segments
+        .server(20, 1, window_sample(10, 30, 40))
+        .server(21, 0, window_sample(10, 80, 80)) // of the other's handshake
+        .client(30, 1, arrived(3000, 1000))
+        .server(40, 1, window_sample(10, 30, 60))
+        .client(90, 0, arrived(4000, 1000));
+    assert_eq!((run.end(95).get("head_start_packets"), run.end(95).get("head_start_rtt_ratio")), (Some(4.0), None));
+    run.client(91, 1, arrived(5000, 1000))
+        .server(100, 1, window_sample(10, 30, 900))
+        .server(120, 0, window_sample(10, 80, 150))
+        .server(130, 0, window_sample(10, 80, 700));
+    let result = run.end(1000);
+    near(result.get("head_start_packets"), 4.0);
+    near(result.get("head_start_rtt_ratio"), 150.0 / 50.0);
+}
+
+#[test]
+fn without_another_path_there_is_no_head_start() {
+    for head_start in [false, true] {
+        let mut run = Run::new(MeterConfig { head_start, ..config(0, Some(1000), None) });
+        run.client(10, 0, arrived(0, 1000)).server(20, 0, window_sample(10, 30, 40));
+        if !head_start {
+            run.client(30, 1, arrived(1000, 1000)).server(40, 1, window_sample(10, 30, 40));
+        }
+        // Nor does it keep the measured time from ending.
+        run.client(1500, 0, delivered(0, 1000));
+        let result = run.end(2000);
+        assert_eq!((result.get("head_start_packets"), result.get("goodput_bps")), (None, Some(0.0)), "{head_start}");
+    }
+}
+
+#[test]
+fn the_increase_of_lia_is_a_mean_over_the_measured_time() {
+    let mut run = Run::new(MeterConfig { efficiency: true, ..config(100, Some(200), None) });
+    // β = 2; γ = 2 for 25 ms, then 8, until a path is gone.
+    run.server(10, 0, window(10, 20)).server(20, 1, window(20, 40)).server(125, 1, window(20, 160)).server(
+        175,
+        1,
+        Event::Path(PathState::Dead),
+    );
+    near(run.end(200).get("increment_efficiency_mean"), (0.25 * 25.0 + 0.64 * 50.0) / 75.0);
+    let mut other = Run::new(config(0, Some(200), None));
+    other.server(10, 0, window(10, 20)).server(20, 1, window(20, 40));
+    assert_eq!(other.end(200).get("increment_efficiency_mean"), None);
 }

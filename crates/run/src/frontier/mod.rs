@@ -40,11 +40,11 @@ impl Grid {
         let mut cells = Vec::new();
         for (paths, plan) in self.path_sets.iter().zip(&plans) {
             let part = Part { whole: observer, done, planned };
-            let results = Runner { driver, pool, observer: &part }.run(plan);
-            let results =
-                results.map_err(|failure| Failure { run: format!("{}, {}", paths.name, failure.run), ..failure })?;
+            let records = Runner { driver, pool, observer: &part }.records(plan);
+            let records =
+                records.map_err(|failure| Failure { run: format!("{}, {}", paths.name, failure.run), ..failure })?;
             done += plan.extent().0;
-            cells.extend(score::cells(&results));
+            cells.extend(records.iter().filter_map(|rows| score::cell(rows)));
         }
         Ok(Frontier::new(&self.congestion.name, cells))
     }

@@ -1,9 +1,9 @@
 //! From runs to standings.
 
 use super::{PATHS, TRAFFIC};
-use crate::parity::Estimate;
-use crate::results::{CellValues, Results, RunRecord};
-use anabranch_metrics::{Paired, Summary, mean};
+use crate::estimate::Estimate;
+use crate::results::{CellValues, RunRecord};
+use anabranch_metrics::{Paired, mean};
 use indexmap::{IndexMap, IndexSet};
 use serde::{Deserialize, Serialize};
 
@@ -76,30 +76,18 @@ impl Entry {
     }
 }
 
-/// The scores of each cell of `results`.
-pub(super) fn cells(results: &Results) -> Vec<CellScore> {
-    let mut cells: IndexMap<String, Vec<&RunRecord>> = IndexMap::new();
-    for run in &results.runs {
-        cells.entry(format!("{:?}", run.cell)).or_default().push(run);
-    }
-    cells.values().filter_map(|runs| cell(runs)).collect()
-}
-
-fn cell(runs: &[&RunRecord]) -> Option<CellScore> {
-    let mut rows: IndexMap<&str, Vec<&RunRecord>> = IndexMap::new();
-    for run in runs {
-        rows.entry(&run.scheduler).or_default().push(run);
-    }
-    let (singles, schedulers): (Vec<_>, Vec<_>) = rows.into_iter().partition(|(name, _)| name.starts_with(SINGLE));
+/// The score of a cell with these rows; `None` without a single path, or without a scheduler that says what the oracle is.
+pub(super) fn cell(rows: &[Vec<RunRecord>]) -> Option<CellScore> {
+    let rows = rows.iter().filter_map(|row| Some((row.first()?.scheduler.as_str(), &row[..])));
+    let (singles, schedulers): (Vec<_>, Vec<_>) = rows.partition(|(name, _)| name.starts_with(SINGLE));
     let (best_single, single) = singles.into_iter().max_by(|(_, a), (_, b)| mean_speed(a).total_cmp(&mean_speed(b)))?;
     let ratio = |run: &RunRecord| run.metrics.get(RATIO).copied().filter(|_| run.finished).unwrap_or(0.0);
-    let mut entries: Vec<Entry> = schedulers.iter().map(|(name, row)| entry(name, row, &single, ratio)).collect();
+    let mut entries: Vec<Entry> = schedulers.iter().map(|(name, row)| entry(name, row, single, ratio)).collect();
     rank(&mut entries);
     // The path's own ratio is to a bound of that path alone. A ratio is a speed ÷ the oracle's, so any run tells the latter.
-    let oracle =
-        1.0 / mean(&schedulers.iter().flat_map(|(_, row)| row).filter_map(|run| inverse(run)).collect::<Vec<_>>())?;
-    entries.push(entry("single:best", &single, &single, |run| speed(run) / oracle));
-    let values: &CellValues = &runs.first()?.cell;
+    let oracle = 1.0 / mean(&schedulers.iter().flat_map(|(_, row)| *row).filter_map(inverse).collect::<Vec<_>>())?;
+    entries.push(entry("single:best", single, single, |run| speed(run) / oracle));
+    let values: &CellValues = &single.first()?.cell;
     let value = |key| values.get(key).cloned().unwrap_or_default();
     let best_single = best_single.trim_start_matches(SINGLE).to_owned();
     Some(CellScore { paths: value(PATHS), traffic: value(TRAFFIC), best_single, entries })
@@ -114,8 +102,8 @@ fn speed(run: &RunRecord) -> f64 {
     }
 }
 
-fn mean_speed(row: &[&RunRecord]) -> f64 {
-    mean(&row.iter().map(|run| speed(run)).collect::<Vec<_>>()).unwrap_or(0.0)
+fn mean_speed(row: &[RunRecord]) -> f64 {
+    mean(&row.iter().map(speed).collect::<Vec<_>>()).unwrap_or(0.0)
 }
 
 /// 1 ÷ the oracle's speed, as this run tells it.
@@ -124,13 +112,13 @@ fn inverse(run: &RunRecord) -> Option<f64> {
     inverse.is_finite().then_some(inverse)
 }
 
-fn entry(name: &str, row: &[&RunRecord], single: &[&RunRecord], ratio: impl Fn(&RunRecord) -> f64) -> Entry {
+fn entry(name: &str, row: &[RunRecord], single: &[RunRecord], ratio: impl Fn(&RunRecord) -> f64) -> Entry {
     let pairs: Vec<(f64, f64)> = row.iter().zip(single).map(|(a, b)| (speed(a), speed(b))).collect();
     let relative: Vec<f64> = pairs.iter().filter(|(_, b)| *b > 0.0).map(|(a, b)| a / b).collect();
     let slower = Paired::of(&pairs).is_some_and(|p| p.mean_diff < 0.0 && p.p.is_none_or(|p| p < 0.05));
     Entry {
         scheduler: name.to_owned(),
-        ratios: row.iter().map(|run| ratio(run)).collect(),
+        ratios: row.iter().map(ratio).collect(),
         rank: 0.0,
         against_single: mean(&relative).unwrap_or(0.0),
         slower,
@@ -172,8 +160,7 @@ fn standing(name: &str, cells: &[CellScore]) -> Option<Standing> {
             own.iter().filter_map(|(_, e)| e.ratios.get(seed).or(e.ratios.last())).copied().collect();
         mean(&ratios)
     };
-    let summary = Summary::of(&(0..seeds).filter_map(of_seed).collect::<Vec<_>>())?;
-    let (ci95_low, ci95_high) = summary.ci95.unzip();
+    let ratio = Estimate::of(&(0..seeds).filter_map(of_seed).collect::<Vec<_>>())?;
     let is_worst = |(cell, entry): &&(&CellScore, &Entry)| {
         let others = || cell.entries.iter().filter(|other| other.rank > 0.0).map(Entry::ratio);
         let own = entry.ratio();
@@ -181,7 +168,7 @@ fn standing(name: &str, cells: &[CellScore]) -> Option<Standing> {
     };
     Some(Standing {
         scheduler: name.to_owned(),
-        ratio: Estimate { n: summary.n, mean: summary.mean, ci95_low, ci95_high },
+        ratio,
         by_traffic: by_traffic.into_iter().map(|(traffic, r)| (traffic, mean(&r).unwrap_or(0.0))).collect(),
         rank: mean(&own.iter().map(|(_, entry)| entry.rank).collect::<Vec<_>>())?,
         worst: own.iter().filter(is_worst).count(),
@@ -204,19 +191,11 @@ mod tests {
     }
 
     fn frontier(rows: &[(&str, [f64; 3])]) -> Frontier {
-        let runs = rows
-            .iter()
-            .flat_map(|(name, speeds)| speeds.iter().enumerate().map(|(seed, mbit)| run(name, seed as u64, *mbit)));
-        let results = Results {
-            schema: 1,
-            anabranch: String::new(),
-            scenario: String::new(),
-            digest: String::new(),
-            runs: runs.collect(),
-            summary: Vec::new(),
-            comparisons: Vec::new(),
+        let row = |(name, speeds): &(&str, [f64; 3])| {
+            (1..).zip(speeds).map(|(seed, mbit)| run(name, seed, *mbit)).collect::<Vec<_>>()
         };
-        Frontier::new("cubic", cells(&results))
+        let rows: Vec<_> = rows.iter().map(row).collect();
+        Frontier::new("cubic", cell(&rows).into_iter().collect())
     }
 
     const ROWS: [(&str, [f64; 3]); 5] = [

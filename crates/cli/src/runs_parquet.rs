@@ -1,0 +1,71 @@
+//! One row a run with typed columns, for data frames.
+
+use crate::runs_table::{Cells, Column, columns};
+use anabranch_run::Results;
+use parquet::basic::{ConvertedType, LogicalType, Repetition, Type as Physical};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+use parquet::errors::Result;
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use parquet::schema::types::Type;
+use std::sync::Arc;
+
+/// The runs as a Parquet file, with the columns of `runs.csv`: words as strings, `seed` and `events` as unsigned integers,
+/// `finished` as a boolean, values as doubles; null where a run has none.
+///
+/// # Errors
+/// The columns cannot be written so.
+pub fn runs_parquet(results: &Results) -> Result<Vec<u8>> {
+    let columns = columns(results);
+    let fields = columns.iter().map(|column| Ok(Arc::new(field(column)?))).collect::<Result<_>>()?;
+    let schema = Type::group_type_builder("runs").with_fields(fields).build()?;
+    let mut file = SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::default())?;
+    let mut rows = file.next_row_group()?;
+    for column in &columns {
+        if let Some(mut writer) = rows.next_column()? {
+            write(&mut writer, &column.cells)?;
+            writer.close()?;
+        }
+    }
+    rows.close()?;
+    file.into_inner()
+}
+
+fn field(column: &Column) -> Result<Type> {
+    let (physical, converted, logical, repetition) = match column.cells {
+        Cells::Text(_) => (Physical::BYTE_ARRAY, ConvertedType::UTF8, Some(LogicalType::String), Repetition::OPTIONAL),
+        Cells::Whole(_) => (Physical::INT64, ConvertedType::UINT_64, None, Repetition::REQUIRED),
+        Cells::Real(_) => (Physical::DOUBLE, ConvertedType::NONE, None, Repetition::OPTIONAL),
+        Cells::Truth(_) => (Physical::BOOLEAN, ConvertedType::NONE, None, Repetition::REQUIRED),
+    };
+    Type::primitive_type_builder(&column.name, physical)
+        .with_converted_type(converted)
+        .with_logical_type(logical)
+        .with_repetition(repetition)
+        .build()
+}
+
+fn write(writer: &mut SerializedColumnWriter<'_>, cells: &Cells) -> Result<()> {
+    match cells {
+        Cells::Text(cells) => {
+            let bytes = cells.iter().map(|cell| cell.as_deref().map(ByteArray::from));
+            optional::<ByteArrayType>(writer, bytes)
+        }
+        Cells::Real(cells) => optional::<DoubleType>(writer, cells.iter().copied()),
+        Cells::Whole(cells) => {
+            // As bits: the column's type says that they have no sign.
+            let bits: Vec<i64> = cells.iter().map(|count| count.cast_signed()).collect();
+            writer.typed::<Int64Type>().write_batch(&bits, None, None).map(|_| ())
+        }
+        Cells::Truth(cells) => writer.typed::<BoolType>().write_batch(cells, None, None).map(|_| ()),
+    }
+}
+
+/// Values that may be absent: level 1 where there is one.
+fn optional<T: DataType>(
+    writer: &mut SerializedColumnWriter<'_>,
+    cells: impl Iterator<Item = Option<T::T>> + Clone,
+) -> Result<()> {
+    let levels: Vec<i16> = cells.clone().map(|cell| i16::from(cell.is_some())).collect();
+    let values: Vec<T::T> = cells.flatten().collect();
+    writer.typed::<T>().write_batch(&values, Some(&levels), None).map(|_| ())
+}

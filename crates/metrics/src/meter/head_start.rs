@@ -1,0 +1,84 @@
+//! What the first path carries before another one delivers anything.
+
+use anabranch_trace::{Event, Origin};
+use anabranch_units::{ConnId, Duration, PathId, Side};
+
+/// The delayed start of a connection's second path (Chen and Towsley, section IV): Δ is the time from the first data
+/// packet that arrives over the first path to the first that arrives over another.
+#[derive(Clone, Debug, Default)]
+pub(super) struct HeadStart {
+    /// The connection, until everything is known; `None` costs nothing.
+    open: Option<ConnId>,
+    mss: u64,
+    first: Option<PathId>,
+    second: Option<PathId>,
+    /// Data packets that arrived over the first path within Δ.
+    packets: u64,
+    /// RTT samples of the first path within Δ.
+    samples: u64,
+    sum: Duration,
+    /// RTT of the second path's first data packet.
+    rtt: Option<Duration>,
+}
+
+impl HeadStart {
+    /// Of `connection`, if there is one; packets are counted as segments of `mss` bytes.
+    pub fn new(connection: Option<ConnId>, mss: u32) -> Self {
+        Self { open: connection, mss: u64::from(mss.max(1)), ..Self::default() }
+    }
+
+    /// Events can still change something.
+    pub const fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    pub fn on_event(&mut self, origin: Origin, event: &Event) {
+        if self.open != Some(origin.connection) {
+            return;
+        }
+        match (origin.host, event) {
+            (Some(Side::Client), Event::DataArrived { data, .. }) if !data.is_empty() => {
+                // A kernel's packet may be several segments.
+                self.on_arrived(origin.path, data.len().div_ceil(self.mss));
+            }
+            (Some(Side::Server), Event::Window(window)) => {
+                if let Some(rtt) = window.rtt {
+                    self.on_sample(origin.path, rtt);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn on_arrived(&mut self, path: PathId, packets: u64) {
+        if self.second.is_some() {
+            return;
+        }
+        if *self.first.get_or_insert(path) == path {
+            self.packets += packets;
+        } else {
+            self.second = Some(path);
+        }
+    }
+
+    fn on_sample(&mut self, path: PathId, rtt: Duration) {
+        if self.second == Some(path) {
+            self.rtt = Some(rtt);
+            self.open = None;
+        } else if self.first == Some(path) && self.second.is_none() {
+            self.samples += 1;
+            self.sum += rtt;
+        }
+    }
+
+    /// Packets of the head start; `None` if no other path ever delivered.
+    pub fn packets(&self) -> Option<f64> {
+        self.second.map(|_| self.packets as f64)
+    }
+
+    /// γ: the RTT of the second path's first data packet ÷ mean RTT of the first path within Δ.
+    pub fn rtt_ratio(&self) -> Option<f64> {
+        let mean = (self.samples > 0).then(|| self.sum.as_secs_f64() / self.samples as f64)?;
+        self.rtt.filter(|_| mean > 0.0).map(|rtt| rtt.as_secs_f64() / mean)
+    }
+}

@@ -1,0 +1,201 @@
+//! What the registry says of a model.
+
+/// A closed-form model: parameters in, rows of numbers out.
+pub struct Model {
+    /// Canonical name.
+    pub name: &'static str,
+    /// One line for lists.
+    pub about: &'static str,
+    /// The reference page: headings *Idea*, *Equations*, *Departures*, *References*.
+    pub page: &'static str,
+    /// Inputs.
+    pub parameters: &'static [Parameter],
+    /// What each row holds.
+    pub columns: &'static [Column],
+    /// Computes the rows, each as long as `columns`. Values are in range.
+    pub evaluate: fn(&Values<'_>) -> Vec<Vec<f64>>,
+}
+
+/// An input. A parameter with words to choose from has the index of the word as value.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    /// Its name.
+    pub name: &'static str,
+    /// Value if none is given.
+    pub default: f64,
+    /// Which values are allowed.
+    pub range: Range,
+    /// Unit of the value.
+    pub unit: Unit,
+    /// One line.
+    pub about: &'static str,
+}
+
+/// Which values a parameter takes.
+#[derive(Clone, Copy, Debug)]
+pub enum Range {
+    /// Real numbers from the first to the second.
+    Real(f64, f64),
+    /// Whole numbers from the first to the second.
+    Whole(u32, u32),
+    /// One of these words.
+    Words(&'static [&'static str]),
+}
+
+/// What a number counts, in SI units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// A ratio, a count of no particular thing, or a word.
+    None,
+    /// Packets.
+    Packets,
+    /// Round trips.
+    Rounds,
+    /// Bytes.
+    Bytes,
+    /// Bandwidth-delay products.
+    Bdp,
+    /// Bits per second.
+    Rate,
+    /// Seconds.
+    Time,
+    /// A probability.
+    Probability,
+}
+
+/// One output.
+#[derive(Clone, Copy, Debug)]
+pub struct Column {
+    /// Its name in JSON and CSV.
+    pub name: &'static str,
+    /// Unit of the numbers.
+    pub unit: Unit,
+    /// One line.
+    pub about: &'static str,
+}
+
+impl Unit {
+    /// Its symbol; empty for none.
+    pub const fn symbol(self) -> &'static str {
+        match self {
+            Unit::None | Unit::Probability => "",
+            Unit::Packets => "packets",
+            Unit::Rounds => "rounds",
+            Unit::Bytes => "bytes",
+            Unit::Bdp => "bdp",
+            Unit::Rate => "bit/s",
+            Unit::Time => "s",
+        }
+    }
+}
+
+impl Parameter {
+    /// True if it may have `value`. Never for NaN.
+    pub fn accepts(&self, value: f64) -> bool {
+        match self.range {
+            Range::Real(min, max) => (min..=max).contains(&value),
+            Range::Whole(min, max) => is_whole(value, min.into(), max.into()),
+            Range::Words(words) => is_whole(value, 0.0, words.len() as f64 - 1.0),
+        }
+    }
+
+    /// The allowed values in a few words.
+    pub fn expected(&self) -> String {
+        match self.range {
+            Range::Real(min, max) => format!("{} to {}", self.show(min), self.show(max)),
+            Range::Whole(min, max) => format!("a whole number from {min} to {max}"),
+            Range::Words(words) => words.join(", "),
+        }
+    }
+
+    /// A value as users write it: the word, or the number with its unit's usual multiple.
+    pub fn show(&self, value: f64) -> String {
+        match (self.range, self.unit) {
+            (Range::Words(words), _) => words.get(value as usize).copied().unwrap_or_default().to_owned(),
+            (_, Unit::Rate) => format!("{}mbit", rounded(value / 1e6)),
+            (_, Unit::Time) if value < 1.0 => format!("{}ms", rounded(value * 1e3)),
+            (_, Unit::Time) => format!("{}s", rounded(value)),
+            (_, Unit::Probability) => format!("{}%", rounded(value * 100.0)),
+            _ => rounded(value).to_string(),
+        }
+    }
+}
+
+fn is_whole(value: f64, min: f64, max: f64) -> bool {
+    (min..=max).contains(&value) && libm::floor(value) == value
+}
+
+/// Without what a multiplication adds in the last digits.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.9}").parse().unwrap_or(value)
+}
+
+/// The values of a model's parameters.
+#[derive(Clone, Debug)]
+pub struct Values<'a> {
+    parameters: &'a [Parameter],
+    values: Vec<f64>,
+}
+
+impl<'a> Values<'a> {
+    /// The defaults.
+    pub fn new(parameters: &'a [Parameter]) -> Self {
+        Self { parameters, values: parameters.iter().map(|parameter| parameter.default).collect() }
+    }
+
+    /// The value of the parameter `name`; zero for one that the model does not have.
+    pub fn get(&self, name: &str) -> f64 {
+        self.index(name).map_or(0.0, |index| self.values[index])
+    }
+
+    /// The value of `name` as a whole number.
+    pub fn whole(&self, name: &str) -> u32 {
+        self.get(name) as u32
+    }
+
+    /// Sets the parameter `name`; false if there is none or it does not accept `value`.
+    #[must_use]
+    pub fn set(&mut self, name: &str, value: f64) -> bool {
+        let index = self.index(name).filter(|index| self.parameters[*index].accepts(value));
+        if let Some(index) = index {
+            self.values[index] = value;
+        }
+        index.is_some()
+    }
+
+    fn index(&self, name: &str) -> Option<usize> {
+        self.parameters.iter().position(|parameter| parameter.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIST: &[Parameter] = &[
+        Parameter { name: "rate", default: 1e7, range: Range::Real(1.0, 1e9), unit: Unit::Rate, about: "" },
+        Parameter { name: "n", default: 2.0, range: Range::Whole(1, 4), unit: Unit::Packets, about: "" },
+        Parameter { name: "mode", default: 1.0, range: Range::Words(&["a", "b"]), unit: Unit::None, about: "" },
+    ];
+
+    #[test]
+    fn values_stay_in_range() {
+        let mut values = Values::new(LIST);
+        assert_eq!([values.get("rate"), values.get("n"), values.get("none")], [1e7, 2.0, 0.0]);
+        assert!(values.set("n", 4.0) && values.set("rate", 1e9) && values.set("mode", 0.0));
+        for (name, value) in [("n", 2.5), ("n", 5.0), ("rate", f64::NAN), ("mode", 2.0), ("none", 0.0)] {
+            assert!(!values.set(name, value), "{name} {value}");
+        }
+        assert_eq!([values.get("rate"), values.get("n"), values.get("mode")], [1e9, 4.0, 0.0]);
+    }
+
+    #[test]
+    fn values_read_as_they_are_written() {
+        assert_eq!(LIST[0].expected(), "0.000001mbit to 1000mbit");
+        assert_eq!([LIST[2].show(1.0), LIST[2].expected()], ["b", "a, b"]);
+        let with = |unit, value| Parameter { unit, ..LIST[0] }.show(value);
+        assert_eq!(with(Unit::Time, 0.015), "15ms");
+        assert_eq!(with(Unit::Time, 2.5), "2.5s");
+        assert_eq!(with(Unit::Probability, 0.009), "0.9%");
+    }
+}

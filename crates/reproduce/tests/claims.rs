@@ -1,0 +1,176 @@
+//! What `claims.toml` may say, and what follows from runs.
+
+use anabranch_reproduce::{Judged, Mistake, Verdict, judge, read};
+use anabranch_run::RunRecord;
+
+const HEAD: &str = r#"
+key = "test"
+title = "T"
+authors = "A"
+venue = "V"
+
+[[item]]
+id = "one"
+title = "An item"
+where = "Figure 1"
+scenario = "one"
+rows = ["minrtt", "blest+or", "otias"]
+"#;
+
+/// Runs of each row, its values by seed; `x` is the sweep's key.
+fn runs(x: &str, rows: &[(&str, &[f64])]) -> Vec<RunRecord> {
+    let mut runs = Vec::new();
+    for (row, values) in rows {
+        for (seed, value) in values.iter().enumerate() {
+            runs.push(RunRecord {
+                scheduler: (*row).into(),
+                congestion: "olia".into(),
+                seed: seed as u64,
+                cell: [("x".to_owned(), x.to_owned())].into_iter().collect(),
+                finished: true,
+                metrics: [("goodput_bps".to_owned(), *value)].into_iter().collect(),
+                paths: Default::default(),
+                digest: String::new(),
+                events: 0,
+                live: None,
+            });
+        }
+    }
+    runs
+}
+
+fn judged(claim: &str, runs: &[RunRecord]) -> Judged {
+    let text = format!("{HEAD}[[item.claim]]\ntext = \"c\"\nmetric = \"goodput_bps\"\n{claim}\n");
+    let paper = read(&text).unwrap_or_else(|mistakes| panic!("{mistakes:?}"));
+    let item = &paper.items[0];
+    judge(&item.claims, runs, &item.rows, &[]).remove(0)
+}
+
+fn mistakes(claim: &str) -> Vec<(String, String)> {
+    let text = format!("{HEAD}{claim}\n");
+    let told = |Mistake { at, message, help }: Mistake| {
+        (text[at].to_owned(), format!("{message}; {}", help.unwrap_or_default()))
+    };
+    read(&text).expect_err("it is wrong").into_iter().map(told).collect()
+}
+
+const TEN: [f64; 10] = [10.0, 11.0, 9.0, 10.5, 9.5, 10.2, 9.8, 10.4, 9.6, 10.0];
+
+fn times(factor: f64) -> Vec<f64> {
+    TEN.iter().enumerate().map(|(n, v)| v * factor + 0.01 * n as f64).collect()
+}
+
+#[test]
+fn a_change_reproduces_within_its_band_and_in_its_direction_alone_beside_it() {
+    let runs = runs("1", &[("minrtt", &TEN), ("blest+or", &times(1.12)), ("otias", &times(0.8))]);
+    let change = |rest: &str| judged(&format!("of = \"blest+or\"\nagainst = \"minrtt\"\n{rest}"), &runs);
+    let inside = change("published = 10\nband = [5, 20]");
+    assert_eq!((inside.verdict, inside.published.as_str()), (Verdict::Reproduces, "+10 %"));
+    let estimate = inside.estimate.unwrap();
+    assert!((estimate.mean - 12.45).abs() < 0.01 && estimate.n == 10, "{estimate:?}");
+    assert!(inside.p.unwrap() < 0.01 && inside.ours.starts_with("+12.5 ["), "{inside:?}");
+    assert_eq!(change("published = 40\nband = [20, 60]").verdict, Verdict::DirectionOnly);
+    assert_eq!(change("published = -10\nband = [-20, -5]").verdict, Verdict::Differs);
+    // No magnitude is asked for.
+    assert_eq!(change("band = [0, inf]").verdict, Verdict::Reproduces);
+    assert_eq!(change("band = [-inf, 0]").verdict, Verdict::Differs);
+    assert_eq!(change("published = 0\nband = [-5, 5]").verdict, Verdict::Differs);
+    assert_eq!(change("published = 0\nband = [-15, 15]").verdict, Verdict::Reproduces);
+}
+
+#[test]
+fn a_difference_that_may_be_luck_is_none() {
+    let uncertain: Vec<f64> = TEN.iter().enumerate().map(|(n, v)| if n % 2 == 0 { v * 1.4 } else { v * 0.7 }).collect();
+    let runs = runs("1", &[("minrtt", &TEN), ("otias", &uncertain), ("blest+or", &TEN)]);
+    let judged = judged("of = \"otias\"\nagainst = \"minrtt\"\nband = [0, inf]", &runs);
+    assert!(judged.estimate.unwrap().mean > 0.0);
+    assert_eq!(judged.verdict, Verdict::Differs);
+}
+
+#[test]
+fn a_value_is_held_against_its_band_in_the_published_unit() {
+    let bits: Vec<f64> = TEN.iter().map(|v| v * 1e6).collect();
+    let runs = runs("1", &[("minrtt", &bits)]);
+    let value = |rest: &str| judged(&format!("value = \"minrtt\"\npublished = 9\nunit = \"Mbit/s\"\n{rest}"), &runs);
+    let near = value("band = [8, 11]");
+    assert_eq!((near.verdict, near.published.as_str()), (Verdict::Reproduces, "9 Mbit/s"));
+    assert!(near.ours.starts_with("10.0") || near.ours.starts_with("10.00"), "{}", near.ours);
+    assert_eq!(value("band = [8, 9.5]").verdict, Verdict::Differs);
+    // Nothing says how near is near.
+    assert_eq!(value("").verdict, Verdict::NotSpecified);
+    let open = value("band = [8, 11]\nopen = \"the number of flows\"");
+    assert_eq!((open.verdict, open.reason.as_deref()), (Verdict::NotSpecified, Some("the number of flows")));
+}
+
+#[test]
+fn an_order_holds_as_sure_as_the_seeds_say() {
+    let mut all = runs("1", &[("minrtt", &TEN), ("blest+or", &times(1.3)), ("otias", &times(1.1))]);
+    all.extend(runs("2", &[("minrtt", &TEN), ("blest+or", &times(1.2)), ("otias", &times(1.15))]));
+    let order = |rows: &str, best: &str| judged(&format!("order = {rows}\nbest = \"{best}\""), &all);
+    assert_eq!(order(r#"["blest+or", "otias", "minrtt"]"#, "most").verdict, Verdict::Reproduces);
+    assert_eq!(order(r#"["minrtt", "otias", "blest+or"]"#, "least").verdict, Verdict::Reproduces);
+    let wrong = order(r#"["otias", "blest+or", "minrtt"]"#, "most");
+    assert_eq!(wrong.verdict, Verdict::Differs);
+    assert!(wrong.ours.starts_with("blest+or, otias, minrtt (the published order in 0 %"), "{}", wrong.ours);
+}
+
+#[test]
+fn the_best_and_the_worst_alone_are_the_direction_of_an_order() {
+    let text = HEAD.replace("\"otias\"]", "\"otias\", \"daps\"]");
+    let noisy: Vec<f64> = TEN.iter().enumerate().map(|(n, v)| v + if n % 2 == 0 { 0.6 } else { -0.5 }).collect();
+    let runs = runs("1", &[("minrtt", &TEN), ("blest+or", &times(2.0)), ("otias", &noisy), ("daps", &times(0.5))]);
+    let verdict = |order: &str| {
+        let claim =
+            format!("{text}[[item.claim]]\ntext = \"c\"\nmetric = \"goodput_bps\"\nbest = \"most\"\norder = {order}\n");
+        let item = read(&claim).unwrap().items.remove(0);
+        judge(&item.claims, &runs, &item.rows, &[]).remove(0).verdict
+    };
+    // minrtt and otias can hardly be told apart.
+    assert_eq!(verdict(r#"["blest+or", "minrtt", "otias", "daps"]"#), Verdict::DirectionOnly);
+    assert_eq!(verdict(r#"["blest+or", "minrtt", "daps", "otias"]"#), Verdict::Differs);
+    assert_eq!(verdict(r#"["blest+or", "minrtt", "daps"]"#), Verdict::Reproduces);
+}
+
+#[test]
+fn a_side_may_stand_in_another_cell() {
+    let mut all = runs("64KB", &[("minrtt", &TEN)]);
+    all.extend(runs("100KB", &[("minrtt", &times(2.0))]));
+    let claim = "of = { row = \"minrtt\", at = { x = \"100KB\" } }\nagainst = { row = \"minrtt\", at = { x = \"64KB\" } }\n\
+                 published = 100\nband = [50, 150]";
+    assert_eq!(judged(claim, &all).verdict, Verdict::Reproduces);
+    // Without its cell it is not said which is meant.
+    let vague = judged("value = \"minrtt\"\npublished = 10\nband = [1, 20]", &all);
+    assert_eq!((vague.verdict, vague.reason.as_deref()), (Verdict::Differs, Some("2 cells are meant, not one")));
+}
+
+#[test]
+fn what_is_missing_is_said_and_does_not_reproduce() {
+    let runs = runs("1", &[("minrtt", &TEN)]);
+    let judged = judged("of = \"otias\"\nagainst = \"minrtt\"\nband = [0, inf]", &runs);
+    assert_eq!((judged.verdict, judged.ours.as_str()), (Verdict::Differs, "—"));
+    assert_eq!(judged.reason.as_deref(), Some("no run of otias has goodput_bps"));
+}
+
+#[test]
+fn mistakes_point_at_their_token_with_the_nearest_word() {
+    let claim = |rest: &str| format!("[[item.claim]]\ntext = \"c\"\n{rest}");
+    let one = |rest: &str| {
+        let all = mistakes(&claim(rest));
+        assert_eq!(all.len(), 1, "{all:?}");
+        all[0].clone()
+    };
+    let (token, told) = one("metric = \"goodputbps\"\nvalue = \"minrtt\"\npublished = 1");
+    assert!(token.contains("goodputbps") && told.contains("did you mean `goodput_bps`?"), "{token} {told}");
+    let (token, told) = one("metric = \"goodput_bps\"\nvalue = \"minrt\"\npublished = 1");
+    assert!(token.contains("minrt") && told.contains("did you mean `minrtt`?"), "{token} {told}");
+    let (_, told) = one("metric = \"goodput_bps\"\nvalue = \"minrtt\"");
+    assert!(told.contains("needs `published`"), "{told}");
+    let (_, told) = one("metric = \"goodput_bps\"\nof = \"minrtt\"\nagainst = \"otias\"\nband = [3, 2]");
+    assert!(told.contains("empty"), "{told}");
+    let (token, told) = one("metric = \"goodput_bps\"\nvalue = \"minrtt\"\npublished = 1\nunit = \"Mbits\"");
+    assert!(token.contains("Mbits") && told.contains("Mbit/s"), "{token} {told}");
+    let (_, told) = one("metric = \"goodput_bps\"\nof = \"minrtt\"");
+    assert!(told.contains("a value, a change or an order"), "{told}");
+    let (token, told) = one("metric = \"goodput_bps\"\nvalu = \"minrtt\"");
+    assert!(token.contains("valu") && told.contains("unknown field"), "{token} {told}");
+}

@@ -1,0 +1,235 @@
+//! One number of a run, asked for by name.
+
+use crate::curves::Curve;
+use crate::results::RunRecord;
+use anabranch_metrics::METRICS;
+use anabranch_scenario::{nearest, parse_duration};
+use anabranch_units::Duration;
+use std::fmt;
+use std::str::FromStr;
+
+/// What is asked: `goodput_bps`, `path.wlan.share`, or the mean of a curve within a time, `lambda[20s..40s]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// A metric of the connection.
+    Metric(String),
+    /// A metric of a path.
+    Path {
+        /// The path's name.
+        path: String,
+        /// The metric's name.
+        metric: String,
+    },
+    /// The mean of the bins of a curve that lie wholly within a time, counted from the run's beginning.
+    Window {
+        /// The curve's name, as in [`crate::Curves`].
+        curve: String,
+        /// From here.
+        from: Duration,
+        /// To here; later than `from`.
+        to: Duration,
+    },
+}
+
+/// Why a question has no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AskError {
+    /// Nothing has this name.
+    Unknown {
+        /// As written.
+        name: String,
+        /// What may have been meant.
+        nearest: Option<String>,
+    },
+    /// What stands in brackets is no time from … to ….
+    Window {
+        /// As written, with the brackets.
+        text: String,
+    },
+    /// The curve is a distribution: it has no time.
+    NotOverTime {
+        /// Its name.
+        curve: String,
+    },
+    /// The run does not have it: the metric does not apply, or the run was made without curves.
+    Absent {
+        /// Its name.
+        name: String,
+    },
+    /// No bin with a value lies within the time.
+    Empty {
+        /// As written.
+        name: String,
+    },
+}
+
+impl fmt::Display for AskError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown { name, nearest: None } => write!(f, "nothing is called `{name}`"),
+            Self::Unknown { name, nearest: Some(near) } => write!(f, "nothing is called `{name}`; `{near}` is near"),
+            Self::Window { text } => {
+                write!(f, "`{text}` is no time: write it as [20s..40s], the earlier end first")
+            }
+            Self::NotOverTime { curve } => write!(f, "`{curve}` is a distribution and has no window in time"),
+            Self::Absent { name } => write!(f, "the run has no `{name}`"),
+            Self::Empty { name } => write!(f, "no bin with a value lies within `{name}`"),
+        }
+    }
+}
+
+impl std::error::Error for AskError {}
+
+impl fmt::Display for Ask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Metric(name) => f.write_str(name),
+            Self::Path { path, metric } => write!(f, "path.{path}.{metric}"),
+            Self::Window { curve, from, to } => {
+                write!(f, "{curve}[{}s..{}s]", from.as_secs_f64(), to.as_secs_f64())
+            }
+        }
+    }
+}
+
+impl FromStr for Ask {
+    type Err = AskError;
+
+    fn from_str(text: &str) -> Result<Self, AskError> {
+        if let Some(at) = text.find('[') {
+            return window(&text[..at], &text[at..]);
+        }
+        let known = |per_path| METRICS.iter().filter(move |m| m.per_path == per_path).map(|m| m.name);
+        let check = |name: &str, per_path| match known(per_path).any(|known| known == name) {
+            true => Ok(name.to_owned()),
+            false => Err(nearest(name, known(per_path))),
+        };
+        let unknown = |nearest| AskError::Unknown { name: text.to_owned(), nearest };
+        match text.strip_prefix("path.").and_then(|rest| rest.rsplit_once('.')) {
+            None => Ok(Self::Metric(check(text, false).map_err(|near| unknown(near.map(str::to_owned)))?)),
+            Some((path, metric)) => {
+                let metric = check(metric, true);
+                let metric = metric.map_err(|near| unknown(near.map(|near| format!("path.{path}.{near}"))))?;
+                Ok(Self::Path { path: path.to_owned(), metric })
+            }
+        }
+    }
+}
+
+fn window(curve: &str, brackets: &str) -> Result<Ask, AskError> {
+    let curve = curve.to_owned();
+    if ["rbd", "rd"].contains(&curve.as_str()) {
+        return Err(AskError::NotOverTime { curve });
+    }
+    let ends = brackets.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')?.split_once(".."));
+    let ends = ends.and_then(|(from, to)| Some((parse_duration(from.trim())?, parse_duration(to.trim())?)));
+    match ends.filter(|(from, to)| from < to && !curve.is_empty()) {
+        Some((from, to)) => Ok(Ask::Window { curve, from, to }),
+        None => Err(AskError::Window { text: brackets.to_owned() }),
+    }
+}
+
+impl RunRecord {
+    /// The answer to a question.
+    ///
+    /// # Errors
+    /// This run has none.
+    pub fn ask(&self, ask: &Ask) -> Result<f64, AskError> {
+        let absent = || AskError::Absent { name: ask.to_string() };
+        match ask {
+            Ask::Metric(name) => self.metrics.get(name).copied().ok_or_else(absent),
+            Ask::Path { path, metric } => {
+                self.paths.get(path).and_then(|values| values.get(metric)).copied().ok_or_else(absent)
+            }
+            Ask::Window { curve, from, to } => {
+                let known = self.curves.get(curve).ok_or_else(|| match nearest(curve, self.curve_names()) {
+                    None => AskError::Absent { name: curve.clone() },
+                    Some(near) => AskError::Unknown { name: curve.clone(), nearest: Some(near.to_owned()) },
+                })?;
+                known.mean_within(*from, *to).ok_or_else(|| AskError::Empty { name: ask.to_string() })
+            }
+        }
+    }
+
+    /// As [`Self::ask`]: the answer to a question as it is written; `None` if there is none, or it cannot be asked.
+    pub fn value(&self, name: &str) -> Option<f64> {
+        self.ask(&name.parse().ok()?).ok()
+    }
+
+    fn curve_names(&self) -> impl Iterator<Item = &str> {
+        self.curves.keys().map(String::as_str)
+    }
+}
+
+impl Curve {
+    /// The mean of the values whose bins lie wholly between two times; `None` without any.
+    pub fn mean_within(&self, from: Duration, to: Duration) -> Option<f64> {
+        // Bins are whole nanoseconds long: what is off by less is meant to be equal.
+        let slack = 0.5e-9;
+        let within = |index: usize| {
+            let begin = self.start + index as f64 * self.step;
+            begin >= from.as_secs_f64() - slack && begin + self.step <= to.as_secs_f64() + slack
+        };
+        let inside = self.values.iter().enumerate().filter(|(index, _)| within(*index));
+        let values: Vec<f64> = inside.filter_map(|(_, value)| *value).collect();
+        anabranch_metrics::mean(&values)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::RunOutcome;
+
+    fn record() -> RunRecord {
+        let curve =
+            |values: &[f64]| Curve { start: 0.0, step: 0.1, values: values.iter().copied().map(Some).collect() };
+        let mut gaps = curve(&[1.0, 2.0, 3.0, 5.0]);
+        gaps.values[1] = None;
+        let outcome = RunOutcome {
+            metrics: [("goodput_bps".to_owned(), 7.0)].into(),
+            paths: [("w.lan".to_owned(), [("share".to_owned(), 0.5)].into())].into(),
+            curves: [("lambda".to_owned(), gaps), ("path.w.lan.srtt_s".to_owned(), curve(&[5.0; 9]))].into(),
+            ..RunOutcome::default()
+        };
+        RunRecord::new("blest", "olia", 1, [].into(), outcome)
+    }
+
+    #[test]
+    fn metrics_and_windows() {
+        let run = record();
+        assert_eq!(run.value("goodput_bps"), Some(7.0));
+        assert_eq!(run.value("path.w.lan.share"), Some(0.5));
+        assert_eq!(run.value("lambda[0s..400ms]"), Some(3.0));
+        // Only whole bins: those from 200 and from 300 ms on, although 0.1 is no exact float.
+        assert_eq!(run.value("lambda[150ms .. 400ms]"), Some(4.0));
+        assert_eq!(run.value("lambda[0s..90ms]"), None);
+        assert_eq!(run.value("path.w.lan.srtt_s[0.3s..1h]"), None, "no such unit");
+        assert_eq!(run.value("path.w.lan.srtt_s[0.3s..60s]"), Some(5.0));
+    }
+
+    #[track_caller]
+    fn refused(question: &str, why: &str) {
+        let error = question.parse().and_then(|ask: Ask| record().ask(&ask)).unwrap_err();
+        assert_eq!(error.to_string(), why);
+        assert_eq!(record().value(question), None);
+    }
+
+    #[test]
+    fn what_cannot_be_answered_says_why() {
+        refused("godput_bps", "nothing is called `godput_bps`; `goodput_bps` is near");
+        refused("colour", "nothing is called `colour`");
+        refused("path.w.lan.shares", "nothing is called `path.w.lan.shares`; `path.w.lan.share` is near");
+        refused("timeouts", "the run has no `timeouts`");
+        refused("path.3g.share", "the run has no `path.3g.share`");
+        refused("rbd[1s..2s]", "`rbd` is a distribution and has no window in time");
+        for bad in ["[2s..1s]", "[1s..1s]", "[1s-2s]", "[1..2]", "[1s..2s", "[", "[..]", "[1s..2s]]"] {
+            let why = format!("`{bad}` is no time: write it as [20s..40s], the earlier end first");
+            refused(&format!("lambda{bad}"), &why);
+        }
+        refused("[1s..2s]", "`[1s..2s]` is no time: write it as [20s..40s], the earlier end first");
+        refused("lamda[0s..1s]", "nothing is called `lamda`; `lambda` is near");
+        refused("offset[0s..1s]", "the run has no `offset`");
+        refused("lambda[5s..6s]", "no bin with a value lies within `lambda[5s..6s]`");
+    }
+}

@@ -1,0 +1,59 @@
+//! The oracle's bounds of a plan, without any run.
+
+use crate::job::{Choice, RunError};
+use crate::layout::Layout;
+use crate::plan::{CellPlan, Plan, Row};
+use crate::results::CellValues;
+use anabranch_scenario::TrafficKind;
+use anabranch_units::{Duration, Instant};
+use serde::Serialize;
+
+/// The best that any scheduler with any congestion control could reach: what `oracle_ratio` is measured by.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Bound {
+    /// The sweep's cell.
+    pub cell: CellValues,
+    /// `all`, or `single:PATH` for plain TCP over that path alone.
+    pub paths: String,
+    /// `goodput_bps` of unlimited data, `completion_s` of sized traffic, `app_delay_mean_s` of frames.
+    pub metric: &'static str,
+    /// In the metric's unit; absent if the paths can never carry the traffic, and for responses
+    /// without end (`response_mean_s`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<f64>,
+}
+
+/// The bounds of each cell of `plan`: over all paths, then over each path that the plan runs alone.
+///
+/// # Errors
+/// A scenario asks for something that no driver can do.
+pub fn bounds(plan: &Plan) -> Result<Vec<Bound>, RunError> {
+    let mut bounds: Vec<Bound> = Vec::new();
+    for cell in &plan.cells {
+        for row in &cell.rows {
+            let bound = bound(plan, cell, row)?;
+            // Schedulers and congestion controls do not count.
+            if !bounds.contains(&bound) {
+                bounds.push(bound);
+            }
+        }
+    }
+    Ok(bounds)
+}
+
+fn bound(plan: &Plan, cell: &CellPlan, row: &Row) -> Result<Bound, RunError> {
+    let job = plan.job(cell, row, 0);
+    let from = Instant::ZERO + job.scenario.warmup;
+    let frames = job.scenario.traffic.first().and_then(|traffic| match traffic.kind {
+        TrafficKind::Frames { interval, count, .. } => count.map(|count| interval * count),
+        TrafficKind::Bulk { .. } | TrafficKind::Request { .. } | TrafficKind::Web { .. } => None,
+    });
+    // The first of them ends the run.
+    let measured = job.scenario.duration.into_iter().chain(frames).min().unwrap_or(Duration::ZERO);
+    let best = Layout::of(&job)?.bound(&job, (from, from + measured));
+    let paths = match row.choice {
+        Choice::Multipath(_) => "all".to_owned(),
+        Choice::Single(_) => row.scheduler_label.clone(),
+    };
+    Ok(Bound { cell: cell.values(), paths, metric: best.metric, value: best.value })
+}

@@ -1,0 +1,90 @@
+//! The lives of packets in virtual time.
+
+use anabranch_run::{CONNECTION, Choice, Driver, Job, VirtualTime};
+use anabranch_scenario::{Cell, Document, PlugIn};
+use anabranch_trace::{SendKind, Timeline, TimelinePacket, TimelineRecorder};
+use anabranch_units::{Instant, Range, RangeSet};
+use std::sync::Arc;
+
+const SCENARIO: &str = r#"
+name = "two paths"
+
+[[path]]
+name = "near"
+rate = "8mbit"
+delay = "10ms"
+loss = "1%"
+
+[[path]]
+name = "far"
+rate = "4mbit"
+delay = "60ms"
+
+[[traffic]]
+kind = "bulk"
+size = "2MB"
+"#;
+
+fn timeline(scheduler: &str, limit: usize) -> Timeline {
+    let scenario = Document::parse("two.toml", SCENARIO).unwrap().cells.remove(0).1;
+    let choice = Choice::Multipath(PlugIn { name: scheduler.into(), parameters: Vec::new() });
+    let congestion = scenario.congestion.clone();
+    let job = Job { scenario: Arc::new(scenario), cell: Cell::default(), choice, congestion, seed: 1, curves: None };
+    let mut recorder = TimelineRecorder::new(CONNECTION, Instant::ZERO, limit);
+    let outcome = VirtualTime::default().run(&job, &mut recorder).unwrap();
+    let end = Instant::from_nanos((outcome.metrics["completion_s"] * 1e9) as u64);
+    recorder.finish(end, vec!["near".into(), "far".into()])
+}
+
+#[test]
+fn every_byte_is_delivered_by_one_packet() {
+    for scheduler in ["minrtt+pr", "redundant", "otias"] {
+        let packets = timeline(scheduler, usize::MAX).packets;
+        let mut delivered = RangeSet::new();
+        for packet in packets.iter().filter(|packet| packet.delivered_s.is_some()) {
+            let data = Range::new(packet.data_start, packet.data_end);
+            assert_eq!(delivered.insert(data), data.len(), "{scheduler}: {packet:?}");
+        }
+        assert_eq!(delivered.iter().collect::<Vec<_>>(), [Range::new(0, 2_000_000)], "{scheduler}");
+        let of = |kind| packets.iter().filter(|packet| packet.kind == kind).count();
+        assert!(of(SendKind::First) > 2_000_000 / 1400 && of(SendKind::Retransmission) > 0, "{scheduler}");
+        assert_eq!(of(SendKind::Copy) > 100, scheduler == "redundant");
+    }
+}
+
+#[test]
+fn times_follow_each_other_and_the_path() {
+    let packets = timeline("minrtt", usize::MAX).packets;
+    assert!(
+        packets.is_sorted_by_key(|packet| packet.sent_s) && packets.iter().any(|packet| packet.arrived_s.is_none())
+    );
+    for packet in &packets {
+        // One way, and 1400 bytes through the bottleneck if the packet is full.
+        let (delay, rate) = [(0.010, 8e6), (0.060, 4e6)][packet.path];
+        let least = delay + (packet.data_end - packet.data_start) as f64 * 8.0 / rate;
+        assert!(packet.bound_s == packet.sent_s, "{packet:?}");
+        assert!(packet.arrived_s.is_none_or(|arrived| arrived > packet.sent_s + least), "{packet:?}");
+        let delivered = packet.delivered_s.zip(packet.arrived_s);
+        assert!(packet.delivered_s.is_none() || delivered.is_some_and(|(delivered, arrived)| delivered >= arrived));
+    }
+    // Lost packets: about one in a hundred over the near path, none over the far one but for its queue.
+    let lost = |path| packets.iter().filter(|p: &&TimelinePacket| p.path == path && p.arrived_s.is_none()).count();
+    assert!(lost(0) > 0, "{}", lost(0));
+}
+
+#[test]
+fn a_scheduler_that_queues_ahead_binds_before_it_sends() {
+    for scheduler in ["otias", "sttf"] {
+        let packets = timeline(scheduler, usize::MAX).packets;
+        let waited = |packet: &&TimelinePacket| packet.bound_s < packet.sent_s;
+        assert!(packets.iter().all(|packet| packet.bound_s <= packet.sent_s), "{scheduler}");
+        assert!(packets.iter().filter(waited).count() > 200, "{scheduler}");
+        assert!(packets.iter().filter(waited).all(|packet| packet.kind == SendKind::First), "{scheduler}");
+    }
+}
+
+#[test]
+fn a_limited_timeline_is_the_beginning_of_a_whole_one() {
+    let (whole, limited) = (timeline("otias", usize::MAX), timeline("otias", 300));
+    assert_eq!(limited.packets, whole.packets[..300]);
+}
