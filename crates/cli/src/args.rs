@@ -34,9 +34,9 @@ pub enum Command {
     /// List schedulers, congestion controls, built-in scenarios, papers or metrics
     #[command(after_help = "Example:\n  anabranch list schedulers")]
     List(ListArguments),
-    /// Explain a scheduler, congestion control, metric or scenario key
+    /// Explain a scheduler, congestion control, metric, model or scenario key
     #[command(after_help = "Examples:\n  anabranch explain blest\n  anabranch explain minrtt+pr\n  \
-                            anabranch explain path.loss\n  anabranch explain ofo_mean_bytes\n  \
+                            anabranch explain path.loss\n  anabranch explain ofo_mean_bytes\n  anabranch explain delayed-start\n  \
                             anabranch explain --all schedulers > docs/schedulers.md")]
     Explain(ExplainArguments),
     /// Print a completion script for a shell
@@ -53,9 +53,9 @@ pub enum Command {
     /// Run all schedulers over a reference grid, and rank them by how near they come to the best possible
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare(CompareArguments),
-    /// Closed-form models
-    #[command(hide = true)]
-    Model(Rest),
+    /// Ask a closed-form model, or the best possible in a scenario
+    #[command(after_help = MODEL_EXAMPLES)]
+    Model(ModelArguments),
     /// Run a scenario in the simulator and with Linux at either end, and show how far the answers lie apart
     #[command(after_help = PARITY_EXAMPLES)]
     Parity(Box<ParityArguments>),
@@ -120,7 +120,7 @@ pub enum Format {
     Table,
     /// One JSON document.
     Json,
-    /// One line a run.
+    /// One line a run or row.
     Csv,
 }
 
@@ -332,6 +332,36 @@ pub struct CompareArguments {
     pub update: Option<PathBuf>,
 }
 
+const MODEL_EXAMPLES: &str = "\
+Examples:
+  anabranch model
+  anabranch model delayed-start --sweep gamma=1..8:0.5
+  anabranch model bufferbloat-loss --set bdp=floor --sweep buffer=0,1,8
+  anabranch model rtt-cycle --set rate=20mbit --set rtt=30ms --format csv
+  anabranch model increment-efficiency --sweep beta=1,2,4 --sweep gamma=1..8
+  anabranch model oracle wifi-lte --set path.lte.rate=5mbit
+
+Without STEP a sweep goes by 1, or in tenths of the range where values have a unit. Several sweeps
+give every combination. JSON and CSV have SI units. `anabranch explain NAME` has the equations.";
+
+/// `anabranch model`.
+#[derive(Debug, Args)]
+pub struct ModelArguments {
+    /// Which model; without it, all of them with their parameters
+    pub name: Option<String>,
+    /// Of `oracle` alone: a scenario file or the name of a built-in scenario
+    pub scenario: Option<String>,
+    /// Set a parameter, as in gamma=4.4 or rtt=30ms (of `oracle`, a key of the scenario); may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// One row a value of a parameter, from FROM to TO or as listed; may be repeated
+    #[arg(long, value_name = "KEY=FROM..TO[:STEP]|A,B…")]
+    pub sweep: Vec<String>,
+    /// How to print the rows
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
 const REPRODUCE_EXAMPLES: &str = "\
 Examples:
   anabranch list papers
@@ -438,7 +468,8 @@ pub struct RunArguments {
     /// Seed of the first repetition
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Repetitions; `auto` adds seeds until the 95 % interval of goodput is narrower than 2 % of its mean, at most 200
+    /// Repetitions; `auto` adds seeds until the 95 % interval of the table's first figure (goodput, completion time
+    /// or delay) is narrower than 2 % of its mean in every row, at most 200
     #[arg(long, value_name = "N|auto", value_parser = repetitions)]
     pub repeat: Option<Repetitions>,
     /// Measured time, such as 90s

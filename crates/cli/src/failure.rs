@@ -4,6 +4,7 @@ use anabranch_run::Refusal;
 use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteDiagnostic, Report};
 use std::fmt::Write as _;
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 
 /// Why a command gives no answer.
@@ -94,6 +95,15 @@ impl Failure {
         }
         text
     }
+}
+
+/// What is wrong with the part `at` of a `text` that the user typed, underlined.
+pub fn word_report(text: &str, at: Range<usize>, label: &str, help: &str) -> Report {
+    let diagnostic = MietteDiagnostic::new(format!("`{}` {label}", &text[at.clone()]))
+        .with_code("anabranch::cli::unusable_word")
+        .with_help(help)
+        .with_label(LabeledSpan::new(Some("here".into()), at.start, at.len()));
+    Report::new(diagnostic).with_source_code(text.to_owned())
 }
 
 fn report(code: &str, message: impl Into<String>, help: Option<String>) -> Report {

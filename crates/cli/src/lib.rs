@@ -102,7 +102,7 @@ fn dispatch(arguments: Arguments, drivers: &Drivers<'_>) -> Result<Answer, Failu
         Command::Completions { shell } => Ok(commands::completions(shell)),
         Command::Reproduce(arguments) => commands::reproduce(&arguments, drivers),
         Command::Compare(arguments) => commands::compare(&arguments, drivers.virtual_time),
-        Command::Model(_) => missing("model"),
+        Command::Model(arguments) => commands::model(&arguments),
         Command::Parity(arguments) => commands::parity(&arguments, drivers),
         Command::Report(_) => missing("report"),
     };

@@ -1,7 +1,11 @@
-//! Reference pages of schedulers and congestion controls: one in a terminal, all of them as a Markdown document.
+//! Reference pages of schedulers, congestion controls and models: one in a terminal, all of them as a Markdown document.
 
 use anabranch_engine::plugin::{Entry, Parameter};
+use anabranch_models::Model;
 use std::fmt::Write as _;
+
+/// What tables say of parameters.
+pub const PARAMETERS: [&str; 5] = ["parameter", "default", "range", "unit", "meaning"];
 
 /// The page of one entry. `kind` is said beside its name; `notes` are lines below it.
 pub fn page<T: ?Sized>(kind: &str, entry: &Entry<T>, notes: &[String]) -> String {
@@ -14,11 +18,45 @@ pub fn page<T: ?Sized>(kind: &str, entry: &Entry<T>, notes: &[String]) -> String
     text + &body(entry, "#")
 }
 
+/// The page of a closed-form model.
+pub fn model_page(model: &Model) -> String {
+    let about = format!("{} (model): {}\nsource: {}\n\n", model.name, model.about, model.source);
+    let columns =
+        model.columns.iter().map(|column| [column.name.to_owned(), column.unit.symbol().into(), column.about.into()]);
+    about
+        + &text(model.page, "#")
+        + "\n# Parameters\n\n"
+        + &model_parameters(model)
+        + "\n# Columns\n\n"
+        + &table(["column", "unit", "meaning"], columns)
+}
+
+/// The table of a model's parameters.
+pub fn model_parameters(model: &Model) -> String {
+    table(PARAMETERS, model.parameters.iter().map(model_parameter))
+}
+
+/// A model's parameter under the headings of [`PARAMETERS`].
+pub fn model_parameter(parameter: &anabranch_models::Parameter) -> [String; 5] {
+    let (default, range) = (parameter.show(parameter.default), parameter.expected());
+    [parameter.name.to_owned(), default, range, parameter.unit.symbol().into(), parameter.about.into()]
+}
+
 /// The text of the page and the table of parameters, under headings of the same level.
 fn body<T: ?Sized>(entry: &Entry<T>, level: &str) -> String {
+    let mut text = text(entry.page, level);
+    if !entry.parameters.is_empty() {
+        text += &format!("\n{level} Parameters\n\n");
+        text += &parameters(entry.parameters);
+    }
+    text
+}
+
+/// A page with its headings at `level`, each with a blank line below.
+pub fn text(page: &str, level: &str) -> String {
     let (mut code, mut below_heading) = (false, false);
     let mut text = String::new();
-    for line in entry.page.trim().lines() {
+    for line in page.trim().lines() {
         code ^= line.starts_with("```");
         match line.trim_start_matches('#') {
             heading if heading.len() < line.len() && !code => {
@@ -30,10 +68,6 @@ fn body<T: ?Sized>(entry: &Entry<T>, level: &str) -> String {
             _ => text += &format!("{line}\n"),
         }
         below_heading = false;
-    }
-    if !entry.parameters.is_empty() {
-        text += &format!("\n{level} Parameters\n\n");
-        text += &parameters(entry.parameters);
     }
     text
 }
@@ -48,11 +82,11 @@ fn parameters(list: &[Parameter]) -> String {
         let unit = if *unit == "bool" { "" } else { unit };
         [format!("`{name}`"), default, range, unit.into(), (*about).into()]
     });
-    table(["parameter", "default", "range", "unit", "meaning"], rows)
+    table(PARAMETERS, rows)
 }
 
 /// A Markdown table whose columns, but for the last, are also in line as plain text.
-fn table<const N: usize>(head: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
+pub fn table<const N: usize>(head: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
     // A bar would end the cell.
     let rows: Vec<[String; N]> = rows.map(|row| row.map(|cell| cell.replace('|', "\\|"))).collect();
     let head = head.map(str::to_owned);

@@ -152,7 +152,8 @@ fn the_json_document_has_the_promised_shape() {
           "cell": {},
           "metric": "goodput_bps",
           "n": 2,
-          "mean_diff": 500000.0
+          "mean_diff": 500000.0,
+          "p_wilcoxon": 0.3457785861511603
         }
       ]
     }

@@ -17,7 +17,7 @@ fn without_arguments_there_is_a_tour_with_three_commands() {
 #[test]
 fn every_command_has_help_with_an_example() {
     let help = output(&["--help"]);
-    for command in ["demo", "run", "shell", "check", "list", "explain", "parity", "reproduce", "completions"] {
+    for command in ["demo", "run", "shell", "check", "list", "explain", "model", "parity", "reproduce", "completions"] {
         assert!(help.contains(command), "{command}");
         let help = output(&[command, "--help"]);
         assert!(help.contains("Example") && help.contains(&format!("  anabranch {command}")), "{help}");
@@ -28,7 +28,7 @@ fn every_command_has_help_with_an_example() {
 #[test]
 fn planned_commands_say_so_and_are_not_in_the_help() {
     let help = output(&["--help"]);
-    for command in ["model", "report"] {
+    for command in ["report"] {
         assert!(!help.contains(&format!("  {command}")), "{command}");
         for arguments in [vec![command], vec![command, "blest", "--live"], vec![command, "--help"]] {
             let text = errors(&arguments, 2);
@@ -41,6 +41,7 @@ fn planned_commands_say_so_and_are_not_in_the_help() {
 fn misspelt_words_have_a_neighbour() {
     assert!(errors(&["explian"], 2).contains("'explain'"));
     assert!(errors(&["explain", "blets"], 2).contains("did you mean `blest`?"));
+    assert!(errors(&["explain", "delayed-strat"], 2).contains("did you mean `delayed-start`?"));
     assert!(errors(&["explain", "goodputbps"], 2).contains("did you mean `goodput_bps`?"));
     assert!(errors(&["run", "wifi-ltee"], 2).contains("did you mean `wifi-lte`?"));
     assert!(errors(&["run", "wifi-lte", "--scheduler", "minrtt,blets"], 2).contains("blest"));

@@ -76,9 +76,14 @@ impl<R: Recorder> Recorder for Seen<R> {
     }
 
     fn packet(&mut self, now: Instant, host: Side, sent: bool, path: PathId, packet: &Packet) {
+        if !sent {
+            self.inner.packet(now, host, sent, path, packet);
+        }
         if let Some(kernel) = self.kernels.iter_mut().find(|kernel| kernel.side == host) {
             kernel.packet(now, sent, path, packet, &mut self.inner);
         }
-        self.inner.packet(now, host, sent, path, packet);
+        if sent {
+            self.inner.packet(now, host, sent, path, packet);
+        }
     }
 }

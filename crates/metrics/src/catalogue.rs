@@ -136,6 +136,18 @@ pub const METRICS: &[MetricInfo] = &[
          frame, without handshake, ÷ app_delay_mean_s. Absent for responses without end.",
     ),
     of_run("price", "", "Money spent: Σ over paths of price per byte × payload bytes sent, repetitions included."),
+    of_run(
+        "cross_goodput_bps",
+        "bit/s",
+        "Bytes delivered by all TCP cross flows together, per measured time of the connection.",
+    ),
+    of_run(
+        "cross_completion_mean_s",
+        "s",
+        "TCP cross flows with a size: first SYN sent to last byte delivered, mean over those that finished in the run, \
+         warm-up and the time after the connection's own transfer included.",
+    ),
+    of_run("cross_finished", "", "How many of the TCP cross flows with a size finished in the run."),
     of_path("sent_bytes", "byte", "Payload bytes sent on the path, repetitions included."),
     of_path("share", "", "The path's part of all payload bytes sent for the first time."),
     of_path("retransmitted_packets", "packet", "TCP retransmissions of data on the path."),

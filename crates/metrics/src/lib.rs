@@ -28,7 +28,7 @@ pub use inference::{
     sign_flip_probability, superiority,
 };
 pub use links::{Drops, LinkMeter, LinkTotals};
-pub use meter::{FrameSchedule, Meter, MeterConfig, PathConfig, ResponseSchedule, Timed};
+pub use meter::{CrossFlow, FrameSchedule, Meter, MeterConfig, PathConfig, ResponseSchedule, Timed};
 pub use oracle::{Oracle, Timeline, header_len};
 pub use reorder::{Arrivals, Density, Extents, Reorder};
 pub use results::{PathMetrics, RunMetrics};

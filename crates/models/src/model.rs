@@ -1,11 +1,15 @@
 //! What the registry says of a model.
 
+use anabranch_units::{Duration, Rate};
+
 /// A closed-form model: parameters in, rows of numbers out.
 pub struct Model {
     /// Canonical name.
     pub name: &'static str,
     /// One line for lists.
     pub about: &'static str,
+    /// Where it comes from, in a few words.
+    pub source: &'static str,
     /// The reference page: headings *Idea*, *Equations*, *Departures*, *References*.
     pub page: &'static str,
     /// Inputs.
@@ -112,9 +116,8 @@ impl Parameter {
     pub fn show(&self, value: f64) -> String {
         match (self.range, self.unit) {
             (Range::Words(words), _) => words.get(value as usize).copied().unwrap_or_default().to_owned(),
-            (_, Unit::Rate) => format!("{}mbit", rounded(value / 1e6)),
-            (_, Unit::Time) if value < 1.0 => format!("{}ms", rounded(value * 1e3)),
-            (_, Unit::Time) => format!("{}s", rounded(value)),
+            (_, Unit::Rate) => Rate::from_bps(value as u64).to_string(),
+            (_, Unit::Time) => Duration::from_secs_f64(value).to_string(),
             (_, Unit::Probability) => format!("{}%", rounded(value * 100.0)),
             _ => rounded(value).to_string(),
         }
@@ -191,11 +194,11 @@ mod tests {
 
     #[test]
     fn values_read_as_they_are_written() {
-        assert_eq!(LIST[0].expected(), "0.000001mbit to 1000mbit");
+        assert_eq!(LIST[0].expected(), "1bit to 1gbit");
         assert_eq!([LIST[2].show(1.0), LIST[2].expected()], ["b", "a, b"]);
         let with = |unit, value| Parameter { unit, ..LIST[0] }.show(value);
         assert_eq!(with(Unit::Time, 0.015), "15ms");
-        assert_eq!(with(Unit::Time, 2.5), "2.5s");
+        assert_eq!([with(Unit::Time, 2.5), with(Unit::Time, 1e-6), with(Unit::Time, 0.0)], ["2.5s", "1us", "0s"]);
         assert_eq!(with(Unit::Probability, 0.009), "0.9%");
     }
 }

@@ -17,7 +17,8 @@ pub fn find(name: &str) -> Option<&'static Model> {
 const MODELS: &[Model] = &[
     Model {
         name: "delayed-start",
-        about: "packets that the first subflow receives before the second one delivers (eqs 1 to 9)",
+        about: "packets that the first subflow receives before the second one delivers",
+        source: "Chen and Towsley 2014, equations 1 to 9, figure 2",
         page: include_str!("pages/delayed-start.md"),
         parameters: &[GAMMA, LOSS, INITIAL_WINDOW, DELAYED_ACK, ROUNDS_FACTOR, LOSS_MODE],
         columns: &[
@@ -34,6 +35,7 @@ const MODELS: &[Model] = &[
     Model {
         name: "bufferbloat-loss",
         about: "loss rate of a flow that fills a bottleneck's buffer, over the buffer's size",
+        source: "Chen and Towsley 2014, figure 5",
         page: include_str!("pages/bufferbloat-loss.md"),
         parameters: &[RATE, RTT, PACKET, BUFFER, BDP, DELAYED_ACK],
         columns: &[
@@ -44,7 +46,7 @@ const MODELS: &[Model] = &[
             column("loss_ratio", Unit::Probability, "1/N"),
             column("cycle_text_s", Unit::Time, "T_ca as its text says: the window reaches F"),
             column("cycle_text_packets", Unit::Packets, "N with that"),
-            column("loss_text_ratio", Unit::Probability, "1/N with that"),
+            column("loss_ratio_text", Unit::Probability, "1/N with that"),
         ],
         evaluate: |values| {
             let storage = storage(values);
@@ -59,7 +61,8 @@ const MODELS: &[Model] = &[
     },
     Model {
         name: "rtt-cycle",
-        about: "window and round-trip time over one cycle of congestion avoidance (eq 10)",
+        about: "window and round-trip time over one cycle of congestion avoidance",
+        source: "Chen and Towsley 2014, equation 10, figure 4",
         page: include_str!("pages/rtt-cycle.md"),
         parameters: &[RATE, RTT, PACKET, BUFFER, BDP, DELAYED_ACK, CYCLE, STEPS],
         columns: &[
@@ -75,7 +78,8 @@ const MODELS: &[Model] = &[
     },
     Model {
         name: "increment-efficiency",
-        about: "a coupled subflow's increase ÷ that of TCP alone (eqs 11 and 12)",
+        about: "a coupled subflow's increase ÷ that of TCP alone",
+        source: "Chen and Towsley 2014, equations 11 and 12, figure 6",
         page: include_str!("pages/increment-efficiency.md"),
         parameters: &[BETA, GAMMA, WINDOW],
         columns: &[
@@ -90,7 +94,8 @@ const MODELS: &[Model] = &[
     },
     Model {
         name: "idle-restart",
-        about: "window and threshold with which a subflow goes on after idling (RFC 2861)",
+        about: "window and threshold with which a subflow goes on after idling",
+        source: "RFC 2861; Chen and Towsley 2014, figures 7 and 8",
         page: include_str!("pages/idle-restart.md"),
         parameters: &[IDLE_WINDOW, SSTHRESH, INITIAL_WINDOW_WHOLE, RTO, IDLE],
         columns: &[

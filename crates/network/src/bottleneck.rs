@@ -80,15 +80,15 @@ pub(crate) struct Queue<T> {
 }
 
 impl<T> Queue<T> {
-    /// An empty queue.
-    pub(crate) fn new(spec: &BottleneckSpec) -> Self {
+    /// An empty queue, named `name` (`path.wlan.down`, `link.bottleneck.up`).
+    pub(crate) fn new(spec: &BottleneckSpec, seed: u64, name: &str) -> Self {
         Self {
             packets: VecDeque::new(),
             bytes: 0,
             busy: false,
             departs: Instant::MAX,
             departed: 0,
-            qdisc: spec.queue.build(),
+            qdisc: spec.queue.build(spec.capacity.initial_rate(), seed, name),
             capacity: spec.capacity.build(),
         }
     }
@@ -160,6 +160,7 @@ impl<T> Queue<T> {
         }
         self.busy = false;
         self.departs = Instant::MAX;
+        self.qdisc.idle(now);
     }
 
     /// Items inside.

@@ -9,18 +9,22 @@
 mod agenda;
 mod bottleneck;
 mod capacity;
+mod codel;
 mod impairment;
 mod network;
 mod qdisc;
+mod red;
 mod spec;
 mod tail;
 mod trace;
 mod way;
 
 pub use capacity::{Capacity, FixedRate, TraceDriven};
+pub use codel::{Codel, CodelSpec};
 pub use impairment::{Corruption, Duplication, Fate, GilbertElliott, Impairment, Loss, Reordering};
 pub use network::{Delivery, Network};
 pub use qdisc::{DropTail, Qdisc, QueueState};
+pub use red::{Red, RedSpec};
 pub use spec::{
     Bottleneck, BottleneckSpec, CapacitySpec, CapacityTrace, Change, LinkSpec, LossSpec, PathSpec, QueueSpec,
     ReorderSpec, Topology, WaySpec,

@@ -6,7 +6,7 @@ use crate::tail::Tail;
 use crate::way::{Arrival, Outcome, Way};
 use crate::{Bottleneck, BottleneckSpec, Change, QueueState, Topology, WaySpec};
 use anabranch_trace::{DropCause, LinkEvent, Recorder};
-use anabranch_units::{Direction, Duration, Instant};
+use anabranch_units::{Direction, Duration, Instant, Rate};
 
 /// A packet that arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,8 +28,8 @@ pub struct Delivery<T> {
 /// [`Self::poll_deliver`] until it gives nothing more, at the latest at [`Self::poll_timeout`].
 ///
 /// Every packet of a path leaves events: `Enqueued` or `Dropped` when it comes to the bottleneck, `Departed` when its last
-/// bit leaves (with the exact time, told late), `Dropped` when an impairment meets it at the far end. Cross traffic of a
-/// link belongs to no path and leaves none.
+/// bit leaves (with the exact time, told late; so is `Dropped` at a queue's head), `Dropped` when an impairment meets it at
+/// the far end. Cross traffic of a link belongs to no path and leaves none.
 ///
 /// Paths and links are named by their index in the topology; an index beyond it panics.
 #[derive(Debug)]
@@ -37,8 +37,9 @@ pub struct Network<T> {
     /// Each path's down, then up; so also `entries`.
     ways: Vec<Way<T>>,
     entries: Vec<Entry>,
-    /// Each shared link's down, then up.
+    /// Each shared link's down, then up; then those of paths whose own bottleneck manages its queue.
     drains: Vec<Drain<T>>,
+    links: usize,
     /// One slot for each way, then one for each drain.
     agenda: Agenda,
     /// Packets so far.
@@ -56,12 +57,14 @@ struct Entry {
 /// The bottleneck of a way.
 #[derive(Debug)]
 enum Entrance {
+    /// The path's own, which drops only at the tail.
     Own(Tail),
-    /// Index of the drain.
-    Shared(usize),
+    /// Index of the drain: a shared one, or the path's own.
+    Drain(usize),
 }
 
-/// A shared bottleneck, with the least delay of the ways behind it: so far may it lag behind the clock.
+/// A bottleneck that is shared or drops not only at the tail, with the least delay of the ways behind it: so far may it lag
+/// behind the clock.
 #[derive(Debug)]
 struct Drain<T> {
     queue: Queue<T>,
@@ -71,8 +74,8 @@ struct Drain<T> {
 }
 
 impl<T> Drain<T> {
-    fn new(spec: &BottleneckSpec, slot: usize) -> Self {
-        Self { queue: Queue::new(spec), least_delay: Duration::MAX, slot }
+    fn new(queue: Queue<T>, slot: usize) -> Self {
+        Self { queue, least_delay: Duration::MAX, slot }
     }
 
     /// Nothing that is inside now can arrive before this; it comes before any arrival of that moment.
@@ -82,32 +85,48 @@ impl<T> Drain<T> {
 }
 
 impl<T: Clone> Network<T> {
-    /// An empty network. Each impairment has a random stream of its own, named `path.<name>.<direction>.<impairment>`.
+    /// An empty network. Each impairment has a random stream of its own, named `path.<name>.<direction>.<impairment>`; so
+    /// has each queue of kind RED: `path.<name>.<direction>.red`, `link.<name>.<direction>.red`.
     ///
     /// # Panics
     /// If a path names a shared link that the topology does not have.
     pub fn new(topology: &Topology, seed: u64) -> Self {
         let ways = 2 * topology.paths.len();
-        let specs = topology.links.iter().flat_map(|link| [&link.down, &link.up]);
         let mut network = Self {
             ways: Vec::with_capacity(ways),
             entries: Vec::with_capacity(ways),
-            drains: specs.enumerate().map(|(n, spec)| Drain::new(spec, ways + n)).collect(),
-            agenda: Agenda::new(ways + 2 * topology.links.len()),
+            drains: Vec::new(),
+            links: topology.links.len(),
+            agenda: Agenda::new(0),
             sent: 0,
         };
-        for path in &topology.paths {
-            network.add_way(&path.down, seed, Direction::Down, &format!("path.{}.down", path.name));
-            network.add_way(&path.up, seed, Direction::Up, &format!("path.{}.up", path.name));
+        for link in &topology.links {
+            network.add_drain(&link.down, ways, seed, &format!("link.{}.down", link.name));
+            network.add_drain(&link.up, ways, seed, &format!("link.{}.up", link.name));
         }
+        for path in &topology.paths {
+            network.add_way(&path.down, ways, seed, Direction::Down, &format!("path.{}.down", path.name));
+            network.add_way(&path.up, ways, seed, Direction::Up, &format!("path.{}.up", path.name));
+        }
+        network.agenda = Agenda::new(ways + network.drains.len());
         (0..network.drains.len()).for_each(|drain| network.note_least_delay(drain));
         network
     }
 
-    fn add_way(&mut self, spec: &WaySpec, seed: u64, direction: Direction, name: &str) {
+    /// Its slot follows those of all `ways`.
+    fn add_drain(&mut self, spec: &BottleneckSpec, ways: usize, seed: u64, name: &str) -> usize {
+        let drain = self.drains.len();
+        self.drains.push(Drain::new(Queue::new(spec, seed, name), ways + drain));
+        drain
+    }
+
+    fn add_way(&mut self, spec: &WaySpec, ways: usize, seed: u64, direction: Direction, name: &str) {
         let entrance = match &spec.bottleneck {
-            Bottleneck::Own(own) => Entrance::Own(Tail::new(own, WayId::of(self.ways.len()))),
-            Bottleneck::Shared(link) => Entrance::Shared(self.link_drain(*link, direction)),
+            Bottleneck::Own(own) if own.queue.is_drop_tail() => {
+                Entrance::Own(Tail::new(own, WayId::of(self.ways.len())))
+            }
+            Bottleneck::Own(own) => Entrance::Drain(self.add_drain(own, ways, seed, name)),
+            Bottleneck::Shared(link) => Entrance::Drain(self.link_drain(*link, direction)),
         };
         self.ways.push(Way::new(spec, seed, name));
         self.entries.push(Entry { overhead: spec.overhead, entrance });
@@ -132,7 +151,7 @@ impl<T: Clone> Network<T> {
         let way = WayId::new(path, direction).index();
         let entrance = match &self.entries[way].entrance {
             Entrance::Own(tail) => tail.counts_packets(unseen),
-            Entrance::Shared(_) => true,
+            Entrance::Drain(_) => true,
         };
         entrance || self.ways[way].impairs()
     }
@@ -174,7 +193,7 @@ impl<T: Clone> Network<T> {
         let Entry { overhead, entrance } = &mut self.entries[way.index()];
         let size = size.saturating_add_signed(*overhead);
         match entrance {
-            Entrance::Shared(drain) => {
+            Entrance::Drain(drain) => {
                 let drain = *drain;
                 self.join(now, recorder, drain, Some(way), size, item);
             }
@@ -270,13 +289,12 @@ impl<T: Clone> Network<T> {
                     tail.set_rate(now, rate);
                     self.ways[way].reschedule(tail.departures());
                     self.note_way(way);
+                } else if let Some(drain) = self.own_drain(way) {
+                    self.set_drain_rate(drain, now, recorder, rate);
                 }
             }
             Change::LinkRate(link, direction, rate) => {
-                let drain = self.link_drain(link, direction);
-                self.drain(drain, now, recorder);
-                self.drains[drain].queue.set_rate(now, rate);
-                self.note(drain);
+                self.set_drain_rate(self.link_drain(link, direction), now, recorder, rate);
             }
             Change::Delay(path, direction, delay) => {
                 let way = WayId::new(path, direction).index();
@@ -287,13 +305,19 @@ impl<T: Clone> Network<T> {
                         self.ways[way].reschedule(tail.departures());
                         self.note_way(way);
                     }
-                    Entrance::Shared(drain) => self.note_least_delay(*drain),
+                    Entrance::Drain(drain) => self.note_least_delay(*drain),
                 }
             }
             Change::Loss(path, direction, ref loss) => {
                 self.ways[WayId::new(path, direction).index()].set_loss(loss);
             }
         }
+    }
+
+    fn set_drain_rate(&mut self, drain: usize, now: Instant, recorder: &mut dyn Recorder, rate: Rate) {
+        self.drain(drain, now, recorder);
+        self.drains[drain].queue.set_rate(now, rate);
+        self.note(drain);
     }
 
     /// What waits at the bottleneck of a path, its own or a shared one.
@@ -308,7 +332,7 @@ impl<T: Clone> Network<T> {
         self.settle_entrance(way, now, recorder);
         match &self.entries[way].entrance {
             Entrance::Own(tail) => tail.state(),
-            Entrance::Shared(drain) => self.drains[*drain].queue.state(),
+            Entrance::Drain(drain) => self.drains[*drain].queue.state(),
         }
     }
 
@@ -316,7 +340,7 @@ impl<T: Clone> Network<T> {
     pub fn departed(&self, path: usize, direction: Direction) -> u64 {
         match &self.entries[WayId::new(path, direction).index()].entrance {
             Entrance::Own(tail) => tail.departed(),
-            Entrance::Shared(drain) => self.drains[*drain].queue.departed(),
+            Entrance::Drain(drain) => self.drains[*drain].queue.departed(),
         }
     }
 
@@ -330,7 +354,7 @@ impl<T: Clone> Network<T> {
     fn settle_entrance(&mut self, way: usize, now: Instant, recorder: &mut dyn Recorder) {
         match &mut self.entries[way].entrance {
             Entrance::Own(tail) => tail.settle(now, recorder),
-            Entrance::Shared(drain) => {
+            Entrance::Drain(drain) => {
                 let drain = *drain;
                 self.drain(drain, now, recorder);
             }
@@ -343,14 +367,14 @@ impl<T: Clone> Network<T> {
         waiting + self.ways.iter().map(Way::items).sum::<usize>()
     }
 
-    /// Brings a shared bottleneck up to `now`.
+    /// Brings a drain up to `now`.
     fn drain(&mut self, drain: usize, now: Instant, recorder: &mut dyn Recorder) {
         if self.drains[drain].queue.departs() <= now {
             self.forward(drain, now, recorder);
         }
     }
 
-    /// What left a shared bottleneck up to `now` goes on its way.
+    /// What left a drain up to `now` goes on its way.
     fn forward(&mut self, drain: usize, now: Instant, recorder: &mut dyn Recorder) {
         while let Some((at, packet)) = self.drains[drain].queue.depart(now, recorder) {
             if let (Some(way), Some(item)) = (packet.way, packet.item)
@@ -362,7 +386,7 @@ impl<T: Clone> Network<T> {
         self.note(drain);
     }
 
-    /// Something may have changed in what a shared bottleneck does next.
+    /// Something may have changed in what a drain does next.
     fn note(&mut self, drain: usize) {
         let drain = &self.drains[drain];
         self.agenda.set(drain.slot, drain.bound());
@@ -376,7 +400,7 @@ impl<T: Clone> Network<T> {
 
     /// The delays behind a bottleneck may have changed.
     fn note_least_delay(&mut self, drain: usize) {
-        let shares = |entry: &Entry| matches!(entry.entrance, Entrance::Shared(of) if of == drain);
+        let shares = |entry: &Entry| matches!(entry.entrance, Entrance::Drain(of) if of == drain);
         let behind = self.entries.iter().zip(&self.ways).filter(|(entry, _)| shares(entry));
         self.drains[drain].least_delay = behind.map(|(_, way)| way.delay()).min().unwrap_or(Duration::MAX);
         self.note(drain);
@@ -384,7 +408,15 @@ impl<T: Clone> Network<T> {
 
     /// Index of a shared link's bottleneck.
     fn link_drain(&self, link: usize, direction: Direction) -> usize {
-        assert!(link < self.drains.len() / 2, "there is no link {link}");
+        assert!(link < self.links, "there is no link {link}");
         2 * link + direction as usize
+    }
+
+    /// Index of the bottleneck that a way does not share, unless it drops only at the tail.
+    fn own_drain(&self, way: usize) -> Option<usize> {
+        match self.entries[way].entrance {
+            Entrance::Drain(drain) if drain >= 2 * self.links => Some(drain),
+            Entrance::Drain(_) | Entrance::Own(_) => None,
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! What waits at a bottleneck, and what is dropped.
 
-use crate::QueueSpec;
+use crate::{Codel, QueueSpec, Red};
 use anabranch_trace::DropCause;
-use anabranch_units::{Duration, Instant};
+use anabranch_units::{Duration, Instant, Rate, Rng};
 use core::fmt::Debug;
 
 /// A bottleneck's queue at one moment.
@@ -26,6 +26,9 @@ pub trait Qdisc: Debug + Send {
     fn release(&mut self, _now: Instant, _size: u32, _sojourn: Duration, _queue: QueueState) -> Result<(), DropCause> {
         Ok(())
     }
+
+    /// The last packet left at `now`, and none waits.
+    fn idle(&mut self, _now: Instant) {}
 }
 
 /// Takes packets while there is room.
@@ -48,16 +51,29 @@ impl Qdisc for DropTail {
 }
 
 impl QueueSpec {
-    /// The discipline that it describes.
-    pub(crate) fn build(&self) -> Box<dyn Qdisc> {
-        Box::new(self.drop_tail())
+    /// The discipline that it describes, before a link of `rate`. What draws lots has a random stream of its own, named
+    /// after the bottleneck, `name` (`path.wlan.down`).
+    pub(crate) fn build(&self, rate: Rate, seed: u64, name: &str) -> Box<dyn Qdisc> {
+        match *self {
+            QueueSpec::Packets(_) | QueueSpec::Bytes(_) => Box::new(self.limit()),
+            QueueSpec::Red(spec, limit) => {
+                Box::new(Red::new(spec, limit, rate, Rng::stream(seed, &format!("{name}.red"))))
+            }
+            QueueSpec::Codel(spec, limit) => Box::new(Codel::new(spec, limit)),
+        }
     }
 
-    /// It drops packets only as they come.
-    pub(crate) fn drop_tail(&self) -> DropTail {
+    /// What there is room for.
+    pub fn limit(&self) -> DropTail {
         match *self {
             QueueSpec::Packets(limit) => DropTail::Packets(limit),
             QueueSpec::Bytes(limit) => DropTail::Bytes(limit),
+            QueueSpec::Red(_, limit) | QueueSpec::Codel(_, limit) => limit,
         }
+    }
+
+    /// It drops packets only as they come, and only when it is full: when each leaves is known as it comes.
+    pub(crate) fn is_drop_tail(&self) -> bool {
+        matches!(self, QueueSpec::Packets(_) | QueueSpec::Bytes(_))
     }
 }

@@ -1,5 +1,6 @@
 //! What a network is made of.
 
+use crate::{CodelSpec, DropTail, RedSpec};
 use anabranch_units::{Direction, Duration, Instant, Rate};
 use std::sync::Arc;
 
@@ -116,6 +117,10 @@ pub enum QueueSpec {
     Packets(u32),
     /// Drop-tail, bytes.
     Bytes(u64),
+    /// Random Early Detection, and what there is room for.
+    Red(RedSpec, DropTail),
+    /// Controlled Delay, and what there is room for.
+    Codel(CodelSpec, DropTail),
 }
 
 /// Random loss; drawn per packet index of the direction.

@@ -51,13 +51,13 @@ pub(crate) struct Tail {
 }
 
 impl Tail {
-    /// An empty queue before `way`.
+    /// An empty queue before `way`; of the specified one the limit counts.
     pub(crate) fn new(spec: &BottleneckSpec, way: WayId) -> Self {
         let drain = match &spec.capacity {
             CapacitySpec::Fixed(rate) => Drain::Fixed { rate: *rate, known: (0, Duration::ZERO), halfway: None },
             CapacitySpec::Trace(trace) => Drain::Trace(TraceDriven::new(trace.clone())),
         };
-        let qdisc = spec.queue.drop_tail();
+        let qdisc = spec.queue.limit();
         Self { way, inside: VecDeque::new(), bytes: 0, free: Instant::ZERO, departed: 0, qdisc, drain }
     }
 

@@ -55,6 +55,7 @@ impl Watch {
             from: Instant::ZERO,
             until: None,
             connections: vec![ConnId(0)],
+            cross: vec![],
             size: None,
             flow_size: None,
             timed: Timed::Nothing,

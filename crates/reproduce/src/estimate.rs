@@ -1,7 +1,7 @@
 //! Differences and orders, seed by seed.
 
-use crate::shim::Estimate;
 use anabranch_metrics::{Better, Bootstrap, Paired, Ranking, SignedRank};
+use anabranch_run::Estimate;
 
 /// From so many pairs on, ranks can tell a difference from luck at the 5 % level.
 const RANKS: usize = 6;

@@ -5,9 +5,8 @@ use crate::estimate::{Change, Order};
 use crate::outcome::{Judged, Verdict};
 use crate::paper::Row;
 use crate::samples::Samples;
-use crate::shim::Estimate;
 use anabranch_metrics::Better;
-use anabranch_run::{CellValues, RunRecord};
+use anabranch_run::{CellValues, Estimate, RunRecord};
 
 /// A difference is one if so rare a one would come from luck alone.
 const SIGNIFICANT: f64 = 0.05;
@@ -56,6 +55,7 @@ fn claim_of(claim: &Claim, samples: &Samples<'_>) -> Judged {
         place: claim.place.clone(),
         metric: claim.metric.clone(),
         unit: unit_of(claim).into(),
+        scale: claim.unit.scale,
         published: published(claim),
         figure,
         of: owner(claim, samples),

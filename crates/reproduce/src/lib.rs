@@ -4,6 +4,7 @@
 //! them, written before the first run. This crate reads no file and runs nothing.
 
 mod claim;
+mod curves;
 mod estimate;
 mod judge;
 mod outcome;
@@ -11,7 +12,6 @@ mod paper;
 mod plan;
 mod read;
 mod samples;
-pub mod shim;
 
 pub use claim::{Claim, Kind, Side, Unit};
 pub use judge::judge;

@@ -1,10 +1,10 @@
 //! What a reproduction found.
 
+use crate::curves::mean_curves;
 use crate::judge::judge;
 use crate::paper::{Figure, Item, Paper};
 use crate::plan::Part;
-use crate::shim::Estimate;
-use anabranch_run::{CellValues, Results, Summary};
+use anabranch_run::{CellValues, Estimate, Results, Summary};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -91,6 +91,8 @@ pub struct Judged {
     pub metric: String,
     /// Unit of the estimate.
     pub unit: String,
+    /// How much of the metric's own unit it is.
+    pub scale: f64,
     /// What was published: `+6 %`, `0.421 s`, `blest+or < otias`.
     pub published: String,
     /// The published figure, where there is one.
@@ -182,7 +184,7 @@ impl ItemOutcome {
             scenario: (item.scenario.clone(), scenario.to_owned()),
             rows,
             digest: main.digest.clone(),
-            curves: Vec::new(),
+            curves: mean_curves(&item.figures, &main.runs),
             summary: main.summary.clone(),
             figures: item.figures.clone(),
             claims: judge(&item.claims, &main.runs, &item.rows, &[]),

@@ -84,6 +84,7 @@ fn part<'a, E>(
         baselines: item.baselines,
         repeat: if asked.auto { Repeat::Auto } else { Repeat::AsWritten },
         real_time: item.live,
+        curves: item.curves,
         ..Options::default()
     };
     Ok(Part { sensitivity, plan: Plan::new(&variants, &options) })

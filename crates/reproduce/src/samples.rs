@@ -2,7 +2,6 @@
 
 use crate::claim::{RATIO, Side};
 use crate::paper::Row;
-use crate::shim::ValueOf as _;
 use anabranch_run::{CellValues, RunRecord};
 
 /// The runs of one part of an item, asked by the item's own names of rows.

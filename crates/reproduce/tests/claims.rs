@@ -33,6 +33,7 @@ fn runs(x: &str, rows: &[(&str, &[f64])]) -> Vec<RunRecord> {
                 digest: String::new(),
                 events: 0,
                 live: None,
+                curves: Default::default(),
             });
         }
     }

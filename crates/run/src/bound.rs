@@ -1,6 +1,6 @@
 //! The oracle's bounds of a plan, without any run.
 
-use crate::job::{Choice, RunError};
+use crate::job::{Choice, Job, RunError};
 use crate::layout::Layout;
 use crate::plan::{CellPlan, Plan, Row};
 use crate::results::CellValues;
@@ -31,7 +31,7 @@ pub fn bounds(plan: &Plan) -> Result<Vec<Bound>, RunError> {
     let mut bounds: Vec<Bound> = Vec::new();
     for cell in &plan.cells {
         for row in &cell.rows {
-            let bound = bound(plan, cell, row)?;
+            let bound = bound(cell, row, &plan.job(cell, row, 0))?;
             // Schedulers and congestion controls do not count.
             if !bounds.contains(&bound) {
                 bounds.push(bound);
@@ -41,8 +41,7 @@ pub fn bounds(plan: &Plan) -> Result<Vec<Bound>, RunError> {
     Ok(bounds)
 }
 
-fn bound(plan: &Plan, cell: &CellPlan, row: &Row) -> Result<Bound, RunError> {
-    let job = plan.job(cell, row, 0);
+fn bound(cell: &CellPlan, row: &Row, job: &Job) -> Result<Bound, RunError> {
     let from = Instant::ZERO + job.scenario.warmup;
     let frames = job.scenario.traffic.first().and_then(|traffic| match traffic.kind {
         TrafficKind::Frames { interval, count, .. } => count.map(|count| interval * count),
@@ -50,7 +49,7 @@ fn bound(plan: &Plan, cell: &CellPlan, row: &Row) -> Result<Bound, RunError> {
     });
     // The first of them ends the run.
     let measured = job.scenario.duration.into_iter().chain(frames).min().unwrap_or(Duration::ZERO);
-    let best = Layout::of(&job)?.bound(&job, (from, from + measured));
+    let best = Layout::of(job)?.bound(job, (from, from + measured));
     let paths = match row.choice {
         Choice::Multipath(_) => "all".to_owned(),
         Choice::Single(_) => row.scheduler_label.clone(),

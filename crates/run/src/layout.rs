@@ -1,5 +1,6 @@
 //! What a job makes of its scenario: the world, its flows, what is measured. Every driver starts from this.
 
+use crate::cross::{Ground, TcpFlow, sources, tcp_flows};
 use crate::crowd::Crowd;
 use crate::curves::{Curves, Drawn};
 use crate::job::{CONNECTION, Choice, Job, RunError, RunOutcome, Values};
@@ -10,13 +11,11 @@ use anabranch_metrics::{
     CapacityCurve, CurveConfig, CurveRecorder, MeterConfig, Oracle, PathConfig, RunMetrics, Timed, header_len,
     oracle_ratio,
 };
-use anabranch_network::{Bottleneck, Change, PathSpec, Topology, WaySpec};
-use anabranch_scenario::{Cross, CrossKind, Host, PlugIn, TimelineChange, TimelineEntry};
-use anabranch_sim::{
-    Checks, End, FlowSetup, Opening, Party, SourceSetup, Switch, WorldSetup, address, client_port, paths_between,
-};
+use anabranch_network::{Change, Topology};
+use anabranch_scenario::{Host, PlugIn, TimelineChange, TimelineEntry};
+use anabranch_sim::{Checks, End, FlowSetup, Opening, Party, Switch, WorldSetup, address, client_port, paths_between};
 use anabranch_units::{ConnId, Direction, Duration, Instant, PathId, Rng, Side};
-use anabranch_workload::{BulkSink, BulkSource, ConstantRate, OnOff, OnOffSpec, PacketSource, Workload};
+use anabranch_workload::Workload;
 use std::sync::Arc;
 
 /// A driver cannot do `what`.
@@ -54,6 +53,8 @@ pub struct Layout {
     /// It speaks Multipath TCP.
     pub multipath: bool,
     crowd: Crowd,
+    cross: Vec<TcpFlow>,
+    /// The scenario's, and what cross traffic needs behind it.
     topology: Topology,
     timeline: Vec<(Instant, Change)>,
 }
@@ -72,13 +73,10 @@ impl Layout {
         };
         let jitter = scenario.start_jitter.as_nanos();
         let start = Instant::from_nanos(Rng::stream(job.seed, "start").below(jitter));
-        let mut topology = scenario.topology.clone();
-        // Cross traffic that is TCP needs a path of its own across a shared link, without delay before or behind it.
-        for cross in scenario.cross.iter().filter(|c| c.shared && matches!(c.kind, CrossKind::Tcp { .. })) {
-            topology.paths.push(across(&scenario.topology, cross.over));
-        }
-        let timeline = scenario.network_changes().collect();
-        Ok(Self { over, multipath, crowd: Crowd::new(traffic, start, job.seed), topology, timeline })
+        let mut ground = Ground { topology: scenario.topology.clone(), timeline: scenario.network_changes().collect() };
+        let cross = tcp_flows(scenario, job.seed, &mut ground);
+        let Ground { topology, timeline } = ground;
+        Ok(Self { over, multipath, crowd: Crowd::new(traffic, start, job.seed), cross, topology, timeline })
     }
 
     /// The network with everything in it but the flows.
@@ -86,12 +84,11 @@ impl Layout {
     /// # Errors
     /// A plug-in cannot be built.
     pub fn world(&self, job: &Job, checks: Checks) -> Result<WorldSetup, RunError> {
-        let sources = job.scenario.cross.iter().enumerate().filter_map(|(n, cross)| source(n, cross, job.seed));
         let changes = self.timeline.iter().map(|(at, change)| (*at, change.clone().into()));
         let mut timeline: Vec<(Instant, anabranch_sim::Change)> = changes.collect();
         timeline.extend(self.switches(job)?);
         let (topology, seed) = (self.topology.clone(), job.seed);
-        Ok(WorldSetup { topology, seed, timeline, sources: sources.collect(), checks })
+        Ok(WorldSetup { topology, seed, timeline, sources: sources(&job.scenario, job.seed), checks })
     }
 
     /// The schedulers that take over on the connection under test. Plain TCP has no use for them.
@@ -110,17 +107,14 @@ impl Layout {
     /// # Errors
     /// A plug-in cannot be built.
     pub fn flows(&self, job: &Job) -> Result<Vec<FlowSetup>, RunError> {
-        let scenario = &*job.scenario;
-        let mut flows = vec![self.measured(job)?];
-        let mut extra = scenario.topology.paths.len();
-        for cross in &scenario.cross {
-            let CrossKind::Tcp { congestion } = &cross.kind else { continue };
-            let path = if cross.shared { extra } else { cross.over };
-            extra += usize::from(cross.shared);
-            let id = ConnId((self.crowd.ids().count() + flows.len() - 1) as u32);
-            flows.push(self.cross(job, id, PathId(path as u8), congestion, (cross.start, cross.stop))?);
-        }
-        Ok(flows)
+        let awaited = self.crowd.total().is_some();
+        let cross = self.cross_flows().map(|(id, flow)| flow.build(job, id, awaited));
+        core::iter::once(self.measured(job)).chain(cross).collect()
+    }
+
+    /// Cross traffic that is TCP, with the numbers that follow those of the connections under test.
+    fn cross_flows(&self) -> impl Iterator<Item = (ConnId, &TcpFlow)> {
+        (self.crowd.ids().count() as u32..).map(ConnId).zip(&self.cross)
     }
 
     /// The connections under test.
@@ -130,7 +124,6 @@ impl Layout {
             self.over.iter().map(|path| (PathId(*path as u8), self.multipath && scenario.backup[*path])).collect();
         let scheduler = match &job.choice {
             Choice::Multipath(plug_in) => plug_in.clone(),
-            // One path: the engine bypasses the scheduler.
             Choice::Single(_) => fifo(),
         };
         let v6 = scenario.hosts.ip == 6;
@@ -159,40 +152,11 @@ impl Layout {
             start: self.start(),
             stop: None,
             awaited: self.crowd.total().is_some(),
+            may_fail: false,
             captured: true,
             client: end(Side::Client)?,
             server: end(Side::Server)?,
             routes: over.iter().map(|(path, _)| client(*path)).collect(),
-        })
-    }
-
-    /// Cross traffic: a bulk transfer without end in plain TCP.
-    fn cross(
-        &self,
-        job: &Job,
-        id: ConnId,
-        path: PathId,
-        congestion: &PlugIn,
-        (start, stop): (Instant, Option<Instant>),
-    ) -> Result<FlowSetup, RunError> {
-        let scenario = &*job.scenario;
-        let v6 = scenario.hosts.ip == 6;
-        let mut settings = scenario.settings.clone();
-        settings.mptcp = false;
-        let end = |side, workload: Box<dyn Workload>| -> Result<End, RunError> {
-            let mut setup = setup(id, &settings, &fifo(), congestion)?;
-            setup.paths = paths_between(v6, id.0, side, &[(path, false)]);
-            Ok(Party { setup, workload }.into())
-        };
-        Ok(FlowSetup {
-            id,
-            start,
-            stop,
-            awaited: false,
-            captured: false,
-            client: end(Side::Client, Box::new(BulkSink::new(None)))?,
-            server: end(Side::Server, Box::new(BulkSource::new(None)))?,
-            routes: vec![(address(v6, path, id.0, Side::Client), path.index())],
         })
     }
 
@@ -224,6 +188,7 @@ impl Layout {
             from: Instant::ZERO + scenario.warmup,
             until: scenario.duration.map(|d| Instant::ZERO + scenario.warmup + d),
             connections: self.crowd.ids().collect(),
+            cross: self.cross_flows().map(|(id, flow)| flow.measured(id)).collect(),
             size: self.crowd.total(),
             flow_size: self.crowd.flow_size(),
             timed: self.crowd.timed(),
@@ -308,13 +273,18 @@ pub fn host(job: &Job, side: Side) -> Host {
     }
 }
 
-/// What needs no scheduler has this one.
-fn fifo() -> PlugIn {
+/// What needs no scheduler has this one: over one path the engine bypasses it.
+pub(crate) fn fifo() -> PlugIn {
     PlugIn { name: "fifo".into(), parameters: Vec::new() }
 }
 
 /// A connection without paths.
-fn setup(id: ConnId, settings: &Settings, scheduler: &PlugIn, congestion: &PlugIn) -> Result<Setup, RunError> {
+pub(crate) fn setup(
+    id: ConnId,
+    settings: &Settings,
+    scheduler: &PlugIn,
+    congestion: &PlugIn,
+) -> Result<Setup, RunError> {
     let refused = |what: &dyn core::fmt::Display| unsupported(&what.to_string());
     Ok(Setup {
         id,
@@ -325,26 +295,4 @@ fn setup(id: ConnId, settings: &Settings, scheduler: &PlugIn, congestion: &PlugI
         announce: Vec::new(),
         accept_announced: false,
     })
-}
-
-/// A path across a shared link that adds nothing to it.
-fn across(topology: &Topology, link: usize) -> PathSpec {
-    let way = |delay| WaySpec::clean(Bottleneck::Shared(link), delay);
-    // Its delay is that of the first path across the link, so that it meets the bottleneck on equal terms.
-    let over = |p: &&PathSpec| p.down.bottleneck == Bottleneck::Shared(link);
-    let (down, up) = topology.paths.iter().find(over).map_or(Default::default(), |p| (p.down.delay, p.up.delay));
-    PathSpec { name: format!("cross.{}", topology.links[link].name), down: way(down), up: way(up) }
-}
-
-/// The source of a cross flow that is not TCP.
-fn source(n: usize, cross: &Cross, seed: u64) -> Option<SourceSetup> {
-    let source: Box<dyn PacketSource> = match cross.kind {
-        CrossKind::Tcp { .. } => return None,
-        CrossKind::Udp { rate, packet } => Box::new(ConstantRate::new(rate, packet, cross.start, cross.stop)),
-        CrossKind::UdpOnOff { rate, packet, on, off, shape } => {
-            let spec = OnOffSpec { rate, size: packet, on, off, shape };
-            Box::new(OnOff::new(spec, cross.start, cross.stop, Rng::stream(seed, &format!("cross.{n}"))))
-        }
-    };
-    Some(SourceSetup { source, over: cross.over, shared: cross.shared, direction: Direction::Down })
 }

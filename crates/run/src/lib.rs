@@ -4,6 +4,7 @@
 
 mod ask;
 mod bound;
+mod cross;
 mod crowd;
 mod curves;
 mod estimate;

@@ -1,9 +1,10 @@
 //! Which runs a scenario asks for.
 
+use crate::cross;
 use crate::job::{Choice, Job};
 use crate::results::CellValues;
 use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, Change, LossSpec, QueueSpec, WaySpec};
-use anabranch_scenario::{Arrivals, Cell, CrossKind, ObjectSizes, PlugIn, Scenario, Traffic, TrafficKind};
+use anabranch_scenario::{Arrivals, Cell, ObjectSizes, PlugIn, Scenario, Traffic, TrafficKind};
 use anabranch_units::Duration;
 use std::sync::Arc;
 
@@ -230,10 +231,7 @@ fn is_random(scenario: &Scenario) -> bool {
         || scenario.traffic.iter().any(traffic_is_random)
         || topology.paths.iter().flat_map(|path| [&path.down, &path.up]).any(way_is_random)
         || topology.links.iter().flat_map(|link| [&link.down, &link.up]).any(bottleneck_is_random)
-        || scenario.cross.iter().any(|cross| match cross.kind {
-            CrossKind::UdpOnOff { .. } => true,
-            CrossKind::Tcp { .. } | CrossKind::Udp { .. } => false,
-        })
+        || scenario.cross.iter().any(cross::is_random)
         || scenario.network_changes().any(|(_, change)| match &change {
             Change::Loss(_, _, loss) => loss_is_random(loss),
             Change::PathRate(..) | Change::LinkRate(..) | Change::Delay(..) => false,
@@ -256,7 +254,11 @@ fn way_is_random(way: &WaySpec) -> bool {
 fn bottleneck_is_random(bottleneck: &BottleneckSpec) -> bool {
     // Spelt out, so that a new kind must be decided here.
     match (&bottleneck.capacity, &bottleneck.queue) {
-        (CapacitySpec::Fixed(_) | CapacitySpec::Trace(_), QueueSpec::Packets(_) | QueueSpec::Bytes(_)) => false,
+        (CapacitySpec::Fixed(_) | CapacitySpec::Trace(_), QueueSpec::Red(..)) => true,
+        (
+            CapacitySpec::Fixed(_) | CapacitySpec::Trace(_),
+            QueueSpec::Packets(_) | QueueSpec::Bytes(_) | QueueSpec::Codel(..),
+        ) => false,
     }
 }
 

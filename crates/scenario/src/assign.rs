@@ -151,6 +151,8 @@ fn spread(known: Option<&KnownKey>, scalar: Node, part: &Key) -> Table {
         Some((Directions::Both, _)) if is_direction(part) => vec![named("down"), named("up")],
         Some((Directions::Down, _)) if is_direction(part) => vec![named("down")],
         Some((_, Form::Reorder)) => vec![named("probability")],
+        Some((_, Form::Queue)) => vec![named("limit")],
+        Some((_, Form::Range)) => vec![named("min"), named("max")],
         Some((_, Form::Scheduler | Form::Congestion | Form::Arrivals)) => vec![named("kind")],
         _ => Vec::new(),
     })

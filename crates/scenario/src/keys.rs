@@ -4,7 +4,9 @@
 use anabranch_workload::REQUEST_BYTES;
 
 use Fallback::{Nothing, Required, Value};
-use Section::{Arrivals, Connection, Cross, Hosts, Link, Loss, Path, Reorder, Tcp, Timeline, Top, Traffic};
+use Section::{
+    Arrivals, Connection, Cross, Hosts, Link, Loss, Path, Queue, Range, Reorder, Tcp, Timeline, Top, Traffic,
+};
 
 /// A part of a scenario file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,10 +25,14 @@ pub enum Section {
     Loss,
     /// The table form of a path's `reorder`.
     Reorder,
+    /// The table form of a path's or link's `queue`.
+    Queue,
     /// `[[link]]`
     Link,
     /// `[[cross]]`
     Cross,
+    /// The table form of a cross flow's `start` and `delay`.
+    Range,
     /// `[[timeline]]`
     Timeline,
     /// `[[traffic]]`
@@ -37,7 +43,7 @@ pub enum Section {
 
 impl Section {
     /// All, in the order of a resolved scenario.
-    pub const ALL: [Section; 12] = [
+    pub const ALL: [Section; 14] = [
         Section::Top,
         Section::Connection,
         Section::Tcp,
@@ -45,8 +51,10 @@ impl Section {
         Section::Path,
         Section::Loss,
         Section::Reorder,
+        Section::Queue,
         Section::Link,
         Section::Cross,
+        Section::Range,
         Section::Timeline,
         Section::Traffic,
         Section::Arrivals,
@@ -62,8 +70,10 @@ impl Section {
             Section::Path => "path",
             Section::Loss => "path.loss",
             Section::Reorder => "path.reorder",
+            Section::Queue => "path.queue",
             Section::Link => "link",
             Section::Cross => "cross",
+            Section::Range => "cross.range",
             Section::Timeline => "timeline",
             Section::Traffic => "traffic",
             Section::Arrivals => "traffic.arrivals",
@@ -77,7 +87,9 @@ impl Section {
 
     /// True if it stands at the top of a file, under a header of its own.
     pub const fn has_header(self) -> bool {
-        !matches!(self, Section::Top | Section::Loss | Section::Reorder | Section::Arrivals)
+        let of_keys =
+            matches!(self, Section::Loss | Section::Reorder | Section::Queue | Section::Range | Section::Arrivals);
+        !of_keys && !matches!(self, Section::Top)
     }
 
     /// One line.
@@ -90,8 +102,10 @@ impl Section {
             Section::Path => "a path; the first one carries the first subflow",
             Section::Loss => "bursty loss: two states, one draw a packet (netem's gemodel)",
             Section::Reorder => "packets that are held back while others overtake them",
+            Section::Queue => "active queue management at the bottleneck of a path or a link",
             Section::Link => "a bottleneck that several paths name",
-            Section::Cross => "another flow from the server's side to the client's; it shares a bottleneck",
+            Section::Cross => "other flows, alike, that share a bottleneck",
+            Section::Range => "a range of times, of which each flow draws its own",
             Section::Timeline => "a change while the experiment runs",
             Section::Traffic => "what the application does",
             Section::Arrivals => "flows that begin one after the other",
@@ -153,7 +167,13 @@ pub enum Form {
     /// Money per size.
     Price,
     /// A queue's limit.
+    Limit,
+    /// A queue's limit or a table of [`Section::Queue`].
     Queue,
+    /// The length of an average queue.
+    Threshold,
+    /// A duration or a table of [`Section::Range`].
+    Range,
     /// A probability or a table of [`Section::Loss`].
     Loss,
     /// A probability or a table of [`Section::Reorder`].
@@ -255,7 +275,10 @@ impl Form {
             Form::Flag => "true or false".into(),
             Form::Words(words) => words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" or "),
             Form::Price => "a price per size, such as \"5/GB\", or per byte, such as 5e-9".into(),
-            Form::Queue => "packets (\"100p\"), bytes (\"150KB\") or bandwidth-delay products (\"1bdp\")".into(),
+            Form::Limit => "packets (\"100p\"), bytes (\"150KB\") or bandwidth-delay products (\"1bdp\")".into(),
+            Form::Queue => format!("{}, or {{ kind = \"red\" or \"codel\", … }}", Form::Limit.expected()),
+            Form::Threshold => "packets, such as 5, or bytes, such as \"7500B\"".into(),
+            Form::Range => "a duration, such as \"25ms\", or { min = \"10ms\", max = \"50ms\" }".into(),
             Form::Loss => {
                 "a probability, such as \"1%\" or 0.01, or { kind = \"gilbert-elliott\", p = …, r = … }".into()
             }
@@ -384,22 +407,44 @@ const KEYS: &[Key] = &[
     key(Reorder, "probability", Form::Probability, Required, "of a packet being held back"),
     key(Reorder, "by", TIME, Value("10ms"), "how long a packet is held back"),
 
+    key(Queue, "kind", Form::Words(&["red", "codel"]), Required, "red: Random Early Detection (Floyd & Jacobson 1993, as in ns-2, without ECN); codel: Controlled Delay (RFC 8289)"),
+    key(Queue, "limit", Form::Limit, Nothing("1bdp for red, 1000p for codel"), "what may wait at most, as in a queue without a kind"),
+    key(Queue, "min", Form::Threshold, Value("5"), "red: average queue from which packets are dropped early, in packets or bytes (thresh_ of ns-2); 0: 5 packets, or half of what passes in 5 ms if that is more"),
+    key(Queue, "max", Form::Threshold, Nothing("three times min"), "red: average queue at which the drop probability is max_p (maxthresh_); 0: three times min"),
+    key(Queue, "max_p", Form::Probability, Value("10%"), "red: drop probability at max (1/linterm_)"),
+    key(Queue, "weight", Form::Probability, Value("0.002"), "red: weight of the newest queue length in the average (q_weight_); 0: 1 - exp(-1/C), C = mean packets per second"),
+    key(Queue, "gentle", FLAG, Value("true"), "red: beyond max the probability rises to 1 at twice max; false: it is 1 at once"),
+    key(Queue, "wait", FLAG, Value("false"), "red: no early drop before 1/p packets have come since the last (ns-2's default); false: drops are uniform in 1 to 1/p, as in the paper"),
+    key(Queue, "mean_packet", PACKET, Value("500B"), "red: mean size of a packet (mean_pktsize_): how fast the average falls while the queue is idle; thresholds in bytes drop larger packets more often in proportion to it"),
+    key(Queue, "target", POSITIVE_TIME, Value("5ms"), "codel: acceptable standing delay"),
+    key(Queue, "interval", POSITIVE_TIME, Value("100ms"), "codel: how long the delay may stand above it; about the longest round trip"),
+
     key(Link, "name", Form::Name, Required, "unique among paths and links"),
     both(Link, "rate", Form::Rate, Nothing("required, unless trace is given"), "capacity"),
     both(Link, "trace", Form::Trace, Nothing("a fixed rate"), "recorded capacity in mahimahi's format, instead of a rate"),
     both(Link, "queue", Form::Queue, Value("1bdp"), "what may wait; 1bdp counts the longest path that names the link"),
 
-    key(Cross, "kind", Form::Words(&["tcp", "udp", "udp-onoff"]), Required, "saturated TCP, constant bit rate, or Pareto on and exponential off times"),
+    key(Cross, "kind", Form::Words(&["tcp", "tcp-limited", "udp", "udp-onoff"]), Required, "tcp: as much as TCP carries; tcp-limited: TCP whose application writes packets at exponential intervals, without Nagle's algorithm; udp: constant bit rate; udp-onoff: Pareto on and exponential off times"),
     key(Cross, "path", Form::PathName, Nothing("required, unless link is given"), "the path whose bottleneck it shares"),
     key(Cross, "link", Form::LinkName, Nothing("required, unless path is given"), "the link that it crosses"),
-    key(Cross, "start", TIME, Value("0s"), "when it starts, warm-up included"),
+    key(Cross, "direction", Form::Words(&["down", "up"]), Value("down"), "which way the data flows: down = server to client, as the connection's, up = client to server"),
+    key(Cross, "count", Form::Integer { min: 1, max: 1000 }, Value("1"), "how many such flows; each draws times, rates and packets of its own"),
+    key(Cross, "start", Form::Range, Value("0s"), "when it starts, warm-up included"),
     key(Cross, "stop", TIME, Nothing("never"), "when it stops"),
-    key(Cross, "congestion", Form::Congestion, Value("cubic"), "tcp: its congestion control"),
+    key(Cross, "congestion", Form::Congestion, Value("cubic"), "tcp, tcp-limited: its congestion control; all else is as [connection] and [tcp] say"),
+    key(Cross, "delay", Form::Range, Nothing("that of the path, or of the first path across the link"), "tcp, tcp-limited: one-way delay of its own behind the bottleneck, each way; a path's loss and other impairments meet it too"),
+    key(Cross, "size", Form::Size { min: 1, max: MAX_BYTES }, Nothing("until the end"), "tcp: bytes to transfer; a run without a duration waits for these flows too (cross_completion_mean_s)"),
+    key(Cross, "packets_per_second", Form::Real { above: 0.0 }, Nothing("required for tcp-limited"), "tcp-limited: mean number of packets that the application writes; at most 1e6"),
     key(Cross, "rate", Form::Rate, Nothing("required for udp and udp-onoff"), "udp, udp-onoff: rate while on, whole IP packets counted"),
-    key(Cross, "packet", PACKET, Value("1000B"), "udp, udp-onoff: size of one IP packet"),
+    key(Cross, "rate_distribution", Form::Words(&["fixed", "exponential"]), Value("fixed"), "tcp-limited, udp, udp-onoff: each flow's rate is as written, or drawn with that mean"),
+    key(Cross, "packet", PACKET, Value("1000B"), "udp, udp-onoff: mean size of one IP packet; tcp-limited: of one write"),
+    key(Cross, "packet_distribution", Form::Words(&["fixed", "exponential"]), Value("fixed"), "tcp-limited, udp-onoff: sizes are as written, or exponential, cut to 40 to 1500 bytes, with that mean after the cut"),
     key(Cross, "on", POSITIVE_TIME, Nothing("required for udp-onoff"), "udp-onoff: mean on time"),
     key(Cross, "off", POSITIVE_TIME, Nothing("required for udp-onoff"), "udp-onoff: mean off time"),
     key(Cross, "shape", Form::Real { above: 1.0 }, Value("1.5"), "udp-onoff: shape of the Pareto distribution of on times"),
+
+    key(Range, "min", TIME, Required, "the shortest"),
+    key(Range, "max", TIME, Required, "the longest; all between are equally likely"),
 
     key(Timeline, "at", TIME, Required, "when, warm-up included"),
     key(Timeline, "set", Form::Changeable, Required, "which key changes: \"path.wlan.rate\""),

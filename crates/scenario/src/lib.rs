@@ -18,10 +18,11 @@ pub use diagnostic::{Code, Diagnostic};
 pub use document::{Document, congestion, read, scheduler};
 pub use keys::{Directions, Fallback, Form, Key, Section, find_keys, keys};
 pub use quantity::parse_duration;
+pub use quantity::si_number;
 pub use read::full_packet;
 pub use scenario::{
-    Arrivals, Cell, Cross, CrossKind, Host, Hosts, ObjectSizes, PlugIn, Scenario, TimelineChange, TimelineEntry,
-    Traffic, TrafficKind,
+    Arrivals, Cell, Cross, CrossData, CrossKind, Distribution, Host, Hosts, ObjectSizes, PACKET_SIZES, PlugIn,
+    Scenario, TimeRange, TimelineChange, TimelineEntry, Traffic, TrafficKind,
 };
 pub use schema::schema;
 pub use source::{NoFiles, Override, Resolver, Source};

@@ -1,5 +1,6 @@
 //! Quantities as `tc` users write them, read exactly: decimal digits become integers without passing through floats.
 
+use crate::keys::Form;
 use anabranch_units::{Duration, Rate};
 
 /// Why a quantity cannot be read.
@@ -258,6 +259,23 @@ pub(crate) fn queue(text: &str) -> Result<QueueLimit, Fault> {
     }
 }
 
+/// An average queue's length.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Threshold {
+    /// Packets, or bytes.
+    pub amount: f64,
+    pub in_bytes: bool,
+}
+
+/// `5p`, `30KB`.
+pub(crate) fn threshold(text: &str) -> Result<Threshold, Fault> {
+    let (number, unit) = split(text)?;
+    match unit.to_ascii_lowercase().as_str() {
+        "p" => Ok(Threshold { amount: number.real(0).ok_or(Fault::TooFine)?, in_bytes: false }),
+        _ => size(text).map(|bytes| Threshold { amount: bytes as f64, in_bytes: true }),
+    }
+}
+
 /// Money per byte: `5/GB`, `0.02/MB`.
 pub(crate) fn price(text: &str) -> Result<f64, Fault> {
     let (number, rest) = split(text)?;
@@ -266,6 +284,32 @@ pub(crate) fn price(text: &str) -> Result<f64, Fault> {
     };
     let bytes = SIZE.read(&format!("1{}", unit.trim()))?;
     Ok(number.real(0).ok_or(Fault::TooFine)? / bytes as f64)
+}
+
+/// `text` as a number in SI units, outside of any scenario: seconds, bits per second, a fraction; of every other form a plain
+/// number.
+///
+/// # Errors
+/// What to write instead.
+pub fn si_number(form: &Form, text: &str) -> Result<f64, String> {
+    let number = match form {
+        Form::Duration { .. } => duration(text).map(Duration::as_secs_f64),
+        Form::Rate => rate(text).map(|rate| rate.as_bps() as f64),
+        Form::Probability => probability(text),
+        _ => plain(text),
+    };
+    number.map_err(|fault| match (fault, form) {
+        (Fault::Unit { hint: Some(hint), .. }, _) => hint,
+        (_, Form::Duration { .. } | Form::Rate | Form::Probability) => format!("expected {}", form.expected()),
+        _ => "expected a number, such as 4 or 0.5".into(),
+    })
+}
+
+fn plain(text: &str) -> Result<f64, Fault> {
+    match split(text)? {
+        (number, "") => number.real(0).ok_or(Fault::TooFine),
+        (_, unit) => Err(Fault::Unit { unit: unit.into(), hint: None }),
+    }
 }
 
 #[cfg(test)]
@@ -342,6 +386,20 @@ mod tests {
         assert_eq!(queue("0.5BDP"), Ok(QueueLimit::Bdp(500_000)));
         assert_eq!(queue("1.5p"), Err(Fault::TooFine));
         assert!(matches!(queue("100 packets"), Err(Fault::Unit { hint: Some(h), .. }) if h.contains("\"100p\"")));
+    }
+
+    #[test]
+    fn numbers_in_si_units() {
+        let time = Form::Duration { positive: false };
+        assert_eq!(si_number(&time, "15ms"), Ok(0.015));
+        assert_eq!(si_number(&Form::Rate, "1.5mbit"), Ok(1.5e6));
+        assert_eq!(si_number(&Form::Probability, "0.9%"), Ok(0.009));
+        assert_eq!(si_number(&Form::Real { above: 0.0 }, "4.4"), Ok(4.4));
+        assert!(si_number(&Form::Rate, "10mbps").unwrap_err().contains("\"10mbit\""));
+        assert!(si_number(&time, "15").unwrap_err().contains("25ms"));
+        for text in ["", "x", "-1", "4x", "1e99", "NaN"] {
+            assert!(si_number(&Form::Real { above: 0.0 }, text).unwrap_err().contains("a number"), "{text}");
+        }
     }
 
     #[test]

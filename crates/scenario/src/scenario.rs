@@ -3,7 +3,7 @@
 use anabranch_engine::Settings;
 use anabranch_engine::schedule::PathPolicy;
 use anabranch_network::{Change, Topology};
-use anabranch_units::{Duration, Instant};
+use anabranch_units::{Direction, Duration, Instant, Rate};
 
 /// One experiment. `scheduler` × `congestion` × `sweep` cells × `repeat` seeds.
 #[derive(Clone, Debug, PartialEq)]
@@ -162,7 +162,7 @@ impl Traffic {
     }
 }
 
-/// Another flow across a path or a link.
+/// Other flows across a path or a link, alike but for what each draws.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cross {
     /// Path index, or link index if `shared`.
@@ -171,33 +171,93 @@ pub struct Cross {
     pub shared: bool,
     /// What kind of flow.
     pub kind: CrossKind,
-    /// When it starts.
-    pub start: Instant,
+    /// Which way its data flows.
+    pub direction: Direction,
+    /// How many.
+    pub count: u32,
+    /// When it starts: so long after the beginning.
+    pub start: TimeRange,
     /// When it stops; `None` = never.
     pub stop: Option<Instant>,
 }
 
-/// Kinds of cross traffic. All flow from server to client.
+/// A range of times of which each flow draws its own; often a single time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeRange {
+    /// The shortest.
+    pub min: Duration,
+    /// The longest, at least `min`.
+    pub max: Duration,
+}
+
+impl TimeRange {
+    /// No luck is needed.
+    pub fn is_fixed(&self) -> bool {
+        self.min == self.max
+    }
+}
+
+/// How values are spread around a mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Distribution {
+    /// Not at all.
+    Fixed,
+    /// Exponentially.
+    Exponential,
+}
+
+/// Least and greatest size of a packet whose size is drawn, bytes.
+pub const PACKET_SIZES: (u32, u32) = (40, 1500);
+
+/// What the application on a TCP cross flow does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum CrossData {
+    /// It sends as much as it can; so many bytes, or until the end.
+    Bulk(Option<u64>),
+    /// It writes packets at exponential intervals.
+    Packets {
+        /// Mean number.
+        per_second: f64,
+        /// Whether each flow draws a mean of its own.
+        rates: Distribution,
+        /// Mean bytes of one.
+        packet: u32,
+        /// How their sizes are spread.
+        packets: Distribution,
+    },
+}
+
+/// Kinds of cross traffic.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CrossKind {
-    /// A saturated TCP flow with this congestion control.
+    /// A TCP flow.
     Tcp {
         /// Its congestion control.
         congestion: PlugIn,
+        /// One-way delay behind the bottleneck, each way; `None` = that of the path.
+        delay: Option<TimeRange>,
+        /// What it carries.
+        data: CrossData,
     },
     /// Constant bit rate.
     Udp {
         /// Bits per second, IP packets counted whole.
-        rate: anabranch_units::Rate,
+        rate: Rate,
+        /// Whether each flow draws a rate of its own.
+        rates: Distribution,
         /// Bytes of one IP packet.
         packet: u32,
     },
     /// On/off: Pareto on times, exponential off times.
     UdpOnOff {
         /// Rate while on.
-        rate: anabranch_units::Rate,
-        /// Bytes of one IP packet.
+        rate: Rate,
+        /// Whether each flow draws a rate of its own.
+        rates: Distribution,
+        /// Mean bytes of one IP packet.
         packet: u32,
+        /// How their sizes are spread.
+        packets: Distribution,
         /// Mean on time.
         on: Duration,
         /// Mean off time.

@@ -83,7 +83,15 @@ fn form(form: Form) -> Value {
         Form::Price => {
             json!({ "anyOf": [{ "type": "number", "minimum": 0 }, pattern(&format!("/1?{}", units(&SIZE)))] })
         }
-        Form::Queue => json!({ "anyOf": [pattern("([pP]|[bB][dD][pP])"), text_with(&SIZE)] }),
+        Form::Limit => json!({ "anyOf": limit() }),
+        Form::Queue => {
+            let [other, bytes] = limit();
+            json!({ "anyOf": [other, bytes, table(Section::Queue)] })
+        }
+        Form::Threshold => {
+            json!({ "anyOf": [{ "type": "number", "minimum": 0 }, pattern("[pP]"), text_with(&SIZE)] })
+        }
+        Form::Range => json!({ "anyOf": [text_with(&TIME), table(Section::Range)] }),
         Form::Loss => json!({ "anyOf": [probability(), table(Section::Loss)] }),
         Form::Reorder => json!({ "anyOf": [probability(), table(Section::Reorder)] }),
         Form::Arrivals => json!({ "anyOf": [{ "enum": ["together"] }, table(Section::Arrivals)] }),
@@ -103,6 +111,11 @@ fn form(form: Form) -> Value {
         }
         Form::Value => json!({}),
     }
+}
+
+/// The limit of a queue.
+fn limit() -> [Value; 2] {
+    [pattern("([pP]|[bB][dD][pP])"), text_with(&SIZE)]
 }
 
 fn probability() -> Value {

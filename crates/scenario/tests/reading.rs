@@ -10,10 +10,10 @@ mod common;
 
 use anabranch_engine::schedule::PathPolicy;
 use anabranch_engine::{DssWidth, RecoveryKind, RtoForm, Settings};
-use anabranch_network::{Bottleneck, CapacitySpec, Change, LossSpec, QueueSpec, WaySpec};
+use anabranch_network::{Bottleneck, CapacitySpec, Change, CodelSpec, DropTail, LossSpec, QueueSpec, RedSpec, WaySpec};
 use anabranch_scenario::{
-    Arrivals, CrossKind, Document, Host, NoFiles, ObjectSizes, Override, PlugIn, Scenario, Source, TimelineChange,
-    TimelineEntry, Traffic, TrafficKind, full_packet, read,
+    Arrivals, CrossData, CrossKind, Distribution, Document, Host, NoFiles, ObjectSizes, Override, PlugIn, Scenario,
+    Source, TimeRange, TimelineChange, TimelineEntry, Traffic, TrafficKind, full_packet, read,
 };
 use anabranch_units::{Direction, Duration, Instant, Rate};
 use common::{Folder, data, files, root};
@@ -157,6 +157,59 @@ fn a_link_is_shared_and_its_bdp_counts_its_longest_path() {
     assert_eq!((&b.down.bottleneck, queue(&b.up)), (&Bottleneck::Shared(0), QueueSpec::Packets(9)));
 }
 
+fn fixed(ms: u64) -> TimeRange {
+    TimeRange { min: Duration::from_millis(ms), max: Duration::from_millis(ms) }
+}
+
+#[test]
+fn cross_flows_may_be_many_and_draw_what_they_are() {
+    let text = "[[cross]]\nkind = 'tcp'\npath = 'wlan'\ndirection = 'up'\ncount = 20\nsize = '300KB'\n\
+        delay = { min = '10ms', max = '50ms' }\nstart = { min = '0s', max = '2s' }\n\
+        [[cross]]\nkind = 'tcp-limited'\npath = 'wlan'\npackets_per_second = 157\nrate_distribution = 'exponential'\n\
+        packet_distribution = 'exponential'\n\
+        [[cross]]\nkind = 'udp-onoff'\npath = 'wlan'\nrate = '100kbit'\nrate_distribution = 'exponential'\n\
+        packet_distribution = 'exponential'\non = '1s'\noff = '2s'\n";
+    let cross = one_path(text).cross;
+    assert_eq!((cross[0].direction, cross[0].count), (Direction::Up, 20));
+    let [ten, fifty, two] = [10, 50, 2000].map(Duration::from_millis);
+    assert_eq!(cross[0].start, TimeRange { min: Duration::ZERO, max: two });
+    let CrossKind::Tcp { delay, data, .. } = &cross[0].kind else { panic!("{cross:?}") };
+    assert_eq!((*delay, *data), (Some(TimeRange { min: ten, max: fifty }), CrossData::Bulk(Some(300_000))));
+    let CrossKind::Tcp { delay: None, data, .. } = &cross[1].kind else { panic!("{cross:?}") };
+    let (rates, packets) = (Distribution::Exponential, Distribution::Exponential);
+    assert_eq!(*data, CrossData::Packets { per_second: 157.0, rates, packet: 1000, packets });
+    let (on, off) = (Duration::from_secs(1), Duration::from_secs(2));
+    let rate = Rate::from_bps(100_000);
+    let onoff = CrossKind::UdpOnOff { rate, rates, packet: 1000, packets, on, off, shape: 1.5 };
+    assert_eq!(cross[2].kind, onoff);
+}
+
+#[test]
+fn queues_may_be_managed() {
+    let of = |queue_: &str| queue(down(&one_path(&format!("queue = {queue_}\n"))));
+    let red = RedSpec::default();
+    // 25 Mbit/s for 50 ms.
+    let bdp = DropTail::Bytes(156_250);
+    assert_eq!(of("{ kind = 'red' }"), QueueSpec::Red(red, bdp));
+    let full = "{ kind = 'red', limit = '100p', min = 10, max_p = '2%', weight = 0.01, gentle = false, wait = true, \
+        mean_packet = 1000 }";
+    let spec = RedSpec { min: 10.0, max: 30.0, max_p: 0.02, weight: 0.01, gentle: false, wait: true, ..red };
+    assert_eq!(of(full), QueueSpec::Red(RedSpec { mean_packet: 1000, ..spec }, DropTail::Packets(100)));
+    let bytes = RedSpec { min: 7500.0, max: 30_000.0, in_bytes: true, ..red };
+    assert_eq!(of("{ kind = 'red', min = '7500B', max = '30KB' }"), QueueSpec::Red(bytes, bdp));
+    assert_eq!(of("{ kind = 'red', min = 0 }"), QueueSpec::Red(RedSpec { min: 0.0, max: 0.0, ..red }, bdp));
+    assert_eq!(of("{ kind = 'codel' }"), QueueSpec::Codel(CodelSpec::default(), DropTail::Packets(1000)));
+    let s = one_path("queue = { down = { kind = 'codel', target = '2ms', limit = '0.5bdp' }, up = '7p' }\n");
+    let spec = CodelSpec { target: Duration::from_millis(2), ..CodelSpec::default() };
+    assert_eq!(queue(down(&s)), QueueSpec::Codel(spec, DropTail::Bytes(78_125)));
+    assert_eq!(queue(up(&s)), QueueSpec::Packets(7));
+    // A scalar becomes the limit of what `--set` makes of it.
+    let text = format!("duration = '10s'\n{PATH}queue = '50p'\n");
+    let set = with(&text, &["path.wlan.queue.kind=codel", "path.wlan.queue.interval=30ms"]).scenario;
+    let spec = CodelSpec { interval: Duration::from_millis(30), ..CodelSpec::default() };
+    assert_eq!(queue(down(&set)), QueueSpec::Codel(spec, DropTail::Packets(50)));
+}
+
 #[test]
 fn cross_traffic_and_timeline_refer_by_name() {
     let text = "[[link]]\nname = 'l'\nrate = '20mbit'\n[[path]]\nname = 'b'\nlink = 'l'\ndelay = '1ms'\n\
@@ -169,11 +222,16 @@ fn cross_traffic_and_timeline_refer_by_name() {
         [[timeline]]\nat = '2s'\nset = 'path.wlan.delay.up'\nvalue = '9ms'\n";
     let s = one_path(text);
     assert_eq!([s.cross[0].shared, s.cross[1].shared, s.cross[2].shared], [true, false, false]);
-    assert!(matches!(&s.cross[0].kind, CrossKind::Tcp { congestion } if congestion.name == "reno"));
-    assert_eq!(s.cross[1].kind, CrossKind::Udp { rate: Rate::from_bps(1_000_000), packet: 1000 });
-    assert_eq!((s.cross[1].start, s.cross[1].stop), (at(1000), Some(at(2000))));
+    let reno = PlugIn { name: "reno".into(), parameters: vec![] };
+    let bulk = |size| CrossKind::Tcp { congestion: reno.clone(), delay: None, data: CrossData::Bulk(size) };
+    assert_eq!(s.cross[0].kind, bulk(None));
+    let (rates, packets) = (Distribution::Fixed, Distribution::Fixed);
+    assert_eq!(s.cross[1].kind, CrossKind::Udp { rate: Rate::from_bps(1_000_000), rates, packet: 1000 });
+    assert_eq!((s.cross[1].start, s.cross[1].stop), (fixed(1000), Some(at(2000))));
+    assert!(s.cross.iter().all(|cross| (cross.direction, cross.count) == (Direction::Down, 1)));
     let (on, off) = (Duration::from_secs(1), Duration::from_secs(2));
-    let onoff = CrossKind::UdpOnOff { rate: Rate::from_bps(1_000_000), packet: 500, on, off, shape: 2.0 };
+    let rate = Rate::from_bps(1_000_000);
+    let onoff = CrossKind::UdpOnOff { rate, rates, packet: 500, packets, on, off, shape: 2.0 };
     assert_eq!(s.cross[2].kind, onoff);
     let changes: Vec<_> = s.network_changes().collect();
     let expected = [
@@ -257,7 +315,8 @@ fn overrides_reach_every_kind_of_key() {
     assert_eq!(down(&s).reorder.by, Duration::from_millis(1));
     assert_eq!([down(&s).delay, up(&s).delay], [5, 25].map(Duration::from_millis));
     assert_eq!(up(&s).outages, [(at(1000), at(2000))]);
-    assert_eq!(s.cross[0].kind, CrossKind::Udp { rate: Rate::from_bps(2_000_000), packet: 100 });
+    let (rate, rates) = (Rate::from_bps(2_000_000), Distribution::Fixed);
+    assert_eq!(s.cross[0].kind, CrossKind::Udp { rate, rates, packet: 100 });
 }
 
 #[test]
@@ -355,7 +414,11 @@ fn resolved_documents_read_back_to_themselves() {
         [[path]]\nname = 'b'\nlink = { down = 'l' }\nrate = { up = '1mbit' }\ndelay = '10us'\n\
         [[link]]\nname = 'l'\nrate = '20mbit'\n\
         [[cross]]\nkind = 'tcp'\nlink = 'l'\ncongestion = { kind = 'cubic', beta = 0.5 }\nstop = '5s'\n\
-        [[cross]]\nkind = 'udp-onoff'\npath = 'a'\nrate = '1mbit'\non = '1s'\noff = '300us'\n\
+        [[cross]]\nkind = 'udp-onoff'\npath = 'a'\nrate = '1mbit'\non = '1s'\noff = '300us'\nrate_distribution = 'exponential'\n\
+        [[cross]]\nkind = 'tcp'\npath = 'a'\ndirection = 'up'\ncount = 3\nsize = '1MB'\ndelay = { min = '1ms', max = '9ms' }\n\
+        [[cross]]\nkind = 'tcp-limited'\nlink = 'l'\npackets_per_second = 1.5\nstart = '3s'\ndelay = '2ms'\npacket_distribution = 'exponential'\n\
+        [[link]]\nname = 'm'\nrate = '20mbit'\nqueue = { down = { kind = 'red', max = '30KB', min = '1KB', wait = true }, up = { kind = 'codel', target = '3ms' } }\n\
+        [[link]]\nname = 'n'\nrate = '20mbit'\nqueue = { down = { kind = 'red', min = 0, weight = 0.0123456789 }, up = { kind = 'red', max = 7.5, limit = '9p' } }\n\
         [[timeline]]\nat = '3s'\nset = 'path.b.loss'\nvalue = '5%'\n[[timeline]]\nat = '2s'\nset = 'connection.scheduler'\nvalue = 'rr+pr'\n[[timeline]]\nat = '1s'\nset = 'link.l.rate'\n\
         value = '1mbit'\n[[traffic]]\nkind = 'bulk'\nsize = '1000001B'\n\
         [sweep]\n\"path.a.delay\" = ['1ms', '200ms']\n\"link.l.rate\" = ['1gbit']\nscheduler = ['rr', { kind = 'blest', delta = 0.5 }]\n";

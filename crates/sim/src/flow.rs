@@ -51,6 +51,8 @@ pub struct FlowSetup {
     pub stop: Option<Instant>,
     /// The run is over when all flows that are waited for are done.
     pub awaited: bool,
+    /// If it is waited for, it is done as well when the client's connections are gone. If not, the run cannot end then.
+    pub may_fail: bool,
     /// Captures see its packets.
     pub captured: bool,
     /// The client's end.
@@ -66,7 +68,7 @@ impl FlowSetup {
     /// The first flow, from the beginning on and without end: nobody waits for it or captures it.
     pub fn between(client: End, server: End, routes: Vec<(IpAddr, usize)>) -> Self {
         let (id, start) = (ConnId(0), Instant::ZERO);
-        Self { id, start, stop: None, awaited: false, captured: false, client, server, routes }
+        Self { id, start, stop: None, awaited: false, may_fail: false, captured: false, client, server, routes }
     }
 }
 

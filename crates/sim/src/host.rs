@@ -285,6 +285,12 @@ impl Host {
         self.waiting.is_empty() && self.applications.iter().all(|application| application.workload.is_done())
     }
 
+    /// A client opened all its connections, and none is left.
+    pub fn is_gone(&self) -> bool {
+        let connected = |application: &Application| self.endpoint.connection(application.handle).is_some();
+        self.started && self.waiting.is_empty() && !self.applications.iter().any(connected)
+    }
+
     /// Applications that are done.
     pub fn done(&self) -> usize {
         self.gone + self.applications.iter().filter(|application| application.workload.is_done()).count()

@@ -132,6 +132,7 @@ struct Source {
 #[derive(Debug)]
 struct Flow {
     awaited: bool,
+    may_fail: bool,
     captured: bool,
     routes: Vec<(IpAddr, usize)>,
 }
@@ -214,8 +215,9 @@ impl World {
         };
         self.hosts.push(place(Side::Client, flow.client, stream("client")));
         self.hosts.push(place(Side::Server, flow.server, stream("server")));
-        self.flows.push(Flow { awaited: flow.awaited, captured: flow.captured, routes: flow.routes });
-        if flow.awaited {
+        let FlowSetup { awaited, may_fail, captured, routes, .. } = flow;
+        self.flows.push(Flow { awaited, may_fail, captured, routes });
+        if awaited {
             self.awaiting = Some(self.awaiting.unwrap_or(0) + 1);
         }
     }
@@ -557,7 +559,8 @@ impl World {
     /// Looks whether a flow that is waited for is done.
     #[inline(never)]
     fn check_end(&mut self, flow: usize) {
-        if self.hosts[flow * 2].is_done() && self.hosts[flow * 2 + 1].is_done() {
+        let done = self.hosts[flow * 2].is_done() && self.hosts[flow * 2 + 1].is_done();
+        if done || self.flows[flow].may_fail && self.hosts[flow * 2].engine().is_some_and(Host::is_gone) {
             self.flows[flow].awaited = false;
             self.awaiting = self.awaiting.map(|n| n - 1);
         }

@@ -34,7 +34,8 @@ pub trait Recorder {
         self.record(now, Origin::network(path), &Event::Link { direction, size, what });
     }
 
-    /// A packet left (`sent`) or reached a host. `path` is the network path. Captures listen to this.
+    /// A packet left (`sent`) or reached a host. `path` is the network path. Captures listen to this. What sending it means is
+    /// told before, what its arrival means after.
     fn packet(&mut self, _now: Instant, _host: Side, _sent: bool, _path: PathId, _packet: &Packet) {}
 }
 

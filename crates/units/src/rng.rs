@@ -37,6 +37,11 @@ impl Rng {
         ((self.bits() as u128 * bound as u128) >> 64) as u64
     }
 
+    /// Exponential with mean 1.
+    pub fn exponential(&mut self) -> f64 {
+        -libm::log(1.0 - self.unit())
+    }
+
     /// True with probability `p`. Draws once, whatever `p` is.
     pub fn chance(&mut self, p: f64) -> bool {
         self.unit() < p
@@ -75,6 +80,10 @@ mod tests {
         assert!((mean - 0.5).abs() < 0.005, "{mean}");
         let hits = (0..n).filter(|_| rng.chance(0.01)).count();
         assert!((850..1150).contains(&hits), "{hits}");
+        let draws: Vec<f64> = (0..n).map(|_| rng.exponential()).collect();
+        let mean = draws.iter().sum::<f64>() / n as f64;
+        let long = draws.iter().filter(|x| **x > 1.0).count() as f64 / n as f64;
+        assert!((mean - 1.0).abs() < 0.01 && (long - 0.3679).abs() < 0.005, "{mean} {long}");
         assert!((0..1000).all(|_| rng.below(7) < 7));
         assert_eq!(rng.below(0), 0);
     }

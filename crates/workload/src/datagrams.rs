@@ -1,5 +1,6 @@
 //! Cross traffic that no congestion control holds back.
 
+use crate::PacketSizes;
 use anabranch_units::{Duration, Instant, Rate, Rng};
 use core::fmt::Debug;
 
@@ -55,7 +56,7 @@ pub struct OnOffSpec {
     /// Rate while on.
     pub rate: Rate,
     /// Bytes of the whole IP packet.
-    pub size: u32,
+    pub sizes: PacketSizes,
     /// Mean on time.
     pub on: Duration,
     /// Mean off time.
@@ -73,6 +74,7 @@ pub struct OnOff {
     spec: OnOffSpec,
     stop: Instant,
     rng: Rng,
+    sizes: Rng,
     /// Bytes sent.
     sent: u64,
     /// When the current burst began, how much on time there was before it, and how long it is.
@@ -82,27 +84,24 @@ pub struct OnOff {
 }
 
 impl OnOff {
-    /// Bursts in `[start, stop)`, with luck from `rng`. None at all if `rate`, `size` or `on` is zero or `shape` is not
+    /// Bursts in `[start, stop)`, with luck from `rng`. None at all if `rate`, the sizes or `on` is zero or `shape` is not
     /// above 1.
     pub fn new(spec: OnOffSpec, start: Instant, stop: Option<Instant>, rng: Rng) -> Self {
-        let silent = spec.rate.as_bps() == 0 || spec.size == 0 || spec.on.is_zero() || spec.shape.is_nan();
+        let silent =
+            spec.rate.as_bps() == 0 || spec.sizes == PacketSizes::Fixed(0) || spec.on.is_zero() || spec.shape.is_nan();
         let stop = if silent || spec.shape <= 1.0 { start } else { stop.unwrap_or(Instant::MAX) };
-        Self { spec, stop, rng, sent: 0, burst: start, before: Duration::ZERO, length: Duration::ZERO }
-    }
-
-    /// Uniform in `(0, 1]`.
-    fn luck(&mut self) -> f64 {
-        1.0 - self.rng.unit()
+        let sizes = rng.fork("sizes");
+        Self { spec, stop, rng, sizes, sent: 0, burst: start, before: Duration::ZERO, length: Duration::ZERO }
     }
 
     fn next_burst(&mut self) {
-        let off = -libm::log(self.luck()) * self.spec.off.as_secs_f64();
+        let off = self.rng.exponential() * self.spec.off.as_secs_f64();
         self.burst = self.burst + self.length + Duration::from_secs_f64(off);
         self.before += self.length;
         // A Pareto variable with scale s and shape a has the mean s·a/(a-1).
         let shape = self.spec.shape;
         let scale = self.spec.on.as_secs_f64() * (shape - 1.0) / shape;
-        self.length = Duration::from_secs_f64(scale * libm::pow(self.luck(), -1.0 / shape));
+        self.length = Duration::from_secs_f64(scale * libm::pow(1.0 - self.rng.unit(), -1.0 / shape));
     }
 }
 
@@ -116,8 +115,9 @@ impl PacketSource for OnOff {
         if at >= self.stop {
             return None;
         }
-        self.sent = self.sent.saturating_add(self.spec.size.into());
-        Some(Datagram { at, size: self.spec.size })
+        let size = self.spec.sizes.draw(&mut self.sizes);
+        self.sent = self.sent.saturating_add(size.into());
+        Some(Datagram { at, size })
     }
 }
 
@@ -144,7 +144,7 @@ mod tests {
 
     const SPEC: OnOffSpec = OnOffSpec {
         rate: Rate::from_bps(8_000_000),
-        size: 1000,
+        sizes: PacketSizes::Fixed(1000),
         on: Duration::from_millis(100),
         off: Duration::from_millis(300),
         shape: 2.5,
@@ -190,6 +190,16 @@ mod tests {
         let spec = OnOffSpec { on: Duration::from_micros(200), off: Duration::from_micros(600), ..SPEC };
         let sent = on_off(spec, 100, 1);
         assert!((24_000..26_000).contains(&sent.len()), "{}", sent.len());
+    }
+
+    #[test]
+    fn drawn_sizes_change_neither_the_bursts_nor_the_mean_rate() {
+        let drawn = OnOffSpec { sizes: PacketSizes::exponential(1000, (40, 1500)), ..SPEC };
+        let (fixed, drawn) = (on_off(SPEC, 1000, 1), on_off(drawn, 1000, 1));
+        assert_eq!(fixed[0].at, drawn[0].at);
+        let bytes = |sent: &[Datagram]| sent.iter().map(|d| f64::from(d.size)).sum::<f64>();
+        assert!((bytes(&drawn) / bytes(&fixed) - 1.0).abs() < 0.001, "{} {}", bytes(&drawn), bytes(&fixed));
+        assert!(drawn.iter().any(|d| d.size < 100) && drawn.iter().any(|d| d.size == 1500));
     }
 
     #[test]

@@ -10,7 +10,9 @@ mod objects;
 pub mod pattern;
 #[cfg(test)]
 mod pipe;
+mod poisson;
 mod request;
+mod sizes;
 mod workload;
 
 pub use arrivals::poisson;
@@ -18,5 +20,7 @@ pub use bulk::{BulkSink, BulkSource, Duplex};
 pub use datagrams::{ConstantRate, Datagram, OnOff, OnOffSpec, PacketSource};
 pub use frames::FrameSource;
 pub use objects::Objects;
+pub use poisson::PoissonSource;
 pub use request::{Exchange, REQUEST_BYTES, RequestClient, ResponseServer};
+pub use sizes::PacketSizes;
 pub use workload::{Fault, Stream, Workload};

@@ -2,6 +2,7 @@
 
 use crate::args::{Catalogue, ExplainArguments};
 use crate::builtin;
+use crate::commands::model;
 use crate::failure::Failure;
 use crate::reference::{self, page};
 use anabranch_engine::Scheduler;
@@ -32,6 +33,7 @@ fn explain_name(name: &str) -> Result<String, Failure> {
         let default = key.default();
         format!("{} (scenario key)\n\n{}\n\n  form     {expected}\n  default  {default}\n", key.full_name(), key.about)
     }));
+    pages.extend(model::page(name));
     pages.extend(builtin::find(name).map(|text| format!("{name} (built-in scenario)\n\n{text}")));
     pages.extend(name.starts_with("single:").then(|| SINGLE.to_owned()));
     if pages.is_empty() { Err(unknown(name)) } else { Ok(pages.join("\n")) }
@@ -83,10 +85,12 @@ fn unknown(name: &str) -> Failure {
     for entry in anabranch_congestion::all() {
         candidates.extend(entry.aliases.iter().chain([&entry.name]));
     }
+    candidates.extend(model::names());
     candidates.extend(METRICS.iter().map(|metric| metric.name));
     candidates.extend(anabranch_scenario::keys().iter().map(|key| key.name));
     candidates.extend(keys.iter().map(String::as_str));
     candidates.extend(builtin::SCENARIOS.iter().map(|(name, _)| *name));
-    let lists = "names stand in `anabranch list schedulers`, `congestion`, `metrics` and `scenarios`";
+    let lists =
+        "names stand in `anabranch list schedulers`, `congestion`, `metrics` and `scenarios`, and in `anabranch model`";
     Failure::unknown_word("name", name, &candidates, lists)
 }

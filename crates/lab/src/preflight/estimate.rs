@@ -1,7 +1,7 @@
 //! What a train's arrivals tell of its path.
 
 use crate::probe::{Sample, Shot};
-use anabranch_network::{BottleneckSpec, CapacitySpec, QueueSpec};
+use anabranch_network::{BottleneckSpec, CapacitySpec, DropTail, QueueSpec};
 use anabranch_units::{Duration, Rate};
 
 /// How one direction of a path is measured: single small packets first, then a burst that fills the queue, then packets a
@@ -62,11 +62,13 @@ impl Sounding {
             bytes => u16::try_from(bytes).unwrap_or(LARGE).clamp(SMALL, LARGE),
         };
         let takes = rate.time_for(wire(size)).as_nanos().max(1);
-        let holds = match bottleneck.queue {
-            QueueSpec::Packets(packets) => packets.into(),
-            QueueSpec::Bytes(bytes) => bytes / wire(size),
+        let holds = match bottleneck.queue.limit() {
+            DropTail::Packets(packets) => packets.into(),
+            DropTail::Bytes(bytes) => bytes / wire(size),
         };
-        let filled = holds < MOST && Duration::from_nanos(holds * takes) <= FILL;
+        // One that is managed is never full, or not for long.
+        let managed = matches!(bottleneck.queue, QueueSpec::Red(..) | QueueSpec::Codel(..));
+        let filled = !managed && holds < MOST && Duration::from_nanos(holds * takes) <= FILL;
         let burst = if filled { holds + holds / 8 + 8 } else { FEWEST };
         // A quarter faster than the path.
         let apart = takes * 4 / 5;
@@ -134,6 +136,7 @@ impl Sounding {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use anabranch_network::CodelSpec;
     use anabranch_units::Instant;
 
     fn bottleneck(mbit: f64, packets: u32) -> BottleneckSpec {
@@ -200,6 +203,8 @@ mod tests {
         near(sounding.found(&samples).rate_bps, 5e6, 5e3);
         assert_eq!(sounding.found(&samples).queue_packets, None);
         assert_eq!(sounding.found(&[]), Found::default());
+        let managed = QueueSpec::Codel(CodelSpec::default(), DropTail::Packets(40));
+        assert_eq!(Sounding::new(&BottleneckSpec { queue: managed, ..bottleneck(5.0, 40) }, 0).unwrap().queue, None);
         assert_eq!(sounding.found(&samples[..1]).rate_bps, None);
     }
 

@@ -98,7 +98,8 @@ fn figures(bottleneck: &BottleneckSpec, way: &WaySpec) -> WayFigures {
         delay_s: Some(way.delay.as_secs_f64()),
         queue_packets: match bottleneck.queue {
             QueueSpec::Packets(packets) => Some(packets.into()),
-            QueueSpec::Bytes(_) => None,
+            // How many packets a queue holds that counts bytes, or manages itself, nobody has configured.
+            QueueSpec::Bytes(_) | QueueSpec::Red(..) | QueueSpec::Codel(..) => None,
         },
     }
 }

@@ -180,6 +180,7 @@ impl Plan {
             stop: None,
             // The test says when it is over.
             awaited: false,
+            may_fail: false,
             captured: true,
             client,
             server,

@@ -19,5 +19,6 @@ mod plug_ins;
 mod runs;
 mod sizes;
 mod tight_window;
+mod timelines;
 mod transfer;
 mod windows;

@@ -1,5 +1,6 @@
 //! The metrics of one run, as a fold over its events.
 
+mod cross;
 mod frames;
 mod head_start;
 mod receiver;
@@ -15,6 +16,8 @@ use crate::results::present;
 use crate::{CapacityCurve, Density, Extents, Histogram, PathMetrics, RunMetrics};
 use anabranch_trace::{Event, LinkEvent, Origin, Recorder, SendKind};
 use anabranch_units::{ConnId, Direction, Duration, Instant, PathId, Side};
+pub use cross::CrossFlow;
+use cross::CrossFlows;
 pub use frames::FrameSchedule;
 use head_start::HeadStart;
 use receiver::Receiver;
@@ -37,6 +40,8 @@ pub struct MeterConfig {
     pub until: Option<Instant>,
     /// The connections under test; all others are cross traffic. Several add up.
     pub connections: Vec<ConnId>,
+    /// Cross traffic that is TCP, numbered one after the other.
+    pub cross: Vec<CrossFlow>,
     /// Bytes to be delivered over all these connections, if the traffic is sized: the measured time begins with the
     /// first SYN (but not before `from`) and ends with the last of them.
     pub size: Option<u64>,
@@ -75,6 +80,7 @@ pub struct PathConfig {
 pub struct Meter {
     config: MeterConfig,
     flows: Vec<Flow>,
+    cross: CrossFlows,
     links: Vec<Link>,
     returns: Vec<Returns>,
     head_start: HeadStart,
@@ -127,6 +133,7 @@ impl Meter {
             head_start: HeadStart::new(head_start.copied(), config.mss),
             turn: Instant::ZERO,
             flows: config.connections.iter().map(flow).collect(),
+            cross: CrossFlows::new(&config.cross),
             links: vec![Link::default(); paths],
             returns: config.paths.iter().map(|path| Returns::new(&path.outages)).collect(),
             begun: None,
@@ -158,8 +165,10 @@ impl Meter {
         let mut totals = Totals { paths: vec![PathSender::default(); prices.len()], head_start, ..Totals::default() };
         let flows = core::mem::take(&mut self.flows);
         flows.into_iter().for_each(|flow| totals.add(flow, end));
+        let mut values = totals.values(end.since(begin), ended, &prices);
+        values.extend(present(self.cross.values(end.since(begin))));
         RunMetrics {
-            values: totals.values(end.since(begin), ended, &prices),
+            values,
             paths: self.path_metrics(&totals, (begin, end)),
             finished,
             started,
@@ -205,6 +214,7 @@ impl Meter {
             flow.receiver.restart(at);
             flow.timing.restart();
         }
+        self.cross.restart();
         self.links.fill(Link::default());
         self.returns.iter_mut().for_each(|path| path.restart(at));
     }
@@ -241,7 +251,9 @@ impl Meter {
     }
 
     fn on_host(&mut self, now: Instant, origin: Origin, event: &Event) {
-        let Some(place) = self.place(origin.connection) else { return };
+        let Some(place) = self.place(origin.connection) else {
+            return self.cross.on_event(now, origin, event, self.begun.is_some());
+        };
         let Flow { sender, receiver, timing, .. } = &mut self.flows[place];
         match (origin.host, event) {
             (Some(Side::Server), Event::Written(range)) => {
@@ -319,7 +331,9 @@ impl Recorder for Meter {
     fn record(&mut self, now: Instant, origin: Origin, event: &Event) {
         match *event {
             Event::Link { direction, size, what } => self.link(now, origin.path, direction, size, what),
-            _ if now >= self.turn && !self.counts_of_host(now, origin, event) => {}
+            _ if now >= self.turn && !self.counts_of_host(now, origin, event) => {
+                self.cross.on_event(now, origin, event, false);
+            }
             _ => self.on_host(now, origin, event),
         }
     }

@@ -18,6 +18,7 @@ fn config(from: u64, until: Option<u64>, size: Option<u64>) -> MeterConfig {
         from: Instant::from_millis(from),
         until: until.map(Instant::from_millis),
         connections: vec![UNDER_TEST],
+        cross: vec![],
         size,
         flow_size: None,
         timed: Timed::Nothing,
@@ -359,8 +360,13 @@ fn values_come_in_the_order_of_the_catalogue() {
     config.paths[0].outages = vec![(Instant::ZERO, Instant::from_millis(1))];
     config.flow_size = Some(2000);
     config.timed = Timed::Frames(FrameSchedule { size: 1000, interval: Duration::from_millis(1), count: Some(2) });
+    config.cross = vec![CrossFlow { id: ConnId(1), size: Some(2000) }];
     config.efficiency = true;
     let mut run = Run::new(config);
+    for event in [SYN_SENT, delivered(0, 2000)] {
+        let origin = Origin { host: Some(Side::Client), connection: ConnId(1), path: PathId(0) };
+        run.0.record(Instant::from_millis(0), origin, &event);
+    }
     run.client(0, 0, SYN_SENT)
         .server(1, 0, Event::Written(Range::new(0, 1000)))
         .server(1, 0, window(10, 20))
@@ -422,6 +428,55 @@ fn a_path_returns_with_the_first_new_data_after_its_outage() {
     near(of(0), 0.012);
     assert_eq!(of(1), None);
     near(result.get("path_probes"), 1.0);
+}
+
+#[test]
+fn cross_flows_add_up_and_finish_on_their_own() {
+    let cross = |n, size| CrossFlow { id: ConnId(n), size };
+    let config = |cross| MeterConfig { cross, ..config(1000, Some(3000), None) };
+    let mut run = Run::new(config(vec![cross(1, Some(2000)), cross(2, None), cross(3, Some(9000))]));
+    let mut tell = |ms, n, host, event: Event| {
+        let origin = Origin { host: Some(host), connection: ConnId(n), path: PathId(0) };
+        run.0.record(Instant::from_millis(ms), origin, &event);
+    };
+    let syn = Event::ControlSent { flags: SYN, again: false };
+    let got = |start| Event::Delivered(Range::new(start, start + 1000));
+    tell(500, 1, Side::Client, syn);
+    tell(600, 1, Side::Client, Event::ControlSent { flags: SYN, again: true });
+    tell(500, 3, Side::Client, syn);
+    // Before the measured time: counted for the transfer, not for the goodput.
+    tell(900, 1, Side::Client, got(0));
+    tell(1500, 2, Side::Server, got(0)); // it flows to the server
+    tell(2000, 1, Side::Client, got(1000));
+    tell(2500, 3, Side::Client, got(0));
+    tell(3500, 3, Side::Client, got(1000)); // too late
+    let metrics = run.end(3500);
+    assert_eq!(metrics.get("cross_goodput_bps"), Some(3000.0 * 8.0 / 2.0));
+    assert_eq!(metrics.get("cross_completion_mean_s"), Some(1.5));
+    assert_eq!(metrics.get("cross_finished"), Some(1.0));
+    let mut run = Run::new(config(vec![cross(1, None)]));
+    assert_eq!(run.end(3000).get("cross_goodput_bps"), Some(0.0));
+    assert_eq!(run.end(3000).get("cross_finished"), None);
+    let mut without = Run::new(config(vec![]));
+    assert!(without.end(3000).values.iter().all(|(name, _)| !name.starts_with("cross_")));
+}
+
+#[test]
+fn a_cross_flow_may_finish_after_the_connection() {
+    let sized = CrossFlow { id: ConnId(1), size: Some(1000) };
+    let mut run = Run::new(MeterConfig { cross: vec![sized], ..config(0, None, Some(1000)) });
+    run.client(0, 0, Event::ControlSent { flags: SYN, again: false });
+    run.client(100, 0, Event::Delivered(Range::new(0, 1000)));
+    for (ms, event) in
+        [(50, Event::ControlSent { flags: SYN, again: false }), (400, Event::Delivered(Range::new(0, 1000)))]
+    {
+        let origin = Origin { host: Some(Side::Client), connection: ConnId(1), path: PathId(0) };
+        run.0.record(Instant::from_millis(ms), origin, &event);
+    }
+    let metrics = run.end(400);
+    assert_eq!((metrics.get("completion_s"), metrics.get("cross_completion_mean_s")), (Some(0.1), Some(0.35)));
+    // Its bytes came after the measured time.
+    assert_eq!(metrics.get("cross_goodput_bps"), Some(0.0));
 }
 
 fn window_sample(cwnd: u32, srtt: u64, rtt: u64) -> Event {

@@ -214,3 +214,31 @@ pub(crate) fn check_directions(report: &mut Report, key: &Key, node: &Node) {
         }
     }
 }
+
+/// Keys that only some kinds have, with these kinds.
+pub(super) type Only = [(&'static str, &'static [&'static str])];
+
+/// Reports keys that mean nothing for `kind`.
+pub(super) fn check_only(report: &mut Report, fields: &Fields<'_>, only: &Only, what: &str, kind: &str) {
+    for (name, kinds) in only {
+        if let (Some(node), false) = (fields.written(name), kinds.contains(&kind)) {
+            report
+                .error(Code::Conflict, node.at, format!("`{name}` means nothing for {what} of kind \"{kind}\""))
+                .label("does not apply")
+                .help(format!("it applies to {}", kinds.join(" and ")));
+        }
+    }
+}
+
+/// A key that is required for this kind alone.
+pub(super) fn required<T>(
+    report: &mut Report,
+    fields: &Fields<'_>,
+    name: &str,
+    read: impl FnOnce(&mut Report, &'static Key, &Node) -> Option<T>,
+) -> Option<T> {
+    if fields.written(name).is_none() {
+        fields.missing(report, fields.key(name));
+    }
+    fields.get(report, name, read)
+}

@@ -1,10 +1,11 @@
 //! From the tree to a checked scenario.
 
+mod cross;
 mod fields;
-mod flows;
 mod impairment;
 mod network;
 mod plugin;
+mod queue;
 mod settings;
 mod timeline;
 mod traces;
@@ -16,6 +17,7 @@ pub(crate) use fields::{is_directed, unknown_key};
 pub(crate) use network::Limits;
 pub use network::full_packet;
 pub(crate) use plugin::{congestion, congestion_names, scheduler, scheduler_names};
+pub(crate) use queue::{Manager, Queue};
 pub(crate) use traces::Traces;
 
 use crate::diagnostic::Code;
@@ -59,7 +61,7 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
     let names = Names::read(report, &paths, &links);
     let (mss, ip) = (settings.as_ref().map_or(0, |s| s.mss), hosts.map_or(4, |h| h.ip));
     let network = network::read(report, traces, &names, &paths, &links, full_packet(mss, ip));
-    let flows: Vec<_> = crosses.iter().map(|fields| flows::cross(report, &names, fields)).collect();
+    let flows: Vec<_> = crosses.iter().map(|fields| cross::cross(report, &names, fields)).collect();
     let topology = network.as_ref().map(|n| &n.topology);
     let timeline = timeline(report, &names, topology, &changes);
 

@@ -2,6 +2,7 @@
 
 use super::fields::{Fields, Pair, missing_direction};
 use super::impairment;
+use super::queue::{Queue, queue};
 use super::traces::Traces;
 use super::value;
 use crate::diagnostic::Code;
@@ -10,7 +11,8 @@ use crate::quantity::QueueLimit;
 use crate::tree::{Node, Report};
 use anabranch_engine::schedule::PathPolicy;
 use anabranch_network::{
-    Bottleneck, BottleneckSpec, CapacitySpec, LinkSpec, LossSpec, PathSpec, QueueSpec, ReorderSpec, Topology, WaySpec,
+    Bottleneck, BottleneckSpec, CapacitySpec, DropTail, LinkSpec, LossSpec, PathSpec, QueueSpec, ReorderSpec, Topology,
+    WaySpec,
 };
 use anabranch_units::{Direction, Duration, Instant, PathId};
 
@@ -22,12 +24,12 @@ pub(crate) struct Network {
     pub limits: Limits,
 }
 
-/// The limits of all queues as written. A link's or a path's number of packets or bytes follows from them; where a direction
+/// All queues as written. A link's or a path's number of packets or bytes follows from them; where a direction
 /// has a link, the path's own is not used.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Limits {
-    pub paths: Vec<Pair<QueueLimit>>,
-    pub links: Vec<Pair<QueueLimit>>,
+    pub paths: Vec<Pair<Queue>>,
+    pub links: Vec<Pair<Queue>>,
 }
 
 /// The names of all paths and links, as far as they can be read.
@@ -86,7 +88,7 @@ pub fn full_packet(mss: u32, ip: u8) -> u64 {
 struct Draft {
     capacity: Option<CapacitySpec>,
     link: Option<usize>,
-    limit: QueueLimit,
+    queue: Queue,
     delay: Duration,
     overhead: i32,
     loss: LossSpec,
@@ -118,7 +120,7 @@ pub(crate) fn read(
 
     let drafts: Vec<Pair<Draft>> = drafts.into_iter().collect::<Option<_>>()?;
     let limits = Limits {
-        paths: drafts.iter().map(|draft| Pair { down: draft.down.limit, up: draft.up.limit }).collect(),
+        paths: drafts.iter().map(|draft| Pair { down: draft.down.queue, up: draft.up.queue }).collect(),
         links: bottlenecks
             .iter()
             .map(|link| Some(Pair { down: link.down.as_ref()?.1, up: link.up.as_ref()?.1 }))
@@ -144,7 +146,7 @@ fn policy(report: &mut Report, fields: &Fields<'_>) -> Option<PathPolicy> {
 fn path(report: &mut Report, traces: &mut Traces<'_>, names: &Names, fields: &Fields<'_>) -> Option<Pair<Draft>> {
     let mut link = fields.pair(report, "link", |report, key, node| names.link(report, key, node));
     let mut capacity = capacity(report, traces, fields);
-    let mut limit = fields.pair(report, "queue", value::queue);
+    let mut queue = fields.pair(report, "queue", queue);
     let mut delay = fields.pair(report, "delay", value::duration);
     let mut overhead = fields.pair(report, "overhead", value::integer);
     let mut loss = fields.pair(report, "loss", impairment::loss);
@@ -163,7 +165,7 @@ fn path(report: &mut Report, traces: &mut Traces<'_>, names: &Names, fields: &Fi
         Some(Draft {
             capacity: capacity.take(direction),
             link: link.take(direction),
-            limit: limit.take(direction)?,
+            queue: queue.take(direction)?,
             delay: delay.take(direction)?,
             overhead: i32::try_from(overhead.take(direction)?).ok()?,
             loss: loss.take(direction)?,
@@ -177,15 +179,15 @@ fn path(report: &mut Report, traces: &mut Traces<'_>, names: &Names, fields: &Fi
     Some(Pair { down: draft(Direction::Down)?, up: draft(Direction::Up)? })
 }
 
-fn link(report: &mut Report, traces: &mut Traces<'_>, fields: &Fields<'_>) -> Pair<Option<(CapacitySpec, QueueLimit)>> {
+fn link(report: &mut Report, traces: &mut Traces<'_>, fields: &Fields<'_>) -> Pair<Option<(CapacitySpec, Queue)>> {
     let mut capacity = capacity(report, traces, fields);
-    let mut limit = fields.pair(report, "queue", value::queue);
+    let mut queue = fields.pair(report, "queue", queue);
     for direction in [Direction::Down, Direction::Up] {
         if capacity.get(direction).is_none() {
             missing_capacity(report, fields, direction);
         }
     }
-    let mut both = |direction| Some((capacity.take(direction)?, limit.take(direction)?));
+    let mut both = |direction| Some((capacity.take(direction)?, queue.take(direction)?));
     Pair { down: both(Direction::Down), up: both(Direction::Up) }
 }
 
@@ -240,16 +242,17 @@ fn missing_capacity(report: &mut Report, fields: &Fields<'_>, direction: Directi
 /// Links with their queues; a product of bandwidth and delay counts the longest path that crosses the link.
 fn links_of(
     names: &Names,
-    bottlenecks: &[Pair<Option<(CapacitySpec, QueueLimit)>>],
+    bottlenecks: &[Pair<Option<(CapacitySpec, Queue)>>],
     drafts: &[Pair<Draft>],
     full_packet: u64,
 ) -> Option<Vec<LinkSpec>> {
     let spec = |index: usize, direction: Direction| {
-        let (capacity, limit) = bottlenecks[index].get(direction).clone()?;
+        let (capacity, queue) = bottlenecks[index].get(direction).clone()?;
         let crossing = || drafts.iter().filter(|draft| draft.get(direction).link == Some(index));
         let delay = crossing().map(|draft| draft.down.delay + draft.up.delay).max().unwrap_or_default();
         let overhead = crossing().map(|draft| draft.get(direction).overhead).max().unwrap_or(0);
-        let queue = queue(limit, &capacity, delay, full_packet.saturating_add_signed(overhead.into()));
+        let full_packet = full_packet.saturating_add_signed(overhead.into());
+        let queue = resolve_queue(queue, &capacity, delay, full_packet);
         Some(BottleneckSpec { capacity, queue })
     };
     let link = |(index, name): (usize, &Option<String>)| {
@@ -267,7 +270,7 @@ fn resolve(name: &str, draft: Pair<Draft>, full_packet: u64) -> Option<PathSpec>
             None => {
                 let capacity = draft.capacity?;
                 let full_packet = full_packet.saturating_add_signed(draft.overhead.into());
-                let queue = queue(draft.limit, &capacity, round_trip, full_packet);
+                let queue = resolve_queue(draft.queue, &capacity, round_trip, full_packet);
                 Bottleneck::Own(BottleneckSpec { capacity, queue })
             }
         };
@@ -289,18 +292,14 @@ fn resolve(name: &str, draft: Pair<Draft>, full_packet: u64) -> Option<PathSpec>
 /// Fewest full packets that fit into a queue given in bandwidth-delay products.
 const LEAST_PACKETS: u64 = 10;
 
-fn queue(limit: QueueLimit, capacity: &CapacitySpec, round_trip: Duration, full_packet: u64) -> QueueSpec {
-    match limit {
-        QueueLimit::Packets(packets) => QueueSpec::Packets(packets),
-        QueueLimit::Bytes(bytes) => QueueSpec::Bytes(bytes),
+fn resolve_queue(queue: Queue, capacity: &CapacitySpec, round_trip: Duration, full_packet: u64) -> QueueSpec {
+    queue.resolve(match queue.limit {
+        QueueLimit::Packets(packets) => DropTail::Packets(packets),
+        QueueLimit::Bytes(bytes) => DropTail::Bytes(bytes),
         QueueLimit::Bdp(millionths) => {
-            let rate = match capacity {
-                CapacitySpec::Fixed(rate) => *rate,
-                CapacitySpec::Trace(trace) => trace.mean_rate(),
-            };
-            let product = rate.bytes_in(round_trip) as u128 * millionths as u128 / 1_000_000;
+            let product = capacity.initial_rate().bytes_in(round_trip) as u128 * millionths as u128 / 1_000_000;
             let bytes = u64::try_from(product).unwrap_or(u64::MAX);
-            QueueSpec::Bytes(bytes.max(LEAST_PACKETS * full_packet))
+            DropTail::Bytes(bytes.max(LEAST_PACKETS * full_packet))
         }
-    }
+    })
 }

@@ -1,7 +1,6 @@
 //! `[[traffic]]`: what the application does.
 
-use super::fields::Fields;
-use super::flows::{Only, check_only, required};
+use super::fields::{Fields, Only, check_only, required};
 use super::value;
 use crate::diagnostic::Code;
 use crate::keys::{Key, Section};

@@ -2,7 +2,7 @@
 
 use crate::diagnostic::Code;
 use crate::keys::{Form, Key};
-use crate::quantity::{self, Fault, QueueLimit, Units};
+use crate::quantity::{self, Fault, QueueLimit, Threshold, Units};
 use crate::suggest::nearest;
 use crate::tree::{Node, Report, Value};
 use anabranch_units::{Duration, Rate};
@@ -19,7 +19,7 @@ pub(crate) fn wrong_type(report: &mut Report, key: &Key, node: &Node) {
             format!("write \"{n}s\" for seconds or \"{n}ms\" for milliseconds")
         }
         (Value::Integer(n), Form::Rate) => format!("write \"{n}mbit\" or \"{n}bit\" with the unit that is meant"),
-        (Value::Integer(n), Form::Queue) => format!("write \"{n}p\" for packets or \"{n}B\" for bytes"),
+        (Value::Integer(n), Form::Queue | Form::Limit) => format!("write \"{n}p\" for packets or \"{n}B\" for bytes"),
         (Value::Text(text), Form::Integer { .. } | Form::Real { .. } | Form::Integers(_))
             if text.parse::<f64>().is_ok() =>
         {
@@ -284,10 +284,7 @@ pub(crate) fn price(report: &mut Report, key: &'static Key, node: &Node) -> Opti
 }
 
 /// The limit of a queue.
-pub(crate) fn queue(report: &mut Report, key: &'static Key, node: &Node) -> Option<QueueLimit> {
-    if let Value::Table(table) = &node.value {
-        return queue_table(report, node, table.get("kind"));
-    }
+pub(crate) fn limit(report: &mut Report, key: &'static Key, node: &Node) -> Option<QueueLimit> {
     let limit = quantity(report, key, node, Some(&quantity::SIZE), quantity::queue)?;
     if limit == QueueLimit::Bdp(0) {
         impossible(report, key, node, "is zero");
@@ -296,26 +293,16 @@ pub(crate) fn queue(report: &mut Report, key: &'static Key, node: &Node) -> Opti
     Some(limit)
 }
 
-/// Active queue management has a table form; none is there yet.
-fn queue_table(report: &mut Report, node: &Node, kind: Option<&Node>) -> Option<QueueLimit> {
-    const PLANNED: [&str; 2] = ["red", "codel"];
-    match kind.and_then(|kind| Some((kind, kind.as_text()?))) {
-        Some((at, kind)) if PLANNED.contains(&kind) => {
-            report
-                .error(Code::NotAvailable, at.at, format!("queues of kind \"{kind}\" are not available yet"))
-                .label("not in this version")
-                .help("this version has drop-tail queues: \"100p\", \"150KB\" or \"1bdp\"");
-        }
-        Some((at, kind)) => {
-            let message = format!("there is no kind of queue \"{kind}\"");
-            unknown_word(report, Code::UnknownWord, at, message, PLANNED.into_iter());
-        }
-        None => {
-            report
-                .error(Code::MissingKey, node.at, "a queue that is a table needs a `kind`")
-                .label("no `kind` here")
-                .help("a drop-tail queue is written \"100p\", \"150KB\" or \"1bdp\"");
-        }
+/// A threshold of an average queue; a number is packets.
+pub(crate) fn threshold(report: &mut Report, key: &'static Key, node: &Node) -> Option<Threshold> {
+    let packets = match node.value {
+        Value::Integer(n) => n as f64,
+        Value::Real(x) => x,
+        _ => return quantity(report, key, node, Some(&quantity::SIZE), quantity::threshold),
+    };
+    let fits = packets.is_finite() && packets >= 0.0;
+    if !fits {
+        impossible(report, key, node, &format!("cannot be {packets}"));
     }
-    None
+    fits.then_some(Threshold { amount: packets, in_bytes: false })
 }

@@ -6,16 +6,17 @@ pub(crate) use text::quoted;
 
 use crate::document::Document;
 use crate::quantity::QueueLimit;
-use crate::read::Pair;
+use crate::read::{Pair, Queue};
 use crate::scenario::{
-    Arrivals, Cross, CrossKind, Host, ObjectSizes, Scenario, TimelineChange, TimelineEntry, Traffic, TrafficKind,
+    Arrivals, Cross, CrossData, CrossKind, Distribution, Host, ObjectSizes, Scenario, TimelineChange, TimelineEntry,
+    Traffic, TrafficKind,
 };
 use anabranch_engine::{DssWidth, RecoveryKind, RtoForm, Settings};
-use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, Change, PathSpec, QueueSpec, WaySpec};
-use anabranch_units::Direction;
+use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, Change, DropTail, PathSpec, WaySpec};
+use anabranch_units::{Direction, Rate};
 use std::fmt::Display;
 use std::sync::Arc;
-use text::{bytes, instant, loss, outages, price, probability, queue, reorder, shown};
+use text::{bytes, distribution, instant, loss, outages, price, probability, queue, range, reorder, shown};
 
 impl Document {
     /// The whole document as TOML, which reads back to the same document.
@@ -182,12 +183,7 @@ impl Writer<'_> {
     }
 
     /// Rate or trace, and queue.
-    fn bottleneck(
-        &mut self,
-        down: Option<&BottleneckSpec>,
-        up: Option<&BottleneckSpec>,
-        limits: Option<&Pair<QueueLimit>>,
-    ) {
+    fn bottleneck(&mut self, down: Option<&BottleneckSpec>, up: Option<&BottleneckSpec>, limits: Option<&Pair<Queue>>) {
         let document = self.document;
         let rate = |spec: &BottleneckSpec| match &spec.capacity {
             CapacitySpec::Fixed(rate) => Some(quoted(&rate.to_string())),
@@ -201,12 +197,12 @@ impl Writer<'_> {
         self.pair("trace", down.and_then(trace), up.and_then(trace));
         let Some(limits) = limits else { return };
         // What a product comes to stands beside it: written as bytes it would no longer follow rate and delay.
-        let comment = |spec: Option<&BottleneckSpec>, limit| match (spec.map(|spec| spec.queue), limit) {
-            (Some(QueueSpec::Bytes(bytes)), QueueLimit::Bdp(_)) => Some(format!("{bytes} bytes")),
+        let comment = |spec: Option<&BottleneckSpec>, limit| match (spec.map(|spec| spec.queue.limit()), limit) {
+            (Some(DropTail::Bytes(bytes)), QueueLimit::Bdp(_)) => Some(format!("{bytes} bytes")),
             _ => None,
         };
-        let comments = [comment(down, limits.down), comment(up, limits.up)];
-        self.pair("queue", down.map(|_| queue(limits.down)), up.map(|_| queue(limits.up)));
+        let comments = [comment(down, limits.down.limit), comment(up, limits.up.limit)];
+        self.pair("queue", down.map(|_| queue(&limits.down)), up.map(|_| queue(&limits.up)));
         let comments: Vec<String> = comments.into_iter().flatten().collect();
         if !comments.is_empty() {
             self.text.pop();
@@ -220,27 +216,58 @@ impl Writer<'_> {
             true => ("link", topology.links.get(cross.over).map(|link| &link.name)),
             false => ("path", topology.paths.get(cross.over).map(|path| &path.name)),
         };
-        self.header("[[cross]]");
-        let (kind, rate, packet) = match &cross.kind {
-            CrossKind::Tcp { .. } => ("tcp", None, None),
-            CrossKind::Udp { rate, packet } => ("udp", Some(rate), Some(packet)),
-            CrossKind::UdpOnOff { rate, packet, .. } => ("udp-onoff", Some(rate), Some(packet)),
+        let kind = match &cross.kind {
+            CrossKind::Tcp { data: CrossData::Bulk(_), .. } => "tcp",
+            CrossKind::Tcp { data: CrossData::Packets { .. }, .. } => "tcp-limited",
+            CrossKind::Udp { .. } => "udp",
+            CrossKind::UdpOnOff { .. } => "udp-onoff",
         };
+        self.header("[[cross]]");
         self.line("kind", quoted(kind));
         self.some(key, name.map(|name| quoted(name)));
-        self.line("start", instant(cross.start));
+        self.line("direction", if cross.direction == Direction::Down { "\"down\"" } else { "\"up\"" });
+        self.line("count", cross.count);
+        self.line("start", range(cross.start));
         self.some("stop", cross.stop.map(instant));
-        self.some("rate", rate.map(|rate| quoted(&rate.to_string())));
-        self.some("packet", packet);
-        match &cross.kind {
-            CrossKind::Tcp { congestion } => self.line("congestion", text::congestion(congestion)),
-            CrossKind::Udp { .. } => {}
-            CrossKind::UdpOnOff { on, off, shape, .. } => {
+        self.cross_kind(&cross.kind);
+    }
+
+    fn cross_kind(&mut self, kind: &CrossKind) {
+        match kind {
+            CrossKind::Tcp { congestion, delay, data } => {
+                self.line("congestion", text::congestion(congestion));
+                self.some("delay", delay.map(range));
+                match *data {
+                    CrossData::Bulk(size) => self.some("size", size.map(bytes)),
+                    CrossData::Packets { per_second, rates, packet, packets } => {
+                        self.line("packets_per_second", format!("{per_second:?}"));
+                        self.line("rate_distribution", distribution(rates));
+                        self.packets(packet, packets);
+                    }
+                }
+            }
+            CrossKind::Udp { rate, rates, packet } => {
+                self.rate(*rate, *rates);
+                self.line("packet", packet);
+            }
+            CrossKind::UdpOnOff { rate, rates, packet, packets, on, off, shape } => {
+                self.rate(*rate, *rates);
+                self.packets(*packet, *packets);
                 self.line("on", shown(*on));
                 self.line("off", shown(*off));
                 self.line("shape", format!("{shape:?}"));
             }
         }
+    }
+
+    fn rate(&mut self, rate: Rate, rates: Distribution) {
+        self.line("rate", quoted(&rate.to_string()));
+        self.line("rate_distribution", distribution(rates));
+    }
+
+    fn packets(&mut self, mean: u32, packets: Distribution) {
+        self.line("packet", mean);
+        self.line("packet_distribution", distribution(packets));
     }
 
     fn timeline(&mut self, entry: &TimelineEntry) {

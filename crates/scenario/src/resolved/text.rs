@@ -1,9 +1,10 @@
 //! Values as a scenario file writes them.
 
 use crate::quantity::{self, QueueLimit};
-use crate::scenario::PlugIn;
+use crate::read::{Manager, Queue};
+use crate::scenario::{Distribution, PlugIn, TimeRange};
 use anabranch_engine::plugin::Parameter;
-use anabranch_network::{LossSpec, ReorderSpec};
+use anabranch_network::{CodelSpec, LossSpec, ReorderSpec};
 use anabranch_units::{Duration, Instant};
 
 /// `text` as a TOML string.
@@ -21,6 +22,20 @@ pub(crate) fn quoted(text: &str) -> String {
 
 pub(super) fn shown(duration: Duration) -> String {
     quoted(&duration.to_string())
+}
+
+pub(super) fn range(range: TimeRange) -> String {
+    if range.is_fixed() {
+        return shown(range.min);
+    }
+    format!("{{ min = {}, max = {} }}", shown(range.min), shown(range.max))
+}
+
+pub(super) fn distribution(distribution: Distribution) -> &'static str {
+    match distribution {
+        Distribution::Fixed => "\"fixed\"",
+        Distribution::Exponential => "\"exponential\"",
+    }
 }
 
 pub(super) fn instant(at: Instant) -> String {
@@ -67,7 +82,31 @@ pub(super) fn outages(outages: &[(Instant, Instant)]) -> String {
     format!("[{}]", pairs.join(", "))
 }
 
-pub(super) fn queue(limit: QueueLimit) -> String {
+pub(super) fn queue(queue: &Queue) -> String {
+    let limit = self::limit(queue.limit);
+    match queue.manager {
+        Manager::Nobody => limit,
+        Manager::Codel(CodelSpec { target, interval }) => {
+            let (target, interval) = (shown(target), shown(interval));
+            format!("{{ kind = \"codel\", limit = {limit}, target = {target}, interval = {interval} }}")
+        }
+        Manager::Red(red) => {
+            let threshold = |amount: f64| match red.in_bytes && amount > 0.0 {
+                true => quoted(&format!("{amount}B")),
+                false => format!("{amount:?}"),
+            };
+            let (min, max, mean) = (threshold(red.min), threshold(red.max), red.mean_packet);
+            let [max_p, weight] = [red.max_p, red.weight].map(probability);
+            let (gentle, wait) = (red.gentle, red.wait);
+            format!(
+                "{{ kind = \"red\", limit = {limit}, min = {min}, max = {max}, max_p = {max_p}, weight = {weight}, \
+                 gentle = {gentle}, wait = {wait}, mean_packet = {mean} }}"
+            )
+        }
+    }
+}
+
+fn limit(limit: QueueLimit) -> String {
     match limit {
         QueueLimit::Packets(packets) => quoted(&format!("{packets}p")),
         QueueLimit::Bytes(bytes) => self::bytes(bytes),

@@ -117,6 +117,7 @@ impl Transfer {
             start: Instant::ZERO,
             stop: None,
             awaited: self.size.is_some(),
+            may_fail: false,
             captured: n == 0,
             client: Party { setup: setup(Side::Client), workload: Box::new(BulkSink::new(self.size)) }.into(),
             server: Party { setup: setup(Side::Server), workload: Box::new(BulkSource::new(self.size)) }.into(),

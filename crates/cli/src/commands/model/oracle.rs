@@ -1,0 +1,75 @@
+//! `anabranch model oracle`
+
+use super::list::SOURCE_OF_ORACLE;
+use crate::args::{Format, ModelArguments};
+use crate::failure::Failure;
+use crate::load::{Loaded, set_overrides};
+use crate::table::{plain_table, print_table};
+use anabranch_run::{Bound, Options, Plan, bounds};
+
+/// The one model that takes a scenario.
+pub const NAME: &str = "oracle";
+/// One line.
+pub const ABOUT: &str = "the best that any scheduler with any congestion control could reach in a scenario";
+
+/// The bounds of a scenario's traffic, over all paths and over each alone.
+pub fn oracle(arguments: &ModelArguments) -> Result<String, Failure> {
+    if let Some(sweep) = arguments.sweep.first() {
+        let message = format!("`oracle` takes no --sweep, as in `{sweep}`");
+        let help = Some("a scenario has a [sweep] of its own".into());
+        return Err(Failure::unusable("anabranch::cli::no_sweep", message, help));
+    }
+    let Some(scenario) = &arguments.scenario else {
+        let help = Some("anabranch model oracle SCENARIO".into());
+        return Err(Failure::unusable("anabranch::cli::no_scenario", "`oracle` needs a scenario", help));
+    };
+    let loaded = Loaded::read(scenario, set_overrides(&arguments.set))?;
+    let bounds = bounds(&Plan::new(&loaded.variants(), &Options::default()))
+        .map_err(|error| Failure::failed("anabranch::run::failed", error.to_string()))?;
+    Ok(match arguments.format {
+        Format::Table => table(&bounds),
+        Format::Json => serde_json::to_string_pretty(&bounds).unwrap_or_default() + "\n",
+        Format::Csv => csv(&bounds),
+    })
+}
+
+/// The keys of the sweep's cells.
+fn keys(bounds: &[Bound]) -> Vec<&str> {
+    bounds.first().map(|bound| bound.cell.keys().map(String::as_str).collect()).unwrap_or_default()
+}
+
+fn table(bounds: &[Bound]) -> String {
+    let mut header = vec!["paths".to_owned()];
+    header.extend(keys(bounds).into_iter().map(str::to_owned));
+    header.push("best possible".into());
+    let mut table = plain_table(header);
+    for bound in bounds {
+        let best = match (bound.value, bound.metric) {
+            (None, _) => "nothing can arrive".into(),
+            (Some(value), "goodput_bps") => format!("{:.3} Mbit/s", value / 1e6),
+            (Some(value), "completion_s") => format!("{value:.3} s"),
+            (Some(value), _) => format!("{:.3} ms", value * 1e3),
+        };
+        table.add_row([bound.paths.clone()].into_iter().chain(bound.cell.values().cloned()).chain([best]));
+    }
+    let what = match bounds.first().map(|bound| bound.metric) {
+        Some("completion_s") => "least completion time",
+        Some("app_delay_mean_s") => "least mean delay of a frame",
+        _ => "best goodput",
+    };
+    format!("{NAME}: {ABOUT}\n{what}; {SOURCE_OF_ORACLE}\n\n{}", print_table(&table))
+}
+
+fn csv(bounds: &[Bound]) -> String {
+    let keys = keys(bounds);
+    let mut records = vec![vec!["paths".to_owned()]];
+    records[0].extend(keys.iter().map(|key| format!("cell.{key}")));
+    records[0].extend(["metric", "value"].map(str::to_owned));
+    records.extend(bounds.iter().map(|bound| {
+        let mut record = vec![bound.paths.clone()];
+        record.extend(bound.cell.values().cloned());
+        record.extend([bound.metric.to_owned(), bound.value.map(|value| value.to_string()).unwrap_or_default()]);
+        record
+    }));
+    crate::runs_csv::lines(&records)
+}

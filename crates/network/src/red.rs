@@ -1,0 +1,293 @@
+//! Random Early Detection: Floyd & Jacobson, "Random Early Detection Gateways for Congestion Avoidance", IEEE/ACM ToN
+//! 1993, as ns-2 does it (`queue/red.cc` of 2.35), without ECN and without adaptive `max_p`.
+
+use crate::{DropTail, Qdisc, QueueState};
+use anabranch_trace::DropCause;
+use anabranch_units::{Instant, Rate, Rng};
+
+/// Parameters of RED. [`RedSpec::default`] has ns-2's `thresh_` 5, `maxthresh_` 15, `q_weight_` 0.002, `linterm_` 10,
+/// `gentle_` and `mean_pktsize_` 500; unlike ns-2's, thresholds count packets and `wait_` is off.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RedSpec {
+    /// Average queue below which nothing is dropped early; 0 = 5 packets, or half of what 5 ms carry, if that is more.
+    pub min: f64,
+    /// Average queue at which the drop probability reaches `max_p`; 0 = three times `min`.
+    pub max: f64,
+    /// Thresholds and average are bytes, not packets, and larger packets are dropped more often.
+    pub in_bytes: bool,
+    /// Drop probability at `max`.
+    pub max_p: f64,
+    /// Weight of the newest sample in the average; 0 = 1 − exp(−1/C) with C packets per second.
+    pub weight: f64,
+    /// Between `max` and twice that the probability rises from `max_p` to 1; if not, it is 1 from `max` on.
+    pub gentle: bool,
+    /// No early drop before 1/p packets came since the last one (ns-2's `wait_`); if not, drops are uniform in 1 … 1/p,
+    /// as in the paper.
+    pub wait: bool,
+    /// Mean bytes of a packet: how many packets could have passed while the queue was idle.
+    pub mean_packet: u32,
+}
+
+impl Default for RedSpec {
+    fn default() -> Self {
+        let (min, max, max_p, weight) = (5.0, 15.0, 0.1, 0.002);
+        Self { min, max, in_bytes: false, max_p, weight, gentle: true, wait: false, mean_packet: 500 }
+    }
+}
+
+impl RedSpec {
+    /// With the values that a rate decides in place of zeros.
+    fn resolve(mut self, rate: Rate) -> Self {
+        self.mean_packet = self.mean_packet.max(1);
+        let packets_per_second = rate.as_bps() as f64 / (8.0 * f64::from(self.mean_packet));
+        let unit = if self.in_bytes { f64::from(self.mean_packet) } else { 1.0 };
+        if self.min == 0.0 {
+            // ns-2's targetdelay_ is 5 ms.
+            self.min = (0.005 * packets_per_second / 2.0).max(5.0) * unit;
+        }
+        if self.max == 0.0 {
+            self.max = 3.0 * self.min;
+        }
+        if self.weight == 0.0 {
+            self.weight = 1.0 - libm::exp(-1.0 / packets_per_second);
+        }
+        self
+    }
+
+    /// Drop probability p_b at an average queue: [`Self::min`] or above.
+    fn initial_probability(&self, average: f64) -> f64 {
+        let Self { min, max, max_p, .. } = *self;
+        let p = if average < max {
+            max_p * (average - min) / (max - min)
+        } else if self.gentle {
+            // From max_p to 1 between max and 2·max.
+            (1.0 - max_p) * average / max + 2.0 * max_p - 1.0
+        } else {
+            1.0
+        };
+        p.min(1.0)
+    }
+
+    /// Drop probability p_a of the packet that is number `count` since the last drop.
+    fn final_probability(&self, p: f64, count: f64, size: u32) -> f64 {
+        let due = count * p;
+        let spread = match self.wait {
+            true if due < 1.0 => 0.0,
+            true if due < 2.0 => p / (2.0 - due),
+            // Floyd & Jacobson 1993 §7: makes the gaps between drops uniform, not geometric.
+            false if due < 1.0 => p / (1.0 - due),
+            _ => 1.0,
+        };
+        if self.in_bytes && spread < 1.0 {
+            (spread * f64::from(size) / f64::from(self.mean_packet)).min(1.0)
+        } else {
+            spread.min(1.0)
+        }
+    }
+}
+
+/// Drops packets as they come, with a probability that rises with the average queue.
+#[derive(Clone, Debug)]
+pub struct Red {
+    spec: RedSpec,
+    limit: DropTail,
+    rate: Rate,
+    rng: Rng,
+    average: f64,
+    /// Packets and bytes since the last drop, or since the average rose above the lower threshold.
+    count: u32,
+    count_bytes: u64,
+    /// The average was above the lower threshold.
+    above: bool,
+    /// Since when nothing waits and nothing is in transmission.
+    idle: Option<Instant>,
+}
+
+impl Red {
+    /// An empty queue with room for `limit` before a link of `rate`; draws from `rng`. The rate counts for the time in
+    /// which the queue is idle and for what the parameters leave to it; it is that at the beginning, as in ns-2.
+    pub fn new(spec: RedSpec, limit: DropTail, rate: Rate, rng: Rng) -> Self {
+        let (spec, idle) = (spec.resolve(rate), Some(Instant::ZERO));
+        Self { spec, limit, rate, rng, average: 0.0, count: 0, count_bytes: 0, above: false, idle }
+    }
+
+    /// The average queue: packets, or bytes if the thresholds are.
+    pub fn average(&self) -> f64 {
+        self.average
+    }
+
+    /// A packet meets `waiting`. Those that could have passed while the queue was idle would have met nothing.
+    fn update_average(&mut self, now: Instant, waiting: f64) {
+        let weight = self.spec.weight;
+        if let Some(since) = self.idle.take() {
+            let passed = self.rate.bytes_in(now.since(since)) / u64::from(self.spec.mean_packet);
+            self.average *= libm::pow(1.0 - weight, passed as f64);
+        }
+        self.average = (1.0 - weight) * self.average + weight * waiting;
+    }
+
+    fn drops_early(&mut self, size: u32, waiting: f64) -> bool {
+        self.count = self.count.saturating_add(1);
+        self.count_bytes += u64::from(size);
+        // ns-2 spares a packet that finds the queue empty or nearly so, whatever the average.
+        if self.average < self.spec.min || waiting <= 1.0 {
+            self.above = false;
+            return false;
+        }
+        if !self.above {
+            self.above = true;
+            self.restart(1, size.into());
+            return false;
+        }
+        let p = self.spec.initial_probability(self.average);
+        let count = match self.spec.in_bytes {
+            true => (self.count_bytes / u64::from(self.spec.mean_packet)) as f64,
+            false => self.count.into(),
+        };
+        let drops = self.rng.chance(self.spec.final_probability(p, count, size));
+        if drops {
+            self.restart(0, 0);
+        }
+        drops
+    }
+
+    fn restart(&mut self, count: u32, bytes: u64) {
+        (self.count, self.count_bytes) = (count, bytes);
+    }
+}
+
+impl Qdisc for Red {
+    fn admit(&mut self, now: Instant, size: u32, queue: QueueState) -> Result<(), DropCause> {
+        let waiting = if self.spec.in_bytes { queue.bytes as f64 } else { queue.packets.into() };
+        self.update_average(now, waiting);
+        let early = self.drops_early(size, waiting);
+        // What is full drops in any case, and counts as a drop.
+        self.limit.admit(now, size, queue).inspect_err(|_| self.restart(0, 0))?;
+        if early { Err(DropCause::Aqm) } else { Ok(()) }
+    }
+
+    fn idle(&mut self, now: Instant) {
+        self.idle = Some(now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FULL: DropTail = DropTail::Packets(1000);
+
+    fn red(spec: RedSpec) -> Red {
+        // 1000 packets of 500 bytes a second.
+        Red::new(spec, FULL, Rate::from_bps(4_000_000), Rng::stream(1, "path.a.down.red"))
+    }
+
+    fn waiting(packets: u32) -> QueueState {
+        QueueState { packets, bytes: u64::from(packets) * 500, busy: true }
+    }
+
+    fn near(a: f64, b: f64) -> bool {
+        (a - b).abs() < 1e-12
+    }
+
+    #[test]
+    fn the_average_moves_by_its_weight_and_falls_while_idle() {
+        let mut red = red(RedSpec::default());
+        let mut averages = |ms, packets| {
+            red.admit(Instant::from_millis(ms), 500, waiting(packets)).unwrap();
+            red.average()
+        };
+        assert!(near(averages(0, 10), 0.02));
+        assert!(near(averages(0, 20), 0.059_96));
+        assert!(near(averages(700, 0), 0.059_840_08));
+        red.idle(Instant::from_millis(1000));
+        // 500 packets could have passed: 0.05984008 · 0.998^500, and the sample.
+        red.admit(Instant::from_nanos(1_500_900_000), 500, waiting(0)).unwrap();
+        assert!(near(red.average(), 0.021_947_919_085_769_65), "{}", red.average());
+        // Not idle any more: time alone changes nothing.
+        red.admit(Instant::from_millis(9000), 500, waiting(0)).unwrap();
+        assert!(near(red.average(), 0.021_904_023_247_598_114), "{}", red.average());
+    }
+
+    #[test]
+    fn the_probability_rises_with_the_average() {
+        let gentle = RedSpec::default();
+        let steep = RedSpec { gentle: false, ..gentle };
+        for (average, p, q) in
+            [(5.0, 0.0, 0.0), (10.0, 0.05, 0.05), (15.0, 0.1, 1.0), (22.5, 0.55, 1.0), (40.0, 1.0, 1.0)]
+        {
+            assert!(near(gentle.initial_probability(average), p), "{average}");
+            assert!(near(steep.initial_probability(average), q), "{average}");
+        }
+        // Equal thresholds are a step.
+        assert_eq!(RedSpec { min: 15.0, ..steep }.initial_probability(15.0), 1.0);
+    }
+
+    #[test]
+    fn the_probability_rises_with_the_count_since_the_last_drop() {
+        let spec = RedSpec::default();
+        let of = |spec: RedSpec, count| spec.final_probability(0.05, count, 1000);
+        for (count, p) in [(1.0, 0.05 / 0.95), (10.0, 0.1), (18.0, 0.5), (20.0, 1.0), (99.0, 1.0)] {
+            assert!(near(of(spec, count), p), "{count}");
+        }
+        let wait = RedSpec { wait: true, ..spec };
+        for (count, p) in [(1.0, 0.0), (19.0, 0.0), (20.0, 0.05), (30.0, 0.1), (40.0, 1.0)] {
+            assert!(near(of(wait, count), p), "{count}");
+        }
+        // Twice the mean size, twice the probability.
+        assert!(near(of(RedSpec { in_bytes: true, ..spec }, 10.0), 0.2));
+        assert_eq!(of(RedSpec { in_bytes: true, ..spec }, 18.0), 1.0);
+    }
+
+    #[test]
+    fn gaps_between_drops_are_uniform() {
+        // Average = queue = 10: p = 0.05, and the gaps are 1 … 19, as the count is 1 at the first packet after a drop.
+        let mut red = red(RedSpec { weight: 1.0, ..RedSpec::default() });
+        let mut gaps = vec![0u32; 40];
+        let mut gap = 0;
+        for _ in 0..200_000 {
+            gap += 1;
+            if red.admit(Instant::ZERO, 500, waiting(10)) == Err(DropCause::Aqm) {
+                gaps[core::mem::take(&mut gap)] += 1;
+            }
+        }
+        let drops: u32 = gaps[1..20].iter().sum();
+        assert_eq!(gaps.iter().sum::<u32>(), drops + gaps[20], "{gaps:?}");
+        // The first drop of all comes one later: the packet that crosses the threshold is spared.
+        assert!(gaps[20] <= 1 && (19_500..20_500).contains(&drops), "{gaps:?}");
+        let expected = drops / 19;
+        assert!(gaps[1..20].iter().all(|n| n.abs_diff(expected) < expected / 5), "{gaps:?}");
+    }
+
+    #[test]
+    fn below_the_threshold_and_before_an_empty_queue_nothing_is_dropped() {
+        let mut red = red(RedSpec { weight: 1.0, min: 1.0, max: 2.0, gentle: false, ..RedSpec::default() });
+        assert!((0..1000).all(|_| red.admit(Instant::ZERO, 500, waiting(1)).is_ok()));
+        // The first packet above is spared, then the average is beyond `max`.
+        let drops =
+            |red: &mut Red| (0..3).map(|_| red.admit(Instant::ZERO, 500, waiting(2)).is_err()).collect::<Vec<_>>();
+        assert_eq!(drops(&mut red), [false, true, true]);
+        red.admit(Instant::ZERO, 500, waiting(0)).unwrap();
+        assert_eq!(drops(&mut red), [false, true, true]);
+    }
+
+    #[test]
+    fn a_full_queue_drops_whatever_the_average() {
+        let limit = DropTail::Packets(3);
+        let mut red = Red::new(RedSpec::default(), limit, Rate::from_bps(4_000_000), Rng::stream(1, "a"));
+        assert_eq!(red.admit(Instant::ZERO, 500, waiting(2)), Ok(()));
+        assert_eq!(red.admit(Instant::ZERO, 500, waiting(3)), Err(DropCause::Queue));
+    }
+
+    #[test]
+    fn zeros_follow_the_rate() {
+        let spec = RedSpec { min: 0.0, max: 0.0, weight: 0.0, ..RedSpec::default() };
+        let slow = spec.resolve(Rate::from_bps(4_000_000));
+        assert_eq!((slow.min, slow.max), (5.0, 15.0));
+        assert!(near(slow.weight, 0.000_999_500_166_625_008_4));
+        let fast = spec.resolve(Rate::from_bps(100_000_000));
+        assert_eq!((fast.min, fast.max), (62.5, 187.5));
+        let bytes = RedSpec { in_bytes: true, ..spec }.resolve(Rate::from_bps(100_000_000));
+        assert_eq!((bytes.min, bytes.max), (31_250.0, 93_750.0));
+    }
+}

@@ -1,0 +1,264 @@
+//! Cross traffic: what each of a scenario's other flows draws, and the paths that they need.
+
+use crate::job::{Job, RunError};
+use crate::layout::{fifo, setup};
+use anabranch_metrics::CrossFlow;
+use anabranch_network::{Bottleneck, Change, LinkSpec, PathSpec, Topology, WaySpec};
+use anabranch_scenario::{Cross, CrossData, CrossKind, Distribution, PACKET_SIZES, PlugIn, Scenario, TimeRange};
+use anabranch_sim::{FlowSetup, Party, SourceSetup, address, paths_between};
+use anabranch_units::{ConnId, Direction, Duration, Instant, PathId, Rate, Rng, Side};
+use anabranch_workload::{
+    BulkSink, BulkSource, ConstantRate, OnOff, OnOffSpec, PacketSizes, PacketSource, PoissonSource, Workload,
+};
+
+/// A network and how it changes.
+#[derive(Clone, Debug)]
+pub(crate) struct Ground {
+    pub topology: Topology,
+    pub timeline: Vec<(Instant, Change)>,
+}
+
+/// One TCP flow.
+#[derive(Clone, Debug)]
+pub(crate) struct TcpFlow {
+    /// Index of the network's path.
+    path: usize,
+    direction: Direction,
+    start: Instant,
+    stop: Option<Instant>,
+    congestion: PlugIn,
+    load: Load,
+}
+
+/// What its sender writes.
+#[derive(Clone, Debug)]
+enum Load {
+    Bulk(Option<u64>),
+    Packets(PoissonSource),
+}
+
+/// Flow `k` of entry `n`: it names the flow's random streams. The first has the entry's own name.
+fn name(n: usize, k: u32) -> String {
+    if k == 0 { format!("cross.{n}") } else { format!("cross.{n}.{k}") }
+}
+
+/// Uniform in the range.
+fn draw(range: TimeRange, seed: u64, name: &str) -> Duration {
+    let more = (range.max - range.min).as_nanos();
+    if more == 0 {
+        return range.min;
+    }
+    range.min + Duration::from_nanos(Rng::stream(seed, name).below(more.saturating_add(1)))
+}
+
+fn start(cross: &Cross, seed: u64, name: &str) -> Instant {
+    Instant::ZERO + draw(cross.start, seed, &format!("{name}.start"))
+}
+
+/// A flow's own mean, as a multiple of the stated one.
+fn share(rates: Distribution, seed: u64, name: &str) -> f64 {
+    match rates {
+        Distribution::Fixed => 1.0,
+        Distribution::Exponential => Rng::stream(seed, &format!("{name}.rate")).exponential(),
+    }
+}
+
+fn rate(rate: Rate, rates: Distribution, seed: u64, name: &str) -> Rate {
+    match rates {
+        Distribution::Fixed => rate,
+        // `as` saturates.
+        Distribution::Exponential => Rate::from_bps((rate.as_bps() as f64 * share(rates, seed, name) + 0.5) as u64),
+    }
+}
+
+fn sizes(mean: u32, packets: Distribution) -> PacketSizes {
+    match packets {
+        Distribution::Fixed => PacketSizes::Fixed(mean),
+        Distribution::Exponential => PacketSizes::exponential(mean, PACKET_SIZES),
+    }
+}
+
+/// The flows that are not TCP.
+pub(crate) fn sources(scenario: &Scenario, seed: u64) -> Vec<SourceSetup> {
+    let entries = scenario.cross.iter().enumerate();
+    let flows = entries.flat_map(|(n, cross)| (0..cross.count).map(move |k| (cross, name(n, k))));
+    flows.filter_map(|(cross, name)| source(cross, seed, &name)).collect()
+}
+
+fn source(cross: &Cross, seed: u64, name: &str) -> Option<SourceSetup> {
+    let start = start(cross, seed, name);
+    let source: Box<dyn PacketSource> = match cross.kind {
+        CrossKind::Tcp { .. } => return None,
+        CrossKind::Udp { rate: mean, rates, packet } => {
+            Box::new(ConstantRate::new(rate(mean, rates, seed, name), packet, start, cross.stop))
+        }
+        CrossKind::UdpOnOff { rate: mean, rates, packet, packets, on, off, shape } => {
+            let rate = rate(mean, rates, seed, name);
+            let spec = OnOffSpec { rate, sizes: sizes(packet, packets), on, off, shape };
+            Box::new(OnOff::new(spec, start, cross.stop, Rng::stream(seed, name)))
+        }
+    };
+    Some(SourceSetup { source, over: cross.over, shared: cross.shared, direction: cross.direction })
+}
+
+/// The TCP flows; the paths that they need are added to `ground`.
+pub(crate) fn tcp_flows(scenario: &Scenario, seed: u64, ground: &mut Ground) -> Vec<TcpFlow> {
+    let mut flows = Vec::new();
+    for (n, cross) in scenario.cross.iter().enumerate() {
+        let CrossKind::Tcp { congestion, delay, data } = &cross.kind else { continue };
+        let drawn = delay.is_some_and(|delay| !delay.is_fixed());
+        let mut common = None;
+        for k in 0..cross.count {
+            let name = name(n, k);
+            let delay = delay.map(|delay| draw(delay, seed, &format!("{name}.delay")));
+            // Flows with one delay share a path.
+            let path = common.filter(|_| !drawn).unwrap_or_else(|| ground.path_for(cross, delay, &name));
+            common = Some(path);
+            let load = match *data {
+                CrossData::Bulk(size) => Load::Bulk(size),
+                CrossData::Packets { per_second, rates, packet, packets } => {
+                    let rng = Rng::stream(seed, &format!("{name}.packets"));
+                    let per_second = per_second * share(rates, seed, &name);
+                    Load::Packets(PoissonSource::new(per_second, sizes(packet, packets), rng))
+                }
+            };
+            let (direction, start, stop) = (cross.direction, start(cross, seed, &name), cross.stop);
+            flows.push(TcpFlow { path, direction, start, stop, congestion: congestion.clone(), load });
+        }
+    }
+    flows
+}
+
+impl Ground {
+    /// The network's path for a TCP flow: the path that it is said to cross, unless it crosses a link or has a delay of its
+    /// own.
+    fn path_for(&mut self, cross: &Cross, delay: Option<Duration>, name: &str) -> usize {
+        let spec = match (cross.shared, delay) {
+            (false, None) => return cross.over,
+            (false, Some(delay)) => self.beside(cross.over, delay, name),
+            (true, None) => across(&self.topology, cross.over),
+            (true, Some(delay)) => {
+                let way = || WaySpec::clean(Bottleneck::Shared(cross.over), delay);
+                PathSpec { name: name.into(), down: way(), up: way() }
+            }
+        };
+        self.topology.paths.push(spec);
+        self.topology.paths.len() - 1
+    }
+
+    /// A path with the bottleneck and the impairments of `path`, but with a delay and luck of its own.
+    fn beside(&mut self, path: usize, delay: Duration, name: &str) -> PathSpec {
+        self.share_bottleneck(path);
+        let own = self.topology.paths.len();
+        let mut losses = Vec::new();
+        for (at, change) in &self.timeline {
+            if let Change::Loss(of, direction, loss) = change
+                && *of == path
+            {
+                losses.push((*at, Change::Loss(own, *direction, *loss)));
+            }
+        }
+        self.timeline.extend(losses);
+        self.timeline.sort_by_key(|(at, _)| *at);
+        let of = &self.topology.paths[path];
+        let way = |way: &WaySpec| WaySpec { delay, device: false, ..way.clone() };
+        PathSpec { name: name.into(), down: way(&of.down), up: way(&of.up) }
+    }
+
+    /// Makes the own bottleneck of a path a link that others may cross too.
+    fn share_bottleneck(&mut self, path: usize) {
+        let own = |way: &WaySpec| match &way.bottleneck {
+            Bottleneck::Own(own) => Some(own.clone()),
+            Bottleneck::Shared(_) => None,
+        };
+        let spec = &mut self.topology.paths[path];
+        let (down, up) = (own(&spec.down), own(&spec.up));
+        // Where one direction crosses a link already, this one's is not used.
+        let Some(either) = down.clone().or(up.clone()) else { return };
+        let link = self.topology.links.len();
+        for (way, _) in [(&mut spec.down, &down), (&mut spec.up, &up)].into_iter().filter(|(_, own)| own.is_some()) {
+            way.bottleneck = Bottleneck::Shared(link);
+        }
+        let (down, up) = (down.unwrap_or(either.clone()), up.unwrap_or(either));
+        self.topology.links.push(LinkSpec { name: spec.name.clone(), down, up });
+        for (_, change) in &mut self.timeline {
+            if let Change::PathRate(of, direction, rate) = *change
+                && of == path
+            {
+                *change = Change::LinkRate(link, direction, rate);
+            }
+        }
+    }
+}
+
+/// A path across a shared link that adds nothing to it.
+fn across(topology: &Topology, link: usize) -> PathSpec {
+    let way = |delay| WaySpec::clean(Bottleneck::Shared(link), delay);
+    // Its delay is that of the first path across the link, so that it meets the bottleneck on equal terms.
+    let over = |p: &&PathSpec| p.down.bottleneck == Bottleneck::Shared(link);
+    let (down, up) = topology.paths.iter().find(over).map_or(Default::default(), |p| (p.down.delay, p.up.delay));
+    PathSpec { name: format!("cross.{}", topology.links[link].name), down: way(down), up: way(up) }
+}
+
+impl TcpFlow {
+    /// What is measured of it, as connection `id`.
+    pub fn measured(&self, id: ConnId) -> CrossFlow {
+        let size = match self.load {
+            Load::Bulk(size) => size,
+            Load::Packets(_) => None,
+        };
+        CrossFlow { id, size }
+    }
+
+    /// The flow as connection `id`, in plain TCP. A run that ends by itself waits for what has a size, if `awaited`.
+    ///
+    /// # Errors
+    /// A plug-in cannot be built.
+    pub fn build(&self, job: &Job, id: ConnId, awaited: bool) -> Result<FlowSetup, RunError> {
+        let v6 = job.scenario.hosts.ip == 6;
+        let mut settings = job.scenario.settings.clone();
+        settings.mptcp = false;
+        if matches!(self.load, Load::Packets(_)) {
+            settings.tcp.nagle = false;
+        }
+        // Routes name the network's path, whose number may be beyond that of a connection's paths.
+        let path = PathId(self.path.min(PathId::LIMIT - 1) as u8);
+        let party = |side: Side| -> Result<Party, RunError> {
+            let mut setup = setup(id, &settings, &fifo(), &self.congestion)?;
+            setup.paths = paths_between(v6, id.0, side, &[(path, false)]);
+            Ok(Party { setup, workload: self.workload(side) })
+        };
+        Ok(FlowSetup {
+            id,
+            start: self.start,
+            stop: self.stop,
+            awaited: awaited && self.measured(id).size.is_some(),
+            may_fail: true,
+            captured: false,
+            client: party(Side::Client)?.into(),
+            server: party(Side::Server)?.into(),
+            routes: vec![(address(v6, path, id.0, Side::Client), self.path)],
+        })
+    }
+
+    fn workload(&self, side: Side) -> Box<dyn Workload> {
+        match (&self.load, side.sends() == self.direction) {
+            (Load::Bulk(size), true) => Box::new(BulkSource::new(*size)),
+            (Load::Bulk(size), false) => Box::new(BulkSink::new(*size)),
+            (Load::Packets(source), true) => Box::new(source.clone()),
+            (Load::Packets(_), false) => Box::new(BulkSink::new(None)),
+        }
+    }
+}
+
+/// The seed matters to these flows.
+pub(crate) fn is_random(cross: &Cross) -> bool {
+    let drawn = |distribution| distribution == Distribution::Exponential;
+    let kind = match cross.kind {
+        CrossKind::UdpOnOff { .. } => true,
+        CrossKind::Udp { rates, .. } => drawn(rates),
+        CrossKind::Tcp { data: CrossData::Packets { .. }, .. } => true,
+        CrossKind::Tcp { delay, .. } => delay.is_some_and(|delay| !delay.is_fixed()),
+    };
+    kind || !cross.start.is_fixed()
+}
