@@ -6,6 +6,7 @@ use anabranch_trace::{Event, JsonLines, Origin, PcapNg, Recorder, Series, Series
 use anabranch_units::{Instant, PathId, Side};
 use anabranch_wire::Packet;
 use indicatif::{ProgressBar, ProgressStyle};
+use std::fmt::Display;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -153,14 +154,24 @@ impl Recorder for Files {
     }
 }
 
-/// `blest-olia-seed1-path.wlan.loss=1%.csv`, with the host before the ending for captures.
 fn file_name(job: &Labelled<'_>, ending: &str) -> String {
-    let mut name = format!("{}-{}-seed{}", job.scheduler, job.congestion, job.job.seed);
-    for (key, value) in &job.job.cell {
-        name += &format!("-{key}={value}");
-    }
+    format!(
+        "{}.{ending}",
+        file_stem(job.scheduler, job.congestion, job.job.seed, job.job.cell.iter().map(|(key, value)| (key, value)))
+    )
+}
+
+/// `blest-olia-seed1-path.wlan.loss=1%`; in captures' names the host follows.
+pub fn file_stem<K: Display, V: Display>(
+    scheduler: &str,
+    congestion: &str,
+    seed: u64,
+    cell: impl Iterator<Item = (K, V)>,
+) -> String {
+    let mut name = format!("{scheduler}-{congestion}-seed{seed}");
+    cell.for_each(|(key, value)| name += &format!("-{key}={value}"));
     let plain = |c: char| if c.is_ascii_alphanumeric() || "+-._=%".contains(c) { c } else { '-' };
-    format!("{}.{ending}", name.chars().map(plain).collect::<String>())
+    name.chars().map(plain).collect()
 }
 
 /// One line a sample: its beginning, then the connection's columns, then those of the paths that the run uses.
