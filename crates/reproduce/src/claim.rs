@@ -7,7 +7,7 @@ pub struct Claim {
     pub text: String,
     /// Where it stands in the paper: `Figure 3 (a)`.
     pub place: String,
-    /// Metric of results, `path.NAME.METRIC`, or `CURVE[20s..40s]`.
+    /// Metric of results, `path.NAME.METRIC`, `CURVE[20s..40s]`; or `A / B` of these, run by run.
     pub metric: String,
     /// Unit in which it is published.
     pub unit: Unit,
@@ -20,6 +20,9 @@ pub struct Claim {
     /// Why ours differs, as far as we found out; shown with the verdicts *differs* and *direction only*.
     pub reason: Option<String>,
 }
+
+/// Stands between two metrics of which the ratio is meant.
+pub(crate) const RATIO: &str = " / ";
 
 /// A row of the item, perhaps in a cell of its own.
 #[derive(Clone, Debug, PartialEq)]

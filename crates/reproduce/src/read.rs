@@ -1,6 +1,6 @@
 //! `claims.toml` → a checked [`Paper`].
 
-use crate::claim::{Claim, Kind, Side, Unit};
+use crate::claim::{Claim, Kind, RATIO, Side, Unit};
 use crate::paper::{Figure, Item, Paper, Row, Sensitivity};
 use anabranch_metrics::METRICS;
 use anabranch_run::labels;
@@ -242,7 +242,7 @@ impl Reader {
     }
 
     fn claim(&mut self, text: ClaimText, rows: &[Row], place: &str) -> Option<Claim> {
-        let metric = self.metric(text.metric.span(), text.metric.get_ref());
+        let metric = self.metric_or_ratio(text.metric.span(), text.metric.get_ref());
         let unit = match &text.unit {
             None => Unit::NONE,
             Some(word) => Unit::named(word.get_ref()).unwrap_or_else(|| {
@@ -317,7 +317,7 @@ impl Reader {
             SideText::Row(row) => Side { row: row.clone(), metric: None, at: Vec::new(), per: None },
             SideText::Full { row, at, metric, per } => Side {
                 row: row.clone(),
-                metric: metric.as_ref().map(|metric| self.metric(span.clone(), metric)),
+                metric: metric.as_ref().map(|metric| self.metric_or_ratio(span.clone(), metric)),
                 at: at.iter().map(|(key, value)| (key.clone(), value.clone())).collect(),
                 per: per.as_ref().map(|per| Box::new(self.side_at(span.clone(), per, rows))),
             },
@@ -330,6 +330,14 @@ impl Reader {
         if !name.starts_with("single:") && !rows.iter().any(|row| row.label == name) {
             let rows: Vec<&str> = rows.iter().map(|row| row.label.as_str()).collect();
             self.unknown(at, "row of this item", name, &rows);
+        }
+    }
+
+    /// What a claim may ask for: a metric, or how many times another it is.
+    fn metric_or_ratio(&mut self, at: Range<usize>, name: &str) -> String {
+        match name.split_once(RATIO) {
+            Some((of, to)) => [of, to].map(|part| self.metric(at.clone(), part)).join(RATIO),
+            None => self.metric(at, name),
         }
     }
 
