@@ -153,7 +153,8 @@ fn a_ratio_of_two_metrics_is_one_of_each_run() {
     for run in &mut all {
         run.metrics["goodput_bps"] = 0.0;
     }
-    let item = read(&format!("{HEAD}{}", text("completion_s / goodput_bps", "value = \"otias\"\npublished = 4"))).unwrap();
+    let item =
+        read(&format!("{HEAD}{}", text("completion_s / goodput_bps", "value = \"otias\"\npublished = 4"))).unwrap();
     let nothing = judge(&item.items[0].claims, &all, &item.items[0].rows, &[]).remove(0);
     assert_eq!(nothing.reason.as_deref(), Some("no run of otias has completion_s / goodput_bps"));
 }
