@@ -23,6 +23,17 @@ pub fn make_report(folder: &Path) -> Result<PathBuf, Failure> {
     Ok(page)
 }
 
+/// This program.
+pub fn made_by() -> MadeBy {
+    let git_commit = option_env!("ANABRANCH_COMMIT").map(str::to_owned);
+    MadeBy { version: env!("CARGO_PKG_VERSION").into(), git_commit }
+}
+
+/// In the order of the registry, which gives each its style.
+pub fn scheduler_names() -> Vec<String> {
+    anabranch_schedulers::all().iter().map(|entry| entry.name.to_owned()).collect()
+}
+
 /// A whole report, or the results of a run; with the packet timelines beside them.
 fn read(folder: &Path) -> Result<Report, Failure> {
     let mut timelines = each(folder, "timeline", "json", |text| serde_json::from_str(text).map_err(|e| e.to_string()))?;
@@ -61,7 +72,7 @@ fn found(manifest: Manifest, series: Vec<(String, Series)>, timelines: Vec<(Stri
         made_by: MadeBy { version: manifest.anabranch, git_commit: manifest.git_commit },
         settings,
         scenario: (manifest.scenario.source, manifest.scenario.text),
-        schedulers: anabranch_schedulers::all().iter().map(|entry| entry.name.to_owned()).collect(),
+        schedulers: scheduler_names(),
         series,
         timelines,
     }

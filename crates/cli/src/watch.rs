@@ -23,6 +23,8 @@ pub struct Wanted {
     pub events: Option<PathBuf>,
     /// Directory for timelines of packets, and how many packets of the measured time to follow.
     pub timeline: Option<(PathBuf, usize)>,
+    /// Begins the files' names.
+    pub prefix: String,
 }
 
 /// Watches runs: a bar on a terminal, and the wanted files.
@@ -80,13 +82,14 @@ impl Observer for Watch {
         if job.repetition > 0 {
             return run(&mut ());
         }
-        let in_folder = |folder: &Option<PathBuf>, ending| folder.as_ref().map(|f| f.join(file_name(job, ending)));
+        let name = |ending| format!("{}{}", self.wanted.prefix, file_name(job, ending));
+        let in_folder = |folder: &Option<PathBuf>, ending| folder.as_ref().map(|f| f.join(name(ending)));
         let events = self.wanted.events.clone().filter(|_| job.row == 0);
         // One file a host: in a common one every packet would stand twice.
         let captures = [(Side::Client, "client.pcapng"), (Side::Server, "server.pcapng")]
             .map(|(host, ending)| (host, in_folder(&self.wanted.captures, ending)));
         let series = in_folder(&self.wanted.series, "csv");
-        let timeline = self.wanted.timeline.as_ref().map(|(folder, n)| (folder.join(file_name(job, "json")), *n));
+        let timeline = self.wanted.timeline.as_ref().map(|(folder, n)| (folder.join(name("json")), *n));
         let paths: Vec<String> = job.job.scenario.topology.paths.iter().map(|path| path.name.clone()).collect();
 
         let create = |file: &PathBuf| self.keep(file, File::create(file)).map(BufWriter::new);

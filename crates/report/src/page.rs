@@ -5,7 +5,8 @@ use crate::describe::{in_words, values};
 use crate::encode::{self, PACKETS, PACKETS_OF_ONE};
 use crate::style::{BACKGROUND, PALETTE, styles};
 use crate::table::{Column, Table};
-use crate::value::{Figure, Judgement, MadeBy, Report, Section, Verdict};
+use crate::value::{Figure, MadeBy, Report, Section, Verdict};
+use anabranch_reproduce::Verdict as Judgement;
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, Value};
 use serde::Serialize;
@@ -111,9 +112,7 @@ fn page(report: &Report) -> Value {
 /// How often each verdict was given.
 fn counts(verdicts: &[Verdict]) -> Vec<(Mark, usize)> {
     let count = |verdict| verdicts.iter().filter(|row| row.verdict == verdict).count();
-    [Judgement::Reproduces, Judgement::DirectionOnly, Judgement::Differs, Judgement::NotSpecified]
-        .map(|verdict| (Mark::of(verdict), count(verdict)))
-        .to_vec()
+    Judgement::ALL.map(|verdict| (Mark::of(verdict), count(verdict))).to_vec()
 }
 
 /// How many packets of each timeline there is room for.

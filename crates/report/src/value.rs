@@ -2,6 +2,7 @@
 
 use crate::chart::Chart;
 use crate::table::Table;
+use anabranch_reproduce::Verdict as Judgement;
 use serde::{Deserialize, Serialize};
 
 /// A report: the verdicts first, then sections, then where it all came from.
@@ -55,23 +56,6 @@ pub struct Verdict {
     pub verdict: Judgement,
     /// Why, above all where they differ.
     pub reason: String,
-}
-
-/// How our value agrees with a published one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Judgement {
-    /// Direction and, where the set-up is fully stated, magnitude.
-    #[serde(rename = "reproduces")]
-    Reproduces,
-    /// Direction alone.
-    #[serde(rename = "direction only")]
-    DirectionOnly,
-    /// Neither.
-    #[serde(rename = "differs")]
-    Differs,
-    /// The paper leaves out what is needed.
-    #[serde(rename = "not specified")]
-    NotSpecified,
 }
 
 /// A part of the body.

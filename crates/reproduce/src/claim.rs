@@ -33,6 +33,8 @@ pub struct Side {
     pub metric: Option<String>,
     /// Values of the sweep in place of the claim's.
     pub at: Vec<(String, String)>,
+    /// What it is a multiple of, seed by seed: a gain is `fps-ocps` per `fps`.
+    pub per: Option<Box<Side>>,
 }
 
 /// Forms of claims.

@@ -44,11 +44,22 @@ impl<'a> Samples<'a> {
         runs.filter_map(|run| Some((run.seed, value(run, metric)?))).collect()
     }
 
-    /// One value a seed: over several cells, the mean of what each is of its cell's `scale`.
+    /// One value a seed, as a multiple of what it is said to be per.
     ///
     /// # Errors
     /// In a few words, why there is none.
     pub fn of(&self, side: &'a Side, metric: &str, at: &[(String, String)]) -> Result<Vec<(u64, f64)>, String> {
+        let values = self.absolute(side, metric, at)?;
+        let Some(per) = &side.per else { return Ok(values) };
+        let base = self.of(per, metric, at)?;
+        let ratio = |(seed, value): (u64, f64)| {
+            let (_, base) = base.iter().find(|(own, base)| *own == seed && *base != 0.0)?;
+            Some((seed, value / base))
+        };
+        Ok(values.into_iter().filter_map(ratio).collect())
+    }
+
+    fn absolute(&self, side: &'a Side, metric: &str, at: &[(String, String)]) -> Result<Vec<(u64, f64)>, String> {
         let metric = side.metric.as_deref().unwrap_or(metric);
         let mut place = side.at.clone();
         place.extend(at.iter().filter(|(key, _)| !side.at.iter().any(|(own, _)| own == key)).cloned());

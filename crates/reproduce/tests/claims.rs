@@ -172,6 +172,27 @@ fn a_side_may_stand_in_another_cell() {
 }
 
 #[test]
+fn gains_are_compared_seed_by_seed() {
+    let runs = runs("1", &[("minrtt", &TEN), ("blest+or", &times(1.5)), ("otias", &times(1.2))]);
+    let more = |of: &str, against: &str| {
+        let side = |row: &str| format!("{{ row = \"{row}\", per = \"minrtt\" }}");
+        judged(&format!("of = {}\nagainst = {}\nband = [0, inf]", side(of), side(against)), &runs)
+    };
+    let judged_so = more("blest+or", "otias");
+    assert_eq!(judged_so.verdict, Verdict::Reproduces);
+    assert!((judged_so.estimate.unwrap().mean - 25.0).abs() < 0.5, "{judged_so:?}");
+    assert_eq!(more("otias", "blest+or").verdict, Verdict::Differs);
+    // As a multiple of itself it is one, of which no seed differs.
+    let one = judged("value = { row = \"otias\", per = \"otias\" }\npublished = 1\nband = [1, 1]", &runs);
+    assert_eq!(one.verdict, Verdict::Reproduces);
+    let (_, told) = mistakes(
+        "[[item.claim]]\ntext = \"c\"\nmetric = \"goodput_bps\"\nvalue = { row = \"otias\", per = \"minrt\" }\npublished = 1",
+    )
+    .remove(0);
+    assert!(told.contains("did you mean `minrtt`?"), "{told}");
+}
+
+#[test]
 fn what_is_missing_is_said_and_does_not_reproduce() {
     let runs = runs("1", &[("minrtt", &TEN)]);
     let judged = judged("of = \"otias\"\nagainst = \"minrtt\"\nband = [0, inf]", &runs);
@@ -201,4 +222,13 @@ fn mistakes_point_at_their_token_with_the_nearest_word() {
     assert!(told.contains("a value, a change or an order"), "{told}");
     let (token, told) = one("metric = \"goodput_bps\"\nvalu = \"minrtt\"");
     assert!(token.contains("valu") && told.contains("unknown field"), "{token} {told}");
+}
+
+#[test]
+fn a_band_without_end_survives_json() {
+    let runs = runs("1", &[("minrtt", &TEN), ("otias", &times(1.1))]);
+    let ours = judged("of = 'otias'\nagainst = 'minrtt'\nband = [0, inf]", &runs);
+    assert_eq!((ours.verdict, ours.band), (Verdict::Reproduces, Some((0.0, f64::INFINITY))));
+    let json = serde_json::to_string(&ours).unwrap();
+    assert_eq!(serde_json::from_str::<Judged>(&json).unwrap(), ours);
 }

@@ -1,6 +1,7 @@
 //! A sweep's cells, as groups or as an axis.
 
 use super::rows::Row;
+use crate::quantity::split;
 use anabranch_run::CellValues;
 
 /// `path.wlan.loss = 1%`; empty without a sweep.
@@ -28,14 +29,6 @@ pub fn axis(rows: &[Row<'_>]) -> Option<(String, String)> {
 /// Where a row stands on the axis.
 pub fn position(row: &Row<'_>) -> Option<f64> {
     split(row.cell.first()?.1).map(|(value, _)| value)
-}
-
-/// `1.5Mbit` as 1.5 and `Mbit`.
-fn split(text: &str) -> Option<(f64, &str)> {
-    let text = text.trim().trim_matches('"');
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '-').unwrap_or(text.len());
-    let value: f64 = text[..end].parse().ok()?;
-    Some((value, text[end..].trim()))
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! A chart a metric.
 
 use super::cells;
-use super::quantity::Quantity;
 use super::rows::{Row, greatest, metrics};
 use crate::chart::{Axis, Bar, Bars, Chart, Line, Lines, Mean};
+use crate::quantity::Quantity;
 use crate::value::Figure;
 use anabranch_metrics::METRICS;
 use anabranch_run::Summary;

@@ -2,7 +2,6 @@
 
 mod cells;
 mod figures;
-mod quantity;
 mod rows;
 mod series;
 mod tables;

@@ -1,7 +1,7 @@
 //! Time series as `series/*.csv` holds them, made short enough to draw.
 
-use super::quantity::Quantity;
 use crate::chart::{Axis, Curve, Panel, TimeSeries};
+use crate::quantity::Quantity;
 
 /// Values of all series in one page, of which each curve has three a step.
 const VALUES: usize = 150_000;

@@ -1,9 +1,9 @@
 //! The results as tables.
 
 use super::cells;
-use super::quantity::Quantity;
 use super::rows::{Row, greatest, metrics};
 use crate::describe::figure;
+use crate::quantity::Quantity;
 use crate::table::{Column, Table};
 use anabranch_run::{Comparison, Results, Summary};
 

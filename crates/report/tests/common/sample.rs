@@ -2,7 +2,8 @@
 
 use anabranch_report::chart::*;
 use anabranch_report::timeline::{Kind, Packet, Timeline};
-use anabranch_report::{Column, Figure, Judgement, MadeBy, Report, Section, Table, Verdict};
+use anabranch_report::{Column, Figure, MadeBy, Report, Section, Table, Verdict};
+use anabranch_reproduce::Verdict as Judgement;
 
 /// Would be a script, and an image that fetches, if anything let it.
 pub const HOSTILE: &str = "</script><script>document.title='broken'</script>\"'><img src=http://127.0.0.1:9/x onerror=document.title='broken'>{{ 7*7 }}";
