@@ -10,11 +10,11 @@ use std::fs;
 fn an_item_has_verdicts_and_a_second_call_makes_no_run_again() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().to_str().unwrap();
-    let command = ["reproduce", "blest", "fig3-3g-wlan", "--quick", "--format", "json", "--out", out];
+    let command = ["reproduce", "fdps", "a1", "--quick", "--format", "json", "--out", out];
     let first = output(&command);
     let document: Value = serde_json::from_str(&first).unwrap();
     let item = &document["papers"][0]["items"][0];
-    assert_eq!((&document["papers"][0]["key"], &item["id"]), (&"blest".into(), &"fig3-3g-wlan".into()));
+    assert_eq!((&document["papers"][0]["key"], &item["id"]), (&"fdps".into(), &"a1".into()));
     let verdicts = ["reproduces", "direction only", "differs", "not specified"];
     let claims = item["claims"].as_array().unwrap();
     assert!(!claims.is_empty());
@@ -23,8 +23,8 @@ fn an_item_has_verdicts_and_a_second_call_makes_no_run_again() {
         assert!(claim["verdict"] == "not specified" || claim["ours"].as_str().unwrap().contains("n = 3"), "{claim}");
     }
     assert_eq!(fs::read_to_string(folder.path().join("reproduction.json")).unwrap(), first);
-    assert!(fs::read_to_string(folder.path().join("runs/blest-fig3-3g-wlan.csv")).unwrap().lines().count() > 3);
-    let kept = folder.path().join("kept/blest-fig3-3g-wlan.jsonl");
+    assert!(fs::read_to_string(folder.path().join("runs/fdps-a1.csv")).unwrap().lines().count() > 3);
+    let kept = folder.path().join("kept/fdps-a1.jsonl");
     let lines = fs::read_to_string(&kept).unwrap().lines().count();
     assert_eq!(output(&command), first);
     assert_eq!(fs::read_to_string(&kept).unwrap().lines().count(), lines, "runs were made again");
@@ -33,9 +33,9 @@ fn an_item_has_verdicts_and_a_second_call_makes_no_run_again() {
 #[test]
 fn unknown_papers_and_items_have_a_neighbour() {
     assert!(errors(&["reproduce", "blset"], 2).contains("did you mean `blest`?"));
-    assert!(errors(&["reproduce", "blest", "fig3-3g-wlna"], 2).contains("did you mean `fig3-3g-wlan`?"));
-    assert!(errors(&["reproduce", "all", "fig3-3g-wlan"], 2).contains("an item belongs to one paper"));
+    assert!(errors(&["reproduce", "blest", "tabel4"], 2).contains("did you mean `table4`?"));
+    assert!(errors(&["reproduce", "all", "a1"], 2).contains("an item belongs to one paper"));
     // Said before the work.
-    let text = errors(&["reproduce", "blest", "--update", "Cargo.toml", "--quick"], 2);
+    let text = errors(&["reproduce", "fdps", "--update", "Cargo.toml", "--quick"], 2);
     assert!(text.contains("has no place for the table"), "{text}");
 }

@@ -342,7 +342,7 @@ fn a_directory_without_results_or_with_broken_ones_is_told() {
     assert!(text.contains("results.json") && text.contains("--out"), "{text}");
     fs::write(folder.path().join("report.json"), "{\n  \"title\": 7\n}").unwrap();
     let text = errors(&["report", name], 2);
-    assert!(text.contains("report.json") && text.contains("line 2"), "{text}");
+    assert!(text.contains("report.json") && text.contains("column 12"), "{text}");
     fs::write(folder.path().join("report.json"), "{}").unwrap();
     fs::create_dir(folder.path().join("timeline")).unwrap();
     fs::write(folder.path().join("timeline/a.json"), "[]").unwrap();

@@ -87,7 +87,7 @@ const charts = {
     });
     const all = points.flat();
     marks.push(Plot.tip(all, Plot.pointer({ x: "x", y: "mean", title: (d) => `${d.name}\nat ${number.format(d.x)}: ${say(d)}\nn = ${d.n}` })));
-    return [plot(width, { height: Math.min(420, Math.max(260, width * 0.55)), ...frame(chart.x, chart.y, chart.y.log), marks })];
+    return [plot(width, { height: Math.min(420, Math.max(260, width * 0.55)), ...frame(chart.x, chart.y, chart.y.log, all.map((d) => d.x), all.map((d) => d.mean)), marks })];
   },
 
   distribution(chart, width, place) {
@@ -98,7 +98,7 @@ const charts = {
       stroke: colourOf(chart.curves[i].name), strokeDasharray: styleOf(chart.curves[i].name).dash || undefined }));
     marks.push(Plot.tip(curves.flat(), Plot.pointer({ x: "x", y: "share",
       title: (d) => `${d.name}\n${number.format(d.x)}: ${number.format(d.share)}` })));
-    return [plot(width, { height: Math.min(400, Math.max(240, width * 0.5)), ...frame(chart.x, chart.y, chart.y.log), marks })];
+    return [plot(width, { height: Math.min(400, Math.max(240, width * 0.5)), ...frame(chart.x, chart.y, chart.y.log, curves.flat().map((d) => d.x), curves.flat().map((d) => d.share)), marks })];
   },
 
   time_series(chart, width, place) {
@@ -146,19 +146,21 @@ function tick(value) {
 }
 
 // On a logarithmic axis 1, 2 and 5 are named, as far as there is room.
-function logTick(value, i, ticks) {
-  const leading = Math.round(value / 10 ** Math.floor(Math.log10(value) + 1e-9));
-  const far = ticks.at(-1) / ticks[0] > 1e3;
-  return leading === 1 || (!far && (leading === 2 || leading === 5)) ? tick(value) : "";
+function logTick(values) {
+  const far = Math.max(...values) / Math.min(...values) > 1e3;
+  return (value) => {
+    const leading = Math.round(value / 10 ** Math.floor(Math.log10(value) + 1e-9));
+    return leading === 1 || (!far && (leading === 2 || leading === 5)) ? tick(value) : "";
+  };
 }
 
 // Axes of a chart whose values go up; from zero unless the scale is logarithmic.
-function frame(x, y, log) {
+function frame(x, y, log, xs, ys) {
   return {
     marginLeft: 58, marginRight: 16, marginTop: 26, marginBottom: 38,
     x: { label: x.label, type: x.log ? "log" : "linear", domain: x.domain, labelArrow: "none", labelAnchor: "center", grid: true, ticks: 6,
-      tickFormat: x.log ? logTick : tick },
+      tickFormat: x.log ? logTick(xs) : tick },
     y: { label: y.label, type: log ? "log" : "linear", labelArrow: "none", grid: true, zero: !log, nice: true, ticks: 5,
-      tickFormat: log ? logTick : tick },
+      tickFormat: log ? logTick(ys) : tick },
   };
 }
