@@ -116,7 +116,6 @@ fn mistakes_of_form_are_invalid() {
         "suffix_of_a_planner",
         "directions",
         "loss_models",
-        "not_available",
     ];
     for name in of_form {
         let path = data().join(name).with_extension("toml");
