@@ -20,7 +20,7 @@ pub struct Arguments {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Compare six schedulers over WLAN and 3G, with single-path baselines
-    #[command(after_help = "Example:\n  anabranch demo")]
+    #[command(after_help = "Examples:\n  anabranch demo\n  anabranch demo --out results --open")]
     Demo(DemoArguments),
     /// Run a scenario and print what came out
     #[command(after_help = RUN_EXAMPLES)]
@@ -59,9 +59,9 @@ pub enum Command {
     /// Run a scenario in the simulator and with Linux at either end, and show how far the answers lie apart
     #[command(after_help = PARITY_EXAMPLES)]
     Parity(Box<ParityArguments>),
-    /// An HTML report of a results directory
-    #[command(hide = true)]
-    Report(Rest),
+    /// Make the HTML report of a results directory
+    #[command(after_help = REPORT_EXAMPLES)]
+    Report(ReportArguments),
 }
 
 const RUN_EXAMPLES: &str = "\
@@ -103,15 +103,6 @@ started). A table of what crossed each path follows on standard error. Variables
   ANABRANCH_CLIENT_NS, ANABRANCH_SERVER_NS
                          the namespaces, for `nsenter --net=FILE` in another terminal";
 
-/// Anything: for commands that do not exist yet.
-#[derive(Debug, Args)]
-#[command(disable_help_flag = true)]
-pub struct Rest {
-    /// Whatever follows.
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
-    rest: Vec<OsString>,
-}
-
 /// How results are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
@@ -143,12 +134,35 @@ pub struct Output {
     /// How to print the results
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
-    /// Also write manifest.json, results.json, runs.csv, runs.parquet, series/ and timeline/ into this directory
+    /// Also write manifest.json, results.json, runs.csv, runs.parquet, series/, timeline/ and report.html into this directory
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// How many packets timeline/ follows, from the beginning of the measured time, in each row's first run; 0 for none
     #[arg(long, value_name = "N", default_value_t = 20_000, requires = "out")]
     pub timeline: usize,
+    /// Show the report when it is written
+    #[arg(long, requires = "out")]
+    pub open: bool,
+}
+
+const REPORT_EXAMPLES: &str = "\
+Examples:
+  anabranch run wifi-lte --out results
+  anabranch report results --open
+
+DIR/report.html is one file, which fetches nothing: summary and comparisons, charts with intervals (each can be saved as
+SVG), series over time, the packet timeline, settings, seeds, the scenario. The tables are also in DIR/tables as CSV, and
+as LaTeX for booktabs. It is made of results.json, manifest.json, series/*.csv and timeline/*.json, or of a report.json.";
+
+/// `anabranch report`.
+#[derive(Debug, Args)]
+pub struct ReportArguments {
+    /// What `--out` wrote
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+    /// Show the report when it is written
+    #[arg(long)]
+    pub open: bool,
 }
 
 /// How often each row is run.

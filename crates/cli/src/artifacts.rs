@@ -6,69 +6,69 @@ use crate::runs_csv::runs_csv;
 use crate::runs_parquet::runs_parquet;
 use anabranch_run::Results;
 use indexmap::IndexMap;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// How results came about. Wall time and machine stand here, never in the results.
-#[derive(Debug, Serialize)]
-pub struct Manifest<'a> {
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Manifest {
     schema: u32,
-    anabranch: &'static str,
+    pub anabranch: String,
     /// Absent in a build outside a git repository.
-    git_commit: Option<&'static str>,
-    command: Vec<String>,
-    scenario: ScenarioText<'a>,
+    pub git_commit: Option<String>,
+    pub command: Vec<String>,
+    pub scenario: ScenarioText,
     seeds: Vec<u64>,
-    digest: &'a str,
+    digest: String,
     started_unix_s: u64,
-    wall_time_s: f64,
-    machine: Machine,
+    pub wall_time_s: f64,
+    pub machine: Machine,
     /// Of runs in real time.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    real_time: Option<RealTime<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub real_time: Option<RealTime>,
 }
 
 /// What the kernels were and how they were set, in the first run; each run of the results has its own.
-#[derive(Debug, Serialize)]
-struct RealTime<'a> {
-    kernel: &'a Option<String>,
-    settings: &'a IndexMap<String, IndexMap<String, String>>,
-    not_applied: &'a [String],
+#[derive(Debug, Serialize, Deserialize)]
+pub struct RealTime {
+    pub kernel: Option<String>,
+    settings: IndexMap<String, IndexMap<String, String>>,
+    pub not_applied: Vec<String>,
     /// Runs whose paths were emulated as described.
-    accurate_runs: usize,
-    runs: usize,
+    pub accurate_runs: usize,
+    pub runs: usize,
 }
 
-impl<'a> RealTime<'a> {
-    fn of(results: &'a Results) -> Option<Self> {
+impl RealTime {
+    fn of(results: &Results) -> Option<Self> {
         let lives = || results.runs.iter().filter_map(|run| run.live.as_ref());
         lives().next().map(|first| Self {
-            kernel: &first.kernel,
-            settings: &first.settings,
-            not_applied: &first.not_applied,
+            kernel: first.kernel.clone(),
+            settings: first.settings.clone(),
+            not_applied: first.not_applied.clone(),
             accurate_runs: lives().filter(|live| live.emulation.accurate).count(),
             runs: lives().count(),
         })
     }
 }
 
-#[derive(Debug, Serialize)]
-struct ScenarioText<'a> {
-    source: &'a str,
-    text: &'a str,
-    overrides: Vec<String>,
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ScenarioText {
+    pub source: String,
+    pub text: String,
+    pub overrides: Vec<String>,
 }
 
-#[derive(Debug, Serialize)]
-struct Machine {
-    os: &'static str,
-    architecture: &'static str,
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Machine {
+    os: String,
+    architecture: String,
     cores: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", default)]
     cpu: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", default)]
     kernel: Option<String>,
 }
 
@@ -77,12 +77,20 @@ impl Machine {
         let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let model = cpus.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
         Self {
-            os: std::env::consts::OS,
-            architecture: std::env::consts::ARCH,
+            os: std::env::consts::OS.to_owned(),
+            architecture: std::env::consts::ARCH.to_owned(),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             cpu: model.map(|(_, name)| name.trim().to_owned()),
             kernel: fs::read_to_string("/proc/sys/kernel/osrelease").ok().map(|text| text.trim().to_owned()),
         }
+    }
+}
+
+impl std::fmt::Display for Machine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { os, architecture, cores, cpu, kernel } = self;
+        write!(f, "{os} {} on {architecture}, {cores} cores", kernel.as_deref().unwrap_or_default())?;
+        cpu.as_ref().map_or(Ok(()), |cpu| write!(f, ", {cpu}"))
     }
 }
 
@@ -99,16 +107,16 @@ pub fn write(
     seeds.dedup();
     let manifest = Manifest {
         schema: results.schema,
-        anabranch: env!("CARGO_PKG_VERSION"),
-        git_commit: option_env!("ANABRANCH_COMMIT"),
+        anabranch: env!("CARGO_PKG_VERSION").to_owned(),
+        git_commit: option_env!("ANABRANCH_COMMIT").map(str::to_owned),
         command: std::env::args().collect(),
         scenario: ScenarioText {
-            source: &loaded.source.name,
-            text: &loaded.source.text,
+            source: loaded.source.name.clone(),
+            text: loaded.source.text.clone(),
             overrides: loaded.overrides.iter().map(|o| format!("{}={}", o.key, o.value)).collect(),
         },
         seeds,
-        digest: &results.digest,
+        digest: results.digest.clone(),
         started_unix_s: started.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
         wall_time_s: wall_time.as_secs_f64(),
         machine: Machine::here(),
@@ -125,7 +133,7 @@ pub fn write(
 }
 
 /// Writes beside the file first, so that an interrupted run never leaves half of one.
-fn write_whole(file: &Path, content: impl AsRef<[u8]>) -> Result<(), Failure> {
+pub fn write_whole(file: &Path, content: impl AsRef<[u8]>) -> Result<(), Failure> {
     let beside = file.with_extension("part");
     let written = fs::write(&beside, content).and_then(|()| fs::rename(&beside, file));
     written.map_err(|error| Failure::unwritable(file, &error))

@@ -13,12 +13,14 @@ mod kept;
 mod link_table;
 mod load;
 mod marked;
+mod opener;
 mod papers;
 mod parity_table;
 mod pool;
 mod preflight_table;
 mod reference;
 mod reproduction_table;
+mod results_folder;
 mod runs_csv;
 mod runs_parquet;
 mod runs_table;
@@ -104,12 +106,7 @@ fn dispatch(arguments: Arguments, drivers: &Drivers<'_>) -> Result<Answer, Failu
         Command::Compare(arguments) => commands::compare(&arguments, drivers.virtual_time),
         Command::Model(arguments) => commands::model(&arguments),
         Command::Parity(arguments) => commands::parity(&arguments, drivers),
-        Command::Report(_) => missing("report"),
+        Command::Report(arguments) => commands::report(&arguments),
     };
     output.map(Answer::from)
-}
-
-/// A command that is planned.
-fn missing(command: &str) -> Result<String, Failure> {
-    Err(Failure::unusable("anabranch::cli::not_available", format!("`{command}` does not exist yet"), None))
 }

@@ -6,6 +6,7 @@ use anabranch_trace::{Event, JsonLines, Origin, PcapNg, Recorder, Series, Series
 use anabranch_units::{Instant, PathId, Side};
 use anabranch_wire::Packet;
 use indicatif::{ProgressBar, ProgressStyle};
+use std::fmt::Display;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -22,6 +23,8 @@ pub struct Wanted {
     pub events: Option<PathBuf>,
     /// Directory for timelines of packets, and how many packets of the measured time to follow.
     pub timeline: Option<(PathBuf, usize)>,
+    /// Begins the files' names.
+    pub prefix: String,
 }
 
 /// Watches runs: a bar on a terminal, and the wanted files.
@@ -79,13 +82,14 @@ impl Observer for Watch {
         if job.repetition > 0 {
             return run(&mut ());
         }
-        let in_folder = |folder: &Option<PathBuf>, ending| folder.as_ref().map(|f| f.join(file_name(job, ending)));
+        let name = |ending| format!("{}{}", self.wanted.prefix, file_name(job, ending));
+        let in_folder = |folder: &Option<PathBuf>, ending| folder.as_ref().map(|f| f.join(name(ending)));
         let events = self.wanted.events.clone().filter(|_| job.row == 0);
         // One file a host: in a common one every packet would stand twice.
         let captures = [(Side::Client, "client.pcapng"), (Side::Server, "server.pcapng")]
             .map(|(host, ending)| (host, in_folder(&self.wanted.captures, ending)));
         let series = in_folder(&self.wanted.series, "csv");
-        let timeline = self.wanted.timeline.as_ref().map(|(folder, n)| (folder.join(file_name(job, "json")), *n));
+        let timeline = self.wanted.timeline.as_ref().map(|(folder, n)| (folder.join(name("json")), *n));
         let paths: Vec<String> = job.job.scenario.topology.paths.iter().map(|path| path.name.clone()).collect();
 
         let create = |file: &PathBuf| self.keep(file, File::create(file)).map(BufWriter::new);
@@ -153,14 +157,24 @@ impl Recorder for Files {
     }
 }
 
-/// `blest-olia-seed1-path.wlan.loss=1%.csv`, with the host before the ending for captures.
 fn file_name(job: &Labelled<'_>, ending: &str) -> String {
-    let mut name = format!("{}-{}-seed{}", job.scheduler, job.congestion, job.job.seed);
-    for (key, value) in &job.job.cell {
-        name += &format!("-{key}={value}");
-    }
+    format!(
+        "{}.{ending}",
+        file_stem(job.scheduler, job.congestion, job.job.seed, job.job.cell.iter().map(|(key, value)| (key, value)))
+    )
+}
+
+/// `blest-olia-seed1-path.wlan.loss=1%`; in captures' names the host follows.
+pub fn file_stem<K: Display, V: Display>(
+    scheduler: &str,
+    congestion: &str,
+    seed: u64,
+    cell: impl Iterator<Item = (K, V)>,
+) -> String {
+    let mut name = format!("{scheduler}-{congestion}-seed{seed}");
+    cell.for_each(|(key, value)| name += &format!("-{key}={value}"));
     let plain = |c: char| if c.is_ascii_alphanumeric() || "+-._=%".contains(c) { c } else { '-' };
-    format!("{}.{ending}", name.chars().map(plain).collect::<String>())
+    name.chars().map(plain).collect()
 }
 
 /// One line a sample: its beginning, then the connection's columns, then those of the paths that the run uses.

@@ -99,3 +99,38 @@ fn tshark_dissects_a_capture_as_mptcp() {
     let known: Vec<&str> = streams.lines().filter(|stream| !stream.is_empty()).collect();
     assert!(known.len() > lines.len() / 2 && known.iter().all(|stream| *stream == "0"), "{streams}");
 }
+
+/// A desktop whose opener writes down what it is given, or has none.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_report_is_shown_where_there_is_a_desktop() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let results = folder.path().join("results");
+    std::fs::create_dir(&results).unwrap();
+    std::fs::write(results.join("report.json"), "{}").unwrap();
+    let programs = folder.path().join("bin");
+    std::fs::create_dir(&programs).unwrap();
+    let report = |path: &str| {
+        let mut command = anabranch();
+        command.arg("report").arg(&results).arg("--open").env("PATH", path);
+        command
+    };
+    let errors = |mut command: Command| {
+        String::from_utf8(command.assert().code(1).stdout("").get_output().stderr.clone()).unwrap()
+    };
+    let text = errors(report(programs.to_str().unwrap()));
+    assert!(text.contains("xdg-open") && text.contains("--open"), "{text}");
+
+    let (opener, told) = (programs.join("xdg-open"), folder.path().join("told"));
+    let script = |end: &str| {
+        std::fs::write(&opener, format!("#!/bin/sh\necho \"$1\" > {}\n{end}\n", told.display())).unwrap();
+        std::fs::set_permissions(&opener, std::fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    script("exit 0");
+    report(programs.to_str().unwrap()).assert().success();
+    assert_eq!(std::fs::read_to_string(&told).unwrap().trim(), results.join("report.html").to_str().unwrap());
+    script("exit 3");
+    let text = errors(report(programs.to_str().unwrap()));
+    assert!(text.contains("did not open") && text.contains("report.html"), "{text}");
+}

@@ -303,6 +303,54 @@ fn a_timeline_follows_packets_unless_told_not_to() {
 }
 
 #[test]
+fn a_report_is_written_with_the_results_and_made_again_from_them() {
+    let (folder, file) = scenario();
+    let out = folder.path().join("results");
+    let (out_name, page) = (out.to_str().unwrap(), out.join("report.html"));
+    output(&["run", &file, "--scheduler", "minrtt,blest", "--out", out_name]);
+    let text = fs::read_to_string(&page).unwrap();
+    for part in ["single:3g", "blest", "Comparisons", "Over time", "minrtt-cubic-seed1", "Scenario: "] {
+        assert!(text.contains(part), "{part}");
+    }
+    let table = fs::read_to_string(out.join("tables/summary-summary.csv")).unwrap();
+    assert!(table.starts_with("scheduler,n,\"goodput, Mbit/s\""), "{table}");
+    assert_eq!(table.lines().count(), 1 + 4);
+    assert!(fs::read_to_string(out.join("tables/summary-summary.tex")).unwrap().contains("\\toprule"));
+
+    fs::remove_file(&page).unwrap();
+    assert_eq!(output(&["report", out_name]), format!("{}\n", page.display()));
+    assert_eq!(fs::read_to_string(&page).unwrap(), text);
+
+    // A timeline put beside the results is drawn.
+    fs::create_dir_all(out.join("timeline")).unwrap();
+    fs::write(out.join("timeline/blest.json"), r#"{"paths": ["wlan"], "duration_s": 1, "packets": []}"#).unwrap();
+    output(&["report", out_name]);
+    assert!(fs::read_to_string(&page).unwrap().contains("Packet timelines"));
+
+    // A whole report takes the place of the results.
+    fs::write(out.join("report.json"), r#"{"title": "A paper, reproduced"}"#).unwrap();
+    output(&["report", out_name]);
+    let text = fs::read_to_string(&page).unwrap();
+    assert!(text.contains("A paper, reproduced") && text.contains("Packet timelines") && !text.contains("Comparisons"));
+}
+
+#[test]
+fn a_directory_without_results_or_with_broken_ones_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = folder.path().to_str().unwrap();
+    let text = errors(&["report", name], 2);
+    assert!(text.contains("results.json") && text.contains("--out"), "{text}");
+    fs::write(folder.path().join("report.json"), "{\n  \"title\": 7\n}").unwrap();
+    let text = errors(&["report", name], 2);
+    assert!(text.contains("report.json") && text.contains("line 2"), "{text}");
+    fs::write(folder.path().join("report.json"), "{}").unwrap();
+    fs::create_dir(folder.path().join("timeline")).unwrap();
+    fs::write(folder.path().join("timeline/a.json"), "[]").unwrap();
+    assert!(errors(&["report", name], 2).contains("a.json"));
+    assert!(errors(&["run", "wifi-lte", "--open"], 2).contains("--out"));
+}
+
+#[test]
 fn a_trace_holds_the_very_first_run() {
     let (folder, file) = scenario();
     let trace = folder.path().join("trace.jsonl");

@@ -17,23 +17,13 @@ fn without_arguments_there_is_a_tour_with_three_commands() {
 #[test]
 fn every_command_has_help_with_an_example() {
     let help = output(&["--help"]);
-    for command in ["demo", "run", "shell", "check", "list", "explain", "model", "parity", "reproduce", "completions"] {
+    for command in
+        ["demo", "run", "shell", "check", "list", "explain", "model", "parity", "reproduce", "report", "completions"]
+    {
         assert!(help.contains(command), "{command}");
         let help = output(&[command, "--help"]);
         assert!(help.contains("Example") && help.contains(&format!("  anabranch {command}")), "{help}");
         assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
-    }
-}
-
-#[test]
-fn planned_commands_say_so_and_are_not_in_the_help() {
-    let help = output(&["--help"]);
-    for command in ["report"] {
-        assert!(!help.contains(&format!("  {command}")), "{command}");
-        for arguments in [vec![command], vec![command, "blest", "--live"], vec![command, "--help"]] {
-            let text = errors(&arguments, 2);
-            assert!(text.contains(&format!("`{command}` does not exist yet")), "{text}");
-        }
     }
 }
 

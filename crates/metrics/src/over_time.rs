@@ -78,12 +78,6 @@ impl RealMean {
         self.since = self.since.max(now);
     }
 
-    /// Adds what another one saw.
-    pub fn merge(&mut self, other: &Self) {
-        self.sum += other.sum;
-        self.known += other.known;
-    }
-
     /// The mean; `None` if the value was never known for any time.
     pub fn mean(&self) -> Option<f64> {
         (self.known > 0.0).then(|| self.sum / self.known)

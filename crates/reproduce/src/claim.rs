@@ -7,7 +7,7 @@ pub struct Claim {
     pub text: String,
     /// Where it stands in the paper: `Figure 3 (a)`.
     pub place: String,
-    /// Metric of results, `path.NAME.METRIC`, or `CURVE[20s..40s]`.
+    /// Metric of results, `path.NAME.METRIC`, `CURVE[20s..40s]`; or `A / B` of these, run by run.
     pub metric: String,
     /// Unit in which it is published.
     pub unit: Unit,
@@ -21,6 +21,9 @@ pub struct Claim {
     pub reason: Option<String>,
 }
 
+/// Stands between two metrics of which the ratio is meant.
+pub(crate) const RATIO: &str = " / ";
+
 /// A row of the item, perhaps in a cell of its own.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Side {
@@ -30,6 +33,8 @@ pub struct Side {
     pub metric: Option<String>,
     /// Values of the sweep in place of the claim's.
     pub at: Vec<(String, String)>,
+    /// What it is a multiple of, seed by seed: a gain is `fps-ocps` per `fps`.
+    pub per: Option<Box<Side>>,
 }
 
 /// Forms of claims.

@@ -17,5 +17,5 @@ pub use claim::{Claim, Kind, Side, Unit};
 pub use judge::judge;
 pub use outcome::{ItemOutcome, Judged, MeanCurve, PaperOutcome, Reproduction, Sensitive, Verdict};
 pub use paper::{Figure, Item, Paper, Row, Sensitivity};
-pub use plan::{Asked, Part, parts};
+pub use plan::{Asked, Part, example, parts};
 pub use read::{Mistake, read};

@@ -105,7 +105,8 @@ pub struct Judged {
     pub estimate: Option<Estimate>,
     /// That there is no difference, by the test: see `docs/reproduction.md`.
     pub p: Option<f64>,
-    /// The band in which ours reproduces it, as it was written before the run.
+    /// The band in which ours reproduces it, as it was written before the run. In JSON, an end at infinity is `null`.
+    #[serde(with = "band")]
     pub band: Option<(f64, f64)>,
     /// What follows.
     pub verdict: Verdict,
@@ -141,6 +142,23 @@ pub enum Verdict {
     /// The paper leaves out what is needed.
     #[serde(rename = "not specified")]
     NotSpecified,
+}
+
+/// Bands in JSON, which has no infinity.
+mod band {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    type Ends = Option<(Option<f64>, Option<f64>)>;
+
+    pub fn serialize<S: Serializer>(band: &Option<(f64, f64)>, to: S) -> Result<S::Ok, S::Error> {
+        let finite = |end: f64| Some(end).filter(|end| end.is_finite());
+        band.map(|(low, high)| (finite(low), finite(high))).serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<(f64, f64)>, D::Error> {
+        let ends = Ends::deserialize(from)?;
+        Ok(ends.map(|(low, high)| (low.unwrap_or(f64::NEG_INFINITY), high.unwrap_or(f64::INFINITY))))
+    }
 }
 
 impl PaperOutcome {

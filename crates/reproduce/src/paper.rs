@@ -43,6 +43,8 @@ pub struct Item {
     pub variants: Vec<(String, Vec<Override>)>,
     /// What `--quick` sets besides the number of repetitions.
     pub quick: Vec<Override>,
+    /// Rows of which the packets of one run are shown, in the first cell.
+    pub packets: Vec<String>,
     /// How to draw it.
     pub figures: Vec<Figure>,
     /// What the paper says.

@@ -2,7 +2,7 @@
 
 use crate::paper::{Item, Row, Sensitivity};
 use anabranch_run::{Options, Plan, Repeat, Variant};
-use anabranch_scenario::{Document, Override};
+use anabranch_scenario::{Document, Override, Scenario};
 use std::sync::Arc;
 
 /// What the user asks for beyond the item.
@@ -47,6 +47,32 @@ pub fn parts<'a, E>(
         }
     }
     Ok(parts)
+}
+
+/// One run of each row whose packets are shown, in the first cell; `None` if the item shows none.
+///
+/// # Errors
+/// Those of `read`.
+pub fn example<E>(
+    item: &Item,
+    asked: &Asked,
+    read: &mut dyn FnMut(Vec<Override>) -> Result<Document, E>,
+) -> Result<Option<Plan>, E> {
+    let rows = item.rows.iter().filter(|row| item.packets.contains(&row.label));
+    let schedulers: Vec<_> = rows.map(|row| row.plug_in.clone()).collect();
+    if schedulers.is_empty() || item.live {
+        return Ok(None);
+    }
+    let mut overrides = item.variants.first().map_or(Vec::new(), |(_, set)| set.clone());
+    overrides.extend(asked.overrides.clone());
+    let mut cells = read(overrides)?.cells;
+    cells.truncate(1);
+    let once = |(cell, mut scenario): (_, Scenario)| {
+        scenario.repeat = 1;
+        Variant { cell, scenario: Arc::new(scenario) }
+    };
+    let variants: Vec<Variant> = cells.into_iter().map(once).collect();
+    Ok(Some(Plan::new(&variants, &Options { schedulers, baselines: false, ..Options::default() })))
 }
 
 fn part<'a, E>(

@@ -1,6 +1,6 @@
 //! `claims.toml` → a checked [`Paper`].
 
-use crate::claim::{Claim, Kind, Side, Unit};
+use crate::claim::{Claim, Kind, RATIO, Side, Unit};
 use crate::paper::{Figure, Item, Paper, Row, Sensitivity};
 use anabranch_metrics::METRICS;
 use anabranch_run::labels;
@@ -55,6 +55,8 @@ struct ItemText {
     #[serde(default)]
     quick: Settings,
     #[serde(default)]
+    packets: Vec<Word>,
+    #[serde(default)]
     figure: Vec<FigureText>,
     #[serde(default)]
     claim: Vec<ClaimText>,
@@ -105,7 +107,7 @@ struct ClaimText {
     reason: Option<String>,
 }
 
-/// `"otias"`, or `{ row = "otias", at = { … }, metric = … }`.
+/// `"otias"`, or `{ row = "otias", at = { … }, metric = …, per = … }`.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum SideText {
@@ -115,6 +117,7 @@ enum SideText {
         #[serde(default)]
         at: Settings,
         metric: Option<String>,
+        per: Option<Box<SideText>>,
     },
 }
 
@@ -157,12 +160,14 @@ impl Reader {
         }
         self.ids.push(id.clone());
         let rows = self.rows(&item.rows);
+        item.packets.iter().for_each(|row| self.row(row.span(), row.get_ref(), &rows));
         let sensitivity = item.sensitivity.into_iter().map(|s| self.sensitivity(s, rows.len())).collect();
         Item {
             figures: item.figure.into_iter().filter_map(|figure| self.figure(figure)).collect(),
             claims: item.claim.into_iter().filter_map(|claim| self.claim(claim, &rows, &item.place)).collect(),
             variants: item.variants.into_iter().map(|(name, set)| (name, overrides("claims.toml", set))).collect(),
             quick: overrides("claims.toml", item.quick),
+            packets: item.packets.into_iter().map(Spanned::into_inner).collect(),
             id,
             title: item.title,
             place: item.place,
@@ -237,7 +242,7 @@ impl Reader {
     }
 
     fn claim(&mut self, text: ClaimText, rows: &[Row], place: &str) -> Option<Claim> {
-        let metric = self.metric(text.metric.span(), text.metric.get_ref());
+        let metric = self.metric_or_ratio(text.metric.span(), text.metric.get_ref());
         let unit = match &text.unit {
             None => Unit::NONE,
             Some(word) => Unit::named(word.get_ref()).unwrap_or_else(|| {
@@ -304,21 +309,35 @@ impl Reader {
     }
 
     fn side(&mut self, text: &Spanned<SideText>, rows: &[Row]) -> Side {
-        let (row, at, metric) = match text.get_ref() {
-            SideText::Row(row) => (row, Vec::new(), None),
-            SideText::Full { row, at, metric } => {
-                let at = at.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
-                (row, at, metric.as_ref().map(|metric| self.metric(text.span(), metric)))
-            }
+        self.side_at(text.span(), text.get_ref(), rows)
+    }
+
+    fn side_at(&mut self, span: Range<usize>, text: &SideText, rows: &[Row]) -> Side {
+        let side = match text {
+            SideText::Row(row) => Side { row: row.clone(), metric: None, at: Vec::new(), per: None },
+            SideText::Full { row, at, metric, per } => Side {
+                row: row.clone(),
+                metric: metric.as_ref().map(|metric| self.metric_or_ratio(span.clone(), metric)),
+                at: at.iter().map(|(key, value)| (key.clone(), value.clone())).collect(),
+                per: per.as_ref().map(|per| Box::new(self.side_at(span.clone(), per, rows))),
+            },
         };
-        self.row(text.span(), row, rows);
-        Side { row: row.clone(), metric, at }
+        self.row(span, &side.row, rows);
+        side
     }
 
     fn row(&mut self, at: Range<usize>, name: &str, rows: &[Row]) {
         if !name.starts_with("single:") && !rows.iter().any(|row| row.label == name) {
             let rows: Vec<&str> = rows.iter().map(|row| row.label.as_str()).collect();
             self.unknown(at, "row of this item", name, &rows);
+        }
+    }
+
+    /// What a claim may ask for: a metric, or how many times another it is.
+    fn metric_or_ratio(&mut self, at: Range<usize>, name: &str) -> String {
+        match name.split_once(RATIO) {
+            Some((of, to)) => [of, to].map(|part| self.metric(at.clone(), part)).join(RATIO),
+            None => self.metric(at, name),
         }
     }
 

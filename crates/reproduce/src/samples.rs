@@ -1,6 +1,6 @@
 //! The runs of an item, by row, cell and seed.
 
-use crate::claim::Side;
+use crate::claim::{RATIO, Side};
 use crate::paper::Row;
 use anabranch_run::{CellValues, RunRecord};
 
@@ -41,14 +41,25 @@ impl<'a> Samples<'a> {
     fn values(&self, row: &'a str, cell: &CellValues, metric: &str) -> Vec<(u64, f64)> {
         let label = self.label(row);
         let runs = self.runs.iter().filter(|run| run.scheduler == label && run.cell == *cell);
-        runs.filter_map(|run| Some((run.seed, run.value(metric)?))).collect()
+        runs.filter_map(|run| Some((run.seed, value(run, metric)?))).collect()
     }
 
-    /// One value a seed: over several cells, the mean of what each is of its cell's `scale`.
+    /// One value a seed, as a multiple of what it is said to be per.
     ///
     /// # Errors
     /// In a few words, why there is none.
     pub fn of(&self, side: &'a Side, metric: &str, at: &[(String, String)]) -> Result<Vec<(u64, f64)>, String> {
+        let values = self.absolute(side, metric, at)?;
+        let Some(per) = &side.per else { return Ok(values) };
+        let base = self.of(per, metric, at)?;
+        let ratio = |(seed, value): (u64, f64)| {
+            let (_, base) = base.iter().find(|(own, base)| *own == seed && *base != 0.0)?;
+            Some((seed, value / base))
+        };
+        Ok(values.into_iter().filter_map(ratio).collect())
+    }
+
+    fn absolute(&self, side: &'a Side, metric: &str, at: &[(String, String)]) -> Result<Vec<(u64, f64)>, String> {
         let metric = side.metric.as_deref().unwrap_or(metric);
         let mut place = side.at.clone();
         place.extend(at.iter().filter(|(key, _)| !side.at.iter().any(|(own, _)| own == key)).cloned());
@@ -92,5 +103,13 @@ impl<'a> Samples<'a> {
         let scores: Vec<Vec<f64>> =
             (0..rows.len()).map(|row| of_seeds.iter().map(|scores| scores[row]).collect()).collect();
         if of_seeds.is_empty() { Err(format!("no seed has {metric} in every row and cell")) } else { Ok(scores) }
+    }
+}
+
+/// A metric of a run, or how many times another it is, if that is not zero.
+fn value(run: &RunRecord, metric: &str) -> Option<f64> {
+    match metric.split_once(RATIO) {
+        Some((of, to)) => Some(run.value(of)? / run.value(to).filter(|value| *value != 0.0)?),
+        None => run.value(metric),
     }
 }

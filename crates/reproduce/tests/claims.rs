@@ -133,6 +133,32 @@ fn the_best_and_the_worst_alone_are_the_direction_of_an_order() {
 }
 
 #[test]
+fn a_ratio_of_two_metrics_is_one_of_each_run() {
+    let mut all = runs("1", &[("minrtt", &TEN), ("otias", &times(2.0))]);
+    for run in &mut all {
+        let seconds = if run.scheduler == "otias" { 4.0 } else { 1.0 + run.seed as f64 };
+        run.metrics.insert("completion_s".into(), seconds * run.metrics["goodput_bps"]);
+    }
+    let text = |metric: &str, rest: &str| format!("[[item.claim]]\ntext = \"c\"\nmetric = \"{metric}\"\n{rest}\n");
+    let judged = |rest: &str| {
+        let item = read(&format!("{HEAD}{}", text("completion_s / goodput_bps", rest))).unwrap().items.remove(0);
+        judge(&item.claims, &all, &item.rows, &[]).remove(0)
+    };
+    // Of each run, then averaged: 1 to 10.
+    let value = judged("value = \"minrtt\"\npublished = 5.5\nband = [5.499, 5.501]");
+    assert_eq!((value.verdict, value.estimate.unwrap().n), (Verdict::Reproduces, 10));
+    assert_eq!(judged("value = \"otias\"\npublished = 4\nband = [3.999, 4.001]").verdict, Verdict::Reproduces);
+    let unknown = mistakes(&text("completion_s / goodputbps", "value = \"otias\"\npublished = 4"));
+    assert!(unknown[0].1.contains("did you mean `goodput_bps`?"), "{unknown:?}");
+    for run in &mut all {
+        run.metrics["goodput_bps"] = 0.0;
+    }
+    let item = read(&format!("{HEAD}{}", text("completion_s / goodput_bps", "value = \"otias\"\npublished = 4"))).unwrap();
+    let nothing = judge(&item.items[0].claims, &all, &item.items[0].rows, &[]).remove(0);
+    assert_eq!(nothing.reason.as_deref(), Some("no run of otias has completion_s / goodput_bps"));
+}
+
+#[test]
 fn a_side_may_stand_in_another_cell() {
     let mut all = runs("64KB", &[("minrtt", &TEN)]);
     all.extend(runs("100KB", &[("minrtt", &times(2.0))]));
@@ -142,6 +168,27 @@ fn a_side_may_stand_in_another_cell() {
     // Without its cell it is not said which is meant.
     let vague = judged("value = \"minrtt\"\npublished = 10\nband = [1, 20]", &all);
     assert_eq!((vague.verdict, vague.reason.as_deref()), (Verdict::Differs, Some("2 cells are meant, not one")));
+}
+
+#[test]
+fn gains_are_compared_seed_by_seed() {
+    let runs = runs("1", &[("minrtt", &TEN), ("blest+or", &times(1.5)), ("otias", &times(1.2))]);
+    let more = |of: &str, against: &str| {
+        let side = |row: &str| format!("{{ row = \"{row}\", per = \"minrtt\" }}");
+        judged(&format!("of = {}\nagainst = {}\nband = [0, inf]", side(of), side(against)), &runs)
+    };
+    let judged_so = more("blest+or", "otias");
+    assert_eq!(judged_so.verdict, Verdict::Reproduces);
+    assert!((judged_so.estimate.unwrap().mean - 25.0).abs() < 0.5, "{judged_so:?}");
+    assert_eq!(more("otias", "blest+or").verdict, Verdict::Differs);
+    // As a multiple of itself it is one, of which no seed differs.
+    let one = judged("value = { row = \"otias\", per = \"otias\" }\npublished = 1\nband = [1, 1]", &runs);
+    assert_eq!(one.verdict, Verdict::Reproduces);
+    let (_, told) = mistakes(
+        "[[item.claim]]\ntext = \"c\"\nmetric = \"goodput_bps\"\nvalue = { row = \"otias\", per = \"minrt\" }\npublished = 1",
+    )
+    .remove(0);
+    assert!(told.contains("did you mean `minrtt`?"), "{told}");
 }
 
 #[test]
@@ -174,4 +221,13 @@ fn mistakes_point_at_their_token_with_the_nearest_word() {
     assert!(told.contains("a value, a change or an order"), "{told}");
     let (token, told) = one("metric = \"goodput_bps\"\nvalu = \"minrtt\"");
     assert!(token.contains("valu") && told.contains("unknown field"), "{token} {told}");
+}
+
+#[test]
+fn a_band_without_end_survives_json() {
+    let runs = runs("1", &[("minrtt", &TEN), ("otias", &times(1.1))]);
+    let ours = judged("of = 'otias'\nagainst = 'minrtt'\nband = [0, inf]", &runs);
+    assert_eq!((ours.verdict, ours.band), (Verdict::Reproduces, Some((0.0, f64::INFINITY))));
+    let json = serde_json::to_string(&ours).unwrap();
+    assert_eq!(serde_json::from_str::<Judged>(&json).unwrap(), ours);
 }

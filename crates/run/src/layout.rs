@@ -72,7 +72,7 @@ impl Layout {
             Choice::Single(path) => (vec![*path], false),
         };
         let jitter = scenario.start_jitter.as_nanos();
-        let start = Instant::from_nanos(Rng::stream(job.seed, "start").below(jitter));
+        let start = Instant::ZERO + scenario.start + Duration::from_nanos(Rng::stream(job.seed, "start").below(jitter));
         let mut ground = Ground { topology: scenario.topology.clone(), timeline: scenario.network_changes().collect() };
         let cross = tcp_flows(scenario, job.seed, &mut ground);
         let Ground { topology, timeline } = ground;

@@ -297,3 +297,18 @@ fn acknowledgments_are_compressed_behind_data_the_other_way() {
         assert!(with.1 - 1.0 > 2.0 * (none.1 - 1.0), "{path}: {with:?} {none:?}");
     }
 }
+
+#[test]
+fn traffic_that_starts_later_finds_cross_traffic_under_way() {
+    let transfer = |start: &str, count: u32| {
+        let cross = format!("[[cross]]\nkind = 'tcp'\npath = 'a'\ncount = {count}\n");
+        let text = format!("{ONE_PATH}queue = '500p'\n{cross}[[traffic]]\nkind = 'bulk'\nsize = '100KB'\n");
+        let text = text.replace("[connection]", &format!("start = '{start}'\n[connection]"));
+        let outcome = run(&text, 1);
+        assert!(outcome.finished);
+        outcome.metrics["completion_s"]
+    };
+    // Alone, the time makes no difference; beside a queue that has filled meanwhile, it does. No flow is none.
+    assert!((transfer("0s", 0) - transfer("5s", 0)).abs() < 1e-9);
+    assert!(transfer("5s", 1) > 1.5 * transfer("0s", 1).max(transfer("0s", 0)));
+}

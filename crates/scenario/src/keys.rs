@@ -345,7 +345,8 @@ const KEYS: &[Key] = &[
     key(Top, "warmup", TIME, Value("0s"), "discarded time before the measured time; needs a duration"),
     key(Top, "seed", Form::Integer { min: 0, max: i64::MAX }, Value("1"), "seed of the first repetition; repetition r uses seed + r"),
     key(Top, "repeat", Form::Integer { min: 1, max: 1_000_000 }, Value("1"), "repetitions; a scenario without randomness is run once"),
-    key(Top, "start_jitter", TIME, Value("0s"), "the connection starts at a random time below this, which breaks phase locks"),
+    key(Top, "start", TIME, Value("0s"), "when the traffic starts, warm-up included; cross traffic may be under way by then"),
+    key(Top, "start_jitter", TIME, Value("0s"), "it starts later by a random time below this, which breaks phase locks"),
 
     key(Connection, "scheduler", Form::Scheduler, Value("minrtt"), "packet scheduler; +pr adds opportunistic retransmission and penalisation, +or retransmission alone"),
     key(Connection, "congestion", Form::Congestion, Value("cubic"), "congestion control"),
@@ -428,7 +429,7 @@ const KEYS: &[Key] = &[
     key(Cross, "path", Form::PathName, Nothing("required, unless link is given"), "the path whose bottleneck it shares"),
     key(Cross, "link", Form::LinkName, Nothing("required, unless path is given"), "the link that it crosses"),
     key(Cross, "direction", Form::Words(&["down", "up"]), Value("down"), "which way the data flows: down = server to client, as the connection's, up = client to server"),
-    key(Cross, "count", Form::Integer { min: 1, max: 1000 }, Value("1"), "how many such flows; each draws times, rates and packets of its own"),
+    key(Cross, "count", Form::Integer { min: 0, max: 1000 }, Value("1"), "how many such flows; each draws times, rates and packets of its own"),
     key(Cross, "start", Form::Range, Value("0s"), "when it starts, warm-up included"),
     key(Cross, "stop", TIME, Nothing("never"), "when it stops"),
     key(Cross, "congestion", Form::Congestion, Value("cubic"), "tcp, tcp-limited: its congestion control; all else is as [connection] and [tcp] say"),

@@ -18,7 +18,9 @@ pub struct Scenario {
     pub seed: u64,
     /// Repetitions.
     pub repeat: u32,
-    /// The connection starts at a random time in `[0, start_jitter)`.
+    /// When the traffic starts, warm-up included.
+    pub start: Duration,
+    /// It starts later by a random time in `[0, start_jitter)`.
     pub start_jitter: Duration,
     /// Schedulers to run; one unless the command line or a sweep says otherwise.
     pub scheduler: PlugIn,

@@ -68,7 +68,8 @@ fn at(millis: u64) -> Instant {
 fn what_is_not_written_has_the_documented_default() {
     let s = one_path("");
     assert_eq!(s.name, "test");
-    assert_eq!((s.seed, s.repeat, s.warmup, s.start_jitter), (1, 1, Duration::ZERO, Duration::ZERO));
+    assert_eq!((s.seed, s.repeat, s.warmup), (1, 1, Duration::ZERO));
+    assert_eq!((s.start, s.start_jitter), (Duration::ZERO, Duration::ZERO));
     assert_eq!((s.scheduler.name.as_str(), s.congestion.name.as_str()), ("minrtt", "cubic"));
     assert_eq!(s.settings, Settings::default());
     assert_eq!((s.hosts.sender, s.hosts.receiver, s.hosts.ip), (Host::Engine, Host::Engine, 4));
@@ -406,7 +407,7 @@ fn again(document: &Document, folder: Folder) -> Document {
 
 #[test]
 fn resolved_documents_read_back_to_themselves() {
-    let everything = "duration = '10s'\nname = 'a \"quoted\" \\\\ name'\nstart_jitter = '1.5ms'\n\
+    let everything = "duration = '10s'\nname = 'a \"quoted\" \\\\ name'\nstart = '250ms'\nstart_jitter = '1.5ms'\n\
         [connection]\nscheduler = { kind = 'minrtt+pr', rtt_guard = 2 }\ncongestion = 'olia'\n[tcp]\nkeep_alive = '7s'\n\
         [[path]]\nname = 'a'\ntrace = { down = 'steady.trace' }\nrate = { up = '1234567bit' }\ndelay = '25ms'\n\
         loss = { down = { kind = 'gilbert-elliott', p = 0.123456789, r = '10%' } }\nprice = '0.3/MB'\ncap = '1GB'\nweight = 0.5\n\

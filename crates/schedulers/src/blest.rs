@@ -1,6 +1,6 @@
 //! BLEST: wait rather than let a slow path block the connection's window.
 
-use crate::pick::{Blocked, blocked, by_rtt_unless, fastest_live, fill, no_choice};
+use crate::pick::{blocked, by_rtt_unless, fastest_live, fill, no_choice};
 use anabranch_engine::plugin::{Entry, Parameter, Parameters};
 use anabranch_engine::schedule::{PathView, Round, Scheduler};
 use anabranch_units::{Duration, Instant};
@@ -37,11 +37,11 @@ fast window is full.
 
 # Departures
 
-The paper gives λ no bounds; [0, 4] is the choice here. Head-of-line blocking counts as observed when the
-peer's window refuses a new segment while F has room. Time without a call does not change λ: each call takes
-at most one step. A path without an RTT sample is given its window without an estimate. A fast path that
-cannot be waited for (a timeout, nothing in flight) is passed over. With more than two paths S is minRTT's
-choice, and only its own flight is charged.
+The paper gives λ no bounds; [0, 4] is the choice here. Head-of-line blocking counts as observed when F has
+room and the peer's window refuses a new segment, or the send buffer is full of what is on its way. Time
+without a call does not change λ: each call takes at most one step. A path without an RTT sample is given its
+window without an estimate. A fast path that cannot be waited for (a timeout, nothing in flight) is passed
+over. With more than two paths S is minRTT's choice, and only its own flight is charged.
 
 # References
 
@@ -97,7 +97,7 @@ impl From<&Parameters<'_>> for Config {
 pub struct Blest {
     config: Config,
     lambda: f64,
-    /// The window blocked the fast path since the last step.
+    /// Window or send buffer blocked the fast path since the last step.
     blocked: bool,
     /// When λ last changed, or was first asked for.
     last_step: Option<Instant>,
@@ -147,7 +147,7 @@ impl Scheduler for Blest {
         }
         by_rtt_unless(round, &fast, |view, slow| self.would_block(view.send_window(), &fast, slow));
         let has_room = round.path(fast.id).is_some_and(PathView::eligible);
-        self.blocked |= has_room && blocked(round) == Some(Blocked::Window);
+        self.blocked |= has_room && blocked(round);
     }
 
     fn values(&self) -> Option<(&'static str, f64)> {
@@ -204,6 +204,19 @@ mod tests {
             seen.push((blest.values().unwrap().1 * 1000.0).round());
         }
         assert_eq!(seen, [1000.0, 1001.0, 1002.0, 1001.0, 1002.0, 1001.0, 1000.0, 999.0]);
+    }
+
+    #[test]
+    fn a_full_send_buffer_is_blocking_too() {
+        // Where the send buffer is no larger than the peer's window, it fills first: the window refuses nothing.
+        let mut blest = Blest::new(PAPER);
+        for (step, full) in [(0, true), (1, true), (2, false), (3, false)] {
+            let mut bench = Bench::new(&[path(0, 20, 10, 5), path(1, 100, 10, 5)]);
+            bench.view.set_buffer_full(full);
+            bench.at(20 * step);
+            bench.round(&mut blest);
+        }
+        assert!((blest.lambda - 1.001).abs() < 1e-9, "{}", blest.lambda);
     }
 
     #[test]

@@ -146,8 +146,7 @@ impl Scheduler for BlestLinux {
             self.step(view.now(), slow);
             self.would_block(view, &fast, slow)
         });
-        self.blocked |=
-            blocked(round).is_some() && !round.outstanding().is_empty() && round.fastest_eligible().is_some();
+        self.blocked |= blocked(round) && !round.outstanding().is_empty() && round.fastest_eligible().is_some();
     }
 
     fn values(&self) -> Option<(&'static str, f64)> {

@@ -134,7 +134,7 @@ impl Opportunistic {
 impl Scheduler for Opportunistic {
     fn schedule(&mut self, round: &mut Round<'_>) {
         // Both triggers penalise: the kernel exempts a send buffer that still has room, and then there is no trigger.
-        if blocked(round).is_none() {
+        if !blocked(round) {
             return;
         }
         let Some(fast) = round.fastest_eligible().copied() else { return };

@@ -106,20 +106,8 @@ pub fn no_choice(view: &View) -> bool {
     view.candidates().nth(1).is_none()
 }
 
-/// Why data that was sent already may have to be sent again on a faster path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Blocked {
-    /// The peer's window refuses the next new segment.
-    Window,
-    /// Everything written is bound, and the application waits for room in the send buffer.
-    Buffer,
-}
-
-/// What keeps new data from being sent, other than the paths' own windows.
-pub fn blocked(view: &View) -> Option<Blocked> {
-    if view.backlog().is_empty() {
-        view.send_buffer_full().then_some(Blocked::Buffer)
-    } else {
-        view.window_blocked().then_some(Blocked::Window)
-    }
+/// Something other than the paths' own windows keeps new data from being sent: the peer's window refuses the next segment,
+/// or everything written is bound and the application waits for room in the send buffer.
+pub fn blocked(view: &View) -> bool {
+    if view.backlog().is_empty() { view.send_buffer_full() } else { view.window_blocked() }
 }

@@ -19,6 +19,8 @@ const READING: &str = "
 Benefit 1: the paths add up. 0: no better than the better path alone. Below 0: multipath hurts, for
 bytes of one path wait for the other in an out-of-order queue (OFO). A small window matters:
   anabranch run blest-3g-wlan-bulk --scheduler minrtt+pr,daps --set recv_buffer=512KiB --repeat 10
+Charts, series over time and p values, as a page to open:
+  anabranch demo --out results --open
 ";
 
 /// Six schedulers and both single paths on a built-in scenario.

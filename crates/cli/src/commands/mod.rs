@@ -7,6 +7,7 @@ mod explain;
 mod list;
 mod model;
 mod parity;
+mod report;
 mod reproduce;
 mod run;
 #[cfg(target_os = "linux")]
@@ -20,6 +21,7 @@ pub use explain::explain;
 pub use list::list;
 pub use model::model;
 pub use parity::parity;
+pub use report::report;
 pub use reproduce::reproduce;
 pub use run::run;
 #[cfg(target_os = "linux")]

@@ -6,23 +6,31 @@ use crate::failure::Failure;
 use crate::kept::Kept;
 use crate::load::Loaded;
 use crate::marked::{Marked, write};
+use crate::opener::Opener;
 use crate::papers::{self, BuiltIn};
 use crate::reproduction_table::{claims_markdown, summary_markdown, text};
+use crate::results_folder;
 use crate::runs_csv::runs_csv;
 use crate::stage::{Stage, carry_out};
 use crate::watch::Wanted;
-use anabranch_reproduce::{Asked, Item, ItemOutcome, PaperOutcome, Part, Reproduction, parts};
-use anabranch_run::Results;
+use anabranch_report::of_reproduction;
+use anabranch_reproduce::{Asked, Item, ItemOutcome, PaperOutcome, Part, Reproduction, example, parts};
+use anabranch_run::{Plan, Results};
 use anabranch_scenario::Override;
 use std::fs;
 use std::num::NonZeroUsize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// Packets of a run that its report shows.
+const PACKETS: usize = 2000;
 
 /// An item with what it runs and where its runs are kept.
 struct Work<'a> {
     item: &'a Item,
     scenario: &'static str,
     parts: Vec<Part<'a>>,
+    /// The runs whose packets are shown.
+    example: Option<Plan>,
     kept: Kept<'a>,
     /// `blest-table4`.
     name: String,
@@ -33,6 +41,7 @@ pub fn reproduce(arguments: &ReproduceArguments, drivers: &Drivers<'_>) -> Resul
     let papers = papers::find(&arguments.paper)?;
     // Said before the work, not after it.
     let targets = arguments.update.iter().map(|file| target(file)).collect::<Result<Vec<_>, Failure>>()?;
+    let opener = arguments.open.then(Opener::find).transpose()?;
     let mut works: Vec<Vec<Work<'_>>> = Vec::new();
     for built_in in &papers {
         let items = chosen(built_in, arguments)?;
@@ -52,26 +61,35 @@ pub fn reproduce(arguments: &ReproduceArguments, drivers: &Drivers<'_>) -> Resul
         }
         outcomes.push(PaperOutcome::new(&built_in.paper, items));
     }
+    for work in works.iter().flatten() {
+        work.follow_packets(&arguments.out, drivers)?;
+    }
     let anabranch = env!("CARGO_PKG_VERSION").to_owned();
     let reproduction = Reproduction { anabranch, quick: arguments.quick, papers: outcomes };
-    finish(&reproduction, arguments, &targets)
-}
-
-fn finish(
-    reproduction: &Reproduction,
-    arguments: &ReproduceArguments,
-    targets: &[(Marked<'_>, Form)],
-) -> Result<String, Failure> {
-    let json = serde_json::to_string_pretty(reproduction).unwrap_or_default() + "\n";
-    create(&arguments.out)?;
+    let json = serde_json::to_string_pretty(&reproduction).unwrap_or_default() + "\n";
     write(&arguments.out.join("reproduction.json"), &json)?;
-    for (target, form) in targets {
-        target.write(&form(reproduction))?;
+    let page = report(&reproduction, &arguments.out)?;
+    opener.map_or(Ok(()), |opener| opener.open(&page))?;
+    for (target, form) in &targets {
+        target.write(&form(&reproduction))?;
     }
     Ok(match arguments.format {
-        ListFormat::Table => text(reproduction),
+        ListFormat::Table => format!("{}\nThe report: {}\n", text(&reproduction), page.display()),
         ListFormat::Json => json,
     })
+}
+
+/// Writes the report; the page's path.
+fn report(reproduction: &Reproduction, folder: &Path) -> Result<PathBuf, Failure> {
+    let around = of_reproduction::Around {
+        made_by: results_folder::made_by(),
+        settings: vec![("command".into(), std::env::args().collect::<Vec<_>>().join(" "))],
+        schedulers: results_folder::scheduler_names(),
+    };
+    let report = of_reproduction::report(reproduction, around);
+    // Strings and finite numbers only: this cannot fail.
+    write(&folder.join("report.json"), &(serde_json::to_string(&report).unwrap_or_default() + "\n"))?;
+    results_folder::make_report(folder)
 }
 
 /// What a place in a file is filled with.
@@ -123,13 +141,24 @@ fn work<'a>(
     let file = format!("papers/{}/{}", built_in.paper.key, item.scenario);
     let mut read = |overrides| Loaded::given(&file, scenario, overrides).map(|loaded| loaded.document);
     let parts = parts(item, &asked, &mut read)?;
+    let example = example(item, &asked, &mut read)?;
     let name = format!("{}-{}", built_in.paper.key, item.id);
     let driver = if item.live { drivers.real_time } else { drivers.virtual_time };
     let kept = Kept::open(driver, &arguments.out.join("kept").join(format!("{name}.jsonl")))?;
-    Ok(Work { item, scenario, parts, kept, name })
+    Ok(Work { item, scenario, parts, example, kept, name })
 }
 
 impl Work<'_> {
+    /// Runs what is shown packet by packet: kept outcomes have no packets.
+    fn follow_packets(&self, folder: &Path, drivers: &Drivers<'_>) -> Result<(), Failure> {
+        let Some(plan) = self.example.clone() else { return Ok(()) };
+        let timeline = Some((folder.join("timeline"), PACKETS));
+        let wanted = Wanted { timeline, prefix: format!("{}-", self.name), ..Wanted::default() };
+        let (driver, name) = (drivers.virtual_time, format!("{}: ", self.name));
+        carry_out(&[Stage { plan, driver, real_time: false, jobs: None, name, kept: true }], wanted)?;
+        Ok(())
+    }
+
     fn stages(&self, jobs: Option<NonZeroUsize>) -> impl Iterator<Item = Stage<'_>> {
         self.parts.iter().map(move |part| Stage {
             plan: part.plan.clone(),

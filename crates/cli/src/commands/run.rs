@@ -5,6 +5,8 @@ use crate::args::{Format, Output, Repetitions, RunArguments};
 use crate::artifacts;
 use crate::failure::Failure;
 use crate::load::{Loaded, congestions, schedulers, set_overrides};
+use crate::opener::Opener;
+use crate::results_folder;
 use crate::runs_csv::runs_csv;
 use crate::stage::{Stage, carry_out};
 use crate::table::results_table;
@@ -73,6 +75,8 @@ pub fn execute(
     mut wanted: Wanted,
     driver: &dyn Driver,
 ) -> Result<Results, Failure> {
+    // What opens the report is looked for before the work.
+    let opener = output.open.then(Opener::find).transpose()?;
     let (started, clock) = (SystemTime::now(), Instant::now());
     wanted.series = output.out.as_ref().map(|folder| folder.join("series"));
     let follows = output.out.as_ref().filter(|_| output.timeline > 0);
@@ -84,6 +88,8 @@ pub fn execute(
     let results = carry_out(&[stage], wanted)?.remove(0);
     if let Some(folder) = &output.out {
         artifacts::write(folder, loaded, &results, started, clock.elapsed())?;
+        let report = results_folder::make_report(folder)?;
+        opener.map_or(Ok(()), |opener| opener.open(&report))?;
     }
     Ok(results)
 }

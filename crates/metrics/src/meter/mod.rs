@@ -1,6 +1,7 @@
 //! The metrics of one run, as a fold over its events.
 
 mod cross;
+mod efficiency;
 mod frames;
 mod head_start;
 mod receiver;
@@ -11,13 +12,13 @@ mod sender;
 mod tests;
 mod timing;
 
-use crate::over_time::RealMean;
 use crate::results::present;
 use crate::{CapacityCurve, Density, Extents, Histogram, PathMetrics, RunMetrics};
 use anabranch_trace::{Event, LinkEvent, Origin, Recorder, SendKind};
 use anabranch_units::{ConnId, Direction, Duration, Instant, PathId, Side};
 pub use cross::CrossFlow;
 use cross::CrossFlows;
+use efficiency::Efficiency;
 pub use frames::FrameSchedule;
 use head_start::HeadStart;
 use receiver::Receiver;
@@ -55,7 +56,7 @@ pub struct MeterConfig {
     pub displacement_threshold: Option<u64>,
     /// The first of `connections` may carry data over several paths: for `head_start_packets` and `_rtt_ratio`.
     pub head_start: bool,
-    /// LIA over the paths 0 and 1: for `increment_efficiency_mean`.
+    /// LIA couples the paths 0 and 1 of the first of `connections`: for `increment_efficiency_mean`.
     pub efficiency: bool,
     /// Paths; the index is the path's number.
     pub paths: Vec<PathConfig>,
@@ -84,8 +85,9 @@ pub struct Meter {
     links: Vec<Link>,
     returns: Vec<Returns>,
     head_start: HeadStart,
+    efficiency: Option<Efficiency>,
     /// Events before this count without a further look: the end of the warm-up until it is over, then the end of the
-    /// measured time; none as long as the head start is open.
+    /// measured time; none as long as the head start is open, or where the efficiency is followed.
     turn: Instant,
     /// Beginning of the measured time; `None` during the warm-up.
     begun: Option<Instant>,
@@ -121,16 +123,17 @@ impl Meter {
         let paths = config.paths.len();
         let flow = |id: &ConnId| Flow {
             id: *id,
-            sender: Sender::new(paths, config.efficiency),
+            sender: Sender::new(paths),
             receiver: Receiver::new(config.mss, config.displacement_threshold),
             timing: Timing::new(config.timed),
             started: None,
             end: config.flow_size.unwrap_or(u64::MAX),
             completion: None,
         };
-        let head_start = config.connections.first().filter(|_| config.head_start);
+        let first = config.connections.first().copied();
         Self {
-            head_start: HeadStart::new(head_start.copied(), config.mss),
+            head_start: HeadStart::new(first.filter(|_| config.head_start), config.mss),
+            efficiency: first.filter(|_| config.efficiency).map(Efficiency::new),
             turn: Instant::ZERO,
             flows: config.connections.iter().map(flow).collect(),
             cross: CrossFlows::new(&config.cross),
@@ -162,7 +165,9 @@ impl Meter {
         let prices: Vec<f64> = self.config.paths.iter().map(|path| path.price).collect();
         let ended = Ended { sized: self.config.size.is_some(), flows: self.config.flow_size.is_some(), completion };
         let head_start = core::mem::take(&mut self.head_start);
-        let mut totals = Totals { paths: vec![PathSender::default(); prices.len()], head_start, ..Totals::default() };
+        let efficiency = self.efficiency.take().and_then(|efficiency| efficiency.mean(end));
+        let mut totals =
+            Totals { paths: vec![PathSender::default(); prices.len()], head_start, efficiency, ..Totals::default() };
         let flows = core::mem::take(&mut self.flows);
         flows.into_iter().for_each(|flow| totals.add(flow, end));
         let mut values = totals.values(end.since(begin), ended, &prices);
@@ -189,19 +194,22 @@ impl Meter {
         }
         let end = self.config.until.map_or(Instant::MAX, |until| until + Duration::from_nanos(1));
         self.turn = match self.begun {
-            _ if self.head_start.is_open() => Instant::ZERO,
+            _ if self.head_start.is_open() || self.efficiency.is_some() => Instant::ZERO,
             None => end.min(self.config.from),
             Some(_) => end,
         };
         true
     }
 
-    /// As [`Self::counts`]; of the events that are looked at closely, the head start is told.
+    /// As [`Self::counts`]; what needs few events, or is seldom asked for, is told here, at no cost to the others.
     #[cold]
     fn counts_of_host(&mut self, now: Instant, origin: Origin, event: &Event) -> bool {
         let counts = self.counts(now);
         if counts {
             self.head_start.on_event(origin, event);
+            if let Some(efficiency) = &mut self.efficiency {
+                efficiency.on_event(now, origin, event);
+            }
         }
         counts
     }
@@ -217,6 +225,7 @@ impl Meter {
         self.cross.restart();
         self.links.fill(Link::default());
         self.returns.iter_mut().for_each(|path| path.restart(at));
+        self.efficiency.iter_mut().for_each(|efficiency| efficiency.restart(at));
     }
 
     fn on_link(&mut self, now: Instant, path: PathId, size: u32, what: LinkEvent) {
@@ -369,7 +378,7 @@ struct Totals {
     density: Density,
     extents: Extents,
     head_start: HeadStart,
-    efficiency: RealMean,
+    efficiency: Option<f64>,
     paths: Vec<PathSender>,
 }
 
@@ -390,10 +399,6 @@ impl Totals {
         let (density, extents) = receiver.arrivals.finish();
         self.density.merge(&density);
         self.extents.merge(&extents);
-        if let Some(mut efficiency) = sender.efficiency {
-            efficiency.mean.advance(end);
-            self.efficiency.merge(&efficiency.mean);
-        }
         for (all, path) in self.paths.iter_mut().zip(sender.paths) {
             all.merge(&path.finish(end));
         }
@@ -453,7 +458,7 @@ impl Totals {
             ("outage_s", Some(self.outage.as_secs_f64())),
             ("head_start_packets", self.head_start.packets()),
             ("head_start_rtt_ratio", self.head_start.rtt_ratio()),
-            ("increment_efficiency_mean", self.efficiency.mean()),
+            ("increment_efficiency_mean", self.efficiency),
             ("price", prices.iter().any(|price| *price != 0.0).then_some(price)),
         ])
     }

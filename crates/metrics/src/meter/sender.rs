@@ -1,9 +1,8 @@
 //! What the sender's events add up to.
 
-use crate::IncrementEfficiency;
-use crate::over_time::{RealMean, Stopwatch, TimeMean};
-use anabranch_trace::{Event, PathState, SendKind, WindowChange};
-use anabranch_units::{Duration, Instant, PathId};
+use crate::over_time::{Stopwatch, TimeMean};
+use anabranch_trace::{Event, PathState, SendKind};
+use anabranch_units::{Instant, PathId};
 
 /// Packets and their payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,22 +23,6 @@ impl Tally {
 pub(super) struct Sender {
     pub blocked: Stopwatch,
     pub paths: Vec<PathSender>,
-    /// Where it is asked for.
-    pub efficiency: Option<Efficiency>,
-}
-
-/// [`IncrementEfficiency`] over time.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Efficiency {
-    now: IncrementEfficiency,
-    pub mean: RealMean,
-}
-
-impl Efficiency {
-    fn set(&mut self, now: Instant, path: PathId, window: Option<&WindowChange>) {
-        self.now.set(path, window);
-        self.mean.set(now, self.now.value());
-    }
 }
 
 /// Its subflow on one path.
@@ -60,29 +43,29 @@ pub(super) struct PathSender {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Samples {
     count: u64,
-    sum: Duration,
+    /// In nanoseconds: 584 years of them fit.
+    sum: u64,
 }
 
 impl Samples {
-    fn merge(&mut self, other: Self) {
-        self.count += other.count;
-        self.sum += other.sum;
+    fn add(&mut self, count: u64, sum: u64) {
+        self.count += count;
+        self.sum = self.sum.wrapping_add(sum);
     }
 
     /// In seconds; `None` without samples.
     pub fn mean(self) -> Option<f64> {
-        (self.count > 0).then(|| self.sum.as_secs_f64() / self.count as f64)
+        (self.count > 0).then(|| self.sum as f64 / 1e9 / self.count as f64)
     }
 }
 
 impl Sender {
-    pub fn new(paths: usize, efficiency: bool) -> Self {
-        let efficiency = efficiency.then(Efficiency::default);
-        Self { blocked: Stopwatch::default(), paths: vec![PathSender::default(); paths], efficiency }
+    pub fn new(paths: usize) -> Self {
+        Self { blocked: Stopwatch::default(), paths: vec![PathSender::default(); paths] }
     }
 
-    pub fn on_event(&mut self, now: Instant, id: PathId, event: &Event) {
-        let path = self.paths.get_mut(id.index());
+    pub fn on_event(&mut self, now: Instant, path: PathId, event: &Event) {
+        let path = self.paths.get_mut(path.index());
         match (path, event) {
             (Some(path), Event::DataSent { data, kind, .. }) => {
                 path.sent[*kind as usize].add(Tally { packets: 1, bytes: data.len() });
@@ -91,10 +74,7 @@ impl Sender {
                 path.cwnd.set(now, Some(window.cwnd as u64));
                 path.srtt.set(now, Some(window.srtt.as_nanos()).filter(|srtt| *srtt > 0));
                 if let Some(rtt) = window.rtt {
-                    path.rtt.merge(Samples { count: 1, sum: rtt });
-                }
-                if let Some(efficiency) = &mut self.efficiency {
-                    efficiency.set(now, id, Some(window));
+                    path.rtt.add(1, rtt.as_nanos());
                 }
             }
             (Some(path), Event::Timeout { .. }) => path.timeouts += 1,
@@ -103,9 +83,6 @@ impl Sender {
             (Some(path), Event::Path(PathState::Closed | PathState::Dead)) => {
                 path.cwnd.set(now, None);
                 path.srtt.set(now, None);
-                if let Some(efficiency) = &mut self.efficiency {
-                    efficiency.set(now, id, None);
-                }
             }
             (_, Event::WindowBlocked(blocked)) => self.blocked.set(now, *blocked),
             _ => {}
@@ -115,7 +92,6 @@ impl Sender {
     pub fn restart(&mut self, now: Instant) {
         self.blocked.restart(now);
         self.paths.iter_mut().for_each(|path| path.restart(now));
-        self.efficiency.iter_mut().for_each(|efficiency| efficiency.mean.restart(now));
     }
 }
 
@@ -139,7 +115,7 @@ impl PathSender {
         self.idle_restarts += other.idle_restarts;
         self.cwnd.merge(&other.cwnd);
         self.srtt.merge(&other.srtt);
-        self.rtt.merge(other.rtt);
+        self.rtt.add(other.rtt.count, other.rtt.sum);
     }
 
     pub fn finish(mut self, now: Instant) -> Self {

@@ -50,6 +50,7 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
     let warmup = top.get(report, "warmup", value::duration);
     let seed = top.get(report, "seed", value::integer);
     let repeat = top.get(report, "repeat", value::integer);
+    let start = top.get(report, "start", value::duration);
     let start_jitter = top.get(report, "start_jitter", value::duration);
     let scheduler = connection.get(report, "scheduler", plugin::scheduler);
     let congestion = connection.get(report, "congestion", plugin::congestion);
@@ -65,6 +66,7 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
     let topology = network.as_ref().map(|n| &n.topology);
     let timeline = timeline(report, &names, topology, &changes);
 
+    check_start(report, &top, [duration, warmup, start]);
     check_end(report, &top, duration, warmup, traffic.as_deref());
     check_paths(report, root, &paths, settings.as_ref().is_none_or(|s| s.mptcp));
 
@@ -75,6 +77,7 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
         warmup: warmup?,
         seed: u64::try_from(seed?).ok()?,
         repeat: u32::try_from(repeat?).ok()?,
+        start: start?,
         start_jitter: start_jitter?,
         scheduler: scheduler?,
         congestion: congestion?,
@@ -161,6 +164,18 @@ fn check_paths(report: &mut Report, root: &Table, paths: &[Fields<'_>], mptcp: b
 }
 
 /// A run must end, and what ends at the last byte has no time to discard.
+fn check_start(report: &mut Report, top: &Fields<'_>, [duration, warmup, start]: [Option<Duration>; 3]) {
+    let end = duration.zip(warmup).map(|(duration, warmup)| warmup + duration);
+    if let (Some(end), Some(start), Some(node)) = (end, start, top.written("start"))
+        && end <= start
+    {
+        report
+            .error(Code::ImpossibleValue, node.at, "the traffic starts after the end")
+            .label(format!("warm-up and measured time end at {end}"))
+            .help("times count from the beginning of the run, warm-up included");
+    }
+}
+
 fn check_end(
     report: &mut Report,
     top: &Fields<'_>,

@@ -93,6 +93,7 @@ impl Writer<'_> {
         self.line("warmup", shown(s.warmup));
         self.line("seed", s.seed);
         self.line("repeat", s.repeat);
+        self.line("start", shown(s.start));
         self.line("start_jitter", shown(s.start_jitter));
     }
 

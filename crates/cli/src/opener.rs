@@ -1,0 +1,52 @@
+//! Shows a file with whatever the desktop has for it.
+
+use crate::failure::Failure;
+use std::env;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+const PROGRAM: &str = if cfg!(target_os = "macos") {
+    "open"
+} else if cfg!(target_os = "windows") {
+    "explorer.exe"
+} else {
+    "xdg-open"
+};
+
+/// The desktop's program that opens files.
+#[derive(Debug)]
+pub struct Opener(());
+
+impl Opener {
+    /// Looks for it in `PATH`.
+    ///
+    /// # Errors
+    /// It is not there.
+    pub fn find() -> Result<Self, Failure> {
+        let folders = env::var_os("PATH").unwrap_or_default();
+        if env::split_paths(&folders).any(|folder| folder.join(PROGRAM).is_file()) {
+            return Ok(Self(()));
+        }
+        let help = "leave out --open, and open report.html in a browser".to_owned();
+        Err(Failure::missing(CODE, format!("nothing here opens files: `{PROGRAM}` is not in PATH"), Some(help)))
+    }
+
+    /// Opens `file`.
+    ///
+    /// # Errors
+    /// The program cannot: without a desktop, for instance.
+    pub fn open(&self, file: &Path) -> Result<(), Failure> {
+        let ran =
+            Command::new(PROGRAM).arg(file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        let why = match ran {
+            // Windows' says 1 whatever happens.
+            Ok(status) if status.success() || cfg!(target_os = "windows") => return Ok(()),
+            Ok(status) => status.to_string(),
+            Err(error) => error.to_string(),
+        };
+        let help = format!("the report is written: open {} in a browser", file.display());
+        Err(Failure::missing(CODE, format!("`{PROGRAM}` did not open the report: {why}"), Some(help)))
+    }
+}
+
+const CODE: &str = "anabranch::report::not_opened";

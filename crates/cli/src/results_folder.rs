@@ -1,0 +1,109 @@
+//! A results directory: read for its report, which is written into it.
+
+use crate::artifacts::{Manifest, write_whole};
+use crate::failure::Failure;
+use crate::watch::file_stem;
+use anabranch_report::of_run::{self, Found, Series};
+use anabranch_report::{MadeBy, Report, Timeline, files, html};
+use anabranch_run::{Results, RunRecord};
+use serde::de::DeserializeOwned;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Writes `report.html` and `tables/` into `folder`, from what is there; the page's path.
+pub fn make_report(folder: &Path) -> Result<PathBuf, Failure> {
+    let report = read(folder)?;
+    let page = folder.join("report.html");
+    write_whole(&page, &html(&report))?;
+    let tables = folder.join("tables");
+    fs::create_dir_all(&tables).map_err(|error| Failure::unwritable(&tables, &error))?;
+    for (name, text) in files(&report) {
+        write_whole(&tables.join(name), &text)?;
+    }
+    Ok(page)
+}
+
+/// This program.
+pub fn made_by() -> MadeBy {
+    let git_commit = option_env!("ANABRANCH_COMMIT").map(str::to_owned);
+    MadeBy { version: env!("CARGO_PKG_VERSION").into(), git_commit }
+}
+
+/// In the order of the registry, which gives each its style.
+pub fn scheduler_names() -> Vec<String> {
+    anabranch_schedulers::all().iter().map(|entry| entry.name.to_owned()).collect()
+}
+
+/// A whole report, or the results of a run; with the packet timelines beside them.
+fn read(folder: &Path) -> Result<Report, Failure> {
+    let mut timelines = each(folder, "timeline", "json", |text| serde_json::from_str(text).map_err(|e| e.to_string()))?;
+    let whole = folder.join("report.json");
+    if whole.exists() {
+        let mut report: Report = read_json(&whole)?;
+        report.sections.extend(of_run::timelines(timelines));
+        return Ok(report);
+    }
+    let results: Results = read_json(&folder.join("results.json"))?;
+    let manifest: Manifest = read_json(&folder.join("manifest.json"))?;
+    let mut series = each(folder, "series", "csv", Series::parse)?;
+    // As the rows of the results; files of other names follow.
+    let stem = |run: &RunRecord| file_stem(&run.scheduler, &run.congestion, run.seed, run.cell.iter());
+    let stems: Vec<String> = results.runs.iter().map(stem).collect();
+    let place = |name: &str| stems.iter().position(|stem| stem == name).unwrap_or(stems.len());
+    series.sort_by_key(|(name, _)| place(name));
+    timelines.sort_by_key(|(name, _)| place(name));
+    Ok(of_run::report(&results, found(manifest, series, timelines)))
+}
+
+fn found(manifest: Manifest, series: Vec<(String, Series)>, timelines: Vec<(String, Timeline)>) -> Found {
+    let mut settings = vec![("command".to_owned(), manifest.command.join(" "))];
+    let mut add = |key: &str, value: String| settings.push((key.to_owned(), value));
+    if !manifest.scenario.overrides.is_empty() {
+        add("set from outside", manifest.scenario.overrides.join(", "));
+    }
+    add("wall time", format!("{:.1} s", manifest.wall_time_s));
+    add("machine", manifest.machine.to_string());
+    if let Some(live) = &manifest.real_time {
+        let kernel = live.kernel.as_ref().map(|release| format!(", Linux {release}")).unwrap_or_default();
+        add("real time", format!("accurate in {} of {} runs{kernel}", live.accurate_runs, live.runs));
+        live.not_applied.iter().for_each(|what| add("not applied", what.clone()));
+    }
+    Found {
+        made_by: MadeBy { version: manifest.anabranch, git_commit: manifest.git_commit },
+        settings,
+        scenario: (manifest.scenario.source, manifest.scenario.text),
+        schedulers: scheduler_names(),
+        series,
+        timelines,
+    }
+}
+
+fn read_json<T: DeserializeOwned>(file: &Path) -> Result<T, Failure> {
+    let help = "give a directory that `--out` wrote".to_owned();
+    let text = fs::read_to_string(file).map_err(|error| unusable(file, &error.to_string(), Some(help)))?;
+    // Says line and column.
+    serde_json::from_str(&text).map_err(|error| unusable(file, &error.to_string(), None))
+}
+
+/// The files of `folder/NAME` with this ending, by name, each read by `parse`; none without the directory.
+fn each<T>(
+    folder: &Path,
+    name: &str,
+    ending: &str,
+    parse: impl Fn(&str) -> Result<T, String>,
+) -> Result<Vec<(String, T)>, Failure> {
+    let entries = fs::read_dir(folder.join(name)).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut paths: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|e| e == ending)).collect();
+    paths.sort();
+    let read = |path: PathBuf| {
+        let text = fs::read_to_string(&path).map_err(|error| unusable(&path, &error.to_string(), None))?;
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let value = parse(&text).map_err(|why| unusable(&path, &why, None))?;
+        Ok((name, value))
+    };
+    paths.into_iter().map(read).collect()
+}
+
+fn unusable(file: &Path, why: &str, help: Option<String>) -> Failure {
+    Failure::unusable("anabranch::report::unreadable", format!("cannot read {}: {why}", file.display()), help)
+}

@@ -1,0 +1,91 @@
+// Packets from sender to application: the values, and the strokes that show them.
+
+const kinds = {
+  first: "first", opportunistic: "again, opportunistic", rescue: "again, rescue", copy: "redundant copy",
+  retransmission: "TCP retransmission",
+};
+
+// The file's columns as seconds since the run began; NaN where a packet did not arrive or was not delivered.
+function readPackets(chart) {
+  const length = chart.sent.length;
+  const packets = { length, data: chart.data, size: chart.size, path: chart.path, why: chart.why };
+  for (const key of ["bound", "sent", "arrived", "delivered", "end"]) packets[key] = new Float64Array(length);
+  let sent = 0;
+  for (let i = 0; i < length; i++) {
+    sent += chart.sent[i];
+    const at = (value) => (value == null ? NaN : (sent + value) / 1e6);
+    packets.sent[i] = sent / 1e6;
+    packets.bound[i] = at(chart.bound[i]);
+    packets.arrived[i] = at(chart.arrived[i]);
+    packets.delivered[i] = at(chart.delivered[i]);
+    packets.end[i] = Math.max(packets.sent[i], packets.arrived[i] || 0, packets.delivered[i] || 0);
+  }
+  return packets;
+}
+
+// Bytes that wait at the receiver for earlier data, as [time, bytes] at every change.
+function waitingBytes(packets) {
+  const changes = [];
+  for (let i = 0; i < packets.length; i++) {
+    if (packets.delivered[i] > packets.arrived[i]) {
+      changes.push([packets.arrived[i], packets.size[i]], [packets.delivered[i], -packets.size[i]]);
+    }
+  }
+  changes.sort((a, b) => a[0] - b[0]);
+  let bytes = 0;
+  return changes.map(([t, change]) => [t, bytes += change]);
+}
+
+// What is drawn of a packet at height y. `pen` has moveTo and lineTo: a canvas, or d3.path for SVG; `r` = half a mark's size.
+const strokes = {
+  bound(pen, packets, i, x, y) {
+    if (packets.bound[i] < packets.sent[i]) { pen.moveTo(x(packets.bound[i]), y); pen.lineTo(x(packets.sent[i]), y); }
+  },
+  flight(pen, packets, i, x, y) {
+    if (packets.arrived[i] >= 0) { pen.moveTo(x(packets.sent[i]), y); pen.lineTo(x(packets.arrived[i]), y); }
+  },
+  wait(pen, packets, i, x, y) {
+    if (packets.delivered[i] > packets.arrived[i]) {
+      pen.moveTo(x(packets.arrived[i]), y);
+      pen.lineTo(x(packets.delivered[i]), y);
+    }
+  },
+  lost(pen, packets, i, x, y, r) {
+    if (packets.arrived[i] >= 0) return;
+    const at = x(packets.sent[i]);
+    pen.moveTo(at - r, y - r); pen.lineTo(at + r, y + r);
+    pen.moveTo(at - r, y + r); pen.lineTo(at + r, y - r);
+  },
+  again(pen, packets, i, x, y, r) {
+    if (packets.why[i] === "first") return;
+    const at = x(packets.sent[i]);
+    pen.moveTo(at, y - 1.2 * r); pen.lineTo(at + 1.1 * r, y + 0.9 * r); pen.lineTo(at - 1.1 * r, y + 0.9 * r); pen.lineTo(at, y - 1.2 * r);
+  },
+};
+
+// The strokes in the order in which they cover each other, with how each looks; `row` = pixels that a packet is high. Marks
+// grow with the room that there is for them.
+function layers(row) {
+  const bar = Math.max(1.2, Math.min(9, row * 0.7));
+  const mark = Math.max(1, Math.min(4.5, 1 + row));
+  return [
+    { draw: strokes.bound, width: 1, opacity: 0.55, dash: [1, 3] },
+    { draw: strokes.flight, width: Math.max(0.8, bar / 4), opacity: 0.75, dash: [] },
+    { draw: strokes.wait, width: bar, opacity: 0.9, dash: [] },
+    { draw: strokes.again, width: Math.min(1.4, mark / 2), opacity: 1, dash: [], ink: true, mark },
+    { draw: strokes.lost, width: Math.min(1.8, mark / 2), opacity: 1, dash: [], ink: true, mark },
+  ];
+}
+
+function packetInWords(packets, paths, i) {
+  const time = (seconds) => `${seconds.toFixed(4)} s`;
+  const parts = [`bytes ${packets.data[i]} to ${packets.data[i] + packets.size[i]}`, paths[packets.path[i]], kinds[packets.why[i]] ?? packets.why[i]];
+  if (packets.bound[i] < packets.sent[i]) parts.push(`bound ${time(packets.bound[i])}`);
+  parts.push(`sent ${time(packets.sent[i])}`);
+  parts.push(packets.arrived[i] >= 0
+    ? `arrived ${time(packets.arrived[i])} (${number.format((packets.arrived[i] - packets.sent[i]) * 1e3)} ms)` : "did not arrive");
+  const waited = packets.delivered[i] - packets.arrived[i];
+  if (waited >= 0) parts.push(`delivered ${time(packets.delivered[i])}: waited ${number.format(waited * 1e3)} ms`);
+  else if (packets.delivered[i] >= 0) parts.push(`its bytes were delivered at ${time(packets.delivered[i])}`);
+  return parts.join(" · ");
+}

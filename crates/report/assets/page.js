@@ -1,0 +1,86 @@
+// The page: draws each figure when it can be seen, and again when its place or the theme changes.
+
+const drawn = new Map();
+
+function draw(figure) {
+  const chart = JSON.parse(figure.querySelector("script").textContent);
+  const place = figure.querySelector(".chart");
+  const parts = { chart: place, legend: figure.querySelector(".legend") };
+  place.classList.add(chart.kind);
+  if (chart.kind === "timeline") {
+    drawn.set(figure, { width: place.clientWidth });
+    timeline(chart, parts);
+    return;
+  }
+  const single = !(chart.kind === "time_series" || (chart.kind === "bars" && new Set(chart.bars.map((bar) => bar.group)).size > 1));
+  place.classList.toggle("one", single);
+  // The width of a cell of the grid.
+  const columns = getComputedStyle(place).gridTemplateColumns.split(" ").length;
+  const width = Math.max(220, Math.floor((place.clientWidth - 24 * (columns - 1)) / columns));
+  const views = charts[chart.kind](chart, Math.min(width, 900), parts);
+  views.forEach((view) => view.querySelectorAll("svg").forEach(name));
+  views.filter((view) => view.tagName === "svg").forEach(name);
+  place.replaceChildren(...views);
+  drawn.set(figure, { width: place.clientWidth });
+
+  function name(svg) {
+    svg.setAttribute("role", "img");
+    svg.setAttribute("aria-label", place.dataset.words);
+  }
+}
+
+const visible = (figure) => !figure.closest("details:not([open])");
+
+function drawAll(changed) {
+  for (const figure of document.querySelectorAll("figure[id]")) {
+    if (visible(figure) && (!drawn.has(figure) || changed(drawn.get(figure), figure))) draw(figure);
+  }
+}
+
+const resized = (was, figure) => was.width !== figure.querySelector(".chart").clientWidth;
+
+function saveFigure(figure) {
+  const svgs = figure.querySelectorAll(".chart svg:not([aria-hidden])");
+  if (figure.querySelector(".chart.timeline")) {
+    save(`${figure.id}.svg`, figure.querySelector(".stage").drawing(), "image/svg+xml");
+    return;
+  }
+  svgs.forEach((svg, i) => save(`${figure.id}${svgs.length > 1 ? `-${i + 1}` : ""}.svg`, exported(svg), "image/svg+xml"));
+}
+
+async function copy(button) {
+  const text = decodeBase64(button.dataset.from.split(",")[1]);
+  let done = "Copied";
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    done = "Copying is not allowed here";
+  }
+  const before = button.textContent;
+  button.textContent = done;
+  setTimeout(() => { button.textContent = before; }, 1500);
+}
+
+const decodeBase64 = (text) => new TextDecoder().decode(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)));
+
+theme.apply(theme.chosen());
+document.getElementById("theme").addEventListener("click", theme.next);
+document.addEventListener("click", (event) => {
+  if (event.target.matches("button.svg")) saveFigure(event.target.closest("figure"));
+  if (event.target.matches("button.copy")) copy(event.target);
+});
+document.addEventListener("toggle", () => drawAll(() => false), true);
+// What is drawn on canvas does not follow the style sheet's variables.
+const repaint = () => document.querySelectorAll(".stage").forEach((stage) => stage.paint());
+document.addEventListener("themechange", repaint);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
+// Paper is white.
+addEventListener("beforeprint", () => theme.apply("light"));
+addEventListener("afterprint", () => theme.apply(theme.chosen()));
+let waiting;
+new ResizeObserver(() => {
+  clearTimeout(waiting);
+  waiting = setTimeout(() => drawAll(resized), 120);
+}).observe(document.getElementById("main"));
+drawAll(() => true);
+document.documentElement.dataset.ready = "yes";

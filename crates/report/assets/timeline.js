@@ -1,0 +1,203 @@
+// The packet timeline: time across, data upwards. Wheel, drag, pinch, keys, buttons and the overview all move one window.
+
+function timeline(chart, place) {
+  const packets = readPackets(chart), paths = chart.paths;
+  const width = place.chart.clientWidth, height = 380;
+  const margin = { left: 56, right: 10, top: 8, bottom: 34 };
+  const inner = { width: width - margin.left - margin.right, height: height - margin.top - margin.bottom };
+  const begin = packets.length ? d3.min(packets.sent) : 0;
+  const end = Math.max(begin + 1e-6, Math.min(chart.duration_s, d3.max(packets.end) ?? chart.duration_s));
+  const whole = d3.scaleLinear([begin, end], [0, inner.width]);
+  const pathName = (i) => paths[i] ?? "?";
+  timelineLegend(place.legend, paths);
+
+  const box = d3.select(place.chart);
+  box.selectAll("*").remove();
+  const keys = box.append("div").attr("class", "keys");
+  const stage = box.append("div").attr("class", "stage").attr("tabindex", 0).attr("role", "application")
+    .attr("aria-label", `Packet timeline. ${place.chart.dataset.words} Keys: plus and minus zoom, left and right move, up and down go from packet to packet, Home shows all.`)
+    .style("height", `${height}px`);
+  const canvas = stage.append("canvas").style("left", `${margin.left}px`).style("top", `${margin.top}px`);
+  const svg = stage.append("svg").attr("width", width).attr("height", height).attr("aria-hidden", "true").style("position", "relative");
+  const across = svg.append("g").attr("transform", `translate(${margin.left},${height - margin.bottom})`);
+  const upwards = svg.append("g").attr("transform", `translate(${margin.left},${margin.top})`);
+  // An SVG of its own cuts off what lies outside.
+  const marked = svg.append("svg").attr("x", margin.left).attr("y", margin.top).attr("width", inner.width).attr("height", inner.height)
+    .style("overflow", "hidden");
+  svg.append("text").attr("x", margin.left + inner.width / 2).attr("y", height - 2).attr("text-anchor", "middle")
+    .attr("fill", "currentColor").attr("font-size", 12).text("time, s");
+  svg.append("text").attr("x", 2).attr("y", 9).attr("fill", "currentColor").attr("font-size", 12).text("data, MB");
+  const told = box.append("p").attr("class", "told").attr("aria-live", "polite")
+    .text("Point at a packet, or go from one to the next with the arrow keys.");
+
+  let x = whole, y = d3.scaleLinear(), seen = [], chosen = -1;
+
+  // The packets within the window, and the scale that they need.
+  function look() {
+    const [from, to] = x.domain();
+    seen = [];
+    let low = Infinity, high = -Infinity;
+    for (let i = 0; i < packets.length; i++) {
+      if (packets.sent[i] > to || packets.end[i] < from) continue;
+      seen.push(i);
+      low = Math.min(low, packets.data[i]);
+      high = Math.max(high, packets.data[i] + packets.size[i]);
+    }
+    y = d3.scaleLinear(seen.length ? [low / 1e6, high / 1e6] : [0, 1], [inner.height - 6, 6]);
+  }
+
+  const heightOf = (i) => y((packets.data[i] + packets.size[i] / 2) / 1e6);
+  const rowHeight = () => (seen.length ? Math.abs(y(packets.size[seen[0]] / 1e6) - y(0)) : 1);
+
+  // One layer of one path: lines into `pen`.
+  function trace(pen, layer, path) {
+    for (const i of seen) if (packets.path[i] === path) layer.draw(pen, packets, i, x, heightOf(i), layer.mark);
+  }
+
+  function paint() {
+    const scale = devicePixelRatio || 1;
+    canvas.attr("width", inner.width * scale).attr("height", inner.height * scale)
+      .style("width", `${inner.width}px`).style("height", `${inner.height}px`);
+    const pen = canvas.node().getContext("2d");
+    pen.scale(scale, scale);
+    for (const layer of layers(rowHeight())) {
+      paths.forEach((name, path) => {
+        pen.beginPath();
+        trace(pen, layer, path);
+        pen.strokeStyle = resolved(layer.ink ? "var(--ink)" : colourOf(name));
+        pen.lineWidth = layer.width;
+        pen.globalAlpha = layer.opacity;
+        pen.setLineDash(layer.dash);
+        pen.stroke();
+      });
+    }
+    mark();
+  }
+
+  function axes() {
+    across.call(d3.axisBottom(x).ticks(Math.max(3, width / 110)));
+    upwards.call(d3.axisLeft(y).ticks(6));
+  }
+
+  function mark() {
+    marked.selectAll("*").remove();
+    if (chosen < 0 || !seen.includes(chosen)) return;
+    marked.append("circle").attr("cx", x(packets.sent[chosen])).attr("cy", heightOf(chosen)).attr("r", 5);
+    marked.append("line").attr("x1", x(packets.sent[chosen])).attr("x2", x(packets.end[chosen]))
+      .attr("y1", heightOf(chosen)).attr("y2", heightOf(chosen));
+    marked.selectAll("*").attr("fill", "none").attr("stroke", "var(--ink)").attr("stroke-width", 2);
+  }
+
+  function tell(i) {
+    chosen = i;
+    if (i >= 0) told.text(packetInWords(packets, paths.map((_, p) => pathName(p)), i));
+    mark();
+  }
+
+  const zoom = d3.zoom().scaleExtent([1, 20000]).extent([[0, 0], [inner.width, inner.height]])
+    .translateExtent([[0, 0], [inner.width, inner.height]]).on("zoom", (event) => {
+      x = event.transform.rescaleX(whole);
+      look();
+      axes();
+      requestAnimationFrame(paint);
+      overview.follow(x.domain());
+      stage.attr("data-from", x.domain()[0]).attr("data-to", x.domain()[1]).attr("data-seen", seen.length);
+    });
+
+  const pad = svg.append("rect").attr("x", margin.left).attr("y", margin.top).attr("width", inner.width).attr("height", inner.height)
+    .attr("fill", "transparent").style("cursor", "grab");
+  pad.call(zoom).on("dblclick.zoom", null).on("dblclick", () => pad.call(zoom.transform, d3.zoomIdentity));
+  pad.on("pointermove", (event) => tell(nearest(d3.pointer(event, pad.node()))));
+
+  // The packet whose line is nearest to the pointer, within 12 pixels.
+  function nearest([px, py]) {
+    const [at, up] = [px - margin.left, py - margin.top];
+    let best = -1, least = 12;
+    for (const i of seen) {
+      const left = x(packets.sent[i]), right = x(packets.end[i]);
+      const distance = Math.hypot(Math.max(0, left - at, at - right), heightOf(i) - up);
+      if (distance < least) { least = distance; best = i; }
+    }
+    return best;
+  }
+
+  const overview = timelineOverview(box, { width, margin, inner, whole, packets }, ([from, to]) => {
+    const k = inner.width / (whole(to) - whole(from));
+    pad.call(zoom.transform, d3.zoomIdentity.scale(k).translate(-whole(from), 0));
+  });
+
+  function step(direction) {
+    if (!seen.length) return;
+    const at = seen.indexOf(chosen);
+    tell(seen[at < 0 ? 0 : Math.max(0, Math.min(seen.length - 1, at + direction))]);
+  }
+
+  const moves = {
+    "+": () => pad.call(zoom.scaleBy, 1.6), "=": () => pad.call(zoom.scaleBy, 1.6), "-": () => pad.call(zoom.scaleBy, 1 / 1.6),
+    ArrowLeft: () => pad.call(zoom.translateBy, inner.width / 5 / d3.zoomTransform(pad.node()).k, 0),
+    ArrowRight: () => pad.call(zoom.translateBy, -inner.width / 5 / d3.zoomTransform(pad.node()).k, 0),
+    ArrowUp: () => step(1), ArrowDown: () => step(-1),
+    Home: () => pad.call(zoom.transform, d3.zoomIdentity),
+  };
+  stage.on("keydown", (event) => {
+    if (!moves[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    moves[event.key]();
+  });
+  for (const [text, key] of [["Zoom in", "+"], ["Zoom out", "-"], ["Earlier", "ArrowLeft"], ["Later", "ArrowRight"], ["Show all", "Home"]]) {
+    keys.append("button").attr("type", "button").text(text).on("click", moves[key]);
+  }
+
+  // The window as SVG, with the same strokes as on canvas.
+  function drawing() {
+    const copy = svg.node().cloneNode(true);
+    copy.removeAttribute("style");
+    const clip = d3.select(copy).insert("clipPath", ":first-child").attr("id", "window");
+    clip.append("rect").attr("width", inner.width).attr("height", inner.height);
+    const group = d3.select(copy).append("g").attr("transform", `translate(${margin.left},${margin.top})`).append("g").attr("clip-path", "url(#window)");
+    for (const layer of layers(rowHeight())) {
+      paths.forEach((name, path) => {
+        const pen = d3.pathRound(2);
+        trace(pen, layer, path);
+        group.append("path").attr("d", pen.toString()).attr("fill", "none").attr("stroke", layer.ink ? "var(--ink)" : colourOf(name))
+          .attr("stroke-width", layer.width).attr("stroke-opacity", layer.opacity).attr("stroke-dasharray", layer.dash.join(" ") || null);
+      });
+    }
+    return exported(copy);
+  }
+  Object.assign(stage.node(), { paint, drawing });
+  pad.call(zoom.transform, d3.zoomIdentity);
+}
+
+function timelineLegend(place, paths) {
+  const bar = (thick, dash) => ownSign((svg) => svg.append("line").attr("x1", 0).attr("x2", 22).attr("y1", 7).attr("y2", 7)
+    .attr("stroke", "currentColor").attr("stroke-width", thick).attr("stroke-dasharray", dash));
+  const swatch = (name) => ownSign((svg) => svg.append("rect").attr("width", 22).attr("height", 8).attr("y", 3).attr("fill", colourOf(name)));
+  const shape = (d) => ownSign((svg) => svg.append("path").attr("d", d).attr("fill", "none").attr("stroke", "currentColor").attr("stroke-width", 1.6));
+  legend(place, [
+    ...paths.map((name) => [name, swatch(name)]),
+    ["bound, not sent yet", bar(1, "1 3")], ["on the way", bar(1.5, null)], ["arrived, waits for earlier data", bar(7, null)],
+    ["sent again", shape("M11,2L16,11L6,11Z")], ["did not arrive", shape("M7,3L15,11M7,11L15,3")],
+  ]);
+}
+
+// Below: bytes that wait at the receiver over the whole time, with a window to drag.
+function timelineOverview(box, { width, margin, inner, whole, packets }, moved) {
+  const height = 54;
+  const svg = box.append("svg").attr("class", "overview").attr("width", width).attr("height", height + 18)
+    .attr("role", "img").attr("aria-label", "Bytes that waited at the receiver over the whole time");
+  const group = svg.append("g").attr("transform", `translate(${margin.left},4)`);
+  const steps = waitingBytes(packets);
+  const y = d3.scaleLinear([0, d3.max(steps, (step) => step[1]) || 1], [height - 4, 0]);
+  const area = d3.area().curve(d3.curveStepAfter).x((step) => whole(step[0])).y0(y(0)).y1((step) => y(step[1])).digits(1);
+  group.append("path").attr("d", area(steps)).attr("fill", "var(--soft)").attr("fill-opacity", 0.55);
+  group.append("line").attr("x2", inner.width).attr("y1", y(0)).attr("y2", y(0)).attr("stroke", "var(--line)");
+  svg.append("text").attr("x", margin.left).attr("y", height + 14).attr("font-size", 11).attr("fill", "var(--soft)")
+    .text(`waiting at the receiver: ${number.format(y.domain()[1] / 1024)} KiB at most. Drag here to choose a time.`);
+  const brush = d3.brushX().extent([[0, 0], [inner.width, height - 4]]).on("brush end", (event) => {
+    if (!event.sourceEvent) return;
+    moved(event.selection && event.selection[1] > event.selection[0] ? event.selection.map(whole.invert) : whole.domain());
+  });
+  const handle = group.append("g").call(brush);
+  return { follow: (domain) => handle.call(brush.move, domain.map(whole)) };
+}

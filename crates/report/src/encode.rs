@@ -1,0 +1,140 @@
+//! Values as the page's script reads them, inside HTML.
+
+use crate::chart::Chart;
+use crate::timeline::Timeline;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+/// Packets in one page: what is sooner than a browser can draw fluently, and keeps the file below 3 MB.
+pub const PACKETS: usize = 40_000;
+
+/// Most packets of one timeline.
+pub const PACKETS_OF_ONE: usize = 20_000;
+
+/// JSON that ends no `<script>` element and begins none.
+pub fn json(value: &impl Serialize) -> String {
+    // Maps have string keys; a number that is not finite becomes null.
+    serde_json::to_string(value).unwrap_or_default().replace('<', "\\u003c")
+}
+
+/// The chart for the script: a timeline as columns, everything else as it is.
+pub fn chart(chart: &Chart) -> String {
+    match chart {
+        Chart::Timeline(timeline) => json(&Columns::of(timeline)),
+        _ => json(chart),
+    }
+}
+
+/// A link target that holds the whole file.
+pub fn data_link(media_type: &str, text: &str) -> String {
+    format!("data:{media_type};charset=utf-8;base64,{}", STANDARD.encode(text))
+}
+
+/// A source expression for a script element with this very text (Content Security Policy 3 §2.3.1).
+pub fn script_hash(text: &str) -> String {
+    format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text)))
+}
+
+/// A timeline in a tenth of the space: one array a field, times in microseconds against the packet's sending, sendings
+/// against the one before.
+#[derive(Serialize)]
+struct Columns<'a> {
+    kind: &'static str,
+    paths: &'a [String],
+    duration_s: f64,
+    data: Vec<u64>,
+    size: Vec<u64>,
+    path: Vec<usize>,
+    bound: Vec<i64>,
+    sent: Vec<i64>,
+    arrived: Vec<Option<i64>>,
+    delivered: Vec<Option<i64>>,
+    why: Vec<crate::timeline::Kind>,
+}
+
+impl<'a> Columns<'a> {
+    fn of(timeline: &'a Timeline) -> Self {
+        let micros = |seconds: f64| (seconds * 1e6).round() as i64;
+        // Indices beyond the paths are those of the last.
+        let last = timeline.paths.len().saturating_sub(1);
+        let mut columns = Self {
+            kind: "timeline",
+            paths: &timeline.paths,
+            duration_s: timeline.duration_s,
+            data: Vec::new(),
+            size: Vec::new(),
+            path: Vec::new(),
+            bound: Vec::new(),
+            sent: Vec::new(),
+            arrived: Vec::new(),
+            delivered: Vec::new(),
+            why: Vec::new(),
+        };
+        let mut before = 0;
+        for packet in timeline.packets.iter().take(PACKETS_OF_ONE) {
+            let sent = micros(packet.sent_s);
+            let since = |seconds: f64| micros(seconds).saturating_sub(sent);
+            columns.data.push(packet.data_start);
+            columns.size.push(packet.data_end.saturating_sub(packet.data_start));
+            columns.path.push(packet.path.min(last));
+            columns.bound.push(since(packet.bound_s));
+            columns.sent.push(sent.saturating_sub(before));
+            columns.arrived.push(packet.arrived_s.map(since));
+            columns.delivered.push(packet.delivered_s.map(since));
+            columns.why.push(packet.kind);
+            before = sent;
+        }
+        columns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::timeline::{Kind, Packet};
+    use serde_json::json;
+
+    #[test]
+    fn json_cannot_leave_its_element() {
+        assert_eq!(json(&"</script><b>&\u{2028}"), "\"\\u003c/script>\\u003cb>&\u{2028}\"");
+        assert_eq!(json(&[f64::NAN, f64::INFINITY, 1.0]), "[null,null,1.0]");
+    }
+
+    #[test]
+    fn scripts_are_known_by_their_hash() {
+        // The example of Content Security Policy 3 §2.3.1, over `alert('Hello, world.');`.
+        let hash = script_hash("alert('Hello, world.');");
+        assert_eq!(hash, "'sha256-qznLcsROx4GACP2dm0UCKCzCG+HiZ1guq6ZZDob/Tng='");
+    }
+
+    #[test]
+    fn data_links_hold_the_text() {
+        assert_eq!(data_link("text/csv", "a,±\n"), "data:text/csv;charset=utf-8;base64,YSzCsQo=");
+    }
+
+    #[test]
+    fn a_timeline_becomes_columns_of_differences() {
+        let packet = |sent_s, path, arrived_s| Packet {
+            data_start: 1400,
+            data_end: 2800,
+            path,
+            bound_s: sent_s - 0.001,
+            sent_s,
+            arrived_s,
+            delivered_s: Some(3.0),
+            kind: Kind::Rescue,
+        };
+        let packets = vec![packet(1.0, 0, Some(1.5)), packet(1.25, 9, None)];
+        let timeline = Timeline { paths: vec!["wlan".into(), "3g".into()], duration_s: 4.0, packets };
+        let value: serde_json::Value = serde_json::from_str(&chart(&Chart::Timeline(timeline))).unwrap();
+        let expected = json!({
+            "kind": "timeline", "paths": ["wlan", "3g"], "duration_s": 4.0,
+            "data": [1400, 1400], "size": [1400, 1400], "path": [0, 1], "bound": [-1000, -1000],
+            "sent": [1_000_000, 250_000], "arrived": [500_000, null], "delivered": [2_000_000, 1_750_000],
+            "why": ["rescue", "rescue"],
+        });
+        assert_eq!(value, expected);
+    }
+}

@@ -1,0 +1,22 @@
+//! Reports: from values to one HTML file that needs nothing else, with the tables as LaTeX and CSV beside it.
+//!
+//! [`Report`] is what is to be said; [`html`] says it. [`of_run`] makes a report of what `anabranch run` found,
+//! [`of_reproduction`] of what `anabranch reproduce` found.
+
+pub mod chart;
+mod describe;
+mod encode;
+pub mod of_reproduction;
+pub mod of_run;
+mod page;
+mod quantity;
+mod style;
+mod table;
+pub mod timeline;
+mod value;
+
+pub use describe::{figure, in_words};
+pub use page::{files, html};
+pub use table::{Column, Table};
+pub use timeline::Timeline;
+pub use value::{Figure, MadeBy, Report, Section, Verdict};

@@ -1,0 +1,78 @@
+//! A chart a metric.
+
+use super::cells;
+use super::rows::{Row, greatest, metrics};
+use crate::chart::{Axis, Bar, Bars, Chart, Line, Lines, Mean};
+use crate::quantity::Quantity;
+use crate::value::Figure;
+use anabranch_metrics::METRICS;
+use anabranch_run::Summary;
+
+/// What one looks at first; charts of other metrics are folded.
+const MAIN: [&str; 6] =
+    ["goodput_bps", "completion_s", "app_delay_mean_s", "app_delay_p99_s", "ofo_mean_bytes", "aggregation_benefit"];
+
+/// Cells that bars are drawn of.
+const GROUPS: usize = 24;
+
+/// A figure a metric of the connection that differs from zero somewhere: bars by cell, or lines over the swept key.
+pub fn of_metrics(rows: &[Row<'_>]) -> Vec<Figure> {
+    let shown = metrics(rows).into_iter().filter(|name| !name.starts_with("path.") && greatest(rows, name) > 0.0);
+    let mut figures: Vec<Figure> = shown.map(|metric| figure(rows, metric)).collect();
+    // Stable: each half keeps its order.
+    figures.sort_by_key(|figure| figure.folded);
+    figures
+}
+
+fn figure(rows: &[Row<'_>], metric: &str) -> Figure {
+    let quantity = Quantity::of(metric, greatest(rows, metric));
+    let about = METRICS.iter().find(|info| info.name == metric && !info.per_path).map_or("", |info| info.about);
+    let mut caption = about.to_owned();
+    let chart = match cells::axis(rows) {
+        Some((key, unit)) => Chart::Lines(lines(rows, metric, &quantity, key, &unit)),
+        None => {
+            let (chart, groups) = bars(rows, metric, &quantity);
+            if groups > GROUPS {
+                caption += &format!(" The first {GROUPS} of {groups} cells; all are in the table.");
+            }
+            Chart::Bars(chart)
+        }
+    };
+    Figure { title: quantity.label, caption: format!("{metric}: {caption}"), folded: !MAIN.contains(&metric), chart }
+}
+
+fn mean(summary: &Summary, per: f64) -> Mean {
+    let scaled = |value: Option<f64>| value.map(|value| value / per);
+    Mean { mean: summary.mean / per, low: scaled(summary.ci95_low), high: scaled(summary.ci95_high), n: summary.n }
+}
+
+/// The bars, and how many groups there were.
+fn bars(rows: &[Row<'_>], metric: &str, quantity: &Quantity) -> (Bars, usize) {
+    let mut groups: Vec<String> = Vec::new();
+    let mut bars = Vec::new();
+    for row in rows {
+        let group = cells::name(row.cell);
+        if !groups.contains(&group) {
+            groups.push(group.clone());
+        }
+        let Some(summary) = row.get(metric).filter(|_| groups.len() <= GROUPS) else { continue };
+        let ours = Some(mean(summary, quantity.per));
+        bars.push(Bar { group, row: row.name.clone(), ours, published: None });
+    }
+    (Bars { axis: Axis::linear(&quantity.label), bars }, groups.len())
+}
+
+fn lines(rows: &[Row<'_>], metric: &str, quantity: &Quantity, key: String, unit: &str) -> Lines {
+    let mut lines: Vec<Line> = Vec::new();
+    for row in rows {
+        let (Some(summary), Some(x)) = (row.get(metric), cells::position(row)) else { continue };
+        let point = (x, mean(summary, quantity.per));
+        match lines.iter_mut().find(|line| line.name == row.name) {
+            Some(line) => line.points.push(point),
+            None => lines.push(Line { name: row.name.clone(), points: vec![point], published: Vec::new() }),
+        }
+    }
+    lines.iter_mut().for_each(|line| line.points.sort_by(|a, b| a.0.total_cmp(&b.0)));
+    let comma = if unit.is_empty() { "" } else { ", " };
+    Lines { x: Axis::linear(format!("{key}{comma}{unit}")), y: Axis::linear(&quantity.label), lines }
+}

@@ -1,0 +1,146 @@
+//! The report of what `anabranch run` found.
+
+mod cells;
+mod figures;
+mod rows;
+mod series;
+mod tables;
+
+pub use series::Series;
+
+use crate::chart::Chart;
+use crate::timeline::Timeline;
+use crate::value::{Figure, MadeBy, Report, Section};
+use anabranch_run::Results;
+use rows::Row;
+
+/// Rows whose series are shown; of the others the page says that they are in `series/`.
+const SERIES: usize = 40;
+
+/// Timelines that are shown.
+const TIMELINES: usize = 12;
+
+/// What a results directory holds.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    /// The program.
+    pub made_by: MadeBy,
+    /// `(key, value)`: how the results came about.
+    pub settings: Vec<(String, String)>,
+    /// Name and text of the scenario.
+    pub scenario: (String, String),
+    /// Every scheduler's name, in the order of the registry.
+    pub schedulers: Vec<String>,
+    /// By the names of their files.
+    pub series: Vec<(String, Series)>,
+    /// By the names of their files.
+    pub timelines: Vec<(String, Timeline)>,
+}
+
+/// The report of `results`.
+pub fn report(results: &Results, found: Found) -> Report {
+    let rows = rows::all(results);
+    let mut seeds: Vec<u64> = results.runs.iter().map(|run| run.seed).collect();
+    seeds.sort_unstable();
+    seeds.dedup();
+    let sections = [summary(&rows), comparisons(results, &rows), paths(&rows), over_time(&found.series)];
+    let mut sections: Vec<Section> = sections.into_iter().flatten().collect();
+    sections.extend(timelines(found.timelines));
+    Report {
+        title: results.scenario.clone(),
+        subtitle: subtitle(&rows, &seeds),
+        made_by: found.made_by,
+        settings: found.settings,
+        seeds,
+        scenario_texts: vec![found.scenario],
+        schedulers: found.schedulers,
+        verdicts: Vec::new(),
+        sections,
+    }
+}
+
+/// The packet timelines, if there are any; of too many the first.
+pub fn timelines(timelines: Vec<(String, Timeline)>) -> Option<Section> {
+    let about = "One line a packet of payload, at the height of its place in the data: thin while it is on the way, thick while it \
+                 waits at the receiver for earlier data (head-of-line blocking). Colour tells the path. Zoom with the wheel, \
+                 by dragging in the strip below, or with + and −.";
+    let mut about = vec![about.to_owned()];
+    about.extend(left_out(timelines.len(), TIMELINES, "timeline/"));
+    let figure = |(name, timeline)| Figure {
+        title: name,
+        caption: String::new(),
+        folded: false,
+        chart: Chart::Timeline(timeline),
+    };
+    let mut figures: Vec<Figure> = timelines.into_iter().take(TIMELINES).map(figure).collect();
+    // The first is open, so that one sees what there is.
+    figures.iter_mut().skip(1).for_each(|figure| figure.folded = true);
+    (!figures.is_empty()).then(|| section("timelines", "Packet timelines", about, figures))
+}
+
+fn section(id: &str, title: &str, about: Vec<String>, figures: Vec<Figure>) -> Section {
+    Section { id: id.into(), title: title.into(), about, figures, ..Section::default() }
+}
+
+fn left_out(all: usize, shown: usize, folder: &str) -> Option<String> {
+    (all > shown).then(|| format!("The first {shown} of {all} are shown; all are in {folder}."))
+}
+
+fn subtitle(rows: &[Row<'_>], seeds: &[u64]) -> String {
+    let count = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    format!("{}, {}", count(rows.len(), "row"), count(seeds.len(), "seed"))
+}
+
+fn summary(rows: &[Row<'_>]) -> Option<Section> {
+    let mut about = Vec::new();
+    if rows.iter().any(|row| row.n() > 1) {
+        about.push("± is the half-width of the 95 % interval of the mean over n seeds (Student's t).".to_owned());
+    }
+    if rows.iter().any(Row::deterministic) {
+        about.push("n = 1, deterministic: nothing in the scenario is random, so one run says all.".to_owned());
+    }
+    let unfinished = rows.iter().filter(|row| row.unfinished() > 0);
+    about.extend(
+        unfinished
+            .map(|row| format!("{}: {} of {} transfers did not finish.", row.full_name(), row.unfinished(), row.n())),
+    );
+    let mut section = section("summary", "Summary", about, figures::of_metrics(rows));
+    section.tables = vec![tables::summary(rows)];
+    (!rows.is_empty()).then_some(section)
+}
+
+fn comparisons(results: &Results, rows: &[Row<'_>]) -> Option<Section> {
+    let table = tables::comparisons(results, rows)?;
+    let about = "Differences run by run between rows of one seed, so of the same luck: mean with 95 % interval, p values of the \
+                 paired t test and of Wilcoxon's signed-rank test, two-sided and not corrected for the number of comparisons, \
+                 and the effect size d_z.";
+    let mut section = section("comparisons", "Comparisons", vec![about.to_owned()], Vec::new());
+    section.tables = vec![table];
+    Some(section)
+}
+
+fn paths(rows: &[Row<'_>]) -> Option<Section> {
+    let table = tables::paths(rows)?;
+    let mut section = section("paths", "Paths", Vec::new(), Vec::new());
+    section.tables = vec![table];
+    Some(section)
+}
+
+fn over_time(all: &[(String, Series)]) -> Option<Section> {
+    let shown = &all[..all.len().min(SERIES)];
+    let columns: usize = shown.iter().map(|(_, series)| series.columns()).sum();
+    let mut about = vec![
+        "The first repetition of each row: the mean within each step, and the band between the least and the greatest sample \
+         of 10 ms."
+            .to_owned(),
+    ];
+    about.extend(left_out(all.len(), SERIES, "series/"));
+    let figure = |(i, (name, series)): (usize, &(String, Series))| Figure {
+        title: name.clone(),
+        caption: String::new(),
+        folded: i > 0,
+        chart: Chart::TimeSeries(series.chart(columns)),
+    };
+    let figures: Vec<Figure> = shown.iter().enumerate().map(figure).collect();
+    (!figures.is_empty()).then(|| section("over-time", "Over time", about, figures))
+}

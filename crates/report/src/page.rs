@@ -1,0 +1,299 @@
+//! A report as one HTML file, and its tables as files.
+
+use crate::chart::Chart;
+use crate::describe::{in_words, values};
+use crate::encode::{self, PACKETS, PACKETS_OF_ONE};
+use crate::style::{BACKGROUND, PALETTE, styles};
+use crate::table::{Column, Table};
+use crate::value::{Figure, MadeBy, Report, Section, Verdict};
+use anabranch_reproduce::Verdict as Judgement;
+use minijinja::value::Serde;
+use minijinja::{AutoEscape, Environment, Value};
+use serde::Serialize;
+use serde_json::json;
+
+const TEMPLATE: &str = include_str!("../assets/page.html");
+const SHEET: &str = include_str!("../assets/page.css");
+const D3: &str = include_str!("../assets/d3.min.js");
+const PLOT: &str = include_str!("../assets/plot.min.js");
+/// Ours, in the order in which they are needed.
+const SCRIPT: &str = concat!(
+    "\"use strict\";\n",
+    include_str!("../assets/theme.js"),
+    include_str!("../assets/legend.js"),
+    include_str!("../assets/charts.js"),
+    include_str!("../assets/packets.js"),
+    include_str!("../assets/timeline.js"),
+    include_str!("../assets/page.js"),
+);
+const LICENCES: [(&str, &str); 2] = [
+    ("D3 7.9.2 (ISC)", include_str!("../assets/d3.LICENSE")),
+    ("Observable Plot 0.6.17 (ISC)", include_str!("../assets/plot.LICENSE")),
+];
+
+/// The page: one file, which fetches nothing and in which no script runs but its own.
+pub fn html(report: &Report) -> String {
+    let mut templates = Environment::new();
+    // Everything is escaped but what is said to be safe, here.
+    templates.set_auto_escape_callback(|_| AutoEscape::Html);
+    let rendered = templates.render_str(TEMPLATE, page(report));
+    // The template is ours and its values are all there: the tests render it.
+    rendered.unwrap_or_else(|error| format!("<!doctype html><title>report</title><p>{error:#}</p>"))
+}
+
+/// `(name, text)` of each table's files: `tables/SECTION-TABLE.tex` and `.csv`.
+pub fn files(report: &Report) -> Vec<(String, String)> {
+    let of_section = |section: &Section| {
+        let tables = section.tables.iter().map(|table| (stem(&section.id, &table.id), table.clone()));
+        tables.collect::<Vec<_>>()
+    };
+    let verdicts = verdict_table(&report.verdicts).map(|table| ("verdicts".to_owned(), table));
+    let tables = verdicts.into_iter().chain(report.sections.iter().flat_map(of_section));
+    tables
+        .flat_map(|(stem, table)| [(format!("{stem}.csv"), table.to_csv()), (format!("{stem}.tex"), table.to_latex())])
+        .collect()
+}
+
+/// What the template is given.
+#[derive(Serialize)]
+struct Page<'a> {
+    policy: String,
+    sheet: Value,
+    scripts: Vec<Value>,
+    licences: [(&'static str, &'static str); 2],
+    report: &'a Head<'a>,
+    seeds: String,
+    counts: Vec<(Mark, usize)>,
+    verdicts: Vec<VerdictView<'a>>,
+    verdict_table: Option<TableView>,
+    sections: Vec<SectionView<'a>>,
+    data: Value,
+}
+
+/// What the template takes from the report as it is.
+#[derive(Serialize)]
+struct Head<'a> {
+    title: &'a str,
+    subtitle: &'a str,
+    made_by: &'a MadeBy,
+    settings: &'a [(String, String)],
+    scenario_texts: &'a [(String, String)],
+}
+
+fn page(report: &Report) -> Value {
+    let scripts = [D3, PLOT, SCRIPT];
+    let policy = format!(
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data: blob:; script-src {}",
+        scripts.map(encode::script_hash).join(" ")
+    );
+    let Report { title, subtitle, made_by, settings, scenario_texts, verdicts, .. } = report;
+    let share = packets_each(report);
+    let names = report.sections.iter().flat_map(|section| &section.figures).flat_map(|figure| figure.chart.names());
+    let data = json!({
+        "styles": styles(&report.schedulers, names),
+        "light": colours(|(light, _)| light),
+        "dark": colours(|(_, dark)| dark),
+    });
+    Value::from(Serde(Page {
+        policy,
+        sheet: Value::from_safe_string(format!("{}{SHEET}", palette())),
+        scripts: scripts.map(|text| Value::from_safe_string(text.to_owned())).to_vec(),
+        licences: LICENCES,
+        report: &Head { title, subtitle, made_by, settings, scenario_texts },
+        seeds: seeds(&report.seeds),
+        counts: counts(verdicts),
+        verdicts: verdicts.iter().map(VerdictView::of).collect(),
+        verdict_table: verdict_table(verdicts).map(|table| TableView::of(&table, "verdicts")),
+        sections: report.sections.iter().map(|section| section_view(report, section, share)).collect(),
+        data: Value::from_safe_string(encode::json(&data)),
+    }))
+}
+
+/// How often each verdict was given.
+fn counts(verdicts: &[Verdict]) -> Vec<(Mark, usize)> {
+    let count = |verdict| verdicts.iter().filter(|row| row.verdict == verdict).count();
+    Judgement::ALL.map(|verdict| (Mark::of(verdict), count(verdict))).to_vec()
+}
+
+/// How many packets of each timeline there is room for.
+fn packets_each(report: &Report) -> usize {
+    let figures = report.sections.iter().flat_map(|section| &section.figures);
+    let timelines = figures.filter(|figure| matches!(figure.chart, Chart::Timeline(_))).count();
+    (PACKETS / timelines.max(1)).min(PACKETS_OF_ONE)
+}
+
+/// Variables of the style sheet, by theme.
+fn palette() -> String {
+    let variables = |list: Vec<String>| -> String {
+        let named = |(i, colour): (usize, &String)| {
+            if i < PALETTE.len() { format!("--c{i}:{colour};") } else { format!("--page:{colour};") }
+        };
+        list.iter().enumerate().map(named).collect()
+    };
+    let (light, dark) = (variables(colours(|(light, _)| light)), variables(colours(|(_, dark)| dark)));
+    format!(
+        ":root{{{light}}}\n@media (prefers-color-scheme:dark){{:root:not([data-theme=light]){{{dark}}}}}\n\
+         :root[data-theme=dark]{{{dark}}}\n"
+    )
+}
+
+/// The palette of a theme, then its background.
+fn colours(of: impl Fn((&'static str, &'static str)) -> &'static str) -> Vec<String> {
+    PALETTE.into_iter().chain([BACKGROUND]).map(|pair| of(pair).to_owned()).collect()
+}
+
+/// `1 to 20 (20)`, or all of them where there are gaps.
+fn seeds(seeds: &[u64]) -> String {
+    match (seeds.first(), seeds.last()) {
+        (Some(first), Some(last)) if seeds.len() > 2 && last.checked_sub(*first) == Some(seeds.len() as u64 - 1) => {
+            format!("{first} to {last} ({})", seeds.len())
+        }
+        _ => seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// `text` as an identifier: letters, digits and `-`.
+fn slug(text: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    text.chars().map(plain).collect()
+}
+
+fn stem(section: &str, table: &str) -> String {
+    format!("{}-{}", slug(section), slug(table))
+}
+
+#[derive(Serialize)]
+struct SectionView<'a> {
+    id: String,
+    title: &'a str,
+    about: &'a [String],
+    figures: Vec<FigureView<'a>>,
+    tables: Vec<TableView>,
+    verdicts: Vec<VerdictView<'a>>,
+}
+
+fn section_view<'a>(report: &'a Report, section: &'a Section, packets: usize) -> SectionView<'a> {
+    let id = slug(&section.id);
+    let figures = section.figures.iter().enumerate();
+    let shown = |item: &String| report.verdicts.iter().find(|verdict| verdict.item == *item).map(VerdictView::of);
+    SectionView {
+        title: &section.title,
+        about: &section.about,
+        figures: figures.map(|(i, figure)| FigureView::of(figure, format!("{id}-figure-{}", i + 1), packets)).collect(),
+        tables: section.tables.iter().map(|table| TableView::of(table, &stem(&section.id, &table.id))).collect(),
+        verdicts: section.verdicts.iter().filter_map(shown).collect(),
+        id,
+    }
+}
+
+#[derive(Serialize)]
+struct FigureView<'a> {
+    id: String,
+    title: &'a str,
+    caption: String,
+    folded: bool,
+    /// What the chart says.
+    words: String,
+    chart: Value,
+    values: Option<TableView>,
+}
+
+impl<'a> FigureView<'a> {
+    fn of(figure: &'a Figure, id: String, packets: usize) -> Self {
+        let mut caption = figure.caption.clone();
+        let cut;
+        let chart = match &figure.chart {
+            Chart::Timeline(timeline) if timeline.packets.len() > packets => {
+                caption =
+                    format!("{caption} The first {packets} of {} packets.", timeline.packets.len()).trim().to_owned();
+                cut = Chart::Timeline(timeline.first(packets));
+                &cut
+            }
+            chart => chart,
+        };
+        Self {
+            title: &figure.title,
+            caption,
+            folded: figure.folded,
+            words: in_words(chart),
+            chart: Value::from_safe_string(encode::chart(chart)),
+            values: values(chart).map(|table| TableView::of(&table, &id)),
+            id,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct TableView {
+    /// Of its files, without ending.
+    stem: String,
+    title: String,
+    columns: Vec<Column>,
+    rows: Vec<Vec<String>>,
+    note: String,
+    csv: String,
+    latex: String,
+}
+
+impl TableView {
+    fn of(table: &Table, stem: &str) -> Self {
+        Self {
+            stem: stem.to_owned(),
+            title: table.title.clone(),
+            columns: table.columns.clone(),
+            rows: table.rows.clone(),
+            note: table.note.clone(),
+            csv: encode::data_link("text/csv", &table.to_csv()),
+            latex: encode::data_link("application/x-tex", &table.to_latex()),
+        }
+    }
+}
+
+/// A verdict's word, with a sign and a class, so that colour does not say it alone.
+#[derive(Clone, Copy, Serialize)]
+struct Mark {
+    word: &'static str,
+    sign: &'static str,
+    class: &'static str,
+}
+
+impl Mark {
+    fn of(verdict: Judgement) -> Self {
+        let (word, sign, class) = match verdict {
+            Judgement::Reproduces => ("reproduces", "✓", "reproduces"),
+            Judgement::DirectionOnly => ("direction only", "≈", "direction"),
+            Judgement::Differs => ("differs", "✗", "differs"),
+            Judgement::NotSpecified => ("not specified", "?", "unspecified"),
+        };
+        Self { word, sign, class }
+    }
+}
+
+#[derive(Serialize)]
+struct VerdictView<'a> {
+    #[serde(flatten)]
+    row: &'a Verdict,
+    mark: Mark,
+}
+
+impl<'a> VerdictView<'a> {
+    fn of(row: &'a Verdict) -> Self {
+        Self { row, mark: Mark::of(row.verdict) }
+    }
+}
+
+fn verdict_table(verdicts: &[Verdict]) -> Option<Table> {
+    let heads = ["item", "claim", "place", "published", "ours", "verdict", "reason"];
+    let row = |v: &Verdict| {
+        let verdict = Mark::of(v.verdict).word;
+        [&v.item, &v.claim, &v.place, &v.published, &v.ours, verdict, &v.reason].map(str::to_owned).to_vec()
+    };
+    let table = || Table {
+        id: "verdicts".into(),
+        title: "Published and ours".into(),
+        columns: heads.map(Column::text).to_vec(),
+        rows: verdicts.iter().map(row).collect(),
+        note: String::new(),
+    };
+    (!verdicts.is_empty()).then(table)
+}

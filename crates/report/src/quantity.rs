@@ -1,0 +1,110 @@
+//! Metrics in units that people read.
+
+/// How a metric is shown.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Quantity {
+    /// `OFO mean, KiB`.
+    pub label: String,
+    /// How much of the metric's unit makes one of the label's.
+    pub per: f64,
+}
+
+impl Quantity {
+    /// The metric `name`, whose values reach up to `greatest`.
+    pub fn of(name: &str, greatest: f64) -> Self {
+        let units: [(&str, &str, f64); 4] = [
+            ("_bps", "Mbit/s", 1e6),
+            ("_bytes", "KiB", 1024.0),
+            ("_packets", "packets", 1.0),
+            if greatest < 1.0 { ("_s", "ms", 1e-3) } else { ("_s", "s", 1.0) },
+        ];
+        let unit = units.iter().find_map(|(ending, unit, per)| Some((name.strip_suffix(ending)?, *unit, *per)));
+        let (stem, unit, per) = unit.unwrap_or((name, "", 1.0));
+        let words: Vec<&str> = stem.split('_').map(word).collect();
+        let comma = if unit.is_empty() { "" } else { ", " };
+        Self { label: format!("{}{comma}{unit}", words.join(" ")), per }
+    }
+}
+
+/// `1.5Mbit` as 1.5 and `Mbit`.
+pub fn split(text: &str) -> Option<(f64, &str)> {
+    let text = text.trim().trim_matches('"');
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '-').unwrap_or(text.len());
+    let value: f64 = text[..end].parse().ok()?;
+    Some((value, text[end..].trim()))
+}
+
+/// Values of a swept key as numbers of one unit, with that unit: as written, or if they differ in units, in the least of
+/// them. What is no number counts by its place.
+pub fn positions(texts: &[&str]) -> (String, Vec<f64>) {
+    let by_place = || (String::new(), (0..texts.len()).map(|place| place as f64).collect());
+    let Some(values) = texts.iter().map(|text| split(text)).collect::<Option<Vec<_>>>() else { return by_place() };
+    let Some(scales) = values.iter().map(|(_, unit)| multiple(unit)).collect::<Option<Vec<_>>>() else {
+        let unit = values.first().map_or("", |(_, unit)| unit);
+        let same = values.iter().all(|(_, other)| *other == unit);
+        return if same { (unit.to_owned(), values.iter().map(|(value, _)| *value).collect()) } else { by_place() };
+    };
+    let least = scales.iter().copied().fold(f64::INFINITY, f64::min);
+    let unit = scales.iter().position(|scale| *scale == least).map_or("", |place| values[place].1);
+    (unit.to_owned(), values.iter().zip(&scales).map(|((value, _), scale)| value * scale / least).collect())
+}
+
+/// How many of its base unit a unit of scenario files is.
+fn multiple(unit: &str) -> Option<f64> {
+    let known = [
+        ("us", 1e-6),
+        ("ms", 1e-3),
+        ("s", 1.0),
+        ("B", 1.0),
+        ("KB", 1e3),
+        ("MB", 1e6),
+        ("GB", 1e9),
+        ("KiB", 1024.0),
+        ("MiB", 1_048_576.0),
+        ("GiB", 1_073_741_824.0),
+        ("kbit", 1e3),
+        ("Mbit", 1e6),
+        ("mbit", 1e6),
+        ("gbit", 1e9),
+    ];
+    known.iter().find(|(name, _)| *name == unit).map(|(_, scale)| *scale)
+}
+
+/// Abbreviations as they are written.
+fn word(word: &str) -> &str {
+    match word {
+        "ofo" => "OFO",
+        "rbd" => "RBD",
+        "srtt" => "SRTT",
+        "rtt" => "RTT",
+        _ => word,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn swept_values_stand_on_one_scale() {
+        let of = |texts: &[&str]| positions(texts);
+        assert_eq!(of(&["10ms", "300ms"]), ("ms".into(), vec![10.0, 300.0]));
+        assert_eq!(of(&["64KB", "1MB"]), ("KB".into(), vec![64.0, 1000.0]));
+        assert_eq!(of(&["0.5%", "5%"]), ("%".into(), vec![0.5, 5.0]));
+        assert_eq!(of(&["3", "7"]), (String::new(), vec![3.0, 7.0]));
+        assert_eq!(of(&["lia", "olia"]), (String::new(), vec![0.0, 1.0]));
+        assert_eq!(of(&["1p", "2KB"]), (String::new(), vec![0.0, 1.0]));
+    }
+
+    #[test]
+    fn metrics_are_named_with_the_unit_that_is_read() {
+        let label = |name, greatest| Quantity::of(name, greatest).label;
+        assert_eq!(label("goodput_bps", 5e6), "goodput, Mbit/s");
+        assert_eq!(label("ofo_mean_bytes", 5e6), "OFO mean, KiB");
+        assert_eq!(label("app_delay_p99_s", 0.4), "app delay p99, ms");
+        assert_eq!(label("completion_s", 4.0), "completion, s");
+        assert_eq!(label("aggregation_benefit", 1.0), "aggregation benefit");
+        assert_eq!(Quantity::of("completion_s", 0.5).per, 1e-3);
+        assert_eq!(label("timeouts", 3.0), "timeouts");
+    }
+}

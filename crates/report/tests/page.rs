@@ -1,0 +1,213 @@
+//! The page in a browser. Screenshots are left in target/screenshots.
+
+#[path = "common/browser.rs"]
+mod browser;
+#[path = "common/sample.rs"]
+mod sample;
+
+use anabranch_report::html;
+use browser::Browser;
+use sample::HOSTILE;
+use std::fs;
+use std::path::PathBuf;
+use tempfile::TempDir;
+
+/// After the next picture.
+const PAINTED: &str = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))";
+
+/// The sample's page in a folder of its own.
+fn written() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("report.html");
+    fs::write(&file, html(&sample::report())).unwrap();
+    (folder, file)
+}
+
+fn opened() -> Option<(TempDir, Browser)> {
+    let mut browser = Browser::start()?;
+    let (folder, file) = written();
+    browser.prefer("light");
+    browser.screen(1200, 900, false);
+    browser.open(&file);
+    Some((folder, browser))
+}
+
+#[test]
+fn the_page_is_whole_and_quiet_and_says_what_the_data_says() {
+    let Some((_folder, mut page)) = opened() else { return };
+    // Verdicts come first, each as word and sign.
+    assert_eq!(page.text("document.querySelector('main section').id"), "verdicts");
+    let verdicts =
+        page.value("[...document.querySelectorAll('#verdicts tbody .mark')].map((mark) => mark.textContent)");
+    assert_eq!(verdicts, serde_json::json!(["✓ reproduces", "≈ direction only", "✗ differs", "? not specified"]));
+    assert_eq!(page.number("document.querySelectorAll('#charts .verdicts tbody tr').length"), 1.0);
+
+    // What is drawn is what the data says.
+    let drawn = |page: &mut Browser, figure: u32, selector: &str| {
+        page.number(&format!("document.querySelectorAll('#charts-figure-{figure} .chart {selector}').length"))
+    };
+    assert_eq!(drawn(&mut page, 1, "[aria-label=bar] rect"), 6.0);
+    assert_eq!(drawn(&mut page, 1, ".published path"), 3.0);
+    assert_eq!(drawn(&mut page, 1, ".interval line"), 6.0);
+    assert_eq!(drawn(&mut page, 2, "[aria-label=line] path"), 3.0);
+    assert_eq!(drawn(&mut page, 2, "[aria-label=area] path"), 3.0);
+    assert_eq!(drawn(&mut page, 2, ".published path"), 6.0);
+    assert_eq!(drawn(&mut page, 3, "[aria-label=line] path"), 3.0);
+    assert_eq!(drawn(&mut page, 4, "[aria-label=line] path"), 7.0);
+    assert_eq!(drawn(&mut page, 5, "[aria-label=dot] path"), 40.0);
+    let words = page.text("document.querySelector('#charts-figure-1 svg[role=img]').getAttribute('aria-label')");
+    assert!(
+        words.starts_with("Bars: goodput, Mbit/s. 3G+WLAN, minrtt+pr 5.9 (5.65 to 6.15), published 6.1;"),
+        "{words}"
+    );
+    assert!(
+        page.text("document.querySelector('#charts-figure-5 .tools p').textContent")
+            .contains("R² of the model: 0.8758")
+    );
+    // The bar of 6.6 ends at 6.6 of the axis.
+    let at = "(() => { const svg = document.querySelectorAll('#charts-figure-1 .chart svg')[0]; \
+              const bar = svg.querySelectorAll('[aria-label=bar] rect')[1].getBoundingClientRect().right; \
+              const ticks = [...svg.querySelectorAll('[aria-label=\"x-axis tick label\"] text')]; \
+              const place = (e) => { const r = e.getBoundingClientRect(); return (r.left + r.right) / 2; }; \
+              const zero = ticks.find((e) => e.textContent === '0'), last = ticks.at(-1); \
+              return (bar - place(zero)) / (place(last) - place(zero)) * Number(last.textContent); })()";
+    assert!((page.number(at) - 6.6).abs() < 0.03, "the bar ends at {}", page.number(at));
+
+    // Names are shown, not obeyed.
+    assert_eq!(page.text("document.title"), "A report in which everything occurs");
+    assert_eq!(page.text("document.querySelector('.subtitle').textContent"), HOSTILE);
+    assert_eq!(page.number("document.querySelectorAll('img').length"), 0.0);
+
+    page.photograph("light", None);
+    assert_eq!(page.complaints, Vec::<String>::new());
+}
+
+#[test]
+fn schedulers_have_one_colour_in_all_charts() {
+    let Some((_folder, mut page)) = opened() else { return };
+    let bar = page.text("document.querySelectorAll('#charts-figure-1 [aria-label=bar] rect')[1].getAttribute('fill')");
+    let line = "document.querySelectorAll('#charts-figure-2 [aria-label=line]')[2].getAttribute('stroke')";
+    assert_eq!((bar.as_str(), page.text(line).as_str()), ("var(--c5)", "var(--c5)"));
+    let hollow = "getComputedStyle(document.querySelectorAll('#charts-figure-1 [aria-label=bar] rect')[0]).fillOpacity";
+    assert!(page.text(hollow).parse::<f64>().unwrap() < 0.5);
+}
+
+#[test]
+fn the_timeline_zooms_by_wheel_keys_buttons_and_brush_and_tells_packets() {
+    let Some((_folder, mut page)) = opened() else { return };
+    page.value("document.querySelector('.stage').scrollIntoView({ block: 'center', behavior: 'instant' })");
+    let stage = |what: &str| format!("document.querySelector('.stage').{what}");
+    let window = |page: &mut Browser| {
+        let mut end = |what: &str| page.text(&stage(&format!("dataset.{what}"))).parse::<f64>().unwrap();
+        (end("from"), end("to"), end("seen"))
+    };
+    let picture = format!("{}.querySelector('canvas').toDataURL()", stage("").trim_end_matches('.'));
+    let whole = window(&mut page);
+    assert_eq!((whole.0, whole.2), (0.0, 20_000.0));
+    page.photograph("timeline-whole", Some("#timelines-figure-1"));
+    let before = page.text(&picture);
+
+    let (x, y) = (
+        page.number(&stage("getBoundingClientRect().x")) + 600.0,
+        page.number(&stage("getBoundingClientRect().y")) + 200.0,
+    );
+    page.mouse("mouseWheel", x, y, serde_json::json!({ "deltaX": 0, "deltaY": -1200 }));
+    page.wait_for("document.querySelector('.stage').dataset.seen < 15000");
+    let wheeled = window(&mut page);
+    assert!(wheeled.0 > whole.0 && wheeled.1 < whole.1, "{wheeled:?}");
+    page.wait_for(PAINTED);
+    assert_ne!(page.text(&picture), before, "the picture changes with the window");
+
+    page.value(&stage("focus()"));
+    (0..5).for_each(|_| page.press("+"));
+    page.wait_for(PAINTED);
+    page.photograph("timeline-near", Some("#timelines-figure-1"));
+    (0..9).for_each(|_| page.press("+"));
+    let near = window(&mut page);
+    assert!(near.1 - near.0 < 0.2 && near.2 < 400.0, "{near:?}");
+    page.press("ArrowRight");
+    let later = window(&mut page);
+    assert!(later.0 > near.0 && later.1 > near.1, "{later:?}");
+    page.press("ArrowUp");
+    let told = page.text("document.querySelector('.told').textContent");
+    assert!(
+        told.contains("bytes ") && told.contains("sent ") && (told.contains("waited") || told.contains("did not")),
+        "{told}"
+    );
+
+    // The saved drawing holds the same strokes and no variables.
+    let svg = page.text(&stage("drawing()"));
+    assert!(svg.starts_with("<svg") && svg.contains("<path") && !svg.contains("var("), "{}", &svg[..300]);
+
+    page.press("Home");
+    assert_eq!(window(&mut page).2, 20_000.0);
+    page.value("[...document.querySelectorAll('.keys button')].find((b) => b.textContent === 'Zoom in').click()");
+    assert!(window(&mut page).2 < 20_000.0);
+    // A window dragged in the strip below.
+    page.press("Home");
+    let strip = |what: &str| format!("document.querySelector('.overview').getBoundingClientRect().{what}");
+    let (x, y) = (page.number(&strip("x")) + 400.0, page.number(&strip("y")) + 25.0);
+    // All is selected at first: a press outside begins a new window.
+    page.value("[...document.querySelectorAll('.keys button')].find((b) => b.textContent === 'Zoom in').click()");
+    let press = serde_json::json!({ "button": "left", "buttons": 1, "clickCount": 1 });
+    page.mouse("mousePressed", x, y, press.clone());
+    page.mouse("mouseMoved", x + 60.0, y, press.clone());
+    page.mouse("mouseReleased", x + 60.0, y, serde_json::json!({ "button": "left", "clickCount": 1 }));
+    let brushed = window(&mut page);
+    assert!(brushed.0 > 0.0 && brushed.2 < 20_000.0, "{brushed:?}");
+
+    // Fluent: twenty windows are drawn in well under two seconds.
+    let time = "(async () => { const s = document.querySelector('.stage'), t = performance.now(); \
+                for (let i = 0; i < 20; i++) { s.paint(); } return performance.now() - t; })()";
+    page.press("Home");
+    let taken = page.number(time);
+    assert!(taken < 10_000.0, "twenty drawings of 20 000 packets take {taken} ms");
+    eprintln!("twenty drawings of 20 000 packets: {taken:.0} ms");
+    assert_eq!(page.complaints, Vec::<String>::new());
+}
+
+#[test]
+fn dark_follows_the_system_and_the_button() {
+    let Some((_folder, mut page)) = opened() else { return };
+    let background = "getComputedStyle(document.body).backgroundColor";
+    assert_eq!(page.text(background), "rgb(255, 255, 255)");
+    page.prefer("dark");
+    assert_eq!(page.text(background), "rgb(20, 23, 28)");
+    let bar = "getComputedStyle(document.querySelectorAll('#charts-figure-1 [aria-label=bar] rect')[1]).fill";
+    let dark = page.text(bar);
+    page.photograph("dark", None);
+    // As the system → light → dark.
+    page.value("document.getElementById('theme').click()");
+    assert_eq!(page.text(background), "rgb(255, 255, 255)");
+    assert_ne!(page.text(bar), dark, "charts follow");
+    page.prefer("light");
+    page.value("document.getElementById('theme').click()");
+    assert_eq!((page.text(background).as_str(), page.text(bar)), ("rgb(20, 23, 28)", dark));
+    assert_eq!(page.text("document.getElementById('theme').textContent"), "Theme: dark");
+    assert_eq!(page.complaints, Vec::<String>::new());
+}
+
+#[test]
+fn a_phone_scrolls_tables_not_the_page() {
+    let Some((_folder, mut page)) = opened() else { return };
+    page.screen(360, 740, true);
+    page.wait_for("document.querySelector('#charts-figure-2 svg').getBoundingClientRect().width <= 360");
+    let overflow = page.number("document.documentElement.scrollWidth - innerWidth");
+    page.photograph("phone", None);
+    assert!(overflow <= 0.0, "{overflow} pixels too wide");
+    assert!(page.value("document.querySelector('#verdicts .wide').scrollWidth > 360").as_bool().unwrap());
+    assert_eq!(page.complaints, Vec::<String>::new());
+}
+
+#[test]
+fn figures_are_saved_as_svg_and_tables_as_files() {
+    let Some((_folder, mut page)) = opened() else { return };
+    let svg = page.text("exported(document.querySelector('#charts-figure-2 .chart svg'))");
+    assert!(svg.contains("#0072b2") || svg.contains("#008f68"), "the light theme's colours");
+    assert!(!svg.contains("var("), "{}", &svg[svg.find("var(").unwrap_or(0)..][..80]);
+    let read = "decodeBase64(document.querySelector('#charts .files a[download$=\".csv\"]').href.split(',')[1])";
+    assert!(page.text(read).starts_with("scheduler,\"goodput, Mbit/s\""));
+    let read = read.replace(".csv", ".tex");
+    assert!(page.text(&read).contains("\\toprule"));
+    assert_eq!(page.complaints, Vec::<String>::new());
+}
