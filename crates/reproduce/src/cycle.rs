@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn a_sawtooth_is_cut_at_its_peaks() {
         let tooth = [4.0, 5.0, 6.0, 7.0, 8.0];
-        let values: Vec<f64> = tooth.into_iter().cycle().take(22).collect();
+        let values: Vec<f64> = tooth.into_iter().cycle().take(23).collect();
         let found = cycles(&values);
         // The first rise has no peak before it; the last has no fall after it.
         assert_eq!(found.len(), 3);

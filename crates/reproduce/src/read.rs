@@ -315,7 +315,11 @@ impl Reader {
             }
             _ => {
                 let help = "give `value`, `of` and `against`, `order`, `model`, `fit` or `cycle`".to_owned();
-                self.mistake(text.text.span(), "a claim is a value, a change, an order, or one of equations", Some(help));
+                self.mistake(
+                    text.text.span(),
+                    "a claim is a value, a change, an order, or one of equations",
+                    Some(help),
+                );
                 None
             }
         }

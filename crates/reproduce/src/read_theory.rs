@@ -35,7 +35,13 @@ const LEAST_POINTS: usize = 3;
 impl Reader {
     /// What a claim with `model`, `fit` or `cycle` says.
     pub(crate) fn theory(&mut self, text: &ClaimText, rows: &[Row]) -> Option<Kind> {
-        let having = if text.fit.is_some() { "fit" } else if text.cycle.is_some() { "cycle" } else { "model" };
+        let having = if text.fit.is_some() {
+            "fit"
+        } else if text.cycle.is_some() {
+            "cycle"
+        } else {
+            "model"
+        };
         let Some(published) = text.published else { return self.needs(&text.text, having, "published") };
         let Some([low, high]) = text.band else { return self.needs(&text.text, having, "band") };
         let (band, model) = ((low, high), text.model.as_ref().map(|model| self.prediction(model)));

@@ -9,11 +9,7 @@ use anabranch_metrics::mean;
 use anabranch_run::Estimate;
 
 /// The value that equations give.
-pub(crate) fn model(
-    claim: &Claim,
-    by: &Prediction,
-    (published, band): (f64, (f64, f64)),
-) -> Result<Found, String> {
+pub(crate) fn model(claim: &Claim, by: &Prediction, (published, band): (f64, (f64, f64))) -> Result<Found, String> {
     let value = by.value(&[])? / claim.unit.scale;
     let places = decimals(published.abs().min(value.abs()));
     let ours = format!("{value:.places$} {}", claim.unit.name).trim_end().to_owned() + ", by the equation";
