@@ -87,27 +87,38 @@ pub fn summary_markdown(reproduction: &Reproduction) -> String {
         }
         text.push('\n');
     }
-    let differing = || {
-        let claims = reproduction.papers.iter().flat_map(|paper| paper.claims().map(move |claim| (paper, claim)));
-        claims.filter(|(_, claim)| claim.verdict == Verdict::Differs)
-    };
-    if differing().next().is_some() {
-        text += "\nWhat differs:\n\n";
-    }
-    for (paper, claim) in differing() {
-        let reason = claim.reason.as_deref().unwrap_or("We have not found out why.");
-        let _ = writeln!(
-            text,
-            "- `{}`, {}: {}. Published: {}; ours: {}. {}",
-            paper.key,
-            claim.place,
-            escaped(&claim.text),
-            escaped(&claim.published),
-            escaped(&claim.ours),
-            escaped(reason)
-        );
+    let differing: Vec<String> = reproduction.papers.iter().flat_map(differences).collect();
+    if !differing.is_empty() {
+        text += "\nWhat differs, and why as far as we found out:\n\n";
+        text += &differing.concat();
     }
     text
+}
+
+/// One line for each reason why claims of a paper differ: whose items they are, how many, and the reason.
+fn differences(paper: &PaperOutcome) -> Vec<String> {
+    let mut reasons: Vec<(Option<&str>, Vec<&str>, usize)> = Vec::new();
+    for item in &paper.items {
+        for claim in item.claims.iter().filter(|claim| claim.verdict == Verdict::Differs) {
+            let reason = claim.reason.as_deref();
+            let place = reasons.iter().position(|(known, ..)| *known == reason).unwrap_or(reasons.len());
+            if place == reasons.len() {
+                reasons.push((reason, Vec::new(), 0));
+            }
+            let (_, items, count) = &mut reasons[place];
+            *count += 1;
+            if !items.contains(&item.id.as_str()) {
+                items.push(&item.id);
+            }
+        }
+    }
+    let line = |(reason, items, count): (Option<&str>, Vec<&str>, usize)| {
+        let claims = if count == 1 { "claim" } else { "claims" };
+        let reason = escaped(reason.unwrap_or("The reason is not found."));
+        let items = items.join("`, `");
+        format!("- `{}` (`{items}`, {count} {claims}): {reason}\n", paper.key)
+    };
+    reasons.into_iter().map(line).collect()
 }
 
 fn venue(paper: &PaperOutcome) -> String {

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 pub fn make_report(folder: &Path) -> Result<PathBuf, Failure> {
     let report = read(folder)?;
     let page = folder.join("report.html");
-    write_whole(&page, &html(&report))?;
+    write_whole(&page, html(&report))?;
     let tables = folder.join("tables");
     fs::create_dir_all(&tables).map_err(|error| Failure::unwritable(&tables, &error))?;
     for (name, text) in files(&report) {

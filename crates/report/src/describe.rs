@@ -49,7 +49,7 @@ pub fn figure(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return if value == 0.0 { "0".into() } else { value.to_string() };
     }
-    let exponent = value.abs().log10().floor() as i32;
+    let exponent = libm::log10(value.abs()).floor() as i32;
     let decimals = (3 - exponent).clamp(0, 12) as usize;
     let text = format!("{value:.decimals$}");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }

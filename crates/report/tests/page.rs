@@ -1,5 +1,7 @@
 //! The page in a browser. Screenshots are left in target/screenshots.
 
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "the tests start a browser and talk to it")]
+
 #[path = "common/browser.rs"]
 mod browser;
 #[path = "common/sample.rs"]

@@ -9,7 +9,7 @@ pub struct Claim {
     pub text: String,
     /// Where it stands in the paper: `Figure 3 (a)`.
     pub place: String,
-    /// Metric of results, `path.NAME.METRIC`, `CURVE[20s..40s]`; or `A / B` of these, run by run.
+    /// Metric of results, `path.NAME.METRIC`, `CURVE[20s..40s]`, `rd[-2..2]`; or `A / B` of these, run by run.
     pub metric: String,
     /// Unit in which it is published.
     pub unit: Unit,

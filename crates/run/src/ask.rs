@@ -8,7 +8,8 @@ use anabranch_units::Duration;
 use std::fmt;
 use std::str::FromStr;
 
-/// What is asked: `goodput_bps`, `path.wlan.share`, or the mean of a curve within a time, `lambda[20s..40s]`.
+/// What is asked: `goodput_bps`, `path.wlan.share`, the mean of a curve within a time, `lambda[20s..40s]`, or what share of a
+/// distribution lies from one number of packets to another, `rd[-2..2]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ask {
     /// A metric of the connection.
@@ -29,6 +30,16 @@ pub enum Ask {
         /// To here; later than `from`.
         to: Duration,
     },
+    /// What share of a distribution, `rbd` or `rd`, lies in a range. Where its step is wider than one packet, only whole steps
+    /// count.
+    Share {
+        /// The distribution's name.
+        curve: String,
+        /// From so many packets.
+        from: i64,
+        /// To so many, inclusive; not below `from`.
+        to: i64,
+    },
 }
 
 /// Why a question has no answer.
@@ -46,10 +57,10 @@ pub enum AskError {
         /// As written, with the brackets.
         text: String,
     },
-    /// The curve is a distribution: it has no time.
-    NotOverTime {
-        /// Its name.
-        curve: String,
+    /// What stands in brackets behind a distribution is no range of packets.
+    Packets {
+        /// As written, with the brackets.
+        text: String,
     },
     /// The run does not have it: the metric does not apply, or the run was made without curves.
     Absent {
@@ -71,7 +82,9 @@ impl fmt::Display for AskError {
             Self::Window { text } => {
                 write!(f, "`{text}` is no time: write it as [20s..40s], the earlier end first")
             }
-            Self::NotOverTime { curve } => write!(f, "`{curve}` is a distribution and has no window in time"),
+            Self::Packets { text } => {
+                write!(f, "`{text}` are no numbers of packets: write [-2..2], the lesser first; both ends count")
+            }
             Self::Absent { name } => write!(f, "the run has no `{name}`"),
             Self::Empty { name } => write!(f, "no bin with a value lies within `{name}`"),
         }
@@ -88,6 +101,7 @@ impl fmt::Display for Ask {
             Self::Window { curve, from, to } => {
                 write!(f, "{curve}[{}s..{}s]", from.as_secs_f64(), to.as_secs_f64())
             }
+            Self::Share { curve, from, to } => write!(f, "{curve}[{from}..{to}]"),
         }
     }
 }
@@ -118,11 +132,16 @@ impl FromStr for Ask {
 
 fn window(curve: &str, brackets: &str) -> Result<Ask, AskError> {
     let curve = curve.to_owned();
-    if ["rbd", "rd"].contains(&curve.as_str()) {
-        return Err(AskError::NotOverTime { curve });
-    }
     let ends = brackets.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')?.split_once(".."));
-    let ends = ends.and_then(|(from, to)| Some((parse_duration(from.trim())?, parse_duration(to.trim())?)));
+    let ends = ends.map(|(from, to)| (from.trim(), to.trim()));
+    if ["rbd", "rd"].contains(&curve.as_str()) {
+        let ends = ends.and_then(|(from, to)| Some((from.parse().ok()?, to.parse().ok()?)));
+        return match ends.filter(|(from, to)| from <= to) {
+            Some((from, to)) => Ok(Ask::Share { curve, from, to }),
+            None => Err(AskError::Packets { text: brackets.to_owned() }),
+        };
+    }
+    let ends = ends.and_then(|(from, to)| Some((parse_duration(from)?, parse_duration(to)?)));
     match ends.filter(|(from, to)| from < to && !curve.is_empty()) {
         Some((from, to)) => Ok(Ask::Window { curve, from, to }),
         None => Err(AskError::Window { text: brackets.to_owned() }),
@@ -147,6 +166,10 @@ impl RunRecord {
                     Some(near) => AskError::Unknown { name: curve.clone(), nearest: Some(near.to_owned()) },
                 })?;
                 known.mean_within(*from, *to).ok_or_else(|| AskError::Empty { name: ask.to_string() })
+            }
+            Ask::Share { curve, from, to } => {
+                let known = self.curves.get(curve).ok_or_else(absent)?;
+                Ok(known.sum_within(*from as f64, *to as f64))
             }
         }
     }
@@ -174,6 +197,16 @@ impl Curve {
         let values: Vec<f64> = inside.filter_map(|(_, value)| *value).collect();
         anabranch_metrics::mean(&values)
     }
+
+    /// The sum of the values whose steps lie wholly between two numbers, both inclusive.
+    pub fn sum_within(&self, from: f64, to: f64) -> f64 {
+        let within = |index: usize| {
+            let begin = self.start + index as f64 * self.step;
+            begin >= from && begin + self.step - 1.0 <= to
+        };
+        let inside = self.values.iter().enumerate().filter(|(index, _)| within(*index));
+        inside.filter_map(|(_, value)| *value).sum()
+    }
 }
 
 #[cfg(test)]
@@ -189,7 +222,13 @@ mod tests {
         let outcome = RunOutcome {
             metrics: [("goodput_bps".to_owned(), 7.0)].into(),
             paths: [("w.lan".to_owned(), [("share".to_owned(), 0.5)].into())].into(),
-            curves: [("lambda".to_owned(), gaps), ("path.w.lan.srtt_s".to_owned(), curve(&[5.0; 9]))].into(),
+            curves: [
+                ("lambda".to_owned(), gaps),
+                ("path.w.lan.srtt_s".to_owned(), curve(&[5.0; 9])),
+                ("rd".to_owned(), Curve { start: -3.0, step: 1.0, ..curve(&[0.125, 0.25, 0.0, 0.5, 0.125]) }),
+                ("rbd".to_owned(), Curve { start: 0.0, step: 2.0, ..curve(&[0.5, 0.25, 0.25]) }),
+            ]
+            .into(),
             ..RunOutcome::default()
         };
         RunRecord::new("blest", "olia", 1, [].into(), outcome)
@@ -208,6 +247,18 @@ mod tests {
         assert_eq!(run.value("path.w.lan.srtt_s[0.3s..60s]"), Some(5.0));
     }
 
+    #[test]
+    fn shares_of_distributions() {
+        let run = record();
+        assert_eq!(run.value("rd[-2..1]"), Some(0.875));
+        assert_eq!(run.value("rd[0..0]"), Some(0.5));
+        assert_eq!(run.value("rd[-100 .. 100]"), Some(1.0));
+        assert_eq!(run.value("rd[5..9]"), Some(0.0));
+        // 2 and 3 together are one value, 4 is half of one.
+        assert_eq!(run.value("rbd[0..3]"), Some(0.75));
+        assert_eq!(run.value("rbd[0..4]"), Some(0.75));
+    }
+
     #[track_caller]
     fn refused(question: &str, why: &str) {
         let error = question.parse().and_then(|ask: Ask| record().ask(&ask)).unwrap_err();
@@ -222,7 +273,10 @@ mod tests {
         refused("path.w.lan.shares", "nothing is called `path.w.lan.shares`; `path.w.lan.share` is near");
         refused("timeouts", "the run has no `timeouts`");
         refused("path.3g.share", "the run has no `path.3g.share`");
-        refused("rbd[1s..2s]", "`rbd` is a distribution and has no window in time");
+        for bad in ["[1s..2s]", "[2..1]", "[1]", "[0..0.5]"] {
+            let why = format!("`{bad}` are no numbers of packets: write [-2..2], the lesser first; both ends count");
+            refused(&format!("rbd{bad}"), &why);
+        }
         for bad in ["[2s..1s]", "[1s..1s]", "[1s-2s]", "[1..2]", "[1s..2s", "[", "[..]", "[1s..2s]]"] {
             let why = format!("`{bad}` is no time: write it as [20s..40s], the earlier end first");
             refused(&format!("lambda{bad}"), &why);

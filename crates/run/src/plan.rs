@@ -218,8 +218,11 @@ fn labelled(plug_ins: &[PlugIn]) -> impl Iterator<Item = (&PlugIn, String)> {
     plug_ins.iter().zip(labels(plug_ins))
 }
 
-/// `blest(delta=0.01)`.
+/// `blest(delta=0.01)`; `blest` where all have their defaults.
 fn with_parameters(plug_in: &PlugIn) -> String {
+    if plug_in.parameters.is_empty() {
+        return plug_in.name.clone();
+    }
     let parameters: Vec<String> = plug_in.parameters.iter().map(|(key, value)| format!("{key}={value}")).collect();
     format!("{}({})", plug_in.name, parameters.join(","))
 }

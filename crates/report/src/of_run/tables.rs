@@ -103,7 +103,8 @@ fn with_interval(summary: &Summary, per: f64) -> String {
 
 /// `5.92 ± 0.24`: as many decimals as the interval's second digit needs; of a mean that hardly varies, five digits.
 fn spread(mean: f64, half: Option<f64>) -> String {
-    let decimals = |value: f64, digits: i32| (digits - 1 - value.abs().log10().floor() as i32).clamp(0, 9) as usize;
+    let decimals =
+        |value: f64, digits: i32| (digits - 1 - libm::log10(value.abs()).floor() as i32).clamp(0, 9) as usize;
     match half.filter(|half| *half > 0.0 && half.is_finite()) {
         Some(half) => {
             let own = decimals(half, 2);

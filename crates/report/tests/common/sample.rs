@@ -95,7 +95,7 @@ fn lines() -> Figure {
 fn distribution() -> Figure {
     let density = |name: &str, rate: f64| Density {
         name: name.into(),
-        shares: (0..60).map(|x| (x, (1.0 - rate) * rate.powi(x as i32))).collect(),
+        shares: (0..60).map(|x| (x, (1.0 - rate) * libm::pow(rate, x as f64))).collect(),
     };
     let curves = vec![density("fifo", 0.95), density("daps", 0.8), density("otias", 0.6)];
     let (x, y) = (Axis::linear("occupancy, packets"), Axis { label: "share of arrivals".into(), log: true });
@@ -104,7 +104,7 @@ fn distribution() -> Figure {
 
 fn series() -> Figure {
     let curve = |name: &str, scale: f64| {
-        let wave = |i: usize| scale * (2.0 + (i as f64 / 9.0).sin());
+        let wave = |i: usize| scale * (2.0 + libm::sin(i as f64 / 9.0));
         Curve {
             name: name.into(),
             start_s: 0.0,
