@@ -1,6 +1,7 @@
 //! What a closed-form model says of a metric, and how well what we found follows it.
 
 use anabranch_models::{Model, Values, find};
+use std::fmt;
 
 /// A number that a model gives, in the metric's own unit.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,6 +43,17 @@ impl Prediction {
         let places = names.iter().map(|name| place(model, name)).collect::<Result<Vec<_>, String>>()?;
         let rows = (model.evaluate)(&values);
         Ok(rows.into_iter().map(|row| places.iter().map(|&place| row[place]).collect()).collect())
+    }
+}
+
+impl fmt::Display for Prediction {
+    /// `delayed-start (rounds_factor = 1)`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let set: Vec<String> = self.set.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+        match set.is_empty() {
+            true => f.write_str(&self.model),
+            false => write!(f, "{} ({})", self.model, set.join(", ")),
+        }
     }
 }
 

@@ -78,10 +78,17 @@ struct SensitivityText {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct FigureText {
-    kind: Word,
+pub(crate) struct FigureText {
+    pub kind: Word,
     metric: Option<Word>,
-    x: Option<String>,
+    pub x: Option<String>,
+    #[serde(default)]
+    pub models: Vec<Spanned<ModelText>>,
+    /// Parameter of the models that is across.
+    pub over: Option<Word>,
+    /// Of the models.
+    #[serde(default)]
+    pub range: [f64; 2],
     curve: Option<String>,
     #[serde(default)]
     log: bool,
@@ -237,6 +244,13 @@ impl Reader {
                     }
                 }
             }
+            "scatter" => match metric {
+                Some(metric) => self.scatter(&figure, metric),
+                None => {
+                    needed(self, "metric");
+                    None
+                }
+            },
             kind @ ("time" | "distribution") => match figure.curve {
                 Some(curve) if kind == "time" => Some(Figure::Time { curve }),
                 Some(curve) => Some(Figure::Distribution { curve }),
@@ -246,7 +260,8 @@ impl Reader {
                 }
             },
             other => {
-                self.unknown(figure.kind.span(), "kind of figure", other, &["bars", "lines", "time", "distribution"]);
+                let kinds = ["bars", "lines", "time", "distribution", "scatter"];
+                self.unknown(figure.kind.span(), "kind of figure", other, &kinds);
                 None
             }
         }
@@ -317,7 +332,7 @@ impl Reader {
                 let help = "give `value`, `of` and `against`, `order`, `model`, `fit` or `cycle`".to_owned();
                 self.mistake(
                     text.text.span(),
-                    "a claim is a value, a change, an order, or one of equations",
+                    "a claim is a value, a change or an order, or one on a model",
                     Some(help),
                 );
                 None

@@ -1,9 +1,9 @@
 //! Claims about equations: their text.
 
 use crate::claim::{Kind, Point, Statistic};
-use crate::paper::Row;
+use crate::paper::{Figure, Row};
 use crate::prediction::Prediction;
-use crate::read::{ClaimText, Reader, Settings};
+use crate::read::{ClaimText, FigureText, Reader, Settings};
 use anabranch_models::{all, find};
 use indexmap::IndexMap;
 use serde::Deserialize;
@@ -31,6 +31,8 @@ pub(crate) struct PointText {
 
 /// So few points lie on any line.
 const LEAST_POINTS: usize = 3;
+/// So many lines make the curve of a model.
+const STEPS: u32 = 100;
 
 impl Reader {
     /// What a claim with `model`, `fit` or `cycle` says.
@@ -70,6 +72,27 @@ impl Reader {
                 None
             }
         }
+    }
+
+    /// A scatter plot with what models give over one of their parameters.
+    pub(crate) fn scatter(&mut self, text: &FigureText, metric: String) -> Option<Figure> {
+        let (Some(x), Some(over)) = (&text.x, &text.over) else {
+            self.mistake(text.kind.span(), "a figure of kind \"scatter\" needs `x` and `over`", None);
+            return None;
+        };
+        let x = self.metric_or_ratio(text.kind.span(), x);
+        let [from, to] = text.range;
+        let mut models = Vec::new();
+        for model in &text.models {
+            let prediction = self.prediction(model);
+            let at = |step: u32| from + (to - from) * f64::from(step) / f64::from(STEPS);
+            let point = |step| Ok((at(step), prediction.value(&[(over.get_ref().clone(), at(step))])?));
+            match (0..=STEPS).map(point).collect::<Result<Vec<_>, String>>() {
+                Ok(points) => models.push((prediction.to_string(), points)),
+                Err(why) => self.mistake(over.span(), why, None),
+            }
+        }
+        Some(Figure::Scatter { x, metric, models })
     }
 
     fn statistic(&mut self, text: &ClaimText, model: Option<Prediction>) -> Option<Statistic> {

@@ -324,3 +324,19 @@ fn variances_are_compared_by_squared_deviations() {
     assert!((spread.estimate.unwrap().mean - 800.0).abs() < 1e-6, "{spread:?}");
     assert_eq!(spread.verdict, Verdict::Reproduces);
 }
+
+#[test]
+fn a_scatter_plot_has_the_curves_of_its_models() {
+    let figure = |over: &str| {
+        let models = "models = [{ name = 'increment-efficiency', set = { beta = 2 }, column = 'efficiency' }]";
+        let figure = format!(
+            "{{ kind = 'scatter', x = 'head_start_rtt_ratio', metric = 'goodput_bps', over = '{over}', range = [2, 8], {models} }}"
+        );
+        read(&HEAD.replace("[[item]]", &format!("[[item]]\nfigure = [{figure}]")))
+    };
+    let paper = figure("gamma").unwrap();
+    let anabranch_reproduce::Figure::Scatter { models, .. } = &paper.items[0].figures[0] else { panic!("{paper:?}") };
+    let (name, points) = &models[0];
+    assert_eq!((name.as_str(), points[0], points[100]), ("increment-efficiency (beta = 2)", (2.0, 0.25), (8.0, 0.64)));
+    assert_eq!(figure("delta").unwrap_err()[0].message, "increment-efficiency takes no delta = 2");
+}
