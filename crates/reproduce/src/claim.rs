@@ -1,5 +1,7 @@
 //! What a paper says of a metric.
 
+use crate::prediction::Prediction;
+
 /// One statement of a paper that runs can confirm or not.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Claim {
@@ -60,6 +62,8 @@ pub enum Kind {
         /// Ours reproduces it in here, in per cent. Where the paper does not state its set-up wholly, the direction is
         /// what can be asked for: a band that begins or ends at zero.
         band: (f64, f64),
+        /// Not of the values but of their variances: squared deviations from the mean are compared (Levene 1960).
+        spread: bool,
     },
     /// Rows in order, the best first.
     Order {
@@ -68,6 +72,61 @@ pub enum Kind {
         /// More is better; otherwise less is.
         more: bool,
     },
+    /// A value that the paper's own equations give.
+    Model {
+        /// Which equation, with which parameters.
+        by: Prediction,
+        /// In the claim's unit.
+        published: f64,
+        /// Ours reproduces it in here.
+        band: (f64, f64),
+    },
+    /// R² of the means of some cells on what a model gives for them.
+    Fit {
+        /// Whose means.
+        of: Side,
+        /// The model.
+        to: Prediction,
+        /// The cells, at least three.
+        points: Vec<Point>,
+        /// Parameters that are the mean of a metric in the cell, with the metric.
+        measured: Vec<(String, String)>,
+        /// R².
+        published: f64,
+        /// Ours reproduces it in here.
+        band: (f64, f64),
+    },
+    /// Something of the cycles in which a curve rises and falls; the claim's metric is the curve's name.
+    Cycle {
+        /// Whose curve.
+        of: Side,
+        /// What of them.
+        statistic: Statistic,
+        /// In the claim's unit.
+        published: f64,
+        /// Ours reproduces it in here.
+        band: (f64, f64),
+    },
+}
+
+/// A cell for which a model gives a value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// Values of the sweep.
+    pub at: Vec<(String, String)>,
+    /// The model's parameters there.
+    pub set: Vec<(String, f64)>,
+}
+
+/// What of a curve's cycles, each time the mean over them.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Statistic {
+    /// From peak to peak, in the unit of the curve's x.
+    Length,
+    /// The trough as a share of the peak before it.
+    Fall,
+    /// R² of the rise on this model, whose rows are `time_s` and the column, from the trough on.
+    Fit(Prediction),
 }
 
 /// A unit of published values.

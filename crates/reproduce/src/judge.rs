@@ -5,6 +5,7 @@ use crate::estimate::{Change, Order};
 use crate::outcome::{Judged, Verdict};
 use crate::paper::Row;
 use crate::samples::Samples;
+use crate::theory;
 use anabranch_metrics::Better;
 use anabranch_run::{CellValues, Estimate, RunRecord};
 
@@ -21,7 +22,7 @@ pub fn judge(claims: &[Claim], runs: &[RunRecord], rows: &[Row], instead: &[Row]
 }
 
 /// What was found of one claim.
-struct Found {
+pub(crate) struct Found {
     ours: String,
     estimate: Option<Estimate>,
     p: Option<f64>,
@@ -30,6 +31,11 @@ struct Found {
 }
 
 impl Found {
+    /// A verdict that needs no test and no reason.
+    pub fn plain(ours: String, estimate: Option<Estimate>, verdict: Verdict) -> Self {
+        Self { ours, estimate, p: None, verdict, reason: None }
+    }
+
     /// Nothing was: whatever it says, ours does not.
     fn nothing(why: String) -> Self {
         Self { ours: "—".into(), estimate: None, p: None, verdict: Verdict::Differs, reason: Some(why) }
@@ -39,8 +45,18 @@ impl Found {
 fn claim_of(claim: &Claim, samples: &Samples<'_>) -> Judged {
     let (found, figure, band) = match &claim.kind {
         Kind::Value { of, published, band } => (value(claim, of, *published, *band, samples), Some(*published), *band),
-        Kind::Change { of, against, published, band } => {
-            (change(claim, (of, against), *band, samples), *published, Some(*band))
+        Kind::Change { of, against, published, band, spread } => {
+            (change(claim, (of, against), *band, *spread, samples), *published, Some(*band))
+        }
+        Kind::Model { by, published, band } => {
+            (theory::model(claim, by, (*published, *band)), Some(*published), Some(*band))
+        }
+        Kind::Fit { of, to, points, measured, published, band } => {
+            let found = theory::fit(claim, of, to, (points, measured), *band, samples);
+            (found, Some(*published), Some(*band))
+        }
+        Kind::Cycle { of, statistic, published, band } => {
+            (theory::cycle(claim, of, statistic, (*published, *band), samples), Some(*published), Some(*band))
         }
         Kind::Order { rows, more } => (order(claim, rows, *more, samples), None, None),
     };
@@ -79,23 +95,26 @@ fn value(
     let values: Vec<f64> = values.iter().map(|(_, value)| value / claim.unit.scale).collect();
     let estimate = Estimate::of(&values).ok_or("there is no value")?;
     let verdict = match band {
-        Some((low, high)) if (low..=high).contains(&estimate.mean) => Verdict::Reproduces,
-        Some(_) => Verdict::Differs,
+        Some(band) => within(estimate.mean, band),
         // Without a band, nothing says how near is near.
         None => Verdict::NotSpecified,
     };
     let ours = interval(&estimate, decimals(published.abs().min(estimate.mean.abs())), claim.unit.name);
-    Ok(Found { ours, estimate: Some(estimate), p: None, verdict, reason: None })
+    Ok(Found::plain(ours, Some(estimate), verdict))
 }
 
 fn change(
     claim: &Claim,
     (of, against): (&Side, &Side),
     (low, high): (f64, f64),
+    spread: bool,
     samples: &Samples<'_>,
 ) -> Result<Found, String> {
-    let a = samples.of(of, &claim.metric, &claim.at)?;
-    let b = samples.of(against, &claim.metric, &claim.at)?;
+    let values = |side| {
+        let values = samples.of(side, &claim.metric, &claim.at)?;
+        Ok::<_, String>(if spread { deviations(values) } else { values })
+    };
+    let (a, b) = (values(of)?, values(against)?);
     let Change { percent, p } = Change::of(&a, &b).ok_or("there is nothing to hold it against")?;
     let inside = (low..=high).contains(&percent.mean);
     let verdict = if low < 0.0 && high > 0.0 {
@@ -114,6 +133,18 @@ fn change(
     Ok(Found { ours: signed(&percent), estimate: Some(percent), p, verdict, reason: None })
 }
 
+/// The square of what each value is off the mean, whose mean is the variance.
+fn deviations(mut values: Vec<(u64, f64)>) -> Vec<(u64, f64)> {
+    let mean = values.iter().map(|(_, value)| value).sum::<f64>() / values.len() as f64;
+    values.iter_mut().for_each(|(_, value)| *value = (*value - mean) * (*value - mean));
+    values
+}
+
+/// A value in its band reproduces it.
+pub(crate) fn within(value: f64, (low, high): (f64, f64)) -> Verdict {
+    if (low..=high).contains(&value) { Verdict::Reproduces } else { Verdict::Differs }
+}
+
 fn order(claim: &Claim, rows: &[String], more: bool, samples: &Samples<'_>) -> Result<Found, String> {
     let scores = samples.scores(rows, &claim.metric, &claim.at)?;
     let better = if more { Better::Higher } else { Better::Lower };
@@ -130,7 +161,7 @@ fn order(claim: &Claim, rows: &[String], more: bool, samples: &Samples<'_>) -> R
         order.holds * 100.0,
         scores[0].len()
     );
-    Ok(Found { ours, estimate: None, p: None, verdict, reason: None })
+    Ok(Found::plain(ours, None, verdict))
 }
 
 /// The row and cell whose value is published, where that is one.
@@ -148,7 +179,10 @@ fn unit_of(claim: &Claim) -> &'static str {
 
 fn published(claim: &Claim) -> String {
     match &claim.kind {
-        Kind::Value { published, .. } => with_unit(format!("{published}"), claim.unit),
+        Kind::Value { published, .. }
+        | Kind::Model { published, .. }
+        | Kind::Fit { published, .. }
+        | Kind::Cycle { published, .. } => with_unit(format!("{published}"), claim.unit),
         Kind::Change { published: Some(percent), .. } if *percent == 0.0 => "about equal".into(),
         Kind::Change { published: Some(percent), .. } => format!("{percent:+} %"),
         Kind::Change { band: (low, high), .. } if *low < 0.0 && *high > 0.0 => "about equal".into(),
@@ -162,7 +196,7 @@ fn with_unit(text: String, unit: Unit) -> String {
 }
 
 /// Decimals that show three figures of so large a number.
-fn decimals(number: f64) -> usize {
+pub(crate) fn decimals(number: f64) -> usize {
     let mut decimals = 2usize;
     let mut number = number;
     while number >= 10.0 && decimals > 0 {
@@ -174,7 +208,7 @@ fn decimals(number: f64) -> usize {
     decimals
 }
 
-fn interval(estimate: &Estimate, decimals: usize, unit: &str) -> String {
+pub(crate) fn interval(estimate: &Estimate, decimals: usize, unit: &str) -> String {
     let mean = format!("{:.decimals$}", estimate.mean);
     let spread = match (estimate.ci95_low, estimate.ci95_high) {
         (Some(low), Some(high)) => format!(" [{low:.decimals$}, {high:.decimals$}]"),

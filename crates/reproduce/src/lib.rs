@@ -5,17 +5,22 @@
 
 mod claim;
 mod curves;
+mod cycle;
 mod estimate;
 mod judge;
 mod outcome;
 mod paper;
 mod plan;
+mod prediction;
 mod read;
+mod read_theory;
 mod samples;
+mod theory;
 
-pub use claim::{Claim, Kind, Side, Unit};
+pub use claim::{Claim, Kind, Point, Side, Statistic, Unit};
 pub use judge::judge;
 pub use outcome::{ItemOutcome, Judged, MeanCurve, PaperOutcome, Reproduction, Sensitive, Verdict};
 pub use paper::{Figure, Item, Paper, Row, Sensitivity};
 pub use plan::{Asked, Part, example, parts};
+pub use prediction::Prediction;
 pub use read::{Mistake, read};

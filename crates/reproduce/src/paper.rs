@@ -115,13 +115,22 @@ pub enum Figure {
         /// `rbd` or `rd`.
         curve: String,
     },
+    /// A point a cell and row, of two means, and what models give.
+    Scatter {
+        /// The metric across.
+        x: String,
+        /// The metric up.
+        metric: String,
+        /// Name of each model and its points, by rising x.
+        models: Vec<(String, Vec<(f64, f64)>)>,
+    },
 }
 
 impl Figure {
     /// The metric or curve that it draws.
     pub fn what(&self) -> &str {
         match self {
-            Self::Bars { metric } | Self::Lines { metric, .. } => metric,
+            Self::Bars { metric } | Self::Lines { metric, .. } | Self::Scatter { metric, .. } => metric,
             Self::Time { curve } | Self::Distribution { curve } => curve,
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::claim::{Claim, Kind, RATIO, Side, Unit};
 use crate::paper::{Figure, Item, Paper, Row, Sensitivity};
+use crate::read_theory::{ModelText, PointText};
 use anabranch_metrics::METRICS;
 use anabranch_run::labels;
 use anabranch_scenario::{Override, PlugIn, nearest};
@@ -22,8 +23,8 @@ pub struct Mistake {
     pub help: Option<String>,
 }
 
-type Word = Spanned<String>;
-type Settings = IndexMap<String, String>;
+pub(crate) type Word = Spanned<String>;
+pub(crate) type Settings = IndexMap<String, String>;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -77,10 +78,17 @@ struct SensitivityText {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct FigureText {
-    kind: Word,
+pub(crate) struct FigureText {
+    pub kind: Word,
     metric: Option<Word>,
-    x: Option<String>,
+    pub x: Option<String>,
+    #[serde(default)]
+    pub models: Vec<Spanned<ModelText>>,
+    /// Parameter of the models that is across.
+    pub over: Option<Word>,
+    /// Of the models.
+    #[serde(default)]
+    pub range: [f64; 2],
     curve: Option<String>,
     #[serde(default)]
     log: bool,
@@ -88,8 +96,8 @@ struct FigureText {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ClaimText {
-    text: Word,
+pub(crate) struct ClaimText {
+    pub text: Word,
     #[serde(rename = "where")]
     place: Option<String>,
     metric: Word,
@@ -101,8 +109,18 @@ struct ClaimText {
     against: Option<Spanned<SideText>>,
     order: Option<Vec<Word>>,
     best: Option<Word>,
-    published: Option<f64>,
-    band: Option<[f64; 2]>,
+    pub published: Option<f64>,
+    pub band: Option<[f64; 2]>,
+    #[serde(default)]
+    spread: bool,
+    pub model: Option<Spanned<ModelText>>,
+    pub fit: Option<Spanned<SideText>>,
+    #[serde(default)]
+    pub points: Vec<PointText>,
+    #[serde(default)]
+    pub measured: Settings,
+    pub cycle: Option<Spanned<SideText>>,
+    pub statistic: Option<Word>,
     open: Option<String>,
     reason: Option<String>,
 }
@@ -110,7 +128,7 @@ struct ClaimText {
 /// `"otias"`, or `{ row = "otias", at = { … }, metric = …, per = … }`.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum SideText {
+pub(crate) enum SideText {
     Row(String),
     Full {
         row: String,
@@ -143,13 +161,13 @@ pub fn read(text: &str) -> Result<Paper, Vec<Mistake>> {
 
 /// Gathers mistakes, so that all of a file are told at once.
 #[derive(Default)]
-struct Reader {
+pub(crate) struct Reader {
     mistakes: Vec<Mistake>,
     ids: Vec<String>,
 }
 
 impl Reader {
-    fn mistake(&mut self, at: Range<usize>, message: impl Into<String>, help: Option<String>) {
+    pub(crate) fn mistake(&mut self, at: Range<usize>, message: impl Into<String>, help: Option<String>) {
         self.mistakes.push(Mistake { at, message: message.into(), help });
     }
 
@@ -226,6 +244,13 @@ impl Reader {
                     }
                 }
             }
+            "scatter" => match metric {
+                Some(metric) => self.scatter(&figure, metric),
+                None => {
+                    needed(self, "metric");
+                    None
+                }
+            },
             kind @ ("time" | "distribution") => match figure.curve {
                 Some(curve) if kind == "time" => Some(Figure::Time { curve }),
                 Some(curve) => Some(Figure::Distribution { curve }),
@@ -235,14 +260,19 @@ impl Reader {
                 }
             },
             other => {
-                self.unknown(figure.kind.span(), "kind of figure", other, &["bars", "lines", "time", "distribution"]);
+                let kinds = ["bars", "lines", "time", "distribution", "scatter"];
+                self.unknown(figure.kind.span(), "kind of figure", other, &kinds);
                 None
             }
         }
     }
 
     fn claim(&mut self, text: ClaimText, rows: &[Row], place: &str) -> Option<Claim> {
-        let metric = self.metric_or_ratio(text.metric.span(), text.metric.get_ref());
+        let metric = match &text.cycle {
+            // Which curves there are only a run can tell.
+            Some(_) => text.metric.get_ref().clone(),
+            None => self.metric_or_ratio(text.metric.span(), text.metric.get_ref()),
+        };
         let unit = match &text.unit {
             None => Unit::NONE,
             Some(word) => Unit::named(word.get_ref()).unwrap_or_else(|| {
@@ -271,6 +301,9 @@ impl Reader {
         {
             self.mistake(text.text.span(), format!("the band from {low} to {high} is empty"), None);
         }
+        if text.model.is_some() || text.fit.is_some() || text.cycle.is_some() {
+            return self.theory(text, rows);
+        }
         match (&text.value, &text.of, &text.against, &text.order) {
             (Some(of), None, None, None) => {
                 let (of, published) = (self.side(of, rows), text.published);
@@ -280,7 +313,7 @@ impl Reader {
             (None, Some(of), Some(against), None) => {
                 let (of, against) = (self.side(of, rows), self.side(against, rows));
                 let Some(band) = band else { return self.needs(&text.text, "of", "band") };
-                Some(Kind::Change { of, against, published: text.published, band })
+                Some(Kind::Change { of, against, published: text.published, band, spread: text.spread })
             }
             (None, None, None, Some(order)) => {
                 order.iter().for_each(|row| self.row(row.span(), row.get_ref(), rows));
@@ -296,19 +329,23 @@ impl Reader {
                 Some(Kind::Order { rows: order.iter().map(|row| row.get_ref().clone()).collect(), more })
             }
             _ => {
-                let help = "give `value`, or `of` and `against`, or `order`".to_owned();
-                self.mistake(text.text.span(), "a claim is a value, a change or an order", Some(help));
+                let help = "give `value`, `of` and `against`, `order`, `model`, `fit` or `cycle`".to_owned();
+                self.mistake(
+                    text.text.span(),
+                    "a claim is a value, a change or an order, or one on a model",
+                    Some(help),
+                );
                 None
             }
         }
     }
 
-    fn needs<T>(&mut self, text: &Word, having: &str, key: &str) -> Option<T> {
+    pub(crate) fn needs<T>(&mut self, text: &Word, having: &str, key: &str) -> Option<T> {
         self.mistake(text.span(), format!("a claim with `{having}` needs `{key}`"), None);
         None
     }
 
-    fn side(&mut self, text: &Spanned<SideText>, rows: &[Row]) -> Side {
+    pub(crate) fn side(&mut self, text: &Spanned<SideText>, rows: &[Row]) -> Side {
         self.side_at(text.span(), text.get_ref(), rows)
     }
 
@@ -334,7 +371,7 @@ impl Reader {
     }
 
     /// What a claim may ask for: a metric, or how many times another it is.
-    fn metric_or_ratio(&mut self, at: Range<usize>, name: &str) -> String {
+    pub(crate) fn metric_or_ratio(&mut self, at: Range<usize>, name: &str) -> String {
         match name.split_once(RATIO) {
             Some((of, to)) => [of, to].map(|part| self.metric(at.clone(), part)).join(RATIO),
             None => self.metric(at, name),
@@ -342,7 +379,7 @@ impl Reader {
     }
 
     /// A metric, one of a path, or a curve's mean over a time.
-    fn metric(&mut self, at: Range<usize>, name: &str) -> String {
+    pub(crate) fn metric(&mut self, at: Range<usize>, name: &str) -> String {
         let bare = name.strip_prefix("path.").and_then(|rest| rest.rsplit_once('.')).map_or(name, |(_, metric)| metric);
         // Curves are named by schedulers and paths: whether there is one only a run can tell.
         if !name.contains('[') && !METRICS.iter().any(|metric| metric.name == bare) {
@@ -352,7 +389,7 @@ impl Reader {
         name.to_owned()
     }
 
-    fn unknown(&mut self, at: Range<usize>, what: &str, typed: &str, known: &[&str]) {
+    pub(crate) fn unknown(&mut self, at: Range<usize>, what: &str, typed: &str, known: &[&str]) {
         let help = match nearest(typed, known.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => {

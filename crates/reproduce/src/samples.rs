@@ -2,7 +2,7 @@
 
 use crate::claim::{RATIO, Side};
 use crate::paper::Row;
-use anabranch_run::{CellValues, RunRecord};
+use anabranch_run::{Ask, CellValues, RunRecord};
 
 /// The runs of one part of an item, asked by the item's own names of rows.
 #[derive(Clone, Copy, Debug)]
@@ -59,14 +59,30 @@ impl<'a> Samples<'a> {
         Ok(values.into_iter().filter_map(ratio).collect())
     }
 
-    fn absolute(&self, side: &'a Side, metric: &str, at: &[(String, String)]) -> Result<Vec<(u64, f64)>, String> {
-        let metric = side.metric.as_deref().unwrap_or(metric);
+    /// The curve `NAME` or `NAME[20s..40s]` of each run of a row in a cell.
+    ///
+    /// # Errors
+    /// In a few words, why there is none.
+    pub fn curves(&self, side: &'a Side, name: &str, at: &[(String, String)]) -> Result<Vec<Stretch>, String> {
+        let (cell, label) = (self.cell(side, at)?, self.label(&side.row));
+        let runs = self.runs.iter().filter(|run| run.scheduler == label && run.cell == *cell);
+        let curves: Vec<Stretch> = runs.filter_map(|run| stretch(run, name)).collect();
+        if curves.is_empty() { Err(format!("no run of {label} has the curve {name}")) } else { Ok(curves) }
+    }
+
+    /// The one cell of a side.
+    fn cell(&self, side: &Side, at: &[(String, String)]) -> Result<&'a CellValues, String> {
         let mut place = side.at.clone();
         place.extend(at.iter().filter(|(key, _)| !side.at.iter().any(|(own, _)| own == key)).cloned());
-        let cells = self.cells(&place);
-        let [cell] = cells[..] else {
-            return Err(format!("{} cells are meant, not one", cells.len()));
-        };
+        match self.cells(&place)[..] {
+            [cell] => Ok(cell),
+            ref cells => Err(format!("{} cells are meant, not one", cells.len())),
+        }
+    }
+
+    fn absolute(&self, side: &'a Side, metric: &str, at: &[(String, String)]) -> Result<Vec<(u64, f64)>, String> {
+        let metric = side.metric.as_deref().unwrap_or(metric);
+        let cell = self.cell(side, at)?;
         let values = self.values(&side.row, cell, metric);
         if values.is_empty() { Err(format!("no run of {} has {metric}", self.label(&side.row))) } else { Ok(values) }
     }
@@ -104,6 +120,28 @@ impl<'a> Samples<'a> {
             (0..rows.len()).map(|row| of_seeds.iter().map(|scores| scores[row]).collect()).collect();
         if of_seeds.is_empty() { Err(format!("no seed has {metric} in every row and cell")) } else { Ok(scores) }
     }
+}
+
+/// What is known of a curve within a time.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Stretch {
+    /// From one value to the next.
+    pub step: f64,
+    /// The values.
+    pub values: Vec<f64>,
+}
+
+fn stretch(run: &RunRecord, name: &str) -> Option<Stretch> {
+    let (name, from, to) = match name.parse() {
+        Ok(Ask::Window { curve, from, to }) => (curve, from.as_secs_f64(), to.as_secs_f64()),
+        _ => (name.to_owned(), f64::NEG_INFINITY, f64::INFINITY),
+    };
+    let curve = run.curves.get(&name)?;
+    let inside = |(n, value): (usize, &Option<f64>)| {
+        let x = curve.start + n as f64 * curve.step;
+        value.filter(|_| x >= from && x < to)
+    };
+    Some(Stretch { step: curve.step, values: curve.values.iter().enumerate().filter_map(inside).collect() })
 }
 
 /// A metric of a run, or how many times another it is, if that is not zero.

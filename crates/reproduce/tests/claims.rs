@@ -232,3 +232,111 @@ fn a_band_without_end_survives_json() {
     let json = serde_json::to_string(&ours).unwrap();
     assert_eq!(serde_json::from_str::<Judged>(&json).unwrap(), ours);
 }
+
+const MODEL: &str = "model = { name = 'increment-efficiency', set = { beta = 2 }, column = 'efficiency' }";
+
+#[test]
+fn an_equation_is_held_against_the_number_that_it_is_said_to_give() {
+    let of = |gamma: u32, band: &str| {
+        let model = format!(
+            "{{ name = 'increment-efficiency', set = {{ beta = 2, gamma = {gamma} }}, column = 'efficiency' }}"
+        );
+        judged(&format!("model = {model}\npublished = 0.65\nband = {band}"), &[])
+    };
+    let near = of(8, "[0.645, 0.655]");
+    assert_eq!((near.verdict, near.ours.as_str()), (Verdict::Differs, "0.640, by the equation"));
+    assert_eq!(of(8, "[0.6, 0.7]").verdict, Verdict::Reproduces);
+    let (token, told) =
+        one_mistake("model = { name = 'increment-eficiency', column = 'efficiency' }\npublished = 1\nband = [0, 1]");
+    assert!(token.contains("eficiency") && told.contains("did you mean `increment-efficiency`?"), "{told}");
+    let (_, told) = one_mistake(&format!("{}\npublished = 1\nband = [0, 1]", MODEL.replace("beta", "betta")));
+    assert!(told.contains("did you mean `beta`?"), "{told}");
+    let (_, told) = one_mistake(MODEL);
+    assert!(told.contains("a claim with `model` needs `published`"), "{told}");
+}
+
+fn one_mistake(claim: &str) -> (String, String) {
+    mistakes(&format!("[[item.claim]]\ntext = \"c\"\nmetric = \"goodput_bps\"\n{claim}\n")).remove(0)
+}
+
+#[test]
+fn means_of_cells_are_fitted_to_what_a_model_gives_for_them() {
+    // Efficiency at β = 2: γ = 2, 4, 8 → 0.25, 0.444, 0.64.
+    let fit = |values: [f64; 3]| {
+        let mut all = Vec::new();
+        for (x, value) in ["2", "4", "8"].into_iter().zip(values) {
+            all.extend(runs(x, &[("minrtt", &[value, value])]));
+        }
+        let points = ["2", "4", "8"].map(|x| format!("{{ at = {{ x = '{x}' }}, set = {{ gamma = {x} }} }}")).join(", ");
+        judged(&format!("fit = 'minrtt'\n{MODEL}\npoints = [{points}]\npublished = 1\nband = [0.9, 1]"), &all)
+    };
+    // On a line with it: any multiple does.
+    let good = fit([25.0, 400.0 / 9.0, 64.0]);
+    assert_eq!((good.verdict, good.ours.as_str()), (Verdict::Reproduces, "1.000, 3 points"));
+    assert_eq!(fit([60.0, 10.0, 50.0]).verdict, Verdict::Differs);
+    assert_eq!(fit([1.0, 1.0, 1.0]).reason.as_deref(), Some("one side does not vary"));
+    let (_, told) = one_mistake(&format!("fit = 'minrtt'\n{MODEL}\npublished = 1\nband = [0.9, 1]"));
+    assert!(told.contains("a fit needs 3 `points`"), "{told}");
+}
+
+#[test]
+fn a_parameter_may_be_measured_in_the_cell() {
+    let mut all = Vec::new();
+    for (x, gamma) in [("a", 2.0), ("b", 4.0), ("c", 8.0)] {
+        let mut of_cell = runs(x, &[("minrtt", &[1.0 / ((1.0 + 2.0 / gamma) * (1.0 + 2.0 / gamma))])]);
+        of_cell[0].metrics.insert("head_start_rtt_ratio".into(), gamma);
+        all.extend(of_cell);
+    }
+    let points = ["a", "b", "c"].map(|x| format!("{{ at = {{ x = '{x}' }} }}")).join(", ");
+    let fit = judged(
+        &format!(
+            "fit = 'minrtt'\n{MODEL}\npoints = [{points}]\nmeasured = {{ gamma = 'head_start_rtt_ratio' }}\npublished = 1\nband = [0.999, 1]"
+        ),
+        &all,
+    );
+    assert_eq!(fit.verdict, Verdict::Reproduces, "{fit:?}");
+}
+
+#[test]
+fn cycles_are_those_of_the_time_that_is_named() {
+    let mut all = runs("1", &[("minrtt", &[1.0])]);
+    // 2 s of anything, then teeth of 5 values at 0.5 s each.
+    let tooth = [4.0, 5.0, 6.0, 7.0, 8.0];
+    let values = [9.0, 1.0, 9.0, 1.0].into_iter().chain(tooth.into_iter().cycle().take(22)).map(Some).collect();
+    all[0].curves.insert("lambda".into(), anabranch_run::Curve { start: 0.0, step: 0.5, values });
+    let claim = |statistic: &str, published: f64| {
+        let text = format!(
+            "{HEAD}[[item.claim]]\ntext = \"c\"\nmetric = \"lambda[2s..60s]\"\ncycle = \"minrtt\"\nstatistic = \"{statistic}\"\npublished = {published}\nband = [{published}, {published}]\n"
+        );
+        let item = read(&text).unwrap().items.remove(0);
+        judge(&item.claims, &all, &item.rows, &[]).remove(0).verdict
+    };
+    assert_eq!([claim("length", 2.5), claim("fall", 0.5)], [Verdict::Reproduces; 2]);
+    assert_eq!(claim("length", 2.0), Verdict::Differs);
+}
+
+#[test]
+fn variances_are_compared_by_squared_deviations() {
+    let wide: Vec<f64> = TEN.iter().map(|value| 100.0 + (value - 10.0) * 3.0).collect();
+    let runs = runs("1", &[("minrtt", &TEN), ("otias", &wide)]);
+    let spread = judged("of = 'otias'\nagainst = 'minrtt'\nspread = true\nband = [0, inf]", &runs);
+    // Three times the deviation is nine times the variance.
+    assert!((spread.estimate.unwrap().mean - 800.0).abs() < 1e-6, "{spread:?}");
+    assert_eq!(spread.verdict, Verdict::Reproduces);
+}
+
+#[test]
+fn a_scatter_plot_has_the_curves_of_its_models() {
+    let figure = |over: &str| {
+        let models = "models = [{ name = 'increment-efficiency', set = { beta = 2 }, column = 'efficiency' }]";
+        let figure = format!(
+            "{{ kind = 'scatter', x = 'head_start_rtt_ratio', metric = 'goodput_bps', over = '{over}', range = [2, 8], {models} }}"
+        );
+        read(&HEAD.replace("[[item]]", &format!("[[item]]\nfigure = [{figure}]")))
+    };
+    let paper = figure("gamma").unwrap();
+    let anabranch_reproduce::Figure::Scatter { models, .. } = &paper.items[0].figures[0] else { panic!("{paper:?}") };
+    let (name, points) = &models[0];
+    assert_eq!((name.as_str(), points[0], points[100]), ("increment-efficiency (beta = 2)", (2.0, 0.25), (8.0, 0.64)));
+    assert_eq!(figure("delta").unwrap_err()[0].message, "increment-efficiency takes no delta = 2");
+}

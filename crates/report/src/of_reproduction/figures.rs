@@ -1,6 +1,8 @@
 //! An item's figures, in the form in which the paper draws them.
 
-use crate::chart::{Axis, Bar, Bars, Chart, Curve, Density, Distribution, Line, Lines, Mean, Panel, TimeSeries};
+use crate::chart::{
+    Axis, Bar, Bars, Chart, Curve, Density, Distribution, Line, Lines, Mean, Panel, Points, Scatter, TimeSeries,
+};
 use crate::quantity::{Quantity, positions};
 use crate::value;
 use anabranch_reproduce::{Figure, ItemOutcome, Judged, MeanCurve};
@@ -15,7 +17,7 @@ fn draw(item: &ItemOutcome, figure: &Figure) -> Option<value::Figure> {
     let what = figure.what();
     let greatest = |values: &mut dyn Iterator<Item = f64>| values.fold(0.0, |a: f64, b| a.max(b.abs()));
     let quantity = match figure {
-        Figure::Bars { metric } | Figure::Lines { metric, .. } => {
+        Figure::Bars { metric } | Figure::Lines { metric, .. } | Figure::Scatter { metric, .. } => {
             Quantity::of(metric, greatest(&mut summaries(item, metric).map(|summary| summary.mean)))
         }
         Figure::Time { .. } | Figure::Distribution { .. } => {
@@ -26,6 +28,7 @@ fn draw(item: &ItemOutcome, figure: &Figure) -> Option<value::Figure> {
     let chart = match figure {
         Figure::Bars { metric } => Chart::Bars(bars(item, metric, &quantity)),
         Figure::Lines { x, metric, log } => Chart::Lines(lines(item, (x, *log), metric, &quantity)),
+        Figure::Scatter { x, metric, models } => Chart::Scatter(scatter(item, (x, metric), models, &quantity)),
         Figure::Time { curve } => Chart::TimeSeries(over_time(item, curve, &quantity)),
         Figure::Distribution { curve } => Chart::Distribution(densities(item, curve)),
     };
@@ -95,6 +98,29 @@ fn lines(item: &ItemOutcome, (key, log): (&str, bool), metric: &str, quantity: &
     lines.iter_mut().for_each(|line| line.points.sort_by(|a, b| a.0.total_cmp(&b.0)));
     let comma = if unit.is_empty() { "" } else { ", " };
     Lines { x: Axis { label: format!("{key}{comma}{unit}"), log }, y: Axis::linear(&quantity.label), lines }
+}
+
+/// A point a cell, a set a row.
+fn scatter(
+    item: &ItemOutcome,
+    (x, metric): (&str, &str),
+    models: &[(String, Vec<(f64, f64)>)],
+    quantity: &Quantity,
+) -> Scatter {
+    let mut sets: Vec<Points> = Vec::new();
+    for up in summaries(item, metric) {
+        let same = |across: &&Summary| across.scheduler == up.scheduler && across.cell == up.cell;
+        let Some(across) = summaries(item, x).find(same) else { continue };
+        let point = (across.mean, up.mean / quantity.per);
+        match sets.iter_mut().find(|set| set.name == up.scheduler) {
+            Some(set) => set.points.push(point),
+            None => sets.push(Points { name: up.scheduler.clone(), points: vec![point] }),
+        }
+    }
+    let scaled = |points: &[(f64, f64)]| points.iter().map(|(x, y)| (*x, y / quantity.per)).collect();
+    let models = models.iter().map(|(name, points)| Points { name: name.clone(), points: scaled(points) }).collect();
+    let (x, y) = (Axis::linear(Quantity::of(x, 1.0).label), Axis::linear(&quantity.label));
+    Scatter { x, y, sets, models, r2: None }
 }
 
 /// One panel a cell.
