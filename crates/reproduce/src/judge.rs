@@ -122,8 +122,9 @@ fn change(
         if inside { Verdict::Reproduces } else { Verdict::Differs }
     } else {
         let expected = if high > 0.0 { percent.mean > 0.0 } else { percent.mean < 0.0 };
-        // A single run of something that has no randomness says all there is to say.
-        let certain = p.is_none_or(|p| p < SIGNIFICANT);
+        // A single run of something that has no randomness says all there is to say. Ranks and mean may disagree: then
+        // neither is certain.
+        let certain = p.is_none_or(|p| p < SIGNIFICANT) && excludes_zero(&percent);
         match (expected && certain, inside) {
             (true, true) => Verdict::Reproduces,
             (true, false) => Verdict::DirectionOnly,
@@ -162,6 +163,10 @@ fn order(claim: &Claim, rows: &[String], more: bool, samples: &Samples<'_>) -> R
         scores[0].len()
     );
     Ok(Found::plain(ours, None, verdict))
+}
+
+fn excludes_zero(percent: &Estimate) -> bool {
+    percent.ci95_low.is_none_or(|low| low > 0.0) || percent.ci95_high.is_none_or(|high| high < 0.0)
 }
 
 /// The row and cell whose value is published, where that is one.

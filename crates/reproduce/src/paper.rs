@@ -62,6 +62,19 @@ pub struct Row {
     pub label: String,
 }
 
+impl Row {
+    /// With its parameters: `daps(round=4)`.
+    pub fn in_full(&self) -> String {
+        let parameters = self.plug_in.parameters.iter().map(|(key, value)| format!("{key}={value}"));
+        let parameters: Vec<String> = parameters.collect();
+        if parameters.is_empty() {
+            self.plug_in.name.clone()
+        } else {
+            format!("{}({})", self.plug_in.name, parameters.join(","))
+        }
+    }
+}
+
 /// An assumption of ours, made otherwise.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sensitivity {
@@ -80,7 +93,7 @@ impl Sensitivity {
     pub fn changes(&self) -> Vec<String> {
         let set = self.set.iter().map(|change| format!("{} = {}", change.key, change.value));
         let rows = (!self.rows.is_empty()).then(|| {
-            let labels: Vec<&str> = self.rows.iter().map(|row| row.label.as_str()).collect();
+            let labels: Vec<String> = self.rows.iter().map(Row::in_full).collect();
             format!("schedulers = {}", labels.join(", "))
         });
         set.chain(rows).collect()
