@@ -1,6 +1,6 @@
 //! The scheduling frontier as text, as Markdown and as CSV.
 
-use crate::table::{plain_table, print_table};
+use crate::plain_table::{plain_table, print_table};
 use anabranch_run::frontier::{Frontier, Standing};
 use std::fmt::Write as _;
 

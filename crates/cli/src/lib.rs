@@ -16,6 +16,7 @@ mod marked;
 mod opener;
 mod papers;
 mod parity_table;
+mod plain_table;
 mod pool;
 mod preflight_table;
 mod reference;

@@ -1,6 +1,6 @@
 //! What crossed each path, as a table to read.
 
-use crate::table::{plain_table, print_table};
+use crate::plain_table::{plain_table, print_table};
 use anabranch_lab::shell::{PathSummary, WaySummary};
 use indexmap::IndexMap;
 

@@ -1,6 +1,6 @@
 //! Parity as text and as Markdown.
 
-use crate::table::{plain_table, print_table};
+use crate::plain_table::{plain_table, print_table};
 use anabranch_run::parity::{COMPARED, Estimate, MODES, Parity, REFERENCE, Row};
 use std::fmt::Write as _;
 

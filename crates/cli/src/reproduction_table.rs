@@ -1,6 +1,6 @@
 //! Published values beside ours, as tables to read.
 
-use crate::table::{plain_table, print_table};
+use crate::plain_table::{plain_table, print_table};
 use anabranch_reproduce::{ItemOutcome, Judged, PaperOutcome, Reproduction, Verdict};
 use comfy_table::{CellAlignment, ContentArrangement};
 use std::fmt::Write as _;

@@ -2,6 +2,7 @@
 
 use crate::claim::{Claim, Kind, Side, Unit};
 use crate::estimate::{Change, Order};
+use crate::found::{Found, decimals, interval, within};
 use crate::outcome::{Judged, Verdict};
 use crate::paper::Row;
 use crate::samples::Samples;
@@ -19,27 +20,6 @@ const CONFIDENT: f64 = 0.95;
 pub fn judge(claims: &[Claim], runs: &[RunRecord], rows: &[Row], instead: &[Row]) -> Vec<Judged> {
     let samples = Samples::new(runs, rows, instead);
     claims.iter().map(|claim| claim_of(claim, &samples)).collect()
-}
-
-/// What was found of one claim.
-pub(crate) struct Found {
-    ours: String,
-    estimate: Option<Estimate>,
-    p: Option<f64>,
-    verdict: Verdict,
-    reason: Option<String>,
-}
-
-impl Found {
-    /// A verdict that needs no test and no reason.
-    pub fn plain(ours: String, estimate: Option<Estimate>, verdict: Verdict) -> Self {
-        Self { ours, estimate, p: None, verdict, reason: None }
-    }
-
-    /// Nothing was: whatever it says, ours does not.
-    fn nothing(why: String) -> Self {
-        Self { ours: "—".into(), estimate: None, p: None, verdict: Verdict::Differs, reason: Some(why) }
-    }
 }
 
 fn claim_of(claim: &Claim, samples: &Samples<'_>) -> Judged {
@@ -141,11 +121,6 @@ fn deviations(mut values: Vec<(u64, f64)>) -> Vec<(u64, f64)> {
     values
 }
 
-/// A value in its band reproduces it.
-pub(crate) fn within(value: f64, (low, high): (f64, f64)) -> Verdict {
-    if (low..=high).contains(&value) { Verdict::Reproduces } else { Verdict::Differs }
-}
-
 fn order(claim: &Claim, rows: &[String], more: bool, samples: &Samples<'_>) -> Result<Found, String> {
     let scores = samples.scores(rows, &claim.metric, &claim.at)?;
     let better = if more { Better::Higher } else { Better::Lower };
@@ -198,28 +173,6 @@ fn published(claim: &Claim) -> String {
 
 fn with_unit(text: String, unit: Unit) -> String {
     if unit.name.is_empty() { text } else { format!("{text} {}", unit.name) }
-}
-
-/// Decimals that show three figures of so large a number.
-pub(crate) fn decimals(number: f64) -> usize {
-    let mut decimals = 2usize;
-    let mut number = number;
-    while number >= 10.0 && decimals > 0 {
-        (number, decimals) = (number / 10.0, decimals - 1);
-    }
-    while number > 0.0 && number < 1.0 && decimals < 5 {
-        (number, decimals) = (number * 10.0, decimals + 1);
-    }
-    decimals
-}
-
-pub(crate) fn interval(estimate: &Estimate, decimals: usize, unit: &str) -> String {
-    let mean = format!("{:.decimals$}", estimate.mean);
-    let spread = match (estimate.ci95_low, estimate.ci95_high) {
-        (Some(low), Some(high)) => format!(" [{low:.decimals$}, {high:.decimals$}]"),
-        _ => String::new(),
-    };
-    format!("{mean}{spread} {unit}").trim_end().to_owned() + &format!(", n = {}", estimate.n)
 }
 
 fn signed(percent: &Estimate) -> String {

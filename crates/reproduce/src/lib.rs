@@ -4,9 +4,11 @@
 //! them, written before the first run. This crate reads no file and runs nothing.
 
 mod claim;
+mod conclude;
 mod curves;
 mod cycle;
 mod estimate;
+mod found;
 mod judge;
 mod outcome;
 mod paper;
@@ -18,6 +20,7 @@ mod samples;
 mod theory;
 
 pub use claim::{Claim, Kind, Point, Side, Statistic, Unit};
+pub use conclude::conclude;
 pub use judge::judge;
 pub use outcome::{ItemOutcome, Judged, MeanCurve, PaperOutcome, Reproduction, Sensitive, Verdict};
 pub use paper::{Figure, Item, Paper, Row, Sensitivity};

@@ -1,10 +1,7 @@
 //! What a reproduction found.
 
-use crate::curves::mean_curves;
-use crate::judge::judge;
-use crate::paper::{Figure, Item, Paper};
-use crate::plan::Part;
-use anabranch_run::{CellValues, Estimate, Results, Summary};
+use crate::paper::{Figure, Paper};
+use anabranch_run::{CellValues, Estimate, Summary};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -171,43 +168,6 @@ impl PaperOutcome {
     /// The claims of all items.
     pub fn claims(&self) -> impl Iterator<Item = &Judged> {
         self.items.iter().flat_map(|item| &item.claims)
-    }
-}
-
-impl ItemOutcome {
-    /// Judges an item by what its parts gave, the main one first.
-    pub fn new(item: &Item, scenario: &str, parts: &[Part<'_>], results: &[Results]) -> Self {
-        let main = &results[0];
-        let mut rows: Vec<String> = Vec::new();
-        for run in &main.runs {
-            if !rows.contains(&run.scheduler) {
-                rows.push(run.scheduler.clone());
-            }
-        }
-        let assumptions = parts.iter().zip(results).filter_map(|(part, results)| Some((part.sensitivity?, results)));
-        let sensitive = |(sensitivity, results): (&crate::paper::Sensitivity, &Results)| Sensitive {
-            name: sensitivity.name.clone(),
-            why: sensitivity.why.clone(),
-            set: sensitivity.changes(),
-            claims: judge(&item.claims, &results.runs, &item.rows, &sensitivity.rows)
-                .into_iter()
-                .map(|judged| (judged.ours, judged.verdict))
-                .collect(),
-        };
-        Self {
-            id: item.id.clone(),
-            title: item.title.clone(),
-            place: item.place.clone(),
-            live: item.live,
-            scenario: (item.scenario.clone(), scenario.to_owned()),
-            rows,
-            digest: main.digest.clone(),
-            curves: mean_curves(&item.figures, &main.runs),
-            summary: main.summary.clone(),
-            figures: item.figures.clone(),
-            claims: judge(&item.claims, &main.runs, &item.rows, &[]),
-            sensitivity: assumptions.map(sensitive).collect(),
-        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::claim::{Claim, Point, Side, Statistic};
 use crate::cycle::{Cycle, cycles};
-use crate::judge::{Found, decimals, interval, within};
+use crate::found::{Found, decimals, interval, within};
 use crate::prediction::{Prediction, r_squared};
 use crate::samples::{Samples, Stretch};
 use anabranch_metrics::mean;

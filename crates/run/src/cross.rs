@@ -1,7 +1,7 @@
 //! Cross traffic: what each of a scenario's other flows draws, and the paths that they need.
 
 use crate::job::{Job, RunError};
-use crate::layout::{fifo, setup};
+use crate::setup::{fifo, setup};
 use anabranch_metrics::CrossFlow;
 use anabranch_network::{Bottleneck, Change, LinkSpec, PathSpec, Topology, WaySpec};
 use anabranch_scenario::{Cross, CrossData, CrossKind, Distribution, PACKET_SIZES, PlugIn, Scenario, TimeRange};

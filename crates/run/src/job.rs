@@ -82,6 +82,11 @@ pub enum RunError {
     Interrupted,
 }
 
+/// A driver cannot do `what`.
+pub fn unsupported(what: &str) -> RunError {
+    RunError::Unsupported { what: what.to_owned() }
+}
+
 /// Why a driver cannot begin with a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {

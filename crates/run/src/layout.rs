@@ -3,10 +3,10 @@
 use crate::cross::{Ground, TcpFlow, sources, tcp_flows};
 use crate::crowd::Crowd;
 use crate::curves::{Curves, Drawn};
+pub use crate::job::unsupported;
 use crate::job::{CONNECTION, Choice, Job, RunError, RunOutcome, Values};
+use crate::setup::{fifo, setup};
 use crate::summary::{COMPLETION, DELAY, GOODPUT, RESPONSE};
-use anabranch_engine::Settings;
-use anabranch_engine::connection::Setup;
 use anabranch_metrics::{
     CapacityCurve, CurveConfig, CurveRecorder, MeterConfig, Oracle, PathConfig, RunMetrics, Timed, header_len,
     oracle_ratio,
@@ -17,11 +17,6 @@ use anabranch_sim::{Checks, End, FlowSetup, Opening, Party, Switch, WorldSetup, 
 use anabranch_units::{ConnId, Direction, Duration, Instant, PathId, Rng, Side};
 use anabranch_workload::Workload;
 use std::sync::Arc;
-
-/// A driver cannot do `what`.
-pub fn unsupported(what: &str) -> RunError {
-    RunError::Unsupported { what: what.to_owned() }
-}
 
 /// A run's metrics as its outcome, without curves.
 pub fn outcome(metrics: &RunMetrics, digest: String, events: u64) -> RunOutcome {
@@ -271,28 +266,4 @@ pub fn host(job: &Job, side: Side) -> Host {
         Side::Client => job.scenario.hosts.receiver,
         Side::Server => job.scenario.hosts.sender,
     }
-}
-
-/// What needs no scheduler has this one: over one path the engine bypasses it.
-pub(crate) fn fifo() -> PlugIn {
-    PlugIn { name: "fifo".into(), parameters: Vec::new() }
-}
-
-/// A connection without paths.
-pub(crate) fn setup(
-    id: ConnId,
-    settings: &Settings,
-    scheduler: &PlugIn,
-    congestion: &PlugIn,
-) -> Result<Setup, RunError> {
-    let refused = |what: &dyn core::fmt::Display| unsupported(&what.to_string());
-    Ok(Setup {
-        id,
-        settings: settings.clone(),
-        scheduler: anabranch_schedulers::build(&scheduler.name, &scheduler.parameters).map_err(|e| refused(&e))?,
-        congestion: anabranch_congestion::build(&congestion.name, &congestion.parameters).map_err(|e| refused(&e))?,
-        paths: Vec::new(),
-        announce: Vec::new(),
-        accept_announced: false,
-    })
 }

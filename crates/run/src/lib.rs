@@ -17,6 +17,7 @@ mod plan;
 mod preflight;
 mod results;
 mod runner;
+mod setup;
 mod summary;
 mod virtual_time;
 

@@ -4,7 +4,7 @@ use crate::args::{ListArguments, ListFormat, Listing};
 use crate::builtin;
 use crate::failure::Failure;
 use crate::papers::{self, BuiltIn};
-use crate::table::{plain_table, print_table};
+use crate::plain_table::{plain_table, print_table};
 use anabranch_engine::plugin::Entry;
 use anabranch_metrics::METRICS;
 use anabranch_reproduce::Paper;

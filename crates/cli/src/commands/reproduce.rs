@@ -14,7 +14,7 @@ use crate::runs_csv::runs_csv;
 use crate::stage::{Stage, carry_out};
 use crate::watch::Wanted;
 use anabranch_report::of_reproduction;
-use anabranch_reproduce::{Asked, Item, ItemOutcome, PaperOutcome, Part, Reproduction, example, parts};
+use anabranch_reproduce::{Asked, Item, PaperOutcome, Part, Reproduction, conclude, example, parts};
 use anabranch_run::{Plan, Results};
 use anabranch_scenario::Override;
 use std::fs;
@@ -57,7 +57,7 @@ pub fn reproduce(arguments: &ReproduceArguments, drivers: &Drivers<'_>) -> Resul
             let file = arguments.out.join("runs").join(format!("{}.csv", work.name));
             create(file.parent().unwrap_or(&arguments.out))?;
             write(&file, &runs_csv(&results[0]))?;
-            items.push(ItemOutcome::new(work.item, work.scenario, &work.parts, &results));
+            items.push(conclude(work.item, work.scenario, &work.parts, &results));
         }
         outcomes.push(PaperOutcome::new(&built_in.paper, items));
     }

@@ -4,7 +4,7 @@ use super::list::SOURCE_OF_ORACLE;
 use crate::args::{Format, ModelArguments};
 use crate::failure::Failure;
 use crate::load::{Loaded, set_overrides};
-use crate::table::{plain_table, print_table};
+use crate::plain_table::{plain_table, print_table};
 use anabranch_run::{Bound, Options, Plan, bounds};
 
 /// The one model that takes a scenario.

@@ -3,7 +3,7 @@
 use super::questions::{MOST, Questions, too_many};
 use crate::args::Format;
 use crate::failure::Failure;
-use crate::table::{plain_table, print_table};
+use crate::plain_table::{plain_table, print_table};
 use anabranch_models::{Column, Model, Parameter, Range, Unit};
 use indexmap::IndexMap;
 use serde::Serialize;

@@ -1,0 +1,52 @@
+//! What was found of a claim, and how it is written.
+
+use crate::outcome::Verdict;
+use anabranch_run::Estimate;
+
+/// What was found of one claim.
+pub struct Found {
+    pub ours: String,
+    pub estimate: Option<Estimate>,
+    pub p: Option<f64>,
+    pub verdict: Verdict,
+    pub reason: Option<String>,
+}
+
+impl Found {
+    /// A verdict that needs no test and no reason.
+    pub fn plain(ours: String, estimate: Option<Estimate>, verdict: Verdict) -> Self {
+        Self { ours, estimate, p: None, verdict, reason: None }
+    }
+
+    /// Nothing was: whatever it says, ours does not.
+    pub fn nothing(why: String) -> Self {
+        Self { ours: "—".into(), estimate: None, p: None, verdict: Verdict::Differs, reason: Some(why) }
+    }
+}
+
+/// A value in its band reproduces it.
+pub fn within(value: f64, (low, high): (f64, f64)) -> Verdict {
+    if (low..=high).contains(&value) { Verdict::Reproduces } else { Verdict::Differs }
+}
+
+/// Decimals that show three figures of so large a number.
+pub fn decimals(number: f64) -> usize {
+    let mut decimals = 2usize;
+    let mut number = number;
+    while number >= 10.0 && decimals > 0 {
+        (number, decimals) = (number / 10.0, decimals - 1);
+    }
+    while number > 0.0 && number < 1.0 && decimals < 5 {
+        (number, decimals) = (number * 10.0, decimals + 1);
+    }
+    decimals
+}
+
+pub fn interval(estimate: &Estimate, decimals: usize, unit: &str) -> String {
+    let mean = format!("{:.decimals$}", estimate.mean);
+    let spread = match (estimate.ci95_low, estimate.ci95_high) {
+        (Some(low), Some(high)) => format!(" [{low:.decimals$}, {high:.decimals$}]"),
+        _ => String::new(),
+    };
+    format!("{mean}{spread} {unit}").trim_end().to_owned() + &format!(", n = {}", estimate.n)
+}

@@ -1,0 +1,31 @@
+//! What every connection of a run begins with.
+
+use crate::job::{RunError, unsupported};
+use anabranch_engine::Settings;
+use anabranch_engine::connection::Setup;
+use anabranch_scenario::PlugIn;
+use anabranch_units::ConnId;
+
+/// What needs no scheduler has this one: over one path the engine bypasses it.
+pub(crate) fn fifo() -> PlugIn {
+    PlugIn { name: "fifo".into(), parameters: Vec::new() }
+}
+
+/// A connection without paths.
+pub(crate) fn setup(
+    id: ConnId,
+    settings: &Settings,
+    scheduler: &PlugIn,
+    congestion: &PlugIn,
+) -> Result<Setup, RunError> {
+    let refused = |what: &dyn core::fmt::Display| unsupported(&what.to_string());
+    Ok(Setup {
+        id,
+        settings: settings.clone(),
+        scheduler: anabranch_schedulers::build(&scheduler.name, &scheduler.parameters).map_err(|e| refused(&e))?,
+        congestion: anabranch_congestion::build(&congestion.name, &congestion.parameters).map_err(|e| refused(&e))?,
+        paths: Vec::new(),
+        announce: Vec::new(),
+        accept_announced: false,
+    })
+}
