@@ -2,9 +2,17 @@
 
 mod common;
 
-use common::{errors, output};
+use assert_cmd::Command;
+use common::errors;
 use serde_json::Value;
 use std::fs;
+
+/// What the program itself prints: the runs are real.
+fn output(arguments: &[&str]) -> String {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("anabranch"));
+    let output = command.args(arguments).assert().success().get_output().stdout.clone();
+    String::from_utf8(output).unwrap()
+}
 
 #[test]
 fn an_item_has_verdicts_and_a_second_call_makes_no_run_again() {
