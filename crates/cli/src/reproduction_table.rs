@@ -89,8 +89,9 @@ pub fn summary_markdown(reproduction: &Reproduction) -> String {
     }
     let differing: Vec<String> = reproduction.papers.iter().flat_map(differences).collect();
     if !differing.is_empty() {
-        text += "\nWhat differs, and why as far as we found out:\n\n";
+        text += "\n<details>\n<summary>What differs, and why as far as we found out</summary>\n\n";
         text += &differing.concat();
+        text += "\n</details>\n";
     }
     text
 }
