@@ -1,9 +1,6 @@
-//! `anabranch reproduce`: verdicts, what is kept, and what is refused.
-
-mod common;
+//! `anabranch reproduce`: verdicts, and what is kept.
 
 use assert_cmd::Command;
-use common::errors;
 use serde_json::Value;
 use std::fs;
 
@@ -36,14 +33,4 @@ fn an_item_has_verdicts_and_a_second_call_makes_no_run_again() {
     let lines = fs::read_to_string(&kept).unwrap().lines().count();
     assert_eq!(output(&command), first);
     assert_eq!(fs::read_to_string(&kept).unwrap().lines().count(), lines, "runs were made again");
-}
-
-#[test]
-fn unknown_papers_and_items_have_a_neighbour() {
-    assert!(errors(&["reproduce", "blset"], 2).contains("did you mean `blest`?"));
-    assert!(errors(&["reproduce", "blest", "tabel4"], 2).contains("did you mean `table4`?"));
-    assert!(errors(&["reproduce", "all", "a1"], 2).contains("an item belongs to one paper"));
-    // Said before the work.
-    let text = errors(&["reproduce", "fdps", "--update", "Cargo.toml", "--quick"], 2);
-    assert!(text.contains("has no place for the table"), "{text}");
 }

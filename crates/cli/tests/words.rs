@@ -185,3 +185,13 @@ fn completions_know_the_options() {
     }
     assert_eq!(ask(&["completions", "tcsh"]).code, 2);
 }
+
+#[test]
+fn unknown_papers_and_items_have_a_neighbour() {
+    assert!(errors(&["reproduce", "blset"], 2).contains("did you mean `blest`?"));
+    assert!(errors(&["reproduce", "blest", "tabel4"], 2).contains("did you mean `table4`?"));
+    assert!(errors(&["reproduce", "all", "a1"], 2).contains("an item belongs to one paper"));
+    // Said before the work.
+    let text = errors(&["reproduce", "fdps", "--update", "Cargo.toml", "--quick"], 2);
+    assert!(text.contains("has no place for the table"), "{text}");
+}
