@@ -34,17 +34,15 @@ pub fn carry_out(stages: &[Stage<'_>], wanted: Wanted) -> Result<Vec<Results>, F
         watch.say(&text);
     }
     let mut ahead = Ahead { watch: &watch, before: 0, behind: stages.iter().map(Stage::runs).sum() };
-    let mut results = Vec::with_capacity(stages.len());
-    for stage in stages {
+    let run = |stage: &Stage<'_>| {
         ahead.behind -= stage.runs();
-        results.push(stage.run(&ahead));
-        match &results[results.len() - 1] {
-            Ok(results) => ahead.before += results.runs.len(),
-            Err(_) => break,
-        }
-    }
+        let results = stage.run(&ahead)?;
+        ahead.before += results.runs.len();
+        Ok(results)
+    };
+    let results: Result<Vec<Results>, Failure> = stages.iter().map(run).collect();
     watch.finish()?;
-    results.into_iter().collect()
+    results
 }
 
 /// Tells of one stage's progress among all of them.

@@ -1,6 +1,7 @@
 //! What can be drawn. Values are in the unit that the axis names; names that are schedulers get the scheduler's style.
 
 use crate::timeline::Timeline;
+use anabranch_run::Summary;
 use serde::{Deserialize, Serialize};
 
 /// A chart.
@@ -51,6 +52,14 @@ pub struct Mean {
     pub high: Option<f64>,
     /// Runs.
     pub n: usize,
+}
+
+impl Mean {
+    /// Of a metric, in a unit of which `per` of the metric's own make one.
+    pub fn of(summary: &Summary, per: f64) -> Self {
+        let scaled = |value: Option<f64>| value.map(|value| value / per);
+        Self { mean: summary.mean / per, low: scaled(summary.ci95_low), high: scaled(summary.ci95_high), n: summary.n }
+    }
 }
 
 /// Bars.

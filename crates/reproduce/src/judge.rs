@@ -147,9 +147,7 @@ fn excludes_zero(percent: &Estimate) -> bool {
 /// The row and cell whose value is published, where that is one.
 fn owner(claim: &Claim, samples: &Samples<'_>) -> Option<(String, CellValues)> {
     let Kind::Value { of, .. } = &claim.kind else { return None };
-    let mut at = of.at.clone();
-    at.extend(claim.at.iter().filter(|(key, _)| !of.at.iter().any(|(own, _)| own == key)).cloned());
-    let cells = samples.cells(&at);
+    let cells = samples.cells_of(of, &claim.at);
     Some((of.row.clone(), (*cells.first()?).clone()))
 }
 

@@ -26,7 +26,7 @@ impl<'a> Samples<'a> {
     }
 
     /// The cells that have all values of `at`, in the order of the runs.
-    pub fn cells(&self, at: &[(String, String)]) -> Vec<&'a CellValues> {
+    fn cells(&self, at: &[(String, String)]) -> Vec<&'a CellValues> {
         let mut cells: Vec<&CellValues> = Vec::new();
         for run in self.runs {
             let fits = at.iter().all(|(key, value)| run.cell.get(key) == Some(value));
@@ -70,11 +70,16 @@ impl<'a> Samples<'a> {
         if curves.is_empty() { Err(format!("no run of {label} has the curve {name}")) } else { Ok(curves) }
     }
 
-    /// The one cell of a side.
-    fn cell(&self, side: &Side, at: &[(String, String)]) -> Result<&'a CellValues, String> {
+    /// The cells of a side: its own values stand before those of `at`.
+    pub fn cells_of(&self, side: &Side, at: &[(String, String)]) -> Vec<&'a CellValues> {
         let mut place = side.at.clone();
         place.extend(at.iter().filter(|(key, _)| !side.at.iter().any(|(own, _)| own == key)).cloned());
-        match self.cells(&place)[..] {
+        self.cells(&place)
+    }
+
+    /// The one cell of a side.
+    fn cell(&self, side: &Side, at: &[(String, String)]) -> Result<&'a CellValues, String> {
+        match self.cells_of(side, at)[..] {
             [cell] => Ok(cell),
             ref cells => Err(format!("{} cells are meant, not one", cells.len())),
         }

@@ -39,6 +39,7 @@ impl Rng {
 
     /// Exponential with mean 1.
     pub fn exponential(&mut self) -> f64 {
+        // 1 − u is in (0, 1], so the logarithm is finite.
         -libm::log(1.0 - self.unit())
     }
 

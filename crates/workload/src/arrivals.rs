@@ -7,8 +7,7 @@ use anabranch_units::{Duration, Instant, Rng};
 pub fn poisson(start: Instant, rate: f64, count: usize, rng: &mut Rng) -> Vec<Instant> {
     let mut at = start;
     let mut next = || {
-        // 1 − u is in (0, 1], so the logarithm is finite.
-        let gap = if rate > 0.0 { -libm::log(1.0 - rng.unit()) / rate } else { 0.0 };
+        let gap = if rate > 0.0 { rng.exponential() / rate } else { 0.0 };
         at += Duration::from_secs_f64(gap);
         at
     };

@@ -1,6 +1,6 @@
 //! An application that writes packets at random times: rate-limited TCP in background traffic.
 
-use crate::pattern;
+use crate::halves::{Reader, Writer};
 use crate::{Fault, PacketSizes, Stream, Workload};
 use anabranch_units::{Duration, Instant, Rng};
 
@@ -16,8 +16,8 @@ pub struct PoissonSource {
     next: Option<Instant>,
     /// Bytes that are due or were.
     due: u64,
-    written: u64,
-    received: u64,
+    writer: Writer,
+    reader: Reader,
 }
 
 impl PoissonSource {
@@ -25,7 +25,7 @@ impl PoissonSource {
     /// zero.
     pub fn new(per_second: f64, sizes: PacketSizes, rng: Rng) -> Self {
         let interval = if per_second > 0.0 { (1.0 / per_second).max(1e-6) } else { f64::INFINITY };
-        Self { interval, sizes, rng, next: None, due: 0, written: 0, received: 0 }
+        Self { interval, sizes, rng, next: None, due: 0, writer: Writer::default(), reader: Reader::default() }
     }
 
     fn gap(&mut self) -> Duration {
@@ -44,14 +44,7 @@ impl PoissonSource {
             next += self.gap();
         }
         self.next = Some(next);
-        while self.written < self.due {
-            let len = (self.due - self.written).min(io.writable()).min(pattern::LONGEST as u64) as usize;
-            let taken = if len > 0 { io.write(pattern::piece(self.written, len)) } else { 0 };
-            self.written += taken as u64;
-            if taken == 0 {
-                return;
-            }
-        }
+        self.writer.write(io, self.due);
     }
 }
 
@@ -65,9 +58,7 @@ impl Workload for PoissonSource {
     }
 
     fn on_readable(&mut self, _now: Instant, io: &mut dyn Stream) {
-        while let Some(data) = io.read() {
-            self.received += data.len() as u64;
-        }
+        self.reader.refuse(io);
     }
 
     fn on_wakeup(&mut self, now: Instant, io: &mut dyn Stream) {
@@ -82,9 +73,8 @@ impl Workload for PoissonSource {
         false
     }
 
-    /// Nobody answers it.
     fn fault(&self) -> Option<Fault> {
-        (self.received > 0).then_some(Fault::WrongLength { got: self.received, expected: 0 })
+        self.reader.fault()
     }
 }
 

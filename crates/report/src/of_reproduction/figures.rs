@@ -64,7 +64,7 @@ fn bars(item: &ItemOutcome, metric: &str, quantity: &Quantity) -> Bars {
         Bar {
             group: name(&summary.cell),
             row: summary.scheduler.clone(),
-            ours: Some(mean(summary, quantity.per)),
+            ours: Some(Mean::of(summary, quantity.per)),
             published: mark.map(|(.., value)| value / quantity.per),
         }
     };
@@ -77,7 +77,7 @@ fn lines(item: &ItemOutcome, (key, log): (&str, bool), metric: &str, quantity: &
     let (unit, xs) = positions(&texts);
     let mut lines: Vec<Line> = Vec::new();
     for (summary, x) in own.iter().zip(&xs) {
-        let point = (*x, mean(summary, quantity.per));
+        let point = (*x, Mean::of(summary, quantity.per));
         // Other keys of the sweep make lines of their own.
         let mut others = summary.cell.clone();
         others.shift_remove(key);
@@ -165,11 +165,6 @@ fn densities(item: &ItemOutcome, name: &str) -> Distribution {
     };
     let (x, y) = (Axis::linear(x), Axis::linear("share of packets"));
     Distribution { x, y, curves: curves(item, name).map(density).collect() }
-}
-
-fn mean(summary: &Summary, per: f64) -> Mean {
-    let scaled = |value: Option<f64>| value.map(|value| value / per);
-    Mean { mean: summary.mean / per, low: scaled(summary.ci95_low), high: scaled(summary.ci95_high), n: summary.n }
 }
 
 /// The cell's values; the key of an item's variants goes without saying.

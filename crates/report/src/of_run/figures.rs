@@ -6,7 +6,6 @@ use crate::chart::{Axis, Bar, Bars, Chart, Line, Lines, Mean};
 use crate::quantity::Quantity;
 use crate::value::Figure;
 use anabranch_metrics::METRICS;
-use anabranch_run::Summary;
 
 /// What one looks at first; charts of other metrics are folded.
 const MAIN: [&str; 6] =
@@ -41,11 +40,6 @@ fn figure(rows: &[Row<'_>], metric: &str) -> Figure {
     Figure { title: quantity.label, caption: format!("{metric}: {caption}"), folded: !MAIN.contains(&metric), chart }
 }
 
-fn mean(summary: &Summary, per: f64) -> Mean {
-    let scaled = |value: Option<f64>| value.map(|value| value / per);
-    Mean { mean: summary.mean / per, low: scaled(summary.ci95_low), high: scaled(summary.ci95_high), n: summary.n }
-}
-
 /// The bars, and how many groups there were.
 fn bars(rows: &[Row<'_>], metric: &str, quantity: &Quantity) -> (Bars, usize) {
     let mut groups: Vec<String> = Vec::new();
@@ -56,7 +50,7 @@ fn bars(rows: &[Row<'_>], metric: &str, quantity: &Quantity) -> (Bars, usize) {
             groups.push(group.clone());
         }
         let Some(summary) = row.get(metric).filter(|_| groups.len() <= GROUPS) else { continue };
-        let ours = Some(mean(summary, quantity.per));
+        let ours = Some(Mean::of(summary, quantity.per));
         bars.push(Bar { group, row: row.name.clone(), ours, published: None });
     }
     (Bars { axis: Axis::linear(&quantity.label), bars }, groups.len())
@@ -66,7 +60,7 @@ fn lines(rows: &[Row<'_>], metric: &str, quantity: &Quantity, key: String, unit:
     let mut lines: Vec<Line> = Vec::new();
     for row in rows {
         let (Some(summary), Some(x)) = (row.get(metric), cells::position(row)) else { continue };
-        let point = (x, mean(summary, quantity.per));
+        let point = (x, Mean::of(summary, quantity.per));
         match lines.iter_mut().find(|line| line.name == row.name) {
             Some(line) => line.points.push(point),
             None => lines.push(Line { name: row.name.clone(), points: vec![point], published: Vec::new() }),

@@ -163,7 +163,7 @@ fn check_paths(report: &mut Report, root: &Table, paths: &[Fields<'_>], mptcp: b
     }
 }
 
-/// A run must end, and what ends at the last byte has no time to discard.
+/// Traffic must start while the run lasts.
 fn check_start(report: &mut Report, top: &Fields<'_>, [duration, warmup, start]: [Option<Duration>; 3]) {
     let end = duration.zip(warmup).map(|(duration, warmup)| warmup + duration);
     if let (Some(end), Some(start), Some(node)) = (end, start, top.written("start"))
@@ -176,6 +176,7 @@ fn check_start(report: &mut Report, top: &Fields<'_>, [duration, warmup, start]:
     }
 }
 
+/// A run must end, and what ends at the last byte has no time to discard.
 fn check_end(
     report: &mut Report,
     top: &Fields<'_>,
