@@ -1,13 +1,14 @@
 //! Progress, and the files that single runs write: time series, events, captures, timelines of packets.
 
 use crate::failure::Failure;
+use crate::output::create;
 use anabranch_run::{CONNECTION, Choice, Labelled, Observer};
 use anabranch_trace::{Event, JsonLines, Origin, PcapNg, Recorder, Series, SeriesRecorder, TimelineRecorder};
 use anabranch_units::{Instant, PathId, Side};
 use anabranch_wire::Packet;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::fmt::Display;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -41,7 +42,7 @@ impl Watch {
     pub fn new(wanted: Wanted) -> Result<Self, Failure> {
         let timeline = wanted.timeline.as_ref().map(|(folder, _)| folder);
         for folder in [wanted.series.as_ref(), wanted.captures.as_ref(), timeline].into_iter().flatten() {
-            fs::create_dir_all(folder).map_err(|error| Failure::unwritable(folder, &error))?;
+            create(folder)?;
         }
         // Hidden unless standard error is a terminal.
         let bar = ProgressBar::no_length();
