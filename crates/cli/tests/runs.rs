@@ -303,6 +303,18 @@ fn a_timeline_follows_packets_unless_told_not_to() {
 }
 
 #[test]
+fn a_connection_that_is_to_be_followed_must_exist() {
+    let (folder, file) = scenario();
+    let out = folder.path().join("out");
+    let run = ["run", &file, "--out", out.to_str().unwrap(), "--connection", "3", "--set"];
+    let said = errors(&[&run[..], &["traffic.flows=2"]].concat(), 2);
+    assert!(said.contains("--connection 3") && said.contains("there are 2"), "{said}");
+    assert!(!out.exists());
+    output(&[&run[..], &["traffic.flows=3"]].concat());
+    assert!(out.join("series").exists());
+}
+
+#[test]
 fn a_report_is_written_with_the_results_and_made_again_from_them() {
     let (folder, file) = scenario();
     let out = folder.path().join("results");
