@@ -54,7 +54,7 @@ impl Watch {
         let meter = Meter::new(MeterConfig {
             from: Instant::ZERO,
             until: None,
-            connections: vec![ConnId(0)],
+            connections: 1,
             cross: vec![],
             size: None,
             flow_size: None,
