@@ -18,7 +18,7 @@ mod watch;
 use anabranch_metrics::{Meter, MeterConfig, PathConfig, RunMetrics, Timed};
 use anabranch_observer::Unfollowed;
 use anabranch_trace::{Event, Origin, Recorder};
-use anabranch_units::{ConnId, Instant, PathId, Side};
+use anabranch_units::{Instant, PathId, Side};
 use anabranch_wire::Packet;
 use common::random::random_transfer;
 use common::{ADVERSARY, Transfer, asked};
