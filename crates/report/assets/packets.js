@@ -5,7 +5,8 @@ const kinds = {
   retransmission: "TCP retransmission",
 };
 
-// The file's columns as seconds since the run began; NaN where a packet did not arrive or was not delivered.
+// The file's columns as seconds since the run began; NaN where a packet did not arrive or was not delivered. `end` = when
+// nothing more became of it.
 function readPackets(chart) {
   const length = chart.sent.length;
   const packets = { length, data: chart.data, size: chart.size, path: chart.path, why: chart.why };
@@ -20,16 +21,19 @@ function readPackets(chart) {
     packets.delivered[i] = at(chart.delivered[i]);
     packets.end[i] = Math.max(packets.sent[i], packets.arrived[i] || 0, packets.delivered[i] || 0);
   }
+  packets.fate = new Array(length);
+  for (const fate of ["waiting", "on_the_way", "lost"]) for (const i of chart[fate]) packets.fate[i] = fate;
+  for (const i of [...chart.waiting, ...chart.on_the_way]) packets.end[i] = chart.duration_s;
   return packets;
 }
+
+const waits = (packets, i) => packets.delivered[i] > packets.arrived[i] || packets.fate[i] === "waiting";
 
 // Bytes that wait at the receiver for earlier data, as [time, bytes] at every change.
 function waitingBytes(packets) {
   const changes = [];
   for (let i = 0; i < packets.length; i++) {
-    if (packets.delivered[i] > packets.arrived[i]) {
-      changes.push([packets.arrived[i], packets.size[i]], [packets.delivered[i], -packets.size[i]]);
-    }
+    if (waits(packets, i)) changes.push([packets.arrived[i], packets.size[i]], [packets.end[i], -packets.size[i]]);
   }
   changes.sort((a, b) => a[0] - b[0]);
   let bytes = 0;
@@ -42,16 +46,14 @@ const strokes = {
     if (packets.bound[i] < packets.sent[i]) { pen.moveTo(x(packets.bound[i]), y); pen.lineTo(x(packets.sent[i]), y); }
   },
   flight(pen, packets, i, x, y) {
-    if (packets.arrived[i] >= 0) { pen.moveTo(x(packets.sent[i]), y); pen.lineTo(x(packets.arrived[i]), y); }
+    const until = packets.fate[i] === "on_the_way" ? packets.end[i] : packets.arrived[i];
+    if (until >= 0) { pen.moveTo(x(packets.sent[i]), y); pen.lineTo(x(until), y); }
   },
   wait(pen, packets, i, x, y) {
-    if (packets.delivered[i] > packets.arrived[i]) {
-      pen.moveTo(x(packets.arrived[i]), y);
-      pen.lineTo(x(packets.delivered[i]), y);
-    }
+    if (waits(packets, i)) { pen.moveTo(x(packets.arrived[i]), y); pen.lineTo(x(packets.end[i]), y); }
   },
   lost(pen, packets, i, x, y, r) {
-    if (packets.arrived[i] >= 0) return;
+    if (packets.fate[i] !== "lost") return;
     const at = x(packets.sent[i]);
     pen.moveTo(at - r, y - r); pen.lineTo(at + r, y + r);
     pen.moveTo(at - r, y + r); pen.lineTo(at + r, y - r);
@@ -63,18 +65,29 @@ const strokes = {
   },
 };
 
-// The strokes in the order in which they cover each other, with how each looks; `row` = pixels that a packet is high. Marks
-// grow with the room that there is for them.
+// Height of a lane where there are more packets than pixels.
+const LANE = 3;
+
+// The strokes, with how each looks; `row` = pixels that a packet is high. Marks grow with the room that there is for them.
 function layers(row) {
-  const bar = Math.max(1.2, Math.min(9, row * 0.7));
+  const bar = row < 1 ? LANE : Math.max(1, Math.min(9, row * 0.7));
   const mark = Math.max(1, Math.min(4.5, 1 + row));
   return [
-    { draw: strokes.bound, width: 1, opacity: 0.55, dash: [1, 3] },
-    { draw: strokes.flight, width: Math.max(0.8, bar / 4), opacity: 0.75, dash: [] },
-    { draw: strokes.wait, width: bar, opacity: 0.9, dash: [] },
-    { draw: strokes.again, width: Math.min(1.4, mark / 2), opacity: 1, dash: [], ink: true, mark },
-    { draw: strokes.lost, width: Math.min(1.8, mark / 2), opacity: 1, dash: [], ink: true, mark },
+    [
+      { draw: strokes.bound, width: 1, opacity: 0.4, dash: [1, 3] },
+      { draw: strokes.flight, width: row < 1 ? bar : Math.max(0.8, bar / 4), opacity: row < 1 ? 0.4 : 0.75, dash: [] },
+      { draw: strokes.wait, width: bar, opacity: 0.9, dash: [] },
+    ],
+    [
+      { draw: strokes.again, width: Math.min(1.4, mark / 2), opacity: 1, dash: [], ink: true, mark },
+      { draw: strokes.lost, width: Math.min(1.8, mark / 2), opacity: 1, dash: [], ink: true, mark },
+    ],
   ];
+}
+
+// Calls `stroke(layer, path)` in the order in which they cover each other: the marks of all paths above their lines.
+function eachStroke(row, paths, stroke) {
+  for (const list of layers(row)) for (const [path] of paths.entries()) for (const layer of list) stroke(layer, path);
 }
 
 function packetInWords(packets, paths, i) {
@@ -82,10 +95,10 @@ function packetInWords(packets, paths, i) {
   const parts = [`bytes ${packets.data[i]} to ${packets.data[i] + packets.size[i]}`, paths[packets.path[i]], kinds[packets.why[i]] ?? packets.why[i]];
   if (packets.bound[i] < packets.sent[i]) parts.push(`bound ${time(packets.bound[i])}`);
   parts.push(`sent ${time(packets.sent[i])}`);
-  parts.push(packets.arrived[i] >= 0
-    ? `arrived ${time(packets.arrived[i])} (${number.format((packets.arrived[i] - packets.sent[i]) * 1e3)} ms)` : "did not arrive");
-  const waited = packets.delivered[i] - packets.arrived[i];
-  if (waited >= 0) parts.push(`delivered ${time(packets.delivered[i])}: waited ${number.format(waited * 1e3)} ms`);
-  else if (packets.delivered[i] >= 0) parts.push(`its bytes were delivered at ${time(packets.delivered[i])}`);
+  const span = (from, to) => `${number.format((to - from) * 1e3)} ms`;
+  if (packets.arrived[i] >= 0) parts.push(`arrived ${time(packets.arrived[i])} (${span(packets.sent[i], packets.arrived[i])})`);
+  if (packets.delivered[i] >= 0) parts.push(`delivered ${time(packets.delivered[i])}: waited ${span(packets.arrived[i], packets.delivered[i])}`);
+  else parts.push({ lost: "lost", on_the_way: "on its way at the end", waiting: "waited for earlier data at the end" }[packets.fate[i]]
+    ?? "after other packets with the same data");
   return parts.join(" · ");
 }

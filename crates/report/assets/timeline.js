@@ -49,9 +49,12 @@ function timeline(chart, place) {
   const heightOf = (i) => y((packets.data[i] + packets.size[i] / 2) / 1e6);
   const rowHeight = () => (seen.length ? Math.abs(y(packets.size[seen[0]] / 1e6) - y(0)) : 1);
 
-  // One layer of one path: lines into `pen`.
+  // One layer of one path: lines into `pen`. Where packets are thinner than a pixel, each path has lanes of its own, so
+  // that none covers another.
   function trace(pen, layer, path) {
-    for (const i of seen) if (packets.path[i] === path) layer.draw(pen, packets, i, x, heightOf(i), layer.mark);
+    const lanes = rowHeight() < 1 && !layer.mark ? LANE * paths.length : 0;
+    const place = (y) => (lanes ? Math.floor(y / lanes) * lanes + LANE * (path + 0.5) : y);
+    for (const i of seen) if (packets.path[i] === path) layer.draw(pen, packets, i, x, place(heightOf(i)), layer.mark);
   }
 
   function paint() {
@@ -60,17 +63,15 @@ function timeline(chart, place) {
       .style("width", `${inner.width}px`).style("height", `${inner.height}px`);
     const pen = canvas.node().getContext("2d");
     pen.scale(scale, scale);
-    for (const layer of layers(rowHeight())) {
-      paths.forEach((name, path) => {
-        pen.beginPath();
-        trace(pen, layer, path);
-        pen.strokeStyle = resolved(layer.ink ? "var(--ink)" : colourOf(name));
-        pen.lineWidth = layer.width;
-        pen.globalAlpha = layer.opacity;
-        pen.setLineDash(layer.dash);
-        pen.stroke();
-      });
-    }
+    eachStroke(rowHeight(), paths, (layer, path) => {
+      pen.beginPath();
+      trace(pen, layer, path);
+      pen.strokeStyle = resolved(layer.ink ? "var(--ink)" : colourOf(paths[path]));
+      pen.lineWidth = layer.width;
+      pen.globalAlpha = layer.opacity;
+      pen.setLineDash(layer.dash);
+      pen.stroke();
+    });
     mark();
   }
 
@@ -155,14 +156,12 @@ function timeline(chart, place) {
     const clip = d3.select(copy).insert("clipPath", ":first-child").attr("id", "window");
     clip.append("rect").attr("width", inner.width).attr("height", inner.height);
     const group = d3.select(copy).append("g").attr("transform", `translate(${margin.left},${margin.top})`).append("g").attr("clip-path", "url(#window)");
-    for (const layer of layers(rowHeight())) {
-      paths.forEach((name, path) => {
-        const pen = d3.pathRound(2);
-        trace(pen, layer, path);
-        group.append("path").attr("d", pen.toString()).attr("fill", "none").attr("stroke", layer.ink ? "var(--ink)" : colourOf(name))
-          .attr("stroke-width", layer.width).attr("stroke-opacity", layer.opacity).attr("stroke-dasharray", layer.dash.join(" ") || null);
-      });
-    }
+    eachStroke(rowHeight(), paths, (layer, path) => {
+      const pen = d3.pathRound(2);
+      trace(pen, layer, path);
+      group.append("path").attr("d", pen.toString()).attr("fill", "none").attr("stroke", layer.ink ? "var(--ink)" : colourOf(paths[path]))
+        .attr("stroke-width", layer.width).attr("stroke-opacity", layer.opacity).attr("stroke-dasharray", layer.dash.join(" ") || null);
+    });
     return exported(copy);
   }
   Object.assign(stage.node(), { paint, drawing });
@@ -177,14 +176,14 @@ function timelineLegend(place, paths) {
   legend(place, [
     ...paths.map((name) => [name, swatch(name)]),
     ["bound, not sent yet", bar(1, "1 3")], ["on the way", bar(1.5, null)], ["arrived, waits for earlier data", bar(7, null)],
-    ["sent again", shape("M11,2L16,11L6,11Z")], ["did not arrive", shape("M7,3L15,11M7,11L15,3")],
+    ["sent again", shape("M11,2L16,11L6,11Z")], ["lost", shape("M7,3L15,11M7,11L15,3")],
   ]);
 }
 
 // Below: bytes that wait at the receiver over the whole time, with a window to drag.
 function timelineOverview(box, { width, margin, inner, whole, packets }, moved) {
   const height = 54;
-  const svg = box.append("svg").attr("class", "overview").attr("width", width).attr("height", height + 18)
+  const svg = box.append("svg").attr("class", "overview").attr("width", width).attr("height", height)
     .attr("role", "img").attr("aria-label", "Bytes that waited at the receiver over the whole time");
   const group = svg.append("g").attr("transform", `translate(${margin.left},4)`);
   const steps = waitingBytes(packets);
@@ -192,8 +191,8 @@ function timelineOverview(box, { width, margin, inner, whole, packets }, moved) 
   const area = d3.area().curve(d3.curveStepAfter).x((step) => whole(step[0])).y0(y(0)).y1((step) => y(step[1])).digits(1);
   group.append("path").attr("d", area(steps)).attr("fill", "var(--soft)").attr("fill-opacity", 0.55);
   group.append("line").attr("x2", inner.width).attr("y1", y(0)).attr("y2", y(0)).attr("stroke", "var(--line)");
-  svg.append("text").attr("x", margin.left).attr("y", height + 14).attr("font-size", 11).attr("fill", "var(--soft)")
-    .text(`waiting at the receiver: ${number.format(y.domain()[1] / 1024)} KiB at most. Drag here to choose a time.`);
+  box.append("p").attr("class", "strip").style("padding-left", `${margin.left}px`)
+    .text(`Waiting at the receiver: ${number.format(y.domain()[1] / 1024)} KiB at most. Drag here to choose a time.`);
   const brush = d3.brushX().extent([[0, 0], [inner.width, height - 4]]).on("brush end", (event) => {
     if (!event.sourceEvent) return;
     moved(event.selection && event.selection[1] > event.selection[0] ? event.selection.map(whole.invert) : whole.domain());

@@ -2,7 +2,7 @@
 
 use crate::chart::{Bar, Bars, Chart, Curve, Distribution, Line, Lines, Mean, Scatter, TimeSeries};
 use crate::table::{Column, Table};
-use crate::timeline::{Kind, Timeline};
+use crate::timeline::{Fate, Kind, Timeline};
 
 /// Names that a description lists; of the others it tells how many there are.
 const LISTED: usize = 12;
@@ -106,19 +106,22 @@ fn series_in_words(chart: &TimeSeries) -> String {
 fn timeline_in_words(timeline: &Timeline) -> String {
     let packets = &timeline.packets;
     let count = |of: &dyn Fn(Kind) -> bool| packets.iter().filter(|packet| of(packet.kind)).count();
-    let lost = packets.iter().filter(|packet| packet.arrived_s.is_none()).count();
     let waits: Vec<f64> = packets.iter().filter_map(|packet| packet.waited_s()).collect();
     let longest = waits.iter().copied().fold(0.0, f64::max);
     let mean = waits.iter().sum::<f64>() / waits.len().max(1) as f64;
     format!(
-        "{} packets over {} within {} s: {} sent for the first time, {} again on another path, {} again on the same; {lost} \
-         did not arrive. Those that arrived waited for earlier data {} ms in the mean, {} ms at most.",
+        "{} packets over {} within {} s: {} sent for the first time, {} again on another path, {} again on the same; {} \
+         were lost; at the end {} were on their way and {} waited at the receiver. Those that were delivered had waited for \
+         earlier data {} ms in the mean, {} ms at most.",
         packets.len(),
         timeline.paths.join(", "),
         figure(timeline.duration_s),
         count(&|kind| kind == Kind::First),
         count(&|kind| matches!(kind, Kind::Opportunistic | Kind::Rescue | Kind::Copy)),
         count(&|kind| kind == Kind::Retransmission),
+        timeline.count(Fate::Lost),
+        timeline.count(Fate::OnTheWay),
+        timeline.count(Fate::Waiting),
         figure(1e3 * mean),
         figure(1e3 * longest),
     )
@@ -244,8 +247,9 @@ mod tests {
             bound_s: 0.0,
             sent_s: 0.0,
             arrived_s,
-            delivered_s: Some(0.5),
+            delivered_s: arrived_s.map(|_| 0.5),
             kind,
+            fate: if arrived_s.is_some() { Fate::Delivered } else { Fate::Lost },
         };
         let packets = vec![packet(Some(0.25), Kind::First), packet(None, Kind::Rescue), packet(Some(0.5), Kind::First)];
         let words = in_words(&Chart::Timeline(Timeline { paths: vec!["wlan".into()], duration_s: 1.0, packets }));
@@ -254,7 +258,8 @@ mod tests {
             "{words}"
         );
         assert!(words.ends_with(
-            "1 did not arrive. Those that arrived waited for earlier data 125 ms in the mean, 250 ms at most."
+            "1 were lost; at the end 0 were on their way and 0 waited at the receiver. Those that were delivered had waited \
+             for earlier data 125 ms in the mean, 250 ms at most."
         ));
     }
 }

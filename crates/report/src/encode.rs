@@ -1,7 +1,7 @@
 //! Values as the page's script reads them, inside HTML.
 
 use crate::chart::Chart;
-use crate::timeline::Timeline;
+use crate::timeline::{Fate, Timeline};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
@@ -52,6 +52,10 @@ struct Columns<'a> {
     arrived: Vec<Option<i64>>,
     delivered: Vec<Option<i64>>,
     why: Vec<crate::timeline::Kind>,
+    /// Places of the packets that met these fates; of the others, the times say what there is to know.
+    waiting: Vec<usize>,
+    on_the_way: Vec<usize>,
+    lost: Vec<usize>,
 }
 
 impl<'a> Columns<'a> {
@@ -59,6 +63,10 @@ impl<'a> Columns<'a> {
         let micros = |seconds: f64| (seconds * 1e6).round() as i64;
         // Indices beyond the paths are those of the last.
         let last = timeline.paths.len().saturating_sub(1);
+        let met = |fate| {
+            let places = timeline.packets.iter().take(PACKETS_OF_ONE).enumerate();
+            places.filter(|(_, packet)| packet.fate == fate).map(|(place, _)| place).collect()
+        };
         let mut columns = Self {
             kind: "timeline",
             paths: &timeline.paths,
@@ -71,6 +79,9 @@ impl<'a> Columns<'a> {
             arrived: Vec::new(),
             delivered: Vec::new(),
             why: Vec::new(),
+            waiting: met(Fate::Waiting),
+            on_the_way: met(Fate::OnTheWay),
+            lost: met(Fate::Lost),
         };
         let mut before = 0;
         for packet in timeline.packets.iter().take(PACKETS_OF_ONE) {
@@ -123,8 +134,9 @@ mod tests {
             bound_s: sent_s - 0.001,
             sent_s,
             arrived_s,
-            delivered_s: Some(3.0),
+            delivered_s: arrived_s.map(|_| 3.0),
             kind: Kind::Rescue,
+            fate: if arrived_s.is_some() { Fate::Delivered } else { Fate::Lost },
         };
         let packets = vec![packet(1.0, 0, Some(1.5)), packet(1.25, 9, None)];
         let timeline = Timeline { paths: vec!["wlan".into(), "3g".into()], duration_s: 4.0, packets };
@@ -132,8 +144,8 @@ mod tests {
         let expected = json!({
             "kind": "timeline", "paths": ["wlan", "3g"], "duration_s": 4.0,
             "data": [1400, 1400], "size": [1400, 1400], "path": [0, 1], "bound": [-1000, -1000],
-            "sent": [1_000_000, 250_000], "arrived": [500_000, null], "delivered": [2_000_000, 1_750_000],
-            "why": ["rescue", "rescue"],
+            "sent": [1_000_000, 250_000], "arrived": [500_000, null], "delivered": [2_000_000, null],
+            "why": ["rescue", "rescue"], "waiting": [], "on_the_way": [], "lost": [1],
         });
         assert_eq!(value, expected);
     }

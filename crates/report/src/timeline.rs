@@ -26,14 +26,32 @@ pub struct Packet {
     pub bound_s: f64,
     /// When the subflow sent it.
     pub sent_s: f64,
-    /// When the receiver got it; absent if it was lost.
+    /// When the receiver got it; absent if that was not before the end.
     #[serde(default)]
     pub arrived_s: Option<f64>,
-    /// When the application got its last byte, in order; absent if that was after the end.
+    /// When the application got its last byte, in order; absent unless it was delivered.
     #[serde(default)]
     pub delivered_s: Option<f64>,
     /// Why it was sent.
     pub kind: Kind,
+    /// What had become of it by the end.
+    pub fate: Fate,
+}
+
+/// Where a packet was at the end, as `Fate` of the trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fate {
+    /// The application had got its data from it.
+    Delivered,
+    /// It arrived after other packets with the same data.
+    Superseded,
+    /// It had arrived and waited for earlier data.
+    Waiting,
+    /// It was still on its way.
+    OnTheWay,
+    /// It did not arrive, nor will it.
+    Lost,
 }
 
 /// Why a packet was sent, as `SendKind` of the trace.
@@ -53,24 +71,35 @@ pub enum Kind {
 }
 
 impl Packet {
-    /// How long it waited at the receiver for earlier data, in seconds: head-of-line blocking. Absent if it was lost, or
-    /// came after another copy of it was delivered, or its delivery was not seen.
+    /// How long it waited at the receiver for earlier data, in seconds: head-of-line blocking. Absent unless it was
+    /// delivered.
     pub fn waited_s(&self) -> Option<f64> {
-        let waited = self.delivered_s? - self.arrived_s?;
-        (waited >= 0.0).then_some(waited)
+        Some(self.delivered_s? - self.arrived_s?)
+    }
+
+    /// Of a run that ended at `end`.
+    fn until(&self, end: f64) -> f64 {
+        match self.fate {
+            Fate::Waiting | Fate::OnTheWay => end,
+            _ => self.delivered_s.or(self.arrived_s).unwrap_or(self.sent_s),
+        }
     }
 }
 
 impl Timeline {
-    /// The first `limit` packets, with the time until the last of them was delivered or, if none was, sent.
+    /// The first `limit` packets, with the time until nothing more becomes of them.
     pub fn first(&self, limit: usize) -> Self {
         if self.packets.len() <= limit {
             return self.clone();
         }
         let packets = self.packets[..limit].to_vec();
-        let end = |packet: &Packet| packet.delivered_s.or(packet.arrived_s).unwrap_or(packet.sent_s);
-        let duration_s = packets.iter().map(end).fold(0.0, f64::max);
+        let duration_s = packets.iter().map(|packet| packet.until(self.duration_s)).fold(0.0, f64::max);
         Self { paths: self.paths.clone(), duration_s, packets }
+    }
+
+    /// How many packets met this fate.
+    pub fn count(&self, fate: Fate) -> usize {
+        self.packets.iter().filter(|packet| packet.fate == fate).count()
     }
 }
 
@@ -88,30 +117,36 @@ mod tests {
             arrived_s,
             delivered_s,
             kind: Kind::First,
+            fate: match (arrived_s, delivered_s) {
+                (_, Some(_)) => Fate::Delivered,
+                (Some(_), None) => Fate::Waiting,
+                (None, None) => Fate::Lost,
+            },
         }
     }
 
     #[test]
     fn a_file_is_read_as_it_is_described() {
         let text = r#"{"paths": ["wlan"], "duration_s": 2.5, "packets": [{"data_start": 1, "data_end": 1401, "path": 0,
-            "bound_s": 0.5, "sent_s": 0.75, "arrived_s": null, "delivered_s": null, "kind": "opportunistic"}]}"#;
+            "bound_s": 0.5, "sent_s": 0.75, "arrived_s": null, "delivered_s": null, "kind": "opportunistic", "fate": "on_the_way"}]}"#;
         let timeline: Timeline = serde_json::from_str(text).unwrap();
         let expected = Packet {
             data_start: 1,
             data_end: 1401,
             bound_s: 0.5,
             kind: Kind::Opportunistic,
+            fate: Fate::OnTheWay,
             ..packet(0.75, None, None)
         };
         assert_eq!(timeline, Timeline { paths: vec!["wlan".into()], duration_s: 2.5, packets: vec![expected] });
     }
 
     #[test]
-    fn waiting_begins_with_the_arrival_and_late_copies_do_not_wait() {
+    fn waiting_begins_with_the_arrival() {
         assert_eq!(packet(1.0, Some(1.25), Some(1.75)).waited_s(), Some(0.5));
         assert_eq!(packet(1.0, Some(1.25), Some(1.25)).waited_s(), Some(0.0));
-        assert_eq!(packet(1.0, Some(2.0), Some(1.75)).waited_s(), None);
-        assert_eq!(packet(1.0, None, Some(1.75)).waited_s(), None);
+        assert_eq!(packet(1.0, Some(1.25), None).waited_s(), None);
+        assert_eq!(packet(1.0, None, None).waited_s(), None);
     }
 
     #[test]
@@ -121,5 +156,9 @@ mod tests {
         let timeline = Timeline { paths: vec![], duration_s: 20.0, packets };
         assert_eq!(timeline.first(3), timeline);
         assert_eq!((timeline.first(2).duration_s, timeline.first(2).packets.len()), (4.0, 2));
+        // What still waits at the end does so until the end.
+        let mut waiting = timeline.clone();
+        waiting.packets[0] = packet(0.0, Some(1.0), None);
+        assert_eq!(waiting.first(2).duration_s, 20.0);
     }
 }

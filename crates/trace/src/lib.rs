@@ -21,4 +21,4 @@ pub use jsonl::JsonLines;
 pub use pcapng::PcapNg;
 pub use recorder::{Origin, Recorder, Tee};
 pub use series::{Column, Series, SeriesRecorder};
-pub use timeline::{Timeline, TimelinePacket, TimelineRecorder};
+pub use timeline::{Fate, Timeline, TimelinePacket, TimelineRecorder};

@@ -30,12 +30,31 @@ pub struct TimelinePacket {
     pub bound_s: f64,
     /// When it was sent.
     pub sent_s: f64,
-    /// When it reached the receiving host; `None` = never.
+    /// When it reached the receiving host; `None` = not until the end.
     pub arrived_s: Option<f64>,
-    /// When the application got its last byte, in order; `None` if it did not arrive, or not as the first with that data.
+    /// When the application got its last byte, in order; `None` unless it was delivered.
     pub delivered_s: Option<f64>,
     /// Why it was sent.
     pub kind: SendKind,
+    /// What had become of it by the end.
+    pub fate: Fate,
+}
+
+/// Where a packet was at the end of what was watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fate {
+    /// The application had got its data from it.
+    Delivered,
+    /// It arrived after other packets with the same data.
+    Superseded,
+    /// It had arrived and waited for earlier data.
+    Waiting,
+    /// It was still on its way, or lost without a sign of it yet.
+    OnTheWay,
+    /// It will not arrive: on a path that keeps the order a later packet arrived, or it is twice as old as any packet of its
+    /// path became.
+    Lost,
 }
 
 /// What makes a packet on its way known again: path, sequence number, and the sender's timestamp, in which repetitions
@@ -79,8 +98,10 @@ impl TimelineRecorder {
     }
 
     /// What was seen until `now`; `paths` are the names of all paths.
-    pub fn finish(self, now: Instant, paths: Vec<String>) -> Timeline {
-        Timeline { paths, duration_s: now.as_secs_f64(), packets: self.packets }
+    pub fn finish(mut self, now: Instant, paths: Vec<String>) -> Timeline {
+        let duration_s = now.as_secs_f64();
+        mark_lost(&mut self.packets, duration_s);
+        Timeline { paths, duration_s, packets: self.packets }
     }
 
     fn on_sent(&mut self, now: Instant, path: PathId, data: Range, kind: SendKind) {
@@ -99,6 +120,7 @@ impl TimelineRecorder {
             arrived_s,
             delivered_s,
             kind,
+            fate: Fate::OnTheWay,
         });
     }
 
@@ -114,6 +136,7 @@ impl TimelineRecorder {
         while let Some((_, place)) = self.waiting.first().copied().filter(|(end, _)| *end <= self.delivered) {
             self.waiting.pop_first();
             self.packets[place].delivered_s = Some(now.as_secs_f64());
+            self.packets[place].fate = Fate::Delivered;
         }
     }
 
@@ -124,9 +147,47 @@ impl TimelineRecorder {
             let packet = &mut self.packets[place];
             packet.arrived_s = Some(now.as_secs_f64());
             let data = Range::new(packet.data_start, packet.data_end);
-            if self.is_news(data) {
+            let news = self.is_news(data);
+            self.packets[place].fate = if news { Fate::Waiting } else { Fate::Superseded };
+            if news {
                 self.waiting.insert((data.end, place));
             }
+        }
+    }
+}
+
+/// What the packets of one path tell of those that did not arrive.
+#[derive(Clone, Default)]
+struct PathSeen {
+    /// Longest from sending to arrival.
+    longest_s: Option<f64>,
+    /// Latest arrival of those sent so far.
+    latest_s: f64,
+    /// When the last of those that arrived was sent.
+    last_sent_s: f64,
+    /// Of two packets the one sent later arrived first.
+    reorders: bool,
+}
+
+/// Tells the lost from those that are still on their way at `end`. `packets` in the order of sending.
+fn mark_lost(packets: &mut [TimelinePacket], end: f64) {
+    let paths = packets.iter().map(|packet| packet.path + 1).max().unwrap_or(0);
+    let mut seen = vec![PathSeen::default(); paths];
+    for packet in packets.iter() {
+        let (path, Some(arrived)) = (&mut seen[packet.path], packet.arrived_s) else { continue };
+        path.reorders |= arrived < path.latest_s;
+        path.latest_s = path.latest_s.max(arrived);
+        path.last_sent_s = packet.sent_s;
+        path.longest_s = Some(path.longest_s.unwrap_or(0.0).max(arrived - packet.sent_s));
+    }
+    // Where nothing arrived, what other paths took; where nothing arrived at all, the initial RTO (RFC 6298 §2).
+    let of_all =
+        seen.iter().filter_map(|path| path.longest_s).fold(None, |a: Option<f64>, b| Some(a.unwrap_or(b).max(b)));
+    for packet in packets.iter_mut().filter(|packet| packet.fate == Fate::OnTheWay) {
+        let path = &seen[packet.path];
+        let overtaken = !path.reorders && path.longest_s.is_some() && packet.sent_s < path.last_sent_s;
+        if overtaken || end - packet.sent_s > path.longest_s.or(of_all).map_or(1.0, |longest| 2.0 * longest) {
+            packet.fate = Fate::Lost;
         }
     }
 }
@@ -281,6 +342,53 @@ mod tests {
         assert_eq!(lives[0].2, [Some(6.0), Some(6.0), Some(31.0), Some(31.0)]);
     }
 
+    fn fates(run: Run, end: u64) -> Vec<Fate> {
+        run.0.finish(AT(end), Vec::new()).packets.iter().map(|packet| packet.fate).collect()
+    }
+
+    #[test]
+    fn at_the_end_some_wait_some_are_on_their_way_and_some_are_lost() {
+        let story = || {
+            let mut run = run(0, 100);
+            run.sent(1, 0, 0, SendKind::First);
+            run.sent(2, 0, 10, SendKind::First);
+            run.sent(3, 1, 20, SendKind::First);
+            run.sent(4, 0, 30, SendKind::First);
+            run.sent(5, 0, 40, SendKind::First);
+            run.sent(6, 1, 30, SendKind::Copy);
+            run.arrived(21, 0, 0, 1, Some(10));
+            // Byte 10 to 19 is missing: what was sent behind it on its path is there.
+            run.arrived(24, 0, 30, 4, None);
+            run.arrived(28, 1, 20, 3, None);
+            run.arrived(30, 1, 30, 6, None);
+            run
+        };
+        use Fate::*;
+        assert_eq!(fates(story(), 31), [Delivered, Lost, Waiting, Waiting, OnTheWay, Superseded]);
+        // No packet took more than 20 ms over path 0: after twice that the last is lost as well.
+        assert_eq!(fates(story(), 46), [Delivered, Lost, Waiting, Waiting, Lost, Superseded]);
+    }
+
+    #[test]
+    fn being_overtaken_is_no_loss_on_a_path_that_reorders() {
+        let mut run = run(0, 100);
+        for n in 0..4 {
+            run.sent(1 + n, 0, n * 10, SendKind::First);
+        }
+        run.arrived(20, 0, 10, 2, None);
+        run.arrived(21, 0, 0, 1, Some(20));
+        run.arrived(22, 0, 30, 4, None);
+        assert_eq!(fates(run, 23)[2..], [Fate::OnTheWay, Fate::Waiting]);
+    }
+
+    #[test]
+    fn where_nothing_arrives_age_alone_tells() {
+        let mut run = run(0, 100);
+        run.sent(1, 0, 0, SendKind::First);
+        run.sent(900, 0, 10, SendKind::First);
+        assert_eq!(fates(run, 1200), [Fate::Lost, Fate::OnTheWay]);
+    }
+
     #[test]
     fn the_document_is_as_promised() {
         let mut run = run(0, 1);
@@ -289,7 +397,8 @@ mod tests {
         assert_eq!(
             serde_json::to_string(&timeline).unwrap(),
             "{\"paths\":[\"wlan\",\"3g\"],\"duration_s\":1.5,\"packets\":[{\"data_start\":0,\"data_end\":10,\"path\":1,\
-             \"bound_s\":0.25,\"sent_s\":0.25,\"arrived_s\":null,\"delivered_s\":null,\"kind\":\"opportunistic\"}]}"
+             \"bound_s\":0.25,\"sent_s\":0.25,\"arrived_s\":null,\"delivered_s\":null,\"kind\":\"opportunistic\",\
+             \"fate\":\"lost\"}]}"
         );
     }
 }
