@@ -62,6 +62,7 @@ pub struct ScenarioText {
     pub overrides: Vec<String>,
 }
 
+/// Where the program runs.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Machine {
     os: String,
@@ -74,7 +75,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    fn here() -> Self {
+    pub fn here() -> Self {
         let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let model = cpus.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
         Self {

@@ -28,39 +28,89 @@ function plot(width, options) {
   });
 }
 
+// Below the chart, what one might not see.
+const remark = (place, text) => { place.remarks.textContent = `${place.remarks.textContent} ${text}`.trim(); };
+
+// An axis from zero: where nothing can be negative, an interval that reaches below zero does not move it.
+function span(axis, means, lows, highs) {
+  const low = d3.min([0, ...means, ...(axis.signed ? lows : [])].filter((value) => value != null));
+  const high = d3.max([0, ...means, ...highs].filter((value) => value != null));
+  return low === high ? [0, 1] : [low, high];
+}
+
+// The axis upwards for these values, with the floor to which intervals are drawn.
+function upwards(axis, means, lows, highs) {
+  if (axis.log) return { ...axis, values: means, floor: d3.min(means) };
+  const domain = span(axis, means, lows, highs);
+  return { ...axis, domain, floor: domain[0] };
+}
+
+// Bands that lie on each other must let each other through.
+const bandOpacity = (bands, alone) => (bands > 2 ? alone / 2 : alone);
+
+// Of lines that lie on each other, how many lie on each; the names are told. `curves`: [{ name, points: [[x, y]] }].
+function covered(curves, place) {
+  const [low, high] = d3.extent(curves.flatMap((curve) => curve.points), ([, y]) => y);
+  const near = (a, b) => Object.is(a, b) || Math.abs(a - b) <= 0.005 * (high - low);
+  const same = (a, b) => a.points.length > 1 && a.points.length === b.points.length
+    && a.points.every(([x, y], i) => x === b.points[i][0] && near(y, b.points[i][1]));
+  return curves.map((curve, i) => {
+    const above = curves.slice(i + 1).filter((other) => same(curve, other));
+    if (above.length) remark(place, `${above.map((other) => other.name).join(", ")} on ${curve.name}, the wider line: they agree.`);
+    return above.length;
+  });
+}
+
+// From where to where 99.9 % of every curve's mass lies: of what is nowhere negative, from zero.
+function bulk(curves) {
+  const ends = curves.filter((curve) => curve.shares.length).map(({ shares }) => {
+    const total = d3.sum(shares, ([, share]) => share), negative = shares[0][0] < 0;
+    const beyond = (list, part) => {
+      let mass = 0;
+      return list.find(([, share]) => (mass += share) > part * total)?.[0] ?? list[0][0];
+    };
+    return [negative ? beyond(shares, 0.0005) : 0, beyond([...shares].reverse(), negative ? 0.0005 : 0.001)];
+  });
+  return [d3.min(ends, ([low]) => low) ?? 0, d3.max(ends, ([, high]) => high) ?? 1];
+}
+
 const charts = {
-  // One chart a group, all with the same scale.
+  // One chart a group, all with the same scale unless some would be lost on it.
   bars(chart, width, place) {
+    const groups = d3.groups(chart.bars, (bar) => bar.group);
     const grouped = chart.bars.some((bar) => bar.group);
     const rows = unique(chart.bars.map((bar) => bar.row));
-    const reach = chart.bars.flatMap((bar) => [bar.ours?.mean, bar.ours?.low, bar.ours?.high, bar.published])
-      .filter((value) => value != null);
-    const domain = [Math.min(0, ...reach), Math.max(0, ...reach)];
+    const reach = (bars) => span(chart.axis, bars.flatMap((bar) => [bar.ours?.mean, bar.published]),
+      bars.map((bar) => bar.ours?.low), bars.map((bar) => bar.ours?.high));
+    const sizes = groups.map(([, bars]) => d3.max(bars, (bar) => Math.abs(bar.ours?.mean ?? bar.published ?? 0))).filter((size) => size > 0);
+    const apart = d3.max(sizes) > 10 * d3.min(sizes);
+    if (apart) remark(place, "Each panel has an axis of its own: the values differ more than tenfold.");
     const letters = width < 500 ? 16 : 40;
     const left = room(rows.map((row) => shorten(row, letters)), 30);
     const published = chart.bars.some((bar) => bar.published != null);
     legend(place.legend, published ? [["published", publishedSign()]] : []);
-    return unique(chart.bars.map((bar) => bar.group)).map((group) => {
-      const bars = chart.bars.filter((bar) => bar.group === group);
+    return groups.map(([group, bars]) => {
+      const domain = reach(apart ? bars : chart.bars);
       const ours = bars.filter((bar) => bar.ours);
       const spread = ours.filter((bar) => bar.ours.low != null);
       const text = (bar) => `${bar.row}\n${bar.ours ? say(bar.ours) : ""}${bar.ours?.n ? `\nn = ${bar.ours.n}` : ""}`
         + (bar.published == null ? "" : `\npublished ${number.format(bar.published)}`);
       const filled = (bar) => (styleOf(bar.row).filled ? 1 : 0.3);
       const whisker = { y: "row", stroke: "var(--ink)", strokeWidth: 1.4 };
+      const ends = [spread.filter((bar) => bar.ours.low >= domain[0]), spread];
       return plot(width, {
         title: grouped ? groupTitle(group) : undefined,
         marginLeft: left, marginRight: 16, marginBottom: 38,
         height: 26 * unique(bars.map((bar) => bar.row)).length + 62,
-        x: { label: chart.axis.label, domain, nice: true, grid: true, labelArrow: "none", labelAnchor: "center" },
+        x: { label: chart.axis.label, domain, nice: true, grid: true, labelArrow: "none", labelAnchor: "center", tickFormat: tick },
         y: { domain: rows.filter((row) => bars.some((bar) => bar.row === row)), label: null, padding: 0.25,
           tickFormat: (row) => shorten(row, letters), tickSize: 0 },
         marks: [
           Plot.barX(ours, { x: (bar) => bar.ours.mean, y: "row", fill: (bar) => colourOf(bar.row), fillOpacity: filled,
             stroke: (bar) => colourOf(bar.row), strokeWidth: 1.5, insetTop: 1, insetBottom: 1, ariaLabel: text }),
           Plot.ruleX([0], { stroke: "var(--soft)" }),
-          Plot.ruleY(spread, { ...whisker, x1: (bar) => bar.ours.low, x2: (bar) => bar.ours.high, className: "interval" }),
-          ...["low", "high"].map((end) => Plot.tickX(spread, { ...whisker, x: (bar) => bar.ours[end], inset: 5 })),
+          Plot.ruleY(spread, { ...whisker, x1: (bar) => Math.max(domain[0], bar.ours.low), x2: (bar) => bar.ours.high, className: "interval" }),
+          ...["low", "high"].map((end, i) => Plot.tickX(ends[i], { ...whisker, x: (bar) => bar.ours[end], inset: 5 })),
           Plot.dot(bars.filter((bar) => bar.published != null), { x: "published", y: "row", symbol: "diamond", r: 5,
             fill: "var(--page)", stroke: "var(--ink)", strokeWidth: 1.6, className: "published" }),
           Plot.tip(bars, Plot.pointerY({ x: (bar) => bar.ours?.mean ?? bar.published, y: "row", title: text })),
@@ -74,52 +124,72 @@ const charts = {
     const entries = chart.lines.map((line) => [line.name, sample(styleOf(line.name), true)]);
     legend(place.legend, published ? [...entries, ["published", publishedSign()]] : entries);
     const points = chart.lines.map((line) => line.points.map(([x, mean]) => ({ name: line.name, x, ...mean })));
+    const all = points.flat(), marked = chart.lines.flatMap((line) => line.published ?? []);
+    const up = upwards(chart.y, [...all.map((d) => d.mean), ...marked.map(([, y]) => y)], all.map((d) => d.low), all.map((d) => d.high));
+    const under = covered(chart.lines.map((line) => ({ name: line.name, points: line.points.map(([x, mean]) => [x, mean.mean]) })), place);
+    const bands = points.filter((line) => line.some((d) => d.low != null)).length;
     const marks = points.flatMap((line, i) => {
       const style = styleOf(chart.lines[i].name), colour = colourOf(chart.lines[i].name);
       return [
-        Plot.areaY(line.filter((d) => d.low != null), { x: "x", y1: "low", y2: "high", fill: colour, fillOpacity: 0.16 }),
-        Plot.line(line, { x: "x", y: "mean", stroke: colour, strokeWidth: 2, strokeDasharray: style.dash || undefined }),
-        Plot.dot(line, { x: "x", y: "mean", r: 4, symbol: style.symbol, stroke: colour,
+        Plot.areaY(line.filter((d) => d.low != null), { x: "x", y1: (d) => Math.max(up.floor, d.low), y2: "high", fill: colour,
+          fillOpacity: bandOpacity(bands, 0.16) }),
+        Plot.line(line, { x: "x", y: "mean", stroke: colour, strokeWidth: 2 + 4 * under[i], strokeDasharray: style.dash || undefined }),
+        Plot.dot(line, { x: "x", y: "mean", r: 4 + 2.5 * under[i], symbol: style.symbol, stroke: colour,
           fill: style.filled ? colour : "var(--page)", strokeWidth: 1.5 }),
         Plot.dot(chart.lines[i].published ?? [], { x: "0", y: "1", symbol: "diamond", r: 5.5, fill: colour,
           stroke: "var(--ink)", strokeWidth: 1.6, className: "published" }),
       ];
     });
-    const all = points.flat();
     marks.push(Plot.tip(all, Plot.pointer({ x: "x", y: "mean", title: (d) => `${d.name}\nat ${number.format(d.x)}: ${say(d)}\nn = ${d.n}` })));
-    return [plot(width, { height: Math.min(420, Math.max(260, width * 0.55)), ...frame(chart.x, chart.y, chart.y.log, all.map((d) => d.x), all.map((d) => d.mean)), marks })];
+    return [plot(width, { height: lineHeight(width), ...frame(chart.x, up, all.map((d) => d.x)), marks })];
   },
 
   distribution(chart, width, place) {
     legend(place.legend, chart.curves.map((curve) => [curve.name, sample(styleOf(curve.name), "bare")]));
+    const domain = bulk(chart.curves);
+    const whole = d3.extent(chart.curves.flatMap((curve) => curve.shares.filter(([, share]) => share > 0)), ([x]) => x);
+    if (whole[0] < domain[0] || whole[1] > domain[1]) {
+      remark(place, `The axis goes from ${domain[0]} to ${domain[1]}, where 99.9 % of every row lie; all values lie between ${whole[0]} and ${whole[1]}.`);
+    }
     const curves = chart.curves.map((curve) => curve.shares.filter(([, share]) => share > 0 || !chart.y.log)
-      .map(([x, share]) => ({ name: curve.name, x, share })));
-    const marks = curves.map((curve, i) => Plot.line(curve, { x: "x", y: "share", curve: "step", strokeWidth: 1.8,
+      .filter(([x]) => x >= domain[0] && x <= domain[1]).map(([x, share]) => ({ name: curve.name, x, share })));
+    const scaled = (share) => (chart.y.log ? Math.log(share) : share);
+    const under = covered(curves.map((curve, i) => ({ name: chart.curves[i].name, points: curve.map((d) => [d.x, scaled(d.share)]) })), place);
+    const marks = curves.map((curve, i) => Plot.line(curve, { x: "x", y: "share", curve: "step", strokeWidth: 1.8 + 4 * under[i],
       stroke: colourOf(chart.curves[i].name), strokeDasharray: styleOf(chart.curves[i].name).dash || undefined }));
     marks.push(Plot.tip(curves.flat(), Plot.pointer({ x: "x", y: "share",
       title: (d) => `${d.name}\n${number.format(d.x)}: ${number.format(d.share)}` })));
-    return [plot(width, { height: Math.min(400, Math.max(240, width * 0.5)), ...frame(chart.x, chart.y, chart.y.log, curves.flat().map((d) => d.x), curves.flat().map((d) => d.share)), marks })];
+    const up = upwards(chart.y, curves.flat().map((d) => d.share), [], []);
+    return [plot(width, { height: lineHeight(width), ...frame({ ...chart.x, domain }, up), marks })];
   },
 
   time_series(chart, width, place) {
     const names = unique(chart.panels.flatMap((panel) => panel.curves.map((curve) => curve.name))).filter((name) => name);
     legend(place.legend, names.map((name) => [name, sample(styleOf(name), "bare")]));
-    const end = Math.max(...chart.panels.flatMap((panel) => panel.curves).map((curve) => curve.start_s + curve.step_s * curve.mean.length), 0);
+    const end = d3.max(chart.panels.flatMap((panel) => panel.curves), (curve) => curve.start_s + curve.step_s * curve.mean.length) ?? 0;
+    const height = chart.panels.length > 1 ? 220 : lineHeight(width);
     return chart.panels.map((panel) => {
       const curves = panel.curves.map((curve) => curve.mean.map((mean, i) => ({ name: curve.name, mean,
         t: curve.start_s + curve.step_s * (i + 0.5), low: curve.low?.[i], high: curve.high?.[i] })));
-      const marks = curves.flatMap((curve, i) => {
+      const all = curves.flat();
+      const up = upwards(panel.axis, all.map((d) => d.mean), all.map((d) => d.low), all.map((d) => d.high));
+      const under = covered(panel.curves.map((curve) => ({ name: curve.name, points: curve.mean.map((mean, i) => [i, mean ?? NaN]) })), place);
+      const bands = panel.curves.filter((curve) => curve.low?.length).length;
+      const drawn = curves.map((curve, i) => {
         const name = panel.curves[i].name, style = name ? styleOf(name) : { dash: "" };
         const colour = name ? colourOf(name) : "var(--ink)";
         return [
-          panel.curves[i].low?.length ? Plot.areaY(curve, { x: "t", y1: "low", y2: "high", fill: colour, fillOpacity: 0.22 }) : null,
-          Plot.line(curve, { x: "t", y: "mean", stroke: colour, strokeWidth: 1.5, strokeDasharray: style.dash || undefined }),
+          panel.curves[i].low?.length ? Plot.areaY(curve, { x: "t", y1: (d) => (d.low == null ? NaN : Math.max(up.floor, d.low)), y2: "high",
+            fill: colour, fillOpacity: bandOpacity(bands, 0.22) }) : null,
+          Plot.line(curve, { x: "t", y: "mean", stroke: colour, strokeWidth: 1.5 + 4 * under[i], strokeDasharray: style.dash || undefined }),
         ];
       });
-      const known = curves.flat().filter((d) => d.mean != null);
+      // Every line above every band.
+      const marks = [...drawn.map(([band]) => band), ...drawn.map(([, line]) => line)];
+      const known = all.filter((d) => d.mean != null);
       marks.push(Plot.tip(known, Plot.pointerX({ x: "t", y: "mean",
         title: (d) => `${d.name ? `${d.name}, ` : ""}${number.format(d.t)} s\n${number.format(d.mean)}` })));
-      return plot(width, { height: 190, ...frame({ label: "time, s", domain: [0, end] }, panel.axis, panel.axis.log), marks });
+      return plot(width, { height, ...frame({ label: "time, s", domain: [0, end] }, up), marks });
     });
   },
 
@@ -134,7 +204,7 @@ const charts = {
       ...chart.models.map((set) => Plot.line(set.points, { x: "0", y: "1", stroke: colourOf(set.name), strokeWidth: 2,
         strokeDasharray: styleOf(set.name).dash || undefined })),
     ];
-    return [plot(width, { height: Math.min(420, Math.max(260, width * 0.55)), ...frame(chart.x, chart.y, chart.y.log), marks })];
+    return [plot(width, { height: lineHeight(width), ...frame(chart.x, chart.y), marks })];
   },
 };
 
@@ -154,13 +224,16 @@ function logTick(values) {
   };
 }
 
-// Axes of a chart whose values go up; from zero unless the scale is logarithmic.
-function frame(x, y, log, xs, ys) {
+const lineHeight = (width) => Math.min(420, Math.max(260, width * 0.55));
+
+// Axes of a chart whose values go up; from zero unless the scale is logarithmic. `xs` = where a logarithmic x axis has points,
+// `y.values` likewise.
+function frame(x, y, xs) {
   return {
     marginLeft: 58, marginRight: 16, marginTop: 26, marginBottom: 38,
     x: { label: x.label, type: x.log ? "log" : "linear", domain: x.domain, labelArrow: "none", labelAnchor: "center", grid: true, ticks: 6,
       tickFormat: x.log ? logTick(xs) : tick },
-    y: { label: y.label, type: log ? "log" : "linear", labelArrow: "none", grid: true, zero: !log, nice: true, ticks: 5,
-      tickFormat: log ? logTick(ys) : tick },
+    y: { label: y.label, type: y.log ? "log" : "linear", domain: y.domain, labelArrow: "none", grid: true, zero: !y.log, nice: true, ticks: 5,
+      tickFormat: y.log && y.values ? logTick(y.values) : tick },
   };
 }

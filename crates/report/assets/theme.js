@@ -41,7 +41,7 @@ function exported(svg) {
   copy.setAttribute("color", "#1b1f24");
   const text = new XMLSerializer().serializeToString(copy);
   return text
-    .replace(/var\(--c(\d)\)/g, (_, i) => shared.light[i])
+    .replace(/var\(--c(\d+)\)/g, (_, i) => shared.light[i])
     .replace(/var\(--(page|plot-background)\)/g, shared.light.at(-1))
     .replace(/var\(--ink\)/g, "#1b1f24")
     .replace(/var\(--soft\)/g, "#57606a")

@@ -30,12 +30,14 @@ pub struct Axis {
     pub label: String,
     /// Logarithmic.
     pub log: bool,
+    /// Values below zero have a meaning; of others, intervals end at zero.
+    pub signed: bool,
 }
 
 impl Axis {
     /// A linear axis.
     pub fn linear(label: impl Into<String>) -> Self {
-        Self { label: label.into(), log: false }
+        Self { label: label.into(), ..Self::default() }
     }
 }
 

@@ -1,5 +1,10 @@
 //! Metrics in units that people read.
 
+use crate::chart::Axis;
+
+/// Metrics that may be below zero.
+const SIGNED: [&str; 1] = ["aggregation_benefit"];
+
 /// How a metric is shown.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Quantity {
@@ -7,11 +12,14 @@ pub struct Quantity {
     pub label: String,
     /// How much of the metric's unit makes one of the label's.
     pub per: f64,
+    /// Whether values below zero have a meaning.
+    pub signed: bool,
 }
 
 impl Quantity {
-    /// The metric `name`, whose values reach up to `greatest`.
+    /// The metric `name`, whose values reach up to `greatest`: `path.wlan.srtt_s` is `SRTT of path wlan, ms`.
     pub fn of(name: &str, greatest: f64) -> Self {
+        let (name, path) = split_path(name);
         let units: [(&str, &str, f64); 4] = [
             ("_bps", "Mbit/s", 1e6),
             ("_bytes", "KiB", 1024.0),
@@ -20,10 +28,36 @@ impl Quantity {
         ];
         let unit = units.iter().find_map(|(ending, unit, per)| Some((name.strip_suffix(ending)?, *unit, *per)));
         let (stem, unit, per) = unit.unwrap_or((name, "", 1.0));
-        let words: Vec<&str> = stem.split('_').map(word).collect();
         let comma = if unit.is_empty() { "" } else { ", " };
-        Self { label: format!("{}{comma}{unit}", words.join(" ")), per }
+        let label = format!("{}{}{comma}{unit}", words(stem), path.map(of_path).unwrap_or_default());
+        Self { label, per, signed: SIGNED.contains(&name) }
     }
+
+    /// A linear axis of it.
+    pub fn axis(&self) -> Axis {
+        Axis { label: self.label.clone(), log: false, signed: self.signed }
+    }
+}
+
+/// A scenario's key as people say it: `path.wlan.recv_buffer` is `receive buffer of path wlan`.
+pub fn key_in_words(key: &str) -> String {
+    let (name, path) = split_path(key);
+    let name = name.strip_prefix("connection.").unwrap_or(name);
+    words(name) + &path.map(of_path).unwrap_or_default()
+}
+
+/// `srtt_s` and `wlan` of `path.wlan.srtt_s`.
+fn split_path(name: &str) -> (&str, Option<&str>) {
+    let of_path = name.strip_prefix("path.").and_then(|rest| rest.rsplit_once('.'));
+    of_path.map_or((name, None), |(path, rest)| (rest, Some(path)))
+}
+
+fn of_path(path: &str) -> String {
+    format!(" of path {path}")
+}
+
+fn words(name: &str) -> String {
+    name.split(['_', '.']).map(word).collect::<Vec<_>>().join(" ")
 }
 
 /// `1.5Mbit` as 1.5 and `Mbit`.
@@ -77,6 +111,9 @@ fn word(word: &str) -> &str {
         "rbd" => "RBD",
         "srtt" => "SRTT",
         "rtt" => "RTT",
+        "tcp" => "TCP",
+        "recv" => "receive",
+        "lambda" => "λ",
         _ => word,
     }
 }
@@ -97,6 +134,12 @@ mod tests {
     }
 
     #[test]
+    fn keys_are_told_in_words() {
+        let keys = ["path.r2.delay", "connection.recv_buffer", "traffic.size", "tcp.idle_restart"].map(key_in_words);
+        assert_eq!(keys, ["delay of path r2", "receive buffer", "traffic size", "TCP idle restart"]);
+    }
+
+    #[test]
     fn metrics_are_named_with_the_unit_that_is_read() {
         let label = |name, greatest| Quantity::of(name, greatest).label;
         assert_eq!(label("goodput_bps", 5e6), "goodput, Mbit/s");
@@ -106,5 +149,7 @@ mod tests {
         assert_eq!(label("aggregation_benefit", 1.0), "aggregation benefit");
         assert_eq!(Quantity::of("completion_s", 0.5).per, 1e-3);
         assert_eq!(label("timeouts", 3.0), "timeouts");
+        assert_eq!(label("path.cell.srtt_s", 0.2), "SRTT of path cell, ms");
+        assert_eq!(label("path.a.b.share", 0.2), "share of path a.b");
     }
 }

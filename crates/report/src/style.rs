@@ -4,8 +4,8 @@ use indexmap::{IndexMap, IndexSet};
 use serde::Serialize;
 
 /// The palette's colours by theme, as `(light, dark)`: Okabe and Ito's, each darkened or lightened until it stands out
-/// from the page's background (WCAG 2.2 §1.4.11: 3 to 1).
-pub const PALETTE: [(&str, &str); 7] = [
+/// from the page's background (WCAG 2.2 §1.4.11: 3 to 1), then a deeper shade of each.
+pub const PALETTE: [(&str, &str); 2 * HUES] = [
     ("#0072b2", "#4ba3e3"), // blue
     ("#d55e00", "#f0772b"), // vermillion
     ("#008f68", "#1fc398"), // green
@@ -13,7 +13,17 @@ pub const PALETTE: [(&str, &str); 7] = [
     ("#b07a00", "#e9b13c"), // orange
     ("#3a8fbd", "#8fd0f2"), // sky
     ("#5b5f66", "#c3c8d0"), // grey
+    ("#0b3566", "#b3ccf7"), // navy
+    ("#8a3300", "#ffb48a"), // rust
+    ("#004f3a", "#94efd2"), // fir
+    ("#6b2452", "#f4c4df"), // plum
+    ("#5e4200", "#f8dfa3"), // umber
+    ("#0b6a75", "#5ed3dd"), // teal
+    ("#23272d", "#f2f4f7"), // ink
 ];
+
+/// Of which there are two shades each.
+const HUES: usize = 7;
 
 /// Of the page: `(light, dark)`.
 pub const BACKGROUND: (&str, &str) = ("#ffffff", "#14171c");
@@ -37,25 +47,46 @@ pub struct Style {
     pub filled: bool,
 }
 
-/// The styles of `names`. A name's first word decides: a scheduler of the registry, with or without suffix, has the style
-/// of its place in `registry`; other names get theirs in the order in which they appear, a path and its baseline the same.
+/// The styles of `names`. A scheduler of the registry, with or without suffix, has the style of its place in `registry` in
+/// every report; other names get theirs in the order in which they appear, a path and its baseline the same. What comes with
+/// several parameters, cells or congestion controls has the hue of the first in a shade and a dash that nothing else of the
+/// report has.
 pub fn styles<'a>(registry: &[String], names: impl IntoIterator<Item = &'a str>) -> IndexMap<String, Style> {
-    let mut styles = IndexMap::new();
-    let mut others = IndexSet::new();
-    for name in names {
-        if !styles.contains_key(name) {
-            let style = of_scheduler(registry, name).unwrap_or_else(|| {
-                let path = name.split([' ', ',']).next().and_then(|word| word.strip_prefix("single:"));
-                numbered(others.insert_full(path.unwrap_or(name)).0, 0)
-            });
-            styles.insert(name.to_owned(), style);
+    let mut groups: IndexMap<&str, IndexSet<&str>> = IndexMap::new();
+    for (word, form) in names.into_iter().map(split) {
+        groups.entry(word).or_default().insert(form);
+    }
+    // The plain form comes first, where there is one.
+    groups.values_mut().for_each(|forms| forms.sort_by_key(|form| !form.is_empty()));
+    let mut firsts: IndexMap<&str, Style> =
+        groups.keys().filter_map(|word| Some((*word, fixed(registry, word)?))).collect();
+    let mut paths: IndexMap<&str, Style> = IndexMap::new();
+    for word in groups.keys() {
+        if !firsts.contains_key(word) {
+            let path = word.strip_prefix("single:").unwrap_or(word);
+            let own = numbered(paths.len(), 0);
+            let style = *paths.entry(path).or_insert_with(|| unlike(own, firsts.values()));
+            firsts.insert(*word, style);
+        }
+    }
+    let mut styles: IndexMap<String, Style> = IndexMap::new();
+    for (word, forms) in &groups {
+        for (place, form) in forms.iter().enumerate() {
+            let taken = firsts.values().chain(styles.values());
+            let style = if place == 0 { firsts[word] } else { unlike(firsts[word].form(place), taken) };
+            styles.insert(format!("{word}{form}"), style);
         }
     }
     styles
 }
 
-fn of_scheduler(registry: &[String], name: &str) -> Option<Style> {
-    let word = name.split([' ', ',']).next()?;
+/// `blest+or(delta=0.01) (att)` is `blest+or` and the rest: parameters, cell, congestion control.
+fn split(name: &str) -> (&str, &str) {
+    name.split_at(name.find([' ', ',', '(']).unwrap_or(name.len()))
+}
+
+/// The style of a scheduler of the registry.
+fn fixed(registry: &[String], word: &str) -> Option<Style> {
     let (base, variant) = match word.split_once('+') {
         None => (word, 0),
         Some((base, "pr")) => (base, 1),
@@ -64,14 +95,33 @@ fn of_scheduler(registry: &[String], name: &str) -> Option<Style> {
     registry.iter().position(|known| known == base).map(|place| numbered(place, variant))
 }
 
-/// The style of place `i`; no two of the first 49 agree in colour and marker.
+/// The first form of `style` that agrees with none of `taken` in colour and dash; if there is none, itself.
+fn unlike<'a>(style: Style, taken: impl Iterator<Item = &'a Style>) -> Style {
+    let taken: Vec<(usize, &str)> = taken.map(|other| (other.colour, other.dash)).collect();
+    let mut forms = (0..2 * DASHES.len()).map(|n| style.form(n));
+    forms.find(|form| !taken.contains(&(form.colour, form.dash))).unwrap_or(style)
+}
+
+/// The style of place `i`; no two of the first 98 agree in colour and marker.
 fn numbered(i: usize, variant: usize) -> Style {
     let (column, row) = (i % PALETTE.len(), i / PALETTE.len());
     Style {
         colour: column,
         symbol: SYMBOLS[(column + row) % SYMBOLS.len()],
-        dash: DASHES[(row + 3 * variant) % DASHES.len()],
+        dash: DASHES[(column / HUES + row + 3 * variant) % DASHES.len()],
         filled: variant == 0,
+    }
+}
+
+impl Style {
+    /// The same hue in another shade, with another marker and another dash.
+    fn form(self, n: usize) -> Self {
+        let of = |list: &'static [&'static str], now| {
+            let place = list.iter().position(|one| *one == now).unwrap_or(0);
+            list[(place + n) % list.len()]
+        };
+        let colour = (self.colour + HUES * n) % PALETTE.len();
+        Self { colour, symbol: of(&SYMBOLS, self.symbol), dash: of(&DASHES, self.dash), ..self }
     }
 }
 
@@ -132,5 +182,22 @@ mod tests {
         let paths = styles(&registry, ["single:wlan", "single:3g, reno", "3g", "wlan"]);
         assert_eq!((paths["single:wlan"], paths["single:3g, reno"]), (paths["wlan"], paths["3g"]));
         assert_ne!(paths["wlan"], paths["3g"]);
+    }
+
+    #[test]
+    fn forms_of_one_scheduler_differ_from_each_other_and_from_all_else() {
+        let deltas = ["0.003", "0.005", "0.01", "0.02"].map(|delta| format!("scheduler8+or(delta={delta})"));
+        let cells = ["att", "sprint", "verizon"];
+        let cells = ["scheduler2+pr", "single:cell"].map(|row| cells.map(|cell| format!("{row} ({cell})")));
+        let all = deltas.iter().chain(cells.iter().flatten()).map(String::as_str);
+        // Whoever comes first: those without parameters keep their looks. Places 0 and 21 have one hue.
+        let names: Vec<&str> =
+            all.chain(["scheduler8+or", "scheduler8", "scheduler0", "scheduler21", "wifi"]).collect();
+        let styles = styles(&registry(), names.iter().copied());
+        let looks: BTreeSet<(usize, &str)> = styles.values().map(|style| (style.colour, style.dash)).collect();
+        assert_eq!(looks.len(), names.len(), "{styles:#?}");
+        assert_eq!(styles["scheduler8+or"], numbered(8, 2));
+        assert_ne!(styles["scheduler0"].colour, styles["scheduler21"].colour);
+        assert!(names[..4].iter().all(|name| styles[*name].colour % HUES == 1 && !styles[*name].filled));
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::Drivers;
 use crate::args::{ListFormat, Repetitions, ReproduceArguments};
+use crate::artifacts::Machine;
 use crate::failure::Failure;
 use crate::kept::Kept;
 use crate::load::Loaded;
@@ -14,12 +15,14 @@ use crate::results_folder;
 use crate::runs_csv::runs_csv;
 use crate::stage::{Stage, carry_out};
 use crate::watch::Wanted;
-use anabranch_report::of_reproduction;
+use anabranch_report::of_reproduction::{self, Around};
 use anabranch_reproduce::{Asked, Item, PaperOutcome, Part, Reproduction, conclude, example, parts};
 use anabranch_run::{Plan, Results};
 use anabranch_scenario::Override;
+use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// Packets of a run that its report shows.
 const PACKETS: usize = 2000;
@@ -47,13 +50,15 @@ pub fn reproduce(arguments: &ReproduceArguments, drivers: &Drivers<'_>) -> Resul
         let items = chosen(built_in, arguments)?;
         works.push(items.into_iter().map(|item| work(built_in, item, arguments, drivers)).collect::<Result<_, _>>()?);
     }
+    let begun = Instant::now();
     let stages: Vec<Stage<'_>> = works.iter().flatten().flat_map(|work| work.stages(arguments.jobs)).collect();
     let mut results = carry_out(&stages, Wanted::default())?.into_iter();
-    let mut outcomes = Vec::new();
+    let (mut outcomes, mut seeds) = (Vec::new(), BTreeSet::new());
     for (built_in, works) in papers.iter().zip(&works) {
         let mut items = Vec::new();
         for work in works {
             let results: Vec<Results> = results.by_ref().take(work.parts.len()).collect();
+            seeds.extend(results.iter().flat_map(|results| &results.runs).map(|run| run.seed));
             let file = arguments.out.join("runs").join(format!("{}.csv", work.name));
             create(file.parent().unwrap_or(&arguments.out))?;
             write(&file, runs_csv(&results[0]))?;
@@ -68,7 +73,8 @@ pub fn reproduce(arguments: &ReproduceArguments, drivers: &Drivers<'_>) -> Resul
     let reproduction = Reproduction { anabranch, quick: arguments.quick, papers: outcomes };
     let json = serde_json::to_string_pretty(&reproduction).unwrap_or_default() + "\n";
     write(&arguments.out.join("reproduction.json"), &json)?;
-    let page = report(&reproduction, &arguments.out)?;
+    let around = around(seeds.into_iter().collect(), begun.elapsed());
+    let page = report(&reproduction, around, &arguments.out)?;
     opener.map_or(Ok(()), |opener| opener.open(&page))?;
     for (target, form) in &targets {
         target.write(&form(&reproduction))?;
@@ -79,13 +85,21 @@ pub fn reproduce(arguments: &ReproduceArguments, drivers: &Drivers<'_>) -> Resul
     })
 }
 
-/// Writes the report; the page's path.
-fn report(reproduction: &Reproduction, folder: &Path) -> Result<PathBuf, Failure> {
-    let around = of_reproduction::Around {
+/// How the runs came about, which took `wall_time`.
+fn around(seeds: Vec<u64>, wall_time: Duration) -> Around {
+    let command = std::env::args().collect::<Vec<_>>().join(" ");
+    let wall_time = format!("{:.1} s, without runs that were kept from before", wall_time.as_secs_f64());
+    let settings = [("command", command), ("wall time", wall_time), ("machine", Machine::here().to_string())];
+    Around {
         made_by: results_folder::made_by(),
-        settings: vec![("command".into(), std::env::args().collect::<Vec<_>>().join(" "))],
+        settings: settings.map(|(key, value)| (key.to_owned(), value)).to_vec(),
+        seeds,
         schedulers: results_folder::scheduler_names(),
-    };
+    }
+}
+
+/// Writes the report; the page's path.
+fn report(reproduction: &Reproduction, around: Around, folder: &Path) -> Result<PathBuf, Failure> {
     let report = of_reproduction::report(reproduction, around);
     // Strings and finite numbers only: this cannot fail.
     write(&folder.join("report.json"), serde_json::to_string(&report).unwrap_or_default() + "\n")?;

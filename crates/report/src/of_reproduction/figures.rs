@@ -3,7 +3,7 @@
 use crate::chart::{
     Axis, Bar, Bars, Chart, Curve, Density, Distribution, Line, Lines, Mean, Panel, Points, Scatter, TimeSeries,
 };
-use crate::quantity::{Quantity, positions};
+use crate::quantity::{Quantity, key_in_words, positions};
 use crate::value;
 use anabranch_reproduce::{Figure, ItemOutcome, Judged, MeanCurve};
 use anabranch_run::{CellValues, Estimate, Summary};
@@ -28,14 +28,21 @@ fn draw(item: &ItemOutcome, figure: &Figure) -> Option<value::Figure> {
     let chart = match figure {
         Figure::Bars { metric } => Chart::Bars(bars(item, metric, &quantity)),
         Figure::Lines { x, metric, log } => Chart::Lines(lines(item, (x, *log), metric, &quantity)),
-        Figure::Scatter { x, metric, models } => Chart::Scatter(scatter(item, (x, metric), models, &quantity)),
+        Figure::Scatter { x, metric, models } => {
+            let across = Quantity::of(x, greatest(&mut summaries(item, x).map(|summary| summary.mean)));
+            Chart::Scatter(scatter(item, [(x, &across), (metric, &quantity)], models))
+        }
         Figure::Time { curve } => Chart::TimeSeries(over_time(item, curve, &quantity)),
         Figure::Distribution { curve } => Chart::Distribution(densities(item, curve)),
     };
     let is_empty = summaries(item, what).next().is_none() && curves(item, what).next().is_none();
     (!is_empty).then(|| value::Figure {
-        title: quantity.label.clone(),
-        caption: format!("As {} draws it.", item.place),
+        title: match what {
+            "rbd" => "Reorder-buffer occupancy density (RBD, RFC 5236)".into(),
+            "rd" => "Reorder density (RD, RFC 5236)".into(),
+            _ => quantity.label.clone(),
+        },
+        caption: format!("As in {}.", item.place),
         folded: false,
         chart,
     })
@@ -68,7 +75,7 @@ fn bars(item: &ItemOutcome, metric: &str, quantity: &Quantity) -> Bars {
             published: mark.map(|(.., value)| value / quantity.per),
         }
     };
-    Bars { axis: Axis::linear(&quantity.label), bars: summaries(item, metric).map(bar).collect() }
+    Bars { axis: quantity.axis(), bars: summaries(item, metric).map(bar).collect() }
 }
 
 fn lines(item: &ItemOutcome, (key, log): (&str, bool), metric: &str, quantity: &Quantity) -> Lines {
@@ -97,30 +104,36 @@ fn lines(item: &ItemOutcome, (key, log): (&str, bool), metric: &str, quantity: &
     }
     lines.iter_mut().for_each(|line| line.points.sort_by(|a, b| a.0.total_cmp(&b.0)));
     let comma = if unit.is_empty() { "" } else { ", " };
-    Lines { x: Axis { label: format!("{key}{comma}{unit}"), log }, y: Axis::linear(&quantity.label), lines }
+    Lines {
+        x: Axis { label: format!("{}{comma}{unit}", key_in_words(key)), log, signed: true },
+        y: quantity.axis(),
+        lines,
+    }
 }
 
 /// A point a cell, a set a row.
 fn scatter(
     item: &ItemOutcome,
-    (x, metric): (&str, &str),
+    [(x, across), (y, up)]: [(&str, &Quantity); 2],
     models: &[(String, Vec<(f64, f64)>)],
-    quantity: &Quantity,
 ) -> Scatter {
+    let scaled = |(x, y): (f64, f64)| (x / across.per, y / up.per);
     let mut sets: Vec<Points> = Vec::new();
-    for up in summaries(item, metric) {
-        let same = |across: &&Summary| across.scheduler == up.scheduler && across.cell == up.cell;
-        let Some(across) = summaries(item, x).find(same) else { continue };
-        let point = (across.mean, up.mean / quantity.per);
-        match sets.iter_mut().find(|set| set.name == up.scheduler) {
+    for own in summaries(item, y) {
+        let same = |other: &&Summary| other.scheduler == own.scheduler && other.cell == own.cell;
+        let Some(other) = summaries(item, x).find(same) else { continue };
+        let point = scaled((other.mean, own.mean));
+        match sets.iter_mut().find(|set| set.name == own.scheduler) {
             Some(set) => set.points.push(point),
-            None => sets.push(Points { name: up.scheduler.clone(), points: vec![point] }),
+            None => sets.push(Points { name: own.scheduler.clone(), points: vec![point] }),
         }
     }
-    let scaled = |points: &[(f64, f64)]| points.iter().map(|(x, y)| (*x, y / quantity.per)).collect();
-    let models = models.iter().map(|(name, points)| Points { name: name.clone(), points: scaled(points) }).collect();
-    let (x, y) = (Axis::linear(Quantity::of(x, 1.0).label), Axis::linear(&quantity.label));
-    Scatter { x, y, sets, models, r2: None }
+    let model = |(name, points): &(String, Vec<(f64, f64)>)| Points {
+        name: name.clone(),
+        points: points.iter().copied().map(scaled).collect(),
+    };
+    let models = models.iter().map(model).collect();
+    Scatter { x: across.axis(), y: up.axis(), sets, models, r2: None }
 }
 
 /// One panel a cell.
@@ -143,7 +156,7 @@ fn over_time(item: &ItemOutcome, curve: &str, quantity: &Quantity) -> TimeSeries
             None => {
                 let cell = name(&curve.cell);
                 let comma = if cell.is_empty() { "" } else { "; " };
-                let axis = Axis::linear(format!("{}{comma}{cell}", quantity.label));
+                let axis = Axis { label: format!("{}{comma}{cell}", quantity.label), ..quantity.axis() };
                 panels.push((&curve.cell, Panel { axis, curves: vec![drawn] }));
             }
         }
@@ -169,7 +182,9 @@ fn densities(item: &ItemOutcome, name: &str) -> Distribution {
 
 /// The cell's values; the key of an item's variants goes without saying.
 fn name(cell: &CellValues) -> String {
-    let value =
-        |(key, value): (&String, &String)| if key == "variant" { value.clone() } else { format!("{key} = {value}") };
+    let value = |(key, value): (&String, &String)| match key.as_str() {
+        "variant" => value.clone(),
+        key => format!("{} = {value}", key_in_words(key)),
+    };
     cell.iter().map(value).collect::<Vec<_>>().join(", ")
 }

@@ -5,6 +5,7 @@ mod figures;
 use crate::table::{Column, Table};
 use crate::value::{MadeBy, Report, Section, Verdict};
 use anabranch_reproduce::{ItemOutcome, Judged, PaperOutcome, Reproduction, Sensitive};
+use indexmap::IndexSet;
 
 /// What a reproduction's report needs besides its verdicts.
 #[derive(Clone, Debug, Default)]
@@ -13,6 +14,8 @@ pub struct Around {
     pub made_by: MadeBy,
     /// `(key, value)`: how the results came about.
     pub settings: Vec<(String, String)>,
+    /// Of all runs.
+    pub seeds: Vec<u64>,
     /// Every scheduler's name, in the order of the registry.
     pub schedulers: Vec<String>,
 }
@@ -20,27 +23,28 @@ pub struct Around {
 /// The report of `reproduction`.
 pub fn report(reproduction: &Reproduction, around: Around) -> Report {
     let items = || reproduction.papers.iter().flat_map(|paper| paper.items.iter().map(move |item| (paper, item)));
-    let (title, mut subtitle) = match &reproduction.papers[..] {
-        [paper] => (format!("{}, reproduced", paper.title), format!("{}, {}", paper.authors, paper.venue)),
+    let (title, source) = match &reproduction.papers[..] {
+        [paper] => (format!("{}, reproduced", paper.title), format!("{}, {}. ", paper.authors, paper.venue)),
         papers => {
             let keys: Vec<&str> = papers.iter().map(|paper| paper.key.as_str()).collect();
             (format!("Reproduced: {}", keys.join(", ")), String::new())
         }
     };
-    if reproduction.quick {
-        subtitle += " A quick look: with three seeds, few differences can be told from luck.";
-    }
+    let quick = "A quick look: with three seeds, few differences can be told from luck.";
+    let subtitle = source + if reproduction.quick { quick } else { "" };
     let text = |(paper, item): (&PaperOutcome, &ItemOutcome)| {
         (format!("papers/{}/{}", paper.key, item.scenario.0), item.scenario.1.clone())
     };
+    // Several items may have one scenario.
+    let scenario_texts: IndexSet<(String, String)> = items().map(text).collect();
     Report {
         title,
         subtitle: subtitle.trim().to_owned(),
         made_by: around.made_by,
         settings: around.settings,
-        seeds: Vec::new(),
+        seeds: around.seeds,
         schedulers: around.schedulers,
-        scenario_texts: items().map(text).collect(),
+        scenario_texts: scenario_texts.into_iter().collect(),
         verdicts: items().flat_map(|(paper, item)| verdicts(paper, item)).collect(),
         sections: items().map(|(paper, item)| of_item(paper, item)).collect(),
     }
@@ -65,7 +69,8 @@ fn claim_id(paper: &PaperOutcome, item: &ItemOutcome, n: usize) -> String {
 
 fn of_item(paper: &PaperOutcome, item: &ItemOutcome) -> Section {
     let id = format!("{}-{}", paper.key, item.id);
-    let mut about = vec![format!("{} of {} ({}).", item.place, paper.authors, paper.venue)];
+    let runs = item.summary.iter().map(|summary| summary.n).max().unwrap_or(0);
+    let mut about = vec![format!("{} of {} ({}). Runs a row: {runs}.", item.place, paper.authors, paper.venue)];
     if item.live {
         about.push("By the clock, with a Linux kernel at the receiving end.".into());
     }
@@ -98,5 +103,6 @@ fn sensitivity(item: &ItemOutcome, id: &str) -> Option<Table> {
         columns: [Column::text("claim"), Column::text("as assumed")].into_iter().chain(heads).collect(),
         rows: item.claims.iter().enumerate().map(row).collect(),
         note: assumptions.iter().map(note).collect::<Vec<_>>().join(" "),
+        folded: false,
     })
 }

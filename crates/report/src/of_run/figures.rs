@@ -3,7 +3,7 @@
 use super::cells;
 use super::rows::{Row, greatest, metrics};
 use crate::chart::{Axis, Bar, Bars, Chart, Line, Lines, Mean};
-use crate::quantity::Quantity;
+use crate::quantity::{Quantity, key_in_words};
 use crate::value::Figure;
 use anabranch_metrics::METRICS;
 
@@ -53,7 +53,7 @@ fn bars(rows: &[Row<'_>], metric: &str, quantity: &Quantity) -> (Bars, usize) {
         let ours = Some(Mean::of(summary, quantity.per));
         bars.push(Bar { group, row: row.name.clone(), ours, published: None });
     }
-    (Bars { axis: Axis::linear(&quantity.label), bars }, groups.len())
+    (Bars { axis: quantity.axis(), bars }, groups.len())
 }
 
 fn lines(rows: &[Row<'_>], metric: &str, quantity: &Quantity, key: String, unit: &str) -> Lines {
@@ -68,5 +68,5 @@ fn lines(rows: &[Row<'_>], metric: &str, quantity: &Quantity, key: String, unit:
     }
     lines.iter_mut().for_each(|line| line.points.sort_by(|a, b| a.0.total_cmp(&b.0)));
     let comma = if unit.is_empty() { "" } else { ", " };
-    Lines { x: Axis::linear(format!("{key}{comma}{unit}")), y: Axis::linear(&quantity.label), lines }
+    Lines { x: Axis::linear(format!("{}{comma}{unit}", key_in_words(&key))), y: quantity.axis(), lines }
 }

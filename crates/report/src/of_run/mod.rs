@@ -62,8 +62,9 @@ pub fn report(results: &Results, found: Found) -> Report {
 /// The packet timelines, if there are any; of too many the first.
 pub fn timelines(timelines: Vec<(String, Timeline)>) -> Option<Section> {
     let about = "One line a packet of payload, at the height of its place in the data: thin while it is on the way, thick while it \
-                 waits at the receiver for earlier data (head-of-line blocking). Colour tells the path. Zoom with the wheel, \
-                 by dragging in the strip below, or with + and −.";
+                 waits at the receiver for earlier data (head-of-line blocking). Colour tells the path; where there are more \
+                 packets than pixels, each path has lanes of its own, pale for packets on the way. Zoom with the wheel, by \
+                 dragging in the strip below, or with + and −.";
     let mut about = vec![about.to_owned()];
     about.extend(left_out(timelines.len(), TIMELINES, "timeline/"));
     let figure = |(name, timeline)| Figure {

@@ -1,6 +1,6 @@
 //! Time series as `series/*.csv` holds them, made short enough to draw.
 
-use crate::chart::{Axis, Curve, Panel, TimeSeries};
+use crate::chart::{Curve, Panel, TimeSeries};
 use crate::quantity::Quantity;
 
 /// Values of all series in one page, of which each curve has three a step.
@@ -85,12 +85,12 @@ impl Series {
         // What was counted within a sample is shown as a rate.
         let counted = ["delivered_bytes", "sent_bytes"].contains(&name);
         let quantity = match name {
-            "delivered_bytes" => Quantity { label: "goodput, Mbit/s".into(), per: 1e6 * step / 8.0 },
-            "sent_bytes" => Quantity { label: "sent, Mbit/s".into(), per: 1e6 * step / 8.0 },
+            "delivered_bytes" => Quantity { per: 1e6 * step / 8.0, ..Quantity::of("goodput_bps", 0.0) },
+            "sent_bytes" => Quantity { per: 1e6 * step / 8.0, ..Quantity::of("sent_bps", 0.0) },
             _ => Quantity::of(name, greatest(curves)),
         };
         let curve = |(path, column): &(&str, &Column)| self.curve(path, column, quantity.per, steps, !counted);
-        Panel { axis: Axis::linear(&quantity.label), curves: curves.iter().map(curve).collect() }
+        Panel { axis: quantity.axis(), curves: curves.iter().map(curve).collect() }
     }
 
     fn curve(&self, path: &str, column: &Column, per: f64, steps: usize, band: bool) -> Curve {
@@ -146,12 +146,8 @@ mod tests {
             .iter()
             .map(|panel| (&*panel.axis.label, panel.curves.iter().map(|curve| &*curve.name).collect()))
             .collect();
-        let expected = [
-            ("OFO, KiB", vec![""]),
-            ("goodput, Mbit/s", vec![""]),
-            ("SRTT, s", vec!["a.b", "3g"]),
-            ("lambda", vec![""]),
-        ];
+        let expected =
+            [("OFO, KiB", vec![""]), ("goodput, Mbit/s", vec![""]), ("SRTT, s", vec!["a.b", "3g"]), ("λ", vec![""])];
         assert_eq!(panels, expected);
         assert_eq!(chart.panels[0].curves[0].mean, [Some(0.0), Some(1.0), Some(2.0), Some(0.0)]);
         // 12 500 bytes within 10 ms.

@@ -22,6 +22,9 @@ const SUMMARY: [&str; 11] = [
     "price",
 ];
 
+/// Rows that a table shows unasked, if it is not the summary.
+const FOLDED: usize = 20;
+
 /// A column that tells what a row is.
 type Naming = (Column, fn(&Row<'_>) -> String);
 
@@ -40,21 +43,18 @@ fn naming(rows: &[Row<'_>]) -> Vec<Naming> {
 
 /// One row a row, one column a metric, each mean with its interval.
 pub fn summary(rows: &[Row<'_>]) -> Table {
-    let shown: Vec<&str> = SUMMARY.into_iter().filter(|metric| greatest(rows, metric) > 0.0).collect();
-    let mut table = of_metrics(rows, &shown, |metric| metric.to_owned());
+    let shown = SUMMARY.into_iter().map(|metric| (metric, greatest(rows, metric))).filter(|(_, most)| *most > 0.0);
+    let columns: Vec<(String, Quantity)> =
+        shown.map(|(metric, most)| (metric.to_owned(), Quantity::of(metric, most))).collect();
+    let mut table = of_metrics(rows, &columns);
     (table.id, table.title) = ("summary".into(), "Means over all seeds".into());
     table
 }
 
 /// The metrics of the paths, a row a path of a row; none without paths.
 pub fn paths(rows: &[Row<'_>]) -> Option<Table> {
-    let all = metrics(rows);
-    let parts = |metric: &'_ str| -> Option<(String, String)> {
-        let (path, name) = metric.strip_prefix("path.")?.rsplit_once('.')?;
-        Some((path.to_owned(), name.to_owned()))
-    };
-    let (mut paths, mut names): (Vec<String>, Vec<String>) = Default::default();
-    for (path, name) in all.iter().filter_map(|metric| parts(metric)) {
+    let (mut paths, mut names): (Vec<&str>, Vec<&str>) = Default::default();
+    for (path, name) in metrics(rows).into_iter().filter_map(|metric| metric.strip_prefix("path.")?.rsplit_once('.')) {
         if !paths.contains(&path) {
             paths.push(path);
         }
@@ -62,35 +62,34 @@ pub fn paths(rows: &[Row<'_>]) -> Option<Table> {
             names.push(name);
         }
     }
+    let of = |path: &str, name: &str| format!("path.{path}.{name}");
+    // One unit for all paths: they stand in one column.
+    let most = |name: &str| paths.iter().map(|path| greatest(rows, &of(path, name))).fold(0.0, f64::max);
+    let quantities: Vec<Quantity> = names.iter().map(|name| Quantity::of(name, most(name))).collect();
     let mut table = Table { id: "paths".into(), title: "Means of each path".into(), ..Table::default() };
     for path in &paths {
-        let used: Vec<Row<'_>> =
-            rows.iter().filter(|row| row.get(&format!("path.{path}.share")).is_some()).cloned().collect();
-        let metrics: Vec<String> = names.iter().map(|name| format!("path.{path}.{name}")).collect();
-        let metrics: Vec<&str> = metrics.iter().map(String::as_str).collect();
-        let part = of_metrics(&used, &metrics, |metric| metric.rsplit('.').next().unwrap_or(metric).to_owned());
-        if table.columns.is_empty() {
-            table.columns = part.columns;
-            table.columns.insert(1, Column::text("path"));
-        }
-        table.rows.extend(part.rows.into_iter().map(|mut row| {
-            row.insert(1, path.clone());
-            row
-        }));
+        let used: Vec<Row<'_>> = rows.iter().filter(|row| row.get(&of(path, "share")).is_some()).cloned().collect();
+        let columns: Vec<(String, Quantity)> =
+            names.iter().map(|name| of(path, name)).zip(quantities.iter().cloned()).collect();
+        let mut part = of_metrics(&used, &columns);
+        part.columns.insert(1, Column::text("path"));
+        part.rows.iter_mut().for_each(|row| row.insert(1, (*path).to_owned()));
+        table.columns = part.columns;
+        table.rows.extend(part.rows);
     }
+    table.folded = table.rows.len() > FOLDED;
     (!table.rows.is_empty()).then_some(table)
 }
 
-fn of_metrics(rows: &[Row<'_>], metrics: &[&str], plain: impl Fn(&str) -> String) -> Table {
+/// A column a metric, in the unit that goes with it.
+fn of_metrics(rows: &[Row<'_>], metrics: &[(String, Quantity)]) -> Table {
     let naming = naming(rows);
-    let quantities: Vec<Quantity> =
-        metrics.iter().map(|metric| Quantity::of(&plain(metric), greatest(rows, metric))).collect();
     let mut columns: Vec<Column> = naming.iter().map(|(column, _)| column.clone()).collect();
-    columns.extend(quantities.iter().map(|quantity| Column::numeric(&quantity.label)));
+    columns.extend(metrics.iter().map(|(_, quantity)| Column::numeric(&quantity.label)));
     let row = |row: &Row<'_>| {
         let mut cells: Vec<String> = naming.iter().map(|(_, of)| of(row)).collect();
-        let value = |(metric, quantity): (&&str, &Quantity)| row.get(metric).map(|s| with_interval(s, quantity.per));
-        cells.extend(metrics.iter().zip(&quantities).map(|pair| value(pair).unwrap_or_default()));
+        let value = |(metric, quantity): &(String, Quantity)| row.get(metric).map(|s| with_interval(s, quantity.per));
+        cells.extend(metrics.iter().map(|column| value(column).unwrap_or_default()));
         cells
     };
     Table { columns, rows: rows.iter().map(row).collect(), ..Table::default() }
@@ -127,6 +126,7 @@ pub fn comparisons(results: &Results, rows: &[Row<'_>]) -> Option<Table> {
         id: "comparisons".into(),
         title: "Differences between rows of one seed".into(),
         columns: columns.collect(),
+        folded: rows.len() > FOLDED,
         rows,
         note: String::new(),
     })
@@ -162,6 +162,32 @@ fn p_value(p: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn results(metrics: &[(&str, &str, f64)]) -> Results {
+        let summary = |(scheduler, metric, mean): &(&str, &str, f64)| {
+            serde_json::json!({ "scheduler": scheduler, "congestion": "cubic", "cell": {}, "metric": metric,
+                "n": 1, "mean": mean, "median": mean, "p95": mean })
+        };
+        let summaries: Vec<_> = metrics.iter().map(summary).collect();
+        let document = serde_json::json!({ "schema": 1, "anabranch": "", "scenario": "", "digest": "", "runs": [],
+            "summary": summaries, "comparisons": [] });
+        serde_json::from_value(document).unwrap()
+    }
+
+    #[test]
+    fn the_paths_of_one_column_have_one_unit() {
+        let results = results(&[
+            ("minrtt", "path.wlan.share", 0.75),
+            ("minrtt", "path.wlan.srtt_mean_s", 0.0419),
+            ("minrtt", "path.3g.share", 0.25),
+            ("minrtt", "path.3g.srtt_mean_s", 6.695),
+        ]);
+        let table = paths(&super::super::rows::all(&results)).unwrap();
+        let heads: Vec<&str> = table.columns.iter().map(|column| column.head.as_str()).collect();
+        assert_eq!(heads, ["scheduler", "path", "n", "share", "SRTT mean, s"]);
+        assert_eq!(table.rows[0], ["minrtt", "wlan", "1", "0.75", "0.0419"]);
+        assert_eq!(table.rows[1], ["minrtt", "3g", "1", "0.25", "6.695"]);
+    }
 
     #[test]
     fn intervals_decide_how_many_decimals_there_are() {
