@@ -5,14 +5,16 @@ const drawn = new Map();
 function draw(figure) {
   const chart = JSON.parse(figure.querySelector("script").textContent);
   const place = figure.querySelector(".chart");
-  const parts = { chart: place, legend: figure.querySelector(".legend") };
+  const parts = { chart: place, legend: figure.querySelector(".legend"), remarks: figure.querySelector(".remarks") };
+  parts.remarks.textContent = "";
   place.classList.add(chart.kind);
   if (chart.kind === "timeline") {
     drawn.set(figure, { width: place.clientWidth });
     timeline(chart, parts);
     return;
   }
-  const single = !(chart.kind === "time_series" || (chart.kind === "bars" && new Set(chart.bars.map((bar) => bar.group)).size > 1));
+  const panels = { time_series: () => chart.panels.length, bars: () => new Set(chart.bars.map((bar) => bar.group)).size };
+  const single = (panels[chart.kind]?.() ?? 1) < 2;
   place.classList.toggle("one", single);
   // The width of a cell of the grid.
   const columns = getComputedStyle(place).gridTemplateColumns.split(" ").length;
@@ -35,6 +37,11 @@ function drawAll(changed) {
   for (const figure of document.querySelectorAll("figure[id]")) {
     if (visible(figure) && (!drawn.has(figure) || changed(drawn.get(figure), figure))) draw(figure);
   }
+}
+
+// Tables that are wider than the page say so.
+function tellWidth() {
+  for (const box of document.querySelectorAll(".wide")) box.toggleAttribute("data-more", box.scrollWidth > box.clientWidth + 1);
 }
 
 const resized = (was, figure) => was.width !== figure.querySelector(".chart").clientWidth;
@@ -69,7 +76,7 @@ document.addEventListener("click", (event) => {
   if (event.target.matches("button.svg")) saveFigure(event.target.closest("figure"));
   if (event.target.matches("button.copy")) copy(event.target);
 });
-document.addEventListener("toggle", () => drawAll(() => false), true);
+document.addEventListener("toggle", () => { drawAll(() => false); tellWidth(); }, true);
 // What is drawn on canvas does not follow the style sheet's variables.
 const repaint = () => document.querySelectorAll(".stage").forEach((stage) => stage.paint());
 document.addEventListener("themechange", repaint);
@@ -80,7 +87,8 @@ addEventListener("afterprint", () => theme.apply(theme.chosen()));
 let waiting;
 new ResizeObserver(() => {
   clearTimeout(waiting);
-  waiting = setTimeout(() => drawAll(resized), 120);
+  waiting = setTimeout(() => { drawAll(resized); tellWidth(); }, 120);
 }).observe(document.getElementById("main"));
 drawAll(() => true);
+tellWidth();
 document.documentElement.dataset.ready = "yes";

@@ -64,6 +64,7 @@ struct Page<'a> {
     report: &'a Head<'a>,
     seeds: String,
     counts: Vec<(Mark, usize)>,
+    /// Those that no section shows.
     verdicts: Vec<VerdictView<'a>>,
     verdict_table: Option<TableView>,
     sections: Vec<SectionView<'a>>,
@@ -87,6 +88,7 @@ fn page(report: &Report) -> Value {
         scripts.map(encode::script_hash).join(" ")
     );
     let Report { title, subtitle, made_by, settings, scenario_texts, verdicts, .. } = report;
+    let shown: Vec<&String> = report.sections.iter().flat_map(|section| &section.verdicts).collect();
     let share = packets_each(report);
     let names = report.sections.iter().flat_map(|section| &section.figures).flat_map(|figure| figure.chart.names());
     let data = json!({
@@ -102,17 +104,18 @@ fn page(report: &Report) -> Value {
         report: &Head { title, subtitle, made_by, settings, scenario_texts },
         seeds: seeds(&report.seeds),
         counts: counts(verdicts),
-        verdicts: verdicts.iter().map(VerdictView::of).collect(),
+        verdicts: verdicts.iter().filter(|verdict| !shown.contains(&&verdict.item)).map(VerdictView::of).collect(),
         verdict_table: verdict_table(verdicts).map(|table| TableView::of(&table, "verdicts")),
         sections: report.sections.iter().map(|section| section_view(report, section, share)).collect(),
         data: Value::from_safe_string(encode::json(&data)),
     }))
 }
 
-/// How often each verdict was given.
-fn counts(verdicts: &[Verdict]) -> Vec<(Mark, usize)> {
-    let count = |verdict| verdicts.iter().filter(|row| row.verdict == verdict).count();
-    Judgement::ALL.map(|verdict| (Mark::of(verdict), count(verdict))).to_vec()
+/// How often each verdict was given, if it was.
+fn counts<'a>(verdicts: impl IntoIterator<Item = &'a Verdict>) -> Vec<(Mark, usize)> {
+    let given: Vec<Judgement> = verdicts.into_iter().map(|row| row.verdict).collect();
+    let count = |verdict| (Mark::of(verdict), given.iter().filter(|one| **one == verdict).count());
+    Judgement::ALL.map(count).into_iter().filter(|(_, count)| *count > 0).collect()
 }
 
 /// How many packets of each timeline there is room for.
@@ -170,18 +173,21 @@ struct SectionView<'a> {
     figures: Vec<FigureView<'a>>,
     tables: Vec<TableView>,
     verdicts: Vec<VerdictView<'a>>,
+    counts: Vec<(Mark, usize)>,
 }
 
 fn section_view<'a>(report: &'a Report, section: &'a Section, packets: usize) -> SectionView<'a> {
     let id = slug(&section.id);
     let figures = section.figures.iter().enumerate();
-    let shown = |item: &String| report.verdicts.iter().find(|verdict| verdict.item == *item).map(VerdictView::of);
+    let find = |item: &String| report.verdicts.iter().find(|verdict| verdict.item == *item);
+    let verdicts = || section.verdicts.iter().filter_map(find);
     SectionView {
         title: &section.title,
         about: &section.about,
         figures: figures.map(|(i, figure)| FigureView::of(figure, format!("{id}-figure-{}", i + 1), packets)).collect(),
         tables: section.tables.iter().map(|table| TableView::of(table, &stem(&section.id, &table.id))).collect(),
-        verdicts: section.verdicts.iter().filter_map(shown).collect(),
+        verdicts: verdicts().map(VerdictView::of).collect(),
+        counts: counts(verdicts()),
         id,
     }
 }
@@ -231,6 +237,7 @@ struct TableView {
     columns: Vec<Column>,
     rows: Vec<Vec<String>>,
     note: String,
+    folded: bool,
     csv: String,
     latex: String,
 }
@@ -243,6 +250,7 @@ impl TableView {
             columns: table.columns.clone(),
             rows: table.rows.clone(),
             note: table.note.clone(),
+            folded: table.folded,
             csv: encode::data_link("text/csv", &table.to_csv()),
             latex: encode::data_link("application/x-tex", &table.to_latex()),
         }
@@ -293,7 +301,7 @@ fn verdict_table(verdicts: &[Verdict]) -> Option<Table> {
         title: "Published and ours".into(),
         columns: heads.map(Column::text).to_vec(),
         rows: verdicts.iter().map(row).collect(),
-        note: String::new(),
+        ..Table::default()
     };
     (!verdicts.is_empty()).then(table)
 }

@@ -17,6 +17,19 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
     /// Below the table.
     pub note: String,
+    /// Shown only when asked for: what is long and seldom read.
+    pub folded: bool,
+}
+
+/// Characters from which on a column of words is set as paragraphs.
+const PARAGRAPH: usize = 24;
+
+/// Characters of a line, at footnote size.
+const LINE: f64 = 100.0;
+
+/// What a column of such `length` asks for: as a paragraph, no more than four times what the narrowest does.
+fn weight(length: usize, paragraph: bool) -> usize {
+    if paragraph { length.min(4 * PARAGRAPH) } else { length }
 }
 
 /// The head of a column.
@@ -55,11 +68,14 @@ impl Table {
 
     /// As a LaTeX table; the document needs `\usepackage{booktabs}`.
     pub fn to_latex(&self) -> String {
-        let alignment: String = self.columns.iter().map(|column| if column.numeric { 'r' } else { 'l' }).collect();
+        let alignment = self.alignment();
         let heads: Vec<String> = self.columns.iter().map(|column| escape(&column.head)).collect();
         let mut text = String::from("\\begin{table}\n  \\centering\n");
         let _ = writeln!(text, "  \\caption{{{}}}", escape(&self.title));
         let _ = writeln!(text, "  \\label{{tab:{}}}", self.id);
+        if alignment.contains('p') {
+            text += "  \\footnotesize\n";
+        }
         let _ = writeln!(text, "  \\begin{{tabular}}{{{alignment}}}\n    \\toprule");
         let _ = writeln!(text, "    {} \\\\\n    \\midrule", heads.join(" & "));
         for row in &self.rows {
@@ -67,6 +83,28 @@ impl Table {
             let _ = writeln!(text, "    {} \\\\", cells.join(" & "));
         }
         text + "    \\bottomrule\n  \\end{tabular}\n\\end{table}\n"
+    }
+
+    /// A letter a column; those with long text are paragraphs, which share what the others leave of the line.
+    fn alignment(&self) -> String {
+        let longest = |i: usize| {
+            let cells =
+                self.rows.iter().filter_map(|row| row.get(i)).chain(self.columns.get(i).map(|column| &column.head));
+            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        };
+        let lengths: Vec<usize> = (0..self.columns.len()).map(longest).collect();
+        let is_long = |i: usize| !self.columns[i].numeric && lengths[i] > PARAGRAPH;
+        let sum = |long: bool| -> usize {
+            (0..lengths.len()).filter(|i| is_long(*i) == long).map(|i| weight(lengths[i], long)).sum()
+        };
+        // Two of a line's characters go between columns.
+        let left = (1.0 - (sum(false) + 2 * lengths.len()) as f64 / LINE).max(0.4);
+        let letter = |i: usize| match (is_long(i), self.columns[i].numeric) {
+            (true, _) => format!("p{{{:.2}\\linewidth}}", left * weight(lengths[i], true) as f64 / sum(true) as f64),
+            (false, true) => "r".into(),
+            (false, false) => "l".into(),
+        };
+        (0..self.columns.len()).map(letter).collect()
     }
 }
 
@@ -116,8 +154,23 @@ mod tests {
             title: "100 % of R&D".into(),
             columns: vec![Column::text("row_name"), Column::numeric("Mbit/s")],
             rows: vec![vec!["a, \"b\"".into(), "5.92 ± 0.24".into()], vec!["{x}^~\\$#".into(), "−3".into()]],
-            note: String::new(),
+            ..Table::default()
         }
+    }
+
+    #[test]
+    fn long_text_is_set_as_paragraphs_that_fit_the_line() {
+        let mut verdicts = table();
+        verdicts.columns = ["item", "claim", "verdict", "reason"].map(Column::text).to_vec();
+        let long = "A sentence of some words. ".repeat(12);
+        verdicts.rows =
+            vec![["fig4 1", "What was claimed, in some words", "differs", &long].map(str::to_owned).to_vec()];
+        let text = verdicts.to_latex();
+        let widths: Vec<f64> =
+            text.split("p{").skip(1).map(|rest| rest.split_once("\\linewidth").unwrap().0.parse().unwrap()).collect();
+        assert!(text.contains("\\begin{tabular}{lp{") && widths.len() == 2, "{text}");
+        assert!(widths[0] > 0.1 && widths[1] > widths[0] && widths.iter().sum::<f64>() < 0.9, "{widths:?}");
+        assert!(text.contains("\\footnotesize"));
     }
 
     #[test]

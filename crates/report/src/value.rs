@@ -72,7 +72,7 @@ pub struct Section {
     pub figures: Vec<Figure>,
     /// Tables.
     pub tables: Vec<Table>,
-    /// [`Verdict::item`] of the verdicts that are shown here again.
+    /// [`Verdict::item`] of the verdicts that are shown here, not with the others at the top.
     pub verdicts: Vec<String>,
 }
 

@@ -4,6 +4,8 @@
 
 #[path = "common/browser.rs"]
 mod browser;
+#[path = "page/charts.rs"]
+mod charts;
 #[path = "common/sample.rs"]
 mod sample;
 
@@ -37,12 +39,17 @@ fn opened() -> Option<(TempDir, Browser)> {
 #[test]
 fn the_page_is_whole_and_quiet_and_says_what_the_data_says() {
     let Some((_folder, mut page)) = opened() else { return };
-    // Verdicts come first, each as word and sign.
+    // Verdicts come first, counted, each as word and sign, and each once: with its section, if it has one.
     assert_eq!(page.text("document.querySelector('main section').id"), "verdicts");
-    let verdicts =
-        page.value("[...document.querySelectorAll('#verdicts tbody .mark')].map((mark) => mark.textContent)");
-    assert_eq!(verdicts, serde_json::json!(["✓ reproduces", "≈ direction only", "✗ differs", "? not specified"]));
-    assert_eq!(page.number("document.querySelectorAll('#charts .verdicts tbody tr').length"), 1.0);
+    let marks = |page: &mut Browser, of: &str| {
+        page.value(&format!("[...document.querySelectorAll('{of} .mark')].map((mark) => mark.textContent)"))
+    };
+    let counts = ["✓ 1 reproduces", "≈ 1 direction only", "✗ 1 differs", "? 1 not specified"];
+    assert_eq!(marks(&mut page, "#verdicts > .counts"), serde_json::json!(counts));
+    assert_eq!(marks(&mut page, "#verdicts .items"), serde_json::json!(["✓ 1 reproduces"]));
+    let at_the_top = ["≈ direction only", "✗ differs", "? not specified"];
+    assert_eq!(marks(&mut page, "#verdicts tbody"), serde_json::json!(at_the_top));
+    assert_eq!(marks(&mut page, "#charts tbody"), serde_json::json!(["✓ reproduces"]));
 
     // What is drawn is what the data says.
     let drawn = |page: &mut Browser, figure: u32, selector: &str| {
@@ -133,7 +140,7 @@ fn the_timeline_zooms_by_wheel_keys_buttons_and_brush_and_tells_packets() {
     page.press("ArrowUp");
     let told = page.text("document.querySelector('.told').textContent");
     assert!(
-        told.contains("bytes ") && told.contains("sent ") && (told.contains("waited") || told.contains("did not")),
+        told.contains("bytes ") && told.contains("sent ") && (told.contains("waited") || told.contains("lost")),
         "{told}"
     );
 
@@ -197,7 +204,13 @@ fn a_phone_scrolls_tables_not_the_page() {
     let overflow = page.number("document.documentElement.scrollWidth - innerWidth");
     page.photograph("phone", None);
     assert!(overflow <= 0.0, "{overflow} pixels too wide");
-    assert!(page.value("document.querySelector('#verdicts .wide').scrollWidth > 360").as_bool().unwrap());
+    // A verdict stands below its claim, not beyond the edge; a table of figures scrolls, and says so.
+    let right = "Math.max(...[...document.querySelectorAll('#verdicts tbody .mark')].map((m) => m.getBoundingClientRect().right))";
+    assert!(page.number(right) <= 360.0);
+    let wide = "document.querySelector('#charts .wide:not(:has(.verdicts))')";
+    assert!(page.value(&format!("{wide}.scrollWidth > 360 && {wide}.hasAttribute('data-more')")).as_bool().unwrap());
+    let caption = "document.querySelector('.timeline .strip').getBoundingClientRect()";
+    assert!(page.number(&format!("{caption}.right")) <= 360.0 && page.number(&format!("{caption}.height")) > 20.0);
     assert_eq!(page.complaints, Vec::<String>::new());
 }
 

@@ -1,7 +1,7 @@
 //! A report in which everything occurs, with names that try to break out of it.
 
 use anabranch_report::chart::*;
-use anabranch_report::timeline::{Kind, Packet, Timeline};
+use anabranch_report::timeline::{Fate, Kind, Packet, Timeline};
 use anabranch_report::{Column, Figure, MadeBy, Report, Section, Table, Verdict};
 use anabranch_reproduce::Verdict as Judgement;
 
@@ -87,7 +87,7 @@ fn lines() -> Figure {
         points: [16.0, 64.0, 256.0, 1024.0, 8192.0].map(|x: f64| (x, mean(slope * x.sqrt(), 0.1 * x.sqrt()))).to_vec(),
         published: vec![(64.0, slope * 8.5), (1024.0, slope * 30.0)],
     };
-    let x = Axis { label: "file size, KB".into(), log: true };
+    let x = Axis { log: true, ..Axis::linear("file size, KB") };
     let lines = vec![line("minrtt", 0.5), line("otias", 0.42), line("blest", 0.35)];
     figure("Completion time", false, Chart::Lines(Lines { x, y: Axis::linear("completion, s"), lines }))
 }
@@ -98,7 +98,7 @@ fn distribution() -> Figure {
         shares: (0..60).map(|x| (x, (1.0 - rate) * libm::pow(rate, x as f64))).collect(),
     };
     let curves = vec![density("fifo", 0.95), density("daps", 0.8), density("otias", 0.6)];
-    let (x, y) = (Axis::linear("occupancy, packets"), Axis { label: "share of arrivals".into(), log: true });
+    let (x, y) = (Axis::linear("occupancy, packets"), Axis { log: true, ..Axis::linear("share of arrivals") });
     figure("Reorder-buffer occupancy", false, Chart::Distribution(Distribution { x, y, curves }))
 }
 
@@ -145,6 +145,7 @@ fn table() -> Table {
         columns: columns.into_iter().enumerate().map(head).collect(),
         rows: ["minrtt+pr", "blest", HOSTILE].map(row).to_vec(),
         note: "± is the half-width of the 95 % interval.".into(),
+        folded: false,
     }
 }
 
@@ -168,8 +169,9 @@ pub fn timeline(count: usize) -> Timeline {
             bound_s: sent_s - if path == 1 { 0.004 } else { 0.0 },
             sent_s,
             arrived_s: (!lost).then_some(arrived_s),
-            delivered_s: Some(in_order),
+            delivered_s: (!lost).then_some(in_order),
             kind: Kind::First,
+            fate: if lost { Fate::Lost } else { Fate::Delivered },
         };
         packets.push(first);
         if lost {
@@ -179,6 +181,8 @@ pub fn timeline(count: usize) -> Timeline {
                 bound_s: sent_s,
                 sent_s,
                 arrived_s: Some(sent_s + 0.025),
+                delivered_s: Some(in_order),
+                fate: Fate::Delivered,
                 kind: Kind::Opportunistic,
                 ..first
             };
