@@ -272,6 +272,7 @@ impl Mark {
             Judgement::DirectionOnly => ("direction only", "≈", "direction"),
             Judgement::Differs => ("differs", "✗", "differs"),
             Judgement::NotSpecified => ("not specified", "?", "unspecified"),
+            Judgement::NotRun => ("not run", "–", "unspecified"),
         };
         Self { word, sign, class }
     }
