@@ -21,16 +21,11 @@ pub struct Table {
     pub folded: bool,
 }
 
-/// Characters from which on a column of words is set as paragraphs.
-const PARAGRAPH: usize = 24;
+/// Characters of a column that is never set as paragraphs.
+const SHORT: usize = 14;
 
-/// Characters of a line, at footnote size.
-const LINE: f64 = 100.0;
-
-/// What a column of such `length` asks for: as a paragraph, no more than four times what the narrowest does.
-fn weight(length: usize, paragraph: bool) -> usize {
-    if paragraph { length.min(4 * PARAGRAPH) } else { length }
-}
+/// Characters of a line, at script size.
+const LINE: usize = 100;
 
 /// The head of a column.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -74,7 +69,7 @@ impl Table {
         let _ = writeln!(text, "  \\caption{{{}}}", escape(&self.title));
         let _ = writeln!(text, "  \\label{{tab:{}}}", self.id);
         if alignment.contains('p') {
-            text += "  \\footnotesize\n";
+            text += "  \\scriptsize\n  \\setlength{\\tabcolsep}{3pt}\n";
         }
         let _ = writeln!(text, "  \\begin{{tabular}}{{{alignment}}}\n    \\toprule");
         let _ = writeln!(text, "    {} \\\\\n    \\midrule", heads.join(" & "));
@@ -85,26 +80,32 @@ impl Table {
         text + "    \\bottomrule\n  \\end{tabular}\n\\end{table}\n"
     }
 
-    /// A letter a column; those with long text are paragraphs, which share what the others leave of the line.
+    /// A letter a column. If the table is wider than a line, columns of long text are paragraphs, which share what the others
+    /// leave: room for a long word each, and of the rest the more the longer its text.
     fn alignment(&self) -> String {
-        let longest = |i: usize| {
-            let cells =
-                self.rows.iter().filter_map(|row| row.get(i)).chain(self.columns.get(i).map(|column| &column.head));
-            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        let texts = |i: usize| {
+            let cells = self.rows.iter().filter_map(move |row| row.get(i));
+            cells.chain(self.columns.get(i).map(|column| &column.head)).map(String::as_str)
         };
-        let lengths: Vec<usize> = (0..self.columns.len()).map(longest).collect();
-        let is_long = |i: usize| !self.columns[i].numeric && lengths[i] > PARAGRAPH;
-        let sum = |long: bool| -> usize {
-            (0..lengths.len()).filter(|i| is_long(*i) == long).map(|i| weight(lengths[i], long)).sum()
+        let longest = |texts: &mut dyn Iterator<Item = &str>| texts.map(|text| text.chars().count()).max().unwrap_or(0);
+        let lengths: Vec<usize> = (0..self.columns.len()).map(|i| longest(&mut texts(i))).collect();
+        // Two characters go between columns.
+        let room = LINE.saturating_sub(2 * lengths.len());
+        let is_wide = lengths.iter().sum::<usize>() > room;
+        let is_long = |i: &usize| is_wide && !self.columns[*i].numeric && lengths[*i] > SHORT;
+        let (long, short): (Vec<usize>, Vec<usize>) = (0..lengths.len()).partition(is_long);
+        let left = room.saturating_sub(short.iter().map(|i| lengths[*i]).sum()).max(LINE / 2) as f64;
+        let word = |i: usize| longest(&mut texts(i).flat_map(str::split_whitespace)).min(SHORT) as f64;
+        let root = |i: usize| libm::sqrt(lengths[i] as f64);
+        let words: f64 = long.iter().map(|i| word(*i)).sum();
+        let roots: f64 = long.iter().map(|i| root(*i)).sum();
+        let width = |i: usize| word(i) * (left / words).min(1.0) + root(i) * (left - words).max(0.0) / roots;
+        let letter = |i: usize| match self.columns[i].numeric {
+            _ if long.contains(&i) => format!("p{{{:.3}\\linewidth}}", width(i) / LINE as f64),
+            true => "r".into(),
+            false => "l".into(),
         };
-        // Two of a line's characters go between columns.
-        let left = (1.0 - (sum(false) + 2 * lengths.len()) as f64 / LINE).max(0.4);
-        let letter = |i: usize| match (is_long(i), self.columns[i].numeric) {
-            (true, _) => format!("p{{{:.2}\\linewidth}}", left * weight(lengths[i], true) as f64 / sum(true) as f64),
-            (false, true) => "r".into(),
-            (false, false) => "l".into(),
-        };
-        (0..self.columns.len()).map(letter).collect()
+        (0..lengths.len()).map(letter).collect()
     }
 }
 
@@ -163,14 +164,16 @@ mod tests {
         let mut verdicts = table();
         verdicts.columns = ["item", "claim", "verdict", "reason"].map(Column::text).to_vec();
         let long = "A sentence of some words. ".repeat(12);
-        verdicts.rows =
-            vec![["fig4 1", "What was claimed, in some words", "differs", &long].map(str::to_owned).to_vec()];
+        let row = ["fig4 1", "What was claimed, in some words", "not specified", &long];
+        verdicts.rows = vec![row.map(str::to_owned).to_vec()];
         let text = verdicts.to_latex();
         let widths: Vec<f64> =
             text.split("p{").skip(1).map(|rest| rest.split_once("\\linewidth").unwrap().0.parse().unwrap()).collect();
-        assert!(text.contains("\\begin{tabular}{lp{") && widths.len() == 2, "{text}");
-        assert!(widths[0] > 0.1 && widths[1] > widths[0] && widths.iter().sum::<f64>() < 0.9, "{widths:?}");
-        assert!(text.contains("\\footnotesize"));
+        assert!(text.contains("\\begin{tabular}{lp{") && text.contains("\\linewidth}lp{"), "{text}");
+        // What is left beside `fig4 1` and `not specified`, and between four columns.
+        assert!((widths.iter().sum::<f64>() - 0.73).abs() < 0.01, "{widths:?}");
+        assert!(widths[0] > 0.15 && widths[1] > 2.0 * widths[0], "{widths:?}");
+        assert!(text.contains("\\scriptsize"));
     }
 
     #[test]

@@ -106,3 +106,53 @@ fn sensitivity(item: &ItemOutcome, id: &str) -> Option<Table> {
         folded: false,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chart::Chart;
+    use serde_json::{Value, json};
+
+    fn summary(metric: &str, mean: f64) -> Value {
+        json!({ "scheduler": "minrtt", "congestion": "lia", "cell": {}, "metric": metric, "n": 20, "mean": mean,
+            "median": mean, "p95": mean })
+    }
+
+    fn item(id: &str, figures: Value) -> Value {
+        json!({ "id": id, "title": "Bulk", "place": "Figures 3, 8", "live": false, "scenario": ["bulk", "text"],
+            "rows": ["minrtt"], "digest": "", "curves": [], "figures": figures, "claims": [], "sensitivity": [],
+            "summary": [summary("ofo_mean_bytes", 2048.0), summary("path.cell.srtt_mean_s", 0.25)] })
+    }
+
+    fn reproduced(figures: Value) -> Report {
+        let paper = json!({ "key": "blest", "title": "BLEST", "authors": "Ferlin et al.", "venue": "Networking 2016",
+            "items": [item("fig3", figures), item("fig8", json!([]))] });
+        let document = json!({ "anabranch": "0.1.0", "quick": true, "papers": [paper] });
+        let around = Around { seeds: vec![1, 2, 3], ..Around::default() };
+        report(&serde_json::from_value(document).unwrap(), around)
+    }
+
+    #[test]
+    fn a_report_says_where_its_figures_come_from() {
+        let report = reproduced(json!([]));
+        assert!(report.subtitle.starts_with("Ferlin et al., Networking 2016. A quick look: "), "{}", report.subtitle);
+        assert_eq!(report.scenario_texts, [("papers/blest/bulk".to_owned(), "text".to_owned())]);
+        assert_eq!(report.seeds, [1, 2, 3]);
+        assert_eq!(report.sections[0].about, ["Figures 3, 8 of Ferlin et al. (Networking 2016). Runs a row: 20."]);
+    }
+
+    #[test]
+    fn both_axes_of_a_scatter_are_in_the_units_that_they_name() {
+        let models = json!([["equation", [[1024.0, 0.5]]]]);
+        let (x, metric) = ("ofo_mean_bytes", "path.cell.srtt_mean_s");
+        let figure = json!([{ "kind": "scatter", "x": x, "metric": metric, "models": models }]);
+        let figure = &reproduced(figure).sections[0].figures[0];
+        let Chart::Scatter(chart) = &figure.chart else { panic!("{:?}", figure.chart) };
+        assert_eq!(
+            (figure.title.as_str(), figure.caption.as_str()),
+            ("SRTT mean of path cell, ms", "As in Figures 3, 8.")
+        );
+        assert_eq!((chart.x.label.as_str(), chart.y.label.as_str()), ("OFO mean, KiB", "SRTT mean of path cell, ms"));
+        assert_eq!((chart.sets[0].points[0], chart.models[0].points[0]), ((2.0, 250.0), (1.0, 500.0)));
+    }
+}
