@@ -48,9 +48,9 @@ pub struct Style {
 }
 
 /// The styles of `names`. A scheduler of the registry, with or without suffix, has the style of its place in `registry` in
-/// every report; other names get theirs in the order in which they appear, a path and its baseline the same. What comes with
-/// several parameters, cells or congestion controls has the hue of the first in a shade and a dash that nothing else of the
-/// report has.
+/// every report; other names get a colour that is left, in the order in which they appear, a path and its baseline the same.
+/// What comes with several parameters, cells or congestion controls has the hue of the first in a shade and a dash that
+/// nothing else of the report has.
 pub fn styles<'a>(registry: &[String], names: impl IntoIterator<Item = &'a str>) -> IndexMap<String, Style> {
     let mut groups: IndexMap<&str, IndexSet<&str>> = IndexMap::new();
     for (word, form) in names.into_iter().map(split) {
@@ -64,8 +64,7 @@ pub fn styles<'a>(registry: &[String], names: impl IntoIterator<Item = &'a str>)
     for word in groups.keys() {
         if !firsts.contains_key(word) {
             let path = word.strip_prefix("single:").unwrap_or(word);
-            let own = numbered(paths.len(), 0);
-            let style = *paths.entry(path).or_insert_with(|| unlike(own, firsts.values()));
+            let style = *paths.entry(path).or_insert_with(|| of_free_colour(firsts.values()));
             firsts.insert(*word, style);
         }
     }
@@ -93,6 +92,13 @@ fn fixed(registry: &[String], word: &str) -> Option<Style> {
         Some((base, _)) => (base, 2),
     };
     registry.iter().position(|known| known == base).map(|place| numbered(place, variant))
+}
+
+/// The first style whose colour none of `taken` has; if there is none, one that differs in the dash.
+fn of_free_colour<'a>(taken: impl Iterator<Item = &'a Style> + Clone) -> Style {
+    let free = |style: &Style| taken.clone().all(|other| other.colour != style.colour);
+    let mut all = (0..PALETTE.len()).map(|place| numbered(place, 0));
+    all.find(free).unwrap_or_else(|| unlike(numbered(0, 0), taken.clone()))
 }
 
 /// The first form of `style` that agrees with none of `taken` in colour and dash; if there is none, itself.

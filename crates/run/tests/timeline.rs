@@ -1,9 +1,10 @@
 //! The lives of packets in virtual time.
 
-use anabranch_run::{CONNECTION, Choice, Driver, Job, VirtualTime};
+use anabranch_run::{CONNECTION, Choice, Driver, Job, RunOutcome, VirtualTime};
 use anabranch_scenario::{Cell, Document, PlugIn};
-use anabranch_trace::{SendKind, Timeline, TimelinePacket, TimelineRecorder};
-use anabranch_units::{Instant, Range, RangeSet};
+use anabranch_trace::{Event, Fate, Origin, Recorder, SendKind, Timeline, TimelinePacket, TimelineRecorder};
+use anabranch_units::{Instant, PathId, Range, RangeSet, Side};
+use anabranch_wire::Packet;
 use std::sync::Arc;
 
 const SCENARIO: &str = r#"
@@ -25,15 +26,39 @@ kind = "bulk"
 size = "2MB"
 "#;
 
+/// What a recorder sees of a run that ends at `end`.
+struct Until {
+    end: Instant,
+    recorder: TimelineRecorder,
+}
+
+impl Recorder for Until {
+    fn record(&mut self, now: Instant, origin: Origin, event: &Event) {
+        if now <= self.end {
+            self.recorder.record(now, origin, event);
+        }
+    }
+
+    fn packet(&mut self, now: Instant, host: Side, sent: bool, path: PathId, packet: &Packet) {
+        if now <= self.end {
+            self.recorder.packet(now, host, sent, path, packet);
+        }
+    }
+}
+
 fn timeline(scheduler: &str, limit: usize) -> Timeline {
+    let mut recorder = TimelineRecorder::new(CONNECTION, Instant::ZERO, limit);
+    let outcome = run(scheduler, &mut recorder);
+    let end = Instant::from_nanos((outcome.metrics["completion_s"] * 1e9) as u64);
+    recorder.finish(end, vec!["near".into(), "far".into()])
+}
+
+fn run(scheduler: &str, recorder: &mut dyn Recorder) -> RunOutcome {
     let scenario = Document::parse("two.toml", SCENARIO).unwrap().cells.remove(0).1;
     let choice = Choice::Multipath(PlugIn { name: scheduler.into(), parameters: Vec::new() });
     let congestion = scenario.congestion.clone();
     let job = Job { scenario: Arc::new(scenario), cell: Cell::default(), choice, congestion, seed: 1, curves: None };
-    let mut recorder = TimelineRecorder::new(CONNECTION, Instant::ZERO, limit);
-    let outcome = VirtualTime::default().run(&job, &mut recorder).unwrap();
-    let end = Instant::from_nanos((outcome.metrics["completion_s"] * 1e9) as u64);
-    recorder.finish(end, vec!["near".into(), "far".into()])
+    VirtualTime::default().run(&job, recorder).unwrap()
 }
 
 #[test]
@@ -81,6 +106,34 @@ fn a_scheduler_that_queues_ahead_binds_before_it_sends() {
         assert!(packets.iter().filter(waited).count() > 200, "{scheduler}");
         assert!(packets.iter().filter(waited).all(|packet| packet.kind == SendKind::First), "{scheduler}");
     }
+}
+
+#[test]
+fn what_is_lost_never_arrives_and_what_waits_is_delivered_later() {
+    let whole = timeline("minrtt", usize::MAX).packets;
+    let mut seen = [0; 3];
+    for ms in (100..1300).step_by(50) {
+        let recorder = TimelineRecorder::new(CONNECTION, Instant::ZERO, usize::MAX);
+        let mut until = Until { end: Instant::from_millis(ms), recorder };
+        run("minrtt", &mut until);
+        let (end, packets) = (until.end.as_secs_f64(), until.recorder.finish(until.end, Vec::new()).packets);
+        for (then, later) in packets.iter().zip(&whole) {
+            match then.fate {
+                Fate::Delivered => assert_eq!(then.delivered_s, later.delivered_s),
+                Fate::Superseded => assert_eq!((then.arrived_s, later.delivered_s), (later.arrived_s, None)),
+                Fate::Waiting => assert!(then.arrived_s.is_some() && later.delivered_s.is_some_and(|at| at > end)),
+                Fate::OnTheWay => assert!(then.arrived_s.is_none() && later.arrived_s.is_none_or(|at| at > end)),
+                Fate::Lost => assert_eq!(later.arrived_s, None),
+            }
+            match then.fate {
+                Fate::Waiting => seen[0] += 1,
+                Fate::OnTheWay => seen[1] += 1,
+                Fate::Lost => seen[2] += 1,
+                _ => {}
+            }
+        }
+    }
+    assert!(seen.iter().all(|count| *count > 20), "{seen:?}");
 }
 
 #[test]
