@@ -136,7 +136,7 @@ impl Workload {
         MeterConfig {
             from: Instant::ZERO,
             until: Some(until),
-            connections: vec![ConnId(0)],
+            connections: 1,
             cross: Vec::new(),
             size: None,
             flow_size: None,

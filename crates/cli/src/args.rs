@@ -4,7 +4,7 @@ use anabranch_units::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::ffi::OsString;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 
 /// Multipath TCP, deterministic: run packet schedulers and coupled congestion controls over simulated paths.
@@ -140,6 +140,9 @@ pub struct Output {
     /// How many packets timeline/ follows, from the beginning of the measured time, in each row's first run; 0 for none
     #[arg(long, value_name = "N", default_value_t = 20_000, requires = "out")]
     pub timeline: usize,
+    /// Which of several connections series/ and timeline/ follow, as they are opened; 1 is the first
+    #[arg(long, value_name = "N", default_value_t = NonZeroU32::MIN, requires = "out")]
+    pub connection: NonZeroU32,
     /// Show the report when it is written
     #[arg(long, requires = "out")]
     pub open: bool,

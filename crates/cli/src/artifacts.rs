@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::load::Loaded;
+use crate::output;
 use crate::runs_csv::runs_csv;
 use crate::runs_parquet::runs_parquet;
 use anabranch_run::Results;
@@ -126,15 +127,8 @@ pub fn write(
     let manifest = serde_json::to_string_pretty(&manifest).unwrap_or_default() + "\n";
     let table = folder.join("runs.parquet");
     let rows = runs_parquet(results).map_err(|error| Failure::unwritable(&table, &std::io::Error::other(error)))?;
-    write_whole(&folder.join("results.json"), results.to_json())?;
-    write_whole(&folder.join("runs.csv"), runs_csv(results))?;
-    write_whole(&table, rows)?;
-    write_whole(&folder.join("manifest.json"), manifest)
-}
-
-/// Writes beside the file first, so that an interrupted run never leaves half of one.
-pub fn write_whole(file: &Path, content: impl AsRef<[u8]>) -> Result<(), Failure> {
-    let beside = file.with_extension("part");
-    let written = fs::write(&beside, content).and_then(|()| fs::rename(&beside, file));
-    written.map_err(|error| Failure::unwritable(file, &error))
+    output::write(&folder.join("results.json"), results.to_json())?;
+    output::write(&folder.join("runs.csv"), runs_csv(results))?;
+    output::write(&table, rows)?;
+    output::write(&folder.join("manifest.json"), manifest)
 }

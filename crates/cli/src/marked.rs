@@ -1,6 +1,7 @@
 //! Files with a place for a table, between two marks.
 
 use crate::failure::Failure;
+use crate::output::write;
 use std::fs;
 use std::path::Path;
 
@@ -31,11 +32,6 @@ impl<'a> Marked<'a> {
 
     /// Puts `table` between the marks.
     pub fn write(&self, table: &str) -> Result<(), Failure> {
-        write(self.file, &format!("{}\n{table}{}", self.before, self.after))
+        write(self.file, format!("{}\n{table}{}", self.before, self.after))
     }
-}
-
-/// Writes a file of results.
-pub fn write(file: &Path, text: &str) -> Result<(), Failure> {
-    fs::write(file, text).map_err(|error| Failure::unwritable(file, &error))
 }

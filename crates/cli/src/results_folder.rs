@@ -1,7 +1,8 @@
 //! A results directory: read for its report, which is written into it.
 
-use crate::artifacts::{Manifest, write_whole};
+use crate::artifacts::Manifest;
 use crate::failure::Failure;
+use crate::output::{create, write};
 use crate::watch::file_stem;
 use anabranch_report::of_run::{self, Found, Series};
 use anabranch_report::{MadeBy, Report, Timeline, files, html};
@@ -14,11 +15,11 @@ use std::path::{Path, PathBuf};
 pub fn make_report(folder: &Path) -> Result<PathBuf, Failure> {
     let report = read(folder)?;
     let page = folder.join("report.html");
-    write_whole(&page, html(&report))?;
+    write(&page, html(&report))?;
     let tables = folder.join("tables");
-    fs::create_dir_all(&tables).map_err(|error| Failure::unwritable(&tables, &error))?;
+    create(&tables)?;
     for (name, text) in files(&report) {
-        write_whole(&tables.join(name), &text)?;
+        write(&tables.join(name), &text)?;
     }
     Ok(page)
 }

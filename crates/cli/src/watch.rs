@@ -1,19 +1,20 @@
 //! Progress, and the files that single runs write: time series, events, captures, timelines of packets.
 
 use crate::failure::Failure;
+use crate::output::create;
 use anabranch_run::{CONNECTION, Choice, Labelled, Observer};
 use anabranch_trace::{Event, JsonLines, Origin, PcapNg, Recorder, Series, SeriesRecorder, TimelineRecorder};
-use anabranch_units::{Instant, PathId, Side};
+use anabranch_units::{ConnId, Instant, PathId, Side};
 use anabranch_wire::Packet;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::fmt::Display;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 /// Where to write what. The first repetition of each row is written; of events, that of the first row alone.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Wanted {
     /// Directory for time series.
     pub series: Option<PathBuf>,
@@ -23,8 +24,17 @@ pub struct Wanted {
     pub events: Option<PathBuf>,
     /// Directory for timelines of packets, and how many packets of the measured time to follow.
     pub timeline: Option<(PathBuf, usize)>,
+    /// The connection that series and timelines follow.
+    pub connection: ConnId,
     /// Begins the files' names.
     pub prefix: String,
+}
+
+impl Default for Wanted {
+    fn default() -> Self {
+        let (series, captures, events, timeline) = (None, None, None, None);
+        Self { series, captures, events, timeline, connection: CONNECTION, prefix: String::new() }
+    }
 }
 
 /// Watches runs: a bar on a terminal, and the wanted files.
@@ -41,7 +51,7 @@ impl Watch {
     pub fn new(wanted: Wanted) -> Result<Self, Failure> {
         let timeline = wanted.timeline.as_ref().map(|(folder, _)| folder);
         for folder in [wanted.series.as_ref(), wanted.captures.as_ref(), timeline].into_iter().flatten() {
-            fs::create_dir_all(folder).map_err(|error| Failure::unwritable(folder, &error))?;
+            create(folder)?;
         }
         // Hidden unless standard error is a terminal.
         let bar = ProgressBar::no_length();
@@ -95,11 +105,13 @@ impl Observer for Watch {
         let create = |file: &PathBuf| self.keep(file, File::create(file)).map(BufWriter::new);
         let mut files = Files {
             now: Instant::ZERO,
-            series: series.is_some().then(|| SeriesRecorder::new(CONNECTION, paths.len(), SeriesRecorder::STEP)),
+            series: series
+                .is_some()
+                .then(|| SeriesRecorder::new(self.wanted.connection, paths.len(), SeriesRecorder::STEP)),
             events: events.as_ref().and_then(create).map(JsonLines::new),
-            timeline: timeline
-                .as_ref()
-                .map(|(_, limit)| TimelineRecorder::new(CONNECTION, Instant::ZERO + job.job.scenario.warmup, *limit)),
+            timeline: timeline.as_ref().map(|(_, limit)| {
+                TimelineRecorder::new(self.wanted.connection, Instant::ZERO + job.job.scenario.warmup, *limit)
+            }),
             captures: captures.each_ref().map(|(host, file)| {
                 let sink = create(file.as_ref()?)?;
                 let capture = self.keep(file.as_ref()?, PcapNg::new(sink, paths.clone()))?;

@@ -180,7 +180,8 @@ fn compare_ranks_schedulers_over_a_grid() {
 
     Ratio: mean over all cells (path set × application) of what was reached ÷ the oracle's bound, in percent, ± its 95 %
     interval over the seeds; then by application. Rank: mean place among the schedulers. Worst: cells in which none is further
-    from the oracle. Slower: cells in which the best path alone is faster (paired t test, p < 0.05). single:best is that path.
+    from the oracle. Slower: cells in which the best path alone is faster by more than 1 % (and paired t test, p < 0.05).
+    single:best is that path.
     ");
     let page = fs::read_to_string(&page).unwrap();
     assert!(page.starts_with("before\n<!-- frontier -->\n2 schedulers, 6 cells, 2 seeds, cubic\n"), "{page}");
@@ -300,6 +301,18 @@ fn a_timeline_follows_packets_unless_told_not_to() {
     assert_eq!(read("usual", &[]).unwrap(), expected);
     assert!(read("none", &["--timeline", "0"]).is_err());
     assert!(errors(&["run", &file, "--timeline", "5"], 2).contains("--out"));
+}
+
+#[test]
+fn a_connection_that_is_to_be_followed_must_exist() {
+    let (folder, file) = scenario();
+    let out = folder.path().join("out");
+    let run = ["run", &file, "--out", out.to_str().unwrap(), "--connection", "3", "--set"];
+    let said = errors(&[&run[..], &["traffic.flows=2"]].concat(), 2);
+    assert!(said.contains("--connection 3") && said.contains("there are 2"), "{said}");
+    assert!(!out.exists());
+    output(&[&run[..], &["traffic.flows=3"]].concat());
+    assert!(out.join("series").exists());
 }
 
 #[test]

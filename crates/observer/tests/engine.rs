@@ -18,7 +18,7 @@ mod watch;
 use anabranch_metrics::{Meter, MeterConfig, PathConfig, RunMetrics, Timed};
 use anabranch_observer::Unfollowed;
 use anabranch_trace::{Event, Origin, Recorder};
-use anabranch_units::{ConnId, Instant, PathId, Side};
+use anabranch_units::{Instant, PathId, Side};
 use anabranch_wire::Packet;
 use common::random::random_transfer;
 use common::{ADVERSARY, Transfer, asked};
@@ -54,7 +54,7 @@ impl Watch {
         let meter = Meter::new(MeterConfig {
             from: Instant::ZERO,
             until: None,
-            connections: vec![ConnId(0)],
+            connections: 1,
             cross: vec![],
             size: None,
             flow_size: None,

@@ -15,7 +15,6 @@ mod paper;
 mod plan;
 mod prediction;
 mod read;
-mod read_theory;
 mod samples;
 mod theory;
 

@@ -37,9 +37,14 @@ impl Crowd {
         Self { traffic: traffic.clone(), opening, start, exchange: exchange(&traffic.kind, seed) }
     }
 
+    /// How many connections there are.
+    pub fn count(&self) -> u32 {
+        self.traffic.connections()
+    }
+
     /// Numbers of the connections.
     pub fn ids(&self) -> impl Iterator<Item = ConnId> {
-        (0..self.traffic.connections()).map(ConnId)
+        (0..self.count()).map(ConnId)
     }
 
     /// When the first connection opens.

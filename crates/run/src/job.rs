@@ -1,10 +1,8 @@
-//! One run: what is asked of a driver, and what it answers.
+//! One run: what is asked, and what comes out.
 
 use crate::curves::Curves;
 use crate::live::Live;
-use crate::plan::Plan;
 use anabranch_scenario::{Cell, PlugIn, Scenario};
-use anabranch_trace::Recorder;
 use anabranch_units::{ConnId, Duration};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
@@ -87,29 +85,6 @@ pub fn unsupported(what: &str) -> RunError {
     RunError::Unsupported { what: what.to_owned() }
 }
 
-/// Why a driver cannot begin with a plan.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// The plan names something that the hosts do not have.
-    Word {
-        /// Of which kind: `scheduler`.
-        kind: &'static str,
-        /// The name.
-        word: String,
-        /// Why it cannot be.
-        why: String,
-        /// What to write instead.
-        help: String,
-    },
-    /// The system lacks something, or does not let us have it.
-    Missing {
-        /// What.
-        what: String,
-        /// How to get it.
-        help: Option<String>,
-    },
-}
-
 impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -121,67 +96,3 @@ impl fmt::Display for RunError {
 }
 
 impl std::error::Error for RunError {}
-
-/// Does one run: in virtual time, or on real hosts.
-pub trait Driver: Sync {
-    /// Gets from the system what `plan` needs, before any thread starts. Called for each plan of a process.
-    ///
-    /// # Errors
-    /// The plan is beyond this driver, or this system.
-    fn prepare(&self, _plan: &Plan) -> Result<(), Refusal> {
-        Ok(())
-    }
-
-    /// Does `job`, telling `listener` every event too. The outcome must not depend on the listener.
-    fn run(&self, job: &Job, listener: &mut dyn Recorder) -> Result<RunOutcome, RunError>;
-}
-
-/// Does many tasks, in any order, on as many threads as it likes.
-pub trait Pool: Sync {
-    /// Calls `task` with each of `0..count` once and returns when all are done.
-    fn for_each(&self, count: usize, task: &(dyn Fn(usize) + Sync));
-}
-
-/// One task after the other, on the caller's thread.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Serial;
-
-impl Pool for Serial {
-    fn for_each(&self, count: usize, task: &(dyn Fn(usize) + Sync)) {
-        (0..count).for_each(task);
-    }
-}
-
-/// Watches runs from outside: lends them recorders, and learns how far the work is.
-pub trait Observer: Sync {
-    /// Calls `run` once with a recorder that listens to `job`.
-    fn observe(&self, _job: &Labelled<'_>, run: &mut dyn FnMut(&mut dyn Recorder)) {
-        run(&mut ());
-    }
-    /// `done` of `planned` runs are done. `planned` may grow when repeats are added. Called from any thread.
-    fn progress(&self, _done: usize, _planned: usize) {}
-}
-
-impl Observer for () {}
-
-/// A job with the names that results give it.
-#[derive(Clone, Copy, Debug)]
-pub struct Labelled<'a> {
-    /// The job.
-    pub job: &'a Job,
-    /// `minrtt+pr`, `single:wlan`.
-    pub scheduler: &'a str,
-    /// `olia`.
-    pub congestion: &'a str,
-    /// Which row of the plan, counted over all cells; the first is 0.
-    pub row: usize,
-    /// Which repetition of the row; the first is 0.
-    pub repetition: u32,
-}
-
-impl fmt::Display for Labelled<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, {}, seed {}", self.scheduler, self.congestion, self.job.seed)?;
-        self.job.cell.iter().try_for_each(|(key, value)| write!(f, ", {key} = {value}"))
-    }
-}

@@ -182,7 +182,7 @@ impl Layout {
         MeterConfig {
             from: Instant::ZERO + scenario.warmup,
             until: scenario.duration.map(|d| Instant::ZERO + scenario.warmup + d),
-            connections: self.crowd.ids().collect(),
+            connections: self.crowd.count(),
             cross: self.cross_flows().map(|(id, flow)| flow.measured(id)).collect(),
             size: self.crowd.total(),
             flow_size: self.crowd.flow_size(),

@@ -7,6 +7,7 @@ mod bound;
 mod cross;
 mod crowd;
 mod curves;
+mod driver;
 mod estimate;
 pub mod frontier;
 mod job;
@@ -24,10 +25,9 @@ mod virtual_time;
 pub use ask::{Ask, AskError};
 pub use bound::{Bound, bounds};
 pub use curves::{Curve, Curves, Drawn};
+pub use driver::{Driver, Labelled, Observer, Pool, Refusal, Serial};
 pub use estimate::Estimate;
-pub use job::{
-    CONNECTION, Choice, Driver, Job, Labelled, Observer, Pool, Refusal, RunError, RunOutcome, Serial, Values,
-};
+pub use job::{CONNECTION, Choice, Job, RunError, RunOutcome, Values};
 pub use live::{Emulation, Live, TcpInfo};
 pub use plan::{Options, Plan, Repeat, Variant, labels};
 pub use preflight::{Preflight, WayCheck, WayFigures};

@@ -1,6 +1,7 @@
 //! Runs a plan and draws its results together.
 
-use crate::job::{Driver, Labelled, Observer, Pool, RunError};
+use crate::driver::{Driver, Labelled, Observer, Pool};
+use crate::job::RunError;
 use crate::plan::{AUTO_LIMIT, AUTO_STEP, Plan};
 use crate::results::{Results, RunRecord, SCHEMA, document_digest};
 use crate::summary::{compare, fill_in_ratios, is_narrow, summarise};

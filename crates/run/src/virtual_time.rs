@@ -1,6 +1,7 @@
 //! The driver for virtual time: both hosts are engines, the network is modelled, no clock is read.
 
-use crate::job::{Driver, Job, RunError, RunOutcome};
+use crate::driver::Driver;
+use crate::job::{Job, RunError, RunOutcome};
 use crate::layout::{Layout, outcome, unsupported};
 use anabranch_metrics::{Meter, RunMetrics};
 use anabranch_scenario::Host;

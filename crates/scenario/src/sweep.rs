@@ -2,9 +2,8 @@
 
 use crate::assign::{dotted, full_key};
 use crate::diagnostic::Code;
-use crate::resolved::quoted;
 use crate::scenario::{Cell, Scenario};
-use crate::tree::{Key, Node, Report, Span, Table, Value};
+use crate::tree::{Key, Node, Report, Span, Table, Value, quoted};
 
 /// More cells than anybody waits for.
 const MOST_CELLS: usize = 10_000;

@@ -1,6 +1,6 @@
 //! Two hosts with what stands between them: their connections, their addresses.
 
-use crate::host::Party;
+use crate::host::{Opening, Party};
 use anabranch_engine::FourTuple;
 use anabranch_engine::connection::PathSetup;
 use anabranch_units::{ConnId, Instant, PathId, Side};
@@ -23,15 +23,6 @@ pub enum End {
     /// A host that the world does not know: its packets enter by [`crate::World::inject`] and leave by
     /// [`crate::World::poll_outside`].
     Outside,
-}
-
-/// When a client opens its connections.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Opening {
-    /// From the flow's start on so many at a time, others when these are done.
-    AtOnce(usize),
-    /// Each at its own time, whatever became of those before; in order of time, none before the flow's start.
-    At(Vec<Instant>),
 }
 
 impl From<Party> for End {

@@ -1,6 +1,5 @@
 //! A host that is an engine: one endpoint, and an application on each of its connections.
 
-use crate::flow::Opening;
 use anabranch_engine::Cx;
 use anabranch_engine::FourTuple;
 use anabranch_engine::connection::{Connection, ConnectionEvent, Setup};
@@ -21,6 +20,15 @@ pub struct Party {
     pub setup: Setup,
     /// The application.
     pub workload: Box<dyn Workload>,
+}
+
+/// When a client opens its connections.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Opening {
+    /// From the flow's start on so many at a time, others when these are done.
+    AtOnce(usize),
+    /// Each at its own time, whatever became of those before; in order of time, none before the flow's start.
+    At(Vec<Instant>),
 }
 
 /// A scheduler that takes over while a connection runs.

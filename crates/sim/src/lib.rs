@@ -8,7 +8,7 @@ mod host;
 mod outside;
 mod world;
 
-pub use flow::{End, FlowSetup, Opening, PORT, address, client_port, paths_between};
-pub use host::{Party, Switch};
+pub use flow::{End, FlowSetup, PORT, address, client_port, paths_between};
+pub use host::{Opening, Party, Switch};
 pub use outside::{Content, Outbound, Raw};
 pub use world::{Change, Checks, Halt, SourceSetup, Stuck, World, WorldSetup};

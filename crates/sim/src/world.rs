@@ -1,7 +1,7 @@
 //! The event loop.
 
-use crate::flow::{End, FlowSetup, Opening, PORT};
-use crate::host::{Host, Switch};
+use crate::flow::{End, FlowSetup, PORT};
+use crate::host::{Host, Opening, Switch};
 use crate::outside::{Content, Outbound, Place, Raw, damaged};
 use anabranch_engine::Cx;
 use anabranch_engine::connection::Connection;

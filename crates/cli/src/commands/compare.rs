@@ -5,13 +5,13 @@ use crate::builtin;
 use crate::failure::Failure;
 use crate::frontier_table::{csv, markdown, text};
 use crate::load::{Loaded, congestions, scenario_files, schedulers};
-use crate::marked::{Marked, write};
+use crate::marked::Marked;
+use crate::output::{create, write};
 use crate::pool::Threads;
 use crate::watch::{Wanted, Watch};
 use anabranch_run::Driver;
 use anabranch_run::frontier::Grid;
 use anabranch_scenario::{Override, Scenario};
-use std::fs;
 
 /// Seeds of `--quick`.
 const QUICK: u32 = 3;
@@ -35,10 +35,10 @@ pub fn compare(arguments: &CompareArguments, driver: &dyn Driver) -> Result<Stri
     let frontier = frontier.map_err(|failure| Failure::failed("anabranch::run::failed", failure.to_string()))?;
     let json = serde_json::to_string_pretty(&frontier).unwrap_or_default() + "\n";
     if let Some(folder) = &arguments.out {
-        fs::create_dir_all(folder).map_err(|error| Failure::unwritable(folder, &error))?;
+        create(folder)?;
         write(&folder.join("frontier.json"), &json)?;
-        write(&folder.join("frontier.csv"), &csv(&frontier))?;
-        write(&folder.join("frontier.md"), &markdown(&frontier))?;
+        write(&folder.join("frontier.csv"), csv(&frontier))?;
+        write(&folder.join("frontier.md"), markdown(&frontier))?;
     }
     if let Some(target) = target {
         target.write(&markdown(&frontier))?;

@@ -4,13 +4,13 @@ use crate::Drivers;
 use crate::args::{ListFormat, ParityArguments};
 use crate::failure::Failure;
 use crate::load::{Loaded, congestions, scenario_files, set_overrides};
-use crate::marked::{Marked, write};
+use crate::marked::Marked;
+use crate::output::{create, write};
 use crate::parity_table::{markdown, text};
 use crate::stage::{Stage, carry_out};
 use crate::watch::Wanted;
 use anabranch_run::parity::{MODES, Mode, Parity};
 use anabranch_scenario::{Override, PlugIn};
-use std::fs;
 
 /// Runs one scenario or a grid of them in all modes.
 pub fn parity(arguments: &ParityArguments, drivers: &Drivers<'_>) -> Result<String, Failure> {
@@ -23,9 +23,9 @@ pub fn parity(arguments: &ParityArguments, drivers: &Drivers<'_>) -> Result<Stri
     let measured: Vec<Parity> = results.chunks(MODES.len()).map(Parity::of).collect();
     let json = serde_json::to_string_pretty(&measured).unwrap_or_default() + "\n";
     if let Some(folder) = &arguments.out {
-        fs::create_dir_all(folder).map_err(|error| Failure::unwritable(folder, &error))?;
+        create(folder)?;
         write(&folder.join("parity.json"), &json)?;
-        write(&folder.join("parity.md"), &markdown(&measured))?;
+        write(&folder.join("parity.md"), markdown(&measured))?;
     }
     if let Some(target) = target {
         target.write(&markdown(&measured))?;

@@ -5,8 +5,9 @@ use crate::args::{ListFormat, Repetitions, ReproduceArguments};
 use crate::failure::Failure;
 use crate::kept::Kept;
 use crate::load::Loaded;
-use crate::marked::{Marked, write};
+use crate::marked::Marked;
 use crate::opener::Opener;
+use crate::output::{create, write};
 use crate::papers::{self, BuiltIn};
 use crate::reproduction_table::{claims_markdown, summary_markdown, text};
 use crate::results_folder;
@@ -17,7 +18,6 @@ use anabranch_report::of_reproduction;
 use anabranch_reproduce::{Asked, Item, PaperOutcome, Part, Reproduction, conclude, example, parts};
 use anabranch_run::{Plan, Results};
 use anabranch_scenario::Override;
-use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
@@ -56,8 +56,8 @@ pub fn reproduce(arguments: &ReproduceArguments, drivers: &Drivers<'_>) -> Resul
             let results: Vec<Results> = results.by_ref().take(work.parts.len()).collect();
             let file = arguments.out.join("runs").join(format!("{}.csv", work.name));
             create(file.parent().unwrap_or(&arguments.out))?;
-            write(&file, &runs_csv(&results[0]))?;
-            items.push(conclude(work.item, work.scenario, &work.parts, &results));
+            write(&file, runs_csv(&results[0]))?;
+            items.push(conclude(work.item, work.scenario, &work.parts, &results, arguments.quick));
         }
         outcomes.push(PaperOutcome::new(&built_in.paper, items));
     }
@@ -88,7 +88,7 @@ fn report(reproduction: &Reproduction, folder: &Path) -> Result<PathBuf, Failure
     };
     let report = of_reproduction::report(reproduction, around);
     // Strings and finite numbers only: this cannot fail.
-    write(&folder.join("report.json"), &(serde_json::to_string(&report).unwrap_or_default() + "\n"))?;
+    write(&folder.join("report.json"), serde_json::to_string(&report).unwrap_or_default() + "\n")?;
     results_folder::make_report(folder)
 }
 
@@ -99,10 +99,6 @@ type Form = fn(&Reproduction) -> String;
 fn target(file: &Path) -> Result<(Marked<'_>, Form), Failure> {
     let summary = Marked::read(file, "reproduction summary").map(|marked| (marked, summary_markdown as Form));
     summary.or_else(|_| Marked::read(file, "reproduction").map(|marked| (marked, claims_markdown as Form)))
-}
-
-fn create(folder: &Path) -> Result<(), Failure> {
-    fs::create_dir_all(folder).map_err(|error| Failure::unwritable(folder, &error))
 }
 
 /// The item that is named, or all that may be run.

@@ -12,7 +12,8 @@ use crate::stage::{Stage, carry_out};
 use crate::table::results_table;
 use crate::watch::Wanted;
 use anabranch_run::{Driver, Options, Plan, Repeat, Results};
-use anabranch_scenario::{Host, Override};
+use anabranch_scenario::{Host, Override, Scenario, Traffic};
+use anabranch_units::ConnId;
 use std::num::NonZeroUsize;
 use std::time::{Instant, SystemTime};
 
@@ -81,6 +82,7 @@ pub fn execute(
     wanted.series = output.out.as_ref().map(|folder| folder.join("series"));
     let follows = output.out.as_ref().filter(|_| output.timeline > 0);
     wanted.timeline = follows.map(|folder| (folder.join("timeline"), output.timeline));
+    wanted.connection = followed(loaded, output.connection.get())?;
     let plan = Plan::new(&loaded.variants(), options);
     // Runs that follow the clock disturb each other where they share the machine: only if asked.
     let jobs = output.jobs.or(NonZeroUsize::new(1).filter(|_| options.real_time));
@@ -92,6 +94,18 @@ pub fn execute(
         opener.map_or(Ok(()), |opener| opener.open(&report))?;
     }
     Ok(results)
+}
+
+/// The connection that its number names, counted from 1, if every cell has one.
+fn followed(loaded: &Loaded, number: u32) -> Result<ConnId, Failure> {
+    let count = |scenario: &Scenario| scenario.traffic.iter().map(Traffic::connections).sum::<u32>();
+    let fewest = loaded.document.cells.iter().map(|(_, scenario)| count(scenario)).min().unwrap_or(1);
+    if number > fewest {
+        let message = format!("--connection {number}: there is no such connection");
+        let help = if fewest == 1 { "there is one".to_owned() } else { format!("there are {fewest}") };
+        return Err(Failure::unusable("anabranch::cli::usage", message, Some(help)));
+    }
+    Ok(ConnId(number - 1))
 }
 
 /// In the format that was asked for.

@@ -1,9 +1,8 @@
 //! Applications on a kernel's sockets: the same workloads as on the engine's connections.
 
-use super::stream::{KernelStream, wait};
+use super::stream::{KernelStream, Told, wait};
 use crate::{Clock, LabError, Namespace};
 use anabranch_sim::{Opening, client_port};
-use anabranch_trace::Event;
 use anabranch_units::{ConnId, Duration, Instant, Side};
 use anabranch_workload::Workload;
 use nix::poll::PollFlags;
@@ -23,15 +22,6 @@ pub enum Protocol {
     Tcp,
     /// Multipath TCP.
     Mptcp,
-}
-
-/// What applications tell.
-#[derive(Clone, Debug)]
-pub enum Told {
-    /// Something that a run records, and on which connection it happened.
-    Event(Instant, ConnId, Event),
-    /// All are done; the first error, if there was one.
-    Done(Result<(), String>),
 }
 
 /// Applications on threads of their own, inside a host's namespace: one on each connection.

@@ -9,9 +9,10 @@ mod settings;
 mod sock_diag;
 mod stream;
 
-pub use application::{Application, Line, Protocol, Told};
+pub use application::{Application, Line, Protocol};
 pub use counters::{Counters, counters};
 pub use host::{Addresses, KernelHost};
 pub use sampler::{Sample, Sampler, events};
 pub use settings::KernelSettings;
 pub use sock_diag::{SockDiag, SocketInfo};
+pub use stream::Told;

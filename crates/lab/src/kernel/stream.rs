@@ -1,9 +1,8 @@
 //! A kernel's socket as its application sees it.
 
-use super::application::Told;
 use crate::Clock;
 use anabranch_trace::Event;
-use anabranch_units::{ConnId, Duration, Range};
+use anabranch_units::{ConnId, Duration, Instant, Range};
 use anabranch_workload::Stream;
 use bytes::{Bytes, BytesMut};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -13,6 +12,15 @@ use std::net::Shutdown;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
+
+/// What applications tell.
+#[derive(Clone, Debug)]
+pub enum Told {
+    /// Something that a run records, and on which connection it happened.
+    Event(Instant, ConnId, Event),
+    /// All are done; the first error, if there was one.
+    Done(Result<(), String>),
+}
 
 /// Waits up to `nap` for one of the `wanted` events; those that came.
 pub(super) fn wait(socket: &Socket, wanted: PollFlags, nap: Duration) -> io::Result<PollFlags> {

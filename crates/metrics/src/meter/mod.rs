@@ -39,8 +39,8 @@ pub struct MeterConfig {
     pub from: Instant,
     /// End of the measured time, if it is known; events after it do not count.
     pub until: Option<Instant>,
-    /// The connections under test; all others are cross traffic. Several add up.
-    pub connections: Vec<ConnId>,
+    /// So many connections, numbered from 0 on, are under test; all others are cross traffic. Several add up.
+    pub connections: u32,
     /// Cross traffic that is TCP, numbered one after the other.
     pub cross: Vec<CrossFlow>,
     /// Bytes to be delivered over all these connections, if the traffic is sized: the measured time begins with the
@@ -54,9 +54,9 @@ pub struct MeterConfig {
     pub mss: u32,
     /// Displacement threshold of RBD; `None` = infinite.
     pub displacement_threshold: Option<u64>,
-    /// The first of `connections` may carry data over several paths: for `head_start_packets` and `_rtt_ratio`.
+    /// The first connection may carry data over several paths: for `head_start_packets` and `_rtt_ratio`.
     pub head_start: bool,
-    /// LIA couples the paths 0 and 1 of the first of `connections`: for `increment_efficiency_mean`.
+    /// LIA couples the paths 0 and 1 of the first connection: for `increment_efficiency_mean`.
     pub efficiency: bool,
     /// Paths; the index is the path's number.
     pub paths: Vec<PathConfig>,
@@ -100,7 +100,6 @@ pub struct Meter {
 /// One connection under test.
 #[derive(Clone, Debug)]
 struct Flow {
-    id: ConnId,
     sender: Sender,
     receiver: Receiver,
     timing: Timing,
@@ -121,8 +120,7 @@ impl Meter {
     /// Ready for the first event.
     pub fn new(config: MeterConfig) -> Self {
         let paths = config.paths.len();
-        let flow = |id: &ConnId| Flow {
-            id: *id,
+        let flow = |_| Flow {
             sender: Sender::new(paths),
             receiver: Receiver::new(config.mss, config.displacement_threshold),
             timing: Timing::new(config.timed),
@@ -130,12 +128,12 @@ impl Meter {
             end: config.flow_size.unwrap_or(u64::MAX),
             completion: None,
         };
-        let first = config.connections.first().copied();
+        let first = (config.connections > 0).then_some(ConnId(0));
         Self {
             head_start: HeadStart::new(first.filter(|_| config.head_start), config.mss),
             efficiency: first.filter(|_| config.efficiency).map(Efficiency::new),
             turn: Instant::ZERO,
-            flows: config.connections.iter().map(flow).collect(),
+            flows: (0..config.connections).map(flow).collect(),
             cross: CrossFlows::new(&config.cross),
             links: vec![Link::default(); paths],
             returns: config.paths.iter().map(|path| Returns::new(&path.outages)).collect(),
@@ -249,21 +247,11 @@ impl Meter {
         }
     }
 
-    /// Where a connection stands among the flows.
-    fn place(&self, id: ConnId) -> Option<usize> {
-        // Mostly they are numbered one after the other.
-        let place = id.0.wrapping_sub(self.flows.first()?.id.0) as usize;
-        match self.flows.get(place) {
-            Some(flow) if flow.id == id => Some(place),
-            _ => self.flows.iter().position(|flow| flow.id == id),
-        }
-    }
-
     fn on_host(&mut self, now: Instant, origin: Origin, event: &Event) {
-        let Some(place) = self.place(origin.connection) else {
+        let place = origin.connection.0 as usize;
+        let Some(Flow { sender, receiver, timing, started, end, completion }) = self.flows.get_mut(place) else {
             return self.cross.on_event(now, origin, event, self.begun.is_some());
         };
-        let Flow { sender, receiver, timing, .. } = &mut self.flows[place];
         match (origin.host, event) {
             (Some(Side::Server), Event::Written(range)) => {
                 receiver.outage.on_written(now, range.end);
@@ -273,40 +261,38 @@ impl Meter {
             }
             (Some(Side::Server), Event::WriteEnd(end)) => receiver.arrivals.set_end(*end),
             (Some(Side::Server), _) => sender.on_event(now, origin.path, event),
-            (Some(Side::Client), _) => self.on_client(now, place, origin.path, event),
-            (None, _) => {}
-        }
-    }
-
-    fn on_client(&mut self, now: Instant, place: usize, path: PathId, event: &Event) {
-        let Flow { receiver, timing, started, end, completion, .. } = &mut self.flows[place];
-        match event {
-            Event::ControlSent { flags, .. } if flags & SYN_ACK == SYN => self.on_start(now, place),
-            Event::Delivered(range) => {
+            (Some(Side::Client), Event::DataArrived { data, new, ofo }) => {
+                receiver.ofo.set(now, *ofo);
+                receiver.on_arrived(*data, *new);
+                if let Some(path) = self.returns.get_mut(origin.path.index()).filter(|_| *new > 0) {
+                    path.on_arrived(now);
+                }
+            }
+            (Some(Side::Client), Event::Delivered(range)) => {
                 receiver.on_delivered(now, *range);
                 timing.on_delivered(now, range.end);
                 if range.end >= *end {
                     *completion = completion.or(started.map(|started| now.since(started)));
                 }
-                self.delivered += range.len();
-                if self.config.size.is_some_and(|size| self.delivered >= size) {
-                    self.completed = Some(now);
-                    self.turn = Instant::ZERO;
-                }
+                self.on_delivered(now, range.len());
             }
-            Event::Written(range) => {
+            (Some(Side::Client), Event::Written(range)) => {
                 if let Timing::Responses(responses) = timing {
                     responses.on_written(now, *range);
                 }
             }
-            Event::DataArrived { data, new, ofo } => {
-                receiver.ofo.set(now, *ofo);
-                receiver.on_arrived(*data, *new);
-                if let Some(path) = self.returns.get_mut(path.index()).filter(|_| *new > 0) {
-                    path.on_arrived(now);
-                }
+            (Some(Side::Client), Event::ControlSent { flags, .. }) if flags & SYN_ACK == SYN => {
+                self.on_start(now, place)
             }
-            _ => {}
+            (Some(Side::Client), _) | (None, _) => {}
+        }
+    }
+
+    fn on_delivered(&mut self, now: Instant, bytes: u64) {
+        self.delivered += bytes;
+        if self.config.size.is_some_and(|size| self.delivered >= size) {
+            self.completed = Some(now);
+            self.turn = Instant::ZERO;
         }
     }
 

@@ -131,7 +131,7 @@ fn over_time(all: &[(String, Series)]) -> Option<Section> {
     let columns: usize = shown.iter().map(|(_, series)| series.columns()).sum();
     let mut about = vec![
         "The first repetition of each row: the mean within each step, and the band between the least and the greatest sample \
-         of 10 ms."
+         of 10 ms. Of several connections one is followed, the first unless --connection named another."
             .to_owned(),
     ];
     about.extend(left_out(all.len(), SERIES, "series/"));

@@ -6,7 +6,7 @@ mod score;
 pub use applications::{Application, applications};
 pub use score::{CellScore, Entry, Frontier, Standing};
 
-use crate::job::{Driver, Labelled, Observer, Pool};
+use crate::driver::{Driver, Labelled, Observer, Pool};
 use crate::plan::{Options, Plan, Variant};
 use crate::runner::{Failure, Runner};
 use anabranch_scenario::{PlugIn, Scenario};

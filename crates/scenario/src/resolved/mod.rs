@@ -2,8 +2,6 @@
 
 mod text;
 
-pub(crate) use text::quoted;
-
 use crate::document::Document;
 use crate::quantity::QueueLimit;
 use crate::read::{Pair, Queue};
@@ -11,6 +9,7 @@ use crate::scenario::{
     Arrivals, Cross, CrossData, CrossKind, Distribution, Host, ObjectSizes, Scenario, TimelineChange, TimelineEntry,
     Traffic, TrafficKind,
 };
+use crate::tree::quoted;
 use anabranch_engine::{DssWidth, RecoveryKind, RtoForm, Settings};
 use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, Change, DropTail, PathSpec, WaySpec};
 use anabranch_units::{Direction, Rate};

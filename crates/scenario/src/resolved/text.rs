@@ -3,22 +3,10 @@
 use crate::quantity::{self, QueueLimit};
 use crate::read::{Manager, Queue};
 use crate::scenario::{Distribution, PlugIn, TimeRange};
+use crate::tree::quoted;
 use anabranch_engine::plugin::Parameter;
 use anabranch_network::{CodelSpec, LossSpec, ReorderSpec};
 use anabranch_units::{Duration, Instant};
-
-/// `text` as a TOML string.
-pub(crate) fn quoted(text: &str) -> String {
-    let mut quoted = String::from('"');
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => quoted.extend(['\\', c]),
-            c if c.is_control() => quoted.push_str(&format!("\\u{:04X}", u32::from(c))),
-            c => quoted.push(c),
-        }
-    }
-    quoted + "\""
-}
 
 pub(super) fn shown(duration: Duration) -> String {
     quoted(&duration.to_string())

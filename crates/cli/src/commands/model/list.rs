@@ -8,9 +8,6 @@ use anabranch_models::Model;
 use indexmap::IndexMap;
 use serde::Serialize;
 
-/// Where the oracle comes from.
-pub const SOURCE_OF_ORACLE: &str = "what `oracle_ratio` is measured by";
-
 /// The oracle's reference page.
 const ORACLE: &str = include_str!("oracle.md");
 
@@ -21,8 +18,10 @@ pub fn names() -> Vec<&'static str> {
 
 /// The reference page of the model of this name.
 pub fn page(name: &str) -> Option<String> {
-    let oracle =
-        || format!("{} (model): {}\nsource: {SOURCE_OF_ORACLE}\n\n{}", oracle::NAME, oracle::ABOUT, text(ORACLE, "#"));
+    let oracle = || {
+        let (name, about, source) = (oracle::NAME, oracle::ABOUT, oracle::SOURCE);
+        format!("{name} (model): {about}\nsource: {source}\n\n{}", text(ORACLE, "#"))
+    };
     match anabranch_models::find(name) {
         Some(model) => Some(model_page(model)),
         None => (name == oracle::NAME).then(oracle),
@@ -53,7 +52,7 @@ fn overview() -> String {
         text += &model_parameters(model);
         text.push('\n');
     }
-    text += &format!("{}: {}\nsource: {SOURCE_OF_ORACLE}\n\n", oracle::NAME, oracle::ABOUT);
+    text += &format!("{}: {}\nsource: {}\n\n", oracle::NAME, oracle::ABOUT, oracle::SOURCE);
     text + "takes a scenario, and with --set any key of it\n"
 }
 
@@ -80,7 +79,7 @@ fn document() -> String {
             .collect(),
     };
     let mut items: Vec<Item> = anabranch_models::all().iter().map(of).collect();
-    let (name, about, source) = (oracle::NAME, oracle::ABOUT, SOURCE_OF_ORACLE);
+    let (name, about, source) = (oracle::NAME, oracle::ABOUT, oracle::SOURCE);
     items.push(Item { name, about, source, parameters: Vec::new(), columns: Vec::new() });
     // Strings only: this cannot fail.
     serde_json::to_string_pretty(&items).unwrap_or_default() + "\n"

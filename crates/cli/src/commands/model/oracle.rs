@@ -1,6 +1,5 @@
 //! `anabranch model oracle`
 
-use super::list::SOURCE_OF_ORACLE;
 use crate::args::{Format, ModelArguments};
 use crate::failure::Failure;
 use crate::load::{Loaded, set_overrides};
@@ -11,6 +10,9 @@ use anabranch_run::{Bound, Options, Plan, bounds};
 pub const NAME: &str = "oracle";
 /// One line.
 pub const ABOUT: &str = "the best that any scheduler with any congestion control could reach in a scenario";
+
+/// Where it comes from.
+pub const SOURCE: &str = "what `oracle_ratio` is measured by";
 
 /// The bounds of a scenario's traffic, over all paths and over each alone.
 pub fn oracle(arguments: &ModelArguments) -> Result<String, Failure> {
@@ -57,7 +59,7 @@ fn table(bounds: &[Bound]) -> String {
         Some("app_delay_mean_s") => "least mean delay of a frame",
         _ => "best goodput",
     };
-    format!("{NAME}: {ABOUT}\n{what}; {SOURCE_OF_ORACLE}\n\n{}", print_table(&table))
+    format!("{NAME}: {ABOUT}\n{what}; {SOURCE}\n\n{}", print_table(&table))
 }
 
 fn csv(bounds: &[Bound]) -> String {

@@ -1,147 +1,19 @@
 //! `claims.toml` → a checked [`Paper`].
 
-use crate::claim::{Claim, Kind, RATIO, Side, Unit};
+mod reader;
+mod text;
+mod theory;
+
+pub use reader::Mistake;
+
+use crate::claim::{Claim, Kind, Unit};
 use crate::paper::{Figure, Item, Paper, Row, Sensitivity};
-use crate::read_theory::{ModelText, PointText};
-use anabranch_metrics::METRICS;
 use anabranch_run::labels;
-use anabranch_scenario::{Override, PlugIn, nearest};
+use anabranch_scenario::{Override, PlugIn};
 use anabranch_units::Duration;
-use indexmap::IndexMap;
-use serde::Deserialize;
-use std::ops::Range;
+use reader::Reader;
+use text::{ClaimText, FigureText, ItemText, PaperText, SensitivityText, Settings, Word};
 use toml::Spanned;
-
-/// Something wrong with a `claims.toml`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mistake {
-    /// The token's bytes in the text.
-    pub at: Range<usize>,
-    /// What is wrong.
-    pub message: String,
-    /// What to write instead.
-    pub help: Option<String>,
-}
-
-pub(crate) type Word = Spanned<String>;
-pub(crate) type Settings = IndexMap<String, String>;
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct PaperText {
-    key: String,
-    title: String,
-    authors: String,
-    venue: String,
-    item: Vec<ItemText>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ItemText {
-    id: Word,
-    title: String,
-    #[serde(rename = "where")]
-    place: String,
-    scenario: String,
-    rows: Vec<Word>,
-    #[serde(default = "yes")]
-    baselines: bool,
-    /// Seconds.
-    curves: Option<f64>,
-    #[serde(default)]
-    live: bool,
-    #[serde(default)]
-    variants: IndexMap<String, Settings>,
-    #[serde(default)]
-    quick: Settings,
-    #[serde(default)]
-    packets: Vec<Word>,
-    #[serde(default)]
-    figure: Vec<FigureText>,
-    #[serde(default)]
-    claim: Vec<ClaimText>,
-    #[serde(default)]
-    sensitivity: Vec<SensitivityText>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SensitivityText {
-    name: String,
-    why: String,
-    #[serde(default)]
-    set: Settings,
-    #[serde(default)]
-    rows: Vec<Word>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct FigureText {
-    pub kind: Word,
-    metric: Option<Word>,
-    pub x: Option<String>,
-    #[serde(default)]
-    pub models: Vec<Spanned<ModelText>>,
-    /// Parameter of the models that is across.
-    pub over: Option<Word>,
-    /// Of the models.
-    #[serde(default)]
-    pub range: [f64; 2],
-    curve: Option<String>,
-    #[serde(default)]
-    log: bool,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ClaimText {
-    pub text: Word,
-    #[serde(rename = "where")]
-    place: Option<String>,
-    metric: Word,
-    unit: Option<Word>,
-    #[serde(default)]
-    at: Settings,
-    value: Option<Spanned<SideText>>,
-    of: Option<Spanned<SideText>>,
-    against: Option<Spanned<SideText>>,
-    order: Option<Vec<Word>>,
-    best: Option<Word>,
-    pub published: Option<f64>,
-    pub band: Option<[f64; 2]>,
-    #[serde(default)]
-    spread: bool,
-    pub model: Option<Spanned<ModelText>>,
-    pub fit: Option<Spanned<SideText>>,
-    #[serde(default)]
-    pub points: Vec<PointText>,
-    #[serde(default)]
-    pub measured: Settings,
-    pub cycle: Option<Spanned<SideText>>,
-    pub statistic: Option<Word>,
-    open: Option<String>,
-    reason: Option<String>,
-}
-
-/// `"otias"`, or `{ row = "otias", at = { … }, metric = …, per = … }`.
-#[derive(Deserialize)]
-#[serde(untagged)]
-pub(crate) enum SideText {
-    Row(String),
-    Full {
-        row: String,
-        #[serde(default)]
-        at: Settings,
-        metric: Option<String>,
-        per: Option<Box<SideText>>,
-    },
-}
-
-fn yes() -> bool {
-    true
-}
 
 /// Reads the text of a `claims.toml`.
 ///
@@ -152,6 +24,11 @@ pub fn read(text: &str) -> Result<Paper, Vec<Mistake>> {
         vec![Mistake { at: error.span().unwrap_or(0..0), message: error.message().to_owned(), help: None }]
     })?;
     let mut reader = Reader::default();
+    for (n, item) in paper.item.iter().enumerate() {
+        if paper.item[..n].iter().any(|other| other.id.get_ref() == item.id.get_ref()) {
+            reader.mistake(item.id.span(), format!("two items are called `{}`", item.id.get_ref()), None);
+        }
+    }
     let items: Vec<Item> = paper.item.into_iter().map(|item| reader.item(item)).collect();
     if !reader.mistakes.is_empty() {
         return Err(reader.mistakes);
@@ -159,24 +36,9 @@ pub fn read(text: &str) -> Result<Paper, Vec<Mistake>> {
     Ok(Paper { key: paper.key, title: paper.title, authors: paper.authors, venue: paper.venue, items })
 }
 
-/// Gathers mistakes, so that all of a file are told at once.
-#[derive(Default)]
-pub(crate) struct Reader {
-    mistakes: Vec<Mistake>,
-    ids: Vec<String>,
-}
-
 impl Reader {
-    pub(crate) fn mistake(&mut self, at: Range<usize>, message: impl Into<String>, help: Option<String>) {
-        self.mistakes.push(Mistake { at, message: message.into(), help });
-    }
-
     fn item(&mut self, item: ItemText) -> Item {
         let id = item.id.get_ref().clone();
-        if self.ids.contains(&id) {
-            self.mistake(item.id.span(), format!("two items are called `{id}`"), None);
-        }
-        self.ids.push(id.clone());
         let rows = self.rows(&item.rows);
         item.packets.iter().for_each(|row| self.row(row.span(), row.get_ref(), &rows));
         let sensitivity = item.sensitivity.into_iter().map(|s| self.sensitivity(s, rows.len())).collect();
@@ -338,65 +200,6 @@ impl Reader {
                 None
             }
         }
-    }
-
-    pub(crate) fn needs<T>(&mut self, text: &Word, having: &str, key: &str) -> Option<T> {
-        self.mistake(text.span(), format!("a claim with `{having}` needs `{key}`"), None);
-        None
-    }
-
-    pub(crate) fn side(&mut self, text: &Spanned<SideText>, rows: &[Row]) -> Side {
-        self.side_at(text.span(), text.get_ref(), rows)
-    }
-
-    fn side_at(&mut self, span: Range<usize>, text: &SideText, rows: &[Row]) -> Side {
-        let side = match text {
-            SideText::Row(row) => Side { row: row.clone(), metric: None, at: Vec::new(), per: None },
-            SideText::Full { row, at, metric, per } => Side {
-                row: row.clone(),
-                metric: metric.as_ref().map(|metric| self.metric_or_ratio(span.clone(), metric)),
-                at: at.iter().map(|(key, value)| (key.clone(), value.clone())).collect(),
-                per: per.as_ref().map(|per| Box::new(self.side_at(span.clone(), per, rows))),
-            },
-        };
-        self.row(span, &side.row, rows);
-        side
-    }
-
-    fn row(&mut self, at: Range<usize>, name: &str, rows: &[Row]) {
-        if !name.starts_with("single:") && !rows.iter().any(|row| row.label == name) {
-            let rows: Vec<&str> = rows.iter().map(|row| row.label.as_str()).collect();
-            self.unknown(at, "row of this item", name, &rows);
-        }
-    }
-
-    /// What a claim may ask for: a metric, or how many times another it is.
-    pub(crate) fn metric_or_ratio(&mut self, at: Range<usize>, name: &str) -> String {
-        match name.split_once(RATIO) {
-            Some((of, to)) => [of, to].map(|part| self.metric(at.clone(), part)).join(RATIO),
-            None => self.metric(at, name),
-        }
-    }
-
-    /// A metric, one of a path, or a curve's mean over a time.
-    pub(crate) fn metric(&mut self, at: Range<usize>, name: &str) -> String {
-        let bare = name.strip_prefix("path.").and_then(|rest| rest.rsplit_once('.')).map_or(name, |(_, metric)| metric);
-        // Curves are named by schedulers and paths: whether there is one only a run can tell.
-        if !name.contains('[') && !METRICS.iter().any(|metric| metric.name == bare) {
-            let names: Vec<&str> = METRICS.iter().map(|metric| metric.name).collect();
-            self.unknown(at, "metric", bare, &names);
-        }
-        name.to_owned()
-    }
-
-    pub(crate) fn unknown(&mut self, at: Range<usize>, what: &str, typed: &str, known: &[&str]) {
-        let help = match nearest(typed, known.iter().copied()) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => {
-                format!("there are {}", known.iter().filter(|k| !k.is_empty()).copied().collect::<Vec<_>>().join(", "))
-            }
-        };
-        self.mistake(at, format!("`{typed}` is no {what}"), Some(help));
     }
 }
 

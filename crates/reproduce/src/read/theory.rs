@@ -1,33 +1,13 @@
 //! Claims about equations: their text.
 
+use super::reader::Reader;
+use super::text::{ClaimText, FigureText, ModelText, PointText};
 use crate::claim::{Kind, Point, Statistic};
 use crate::paper::{Figure, Row};
 use crate::prediction::Prediction;
-use crate::read::{ClaimText, FigureText, Reader, Settings};
 use anabranch_models::{all, find};
 use indexmap::IndexMap;
-use serde::Deserialize;
 use toml::Spanned;
-
-/// `{ name = "delayed-start", set = { gamma = 3.9 }, column = "expected_packets" }`
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ModelText {
-    name: String,
-    #[serde(default)]
-    set: IndexMap<String, f64>,
-    column: String,
-}
-
-/// `{ at = { "path.cell.delay" = "30ms" }, set = { buffer = 8 } }`
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct PointText {
-    #[serde(default)]
-    at: Settings,
-    #[serde(default)]
-    set: IndexMap<String, f64>,
-}
 
 /// So few points lie on any line.
 const LEAST_POINTS: usize = 3;
@@ -36,7 +16,7 @@ const STEPS: u32 = 100;
 
 impl Reader {
     /// What a claim with `model`, `fit` or `cycle` says.
-    pub(crate) fn theory(&mut self, text: &ClaimText, rows: &[Row]) -> Option<Kind> {
+    pub fn theory(&mut self, text: &ClaimText, rows: &[Row]) -> Option<Kind> {
         let having = if text.fit.is_some() {
             "fit"
         } else if text.cycle.is_some() {
@@ -75,7 +55,7 @@ impl Reader {
     }
 
     /// A scatter plot with what models give over one of their parameters.
-    pub(crate) fn scatter(&mut self, text: &FigureText, metric: String) -> Option<Figure> {
+    pub fn scatter(&mut self, text: &FigureText, metric: String) -> Option<Figure> {
         let (Some(x), Some(over)) = (&text.x, &text.over) else {
             self.mistake(text.kind.span(), "a figure of kind \"scatter\" needs `x` and `over`", None);
             return None;

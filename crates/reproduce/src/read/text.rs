@@ -1,0 +1,145 @@
+//! `claims.toml` as it is written.
+
+use indexmap::IndexMap;
+use serde::Deserialize;
+use toml::Spanned;
+
+pub type Word = Spanned<String>;
+pub type Settings = IndexMap<String, String>;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PaperText {
+    pub key: String,
+    pub title: String,
+    pub authors: String,
+    pub venue: String,
+    pub item: Vec<ItemText>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ItemText {
+    pub id: Word,
+    pub title: String,
+    #[serde(rename = "where")]
+    pub place: String,
+    pub scenario: String,
+    pub rows: Vec<Word>,
+    #[serde(default = "yes")]
+    pub baselines: bool,
+    /// Seconds.
+    pub curves: Option<f64>,
+    #[serde(default)]
+    pub live: bool,
+    #[serde(default)]
+    pub variants: IndexMap<String, Settings>,
+    #[serde(default)]
+    pub quick: Settings,
+    #[serde(default)]
+    pub packets: Vec<Word>,
+    #[serde(default)]
+    pub figure: Vec<FigureText>,
+    #[serde(default)]
+    pub claim: Vec<ClaimText>,
+    #[serde(default)]
+    pub sensitivity: Vec<SensitivityText>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SensitivityText {
+    pub name: String,
+    pub why: String,
+    #[serde(default)]
+    pub set: Settings,
+    #[serde(default)]
+    pub rows: Vec<Word>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FigureText {
+    pub kind: Word,
+    pub metric: Option<Word>,
+    pub x: Option<String>,
+    #[serde(default)]
+    pub models: Vec<Spanned<ModelText>>,
+    /// Parameter of the models that is across.
+    pub over: Option<Word>,
+    /// Of the models.
+    #[serde(default)]
+    pub range: [f64; 2],
+    pub curve: Option<String>,
+    #[serde(default)]
+    pub log: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClaimText {
+    pub text: Word,
+    #[serde(rename = "where")]
+    pub place: Option<String>,
+    pub metric: Word,
+    pub unit: Option<Word>,
+    #[serde(default)]
+    pub at: Settings,
+    pub value: Option<Spanned<SideText>>,
+    pub of: Option<Spanned<SideText>>,
+    pub against: Option<Spanned<SideText>>,
+    pub order: Option<Vec<Word>>,
+    pub best: Option<Word>,
+    pub published: Option<f64>,
+    pub band: Option<[f64; 2]>,
+    #[serde(default)]
+    pub spread: bool,
+    pub model: Option<Spanned<ModelText>>,
+    pub fit: Option<Spanned<SideText>>,
+    #[serde(default)]
+    pub points: Vec<PointText>,
+    #[serde(default)]
+    pub measured: Settings,
+    pub cycle: Option<Spanned<SideText>>,
+    pub statistic: Option<Word>,
+    pub open: Option<String>,
+    pub reason: Option<String>,
+}
+
+/// `"otias"`, or `{ row = "otias", at = { … }, metric = …, per = … }`.
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub enum SideText {
+    Row(String),
+    Full {
+        row: String,
+        #[serde(default)]
+        at: Settings,
+        metric: Option<String>,
+        per: Option<Box<SideText>>,
+    },
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// `{ name = "delayed-start", set = { gamma = 3.9 }, column = "expected_packets" }`
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelText {
+    pub name: String,
+    #[serde(default)]
+    pub set: IndexMap<String, f64>,
+    pub column: String,
+}
+
+/// `{ at = { "path.cell.delay" = "30ms" }, set = { buffer = 8 } }`
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PointText {
+    #[serde(default)]
+    pub at: Settings,
+    #[serde(default)]
+    pub set: IndexMap<String, f64>,
+}
