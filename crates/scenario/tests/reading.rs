@@ -91,7 +91,7 @@ fn every_tcp_key_reaches_its_setting() {
     assert_eq!(seconds, [2, 3, 8, 9, 10].map(Duration::from_secs));
     assert_eq!([tcp.rto_min, tcp.delayed_ack], [1, 5].map(Duration::from_millis));
     assert_eq!((tcp.initial_window, tcp.quick_acks, tcp.syn_retries, tcp.retries), (4, 3, 6, 7));
-    assert_eq!(tcp.abc_limit, Some(2));
+    assert_eq!(tcp.abc_limit, 2);
     let flags = [tcp.idle_restart, tcp.pacing, tcp.nagle, tcp.timestamps, tcp.sack, settings.checksum, settings.mptcp];
     assert_eq!(flags, [false, true, false, false, false, true, false]);
     assert_eq!(settings.dss, DssWidth::Four);

@@ -76,7 +76,7 @@ fn tcp(report: &mut Report, fields: &Fields<'_>, nagle: bool) -> Option<TcpSetti
         rto_initial: rto_initial?,
         rto_form: if rto_form? == "rfc6298" { RtoForm::Rfc6298 } else { RtoForm::Linux },
         initial_window: initial_window?,
-        abc_limit,
+        abc_limit: abc_limit.unwrap_or(u32::MAX),
         idle_restart: idle_restart?,
         delayed_ack: delayed_ack?,
         quick_acks: quick_acks?,
