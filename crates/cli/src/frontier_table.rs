@@ -7,7 +7,8 @@ use std::fmt::Write as _;
 const NOTES: &str = "\
 Ratio: mean over all cells (path set × application) of what was reached ÷ the oracle's bound, in percent, ± its 95 %
 interval over the seeds; then by application. Rank: mean place among the schedulers. Worst: cells in which none is further
-from the oracle. Slower: cells in which the best path alone is faster (paired t test, p < 0.05). single:best is that path.";
+from the oracle. Slower: cells in which the best path alone is faster by more than 1 % (and paired t test, p < 0.05).
+single:best is that path.";
 
 fn header(frontier: &Frontier) -> Vec<String> {
     let traffic = frontier.standings.first().into_iter().flat_map(|s| s.by_traffic.keys().cloned());

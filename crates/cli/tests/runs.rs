@@ -180,7 +180,8 @@ fn compare_ranks_schedulers_over_a_grid() {
 
     Ratio: mean over all cells (path set × application) of what was reached ÷ the oracle's bound, in percent, ± its 95 %
     interval over the seeds; then by application. Rank: mean place among the schedulers. Worst: cells in which none is further
-    from the oracle. Slower: cells in which the best path alone is faster (paired t test, p < 0.05). single:best is that path.
+    from the oracle. Slower: cells in which the best path alone is faster by more than 1 % (and paired t test, p < 0.05).
+    single:best is that path.
     ");
     let page = fs::read_to_string(&page).unwrap();
     assert!(page.starts_with("before\n<!-- frontier -->\n2 schedulers, 6 cells, 2 seeds, cubic\n"), "{page}");
