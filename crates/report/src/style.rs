@@ -32,7 +32,7 @@ pub const BACKGROUND: (&str, &str) = ("#ffffff", "#14171c");
 const SYMBOLS: [&str; 7] = ["circle", "square", "triangle", "diamond", "star", "wye", "cross"];
 
 /// As SVG's `stroke-dasharray`; the first is a whole line.
-const DASHES: [&str; 7] = ["", "7 3", "2 2", "9 3 2 3", "12 4", "4 2 1 2", "1 3"];
+const DASHES: [&str; 9] = ["", "7 3", "2 2", "9 3 2 3", "12 4", "4 2 1 2", "1 3", "9 2 2 2 2 2", "5 5"];
 
 /// How something is drawn wherever it appears.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -108,13 +108,14 @@ fn unlike<'a>(style: Style, taken: impl Iterator<Item = &'a Style>) -> Style {
     forms.find(|form| !taken.contains(&(form.colour, form.dash))).unwrap_or(style)
 }
 
-/// The style of place `i`; no two of the first 98 agree in colour and marker.
+/// The style of place `i`; no two of the first 98 agree in colour and marker, and of the first 42, whatever their suffix, in
+/// colour and dash.
 fn numbered(i: usize, variant: usize) -> Style {
     let (column, row) = (i % PALETTE.len(), i / PALETTE.len());
     Style {
         colour: column,
         symbol: SYMBOLS[(column + row) % SYMBOLS.len()],
-        dash: DASHES[(column / HUES + row + 3 * variant) % DASHES.len()],
+        dash: DASHES[(column / HUES + 3 * row + variant) % DASHES.len()],
         filled: variant == 0,
     }
 }
@@ -170,6 +171,10 @@ mod tests {
         let styles = styles(&registry, names.iter().map(String::as_str));
         let distinct: BTreeSet<String> = styles.values().map(|style| format!("{style:?}")).collect();
         assert_eq!(distinct.len(), names.len());
+        // Lines without markers, too.
+        let lines: BTreeSet<(usize, &str)> =
+            names[..3 * 42].iter().map(|name| (styles[name.as_str()].colour, styles[name.as_str()].dash)).collect();
+        assert_eq!(lines.len(), 3 * 42);
         for name in &registry {
             let (plain, pr) = (styles[name.as_str()], styles[format!("{name}+pr").as_str()]);
             assert_eq!((plain.colour, plain.symbol), (pr.colour, pr.symbol));
