@@ -61,7 +61,7 @@ function covered(curves, place) {
   });
 }
 
-// From where to where 99.9 % of every curve's mass lies: of what is nowhere negative, from zero.
+// From where to where 95 % of every curve's mass lies: of what is nowhere negative, from zero.
 function bulk(curves) {
   const ends = curves.filter((curve) => curve.shares.length).map(({ shares }) => {
     const total = d3.sum(shares, ([, share]) => share), negative = shares[0][0] < 0;
@@ -69,9 +69,17 @@ function bulk(curves) {
       let mass = 0;
       return list.find(([, share]) => (mass += share) > part * total)?.[0] ?? list[0][0];
     };
-    return [negative ? beyond(shares, 0.0005) : 0, beyond([...shares].reverse(), negative ? 0.0005 : 0.001)];
+    return [negative ? beyond(shares, 0.025) : 0, beyond([...shares].reverse(), negative ? 0.025 : 0.05)];
   });
   return [d3.min(ends, ([low]) => low) ?? 0, d3.max(ends, ([, high]) => high) ?? 1];
+}
+
+// A distribution's panels, [title, domain]: all of it, and before that its bulk, if a long tail would hide it.
+function windows(curves) {
+  const near = bulk(curves);
+  const [low, high] = d3.extent(curves.flatMap((curve) => curve.shares.filter(([, share]) => share > 0)), ([x]) => x);
+  const whole = [Math.min(low ?? 0, near[0]), Math.max(high ?? 1, near[1])];
+  return near[1] - near[0] < (whole[1] - whole[0]) / 2 ? [["Where 95 % of every row lie", near], ["All", whole]] : [["", whole]];
 }
 
 const charts = {
@@ -146,21 +154,19 @@ const charts = {
 
   distribution(chart, width, place) {
     legend(place.legend, chart.curves.map((curve) => [curve.name, sample(styleOf(curve.name), "bare")]));
-    const domain = bulk(chart.curves);
-    const whole = d3.extent(chart.curves.flatMap((curve) => curve.shares.filter(([, share]) => share > 0)), ([x]) => x);
-    if (whole[0] < domain[0] || whole[1] > domain[1]) {
-      remark(place, `The axis goes from ${domain[0]} to ${domain[1]}, where 99.9 % of every row lie; all values lie between ${whole[0]} and ${whole[1]}.`);
-    }
-    const curves = chart.curves.map((curve) => curve.shares.filter(([, share]) => share > 0 || !chart.y.log)
-      .filter(([x]) => x >= domain[0] && x <= domain[1]).map(([x, share]) => ({ name: curve.name, x, share })));
+    const known = chart.curves.map(({ name, shares }) => shares.filter(([, share]) => share > 0 || !chart.y.log)
+      .map(([x, share]) => ({ name, x, share })));
     const scaled = (share) => (chart.y.log ? Math.log(share) : share);
-    const under = covered(curves.map((curve, i) => ({ name: chart.curves[i].name, points: curve.map((d) => [d.x, scaled(d.share)]) })), place);
-    const marks = curves.map((curve, i) => Plot.line(curve, { x: "x", y: "share", curve: "step", strokeWidth: 1.8 + 4 * under[i],
-      stroke: colourOf(chart.curves[i].name), strokeDasharray: styleOf(chart.curves[i].name).dash || undefined }));
-    marks.push(Plot.tip(curves.flat(), Plot.pointer({ x: "x", y: "share",
-      title: (d) => `${d.name}\n${number.format(d.x)}: ${number.format(d.share)}` })));
-    const up = upwards(chart.y, curves.flat().map((d) => d.share), [], []);
-    return [plot(width, { height: lineHeight(width), ...frame({ ...chart.x, domain }, up), marks })];
+    const under = covered(known.map((curve, i) => ({ name: chart.curves[i].name, points: curve.map((d) => [d.x, scaled(d.share)]) })), place);
+    return windows(chart.curves).map(([title, domain]) => {
+      const curves = known.map((curve) => curve.filter(({ x }) => x >= domain[0] && x <= domain[1]));
+      const marks = curves.map((curve, i) => Plot.line(curve, { x: "x", y: "share", curve: "step", strokeWidth: 1.8 + 4 * under[i],
+        stroke: colourOf(chart.curves[i].name), strokeDasharray: styleOf(chart.curves[i].name).dash || undefined }));
+      marks.push(Plot.tip(curves.flat(), Plot.pointer({ x: "x", y: "share",
+        title: (d) => `${d.name}\n${number.format(d.x)}: ${number.format(d.share)}` })));
+      const up = upwards(chart.y, curves.flat().map((d) => d.share), [], []);
+      return plot(width, { title: title ? groupTitle(title) : undefined, height: lineHeight(width), ...frame({ ...chart.x, domain }, up), marks });
+    });
   },
 
   time_series(chart, width, place) {

@@ -13,7 +13,11 @@ function draw(figure) {
     timeline(chart, parts);
     return;
   }
-  const panels = { time_series: () => chart.panels.length, bars: () => new Set(chart.bars.map((bar) => bar.group)).size };
+  const panels = {
+    time_series: () => chart.panels.length,
+    bars: () => new Set(chart.bars.map((bar) => bar.group)).size,
+    distribution: () => windows(chart.curves).length,
+  };
   const single = (panels[chart.kind]?.() ?? 1) < 2;
   place.classList.toggle("one", single);
   // The width of a cell of the grid.

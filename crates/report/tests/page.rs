@@ -207,6 +207,7 @@ fn a_phone_scrolls_tables_not_the_page() {
     // A verdict stands below its claim, not beyond the edge; a table of figures scrolls, and says so.
     let right = "Math.max(...[...document.querySelectorAll('#verdicts tbody .mark')].map((m) => m.getBoundingClientRect().right))";
     assert!(page.number(right) <= 360.0);
+    assert!(page.number("document.querySelector('#verdicts caption').getBoundingClientRect().height") < 60.0);
     let wide = "document.querySelector('#charts .wide:not(:has(.verdicts))')";
     assert!(page.value(&format!("{wide}.scrollWidth > 360 && {wide}.hasAttribute('data-more')")).as_bool().unwrap());
     let caption = "document.querySelector('.timeline .strip').getBoundingClientRect()";
