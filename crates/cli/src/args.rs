@@ -321,7 +321,7 @@ scenario file whose traffic and duration do not count.";
 #[derive(Debug, Args)]
 pub struct CompareArguments {
     /// Schedulers, separated by commas; every one, without suffixes, unless given
-    #[arg(long, value_name = "A[,B…]|all", value_delimiter = ',')]
+    #[arg(long, value_name = "A[,B…]|all")]
     pub scheduler: Vec<String>,
     /// Congestion control of all of them
     #[arg(long, value_name = "A", default_value = "cubic")]
@@ -446,7 +446,7 @@ pub struct ParityArguments {
     #[arg(long, value_name = "DIR")]
     pub grid: Option<PathBuf>,
     /// Congestion controls, separated by commas; the kernel must have them
-    #[arg(long, value_name = "A[,B…]", value_delimiter = ',', default_values = ["reno", "cubic"])]
+    #[arg(long, value_name = "A[,B…]", default_values = ["reno", "cubic"])]
     pub congestion: Vec<String>,
     /// Set a key of the scenario, as in path.wlan.loss=2%; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
@@ -474,10 +474,10 @@ pub struct RunArguments {
     /// A scenario file or the name of a built-in scenario
     pub scenario: String,
     /// Schedulers to run instead of the scenario's, separated by commas; `all` for each of them
-    #[arg(long, value_name = "A[,B…]|all", value_delimiter = ',')]
+    #[arg(long, value_name = "A[,B…]|all")]
     pub scheduler: Vec<String>,
     /// Congestion controls to run instead of the scenario's, separated by commas; `all` for each of them
-    #[arg(long, value_name = "A[,B…]|all", value_delimiter = ',')]
+    #[arg(long, value_name = "A[,B…]|all")]
     pub congestion: Vec<String>,
     /// Set a key of the scenario, as in path.wlan.loss=2%; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]

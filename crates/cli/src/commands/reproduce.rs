@@ -7,6 +7,7 @@ use crate::kept::Kept;
 use crate::load::Loaded;
 use crate::marked::Marked;
 use crate::opener::Opener;
+use crate::out_folder::OutFolder;
 use crate::output::{create, write};
 use crate::papers::{self, BuiltIn};
 use crate::reproduction_table::{claims_markdown, summary_markdown, text};
@@ -42,9 +43,10 @@ pub fn reproduce(arguments: &ReproduceArguments, drivers: &Drivers<'_>) -> Resul
     // Said before the work, not after it.
     let targets = arguments.update.iter().map(|file| target(file)).collect::<Result<Vec<_>, Failure>>()?;
     let opener = arguments.open.then(Opener::find).transpose()?;
+    let items: Vec<Vec<&Item>> = papers.iter().map(|paper| chosen(paper, arguments)).collect::<Result<_, _>>()?;
+    let out = OutFolder::claim(&arguments.out)?;
     let mut works: Vec<Vec<Work<'_>>> = Vec::new();
-    for built_in in &papers {
-        let items = chosen(built_in, arguments)?;
+    for (built_in, items) in papers.iter().zip(items) {
         works.push(items.into_iter().map(|item| work(built_in, item, arguments, drivers)).collect::<Result<_, _>>()?);
     }
     let stages: Vec<Stage<'_>> = works.iter().flatten().flat_map(|work| work.stages(arguments.jobs)).collect();
@@ -62,8 +64,9 @@ pub fn reproduce(arguments: &ReproduceArguments, drivers: &Drivers<'_>) -> Resul
         outcomes.push(PaperOutcome::new(&built_in.paper, items));
     }
     for work in works.iter().flatten() {
-        work.follow_packets(&arguments.out, drivers)?;
+        work.follow_packets(out.timeline(), drivers)?;
     }
+    out.take()?;
     let anabranch = env!("CARGO_PKG_VERSION").to_owned();
     let reproduction = Reproduction { anabranch, quick: arguments.quick, papers: outcomes };
     let json = serde_json::to_string_pretty(&reproduction).unwrap_or_default() + "\n";
@@ -146,9 +149,9 @@ fn work<'a>(
 
 impl Work<'_> {
     /// Runs what is shown packet by packet: kept outcomes have no packets.
-    fn follow_packets(&self, folder: &Path, drivers: &Drivers<'_>) -> Result<(), Failure> {
+    fn follow_packets(&self, folder: PathBuf, drivers: &Drivers<'_>) -> Result<(), Failure> {
         let Some(plan) = self.example.clone() else { return Ok(()) };
-        let timeline = Some((folder.join("timeline"), PACKETS));
+        let timeline = Some((folder, PACKETS));
         let wanted = Wanted { timeline, prefix: format!("{}-", self.name), ..Wanted::default() };
         let (driver, name) = (drivers.virtual_time, format!("{}: ", self.name));
         carry_out(&[Stage { plan, driver, real_time: false, jobs: None, name, kept: true }], wanted)?;
