@@ -25,7 +25,8 @@ pub fn text(reproduction: &Reproduction) -> String {
     text += &counts.collect::<Vec<_>>().join("\n");
     text.push('\n');
     if reproduction.quick {
-        text += "A quick look: with three seeds, few differences can be told from luck.\n";
+        text += "A quick look: with three seeds, few differences can be told from luck; what moves the results, and why some differ, \
+                 only runs at full length tell.\n";
     }
     text
 }
@@ -75,18 +76,19 @@ fn counted(paper: &PaperOutcome) -> String {
 
 /// Markdown: one line a paper, then a sentence on each claim that differs.
 pub fn summary_markdown(reproduction: &Reproduction) -> String {
+    let given =
+        |verdict: &Verdict| reproduction.papers.iter().flat_map(PaperOutcome::claims).any(|c| c.verdict == *verdict);
+    let shown: Vec<Verdict> = Verdict::ALL.into_iter().filter(|v| *v != Verdict::NotRun || given(v)).collect();
     let mut text = String::from("\n| paper | claims |");
-    Verdict::ALL.iter().for_each(|verdict| {
-        let _ = write!(text, " {verdict} |");
-    });
-    text += "\n|---|--:|--:|--:|--:|--:|\n";
+    shown.iter().for_each(|verdict| text += &format!(" {verdict} |"));
+    text += &format!("\n|---|--:|{}\n", "--:|".repeat(shown.len()));
     for paper in &reproduction.papers {
         let _ = write!(text, "| `{}` {} | {} |", paper.key, venue(paper), paper.claims().count());
-        for verdict in Verdict::ALL {
-            let _ = write!(text, " {} |", paper.claims().filter(|claim| claim.verdict == verdict).count());
-        }
+        shown.iter().for_each(|verdict| text += &format!(" {} |", tally(paper, *verdict)));
         text.push('\n');
     }
+    text +=
+        "\nIn brackets: claims whose sign alone was asked for, because the paper does not wholly state the set-up.\n";
     let differing: Vec<String> = reproduction.papers.iter().flat_map(differences).collect();
     if !differing.is_empty() {
         text += "\n<details>\n<summary>What differs, and why as far as we found out</summary>\n\n";
@@ -94,6 +96,13 @@ pub fn summary_markdown(reproduction: &Reproduction) -> String {
         text += "\n</details>\n";
     }
     text
+}
+
+/// `42 (31)`: how many claims, and how many of them were asked for their direction alone.
+fn tally(paper: &PaperOutcome, verdict: Verdict) -> String {
+    let claims = || paper.claims().filter(|claim| claim.verdict == verdict);
+    let (all, signs) = (claims().count(), claims().filter(|claim| claim.asks_for_direction_alone()).count());
+    if verdict == Verdict::Reproduces && signs > 0 { format!("{all} ({signs})") } else { all.to_string() }
 }
 
 /// One line for each reason why claims of a paper differ: whose items they are, how many, and the reason.

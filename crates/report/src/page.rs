@@ -109,10 +109,11 @@ fn page(report: &Report) -> Value {
     }))
 }
 
-/// How often each verdict was given.
+/// How often each verdict was given; that something was not run is told only where it was so.
 fn counts(verdicts: &[Verdict]) -> Vec<(Mark, usize)> {
     let count = |verdict| verdicts.iter().filter(|row| row.verdict == verdict).count();
-    Judgement::ALL.map(|verdict| (Mark::of(verdict), count(verdict))).to_vec()
+    let told = Judgement::ALL.into_iter().filter(|verdict| *verdict != Judgement::NotRun || count(*verdict) > 0);
+    told.map(|verdict| (Mark::of(verdict), count(verdict))).collect()
 }
 
 /// How many packets of each timeline there is room for.
@@ -264,6 +265,7 @@ impl Mark {
             Judgement::DirectionOnly => ("direction only", "≈", "direction"),
             Judgement::Differs => ("differs", "✗", "differs"),
             Judgement::NotSpecified => ("not specified", "?", "unspecified"),
+            Judgement::NotRun => ("not run", "–", "unspecified"),
         };
         Self { word, sign, class }
     }

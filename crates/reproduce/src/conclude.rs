@@ -7,9 +7,14 @@ use crate::paper::{Item, Sensitivity};
 use crate::plan::Part;
 use anabranch_run::Results;
 
-/// Judges an item by what its parts gave, the main one first.
-pub fn conclude(item: &Item, scenario: &str, parts: &[Part<'_>], results: &[Results]) -> ItemOutcome {
+/// Judges an item by what its parts gave, the main one first. Reasons that were found at full length are left out of a
+/// `quick` look, whose numbers are others.
+pub fn conclude(item: &Item, scenario: &str, parts: &[Part<'_>], results: &[Results], quick: bool) -> ItemOutcome {
     let main = &results[0];
+    let mut claims = item.claims.clone();
+    if quick {
+        claims.iter_mut().for_each(|claim| claim.reason = None);
+    }
     let mut rows: Vec<String> = Vec::new();
     for run in &main.runs {
         if !rows.contains(&run.scheduler) {
@@ -21,7 +26,7 @@ pub fn conclude(item: &Item, scenario: &str, parts: &[Part<'_>], results: &[Resu
         name: sensitivity.name.clone(),
         why: sensitivity.why.clone(),
         set: sensitivity.changes(),
-        claims: judge(&item.claims, &results.runs, &item.rows, &sensitivity.rows)
+        claims: judge(&claims, &results.runs, &item.rows, &sensitivity.rows)
             .into_iter()
             .map(|judged| (judged.ours, judged.verdict))
             .collect(),
@@ -37,7 +42,7 @@ pub fn conclude(item: &Item, scenario: &str, parts: &[Part<'_>], results: &[Resu
         curves: mean_curves(&item.figures, &main.runs),
         summary: main.summary.clone(),
         figures: item.figures.clone(),
-        claims: judge(&item.claims, &main.runs, &item.rows, &[]),
+        claims: judge(&claims, &main.runs, &item.rows, &[]),
         sensitivity: assumptions.map(sensitive).collect(),
     }
 }

@@ -18,9 +18,28 @@ impl Found {
         Self { ours, estimate, p: None, verdict, reason: None }
     }
 
-    /// Nothing was: whatever it says, ours does not.
-    pub fn nothing(why: String) -> Self {
-        Self { ours: "—".into(), estimate: None, p: None, verdict: Verdict::Differs, reason: Some(why) }
+    /// Nothing was. What was run and does not have it does not say what the claim says.
+    pub fn nothing(lack: Lack) -> Self {
+        let (verdict, reason) = match lack {
+            Lack::NotRun => (Verdict::NotRun, None),
+            Lack::Undefined(why) => (Verdict::Differs, Some(why)),
+        };
+        Self { ours: "—".into(), estimate: None, p: None, verdict, reason }
+    }
+}
+
+/// Why nothing was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lack {
+    /// The cell was left out, as in a quick look.
+    NotRun,
+    /// In a few words, why there is no value.
+    Undefined(String),
+}
+
+impl<T: Into<String>> From<T> for Lack {
+    fn from(why: T) -> Self {
+        Self::Undefined(why.into())
     }
 }
 

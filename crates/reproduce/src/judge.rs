@@ -2,7 +2,7 @@
 
 use crate::claim::{Claim, Kind, Side, Unit};
 use crate::estimate::{Change, Order};
-use crate::found::{Found, decimals, interval, within};
+use crate::found::{Found, Lack, decimals, interval, within};
 use crate::outcome::{Judged, Verdict};
 use crate::paper::Row;
 use crate::samples::Samples;
@@ -19,10 +19,10 @@ const CONFIDENT: f64 = 0.95;
 /// their place.
 pub fn judge(claims: &[Claim], runs: &[RunRecord], rows: &[Row], instead: &[Row]) -> Vec<Judged> {
     let samples = Samples::new(runs, rows, instead);
-    claims.iter().map(|claim| claim_of(claim, &samples)).collect()
+    claims.iter().map(|claim| judged(claim, &samples)).collect()
 }
 
-fn claim_of(claim: &Claim, samples: &Samples<'_>) -> Judged {
+fn judged(claim: &Claim, samples: &Samples<'_>) -> Judged {
     let (found, figure, band) = match &claim.kind {
         Kind::Value { of, published, band } => (value(claim, of, *published, *band, samples), Some(*published), *band),
         Kind::Change { of, against, published, band, spread } => {
@@ -43,8 +43,8 @@ fn claim_of(claim: &Claim, samples: &Samples<'_>) -> Judged {
     let mut found = found.unwrap_or_else(Found::nothing);
     if let Some(open) = &claim.open {
         (found.verdict, found.reason) = (Verdict::NotSpecified, Some(open.clone()));
-    } else if found.verdict != Verdict::Reproduces {
-        found.reason = found.reason.or_else(|| claim.reason.clone());
+    } else if matches!(found.verdict, Verdict::DirectionOnly | Verdict::Differs) {
+        found.reason = claim.reason.clone().or(found.reason);
     }
     Judged {
         text: claim.text.clone(),
@@ -70,7 +70,7 @@ fn value(
     published: f64,
     band: Option<(f64, f64)>,
     samples: &Samples<'_>,
-) -> Result<Found, String> {
+) -> Result<Found, Lack> {
     let values = samples.of(of, &claim.metric, &claim.at)?;
     let values: Vec<f64> = values.iter().map(|(_, value)| value / claim.unit.scale).collect();
     let estimate = Estimate::of(&values).ok_or("there is no value")?;
@@ -89,13 +89,13 @@ fn change(
     (low, high): (f64, f64),
     spread: bool,
     samples: &Samples<'_>,
-) -> Result<Found, String> {
+) -> Result<Found, Lack> {
     let values = |side| {
         let values = samples.of(side, &claim.metric, &claim.at)?;
-        Ok::<_, String>(if spread { deviations(values) } else { values })
+        Ok::<_, Lack>(if spread { deviations(values) } else { values })
     };
     let (a, b) = (values(of)?, values(against)?);
-    let Change { percent, p } = Change::of(&a, &b).ok_or("there is nothing to hold it against")?;
+    let Change { percent, p } = Change::of(&a, &b).ok_or_else(|| undefined(&a, &b))?;
     let inside = (low..=high).contains(&percent.mean);
     let verdict = if low < 0.0 && high > 0.0 {
         // About equal.
@@ -114,6 +114,15 @@ fn change(
     Ok(Found { ours: signed(&percent), estimate: Some(percent), p, verdict, reason: None })
 }
 
+/// Why there is no relative difference.
+fn undefined(a: &[(u64, f64)], b: &[(u64, f64)]) -> Lack {
+    match b.iter().all(|(_, value)| *value == 0.0) {
+        true if a.iter().all(|(_, value)| *value == 0.0) => "both are zero".into(),
+        true => "it is held against zero".into(),
+        false => "no seed has both".into(),
+    }
+}
+
 /// The square of what each value is off the mean, whose mean is the variance.
 fn deviations(mut values: Vec<(u64, f64)>) -> Vec<(u64, f64)> {
     let mean = values.iter().map(|(_, value)| value).sum::<f64>() / values.len() as f64;
@@ -121,7 +130,7 @@ fn deviations(mut values: Vec<(u64, f64)>) -> Vec<(u64, f64)> {
     values
 }
 
-fn order(claim: &Claim, rows: &[String], more: bool, samples: &Samples<'_>) -> Result<Found, String> {
+fn order(claim: &Claim, rows: &[String], more: bool, samples: &Samples<'_>) -> Result<Found, Lack> {
     let scores = samples.scores(rows, &claim.metric, &claim.at)?;
     let better = if more { Better::Higher } else { Better::Lower };
     let order = Order::of(&scores, better).ok_or("there is nothing to put in order")?;
@@ -130,13 +139,19 @@ fn order(claim: &Claim, rows: &[String], more: bool, samples: &Samples<'_>) -> R
         (false, true) => Verdict::DirectionOnly,
         (false, false) => Verdict::Differs,
     };
-    let found: Vec<&str> = order.found.iter().map(|&row| rows[row].as_str()).collect();
-    let ours = format!(
-        "{} (the published order in {:.0} % of resamples, n = {})",
-        found.join(", "),
-        order.holds * 100.0,
-        scores[0].len()
-    );
+    let mut found = String::new();
+    for (place, &row) in order.found.iter().enumerate() {
+        let before = place.checked_sub(1).map(|before| order.found[before]);
+        found += match before {
+            None => "",
+            // Seed by seed the same: no order can hold between them.
+            Some(before) if scores[before] == scores[row] => " = ",
+            Some(_) => ", ",
+        };
+        found += &rows[row];
+    }
+    let ours =
+        format!("{found} (the published order in {:.0} % of resamples, n = {})", order.holds * 100.0, scores[0].len());
     Ok(Found::plain(ours, None, verdict))
 }
 

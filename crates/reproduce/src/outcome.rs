@@ -139,6 +139,9 @@ pub enum Verdict {
     /// The paper leaves out what is needed.
     #[serde(rename = "not specified")]
     NotSpecified,
+    /// A quick look leaves it out.
+    #[serde(rename = "not run")]
+    NotRun,
 }
 
 /// Bands in JSON, which has no infinity.
@@ -158,6 +161,13 @@ mod band {
     }
 }
 
+impl Judged {
+    /// Whether the band asks for a sign alone, because the paper does not wholly state the set-up.
+    pub fn asks_for_direction_alone(&self) -> bool {
+        self.band.is_some_and(|(low, high)| low == 0.0 && high == f64::INFINITY || low <= -100.0 && high == 0.0)
+    }
+}
+
 impl PaperOutcome {
     /// What came out of the items of `paper`.
     pub fn new(paper: &Paper, items: Vec<ItemOutcome>) -> Self {
@@ -173,8 +183,8 @@ impl PaperOutcome {
 
 impl Verdict {
     /// All, the best first.
-    pub const ALL: [Verdict; 4] =
-        [Verdict::Reproduces, Verdict::DirectionOnly, Verdict::Differs, Verdict::NotSpecified];
+    pub const ALL: [Verdict; 5] =
+        [Verdict::Reproduces, Verdict::DirectionOnly, Verdict::Differs, Verdict::NotSpecified, Verdict::NotRun];
 }
 
 impl fmt::Display for Verdict {
@@ -184,6 +194,7 @@ impl fmt::Display for Verdict {
             Self::DirectionOnly => "direction only",
             Self::Differs => "differs",
             Self::NotSpecified => "not specified",
+            Self::NotRun => "not run",
         })
     }
 }

@@ -1,6 +1,7 @@
 //! The runs of an item, by row, cell and seed.
 
 use crate::claim::{RATIO, Side};
+use crate::found::Lack;
 use crate::paper::Row;
 use anabranch_run::{Ask, CellValues, RunRecord};
 
@@ -47,8 +48,8 @@ impl<'a> Samples<'a> {
     /// One value a seed, as a multiple of what it is said to be per.
     ///
     /// # Errors
-    /// In a few words, why there is none.
-    pub fn of(&self, side: &'a Side, metric: &str, at: &[(String, String)]) -> Result<Vec<(u64, f64)>, String> {
+    /// Why there is none.
+    pub fn of(&self, side: &'a Side, metric: &str, at: &[(String, String)]) -> Result<Vec<(u64, f64)>, Lack> {
         let values = self.absolute(side, metric, at)?;
         let Some(per) = &side.per else { return Ok(values) };
         let base = self.of(per, metric, at)?;
@@ -62,12 +63,12 @@ impl<'a> Samples<'a> {
     /// The curve `NAME` or `NAME[20s..40s]` of each run of a row in a cell.
     ///
     /// # Errors
-    /// In a few words, why there is none.
-    pub fn curves(&self, side: &'a Side, name: &str, at: &[(String, String)]) -> Result<Vec<Stretch>, String> {
+    /// Why there is none.
+    pub fn curves(&self, side: &'a Side, name: &str, at: &[(String, String)]) -> Result<Vec<Stretch>, Lack> {
         let (cell, label) = (self.cell(side, at)?, self.label(&side.row));
         let runs = self.runs.iter().filter(|run| run.scheduler == label && run.cell == *cell);
         let curves: Vec<Stretch> = runs.filter_map(|run| stretch(run, name)).collect();
-        if curves.is_empty() { Err(format!("no run of {label} has the curve {name}")) } else { Ok(curves) }
+        if curves.is_empty() { Err(format!("no run of {label} has the curve {name}").into()) } else { Ok(curves) }
     }
 
     /// The cells of a side: its own values stand before those of `at`.
@@ -78,27 +79,35 @@ impl<'a> Samples<'a> {
     }
 
     /// The one cell of a side.
-    fn cell(&self, side: &Side, at: &[(String, String)]) -> Result<&'a CellValues, String> {
+    fn cell(&self, side: &Side, at: &[(String, String)]) -> Result<&'a CellValues, Lack> {
         match self.cells_of(side, at)[..] {
             [cell] => Ok(cell),
-            ref cells => Err(format!("{} cells are meant, not one", cells.len())),
+            [] => Err(Lack::NotRun),
+            ref cells => Err(format!("{} cells are meant, not one", cells.len()).into()),
         }
     }
 
-    fn absolute(&self, side: &'a Side, metric: &str, at: &[(String, String)]) -> Result<Vec<(u64, f64)>, String> {
+    fn absolute(&self, side: &'a Side, metric: &str, at: &[(String, String)]) -> Result<Vec<(u64, f64)>, Lack> {
         let metric = side.metric.as_deref().unwrap_or(metric);
         let cell = self.cell(side, at)?;
         let values = self.values(&side.row, cell, metric);
-        if values.is_empty() { Err(format!("no run of {} has {metric}", self.label(&side.row))) } else { Ok(values) }
+        if values.is_empty() {
+            Err(format!("no run of {} has {metric}", self.label(&side.row)).into())
+        } else {
+            Ok(values)
+        }
     }
 
     /// One entry a row, with one value for each seed that all rows have in all cells of `at`: what the row is of the mean of
     /// all rows, averaged over the cells.
     ///
     /// # Errors
-    /// In a few words, why there is none.
-    pub fn scores(&self, rows: &'a [String], metric: &str, at: &[(String, String)]) -> Result<Vec<Vec<f64>>, String> {
+    /// Why there is none.
+    pub fn scores(&self, rows: &'a [String], metric: &str, at: &[(String, String)]) -> Result<Vec<Vec<f64>>, Lack> {
         let cells = self.cells(at);
+        if cells.is_empty() {
+            return Err(Lack::NotRun);
+        }
         let mut scores: Vec<(u64, Vec<f64>, usize)> = Vec::new();
         for cell in &cells {
             let columns: Vec<Vec<(u64, f64)>> = rows.iter().map(|row| self.values(row, cell, metric)).collect();
@@ -123,7 +132,7 @@ impl<'a> Samples<'a> {
         let of_seeds: Vec<Vec<f64>> = scores.into_iter().map(means).collect();
         let scores: Vec<Vec<f64>> =
             (0..rows.len()).map(|row| of_seeds.iter().map(|scores| scores[row]).collect()).collect();
-        if of_seeds.is_empty() { Err(format!("no seed has {metric} in every row and cell")) } else { Ok(scores) }
+        if of_seeds.is_empty() { Err(format!("no seed has {metric} in every row and cell").into()) } else { Ok(scores) }
     }
 }
 

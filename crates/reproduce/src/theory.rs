@@ -2,14 +2,14 @@
 
 use crate::claim::{Claim, Point, Side, Statistic};
 use crate::cycle::{Cycle, cycles};
-use crate::found::{Found, decimals, interval, within};
+use crate::found::{Found, Lack, decimals, interval, within};
 use crate::prediction::{Prediction, r_squared};
 use crate::samples::{Samples, Stretch};
 use anabranch_metrics::mean;
 use anabranch_run::Estimate;
 
 /// The value that equations give.
-pub(crate) fn model(claim: &Claim, by: &Prediction, (published, band): (f64, (f64, f64))) -> Result<Found, String> {
+pub(crate) fn model(claim: &Claim, by: &Prediction, (published, band): (f64, (f64, f64))) -> Result<Found, Lack> {
     let value = by.value(&[])? / claim.unit.scale;
     let places = decimals(published.abs().min(value.abs()));
     let ours = format!("{value:.places$} {}", claim.unit.name).trim_end().to_owned() + ", by the equation";
@@ -24,10 +24,10 @@ pub(crate) fn fit(
     (points, measured): (&[Point], &[(String, String)]),
     band: (f64, f64),
     samples: &Samples<'_>,
-) -> Result<Found, String> {
+) -> Result<Found, Lack> {
     let mean_of = |metric: &str, at: &[(String, String)]| {
         let values: Vec<f64> = samples.of(of, metric, at)?.into_iter().map(|(_, value)| value).collect();
-        mean(&values).ok_or_else(|| format!("{metric} has no value"))
+        mean(&values).ok_or_else(|| Lack::from(format!("{metric} has no value")))
     };
     let mut pairs = Vec::new();
     for point in points {
@@ -49,7 +49,7 @@ pub(crate) fn cycle(
     statistic: &Statistic,
     (published, band): (f64, (f64, f64)),
     samples: &Samples<'_>,
-) -> Result<Found, String> {
+) -> Result<Found, Lack> {
     let mut values = Vec::new();
     for curve in samples.curves(of, &claim.metric, &claim.at)? {
         let of_cycle = |cycle: &Cycle| match statistic {

@@ -201,6 +201,44 @@ fn what_is_missing_is_said_and_does_not_reproduce() {
 }
 
 #[test]
+fn a_cell_that_was_left_out_is_not_judged() {
+    let runs = runs("64KB", &[("minrtt", &TEN), ("otias", &times(1.1))]);
+    for claim in [
+        "value = \"minrtt\"\npublished = 1\nband = [0, 2]",
+        "of = \"otias\"\nagainst = \"minrtt\"\nband = [0, inf]",
+        "order = [\"otias\", \"minrtt\"]\nbest = \"most\"",
+    ] {
+        let judged = judged(&format!("at = {{ x = \"100KB\" }}\nreason = \"r\"\n{claim}"), &runs);
+        assert_eq!((judged.verdict, judged.reason), (Verdict::NotRun, None), "{claim}");
+    }
+}
+
+#[test]
+fn a_difference_from_nothing_is_said_to_be_none() {
+    let runs = runs("1", &[("minrtt", &[0.0; 3]), ("otias", &[0.0; 3]), ("blest+or", &[1.0, 2.0, 3.0])]);
+    let of = |row: &str| judged(&format!("of = \"{row}\"\nagainst = \"minrtt\"\nband = [-100, 0]"), &runs);
+    assert_eq!((of("otias").verdict, of("otias").reason.as_deref()), (Verdict::Differs, Some("both are zero")));
+    assert_eq!(of("blest+or").reason.as_deref(), Some("it is held against zero"));
+}
+
+#[test]
+fn rows_that_do_the_same_are_told_to_tie() {
+    let runs = runs("1", &[("minrtt", &TEN), ("otias", &TEN), ("blest+or", &times(1.2))]);
+    let judged = judged("order = [\"blest+or\", \"minrtt\", \"otias\"]\nbest = \"most\"", &runs);
+    assert!(judged.ours.starts_with("blest+or, minrtt = otias ("), "{}", judged.ours);
+    assert_eq!(judged.verdict, Verdict::Differs);
+}
+
+#[test]
+fn bands_with_an_open_end_ask_for_a_sign_alone() {
+    let runs = runs("1", &[("minrtt", &TEN), ("otias", &times(1.1))]);
+    let asks = |band: &str| {
+        judged(&format!("of = \"otias\"\nagainst = \"minrtt\"\nband = {band}"), &runs).asks_for_direction_alone()
+    };
+    assert!(asks("[0, inf]") && asks("[-100, 0]") && !asks("[0, 20]") && !asks("[-5, 5]"));
+}
+
+#[test]
 fn mistakes_point_at_their_token_with_the_nearest_word() {
     let claim = |rest: &str| format!("[[item.claim]]\ntext = \"c\"\n{rest}");
     let one = |rest: &str| {

@@ -59,7 +59,7 @@ pub fn reproduce(arguments: &ReproduceArguments, drivers: &Drivers<'_>) -> Resul
             let file = arguments.out.join("runs").join(format!("{}.csv", work.name));
             create(file.parent().unwrap_or(&arguments.out))?;
             write(&file, runs_csv(&results[0]))?;
-            items.push(conclude(work.item, work.scenario, &work.parts, &results));
+            items.push(conclude(work.item, work.scenario, &work.parts, &results, arguments.quick));
         }
         outcomes.push(PaperOutcome::new(&built_in.paper, items));
     }
