@@ -21,11 +21,7 @@ impl Driver for RealTime {
         Err(Refusal::Missing { what, help: Some(help) })
     }
 
-    fn run(
-        &self,
-        _: &Job,
-        _: &mut dyn Recorder,
-    ) -> Result<RunOutcome, RunError> {
+    fn run(&self, _: &Job, _: &mut dyn Recorder) -> Result<RunOutcome, RunError> {
         Err(RunError::Unsupported { what: "hosts in real time need Linux".into() })
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::failure::Failure;
 use crate::output::create;
-use serde::Deserialize;
-use serde_json::Value;
+use serde::de::IgnoredAny;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -92,22 +92,18 @@ fn written(folder: &Path) -> Vec<PathBuf> {
 /// A file that would be lost, and is another program's: a document that does not name this program, or any other file where
 /// no document says who wrote it.
 fn foreign(folder: &Path) -> Option<PathBuf> {
-    let is_document = |file: &PathBuf| file.parent() == Some(folder) && DOCUMENTS.iter().any(|name| file.ends_with(name));
+    let is_document =
+        |file: &PathBuf| file.parent() == Some(folder) && DOCUMENTS.iter().any(|name| file.ends_with(name));
     let (documents, others): (Vec<PathBuf>, Vec<PathBuf>) = written(folder).into_iter().partition(is_document);
     let none = documents.is_empty();
     documents.into_iter().find(|file| !is_ours(file)).or_else(|| others.into_iter().next().filter(|_| none))
 }
 
-/// The fields in which documents name the program; the rest is passed over.
-#[derive(Deserialize)]
-struct Signature {
-    anabranch: Option<Value>,
-    made_by: Option<Value>,
-}
-
+/// Documents name the program in a field; what is in the fields is passed over.
 fn is_ours(document: &Path) -> bool {
     let text = fs::read_to_string(document).unwrap_or_default();
-    serde_json::from_str(&text).is_ok_and(|by: Signature| by.anabranch.is_some() || by.made_by.is_some())
+    let fields: BTreeMap<String, IgnoredAny> = serde_json::from_str(&text).unwrap_or_default();
+    ["anabranch", "made_by"].iter().any(|name| fields.contains_key(*name))
 }
 
 #[cfg(test)]

@@ -28,10 +28,7 @@ impl Parameter {
 
 /// Two of the `known` parameters, `X_min` and `X_max`, of which the first is above the second, with the `given` values over
 /// the defaults.
-pub fn contradiction<'p>(
-    known: &[&'p Parameter],
-    given: &[(String, f64)],
-) -> Option<(&'p Parameter, &'p Parameter)> {
+pub fn contradiction<'p>(known: &[&'p Parameter], given: &[(String, f64)]) -> Option<(&'p Parameter, &'p Parameter)> {
     let value = |p: &Parameter| given.iter().find(|(name, _)| name == p.name).map_or(p.default, |(_, value)| *value);
     let pair = |least: &&'p Parameter| {
         let stem = least.name.strip_suffix("_min")?;

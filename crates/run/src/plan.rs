@@ -144,7 +144,7 @@ fn names_plug_in(key: &str) -> bool {
 /// Repetitions of the first round of [`Repeat::Auto`], and how many each further round adds.
 pub(crate) const AUTO_STEP: u32 = 10;
 /// The most repetitions of [`Repeat::Auto`].
-pub(crate) const AUTO_LIMIT: u32 = 200;
+pub const AUTO_LIMIT: u32 = 200;
 
 impl CellPlan {
     fn new(cell: Cell, scenarios: &[&Scenario], options: &Options) -> Self {

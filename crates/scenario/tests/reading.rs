@@ -262,7 +262,9 @@ fn plug_ins_get_their_canonical_name_and_what_differs_from_the_defaults() {
 
 #[test]
 fn parameters_may_stand_in_brackets() {
-    let s = one_path("[connection]\nscheduler = 'blest+or( delta = 0.5,lambda=2 )'\ncongestion = \"cubic(hystart=false)\"\n");
+    let s = one_path(
+        "[connection]\nscheduler = 'blest+or( delta = 0.5,lambda=2 )'\ncongestion = \"cubic(hystart=false)\"\n",
+    );
     assert_eq!(s.scheduler.name, "blest+or");
     assert_eq!(s.scheduler.parameters, [("lambda".to_string(), 2.0), ("delta".to_string(), 0.5)]);
     assert_eq!(s.congestion.parameters, [("hystart".to_string(), 0.0)]);

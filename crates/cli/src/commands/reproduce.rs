@@ -10,6 +10,7 @@ use crate::opener::Opener;
 use crate::out_folder::OutFolder;
 use crate::output::{create, write};
 use crate::papers::{self, BuiltIn};
+use crate::plain_table::text_width;
 use crate::reproduction_table::{claims_markdown, summary_markdown, text};
 use crate::results_folder;
 use crate::runs_csv::runs_csv;
@@ -41,7 +42,8 @@ struct Work<'a> {
 pub fn reproduce(arguments: &ReproduceArguments, drivers: &Drivers<'_>) -> Result<String, Failure> {
     let papers = papers::find(&arguments.paper)?;
     // Said before the work, not after it.
-    let targets = arguments.update.iter().map(|file| target(file)).collect::<Result<Vec<_>, Failure>>()?;
+    let targets = arguments.update.iter().map(|file| Marked::read(file, &[SUMMARY, CLAIMS]));
+    let targets = targets.collect::<Result<Vec<_>, Failure>>()?;
     let opener = arguments.open.then(Opener::find).transpose()?;
     let items: Vec<Vec<&Item>> = papers.iter().map(|paper| chosen(paper, arguments)).collect::<Result<_, _>>()?;
     let out = OutFolder::claim(&arguments.out)?;
@@ -73,11 +75,13 @@ pub fn reproduce(arguments: &ReproduceArguments, drivers: &Drivers<'_>) -> Resul
     write(&arguments.out.join("reproduction.json"), &json)?;
     let page = report(&reproduction, &arguments.out)?;
     opener.map_or(Ok(()), |opener| opener.open(&page))?;
-    for (target, form) in &targets {
-        target.write(&form(&reproduction))?;
-    }
+    let tables = |name: &str| match name {
+        SUMMARY => summary_markdown(&reproduction),
+        _ => claims_markdown(&reproduction),
+    };
+    targets.iter().try_for_each(|target| target.write(tables))?;
     Ok(match arguments.format {
-        ListFormat::Table => format!("{}\nThe report: {}\n", text(&reproduction), page.display()),
+        ListFormat::Table => format!("{}\nThe report: {}\n", text(&reproduction, text_width()), page.display()),
         ListFormat::Json => json,
     })
 }
@@ -95,21 +99,16 @@ fn report(reproduction: &Reproduction, folder: &Path) -> Result<PathBuf, Failure
     results_folder::make_report(folder)
 }
 
-/// What a place in a file is filled with.
-type Form = fn(&Reproduction) -> String;
-
-/// The place that `file` has.
-fn target(file: &Path) -> Result<(Marked<'_>, Form), Failure> {
-    let summary = Marked::read(file, "reproduction summary").map(|marked| (marked, summary_markdown as Form));
-    summary.or_else(|_| Marked::read(file, "reproduction").map(|marked| (marked, claims_markdown as Form)))
-}
+/// The places for tables: the verdicts of each paper counted, and every claim.
+const SUMMARY: &str = "reproduction summary";
+const CLAIMS: &str = "reproduction";
 
 /// The item that is named, or all that may be run.
 fn chosen<'a>(built_in: &'a BuiltIn, arguments: &ReproduceArguments) -> Result<Vec<&'a Item>, Failure> {
     let Some(id) = &arguments.item else {
         return Ok(built_in.paper.items.iter().filter(|item| arguments.live || !item.live).collect());
     };
-    if arguments.paper == "all" {
+    if papers::are_all(&arguments.paper) {
         let help = format!("name the paper: anabranch reproduce PAPER {id}");
         return Err(Failure::unusable("anabranch::cli::usage", "an item belongs to one paper", Some(help)));
     }

@@ -10,7 +10,7 @@ use crate::out_folder::OutFolder;
 use crate::results_folder;
 use crate::runs_csv::runs_csv;
 use crate::stage::{Stage, carry_out};
-use crate::table::results_table;
+use crate::table::{auto_notes, results_table};
 use crate::watch::Wanted;
 use anabranch_run::{Driver, Options, Plan, Repeat, Results};
 use anabranch_scenario::{Host, Override, Scenario, Traffic};
@@ -41,7 +41,8 @@ pub fn run(arguments: &RunArguments, drivers: &Drivers<'_>) -> Result<String, Fa
     };
     let wanted = Wanted { captures: arguments.pcap.clone(), events: arguments.trace.clone(), ..Wanted::default() };
     let results = execute(&loaded, &options, &arguments.output, wanted, driver)?;
-    Ok(print(&results, arguments.output.format))
+    let notes = options.repeat == Repeat::Auto && arguments.output.format == Format::Table;
+    Ok(print(&results, arguments.output.format) + &if notes { auto_notes(&results) } else { String::new() })
 }
 
 /// The options that are keys of the scenario by another name.
@@ -83,8 +84,7 @@ pub fn execute(
     wanted.connection = followed(loaded, output.connection.get())?;
     let out = output.out.as_deref().map(OutFolder::claim).transpose()?;
     wanted.series = out.as_ref().map(OutFolder::series);
-    wanted.timeline =
-        out.as_ref().filter(|_| output.timeline > 0).map(|folder| (folder.timeline(), output.timeline));
+    wanted.timeline = out.as_ref().filter(|_| output.timeline > 0).map(|folder| (folder.timeline(), output.timeline));
     let plan = Plan::new(&loaded.variants(), options);
     // Runs that follow the clock disturb each other where they share the machine: only if asked.
     let jobs = output.jobs.or(NonZeroUsize::new(1).filter(|_| options.real_time));
