@@ -253,7 +253,7 @@ mod tests {
 
     fn ack(packets: u32, now_ms: u64) -> Acked {
         let mut ack = Acked::default();
-        (ack.packets, ack.cwnd_limited, ack.may_grow) = (packets, true, true);
+        (ack.counted, ack.cwnd_limited, ack.may_grow) = (packets, true, true);
         (ack.now, ack.rtt) = (Instant::from_millis(now_ms), Some(MS100));
         ack
     }

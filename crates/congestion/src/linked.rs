@@ -173,7 +173,7 @@ pub(crate) mod tests {
     /// An acknowledgment that lets the window grow.
     pub(crate) fn ack(packets: u32) -> Acked {
         let mut ack = Acked::default();
-        (ack.packets, ack.cwnd_limited, ack.may_grow) = (packets, true, true);
+        (ack.counted, ack.cwnd_limited, ack.may_grow) = (packets, true, true);
         ack
     }
 

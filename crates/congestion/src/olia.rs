@@ -251,7 +251,7 @@ mod tests {
 
     fn ack(packets: u32) -> Acked {
         let mut ack = Acked::default();
-        (ack.packets, ack.bytes) = (packets, u64::from(packets) * 1400);
+        (ack.counted, ack.bytes) = (packets, u64::from(packets) * 1400);
         (ack.cwnd_limited, ack.may_grow) = (true, true);
         ack
     }

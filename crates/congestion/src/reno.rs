@@ -39,7 +39,7 @@ shares as it has subflows. Random loss is read as congestion.
 
 ## Departures
 Acknowledged packets are counted rather than acknowledgments (RFC 3465 without a limit per acknowledgment), as Linux
-does, so delayed acknowledgments do not slow the increase. The threshold is half the window, not half the flight size,
+does, so delayed acknowledgments do not slow the increase; `tcp.abc_limit` sets that limit. The threshold is half the window, not half the flight size,
 again as Linux. During fast recovery the engine's proportional rate reduction governs what is sent in place of
 NewReno's window inflation; the window itself is at ssthresh at once.
 
@@ -96,14 +96,14 @@ mod tests {
         let mut window = WindowState::at(10, 5);
         let path = PathView::new(PathId(0), 1400);
         let mut ack = Acked::default();
-        (ack.packets, ack.cwnd_limited, ack.may_grow) = (1, true, true);
+        (ack.counted, ack.cwnd_limited, ack.may_grow) = (1, true, true);
         Reno.on_ack(&mut window, &ack, &path);
         assert_eq!(window.exact(), 10.1);
-        // Delayed acknowledgments count as the packets that they acknowledge.
-        ack.packets = 2;
+        // A delayed acknowledgment that counts as the packets that it acknowledges.
+        ack.counted = 2;
         (0..4).for_each(|_| Reno.on_ack(&mut window, &ack, &path));
         assert_eq!(window.cwnd(), 10);
-        ack.packets = 1;
+        ack.counted = 1;
         Reno.on_ack(&mut window, &ack, &path);
         assert_eq!(window.cwnd(), 11);
     }

@@ -198,7 +198,7 @@ mod tests {
         v.know(base);
         for mut ack in round(&[rtt + 5, rtt, rtt + 9]) {
             // Slow start between the ends of rounds is another matter.
-            ack.packets = u32::from(ack.round_ended);
+            ack.counted = u32::from(ack.round_ended);
             v.on_ack(&mut window, &ack, &open());
         }
         (window.cwnd(), window.ssthresh())

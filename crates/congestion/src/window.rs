@@ -64,16 +64,16 @@ impl WindowState {
         Window { cwnd: self.cwnd, ssthresh: self.ssthresh, pacing }
     }
 
-    /// Grows by what `ack` permits of slow start, and returns the acknowledged packets that are left for congestion
+    /// Grows by what `ack` permits of slow start, and returns the counted packets that are left for congestion
     /// avoidance: none where the window must not grow at all.
     pub fn slow_start(&mut self, ack: &Acked) -> u32 {
         if !(ack.cwnd_limited && ack.may_grow) {
             return 0;
         }
         let room = self.ssthresh.min(MAX_WINDOW).saturating_sub(self.cwnd);
-        let taken = ack.packets.min(room);
+        let taken = ack.counted.min(room);
         self.cwnd += taken;
-        ack.packets - taken
+        ack.counted - taken
     }
 
     /// HyStart's verdict: the threshold is here.
@@ -194,7 +194,7 @@ mod tests {
 
     fn ack(packets: u32) -> Acked {
         let mut ack = Acked::default();
-        (ack.packets, ack.cwnd_limited, ack.may_grow) = (packets, true, true);
+        (ack.counted, ack.cwnd_limited, ack.may_grow) = (packets, true, true);
         ack
     }
 

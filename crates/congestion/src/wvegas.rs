@@ -319,7 +319,7 @@ mod tests {
         calm(&mut control, P0);
         control.flows.get_mut(P0).expect("joined").window = crate::WindowState::at(30, 400);
         for mut ack in round(&[120, 120, 120]) {
-            ack.packets = 0;
+            ack.counted = 0;
             control.on_ack(P0, &ack, &views);
         }
         let Window { cwnd, ssthresh, .. } = control.window(P0);

@@ -54,7 +54,7 @@ impl World {
             Step::Leave => self.control.on_leave(id),
             Step::Ack { packets, bytes, limited, may_grow, round_ended, lost, rate } => {
                 let mut ack = Acked::default();
-                (ack.now, ack.packets, ack.bytes) = (self.now, *packets, *bytes);
+                (ack.now, ack.packets, ack.counted, ack.bytes) = (self.now, *packets, *packets, *bytes);
                 (ack.cwnd_limited, ack.may_grow, ack.round_ended) = (*limited, *may_grow, *round_ended);
                 (ack.lost, ack.rate) = (*lost, *rate);
                 ack.rtt = view.and_then(|v| v.srtt);

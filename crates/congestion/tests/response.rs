@@ -26,7 +26,7 @@ fn mean_window(name: &str, rounds: u64, mut lost: impl FnMut() -> bool) -> f64 {
                 continue;
             }
             let mut ack = Acked::default();
-            (ack.packets, ack.bytes, ack.rtt) = (1, 1400, Some(RTT));
+            (ack.packets, ack.counted, ack.bytes, ack.rtt) = (1, 1, 1400, Some(RTT));
             ack.now = now + RTT * u64::from(packet) / u64::from(window);
             (ack.cwnd_limited, ack.may_grow, ack.round_ended) = (true, clean && !recovering, packet == 0);
             control.on_ack(PATH, &ack, &views);

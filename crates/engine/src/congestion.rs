@@ -12,6 +12,8 @@ pub struct Acked {
     pub now: Instant,
     /// Packets newly acknowledged or SACKed.
     pub packets: u32,
+    /// Of these, what counts for the growth of the window: at most `abc_limit` (RFC 3465 §2.2).
+    pub counted: u32,
     /// Payload bytes newly acknowledged or SACKed.
     pub bytes: u64,
     /// Round-trip sample, never from a retransmitted packet unless timestamps prove it.

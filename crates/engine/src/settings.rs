@@ -36,6 +36,9 @@ pub struct TcpSettings {
     pub rto_form: RtoForm,
     /// Initial congestion window, packets (RFC 6928).
     pub initial_window: u32,
+    /// Most packets that one acknowledgment counts for when a window grows: L of RFC 3465 §2.2, also in congestion
+    /// avoidance. 1 counts acknowledgments (RFC 5681 §3.1), `u32::MAX` every packet, as Linux does since 4.0.
+    pub abc_limit: u32,
     /// Restart the window after idling longer than an RTO (RFC 2861).
     pub idle_restart: bool,
     /// Longest delay of an acknowledgment; zero acknowledges every segment.
@@ -70,6 +73,7 @@ impl Default for TcpSettings {
             rto_initial: Duration::from_secs(1),
             rto_form: RtoForm::Linux,
             initial_window: 10,
+            abc_limit: u32::MAX,
             idle_restart: true,
             delayed_ack: Duration::from_millis(40),
             quick_acks: 16,

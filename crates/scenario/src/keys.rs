@@ -365,6 +365,7 @@ const KEYS: &[Key] = &[
     key(Tcp, "rto_initial", POSITIVE_TIME, Value("1s"), "timeout before the first round-trip sample (RFC 6298 §2.1)"),
     key(Tcp, "rto_form", Form::Words(&["linux", "rfc6298"]), Value("linux"), "linux: srtt + max(rto_min, 4·deviation), the deviation falling once per round trip; rfc6298: max(rto_min, srtt + 4·rttvar)"),
     key(Tcp, "initial_window", Form::Integer { min: 1, max: 10_000 }, Value("10"), "initial congestion window in packets (RFC 6928)"),
+    key(Tcp, "abc_limit", Form::Integer { min: 1, max: 1_000_000 }, Nothing("no limit, as Linux counts since 4.0"), "most packets that one acknowledgment counts for when a window grows: L of RFC 3465 §2.2; 1 counts acknowledgments, as RFC 5681"),
     key(Tcp, "idle_restart", FLAG, Value("true"), "shrink the congestion window after idling longer than a retransmission timeout (RFC 2861)"),
     key(Tcp, "delayed_ack", TIME, Value("40ms"), "longest delay of an acknowledgment; 0s acknowledges every segment"),
     key(Tcp, "quick_acks", Form::Integer { min: 0, max: 1_000_000 }, Value("16"), "segments acknowledged at once after the start; Linux goes on while its window grows"),

@@ -80,8 +80,8 @@ fn what_is_not_written_has_the_documented_default() {
 #[test]
 fn every_tcp_key_reaches_its_setting() {
     let text = "duration = '1s'\n[tcp]\nrecovery = 'sack'\nrto_min = '1ms'\nrto_max = '2s'\nrto_initial = '3s'\n\
-                rto_form = 'rfc6298'\ninitial_window = 4\nidle_restart = false\ndelayed_ack = '5ms'\nquick_acks = 3\npacing = true\n\
-                nagle = false\ntimestamps = false\nsack = false\nsyn_retries = 6\nretries = 7\nkeep_alive = '8s'\n\
+                rto_form = 'rfc6298'\ninitial_window = 4\nabc_limit = 2\nidle_restart = false\ndelayed_ack = '5ms'\nquick_acks = 3\n\
+                pacing = true\nnagle = false\ntimestamps = false\nsack = false\nsyn_retries = 6\nretries = 7\nkeep_alive = '8s'\n\
                 time_wait = '9s'\n[connection]\nmss = '536B'\nchecksum = true\ndss = 4\nsend_buffer = 100000\n\
                 recv_buffer = '200KB'\nrejoin_after = '10s'\nearly_rescue = false\nmptcp = false\n";
     let settings = parse(&format!("{text}{PATH}")).scenario.settings;
@@ -91,6 +91,7 @@ fn every_tcp_key_reaches_its_setting() {
     assert_eq!(seconds, [2, 3, 8, 9, 10].map(Duration::from_secs));
     assert_eq!([tcp.rto_min, tcp.delayed_ack], [1, 5].map(Duration::from_millis));
     assert_eq!((tcp.initial_window, tcp.quick_acks, tcp.syn_retries, tcp.retries), (4, 3, 6, 7));
+    assert_eq!(tcp.abc_limit, 2);
     let flags = [tcp.idle_restart, tcp.pacing, tcp.nagle, tcp.timestamps, tcp.sack, settings.checksum, settings.mptcp];
     assert_eq!(flags, [false, true, false, false, false, true, false]);
     assert_eq!(settings.dss, DssWidth::Four);

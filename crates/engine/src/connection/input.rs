@@ -279,6 +279,7 @@ impl Connection {
         let acked = Acked {
             now: cx.now,
             packets: outcome.acked_packets,
+            counted: outcome.acked_packets.min(self.settings.tcp.abc_limit), // RFC 3465 §2.2
             bytes: outcome.acked_bytes,
             rtt: outcome.rtt,
             prior_in_flight: outcome.prior_in_flight,

@@ -123,3 +123,23 @@ fn a_window_of_its_own_holds_in_fast_recovery() {
     // PRR halves the window meanwhile.
     assert!(sent_in_recovery(false) < 8);
 }
+
+#[test]
+fn the_limit_of_byte_counting_caps_what_counts_and_not_what_was_delivered() {
+    // RFC 3465 §2.2, L = 1: an acknowledgment of three segments.
+    for (abc_limit, counted) in [(u32::MAX, 3), (1, 1), (2, 2), (9, 3)] {
+        let told = Told::default();
+        let mut settings = tcp();
+        settings.tcp.abc_limit = abc_limit;
+        let congestion = Box::new(Constant { cwnd: 10, rate_based: true, pacing: None, told: Arc::clone(&told) });
+        let mut h = Solo::client_with(Setup { congestion, ..setup(settings, client_paths(1)) });
+        h.at(40);
+        h.send(h.syn_ack(0).window(60_000)).clear();
+        h.write(&[1; 10_000]).clear();
+        h.at(80);
+        h.send(h.seg(1, 3001));
+        let ack = *told.lock().expect("one thread").last().expect("something was acknowledged");
+        assert_eq!((ack.counted, ack.packets, ack.bytes), (counted, 3, 3000), "{abc_limit}");
+        assert_eq!(ack.rate.map(|rate| rate.delivered), Some(3));
+    }
+}

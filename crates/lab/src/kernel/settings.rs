@@ -149,6 +149,7 @@ fn not_applied(settings: &Settings) -> Vec<String> {
         (tcp.recovery == RecoveryKind::Sack, "tcp.recovery: a kernel recovers with RACK-TLP and PRR"),
         (tcp.rto_form == RtoForm::Rfc6298, "tcp.rto_form: a kernel's is srtt + max(rto_min, 4·rttvar)"),
         (tcp.rto_initial != usual.tcp.rto_initial, "tcp.rto_initial: a kernel's is 1s"),
+        (tcp.abc_limit != usual.tcp.abc_limit, "tcp.abc_limit: a kernel counts every acknowledged packet"),
         (capped, "tcp.rto_max: a kernel takes 1s to 120s"),
         (!whole(tcp.rto_min), "tcp.rto_min: a kernel takes whole milliseconds"),
         (other_ack, "tcp.delayed_ack: a kernel decides it between 40ms and 200ms; only 0s can be asked for"),
@@ -235,9 +236,10 @@ mod tests {
         let settings = changed(|s| {
             s.tcp.recovery = RecoveryKind::Sack;
             s.tcp.rto_form = RtoForm::Rfc6298;
+            s.tcp.abc_limit = 1;
             s.tcp.delayed_ack = Duration::from_millis(10);
         });
         let keys: Vec<&str> = settings.not_applied.iter().filter_map(|text| Some(text.split_once(':')?.0)).collect();
-        assert_eq!(keys, ["tcp.recovery", "tcp.rto_form", "tcp.delayed_ack"]);
+        assert_eq!(keys, ["tcp.recovery", "tcp.rto_form", "tcp.abc_limit", "tcp.delayed_ack"]);
     }
 }

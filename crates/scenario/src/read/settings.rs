@@ -57,8 +57,9 @@ fn tcp(report: &mut Report, fields: &Fields<'_>, nagle: bool) -> Option<TcpSetti
     let [idle_restart, pacing, timestamps, sack] =
         ["idle_restart", "pacing", "timestamps", "sack"].map(|name| fields.get(report, name, value::flag));
     let nagle = fields.get(report, "nagle", value::flag).unwrap_or(nagle);
-    let [initial_window, quick_acks, syn_retries, retries] = ["initial_window", "quick_acks", "syn_retries", "retries"]
-        .map(|name| fields.get(report, name, value::integer).and_then(|n| u32::try_from(n).ok()));
+    let [initial_window, abc_limit, quick_acks, syn_retries, retries] =
+        ["initial_window", "abc_limit", "quick_acks", "syn_retries", "retries"]
+            .map(|name| fields.get(report, name, value::integer).and_then(|n| u32::try_from(n).ok()));
     if let (Some(min), Some(max), Some(node)) =
         (rto_min, rto_max, fields.written("rto_min").or(fields.written("rto_max")))
         && min > max
@@ -75,6 +76,7 @@ fn tcp(report: &mut Report, fields: &Fields<'_>, nagle: bool) -> Option<TcpSetti
         rto_initial: rto_initial?,
         rto_form: if rto_form? == "rfc6298" { RtoForm::Rfc6298 } else { RtoForm::Linux },
         initial_window: initial_window?,
+        abc_limit: abc_limit.unwrap_or(u32::MAX),
         idle_restart: idle_restart?,
         delayed_ack: delayed_ack?,
         quick_acks: quick_acks?,

@@ -127,6 +127,7 @@ impl Writer<'_> {
         };
         self.line("rto_form", quoted(form));
         self.line("initial_window", tcp.initial_window);
+        self.some("abc_limit", Some(tcp.abc_limit).filter(|limit| *limit < u32::MAX));
         self.line("idle_restart", tcp.idle_restart);
         self.line("delayed_ack", shown(tcp.delayed_ack));
         self.line("quick_acks", tcp.quick_acks);
