@@ -6,6 +6,9 @@ use comfy_table::{CellAlignment, ContentArrangement};
 use std::fmt::Write as _;
 use textwrap::{Options as WrapOptions, fill};
 
+const QUICK: &str = "A quick look: with three seeds, few differences can be told from luck; what moves the results, and why some \
+                     differ, only runs at full length tell.";
+
 /// All claims, item by item, and how many came out; no line is longer than `width`, as far as words allow it.
 pub fn text(reproduction: &Reproduction, width: u16) -> String {
     let mut text = String::new();
@@ -26,8 +29,7 @@ pub fn text(reproduction: &Reproduction, width: u16) -> String {
     text += &counts.collect::<Vec<_>>().join("\n");
     text.push('\n');
     if reproduction.quick {
-        text += "A quick look: with three seeds, few differences can be told from luck; what moves the results, and why some differ, \
-                 only runs at full length tell.\n";
+        text += &paragraph(QUICK, "", width);
     }
     text
 }
@@ -257,7 +259,7 @@ mod tests {
         let named = |name: &str| name.to_owned();
         let (key, title, authors, venue) = (named("p"), named("T"), named("A"), named("V"));
         let paper = PaperOutcome { key, title, authors, venue, items: vec![item] };
-        Reproduction { anabranch: String::new(), quick: false, papers: vec![paper] }
+        Reproduction { anabranch: String::new(), quick: true, papers: vec![paper] }
     }
 
     #[test]
