@@ -169,7 +169,7 @@ pub const METRICS: &[MetricInfo] = &[
         "utilisation",
         "",
         "Bytes of all packets of this path, other flows' included, that left its server → client bottleneck ÷ what the \
-         bottleneck could carry. On a shared link: the path's part of it.",
+         bottleneck could carry. On a shared link, and beside TCP flows that have a delay of their own: the path's part of it.",
     ),
     of_path(
         "return_s",

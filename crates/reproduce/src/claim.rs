@@ -62,7 +62,7 @@ pub enum Kind {
         /// Ours reproduces it in here, in per cent. Where the paper does not state its set-up wholly, the direction is
         /// what can be asked for: a band that begins or ends at zero.
         band: (f64, f64),
-        /// Not of the values but of their variances: squared deviations from the mean are compared (Levene 1960).
+        /// Not of the values but of how they vary: what each is off the median is compared (Brown and Forsythe 1974).
         spread: bool,
     },
     /// Rows in order, the best first.

@@ -7,7 +7,7 @@ use crate::outcome::{Judged, Verdict};
 use crate::paper::Row;
 use crate::samples::Samples;
 use crate::theory;
-use anabranch_metrics::Better;
+use anabranch_metrics::{Better, quantile};
 use anabranch_run::{CellValues, Estimate, RunRecord};
 
 /// A difference is one if so rare a one would come from luck alone.
@@ -123,10 +123,11 @@ fn undefined(a: &[(u64, f64)], b: &[(u64, f64)]) -> Lack {
     }
 }
 
-/// The square of what each value is off the mean, whose mean is the variance.
+/// How far each value is off the median. Off the mean, one value that changes would move the deviations of all.
 fn deviations(mut values: Vec<(u64, f64)>) -> Vec<(u64, f64)> {
-    let mean = values.iter().map(|(_, value)| value).sum::<f64>() / values.len() as f64;
-    values.iter_mut().for_each(|(_, value)| *value = (*value - mean) * (*value - mean));
+    let plain: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
+    let median = quantile(&plain, 0.5).unwrap_or(0.0);
+    values.iter_mut().for_each(|(_, value)| *value = (*value - median).abs());
     values
 }
 

@@ -354,13 +354,18 @@ fn cycles_are_those_of_the_time_that_is_named() {
 }
 
 #[test]
-fn variances_are_compared_by_squared_deviations() {
+fn variances_are_compared_by_deviations_from_the_median() {
     let wide: Vec<f64> = TEN.iter().map(|value| 100.0 + (value - 10.0) * 3.0).collect();
     let runs = runs("1", &[("minrtt", &TEN), ("otias", &wide)]);
     let spread = judged("of = 'otias'\nagainst = 'minrtt'\nspread = true\nband = [0, inf]", &runs);
-    // Three times the deviation is nine times the variance.
-    assert!((spread.estimate.unwrap().mean - 800.0).abs() < 1e-6, "{spread:?}");
+    assert!((spread.estimate.unwrap().mean - 200.0).abs() < 1e-6, "{spread:?}");
     assert_eq!(spread.verdict, Verdict::Reproduces);
+    // One run that comes nearer says nothing of the others.
+    let mut nearer = TEN;
+    nearer[1] -= 0.01;
+    let runs = self::runs("1", &[("minrtt", &TEN), ("otias", &nearer)]);
+    let spread = judged("of = 'otias'\nagainst = 'minrtt'\nspread = true\nband = [-inf, 0]", &runs);
+    assert_eq!(spread.verdict, Verdict::Differs, "{spread:?}");
 }
 
 #[test]
