@@ -6,6 +6,7 @@ use clap_complete::Shell;
 use std::ffi::OsString;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
+use std::str::FromStr;
 
 /// Multipath TCP, deterministic: run packet schedulers and coupled congestion controls over simulated paths.
 #[derive(Debug, Parser)]
@@ -68,40 +69,44 @@ const RUN_EXAMPLES: &str = "\
 Examples:
   anabranch run wifi-lte
   anabranch run my.toml --scheduler minrtt+pr,blest --repeat auto
-  anabranch run my.toml --scheduler all --set path.wlan.loss=2% --format json > results.json
-  anabranch run wifi-lte --receiver linux                  # our engine sends to the Linux kernel
-  anabranch run wifi-lte --sender linux --receiver linux --scheduler linux-default
+  anabranch run my.toml --scheduler 'blest,blest(delta=0.01,lambda=2)'
+  anabranch run my.toml --scheduler all --format json > results.json
+  anabranch run wifi-lte --receiver linux    # our engine sends to Linux
 
-SCENARIO is a file, or the name of a built-in scenario (`anabranch list scenarios`).
-Every path is also run alone, with plain TCP, and shown as `single:NAME`.
-Repetition r of every row uses the seed + r, so that schedulers meet the same luck. The same version
-and seed give the same bytes on every machine, however many jobs.
+SCENARIO is a file, or the name of a built-in scenario (`anabranch list scenarios`). Every path is also run alone, \
+with plain TCP, and shown as `single:NAME`. Repetition r of every row uses the seed + r, so that schedulers meet the \
+same luck. The same version and seed give the same bytes on every machine, however many jobs.
 
-A Linux host is this machine's own kernel in a network namespace, with the scenario's paths emulated in
-real time. That takes Linux and root, or a user who may make user namespaces and open /dev/net/tun. A
-Linux sender has the scheduler `linux-default` and the congestion controls of the kernel. Results then
-have `live`: how true the emulation was, the kernels' settings and counters, tcp_info of each subflow.
-Nothing is left behind, however a run ends; Ctrl-C ends it with exit code 130.";
+A Linux host is this machine's own kernel in a network namespace, with the scenario's paths emulated in real time. \
+That takes Linux and root, or a user who may make user namespaces and open /dev/net/tun. A Linux sender has the \
+scheduler `linux-default` and the congestion controls of the kernel. Results then have `live`: how true the emulation \
+was, the kernels' settings and counters, tcp_info of each subflow. Nothing is left behind, however a run ends.
+
+--out DIR takes the place of what an earlier --out left in DIR, when all runs are done. Ctrl-C ends after the runs \
+under way, with exit code 130; a second one at once.";
 
 const SHELL_EXAMPLES: &str = "\
 Examples:
   anabranch shell 3g-wlan
+  anabranch shell 3g-wlan --server 'iperf3 -s' -- iperf3 -c 10.0.0.2
   anabranch shell 3g-wlan --server 'python3 -m http.server 8000' -- \\
-      sh -c 'mptcpize run curl -o /dev/null http://$ANABRANCH_SERVER:8000/some.iso'
-  anabranch shell 3g-wlan --set path.wlan.loss=2% --server 'iperf3 -s' -- iperf3 -c 10.0.0.2
+      sh -c 'mptcpize run curl -O http://$ANABRANCH_SERVER:8000/some.iso'
 
-CMD runs in a network namespace that has an address on each path; the server's namespace has one
-address, which all paths reach. Multipath TCP is on in both: a program that opens sockets of protocol
-262 (IPPROTO_MPTCP), or `mptcpize run PROGRAM`, uses all paths; TCP, UDP and ICMP take the first.
-Time 0 of outages and of the timeline is the start of CMD. Programs are the traffic: the scenario's
-own traffic, scheduler and duration do not count; its cross traffic does. This takes root.
+CMD runs in a network namespace that has an address on each path; the server's namespace has one address, which all \
+paths reach. Multipath TCP is on in both: a program that opens sockets of protocol 262 (IPPROTO_MPTCP), or `mptcpize \
+run PROGRAM`, uses all paths; TCP, UDP and ICMP take the first. Time 0 of outages and of the timeline is the start of \
+CMD. Programs are the traffic: the scenario's own traffic, scheduler and duration do not count; its cross traffic \
+does. This takes root.
 
-CMD gets the terminal and its keys, and its exit code is that of this command (127 if it cannot be
-started). A table of what crossed each path follows on standard error. Variables for CMD and server:
+CMD gets the terminal and its keys, and its exit code is that of this command (127 if it cannot be started). A table \
+of what crossed each path follows on standard error.
+
+Variables for CMD and server:
   ANABRANCH_SERVER       the server's address
-  ANABRANCH_CLIENT_NAME  the client's address on the path NAME (capitals and _ alone)
-  ANABRANCH_CLIENT_NS, ANABRANCH_SERVER_NS
-                         the namespaces, for `nsenter --net=FILE` in another terminal";
+  ANABRANCH_CLIENT_NAME  the client's address on path NAME (capitals, _)
+  ANABRANCH_CLIENT_NS    the client's namespace, for
+                         `nsenter --net=FILE` in another terminal
+  ANABRANCH_SERVER_NS    the server's";
 
 /// How results are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -129,7 +134,7 @@ pub enum ListFormat {
 #[derive(Debug, Args)]
 pub struct Output {
     /// Threads; one per core unless given, one where runs follow the clock, which disturb each other
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = above_zero::<NonZeroUsize>)]
     pub jobs: Option<NonZeroUsize>,
     /// How to print the results
     #[arg(long, value_enum, default_value_t)]
@@ -138,10 +143,10 @@ pub struct Output {
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// How many packets timeline/ follows, from the beginning of the measured time, in each row's first run; 0 for none
-    #[arg(long, value_name = "N", default_value_t = 20_000, requires = "out")]
+    #[arg(long, value_name = "N", default_value_t = 20_000, requires = "out", value_parser = whole::<usize>)]
     pub timeline: usize,
     /// Which of several connections series/ and timeline/ follow, as they are opened; 1 is the first
-    #[arg(long, value_name = "N", default_value_t = NonZeroU32::MIN, requires = "out")]
+    #[arg(long, value_name = "N", default_value = "1", requires = "out", value_parser = above_zero::<NonZeroU32>)]
     pub connection: NonZeroU32,
     /// Show the report when it is written
     #[arg(long, requires = "out")]
@@ -153,9 +158,10 @@ Examples:
   anabranch run wifi-lte --out results
   anabranch report results --open
 
-DIR/report.html is one file, which fetches nothing: summary and comparisons, charts with intervals (each can be saved as
-SVG), series over time, the packet timeline, settings, seeds, the scenario. The tables are also in DIR/tables as CSV, and
-as LaTeX for booktabs. It is made of results.json, manifest.json, series/*.csv and timeline/*.json, or of a report.json.";
+DIR/report.html is one file, which fetches nothing: summary and comparisons, charts with intervals (each can be saved \
+as SVG), series over time, the packet timeline, settings, seeds, the scenario. The tables are also in DIR/tables as \
+CSV, and as LaTeX for booktabs. It is made of results.json, manifest.json, series/*.csv and timeline/*.json, or of a \
+report.json.";
 
 /// `anabranch report`.
 #[derive(Debug, Args)]
@@ -177,12 +183,22 @@ pub enum Repetitions {
     Auto,
 }
 
+/// For numbers that may be zero.
+fn whole<T: FromStr>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| "a whole number, zero or above, is wanted".into())
+}
+
+/// For numbers that may not: `T` is a type without zero.
+fn above_zero<T: FromStr>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| "a whole number above zero is wanted".into())
+}
+
 fn repetitions(text: &str) -> Result<Repetitions, String> {
     match text {
         "auto" => Ok(Repetitions::Auto),
         _ => match text.parse() {
             Ok(count) if count > 0 => Ok(Repetitions::Count(count)),
-            _ => Err("a whole number above zero, or `auto`".into()),
+            _ => Err("a whole number above zero, or `auto`, is wanted".into()),
         },
     }
 }
@@ -191,8 +207,8 @@ fn repetitions(text: &str) -> Result<Repetitions, String> {
 #[derive(Debug, Args)]
 pub struct DemoArguments {
     /// Repetitions of each row, with seeds 1, 2, …
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
-    pub repeat: u32,
+    #[arg(long, value_name = "N", default_value = "20", value_parser = above_zero::<NonZeroU32>)]
+    pub repeat: NonZeroU32,
     #[command(flatten)]
     pub output: Output,
 }
@@ -210,7 +226,7 @@ pub struct ShellArguments {
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Seed of losses and cross traffic
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>)]
     pub seed: Option<u64>,
     /// Write the summary as JSON into this file
     #[arg(long, value_name = "FILE")]
@@ -313,15 +329,16 @@ Examples:
   anabranch compare --scheduler minrtt,blest,ecf --congestion lia
   anabranch compare --grid my-paths --out results
 
-The reference grid is 28 path sets (scenarios/frontier) with six applications each: unlimited bulk, transfers of 16 KB to
-8 MB, and frames 25 times a second that fill 60 % of the paths. Every scheduler meets the same seeds. A path set is a
-scenario file whose traffic and duration do not count.";
+The reference grid is 28 path sets (scenarios/frontier) with six applications each: unlimited bulk, transfers of 16 KB \
+to 8 MB, and frames 25 times a second that fill 60 % of the paths. Every scheduler meets the same seeds. A path set is \
+a scenario file whose traffic and duration do not count.";
 
 /// `anabranch compare`.
 #[derive(Debug, Args)]
 pub struct CompareArguments {
-    /// Schedulers, separated by commas; every one, without suffixes, unless given
-    #[arg(long, value_name = "A[,B…]|all", value_delimiter = ',')]
+    /// Schedulers, separated by commas, with parameters as `NAME(PARAMETER=VALUE)`; every one, without suffixes, unless
+    /// given
+    #[arg(long, value_name = "A[,B…]|all")]
     pub scheduler: Vec<String>,
     /// Congestion control of all of them
     #[arg(long, value_name = "A", default_value = "cubic")]
@@ -333,10 +350,10 @@ pub struct CompareArguments {
     #[arg(long, conflicts_with = "repeat")]
     pub quick: bool,
     /// Seeds a cell instead of the scenarios' number
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub repeat: Option<u32>,
+    #[arg(long, value_name = "N", value_parser = above_zero::<NonZeroU32>)]
+    pub repeat: Option<NonZeroU32>,
     /// Threads; one per core unless given
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = above_zero::<NonZeroUsize>)]
     pub jobs: Option<NonZeroUsize>,
     /// How to print the standings
     #[arg(long, value_enum, default_value_t)]
@@ -358,8 +375,8 @@ Examples:
   anabranch model increment-efficiency --sweep beta=1,2,4 --sweep gamma=1..8
   anabranch model oracle wifi-lte --set path.lte.rate=5mbit
 
-Without STEP a sweep goes by 1, or in tenths of the range where values have a unit. Several sweeps
-give every combination. JSON and CSV have SI units. `anabranch explain NAME` has the equations.";
+Without STEP a sweep goes by 1, or in tenths of the range where values have a unit. Several sweeps give every \
+combination. JSON and CSV have SI units. `anabranch explain NAME` has the equations.";
 
 /// `anabranch model`.
 #[derive(Debug, Args)]
@@ -386,12 +403,16 @@ Examples:
   anabranch reproduce blest table4 --quick --open
   anabranch reproduce all
 
-What is done is kept in the directory: the same command goes on where the last one stopped. A verdict is one of
-  reproduces      the direction and, where the paper states its set-up wholly, the magnitude, within a band that was
-                  written down before the run
+What is done is kept in the directory: the same command goes on where the last one stopped. Ctrl-C ends after the runs \
+under way, with exit code 130; a second one at once.
+
+A verdict is one of
+  reproduces      the direction and, where the paper states its set-up wholly,
+                  the magnitude, within a band written down before the run
   direction only  the direction, but not the magnitude
   differs         neither
-  not specified   the paper leaves out what is needed";
+  not specified   the paper leaves out what is needed
+  not run         a quick look leaves it out";
 
 /// `anabranch reproduce`.
 #[derive(Debug, Args)]
@@ -410,7 +431,7 @@ pub struct ReproduceArguments {
     #[arg(long, value_name = "N|auto", value_parser = repetitions)]
     pub repeat: Option<Repetitions>,
     /// Threads; one per core unless given
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = above_zero::<NonZeroUsize>)]
     pub jobs: Option<NonZeroUsize>,
     /// How to print the verdicts
     #[arg(long, value_enum, default_value_t)]
@@ -432,9 +453,9 @@ Examples:
   anabranch parity wifi-lte --repeat 5
   anabranch parity --grid scenarios/parity --update docs/parity.md
 
-Four modes: two engines in virtual time (sim), engine to Linux, Linux to engine, Linux to Linux; each with the kernel's
-scheduler (linux-default) over all paths, and with plain TCP over each path. Differences are against Linux to Linux.
-Needs Linux with Multipath TCP, and root.";
+Four modes: two engines in virtual time (sim), engine to Linux, Linux to engine, Linux to Linux; each with the \
+kernel's scheduler (linux-default) over all paths, and with plain TCP over each path. Differences are against Linux to \
+Linux. Needs Linux with Multipath TCP, and root.";
 
 /// `anabranch parity`.
 #[derive(Debug, Args)]
@@ -446,16 +467,16 @@ pub struct ParityArguments {
     #[arg(long, value_name = "DIR")]
     pub grid: Option<PathBuf>,
     /// Congestion controls, separated by commas; the kernel must have them
-    #[arg(long, value_name = "A[,B…]", value_delimiter = ',', default_values = ["reno", "cubic"])]
+    #[arg(long, value_name = "A[,B…]", default_values = ["reno", "cubic"])]
     pub congestion: Vec<String>,
     /// Set a key of the scenario, as in path.wlan.loss=2%; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Repetitions of each row
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
-    pub repeat: u32,
+    #[arg(long, value_name = "N", default_value = "3", value_parser = above_zero::<NonZeroU32>)]
+    pub repeat: NonZeroU32,
     /// Runs by the clock at a time: more are sooner done, but disturb each other when the paths are fast
-    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = above_zero::<NonZeroUsize>)]
     pub jobs: NonZeroUsize,
     /// How to print the results
     #[arg(long, value_enum, default_value_t)]
@@ -473,17 +494,18 @@ pub struct ParityArguments {
 pub struct RunArguments {
     /// A scenario file or the name of a built-in scenario
     pub scenario: String,
-    /// Schedulers to run instead of the scenario's, separated by commas; `all` for each of them
-    #[arg(long, value_name = "A[,B…]|all", value_delimiter = ',')]
+    /// Schedulers to run instead of the scenario's, separated by commas; `all` for each of them; `NAME(PARAMETER=VALUE)`
+    /// sets a parameter
+    #[arg(long, value_name = "A[,B…]|all")]
     pub scheduler: Vec<String>,
-    /// Congestion controls to run instead of the scenario's, separated by commas; `all` for each of them
-    #[arg(long, value_name = "A[,B…]|all", value_delimiter = ',')]
+    /// Congestion controls to run instead of the scenario's, written likewise
+    #[arg(long, value_name = "A[,B…]|all")]
     pub congestion: Vec<String>,
     /// Set a key of the scenario, as in path.wlan.loss=2%; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Seed of the first repetition
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>)]
     pub seed: Option<u64>,
     /// Repetitions; `auto` adds seeds until the 95 % interval of the table's first figure (goodput, completion time
     /// or delay) is narrower than 2 % of its mean in every row, at most 200

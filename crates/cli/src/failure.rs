@@ -59,10 +59,16 @@ impl Failure {
         Self::failed("anabranch::cli::unwritable", format!("cannot write {}: {error}", path.display()))
     }
 
-    /// One unknown word of what the user typed, underlined, with its nearest neighbour or the valid ones.
+    /// One unknown word of what the user typed, underlined, with its nearest neighbour, the words that begin with it, or the
+    /// valid ones.
     pub fn unknown_word(what: &str, typed: &str, candidates: &[&str], otherwise: &str) -> Self {
         let nearest = anabranch_scenario::nearest(typed, candidates.iter().copied());
-        let help = nearest.map_or_else(|| otherwise.to_owned(), |word| format!("did you mean `{word}`?"));
+        let meant = nearest.map_or_else(|| beginning_with(typed, candidates), |word| vec![word]);
+        let help = match meant.split_last() {
+            None => otherwise.to_owned(),
+            Some((only, [])) => format!("did you mean `{only}`?"),
+            Some((last, others)) => format!("did you mean `{}` or `{last}`?", others.join("`, `")),
+        };
         let diagnostic = MietteDiagnostic::new(format!("unknown {what}"))
             .with_code("anabranch::cli::unknown_word")
             .with_help(help)
@@ -95,6 +101,16 @@ impl Failure {
         }
         text
     }
+}
+
+/// The candidates that begin with what was typed; none if they are more than a line has room for.
+fn beginning_with<'a>(typed: &str, candidates: &[&'a str]) -> Vec<&'a str> {
+    const MOST: usize = 6;
+    let long = |word: &&str| typed.len() >= 3 && word.starts_with(typed);
+    let mut words: Vec<&str> = candidates.iter().copied().filter(long).collect();
+    words.sort_unstable();
+    words.dedup();
+    if words.len() > MOST { Vec::new() } else { words }
 }
 
 /// What is wrong with the part `at` of a `text` that the user typed, underlined.

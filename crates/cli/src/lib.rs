@@ -14,6 +14,7 @@ mod link_table;
 mod load;
 mod marked;
 mod opener;
+mod out_folder;
 mod output;
 mod papers;
 mod parity_table;

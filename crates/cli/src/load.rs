@@ -88,13 +88,13 @@ pub fn scenario_files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(files)
 }
 
-/// The schedulers that `names` stand for; `all` stands for every one.
+/// The schedulers that `names` stand for, each a list with commas; `all` stands for every one.
 pub fn schedulers(option: &str, names: &[impl AsRef<str>]) -> Result<Vec<PlugIn>, Failure> {
     let every: Vec<&str> = anabranch_schedulers::all().iter().map(|entry| entry.name).collect();
     plug_ins(option, names, &every, anabranch_scenario::scheduler)
 }
 
-/// The congestion controls that `names` stand for; `all` stands for every one.
+/// The congestion controls that `names` stand for, each a list with commas; `all` stands for every one.
 pub fn congestions(option: &str, names: &[impl AsRef<str>]) -> Result<Vec<PlugIn>, Failure> {
     let every: Vec<&str> = anabranch_congestion::all().iter().map(|entry| entry.name).collect();
     plug_ins(option, names, &every, anabranch_scenario::congestion)
@@ -107,7 +107,7 @@ fn plug_ins(
     every: &[&str],
     read: fn(&str, &str) -> Result<PlugIn, Vec<Diagnostic>>,
 ) -> Result<Vec<PlugIn>, Failure> {
-    let names = names.iter().map(AsRef::as_ref);
+    let names = names.iter().flat_map(|names| outside_brackets(names.as_ref()));
     let names = names.flat_map(|name| if name == "all" { every.to_vec() } else { vec![name] });
     let (mut plug_ins, mut wrong) = (Vec::new(), Vec::new());
     for name in names {
@@ -117,6 +117,20 @@ fn plug_ins(
         }
     }
     if wrong.is_empty() { Ok(plug_ins) } else { Err(unusable(wrong)) }
+}
+
+/// The parts of a list; a comma inside of brackets, as in `blest(delta=0.01,lambda=2)`, belongs to its part.
+fn outside_brackets(list: &str) -> Vec<&str> {
+    let mut depth = 0u32;
+    let comma = |c: char| {
+        match c {
+            '(' | '{' | '[' => depth += 1,
+            ')' | '}' | ']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == ',' && depth == 0
+    };
+    list.split(comma).map(str::trim).collect()
 }
 
 /// What `--set` says.

@@ -2,8 +2,9 @@
 
 use anabranch_cli::Drivers;
 #[cfg(target_os = "linux")]
-use anabranch_lab::{RealTime, preflight::Preflighted};
-use anabranch_run::{Driver, VirtualTime};
+use anabranch_lab::{RealTime, interrupt, preflight::Preflighted};
+use anabranch_run::{Driver, Job, Plan, Refusal, RunError, RunOutcome, VirtualTime};
+use anabranch_trace::Recorder;
 use anabranch_units::Duration;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
@@ -13,19 +14,15 @@ use std::process::ExitCode;
 struct RealTime;
 
 #[cfg(not(target_os = "linux"))]
-impl anabranch_run::Driver for RealTime {
-    fn prepare(&self, _: &anabranch_run::Plan) -> Result<(), anabranch_run::Refusal> {
+impl Driver for RealTime {
+    fn prepare(&self, _: &Plan) -> Result<(), Refusal> {
         let what = "hosts in real time need Linux".to_owned();
         let help = "leave out --realtime, --sender and --receiver for virtual time".to_owned();
-        Err(anabranch_run::Refusal::Missing { what, help: Some(help) })
+        Err(Refusal::Missing { what, help: Some(help) })
     }
 
-    fn run(
-        &self,
-        _: &anabranch_run::Job,
-        _: &mut dyn anabranch_trace::Recorder,
-    ) -> Result<anabranch_run::RunOutcome, anabranch_run::RunError> {
-        Err(anabranch_run::RunError::Unsupported { what: "hosts in real time need Linux".into() })
+    fn run(&self, _: &Job, _: &mut dyn Recorder) -> Result<RunOutcome, RunError> {
+        Err(RunError::Unsupported { what: "hosts in real time need Linux".into() })
     }
 }
 
@@ -40,9 +37,28 @@ fn preflight(_: Duration) -> Box<dyn Driver> {
     Box::new(RealTime)
 }
 
+/// Virtual time that a signal stops between two runs, so that what was done is told; a second one ends the process at once.
+#[cfg(target_os = "linux")]
+#[derive(Default)]
+struct Stoppable(VirtualTime);
+
+#[cfg(target_os = "linux")]
+impl Driver for Stoppable {
+    fn prepare(&self, _: &Plan) -> Result<(), Refusal> {
+        interrupt::listen().map_err(|error| Refusal::Missing { what: error.to_string(), help: None })
+    }
+
+    fn run(&self, job: &Job, listener: &mut dyn Recorder) -> Result<RunOutcome, RunError> {
+        if interrupt::is_asked() { Err(RunError::Interrupted) } else { self.0.run(job, listener) }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+type Stoppable = VirtualTime;
+
 fn main() -> ExitCode {
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    let drivers = Drivers { virtual_time: &VirtualTime::default(), real_time: &RealTime, preflight };
+    let drivers = Drivers { virtual_time: &Stoppable::default(), real_time: &RealTime, preflight };
     let answer = anabranch_cli::answer(std::env::args_os(), &drivers, colour);
     // Standard error may be closed; there is nowhere left to say so.
     let _ = std::io::stderr().write_all(answer.errors.as_bytes());

@@ -1,4 +1,4 @@
-//! Files with a place for a table, between two marks.
+//! Files with places for tables, each between two marks.
 
 use crate::failure::Failure;
 use crate::output::write;
@@ -9,29 +9,95 @@ use std::path::Path;
 #[derive(Debug)]
 pub struct Marked<'a> {
     file: &'a Path,
-    /// Up to the first mark and with it.
-    before: String,
-    /// From the second mark on.
-    after: String,
+    text: String,
+    /// The names that it has places for; at least one.
+    names: Vec<&'static str>,
 }
 
 impl<'a> Marked<'a> {
-    /// Reads `file`: to be done before the work, so that a file without a place is told at once.
-    pub fn read(file: &'a Path, name: &str) -> Result<Self, Failure> {
-        let unusable = |message, help| Failure::unusable("anabranch::cli::unreadable", message, help);
-        let text = fs::read_to_string(file)
-            .map_err(|error| unusable(format!("cannot read {}: {error}", file.display()), None))?;
-        let (open, close) = (format!("<!-- {name} -->"), format!("<!-- /{name} -->"));
-        let around = text.split_once(&open).and_then(|(before, rest)| Some((before, rest.split_once(&close)?.1)));
-        let Some((before, after)) = around else {
-            let help = format!("it needs a line `{open}` and a later line `{close}`");
-            return Err(unusable(format!("{} has no place for the table", file.display()), Some(help)));
+    /// Reads `file`, which has places for some of `names`: to be done before the work, so that a file without any is told at
+    /// once.
+    pub fn read(file: &'a Path, names: &[&'static str]) -> Result<Self, Failure> {
+        let unusable = |message, help| Err(Failure::unusable("anabranch::cli::unreadable", message, help));
+        let text = match fs::read_to_string(file) {
+            Ok(text) => text,
+            Err(error) => return unusable(format!("cannot read {}: {error}", file.display()), None),
         };
-        Ok(Self { file, before: format!("{before}{open}"), after: format!("{close}{after}") })
+        let names: Vec<&str> = match names.iter().copied().filter(|name| text.contains(&open(name))).collect::<Vec<_>>()
+        {
+            none if none.is_empty() => {
+                let forms =
+                    names.iter().map(|name| format!("a line `{}` and a later line `{}`", open(name), close(name)));
+                let help = format!("it needs {}", forms.collect::<Vec<_>>().join(", or "));
+                return unusable(format!("{} has no place for the table", file.display()), Some(help));
+            }
+            some => some,
+        };
+        if let Some(name) = names.iter().find(|name| places(&text, name).1.contains(&open(name))) {
+            let message = format!("{}: after `{}` there is no `{}`", file.display(), open(name), close(name));
+            return unusable(message, Some("the table goes between the two".into()));
+        }
+        Ok(Self { file, text, names })
     }
 
-    /// Puts `table` between the marks.
-    pub fn write(&self, table: &str) -> Result<(), Failure> {
-        write(self.file, format!("{}\n{table}{}", self.before, self.after))
+    /// Puts what `table` makes of each name between its marks.
+    pub fn write(&self, table: impl Fn(&str) -> String) -> Result<(), Failure> {
+        let fill = |text: String, name: &&str| {
+            let (befores, rest) = places(&text, name);
+            let filled = |before: &&str| format!("{before}{}\n{}{}", open(name), table(name), close(name));
+            befores.iter().map(filled).collect::<String>() + rest
+        };
+        write(self.file, self.names.iter().fold(self.text.clone(), fill))
+    }
+}
+
+fn open(name: &str) -> String {
+    format!("<!-- {name} -->")
+}
+
+fn close(name: &str) -> String {
+    format!("<!-- /{name} -->")
+}
+
+/// What stands before each place of this name, and what follows the last.
+fn places<'t>(text: &'t str, name: &str) -> (Vec<&'t str>, &'t str) {
+    let (mut befores, mut rest) = (Vec::new(), text);
+    while let Some((before, inside)) = rest.split_once(&open(name))
+        && let Some((_, after)) = inside.split_once(&close(name))
+    {
+        befores.push(before);
+        rest = after;
+    }
+    (befores, rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAMES: [&str; 2] = ["sum", "all"];
+
+    fn filled(text: &str) -> Result<String, String> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), text).unwrap();
+        let marked = Marked::read(file.path(), &NAMES).map_err(|failure| failure.render(false))?;
+        marked.write(|name| format!("new {name}\n")).unwrap();
+        Ok(fs::read_to_string(file.path()).unwrap())
+    }
+
+    #[test]
+    fn every_place_is_filled_and_nothing_else_changes() {
+        let text = "a\n<!-- all -->\nold\n<!-- /all -->\nb <!-- sum --><!-- /sum -->\n<!-- all --><!-- /all -->c";
+        let expected = "a\n<!-- all -->\nnew all\n<!-- /all -->\nb <!-- sum -->\nnew sum\n<!-- /sum -->\n\
+                        <!-- all -->\nnew all\n<!-- /all -->c";
+        assert_eq!(filled(text).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_file_without_a_place_is_told_every_form() {
+        let text = filled("nothing").unwrap_err();
+        assert!(text.contains("has no place") && NAMES.iter().all(|name| text.contains(&close(name))), "{text}");
+        let text = filled("<!-- sum --><!-- /sum --><!-- all -->").unwrap_err();
+        assert!(text.contains("there is no `<!-- /all -->`"), "{text}");
     }
 }

@@ -23,10 +23,10 @@ impl BuiltIn {
         found.ok_or_else(|| Failure::unknown_word("scenario file of this paper", bare, &files, "name a file beside it"))
     }
 
-    /// The item called `id`.
+    /// The item called `id`; capitals do not count.
     pub fn item(&self, id: &str) -> Result<&Item, Failure> {
         let ids: Vec<&str> = self.paper.items.iter().map(|item| item.id.as_str()).collect();
-        let found = self.paper.items.iter().find(|item| item.id == id);
+        let found = self.paper.items.iter().find(|item| item.id.eq_ignore_ascii_case(id));
         found.ok_or_else(|| Failure::unknown_word("item", id, &ids, &format!("there are {}", ids.join(", "))))
     }
 }
@@ -34,13 +34,18 @@ impl BuiltIn {
 /// Name of the file with the claims, without its ending.
 const CLAIMS: &str = "claims";
 
-/// The papers called `key`; all of them for `all`.
+/// True if all papers are meant.
+pub fn are_all(key: &str) -> bool {
+    key.eq_ignore_ascii_case("all")
+}
+
+/// The papers called `key`; all of them for `all`. Capitals do not count.
 pub fn find(key: &str) -> Result<Vec<BuiltIn>, Failure> {
-    if key == "all" {
+    if are_all(key) {
         return PAPERS.iter().map(|(key, files)| read(key, files)).collect();
     }
     let keys: Vec<&str> = PAPERS.iter().map(|(key, _)| *key).chain(["all"]).collect();
-    match PAPERS.iter().find(|(known, _)| *known == key) {
+    match PAPERS.iter().find(|(known, _)| known.eq_ignore_ascii_case(key)) {
         Some((key, files)) => Ok(vec![read(key, files)?]),
         None => Err(Failure::unknown_word("paper", key, &keys, &format!("there are {}", keys.join(", ")))),
     }

@@ -2,6 +2,12 @@
 
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
+/// Columns of the terminal, if there is one, within the limits in which a table with sentences can be read.
+pub fn text_width() -> u16 {
+    const WIDEST: u16 = 118;
+    terminal_size::terminal_size().map_or(WIDEST, |(width, _)| width.0.clamp(60, WIDEST))
+}
+
 /// A table without frames whose header is underlined; columns but the first are aligned to the right.
 pub fn plain_table(header: Vec<String>) -> Table {
     let mut table = Table::new();

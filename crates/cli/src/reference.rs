@@ -132,16 +132,18 @@ pub fn congestion() -> String {
 
 const SCHEDULERS: &str = "\
 A scheduler decides which bytes travel on which subflow, and when nothing is sent. `anabranch run FILE --scheduler NAME`
-runs one, a scenario names it as `scheduler = \"NAME\"` or with parameters as `{ kind = \"NAME\", PARAMETER = VALUE }`, and
-`[[timeline]]` with `set = \"connection.scheduler\"` lets another one take over while data flows. Where the table says so,
-`+pr` or `+or` may follow the name. How far the paths' `price`, `cap` and `weight` count, each page says.
+runs one, a scenario names it as `scheduler = \"NAME\"`. Parameters follow as `NAME(PARAMETER=VALUE, …)`, in a scenario also as
+`{ kind = \"NAME\", PARAMETER = VALUE, … }`; `--set scheduler.PARAMETER=VALUE` sets one. `[[timeline]]` with
+`set = \"connection.scheduler\"` lets another one take over while data flows. Where the table says so, `+pr` or `+or` may follow
+the name. How far the paths' `price`, `cap` and `weight` count, each page says.
 ";
 
 const CONGESTION: &str = "\
 Congestion control decides how much may be in flight on each subflow. `anabranch run FILE --congestion NAME` runs one, a
-scenario names it as `congestion = \"NAME\"` or with parameters as `{ kind = \"NAME\", PARAMETER = VALUE }`. It cannot change
-while a connection lives: its windows are the state of the subflows. What treats each subflow by itself is the uncoupled
-form when there are several; *alone* says what a coupled one is compared with on a single path, where it is another.
+scenario names it as `congestion = \"NAME\"`. Parameters follow as `NAME(PARAMETER=VALUE, …)`, in a scenario also as
+`{ kind = \"NAME\", PARAMETER = VALUE, … }`; `--set congestion.PARAMETER=VALUE` sets one. It cannot change while a connection
+lives: its windows are the state of the subflows. What treats each subflow by itself is the uncoupled form when there are
+several; *alone* says what a coupled one is compared with on a single path, where it is another.
 ";
 
 fn head(title: &str, what: &str, about: &str) -> String {

@@ -4,20 +4,24 @@ use crate::plain_table::{plain_table, print_table};
 use anabranch_reproduce::{ItemOutcome, Judged, PaperOutcome, Reproduction, Verdict};
 use comfy_table::{CellAlignment, ContentArrangement};
 use std::fmt::Write as _;
+use textwrap::{Options as WrapOptions, fill};
 
-/// Widest line on a terminal.
-const WIDTH: u16 = 118;
+const QUICK: &str = "A quick look: with three seeds, few differences can be told from luck; what moves the results, and why some \
+                     differ, only runs at full length tell.";
 
-/// All claims, item by item, and how many came out.
-pub fn text(reproduction: &Reproduction) -> String {
+/// All claims, item by item, and how many came out; no line is longer than `width`, as far as words allow it.
+pub fn text(reproduction: &Reproduction, width: u16) -> String {
     let mut text = String::new();
     for paper in &reproduction.papers {
-        let _ = writeln!(text, "{}: {}. {}, {}", paper.key, paper.title, paper.authors, paper.venue);
+        let title = format!("{}: {}. {}, {}", paper.key, paper.title, paper.authors, paper.venue);
+        let _ = writeln!(text, "{}", fill(&title, usize::from(width)));
         for item in &paper.items {
             let _ = writeln!(text, "\n{} · {} ({})", item.id, item.title, item.place);
-            text += &claims_table(&item.claims);
-            text += &reasons(&item.claims);
-            text += &sensitivity(item);
+            text += &claims_table(&item.claims, width);
+            for (claims, reason) in reasons(&item.claims) {
+                text += &paragraph(&format!("{claims}: {reason}"), "  ", width);
+            }
+            text += &sensitivity(item, width);
         }
         text.push('\n');
     }
@@ -25,43 +29,58 @@ pub fn text(reproduction: &Reproduction) -> String {
     text += &counts.collect::<Vec<_>>().join("\n");
     text.push('\n');
     if reproduction.quick {
-        text += "A quick look: with three seeds, few differences can be told from luck; what moves the results, and why some differ, \
-                 only runs at full length tell.\n";
+        text += &paragraph(QUICK, "", width);
     }
     text
 }
 
-fn claims_table(claims: &[Judged]) -> String {
-    let mut table = plain_table(["claim", "published", "ours", "verdict"].map(str::to_owned).to_vec());
-    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDTH);
-    (0..4).filter_map(|n| Some(n).filter(|n| *n != 0)).for_each(|n| {
+/// The words with `indent` before them, and further lines two columns further in.
+fn paragraph(words: &str, indent: &str, width: u16) -> String {
+    let further = format!("{indent}  ");
+    fill(words, WrapOptions::new(usize::from(width)).initial_indent(indent).subsequent_indent(&further)) + "\n"
+}
+
+fn claims_table(claims: &[Judged], width: u16) -> String {
+    let mut table = plain_table(["", "claim", "published", "ours", "verdict"].map(str::to_owned).to_vec());
+    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+    for (n, alignment) in [(0, CellAlignment::Right)].into_iter().chain((1..5).map(|n| (n, CellAlignment::Left))) {
         if let Some(column) = table.column_mut(n) {
-            column.set_cell_alignment(CellAlignment::Left);
+            column.set_cell_alignment(alignment);
         }
-    });
-    for claim in claims {
-        table.add_row([&claim.text, &claim.published, &claim.ours, &claim.verdict.to_string()]);
+    }
+    for (n, claim) in (1..).zip(claims) {
+        table.add_row([&n.to_string(), &claim.text, &claim.published, &claim.ours, &claim.verdict.to_string()]);
     }
     print_table(&table)
 }
 
-/// Why claims did not come out, once each.
-fn reasons(claims: &[Judged]) -> String {
-    let mut told: Vec<&String> = Vec::new();
-    for reason in claims.iter().filter_map(|claim| claim.reason.as_ref()) {
-        if !told.contains(&reason) {
-            told.push(reason);
+/// Why claims did not come out, once each: the numbers of the claims, and the reason.
+fn reasons(claims: &[Judged]) -> Vec<(String, &str)> {
+    let mut told: Vec<(Vec<usize>, &str)> = Vec::new();
+    for (n, reason) in (1..).zip(claims).filter_map(|(n, claim)| Some((n, claim.reason.as_deref()?))) {
+        match told.iter_mut().find(|(_, known)| *known == reason) {
+            Some((numbers, _)) => numbers.push(n),
+            None => told.push((vec![n], reason)),
         }
     }
-    told.into_iter().map(|reason| format!("  {reason}\n")).collect()
+    told.into_iter().map(|(numbers, reason)| (ranges(&numbers), reason)).collect()
 }
 
-fn sensitivity(item: &ItemOutcome) -> String {
+/// `1, 3 to 6, 9` of ascending numbers.
+fn ranges(numbers: &[usize]) -> String {
+    let ranges = numbers.chunk_by(|a, b| a + 1 == *b).map(|range| match range {
+        [first, .., last] if range.len() > 2 => format!("{first} to {last}"),
+        _ => range.iter().map(usize::to_string).collect::<Vec<_>>().join(", "),
+    });
+    ranges.collect::<Vec<_>>().join(", ")
+}
+
+fn sensitivity(item: &ItemOutcome, width: u16) -> String {
     let mut text = String::new();
     for assumption in &item.sensitivity {
-        let _ = writeln!(text, "  With {} ({}):", assumption.name, assumption.set.join(", "));
-        for (claim, (ours, verdict)) in item.claims.iter().zip(&assumption.claims) {
-            let _ = writeln!(text, "    {}: {ours}: {verdict}", claim.text);
+        text += &paragraph(&format!("With {} ({}):", assumption.name, assumption.set.join(", ")), "  ", width);
+        for (n, (claim, (ours, verdict))) in (1..).zip(item.claims.iter().zip(&assumption.claims)) {
+            text += &paragraph(&format!("{n}: {}: {ours}: {verdict}", claim.text), "    ", width);
         }
     }
     text
@@ -150,19 +169,16 @@ pub fn claims_markdown(reproduction: &Reproduction) -> String {
         );
         for item in &paper.items {
             let _ = writeln!(text, "\n### {} `{}`\n\n{}.\n", item.place, item.id, item.title);
-            text += "| claim | published | band | ours | verdict |\n|---|---|---|---|---|\n";
-            for claim in &item.claims {
+            text += "| | claim | published | band | ours | verdict |\n|--:|---|---|---|---|---|\n";
+            for (n, claim) in (1..).zip(&item.claims) {
                 let band = claim.band.map_or(String::new(), |(low, high)| format!("{low} to {high} {}", claim.unit));
                 let cells = [&claim.text, &claim.published, &band, &claim.ours].map(|cell| escaped(cell));
-                let _ = writeln!(text, "| {} | {} |", cells.join(" | "), claim.verdict);
+                let _ = writeln!(text, "| {n} | {} | {} |", cells.join(" | "), claim.verdict);
             }
-            let notes = reasons(&item.claims);
-            if !notes.is_empty() {
-                text.push('\n');
-                notes.lines().for_each(|line| {
-                    let _ = writeln!(text, "- {}", escaped(line.trim()));
-                });
-            }
+            let reasons = reasons(&item.claims);
+            let lines = reasons.iter().map(|(claims, reason)| format!("\n- {claims}: {}", escaped(reason.trim())));
+            text += &lines.collect::<String>();
+            text += if reasons.is_empty() { "" } else { "\n" };
             text += &sensitivity_markdown(item);
         }
     }
@@ -176,14 +192,14 @@ fn sensitivity_markdown(item: &ItemOutcome) -> String {
     }
     let names: Vec<String> = item.sensitivity.iter().map(|s| escaped(&s.name)).collect();
     let mut text = format!(
-        "\nWhat moves it:\n\n| claim | as above | {} |\n|---|---|{}\n",
+        "\nWhat moves it:\n\n| | claim | as above | {} |\n|--:|---|---|{}\n",
         names.join(" | "),
         "---|".repeat(names.len())
     );
-    for (n, claim) in item.claims.iter().enumerate() {
-        let others = item.sensitivity.iter().filter_map(|s| s.claims.get(n));
+    for (n, claim) in (1..).zip(&item.claims) {
+        let others = item.sensitivity.iter().filter_map(|s| s.claims.get(n - 1));
         let cells: Vec<String> = others.map(|(ours, verdict)| format!("{} ({verdict})", escaped(ours))).collect();
-        let _ = writeln!(text, "| {} | {} | {} |", escaped(&claim.text), escaped(&claim.ours), cells.join(" | "));
+        let _ = writeln!(text, "| {n} | {} | {} | {} |", escaped(&claim.text), escaped(&claim.ours), cells.join(" | "));
     }
     text.push('\n');
     for assumption in &item.sensitivity {
@@ -196,4 +212,71 @@ fn sensitivity_markdown(item: &ItemOutcome) -> String {
 /// A bar would end the table's cell.
 fn escaped(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claim(text: &str, reason: Option<&str>) -> Judged {
+        Judged {
+            text: text.into(),
+            place: String::new(),
+            metric: "goodput_bps".into(),
+            unit: "%".into(),
+            scale: 1.0,
+            published: "+6 %".into(),
+            figure: None,
+            of: None,
+            ours: "-1 %".into(),
+            estimate: None,
+            p: None,
+            band: None,
+            verdict: if reason.is_some() { Verdict::Differs } else { Verdict::Reproduces },
+            reason: reason.map(str::to_owned),
+        }
+    }
+
+    fn reproduction() -> Reproduction {
+        let window = Some("the window does not bind, so that nothing waits: what would be late is not late");
+        let claims =
+            vec![claim("first", window), claim("second", None), claim("third", window), claim("fourth", window)];
+        let claims = claims.into_iter().chain([claim("fifth", Some("a | b")), claim("sixth", window)]).collect();
+        let item = ItemOutcome {
+            id: "table1".into(),
+            title: "Gains".into(),
+            place: "Table I".into(),
+            live: false,
+            scenario: Default::default(),
+            rows: Vec::new(),
+            digest: String::new(),
+            summary: Vec::new(),
+            curves: Vec::new(),
+            figures: Vec::new(),
+            claims,
+            sensitivity: Vec::new(),
+        };
+        let named = |name: &str| name.to_owned();
+        let (key, title, authors, venue) = (named("p"), named("T"), named("A"), named("V"));
+        let paper = PaperOutcome { key, title, authors, venue, items: vec![item] };
+        Reproduction { anabranch: String::new(), quick: true, papers: vec![paper] }
+    }
+
+    #[test]
+    fn reasons_name_the_claims_that_they_are_for_and_fit_the_terminal() {
+        let text = text(&reproduction(), 60);
+        assert!(text.lines().all(|line| line.chars().count() <= 60), "{text}");
+        let reason = "  1, 3, 4, 6: the window does not bind, so that nothing\n    waits: what would be late is not late\n  5: a | b\n";
+        assert!(text.contains(reason), "{text}");
+        assert!(text.lines().any(|line| line.trim_start().starts_with("4  fourth")), "{text}");
+        let markdown = claims_markdown(&reproduction());
+        assert!(markdown.contains("\n| 4 | fourth | +6 % |  | -1 % | differs |\n"), "{markdown}");
+        assert!(markdown.contains("late is not late\n- 5: a \\| b\n"), "{markdown}");
+    }
+
+    #[test]
+    fn numbers_in_a_row_are_drawn_together() {
+        assert_eq!(ranges(&[1, 3, 4, 5, 6, 9, 10]), "1, 3 to 6, 9, 10");
+        assert_eq!(ranges(&[7]), "7");
+    }
 }

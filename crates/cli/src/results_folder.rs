@@ -47,7 +47,7 @@ fn read(folder: &Path) -> Result<Report, Failure> {
     let results: Results = read_json(&folder.join("results.json"))?;
     let manifest: Manifest = read_json(&folder.join("manifest.json"))?;
     let mut series = each(folder, "series", "csv", Series::parse)?;
-    // As the rows of the results; files of other names follow.
+    // As the rows of the results; what the user put beside them follows.
     let stem = |run: &RunRecord| file_stem(&run.scheduler, &run.congestion, run.seed, run.cell.iter());
     let stems: Vec<String> = results.runs.iter().map(stem).collect();
     let place = |name: &str| stems.iter().position(|stem| stem == name).unwrap_or(stems.len());

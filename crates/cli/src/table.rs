@@ -2,7 +2,7 @@
 
 use crate::plain_table::{plain_table, print_table};
 use crate::preflight_table::preflight_table;
-use anabranch_run::{CellValues, Live, Results, Summary, main_metric};
+use anabranch_run::{AUTO_LIMIT, CellValues, Live, Results, Summary, main_metric};
 use std::fmt::Write as _;
 
 /// All cells, and what the figures mean.
@@ -96,6 +96,12 @@ impl<'a> Row<'a> {
         self.scheduler.starts_with("single:")
     }
 
+    /// With its congestion control and cell.
+    fn full_name(&self) -> String {
+        let cell: String = self.cell.iter().map(|(key, value)| format!(", {key} = {value}")).collect();
+        format!("{} ({}{cell})", self.scheduler, self.congestion)
+    }
+
     /// The names of its paths, in the scenario's order.
     fn paths(&self) -> Vec<&'a str> {
         let name = |summary: &&'a Summary| summary.metric.strip_prefix("path.")?.strip_suffix(".share");
@@ -161,7 +167,7 @@ fn cell_table(results: &Results, rows: &[&Row<'_>]) -> String {
     let (header, per) =
         MAIN.into_iter().find(|(main, ..)| *main == metric).map_or(GOODPUT, |(_, header, per)| (header, per));
     columns.push(interval(header, metric, per));
-    columns.push(Column { header: "n".into(), field: Box::new(|row| Some(row.n().to_string())) });
+    columns.push(Column { header: "n".into(), field: Box::new(move |row| Some(seen_in(row, metric))) });
     let reference = rows[0];
     if !several && multipath.count() > 1 {
         let field = move |row: &Row<'_>| difference(results, row, reference, metric);
@@ -179,6 +185,12 @@ fn cell_table(results: &Results, rows: &[&Row<'_>]) -> String {
         table.add_row(columns.iter().map(|column| (column.field)(row).unwrap_or_default()));
     }
     print_table(&table)
+}
+
+/// In how many runs a metric was seen: `20`, or `2 of 20`.
+fn seen_in(row: &Row<'_>, metric: &str) -> String {
+    let (n, runs) = (row.get(metric).map_or(0, |summary| summary.n), row.n());
+    if n == runs { runs.to_string() } else { format!("{n} of {runs}") }
 }
 
 /// The paired difference of `row` from `reference` in percent of the reference's mean, with its half-width.
@@ -205,6 +217,19 @@ fn shares(row: &Row<'_>, paths: &[&str]) -> Option<String> {
     Some(paths.iter().map(share).collect::<Option<Vec<_>>>()?.join("/"))
 }
 
+/// The rows of which [`Repeat::Auto`](anabranch_run::Repeat::Auto) did not come to know enough, a line each.
+pub fn auto_notes(results: &Results) -> String {
+    let line = |row: &Row<'_>| {
+        let summary = row.get(main_metric(|metric| row.get(metric).is_some()))?;
+        let half = summary.ci95_low.zip(summary.ci95_high).map(|(low, high)| 50.0 * (high - low) / summary.mean.abs());
+        let reached = half.map(|half| format!(" (± {half:.1} %)")).unwrap_or_default();
+        let open = row.n() >= AUTO_LIMIT as usize && !summary.is_narrow();
+        let name = row.full_name();
+        open.then(|| format!("{name}: {AUTO_LIMIT} seeds are not enough for an interval of ± 1 %{reached}.\n"))
+    };
+    Row::all(results).iter().filter_map(line).collect()
+}
+
 fn notes(rows: &[Row<'_>]) -> String {
     let first = |row: &Row<'_>| row.summaries.first().copied().cloned();
     let mut text = String::new();
@@ -216,15 +241,8 @@ fn notes(rows: &[Row<'_>]) -> String {
     }
     for (row, summary) in rows.iter().filter_map(|row| Some((row, first(row)?))) {
         if summary.unfinished > 0 {
-            let cell: String = row.cell.iter().map(|(key, value)| format!(", {key} = {value}")).collect();
-            let _ = writeln!(
-                text,
-                "{} ({}{cell}): {} of {} transfers did not finish.",
-                row.scheduler,
-                row.congestion,
-                summary.unfinished,
-                row.n()
-            );
+            let (name, unfinished, runs) = (row.full_name(), summary.unfinished, row.n());
+            let _ = writeln!(text, "{name}: {unfinished} of {runs} transfers did not finish.");
         }
     }
     text

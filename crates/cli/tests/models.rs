@@ -82,6 +82,13 @@ fn a_table_has_the_settings_and_one_row_a_value() {
 }
 
 #[test]
+fn figures_have_the_digits_that_say_something() {
+    let text = output(&["model", "delayed-start", "--sweep", "gamma=1..8"]);
+    let longest = text.split_whitespace().filter_map(|word| word.split_once('.')).map(|(_, digits)| digits.len()).max();
+    assert_eq!(longest, Some(4), "{text}");
+}
+
+#[test]
 fn sweeps_multiply_and_keep_decimal_numbers() {
     let answer = json(&["model", "increment-efficiency", "--sweep", "beta=1,2", "--sweep", "gamma=1..2:0.1"]);
     let rows = answer["rows"].as_array().unwrap();
@@ -133,6 +140,10 @@ fn mistakes_are_underlined_with_the_nearest_word() {
     wrong(&["delayed-start", "--sweep", "gamma=1,2", "--sweep", "gamma=3,4"], &["`gamma` is swept twice"]);
     wrong(&["increment-efficiency", "--sweep", "beta=0..9:0.01", "--sweep", "gamma=1..9:0.01"], &["10000 rows"]);
     wrong(&["rtt-cycle", "--set", "steps=1000", "--sweep", "buffer=0..9"], &["10000 rows"]);
+    wrong(
+        &["delayed-start", "--sweep", "gamma=0.01..50:0.0000001"],
+        &["asks for 499900001 rows", "10000 are the most"],
+    );
     // All at once.
     wrong(&["delayed-start", "--set", "gama=4", "--set", "gamma=51"], &["gama", "51"]);
     wrong(&["delayed-start", "wifi-lte"], &["takes no scenario"]);

@@ -70,6 +70,51 @@ fn the_same_version_and_seed_give_the_same_bytes() {
     }
 }
 
+/// Starts the program, ends it by SIGINT when `begun` says that runs are under way; what it printed on standard error.
+#[cfg(target_os = "linux")]
+fn interrupted(arguments: &[&str], begun: impl Fn() -> bool) -> String {
+    let program = assert_cmd::cargo::cargo_bin!("anabranch");
+    let mut child = std::process::Command::new(program)
+        .args(arguments)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    while !begun() {
+        assert_eq!(child.try_wait().unwrap(), None, "it ended by itself");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(130));
+    String::from_utf8(ended.stderr).unwrap()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_signal_ends_runs_in_virtual_time_with_a_word() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let names = |folder: &std::path::Path| -> Vec<String> {
+        let entries = std::fs::read_dir(folder).into_iter().flatten();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    };
+    let file = folder.path().join("short.toml");
+    std::fs::write(&file, SCENARIO).unwrap();
+    // The directory for series is made after signals are listened to.
+    let begun = || names(&out).iter().any(|name| out.join(name).join("series").exists());
+    let arguments = ["run", file.to_str().unwrap(), "--repeat", "1000000", "--out", out.to_str().unwrap()];
+    let text = interrupted(&arguments, begun);
+    assert!(text.contains("interrupted after") && text.contains("nothing was kept"), "{text}");
+    assert_eq!(names(&out), Vec::<String>::new(), "nothing is left behind");
+
+    let kept = out.join("kept/blest-table3.jsonl");
+    let begun = || std::fs::metadata(&kept).is_ok_and(|file| file.len() > 0);
+    let text = interrupted(&["reproduce", "blest", "table3", "--out", out.to_str().unwrap()], begun);
+    assert!(text.contains("what is done is kept: the same command goes on from here"), "{text}");
+    assert_eq!(names(&out), ["kept"]);
+}
+
 #[test]
 fn tshark_dissects_a_capture_as_mptcp() {
     let folder = tempfile::tempdir().unwrap();

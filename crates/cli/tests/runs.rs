@@ -226,6 +226,8 @@ fn auto_repeats_until_the_interval_is_narrow() {
     let (_folder, file) = scenario();
     let text = output(&["run", &file, "--repeat", "auto", "--format", "csv", "--no-baselines"]);
     assert_eq!(text.lines().count(), 1 + 10);
+    let text = output(&["run", &file, "--repeat", "auto", "--no-baselines"]);
+    assert!(!text.contains("are not enough"), "{text}");
 }
 
 #[test]
@@ -313,6 +315,99 @@ fn a_connection_that_is_to_be_followed_must_exist() {
     assert!(!out.exists());
     output(&[&run[..], &["traffic.flows=3"]].concat());
     assert!(out.join("series").exists());
+}
+
+#[test]
+fn a_directory_belongs_to_the_command_that_wrote_last() {
+    let (folder, file) = scenario();
+    let out = folder.path().join("results");
+    let run = |options: &[&str]| output(&[&["run", &file, "--out", out.to_str().unwrap()], options].concat());
+    run(&["--scheduler", "minrtt,blest"]);
+    fs::write(out.join("notes.txt"), "mine").unwrap();
+    // What `reproduce` leaves would be the page.
+    fs::write(out.join("report.json"), r#"{"title": "A paper", "made_by": {"version": "0.1.0"}}"#).unwrap();
+    // A run that fails destroys nothing.
+    let doomed = folder.path().join("doomed.toml");
+    fs::write(&doomed, SCENARIO.replace("two paths", "doomed")).unwrap();
+    errors(&["run", doomed.to_str().unwrap(), "--out", out.to_str().unwrap()], 1);
+    assert!(out.join("series/blest-cubic-seed1.csv").exists() && out.join("report.json").exists());
+
+    run(&["--scheduler", "otias", "--no-baselines"]);
+    let names = |name: &str| {
+        let entries = fs::read_dir(out.join(name)).unwrap().map(|entry| entry.unwrap().file_name());
+        let mut names: Vec<String> = entries.map(|name| name.into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(
+        (names("series"), names("timeline")),
+        (vec!["otias-cubic-seed1.csv".into()], vec!["otias-cubic-seed1.json".into()])
+    );
+    let left = [
+        "manifest.json",
+        "notes.txt",
+        "report.html",
+        "results.json",
+        "runs.csv",
+        "runs.parquet",
+        "series",
+        "tables",
+        "timeline",
+    ];
+    assert_eq!(names(""), left);
+    let page = fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.contains("otias") && !page.contains("minrtt-cubic-seed1") && !page.contains("A paper"));
+}
+
+#[test]
+fn results_of_another_program_are_not_overwritten() {
+    let (folder, file) = scenario();
+    let foreign = folder.path().join("results.json");
+    fs::write(&foreign, "[1, 2, 3]").unwrap();
+    let out = folder.path().to_str().unwrap();
+    for command in [&["run", &file, "--out", out][..], &["reproduce", "fdps", "a1", "--quick", "--out", out]] {
+        let text = errors(command, 2);
+        assert!(text.contains("results.json is not of this program"), "{text}");
+    }
+    assert_eq!(fs::read_to_string(&foreign).unwrap(), "[1, 2, 3]");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing was begun");
+}
+
+#[test]
+fn n_is_that_of_the_figure_beside_it() {
+    let (folder, _) = scenario();
+    let file = folder.path().join("slow.toml");
+    let sized = SCENARIO.replace("two paths", "slow").replace("kind = \"bulk\"", "kind = \"bulk\"\nsize = \"1MB\"");
+    fs::write(&file, sized).unwrap();
+    let out = folder.path().join("results");
+    let text = output(&["run", file.to_str().unwrap(), "--no-baselines", "--out", out.to_str().unwrap()]);
+    insta::assert_snapshot!(text, @r#"
+    slow
+
+    scheduler     completion       n      of  OFO mean       PR     % on
+                           s          oracle       KiB  packets  wlan/3g
+    ────────────────────────────────────────────────────────────────────
+    minrtt     1.200 ± 1.271  2 of 3   0.900     200.0   1234.5    50/50
+
+    ± is the half-width of the 95 % interval of the mean over n seeds.
+    minrtt (cubic): 1 of 3 transfers did not finish.
+    "#);
+    let table = fs::read_to_string(out.join("tables/summary-summary.csv")).unwrap();
+    assert!(table.contains(", n 2\"") && table.contains(", n 3\""), "{table}");
+}
+
+#[test]
+fn a_row_that_two_hundred_seeds_do_not_settle_is_told() {
+    let (folder, _) = scenario();
+    let file = folder.path().join("wild.toml");
+    fs::write(&file, SCENARIO.replace("two paths", "wild")).unwrap();
+    let auto = |options: &[&str]| {
+        output(&[&["run", file.to_str().unwrap(), "--repeat", "auto", "--no-baselines"], options].concat())
+    };
+    let text = auto(&[]);
+    let told = text.lines().last().unwrap();
+    assert!(told.starts_with("minrtt (cubic): 200 seeds are not enough for an interval of ± 1 % (± "), "{text}");
+    assert_eq!(auto(&["--format", "csv"]).lines().count(), 1 + 200);
 }
 
 #[test]

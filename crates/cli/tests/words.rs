@@ -27,6 +27,41 @@ fn every_command_has_help_with_an_example() {
     }
 }
 
+/// What `COMMAND --help` prints on a terminal of so many columns.
+fn help_in(columns: &str, command: &str) -> String {
+    let mut ran = assert_cmd::Command::new(assert_cmd::cargo::cargo_bin!("anabranch"));
+    let ran = ran.args([command, "--help"]).env("COLUMNS", columns).assert().success();
+    String::from_utf8(ran.get_output().stdout.clone()).unwrap()
+}
+
+#[test]
+fn help_is_wrapped_once_and_examples_not_at_all() {
+    let commands =
+        ["demo", "run", "shell", "check", "list", "explain", "model", "parity", "reproduce", "report", "compare"];
+    for command in commands {
+        let (narrow, wide) = (help_in("80", command), help_in("100", command));
+        for line in wide.lines().filter(|line| line.starts_with("  anabranch") || line.starts_with("  ANABRANCH")) {
+            assert!(narrow.lines().any(|other| other == line), "{command}: {line}");
+        }
+        for (text, columns) in [(narrow, 80), (wide, 100)] {
+            let lines: Vec<&str> = text.lines().collect();
+            assert!(lines.iter().all(|line| line.chars().count() <= columns), "{text}");
+            // In a paragraph the next line's first word has no room in this one.
+            for pair in lines.windows(2).filter(|pair| pair.iter().all(|line| line.starts_with(char::is_alphanumeric)))
+            {
+                let first = pair[1].split(' ').next().unwrap_or_default();
+                let together = pair[0].chars().count() + 1 + first.chars().count();
+                assert!(
+                    together > columns || pair[0].ends_with(':'),
+                    "{command}, {columns} columns:\n{}\n{}",
+                    pair[0],
+                    pair[1]
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn misspelt_words_have_a_neighbour() {
     assert!(errors(&["explian"], 2).contains("'explain'"));
@@ -38,6 +73,75 @@ fn misspelt_words_have_a_neighbour() {
     assert!(errors(&["run", "wifi-lte", "--congestion", "ollia"], 2).contains("olia"));
     assert!(errors(&["run", "wifi-lte", "--set", "path.wifi.los=2%"], 2).contains("loss"));
     assert!(errors(&["explain", "zzzzzzzzzz"], 2).contains("anabranch list"));
+    // A beginning leads to what begins so.
+    assert!(errors(&["explain", "goodput"], 2).contains("did you mean `goodput_bps`?"));
+    let text = errors(&["explain", "ofo_m"], 2);
+    assert!(text.contains("did you mean `ofo_max_bytes` or `ofo_mean_bytes`?"), "{text}");
+}
+
+#[test]
+fn sections_and_keys_as_they_are_set_are_explained() {
+    let cross = output(&["explain", "cross"]);
+    assert!(cross.starts_with("cross (section [[cross]])\n\nother flows, alike"), "{cross}");
+    for section in ["cross", "timeline", "path", "tcp", "traffic"] {
+        let page = output(&["explain", section]);
+        let keys = anabranch_scenario::Section::ALL.into_iter().find(|s| s.name() == section).unwrap().keys();
+        assert!(
+            keys.clone().count() > 2 && keys.clone().all(|key| page.contains(&format!("\n| {} ", key.name))),
+            "{page}"
+        );
+    }
+    for (name, key) in [
+        ("path.wifi.loss", "path.loss"),
+        ("path.wifi.loss.down", "path.loss"),
+        ("path.3g.queue.min", "path.queue.min"),
+        ("cross.0.rate", "cross.rate"),
+        ("link.core.rate.up", "link.rate"),
+        ("path.loss.p", "path.loss.p"),
+    ] {
+        let page = output(&["explain", name]);
+        assert!(page.starts_with(&format!("{key} (scenario key)")), "{name}: {page}");
+    }
+    assert!(errors(&["explain", "path.wifi.los"], 2).contains("no name of this name"));
+    // A bare number with a point is a fraction, quoted or not.
+    assert!(output(&["explain", "path.loss"]).contains("or a fraction with a point, such as 0.01 or \"0.01\""));
+}
+
+#[test]
+fn lists_of_schedulers_have_parameters_in_brackets() {
+    let text = output(&["run", "wifi-lte", "--scheduler", "minrtt,blest(delta=0.01, lambda=2),blest", "--repeat", "1"]);
+    for row in ["minrtt", "blest(lambda=2,delta=0.01)", "blest"] {
+        assert!(text.lines().any(|line| line.split("  ").next() == Some(row)), "{row}: {text}");
+    }
+    let text = errors(&["run", "wifi-lte", "--scheduler", "minrtt,blest(lamda=2)"], 2);
+    assert!(text.contains("blest(lamda=2)") && text.contains("did you mean `lambda`?"), "{text}");
+    let text = errors(&["run", "wifi-lte", "--scheduler", "blest(lambda_min=3,lambda_max=2)"], 2);
+    assert!(text.contains("`lambda_min` is above `lambda_max`"), "{text}");
+    let text = errors(&["run", "wifi-lte", "--congestion", "cubic(betta=0.5),lia"], 2);
+    assert!(text.contains("did you mean `beta`?"), "{text}");
+    // A table is one element, too.
+    output(&["check", "wifi-lte", "--set", "scheduler.rtt_guard=2"]);
+    output(&["run", "wifi-lte", "--scheduler", "{ kind = 'blest', delta = 0.01, lambda = 2 },rr", "--repeat", "1"]);
+}
+
+#[test]
+fn numbers_that_are_none_are_told_what_is_wanted() {
+    for (arguments, wanted) in [
+        (&["run", "wifi-lte", "--seed", "x"][..], "a whole number, zero or above, is wanted"),
+        (&["run", "wifi-lte", "--jobs", "0"], "a whole number above zero is wanted"),
+        (&["run", "wifi-lte", "--repeat", "some"], "a whole number above zero, or `auto`, is wanted"),
+        (&["run", "wifi-lte", "--out", "x", "--timeline", "-"], "a whole number, zero or above, is wanted"),
+        (&["run", "wifi-lte", "--out", "x", "--connection", "0"], "a whole number above zero is wanted"),
+        (&["demo", "--repeat", "0"], "a whole number above zero is wanted"),
+        (&["compare", "--repeat", "y"], "a whole number above zero is wanted"),
+        (&["parity", "wifi-lte", "--jobs", "y"], "a whole number above zero is wanted"),
+    ] {
+        let text = errors(arguments, 2);
+        assert!(text.contains(wanted), "{text}");
+    }
+    // What was typed is quoted.
+    let text = errors(&["run", "wifi-lte", "--set", "foo"], 2);
+    assert!(text.contains("foo") && !text.contains("foo="), "{text}");
 }
 
 #[test]
@@ -190,8 +294,15 @@ fn completions_know_the_options() {
 fn unknown_papers_and_items_have_a_neighbour() {
     assert!(errors(&["reproduce", "blset"], 2).contains("did you mean `blest`?"));
     assert!(errors(&["reproduce", "blest", "tabel4"], 2).contains("did you mean `table4`?"));
+    // Capitals do not count.
+    assert!(errors(&["reproduce", "BLEST", "Tabel4"], 2).contains("did you mean `table4`?"));
+    assert!(errors(&["reproduce", "ALL", "a1"], 2).contains("an item belongs to one paper"));
     assert!(errors(&["reproduce", "all", "a1"], 2).contains("an item belongs to one paper"));
     // Said before the work.
     let text = errors(&["reproduce", "fdps", "--update", "Cargo.toml", "--quick"], 2);
     assert!(text.contains("has no place for the table"), "{text}");
+    assert!(
+        ["<!-- reproduction summary -->", "<!-- reproduction -->"].iter().all(|mark| text.contains(mark)),
+        "{text}"
+    );
 }

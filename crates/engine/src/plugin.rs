@@ -1,6 +1,7 @@
 //! What a registry says of a plug-in: its name, its parameters, its reference page, how to build it.
 
-/// A numeric parameter of a plug-in. A yes/no parameter has the unit `"bool"` and the values 0 and 1.
+/// A numeric parameter of a plug-in. A yes/no parameter has the unit `"bool"` and the values 0 and 1. Of two that are called
+/// `X_min` and `X_max`, the first is at most the second: [`contradiction`].
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
     /// Name as scenario files write it.
@@ -23,6 +24,18 @@ impl Parameter {
         let whole = self.unit != "bool" || value == 0.0 || value == 1.0;
         whole && (self.min..=self.max).contains(&value)
     }
+}
+
+/// Two of the `known` parameters, `X_min` and `X_max`, of which the first is above the second, with the `given` values over
+/// the defaults.
+pub fn contradiction<'p>(known: &[&'p Parameter], given: &[(String, f64)]) -> Option<(&'p Parameter, &'p Parameter)> {
+    let value = |p: &Parameter| given.iter().find(|(name, _)| name == p.name).map_or(p.default, |(_, value)| *value);
+    let pair = |least: &&'p Parameter| {
+        let stem = least.name.strip_suffix("_min")?;
+        let greatest = known.iter().find(|p| p.name.strip_suffix("_max") == Some(stem))?;
+        Some((*least, *greatest))
+    };
+    known.iter().filter_map(pair).find(|(least, greatest)| value(least) > value(greatest))
 }
 
 /// One plug-in: a scheduler (`Entry<dyn Scheduler>`) or a congestion control.
@@ -89,5 +102,19 @@ mod tests {
         assert!(![-0.1, 4.1, f64::NAN, f64::INFINITY].iter().any(|value| number.accepts(*value)));
         let flag = Parameter { max: 1.0, unit: "bool", ..number };
         assert!(flag.accepts(0.0) && flag.accepts(1.0) && !flag.accepts(0.5));
+    }
+
+    #[test]
+    fn a_least_value_above_the_greatest_contradicts() {
+        let number = |name, default| Parameter { name, default, min: 0.0, max: 9.0, unit: "", about: "" };
+        let known = [number("delay_max", 1.0), number("x_min", 2.0), number("x_max", 4.0)];
+        let names = |given: &[(&str, f64)]| {
+            let given: Vec<(String, f64)> = given.iter().map(|(name, value)| ((*name).into(), *value)).collect();
+            contradiction(&known.each_ref(), &given).map(|(least, greatest)| (least.name, greatest.name))
+        };
+        assert_eq!(names(&[]), None);
+        assert_eq!(names(&[("x_min", 4.0), ("delay_max", 0.0)]), None);
+        assert_eq!(names(&[("x_min", 4.5)]), Some(("x_min", "x_max")));
+        assert_eq!(names(&[("x_max", 1.0)]), Some(("x_min", "x_max")));
     }
 }

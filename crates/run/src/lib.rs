@@ -29,7 +29,7 @@ pub use driver::{Driver, Labelled, Observer, Pool, Refusal, Serial};
 pub use estimate::Estimate;
 pub use job::{CONNECTION, Choice, Job, RunError, RunOutcome, Values};
 pub use live::{Emulation, Live, TcpInfo};
-pub use plan::{Options, Plan, Repeat, Variant, labels};
+pub use plan::{AUTO_LIMIT, Options, Plan, Repeat, Variant, labels};
 pub use preflight::{Preflight, WayCheck, WayFigures};
 pub use results::{CellValues, Comparison, Results, RunRecord, SCHEMA, Summary};
 pub use runner::{Failure, Runner};

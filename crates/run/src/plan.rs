@@ -144,7 +144,7 @@ fn names_plug_in(key: &str) -> bool {
 /// Repetitions of the first round of [`Repeat::Auto`], and how many each further round adds.
 pub(crate) const AUTO_STEP: u32 = 10;
 /// The most repetitions of [`Repeat::Auto`].
-pub(crate) const AUTO_LIMIT: u32 = 200;
+pub const AUTO_LIMIT: u32 = 200;
 
 impl CellPlan {
     fn new(cell: Cell, scenarios: &[&Scenario], options: &Options) -> Self {
@@ -209,22 +209,13 @@ fn distinct(plug_ins: Vec<PlugIn>) -> Vec<PlugIn> {
 pub fn labels(plug_ins: &[PlugIn]) -> Vec<String> {
     let label = |plug_in: &PlugIn| {
         let namesakes = plug_ins.iter().filter(|other| other.name == plug_in.name).count();
-        if namesakes > 1 { with_parameters(plug_in) } else { plug_in.name.clone() }
+        if namesakes > 1 { plug_in.with_parameters() } else { plug_in.name.clone() }
     };
     plug_ins.iter().map(label).collect()
 }
 
 fn labelled(plug_ins: &[PlugIn]) -> impl Iterator<Item = (&PlugIn, String)> {
     plug_ins.iter().zip(labels(plug_ins))
-}
-
-/// `blest(delta=0.01)`; `blest` where all have their defaults.
-fn with_parameters(plug_in: &PlugIn) -> String {
-    if plug_in.parameters.is_empty() {
-        return plug_in.name.clone();
-    }
-    let parameters: Vec<String> = plug_in.parameters.iter().map(|(key, value)| format!("{key}={value}")).collect();
-    format!("{}({})", plug_in.name, parameters.join(","))
 }
 
 /// False if the seed cannot matter, so that one run says all.

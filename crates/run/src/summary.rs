@@ -28,12 +28,23 @@ pub fn main_metric(has: impl Fn(&str) -> bool) -> &'static str {
 /// Up to so many schedulers, every pair is compared; beyond, each with the first alone.
 const ALL_PAIRS: usize = 6;
 
-/// True if the 95 % interval of the mean of the [`main_metric`], from end to end, is narrower than 2 % of the mean.
+/// True if a mean's 95 % interval, from end to end, is narrower than 2 % of the mean.
+fn is_narrow_enough(mean: f64, (low, high): (f64, f64)) -> bool {
+    high - low <= 0.02 * mean
+}
+
+impl Summary {
+    /// True if [`crate::Repeat::Auto`] asks for no more: the mean's interval, from end to end, is narrower than 2 % of it.
+    pub fn is_narrow(&self) -> bool {
+        self.ci95_low.zip(self.ci95_high).is_some_and(|interval| is_narrow_enough(self.mean, interval))
+    }
+}
+
+/// True if the mean of the [`main_metric`] is known well enough.
 pub(crate) fn is_narrow(row: &[RunRecord]) -> bool {
     let metric = main_metric(|metric| row.iter().any(|run| run.metrics.contains_key(metric)));
     let values: Vec<f64> = row.iter().filter_map(|run| run.metrics.get(metric).copied()).collect();
-    let interval = Statistics::of(&values).and_then(|s| s.ci95.map(|(low, high)| (s.mean, high - low)));
-    interval.is_some_and(|(mean, width)| width <= 0.02 * mean)
+    Statistics::of(&values).is_some_and(|s| s.ci95.is_some_and(|interval| is_narrow_enough(s.mean, interval)))
 }
 
 /// Adds `aggregation_benefit` and `best_single_ratio` to each multipath run: its goodput against those of the baselines

@@ -2,16 +2,16 @@
 
 use crate::diagnostic::Code;
 use crate::keys::{Directions, Fallback, Form, Key as KnownKey, Section};
-use crate::read::{is_directed, section_names, unknown_key};
+use crate::read::{in_brackets, is_directed, section_names, unknown_key};
 use crate::suggest::nearest;
 use crate::tree::{Key, Node, Report, Table, Value, parse_value};
 
-/// The parts of a dotted key, in full: a bare key of `[connection]` gets its section.
+/// The parts of a dotted key, in full: a bare key of `[connection]`, such as `mss` or `scheduler.lambda`, gets its section.
 pub(crate) fn full_key(mut parts: Vec<Key>) -> Vec<Key> {
-    if let [only] = &parts[..]
-        && Section::Connection.key(&only.name).is_some()
+    if let [first, ..] = &parts[..]
+        && Section::Connection.key(&first.name).is_some()
     {
-        let at = only.at;
+        let at = first.at;
         parts.insert(0, Key { name: Section::Connection.name().into(), at });
     }
     parts
@@ -110,7 +110,8 @@ fn assign_in_section(report: &mut Report, table: &mut Table, section: Section, l
         "trace" if inside.is_empty() => table.remove("rate"),
         _ => {}
     }
-    table.set(key.clone(), put(known, before, inside, value));
+    let node = put(report, known, before, inside, value);
+    table.set(key.clone(), node);
 }
 
 fn default_of(report: &mut Report, known: Option<&KnownKey>, key: &Key) -> Option<Node> {
@@ -121,15 +122,15 @@ fn default_of(report: &mut Report, known: Option<&KnownKey>, key: &Key) -> Optio
 }
 
 /// `value`, or `before` with `value` at `inside` of it.
-fn put(known: Option<&KnownKey>, before: Option<Node>, inside: &[Key], value: Node) -> Node {
+fn put(report: &mut Report, known: Option<&KnownKey>, before: Option<Node>, inside: &[Key], value: Node) -> Node {
     let [part, deeper @ ..] = inside else { return value };
     let at = part.at;
     let mut table = match before {
         Some(Node { value: Value::Table(table), .. }) if !turns(known, &table, part) => table,
-        Some(scalar) => spread(known, scalar, part),
+        Some(scalar) => spread(report, known, scalar, part),
         None => Table::default(),
     };
-    let inner = put(known, table.get(&part.name).cloned(), deeper, value);
+    let inner = put(report, known, table.get(&part.name).cloned(), deeper, value);
     table.set(part.clone(), inner);
     Node { value: Value::Table(table), at }
 }
@@ -144,7 +145,11 @@ fn turns(known: Option<&KnownKey>, table: &Table, part: &Key) -> bool {
 }
 
 /// A value without directions or parameters, in the form that has them.
-fn spread(known: Option<&KnownKey>, scalar: Node, part: &Key) -> Table {
+fn spread(report: &mut Report, known: Option<&KnownKey>, scalar: Node, part: &Key) -> Table {
+    let plug_in = matches!(known.map(|key| key.form), Some(Form::Scheduler | Form::Congestion));
+    if plug_in && let Some(table) = in_brackets(report, &scalar) {
+        return table;
+    }
     let named = |name: &str| (Key { name: name.into(), at: scalar.at }, scalar.clone());
     let form = known.map(|key| (key.directions, key.form));
     Table(match form {

@@ -66,9 +66,13 @@ fn document(report: &mut Report, traces: &mut Traces<'_>, source: &Source, overr
 
 /// Applies one override; returns the key that it set.
 fn apply(report: &mut Report, root: &mut Table, o: &Override) -> Vec<Key> {
-    let source = report.add_source(&o.origin, o.text());
-    let value_at = Span { source, start: o.key.len() + 1, end: o.key.len() + 1 + o.value.len() };
-    let mut start = 0;
+    let typed = o.text();
+    let source = report.add_source(&o.origin, typed.into());
+    // Key and value stand in it without the blanks around them.
+    let end = typed.trim_end().len();
+    let value_at = Span { source, start: end - o.value.len(), end };
+    let mut start = typed.len() - typed.trim_start().len();
+    let key_at = Span { source, start, end: start + o.key.len() };
     let part = |name: &str| {
         let at = Span { source, start, end: start + name.len() };
         start = at.end + 1;
@@ -77,7 +81,7 @@ fn apply(report: &mut Report, root: &mut Table, o: &Override) -> Vec<Key> {
     let key = full_key(o.key.split('.').map(part).collect());
     if o.value.is_empty() {
         report
-            .error(Code::Syntax, Span { source, start: 0, end: o.key.len() }, format!("`{}` is set to nothing", o.key))
+            .error(Code::Syntax, key_at, format!("`{}` is set to nothing", o.key))
             .label("no value")
             .help("write KEY=VALUE, such as path.wlan.loss=2%");
     } else if let Some(value) = parse_value(report, value_at, &o.value) {
@@ -86,8 +90,8 @@ fn apply(report: &mut Report, root: &mut Table, o: &Override) -> Vec<Key> {
     key
 }
 
-/// Reads the name of a scheduler as an option gives it, such as `blest+or` after `--scheduler`, or a TOML table with its
-/// parameters.
+/// Reads a scheduler as an option gives it: its name, such as `blest+or` after `--scheduler`, its name with parameters, such as
+/// `blest(delta=0.01)`, or a TOML table of both.
 ///
 /// # Errors
 /// What is wrong with it.
@@ -109,7 +113,8 @@ fn plug_in(origin: &str, text: &str, key: &str) -> Result<PlugIn, Vec<Diagnostic
     let node = parse_value(&mut report, Span { source, start: 0, end: text.len() }, text);
     let read = if key == "scheduler" { read::scheduler } else { read::congestion };
     let found = node.zip(Section::Connection.key(key)).and_then(|(node, key)| read(&mut report, key, &node));
-    found.ok_or_else(|| report.into_diagnostics())
+    // Of a table that has more than it may, the rest is found.
+    found.filter(|_| report.is_clean()).ok_or_else(|| report.into_diagnostics())
 }
 
 impl Document {

@@ -271,7 +271,7 @@ impl Form {
             Form::Integer { min, max } => format!("a whole number from {min} to {max}"),
             Form::Integers(numbers) => numbers.iter().map(i64::to_string).collect::<Vec<_>>().join(" or "),
             Form::Real { above } => format!("a number above {above}"),
-            Form::Probability => "a probability, such as \"1%\" or 0.01".into(),
+            Form::Probability => "a probability, such as \"1%\", or a fraction with a point, such as 0.01 or \"0.01\"".into(),
             Form::Flag => "true or false".into(),
             Form::Words(words) => words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" or "),
             Form::Price => "a price per size, such as \"5/GB\", or per byte, such as 5e-9".into(),
@@ -280,14 +280,14 @@ impl Form {
             Form::Threshold => "packets, such as 5, or bytes, such as \"7500B\"".into(),
             Form::Range => "a duration, such as \"25ms\", or { min = \"10ms\", max = \"50ms\" }".into(),
             Form::Loss => {
-                "a probability, such as \"1%\" or 0.01, or { kind = \"gilbert-elliott\", p = …, r = … }".into()
+                format!("{}, or {{ kind = \"gilbert-elliott\", p = …, r = … }}", Form::Probability.expected())
             }
-            Form::Reorder => "a probability, such as \"1%\" or 0.01, or { probability = …, by = \"10ms\" }".into(),
+            Form::Reorder => format!("{}, or {{ probability = …, by = \"10ms\" }}", Form::Probability.expected()),
             Form::Arrivals => "\"together\" or { kind = \"poisson\", rate = 5.0 }".into(),
             Form::Outages => "a list of pairs of times, such as [[\"20s\", \"30s\"]]".into(),
             Form::Trace => "the name of a file in mahimahi's format".into(),
-            Form::Scheduler => "a scheduler, such as \"minrtt+pr\" or { kind = \"blest\", delta = 0.001 }".into(),
-            Form::Congestion => "a congestion control, such as \"olia\" or { kind = \"olia\" }".into(),
+            Form::Scheduler => "a scheduler, such as \"minrtt+pr\", \"blest(delta=0.01)\" or { kind = \"blest\", delta = 0.01 }".into(),
+            Form::Congestion => "a congestion control, such as \"olia\", \"cubic(beta=0.5)\" or { kind = \"cubic\", beta = 0.5 }".into(),
             Form::PathName => "the name of a [[path]]".into(),
             Form::LinkName => "the name of a [[link]]".into(),
             Form::Changeable => {

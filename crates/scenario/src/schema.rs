@@ -122,11 +122,12 @@ fn probability() -> Value {
     json!({ "anyOf": [{ "type": "number", "minimum": 0, "maximum": 1 }, pattern("%?")] })
 }
 
-/// A name, or a table with the name and its parameters.
+/// A name, alone or with parameters in brackets, or a table with the name and its parameters.
 fn plug_in(names: &[String]) -> Value {
     let parameter = json!({ "type": ["number", "boolean"] });
     json!({ "anyOf": [
         { "enum": names },
+        { "type": "string", "pattern": r"^[a-z0-9+-]+\s*\(.*\)\s*$" },
         {
             "type": "object",
             "properties": { "kind": { "enum": names } },

@@ -15,28 +15,32 @@ pub struct Override {
     /// What the user wrote it after, for messages: `--set`, `--seed`.
     pub origin: String,
     /// Dotted key; paths and links are addressed by name: `path.wlan.loss`, `connection.scheduler`, `tcp.rto_min`. A key of
-    /// `[connection]` may stand alone: `scheduler`. `traffic`, `cross` and `timeline` entries are counted from 0
+    /// `[connection]` may stand alone: `scheduler`, `scheduler.lambda`. `traffic`, `cross` and `timeline` entries are counted from 0
     /// (`cross.0.rate`); the number may be left out if there is one.
     pub key: String,
     /// Plain text (`2%`, `blest`, `true`) or a TOML list, table or quoted string.
     pub value: String,
+    /// As the user typed it, for messages.
+    typed: String,
 }
 
 impl Override {
     /// `value` for `key`, told in messages as coming from `origin`.
     pub fn new(origin: impl Into<String>, key: impl Into<String>, value: impl Into<String>) -> Self {
-        Self { origin: origin.into(), key: key.into(), value: value.into() }
+        let (key, value) = (key.into(), value.into());
+        let typed = format!("{key}={value}");
+        Self { origin: origin.into(), key, value, typed }
     }
 
     /// From `KEY=VALUE`; a text without `=` has an empty value, which reading refuses.
     pub fn parse(origin: impl Into<String>, text: &str) -> Self {
         let (key, value) = text.split_once('=').unwrap_or((text, ""));
-        Self::new(origin, key.trim(), value.trim())
+        Self { origin: origin.into(), key: key.trim().into(), value: value.trim().into(), typed: text.into() }
     }
 
-    /// As messages show it.
-    pub(crate) fn text(&self) -> String {
-        format!("{}={}", self.key, self.value)
+    /// As messages show it: the key first, the value last.
+    pub(crate) fn text(&self) -> &str {
+        &self.typed
     }
 }
 

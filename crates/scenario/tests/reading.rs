@@ -262,6 +262,36 @@ fn plug_ins_get_their_canonical_name_and_what_differs_from_the_defaults() {
 }
 
 #[test]
+fn parameters_may_stand_in_brackets() {
+    let s = one_path(
+        "[connection]\nscheduler = 'blest+or( delta = 0.5,lambda=2 )'\ncongestion = \"cubic(hystart=false)\"\n",
+    );
+    assert_eq!(s.scheduler.name, "blest+or");
+    assert_eq!(s.scheduler.parameters, [("lambda".to_string(), 2.0), ("delta".to_string(), 0.5)]);
+    assert_eq!(s.congestion.parameters, [("hystart".to_string(), 0.0)]);
+    // As reports print it, it is read.
+    for (plug_in, form) in [(s.scheduler, "blest+or(lambda=2,delta=0.5)"), (s.congestion, "cubic(hystart=false)")] {
+        assert_eq!(plug_in.with_parameters(), form);
+        let read = if form.starts_with('c') { anabranch_scenario::congestion } else { anabranch_scenario::scheduler };
+        assert_eq!(read("option", form).unwrap(), plug_in);
+    }
+    assert_eq!(anabranch_scenario::scheduler("option", "minrtt()").unwrap().with_parameters(), "minrtt");
+    // What a table has too much is a mistake in an option as in a file.
+    assert!(anabranch_scenario::scheduler("option", "{ kind = 'blest', delat = 1 }").is_err());
+}
+
+#[test]
+fn a_parameter_may_be_set_with_and_without_its_section() {
+    let with = |set: &[&str]| with(&format!("duration = '10s'\n{PATH}"), set).scenario;
+    for key in ["scheduler.lambda=2", "connection.scheduler.lambda=2"] {
+        let both = [("lambda".to_string(), 2.0), ("delta".to_string(), 0.5)];
+        assert_eq!(with(&["scheduler=blest", key]).scheduler.parameters, both[..1]);
+        assert_eq!(with(&["scheduler=blest(delta=0.5)", key]).scheduler.parameters, both);
+    }
+    assert_eq!(with(&["congestion.beta=0.5"]).congestion.with_parameters(), "cubic(beta=0.5)");
+}
+
+#[test]
 fn a_timeline_may_change_the_scheduler() {
     let text = "[[timeline]]\nat = '3s'\nset = 'connection.scheduler'\nvalue = { kind = 'blest', delta = 0.5 }\n";
     let s = one_path(text);

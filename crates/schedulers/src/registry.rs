@@ -1,6 +1,6 @@
 //! The registry: names, aliases, suffixes, parameters.
 
-use anabranch_engine::plugin::{Entry, Parameter};
+use anabranch_engine::plugin::{Entry, Parameter, contradiction};
 use anabranch_engine::schedule::{Scheduler, Then};
 use anabranch_trace::SchedulerName;
 use core::fmt;
@@ -116,7 +116,7 @@ impl Resolved {
         self.base.parameters.iter().chain(self.suffix.map_or(&[][..], |s| s.parameters))
     }
 
-    /// Builds it. Errors: a parameter that neither part has, or a value out of its range.
+    /// Builds it. Errors: a parameter that neither part has, a value out of its range, or two that contradict each other.
     pub fn build(&self, given: &[(String, f64)]) -> Result<Box<dyn Scheduler>, BuildError> {
         for (name, value) in given {
             let Some(parameter) = self.parameters().find(|p| p.name == name) else {
@@ -125,6 +125,9 @@ impl Resolved {
             if !parameter.accepts(*value) {
                 return Err(BuildError::OutOfRange { parameter, value: *value });
             }
+        }
+        if let Some((least, greatest)) = contradiction(&self.parameters().collect::<Vec<_>>(), given) {
+            return Err(BuildError::Contradiction { least, greatest });
         }
         let base = self.base.build(given);
         Ok(match self.suffix {
@@ -186,6 +189,13 @@ pub enum BuildError {
         /// As given.
         value: f64,
     },
+    /// A least value above the greatest.
+    Contradiction {
+        /// The least.
+        least: &'static Parameter,
+        /// The greatest.
+        greatest: &'static Parameter,
+    },
 }
 
 impl fmt::Display for BuildError {
@@ -209,6 +219,7 @@ impl fmt::Display for BuildError {
                 let Parameter { name, min, max, unit, .. } = parameter;
                 write!(f, "`{name}` = {value} is outside {min}..{max} {unit}")
             }
+            Self::Contradiction { least, greatest } => write!(f, "`{}` is above `{}`", least.name, greatest.name),
         }
     }
 }
@@ -270,6 +281,8 @@ mod tests {
         assert!(text("minrtt", &[("delta".into(), 1.0)]).contains("none"));
         assert!(text("blest+pr", &[("beta".into(), 1.0)]).contains("delta"));
         assert!(text("blest", &[("delta".into(), f64::NAN)]).contains("delta"));
+        let contradiction = text("blest+pr", &[("lambda_min".into(), 3.0), ("lambda_max".into(), 2.0)]);
+        assert_eq!(contradiction, "`lambda_min` is above `lambda_max`");
         assert!(build("blest+pr", &[("delta".into(), 0.01), ("rtt_guard".into(), 0.0)]).is_ok());
     }
 }

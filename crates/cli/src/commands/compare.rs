@@ -12,6 +12,7 @@ use crate::watch::{Wanted, Watch};
 use anabranch_run::Driver;
 use anabranch_run::frontier::Grid;
 use anabranch_scenario::{Override, Scenario};
+use std::num::NonZeroU32;
 
 /// Seeds of `--quick`.
 const QUICK: u32 = 3;
@@ -28,7 +29,7 @@ pub fn compare(arguments: &CompareArguments, driver: &dyn Driver) -> Result<Stri
         return Err(Failure::unusable("anabranch::cli::usage", "one congestion control at a time", Some(help)));
     };
     let grid = Grid { path_sets: path_sets(arguments)?, schedulers, congestion: congestion.clone() };
-    let target = arguments.update.as_deref().map(|file| Marked::read(file, "frontier")).transpose()?;
+    let target = arguments.update.as_deref().map(|file| Marked::read(file, &["frontier"])).transpose()?;
     let watch = Watch::new(Wanted::default())?;
     let frontier = grid.run(driver, &Threads::new(arguments.jobs), &watch);
     watch.finish()?;
@@ -41,7 +42,7 @@ pub fn compare(arguments: &CompareArguments, driver: &dyn Driver) -> Result<Stri
         write(&folder.join("frontier.md"), markdown(&frontier))?;
     }
     if let Some(target) = target {
-        target.write(&markdown(&frontier))?;
+        target.write(|_| markdown(&frontier))?;
     }
     Ok(match arguments.format {
         ListFormat::Table => text(&frontier),
@@ -51,7 +52,7 @@ pub fn compare(arguments: &CompareArguments, driver: &dyn Driver) -> Result<Stri
 
 /// The scenarios of `--grid`, or those that come with the program; the cells of a sweep one by one.
 fn path_sets(arguments: &CompareArguments) -> Result<Vec<Scenario>, Failure> {
-    let repeat = arguments.repeat.or(arguments.quick.then_some(QUICK));
+    let repeat = arguments.repeat.map(NonZeroU32::get).or(arguments.quick.then_some(QUICK));
     let overrides = || repeat.map(|n| Override::new("--repeat", "repeat", n.to_string())).into_iter().collect();
     let loaded: Result<Vec<Loaded>, Failure> = match &arguments.grid {
         Some(folder) => {

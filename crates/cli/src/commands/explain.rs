@@ -4,10 +4,11 @@ use crate::args::{Catalogue, ExplainArguments};
 use crate::builtin;
 use crate::commands::model;
 use crate::failure::Failure;
-use crate::reference::{self, page};
+use crate::reference::{self, page, table};
 use anabranch_engine::Scheduler;
 use anabranch_engine::plugin::Entry;
 use anabranch_metrics::METRICS;
+use anabranch_scenario::{Key, Section};
 use anabranch_schedulers::BuildError;
 
 /// What was asked for.
@@ -28,11 +29,13 @@ fn explain_name(name: &str) -> Result<String, Failure> {
         let kind = if metric.per_path { "metric of a path" } else { "metric" };
         format!("{} ({kind}, {unit})\n\n{}\n", metric.name, metric.about)
     }));
-    pages.extend(anabranch_scenario::find_keys(name).into_iter().map(|key| {
+    pages.extend(keys(name).into_iter().map(|key| {
         let expected = key.form.expected();
         let default = key.default();
         format!("{} (scenario key)\n\n{}\n\n  form     {expected}\n  default  {default}\n", key.full_name(), key.about)
     }));
+    let sections = Section::ALL.into_iter().filter(|section| !name.is_empty() && section.name() == name);
+    pages.extend(sections.map(section_page));
     pages.extend(model::page(name));
     pages.extend(builtin::find(name).map(|text| format!("{name} (built-in scenario)\n\n{text}")));
     pages.extend(name.starts_with("single:").then(|| SINGLE.to_owned()));
@@ -64,6 +67,31 @@ fn scheduler_pages(name: &str) -> Result<Vec<String>, Failure> {
     }
 }
 
+/// The keys that `name` may mean, also as `--set` writes them: with the name of a path, a direction, a parameter behind.
+fn keys(name: &str) -> Vec<&'static Key> {
+    let found = anabranch_scenario::find_keys(name);
+    let parts: Vec<&str> = name.split('.').collect();
+    let list = |part: &str| Section::ALL.into_iter().any(|section| section.is_list() && section.name() == part);
+    match &parts[..] {
+        _ if !found.is_empty() => found,
+        [_, .., "down" | "up"] => keys(&parts[..parts.len() - 1].join(".")),
+        [section, _, key @ ..] if list(section) && !key.is_empty() => keys(&format!("{section}.{}", key.join("."))),
+        _ => found,
+    }
+}
+
+/// A section with its keys.
+fn section_page(section: Section) -> String {
+    let header = match (section.has_header(), section.is_list()) {
+        (true, true) => format!("section [[{}]]", section.name()),
+        (true, false) => format!("section [{}]", section.name()),
+        (false, _) => "a table that is a key's value".to_owned(),
+    };
+    let rows = section.keys().map(|key| [key.name, key.default(), key.about].map(str::to_owned));
+    let keys = table(["key", "default", "meaning"], rows);
+    format!("{} ({header})\n\n{}\n\n{keys}", section.name(), section.about())
+}
+
 /// Which suffixes a scheduler takes.
 fn suffixes(entry: &Entry<dyn Scheduler>) -> Vec<String> {
     let names: Vec<&str> = anabranch_schedulers::suffixes().iter().map(|suffix| suffix.name).collect();
@@ -89,6 +117,7 @@ fn unknown(name: &str) -> Failure {
     candidates.extend(METRICS.iter().map(|metric| metric.name));
     candidates.extend(anabranch_scenario::keys().iter().map(|key| key.name));
     candidates.extend(keys.iter().map(String::as_str));
+    candidates.extend(Section::ALL.map(Section::name));
     candidates.extend(builtin::SCENARIOS.iter().map(|(name, _)| *name));
     let lists =
         "names stand in `anabranch list schedulers`, `congestion`, `metrics` and `scenarios`, and in `anabranch model`";

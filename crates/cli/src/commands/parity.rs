@@ -17,7 +17,7 @@ pub fn parity(arguments: &ParityArguments, drivers: &Drivers<'_>) -> Result<Stri
     let congestions = congestions("--congestion", &arguments.congestion)?;
     let loaded = scenarios(arguments)?;
     // Said before the work, not after it.
-    let target = arguments.update.as_deref().map(|file| Marked::read(file, "parity")).transpose()?;
+    let target = arguments.update.as_deref().map(|file| Marked::read(file, &["parity"])).transpose()?;
     let stages: Vec<Stage<'_>> = loaded.iter().flat_map(|one| stages(one, &congestions, arguments, drivers)).collect();
     let results = carry_out(&stages, Wanted::default())?;
     let measured: Vec<Parity> = results.chunks(MODES.len()).map(Parity::of).collect();
@@ -28,7 +28,7 @@ pub fn parity(arguments: &ParityArguments, drivers: &Drivers<'_>) -> Result<Stri
         write(&folder.join("parity.md"), markdown(&measured))?;
     }
     if let Some(target) = target {
-        target.write(&markdown(&measured))?;
+        target.write(|_| markdown(&measured))?;
     }
     Ok(match arguments.format {
         ListFormat::Table => text(&measured),

@@ -8,8 +8,10 @@ use crate::kept::Kept;
 use crate::load::Loaded;
 use crate::marked::Marked;
 use crate::opener::Opener;
+use crate::out_folder::OutFolder;
 use crate::output::{create, write};
 use crate::papers::{self, BuiltIn};
+use crate::plain_table::text_width;
 use crate::reproduction_table::{claims_markdown, summary_markdown, text};
 use crate::results_folder;
 use crate::runs_csv::runs_csv;
@@ -43,11 +45,13 @@ struct Work<'a> {
 pub fn reproduce(arguments: &ReproduceArguments, drivers: &Drivers<'_>) -> Result<String, Failure> {
     let papers = papers::find(&arguments.paper)?;
     // Said before the work, not after it.
-    let targets = arguments.update.iter().map(|file| target(file)).collect::<Result<Vec<_>, Failure>>()?;
+    let targets = arguments.update.iter().map(|file| Marked::read(file, &[SUMMARY, CLAIMS]));
+    let targets = targets.collect::<Result<Vec<_>, Failure>>()?;
     let opener = arguments.open.then(Opener::find).transpose()?;
+    let items: Vec<Vec<&Item>> = papers.iter().map(|paper| chosen(paper, arguments)).collect::<Result<_, _>>()?;
+    let out = OutFolder::claim(&arguments.out)?;
     let mut works: Vec<Vec<Work<'_>>> = Vec::new();
-    for built_in in &papers {
-        let items = chosen(built_in, arguments)?;
+    for (built_in, items) in papers.iter().zip(items) {
         works.push(items.into_iter().map(|item| work(built_in, item, arguments, drivers)).collect::<Result<_, _>>()?);
     }
     let begun = Instant::now();
@@ -67,8 +71,9 @@ pub fn reproduce(arguments: &ReproduceArguments, drivers: &Drivers<'_>) -> Resul
         outcomes.push(PaperOutcome::new(&built_in.paper, items));
     }
     for work in works.iter().flatten() {
-        work.follow_packets(&arguments.out, drivers)?;
+        work.follow_packets(out.timeline(), drivers)?;
     }
+    out.take()?;
     let anabranch = env!("CARGO_PKG_VERSION").to_owned();
     let reproduction = Reproduction { anabranch, quick: arguments.quick, papers: outcomes };
     let json = serde_json::to_string_pretty(&reproduction).unwrap_or_default() + "\n";
@@ -76,11 +81,13 @@ pub fn reproduce(arguments: &ReproduceArguments, drivers: &Drivers<'_>) -> Resul
     let around = around(seeds.into_iter().collect(), begun.elapsed());
     let page = report(&reproduction, around, &arguments.out)?;
     opener.map_or(Ok(()), |opener| opener.open(&page))?;
-    for (target, form) in &targets {
-        target.write(&form(&reproduction))?;
-    }
+    let tables = |name: &str| match name {
+        SUMMARY => summary_markdown(&reproduction),
+        _ => claims_markdown(&reproduction),
+    };
+    targets.iter().try_for_each(|target| target.write(tables))?;
     Ok(match arguments.format {
-        ListFormat::Table => format!("{}\nThe report: {}\n", text(&reproduction), page.display()),
+        ListFormat::Table => format!("{}\nThe report: {}\n", text(&reproduction, text_width()), page.display()),
         ListFormat::Json => json,
     })
 }
@@ -106,21 +113,16 @@ fn report(reproduction: &Reproduction, around: Around, folder: &Path) -> Result<
     results_folder::make_report(folder)
 }
 
-/// What a place in a file is filled with.
-type Form = fn(&Reproduction) -> String;
-
-/// The place that `file` has.
-fn target(file: &Path) -> Result<(Marked<'_>, Form), Failure> {
-    let summary = Marked::read(file, "reproduction summary").map(|marked| (marked, summary_markdown as Form));
-    summary.or_else(|_| Marked::read(file, "reproduction").map(|marked| (marked, claims_markdown as Form)))
-}
+/// The places for tables: the verdicts of each paper counted, and every claim.
+const SUMMARY: &str = "reproduction summary";
+const CLAIMS: &str = "reproduction";
 
 /// The item that is named, or all that may be run.
 fn chosen<'a>(built_in: &'a BuiltIn, arguments: &ReproduceArguments) -> Result<Vec<&'a Item>, Failure> {
     let Some(id) = &arguments.item else {
         return Ok(built_in.paper.items.iter().filter(|item| arguments.live || !item.live).collect());
     };
-    if arguments.paper == "all" {
+    if papers::are_all(&arguments.paper) {
         let help = format!("name the paper: anabranch reproduce PAPER {id}");
         return Err(Failure::unusable("anabranch::cli::usage", "an item belongs to one paper", Some(help)));
     }
@@ -160,9 +162,9 @@ fn work<'a>(
 
 impl Work<'_> {
     /// Runs what is shown packet by packet: kept outcomes have no packets.
-    fn follow_packets(&self, folder: &Path, drivers: &Drivers<'_>) -> Result<(), Failure> {
+    fn follow_packets(&self, folder: PathBuf, drivers: &Drivers<'_>) -> Result<(), Failure> {
         let Some(plan) = self.example.clone() else { return Ok(()) };
-        let timeline = Some((folder.join("timeline"), PACKETS));
+        let timeline = Some((folder, PACKETS));
         let wanted = Wanted { timeline, prefix: format!("{}-", self.name), ..Wanted::default() };
         let (driver, name) = (drivers.virtual_time, format!("{}: ", self.name));
         carry_out(&[Stage { plan, driver, real_time: false, jobs: None, name, kept: true }], wanted)?;

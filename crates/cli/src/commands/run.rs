@@ -6,10 +6,11 @@ use crate::artifacts;
 use crate::failure::Failure;
 use crate::load::{Loaded, congestions, schedulers, set_overrides};
 use crate::opener::Opener;
+use crate::out_folder::OutFolder;
 use crate::results_folder;
 use crate::runs_csv::runs_csv;
 use crate::stage::{Stage, carry_out};
-use crate::table::results_table;
+use crate::table::{auto_notes, results_table};
 use crate::watch::Wanted;
 use anabranch_run::{Driver, Options, Plan, Repeat, Results};
 use anabranch_scenario::{Host, Override, Scenario, Traffic};
@@ -40,7 +41,8 @@ pub fn run(arguments: &RunArguments, drivers: &Drivers<'_>) -> Result<String, Fa
     };
     let wanted = Wanted { captures: arguments.pcap.clone(), events: arguments.trace.clone(), ..Wanted::default() };
     let results = execute(&loaded, &options, &arguments.output, wanted, driver)?;
-    Ok(print(&results, arguments.output.format))
+    let notes = options.repeat == Repeat::Auto && arguments.output.format == Format::Table;
+    Ok(print(&results, arguments.output.format) + &if notes { auto_notes(&results) } else { String::new() })
 }
 
 /// The options that are keys of the scenario by another name.
@@ -79,16 +81,17 @@ pub fn execute(
     // What opens the report is looked for before the work.
     let opener = output.open.then(Opener::find).transpose()?;
     let (started, clock) = (SystemTime::now(), Instant::now());
-    wanted.series = output.out.as_ref().map(|folder| folder.join("series"));
-    let follows = output.out.as_ref().filter(|_| output.timeline > 0);
-    wanted.timeline = follows.map(|folder| (folder.join("timeline"), output.timeline));
     wanted.connection = followed(loaded, output.connection.get())?;
+    let out = output.out.as_deref().map(OutFolder::claim).transpose()?;
+    wanted.series = out.as_ref().map(OutFolder::series);
+    wanted.timeline = out.as_ref().filter(|_| output.timeline > 0).map(|folder| (folder.timeline(), output.timeline));
     let plan = Plan::new(&loaded.variants(), options);
     // Runs that follow the clock disturb each other where they share the machine: only if asked.
     let jobs = output.jobs.or(NonZeroUsize::new(1).filter(|_| options.real_time));
     let stage = Stage { plan, driver, real_time: options.real_time, jobs, name: String::new(), kept: false };
     let results = carry_out(&[stage], wanted)?.remove(0);
-    if let Some(folder) = &output.out {
+    if let (Some(out), Some(folder)) = (out, &output.out) {
+        out.take()?;
         artifacts::write(folder, loaded, &results, started, clock.elapsed())?;
         let report = results_folder::make_report(folder)?;
         opener.map_or(Ok(()), |opener| opener.open(&report))?;

@@ -16,9 +16,9 @@ with intervals whether multipath helped, and what it cost in reordering and retr
 
 Three commands to try:
 
-  anabranch demo                                    six schedulers over WLAN and 3G
-  anabranch explain blest                           what a scheduler does, and where that comes from
-  anabranch run wifi-lte --scheduler minrtt,blest   compare two schedulers on a built-in scenario
+  anabranch demo                                        six schedulers over WLAN and 3G
+  anabranch explain blest                               what a scheduler does, and its source
+  anabranch run tight-window --scheduler minrtt,blest   compare two in a small receive window
 
 All commands: anabranch --help
 ",

@@ -6,8 +6,8 @@ use anabranch_scenario::Host;
 use anabranch_trace::{Event, Origin, Recorder};
 use anabranch_units::{Instant, PathId, Range, Side};
 
-/// About 30 Mbit/s with a scheduler, 20 and 4 on the single paths, and a little luck; the scenario `doomed` fails.
-/// Two events a run.
+/// About 30 Mbit/s with a scheduler, 20 and 4 on the single paths, and a little luck; the scenario `doomed` fails,
+/// `slow` does not finish with seed 2, `wild` scatters by its seed. Two events a run.
 pub struct Fake;
 
 impl Driver for Fake {
@@ -24,10 +24,15 @@ impl Driver for Fake {
             Choice::Multipath(scheduler) => (34.0 - 0.5 * scheduler.name.len() as f64, names.clone()),
             Choice::Single(index) => ([20.0, 4.0][*index], vec![names[*index].clone()]),
         };
-        let luck = 0.01 * (job.seed * (3 + base as u64) % 5) as f64;
+        let finished = job.scenario.name != "slow" || job.seed != 2;
+        let wild = if job.scenario.name == "wild" { (2 * (job.seed % 7)) as f64 } else { 0.0 };
+        let luck = wild + 0.01 * (job.seed * (3 + base as u64) % 5) as f64;
         let share = 1.0 / used.len() as f64;
         let path = |name: String| (name, [("share".to_owned(), share), ("timeouts".to_owned(), 1.0)].into());
         let mut metrics = vec![("goodput_bps", 1e6 * (base + luck)), ("ofo_mean_bytes", 204_800.0)];
+        if job.scenario.name == "slow" && finished {
+            metrics.push(("completion_s", 1.0 + 0.1 * job.seed as f64));
+        }
         if matches!(job.choice, Choice::Multipath(_)) {
             metrics.extend([("opportunistic_packets", 1234.5), ("oracle_ratio", 0.9)]);
         }
@@ -36,7 +41,7 @@ impl Driver for Fake {
             paths: used.into_iter().map(path).collect(),
             digest: format!("{:032x}", job.seed),
             events: 2,
-            finished: true,
+            finished,
             curves: Curves::new(),
             live: None,
         })

@@ -97,7 +97,9 @@ fn of_metrics(rows: &[Row<'_>], metrics: &[(String, Quantity)]) -> Table {
 
 fn with_interval(summary: &Summary, per: f64) -> String {
     let half = summary.ci95_low.zip(summary.ci95_high).map(|(low, high)| (high - low) / 2.0 / per);
-    spread(summary.mean / per, half)
+    let mean = spread(summary.mean / per, half);
+    // Then the row's n is not that of every metric.
+    if summary.unfinished > 0 { format!("{mean}, n {}", summary.n) } else { mean }
 }
 
 /// `5.92 ± 0.24`: as many decimals as the interval's second digit needs; of a mean that hardly varies, five digits.

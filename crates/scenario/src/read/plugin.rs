@@ -1,4 +1,5 @@
-//! Schedulers and congestion controls: a name, or `{ kind = …, parameter = … }`, checked against the registries.
+//! Schedulers and congestion controls: a name, `NAME(PARAMETER=VALUE,…)` or `{ kind = "NAME", PARAMETER = VALUE, … }`, checked
+//! against the registries.
 
 use super::fields::unknown_key;
 use super::value;
@@ -6,12 +7,14 @@ use crate::diagnostic::Code;
 use crate::keys::Key;
 use crate::scenario::PlugIn;
 use crate::suggest::nearest;
-use crate::tree::{Key as WrittenKey, Node, Report, Table, Value};
-use anabranch_engine::plugin::Parameter;
+use crate::tree::{Key as WrittenKey, Node, Report, Span, Table, Value, parse_value};
+use anabranch_engine::plugin::{Parameter, contradiction};
+use std::borrow::Cow;
 
 /// A scheduler with its suffix.
 pub(crate) fn scheduler(report: &mut Report, key: &'static Key, node: &Node) -> Option<PlugIn> {
-    let (kind, given) = kind(report, key, node)?;
+    let node = spelt_out(report, node);
+    let (kind, given) = kind(report, key, &node)?;
     let name = value::reference(report, key, kind)?;
     match anabranch_schedulers::resolve(&name) {
         Ok(found) => plug_in(report, found.name(), &found.parameters().collect::<Vec<_>>(), given),
@@ -57,7 +60,8 @@ pub(crate) fn congestion_names() -> Vec<String> {
 
 /// A congestion control.
 pub(crate) fn congestion(report: &mut Report, key: &'static Key, node: &Node) -> Option<PlugIn> {
-    let (kind, given) = kind(report, key, node)?;
+    let node = spelt_out(report, node);
+    let (kind, given) = kind(report, key, &node)?;
     let name = value::reference(report, key, kind)?;
     let Some(entry) = anabranch_congestion::find(&name) else {
         let message = format!("there is no congestion control \"{name}\"");
@@ -69,6 +73,57 @@ pub(crate) fn congestion(report: &mut Report, key: &'static Key, node: &Node) ->
         return None;
     };
     plug_in(report, entry.name.into(), &entry.parameters.iter().collect::<Vec<_>>(), given)
+}
+
+/// A text with brackets as the table that it stands for; anything else as it is.
+fn spelt_out<'n>(report: &mut Report, node: &'n Node) -> Cow<'n, Node> {
+    match in_brackets(report, node) {
+        Some(table) => Cow::Owned(Node { value: Value::Table(table), at: node.at }),
+        None => Cow::Borrowed(node),
+    }
+}
+
+/// `blest(delta=0.01)`, as reports print it, as the table `{ kind = "blest", delta = 0.01 }`; `None` for a text without
+/// brackets. What is wrong is reported and left out.
+pub(crate) fn in_brackets(report: &mut Report, node: &Node) -> Option<Table> {
+    let text = node.as_text()?;
+    let (name, inside) = text.split_once('(')?;
+    // Quotes are no part of the text; where it has escapes, its parts cannot be told apart in the source.
+    let written = report.text(node.at);
+    let quote = usize::from(written.starts_with(['"', '\'']));
+    let plain = written.get(quote..).is_some_and(|written| written.starts_with(text));
+    let place = |start: usize, length: usize| match (plain, node.at.start + quote + start) {
+        (true, start) => Span { start, end: start + length, ..node.at },
+        (false, _) => node.at,
+    };
+    let kind = Node { value: Value::Text(name.trim_end().into()), at: place(0, name.trim_end().len()) };
+    let mut table = Table(vec![(WrittenKey { name: "kind".into(), at: kind.at }, kind)]);
+    let help = format!("write {}(PARAMETER=VALUE, …)", name.trim());
+    let Some(inside) = inside.trim_end().strip_suffix(')') else {
+        let at = place(name.len(), text.len() - name.len());
+        report.error(Code::Syntax, at, "the bracket is not closed").help(help);
+        return Some(table);
+    };
+    let mut start = name.len() + 1;
+    for part in inside.split(',') {
+        let (word, value) = part.split_once('=').unwrap_or((part, ""));
+        let behind = |rest: &str| start + part.len() - rest.trim_start().len();
+        let (key_at, at) = (place(behind(part), word.trim().len()), place(behind(value), value.trim().len()));
+        let (word, value) = (word.trim(), value.trim());
+        let key = WrittenKey { name: word.into(), at: key_at };
+        start += part.len() + 1;
+        if part.trim().is_empty() {
+            continue;
+        }
+        if value.is_empty() {
+            report.error(Code::Syntax, key.at, format!("`{word}` has no value")).help(&help);
+        } else if table.get(word).is_some() {
+            report.error(Code::Conflict, key.at, format!("`{word}` is given twice")).label("second time");
+        } else if let Some(node) = parse_value(report, at, value) {
+            table.set(key, Node { at, ..node });
+        }
+    }
+    Some(table)
 }
 
 /// The node that holds the name, and the table that holds the parameters.
@@ -102,6 +157,16 @@ fn plug_in(report: &mut Report, name: String, known: &[&'static Parameter], give
             Some(number) => parameters.push((parameter.name.into(), number)),
             None => fine = false,
         }
+    }
+    if let Some((least, greatest)) = contradiction(known, &parameters) {
+        let place = |name: &str| entries.iter().find(|(key, _)| key.name == name).map(|(_, node)| node.at);
+        // One of them was given: their defaults agree.
+        let at = place(least.name).or(place(greatest.name))?;
+        report
+            .error(Code::Conflict, at, format!("`{}` is above `{}`", least.name, greatest.name))
+            .label("these contradict each other")
+            .help(format!("the defaults are {} and {}", least.default, greatest.default));
+        return None;
     }
     fine.then_some(PlugIn { name, parameters })
 }

@@ -98,8 +98,8 @@ impl Writer<'_> {
 
     fn connection(&mut self, s: &Scenario) {
         self.header("[connection]");
-        self.line("scheduler", text::scheduler(&s.scheduler));
-        self.line("congestion", text::congestion(&s.congestion));
+        self.line("scheduler", text::plug_in(&s.scheduler));
+        self.line("congestion", text::plug_in(&s.congestion));
         self.line("mptcp", s.settings.mptcp);
         self.line("checksum", s.settings.checksum);
         self.line("dss", if s.settings.dss == DssWidth::Four { 4 } else { 8 });
@@ -236,7 +236,7 @@ impl Writer<'_> {
     fn cross_kind(&mut self, kind: &CrossKind) {
         match kind {
             CrossKind::Tcp { congestion, delay, data } => {
-                self.line("congestion", text::congestion(congestion));
+                self.line("congestion", text::plug_in(congestion));
                 self.some("delay", delay.map(range));
                 match *data {
                     CrossData::Bulk(size) => self.some("size", size.map(bytes)),
@@ -281,7 +281,7 @@ impl Writer<'_> {
             TimelineChange::Network(change) => change,
             TimelineChange::Scheduler(plug_in) => {
                 self.line("set", quoted("connection.scheduler"));
-                return self.line("value", text::scheduler(plug_in));
+                return self.line("value", text::plug_in(plug_in));
             }
         };
         let (set, direction, value) = match change {

@@ -102,26 +102,44 @@ fn limit(limit: QueueLimit) -> String {
     }
 }
 
-pub(super) fn scheduler(plug_in: &PlugIn) -> String {
-    let known = anabranch_schedulers::resolve(&plug_in.name).map(|found| found.parameters().collect::<Vec<_>>());
-    self::plug_in(plug_in, known.as_deref().unwrap_or_default())
-}
-
-pub(super) fn congestion(plug_in: &PlugIn) -> String {
-    let known = anabranch_congestion::find(&plug_in.name).map(|entry| entry.parameters.iter().collect::<Vec<_>>());
-    self::plug_in(plug_in, known.as_deref().unwrap_or_default())
-}
-
-/// With every parameter.
-fn plug_in(plug_in: &PlugIn, known: &[&Parameter]) -> String {
+/// A scheduler or congestion control with every parameter.
+pub(super) fn plug_in(plug_in: &PlugIn) -> String {
     let value = |parameter: &Parameter| {
         let given = plug_in.parameters.iter().find(|(name, _)| name == parameter.name);
-        let value = given.map_or(parameter.default, |(_, value)| *value);
-        if parameter.unit == "bool" { (value != 0.0).to_string() } else { format!("{value:?}") }
+        value(parameter, given.map_or(parameter.default, |(_, value)| *value))
     };
-    let parameters: Vec<_> = known.iter().map(|p| format!("{} = {}", p.name, value(p))).collect();
+    let parameters: Vec<_> = known(plug_in).iter().map(|p| format!("{} = {}", p.name, value(p))).collect();
     match parameters.is_empty() {
         true => quoted(&plug_in.name),
         false => format!("{{ kind = {}, {} }}", quoted(&plug_in.name), parameters.join(", ")),
     }
+}
+
+impl PlugIn {
+    /// `blest(delta=0.01)`, as scenarios and options take it; `blest` where all parameters have their defaults.
+    pub fn with_parameters(&self) -> String {
+        let known = known(self);
+        let written = |(name, number): &(String, f64)| {
+            let parameter = known.iter().find(|parameter| parameter.name == name);
+            let text = parameter.map_or_else(|| number.to_string(), |parameter| value(parameter, *number));
+            format!("{name}={}", text.strip_suffix(".0").unwrap_or(&text))
+        };
+        let parameters: Vec<String> = self.parameters.iter().map(written).collect();
+        match parameters.is_empty() {
+            true => self.name.clone(),
+            false => format!("{}({})", self.name, parameters.join(",")),
+        }
+    }
+}
+
+/// The parameters that it has. No scheduler has the name of a congestion control.
+fn known(plug_in: &PlugIn) -> Vec<&'static Parameter> {
+    match anabranch_schedulers::resolve(&plug_in.name) {
+        Ok(found) => found.parameters().collect(),
+        Err(_) => anabranch_congestion::find(&plug_in.name).map_or(&[][..], |entry| entry.parameters).iter().collect(),
+    }
+}
+
+fn value(parameter: &Parameter, value: f64) -> String {
+    if parameter.unit == "bool" { (value != 0.0).to_string() } else { format!("{value:?}") }
 }

@@ -146,6 +146,11 @@ fn several(parameter: &Parameter, text: &str, at: Bytes<usize>) -> Result<Vec<f6
         (None, _) => 1.0,
     };
     let steps = (to - from) / step + 1e-9;
+    if from <= to && (MOST as f64..f64::INFINITY).contains(&steps) {
+        let label = format!("asks for {:.0} rows", steps.floor() + 1.0);
+        let help = format!("{MOST} are the most: give a larger STEP");
+        return Err(word_report(text, at.start..text.len(), &label, &help));
+    }
     if from > to || !(0.0..MOST as f64).contains(&steps) {
         let help = "FROM is at most TO, and STEP leads from one to the other in some steps";
         return Err(word_report(text, at.start..text.len(), "is no range", help));

@@ -75,9 +75,11 @@ fn scaled(column: &Column, value: f64) -> f64 {
     }
 }
 
-/// Decimals that show the greatest of `values` with four digits and small ones with two, if they are not all whole.
+/// Decimals that show the greatest of `values` with four digits and small ones with two, as far as four decimals do, if they
+/// are not all whole.
 fn decimals(values: &[f64]) -> usize {
     const MOST: i32 = 9;
+    const MOST_OF_SMALL: i32 = 4;
     if values.iter().all(|value| value.fract() == 0.0) {
         return 0;
     }
@@ -86,7 +88,7 @@ fn decimals(values: &[f64]) -> usize {
     let sizes = values.iter().map(|value| value.abs());
     let greatest = exponent(sizes.clone().fold(0.0, f64::max));
     let least = exponent(sizes.filter(|size| *size > 0.0).fold(f64::INFINITY, f64::min));
-    usize::try_from((3 - greatest).max(1 - least).min(MOST)).unwrap_or(0)
+    usize::try_from((3 - greatest).max((1 - least).min(MOST_OF_SMALL)).min(MOST)).unwrap_or(0)
 }
 
 /// A parameter's value in JSON and CSV: the word, or the number in SI units.
@@ -150,6 +152,7 @@ mod tests {
         assert_eq!(decimals(&[0.719, 0.203, 0.0111]), 4);
         assert_eq!(decimals(&[95.66, 0.0384]), 3);
         assert_eq!(decimals(&[123_456.5]), 0);
-        assert_eq!(decimals(&[1.5, 3e-20, 0.0]), 9);
+        assert_eq!(decimals(&[1.5, 3e-20, 0.0]), 4);
+        assert_eq!(decimals(&[3.2e-5, 1.5e-6]), 8);
     }
 }
