@@ -39,9 +39,9 @@ shares as it has subflows. Random loss is read as congestion.
 
 ## Departures
 Acknowledged packets are counted rather than acknowledgments (RFC 3465 without a limit per acknowledgment), as Linux
-does, so delayed acknowledgments do not slow the increase; `tcp.abc_limit` sets that limit. The threshold is half the window, not half the flight size,
-again as Linux. During fast recovery the engine's proportional rate reduction governs what is sent in place of
-NewReno's window inflation; the window itself is at ssthresh at once.
+does, so delayed acknowledgments do not slow the increase; `tcp.abc_limit` sets that limit. The threshold is half the
+window, not half the flight size, again as Linux. During fast recovery the engine's proportional rate reduction governs
+what is sent in place of NewReno's window inflation; the window itself is at ssthresh at once.
 
 ## References
 RFC 5681, RFC 6582, RFC 6937.
