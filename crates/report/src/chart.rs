@@ -1,7 +1,7 @@
 //! What can be drawn. Values are in the unit that the axis names; names that are schedulers get the scheduler's style.
 
-use crate::timeline::Timeline;
 use anabranch_run::Summary;
+use anabranch_trace::Timeline;
 use serde::{Deserialize, Serialize};
 
 /// A chart.

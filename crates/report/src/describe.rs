@@ -2,7 +2,7 @@
 
 use crate::chart::{Bar, Bars, Chart, Curve, Distribution, Line, Lines, Mean, Scatter, TimeSeries};
 use crate::table::{Column, Table};
-use crate::timeline::{Fate, Kind, Timeline};
+use anabranch_trace::{Fate, SendKind, Timeline};
 
 /// Names that a description lists; of the others it tells how many there are.
 const LISTED: usize = 12;
@@ -105,7 +105,7 @@ fn series_in_words(chart: &TimeSeries) -> String {
 
 fn timeline_in_words(timeline: &Timeline) -> String {
     let packets = &timeline.packets;
-    let count = |of: &dyn Fn(Kind) -> bool| packets.iter().filter(|packet| of(packet.kind)).count();
+    let count = |of: &dyn Fn(SendKind) -> bool| packets.iter().filter(|packet| of(packet.kind)).count();
     let waits: Vec<f64> = packets.iter().filter_map(|packet| packet.waited_s()).collect();
     let longest = waits.iter().copied().fold(0.0, f64::max);
     let mean = waits.iter().sum::<f64>() / waits.len().max(1) as f64;
@@ -116,9 +116,9 @@ fn timeline_in_words(timeline: &Timeline) -> String {
         packets.len(),
         timeline.paths.join(", "),
         figure(timeline.duration_s),
-        count(&|kind| kind == Kind::First),
-        count(&|kind| matches!(kind, Kind::Opportunistic | Kind::Rescue | Kind::Copy)),
-        count(&|kind| kind == Kind::Retransmission),
+        count(&|kind| kind == SendKind::First),
+        count(&|kind| matches!(kind, SendKind::Opportunistic | SendKind::Rescue | SendKind::Copy)),
+        count(&|kind| kind == SendKind::Retransmission),
         timeline.count(Fate::Lost),
         timeline.count(Fate::OnTheWay),
         timeline.count(Fate::Waiting),
@@ -196,7 +196,7 @@ fn scatter_values(chart: &Scatter) -> Values {
 mod tests {
     use super::*;
     use crate::chart::Axis;
-    use crate::timeline::Packet;
+    use anabranch_trace::TimelinePacket;
 
     #[test]
     fn figures_have_four_digits_that_count() {
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_timeline_tells_losses_and_waiting() {
-        let packet = |arrived_s, kind| Packet {
+        let packet = |arrived_s, kind| TimelinePacket {
             data_start: 0,
             data_end: 1400,
             path: 0,
@@ -251,7 +251,11 @@ mod tests {
             kind,
             fate: if arrived_s.is_some() { Fate::Delivered } else { Fate::Lost },
         };
-        let packets = vec![packet(Some(0.25), Kind::First), packet(None, Kind::Rescue), packet(Some(0.5), Kind::First)];
+        let packets = vec![
+            packet(Some(0.25), SendKind::First),
+            packet(None, SendKind::Rescue),
+            packet(Some(0.5), SendKind::First),
+        ];
         let words = in_words(&Chart::Timeline(Timeline { paths: vec!["wlan".into()], duration_s: 1.0, packets }));
         assert!(
             words.starts_with("3 packets over wlan within 1 s: 2 sent for the first time, 1 again on another"),

@@ -1,7 +1,7 @@
 //! Values as the page's script reads them, inside HTML.
 
 use crate::chart::Chart;
-use crate::timeline::{Fate, Timeline};
+use anabranch_trace::{Fate, Timeline};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
@@ -51,7 +51,7 @@ struct Columns<'a> {
     sent: Vec<i64>,
     arrived: Vec<Option<i64>>,
     delivered: Vec<Option<i64>>,
-    why: Vec<crate::timeline::Kind>,
+    why: Vec<anabranch_trace::SendKind>,
     /// Places of the packets that met these fates; of the others, the times say what there is to know.
     waiting: Vec<usize>,
     on_the_way: Vec<usize>,
@@ -104,7 +104,7 @@ impl<'a> Columns<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::timeline::{Kind, Packet};
+    use anabranch_trace::{SendKind, TimelinePacket};
     use serde_json::json;
 
     #[test]
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_timeline_becomes_columns_of_differences() {
-        let packet = |sent_s, path, arrived_s| Packet {
+        let packet = |sent_s, path, arrived_s| TimelinePacket {
             data_start: 1400,
             data_end: 2800,
             path,
@@ -135,7 +135,7 @@ mod tests {
             sent_s,
             arrived_s,
             delivered_s: arrived_s.map(|_| 3.0),
-            kind: Kind::Rescue,
+            kind: SendKind::Rescue,
             fate: if arrived_s.is_some() { Fate::Delivered } else { Fate::Lost },
         };
         let packets = vec![packet(1.0, 0, Some(1.5)), packet(1.25, 9, None)];

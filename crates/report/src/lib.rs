@@ -12,11 +12,9 @@ mod page;
 mod quantity;
 mod style;
 mod table;
-pub mod timeline;
 mod value;
 
 pub use describe::{figure, in_words};
 pub use page::{files, html};
 pub use table::{Column, Table};
-pub use timeline::Timeline;
 pub use value::{Figure, MadeBy, Report, Section, Verdict};

@@ -1,10 +1,10 @@
 //! The events.
 
 use anabranch_units::{Direction, Duration, Instant, Range};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Why bytes were put on a subflow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SendKind {
     /// For the first time on the connection.

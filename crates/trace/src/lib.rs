@@ -10,6 +10,7 @@ mod pcapng;
 mod recorder;
 mod series;
 mod timeline;
+mod timeline_recorder;
 
 pub use digest::Digest;
 pub use event::{
@@ -21,4 +22,5 @@ pub use jsonl::JsonLines;
 pub use pcapng::PcapNg;
 pub use recorder::{Origin, Recorder, Tee};
 pub use series::{Column, Series, SeriesRecorder};
-pub use timeline::{Fate, Timeline, TimelinePacket, TimelineRecorder};
+pub use timeline::{Fate, Timeline, TimelinePacket};
+pub use timeline_recorder::TimelineRecorder;

@@ -1,30 +1,27 @@
-//! What became of each packet of a connection.
+//! What became of each packet of a connection, as `timeline/*.json` of a results directory holds it.
 
-use crate::{Event, Origin, Recorder, SendKind};
-use anabranch_units::{ConnId, Instant, PathId, Range, RangeSet, Side};
-use anabranch_wire::Packet;
-use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use crate::SendKind;
+use serde::{Deserialize, Serialize};
 
 /// The packets of payload that a connection's server sent from some time on. Times are seconds since the run began.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Timeline {
     /// The paths' names.
     pub paths: Vec<String>,
-    /// How long the run was.
+    /// End of the time that was watched.
     pub duration_s: f64,
     /// In the order of sending.
     pub packets: Vec<TimelinePacket>,
 }
 
 /// One packet's life.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TimelinePacket {
     /// First offset in the data sequence.
     pub data_start: u64,
     /// Offset behind the last byte.
     pub data_end: u64,
-    /// Index of its path.
+    /// Index into [`Timeline::paths`].
     pub path: usize,
     /// When it was bound to the subflow: before it was sent, if the scheduler queues ahead of the window.
     pub bound_s: f64,
@@ -41,7 +38,7 @@ pub struct TimelinePacket {
 }
 
 /// Where a packet was at the end of what was watched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fate {
     /// The application had got its data from it.
@@ -57,348 +54,95 @@ pub enum Fate {
     Lost,
 }
 
-/// What makes a packet on its way known again: path, sequence number, and the sender's timestamp, in which repetitions
-/// differ.
-type Mark = (PathId, u32, Option<u32>);
-
-/// Follows the first packets that a connection's server sends from a given time on. Its memory is bounded by their number
-/// and by the receiver's window. Needs the packets themselves ([`Recorder::packet`]): events alone do not tell when a packet
-/// arrives that waits behind another one of its subflow.
-#[derive(Debug)]
-pub struct TimelineRecorder {
-    connection: ConnId,
-    from: Instant,
-    limit: usize,
-    packets: Vec<TimelinePacket>,
-    /// The packets of `packets` from this one on were told of as events and not yet seen.
-    seen: usize,
-    /// Where packets are that have not arrived: from here, so many.
-    under_way: BTreeMap<Mark, (usize, usize)>,
-    /// What arrived and was not delivered.
-    arrived: RangeSet,
-    delivered: u64,
-    /// Ends and places of packets that arrived and wait to be delivered.
-    waiting: BTreeSet<(u64, usize)>,
-}
-
-impl TimelineRecorder {
-    /// Follows `limit` packets of `connection` from `from` on.
-    pub fn new(connection: ConnId, from: Instant, limit: usize) -> Self {
-        Self {
-            connection,
-            from,
-            limit,
-            packets: Vec::new(),
-            seen: 0,
-            under_way: BTreeMap::new(),
-            arrived: RangeSet::new(),
-            delivered: 0,
-            waiting: BTreeSet::new(),
-        }
+impl TimelinePacket {
+    /// How long it waited at the receiver for earlier data, in seconds: head-of-line blocking. Absent unless it was
+    /// delivered.
+    pub fn waited_s(&self) -> Option<f64> {
+        Some(self.delivered_s? - self.arrived_s?)
     }
 
-    /// What was seen until `now`; `paths` are the names of all paths.
-    pub fn finish(mut self, now: Instant, paths: Vec<String>) -> Timeline {
-        let duration_s = now.as_secs_f64();
-        mark_lost(&mut self.packets, duration_s);
-        Timeline { paths, duration_s, packets: self.packets }
-    }
-
-    fn on_sent(&mut self, now: Instant, path: PathId, data: Range, kind: SendKind) {
-        if now < self.from || self.packets.len() >= self.limit {
-            return;
-        }
-        let (path, now) = (path.index(), now.as_secs_f64());
-        let (data_start, data_end) = (data.start, data.end);
-        let (arrived_s, delivered_s) = (None, None);
-        self.packets.push(TimelinePacket {
-            data_start,
-            data_end,
-            path,
-            bound_s: now,
-            sent_s: now,
-            arrived_s,
-            delivered_s,
-            kind,
-            fate: Fate::OnTheWay,
-        });
-    }
-
-    /// Something arrived for the first time; not if this is false.
-    fn is_news(&mut self, data: Range) -> bool {
-        let rest = Range::new(data.start.max(self.delivered), data.end);
-        !rest.is_empty() && self.arrived.insert(rest) > 0
-    }
-
-    fn on_delivered(&mut self, now: Instant, end: u64) {
-        self.delivered = self.delivered.max(end);
-        self.arrived.remove_below(self.delivered);
-        while let Some((_, place)) = self.waiting.first().copied().filter(|(end, _)| *end <= self.delivered) {
-            self.waiting.pop_first();
-            self.packets[place].delivered_s = Some(now.as_secs_f64());
-            self.packets[place].fate = Fate::Delivered;
-        }
-    }
-
-    /// A packet reached the client.
-    fn on_arrived(&mut self, now: Instant, mark: Mark) {
-        let Some((from, count)) = self.under_way.remove(&mark) else { return };
-        for place in from..from + count {
-            let packet = &mut self.packets[place];
-            packet.arrived_s = Some(now.as_secs_f64());
-            let data = Range::new(packet.data_start, packet.data_end);
-            let news = self.is_news(data);
-            self.packets[place].fate = if news { Fate::Waiting } else { Fate::Superseded };
-            if news {
-                self.waiting.insert((data.end, place));
-            }
+    /// Of a run that ended at `end`.
+    fn until(&self, end: f64) -> f64 {
+        match self.fate {
+            Fate::Waiting | Fate::OnTheWay => end,
+            _ => self.delivered_s.or(self.arrived_s).unwrap_or(self.sent_s),
         }
     }
 }
 
-/// What the packets of one path tell of those that did not arrive.
-#[derive(Clone, Default)]
-struct PathSeen {
-    /// Longest from sending to arrival.
-    longest_s: Option<f64>,
-    /// Latest arrival of those sent so far.
-    latest_s: f64,
-    /// When the last of those that arrived was sent.
-    last_sent_s: f64,
-    /// Of two packets the one sent later arrived first.
-    reorders: bool,
-}
-
-/// Tells the lost from those that are still on their way at `end`. `packets` in the order of sending.
-fn mark_lost(packets: &mut [TimelinePacket], end: f64) {
-    let paths = packets.iter().map(|packet| packet.path + 1).max().unwrap_or(0);
-    let mut seen = vec![PathSeen::default(); paths];
-    for packet in packets.iter() {
-        let (path, Some(arrived)) = (&mut seen[packet.path], packet.arrived_s) else { continue };
-        path.reorders |= arrived < path.latest_s;
-        path.latest_s = path.latest_s.max(arrived);
-        path.last_sent_s = packet.sent_s;
-        path.longest_s = Some(path.longest_s.unwrap_or(0.0).max(arrived - packet.sent_s));
-    }
-    // Where nothing arrived, what other paths took; where nothing arrived at all, the initial RTO (RFC 6298 §2).
-    let of_all =
-        seen.iter().filter_map(|path| path.longest_s).fold(None, |a: Option<f64>, b| Some(a.unwrap_or(b).max(b)));
-    for packet in packets.iter_mut().filter(|packet| packet.fate == Fate::OnTheWay) {
-        let path = &seen[packet.path];
-        let overtaken = !path.reorders && path.longest_s.is_some() && packet.sent_s < path.last_sent_s;
-        if overtaken || end - packet.sent_s > path.longest_s.or(of_all).map_or(1.0, |longest| 2.0 * longest) {
-            packet.fate = Fate::Lost;
+impl Timeline {
+    /// The first `limit` packets, with the time until nothing more becomes of them.
+    pub fn first(&self, limit: usize) -> Self {
+        if self.packets.len() <= limit {
+            return self.clone();
         }
-    }
-}
-
-impl Recorder for TimelineRecorder {
-    fn record(&mut self, now: Instant, origin: Origin, event: &Event) {
-        if origin.connection != self.connection {
-            return;
-        }
-        match (origin.host, event) {
-            (Some(Side::Server), Event::DataSent { data, kind, .. }) => self.on_sent(now, origin.path, *data, *kind),
-            (Some(Side::Server), Event::BoundAhead { since }) => {
-                if let Some(packet) = self.packets[self.seen..].last_mut() {
-                    packet.bound_s = since.as_secs_f64();
-                }
-            }
-            // Of packets that are not followed, too: a followed copy brings nothing new then.
-            (Some(Side::Client), Event::DataArrived { data, .. }) => {
-                self.is_news(*data);
-            }
-            (Some(Side::Client), Event::Delivered(range)) => self.on_delivered(now, range.end),
-            _ => {}
-        }
+        let packets = self.packets[..limit].to_vec();
+        let duration_s = packets.iter().map(|packet| packet.until(self.duration_s)).fold(0.0, f64::max);
+        Self { paths: self.paths.clone(), duration_s, packets }
     }
 
-    fn packet(&mut self, now: Instant, host: Side, sent: bool, path: PathId, packet: &Packet) {
-        let segment = &packet.segment;
-        if segment.payload.is_empty() {
-            return;
-        }
-        let mark = (path, segment.seq.0, segment.options.timestamps().map(|stamps| stamps.val));
-        match (host, sent) {
-            // A kernel's packet may be longer than what one mapping covers: several events, one packet.
-            (Side::Server, true) if self.seen < self.packets.len() => {
-                self.under_way.insert(mark, (self.seen, self.packets.len() - self.seen));
-                self.seen = self.packets.len();
-            }
-            (Side::Client, false) => self.on_arrived(now, mark),
-            _ => {}
-        }
+    /// How many packets met this fate.
+    pub fn count(&self, fate: Fate) -> usize {
+        self.packets.iter().filter(|packet| packet.fate == fate).count()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use anabranch_units::SeqNumber;
-    use anabranch_wire::{Segment, Timestamps};
 
-    const AT: fn(u64) -> Instant = Instant::from_millis;
-
-    struct Run(TimelineRecorder);
-
-    impl Run {
-        fn tell(&mut self, ms: u64, host: Side, path: u8, event: Event) {
-            let origin = Origin { host: Some(host), connection: ConnId(0), path: PathId(path) };
-            self.0.record(AT(ms), origin, &event);
+    fn packet(sent_s: f64, arrived_s: Option<f64>, delivered_s: Option<f64>) -> TimelinePacket {
+        TimelinePacket {
+            data_start: 0,
+            data_end: 1400,
+            path: 0,
+            bound_s: sent_s,
+            sent_s,
+            arrived_s,
+            delivered_s,
+            kind: SendKind::First,
+            fate: match (arrived_s, delivered_s) {
+                (_, Some(_)) => Fate::Delivered,
+                (Some(_), None) => Fate::Waiting,
+                (None, None) => Fate::Lost,
+            },
         }
-        fn packet(&mut self, ms: u64, host: Side, path: u8, start: u64, stamp: u32) {
-            let mut segment =
-                Segment { seq: SeqNumber(start as u32), payload: vec![0; 10].into(), ..Segment::default() };
-            segment.options.set_timestamps(Timestamps { val: stamp, ecr: 0 });
-            let packet = Packet { segment, ..Packet::default() };
-            self.0.packet(AT(ms), host, host == Side::Server, PathId(path), &packet);
-        }
-        fn sent(&mut self, ms: u64, path: u8, start: u64, kind: SendKind) {
-            self.tell(ms, Side::Server, path, Event::DataSent { seq: 1, data: Range::new(start, start + 10), kind });
-            self.packet(ms, Side::Server, path, start, ms as u32);
-        }
-        /// The packet that was sent at `stamp` arrives, and the application is given what is in order then.
-        fn arrived(&mut self, ms: u64, path: u8, start: u64, stamp: u32, delivered: Option<u64>) {
-            self.packet(ms, Side::Client, path, start, stamp);
-            self.tell(
-                ms,
-                Side::Client,
-                path,
-                Event::DataArrived { data: Range::new(start, start + 10), new: 0, ofo: 0 },
-            );
-            if let Some(end) = delivered {
-                self.tell(ms, Side::Client, path, Event::Delivered(Range::new(0, end)));
-            }
-        }
-        fn lives(self) -> Vec<(u64, usize, [Option<f64>; 4], SendKind)> {
-            let packets = self.0.finish(AT(1000), vec!["wlan".into(), "3g".into()]).packets;
-            let ms = |s: f64| (s * 1e3).round();
-            let times = |p: &TimelinePacket| {
-                [Some(ms(p.bound_s)), Some(ms(p.sent_s)), p.arrived_s.map(ms), p.delivered_s.map(ms)]
-            };
-            packets.iter().map(|p| (p.data_start, p.path, times(p), p.kind)).collect()
-        }
-    }
-
-    fn run(from: u64, limit: usize) -> Run {
-        Run(TimelineRecorder::new(ConnId(0), AT(from), limit))
     }
 
     #[test]
-    fn a_lost_packet_never_arrives_and_its_repetition_frees_the_others() {
-        let mut run = run(0, 100);
-        run.sent(1, 0, 0, SendKind::First);
-        run.sent(2, 1, 10, SendKind::First);
-        run.arrived(30, 1, 10, 2, None);
-        run.sent(40, 0, 0, SendKind::Retransmission);
-        run.arrived(60, 0, 0, 40, Some(20));
-        let (first, again) = (SendKind::First, SendKind::Retransmission);
-        assert_eq!(
-            run.lives(),
-            [
-                (0, 0, [Some(1.0), Some(1.0), None, None], first),
-                (10, 1, [Some(2.0), Some(2.0), Some(30.0), Some(60.0)], first),
-                (0, 0, [Some(40.0), Some(40.0), Some(60.0), Some(60.0)], again),
-            ]
-        );
-    }
-
-    #[test]
-    fn of_two_copies_the_first_to_arrive_delivers() {
-        let mut run = run(0, 100);
-        run.sent(1, 0, 0, SendKind::First);
-        run.sent(2, 1, 0, SendKind::Copy);
-        run.arrived(20, 1, 0, 2, Some(10));
-        run.arrived(25, 0, 0, 1, None);
-        let lives = run.lives();
-        assert_eq!(lives[0].2[2..], [Some(25.0), None]);
-        assert_eq!(lives[1].2[2..], [Some(20.0), Some(20.0)]);
-    }
-
-    #[test]
-    fn what_was_bound_ahead_says_since_when() {
-        let mut run = run(5, 100);
-        run.tell(9, Side::Server, 1, Event::DataSent { seq: 1, data: Range::new(0, 10), kind: SendKind::First });
-        run.tell(9, Side::Server, 1, Event::BoundAhead { since: AT(3) });
-        run.packet(9, Side::Server, 1, 0, 9);
-        run.sent(10, 1, 10, SendKind::First);
-        let bound: Vec<_> = run.lives().iter().map(|life| life.2[0]).collect();
-        assert_eq!(bound, [Some(3.0), Some(10.0)]);
-    }
-
-    #[test]
-    fn only_the_window_is_kept() {
-        let mut run = run(5, 2);
-        run.sent(1, 0, 0, SendKind::First);
-        for n in 1..9 {
-            run.sent(5 + n, 0, n * 10, SendKind::First);
-        }
-        // What came before the window counts as having arrived.
-        run.arrived(20, 0, 0, 1, None);
-        run.tell(30, Side::Server, 0, Event::BoundAhead { since: AT(1) });
-        run.arrived(31, 0, 10, 6, Some(20));
-        let lives = run.lives();
-        assert_eq!(lives.iter().map(|life| life.0).collect::<Vec<_>>(), [10, 20]);
-        assert_eq!(lives[0].2, [Some(6.0), Some(6.0), Some(31.0), Some(31.0)]);
-    }
-
-    fn fates(run: Run, end: u64) -> Vec<Fate> {
-        run.0.finish(AT(end), Vec::new()).packets.iter().map(|packet| packet.fate).collect()
-    }
-
-    #[test]
-    fn at_the_end_some_wait_some_are_on_their_way_and_some_are_lost() {
-        let story = || {
-            let mut run = run(0, 100);
-            run.sent(1, 0, 0, SendKind::First);
-            run.sent(2, 0, 10, SendKind::First);
-            run.sent(3, 1, 20, SendKind::First);
-            run.sent(4, 0, 30, SendKind::First);
-            run.sent(5, 0, 40, SendKind::First);
-            run.sent(6, 1, 30, SendKind::Copy);
-            run.arrived(21, 0, 0, 1, Some(10));
-            // Byte 10 to 19 is missing: what was sent behind it on its path is there.
-            run.arrived(24, 0, 30, 4, None);
-            run.arrived(28, 1, 20, 3, None);
-            run.arrived(30, 1, 30, 6, None);
-            run
+    fn a_file_is_read_as_it_is_described() {
+        let text = r#"{"paths": ["wlan"], "duration_s": 2.5, "packets": [{"data_start": 1, "data_end": 1401, "path": 0,
+            "bound_s": 0.5, "sent_s": 0.75, "arrived_s": null, "delivered_s": null, "kind": "opportunistic", "fate": "on_the_way"}]}"#;
+        let timeline: Timeline = serde_json::from_str(text).unwrap();
+        let expected = TimelinePacket {
+            data_start: 1,
+            data_end: 1401,
+            bound_s: 0.5,
+            kind: SendKind::Opportunistic,
+            fate: Fate::OnTheWay,
+            ..packet(0.75, None, None)
         };
-        use Fate::*;
-        assert_eq!(fates(story(), 31), [Delivered, Lost, Waiting, Waiting, OnTheWay, Superseded]);
-        // No packet took more than 20 ms over path 0: after twice that the last is lost as well.
-        assert_eq!(fates(story(), 46), [Delivered, Lost, Waiting, Waiting, Lost, Superseded]);
+        assert_eq!(timeline, Timeline { paths: vec!["wlan".into()], duration_s: 2.5, packets: vec![expected] });
     }
 
     #[test]
-    fn being_overtaken_is_no_loss_on_a_path_that_reorders() {
-        let mut run = run(0, 100);
-        for n in 0..4 {
-            run.sent(1 + n, 0, n * 10, SendKind::First);
-        }
-        run.arrived(20, 0, 10, 2, None);
-        run.arrived(21, 0, 0, 1, Some(20));
-        run.arrived(22, 0, 30, 4, None);
-        assert_eq!(fates(run, 23)[2..], [Fate::OnTheWay, Fate::Waiting]);
+    fn waiting_begins_with_the_arrival() {
+        assert_eq!(packet(1.0, Some(1.25), Some(1.75)).waited_s(), Some(0.5));
+        assert_eq!(packet(1.0, Some(1.25), Some(1.25)).waited_s(), Some(0.0));
+        assert_eq!(packet(1.0, Some(1.25), None).waited_s(), None);
+        assert_eq!(packet(1.0, None, None).waited_s(), None);
     }
 
     #[test]
-    fn where_nothing_arrives_age_alone_tells() {
-        let mut run = run(0, 100);
-        run.sent(1, 0, 0, SendKind::First);
-        run.sent(900, 0, 10, SendKind::First);
-        assert_eq!(fates(run, 1200), [Fate::Lost, Fate::OnTheWay]);
-    }
-
-    #[test]
-    fn the_document_is_as_promised() {
-        let mut run = run(0, 1);
-        run.sent(250, 1, 0, SendKind::Opportunistic);
-        let timeline = run.0.finish(AT(1500), vec!["wlan".into(), "3g".into()]);
-        assert_eq!(
-            serde_json::to_string(&timeline).unwrap(),
-            "{\"paths\":[\"wlan\",\"3g\"],\"duration_s\":1.5,\"packets\":[{\"data_start\":0,\"data_end\":10,\"path\":1,\
-             \"bound_s\":0.25,\"sent_s\":0.25,\"arrived_s\":null,\"delivered_s\":null,\"kind\":\"opportunistic\",\
-             \"fate\":\"lost\"}]}"
-        );
+    fn a_cut_ends_when_its_packets_have_been_delivered() {
+        let packets =
+            vec![packet(0.0, Some(1.0), Some(4.0)), packet(1.0, Some(2.0), Some(3.0)), packet(9.0, None, None)];
+        let timeline = Timeline { paths: vec![], duration_s: 20.0, packets };
+        assert_eq!(timeline.first(3), timeline);
+        assert_eq!((timeline.first(2).duration_s, timeline.first(2).packets.len()), (4.0, 2));
+        // What still waits at the end does so until the end.
+        let mut waiting = timeline.clone();
+        waiting.packets[0] = packet(0.0, Some(1.0), None);
+        assert_eq!(waiting.first(2).duration_s, 20.0);
     }
 }

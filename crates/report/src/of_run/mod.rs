@@ -9,9 +9,9 @@ mod tables;
 pub use series::Series;
 
 use crate::chart::Chart;
-use crate::timeline::Timeline;
 use crate::value::{Figure, MadeBy, Report, Section};
 use anabranch_run::Results;
+use anabranch_trace::Timeline;
 use rows::Row;
 
 /// Rows whose series are shown; of the others the page says that they are in `series/`.

@@ -1,9 +1,9 @@
 //! A report in which everything occurs, with names that try to break out of it.
 
 use anabranch_report::chart::*;
-use anabranch_report::timeline::{Fate, Kind, Packet, Timeline};
 use anabranch_report::{Column, Figure, MadeBy, Report, Section, Table, Verdict};
 use anabranch_reproduce::Verdict as Judgement;
+use anabranch_trace::{Fate, SendKind, Timeline, TimelinePacket};
 
 /// Would be a script, and an image that fetches, if anything let it.
 pub const HOSTILE: &str = "</script><script>document.title='broken'</script>\"'><img src=http://127.0.0.1:9/x onerror=document.title='broken'>{{ 7*7 }}";
@@ -152,7 +152,7 @@ fn table() -> Table {
 /// A fast path of 25 ms and a slow one of 90 ms, every sixth packet on the slow one: what follows it waits. Each 97th packet
 /// is lost and sent again.
 pub fn timeline(count: usize) -> Timeline {
-    let mut packets: Vec<Packet> = Vec::new();
+    let mut packets: Vec<TimelinePacket> = Vec::new();
     let mut in_order: f64 = 0.0;
     for i in 0..count {
         let sent_s = 0.001 * i as f64;
@@ -162,7 +162,7 @@ pub fn timeline(count: usize) -> Timeline {
         let delay = [0.025, 0.09][path];
         let arrived_s = if lost { sent_s + 0.11 } else { sent_s + delay };
         in_order = in_order.max(arrived_s);
-        let first = Packet {
+        let first = TimelinePacket {
             data_start,
             data_end: data_start + 1400,
             path,
@@ -170,20 +170,20 @@ pub fn timeline(count: usize) -> Timeline {
             sent_s,
             arrived_s: (!lost).then_some(arrived_s),
             delivered_s: (!lost).then_some(in_order),
-            kind: Kind::First,
+            kind: SendKind::First,
             fate: if lost { Fate::Lost } else { Fate::Delivered },
         };
         packets.push(first);
         if lost {
             let sent_s = sent_s + 0.085;
-            let again = Packet {
+            let again = TimelinePacket {
                 path: 0,
                 bound_s: sent_s,
                 sent_s,
                 arrived_s: Some(sent_s + 0.025),
                 delivered_s: Some(in_order),
                 fate: Fate::Delivered,
-                kind: Kind::Opportunistic,
+                kind: SendKind::Opportunistic,
                 ..first
             };
             packets.push(again);

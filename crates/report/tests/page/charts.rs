@@ -3,8 +3,8 @@
 use super::PAINTED;
 use super::browser::Browser;
 use anabranch_report::chart::*;
-use anabranch_report::timeline::{Fate, Kind, Packet, Timeline};
 use anabranch_report::{Figure, Report, Section, html};
+use anabranch_trace::{Fate, SendKind, Timeline, TimelinePacket};
 use std::fs;
 use tempfile::TempDir;
 
@@ -154,7 +154,7 @@ fn of_lines_that_agree_both_are_seen() {
 
 /// One packet that was delivered, one lost, one that waits for it and one on its way, when the run ends after a second.
 fn unfinished() -> Timeline {
-    let packet = |n: u64, arrived_s, delivered_s, fate| Packet {
+    let packet = |n: u64, arrived_s, delivered_s, fate| TimelinePacket {
         data_start: 1400 * n,
         data_end: 1400 * (n + 1),
         path: 0,
@@ -162,7 +162,7 @@ fn unfinished() -> Timeline {
         sent_s: 0.1 * n as f64,
         arrived_s,
         delivered_s,
-        kind: Kind::First,
+        kind: SendKind::First,
         fate,
     };
     let packets = vec![
@@ -203,7 +203,7 @@ fn what_waits_or_is_on_its_way_at_the_end_is_drawn_until_the_end() {
 #[test]
 fn where_there_are_more_packets_than_pixels_all_paths_are_seen() {
     // Twice as many packets on the first path as on the second, which waits the longer.
-    let packet = |n: u64| Packet {
+    let packet = |n: u64| TimelinePacket {
         data_start: 1400 * n,
         data_end: 1400 * (n + 1),
         path: usize::from(n % 3 == 2),
@@ -211,7 +211,7 @@ fn where_there_are_more_packets_than_pixels_all_paths_are_seen() {
         sent_s: 1e-4 * n as f64,
         arrived_s: Some(1e-4 * n as f64 + 0.05),
         delivered_s: Some(1e-4 * n as f64 + 0.4),
-        kind: Kind::First,
+        kind: SendKind::First,
         fate: Fate::Delivered,
     };
     let paths = vec!["wlan".into(), "3g".into()];
