@@ -47,7 +47,7 @@ pub fn key_in_words(key: &str) -> String {
 }
 
 /// `srtt_s` and `wlan` of `path.wlan.srtt_s`.
-fn split_path(name: &str) -> (&str, Option<&str>) {
+pub fn split_path(name: &str) -> (&str, Option<&str>) {
     let of_path = name.strip_prefix("path.").and_then(|rest| rest.rsplit_once('.'));
     of_path.map_or((name, None), |(path, rest)| (rest, Some(path)))
 }

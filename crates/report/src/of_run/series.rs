@@ -1,7 +1,7 @@
 //! Time series as `series/*.csv` holds them, made short enough to draw.
 
 use crate::chart::{Curve, Panel, TimeSeries};
-use crate::quantity::Quantity;
+use crate::quantity::{Quantity, split_path};
 
 /// Values of all series in one page, of which each curve has three a step.
 const VALUES: usize = 150_000;
@@ -65,10 +65,8 @@ impl Series {
         let steps = (VALUES / 3 / columns.max(1)).clamp(STEPS.0, STEPS.1);
         let mut panels: Vec<(&str, Vec<(&str, &Column)>)> = Vec::new();
         for column in &self.columns {
-            let (path, quantity) = match column.name.strip_prefix("path.").and_then(|rest| rest.rsplit_once('.')) {
-                Some((path, quantity)) => (path, quantity),
-                None => ("", column.name.as_str()),
-            };
+            let (quantity, path) = split_path(&column.name);
+            let path = path.unwrap_or_default();
             match panels
                 .iter_mut()
                 .find(|(name, curves)| *name == quantity && curves[0].0.is_empty() == path.is_empty())

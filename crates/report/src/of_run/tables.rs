@@ -3,7 +3,7 @@
 use super::cells;
 use super::rows::{Row, greatest, metrics};
 use crate::describe::figure;
-use crate::quantity::Quantity;
+use crate::quantity::{Quantity, split_path};
 use crate::table::{Column, Table};
 use anabranch_run::{Comparison, Results, Summary};
 
@@ -54,7 +54,8 @@ pub fn summary(rows: &[Row<'_>]) -> Table {
 /// The metrics of the paths, a row a path of a row; none without paths.
 pub fn paths(rows: &[Row<'_>]) -> Option<Table> {
     let (mut paths, mut names): (Vec<&str>, Vec<&str>) = Default::default();
-    for (path, name) in metrics(rows).into_iter().filter_map(|metric| metric.strip_prefix("path.")?.rsplit_once('.')) {
+    for (name, path) in metrics(rows).into_iter().map(split_path) {
+        let Some(path) = path else { continue };
         if !paths.contains(&path) {
             paths.push(path);
         }
