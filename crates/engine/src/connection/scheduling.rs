@@ -64,10 +64,13 @@ impl Connection {
     /// Holds the round that is due, if one is.
     pub(super) fn schedule(&mut self, cx: &mut Cx<'_>) {
         let Some(cause) = self.due.take() else { return };
+        self.touched |= WHOLE;
+        // What the scheduler asked for in its last round is answered by this one, whether or not a path is left.
+        self.wakeup = Instant::MAX;
         if self.view.paths().is_empty() {
+            self.persist.0 = Instant::MAX;
             return;
         }
-        self.touched |= WHOLE;
         self.view.set_now(cx.now);
         self.restart_idle(cx);
         self.hold_round(cx, cause);
@@ -90,7 +93,6 @@ impl Connection {
 
     fn hold_round(&mut self, cx: &mut Cx<'_>, cause: Cause) {
         let alone = self.lone_path().filter(|_| !self.scheduler.serves_lone_path());
-        self.wakeup = Instant::MAX;
         let mut round = Round::new(&mut self.view, &mut *self.congestion, cause);
         match alone {
             // One path: the algorithms are bypassed.

@@ -33,8 +33,51 @@ impl Scheduler for FirstOnly {
     }
 }
 
+/// Sends on the fastest path, and asks to be called a millisecond later.
+#[derive(Debug, Default)]
+struct Later(Option<Instant>);
+
+impl Scheduler for Later {
+    fn schedule(&mut self, round: &mut Round<'_>) {
+        crate::common::Fastest.schedule(round);
+        self.0 = Some(round.now() + Duration::from_millis(1));
+    }
+    fn next_wakeup(&self) -> Option<Instant> {
+        self.0
+    }
+    fn serves_lone_path(&self) -> bool {
+        true
+    }
+}
+
 fn at(ms: u64) -> Instant {
     Instant::from_millis(ms)
+}
+
+/// Loses the paths of a client that sends over two; then lets time pass. [`Pair::run`] fails if time stands still.
+fn lose_all_paths(lose: impl Fn(&mut Pair)) {
+    let mut client = setup(plain_stamps(), client_paths(2));
+    client.scheduler = Box::new(Later::default());
+    let mut pair = Pair::with(1, client, server(2));
+    pair.write(Side::Client, pattern(0, 20_000_000), true).run(at(300));
+    lose(&mut pair);
+    pair.run(at(4_000_000));
+    assert!(pair.client.closed().is_some());
+}
+
+#[test]
+fn a_wakeup_that_a_scheduler_asked_for_ends_with_the_last_path() {
+    // Both paths time out; both are reset; both are reset for good.
+    lose_all_paths(|pair| pair.hook = Box::new(|_, _, _, _| Fate::Drop));
+    for transient in [true, false] {
+        lose_all_paths(|pair| {
+            pair.hook = Box::new(|_, _, _, _| Fate::Drop);
+            for path in [0, 1] {
+                let reason = Reason { code: 0, transient };
+                assert!(pair.act(Side::Client, |c, cx| c.reset_path(cx, PathId(path), reason)));
+            }
+        });
+    }
 }
 
 /// Counts payload bytes that leave the client on each path.
