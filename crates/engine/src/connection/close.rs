@@ -1,6 +1,7 @@
 //! Ending: DATA_FIN, FIN, resets, fast close (RFC 8684 §3.3.3, §3.5, §3.6).
 
-use super::{Connection, Failure, Mode, ORPHAN_TIMEOUT, WHOLE};
+use super::fallback::Failure;
+use super::{Connection, Mode, ORPHAN_TIMEOUT, WHOLE};
 use crate::cx::Cx;
 use crate::schedule::{Cause, SchedulerEvent};
 use crate::subflow::{Move, Reset, State, Subflow};
@@ -61,22 +62,35 @@ impl Connection {
             s.linger = cx.now + self.settings.tcp.time_wait;
         }
         if self.mode == Mode::Plain {
-            // Without MPTCP the FIN ends the stream.
-            self.peer_fin.get_or_insert(self.reassembly.next());
-            self.pending.readable = true;
+            self.end_with_fin(cx, i);
         } else {
-            // RFC 8684 §3.3.3: it ends only the subflow. Answer in kind once what it carries is acknowledged.
-            self.subflows[i].fin.wanted = true;
-            let id = self.subflows[i].id;
-            self.view.take_back(id);
-            self.refresh_usability();
-            self.due.get_or_insert(Cause::PathChange(id));
+            self.retire_half_closed();
             if self.both_ended() && self.closing.is_none() {
                 self.closing = Some(cx.now);
                 let waits = |s: &&mut Subflow| !matches!(s.state, State::TimeWait | State::FinWait2);
                 self.subflows.iter_mut().filter(waits).for_each(|s| s.linger = cx.now);
             }
         }
+    }
+
+    /// RFC 8684 §3.3.3: a FIN ends one direction of its subflow. In the other, data may go on until our DATA_FIN is
+    /// acknowledged. Where another subflow is open both ways it is answered in kind: the peer has done with this one, and
+    /// Linux resets it if data comes after its FIN.
+    pub(super) fn retire_half_closed(&mut self) {
+        let open = |s: &Subflow| s.may_carry() && s.state == State::Established && !s.failing;
+        if self.mode == Mode::Plain || !self.subflows.iter().any(open) {
+            return;
+        }
+        for i in 0..self.subflows.len() {
+            let s = &mut self.subflows[i];
+            if s.state == State::CloseWait && !s.fin.wanted {
+                s.fin.wanted = true;
+                let id = s.id;
+                self.view.take_back(id);
+                self.due.get_or_insert(Cause::PathChange(id));
+            }
+        }
+        self.refresh_usability();
     }
 
     /// Both DATA_FINs were acknowledged: nothing but the subflows is left.
@@ -162,6 +176,11 @@ impl Connection {
         }
     }
 
+    /// The peer has acknowledged everything that was written so far.
+    fn all_delivered(&self) -> bool {
+        self.view.data_acked() >= self.buffer.end()
+    }
+
     fn settle_end(&mut self, cx: &mut Cx<'_>) {
         if self.closed {
             return;
@@ -176,13 +195,20 @@ impl Connection {
             return self.end(cx, CloseReason::Finished);
         }
         // Attempts to join do not count: they might go on forever.
-        if self.subflows.iter().any(|s| s.state.is_synchronized()) {
+        let hears = |s: &Subflow| s.state.is_synchronized() && (s.state.may_receive() || self.peer_finished());
+        if self.subflows.iter().any(hears) {
+            self.orphaned = None;
             return;
         }
         match self.mode {
             Mode::Multipath { .. } => {
+                // What can still be sent is: its own timers bound that.
+                let sends = self.subflows.iter().any(Subflow::may_carry) && !self.all_delivered();
                 let since = *self.orphaned.get_or_insert(cx.now);
-                if cx.now.since(since) >= ORPHAN_TIMEOUT {
+                if sends {
+                    self.orphaned = Some(cx.now);
+                } else if cx.now.since(since) >= ORPHAN_TIMEOUT {
+                    // RFC 8684 §3.3.3: closed with FINs and without a DATA_FIN, it is over after a timeout.
                     self.end(cx, CloseReason::TimedOut);
                 }
             }

@@ -2,7 +2,7 @@
 
 use super::mapping::Entry;
 use super::open::{INTERFERENCE, MPTCP_ERROR};
-use super::{Connection, Failure, Mode, Offset};
+use super::{Connection, Mode, Offset};
 use crate::cx::Cx;
 use crate::subflow::Reset;
 use anabranch_trace::{Event, Violation};
@@ -18,25 +18,26 @@ pub(super) struct Checking {
 }
 
 impl Checking {
+    /// The mapping that is being collected on a subflow.
+    pub fn begun_on(&self, id: PathId) -> Option<&Entry> {
+        self.open.iter().find(|(path, ..)| *path == id).map(|(_, entry, _)| entry)
+    }
+
+    /// As [`Self::begun_on`], with the bytes that came; it is collected no further.
+    pub fn take(&mut self, id: PathId) -> Option<(Entry, Bytes)> {
+        let at = self.open.iter().position(|(path, ..)| *path == id)?;
+        let (_, entry, pieces) = self.open.swap_remove(at);
+        Some((entry, pieces.concat().into()))
+    }
+
     /// The subflow is gone, and the rest of its mapping will not come.
     pub(super) fn forget(&mut self, id: PathId) {
         self.open.retain(|(path, ..)| *path != id);
     }
 }
 
-/// Where data belongs that a peer maps although the connection is plain TCP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
-    /// In the subflow's sequence, as all data is then.
-    Sequence,
-    /// Before what came in order: it is there already.
-    Repeat,
-    /// Somewhere else: the streams would part.
-    Elsewhere,
-}
-
 /// A mapping holds 32 bits of the offset within the subflow: the one nearest to what is expected next.
-fn subflow_offset(low: u32, next: u64) -> Option<u64> {
+pub(super) fn subflow_offset(low: u32, next: u64) -> Option<u64> {
     let ahead = low.wrapping_sub(next as u32) as i32;
     next.checked_add_signed(i64::from(ahead))
 }
@@ -93,27 +94,8 @@ impl Connection {
         }
     }
 
-    /// RFC 8684 §3.7: from here on the subflow's sequence is the data sequence.
-    fn infinite_mapping(&mut self, cx: &mut Cx<'_>, i: usize, mapping: &Mapping) -> bool {
-        if self.subflows.len() > 1 {
-            self.violation(cx, i, Violation::UnexpectedOption);
-            self.subflows[i].reset = Some(Reset::Because(MPTCP_ERROR));
-            return false;
-        }
-        let next = self.subflows[i].receiver.next();
-        let near = Offset { sub: self.subflows[i].unmapped.first().unwrap_or(next), data: self.reassembly.next() };
-        // It may reach back to what was acknowledged last; without a place of its own (as Linux has it) it begins here.
-        let offset = match (mapping.subflow_seq, self.data_offset(mapping)) {
-            (0, _) | (_, None) => Some(near),
-            (low, Some(data)) => subflow_offset(low, next).map(|sub| Offset { sub, data }),
-        };
-        self.recv_offset = offset.unwrap_or(near);
-        self.fall_back(cx);
-        self.pass_on_held(cx, i)
-    }
-
     /// Gives what waited for its mapping another chance.
-    fn pass_on_held(&mut self, cx: &mut Cx<'_>, i: usize) -> bool {
+    pub(super) fn pass_on_held(&mut self, cx: &mut Cx<'_>, i: usize) -> bool {
         if self.subflows[i].unmapped.first().is_none() {
             return true;
         }
@@ -173,7 +155,7 @@ impl Connection {
 
     /// Bytes next in a subflow's sequence go to the connection by their mapping. `bare`: their segment had no DSS. False
     /// if the subflow must not go on.
-    fn pass_on(&mut self, cx: &mut Cx<'_>, i: usize, mut seq: u64, mut bytes: Bytes, bare: bool) -> bool {
+    pub(super) fn pass_on(&mut self, cx: &mut Cx<'_>, i: usize, mut seq: u64, mut bytes: Bytes, bare: bool) -> bool {
         while !bytes.is_empty() {
             if self.mode == Mode::Plain {
                 let start = (self.recv_offset.data + seq).checked_sub(self.recv_offset.sub);
@@ -236,19 +218,15 @@ impl Connection {
             return true;
         }
         self.violation(cx, i, Violation::Checksum);
-        let in_step = entry.data == self.reassembly.next() && self.reassembly.ofo_bytes() == 0;
-        if self.subflows.len() > 1 || !in_step {
+        let in_step = entry.data == self.reassembly.next();
+        if !in_step || !self.may_fall_back(i) {
             // RFC 8684 §3.7: other subflows go on, or a new one will; this one is reset with MP_FAIL
             self.subflows[i].reset = Some(Reset::Fail(number.0));
             return false;
         }
-        // The only subflow: tell the peer, and go on as plain TCP with what came.
-        self.subflows[i].acks.demand();
-        self.recv_offset = Offset { sub: entry.sub.start, data: entry.data };
-        self.fall_back(cx);
-        self.failure = Failure::Said(number.0);
-        self.arrived(cx, i, entry.data, whole);
-        true
+        self.checking.open.push((id, entry, vec![whole]));
+        self.fail_over_to_plain(cx, i, number.0);
+        !self.closed
     }
 
     /// Data without a mapping. A subflow whose very first data has no DSS does not speak MPTCP: fall back while that is
@@ -258,13 +236,13 @@ impl Connection {
         if !silent && self.subflows[i].unmapped.hold(cx.now, seq, bytes.clone(), self.settings.recv_buffer, bare) {
             return true;
         }
-        let at_start = silent && self.reassembly.next() == 0 && self.reassembly.ofo_bytes() == 0;
-        if self.subflows.len() > 1 || !at_start {
+        let at_start = silent && self.reassembly.next() == 0;
+        if !at_start || !self.may_fall_back(i) {
             self.never_mapped(cx, i);
             return false;
         }
         self.violation(cx, i, Violation::Unmapped);
-        self.fall_back(cx);
+        self.fall_back_at(cx, i, Offset { sub: seq, data: 0 });
         self.pass_on(cx, i, seq, bytes, bare)
     }
 
@@ -276,44 +254,8 @@ impl Connection {
         self.subflows[i].reset = Some(Reset::Because(INTERFERENCE));
     }
 
-    /// After the fall back: where a segment's mapping puts its data, if the peer still sends mappings.
-    pub(super) fn place_in_plain_tcp(&self, i: usize, segment: &Segment, seq: u64) -> Place {
-        let knows_numbers = self.keys.remote != 0 || self.keys.remote_idsn != DataSeq::default();
-        let mapping = segment.options.dss().and_then(|dss| dss.mapping);
-        let Some(mapping) = mapping.filter(|m| knows_numbers && m.len > 0 && m.subflow_seq > 0) else {
-            return Place::Sequence;
-        };
-        let sub = subflow_offset(mapping.subflow_seq, self.subflows[i].receiver.next());
-        let place = sub.zip(self.data_offset(&mapping)).filter(|(sub, _)| *sub >= self.recv_offset.sub);
-        match place {
-            Some((sub, data)) if data != self.recv_offset.data + (sub - self.recv_offset.sub) => {
-                let end = data + seq.saturating_sub(sub) + segment.payload.len() as u64;
-                if end <= self.reassembly.next() { Place::Repeat } else { Place::Elsewhere }
-            }
-            _ => Place::Sequence,
-        }
-    }
-
-    /// After the fall back: a peer that does not know of it yet sends data again that came already, with new sequence
-    /// numbers. These are taken, and what follows them goes on where the stream stands. Out of order they are not taken,
-    /// and come again.
-    pub(super) fn pass_over(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, seq: u64) {
-        let s = &mut self.subflows[i];
-        s.acks.demand();
-        if s.receiver.next() != seq {
-            return;
-        }
-        s.receiver.accept(seq, &segment.payload);
-        self.recv_offset.sub += segment.payload.len() as u64;
-        while let Some((seq, bytes)) = self.subflows[i].receiver.pop() {
-            if !self.pass_on(cx, i, seq, bytes, true) {
-                return;
-            }
-        }
-    }
-
     /// Bytes with their place in the data sequence.
-    fn arrived(&mut self, cx: &mut Cx<'_>, i: usize, start: u64, bytes: Bytes) {
+    pub(super) fn arrived(&mut self, cx: &mut Cx<'_>, i: usize, start: u64, bytes: Bytes) {
         let range = Range::new(start, start + bytes.len() as u64);
         let end = self.peer_fin.unwrap_or(u64::MAX);
         if range.end > self.receive_edge() || range.end > end {

@@ -6,6 +6,7 @@
 mod addresses;
 mod close;
 mod data;
+mod fallback;
 mod input;
 pub(crate) mod mapping;
 mod open;
@@ -30,6 +31,7 @@ use anabranch_trace::{CloseReason, Event, Origin, SchedulerName, Violation};
 use anabranch_units::{ConnId, DataSeq, Duration, Instant, PathId, Range, Side};
 use bytes::Bytes;
 use core::net::{IpAddr, SocketAddr};
+use fallback::Failure;
 use paths::PathManager;
 use reassembly::Reassembly;
 use send_buffer::SendBuffer;
@@ -95,24 +97,15 @@ struct Offset {
     data: u64,
 }
 
-/// A checksum failed on the only subflow (RFC 8684 §3.7).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Failure {
-    None,
-    /// We could not verify data: MP_FAIL with this number goes out until the peer reacts.
-    Said(u64),
-    /// The peer has answered, and has not sent data with an infinite mapping yet.
-    Answered,
-    /// The peer could not.
-    Heard,
-}
-
 /// What a driver or application is told. Each is said once until it is polled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConnectionEvent {
     /// The first subflow is established.
     Established,
+    /// Multipath TCP was given up for plain TCP (RFC 8684 §3.7). Where a checksum had failed, data that was changed on the
+    /// way may be delivered from here on.
+    FellBack,
     /// There is something to read, or the end of the stream was reached.
     Readable,
     /// There is room in the send buffer again.
@@ -124,6 +117,7 @@ pub enum ConnectionEvent {
 #[derive(Debug, Default)]
 struct Pending {
     established: bool,
+    fell_back: bool,
     readable: bool,
     writable: bool,
     closed: Option<CloseReason>,
@@ -145,6 +139,8 @@ pub struct Connection {
     epoch: u64,
     mode: Mode,
     keys: Keys,
+    /// A second subflow has come into use: the streams are no longer one subflow's sequences.
+    joined: bool,
     /// The peer has sent a DSS: from then on a segment without one is no sign of plain TCP.
     dss_seen: bool,
     /// It has sent a data sequence number of 8 bytes: it must be acknowledged with 8 (RFC 8684 §3.3).
@@ -222,6 +218,7 @@ impl Connection {
             epoch: 0,
             mode,
             keys: Keys::default(),
+            joined: false,
             dss_seen: false,
             peer_wide: false,
             checksum: settings.checksum,
@@ -412,6 +409,9 @@ impl Connection {
         if core::mem::take(&mut pending.established) {
             return Some(ConnectionEvent::Established);
         }
+        if core::mem::take(&mut pending.fell_back) {
+            return Some(ConnectionEvent::FellBack);
+        }
         if core::mem::take(&mut pending.readable) {
             return Some(ConnectionEvent::Readable);
         }
@@ -425,8 +425,8 @@ impl Connection {
 
     /// There is something in [`Self::poll_event`].
     pub(crate) fn has_events(&self) -> bool {
-        let Pending { established, readable, writable, closed, .. } = &self.pending;
-        *established | *readable | *writable | closed.is_some()
+        let Pending { established, fell_back, readable, writable, closed, .. } = &self.pending;
+        *established | *fell_back | *readable | *writable | closed.is_some()
     }
 
     // ---- shared by the parts ----

@@ -340,6 +340,7 @@ impl Connection {
             if self.mode == Mode::Opening && capable(segment).is_none() {
                 // It tries without the option, perhaps because our answer was dropped for it (RFC 8684 §3.7).
                 self.mode = Mode::Plain;
+                self.pending.fell_back = true;
                 self.record(cx, None, Event::Fallback);
             }
         }
@@ -394,6 +395,7 @@ impl Connection {
                     self.keys.remote_idsn = DataSeq(mapping.data_seq.wrapping_sub(mapping.subflow_seq.into()));
                 }
                 self.mode = Mode::Plain;
+                self.pending.fell_back = true;
                 self.record(cx, None, Event::Fallback);
             }
         }
@@ -457,10 +459,12 @@ impl Connection {
     /// The subflow may carry data from now on.
     pub(super) fn path_up(&mut self, cx: &mut Cx<'_>, i: usize) {
         let id = self.subflows[i].id;
+        self.note_joined(i);
         self.subflows[i].told = PathState::Established;
         self.paths.established(id);
         self.record(cx, Some(id), Event::Path(PathState::Established));
         self.refresh_usability();
+        self.retire_half_closed();
         self.relieve_failing(cx);
         self.scheduler.on_event(&SchedulerEvent::PathUp { path: id }, &self.view);
         self.due.get_or_insert(Cause::PathChange(id));

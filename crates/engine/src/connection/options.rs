@@ -1,11 +1,11 @@
 //! MPTCP options of a segment (RFC 8684 §3).
 
-use super::data::Place;
-use super::{Connection, Failure, Mode, Offset};
+use super::fallback::Place;
+use super::{Connection, Mode};
 use crate::cx::Cx;
 use crate::schedule::Cause;
 use crate::subflow::{Reset, State, Subflow};
-use anabranch_trace::{CloseReason, Event, PathState, Violation};
+use anabranch_trace::{CloseReason, PathState, Violation};
 use anabranch_units::DataSeq;
 use anabranch_wire::{AddAddr, DataAck, Dss, Mapping, MpCapable, MpJoin, MptcpOption, Segment, crypto};
 use core::ops::ControlFlow;
@@ -87,7 +87,7 @@ impl Connection {
             && (!segment.payload.is_empty() || segment.ack != self.subflows[i].isn.at(1))
         {
             // RFC 8684 §3.7: data, or an acknowledgment of ours, without the option: nobody speaks MPTCP there.
-            self.fall_back(cx);
+            self.fall_back(cx, i);
         }
     }
 
@@ -206,81 +206,5 @@ impl Connection {
             self.paths.taken_back(address_id, Some(s.id));
             s.close_by_reset(Reset::Because(super::open::UNSPECIFIED));
         }
-    }
-
-    /// RFC 8684 §3.7: the peer could not verify our data. It is answered in kind, and with an infinite mapping on the
-    /// next new data, if all that is not acknowledged is one piece; else by a reset.
-    fn on_fail(&mut self, cx: &mut Cx<'_>, i: usize) {
-        if self.subflows.len() > 1 {
-            return self.violation(cx, i, Violation::UnexpectedOption);
-        }
-        let sender = &self.subflows[i].sender;
-        let acked = self.view.data_acked();
-        let in_one_piece = match (sender.first(), sender.last()) {
-            (Some(first), Some(last)) => {
-                let span = last.data.end.checked_sub(first.data.start);
-                first.data.start <= acked && span == Some(last.seq.end - first.seq.start)
-            }
-            _ => self.view.outstanding().is_empty(),
-        };
-        let next = self.keys.remote_number(self.reassembly.next()).0;
-        if !in_one_piece {
-            self.subflows[i].reset = Some(Reset::Fail(next));
-            return;
-        }
-        self.fall_back(cx);
-        self.failure = Failure::Heard;
-        self.answer_failure(i);
-    }
-
-    fn answer_failure(&mut self, i: usize) {
-        let data_seq = self.keys.remote_number(self.reassembly.next()).0;
-        let s = &mut self.subflows[i];
-        if s.signals.is_empty() {
-            s.signals.push_back(MptcpOption::Fail { data_seq });
-        }
-        s.acks.demand();
-    }
-
-    /// After a checksum failed, MP_FAIL is said until the peer reacts: by its own, an infinite mapping or plain data. Until
-    /// one of the latter it maps what it sends, and waits for DATA_ACKs as before.
-    fn on_failing(&mut self, i: usize, segment: &Segment) {
-        let options = &segment.options;
-        let fails = options.mptcp().iter().any(|o| matches!(o, MptcpOption::Fail { .. }));
-        let infinite = options.dss().is_none_or(|dss| dss.mapping.is_some_and(|m| m.len == 0));
-        match self.failure {
-            Failure::Said(_) | Failure::Answered if infinite && !segment.payload.is_empty() => {
-                self.failure = Failure::None
-            }
-            Failure::Said(_) if fails => self.failure = Failure::Answered,
-            Failure::Heard if fails => self.answer_failure(i),
-            Failure::None | Failure::Said(_) | Failure::Answered | Failure::Heard => {}
-        }
-    }
-
-    /// From here on the connection is plain TCP over its one subflow (RFC 8684 §3.7).
-    pub(super) fn fall_back(&mut self, cx: &mut Cx<'_>) {
-        if self.mode == Mode::Plain {
-            return;
-        }
-        self.mode = Mode::Plain;
-        self.record(cx, None, Event::Fallback);
-        self.checksum = false;
-        self.paths.stop();
-        let Some(s) = self.subflows.first_mut() else { return };
-        s.handshake.confirmed = true;
-        s.handshake.third_ack = false;
-        s.handshake.complete();
-        // What was sent with mappings keeps its place; new data follows in the subflow's own sequence. What the subflow has
-        // acknowledged has arrived, also where no DATA_ACK says so yet.
-        let id = s.id;
-        let sent = s.sender.last().map(|last| last.data.end).or(self.view.outstanding().carried_by(id));
-        self.send_offset = Offset { sub: s.sender.nxt(), data: sent.unwrap_or(0).max(self.view.data_acked()) };
-        self.infinite = Some(s.sender.nxt()).filter(|next| *next > 1);
-        self.data_fin.due = 0;
-        self.view.take_back(id);
-        self.refresh_usability();
-        self.acked_by_subflow(cx, 0);
-        self.due.get_or_insert(Cause::PathChange(id));
     }
 }

@@ -1,6 +1,7 @@
 //! What leaves: handshakes, retransmissions, new data, FINs, acknowledgments, resets.
 
-use super::{Connection, Failure, Mode};
+use super::fallback::{Failure, Saying};
+use super::{Connection, Mode};
 use crate::congestion::PACED_HEADERS;
 use crate::cx::Cx;
 use crate::settings::DssWidth;
@@ -367,7 +368,7 @@ impl Connection {
         }
         match self.mode {
             Mode::Plain => {
-                if let Failure::Said(data_seq) = self.failure {
+                if let Failure::Said(Saying { data_seq, .. }) = self.failure {
                     out.options.push_mptcp(MptcpOption::Fail { data_seq });
                 }
                 if matches!(self.failure, Failure::Said(_) | Failure::Answered) {

@@ -86,6 +86,7 @@ impl Connection {
         if let Some(resend) = self.data_fin.sent.filter(|_| !self.data_fin.acked) {
             at = at.min(resend);
         }
+        at = at.min(self.failure.deadline());
         if let Some(since) = self.orphaned {
             at = at.min(since + ORPHAN_TIMEOUT);
         }
@@ -120,6 +121,9 @@ impl Connection {
             } else {
                 self.data_fin.sent = Some(cx.now + Duration::from_secs(1));
             }
+        }
+        if self.failure.deadline() <= cx.now {
+            self.on_failure_timer(cx);
         }
         self.manage_paths(cx);
         self.settle(cx);

@@ -202,9 +202,54 @@ fn a_reset_in_each_state_ends_what_it_must() {
     // The peer's stream is not over: it may go on over another subflow.
     let mut h = Solo::open_server(plain_stamps());
     h.send(h.seg(1, 1).flags(FIN).dss(h.data_ack(0)));
-    assert_eq!(h.state(), State::LastAck);
+    assert_eq!(h.state(), State::CloseWait);
     h.send(rst(&h, 2, 1));
     assert_eq!((h.state(), closed(&h)), (State::Closed, None));
+}
+
+#[test]
+fn after_the_peers_end_its_subflow_carries_the_answer() {
+    // RFC 8684 §3.3.3: the peer's DATA_FIN, then its FIN. What is written before and afterwards leaves all the same.
+    let mut h = Solo::open_server(plain_stamps());
+    h.send(h.seg(1, 1).data(b"question").dss(h.mapped(0, 0, 1, 8)));
+    h.send(h.seg(9, 1).dss(h.data_fin(0, 8)));
+    h.write(&pattern(0, 3000)).clear();
+    h.send(h.seg(9, 1).flags(FIN).dss(h.data_ack(0)));
+    assert_eq!((h.state(), h.recv().flags), (State::CloseWait, Flags::ACK));
+    h.send(h.seg(10, 3001).dss(h.data_ack(3000))).clear();
+    h.write(&pattern(3000, 2000));
+    let payload: usize = h.sent.iter().map(|(_, p)| p.segment.payload.len()).sum();
+    assert_eq!(payload, 2000);
+    assert!(h.sent.iter().all(|(_, p)| !p.segment.flags.has(Flags::FIN)));
+    h.finish();
+    h.send(h.seg(10, 5001).dss(h.data_ack(5000))).clear();
+    h.at(1000);
+    assert!(h.sent.iter().any(|(_, p)| p.segment.options.dss().is_some_and(|d| d.data_fin)));
+    h.clear();
+    h.send(h.seg(10, 5001).dss(h.data_ack(5001)));
+    assert_eq!((h.state(), h.recv().flags), (State::LastAck, FIN));
+    h.send(h.seg(10, 5002).dss(h.data_ack(5001)));
+    assert!(h.events.contains(&ConnectionEvent::Closed(CloseReason::Finished)));
+}
+
+#[test]
+fn a_half_closed_subflow_is_kept_only_where_no_other_is_open() {
+    let mut h = Solo::open_server(plain_stamps());
+    h.send(h.seg(1, 1).flags(FIN).dss(h.data_ack(0)));
+    assert_eq!(h.state(), State::CloseWait);
+    h.at(59_000).write(&[1; 500]);
+    assert_eq!(h.sent.back().map(|(_, p)| p.segment.payload.len()), Some(500));
+    h.send(h.seg(2, 501).dss(h.data_ack(500))).clear();
+    h.join(1);
+    assert_eq!((h.state(), h.state_of(1)), (State::LastAck, State::Established));
+    // Nothing can come any more, and no DATA_FIN came: it ends after a timeout.
+    let mut h = Solo::open_server(plain_stamps());
+    h.send(h.seg(1, 1).flags(FIN).dss(h.data_ack(0)));
+    h.at(59_000);
+    assert!(h.events.iter().all(|e| !matches!(e, ConnectionEvent::Closed(_))));
+    h.at(61_000);
+    assert!(h.events.contains(&ConnectionEvent::Closed(CloseReason::TimedOut)));
+    assert!(h.is_gone());
 }
 
 #[test]

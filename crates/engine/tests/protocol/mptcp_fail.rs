@@ -4,9 +4,10 @@ use crate::common::pair::{Fate, Pair};
 use crate::common::solo::{Build, PEER_KEY, Solo, dss};
 use crate::common::{at, pattern, plain_stamps};
 use anabranch_engine::Settings;
+use anabranch_engine::connection::ConnectionEvent;
 use anabranch_trace::{CloseReason, Event, PathState, Violation};
 use anabranch_units::Side;
-use anabranch_wire::{DataAck, Dss, Flags, Mapping, MptcpOption, Segment, dss_checksum};
+use anabranch_wire::{DataAck, Dss, Flags, Mapping, MptcpOption, Reason, Segment, dss_checksum};
 use bytes::Bytes;
 
 fn checked() -> Settings {
@@ -246,4 +247,85 @@ fn what_the_subflow_acknowledged_before_the_fall_back_has_arrived() {
     assert_eq!(h.connection().unacknowledged(), 0);
     h.finish();
     assert!(h.sent.iter().any(|(_, p)| p.segment.flags.has(Flags::FIN)));
+}
+
+fn fell_back(h: &Solo) -> bool {
+    h.events.contains(&ConnectionEvent::FellBack)
+}
+
+#[test]
+fn a_mapping_that_is_half_there_when_the_peer_falls_back_is_not_lost() {
+    let mut h = Solo::open_server(checked());
+    let whole = intact(&h, 0, 0, 1, b"hello world");
+    h.send(Segment { payload: whole.payload.slice(..5), ..whole.clone() });
+    assert_eq!(h.read(), b"");
+    h.send(h.seg(6, 1).with(MptcpOption::Fail { data_seq: h.our_number(0) }));
+    assert!(fell_back(&h));
+    h.send(Segment { seq: whole.seq.at(5), payload: whole.payload.slice(5..), ..whole });
+    assert_eq!(h.read(), b"hello world");
+}
+
+#[test]
+fn what_a_lost_subflow_carried_is_not_taken_for_delivered() {
+    // Data goes out on two subflows. One is lost with what it carried; then the peer cannot verify data on the other.
+    let mut h = Solo::open_server(plain_stamps());
+    h.join(1).clear();
+    h.write(&pattern(0, 30_000)).clear();
+    h.send_on(1, h.seg_on(1, 1, 1).flags(Flags::RST).with(MptcpOption::TcpRst(Reason { code: 1, transient: true })));
+    h.clear();
+    h.send(h.seg(1, 1).with(MptcpOption::Fail { data_seq: h.our_number(0) }));
+    let reset = h.recv();
+    assert!(reset.flags.has(Flags::RST) && fail_of(&reset).is_some() && !fell_back(&h));
+    // The connection waits for another subflow, which gets everything.
+    h.clear();
+    h.join(2);
+    let rescued: usize = h.sent.iter().map(|(_, p)| p.segment.payload.len()).sum();
+    assert_eq!(rescued, 10_000, "an initial window of what was stranded");
+}
+
+#[test]
+fn data_that_others_carried_forbids_going_on_with_what_failed() {
+    // Our own data is not one piece on the subflow whose data failed: it is reset, and nothing is taken.
+    let mut h = Solo::open_server(checked());
+    h.join(1).clear();
+    h.send_on(1, h.seg_on(1, 1, 1).flags(Flags::RST).with(MptcpOption::TcpRst(Reason { code: 1, transient: true })));
+    h.send(corrupted(&h, 0, 0, 1, b"bad"));
+    let reset = h.sent.iter().find(|(_, p)| p.segment.flags.has(Flags::RST));
+    assert_eq!(reset.and_then(|(_, p)| fail_of(&p.segment)), Some(Solo::peer_number(0)));
+    assert_eq!((h.read(), fell_back(&h)), (Vec::new(), false));
+}
+
+#[test]
+fn a_fin_in_plain_tcp_that_leaves_a_hole_is_no_end() {
+    // The peer falls back while a part of what it sent, out of order in the data sequence, is missing.
+    let mut h = Solo::open_server(plain_stamps());
+    h.send(h.seg(1, 1).data(b"later").dss(h.mapped(0, 5, 1, 5)));
+    h.send(h.seg(6, 1).with(MptcpOption::Fail { data_seq: h.our_number(0) }));
+    assert!(h.sent.iter().any(|(_, p)| p.segment.flags.has(Flags::RST)));
+    h.send(h.seg(6, 1).flags(Flags::FIN | Flags::ACK));
+    assert!(!fell_back(&h) && h.read().is_empty() && !h.connection().read_finished());
+}
+
+#[test]
+fn a_fin_that_came_before_the_fall_back_ends_the_stream() {
+    let mut h = Solo::open_server(plain_stamps());
+    h.send(h.seg(1, 1).data(b"all").dss(h.mapped(0, 0, 1, 3)));
+    h.send(h.seg(4, 1).flags(Flags::FIN | Flags::ACK).dss(h.data_ack(0)));
+    assert!(!h.connection().read_finished());
+    h.send(h.seg(5, 1).with(MptcpOption::Fail { data_seq: h.our_number(0) }));
+    assert_eq!(h.read(), b"all");
+    assert!(h.connection().read_finished());
+}
+
+#[test]
+fn a_peer_that_does_not_react_to_mp_fail_is_asked_again_and_given_up() {
+    let mut h = Solo::open_server(checked());
+    h.send(corrupted(&h, 0, 0, 1, b"bad"));
+    assert!(fell_back(&h));
+    h.clear().at(10_000);
+    let said = h.sent.iter().filter(|(_, p)| fail_of(&p.segment) == Some(Solo::peer_number(0))).count();
+    assert!((3..10).contains(&said), "{said}");
+    h.at(121_000);
+    assert!(h.events.contains(&ConnectionEvent::Closed(CloseReason::TimedOut)));
+    assert!(h.is_gone());
 }

@@ -284,6 +284,11 @@ impl Sender {
         self.board.last()
     }
 
+    /// All packets that are not acknowledged, in the order of their sequence.
+    pub fn unacknowledged(&self) -> impl Iterator<Item = &Sent> + '_ {
+        self.board.packets()
+    }
+
     /// Packets that may be in flight now if congestion control allows `cwnd`: in fast recovery, what PRR allows.
     pub fn effective_window(&self, cwnd: u32) -> u32 {
         match (&self.prr, self.head_due) {

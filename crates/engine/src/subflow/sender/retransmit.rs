@@ -114,6 +114,9 @@ impl SentQueue {
         self.packets.get_mut(n.checked_sub(self.first)? as usize)
     }
 
+    pub fn packets(&self) -> impl Iterator<Item = &Sent> + '_ {
+        self.packets.iter()
+    }
     pub fn front(&self) -> Option<&Sent> {
         self.packets.front()
     }

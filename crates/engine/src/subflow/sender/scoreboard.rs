@@ -145,6 +145,11 @@ impl Scoreboard {
     pub fn last(&self) -> Option<&Sent> {
         self.queue.back()
     }
+    /// All packets, in the order of their sequence.
+    pub fn packets(&self) -> impl Iterator<Item = &Sent> + '_ {
+        self.queue.packets()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.queue.len() == 0
     }
