@@ -60,6 +60,10 @@ pub struct PathView {
     pub cwnd: u32,
     /// Slow-start threshold; `u32::MAX` = none yet.
     pub ssthresh: u32,
+    /// Bytes that the peer's window admits on this subflow beyond what was sent. It may shrink, unlike the connection's.
+    pub window: u64,
+    /// Bytes of a full segment: `mss`, or less where the peer never offered as much.
+    pub segment: u32,
     /// Packets sent, neither acknowledged, SACKed nor marked lost.
     pub in_flight: u32,
     /// Payload bytes sent and not acknowledged at subflow level.
@@ -110,6 +114,8 @@ impl PathView {
             mss,
             cwnd: 10,
             ssthresh: u32::MAX,
+            window: u64::MAX,
+            segment: mss,
             in_flight: 0,
             in_flight_bytes: 0,
             queued: 0,
@@ -136,10 +142,15 @@ impl PathView {
         self.cwnd.saturating_sub(self.in_flight.saturating_add(self.queued))
     }
 
-    /// May take a segment now: usable, the window has room, and not in recovery from a timeout (where it is the only
+    /// The peer's window for this subflow has no room for a full segment beyond what is queued.
+    pub const fn is_shut(&self) -> bool {
+        self.window < self.queued_bytes.saturating_add(self.segment as u64)
+    }
+
+    /// May take a segment now: usable, the windows have room, and not in recovery from a timeout (where it is the only
     /// path left, slow start may send new data there as soon as nothing is left to be sent again).
     pub fn eligible(&self) -> bool {
-        self.usable && (self.sole || self.recovery != RecoveryPhase::Loss) && self.room() > 0
+        self.usable && (self.sole || self.recovery != RecoveryPhase::Loss) && self.room() > 0 && !self.is_shut()
     }
 
     /// The rate that Linux computes for every socket, paced or not: twice the window per smoothed RTT in slow start, 1.2

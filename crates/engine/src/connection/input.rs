@@ -69,9 +69,7 @@ impl Connection {
         if self.closed || self.subflows[i].reset.is_some() {
             return;
         }
-        if self.mode == Mode::Plain {
-            self.on_window(cx, i, segment, ack);
-        }
+        self.on_window(i, segment, seq, ack);
         let s = &mut self.subflows[i];
         let window_update = core::mem::replace(&mut s.peer_window, segment.window) != segment.window;
         // Every segment of a peer that only sends is an acknowledgment that says nothing.
@@ -186,15 +184,28 @@ impl Connection {
         }
     }
 
-    /// The window of plain TCP; MPTCP's moves with its DATA_ACK.
-    fn on_window(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, ack: u64) {
-        let size = u64::from(segment.window) << self.subflows[i].terms.send_shift;
-        let acked = (self.send_offset.data + ack).saturating_sub(self.send_offset.sub);
-        self.move_window(cx, size, acked + size);
+    /// The window of the subflow. In plain TCP it is the connection's too; MPTCP's moves with its DATA_ACK.
+    #[inline]
+    fn on_window(&mut self, i: usize, segment: &Segment, seq: u64, ack: u64) {
+        let s = &mut self.subflows[i];
+        let shift = s.terms.send_shift;
+        let size = u64::from(segment.window) << shift;
+        let wider = s.window.update(seq, ack, size, 1 << shift);
+        if let Some(p) = self.view.path_mut(s.id) {
+            let shut = p.is_shut();
+            p.window = s.window.left(s.sender.nxt());
+            if wider && shut {
+                self.due.get_or_insert(Cause::Window);
+            }
+        }
+        if self.mode == Mode::Plain {
+            let acked = (self.send_offset.data + ack).saturating_sub(self.send_offset.sub);
+            self.move_window(size, acked + size);
+        }
     }
 
     /// The peer's window and its right edge.
-    pub(super) fn move_window(&mut self, _cx: &mut Cx<'_>, size: u64, edge: u64) {
+    pub(super) fn move_window(&mut self, size: u64, edge: u64) {
         let before = self.view.window_edge();
         self.view.set_window(size, edge);
         if self.view.window_edge() > before {

@@ -5,6 +5,7 @@ use crate::cx::Cx;
 use crate::schedule::{Cause, PathView, SchedulerEvent};
 use crate::subflow::handshake::Terms;
 use crate::subflow::sender::Sender;
+use crate::subflow::window::SendWindow;
 use crate::subflow::{FourTuple, Move, Reset, State, Subflow};
 use anabranch_trace::{Event, PathState, Violation};
 use anabranch_units::{DataSeq, PathId, Rng, SeqNumber, Side};
@@ -117,6 +118,7 @@ impl Connection {
         s.state = State::Listen;
         s.go(Move::ReceiveSyn);
         s.peer_isn = syn.seq;
+        s.window = SendWindow::new(syn.window.into());
         s.terms = Terms::offer(&self.settings).agree(&syn.options);
         if let Some(stamps) = syn.options.timestamps().filter(|_| s.terms.timestamps) {
             s.stamps.keep(stamps, true, cx.now);
@@ -235,6 +237,7 @@ impl Connection {
             return self.violation(cx, i, Violation::UnexpectedOption);
         }
         s.peer_isn = segment.seq;
+        s.window = SendWindow::new(segment.window.into());
         s.terms = s.terms.agree(&segment.options);
         s.last_heard = cx.now;
         if let Some(stamps) = segment.options.timestamps().filter(|_| s.terms.timestamps) {

@@ -173,7 +173,7 @@ impl Connection {
         self.subflows[i].data_ack = Some(upto.min(end));
         self.data_acked(cx, upto.min(end));
         let size = u64::from(segment.window) << self.subflows[i].terms.send_shift;
-        self.move_window(cx, size, upto + size);
+        self.move_window(size, upto + size);
     }
 
     /// RFC 8684 §3.4.1: verify, echo, and join if we are to.

@@ -160,7 +160,7 @@ impl Connection {
         let paced = s.pacer.next() > cx.now;
         let window = self.view.path(s.id).map_or(0, |p| p.cwnd);
         let room = s.sender.in_flight() < window && !paced;
-        if room && let Some(lost) = s.sender.next_lost() {
+        if room && let Some(lost) = s.sender.next_lost().filter(|lost| s.may_repeat(lost)) {
             let lost = lost.clone();
             self.retransmit(cx, i, &lost, out);
             return true;
@@ -177,14 +177,15 @@ impl Connection {
             self.subflows[i].sender.no_new();
             return self.data_segment(cx, i, out);
         }
-        if room && let Some(again) = self.subflows[i].sender.next_speculative() {
+        let s = &self.subflows[i];
+        if room && let Some(again) = s.sender.next_speculative().filter(|again| s.may_repeat(again)) {
             let again = again.clone();
             self.retransmit(cx, i, &again, out);
             return true;
         }
         let s = &mut self.subflows[i];
         if core::mem::take(&mut s.probe)
-            && let Some(last) = s.sender.last().cloned()
+            && let Some(last) = s.sender.last().filter(|last| s.may_repeat(last)).cloned()
         {
             // RFC 8985 §7.3: no new data to probe with
             self.retransmit(cx, i, &last, out);
@@ -264,6 +265,7 @@ impl Connection {
         let Some(p) = self.view.path_mut(s.id) else { return };
         p.in_flight = s.sender.in_flight();
         p.in_flight_bytes = s.sender.in_flight_bytes();
+        p.window = s.window.left(s.sender.nxt());
         p.used_bytes += bytes;
         s.usage.on_sent(s.sender.una(), s.sender.nxt(), p.in_flight, p.cwnd);
         if let Some(rate) = p.pacing {

@@ -2,7 +2,7 @@
 
 use super::{Connection, Mode, WHOLE};
 use crate::cx::Cx;
-use crate::schedule::{Cause, Round, View};
+use crate::schedule::{Cause, PathView, Round, View};
 use anabranch_trace::{Event, SendKind};
 use anabranch_units::{Instant, PathId};
 
@@ -20,6 +20,7 @@ impl Connection {
         let rtt = s.sender.rtt();
         p.in_flight = s.sender.in_flight();
         p.in_flight_bytes = s.sender.in_flight_bytes();
+        p.window = s.window.left(s.sender.nxt());
         p.srtt = rtt.srtt();
         p.rttvar = rtt.rttvar();
         p.latest_rtt = rtt.latest();
@@ -175,7 +176,7 @@ impl Connection {
         // Nothing is under way that could bring news: the window is closed, or the peer's subflows have acknowledged
         // all and its connection has not.
         let silent = match self.view.outstanding().is_empty() {
-            true => full || self.view.anything_queued(),
+            true => full || self.view.anything_queued() || self.is_shut(),
             false => self.speaks_mptcp() && self.subflows.iter().all(|s| s.sender.is_empty()),
         };
         if silent && !self.has_admissible() && self.mode != Mode::Opening {
@@ -185,6 +186,11 @@ impl Connection {
         } else {
             self.persist.0 = Instant::MAX;
         }
+    }
+
+    /// New data waits only because the peer's windows for the subflows have no room.
+    fn is_shut(&self) -> bool {
+        !self.view.backlog().is_empty() && self.view.candidates().all(PathView::is_shut)
     }
 
     fn has_admissible(&self) -> bool {

@@ -271,8 +271,12 @@ impl Connection {
             self.record(cx, Some(id), Event::Lost { packets: newly_lost });
         }
         let others = self.subflows.iter().any(|s| s.id != id && s.may_carry() && !s.failing);
+        // RFC 9293 §3.8.6: what lies beyond a window that shrank is no reason to give up a peer that answers.
+        let s = &self.subflows[i];
+        let waits = s.sender.first().is_some_and(|first| !s.window.admits(first.seq.end));
+        let answers = waits && s.last_sent.is_some_and(|sent| s.last_heard >= sent);
         // A server cannot join again, and its client may not know that the path was lost: it goes on trying.
-        if n > self.settings.tcp.retries && !(others && self.side == Side::Server) {
+        if n > self.settings.tcp.retries && !answers && !(others && self.side == Side::Server) {
             return self.give_up(cx, i);
         }
         self.refresh(i);
@@ -335,6 +339,9 @@ impl Connection {
             self.view.send_all_again();
             self.due.get_or_insert(Cause::Window);
             return;
+        }
+        if self.view.bind_what_fits(self.subflows[i].id) {
+            return self.touch(i);
         }
         // RFC 9293 §3.8.6.1: as long as the peer answers, for ever; else like any retransmission.
         let s = &mut self.subflows[i];

@@ -220,7 +220,8 @@ impl<'a> Round<'a> {
     }
 
     fn bind_now(&mut self, i: usize, range: Range) -> bool {
-        if range.end > self.view.window_edge() {
+        let p = &self.view.paths()[i];
+        if range.end > self.view.window_edge() || range.len() > p.window.saturating_sub(p.queued_bytes) {
             return false;
         }
         self.view.backlog.remove(range);

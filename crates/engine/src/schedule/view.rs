@@ -237,6 +237,7 @@ impl View {
     }
     /// Adds a path or replaces what is known of it; queue counts are kept by the view itself.
     pub fn set_path(&mut self, path: PathView) {
+        let path = PathView { segment: self.largest_worth().min(path.mss.into()) as u32, ..path };
         match self.index(path.id) {
             Some(i) => {
                 let (queued, queued_bytes) = (self.paths[i].queued, self.paths[i].queued_bytes);
@@ -288,8 +289,12 @@ impl View {
     /// The peer's window: its size and its right edge. An edge never moves back.
     pub fn set_window(&mut self, size: u64, edge: u64) {
         self.send_window = size;
-        self.max_window = self.max_window.max(size);
         self.window_edge = self.window_edge.max(edge);
+        if size > self.max_window {
+            self.max_window = size;
+            let worth = self.largest_worth();
+            self.paths.iter_mut().for_each(|p| p.segment = worth.min(p.mss.into()) as u32);
+        }
     }
     /// `path` sent `range`.
     pub fn on_sent(&mut self, path: PathId, range: Range) {
@@ -405,14 +410,15 @@ impl View {
     }
     /// The first range in the path's queue that the peer's window admits, taken out of the queue.
     pub fn take_admissible(&mut self, id: PathId) -> Option<Queued> {
-        let edge = self.window_edge;
         let i = self.index(id)?;
+        let (edge, left) = (self.window_edge, self.paths[i].window);
+        let admitted = |q: &Queued| q.range.end <= edge && q.range.len() <= left;
         loop {
             let items = &mut self.queues[i].items;
             // Nearly always it is the first.
-            let taken = match items.front()?.range.end <= edge {
+            let taken = match admitted(items.front()?) {
                 true => items.pop_front(),
-                false => items.remove(items.iter().position(|q| q.range.end <= edge)?),
+                false => items.remove(items.iter().position(admitted)?),
             }?;
             self.paths[i].queued -= 1;
             self.paths[i].queued_bytes -= taken.range.len();
@@ -425,7 +431,24 @@ impl View {
     }
     /// True if the path's queue holds a range that the peer's window admits.
     pub fn has_admissible(&self, id: PathId) -> bool {
-        self.index(id).is_some_and(|i| self.queues[i].items.iter().any(|q| q.range.end <= self.window_edge))
+        let Some(i) = self.index(id) else { return false };
+        let (edge, left) = (self.window_edge, self.paths[i].window);
+        self.queues[i].items.iter().any(|q| q.range.end <= edge && q.range.len() <= left)
+    }
+    /// Binds the next new bytes to `id`, as many as the peer's windows admit, however few: RFC 9293 §3.8.6.2.1 (4). False if
+    /// they admit none.
+    pub(crate) fn bind_what_fits(&mut self, id: PathId) -> bool {
+        let Some(i) = self.index(id) else { return false };
+        self.give_back(i, true);
+        let Some(next) = self.backlog.first() else { return false };
+        let PathView { mss, window, queued_bytes, .. } = self.paths[i];
+        let len = window.saturating_sub(queued_bytes).min(self.window_edge.saturating_sub(next.start));
+        let part = Range::new(next.start, next.end.min(next.start + len.min(mss.into())));
+        if !part.is_empty() {
+            self.backlog.remove(part);
+            self.push(i, Queued { range: part, kind: SendKind::First }, false);
+        }
+        !part.is_empty()
     }
 
     pub(super) fn index(&self, id: PathId) -> Option<usize> {

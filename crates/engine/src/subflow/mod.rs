@@ -8,6 +8,7 @@ pub(crate) mod sender;
 pub(crate) mod stamps;
 mod state;
 pub(crate) mod usage;
+pub(crate) mod window;
 
 pub use state::{Move, State};
 
@@ -26,6 +27,7 @@ use sender::Sender;
 use stamps::Stamps;
 use std::collections::VecDeque;
 use usage::{Pacer, WindowUsage};
+use window::SendWindow;
 
 /// The two ends of a subflow, as its own host sees them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -122,6 +124,8 @@ pub(crate) struct Subflow {
     pub idle_done: bool,
     /// The window field of the peer's last segment.
     pub peer_window: u16,
+    /// What the peer admits on this subflow.
+    pub window: SendWindow,
     /// When keep-alive or TIME-WAIT ends; which, follows from the state.
     pub linger: Instant,
     /// Keep-alive probes without an answer.
@@ -169,6 +173,7 @@ impl Subflow {
             last_heard: now,
             idle_done: false,
             peer_window: 0,
+            window: SendWindow::default(),
             linger: Instant::MAX,
             probes: 0,
             challenge_after: Instant::ZERO,
@@ -222,6 +227,12 @@ impl Subflow {
     pub fn must_send(&self) -> bool {
         let answer = self.acks.is_due() || self.poke || self.handshake.third_ack || !self.signals.is_empty();
         self.state.is_synchronized() && (answer || self.reset.is_some() || self.refusal.is_some())
+    }
+
+    /// RFC 9293 §3.8.6: what the peer's window no longer admits is not sent again, but for the first byte, which asks whether
+    /// it is open again.
+    pub fn may_repeat(&self, sent: &sender::Sent) -> bool {
+        sent.seq.start == self.sender.una() || self.window.admits(sent.seq.end)
     }
 
     /// Used as a backup only.

@@ -1,7 +1,7 @@
 //! Windows, acknowledgments, timestamps and SACK (RFC 9293 §3.8, RFC 7323, RFC 2018, RFC 2883).
 
 use crate::common::solo::{Build, Solo};
-use crate::common::{ms, pattern, setup, tcp};
+use crate::common::{at, ms, pattern, plain_stamps, setup, tcp};
 use anabranch_engine::congestion::{Acked, CongestionControl, Loss, Window};
 use anabranch_engine::connection::{ConnectionEvent, Setup};
 use anabranch_engine::schedule::PathView;
@@ -382,4 +382,90 @@ fn keep_alive_probes_of_the_peer_are_answered() {
     assert_eq!((h.recv_numbers().1, h.state()), (1, State::Established));
     h.send(h.seg(0, 1).data(b"x"));
     assert_eq!(h.recv_numbers().1, 1);
+}
+
+fn payload(h: &Solo) -> usize {
+    h.sent.iter().map(|(_, p)| p.segment.payload.len()).sum()
+}
+
+/// Answers every segment that comes with an acknowledgment of `ack` and `window`, until `ms`.
+fn answer_all(h: &mut Solo, ack: u64, window: u16, ms: u64) {
+    while let Some(due) = h.endpoint.poll_timeout().filter(|due| *due <= at(ms)) {
+        h.at(due.as_nanos().div_ceil(1_000_000));
+        if !h.sent.is_empty() {
+            h.clear();
+            h.send(h.seg(1, ack).window(window));
+        }
+    }
+    h.at(ms);
+}
+
+#[test]
+fn a_window_that_closes_stops_new_data_and_is_asked_for_as_long_as_the_peer_answers() {
+    // RFC 9293 §3.8.6, §3.8.6.1. What was offered before counts no more.
+    let mut h = Solo::tcp_server(tcp());
+    h.write(&pattern(0, 60_000)).clear();
+    h.send(h.seg(1, 10_001).window(0));
+    assert_eq!((payload(&h), h.connection().unacknowledged()), (0, 50_000));
+    answer_all(&mut h, 10_001, 0, 7_200_000);
+    assert!(h.events.iter().all(|e| !matches!(e, ConnectionEvent::Closed(_))));
+    h.clear();
+    h.send(h.seg(1, 10_001).window(5000));
+    assert_eq!(payload(&h), 5000);
+}
+
+#[test]
+fn a_window_that_shrinks_below_what_was_sent_holds_it_back() {
+    let mut h = Solo::tcp_server(tcp());
+    h.write(&pattern(0, 60_000)).clear();
+    // Ten segments are out. The first comes; of the others the window takes two.
+    h.send(h.seg(1, 1001).window(2000)).clear();
+    h.at(10_000);
+    let repeated: Vec<_> = h.sent.iter().map(|(_, p)| h.numbers(0, &p.segment).0).collect();
+    assert!(!repeated.is_empty() && repeated.iter().all(|seq| *seq < 3001), "{repeated:?}");
+    // It closes. The first byte is sent again and again, and nothing else; the peer answers and is not given up.
+    h.send(h.seg(1, 1001).window(0)).clear();
+    h.at(60_000);
+    assert!(h.sent.iter().all(|(_, p)| h.numbers(0, &p.segment).0 == 1001));
+    answer_all(&mut h, 1001, 0, 7_200_000);
+    assert!(h.events.iter().all(|e| !matches!(e, ConnectionEvent::Closed(_))));
+    h.clear();
+    h.send(h.seg(1, 10_001).window(20_000));
+    assert!(payload(&h) > 0);
+    // One that does not answer is given up.
+    let mut h = Solo::tcp_server(tcp());
+    h.write(&pattern(0, 60_000)).clear();
+    h.send(h.seg(1, 1001).window(0)).clear();
+    h.at(7_200_000);
+    assert!(h.events.contains(&ConnectionEvent::Closed(CloseReason::TimedOut)));
+}
+
+#[test]
+fn what_is_less_than_a_segment_goes_out_after_a_while() {
+    // RFC 9293 §3.8.6.2.1 (4)
+    let mut h = Solo::tcp_server(tcp());
+    h.write(&pattern(0, 60_000)).clear();
+    h.send(h.seg(1, 10_001).window(300));
+    assert_eq!(payload(&h), 0);
+    h.at(5000);
+    assert_eq!(h.recv().payload, pattern(10_000, 300));
+}
+
+#[test]
+fn a_subflow_of_a_shrunk_window_gets_no_data_and_another_does() {
+    let mut h = Solo::open_server(plain_stamps());
+    h.join(1).clear();
+    h.send_on(1, h.seg_on(1, 1, 1).dss(h.data_ack(0)));
+    h.send(h.seg(1, 1).window(0).dss(h.data_ack(0)));
+    h.write(&pattern(0, 5000));
+    assert!(payload(&h) == 5000 && h.sent.iter().all(|(_, p)| p.src == crate::common::host(1, 2)));
+    // Both are shut, and nothing is under way: the peer is asked, and what it says moves the data.
+    h.send_on(1, h.seg_on(1, 1, 5001).window(0).dss(h.data_ack(5000))).clear();
+    h.write(&pattern(5000, 5000));
+    assert_eq!(payload(&h), 0);
+    h.at(5000);
+    assert!(!h.sent.is_empty() && payload(&h) == 0);
+    h.clear();
+    h.send(h.seg(1, 1).dss(h.data_ack(5000)));
+    assert_eq!(payload(&h), 5000);
 }
