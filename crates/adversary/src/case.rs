@@ -1,0 +1,201 @@
+//! One transfer: who takes part, over which paths, and what is done to it.
+
+use crate::class::Class;
+use crate::luck::Luck;
+use crate::middle::{self, Deed, Rule};
+pub use crate::middle::Nat;
+use crate::parties::{self, Party};
+use crate::script::{self, Act};
+use anabranch_engine::FourTuple;
+use anabranch_engine::connection::PathSetup;
+use anabranch_units::{Direction, Duration, Instant, PathId, Rng, Side};
+use core::net::{IpAddr, Ipv6Addr, SocketAddr};
+
+/// The server's port.
+pub(crate) const PORT: u16 = 80;
+/// The client's port on path 0; on path n it is n more.
+pub(crate) const CLIENT_PORT: u16 = 2000;
+/// The server has three more addresses on each path, which only an announcement makes known.
+pub(crate) const NEW_ADDRESSES: u8 = 3;
+
+/// A time in which a path is dark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outage {
+    /// Its begin.
+    pub from: Instant,
+    /// Its end.
+    pub until: Instant,
+    /// Which way; both if none is said.
+    pub way: Option<Direction>,
+}
+
+/// A path.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Path {
+    /// One-way delay up and down.
+    pub delay: [Duration; 2],
+    /// Nanoseconds that a byte takes, up and down.
+    pub byte_ns: [u64; 2],
+    /// IPv6.
+    pub v6: bool,
+    /// What is translated.
+    pub nat: Option<Nat>,
+    /// When it is dark.
+    pub dark: Vec<Outage>,
+}
+
+/// Packets that belong to no connection of ours, sent to the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Flood {
+    pub kind: Flooding,
+    pub from: Instant,
+    pub gap: Duration,
+    pub count: u32,
+}
+
+/// What a flood is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flooding {
+    /// SYNs, each from another address.
+    Syn { capable: bool },
+    /// MP_JOIN SYNs with the server's token, each from another address.
+    Join,
+    /// Segments of no connection.
+    Stray,
+}
+
+/// A case: a transfer that follows from it alone.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// Its class.
+    pub class: Class,
+    /// Its seed: keys, numbers, and what is drawn packet by packet.
+    pub seed: u64,
+    /// Client and server.
+    pub parties: [Party; 2],
+    /// The paths.
+    pub paths: Vec<Path>,
+    /// Connections that the server holds at most.
+    pub limit: usize,
+    pub(crate) script: Vec<Act>,
+    pub(crate) floods: Vec<Flood>,
+    pub(crate) rules: Vec<Rule>,
+    /// The one path on which payload is changed.
+    pub(crate) bad: Option<u8>,
+    /// What is done to which packet, in place of the rules.
+    pub deeds: Option<Vec<Deed>>,
+}
+
+impl Case {
+    /// The case of a class with this seed.
+    pub fn from_seed(class: Class, seed: u64) -> Self {
+        let mut luck = Luck::Drawn(Rng::stream(seed, class.name()));
+        Self::draw(class, seed, &mut luck)
+    }
+
+    /// The case that a fuzzer's bytes stand for: the class, then the seed, then everything else in the order in which it is
+    /// drawn.
+    pub fn from_bytes(bytes: &[u8]) -> Self {
+        let mut luck = Luck::Given(bytes);
+        let class = *luck.pick(&Class::ALL);
+        let seed = luck.below(1 << 32);
+        Self::draw(class, seed, &mut luck)
+    }
+
+    fn draw(class: Class, seed: u64, luck: &mut Luck<'_>) -> Self {
+        let least = if class == Class::PayloadOnePath { 2 } else { 1 };
+        let count = luck.within(least, 4) as usize;
+        let paths: Vec<Path> = (0..count as u8).map(|n| path(luck, class, n)).collect();
+        let bad = (class == Class::PayloadOnePath).then(|| luck.below(count as u64) as u8);
+        let rules = middle::draw(luck, class, count, bad);
+        let parties = parties::both(luck, class, count);
+        let script = script::acts(luck, class, count);
+        let floods = if class == Class::Floods { floods(luck) } else { Vec::new() };
+        let limit = if class == Class::Floods { luck.spread(16, 256) as usize } else { 64 };
+        Self { class, seed, parties, paths, limit, script, floods, rules, bad, deeds: None }
+    }
+
+    /// The address of a host on a path, as itself knows it. The server has more: `low` is 2 for the first.
+    pub(crate) fn address(&self, path: u8, low: u8) -> IpAddr {
+        if self.paths.get(usize::from(path)).is_some_and(|p| p.v6) {
+            return IpAddr::V6(Ipv6Addr::new(0xfd00, path.into(), 0, 0, 0, 0, 0, low.into()));
+        }
+        IpAddr::from([10, path, 0, low])
+    }
+
+    /// The paths as a host knows them.
+    pub(crate) fn path_setups(&self, side: Side) -> Vec<PathSetup> {
+        let backups = self.parties[side as usize - 1].backups;
+        let setup = |n: usize| {
+            let path = n as u8;
+            let client = SocketAddr::new(self.address(path, 1), CLIENT_PORT + u16::from(path));
+            let server = SocketAddr::new(self.address(path, 2), PORT);
+            let tuple = match side {
+                Side::Client => FourTuple { local: client, remote: server },
+                Side::Server => FourTuple { local: server, remote: client },
+            };
+            PathSetup { backup: backups >> n & 1 == 1, ..PathSetup::new(PathId(path), tuple) }
+        };
+        (0..self.paths.len()).map(setup).collect()
+    }
+}
+
+/// The path between two addresses, and which way it leads: the client's tells, true or translated. None: nobody is there.
+pub(crate) fn line_of(src: IpAddr, dst: IpAddr) -> Option<(u8, Direction)> {
+    client_path(src).map(|path| (path, Direction::Up)).or_else(|| Some((client_path(dst)?, Direction::Down)))
+}
+
+fn client_path(ip: IpAddr) -> Option<u8> {
+    match ip {
+        IpAddr::V4(ip) => match ip.octets() {
+            [10 | 192, path, 0, 1] => Some(path),
+            _ => None,
+        },
+        IpAddr::V6(ip) => {
+            let [net, path, .., low] = ip.segments();
+            (net >= 0xfd00 && low == 1).then_some(path as u8)
+        }
+    }
+}
+
+fn path(luck: &mut Luck<'_>, class: Class, n: u8) -> Path {
+    let one_way = luck.time(200, 150_000);
+    let delay = if luck.chance(0.3) { [one_way, luck.time(200, 150_000)] } else { [one_way; 2] };
+    // From a gigabit to half a megabit a second.
+    let byte_ns = [luck.spread(8, 16_000), luck.spread(8, 16_000)];
+    let v6 = luck.chance(0.2);
+    let address = match v6 {
+        true => IpAddr::V6(Ipv6Addr::new(0xfd01, n.into(), 0, 0, 0, 0, 0, 1)),
+        false => IpAddr::from([192, n, 0, 1]),
+    };
+    let translates = class == Class::Nat && luck.chance(0.8);
+    let nat = translates.then(|| Nat {
+        port: luck.within(1, 9000) as u16,
+        address,
+        isn: [luck.bits() as u32, luck.bits() as u32],
+        rebind: luck.chance(0.1).then(|| luck.spread(5, 100) as u32),
+    });
+    let mut dark = Vec::new();
+    while class == Class::Blackout && luck.chance(0.6) {
+        let from = Instant::ZERO + luck.time(100, 5_000_000);
+        let longest = if luck.chance(0.2) { 400_000_000 } else { 20_000_000 };
+        let until = from + luck.time(1_000, longest);
+        dark.push(Outage { from, until, way: *luck.pick(&[None, None, Some(Direction::Up), Some(Direction::Down)]) });
+    }
+    Path { delay, byte_ns, v6, nat, dark }
+}
+
+fn floods(luck: &mut Luck<'_>) -> Vec<Flood> {
+    let flood = |luck: &mut Luck<'_>| Flood {
+        kind: *luck.pick(&[
+            Flooding::Syn { capable: true },
+            Flooding::Syn { capable: false },
+            Flooding::Join,
+            Flooding::Stray,
+        ]),
+        from: Instant::ZERO + luck.time(10, 2_000_000),
+        gap: luck.time(1, 20_000),
+        count: luck.spread(10, 600) as u32,
+    };
+    (0..luck.within(1, 3)).map(|_| flood(luck)).collect()
+}

@@ -1,0 +1,109 @@
+//! The classes of cases. They differ in what the man in the middle may do, and so in what must hold.
+
+use core::fmt;
+
+/// A class of cases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Class {
+    /// Packets are lost, late, doubled.
+    Benign,
+    /// Plain TCP, otherwise as [`Self::Benign`].
+    Plain,
+    /// Packets are split and coalesced, as offload engines do.
+    Segments,
+    /// Addresses, ports and sequence numbers are translated; TCP options and ADD_ADDR are dropped.
+    Nat,
+    /// MPTCP options are taken off.
+    Options,
+    /// Payload is changed, with checksums on.
+    Payload,
+    /// Payload is changed on one of several paths, with checksums on.
+    PayloadOnePath,
+    /// Paths go dark and come back.
+    Blackout,
+    /// The applications call everything there is to call; the network is benign.
+    App,
+    /// Forged segments of somebody who does not know enough: they must have no effect.
+    Guess,
+    /// Forged segments of somebody who sees everything, and options changed to anything.
+    Forge,
+    /// SYNs from nowhere, joins that are never completed, strays.
+    Floods,
+}
+
+/// What must hold of the bytes that are delivered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bytes {
+    /// They are the ones written.
+    Intact,
+    /// They are the ones written, unless the connection has fallen back to plain TCP, which has no checksum of its own.
+    IntactUntilFallback,
+    /// Anything: a forger who knows all numbers can write what he likes.
+    Anything,
+}
+
+impl Class {
+    /// Every class, in the order of tables.
+    pub const ALL: [Self; 12] = [
+        Self::Benign,
+        Self::Plain,
+        Self::Segments,
+        Self::Nat,
+        Self::Options,
+        Self::Payload,
+        Self::PayloadOnePath,
+        Self::Blackout,
+        Self::App,
+        Self::Guess,
+        Self::Forge,
+        Self::Floods,
+    ];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Benign => "benign",
+            Self::Plain => "plain",
+            Self::Segments => "segments",
+            Self::Nat => "nat",
+            Self::Options => "options",
+            Self::Payload => "payload",
+            Self::PayloadOnePath => "payload-one-path",
+            Self::Blackout => "blackout",
+            Self::App => "app",
+            Self::Guess => "guess",
+            Self::Forge => "forge",
+            Self::Floods => "floods",
+        }
+    }
+
+    /// The class with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|class| class.name() == name)
+    }
+
+    pub(crate) fn bytes(self) -> Bytes {
+        match self {
+            Self::Payload | Self::PayloadOnePath => Bytes::IntactUntilFallback,
+            Self::Forge => Bytes::Anything,
+            _ => Bytes::Intact,
+        }
+    }
+
+    /// Nothing that happens to the packets is a reason to give up: everything must arrive.
+    pub(crate) fn must_complete(self) -> bool {
+        use Class::*;
+        matches!(self, Benign | Plain | Segments | Nat | App | Guess | Floods)
+    }
+
+    /// The bytes that a host holds are counted.
+    pub(crate) fn counts_memory(self) -> bool {
+        matches!(self, Self::Guess | Self::Forge | Self::Floods)
+    }
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}

@@ -1,0 +1,229 @@
+//! The rules of each class.
+
+use super::forge::{anything, guess};
+use super::{Place, Strip, What};
+use crate::class::Class;
+use crate::luck::Luck;
+use anabranch_units::Direction;
+use anabranch_wire::{Flags, Packet};
+
+/// Which packets of a line a rule is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Which {
+    All,
+    Syn,
+    NotSyn,
+    Data,
+    Pure,
+}
+
+/// What a rule does; how, is drawn packet by packet.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Does {
+    Drop,
+    Duplicate,
+    Delay { most_us: u64 },
+    Split,
+    Hold,
+    Strip(Strip),
+    Change,
+    Window,
+    Guess,
+    Forge,
+    Replace,
+}
+
+/// Something that happens to packets `from..until` of a line, each with a probability.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Rule {
+    path: Option<u8>,
+    way: Option<Direction>,
+    from: u32,
+    until: u32,
+    chance: f64,
+    which: Which,
+    does: Does,
+}
+
+impl Rule {
+    /// What it does to a packet, if it does anything.
+    pub fn apply(&self, luck: &mut Luck<'_>, place: Place, packet: &Packet, may_lose: bool) -> Option<What> {
+        let (path, way, n) = place;
+        let meant = self.path.is_none_or(|p| p == path) && self.way.is_none_or(|w| w == way);
+        let meant = meant && (self.from..self.until).contains(&n) && self.which.fits(packet);
+        if !meant || !luck.chance(self.chance) {
+            return None;
+        }
+        let len = packet.segment.payload.len() as u64;
+        Some(match self.does {
+            Does::Drop if !may_lose => return None,
+            Does::Drop => What::Drop,
+            Does::Duplicate => What::Duplicate(luck.time(1, 200_000)),
+            Does::Delay { most_us } => What::Delay(luck.time(10, most_us)),
+            Does::Split if len < 2 => return None,
+            Does::Split => What::Split(luck.within(len.div_ceil(8), len - 1) as u16),
+            Does::Hold => What::Hold,
+            Does::Strip(kind) => What::Strip(kind),
+            Does::Change if len == 0 => return None,
+            Does::Change => What::Change(luck.below(len) as u16),
+            Does::Window => What::Window(luck.below(65_536) as u16),
+            Does::Guess => What::Forge(guess(luck)),
+            Does::Forge => What::Forge(anything(luck)),
+            Does::Replace => What::Replace(anything(luck)),
+        })
+    }
+}
+
+impl Which {
+    fn fits(self, packet: &Packet) -> bool {
+        let s = &packet.segment;
+        let syn = s.flags.has(Flags::SYN);
+        match self {
+            Self::All => true,
+            Self::Syn => syn,
+            Self::NotSyn => !syn,
+            Self::Data => !s.payload.is_empty(),
+            Self::Pure => s.payload.is_empty() && !syn,
+        }
+    }
+}
+
+/// Draws rules one by one.
+struct Draw<'a, 'b> {
+    luck: &'a mut Luck<'b>,
+    paths: u64,
+    rules: Vec<Rule>,
+}
+
+impl Draw<'_, '_> {
+    /// A rule for some path, or all, and some way, or both.
+    fn rule(&mut self, which: Which, does: Does, from: u32, until: u32, chance: f64) {
+        let path = (!self.luck.chance(0.4)).then(|| self.luck.below(self.paths) as u8);
+        let way = *self.luck.pick(&[None, Some(Direction::Up), Some(Direction::Down)]);
+        self.rules.push(Rule { path, way, from, until, chance, which, does });
+    }
+
+    fn probability(&mut self, most: f64) -> f64 {
+        self.luck.spread_real(0.002, most)
+    }
+
+    /// Losses, delays, duplicates: what every network does.
+    fn weather(&mut self) {
+        if self.luck.chance(0.6) {
+            let p = self.probability(0.3);
+            self.rule(Which::All, Does::Drop, 0, u32::MAX, p);
+        }
+        if self.luck.chance(0.4) {
+            let p = self.probability(0.3);
+            let most_us = self.luck.spread(1_000, 1_000_000);
+            self.rule(Which::All, Does::Delay { most_us }, 0, u32::MAX, p);
+        }
+        if self.luck.chance(0.3) {
+            let p = self.probability(0.2);
+            self.rule(Which::All, Does::Duplicate, 0, u32::MAX, p);
+        }
+        while self.luck.chance(0.4) {
+            let from = self.luck.spread(1, 60) as u32 - 1;
+            let until = from + self.luck.within(1, 3) as u32;
+            self.rule(Which::All, Does::Drop, from, until, 1.0);
+        }
+    }
+
+    fn segments(&mut self) {
+        let p = self.probability(1.0);
+        self.rule(Which::Data, Does::Split, 0, u32::MAX, p);
+        let p = self.probability(1.0);
+        self.rule(Which::Data, Does::Hold, 0, u32::MAX, p);
+    }
+
+    fn tcp_options(&mut self) {
+        // What is taken off the SYN is not offered; off the SYN/ACK alone it would be agreed at one end only.
+        for kind in [Strip::SackPermitted, Strip::Timestamps, Strip::WindowScale] {
+            if self.luck.chance(0.3) {
+                let all = Rule {
+                    path: (!self.luck.chance(0.5)).then(|| self.luck.below(self.paths) as u8),
+                    way: Some(Direction::Up),
+                    from: 0,
+                    until: u32::MAX,
+                    chance: 1.0,
+                    which: Which::Syn,
+                    does: Does::Strip(kind),
+                };
+                self.rules.push(all);
+            }
+        }
+        if self.luck.chance(0.3) {
+            self.rule(Which::All, Does::Strip(Strip::Sack), 0, u32::MAX, 1.0);
+        }
+        if self.luck.chance(0.5) {
+            self.rule(Which::All, Does::Strip(Strip::AddAddr), 0, u32::MAX, 1.0);
+        }
+    }
+
+    fn mptcp_options(&mut self) {
+        loop {
+            let which = *self.luck.pick(&[Which::All, Which::Data, Which::Syn, Which::NotSyn, Which::Pure]);
+            let kind = *self.luck.pick(&[Strip::Mptcp, Strip::Mptcp, Strip::Dss, Strip::Mapping, Strip::AddAddr]);
+            let from = if which == Which::Syn { 0 } else { self.luck.spread(1, 60) as u32 - 1 };
+            let until = if self.luck.chance(0.6) { u32::MAX } else { from + self.luck.spread(1, 20) as u32 };
+            let chance = if self.luck.chance(0.8) { 1.0 } else { 0.3 };
+            self.rule(which, Does::Strip(kind), from, until, chance);
+            if !self.luck.chance(0.4) {
+                return;
+            }
+        }
+    }
+
+    fn payload(&mut self, only: Option<u8>) {
+        loop {
+            let from = self.luck.spread(1, 40) as u32 - 1;
+            let until = from + self.luck.spread(1, 100) as u32;
+            let chance = if self.luck.chance(0.5) { 1.0 } else { self.probability(0.5) };
+            self.rule(Which::Data, Does::Change, from, until, chance);
+            let last = self.rules.len() - 1;
+            self.rules[last].path = only;
+            if !self.luck.chance(0.3) {
+                return;
+            }
+        }
+    }
+}
+
+/// The rules of a case. `bad`: the one path whose payload is changed, where it is one.
+pub(crate) fn draw(luck: &mut Luck<'_>, class: Class, paths: usize, bad: Option<u8>) -> Vec<Rule> {
+    let mut draw = Draw { luck, paths: paths as u64, rules: Vec::new() };
+    // The benign classes are about the weather; the others have it now and then.
+    let weather = match class {
+        Class::Benign | Class::Plain => true,
+        Class::App | Class::Floods => false,
+        _ => draw.luck.chance(0.4),
+    };
+    if weather {
+        draw.weather();
+    }
+    match class {
+        Class::Benign | Class::Plain | Class::App | Class::Floods | Class::Blackout => {}
+        Class::Segments => draw.segments(),
+        Class::Nat => draw.tcp_options(),
+        Class::Options => draw.mptcp_options(),
+        Class::Payload => draw.payload(None),
+        Class::PayloadOnePath => draw.payload(bad),
+        Class::Guess => {
+            let p = draw.probability(0.6);
+            draw.rule(Which::NotSyn, Does::Guess, 3, 200, p);
+        }
+        Class::Forge => {
+            let p = draw.probability(0.3);
+            draw.rule(Which::All, Does::Forge, 0, 200, p);
+            if draw.luck.chance(0.4) {
+                let p = draw.probability(0.1);
+                draw.rule(Which::All, Does::Replace, 0, 200, p);
+            }
+            if draw.luck.chance(0.3) {
+                let p = draw.probability(0.2);
+                draw.rule(Which::All, Does::Window, 0, 200, p);
+            }
+        }
+    }
+    draw.rules
+}

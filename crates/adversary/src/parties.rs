@@ -1,0 +1,187 @@
+//! The two hosts: settings, scheduler, congestion control, and what the application does.
+
+use crate::class::Class;
+use crate::luck::Luck;
+use crate::pattern;
+use anabranch_engine::{DssWidth, RecoveryKind, RtoForm, Settings, TcpSettings};
+use anabranch_units::{Duration, Instant};
+
+/// A host.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Party {
+    /// Settings of its connection.
+    pub settings: Settings,
+    /// Name of its scheduler in the registry, with suffix.
+    pub scheduler: String,
+    /// Name of its congestion control in the registry.
+    pub congestion: &'static str,
+    /// What its application does.
+    pub plan: Plan,
+    /// It joins to addresses that the peer announces.
+    pub accept_announced: bool,
+    /// Paths that are backups by its wish: a set of bits.
+    pub backups: u32,
+}
+
+/// When an application ends its stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// As soon as everything is written.
+    AtOnce,
+    /// So long after that.
+    After(Duration),
+    /// When the peer has ended its own; until then the last part of the bytes is kept back.
+    AfterPeer,
+}
+
+/// When an application reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// Whatever there is.
+    AtOnce,
+    /// One piece each time, so far apart.
+    Slowly(Duration),
+    /// Nothing until then.
+    From(Instant),
+}
+
+/// What an application does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Bytes that it writes.
+    pub bytes: u64,
+    /// Bytes of each write.
+    pub chunk: u64,
+    /// Time between two writes.
+    pub pause: Duration,
+    /// Each write is a message.
+    pub messages: bool,
+    /// Writes before the connection is established.
+    pub early: bool,
+    /// How its stream ends.
+    pub end: End,
+    /// How it reads.
+    pub reading: Reading,
+}
+
+impl Plan {
+    /// Writes `bytes` at once, reads at once.
+    pub(crate) fn simple(bytes: u64) -> Self {
+        let (chunk, pause) = (bytes.max(1), Duration::ZERO);
+        Self { bytes, chunk, pause, messages: false, early: false, end: End::AtOnce, reading: Reading::AtOnce }
+    }
+}
+
+/// Every scheduler with the suffixes it takes, minRTT first.
+fn schedulers() -> &'static [String] {
+    static NAMES: std::sync::OnceLock<Vec<String>> = std::sync::OnceLock::new();
+    NAMES.get_or_init(|| {
+        let mut names = vec!["minrtt".to_owned()];
+        for entry in anabranch_schedulers::all() {
+            names.push(entry.name.to_owned());
+            if anabranch_schedulers::takes_suffix(entry) {
+                names.extend(anabranch_schedulers::suffixes().iter().map(|s| format!("{}{}", entry.name, s.name)));
+            }
+        }
+        names
+    })
+}
+
+/// Some scheduler's name.
+pub(crate) fn scheduler(luck: &mut Luck<'_>) -> String {
+    luck.pick(schedulers()).clone()
+}
+
+fn congestion(luck: &mut Luck<'_>) -> &'static str {
+    luck.pick(anabranch_congestion::all()).name
+}
+
+fn tcp(luck: &mut Luck<'_>) -> TcpSettings {
+    let default = TcpSettings::default();
+    let ms = Duration::from_millis;
+    TcpSettings {
+        recovery: *luck.pick(&[RecoveryKind::Rack, RecoveryKind::Rack, RecoveryKind::Sack]),
+        rto_min: *luck.pick(&[default.rto_min, ms(10), ms(1000)]),
+        rto_max: *luck.pick(&[default.rto_max, ms(4000), ms(60_000)]),
+        rto_form: *luck.pick(&[RtoForm::Linux, RtoForm::Linux, RtoForm::Rfc6298]),
+        initial_window: *luck.pick(&[10, 1, 2, 32]),
+        abc_limit: *luck.pick(&[u32::MAX, 1, 2]),
+        idle_restart: !luck.chance(0.2),
+        delayed_ack: *luck.pick(&[default.delayed_ack, Duration::ZERO, ms(200), ms(1)]),
+        quick_acks: *luck.pick(&[default.quick_acks, 0, 1]),
+        pacing: luck.chance(0.2),
+        nagle: !luck.chance(0.3),
+        timestamps: !luck.chance(0.25),
+        sack: !luck.chance(0.2),
+        keep_alive: luck.chance(0.1).then(|| ms(10_000)),
+        time_wait: *luck.pick(&[default.time_wait, ms(1000), ms(10)]),
+        ..default
+    }
+}
+
+fn settings(luck: &mut Luck<'_>, class: Class) -> Settings {
+    let default = Settings::default();
+    let wants_checksums = matches!(class, Class::Payload | Class::PayloadOnePath);
+    let buffer = |luck: &mut Luck<'_>| match luck.below(3) {
+        0 => default.recv_buffer,
+        1 => luck.spread(3_000, 1 << 20),
+        _ => luck.spread(256, 65_536),
+    };
+    Settings {
+        tcp: tcp(luck),
+        mptcp: class != Class::Plain && (wants_checksums || !luck.chance(0.02)),
+        checksum: wants_checksums || luck.chance(0.3),
+        dss: *luck.pick(&[DssWidth::Eight, DssWidth::Four]),
+        mss: if luck.chance(0.5) { luck.spread(48, 1460) as u32 } else { default.mss },
+        send_buffer: buffer(luck),
+        recv_buffer: buffer(luck),
+        rejoin_after: *luck.pick(&[default.rejoin_after, Duration::from_millis(10)]),
+        early_rescue: !luck.chance(0.2),
+    }
+}
+
+/// What an application does. `fitting`: bytes that this network carries in not too many packets.
+fn plan(luck: &mut Luck<'_>, class: Class, fitting: u64) -> Plan {
+    let bytes = if luck.chance(0.12) { 0 } else { luck.spread(1, 120_000).min(fitting) };
+    let chunk = match luck.below(3) {
+        0 => bytes.max(1),
+        1 => luck.spread(1, 1 + bytes.max(1)).max(bytes / 200).max(1),
+        _ => luck.within(1, 3000).max(bytes / 200).max(1),
+    };
+    let rests = luck.chance(0.3);
+    let end = match luck.below(4) {
+        0 | 1 => End::AtOnce,
+        2 => End::AfterPeer,
+        _ => End::After(luck.time(100, 5_000_000)),
+    };
+    // What floods keep away can come only while the connection lives.
+    let end = if class == Class::Floods { End::After(Duration::from_secs(100)) } else { end };
+    let reading = match luck.below(5) {
+        0..=2 => Reading::AtOnce,
+        3 => Reading::Slowly(luck.time(10, 5_000)),
+        _ => Reading::From(Instant::ZERO + luck.time(1_000, 20_000_000)),
+    };
+    let pause = if rests { luck.time(10, 300_000) } else { Duration::ZERO };
+    Plan { bytes, chunk, pause, messages: luck.chance(0.2), early: luck.chance(0.5), end, reading }
+}
+
+/// Both hosts. At most one of them waits for the other's end.
+pub(crate) fn both(luck: &mut Luck<'_>, class: Class, paths: usize) -> [Party; 2] {
+    let settings = [(); 2].map(|()| settings(luck, class));
+    let least = |of: fn(&Settings) -> u64| settings.iter().map(of).min().unwrap_or(0);
+    let fitting = (500 * least(|s| s.mss.into())).min(150 * least(|s| s.recv_buffer)).min(pattern::MOST);
+    let fitting = fitting.min(150 * least(|s| s.send_buffer));
+    let mut parties = settings.map(|settings| Party {
+        settings,
+        scheduler: scheduler(luck),
+        congestion: congestion(luck),
+        plan: plan(luck, class, fitting),
+        accept_announced: luck.chance(0.5),
+        backups: if luck.chance(0.1) { luck.below(1 << paths) as u32 } else { 0 },
+    });
+    let [client, server] = &mut parties;
+    if client.plan.end == End::AfterPeer && server.plan.end == End::AfterPeer {
+        client.plan.end = End::AtOnce;
+    }
+    parties
+}

@@ -1,0 +1,142 @@
+//! The smallest case that breaks the same.
+
+use crate::case::Case;
+use crate::parties::Plan;
+use crate::verdict::Kind;
+use crate::world::{played, run};
+use anabranch_engine::{Settings, TcpSettings};
+use anabranch_units::Duration;
+
+/// Most runs that shrinking may take.
+const RUNS: u32 = 4_000;
+
+struct Shrinker {
+    best: Case,
+    kind: Kind,
+    runs: u32,
+}
+
+/// A case that breaks the same as `case`, from which nothing can be left out; `case` itself if it breaks nothing.
+pub fn shrink(case: &Case) -> Case {
+    let (result, deeds) = played(case);
+    let Err(failure) = result else { return case.clone() };
+    let mut shrinker = Shrinker { best: case.clone(), kind: failure.kind, runs: 0 };
+    shrinker.attempt(|c| c.deeds = Some(deeds.clone()));
+    for _ in 0..3 {
+        let before = format!("{:?}", shrinker.best);
+        shrinker.thin_out(|c| c.deeds.as_mut());
+        shrinker.thin_out(|c| Some(&mut c.script));
+        shrinker.thin_out(|c| Some(&mut c.floods));
+        shrinker.simplify();
+        if format!("{:?}", shrinker.best) == before {
+            break;
+        }
+    }
+    shrinker.best
+}
+
+impl Shrinker {
+    /// Keeps a change if the case still breaks the same.
+    fn attempt(&mut self, change: impl FnOnce(&mut Case)) -> bool {
+        let mut changed = self.best.clone();
+        change(&mut changed);
+        self.runs += 1;
+        let same = self.runs < RUNS && run(&changed).err().is_some_and(|failure| failure.kind == self.kind);
+        if same {
+            self.best = changed;
+        }
+        same
+    }
+
+    /// Leaves out as many items of a list as it can, in parts that become smaller.
+    fn thin_out<T>(&mut self, list: impl Fn(&mut Case) -> Option<&mut Vec<T>>) {
+        let len = |case: &mut Case| list(case).map_or(0, |items| items.len());
+        let mut part = len(&mut self.best);
+        while part > 0 {
+            let mut at = 0;
+            while at < len(&mut self.best) {
+                let kept = !self.attempt(|c| {
+                    if let Some(items) = list(c) {
+                        let end = (at + part).min(items.len());
+                        items.drain(at..end);
+                    }
+                });
+                if kept {
+                    at += part;
+                }
+            }
+            part /= 2;
+        }
+    }
+
+    fn simplify(&mut self) {
+        while self.best.paths.len() > 1 && self.attempt(|c| {
+            c.paths.pop();
+        }) {}
+        for n in 0..2 {
+            self.simplify_party(n);
+        }
+        for n in 0..self.best.paths.len() {
+            self.attempt(|c| c.paths[n].nat = None);
+            self.attempt(|c| c.paths[n].dark.clear());
+            self.attempt(|c| c.paths[n].v6 = false);
+            self.attempt(|c| c.paths[n].delay = [Duration::from_millis(10); 2]);
+            self.attempt(|c| c.paths[n].byte_ns = [100; 2]);
+            self.attempt(|c| c.paths[n].byte_ns = [0; 2]);
+        }
+    }
+
+    fn simplify_party(&mut self, n: usize) {
+        let settings = Settings::default();
+        let tcp = TcpSettings::default();
+        self.attempt(|c| c.parties[n].scheduler = "minrtt".into());
+        self.attempt(|c| c.parties[n].congestion = "reno");
+        self.attempt(|c| c.parties[n].backups = 0);
+        self.attempt(|c| c.parties[n].accept_announced = false);
+        self.attempt(|c| c.parties[n].settings.tcp = TcpSettings { timestamps: false, nagle: false, ..tcp.clone() });
+        self.attempt(|c| c.parties[n].settings.tcp = tcp.clone());
+        self.attempt(|c| c.parties[n].settings.checksum = false);
+        self.attempt(|c| c.parties[n].settings.dss = settings.dss);
+        self.attempt(|c| c.parties[n].settings.recv_buffer = settings.recv_buffer);
+        self.attempt(|c| c.parties[n].settings.send_buffer = settings.send_buffer);
+        self.attempt(|c| c.parties[n].settings.early_rescue = settings.early_rescue);
+        self.attempt(|c| c.parties[n].settings.rejoin_after = settings.rejoin_after);
+        self.attempt(|c| c.parties[n].settings.mss = 1000);
+        self.attempt(|c| c.parties[n].plan = Plan::simple(0));
+        self.attempt(|c| c.parties[n].plan = Plan::simple(c.parties[n].plan.bytes));
+        self.attempt(|c| c.parties[n].plan = Plan { end: c.parties[n].plan.end, ..Plan::simple(c.parties[n].plan.bytes) });
+        while self.best.parties[n].plan.bytes > 1 && self.attempt(|c| c.parties[n].plan.bytes /= 2) {}
+        let round = self.best.parties[n].plan.bytes / 1000 * 1000;
+        if round > 0 {
+            self.attempt(|c| c.parties[n].plan.bytes = round);
+        }
+        self.simplify_tcp(n);
+    }
+
+    /// Setting by setting, where not all of them could be put back at once.
+    fn simplify_tcp(&mut self, n: usize) {
+        type Put = fn(&mut TcpSettings, TcpSettings);
+        let puts: [Put; 15] = [
+            |t, d| t.recovery = d.recovery,
+            |t, d| t.rto_min = d.rto_min,
+            |t, d| t.rto_max = d.rto_max,
+            |t, d| t.rto_form = d.rto_form,
+            |t, d| t.initial_window = d.initial_window,
+            |t, d| t.abc_limit = d.abc_limit,
+            |t, d| t.idle_restart = d.idle_restart,
+            |t, d| t.delayed_ack = d.delayed_ack,
+            |t, d| t.quick_acks = d.quick_acks,
+            |t, d| t.pacing = d.pacing,
+            |t, d| t.nagle = d.nagle,
+            |t, _| t.timestamps = false,
+            |t, d| t.sack = d.sack,
+            |t, d| t.keep_alive = d.keep_alive,
+            |t, d| t.time_wait = d.time_wait,
+        ];
+        if self.best.parties[n].settings.tcp != TcpSettings::default() {
+            for put in puts {
+                self.attempt(|c| put(&mut c.parties[n].settings.tcp, TcpSettings::default()));
+            }
+        }
+    }
+}
