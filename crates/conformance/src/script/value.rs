@@ -1,0 +1,541 @@
+//! A script as values.
+
+use core::net::IpAddr;
+use core::time::Duration;
+
+/// A script: what it stands for, how the host is set, and what happens.
+#[derive(Clone, Debug)]
+pub struct Script {
+    /// Its file, relative to the suite's root.
+    pub file: String,
+    /// The comment before the first line, in one line.
+    pub title: String,
+    /// The clauses that it tests; the first is the one it stands under.
+    pub clauses: Vec<Clause>,
+    /// What Linux does.
+    pub kernel: KernelWord,
+    /// What the engine does.
+    pub engine: EngineWord,
+    /// How the host under test is set.
+    pub settings: Settings,
+    /// Paths that differ from the usual ones.
+    pub paths: Vec<PathLine>,
+    /// Paths over which the host joins by itself.
+    pub joins: Vec<JoinLine>,
+    /// What happens, in order.
+    pub steps: Vec<Step>,
+}
+
+impl Script {
+    /// The host under test opens the connection.
+    pub fn is_client(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step.what, What::Call(Call::Connect)))
+    }
+}
+
+/// A section of a document: `rfc8684 3.1`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Clause {
+    /// `rfc8684`.
+    pub document: String,
+    /// `3.1`.
+    pub section: String,
+}
+
+/// What a script says of Linux.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KernelWord {
+    /// It passes.
+    Passes,
+    /// It fails, for this reason.
+    Differs(String),
+    /// It cannot be asked, for this reason.
+    Skipped(String),
+}
+
+/// What a script says of the engine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EngineWord {
+    /// It passes.
+    Passes,
+    /// It fails by a defect.
+    Fails(String),
+    /// It fails on purpose.
+    LeavesOut(String),
+}
+
+/// How the host under test is set. What is not named is as Linux has it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Speak MPTCP.
+    pub mptcp: bool,
+    /// Ask for DSS checksums.
+    pub checksum: bool,
+    /// The MSS that the host announces: the MTU less IP and TCP header.
+    pub mss: u16,
+    /// Bytes of the receive window.
+    pub recv_buffer: u64,
+    /// Bytes of the send buffer.
+    pub send_buffer: u64,
+    /// Offer timestamps.
+    pub timestamps: bool,
+    /// Offer SACK.
+    pub sack: bool,
+    /// Hold small segments back (RFC 9293 §3.7.4).
+    pub nagle: bool,
+    /// Restart the window after idling.
+    pub idle_restart: bool,
+    /// RACK-TLP; else RFC 6675.
+    pub rack: bool,
+    /// Acknowledge every segment at once.
+    pub quick_ack: bool,
+    /// Initial window in segments.
+    pub initial_window: u32,
+    /// Least retransmission timeout.
+    pub rto_min: Duration,
+    /// Greatest retransmission timeout.
+    pub rto_max: Duration,
+    /// Repeats of a SYN.
+    pub syn_retries: u32,
+    /// Repeats of a segment.
+    pub retries: u32,
+    /// Time in TIME-WAIT.
+    pub time_wait: Duration,
+    /// Probe an idle peer after this.
+    pub keep_alive: Option<Duration>,
+    /// Packet scheduler of the engine.
+    pub scheduler: String,
+    /// Congestion control.
+    pub congestion: String,
+    /// Join to announced addresses.
+    pub accept_announced: bool,
+    /// Bytes of data sequence numbers and data acknowledgments: 4 or 8.
+    pub dss: u8,
+    /// IPv6.
+    pub ipv6: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            mptcp: true,
+            checksum: false,
+            mss: 1460,
+            recv_buffer: 1 << 20,
+            send_buffer: 1 << 20,
+            timestamps: false,
+            sack: true,
+            nagle: false,
+            idle_restart: true,
+            rack: true,
+            quick_ack: false,
+            initial_window: 10,
+            rto_min: Duration::from_millis(200),
+            rto_max: Duration::from_secs(120),
+            syn_retries: 6,
+            retries: 15,
+            time_wait: Duration::from_secs(60),
+            keep_alive: None,
+            scheduler: "minrtt".into(),
+            congestion: "reno".into(),
+            accept_announced: false,
+            dss: 8,
+            ipv6: false,
+        }
+    }
+}
+
+/// An end of a path, by whose address it is and its index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// Of the host under test: `local.1`.
+    Local(u8),
+    /// Of the script: `peer.1`.
+    Peer(u8),
+    /// Written out.
+    Literal(IpAddr),
+}
+
+/// `path 1 local.0 peer.1 port 5000`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathLine {
+    /// Which.
+    pub path: u8,
+    /// Index of the host's address.
+    pub local: u8,
+    /// Index of the peer's address.
+    pub peer: u8,
+    /// The peer's port, if not the usual one.
+    pub port: Option<u16>,
+    /// The host's port, if not the usual one.
+    pub local_port: Option<u16>,
+}
+
+/// `join 1 backup`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JoinLine {
+    /// Over which path.
+    pub path: u8,
+    /// As a backup.
+    pub backup: bool,
+}
+
+/// When a step is due after the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct After {
+    /// At the earliest.
+    pub least: Duration,
+    /// At the latest.
+    pub most: Most,
+}
+
+/// The end of the time in which a packet is expected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Most {
+    /// At that time.
+    Exactly,
+    /// `+0.2~0.3`
+    Until(Duration),
+    /// `+0.2~`
+    Open,
+}
+
+/// One line.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// Its number.
+    pub line: usize,
+    /// Its text.
+    pub text: String,
+    /// When.
+    pub after: After,
+    /// What.
+    pub what: What,
+}
+
+/// What a line does or expects.
+#[derive(Clone, Debug)]
+pub enum What {
+    /// The peer sends a packet.
+    In(u8, Pattern),
+    /// The host sends a packet.
+    Out(u8, Pattern, Need),
+    /// The host sends nothing for so long.
+    Quiet(Duration),
+    /// The application calls.
+    Call(Call),
+    /// The connection is in this state.
+    State(State),
+    /// A counter has this value.
+    Count(Counter, String, u64),
+    /// From here on a path's numbers are those of a new connection.
+    Anew(u8),
+}
+
+/// Whether an outgoing packet must come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// It must.
+    Required,
+    /// Once or not at all, at any time from here on.
+    Optional,
+    /// Any number, from here on.
+    Ignored,
+}
+
+/// What an application does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// Listens.
+    Listen,
+    /// Begins to connect over path 0.
+    Connect,
+    /// Takes the connection.
+    Accept,
+    /// Writes the next bytes of the pattern.
+    Write(usize),
+    /// Writes these bytes.
+    WriteText(Vec<u8>),
+    /// Reads so many bytes of the peer's pattern.
+    Read(usize, Sort),
+    /// Reads these bytes.
+    ReadText(Vec<u8>),
+    /// Reads the end of the stream.
+    ReadEnd,
+    /// There is nothing to read.
+    ReadNothing,
+    /// Ends its own direction.
+    Shutdown,
+    /// Closes the socket.
+    Close,
+    /// Ends the connection at once.
+    Abort,
+    /// Announces an address under an ID, with a port or without.
+    Announce(u8, Address, Option<u16>),
+    /// Takes an address back.
+    Withdraw(u8),
+    /// Makes a path a backup, or no longer.
+    Backup(u8, bool),
+    /// Resets a path's subflow.
+    ResetPath(u8),
+}
+
+/// A state of the connection that the application can see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// The handshake is complete.
+    Established,
+    /// It is not.
+    Opening,
+    /// It speaks MPTCP.
+    Multipath,
+    /// It does not, or no longer.
+    Fallback,
+    /// It ended.
+    Closed(Closed),
+    /// It has not ended.
+    Open,
+}
+
+/// How a connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Closed {
+    /// Both directions in order.
+    Finished,
+    /// By the peer's RST or MP_FASTCLOSE.
+    Reset,
+    /// Nobody answered.
+    TimedOut,
+    /// The SYN was refused.
+    Refused,
+    /// By the application.
+    Aborted,
+}
+
+/// Whose counters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counter {
+    /// Violations that the engine records, by name.
+    Engine,
+    /// Linux's MIB, by `nstat`'s name.
+    Kernel,
+}
+
+/// A sequence number, acknowledgment or data number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Number {
+    /// `*`
+    Any,
+    /// From the initial number.
+    At(i64),
+    /// `=N`: as on the wire.
+    Wire(u64),
+}
+
+/// A field that is computed, left open, or given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Field {
+    /// `*`
+    Any,
+    /// `ok`
+    Right,
+    /// `bad`
+    Wrong,
+    /// A number.
+    Is(u64),
+}
+
+/// Bytes that a data number takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Width {
+    /// `dsn`, `dack`: 8 when sent, either when expected.
+    Either,
+    /// `dsn4`, `dack4`
+    Four,
+    /// `dsn8`, `dack8`
+    Eight,
+}
+
+/// Which bytes a payload has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sort {
+    /// Those that stand there in the stream.
+    Stream,
+    /// Those of another place of the stream.
+    From(u64),
+    /// Changed ones.
+    Changed,
+    /// These.
+    Text(Vec<u8>),
+    /// Any, where expected.
+    Any,
+}
+
+/// A packet as a line writes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pattern {
+    /// Control bits.
+    pub flags: u8,
+    /// Other bits may be set too: `R*`.
+    pub open_flags: bool,
+    /// First number.
+    pub seq: Number,
+    /// Payload; `None` = any.
+    pub len: Option<u16>,
+    /// Acknowledgment; `None` = none (without ACK) or, where expected, any.
+    pub ack: Option<Number>,
+    /// Window as on the wire; `None` = 65535 when sent, any when expected.
+    pub window: Option<u16>,
+    /// Options, in order.
+    pub options: Vec<OptionPattern>,
+    /// `...`: others may stand there too.
+    pub open: bool,
+    /// The payload's bytes.
+    pub payload: Sort,
+    /// The TCP checksum is wrong.
+    pub bad_checksum: bool,
+}
+
+/// Whose key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyName {
+    /// The host's.
+    Local,
+    /// The script's.
+    Peer,
+    /// A number.
+    Is(u64),
+    /// `*`
+    Any,
+}
+
+/// A data number with its width.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wide {
+    /// Bytes.
+    pub width: Width,
+    /// Where.
+    pub at: Number,
+}
+
+/// The mapping of a DSS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MapPattern {
+    /// Data sequence number.
+    pub dsn: Wide,
+    /// Subflow sequence number.
+    pub ssn: Field,
+    /// Length.
+    pub len: Field,
+    /// Checksum, if there is one.
+    pub csum: Option<Field>,
+}
+
+/// An option as a line writes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OptionPattern {
+    /// `mss 1460`
+    Mss(Field),
+    /// `wscale 7`
+    WindowScale(Field),
+    /// `sackOK`
+    SackOk,
+    /// `sack 1001:2001 3001:4001`
+    Sack(Vec<(i64, i64)>),
+    /// `TS val 1 ecr 0`
+    Stamps(Stamp, Stamp),
+    /// `nop`
+    Nop,
+    /// `eol`
+    End,
+    /// `raw 0xfd04abcd`
+    Raw(Vec<u8>),
+    /// `mp_capable v1 AH [peer local] len 100 csum ok`
+    Capable {
+        /// Version.
+        version: u8,
+        /// Flags as on the wire.
+        flags: u8,
+        /// Keys in order.
+        keys: Vec<KeyName>,
+        /// Length of the first data.
+        len: Option<Field>,
+        /// Checksum of the first data.
+        csum: Option<Field>,
+    },
+    /// `mp_join syn backup id 1 token ok nonce 7`
+    JoinSyn {
+        /// Flag B.
+        backup: bool,
+        /// Address ID.
+        id: Field,
+        /// Token.
+        token: Field,
+        /// Random number.
+        nonce: Field,
+    },
+    /// `mp_join synack backup id 1 hmac ok nonce 7`
+    JoinSynAck {
+        /// Flag B.
+        backup: bool,
+        /// Address ID.
+        id: Field,
+        /// HMAC.
+        hmac: Field,
+        /// Random number.
+        nonce: Field,
+    },
+    /// `mp_join ack hmac ok`
+    JoinAck {
+        /// HMAC.
+        hmac: Field,
+    },
+    /// `dss fin dack8 1 dsn8 1 ssn 1 len 100 csum ok`
+    Dss {
+        /// DATA_FIN.
+        fin: bool,
+        /// Data acknowledgment.
+        ack: Option<Wide>,
+        /// Mapping.
+        map: Option<MapPattern>,
+    },
+    /// `add_addr echo id 1 local.1 port 5000 hmac ok`
+    AddAddr {
+        /// An echo.
+        echo: bool,
+        /// Address ID.
+        id: Field,
+        /// Address.
+        address: Address,
+        /// Port.
+        port: Option<u16>,
+        /// HMAC.
+        hmac: Field,
+    },
+    /// `remove_addr 1 2`
+    RemoveAddr(Vec<u8>),
+    /// `mp_prio backup`
+    Prio(bool),
+    /// `mp_fail dsn 1`
+    Fail(Number),
+    /// `mp_fastclose key ok`
+    FastClose(Field),
+    /// `mp_tcprst transient reason 1`
+    TcpRst {
+        /// Flag T.
+        transient: bool,
+        /// Reason code.
+        reason: Field,
+    },
+}
+
+/// A timestamp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stamp {
+    /// `*`
+    Any,
+    /// A number.
+    Is(u32),
+    /// `last`, `last+5`, `last-5`: the host's last TSval on this path, and so much.
+    Last(i64),
+}
