@@ -268,6 +268,7 @@ impl Connection {
         let ofo = self.reassembly.ofo_bytes();
         self.record(cx, Some(self.subflows[i].id), Event::DataArrived { data: range, new, ofo });
         if self.reassembly.next() > next_before {
+            self.vain = 0;
             self.pending.readable = true;
         }
         if new == 0 || (ofo == 0 && ofo_before > 0) {

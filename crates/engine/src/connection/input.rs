@@ -401,6 +401,7 @@ impl Connection {
             self.pending.writable = true;
         }
         self.persist.1 = 0;
+        self.vain = 0;
         self.record(cx, None, Event::DataAcked(upto));
         self.scheduler.on_event(&SchedulerEvent::DataAck { upto }, &self.view);
         self.due.get_or_insert(Cause::Window);

@@ -179,6 +179,8 @@ pub struct Connection {
     data_ack_heard: bool,
     /// Without any subflow since.
     orphaned: Option<Instant>,
+    /// Subflows that came into use and were lost since either stream last moved.
+    vain: u32,
     /// The peer closes subflows because both streams have ended, since.
     closing: Option<Instant>,
     due: Option<Cause>,
@@ -243,6 +245,7 @@ impl Connection {
             persist: (Instant::MAX, 0),
             data_ack_heard: true,
             orphaned: None,
+            vain: 0,
             closing: None,
             due: None,
             wakeup: Instant::MAX,

@@ -464,7 +464,6 @@ impl Connection {
         let id = self.subflows[i].id;
         self.note_joined(i);
         self.subflows[i].told = PathState::Established;
-        self.paths.established(id);
         self.record(cx, Some(id), Event::Path(PathState::Established));
         self.refresh_usability();
         self.retire_half_closed();

@@ -178,8 +178,8 @@ impl PathManager {
         }
     }
 
-    /// A subflow was established: the next failure waits the shortest time again.
-    pub fn established(&mut self, id: PathId) {
+    /// Data was delivered since a subflow was last lost: the next failure waits the shortest time again.
+    pub fn delivered(&mut self, id: PathId) {
         let first = self.first_delay;
         if let Some(known) = self.of(id) {
             known.delay = first;
