@@ -2,8 +2,8 @@
 
 use crate::class::Class;
 use crate::luck::Luck;
-use crate::middle::{self, Deed, Rule};
 pub use crate::middle::Nat;
+use crate::middle::{self, Deed, Rule};
 use crate::parties::{self, Party};
 use crate::script::{self, Act};
 use anabranch_engine::FourTuple;

@@ -411,9 +411,8 @@ impl<'a> World<'a> {
             self.token = token_in(&packet.segment);
         }
         let way = SIDES[n].sends();
-        let line = case::line_of(packet.src, packet.dst).filter(|(path, there)| {
-            usize::from(*path) < self.case.paths.len() && *there == way
-        });
+        let line = case::line_of(packet.src, packet.dst)
+            .filter(|(path, there)| usize::from(*path) < self.case.paths.len() && *there == way);
         let Some((path, _)) = line else {
             if let Some(exchange) = &mut self.exchange {
                 exchange.leaves(self.now, SIDES[n], &packet, &[], Some("to nobody"));
@@ -479,7 +478,10 @@ impl<'a> World<'a> {
         let held = self.held[n].load(Ordering::Relaxed);
         let settings = &self.case.parties[n].settings;
         if held > settings.recv_buffer + SPARE {
-            return self.fail(Kind::Memory, format!("{:?} holds {held} bytes, its buffer is {}", SIDES[n], settings.recv_buffer));
+            return self.fail(
+                Kind::Memory,
+                format!("{:?} holds {held} bytes, its buffer is {}", SIDES[n], settings.recv_buffer),
+            );
         }
         Ok(())
     }
@@ -505,7 +507,10 @@ impl<'a> World<'a> {
         if app.saw_end && !whole {
             let text = format!(
                 "{side:?} saw the end after {} bytes; the peer has written {} of {}, finished: {}",
-                app.delivered, peer.written, self.case.parties[other(n)].plan.bytes, peer.finished
+                app.delivered,
+                peer.written,
+                self.case.parties[other(n)].plan.bytes,
+                peer.finished
             );
             return self.fail(Kind::FalseEnd, text);
         }
@@ -517,9 +522,8 @@ impl<'a> World<'a> {
         let one = |n: usize| {
             let (app, end) = (&self.apps[n], &self.ends[n]);
             let connection = app.handle.and_then(|h| end.connection(h));
-            let subflows = connection.map_or(String::new(), |c| {
-                c.subflows().map(|(id, _, state)| format!("{id}:{state:?} ")).collect()
-            });
+            let subflows = connection
+                .map_or(String::new(), |c| c.subflows().map(|(id, _, state)| format!("{id}:{state:?} ")).collect());
             format!(
                 "{:?}: wrote {}/{}{}, got {}{}, unacknowledged {}, {:?}, {}subflows {subflows}",
                 SIDES[n],

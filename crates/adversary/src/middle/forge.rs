@@ -3,7 +3,8 @@
 use crate::luck::Luck;
 use anabranch_units::SeqNumber;
 use anabranch_wire::{
-    AddAddr, DataAck, Dss, Flags, Mapping, MpCapable, MpJoin, MptcpOption, Options, Packet, Reason, SackBlock, Timestamps,
+    AddAddr, DataAck, Dss, Flags, Mapping, MpCapable, MpJoin, MptcpOption, Options, Packet, Reason, SackBlock,
+    Timestamps,
 };
 use bytes::Bytes;
 use core::net::IpAddr;

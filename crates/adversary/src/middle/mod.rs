@@ -9,7 +9,7 @@ mod rules;
 
 pub use change::{Nat, Strip};
 pub use forge::Forgery;
-pub(crate) use rules::{draw, Rule};
+pub(crate) use rules::{Rule, draw};
 
 use crate::luck::Luck;
 use anabranch_units::{Direction, Duration, Rng};
