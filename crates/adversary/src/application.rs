@@ -98,11 +98,6 @@ impl Application {
         if waits { self.plan.bytes - self.plan.bytes / 3 } else { self.plan.bytes }
     }
 
-    /// It has nothing to do with the connection any more, or waits for something that only the peer can bring.
-    pub fn is_idle(&self) -> bool {
-        self.next_wakeup() == Instant::MAX
-    }
-
     /// Takes news and acts. True if it called anything that may make segments.
     pub fn serve(&mut self, endpoint: &mut Endpoint, cx: &mut Cx<'_>) -> Result<bool, Wrong> {
         let Some(handle) = self.handle else { return Ok(false) };

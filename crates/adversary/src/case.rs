@@ -80,8 +80,6 @@ pub struct Case {
     pub(crate) script: Vec<Act>,
     pub(crate) floods: Vec<Flood>,
     pub(crate) rules: Vec<Rule>,
-    /// The one path on which payload is changed.
-    pub(crate) bad: Option<u8>,
     /// What is done to which packet, in place of the rules.
     pub deeds: Option<Vec<Deed>>,
 }
@@ -112,7 +110,7 @@ impl Case {
         let script = script::acts(luck, class, count);
         let floods = if class == Class::Floods { floods(luck) } else { Vec::new() };
         let limit = if class == Class::Floods { luck.spread(16, 256) as usize } else { 64 };
-        Self { class, seed, parties, paths, limit, script, floods, rules, bad, deeds: None }
+        Self { class, seed, parties, paths, limit, script, floods, rules, deeds: None }
     }
 
     /// The address of a host on a path, as itself knows it. The server has more: `low` is 2 for the first.

@@ -72,6 +72,23 @@ impl Plan {
     }
 }
 
+impl Party {
+    /// Everything that is not as by default, in a line.
+    pub fn summary(&self) -> String {
+        let plain = |plan| Self {
+            settings: Settings::default(),
+            scheduler: String::new(),
+            congestion: "",
+            plan,
+            accept_announced: false,
+            backups: 0,
+        };
+        let (ours, usual) = (format!("{self:#?}"), format!("{:#?}", plain(Plan::simple(0))));
+        let unlike = ours.lines().filter(|line| !usual.lines().any(|other| other == *line));
+        unlike.map(str::trim).collect::<Vec<_>>().join(" ")
+    }
+}
+
 /// Every scheduler with the suffixes it takes, minRTT first.
 fn schedulers() -> &'static [String] {
     static NAMES: std::sync::OnceLock<Vec<String>> = std::sync::OnceLock::new();

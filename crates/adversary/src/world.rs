@@ -9,7 +9,7 @@ use crate::show::Exchange;
 use crate::verdict::{Failure, Kind, Outcome};
 use crate::watch::Watch;
 use anabranch_engine::connection::Setup;
-use anabranch_engine::endpoint::Endpoint;
+use anabranch_engine::endpoint::{Endpoint, Handle};
 use anabranch_engine::{Cx, FourTuple};
 use anabranch_trace::CloseReason;
 use anabranch_units::{ConnId, Direction, Duration, Instant, Rng, SeqNumber, Side};
@@ -100,6 +100,12 @@ struct World<'a> {
     /// Bytes that each host holds.
     held: [Arc<AtomicU64>; 2],
     token: u32,
+    /// Connections of the server's that nobody serves: of floods, or of a SYN that came twice.
+    strangers: Vec<Handle>,
+    /// The client knows that the server speaks MPTCP: only then it may join (RFC 8684 §3.2).
+    confirmed: bool,
+    /// A path was reset before that.
+    reset_early: bool,
     stopped: bool,
     half_open: bool,
     exchange: Option<Exchange>,
@@ -190,6 +196,9 @@ impl<'a> World<'a> {
             packets: 0,
             held: Default::default(),
             token: 0,
+            strangers: Vec::new(),
+            confirmed: false,
+            reset_early: false,
             stopped: false,
             half_open: false,
             exchange,
@@ -226,7 +235,7 @@ impl<'a> World<'a> {
                 break;
             };
             if at > Instant::ZERO + LIMIT {
-                if self.is_over() || self.wind_up()? {
+                if self.is_over() {
                     break;
                 }
                 return self.fail(Kind::Late, self.state());
@@ -264,6 +273,9 @@ impl<'a> World<'a> {
             if self.ends[n].poll_timeout().is_some_and(|at| at <= self.now) {
                 let mut cx = Cx { now: self.now, recorder: &mut self.watch, rng: &mut self.rngs[n] };
                 self.ends[n].handle_timeout(&mut cx);
+                if n == 1 {
+                    self.hear_strangers();
+                }
                 self.flush(n)?;
             }
             if self.apps[n].next_wakeup() <= self.now {
@@ -296,6 +308,7 @@ impl<'a> World<'a> {
             let copy = Bytes::copy_from_slice(&packet.segment.payload);
             packet.segment.payload = Bytes::from_owner(Counted(copy, self.held[n].clone()));
         }
+        self.confirmed |= n == 0 && packet.segment.options.dss().is_some();
         if let Some(exchange) = &mut self.exchange {
             exchange.arrives(self.now, SIDES[n], &packet);
         }
@@ -317,6 +330,8 @@ impl<'a> World<'a> {
             if ours && free {
                 self.apps[n] = Application::new(SIDES[n], self.case.parties[n].plan);
                 self.apps[n].handle = Some(handle);
+            } else {
+                self.strangers.push(handle);
             }
         }
     }
@@ -359,6 +374,15 @@ impl<'a> World<'a> {
         Ok(())
     }
 
+    /// A host asks what became of each connection; those that ended are forgotten then.
+    fn hear_strangers(&mut self) {
+        let server = &mut self.ends[1];
+        self.strangers.retain(|handle| {
+            while server.poll_event(*handle).is_some() {}
+            server.connection(*handle).is_some()
+        });
+    }
+
     fn with_connection(
         &mut self,
         n: usize,
@@ -379,6 +403,7 @@ impl<'a> World<'a> {
             exchange.calls(self.now, act.side, &act.call);
         }
         let case = self.case;
+        self.reset_early |= matches!(act.call, Call::Reset(..)) && !self.confirmed;
         self.with_connection(n, |connection, cx, app| match act.call {
             Call::Reset(path, reason) => {
                 connection.reset_path(cx, path, reason);
@@ -632,7 +657,7 @@ impl<'a> World<'a> {
         let lone = self.watch.plain[0] || self.watch.fell_back.iter().any(Option::is_some);
         let rebound = lone && self.case.paths.iter().any(|p| p.nat.as_ref().is_some_and(|nat| nat.rebind.is_some()));
         // RFC 9293 §3.6: whoever has everything may be gone while the other's last segment is lost again and again.
-        all || rebound || calls().any(Call::may_end_it) || lone && calls().any(Call::ends_a_lone_path)
+        all || rebound || self.reset_early || calls().any(Call::may_end_it) || lone && calls().any(Call::ends_a_lone_path)
     }
 }
 
