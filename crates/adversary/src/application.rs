@@ -42,8 +42,8 @@ pub(crate) struct Application {
 }
 
 impl Application {
-    pub fn new(side: Side, plan: Plan) -> Self {
-        let next_read = if let Reading::From(at) = plan.reading { at } else { Instant::ZERO };
+    pub fn new(side: Side, plan: Plan, start: Instant) -> Self {
+        let next_read = if let Reading::After(wait) = plan.reading { start + wait } else { Instant::ZERO };
         Self {
             side,
             plan,

@@ -1,6 +1,6 @@
 //! `adversary CLASS [--from SEED] [--count N] [--jobs N] [--shrink SEED] [--show SEED] [--table]`
 
-use anabranch_adversary::{Case, Class, Failure, Kind, run, shrink, told};
+use anabranch_adversary::{Case, Class, Failure, Kind, hush_panics, run, shrink, told};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -179,8 +179,7 @@ fn main() -> ExitCode {
         eprintln!("{USAGE}");
         return ExitCode::from(2);
     };
-    // What panics is a finding, and is told as one.
-    std::panic::set_hook(Box::new(|_| {}));
+    hush_panics();
     if let Some((seed, smallest)) = arguments.show {
         return show(arguments.classes[0], seed, smallest, arguments.all);
     }

@@ -25,14 +25,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const LIMIT: Duration = Duration::from_secs(3 * 3600);
 /// When the applications of a class of which nothing is asked but to end well are stopped.
 const STOP: Duration = Duration::from_secs(600);
+/// How long a client needs at most to join over a path from which it was kept away for some seconds.
+const PATIENCE: Duration = Duration::from_secs(90);
 /// Packets that one call may answer with.
 const BURST: u32 = 20_000;
 /// Rounds of timers while time stands still.
 const SPINS: u32 = 2_000;
 /// Packets of a whole case.
 const STORM: u64 = 150_000;
-/// Memory that a host may hold beside its buffers: what each subflow may have out of order while the window is small.
-const SPARE: u64 = 300_000;
+/// Bytes that a host may hold beside a receive window on each subflow: a segment and its rounding.
+const SPARE: u64 = 4_096;
 
 const SIDES: [Side; 2] = [Side::Client, Side::Server];
 
@@ -102,8 +104,10 @@ struct World<'a> {
     token: u32,
     /// Connections of the server's that nobody serves: of floods, or of a SYN that came twice.
     strangers: Vec<Handle>,
-    /// The client knows that the server speaks MPTCP: only then it may join (RFC 8684 §3.2).
-    confirmed: bool,
+    /// Since when the client knows that the server speaks MPTCP: only then it may join (RFC 8684 §3.2).
+    confirmed: Option<Instant>,
+    /// What each path's translator adds to sequence numbers.
+    shifts: Vec<[Option<u32>; 2]>,
     /// A path was reset before that.
     reset_early: bool,
     stopped: bool,
@@ -139,13 +143,24 @@ fn play(case: &Case, exchange: Option<Exchange>) -> (Result<Outcome, Failure>, V
     let result = played.unwrap_or_else(|payload| {
         let text = payload.downcast_ref::<String>().cloned();
         let text = text.or_else(|| payload.downcast_ref::<&str>().map(|s| (*s).to_owned()));
-        Err(Failure { kind: Kind::Panic, at: world.now, text: text.unwrap_or_default() })
+        let place = PLACE.take().map_or(String::new(), |place| format!(" at {place}"));
+        Err(Failure { kind: Kind::Panic, at: world.now, text: text.unwrap_or_default() + &place })
     });
     let mut exchange = world.exchange.take();
     if let Some(exchange) = &mut exchange {
         exchange.add_events(world.watch.log.take().unwrap_or_default());
     }
     (result, core::mem::take(&mut world.middle.done), exchange)
+}
+
+thread_local! {
+    /// Where this thread panicked last.
+    static PLACE: std::cell::Cell<Option<String>> = const { std::cell::Cell::new(None) };
+}
+
+/// From now on a panic is not printed, for it is a finding, but its place is remembered.
+pub fn hush_panics() {
+    std::panic::set_hook(Box::new(|info| PLACE.set(info.location().map(ToString::to_string))));
 }
 
 fn other(n: usize) -> usize {
@@ -184,10 +199,10 @@ impl<'a> World<'a> {
         }
         let mut world = Self {
             case,
-            now: Instant::ZERO,
+            now: case.start,
             ends: [Endpoint::new(64), server],
             rngs: [Rng::stream(case.seed, "client"), Rng::stream(case.seed, "server")],
-            apps: [0, 1].map(|n| Application::new(SIDES[n], case.parties[n].plan)),
+            apps: [0, 1].map(|n| Application::new(SIDES[n], case.parties[n].plan, case.start)),
             watch: Watch { log: exchange.is_some().then(Vec::new), ..Watch::default() },
             middle,
             agenda: BinaryHeap::new(),
@@ -197,17 +212,18 @@ impl<'a> World<'a> {
             held: Default::default(),
             token: 0,
             strangers: Vec::new(),
-            confirmed: false,
+            confirmed: None,
+            shifts: vec![[None; 2]; case.paths.len()],
             reset_early: false,
             stopped: false,
             half_open: false,
             exchange,
         };
         for (n, act) in case.script.iter().enumerate() {
-            world.put(act.at, Event::Act(n));
+            world.put(case.start + act.at, Event::Act(n));
         }
         for (n, flood) in case.floods.iter().enumerate() {
-            world.put(flood.from, Event::Flood(n, 0));
+            world.put(case.start + flood.from, Event::Flood(n, 0));
         }
         world
     }
@@ -234,13 +250,13 @@ impl<'a> World<'a> {
                 }
                 break;
             };
-            if at > Instant::ZERO + LIMIT {
+            if at > self.case.start + LIMIT {
                 if self.is_over() {
                     break;
                 }
                 return self.fail(Kind::Late, self.state());
             }
-            if self.case.class == Class::Forge && at > Instant::ZERO + STOP && !self.stopped {
+            if self.case.class == Class::Forge && at > self.case.start + STOP && !self.stopped {
                 self.stop()?;
             }
             spins = if at > self.now { 0 } else { spins + 1 };
@@ -308,7 +324,9 @@ impl<'a> World<'a> {
             let copy = Bytes::copy_from_slice(&packet.segment.payload);
             packet.segment.payload = Bytes::from_owner(Counted(copy, self.held[n].clone()));
         }
-        self.confirmed |= n == 0 && packet.segment.options.dss().is_some();
+        if n == 0 && packet.segment.options.dss().is_some() {
+            self.confirmed.get_or_insert(self.now);
+        }
         if let Some(exchange) = &mut self.exchange {
             exchange.arrives(self.now, SIDES[n], &packet);
         }
@@ -328,7 +346,7 @@ impl<'a> World<'a> {
             // A handshake that failed may be followed by another one.
             let free = app.handle.is_none_or(|_| app.closed.is_some() && !app.established);
             if ours && free {
-                self.apps[n] = Application::new(SIDES[n], self.case.parties[n].plan);
+                self.apps[n] = Application::new(SIDES[n], self.case.parties[n].plan, self.case.start);
                 self.apps[n].handle = Some(handle);
             } else {
                 self.strangers.push(handle);
@@ -403,7 +421,7 @@ impl<'a> World<'a> {
             exchange.calls(self.now, act.side, &act.call);
         }
         let case = self.case;
-        self.reset_early |= matches!(act.call, Call::Reset(..)) && !self.confirmed;
+        self.reset_early |= matches!(act.call, Call::Reset(..)) && self.confirmed.is_none();
         self.with_connection(n, |connection, cx, app| match act.call {
             Call::Reset(path, reason) => {
                 connection.reset_path(cx, path, reason);
@@ -466,8 +484,8 @@ impl<'a> World<'a> {
     }
 
     fn is_dark(&self, path: u8, way: Direction) -> bool {
-        let dark = &self.case.paths[usize::from(path)].dark;
-        dark.iter().any(|o| o.from <= self.now && self.now < o.until && o.way.is_none_or(|w| w == way))
+        let (dark, now) = (&self.case.paths[usize::from(path)].dark, self.now.since(self.case.start));
+        dark.iter().any(|o| o.from <= now && now < o.until && o.way.is_none_or(|w| w == way))
     }
 
     /// A packet goes its way, `later` than others.
@@ -476,7 +494,12 @@ impl<'a> World<'a> {
         let w = usize::from(way == Direction::Down);
         if let Some(nat) = &spec.nat {
             let sent = self.middle.sent(path, Direction::Up);
-            if !nat.translate(way, sent, self.case.address(path, 1), &mut packet) {
+            let shifts = &mut self.shifts[usize::from(path)];
+            if packet.segment.flags.has(Flags::SYN) {
+                shifts[w].get_or_insert(nat.isn[w].wrapping_sub(packet.segment.seq.0));
+            }
+            let shifts = shifts.map(Option::unwrap_or_default);
+            if !nat.translate(way, shifts, sent, self.case.address(path, 1), &mut packet) {
                 return;
             }
         }
@@ -503,8 +526,12 @@ impl<'a> World<'a> {
     fn check_memory(&self, n: usize) -> Step {
         let held = self.held[n].load(Ordering::Relaxed);
         let settings = &self.case.parties[n].settings;
-        if held > settings.recv_buffer + SPARE {
-            return self.fail(Kind::Memory, format!("{:?} holds {held} bytes, its buffer is {}", SIDES[n], settings.recv_buffer));
+        let connection = self.apps[n].handle.and_then(|h| self.ends[n].connection(h));
+        let subflows = connection.map_or(0, |c| c.subflows().count()).max(1) as u64;
+        if held > settings.recv_buffer * subflows + SPARE {
+            let buffer = settings.recv_buffer;
+            let text = format!("{:?} holds {held} bytes on {subflows} subflows, its buffer is {buffer}", SIDES[n]);
+            return self.fail(Kind::Memory, text);
         }
         Ok(())
     }
@@ -598,7 +625,9 @@ impl<'a> World<'a> {
             }
             // RFC 9293 §3.5.1: the peer is gone, and its reset was lost; an end with nothing to send cannot know.
             let peer = &self.apps[other(n)];
-            let deserted = peer.closed.is_some_and(|why| why != CloseReason::Finished) || peer.handle.is_none();
+            let reset = self.case.script.iter().any(|act| act.call.ends_a_lone_path());
+            let failed = |why| why != CloseReason::Finished || reset;
+            let deserted = peer.closed.is_some_and(failed) || peer.handle.is_none();
             if deserted && connection.unacknowledged() == 0 {
                 self.half_open = true;
                 let finished = app.finished;
@@ -645,7 +674,8 @@ impl<'a> World<'a> {
         }
         let wanted = (1u32 << self.case.paths.len()) - 1;
         let multipath = !self.watch.plain[0] && self.watch.fell_back[0].is_none();
-        if self.case.class == Class::Floods && multipath && self.watch.paths[0] & wanted != wanted {
+        let had_time = self.confirmed.is_some_and(|since| self.now.since(since) > PATIENCE);
+        if self.case.class == Class::Floods && multipath && had_time && self.watch.paths[0] & wanted != wanted {
             return self.fail(Kind::ShutOut, format!("paths established: {:#b} of {wanted:#b}", self.watch.paths[0]));
         }
         Ok(())
@@ -655,7 +685,7 @@ impl<'a> World<'a> {
     fn is_excused(&self, all: bool) -> bool {
         let calls = || self.case.script.iter().map(|act| &act.call);
         let lone = self.watch.plain[0] || self.watch.fell_back.iter().any(Option::is_some);
-        let rebound = lone && self.case.paths.iter().any(|p| p.nat.as_ref().is_some_and(|nat| nat.rebind.is_some()));
+        let rebound = (lone || self.confirmed.is_none()) && self.case.paths.iter().any(|p| p.nat.as_ref().is_some_and(|nat| nat.rebind.is_some()));
         // RFC 9293 §3.6: whoever has everything may be gone while the other's last segment is lost again and again.
         all || rebound || self.reset_early || calls().any(Call::may_end_it) || lone && calls().any(Call::ends_a_lone_path)
     }
