@@ -1,25 +1,27 @@
 //! Plays a case in virtual time, and watches.
 
+mod agenda;
+mod held;
+mod judge;
+mod network;
+
 use crate::application::Application;
-use crate::case::{self, CLIENT_PORT, Case, Flood, Flooding, NEW_ADDRESSES, PORT};
-use crate::class::{Bytes as Must, Class};
-use crate::middle::{self, Deed, Middle};
+use crate::case::{self, Case, NEW_ADDRESSES, PORT};
+use crate::class::Class;
+use crate::middle::{Deed, Middle};
 use crate::script::Call;
 use crate::show::Exchange;
 use crate::verdict::{Failure, Kind, Outcome};
 use crate::watch::Watch;
-use anabranch_engine::connection::Setup;
+use agenda::{Agenda, Event};
+use anabranch_engine::connection::{Connection, Setup};
 use anabranch_engine::endpoint::{Endpoint, Handle};
 use anabranch_engine::{Cx, FourTuple};
 use anabranch_trace::CloseReason;
-use anabranch_units::{ConnId, Direction, Duration, Instant, Rng, SeqNumber, Side};
-use anabranch_wire::{Flags, MpCapable, MpJoin, MptcpOption, Packet, Segment, crypto};
-use bytes::Bytes;
-use core::net::{IpAddr, SocketAddr};
-use std::collections::BinaryHeap;
+use anabranch_units::{ConnId, Duration, Instant, Rng, Side};
+use anabranch_wire::Packet;
+use held::Held;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Virtual time in which every transfer must be over: some timeouts and keep-alives last long.
 const LIMIT: Duration = Duration::from_secs(3 * 3600);
@@ -38,54 +40,6 @@ const SPARE: u64 = 4_096;
 
 const SIDES: [Side; 2] = [Side::Client, Side::Server];
 
-/// What is going to happen.
-enum Event {
-    Arrival(usize, Packet),
-    /// A packet that waited for another one goes on.
-    Release(u8, Direction),
-    Flood(usize, u32),
-    Act(usize),
-}
-
-struct Entry {
-    at: Instant,
-    order: u64,
-    event: Event,
-}
-
-impl PartialEq for Entry {
-    fn eq(&self, other: &Self) -> bool {
-        (self.at, self.order) == (other.at, other.order)
-    }
-}
-impl Eq for Entry {}
-impl PartialOrd for Entry {
-    fn partial_cmp(&self, other: &Self) -> Option<core::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Entry {
-    // The heap gives the greatest first: that is to be the earliest.
-    fn cmp(&self, other: &Self) -> core::cmp::Ordering {
-        (other.at, other.order).cmp(&(self.at, self.order))
-    }
-}
-
-/// Payload that is counted as long as somebody holds it.
-struct Counted(Bytes, Arc<AtomicU64>);
-
-impl AsRef<[u8]> for Counted {
-    fn as_ref(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.1.fetch_sub(self.0.len() as u64, Ordering::Relaxed);
-    }
-}
-
 struct World<'a> {
     case: &'a Case,
     now: Instant,
@@ -94,13 +48,12 @@ struct World<'a> {
     apps: [Application; 2],
     watch: Watch,
     middle: Middle,
-    agenda: BinaryHeap<Entry>,
-    order: u64,
+    agenda: Agenda,
     /// When each line is free again.
     free: Vec<[Instant; 2]>,
     packets: u64,
     /// Bytes that each host holds.
-    held: [Arc<AtomicU64>; 2],
+    held: [Held; 2],
     token: u32,
     /// Connections of the server's that nobody serves: of floods, or of a SYN that came twice.
     strangers: Vec<Handle>,
@@ -194,9 +147,7 @@ impl<'a> World<'a> {
             let ours = case::line_of(tuple.remote.ip(), tuple.local.ip()).is_some();
             Some(setup(&template, Side::Server, u32::from(!ours)))
         };
-        for port in PORT..PORT + 1 {
-            server.listen(port, Box::new(accept.clone()));
-        }
+        server.listen(PORT, Box::new(accept));
         let mut world = Self {
             case,
             now: case.start,
@@ -205,8 +156,7 @@ impl<'a> World<'a> {
             apps: [0, 1].map(|n| Application::new(SIDES[n], case.parties[n].plan, case.start)),
             watch: Watch { log: exchange.is_some().then(Vec::new), ..Watch::default() },
             middle,
-            agenda: BinaryHeap::new(),
-            order: 0,
+            agenda: Agenda::default(),
             free: vec![[Instant::ZERO; 2]; case.paths.len()],
             packets: 0,
             held: Default::default(),
@@ -220,17 +170,12 @@ impl<'a> World<'a> {
             exchange,
         };
         for (n, act) in case.script.iter().enumerate() {
-            world.put(case.start + act.at, Event::Act(n));
+            world.agenda.put(case.start + act.at, Event::Act(n));
         }
         for (n, flood) in case.floods.iter().enumerate() {
-            world.put(case.start + flood.from, Event::Flood(n, 0));
+            world.agenda.put(case.start + flood.from, Event::Flood(n, 0));
         }
         world
-    }
-
-    fn put(&mut self, at: Instant, event: Event) {
-        self.order += 1;
-        self.agenda.push(Entry { at, order: self.order, event });
     }
 
     fn fail<T>(&self, kind: Kind, text: impl Into<String>) -> Result<T, Failure> {
@@ -275,14 +220,13 @@ impl<'a> World<'a> {
     fn next(&self) -> Option<Instant> {
         let timers = self.ends.iter().filter_map(Endpoint::poll_timeout);
         let apps = self.apps.iter().map(Application::next_wakeup).filter(|at| *at < Instant::MAX);
-        timers.chain(apps).chain(self.agenda.peek().map(|entry| entry.at)).min()
+        timers.chain(apps).chain(self.agenda.next()).min()
     }
 
     /// Everything that is due. True if something came, beside timers.
     fn step(&mut self) -> Result<bool, Failure> {
-        if self.agenda.peek().is_some_and(|entry| entry.at <= self.now) {
-            let Some(entry) = self.agenda.pop() else { return Ok(false) };
-            self.happen(entry.event)?;
+        if let Some(event) = self.agenda.pop(self.now) {
+            self.happen(event)?;
             return Ok(true);
         }
         for n in 0..2 {
@@ -315,14 +259,9 @@ impl<'a> World<'a> {
         }
     }
 
-    // ---- hosts ----
-
     fn arrive(&mut self, n: usize, mut packet: Packet) -> Step {
         if self.case.class.counts_memory() && !packet.segment.payload.is_empty() {
-            self.held[n].fetch_add(packet.segment.payload.len() as u64, Ordering::Relaxed);
-            // A copy: what is cut out of another one would keep that alive.
-            let copy = Bytes::copy_from_slice(&packet.segment.payload);
-            packet.segment.payload = Bytes::from_owner(Counted(copy, self.held[n].clone()));
+            packet.segment.payload = self.held[n].count(&packet.segment.payload);
         }
         if let Some(exchange) = &mut self.exchange {
             exchange.arrives(self.now, SIDES[n], &packet);
@@ -404,7 +343,7 @@ impl<'a> World<'a> {
     fn with_connection(
         &mut self,
         n: usize,
-        act: impl FnOnce(&mut anabranch_engine::connection::Connection, &mut Cx<'_>, &mut Application),
+        act: impl FnOnce(&mut Connection, &mut Cx<'_>, &mut Application),
     ) -> Step {
         let mut cx = Cx { now: self.now, recorder: &mut self.watch, rng: &mut self.rngs[n] };
         let handle = self.apps[n].handle.filter(|_| self.apps[n].closed.is_none());
@@ -443,157 +382,6 @@ impl<'a> World<'a> {
                 connection.abort(cx);
             }
         })
-    }
-
-    // ---- the way between them ----
-
-    /// A packet leaves a host.
-    fn send(&mut self, n: usize, packet: Packet) {
-        debug_assert!(packet.segment.options.encoded_len() <= 40);
-        if n == 1 && self.token == 0 {
-            self.token = token_in(&packet.segment);
-        }
-        let way = SIDES[n].sends();
-        let line = case::line_of(packet.src, packet.dst).filter(|(path, there)| {
-            usize::from(*path) < self.case.paths.len() && *there == way
-        });
-        let Some((path, _)) = line else {
-            if let Some(exchange) = &mut self.exchange {
-                exchange.leaves(self.now, SIDES[n], &packet, &[], Some("to nobody"));
-            }
-            return;
-        };
-        if self.is_dark(path, way) {
-            if let Some(exchange) = &mut self.exchange {
-                exchange.leaves(self.now, SIDES[n], &packet, &[], Some("the path is dark"));
-            }
-            return;
-        }
-        let before = self.middle.done.len();
-        let shown = self.exchange.is_some().then(|| packet.clone());
-        let (passed, waits) = self.middle.take(path, way, packet);
-        if let (Some(exchange), Some(packet)) = (&mut self.exchange, shown) {
-            exchange.leaves(self.now, SIDES[n], &packet, &self.middle.done[before..], None);
-        }
-        if waits {
-            self.put(self.now + middle::HOLDS, Event::Release(path, way));
-        }
-        for middle::Passed { packet, way, later } in passed {
-            self.carry(path, way, packet, later);
-        }
-    }
-
-    fn is_dark(&self, path: u8, way: Direction) -> bool {
-        let (dark, now) = (&self.case.paths[usize::from(path)].dark, self.now.since(self.case.start));
-        dark.iter().any(|o| o.from <= now && now < o.until && o.way.is_none_or(|w| w == way))
-    }
-
-    /// A packet goes its way, `later` than others.
-    fn carry(&mut self, path: u8, way: Direction, mut packet: Packet, later: Duration) {
-        let spec = &self.case.paths[usize::from(path)];
-        let w = usize::from(way == Direction::Down);
-        if let Some(nat) = &spec.nat {
-            let sent = self.middle.sent(path, Direction::Up);
-            let shifts = &mut self.shifts[usize::from(path)];
-            if packet.segment.flags.has(Flags::SYN) {
-                shifts[w].get_or_insert(nat.isn[w].wrapping_sub(packet.segment.seq.0));
-            }
-            let shifts = shifts.map(Option::unwrap_or_default);
-            if !nat.translate(way, shifts, sent, self.case.address(path, 1), &mut packet) {
-                return;
-            }
-        }
-        let free = &mut self.free[usize::from(path)][w];
-        *free = (*free).max(self.now) + Duration::from_nanos(packet.len() as u64 * spec.byte_ns[w]);
-        let at = *free + spec.delay[w] + later;
-        self.put(at, Event::Arrival(usize::from(way == Direction::Up), packet));
-    }
-
-    fn flood(&mut self, number: usize, sent: u32) -> Step {
-        let Flood { kind, gap, count, .. } = self.case.floods[number];
-        if sent + 1 < count {
-            self.put(self.now + gap, Event::Flood(number, sent + 1));
-        }
-        if kind == Flooding::Join && self.token == 0 {
-            return Ok(());
-        }
-        let packet = flood_packet(self.case, kind, number as u8, sent, self.token);
-        self.arrive(1, packet)
-    }
-
-    // ---- what must hold ----
-
-    fn check_memory(&self, n: usize) -> Step {
-        let held = self.held[n].load(Ordering::Relaxed);
-        let settings = &self.case.parties[n].settings;
-        let connection = self.apps[n].handle.and_then(|h| self.ends[n].connection(h));
-        let subflows = connection.map_or(0, |c| c.subflows().count()).max(1) as u64;
-        if held > settings.recv_buffer * subflows + SPARE {
-            let buffer = settings.recv_buffer;
-            let text = format!("{:?} holds {held} bytes on {subflows} subflows, its buffer is {buffer}", SIDES[n]);
-            return self.fail(Kind::Memory, text);
-        }
-        Ok(())
-    }
-
-    /// What the application of side `n` got, against what the other has written.
-    fn check_bytes(&mut self, n: usize) -> Step {
-        let (app, peer) = (&self.apps[n], &self.apps[other(n)]);
-        let must = self.case.class.bytes();
-        if must == Must::Anything {
-            return Ok(());
-        }
-        let side = SIDES[n];
-        let plain = self.watch.fell_back.iter().any(Option::is_some) || self.watch.plain.contains(&true);
-        let excused = must == Must::IntactUntilFallback && plain;
-        if let Some(at) = app.changed.filter(|_| !excused) {
-            return self.fail(Kind::Corrupt, format!("{side:?} got a wrong byte at {at} of {}", app.delivered));
-        }
-        if app.delivered > peer.written {
-            let text = format!("{side:?} got {} bytes, and {} were written", app.delivered, peer.written);
-            return self.fail(Kind::Surplus, text);
-        }
-        let whole = peer.finished && app.delivered == peer.written;
-        if app.saw_end && !whole {
-            let text = format!(
-                "{side:?} saw the end after {} bytes; the peer has written {} of {}, finished: {}",
-                app.delivered, peer.written, self.case.parties[other(n)].plan.bytes, peer.finished
-            );
-            return self.fail(Kind::FalseEnd, text);
-        }
-        Ok(())
-    }
-
-    /// What everybody has, in words.
-    fn state(&self) -> String {
-        let one = |n: usize| {
-            let (app, end) = (&self.apps[n], &self.ends[n]);
-            let connection = app.handle.and_then(|h| end.connection(h));
-            let subflows = connection.map_or(String::new(), |c| {
-                c.subflows().map(|(id, _, state)| format!("{id}:{state:?} ")).collect()
-            });
-            format!(
-                "{:?}: wrote {}/{}{}, got {}{}, unacknowledged {}, {:?}, {}subflows {subflows}",
-                SIDES[n],
-                app.written,
-                self.case.parties[n].plan.bytes,
-                if app.finished { " finished" } else { "" },
-                app.delivered,
-                if app.saw_end { " and the end" } else { "" },
-                connection.map_or(0, |c| c.unacknowledged()),
-                app.closed.or(self.watch.ended[n]),
-                match (self.watch.fell_back[n], self.watch.plain[n]) {
-                    (Some(at), _) => format!("fell back at {at}, "),
-                    (_, true) => "plain, ".into(),
-                    _ => String::new(),
-                },
-            )
-        };
-        format!("{}; {}", one(0), one(1))
-    }
-
-    fn is_over(&self) -> bool {
-        self.apps.iter().all(|app| app.handle.is_none() || app.closed.is_some())
     }
 
     /// Applications of which nothing is asked any more end.
@@ -640,103 +428,4 @@ impl<'a> World<'a> {
         }
         self.fail(Kind::Stuck, self.state())
     }
-
-    fn judge(&mut self) -> Result<Outcome, Failure> {
-        if !self.ends.iter().all(Endpoint::is_empty) && self.next().is_none() {
-            let left = self.ends.iter().map(Endpoint::len).collect::<Vec<_>>();
-            return self.fail(Kind::Leak, format!("connections left: {left:?}; {}", self.state()));
-        }
-        if self.case.class.bytes() != Must::Anything {
-            self.judge_ends()?;
-        }
-        Ok(Outcome {
-            packets: self.packets,
-            delivered: [0, 1].map(|n| self.apps[n].delivered),
-            ended: [0, 1].map(|n| self.apps[n].closed),
-            fell_back: self.watch.fell_back.map(|at| at.is_some()),
-            over: self.now,
-            half_open: self.half_open,
-        })
-    }
-
-    fn judge_ends(&self) -> Step {
-        for n in 0..2 {
-            let (app, peer) = (&self.apps[n], &self.apps[other(n)]);
-            if app.closed == Some(CloseReason::Finished) && peer.delivered < app.written && !peer.aborted {
-                let text = format!("{:?} was told Finished, and {}", SIDES[n], self.state());
-                return self.fail(Kind::SilentLoss, text);
-            }
-        }
-        let all = (0..2).all(|n| self.apps[n].delivered == self.apps[other(n)].written && self.apps[n].finished);
-        let in_order = self.apps.iter().all(|app| app.closed == Some(CloseReason::Finished));
-        if self.case.class.must_complete() && !(all && in_order) && !self.is_excused(all) {
-            return self.fail(Kind::Error, self.state());
-        }
-        let wanted = (1u32 << self.case.paths.len()) - 1;
-        let multipath = !self.watch.plain[0] && self.watch.fell_back[0].is_none();
-        let had_time = self.confirmed.is_some_and(|since| self.now.since(since) > PATIENCE);
-        if self.case.class == Class::Floods && multipath && had_time && self.watch.paths[0] & wanted != wanted {
-            return self.fail(Kind::ShutOut, format!("paths established: {:#b} of {wanted:#b}", self.watch.paths[0]));
-        }
-        Ok(())
-    }
-
-    /// There was a reason why not everything arrived, or (`all` has) why an end was told of an error.
-    fn is_excused(&self, all: bool) -> bool {
-        let calls = || self.case.script.iter().map(|act| &act.call);
-        let lone = self.watch.plain[0] || self.watch.fell_back.iter().any(Option::is_some);
-        // Who only listens behind a translator that has forgotten it is not found again on that path.
-        let rebound = (lone || self.confirmed.is_none() || self.case.paths.len() == 1) && self.case.paths.iter().any(|p| p.nat.as_ref().is_some_and(|nat| nat.rebind.is_some()));
-        // RFC 9293 §3.6: whoever has everything may be gone while the other's last segment is lost again and again.
-        all || rebound || self.reset_early || calls().any(Call::may_end_it) || lone && calls().any(Call::ends_a_lone_path)
-    }
-}
-
-/// The token that the server's key gives, if the segment tells it.
-fn token_in(segment: &Segment) -> u32 {
-    let key = segment.options.mptcp().iter().find_map(|o| match o {
-        MptcpOption::Capable(c) => c.sender_key,
-        _ => None,
-    });
-    key.map_or(0, crypto::token)
-}
-
-fn flood_packet(case: &Case, kind: Flooding, number: u8, sent: u32, token: u32) -> Packet {
-    let src = SocketAddr::new(IpAddr::from([172, 16 + number, (sent >> 8) as u8, sent as u8]), 5000);
-    let mut segment = Segment {
-        src_port: src.port(),
-        dst_port: PORT,
-        seq: SeqNumber(sent.wrapping_mul(0x9e37_79b9)),
-        flags: Flags::SYN,
-        window: 0xffff,
-        ..Segment::default()
-    };
-    segment.options.set_mss(1460);
-    match kind {
-        Flooding::Syn { capable } => {
-            if capable {
-                segment.options.push_mptcp(MptcpOption::Capable(MpCapable {
-                    version: 1,
-                    checksum: false,
-                    no_join_here: false,
-                    hmac_sha256: true,
-                    sender_key: None,
-                    receiver_key: None,
-                    data: None,
-                }));
-            }
-        }
-        Flooding::Join => {
-            segment.options.push_mptcp(MptcpOption::Join(MpJoin::Syn {
-                backup: false,
-                address_id: sent as u8,
-                token,
-                nonce: sent,
-            }));
-        }
-        Flooding::Stray => segment.flags = Flags::ACK,
-    }
-    let dst = IpAddr::from([10, 0, 0, 2]);
-    debug_assert!(CLIENT_PORT != src.port() && case.limit > 0);
-    Packet { src: src.ip(), dst, segment }
 }
