@@ -96,6 +96,11 @@ impl Class {
         matches!(self, Benign | Plain | Segments | Nat | App | Guess | Floods)
     }
 
+    /// At least one side asks for DSS checksums.
+    pub(crate) fn needs_checksums(self) -> bool {
+        matches!(self, Self::Payload | Self::PayloadOnePath)
+    }
+
     /// The bytes that a host holds are counted.
     pub(crate) fn counts_memory(self) -> bool {
         matches!(self, Self::Guess | Self::Forge | Self::Floods)

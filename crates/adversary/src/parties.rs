@@ -4,7 +4,7 @@ use crate::class::Class;
 use crate::luck::Luck;
 use crate::pattern;
 use anabranch_engine::{DssWidth, RecoveryKind, RtoForm, Settings, TcpSettings};
-use anabranch_units::{Duration, Instant};
+use anabranch_units::Duration;
 
 /// A host.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,8 +41,8 @@ pub enum Reading {
     AtOnce,
     /// One piece each time, so far apart.
     Slowly(Duration),
-    /// Nothing until then.
-    From(Instant),
+    /// Nothing for so long after the begin.
+    After(Duration),
 }
 
 /// What an application does.
@@ -69,6 +69,23 @@ impl Plan {
     pub(crate) fn simple(bytes: u64) -> Self {
         let (chunk, pause) = (bytes.max(1), Duration::ZERO);
         Self { bytes, chunk, pause, messages: false, early: false, end: End::AtOnce, reading: Reading::AtOnce }
+    }
+}
+
+impl Party {
+    /// Everything that is not as by default, in a line.
+    pub fn summary(&self) -> String {
+        let plain = |plan| Self {
+            settings: Settings::default(),
+            scheduler: String::new(),
+            congestion: "",
+            plan,
+            accept_announced: false,
+            backups: 0,
+        };
+        let (ours, usual) = (format!("{self:#?}"), format!("{:#?}", plain(Plan::simple(0))));
+        let unlike = ours.lines().filter(|line| !usual.lines().any(|other| other == *line));
+        unlike.map(str::trim).collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -121,7 +138,7 @@ fn tcp(luck: &mut Luck<'_>) -> TcpSettings {
 
 fn settings(luck: &mut Luck<'_>, class: Class) -> Settings {
     let default = Settings::default();
-    let wants_checksums = matches!(class, Class::Payload | Class::PayloadOnePath);
+    let wants_checksums = class.needs_checksums();
     let buffer = |luck: &mut Luck<'_>| match luck.below(3) {
         0 => default.recv_buffer,
         1 => luck.spread(3_000, 1 << 20),
@@ -159,7 +176,7 @@ fn plan(luck: &mut Luck<'_>, class: Class, fitting: u64) -> Plan {
     let reading = match luck.below(5) {
         0..=2 => Reading::AtOnce,
         3 => Reading::Slowly(luck.time(10, 5_000)),
-        _ => Reading::From(Instant::ZERO + luck.time(1_000, 20_000_000)),
+        _ => Reading::After(luck.time(1_000, 20_000_000)),
     };
     let pause = if rests { luck.time(10, 300_000) } else { Duration::ZERO };
     Plan { bytes, chunk, pause, messages: luck.chance(0.2), early: luck.chance(0.5), end, reading }
