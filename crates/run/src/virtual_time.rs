@@ -90,7 +90,8 @@ mod tests {
     fn a_world_that_stands_still_is_told_with_scenario_time_and_host() {
         let still = Stuck::Still { flow: 0, side: Side::Server, rounds: 9, packets: 3 };
         let text = why("both out", Instant::from_millis(5020), still).to_string();
-        let parts = ["the run failed", "`both out`", "at 5.020000000 s", "the server of flow 0", "9 timer rounds", "defect"];
+        let parts =
+            ["the run failed", "`both out`", "at 5.020000000 s", "the server of flow 0", "9 timer rounds", "defect"];
         assert!(parts.iter().all(|part| text.contains(part)), "{text}");
         assert_eq!(why("both out", Instant::ZERO, Stuck::Asked), RunError::Interrupted);
     }
