@@ -37,10 +37,16 @@ fn preflight(_: Duration) -> Box<dyn Driver> {
     Box::new(RealTime)
 }
 
-/// Virtual time that a signal stops between two runs, so that what was done is told; a second one ends the process at once.
+/// Virtual time that a signal stops, so that what was done is told; a second one ends the process at once.
 #[cfg(target_os = "linux")]
-#[derive(Default)]
 struct Stoppable(VirtualTime);
+
+#[cfg(target_os = "linux")]
+impl Default for Stoppable {
+    fn default() -> Self {
+        Self(VirtualTime { stop: Some(interrupt::flag()), ..VirtualTime::default() })
+    }
+}
 
 #[cfg(target_os = "linux")]
 impl Driver for Stoppable {

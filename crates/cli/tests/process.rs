@@ -70,13 +70,19 @@ fn the_same_version_and_seed_give_the_same_bytes() {
     }
 }
 
-/// Starts the program, ends it by SIGINT when `begun` says that runs are under way; what it printed on standard error.
+/// Starts the program, ends it by one SIGINT when `begun` says that runs are under way; what it printed on standard error.
 #[cfg(target_os = "linux")]
 fn interrupted(arguments: &[&str], begun: impl Fn() -> bool) -> String {
+    ended_by("-INT", arguments, begun).1
+}
+
+/// The same by any signal; what it printed on standard output and on standard error.
+#[cfg(target_os = "linux")]
+fn ended_by(signal: &str, arguments: &[&str], begun: impl Fn() -> bool) -> (String, String) {
     let program = assert_cmd::cargo::cargo_bin!("anabranch");
     let mut child = std::process::Command::new(program)
         .args(arguments)
-        .stdout(Stdio::null())
+        .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
@@ -84,10 +90,34 @@ fn interrupted(arguments: &[&str], begun: impl Fn() -> bool) -> String {
         assert_eq!(child.try_wait().unwrap(), None, "it ended by itself");
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    std::process::Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while child.try_wait().unwrap().is_none() {
+        if std::time::Instant::now() > deadline {
+            child.kill().unwrap();
+            panic!("one signal does not end {arguments:?}");
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
     let ended = child.wait_with_output().unwrap();
     assert_eq!(ended.status.code(), Some(130));
-    String::from_utf8(ended.stderr).unwrap()
+    (String::from_utf8(ended.stdout).unwrap(), String::from_utf8(ended.stderr).unwrap())
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn one_signal_ends_a_run_in_the_middle() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("long.toml");
+    // It would take hours.
+    std::fs::write(&file, SCENARIO.replace("512KiB", "10000GB")).unwrap();
+    for signal in ["-TERM", "-INT"] {
+        let trace = folder.path().join(signal);
+        let begun = || std::fs::metadata(&trace).is_ok_and(|file| file.len() > 100_000);
+        let arguments = ["run", file.to_str().unwrap(), "--no-baselines", "--trace", trace.to_str().unwrap()];
+        let (_, text) = ended_by(signal, &arguments, begun);
+        assert!(text.contains("interrupted after 0 of 2 runs"), "{text}");
+    }
 }
 
 #[cfg(target_os = "linux")]
