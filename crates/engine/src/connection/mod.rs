@@ -8,6 +8,7 @@ mod close;
 mod data;
 mod fallback;
 mod input;
+mod join;
 pub(crate) mod mapping;
 mod open;
 mod options;
@@ -18,6 +19,7 @@ mod scheduling;
 mod send_buffer;
 mod timers;
 
+pub(crate) use open::{asked, fresh_key, offers_multipath};
 pub use paths::PathSetup;
 
 use crate::congestion::CongestionControl;
@@ -357,6 +359,11 @@ impl Connection {
     /// What its scheduler sees.
     pub fn view(&self) -> &View {
         &self.view
+    }
+
+    /// The peer has shown that it got our SYN/ACK, or never had to.
+    pub(crate) fn is_proven(&self) -> bool {
+        self.subflows.first().is_none_or(|s| s.state != State::SynReceived)
     }
 
     /// The connection ended, and its subflows are gone.

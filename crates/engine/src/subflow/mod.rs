@@ -2,6 +2,7 @@
 
 pub(crate) mod ack;
 pub(crate) mod forward;
+pub(crate) mod half_open;
 pub(crate) mod handshake;
 pub(crate) mod receive;
 pub(crate) mod sender;
