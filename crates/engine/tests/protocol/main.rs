@@ -4,6 +4,7 @@
 mod common;
 
 mod addresses;
+mod clock;
 mod delivery_rate;
 mod forward_delay;
 mod join;
