@@ -41,16 +41,6 @@ impl Connection {
             }
             return;
         };
-        let s = &mut self.subflows[i];
-        s.last_heard = cx.now;
-        s.probes = 0;
-        if core::mem::take(&mut s.probed) && s.failing {
-            s.sender.retry(cx.now);
-        }
-        if let Some(stamps) = segment.options.timestamps().filter(|_| s.terms.timestamps) {
-            // RFC 7323 §4.3: SEG.SEQ <= Last.ACK.sent, which is the next expected unless an acknowledgment is delayed.
-            s.stamps.keep(stamps, seq <= s.receiver.next() && s.acks.all_sent(), cx.now);
-        }
         let flags = segment.flags;
         if flags.has(Flags::RST) {
             return self.on_reset(cx, i, segment, seq);
@@ -64,6 +54,7 @@ impl Connection {
             return;
         }
         let Some(ack) = self.acceptable_ack(cx, i, segment) else { return };
+        self.heard(cx, i, segment, seq);
         self.subflows[i].data_ack = None;
         let place = self.on_options(cx, i, segment, seq);
         if self.closed || self.subflows[i].reset.is_some() {
@@ -88,6 +79,21 @@ impl Connection {
         }
         if self.subflows[i].receiver.take_fin() {
             self.fin_taken(cx, i);
+        }
+    }
+
+    /// A segment is the peer's own, as far as numbers can show it: what says so to us comes after all checks.
+    #[inline(always)]
+    fn heard(&mut self, cx: &Cx<'_>, i: usize, segment: &Segment, seq: u64) {
+        let s = &mut self.subflows[i];
+        s.last_heard = cx.now;
+        s.probes = 0;
+        if core::mem::take(&mut s.probed) && s.failing {
+            s.sender.retry(cx.now);
+        }
+        if let Some(stamps) = segment.options.timestamps().filter(|_| s.terms.timestamps) {
+            // RFC 7323 §4.3: SEG.SEQ <= Last.ACK.sent
+            s.stamps.keep(stamps, seq <= s.acked_to, cx.now);
         }
     }
 

@@ -13,6 +13,7 @@ mod mptcp_data;
 mod mptcp_fail;
 mod mptcp_open;
 mod scheduling;
+mod segments;
 mod silence;
 mod tcp_close;
 mod tcp_flow;
