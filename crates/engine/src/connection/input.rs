@@ -12,8 +12,12 @@ use anabranch_units::{Duration, Instant, PathId, Range};
 use anabranch_wire::{Flags, MptcpOption, Segment};
 use core::ops::ControlFlow;
 
-/// Least time between two challenge ACKs of a subflow (RFC 5961 §7 wants a limit; Linux allows two a second).
-const CHALLENGE_GAP: Duration = Duration::from_millis(500);
+/// Least time between two answers of a subflow to segments that anybody may have sent: challenge ACKs (RFC 5961 §7 wants a
+/// limit), and acknowledgments of what is not acceptable. Two ends that disagree would answer each other for ever. Linux's
+/// `tcp_invalid_ratelimit`.
+const ANSWER_GAP: Duration = Duration::from_millis(500);
+/// A segment begins at most that much below the lowest number that the peer may have to send again.
+const LARGEST_SEGMENT: u64 = 0xffff;
 
 impl Connection {
     /// Takes a segment that arrived on `path`.
@@ -35,12 +39,7 @@ impl Connection {
     }
 
     pub(super) fn on_synchronized(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
-        let Some(seq) = self.acceptable(cx, i, segment) else {
-            if segment.flags.has(Flags::SYN | Flags::ACK) && segment.seq == self.subflows[i].peer_isn {
-                self.repeat_third_ack(i);
-            }
-            return;
-        };
+        let Some(seq) = self.acceptable(cx, i, segment) else { return };
         let flags = segment.flags;
         if flags.has(Flags::RST) {
             return self.on_reset(cx, i, segment, seq);
@@ -48,7 +47,7 @@ impl Connection {
         if flags.has(Flags::SYN) {
             // RFC 5961 §4
             self.violation(cx, i, Violation::BlindSyn);
-            return self.challenge(cx, i);
+            return self.answer(cx, i);
         }
         if !flags.has(Flags::ACK) {
             return;
@@ -108,43 +107,55 @@ impl Connection {
     /// Sequence number and timestamps: the segment's offset if it is acceptable; otherwise answers as it must.
     #[inline(always)]
     pub(super) fn acceptable(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) -> Option<u64> {
+        let s = &self.subflows[i];
+        let next = s.receiver.next();
+        let seq = segment.seq.offset_from(s.peer_isn, next);
+        // RFC 7323 §5.3 R1
+        let old = segment.options.timestamps().is_some_and(|t| s.terms.timestamps && s.stamps.is_old(t, cx.now))
+            && !segment.flags.has(Flags::RST);
+        if let Some(seq) = seq.filter(|_| !old) {
+            let len = u64::from(segment.seq_len());
+            // The peer's window is one of the connection: what is repeated on this subflow does not count against it.
+            let near = seq == next || seq <= next + self.settings.recv_buffer.saturating_mul(2).max(1 << 16);
+            if near && (seq + len > next || (len == 0 && seq == next)) {
+                return Some(seq);
+            }
+        }
+        self.unacceptable(cx, i, segment, seq, old);
+        None
+    }
+
+    /// A segment that is not acceptable is answered with an acknowledgment (RFC 9293 §3.10.7.4): at once if the peer may have
+    /// sent it again because ours was lost, else seldom. (Linux answers at once whatever has payload.)
+    #[cold]
+    fn unacceptable(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, seq: Option<u64>, old: bool) {
+        let (flags, len) = (segment.flags, u64::from(segment.seq_len()));
+        if flags.has(Flags::RST) {
+            return self.violation(cx, i, Violation::Unacceptable);
+        }
+        if old {
+            self.violation(cx, i, Violation::OldTimestamp);
+        }
         let s = &mut self.subflows[i];
         let next = s.receiver.next();
-        let rst = segment.flags.has(Flags::RST);
-        let Some(seq) = segment.seq.offset_from(s.peer_isn, next) else {
-            return self.unacceptable(cx, i, rst);
+        // What was sent and not acknowledged is never more than a window.
+        let lowest = next.saturating_sub(self.settings.recv_buffer.saturating_add(LARGEST_SEGMENT));
+        let repeated = len > 0 && !flags.has(Flags::SYN);
+        let Some(seq) = seq.filter(|seq| repeated && (lowest..next).contains(seq)) else {
+            if flags.has(Flags::SYN | Flags::ACK) && segment.seq == s.peer_isn && cx.now >= s.answer_after {
+                self.repeat_third_ack(i);
+            }
+            return self.answer(cx, i);
         };
-        let old = segment.options.timestamps().is_some_and(|t| s.terms.timestamps && s.stamps.is_old(t, cx.now));
-        if old && !rst {
-            // RFC 7323 §5.3 R1
-            self.violation(cx, i, Violation::OldTimestamp);
-            self.subflows[i].acks.demand();
-            return None;
-        }
-        let len = u64::from(segment.seq_len());
-        // The peer's window is one of the connection: what is repeated on this subflow does not count against it.
-        let near = seq == next || seq <= next + self.settings.recv_buffer.saturating_mul(2).max(1 << 16);
-        let inside = near && (seq + len > next || (len == 0 && seq == next));
-        if inside {
-            return Some(seq);
-        }
-        if !rst && !segment.payload.is_empty() && seq < next {
+        if old || segment.payload.is_empty() {
+            s.acks.demand();
+        } else {
             s.acks.report(Range::new(seq, seq + segment.payload.len() as u64));
         }
-        if segment.flags.has(Flags::FIN) && s.state == State::TimeWait {
+        if flags.has(Flags::FIN) && s.state == State::TimeWait && seq + len == next {
             // RFC 9293 §3.10.7.4: the peer repeats its FIN
             s.linger = cx.now + self.settings.tcp.time_wait;
         }
-        self.unacceptable(cx, i, rst)
-    }
-
-    fn unacceptable(&mut self, cx: &mut Cx<'_>, i: usize, rst: bool) -> Option<u64> {
-        if !rst {
-            self.subflows[i].acks.demand();
-        } else {
-            self.violation(cx, i, Violation::Unacceptable);
-        }
-        None
     }
 
     /// RFC 5961 §3.2: only a reset exactly at the next expected number resets, or one that proves by our key whose it is.
@@ -153,7 +164,7 @@ impl Connection {
         let proven = self.speaks_mptcp() && segment.options.mptcp().contains(&ours);
         if seq != self.subflows[i].receiver.next() && !proven {
             self.violation(cx, i, Violation::BlindReset);
-            return self.challenge(cx, i);
+            return self.answer(cx, i);
         }
         let before = self.closed;
         self.on_reset_options(cx, i, segment);
@@ -168,10 +179,11 @@ impl Connection {
         }
     }
 
-    fn challenge(&mut self, cx: &mut Cx<'_>, i: usize) {
+    /// Acknowledges, unless it did so a short while ago for a segment that anybody may have sent.
+    fn answer(&mut self, cx: &Cx<'_>, i: usize) {
         let s = &mut self.subflows[i];
-        if cx.now >= s.challenge_after {
-            s.challenge_after = cx.now + CHALLENGE_GAP;
+        if cx.now >= s.answer_after {
+            s.answer_after = cx.now + ANSWER_GAP;
             s.acks.demand();
         }
     }
@@ -186,7 +198,7 @@ impl Connection {
             Some(ack) if ack <= nxt && (ack >= una || ack >= oldest()) => Some(ack),
             _ => {
                 self.violation(cx, i, Violation::BlindAck);
-                self.challenge(cx, i);
+                self.answer(cx, i);
                 None
             }
         }

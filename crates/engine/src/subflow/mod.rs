@@ -128,8 +128,8 @@ pub(crate) struct Subflow {
     pub linger: Instant,
     /// Keep-alive probes without an answer.
     pub probes: u32,
-    /// Challenge ACKs may be sent again from here on (RFC 5961 §7).
-    pub challenge_after: Instant,
+    /// Segments that anybody may have sent are answered again from here on (RFC 5961 §7).
+    pub answer_after: Instant,
 }
 
 impl Subflow {
@@ -174,7 +174,7 @@ impl Subflow {
             peer_window: 0,
             linger: Instant::MAX,
             probes: 0,
-            challenge_after: Instant::ZERO,
+            answer_after: Instant::ZERO,
         }
     }
 
