@@ -39,7 +39,7 @@ impl Connection {
     }
 
     pub(super) fn on_synchronized(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
-        let Some(seq) = self.acceptable(cx, i, segment) else { return };
+        let Some((seq, window_end)) = self.acceptable(cx, i, segment) else { return };
         let flags = segment.flags;
         if flags.has(Flags::RST) {
             return self.on_reset(cx, i, segment, seq);
@@ -54,6 +54,14 @@ impl Connection {
         }
         let Some(ack) = self.acceptable_ack(cx, i, segment) else { return };
         self.heard(cx, i, segment, seq);
+        let cut;
+        let segment = match seq + segment.payload.len() as u64 > window_end {
+            false => segment,
+            true => {
+                cut = self.cut_off(cx, i, segment, window_end - seq);
+                &cut
+            }
+        };
         self.subflows[i].data_ack = None;
         let place = self.on_options(cx, i, segment, seq);
         if self.closed || self.subflows[i].reset.is_some() {
@@ -61,6 +69,8 @@ impl Connection {
         }
         if self.mode == Mode::Plain {
             self.on_window(cx, i, segment, ack);
+        } else {
+            self.subflows[i].on_window(ack, segment.window);
         }
         let s = &mut self.subflows[i];
         let window_update = core::mem::replace(&mut s.peer_window, segment.window) != segment.window;
@@ -73,7 +83,7 @@ impl Connection {
         {
             self.on_payload(cx, i, segment, seq, place);
         }
-        if flags.has(Flags::FIN) {
+        if segment.flags.has(Flags::FIN) {
             self.on_fin(cx, i, seq + segment.payload.len() as u64);
         }
         if self.subflows[i].receiver.take_fin() {
@@ -104,25 +114,52 @@ impl Connection {
         s.handshake.third_ack |= waiting && s.handshake.active;
     }
 
-    /// Sequence number and timestamps: the segment's offset if it is acceptable; otherwise answers as it must.
+    /// Sequence number and timestamps (RFC 9293 §3.10.7.4, first step): the segment's offset and the window's end, if it is
+    /// acceptable; otherwise answers as it must.
     #[inline(always)]
-    pub(super) fn acceptable(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) -> Option<u64> {
+    pub(super) fn acceptable(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) -> Option<(u64, u64)> {
         let s = &self.subflows[i];
         let next = s.receiver.next();
         let seq = segment.seq.offset_from(s.peer_isn, next);
+        let rst = segment.flags.has(Flags::RST);
         // RFC 7323 §5.3 R1
-        let old = segment.options.timestamps().is_some_and(|t| s.terms.timestamps && s.stamps.is_old(t, cx.now))
-            && !segment.flags.has(Flags::RST);
+        let old =
+            segment.options.timestamps().is_some_and(|t| s.terms.timestamps && s.stamps.is_old(t, cx.now)) && !rst;
         if let Some(seq) = seq.filter(|_| !old) {
-            let len = u64::from(segment.seq_len());
-            // The peer's window is one of the connection: what is repeated on this subflow does not count against it.
-            let near = seq == next || seq <= next + self.settings.recv_buffer.saturating_mul(2).max(1 << 16);
-            if near && (seq + len > next || (len == 0 && seq == next)) {
-                return Some(seq);
+            let len = if rst { 0 } else { u64::from(segment.seq_len()) };
+            let end = self.window_end(next);
+            // Just behind the window nothing is taken but what the header says. A peer that has filled the window
+            // acknowledges from there, and a closed one must let acknowledgments and resets through.
+            if seq <= end && (seq + len > next || len == 0 && seq >= next) {
+                return Some((seq, end));
             }
         }
         self.unacceptable(cx, i, segment, seq, old);
         None
+    }
+
+    /// The end of the window (`RCV.NXT + RCV.WND`) in the sequence of a subflow on which `next` is expected next.
+    #[inline(always)]
+    fn window_end(&self, next: u64) -> u64 {
+        match self.mode {
+            Mode::Plain => (self.recv_offset.sub + self.announced).saturating_sub(self.recv_offset.data).max(next),
+            // RFC 8684 §3.3.4: the window is the connection's, and where data belongs decides. What a sender may have under
+            // way on a subflow is never more than the widest window (§3.3.5), of which it may have been told on any of them.
+            // The RFC's own check, SSN - SUBFLOW_ACK <= DSN - DATA_ACK, would refuse copies of data that came elsewhere.
+            Mode::Opening | Mode::Multipath { .. } => next + self.widest,
+        }
+    }
+
+    /// RFC 9293 §3.10.7.4: what of a segment lies within the window, `len` bytes.
+    #[cold]
+    fn cut_off(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, len: u64) -> Segment {
+        self.violation(cx, i, Violation::BeyondWindow);
+        // The peer may be asking whether the window is still closed (§3.8.6.1).
+        self.subflows[i].acks.demand();
+        let mut segment = segment.clone();
+        segment.payload.truncate(len as usize);
+        segment.flags = Flags(segment.flags.0 & !Flags::FIN.0);
+        segment
     }
 
     /// A segment that is not acceptable is answered with an acknowledgment (RFC 9293 §3.10.7.4): at once if the peer may have
@@ -136,10 +173,13 @@ impl Connection {
         if old {
             self.violation(cx, i, Violation::OldTimestamp);
         }
+        let next = self.subflows[i].receiver.next();
+        if !old && seq.is_some_and(|seq| seq > next) {
+            self.violation(cx, i, Violation::BeyondWindow);
+        }
         let s = &mut self.subflows[i];
-        let next = s.receiver.next();
         // What was sent and not acknowledged is never more than a window.
-        let lowest = next.saturating_sub(self.settings.recv_buffer.saturating_add(LARGEST_SEGMENT));
+        let lowest = next.saturating_sub(self.widest + LARGEST_SEGMENT);
         let repeated = len > 0 && !flags.has(Flags::SYN);
         let Some(seq) = seq.filter(|seq| repeated && (lowest..next).contains(seq)) else {
             if flags.has(Flags::SYN | Flags::ACK) && segment.seq == s.peer_isn && cx.now >= s.answer_after {

@@ -117,6 +117,7 @@ impl Connection {
         s.state = State::Listen;
         s.go(Move::ReceiveSyn);
         s.peer_isn = syn.seq;
+        s.on_first_window(syn.window);
         s.terms = Terms::offer(&self.settings).agree(&syn.options);
         if let Some(stamps) = syn.options.timestamps().filter(|_| s.terms.timestamps) {
             s.stamps.keep(stamps, true, cx.now);
@@ -235,6 +236,7 @@ impl Connection {
             return self.violation(cx, i, Violation::UnexpectedOption);
         }
         s.peer_isn = segment.seq;
+        s.on_first_window(segment.window);
         s.terms = s.terms.agree(&segment.options);
         s.last_heard = cx.now;
         if let Some(stamps) = segment.options.timestamps().filter(|_| s.terms.timestamps) {

@@ -167,6 +167,7 @@ impl Connection {
         let fresh = (room || s.probe) && s.handshake.confirmed && (s.state.may_send() || !s.fin.wanted);
         if fresh
             && s.fin.offset.is_none()
+            && self.subflow_admits(i)
             && let Some(queued) = self.view.take_admissible(s.id)
         {
             self.send_new(cx, i, queued.range, queued.kind, out);
@@ -196,6 +197,25 @@ impl Connection {
             self.send_fin(cx, i, out);
         }
         ending
+    }
+
+    /// RFC 8684 §3.3.5: the window of each subflow counts in its own sequence, beside that of the connection. It holds back
+    /// nothing but what is repeated on a subflow that delivers later than others.
+    #[inline(always)]
+    fn subflow_admits(&self, i: usize) -> bool {
+        let s = &self.subflows[i];
+        let near = s.sender.nxt() + u64::from(self.settings.mss) <= s.window_end;
+        near || self.mode == Mode::Plain || self.widest_admits(i)
+    }
+
+    /// As [`Self::subflow_admits`] by the widest window of which other subflows have told (as Linux, `SndWndShared`). Where
+    /// nothing is under way on the subflow it admits whatever the connection's window does.
+    #[cold]
+    fn widest_admits(&self, i: usize) -> bool {
+        let s = &self.subflows[i];
+        let Some(next) = self.view.first_admissible(s.id) else { return true };
+        let end = s.window_end.max(s.sender.una() + (self.view.window_edge() - next.start));
+        s.sender.nxt() + next.len() <= end
     }
 
     fn send_new(&mut self, cx: &mut Cx<'_>, i: usize, range: Range, kind: SendKind, out: &mut Segment) {

@@ -423,6 +423,12 @@ impl View {
             }
         }
     }
+    /// What [`Self::take_admissible`] would take.
+    pub(crate) fn first_admissible(&self, id: PathId) -> Option<Range> {
+        let mut queued = self.queues[self.index(id)?].items.iter().map(|q| q.range);
+        let range = queued.find(|range| range.end <= self.window_edge && range.end > self.acked)?;
+        Some(Range::new(range.start.max(self.acked), range.end))
+    }
     /// True if the path's queue holds a range that the peer's window admits.
     pub fn has_admissible(&self, id: PathId) -> bool {
         self.index(id).is_some_and(|i| self.queues[i].items.iter().any(|q| q.range.end <= self.window_edge))

@@ -122,6 +122,8 @@ pub(crate) struct Subflow {
     pub last_heard: Instant,
     /// The window was restarted for the idle time since `last_sent`.
     pub idle_done: bool,
+    /// The farthest end of the window that the peer has told on this subflow, in its sequence.
+    pub window_end: u64,
     /// The window field of the peer's last segment.
     pub peer_window: u16,
     /// When keep-alive or TIME-WAIT ends; which, follows from the state.
@@ -171,6 +173,7 @@ impl Subflow {
             last_sent: None,
             last_heard: now,
             idle_done: false,
+            window_end: 0,
             peer_window: 0,
             linger: Instant::MAX,
             probes: 0,
@@ -230,6 +233,17 @@ impl Subflow {
     /// Used as a backup only.
     pub fn is_backup(&self) -> bool {
         self.backup.0 || self.backup.1
+    }
+
+    /// RFC 8684 §3.3.5: the peer's window on this subflow, `field` as an acknowledgment of `ack` has it.
+    #[inline(always)]
+    pub fn on_window(&mut self, ack: u64, field: u16) {
+        self.window_end = self.window_end.max(ack + (u64::from(field) << self.terms.send_shift));
+    }
+
+    /// As [`Self::on_window`] for a SYN, whose window is not scaled (RFC 7323 §2.2).
+    pub fn on_first_window(&mut self, field: u16) {
+        self.window_end = 1 + u64::from(field);
     }
 
     /// A segment with an acknowledgment leaves; returns the duplicate that it should report.

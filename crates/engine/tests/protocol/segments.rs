@@ -1,11 +1,13 @@
 //! Which segments count, and how the others are answered (RFC 9293 §3.10.7, RFC 5961, RFC 7323 §5.3).
 
-use crate::common::pair::Pair;
+use crate::common::pair::{Fate, Pair};
 use crate::common::solo::{Build, PEER_KEY, Solo};
-use crate::common::{at, pattern, plain_stamps, tcp};
-use anabranch_engine::{Settings, TcpSettings};
-use anabranch_trace::Violation;
-use anabranch_units::{SeqNumber, Side};
+use crate::common::{at, client_paths, ms, pattern, plain_stamps, setup, tcp};
+use anabranch_engine::connection::Setup;
+use anabranch_engine::schedule::{Repeat, Round, Scheduler};
+use anabranch_engine::{Settings, State, TcpSettings};
+use anabranch_trace::{Event, SendKind, Violation};
+use anabranch_units::{PathId, Range, SeqNumber, Side};
 use anabranch_wire::{Dss, Flags, MptcpOption, Packet, SackBlock, Segment, Timestamps};
 
 /// A segment that somebody sends in the peer's name.
@@ -64,7 +66,7 @@ fn a_forged_timestamp_does_not_freeze_a_subflow() {
 #[test]
 fn a_forgery_is_no_sign_of_life() {
     // RFC 9293 §3.8.4: a peer that is gone is given up, whatever a third party sends in its name.
-    let alive = TcpSettings { keep_alive: Some(crate::common::ms(100_000)), ..tcp().tcp };
+    let alive = TcpSettings { keep_alive: Some(ms(100_000)), ..tcp().tcp };
     let mut h = Solo::tcp_client(Settings { tcp: alive, ..tcp() });
     for second in 1..1200 {
         h.at(second * 1000);
@@ -221,4 +223,141 @@ fn forged_for(pair: &Pair, side: Side, len: usize) -> Packet {
         packet.segment.options.set_dss(Dss { ack: Some(ack), mapping: None, data_fin: false });
     }
     packet
+}
+
+/// A plain server with a receive buffer of 4000 bytes, of which `filled` are used.
+fn narrow(filled: usize) -> Solo {
+    let mut h = Solo::tcp_server(Settings { recv_buffer: 4000, ..tcp() });
+    if filled > 0 {
+        h.send(h.seg(1, 1).data(&pattern(0, filled)));
+    }
+    h.clear();
+    h
+}
+
+fn sacked(s: &Segment) -> Vec<(u64, u64)> {
+    let offset = |n: SeqNumber| n.offset_from(SeqNumber(Solo::peer_isn(0)), 0).expect("after the SYN");
+    s.options.sack().iter().map(|b| (offset(b.start), offset(b.end))).collect()
+}
+
+#[test]
+fn nothing_beyond_the_window_is_kept() {
+    // RFC 9293 §3.10.7.4, with the window that was advertised
+    let mut h = narrow(1000);
+    for beyond in [4001, 4002, 5000, 8000, 60_000] {
+        h.at(h.now.as_nanos() / 1_000_000 + 1000).clear();
+        h.send(h.seg(beyond, 1).data(b"evil"));
+        let (_, ack, s) = h.recv_numbers();
+        assert_eq!((ack, sacked(&s)), (1001, vec![]), "{beyond}");
+        h.quiet();
+    }
+    // Partly inside: what is beyond the window is cut off, the FIN with it.
+    h.send(h.seg(3501, 1).data(&pattern(3500, 1000)).flags(Flags::FIN | Flags::ACK));
+    assert_eq!(sacked(&h.recv()), [(3501, 4001)]);
+    h.send(h.seg(901, 1).data(&pattern(900, 2600)));
+    assert_eq!(h.recv_numbers().1, 4001);
+    assert_eq!((h.read(), h.state()), (pattern(0, 4000).to_vec(), State::Established));
+    assert!(h.log.violated(Violation::BeyondWindow));
+}
+
+#[test]
+fn a_closed_window_lets_acknowledgments_and_resets_through() {
+    // RFC 9293 §3.10.7.4: "special allowance should be made to accept valid ACKs, URGs, and RSTs"
+    let mut h = narrow(4000);
+    h.write(b"abc").clear();
+    for _ in 0..5 {
+        // A probe with data, as the peer may send it: answered at once, and no more.
+        h.send(h.seg(4001, 1).data(b"x"));
+        let (_, ack, s) = h.recv_numbers();
+        assert_eq!((ack, s.window, s.options.sack().len()), (4001, 0, 0));
+    }
+    h.send(h.seg(4001, 4).data(b"xyz"));
+    assert_eq!(h.connection().unacknowledged(), 0);
+    // An end without data needs no room; Linux takes it too.
+    h.clear();
+    h.send(h.seg(4001, 4).flags(Flags::FIN | Flags::ACK));
+    assert_eq!((h.recv_numbers().1, h.state()), (4002, State::CloseWait));
+    assert_eq!(h.read(), pattern(0, 4000));
+    assert!(h.connection().read_finished());
+
+    let mut h = narrow(4000);
+    h.send(h.seg(4001, 0).flags(Flags::RST)).quiet();
+    h.at(1);
+    assert!(h.is_gone());
+    // Not with a number beyond the window, nor below it.
+    for seq in [4000, 4002] {
+        let mut h = narrow(4000);
+        h.send(h.seg(seq, 0).flags(Flags::RST)).quiet();
+        assert_eq!(h.state(), State::Established);
+    }
+}
+
+#[test]
+fn a_peer_that_has_filled_the_window_may_acknowledge() {
+    // Its first segment was lost, and the number of its acknowledgments is that of the window's end.
+    let mut h = narrow(0);
+    h.write(b"abc");
+    h.send(h.seg(1001, 1).data(&pattern(1000, 3000)));
+    h.send(h.seg(4001, 4));
+    assert_eq!(h.connection().unacknowledged(), 0);
+}
+
+#[test]
+fn a_subflow_keeps_no_more_than_the_connections_window() {
+    // RFC 8684 §3.3.4: the window is one of the connection; what its peer may have under way on a subflow is no more.
+    let mut h = Solo::open_server(Settings { recv_buffer: 4000, ..plain_stamps() });
+    h.join(1).clear();
+    h.send_on(1, h.seg_on(1, 4002, 1).data(b"evil").dss(h.mapped(0, 3000, 4002, 4)));
+    assert_eq!(h.recv().options.sack().len(), 0);
+    h.send_on(1, h.seg_on(1, 3998, 1).data(b"truevil").dss(h.mapped(0, 3000, 3998, 7)));
+    let s = h.recv();
+    let start = SeqNumber(Solo::peer_isn(1)).at(3998);
+    assert_eq!(s.options.sack(), [SackBlock { start, end: start.at(3) }]);
+    // Data beyond the connection's window is cut off there.
+    h.send(h.seg(1, 1).data(b"abcdef").dss(h.mapped(0, 3997, 1, 6)));
+    assert!(h.log.0.iter().any(|(_, e)| matches!(e, Event::DataArrived { ofo: 3, .. })));
+    h.send(h.seg(7, 1).data(&pattern(0, 3997)).dss(h.mapped(0, 0, 7, 3997)));
+    assert_eq!(h.read(), [&pattern(0, 3997)[..], b"abc"].concat());
+}
+
+/// Sends everything on every path.
+#[derive(Debug)]
+struct Everywhere;
+
+impl Scheduler for Everywhere {
+    fn schedule(&mut self, round: &mut Round<'_>) {
+        for id in (0..2).map(PathId) {
+            let runs: Vec<_> =
+                round.outstanding().iter().filter(|(_, copies)| !copies.on(id)).map(|(r, _)| r).collect();
+            for run in runs {
+                let mut from = run.start;
+                while from < run.end && round.repeat(id, Range::new(from, run.end.min(from + 1000)), Repeat::Copy) {
+                    from += 1000;
+                }
+            }
+            while round.send_next(id) {}
+        }
+    }
+}
+
+#[test]
+fn a_sender_heeds_the_window_of_each_subflow() {
+    // RFC 8684 §3.3.5: (ack_i, ack_i + rcv_wnd_i). Copies on a slow path would go far beyond it.
+    let tcp = TcpSettings { initial_window: 40, ..plain_stamps().tcp };
+    let settings = Settings { recv_buffer: 8000, tcp, ..plain_stamps() };
+    let client = Setup { scheduler: Box::new(Everywhere), ..setup(settings.clone(), client_paths(2)) };
+    let mut pair = Pair::with(7, client, move || setup(settings.clone(), Vec::new()));
+    pair.delays[1] = ms(400);
+    let mut n = 0;
+    pair.hook = Box::new(move |_, side, path, p| {
+        // One that is lost on the slow path keeps all that follows waiting there.
+        n += u32::from(side == Side::Client && path == 1 && !p.segment.payload.is_empty());
+        if side == Side::Client && path == 1 && n % 50 == 30 { Fate::Drop } else { Fate::Pass }
+    });
+    pair.write(Side::Client, pattern(0, 6_000_000), true).run(at(120_000));
+    assert!(pair.server.got == pattern(0, 6_000_000), "{} bytes", pair.server.got.len());
+    let used =
+        pair.client.log.0.iter().filter(|(_, e)| matches!(e, Event::DataSent { kind: SendKind::Copy, .. })).count();
+    assert!(used > 100, "{used} copies");
+    assert!(!pair.server.log.violated(Violation::BeyondWindow));
 }
