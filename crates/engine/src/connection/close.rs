@@ -233,11 +233,12 @@ impl Connection {
         self.checking.forget(s.id);
         self.record(cx, Some(s.id), Event::Path(how));
         let over = self.closed || s.fin.wanted;
-        if self.vain == 0 {
+        let opened = s.told != PathState::Opening;
+        if opened && self.vain == 0 {
             self.paths.delivered(s.id);
         }
-        self.vain += u32::from(how == PathState::Dead && s.told != PathState::Opening);
-        self.paths.lost(s.id, cx.now, over, s.told == PathState::Opening);
+        self.vain += u32::from(opened && how == PathState::Dead);
+        self.paths.lost(s.id, cx.now, over, !opened);
         self.scheduler.on_event(&SchedulerEvent::PathDown { path: s.id }, &self.view);
         self.refresh_usability();
         self.due.get_or_insert(Cause::PathChange(s.id));

@@ -165,6 +165,8 @@ pub struct Connection {
     reassembly: Reassembly,
     /// Right edge of the window that was advertised last.
     announced: u64,
+    /// The widest window that was ever advertised.
+    widest: u64,
     peer_fin: Option<u64>,
     recv_offset: Offset,
     failure: Failure,
@@ -238,6 +240,7 @@ impl Connection {
             stalled: false,
             reassembly: Reassembly::new(settings.recv_buffer),
             announced: 0,
+            widest: 0,
             peer_fin: None,
             recv_offset: Offset { sub: 1, data: 0 },
             failure: Failure::None,

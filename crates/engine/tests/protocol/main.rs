@@ -4,6 +4,7 @@
 mod common;
 
 mod addresses;
+mod clock;
 mod delivery_rate;
 mod forward_delay;
 mod join;
@@ -12,6 +13,7 @@ mod mptcp_data;
 mod mptcp_fail;
 mod mptcp_open;
 mod scheduling;
+mod segments;
 mod silence;
 mod tcp_close;
 mod tcp_flow;
