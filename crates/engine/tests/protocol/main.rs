@@ -6,6 +6,7 @@ mod common;
 mod addresses;
 mod delivery_rate;
 mod forward_delay;
+mod half_open;
 mod join;
 mod mptcp_close;
 mod mptcp_data;
