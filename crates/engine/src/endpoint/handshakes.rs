@@ -3,7 +3,8 @@
 //! The first [`UNPROVEN`] of them have a connection from their SYN on. Further ones, and all joins, wait in the
 //! [`SynQueue`](super::syn_queue) until their third ACK has come, which only a peer can send that got our SYN/ACK.
 
-use super::{Endpoint, Handle, Slot, ends_of};
+use super::syn_queue::Place;
+use super::{Endpoint, Handle, Slot};
 use crate::connection::{Connection, asked, fresh_key, offers_multipath};
 use crate::cx::Cx;
 use crate::subflow::FourTuple;
@@ -88,16 +89,16 @@ impl Endpoint {
         tuple: FourTuple,
         packet: &Packet,
     ) -> Option<Option<Handle>> {
-        let ends = ends_of(&tuple);
-        let half = self.syns.find(&ends)?;
+        let (place, half) = self.syns.find(tuple)?;
+        let half = *half;
         match half.sense(&packet.segment) {
             Sense::Nothing => Some(None),
             Sense::Again => {
-                self.syns.ask_again(&ends, !offers_multipath(&packet.segment));
+                self.syns.ask_again(place, !offers_multipath(&packet.segment));
                 Some(None)
             }
             Sense::Over => {
-                self.syns.remove(&ends);
+                self.syns.remove(place);
                 Some(None)
             }
             Sense::Refused => {
@@ -105,8 +106,11 @@ impl Endpoint {
                 Some(None)
             }
             Sense::Complete => Some(match half.offer {
-                Offer::Join { token, .. } => self.complete_join(cx, &half, packet, token),
-                _ => self.complete(cx, &half, packet),
+                Offer::Join { token, .. } => self.complete_join(cx, place, &half, packet, token),
+                _ => {
+                    self.syns.remove(place);
+                    self.complete(cx, &half, packet)
+                }
             }),
         }
     }
@@ -114,7 +118,6 @@ impl Endpoint {
     /// The first subflow of a connection to be.
     fn complete(&mut self, cx: &mut Cx<'_>, half: &HalfOpen, packet: &Packet) -> Option<Handle> {
         let tuple = half.tuple();
-        self.syns.remove(&ends_of(&tuple));
         let room = self.slots.len() < self.limit;
         let listener = self.listeners.get_mut(&tuple.local.port()).filter(|_| room);
         let Some(setup) = listener.and_then(|listener| (listener.accept)(tuple)) else {
@@ -130,13 +133,19 @@ impl Endpoint {
         Some(self.take_in(connection))
     }
 
-    fn complete_join(&mut self, cx: &mut Cx<'_>, half: &HalfOpen, packet: &Packet, token: u32) -> Option<Handle> {
+    fn complete_join(
+        &mut self,
+        cx: &mut Cx<'_>,
+        place: Place,
+        half: &HalfOpen,
+        packet: &Packet,
+        token: u32,
+    ) -> Option<Handle> {
         let handle = self.tokens.get(&token).copied();
         let slot = handle.and_then(|h| self.slots.get_mut(h));
         let joined = slot.map_or(Err(UNKNOWN_TOKEN), |slot| slot.connection.complete_join(cx, half, &packet.segment));
-        let tuple = half.tuple();
         if joined != Ok(false) {
-            self.syns.remove(&ends_of(&tuple));
+            self.syns.remove(place);
         }
         match (joined, handle) {
             (Ok(true), Some(handle)) => {
@@ -144,7 +153,7 @@ impl Endpoint {
                 self.index_ends(handle);
             }
             (Err(reason), _) => {
-                self.reset(tuple, packet, Some(reason));
+                self.reset(half.tuple(), packet, Some(reason));
             }
             _ => {}
         }
@@ -160,7 +169,7 @@ impl Endpoint {
             if let Offer::Join { token, .. } = half.offer {
                 let slot = self.tokens.get(&token).and_then(|h| self.slots.get_mut(*h));
                 let Some(Slot { connection, .. }) = slot else {
-                    self.syns.give_up(place);
+                    self.syns.remove(place);
                     continue;
                 };
                 if !self.syns.on_answered(cx.now, place, &connection.settings().tcp) {
@@ -168,13 +177,13 @@ impl Endpoint {
                 }
                 match connection.answer_join(cx, &half, &mut packet.segment) {
                     Some(path) => return Some(Some(path)),
-                    None => self.syns.give_up(place),
+                    None => self.syns.remove(place),
                 }
                 continue;
             }
             let listener = self.listeners.get(&tuple.local.port());
             let Some(settings) = listener.and_then(|listener| listener.settings.as_ref()) else {
-                self.syns.give_up(place);
+                self.syns.remove(place);
                 continue;
             };
             if self.syns.on_answered(cx.now, place, &settings.tcp) {

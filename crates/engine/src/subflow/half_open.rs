@@ -34,12 +34,28 @@ pub(crate) enum Sense {
     Complete,
 }
 
+/// Both ends in little room, ours first: ports, and addresses as IPv6 has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Ends {
+    ports: [u16; 2],
+    addresses: [[u8; 16]; 2],
+}
+
+impl From<FourTuple> for Ends {
+    fn from(FourTuple { local, remote }: FourTuple) -> Self {
+        let octets = |end: SocketAddr| match end.ip() {
+            // RFC 4291 §2.5.5.2
+            IpAddr::V4(ip) => ip.to_ipv6_mapped().octets(),
+            IpAddr::V6(ip) => ip.octets(),
+        };
+        Self { ports: [local, remote].map(|end| end.port()), addresses: [local, remote].map(octets) }
+    }
+}
+
 /// A SYN that was answered. Small, since anyone may send some.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HalfOpen {
-    /// Addresses as IPv6 has them, ours first; then the ports.
-    addresses: [[u8; 16]; 2],
-    ports: [u16; 2],
+    ends: Ends,
     pub isn: SeqNumber,
     pub peer_isn: SeqNumber,
     pub terms: Terms,
@@ -54,14 +70,6 @@ pub(crate) struct HalfOpen {
     pub answers: u8,
 }
 
-fn octets(ip: IpAddr) -> [u8; 16] {
-    match ip {
-        // RFC 4291 §2.5.5.2
-        IpAddr::V4(ip) => ip.to_ipv6_mapped().octets(),
-        IpAddr::V6(ip) => ip.octets(),
-    }
-}
-
 impl HalfOpen {
     /// The answer to a SYN that came on `tuple`.
     pub fn new(
@@ -74,8 +82,7 @@ impl HalfOpen {
     ) -> Self {
         let terms = Terms::offer(settings).agree(&syn.options);
         Self {
-            addresses: [tuple.local, tuple.remote].map(|end| octets(end.ip())),
-            ports: [tuple.local.port(), tuple.remote.port()],
+            ends: tuple.into(),
             isn: SeqNumber(rng.bits() as u32),
             peer_isn: syn.seq,
             terms,
@@ -93,10 +100,15 @@ impl HalfOpen {
     }
 
     /// Its ends.
+    pub fn ends(&self) -> Ends {
+        self.ends
+    }
+
+    /// Its ends.
     pub fn tuple(&self) -> FourTuple {
         let [local, remote] = [0, 1].map(|n| {
-            let ip = IpAddr::V6(Ipv6Addr::from(self.addresses[n])).to_canonical();
-            SocketAddr::new(ip, self.ports[n])
+            let ip = IpAddr::V6(Ipv6Addr::from(self.ends.addresses[n])).to_canonical();
+            SocketAddr::new(ip, self.ends.ports[n])
         });
         FourTuple { local, remote }
     }
@@ -148,7 +160,7 @@ impl HalfOpen {
         option: Option<MptcpOption>,
         out: &mut Segment,
     ) {
-        let [src_port, dst_port] = self.ports;
+        let [src_port, dst_port] = self.ends.ports;
         *out = Segment {
             src_port,
             dst_port,

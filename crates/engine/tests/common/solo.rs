@@ -135,8 +135,8 @@ impl Solo {
         while let Some((path, packet)) = self.endpoint.poll_transmit(&mut cx) {
             let segment = &packet.segment;
             if segment.flags.has(Flags::SYN) {
-                let path = path.expect("a SYN has a path");
-                self.isn[path.index()] = segment.seq.0;
+                // That of a connection to be has no path yet.
+                self.isn[path.unwrap_or_default().index()] = segment.seq.0;
             }
             for option in segment.options.mptcp() {
                 if let MptcpOption::Capable(MpCapable { sender_key: Some(key), .. }) = option {

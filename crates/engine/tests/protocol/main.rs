@@ -7,6 +7,7 @@ mod addresses;
 mod clock;
 mod delivery_rate;
 mod forward_delay;
+mod half_open;
 mod join;
 mod mptcp_close;
 mod mptcp_data;
