@@ -11,9 +11,10 @@ pub enum Class {
     Plain,
     /// Packets are split and coalesced, as offload engines do.
     Segments,
-    /// Addresses, ports and sequence numbers are translated; TCP options and ADD_ADDR are dropped.
+    /// Addresses, ports and sequence numbers are translated; TCP options and ADD_ADDR are dropped; windows are held
+    /// small for a time.
     Nat,
-    /// MPTCP options are taken off.
+    /// MPTCP options are taken off; MP_CAPABLE has other flags or another version.
     Options,
     /// Payload is changed, with checksums on.
     Payload,
