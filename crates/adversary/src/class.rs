@@ -91,10 +91,10 @@ impl Class {
         }
     }
 
-    /// Nothing that happens to the packets is a reason to give up: everything must arrive.
+    /// Nothing that happens to the packets is a reason to give up, as long as the paths are not dark for long.
     pub(crate) fn must_complete(self) -> bool {
         use Class::*;
-        matches!(self, Benign | Plain | Segments | Nat | App | Guess | Floods)
+        matches!(self, Benign | Plain | Segments | Nat | Blackout | App | Guess | Floods)
     }
 
     /// At least one side asks for DSS checksums.
