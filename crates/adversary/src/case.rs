@@ -15,6 +15,8 @@ use core::net::{IpAddr, Ipv6Addr, SocketAddr};
 pub(crate) const PORT: u16 = 80;
 /// The client's port on path 0; on path n it is n more.
 pub(crate) const CLIENT_PORT: u16 = 2000;
+/// Darkness of all paths together that every timeout outlasts.
+const ENDURED: Duration = Duration::from_secs(5);
 /// The server has three more addresses on each path, which only an announcement makes known.
 pub(crate) const NEW_ADDRESSES: u8 = 3;
 
@@ -117,6 +119,13 @@ impl Case {
         Self { class, seed, start, parties, paths, limit, script, floods, rules, deeds: None }
     }
 
+    /// Everything must arrive: nothing on the way is a reason to give up.
+    pub(crate) fn must_complete(&self) -> bool {
+        let outages = self.paths.iter().flat_map(|path| &path.dark);
+        let dark = outages.fold(Duration::ZERO, |sum, o| sum + o.until.saturating_sub(o.from));
+        self.class.must_complete() && dark <= ENDURED
+    }
+
     /// The address of a host on a path, as itself knows it. The server has more: `low` is 2 for the first.
     pub(crate) fn address(&self, path: u8, low: u8) -> IpAddr {
         if self.paths.get(usize::from(path)).is_some_and(|p| p.v6) {
@@ -127,7 +136,7 @@ impl Case {
 
     /// The paths as a host knows them.
     pub(crate) fn path_setups(&self, side: Side) -> Vec<PathSetup> {
-        let backups = self.parties[side as usize - 1].backups;
+        let party = &self.parties[side as usize - 1];
         let setup = |n: usize| {
             let path = n as u8;
             let client = SocketAddr::new(self.address(path, 1), CLIENT_PORT + u16::from(path));
@@ -136,7 +145,8 @@ impl Case {
                 Side::Client => FourTuple { local: client, remote: server },
                 Side::Server => FourTuple { local: server, remote: client },
             };
-            PathSetup { backup: backups >> n & 1 == 1, ..PathSetup::new(PathId(path), tuple) }
+            let policy = party.policies.get(n).copied().unwrap_or_default();
+            PathSetup { backup: party.backups >> n & 1 == 1, policy, ..PathSetup::new(PathId(path), tuple) }
         };
         (0..self.paths.len()).map(setup).collect()
     }

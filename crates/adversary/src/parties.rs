@@ -3,6 +3,7 @@
 use crate::class::Class;
 use crate::luck::Luck;
 use crate::pattern;
+use anabranch_engine::schedule::PathPolicy;
 use anabranch_engine::{DssWidth, RecoveryKind, RtoForm, Settings, TcpSettings};
 use anabranch_units::Duration;
 
@@ -13,8 +14,12 @@ pub struct Party {
     pub settings: Settings,
     /// Name of its scheduler in the registry, with suffix.
     pub scheduler: String,
+    /// Parameters of the scheduler that are not as by default.
+    pub parameters: Vec<(String, f64)>,
     /// Name of its congestion control in the registry.
     pub congestion: &'static str,
+    /// What its operator says of each path.
+    pub policies: Vec<PathPolicy>,
     /// What its application does.
     pub plan: Plan,
     /// It joins to addresses that the peer announces.
@@ -78,7 +83,9 @@ impl Party {
         let plain = |plan| Self {
             settings: Settings::default(),
             scheduler: String::new(),
+            parameters: Vec::new(),
             congestion: "",
+            policies: Vec::new(),
             plan,
             accept_announced: false,
             backups: 0,
@@ -107,6 +114,32 @@ fn schedulers() -> &'static [String] {
 /// Some scheduler's name.
 pub(crate) fn scheduler(luck: &mut Luck<'_>) -> String {
     luck.pick(schedulers()).clone()
+}
+
+/// Now and then one of a scheduler's parameters, anywhere in its range.
+fn parameters(luck: &mut Luck<'_>, scheduler: &str) -> Vec<(String, f64)> {
+    let Ok(resolved) = anabranch_schedulers::resolve(scheduler) else { return Vec::new() };
+    let known: Vec<_> = resolved.parameters().collect();
+    if known.is_empty() || !luck.chance(0.3) {
+        return Vec::new();
+    }
+    let parameter = luck.pick(&known);
+    let value = match parameter.unit {
+        "bool" => luck.below(2) as f64,
+        _ => parameter.min + (parameter.max - parameter.min) * luck.unit(),
+    };
+    let given = vec![(parameter.name.to_owned(), value)];
+    // A least value may be above the greatest, and a range without end has no point that is drawn.
+    if resolved.build(&given).is_ok() { given } else { Vec::new() }
+}
+
+/// What an operator may say of a path.
+fn policy(luck: &mut Luck<'_>) -> PathPolicy {
+    PathPolicy {
+        price: *luck.pick(&[0.0, 1e-9, 5e-9]),
+        cap: luck.chance(0.3).then(|| luck.spread(100, 200_000)),
+        weight: luck.chance(0.3).then(|| luck.spread_real(0.01, 100.0)),
+    }
 }
 
 fn congestion(luck: &mut Luck<'_>) -> &'static str {
@@ -188,13 +221,18 @@ pub(crate) fn both(luck: &mut Luck<'_>, class: Class, paths: usize) -> [Party; 2
     let least = |of: fn(&Settings) -> u64| settings.iter().map(of).min().unwrap_or(0);
     let fitting = (500 * least(|s| s.mss.into())).min(150 * least(|s| s.recv_buffer)).min(pattern::MOST);
     let fitting = fitting.min(150 * least(|s| s.send_buffer));
-    let mut parties = settings.map(|settings| Party {
-        settings,
-        scheduler: scheduler(luck),
-        congestion: congestion(luck),
-        plan: plan(luck, class, fitting),
-        accept_announced: luck.chance(0.5),
-        backups: if luck.chance(0.1) { luck.below(1 << paths) as u32 } else { 0 },
+    let mut parties = settings.map(|settings| {
+        let scheduler = scheduler(luck);
+        Party {
+            settings,
+            parameters: parameters(luck, &scheduler),
+            scheduler,
+            congestion: congestion(luck),
+            policies: (0..paths).map(|_| policy(luck)).collect(),
+            plan: plan(luck, class, fitting),
+            accept_announced: luck.chance(0.5),
+            backups: if luck.chance(0.1) { luck.below(1 << paths) as u32 } else { 0 },
+        }
     });
     let [client, server] = &mut parties;
     if client.plan.end == End::AfterPeer && server.plan.end == End::AfterPeer {

@@ -90,7 +90,12 @@ impl Shrinker {
     fn simplify_party(&mut self, n: usize) {
         let settings = Settings::default();
         let tcp = TcpSettings::default();
-        self.attempt(|c| c.parties[n].scheduler = "minrtt".into());
+        self.attempt(|c| c.parties[n].parameters.clear());
+        self.attempt(|c| {
+            c.parties[n].scheduler = "minrtt".into();
+            c.parties[n].parameters.clear();
+        });
+        self.attempt(|c| c.parties[n].policies.clear());
         self.attempt(|c| c.parties[n].congestion = "reno");
         self.attempt(|c| c.parties[n].backups = 0);
         self.attempt(|c| c.parties[n].accept_announced = false);

@@ -25,6 +25,19 @@ pub enum Strip {
     Sack,
 }
 
+/// A change of MP_CAPABLE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Twist {
+    /// Flag A is turned over.
+    Checksum,
+    /// Flag C is set.
+    NoJoinHere,
+    /// Flag H is cleared.
+    NoSha256,
+    /// Another version.
+    Version(u8),
+}
+
 /// What may stay of a segment's options.
 pub(crate) struct Sieve<'a> {
     pub keeps: &'a dyn Fn(Strip) -> bool,
@@ -68,6 +81,28 @@ pub(crate) fn strip(segment: &mut Segment, what: Strip) -> bool {
     let stripped = options != segment.options;
     segment.options = options;
     stripped
+}
+
+/// Changes MP_CAPABLE; true if there was one.
+pub(crate) fn twist(segment: &mut Segment, twist: Twist) -> bool {
+    let mut found = false;
+    let mut options = sift(&segment.options, &Sieve { keeps: &|kind| kind != Strip::Mptcp, sack: &|block| block });
+    segment.options.dss().map(|dss| options.set_dss(*dss));
+    for option in segment.options.mptcp() {
+        let mut option = *option;
+        if let MptcpOption::Capable(capable) = &mut option {
+            found = true;
+            match twist {
+                Twist::Checksum => capable.checksum = !capable.checksum,
+                Twist::NoJoinHere => capable.no_join_here = true,
+                Twist::NoSha256 => capable.hmac_sha256 = false,
+                Twist::Version(version) => capable.version = version,
+            }
+        }
+        options.push_mptcp(option);
+    }
+    segment.options = options;
+    found
 }
 
 /// Raises one byte by one, which no other raised bytes of the same mapping can make up for in its checksum, since all of

@@ -122,13 +122,13 @@ fn other(n: usize) -> usize {
 
 fn setup(case: &Case, side: Side, id: u32) -> Setup {
     let party = &case.parties[side as usize - 1];
-    let scheduler = anabranch_schedulers::build(&party.scheduler, &[]);
+    let scheduler = anabranch_schedulers::build(&party.scheduler, &party.parameters);
     let congestion = anabranch_congestion::build(party.congestion, &[]);
     Setup {
         id: ConnId(id),
         settings: party.settings.clone(),
-        scheduler: scheduler.expect("a name of the registry"),
-        congestion: congestion.expect("a name of the registry"),
+        scheduler: scheduler.expect("drawn from the registry"),
+        congestion: congestion.expect("drawn from the registry"),
         paths: case.path_setups(side),
         announce: Vec::new(),
         accept_announced: party.accept_announced,
