@@ -167,7 +167,7 @@ fn a_signal_ends_a_comparison_with_a_word() {
     let arguments = ["compare", "--grid", folder.path().to_str().unwrap(), "--repeat", "100000", "--jobs", "1"];
     let (output, errors) = ended_by_id("-INT", &arguments, catches_signals);
     assert_eq!(output, "", "nothing was finished");
-    assert!(errors.contains("interrupted after") && errors.contains("what was finished before is told"), "{errors}");
+    assert!(errors.contains("interrupted after") && errors.contains("nothing was kept"), "{errors}");
 }
 
 #[test]

@@ -36,7 +36,8 @@ pub fn compare(arguments: &CompareArguments, driver: &dyn Driver) -> Result<Told
     grid.prepare(driver).map_err(Failure::refused)?;
     let watch = Watch::new(Wanted::default())?;
     let (frontier, ended) = grid.run(driver, &Threads::new(arguments.jobs), &watch);
-    let mut wrong: Vec<Failure> = ended.map(|failure| why(&failure, &watch)).into_iter().collect();
+    let kept = if frontier.cells.is_empty() { Kept::Nothing } else { Kept::Stages };
+    let mut wrong: Vec<Failure> = ended.map(|failure| why(&failure, &watch, kept)).into_iter().collect();
     wrong.extend(watch.finish());
     if frontier.cells.is_empty() && frontier.missing > 0 {
         return Ok(Told::new(String::new(), wrong));
@@ -57,11 +58,11 @@ pub fn compare(arguments: &CompareArguments, driver: &dyn Driver) -> Result<Told
 }
 
 /// Why the grid was not finished.
-fn why(failure: &anabranch_run::Failure, watch: &Watch) -> Failure {
+fn why(failure: &anabranch_run::Failure, watch: &Watch, kept: Kept) -> Failure {
     match failure.error {
         RunError::Interrupted => {
             let what = format!("interrupted {}: {}", watch.progress_so_far(), failure.run);
-            Failure::interrupted(&what, Kept::Stages)
+            Failure::interrupted(&what, kept)
         }
         _ => Failure::failed("anabranch::run::failed", failure.to_string()),
     }

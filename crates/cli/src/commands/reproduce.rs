@@ -61,15 +61,21 @@ pub fn reproduce(arguments: &ReproduceArguments, drivers: &Drivers<'_>) -> Resul
     wrong.extend(works.iter().flatten().filter_map(|work| work.kept.failure()));
     let whole = results.len() == stages.len();
     let mut found = Found::of(results, &papers, &works, arguments.quick);
+    let mut last = INCOMPLETE.to_owned();
     if whole {
         for work in works.iter().flatten() {
             wrong.extend(work.follow_packets(out.timeline(), drivers)?);
         }
-        let keep = || {
-            found.write(out, begun.elapsed())?;
-            opener.map_or(Ok(()), |opener| opener.open(&arguments.out.join(PAGE)))
-        };
-        wrong.extend(keep().err());
+        match found.write(out, begun.elapsed()) {
+            Ok(page) => {
+                wrong.extend(opener.and_then(|opener| opener.open(&page).err()));
+                last = format!("The report: {}", page.display());
+            }
+            Err(failure) => {
+                wrong.push(failure);
+                last = "The report could not be written.".into();
+            }
+        }
         let tables = |name: &str| match name {
             SUMMARY => summary_markdown(&found.reproduction),
             _ => claims_markdown(&found.reproduction),
@@ -82,11 +88,7 @@ pub fn reproduce(arguments: &ReproduceArguments, drivers: &Drivers<'_>) -> Resul
     let output = match arguments.format {
         _ if nothing => String::new(),
         ListFormat::Json => found.json(),
-        ListFormat::Table => {
-            let page = arguments.out.join(PAGE);
-            let last = if whole { format!("The report: {}", page.display()) } else { INCOMPLETE.to_owned() };
-            format!("{}\n{last}\n", text(&found.reproduction, text_width()))
-        }
+        ListFormat::Table => format!("{}\n{last}\n", text(&found.reproduction, text_width())),
     };
     Ok(Told::new(output, wrong))
 }
@@ -126,8 +128,8 @@ impl Found {
         serde_json::to_string_pretty(&self.reproduction).unwrap_or_default() + "\n"
     }
 
-    /// Writes all and the report. The work took `wall_time`.
-    fn write(&self, out: OutFolder, wall_time: Duration) -> Result<(), Failure> {
+    /// Writes all and the report, whose page it names. The work took `wall_time`.
+    fn write(&self, out: OutFolder, wall_time: Duration) -> Result<PathBuf, Failure> {
         let runs = out.beside().join("runs");
         create(&runs)?;
         for (name, table) in &self.runs {
@@ -139,7 +141,7 @@ impl Found {
         // Strings and finite numbers only: this cannot fail.
         write(&out.beside().join("report.json"), serde_json::to_string(&report).unwrap_or_default() + "\n")?;
         make_report(out.beside())?;
-        out.take().map(drop)
+        Ok(out.take()?.join(PAGE))
     }
 }
 
