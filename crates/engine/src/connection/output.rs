@@ -322,7 +322,7 @@ impl Connection {
     }
 
     /// A client's first subflow whose peer has not shown that it got our keys (RFC 8684 §3.1).
-    fn shows_keys(&self, i: usize) -> bool {
+    pub(super) fn shows_keys(&self, i: usize) -> bool {
         let s = &self.subflows[i];
         self.mode == Mode::Multipath { confirmed: false } && s.handshake.active && !s.join
     }
