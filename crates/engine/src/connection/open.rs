@@ -118,7 +118,7 @@ impl Connection {
         s.go(Move::ReceiveSyn);
         s.peer_isn = syn.seq;
         s.on_first_window(syn.window);
-        s.terms = Terms::offer(&self.settings).agree(&syn.options);
+        s.terms = Terms::offer(&self.settings).agree(&syn.options, tuple.remote.is_ipv6());
         if let Some(stamps) = syn.options.timestamps().filter(|_| s.terms.timestamps) {
             s.stamps.keep(stamps, true, cx.now);
         }
@@ -237,7 +237,7 @@ impl Connection {
         }
         s.peer_isn = segment.seq;
         s.on_first_window(segment.window);
-        s.terms = s.terms.agree(&segment.options);
+        s.terms = s.terms.agree(&segment.options, s.tuple.remote.is_ipv6());
         s.last_heard = cx.now;
         if let Some(stamps) = segment.options.timestamps().filter(|_| s.terms.timestamps) {
             s.stamps.keep(stamps, true, cx.now);
@@ -278,6 +278,7 @@ impl Connection {
             }
         }
         self.establish(cx, i);
+        self.on_text_of_syn(cx, i, segment);
     }
 
     /// The first window of the connection. RFC 7323 §2.2: that of a SYN is not scaled.
@@ -323,39 +324,43 @@ impl Connection {
         false
     }
 
-    /// A segment in SYN-RECEIVED.
+    /// A segment in SYN-RECEIVED (RFC 9293 §3.10.7.4).
     pub(super) fn on_syn_received(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
-        let s = &mut self.subflows[i];
+        let s = &self.subflows[i];
         let flags = segment.flags;
+        let again = flags.has(Flags::SYN) && !flags.has(Flags::RST) && segment.seq == s.peer_isn;
+        // The other half of a simultaneous open (§3.5) is a SYN/ACK that begins with what was received already.
+        let crossed = again && flags.has(Flags::ACK) && s.handshake.active;
+        if again && !flags.has(Flags::ACK) {
+            return self.on_syn_again(cx, i, segment);
+        }
+        if !crossed && self.acceptable(cx, i, segment).is_none() {
+            return;
+        }
+        let s = &mut self.subflows[i];
         if flags.has(Flags::RST) {
             if segment.seq == s.peer_isn.at(1) {
                 return self.refused(cx, i, segment);
             }
-            return self.violation(cx, i, Violation::BlindReset);
+            // RFC 5961 §3.2
+            self.violation(cx, i, Violation::BlindReset);
+            return self.answer(cx, i);
         }
-        if flags.has(Flags::SYN) {
-            if segment.seq != s.peer_isn {
-                return self.violation(cx, i, Violation::BlindSyn);
+        if flags.has(Flags::SYN) && !crossed {
+            if !s.handshake.active {
+                // Back to LISTEN: the peer begins another connection. It sends its SYN again.
+                return self.refused(cx, i, segment);
             }
-            // The peer's SYN again: our SYN/ACK was lost. With an acknowledgment: the other half of a simultaneous open.
-            s.handshake.due = true;
-            if self.mode == Mode::Opening && capable(segment).is_none() {
-                // It tries without the option, perhaps because our answer was dropped for it (RFC 8684 §3.7).
-                self.mode = Mode::Plain;
-                self.record(cx, None, Event::Fallback);
-            }
+            // RFC 5961 §4
+            self.violation(cx, i, Violation::BlindSyn);
+            return self.answer(cx, i);
         }
-        let s = &self.subflows[i];
         if !flags.has(Flags::ACK) {
             return;
         }
         if segment.ack != s.isn.at(1) {
-            // RFC 9293 §3.10.7.4
-            self.subflows[i].refusal = Some(segment.ack);
+            s.refusal = Some(segment.ack);
             return self.violation(cx, i, Violation::BlindAck);
-        }
-        if !flags.has(Flags::SYN) && self.acceptable(cx, i, segment).is_none() {
-            return;
         }
         let s = &self.subflows[i];
         let verified = if s.join { self.check_join_ack(cx, i, segment) } else { self.learn_from_ack(cx, i, segment) };
@@ -371,7 +376,23 @@ impl Connection {
             s.acks.demand();
         }
         self.establish(cx, i);
+        if crossed {
+            self.subflows[i].acks.demand();
+            return self.on_text_of_syn(cx, i, segment);
+        }
         self.on_synchronized(cx, i, segment);
+    }
+
+    /// The peer's SYN again: our SYN/ACK was lost.
+    fn on_syn_again(&mut self, cx: &mut Cx<'_>, i: usize, syn: &Segment) {
+        if self.subflows[i].may_answer(cx.now) {
+            self.subflows[i].handshake.due = true;
+        }
+        if self.mode == Mode::Opening && capable(syn).is_none() {
+            // It tries without the option, perhaps because our answer was dropped for it (RFC 8684 §3.7).
+            self.mode = Mode::Plain;
+            self.record(cx, None, Event::Fallback);
+        }
     }
 
     /// The keys of the third ACK, or the fall back. False: this segment does not tell.

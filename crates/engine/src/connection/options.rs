@@ -124,7 +124,7 @@ impl Connection {
                 let ours = segment.flags.has(anabranch_wire::Flags::RST).then_some(i);
                 for (n, s) in self.subflows.iter_mut().enumerate() {
                     if Some(n) != ours {
-                        s.reset = Some(Reset::Because(super::open::UNSPECIFIED));
+                        s.abort(Reset::Because(super::open::UNSPECIFIED));
                     }
                 }
                 if ours.is_some() {

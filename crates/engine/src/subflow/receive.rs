@@ -42,11 +42,6 @@ impl Receiver {
         self.next
     }
 
-    /// The peer's FIN was reached.
-    pub fn is_finished(&self) -> bool {
-        self.fin.is_some_and(|fin| self.next > fin)
-    }
-
     /// Bytes held out of order.
     pub fn held_bytes(&self) -> u64 {
         self.held.bytes()
@@ -208,7 +203,6 @@ mod tests {
         assert!(!r.note_fin(9));
         r.accept(1, &piece(1, 4));
         assert!(r.take_fin());
-        assert!(r.is_finished());
         assert_eq!(r.next(), 5);
         // Data behind the FIN is not data.
         assert!(r.accept(5, &piece(5, 8)).ready.is_none());
