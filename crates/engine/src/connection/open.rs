@@ -19,9 +19,15 @@ fn initial_number(rng: &mut Rng) -> SeqNumber {
     SeqNumber(rng.bits() as u32)
 }
 
+/// RFC 8684 §3.1: version 1 with HMAC-SHA256. Anything else is ignored, in whatever segment. (Linux answers a SYN of a later
+/// version by version 1; and it ignores one that proposes other algorithms too.)
+fn is_spoken(capable: &MpCapable) -> bool {
+    capable.version == 1 && capable.hmac_sha256
+}
+
 fn capable(segment: &Segment) -> Option<&MpCapable> {
     segment.options.mptcp().iter().find_map(|o| match o {
-        MptcpOption::Capable(c) => Some(c),
+        MptcpOption::Capable(c) if is_spoken(c) => Some(c),
         _ => None,
     })
 }
@@ -82,9 +88,8 @@ impl Connection {
         let mut connection = Self::new(setup, Side::Server, tuple.local);
         connection.scheduler.seed(cx.rng.fork("scheduler"));
         connection.keys = Keys::generate(cx.rng, taken);
-        // RFC 8684 §3.1: only version 1 with HMAC-SHA256 is spoken; anything else is answered as plain TCP.
-        let offer = capable(syn).filter(|c| c.version == 1 && c.hmac_sha256 && c.sender_key.is_none());
-        match offer {
+        // RFC 8684 §3.1: without an offer that is understood it is plain TCP.
+        match capable(syn).filter(|c| c.sender_key.is_none()) {
             Some(offer) if connection.settings.mptcp => connection.checksum |= offer.checksum,
             _ => connection.mode = Mode::Plain,
         }
@@ -212,6 +217,13 @@ impl Connection {
         }
     }
 
+    /// The data that MP_CAPABLE maps, the first of the connection: its length, and the checksum if there is one.
+    pub(super) fn first_data(&self, option: &MptcpOption) -> Option<(u16, Option<u16>)> {
+        let MptcpOption::Capable(c) = option else { return None };
+        let keys = (c.sender_key, c.receiver_key) == (Some(self.keys.remote), Some(self.keys.local));
+        c.data.filter(|_| is_spoken(c) && keys)
+    }
+
     /// A segment in SYN-SENT (RFC 9293 §3.10.7.3).
     pub(super) fn on_syn_sent(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
         let s = &mut self.subflows[i];
@@ -291,7 +303,7 @@ impl Connection {
         if self.mode != Mode::Opening {
             return;
         }
-        let answer = capable(segment).filter(|c| c.version == 1);
+        let answer = capable(segment).filter(|c| c.receiver_key.is_none());
         if answer.is_some_and(|c| c.no_join_here) {
             self.paths.keep_off(self.subflows[i].tuple.remote);
         }
