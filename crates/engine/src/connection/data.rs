@@ -105,10 +105,6 @@ impl Connection {
 
     /// Payload in the subflow's sequence; `place`: see [`Self::on_options`].
     pub(super) fn on_payload(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, seq: u64, place: Option<u64>) {
-        let s = &mut self.subflows[i];
-        if !s.state.may_receive() && s.receiver.is_finished() {
-            return s.acks.demand();
-        }
         // RFC 5681 §4.2: at least every second segment; of those that came in one piece, from a device that leaves them so,
         // there are enough.
         let (len, mss) = (segment.payload.len() as u32, self.settings.mss);

@@ -80,7 +80,10 @@ impl Connection {
             return true;
         }
         match s.state {
-            State::SynSent | State::SynReceived => self.handshake_segment(cx, i, out),
+            State::SynSent => self.handshake_segment(cx, i, out),
+            State::SynReceived => {
+                self.handshake_segment(cx, i, out) || (self.mode == Mode::Plain && self.control_segment(cx, i, out))
+            }
             State::Closed | State::Listen => false,
             _ if s.handshake.third_ack => {
                 self.third_ack(cx, i, out);
@@ -413,8 +416,7 @@ impl Connection {
 
     fn reset_segment(&mut self, cx: &mut Cx<'_>, i: usize, reset: Reset, out: &mut Segment) {
         let s = &mut self.subflows[i];
-        let flags = if s.state == State::SynSent { Flags::RST } else { Flags::RST | Flags::ACK };
-        s.begin(out, s.sender.nxt(), flags, 0, cx.now);
+        s.begin(out, s.sender.nxt(), Flags::RST | Flags::ACK, 0, cx.now);
         s.go(Move::Abort);
         if self.settings.mptcp && self.mode != Mode::Plain {
             let reason = match reset {
