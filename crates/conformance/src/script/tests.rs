@@ -19,12 +19,16 @@ fn refused_step(step: &str) -> String {
 
 #[test]
 fn a_header_says_what_the_script_stands_for() {
-    let text = "# What\n\nclause rfc9293 3.10.7\nclause rfc5961 §4\nkernel differs, because it answers: at once.\n\
+    let text = "# What\n\nclause rfc9293 3.10.7\nclause rfc5961 §4 SYN, late\nkernel differs, because it answers: at once.\n\
                 engine fails, because of that\nset mss 536\nset rto_min 0.05\npath 1 local.0 peer.1 port 9\njoin 1 backup\n+0 connect\n";
     let script = Script::parse("a.script", text).expect("a script");
     assert_eq!(script.title, "What");
-    let clause = |document: &str, section: &str| Clause { document: document.into(), section: section.into() };
-    assert_eq!(script.clauses, [clause("rfc9293", "3.10.7"), clause("rfc5961", "4")]);
+    let clause = |document: &str, section: &str, rule: &str| Clause {
+        document: document.into(),
+        section: section.into(),
+        rule: rule.into(),
+    };
+    assert_eq!(script.clauses, [clause("rfc9293", "3.10.7", ""), clause("rfc5961", "4", "SYN, late")]);
     assert_eq!(script.kernel, KernelWord::Differs("it answers: at once".into()));
     assert_eq!(script.engine, EngineWord::Fails("of that".into()));
     assert_eq!((script.settings.mss, script.settings.rto_min), (536, Duration::from_millis(50)));
@@ -95,9 +99,10 @@ fn errors_name_the_place_and_the_nearest_word() {
     assert!(refused_step("+0 close now").contains("`now`: nothing should follow here"));
     assert!(refused_step("+0 listen\nset mss 9").contains("stands before the first step only"));
     assert!(refused_step("listen").contains("not a line of a header"));
-    assert!(refused("# a\nkernel passes\n").contains("names no `clause`"));
-    assert!(refused("# a\nclause rfc1 1\n").contains("what the `kernel` does"));
-    assert!(refused("clause rfc1 1\nkernel passes\n").contains("no comment at its top"));
+    assert!(refused("# a\nkernel passes\n+0 close\n").contains("names no `clause`"));
+    assert!(refused("# a\nclause rfc1 1\n+0 close\n").contains("what the `kernel` does"));
+    assert!(refused("clause rfc1 1\nkernel passes\n+0 close\n").contains("no comment at its top"));
+    assert!(refused("# a\nclause rfc1 1\nkernel passes\n").contains("has no step"));
     assert!(refused("# a\nclause rfc1 1\nkernel differs\n").contains("`,` should stand here"));
 }
 
@@ -115,7 +120,7 @@ fn every_word_of_the_tables_is_understood() {
         parsed(step);
     }
     for (name, value) in [("dss", "4"), ("keep_alive", "2"), ("scheduler", "blest"), ("rack", "off")] {
-        parsed(&format!("set {name} {value}"));
+        parsed(&format!("set {name} {value}\n+0 close"));
     }
     assert!(refused_step("set dss 6").contains("4 or 8"));
 }
