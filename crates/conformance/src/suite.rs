@@ -52,3 +52,12 @@ pub fn on_the_engine(script: &Script) -> Result<(), String> {
     let mut host = EngineHost::new(script).map_err(|error| format!("{}: {error}", script.file))?;
     play(script, &mut host).map_err(|failure| failure.to_string())
 }
+
+/// Reads all scripts below `root`.
+///
+/// # Errors
+/// One cannot be read.
+pub fn all(root: &Path) -> Result<Vec<Script>, String> {
+    let files = files(root).map_err(|error| format!("{}: {error}", root.display()))?;
+    files.iter().map(|file| load(root, file)).collect()
+}

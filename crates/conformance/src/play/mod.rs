@@ -132,13 +132,14 @@ impl Player<'_> {
         if !step.after.least.is_zero() {
             self.nothing_pending("that this line comes next")?;
         }
-        self.last = at;
+        // By the clock a step may be late.
+        self.last = at.max(self.subject.now());
         match &step.what {
             What::In(path, pattern) => self.inject(*path, pattern)?,
             What::Out(..) => {}
             What::Quiet(time) => {
                 self.nothing_pending("nothing")?;
-                self.last = at + *time;
+                self.last += *time;
                 self.listen(self.last)?;
                 self.nothing_pending("nothing")?;
             }

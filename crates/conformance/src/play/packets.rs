@@ -105,7 +105,7 @@ impl Player<'_> {
 
     /// Only the first of a group has a time; the others come when they come.
     fn in_time(&self, line: &Wanted<'_>, next: &Pending, (base, earliest): (Duration, Duration)) -> Result<(), Wrong> {
-        if next.at >= base + earliest {
+        if earliest.is_zero() || next.at >= base + earliest {
             return Ok(());
         }
         let when = next.at.saturating_sub(base).as_secs_f64();

@@ -67,7 +67,13 @@ impl<'a> Header<'a> {
             return Err(cursor.before("a document is written like `rfc8684`"));
         }
         let section = cursor.word("a section")?.trim_start_matches('§').to_owned();
-        self.clauses.push(Clause { document, section });
+        let mut rule = String::new();
+        while let Some(word) = cursor.peek() {
+            cursor.at += 1;
+            let space = if rule.is_empty() || word == "," { "" } else { " " };
+            rule = format!("{rule}{space}{word}");
+        }
+        self.clauses.push(Clause { document, section, rule });
         Ok(())
     }
 

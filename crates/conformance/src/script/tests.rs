@@ -19,12 +19,16 @@ fn refused_step(step: &str) -> String {
 
 #[test]
 fn a_header_says_what_the_script_stands_for() {
-    let text = "# What\n\nclause rfc9293 3.10.7\nclause rfc5961 §4\nkernel differs, because it answers: at once.\n\
+    let text = "# What\n\nclause rfc9293 3.10.7\nclause rfc5961 §4 SYN, late\nkernel differs, because it answers: at once.\n\
                 engine fails, because of that\nset mss 536\nset rto_min 0.05\npath 1 local.0 peer.1 port 9\njoin 1 backup\n+0 connect\n";
     let script = Script::parse("a.script", text).expect("a script");
     assert_eq!(script.title, "What");
-    let clause = |document: &str, section: &str| Clause { document: document.into(), section: section.into() };
-    assert_eq!(script.clauses, [clause("rfc9293", "3.10.7"), clause("rfc5961", "4")]);
+    let clause = |document: &str, section: &str, rule: &str| Clause {
+        document: document.into(),
+        section: section.into(),
+        rule: rule.into(),
+    };
+    assert_eq!(script.clauses, [clause("rfc9293", "3.10.7", ""), clause("rfc5961", "4", "SYN, late")]);
     assert_eq!(script.kernel, KernelWord::Differs("it answers: at once".into()));
     assert_eq!(script.engine, EngineWord::Fails("of that".into()));
     assert_eq!((script.settings.mss, script.settings.rto_min), (536, Duration::from_millis(50)));

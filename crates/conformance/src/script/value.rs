@@ -33,13 +33,15 @@ impl Script {
     }
 }
 
-/// A section of a document: `rfc8684 3.1`.
+/// A section of a document, and a rule of it in words where it has many: `rfc9293 3.10.7.4 RST`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Clause {
     /// `rfc8684`.
     pub document: String,
     /// `3.1`.
     pub section: String,
+    /// `RST`, or nothing.
+    pub rule: String,
 }
 
 /// What a script says of Linux.

@@ -1,0 +1,67 @@
+//! Changes of the engine that scripts must notice: `tests/conformance/mutations.toml`.
+
+use serde::Deserialize;
+use std::fs;
+use std::path::Path;
+
+/// The file of all mutations.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mutations {
+    /// Scripts that no mutation names yet.
+    #[serde(default)]
+    pub gaps: Vec<String>,
+    /// The mutations.
+    #[serde(default)]
+    pub mutation: Vec<Mutation>,
+}
+
+/// One change, and who notices it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mutation {
+    /// The file, from the workspace's root.
+    pub file: String,
+    /// Text that stands there once.
+    pub find: String,
+    /// What stands there instead.
+    pub replace: String,
+    /// Scripts that must fail then.
+    pub scripts: Vec<String>,
+}
+
+impl Mutations {
+    /// Reads the mutations of the suite below `root`.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn load(root: &Path) -> Result<Self, String> {
+        let file = root.join("mutations.toml");
+        let text = fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+        toml::from_str(&text).map_err(|error| format!("mutations.toml: {error}"))
+    }
+
+    /// What is wrong with the list, for the scripts `files` and the workspace `workspace`.
+    pub fn faults(&self, workspace: &Path, files: &[String]) -> Vec<String> {
+        let mut faults = Vec::new();
+        for Mutation { file, find, replace, scripts } in &self.mutation {
+            let found = fs::read_to_string(workspace.join(file)).map_or(0, |text| text.matches(find.as_str()).count());
+            if found != 1 {
+                faults.push(format!("{file}: `{find}` stands there {found} times, not once"));
+            }
+            if find == replace || scripts.is_empty() {
+                faults.push(format!("{file}: `{find}` is not changed, or no script is named"));
+            }
+            let unknown = scripts.iter().filter(|script| !files.contains(script));
+            faults.extend(unknown.map(|script| format!("{file}: `{find}` names {script}, which does not exist")));
+        }
+        let named = |script: &String| self.mutation.iter().any(|mutation| mutation.scripts.contains(script));
+        for script in files.iter().filter(|script| !named(script) && !self.gaps.contains(script)) {
+            faults.push(format!("{script} is named by no mutation"));
+        }
+        for script in self.gaps.iter().filter(|script| named(script) || !files.contains(script)) {
+            faults.push(format!("{script} is no gap (any more)"));
+        }
+        faults
+    }
+}
