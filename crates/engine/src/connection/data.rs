@@ -293,7 +293,10 @@ impl Connection {
         let shift = self.subflows.iter().map(|s| s.terms.recv_shift).max().unwrap_or(0);
         let full = self.settings.recv_buffer.min(0xffff << shift);
         let edge = (self.reassembly.read_bytes() + self.settings.recv_buffer).min(next + full);
-        if left < full / 4 && edge.saturating_sub(self.announced) >= full / 2 {
+        // RFC 9293 §3.8.6.2.2: a window that is shut is opened by a segment, or half of the buffer.
+        let worth = u64::from(self.settings.mss).min(full / 2);
+        let enough = if left < worth { worth } else { full / 2 };
+        if left < full / 4 && edge.saturating_sub(self.announced) >= enough {
             self.touch_all();
             for s in self.subflows.iter_mut().filter(|s| s.state.is_synchronized()) {
                 s.acks.demand();
