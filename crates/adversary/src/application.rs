@@ -42,8 +42,8 @@ pub(crate) struct Application {
 }
 
 impl Application {
-    pub fn new(side: Side, plan: Plan) -> Self {
-        let next_read = if let Reading::From(at) = plan.reading { at } else { Instant::ZERO };
+    pub fn new(side: Side, plan: Plan, start: Instant) -> Self {
+        let next_read = if let Reading::After(wait) = plan.reading { start + wait } else { Instant::ZERO };
         Self {
             side,
             plan,
@@ -96,11 +96,6 @@ impl Application {
     fn allowed(&self) -> u64 {
         let waits = self.plan.end == End::AfterPeer && !self.saw_end;
         if waits { self.plan.bytes - self.plan.bytes / 3 } else { self.plan.bytes }
-    }
-
-    /// It has nothing to do with the connection any more, or waits for something that only the peer can bring.
-    pub fn is_idle(&self) -> bool {
-        self.next_wakeup() == Instant::MAX
     }
 
     /// Takes news and acts. True if it called anything that may make segments.

@@ -2,8 +2,8 @@
 
 use crate::class::Class;
 use crate::luck::Luck;
-use crate::middle::{self, Deed, Rule};
 pub use crate::middle::Nat;
+use crate::middle::{self, Deed, Rule};
 use crate::parties::{self, Party};
 use crate::script::{self, Act};
 use anabranch_engine::FourTuple;
@@ -15,16 +15,18 @@ use core::net::{IpAddr, Ipv6Addr, SocketAddr};
 pub(crate) const PORT: u16 = 80;
 /// The client's port on path 0; on path n it is n more.
 pub(crate) const CLIENT_PORT: u16 = 2000;
+/// Darkness of all paths together that every timeout outlasts.
+const ENDURED: Duration = Duration::from_secs(5);
 /// The server has three more addresses on each path, which only an announcement makes known.
 pub(crate) const NEW_ADDRESSES: u8 = 3;
 
-/// A time in which a path is dark.
+/// A time in which a path is dark, counted from the begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outage {
     /// Its begin.
-    pub from: Instant,
+    pub from: Duration,
     /// Its end.
-    pub until: Instant,
+    pub until: Duration,
     /// Which way; both if none is said.
     pub way: Option<Direction>,
 }
@@ -48,7 +50,7 @@ pub struct Path {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Flood {
     pub kind: Flooding,
-    pub from: Instant,
+    pub from: Duration,
     pub gap: Duration,
     pub count: u32,
 }
@@ -71,6 +73,8 @@ pub struct Case {
     pub class: Class,
     /// Its seed: keys, numbers, and what is drawn packet by packet.
     pub seed: u64,
+    /// When it begins: some hosts have been up for as long as a clock of 32 bits lasts.
+    pub start: Instant,
     /// Client and server.
     pub parties: [Party; 2],
     /// The paths.
@@ -80,8 +84,6 @@ pub struct Case {
     pub(crate) script: Vec<Act>,
     pub(crate) floods: Vec<Flood>,
     pub(crate) rules: Vec<Rule>,
-    /// The one path on which payload is changed.
-    pub(crate) bad: Option<u8>,
     /// What is done to which packet, in place of the rules.
     pub deeds: Option<Vec<Deed>>,
 }
@@ -111,8 +113,17 @@ impl Case {
         let parties = parties::both(luck, class, count);
         let script = script::acts(luck, class, count);
         let floods = if class == Class::Floods { floods(luck) } else { Vec::new() };
+        let start = if luck.chance(0.05) { luck.within(1, 4) * (1 << 31) - luck.spread(1, 100_000) } else { 0 };
+        let start = Instant::from_millis(start);
         let limit = if class == Class::Floods { luck.spread(16, 256) as usize } else { 64 };
-        Self { class, seed, parties, paths, limit, script, floods, rules, bad, deeds: None }
+        Self { class, seed, start, parties, paths, limit, script, floods, rules, deeds: None }
+    }
+
+    /// Everything must arrive: nothing on the way is a reason to give up.
+    pub(crate) fn must_complete(&self) -> bool {
+        let outages = self.paths.iter().flat_map(|path| &path.dark);
+        let dark = outages.fold(Duration::ZERO, |sum, o| sum + o.until.saturating_sub(o.from));
+        self.class.must_complete() && dark <= ENDURED
     }
 
     /// The address of a host on a path, as itself knows it. The server has more: `low` is 2 for the first.
@@ -125,7 +136,7 @@ impl Case {
 
     /// The paths as a host knows them.
     pub(crate) fn path_setups(&self, side: Side) -> Vec<PathSetup> {
-        let backups = self.parties[side as usize - 1].backups;
+        let party = &self.parties[side as usize - 1];
         let setup = |n: usize| {
             let path = n as u8;
             let client = SocketAddr::new(self.address(path, 1), CLIENT_PORT + u16::from(path));
@@ -134,7 +145,8 @@ impl Case {
                 Side::Client => FourTuple { local: client, remote: server },
                 Side::Server => FourTuple { local: server, remote: client },
             };
-            PathSetup { backup: backups >> n & 1 == 1, ..PathSetup::new(PathId(path), tuple) }
+            let policy = party.policies.get(n).copied().unwrap_or_default();
+            PathSetup { backup: party.backups >> n & 1 == 1, policy, ..PathSetup::new(PathId(path), tuple) }
         };
         (0..self.paths.len()).map(setup).collect()
     }
@@ -158,6 +170,15 @@ fn client_path(ip: IpAddr) -> Option<u8> {
     }
 }
 
+/// An initial sequence number, often just before it wraps or changes its sign.
+fn number(luck: &mut Luck<'_>) -> u32 {
+    match luck.below(3) {
+        0 => luck.bits() as u32,
+        1 => u32::MAX - luck.spread(1, 50_000) as u32,
+        _ => (1 << 31) - luck.spread(1, 50_000) as u32,
+    }
+}
+
 fn path(luck: &mut Luck<'_>, class: Class, n: u8) -> Path {
     let one_way = luck.time(200, 150_000);
     let delay = if luck.chance(0.3) { [one_way, luck.time(200, 150_000)] } else { [one_way; 2] };
@@ -172,12 +193,12 @@ fn path(luck: &mut Luck<'_>, class: Class, n: u8) -> Path {
     let nat = translates.then(|| Nat {
         port: luck.within(1, 9000) as u16,
         address,
-        isn: [luck.bits() as u32, luck.bits() as u32],
-        rebind: luck.chance(0.1).then(|| luck.spread(5, 100) as u32),
+        isn: [(); 2].map(|()| number(luck)),
+        rebind: luck.chance(0.1).then(|| luck.spread(10, 100) as u32),
     });
     let mut dark = Vec::new();
     while class == Class::Blackout && luck.chance(0.6) {
-        let from = Instant::ZERO + luck.time(100, 5_000_000);
+        let from = luck.time(100, 5_000_000);
         let longest = if luck.chance(0.2) { 400_000_000 } else { 20_000_000 };
         let until = from + luck.time(1_000, longest);
         dark.push(Outage { from, until, way: *luck.pick(&[None, None, Some(Direction::Up), Some(Direction::Down)]) });
@@ -193,7 +214,7 @@ fn floods(luck: &mut Luck<'_>) -> Vec<Flood> {
             Flooding::Join,
             Flooding::Stray,
         ]),
-        from: Instant::ZERO + luck.time(10, 2_000_000),
+        from: luck.time(10, 2_000_000),
         gap: luck.time(1, 20_000),
         count: luck.spread(10, 600) as u32,
     };

@@ -11,9 +11,10 @@ pub enum Class {
     Plain,
     /// Packets are split and coalesced, as offload engines do.
     Segments,
-    /// Addresses, ports and sequence numbers are translated; TCP options and ADD_ADDR are dropped.
+    /// Addresses, ports and sequence numbers are translated; TCP options and ADD_ADDR are dropped; windows are held
+    /// small for a time.
     Nat,
-    /// MPTCP options are taken off.
+    /// MPTCP options are taken off; MP_CAPABLE has other flags or another version.
     Options,
     /// Payload is changed, with checksums on.
     Payload,
@@ -90,10 +91,15 @@ impl Class {
         }
     }
 
-    /// Nothing that happens to the packets is a reason to give up: everything must arrive.
+    /// Nothing that happens to the packets is a reason to give up, as long as the paths are not dark for long.
     pub(crate) fn must_complete(self) -> bool {
         use Class::*;
-        matches!(self, Benign | Plain | Segments | Nat | App | Guess | Floods)
+        matches!(self, Benign | Plain | Segments | Nat | Blackout | App | Guess | Floods)
+    }
+
+    /// At least one side asks for DSS checksums.
+    pub(crate) fn needs_checksums(self) -> bool {
+        matches!(self, Self::Payload | Self::PayloadOnePath)
     }
 
     /// The bytes that a host holds are counted.

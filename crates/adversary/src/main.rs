@@ -1,6 +1,6 @@
 //! `adversary CLASS [--from SEED] [--count N] [--jobs N] [--shrink SEED] [--show SEED] [--table]`
 
-use anabranch_adversary::{Case, Class, Failure, Kind, run, shrink, told};
+use anabranch_adversary::{Case, Class, Failure, Kind, hush_panics, run, shrink, told};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,15 +8,19 @@ use std::time::Instant;
 
 const USAGE: &str = "\
 usage: anabranch-adversary CLASS|all [--from SEED] [--count N] [--jobs N] [--table]
-       anabranch-adversary CLASS --show SEED
-       anabranch-adversary CLASS --shrink SEED
+       anabranch-adversary CLASS --show SEED [--all]
+       anabranch-adversary CLASS --shrink SEED [--all]
 
 Plays N transfers of a class (10000) from a seed (0) on, and prints what they broke; exit code 1 if anything.
   --jobs N       threads (1)
   --table        one row of a Markdown table for each class
   --show SEED    the exchange of one case, packet by packet
-  --shrink SEED  the same of the smallest case that breaks the same";
+  --shrink SEED  the same of the smallest case that breaks the same
+  --all          all of its lines, not only the first and the last";
 
+/// Lines of an exchange that are shown of its begin and its end.
+const HEAD: usize = 30;
+const TAIL: usize = 30;
 /// Seeds that are named for each kind of failure.
 const NAMED: usize = 8;
 
@@ -27,6 +31,7 @@ struct Arguments {
     count: u64,
     jobs: usize,
     table: bool,
+    all: bool,
     show: Option<(u64, bool)>,
 }
 
@@ -34,10 +39,14 @@ fn arguments() -> Option<Arguments> {
     let mut args = std::env::args().skip(1);
     let class = args.next()?;
     let classes = if class == "all" { Class::ALL.to_vec() } else { vec![Class::named(&class)?] };
-    let mut parsed = Arguments { classes, from: 0, count: 10_000, jobs: 1, table: false, show: None };
+    let mut parsed = Arguments { classes, from: 0, count: 10_000, jobs: 1, table: false, all: false, show: None };
     while let Some(flag) = args.next() {
-        if flag == "--table" {
-            parsed.table = true;
+        match flag.as_str() {
+            "--table" => parsed.table = true,
+            "--all" => parsed.all = true,
+            _ => {}
+        }
+        if matches!(flag.as_str(), "--table" | "--all") {
             continue;
         }
         let value: u64 = args.next()?.parse().ok()?;
@@ -142,18 +151,22 @@ fn row(class: Class, tally: &Tally) {
     println!("| `{class}` | {} | {} | {found} |", tally.transfers, tally.packets);
 }
 
-fn show(class: Class, seed: u64, smallest: bool) -> ExitCode {
+fn show(class: Class, seed: u64, smallest: bool, all: bool) -> ExitCode {
     let mut case = Case::from_seed(class, seed);
     if smallest {
         case = shrink(&case);
     }
     let (result, deeds, lines) = told(&case);
-    for (n, party) in case.parties.iter().enumerate() {
-        println!("{}: {party:?}", ["client", "server"][n]);
-    }
+    println!("client: {}\nserver: {}", case.parties[0].summary(), case.parties[1].summary());
     case.paths.iter().for_each(|path| println!("{path:?}"));
     println!("{} deeds", deeds.len());
-    lines.iter().for_each(|line| println!("{line}"));
+    let (head, tail) = if all { (lines.len(), 0) } else { (HEAD.min(lines.len()), TAIL) };
+    lines[..head].iter().for_each(|line| println!("{line}"));
+    let tail = lines.len().saturating_sub(tail).max(head);
+    if tail > head {
+        println!("  ... {} lines ...", tail - head);
+    }
+    lines[tail..].iter().for_each(|line| println!("{line}"));
     match result {
         Ok(outcome) => println!("{outcome:?}"),
         Err(failure) => println!("{failure}"),
@@ -166,10 +179,9 @@ fn main() -> ExitCode {
         eprintln!("{USAGE}");
         return ExitCode::from(2);
     };
-    // What panics is a finding, and is told as one.
-    std::panic::set_hook(Box::new(|_| {}));
+    hush_panics();
     if let Some((seed, smallest)) = arguments.show {
-        return show(arguments.classes[0], seed, smallest);
+        return show(arguments.classes[0], seed, smallest, arguments.all);
     }
     let mut clean = true;
     for class in &arguments.classes {

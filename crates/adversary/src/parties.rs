@@ -3,8 +3,9 @@
 use crate::class::Class;
 use crate::luck::Luck;
 use crate::pattern;
+use anabranch_engine::schedule::PathPolicy;
 use anabranch_engine::{DssWidth, RecoveryKind, RtoForm, Settings, TcpSettings};
-use anabranch_units::{Duration, Instant};
+use anabranch_units::Duration;
 
 /// A host.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,8 +14,12 @@ pub struct Party {
     pub settings: Settings,
     /// Name of its scheduler in the registry, with suffix.
     pub scheduler: String,
+    /// Parameters of the scheduler that are not as by default.
+    pub parameters: Vec<(String, f64)>,
     /// Name of its congestion control in the registry.
     pub congestion: &'static str,
+    /// What its operator says of each path.
+    pub policies: Vec<PathPolicy>,
     /// What its application does.
     pub plan: Plan,
     /// It joins to addresses that the peer announces.
@@ -41,8 +46,8 @@ pub enum Reading {
     AtOnce,
     /// One piece each time, so far apart.
     Slowly(Duration),
-    /// Nothing until then.
-    From(Instant),
+    /// Nothing for so long after the begin.
+    After(Duration),
 }
 
 /// What an application does.
@@ -72,6 +77,25 @@ impl Plan {
     }
 }
 
+impl Party {
+    /// Everything that is not as by default, in a line.
+    pub fn summary(&self) -> String {
+        let plain = |plan| Self {
+            settings: Settings::default(),
+            scheduler: String::new(),
+            parameters: Vec::new(),
+            congestion: "",
+            policies: Vec::new(),
+            plan,
+            accept_announced: false,
+            backups: 0,
+        };
+        let (ours, usual) = (format!("{self:#?}"), format!("{:#?}", plain(Plan::simple(0))));
+        let unlike = ours.lines().filter(|line| !usual.lines().any(|other| other == *line));
+        unlike.map(str::trim).collect::<Vec<_>>().join(" ")
+    }
+}
+
 /// Every scheduler with the suffixes it takes, minRTT first.
 fn schedulers() -> &'static [String] {
     static NAMES: std::sync::OnceLock<Vec<String>> = std::sync::OnceLock::new();
@@ -90,6 +114,32 @@ fn schedulers() -> &'static [String] {
 /// Some scheduler's name.
 pub(crate) fn scheduler(luck: &mut Luck<'_>) -> String {
     luck.pick(schedulers()).clone()
+}
+
+/// Now and then one of a scheduler's parameters, anywhere in its range.
+fn parameters(luck: &mut Luck<'_>, scheduler: &str) -> Vec<(String, f64)> {
+    let Ok(resolved) = anabranch_schedulers::resolve(scheduler) else { return Vec::new() };
+    let known: Vec<_> = resolved.parameters().collect();
+    if known.is_empty() || !luck.chance(0.3) {
+        return Vec::new();
+    }
+    let parameter = luck.pick(&known);
+    let value = match parameter.unit {
+        "bool" => luck.below(2) as f64,
+        _ => parameter.min + (parameter.max - parameter.min) * luck.unit(),
+    };
+    let given = vec![(parameter.name.to_owned(), value)];
+    // A least value may be above the greatest, and a range without end has no point that is drawn.
+    if resolved.build(&given).is_ok() { given } else { Vec::new() }
+}
+
+/// What an operator may say of a path.
+fn policy(luck: &mut Luck<'_>) -> PathPolicy {
+    PathPolicy {
+        price: *luck.pick(&[0.0, 1e-9, 5e-9]),
+        cap: luck.chance(0.3).then(|| luck.spread(100, 200_000)),
+        weight: luck.chance(0.3).then(|| luck.spread_real(0.01, 100.0)),
+    }
 }
 
 fn congestion(luck: &mut Luck<'_>) -> &'static str {
@@ -121,7 +171,7 @@ fn tcp(luck: &mut Luck<'_>) -> TcpSettings {
 
 fn settings(luck: &mut Luck<'_>, class: Class) -> Settings {
     let default = Settings::default();
-    let wants_checksums = matches!(class, Class::Payload | Class::PayloadOnePath);
+    let wants_checksums = class.needs_checksums();
     let buffer = |luck: &mut Luck<'_>| match luck.below(3) {
         0 => default.recv_buffer,
         1 => luck.spread(3_000, 1 << 20),
@@ -159,7 +209,7 @@ fn plan(luck: &mut Luck<'_>, class: Class, fitting: u64) -> Plan {
     let reading = match luck.below(5) {
         0..=2 => Reading::AtOnce,
         3 => Reading::Slowly(luck.time(10, 5_000)),
-        _ => Reading::From(Instant::ZERO + luck.time(1_000, 20_000_000)),
+        _ => Reading::After(luck.time(1_000, 20_000_000)),
     };
     let pause = if rests { luck.time(10, 300_000) } else { Duration::ZERO };
     Plan { bytes, chunk, pause, messages: luck.chance(0.2), early: luck.chance(0.5), end, reading }
@@ -171,13 +221,18 @@ pub(crate) fn both(luck: &mut Luck<'_>, class: Class, paths: usize) -> [Party; 2
     let least = |of: fn(&Settings) -> u64| settings.iter().map(of).min().unwrap_or(0);
     let fitting = (500 * least(|s| s.mss.into())).min(150 * least(|s| s.recv_buffer)).min(pattern::MOST);
     let fitting = fitting.min(150 * least(|s| s.send_buffer));
-    let mut parties = settings.map(|settings| Party {
-        settings,
-        scheduler: scheduler(luck),
-        congestion: congestion(luck),
-        plan: plan(luck, class, fitting),
-        accept_announced: luck.chance(0.5),
-        backups: if luck.chance(0.1) { luck.below(1 << paths) as u32 } else { 0 },
+    let mut parties = settings.map(|settings| {
+        let scheduler = scheduler(luck);
+        Party {
+            settings,
+            parameters: parameters(luck, &scheduler),
+            scheduler,
+            congestion: congestion(luck),
+            policies: (0..paths).map(|_| policy(luck)).collect(),
+            plan: plan(luck, class, fitting),
+            accept_announced: luck.chance(0.5),
+            backups: if luck.chance(0.1) { luck.below(1 << paths) as u32 } else { 0 },
+        }
     });
     let [client, server] = &mut parties;
     if client.plan.end == End::AfterPeer && server.plan.end == End::AfterPeer {

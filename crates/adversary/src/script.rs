@@ -3,7 +3,7 @@
 use crate::class::Class;
 use crate::luck::Luck;
 use crate::parties::scheduler;
-use anabranch_units::{Instant, PathId, Side};
+use anabranch_units::{Duration, PathId, Side};
 use anabranch_wire::Reason;
 
 /// A call.
@@ -25,10 +25,10 @@ pub(crate) enum Call {
     Abort,
 }
 
-/// A call, who makes it and when.
+/// A call, who makes it, and when after the begin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Act {
-    pub at: Instant,
+    pub at: Duration,
     pub side: Side,
     pub call: Call,
 }
@@ -74,16 +74,12 @@ fn call(luck: &mut Luck<'_>, class: Class, paths: u64) -> Call {
 pub(crate) fn acts(luck: &mut Luck<'_>, class: Class, paths: usize) -> Vec<Act> {
     let count = match class {
         Class::App => luck.within(1, 12),
-        Class::Benign | Class::Segments | Class::Options | Class::Payload | Class::PayloadOnePath | Class::Blackout
-            if luck.chance(0.25) =>
-        {
-            luck.within(1, 4)
-        }
+        _ if luck.chance(0.25) => luck.within(1, 4),
         _ => 0,
     };
     let mut acts: Vec<Act> = (0..count)
         .map(|_| Act {
-            at: Instant::ZERO + luck.time(300, 4_000_000),
+            at: luck.time(300, 4_000_000),
             side: *luck.pick(&[Side::Client, Side::Server]),
             call: call(luck, class, paths as u64),
         })

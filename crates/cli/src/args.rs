@@ -82,8 +82,8 @@ That takes Linux and root, or a user who may make user namespaces and open /dev/
 scheduler `linux-default` and the congestion controls of the kernel. Results then have `live`: how true the emulation \
 was, the kernels' settings and counters, tcp_info of each subflow. Nothing is left behind, however a run ends.
 
---out DIR takes the place of what an earlier --out left in DIR, when all runs are done. Ctrl-C ends after the runs \
-under way, with exit code 130; a second one at once.";
+--out DIR takes the place of what an earlier --out left in DIR, when all is written. Ctrl-C ends the runs, with exit \
+code 130; nothing is printed then. Results are printed even if a file cannot be written, which is exit code 1.";
 
 const SHELL_EXAMPLES: &str = "\
 Examples:
@@ -331,7 +331,9 @@ Examples:
 
 The reference grid is 28 path sets (scenarios/frontier) with six applications each: unlimited bulk, transfers of 16 KB \
 to 8 MB, and frames 25 times a second that fill 60 % of the paths. Every scheduler meets the same seeds. A path set is \
-a scenario file whose traffic and duration do not count.";
+a scenario file whose traffic and duration do not count.
+
+Ctrl-C ends the runs, with exit code 130; the cells that are finished are ranked, printed and written to --out.";
 
 /// `anabranch compare`.
 #[derive(Debug, Args)]
@@ -403,8 +405,8 @@ Examples:
   anabranch reproduce blest table4 --quick --open
   anabranch reproduce all
 
-What is done is kept in the directory: the same command goes on where the last one stopped. Ctrl-C ends after the runs \
-under way, with exit code 130; a second one at once.
+What is done is kept in the directory: the same command goes on where the last one stopped. Ctrl-C ends the runs, with \
+exit code 130; items that are finished are printed.
 
 A verdict is one of
   reproduces      the direction and, where the paper states its set-up wholly,
@@ -455,7 +457,9 @@ Examples:
 
 Four modes: two engines in virtual time (sim), engine to Linux, Linux to engine, Linux to Linux; each with the \
 kernel's scheduler (linux-default) over all paths, and with plain TCP over each path. Differences are against Linux to \
-Linux. Needs Linux with Multipath TCP, and root.";
+Linux. Needs Linux with Multipath TCP, and root.
+
+Ctrl-C ends the runs, with exit code 130; the scenarios that are finished are printed and written to --out.";
 
 /// `anabranch parity`.
 #[derive(Debug, Args)]

@@ -1,5 +1,7 @@
 //! How a command fails, and how the user is told.
 
+use crate::out_folder::meant;
+use crate::stage::Kept;
 use anabranch_run::Refusal;
 use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteDiagnostic, Report};
 use std::fmt::Write as _;
@@ -34,10 +36,9 @@ impl Failure {
         Self::Failed(report(code, message, help))
     }
 
-    /// A signal came in the middle of `what`.
-    pub fn interrupted(what: &str, kept: bool) -> Self {
-        let help = if kept { "what is done is kept: the same command goes on from here" } else { "nothing was kept" };
-        Self::Interrupted(report("anabranch::run::interrupted", what, Some(help.into())))
+    /// A signal came in the middle of `what`; `kept` is what becomes of that which was done.
+    pub fn interrupted(what: &str, kept: Kept) -> Self {
+        Self::Interrupted(report("anabranch::run::interrupted", what, Some(kept.help().into())))
     }
 
     /// What a driver says before it begins.
@@ -56,7 +57,7 @@ impl Failure {
 
     /// A file or directory that cannot be written.
     pub fn unwritable(path: &Path, error: &io::Error) -> Self {
-        Self::failed("anabranch::cli::unwritable", format!("cannot write {}: {error}", path.display()))
+        Self::failed("anabranch::cli::unwritable", format!("cannot write {}: {error}", meant(path).display()))
     }
 
     /// One unknown word of what the user typed, underlined, with its nearest neighbour, the words that begin with it, or the

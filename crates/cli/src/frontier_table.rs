@@ -36,7 +36,11 @@ fn extent(frontier: &Frontier) -> String {
     let schedulers = frontier.standings.iter().filter(|s| s.rank > 0.0).count();
     let seeds = frontier.standings.iter().map(|s| s.ratio.n).max().unwrap_or(0);
     let cells = frontier.cells.len();
-    format!("{schedulers} schedulers, {cells} cells, {seeds} seeds, {}", frontier.congestion)
+    let missing = match frontier.missing {
+        0 => String::new(),
+        missing => format!("; INCOMPLETE: {missing} cells are missing"),
+    };
+    format!("{schedulers} schedulers, {cells} cells, {seeds} seeds, {}{missing}", frontier.congestion)
 }
 
 /// The standings to read.

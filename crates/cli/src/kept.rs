@@ -7,7 +7,7 @@ use anabranch_trace::Recorder;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 use xxhash_rust::xxh3::xxh3_128;
@@ -18,7 +18,13 @@ pub struct Kept<'a> {
     driver: &'a dyn Driver,
     file: PathBuf,
     known: HashMap<String, RunOutcome>,
-    sink: Mutex<File>,
+    sink: Mutex<Sink>,
+}
+
+/// Where lines go until one cannot be written.
+struct Sink {
+    file: File,
+    error: Option<io::Error>,
 }
 
 /// A line of the file.
@@ -52,14 +58,22 @@ impl<'a> Kept<'a> {
         if !whole {
             sink.write_all(b"\n").map_err(unwritable)?;
         }
-        Ok(Self { driver, file: file.to_owned(), known, sink: Mutex::new(sink) })
+        Ok(Self { driver, file: file.to_owned(), known, sink: Mutex::new(Sink { file: sink, error: None }) })
     }
 
-    fn keep(&self, key: String, outcome: &RunOutcome) -> Result<(), RunError> {
+    /// Of an outcome that cannot be kept, nothing else is lost.
+    fn keep(&self, key: String, outcome: &RunOutcome) {
         let line = serde_json::to_string(&Line { key, outcome }).unwrap_or_default() + "\n";
         let mut sink = self.sink.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        sink.write_all(line.as_bytes())
-            .map_err(|error| RunError::Fault { what: format!("cannot write {}: {error}", self.file.display()) })
+        if sink.error.is_none() {
+            sink.error = sink.file.write_all(line.as_bytes()).err();
+        }
+    }
+
+    /// Says why not all was kept.
+    pub fn failure(&self) -> Option<Failure> {
+        let sink = self.sink.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        sink.error.as_ref().map(|error| Failure::unwritable(&self.file, error))
     }
 }
 
@@ -74,7 +88,7 @@ impl Driver for Kept<'_> {
             return Ok(outcome.clone());
         }
         let outcome = self.driver.run(job, listener)?;
-        self.keep(key, &outcome)?;
+        self.keep(key, &outcome);
         Ok(outcome)
     }
 }

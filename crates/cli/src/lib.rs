@@ -29,6 +29,7 @@ mod runs_parquet;
 mod runs_table;
 mod stage;
 mod table;
+mod told;
 mod watch;
 
 use anabranch_run::Driver;
@@ -37,6 +38,7 @@ use args::{Arguments, Command};
 use clap::Parser;
 use failure::Failure;
 use std::ffi::OsString;
+use told::Told;
 
 /// What runs scenarios.
 #[derive(Clone, Copy)]
@@ -54,11 +56,22 @@ pub struct Drivers<'a> {
 pub struct Answer {
     /// For standard output.
     pub output: String,
-    /// For standard error.
+    /// For standard error, after the output.
     pub errors: String,
     /// 0 = success, 1 = a run or check failed, 2 = the input cannot be used, 130 = interrupted; of `shell`, the exit code of
     /// what it ran.
     pub code: u8,
+}
+
+impl Answer {
+    /// The same when its output could not be written: that is said after all else, and is no success.
+    #[must_use]
+    pub fn unprinted(mut self, error: &std::io::Error, colour: bool) -> Self {
+        let failure = Failure::unwritable("standard output".as_ref(), error);
+        self.errors += &failure.render(colour);
+        self.code = self.code.max(failure.exit_code());
+        self
+    }
 }
 
 /// Does what `arguments` (the program's name first) ask for. `drivers` run scenarios; `colour` is for diagnostics.
@@ -67,10 +80,7 @@ pub fn answer(arguments: impl IntoIterator<Item = OsString>, drivers: &Drivers<'
         Ok(parsed) => parsed,
         Err(error) => return refusal(&error, colour),
     };
-    match dispatch(parsed, drivers) {
-        Ok(answer) => answer,
-        Err(failure) => Answer { errors: failure.render(colour), code: failure.exit_code(), ..Answer::default() },
-    }
+    dispatch(parsed, drivers).unwrap_or_else(Told::from).answer(colour)
 }
 
 /// Help and version are errors to clap; they go to standard output and are a success.
@@ -83,33 +93,25 @@ fn refusal(error: &clap::Error, colour: bool) -> Answer {
     }
 }
 
-impl From<String> for Answer {
-    fn from(output: String) -> Self {
-        Self { output, ..Self::default() }
-    }
-}
-
-fn dispatch(arguments: Arguments, drivers: &Drivers<'_>) -> Result<Answer, Failure> {
+fn dispatch(arguments: Arguments, drivers: &Drivers<'_>) -> Result<Told, Failure> {
     let Some(command) = arguments.command else { return Ok(commands::tour().into()) };
-    let output = match command {
+    match command {
         Command::Demo(arguments) => commands::demo(&arguments, drivers.virtual_time),
         Command::Run(arguments) => commands::run(&arguments, drivers),
-        // What it runs has printed by now, and its exit code is ours.
         #[cfg(target_os = "linux")]
-        Command::Shell(arguments) => return commands::shell(&arguments),
+        Command::Shell(arguments) => commands::shell(&arguments),
         #[cfg(not(target_os = "linux"))]
         Command::Shell(_) => {
             Err(Failure::failed("anabranch::shell::failed", "a shell over emulated paths needs Linux"))
         }
-        Command::Check(arguments) => commands::check(&arguments),
-        Command::List(arguments) => commands::list(&arguments),
-        Command::Explain(arguments) => commands::explain(&arguments),
-        Command::Completions { shell } => Ok(commands::completions(shell)),
+        Command::Check(arguments) => commands::check(&arguments).map(Told::from),
+        Command::List(arguments) => commands::list(&arguments).map(Told::from),
+        Command::Explain(arguments) => commands::explain(&arguments).map(Told::from),
+        Command::Completions { shell } => Ok(commands::completions(shell).into()),
         Command::Reproduce(arguments) => commands::reproduce(&arguments, drivers),
         Command::Compare(arguments) => commands::compare(&arguments, drivers.virtual_time),
-        Command::Model(arguments) => commands::model(&arguments),
+        Command::Model(arguments) => commands::model(&arguments).map(Told::from),
         Command::Parity(arguments) => commands::parity(&arguments, drivers),
         Command::Report(arguments) => commands::report(&arguments),
-    };
-    output.map(Answer::from)
+    }
 }

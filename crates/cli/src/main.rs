@@ -37,10 +37,16 @@ fn preflight(_: Duration) -> Box<dyn Driver> {
     Box::new(RealTime)
 }
 
-/// Virtual time that a signal stops between two runs, so that what was done is told; a second one ends the process at once.
+/// Virtual time that a signal stops, so that what was done is told; a second one ends the process at once.
 #[cfg(target_os = "linux")]
-#[derive(Default)]
 struct Stoppable(VirtualTime);
+
+#[cfg(target_os = "linux")]
+impl Default for Stoppable {
+    fn default() -> Self {
+        Self(VirtualTime { stop: Some(interrupt::flag()), ..VirtualTime::default() })
+    }
+}
 
 #[cfg(target_os = "linux")]
 impl Driver for Stoppable {
@@ -60,13 +66,13 @@ fn main() -> ExitCode {
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let drivers = Drivers { virtual_time: &Stoppable::default(), real_time: &RealTime, preflight };
     let answer = anabranch_cli::answer(std::env::args_os(), &drivers, colour);
+    let mut out = std::io::stdout();
+    let answer = match out.write_all(answer.output.as_bytes()).and_then(|()| out.flush()) {
+        // The reader, `head` perhaps, has seen enough.
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => answer.unprinted(&error, colour),
+        _ => answer,
+    };
     // Standard error may be closed; there is nowhere left to say so.
     let _ = std::io::stderr().write_all(answer.errors.as_bytes());
-    let mut out = std::io::stdout();
-    match out.write_all(answer.output.as_bytes()).and_then(|()| out.flush()) {
-        // The reader, `head` perhaps, has seen enough.
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => ExitCode::from(answer.code),
-        Err(_) => ExitCode::FAILURE,
-        Ok(()) => ExitCode::from(answer.code),
-    }
+    ExitCode::from(answer.code)
 }

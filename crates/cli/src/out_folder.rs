@@ -6,7 +6,7 @@ use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use tempfile::TempDir;
 
 /// What commands leave in it and `anabranch report` reads. What is kept for the next call (`kept/`) is none of it.
@@ -16,11 +16,21 @@ const FOLDERS: [(&str, &str); 4] = [("series", "csv"), ("timeline", "json"), ("t
 
 /// A directory that a command is about to fill.
 ///
-/// What earlier commands left in it stays until [`OutFolder::take`], so that an interrupted command destroys nothing.
+/// All is written beside first. What earlier commands left stays until [`OutFolder::take`], so that neither an interrupted
+/// command nor a full disk destroys anything.
 pub struct OutFolder {
     folder: PathBuf,
-    /// For what is written while runs are under way; vanishes with this value.
+    /// For what is to come into the directory; vanishes with this value.
     beside: TempDir,
+}
+
+/// How the name of the directory beside begins.
+const BESIDE: &str = ".unfinished-";
+
+/// Where a file will be that is written beside first; any other stays where it is.
+pub fn meant(file: &Path) -> PathBuf {
+    let is_beside = |part: &Component<'_>| part.as_os_str().to_string_lossy().starts_with(BESIDE);
+    file.components().filter(|part| !is_beside(part)).collect()
 }
 
 impl OutFolder {
@@ -33,9 +43,14 @@ impl OutFolder {
             return Err(Failure::unusable("anabranch::cli::foreign_file", message, Some(help)));
         }
         create(folder)?;
-        let beside = tempfile::Builder::new().prefix(".unfinished-").tempdir_in(folder);
+        let beside = tempfile::Builder::new().prefix(BESIDE).tempdir_in(folder);
         let beside = beside.map_err(|error| Failure::unwritable(folder, &error))?;
         Ok(Self { folder: folder.to_owned(), beside })
+    }
+
+    /// Where everything is to be written.
+    pub fn beside(&self) -> &Path {
+        self.beside.path()
     }
 
     /// Where runs write time series.
@@ -48,8 +63,9 @@ impl OutFolder {
         self.beside.path().join("timeline")
     }
 
-    /// Removes what earlier commands left, and puts series and timelines in their place. To be done when all runs are done.
-    pub fn take(self) -> Result<(), Failure> {
+    /// Removes what earlier commands left, and puts what was written beside in its place; the directory. To be done when all
+    /// is written.
+    pub fn take(self) -> Result<PathBuf, Failure> {
         for file in written(&self.folder) {
             fs::remove_file(&file).map_err(|error| Failure::unwritable(&file, &error))?;
         }
@@ -57,23 +73,21 @@ impl OutFolder {
             // It stays where something else is in it.
             let _ = fs::remove_dir(self.folder.join(name));
         }
-        for new in [self.series(), self.timeline()] {
-            let old = self.folder.join(new.file_name().unwrap_or_default());
-            put(&new, &old).map_err(|error| Failure::unwritable(&old, &error))?;
-        }
-        Ok(())
+        put(self.beside.path(), &self.folder).map_err(|error| Failure::unwritable(&self.folder, &error))?;
+        Ok(self.folder)
     }
 }
 
-/// Moves the files of the directory `from`, if it is there, into `to`.
+/// Moves the files in `from`, and those of its directories, to the same places in `to`.
 fn put(from: &Path, to: &Path) -> io::Result<()> {
-    if !from.exists() {
-        return Ok(());
-    }
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
         let entry = entry?;
-        fs::rename(entry.path(), to.join(entry.file_name()))?;
+        let place = to.join(entry.file_name());
+        match entry.file_type()?.is_dir() {
+            true => put(&entry.path(), &place)?,
+            false => fs::rename(entry.path(), place)?,
+        }
     }
     Ok(())
 }
@@ -153,14 +167,17 @@ mod tests {
         let out = OutFolder::claim(folder.path()).unwrap();
         fs::create_dir_all(out.series()).unwrap();
         fs::write(out.series().join("new.csv"), "").unwrap();
+        assert_eq!(meant(&out.series().join("new.csv")), folder.path().join("series/new.csv"));
         drop(out);
         assert_eq!(names(folder.path()), before, "an interrupted command leaves all as it was");
 
         let out = OutFolder::claim(folder.path()).unwrap();
         fs::create_dir_all(out.series()).unwrap();
         fs::write(out.series().join("new.csv"), "").unwrap();
-        out.take().unwrap();
-        assert_eq!(names(folder.path()), ["kept/a.jsonl", "series/new.csv", "series/notes.txt", "thesis.tex"]);
+        fs::write(out.beside().join("results.json"), OURS).unwrap();
+        assert_eq!(out.take().unwrap(), folder.path());
+        let left = ["kept/a.jsonl", "results.json", "series/new.csv", "series/notes.txt", "thesis.tex"];
+        assert_eq!(names(folder.path()), left);
         assert!(!folder.path().join("timeline").exists());
     }
 

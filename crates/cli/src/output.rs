@@ -13,5 +13,8 @@ pub fn create(folder: &Path) -> Result<(), Failure> {
 pub fn write(file: &Path, content: impl AsRef<[u8]>) -> Result<(), Failure> {
     let beside = file.with_extension("part");
     let written = fs::write(&beside, content).and_then(|()| fs::rename(&beside, file));
-    written.map_err(|error| Failure::unwritable(file, &error))
+    written.map_err(|error| {
+        let _ = fs::remove_file(&beside);
+        Failure::unwritable(file, &error)
+    })
 }

@@ -12,17 +12,19 @@ use serde::de::DeserializeOwned;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Writes `report.html` and `tables/` into `folder`, from what is there; the page's path.
-pub fn make_report(folder: &Path) -> Result<PathBuf, Failure> {
+/// The name of the page.
+pub const PAGE: &str = "report.html";
+
+/// Writes [`PAGE`] and `tables/` into `folder`, from what is there.
+pub fn make_report(folder: &Path) -> Result<(), Failure> {
     let report = read(folder)?;
-    let page = folder.join("report.html");
-    write(&page, html(&report))?;
+    write(&folder.join(PAGE), html(&report))?;
     let tables = folder.join("tables");
     create(&tables)?;
     for (name, text) in files(&report) {
         write(&tables.join(name), &text)?;
     }
-    Ok(page)
+    Ok(())
 }
 
 /// This program.

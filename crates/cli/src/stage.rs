@@ -20,12 +20,45 @@ pub struct Stage<'a> {
     pub jobs: Option<NonZeroUsize>,
     /// Said before the name of a run that failed.
     pub name: String,
-    /// The driver keeps what is done, so that another call goes on from there.
-    pub kept: bool,
+    /// What becomes of that which is done if a signal comes.
+    pub kept: Kept,
 }
 
-/// Carries out one stage after the other. What the drivers lack is said before the first run.
-pub fn carry_out(stages: &[Stage<'_>], wanted: Wanted) -> Result<Vec<Results>, Failure> {
+/// What becomes of runs that were done before a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// They are lost.
+    Nothing,
+    /// What the stages before found is told all the same.
+    Stages,
+    /// The driver keeps each, so that another call goes on from there.
+    Runs,
+}
+
+impl Kept {
+    /// In words.
+    pub fn help(self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing was kept",
+            Self::Stages => "what was finished before is told, the rest is lost",
+            Self::Runs => "what is done is kept: the same command goes on from here",
+        }
+    }
+}
+
+/// What became of stages.
+pub struct Carried {
+    /// Of those that were done, from the first on.
+    pub results: Vec<Results>,
+    /// What ended the work early, if anything did; then a file that could not be written.
+    pub wrong: Vec<Failure>,
+}
+
+/// Carries out one stage after the other.
+///
+/// # Errors
+/// What the drivers lack, or a file that cannot be made: said before the first run.
+pub fn carry_out(stages: &[Stage<'_>], wanted: Wanted) -> Result<Carried, Failure> {
     for stage in stages {
         stage.driver.prepare(&stage.plan).map_err(Failure::refused)?;
     }
@@ -34,15 +67,22 @@ pub fn carry_out(stages: &[Stage<'_>], wanted: Wanted) -> Result<Vec<Results>, F
         watch.say(&text);
     }
     let mut ahead = Ahead { watch: &watch, before: 0, behind: stages.iter().map(Stage::runs).sum() };
-    let run = |stage: &Stage<'_>| {
+    let mut carried = Carried { results: Vec::new(), wrong: Vec::new() };
+    for stage in stages {
         ahead.behind -= stage.runs();
-        let results = stage.run(&ahead)?;
-        ahead.before += results.runs.len();
-        Ok(results)
-    };
-    let results: Result<Vec<Results>, Failure> = stages.iter().map(run).collect();
-    watch.finish()?;
-    results
+        match stage.run(&ahead) {
+            Ok(results) => {
+                ahead.before += results.runs.len();
+                carried.results.push(results);
+            }
+            Err(failure) => {
+                carried.wrong.push(failure);
+                break;
+            }
+        }
+    }
+    carried.wrong.extend(watch.finish());
+    Ok(carried)
 }
 
 /// Tells of one stage's progress among all of them.

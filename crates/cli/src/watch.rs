@@ -47,11 +47,14 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Makes the directories.
+    /// Makes the directories and the file for events: what cannot be written at all is said before the runs.
     pub fn new(wanted: Wanted) -> Result<Self, Failure> {
         let timeline = wanted.timeline.as_ref().map(|(folder, _)| folder);
         for folder in [wanted.series.as_ref(), wanted.captures.as_ref(), timeline].into_iter().flatten() {
             create(folder)?;
+        }
+        if let Some(file) = &wanted.events {
+            File::create(file).map_err(|error| Failure::unwritable(file, &error))?;
         }
         // Hidden unless standard error is a terminal.
         let bar = ProgressBar::no_length();
@@ -72,10 +75,10 @@ impl Watch {
     }
 
     /// Clears the bar; says which file could not be written, if any.
-    pub fn finish(self) -> Result<(), Failure> {
+    #[must_use]
+    pub fn finish(self) -> Option<Failure> {
         self.bar.finish_and_clear();
-        let error = self.error.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-        error.map_or(Ok(()), Err)
+        self.error.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     fn keep<T>(&self, file: &Path, result: io::Result<T>) -> Option<T> {

@@ -70,24 +70,60 @@ fn the_same_version_and_seed_give_the_same_bytes() {
     }
 }
 
-/// Starts the program, ends it by SIGINT when `begun` says that runs are under way; what it printed on standard error.
+/// Starts the program, ends it by one SIGINT when `begun` says that runs are under way; what it printed on standard error.
 #[cfg(target_os = "linux")]
 fn interrupted(arguments: &[&str], begun: impl Fn() -> bool) -> String {
+    ended_by("-INT", arguments, begun).1
+}
+
+/// The same by any signal; what it printed on standard output and on standard error.
+#[cfg(target_os = "linux")]
+fn ended_by(signal: &str, arguments: &[&str], begun: impl Fn() -> bool) -> (String, String) {
+    ended_by_id(signal, arguments, |_| begun())
+}
+
+/// The same where the process tells whether runs are under way.
+#[cfg(target_os = "linux")]
+fn ended_by_id(signal: &str, arguments: &[&str], begun: impl Fn(u32) -> bool) -> (String, String) {
     let program = assert_cmd::cargo::cargo_bin!("anabranch");
     let mut child = std::process::Command::new(program)
         .args(arguments)
-        .stdout(Stdio::null())
+        .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    while !begun() {
+    while !begun(child.id()) {
         assert_eq!(child.try_wait().unwrap(), None, "it ended by itself");
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    std::process::Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while child.try_wait().unwrap().is_none() {
+        if std::time::Instant::now() > deadline {
+            child.kill().unwrap();
+            panic!("one signal does not end {arguments:?}");
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
     let ended = child.wait_with_output().unwrap();
     assert_eq!(ended.status.code(), Some(130));
-    String::from_utf8(ended.stderr).unwrap()
+    (String::from_utf8(ended.stdout).unwrap(), String::from_utf8(ended.stderr).unwrap())
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn one_signal_ends_a_run_in_the_middle() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("long.toml");
+    // It would take hours.
+    std::fs::write(&file, SCENARIO.replace("512KiB", "10000GB")).unwrap();
+    for signal in ["-TERM", "-INT"] {
+        let trace = folder.path().join(signal);
+        let begun = || std::fs::metadata(&trace).is_ok_and(|file| file.len() > 100_000);
+        let arguments = ["run", file.to_str().unwrap(), "--no-baselines", "--trace", trace.to_str().unwrap()];
+        let (_, text) = ended_by(signal, &arguments, begun);
+        assert!(text.contains("interrupted after 0 of 2 runs"), "{text}");
+    }
 }
 
 #[cfg(target_os = "linux")]
@@ -113,6 +149,25 @@ fn a_signal_ends_runs_in_virtual_time_with_a_word() {
     let text = interrupted(&["reproduce", "blest", "table3", "--out", out.to_str().unwrap()], begun);
     assert!(text.contains("what is done is kept: the same command goes on from here"), "{text}");
     assert_eq!(names(&out), ["kept"]);
+}
+
+/// Whether a process has a handler of its own for SIGINT.
+#[cfg(target_os = "linux")]
+fn catches_signals(id: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    caught.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).is_some_and(|set| set & 1 << 1 != 0)
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_signal_ends_a_comparison_with_a_word() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("short.toml"), SCENARIO).unwrap();
+    let arguments = ["compare", "--grid", folder.path().to_str().unwrap(), "--repeat", "100000", "--jobs", "1"];
+    let (output, errors) = ended_by_id("-INT", &arguments, catches_signals);
+    assert_eq!(output, "", "nothing was finished");
+    assert!(errors.contains("interrupted after") && errors.contains("nothing was kept"), "{errors}");
 }
 
 #[test]
@@ -161,10 +216,10 @@ fn a_report_is_shown_where_there_is_a_desktop() {
         command.arg("report").arg(&results).arg("--open").env("PATH", path);
         command
     };
-    let errors = |mut command: Command| {
-        String::from_utf8(command.assert().code(1).stdout("").get_output().stderr.clone()).unwrap()
+    let errors = |mut command: Command, output: String| {
+        String::from_utf8(command.assert().code(1).stdout(output).get_output().stderr.clone()).unwrap()
     };
-    let text = errors(report(programs.to_str().unwrap()));
+    let text = errors(report(programs.to_str().unwrap()), String::new());
     assert!(text.contains("xdg-open") && text.contains("--open"), "{text}");
 
     let (opener, told) = (programs.join("xdg-open"), folder.path().join("told"));
@@ -176,6 +231,8 @@ fn a_report_is_shown_where_there_is_a_desktop() {
     report(programs.to_str().unwrap()).assert().success();
     assert_eq!(std::fs::read_to_string(&told).unwrap().trim(), results.join("report.html").to_str().unwrap());
     script("exit 3");
-    let text = errors(report(programs.to_str().unwrap()));
+    // The report is there.
+    let page = format!("{}\n", results.join("report.html").display());
+    let text = errors(report(programs.to_str().unwrap()), page);
     assert!(text.contains("did not open") && text.contains("report.html"), "{text}");
 }

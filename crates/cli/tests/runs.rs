@@ -3,7 +3,7 @@
 mod common;
 
 use anabranch_run::Results;
-use common::{errors, output};
+use common::{ask, errors, output};
 use parquet::basic::Type;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
@@ -198,6 +198,50 @@ fn compare_ranks_schedulers_over_a_grid() {
     assert!(text.contains("blest"), "{text}");
     let text = errors(&["compare", "--grid", grid, "--update", out.join("frontier.csv").to_str().unwrap()], 2);
     assert!(text.contains("has no place for the table"), "{text}");
+}
+
+#[test]
+fn compare_tells_what_was_finished_before_it_ended() {
+    for (name, code, word) in [("halted", 130, "interrupted after 48 of 96 runs"), ("doomed", 1, "a wrong byte at")] {
+        let (folder, _) = scenario();
+        fs::write(folder.path().join("zzz.toml"), SCENARIO.replace("two paths", name)).unwrap();
+        let (grid, out) = (folder.path().to_str().unwrap(), folder.path().join("out"));
+        let page = folder.path().join("page.md");
+        let marks = "<!-- frontier -->\nold\n<!-- /frontier -->\n";
+        fs::write(&page, marks).unwrap();
+        let (results, target) = (out.to_str().unwrap(), page.to_str().unwrap());
+        let arguments = ["compare", "--grid", grid, "--scheduler", "minrtt,rr", "--out", results, "--update", target];
+        let answer = ask(&[&arguments[..], &["--repeat", "2", "--jobs", "1"]].concat());
+        assert_eq!(answer.code, code, "{answer:?}");
+        assert!(answer.errors.contains(word) && answer.errors.contains(name), "{}", answer.errors);
+        let head = "2 schedulers, 6 cells, 2 seeds, cubic; INCOMPLETE: 6 cells are missing\n";
+        assert!(answer.output.starts_with(head) && answer.output.contains("\nsingle:best"), "{}", answer.output);
+        let json: Value = serde_json::from_str(&fs::read_to_string(out.join("frontier.json")).unwrap()).unwrap();
+        assert_eq!((json["cells"].as_array().unwrap().len(), &json["missing"]), (6, &6.into()));
+        assert!(fs::read_to_string(out.join("frontier.md")).unwrap().starts_with(head));
+        assert_eq!(fs::read_to_string(out.join("frontier.csv")).unwrap().lines().count(), 1 + 6 * 3);
+        // A document never holds a part.
+        assert_eq!(fs::read_to_string(&page).unwrap(), marks);
+    }
+    let (folder, file) = scenario();
+    fs::write(&file, SCENARIO.replace("two paths", "halted")).unwrap();
+    let text = errors(&["compare", "--grid", folder.path().to_str().unwrap(), "--scheduler", "minrtt"], 130);
+    assert!(text.contains("interrupted after 0 of"), "{text}");
+}
+
+#[test]
+fn parity_tells_the_scenarios_that_were_finished() {
+    let (folder, _) = scenario();
+    fs::write(folder.path().join("zzz.toml"), SCENARIO.replace("two paths", "halted")).unwrap();
+    let (grid, out) = (folder.path().to_str().unwrap(), folder.path().join("out"));
+    let answer = ask(&["parity", "--grid", grid, "--congestion", "reno", "--out", out.to_str().unwrap()]);
+    assert_eq!(answer.code, 130, "{answer:?}");
+    assert!(answer.errors.contains("interrupted after"), "{}", answer.errors);
+    let incomplete = "Incomplete: 1 of 2 scenarios.\n";
+    assert!(answer.output.contains("two paths") && answer.output.ends_with(incomplete), "{}", answer.output);
+    let json: Value = serde_json::from_str(&fs::read_to_string(out.join("parity.json")).unwrap()).unwrap();
+    assert_eq!(json.as_array().unwrap().len(), 1);
+    assert!(fs::read_to_string(out.join("parity.md")).unwrap().ends_with(incomplete));
 }
 
 #[test]

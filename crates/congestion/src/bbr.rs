@@ -519,6 +519,9 @@ mod tests {
         assert_eq!(b.bbr.mode, Mode::Drain);
         close(b.paced(), 0.99 / 2.885 * 44.0 / 0.04);
         // No more than the BDP of 44 and three quanta of two.
+        b.path.in_flight = 51;
+        b.ack(10, 44);
+        assert_eq!(b.bbr.mode, Mode::Drain);
         b.path.in_flight = 50;
         b.ack(10, 44);
         assert!(matches!(b.bbr.mode, Mode::ProbeBw(..)));
@@ -566,6 +569,14 @@ mod tests {
         b.path.in_flight = 16;
         b.ack(40, 40);
         assert!(matches!(b.bbr.mode, Mode::ProbeBw(1, _)), "1.25 times 40 and 6");
+        // It drains for a round trip, or until no more than the BDP is in flight.
+        for (in_flight, phase) in [(46, 1), (45, 2)] {
+            // Begun so lately that the round trip is not over.
+            b.bbr.mode = Mode::ProbeBw(1, b.now + Duration::from_secs(1));
+            b.path.in_flight = in_flight;
+            b.ack(1, 40);
+            assert!(matches!(b.bbr.mode, Mode::ProbeBw(p, _) if p == phase), "{in_flight}: {:?}", b.bbr.mode);
+        }
     }
 
     #[test]

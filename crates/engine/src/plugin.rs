@@ -67,10 +67,14 @@ impl<'a> Parameters<'a> {
         Self { known, given }
     }
 
-    /// The value of `name`: as given, else its default; zero for a name that the entry does not list.
+    /// The value of `name`: as given, else its default.
+    ///
+    /// # Panics
+    /// If the entry does not list `name`: whoever builds every entry of a registry finds that.
     pub fn get(&self, name: &str) -> f64 {
-        let given = self.given.iter().find(|(n, _)| n == name).map(|(_, v)| *v);
-        given.or_else(|| self.known.iter().find(|p| p.name == name).map(|p| p.default)).unwrap_or(0.0)
+        let known = self.known.iter().find(|p| p.name == name);
+        let default = known.unwrap_or_else(|| panic!("{name} is not among the parameters")).default;
+        self.given.iter().find(|(n, _)| n == name).map_or(default, |(_, v)| *v)
     }
 
     /// A yes/no parameter.
@@ -102,6 +106,12 @@ mod tests {
         assert!(![-0.1, 4.1, f64::NAN, f64::INFINITY].iter().any(|value| number.accepts(*value)));
         let flag = Parameter { max: 1.0, unit: "bool", ..number };
         assert!(flag.accepts(0.0) && flag.accepts(1.0) && !flag.accepts(0.5));
+    }
+
+    #[test]
+    #[should_panic(expected = "delay is not among the parameters")]
+    fn a_parameter_that_is_not_listed_has_no_value() {
+        Parameters::new(&[], &[("delay".into(), 1.0)]).get("delay");
     }
 
     #[test]

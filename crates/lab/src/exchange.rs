@@ -5,7 +5,7 @@ use crate::kernel::{Application, KernelHost, Sample, Sampler, SocketInfo, Told, 
 use crate::priority::Priority;
 use crate::{Capture, Clock, Delays, Known, LabError, Lateness, Middlebox, Tun, Way};
 use anabranch_run::TcpInfo;
-use anabranch_sim::{Content, Halt, Outbound, Raw, World};
+use anabranch_sim::{Content, Halt, Outbound, Raw, Stuck, World};
 use anabranch_trace::{Origin, Recorder};
 use anabranch_units::{ConnId, Instant, PathId, Side};
 use std::collections::BTreeMap;
@@ -170,7 +170,10 @@ impl Exchange {
 
     fn advance(&mut self, now: Instant, recorder: &mut dyn Recorder) -> Result<Halt, LabError> {
         let ended = self.world.run(now, recorder);
-        ended.map_err(|stuck| LabError::World { what: format!("at {now}: {stuck}") })
+        ended.map_err(|stuck| match stuck {
+            Stuck::Asked => LabError::Interrupted,
+            stuck => LabError::World { what: format!("at {}: {stuck}", self.world.now()) },
+        })
     }
 
     /// Writes what reached hosts outside to their devices.

@@ -33,6 +33,11 @@ pub fn listen() -> Result<(), LabError> {
     Ok(())
 }
 
+/// Set once a signal has come.
+pub fn flag() -> &'static AtomicBool {
+    asked()
+}
+
 /// A signal has come.
 pub fn is_asked() -> bool {
     asked().load(Ordering::Relaxed)

@@ -24,11 +24,12 @@ impl Driver for RealTime {
 
     fn run(&self, job: &Job, listener: &mut dyn Recorder) -> Result<RunOutcome, RunError> {
         let plan = Layout::of(job)?;
-        let world = World::new(plan.world(job, Checks::default())?, plan.flows(job)?);
+        let mut world = World::new(plan.world(job, Checks::default())?, plan.flows(job)?);
+        world.stop_when(interrupt::flag());
         run(job, &plan, world, listener).map_err(|error| match error {
             // A signal ends the programs that we started, too.
             _ if interrupt::is_asked() => RunError::Interrupted,
-            error => RunError::Fault { what: error.to_string() },
+            error => RunError::Fault { what: format!("scenario `{}`: {error}", job.scenario.name) },
         })
     }
 }

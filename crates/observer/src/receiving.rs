@@ -70,8 +70,7 @@ impl Receiving {
 
     /// Keeps the timestamp of a segment at `seq` if it touches what was last acknowledged (RFC 7323 §4.3).
     pub fn keep(&mut self, stamps: Timestamps, seq: u64, now: Instant) {
-        let newer = self.recent.is_none_or(|(val, _)| stamps.val.wrapping_sub(val) as i32 >= 0);
-        if newer && seq <= self.next && self.acked >= self.next {
+        if !self.is_old(stamps, now) && seq <= self.next && self.acked >= self.next {
             self.recent = Some((stamps.val, now));
         }
     }

@@ -5,15 +5,18 @@ use crate::job::{Job, RunError, RunOutcome};
 use crate::layout::{Layout, outcome, unsupported};
 use anabranch_metrics::{Meter, RunMetrics};
 use anabranch_scenario::Host;
-use anabranch_sim::{Checks, World};
+use anabranch_sim::{Checks, Stuck, World};
 use anabranch_trace::{Digest, LinkEvent, Recorder, Tee};
 use anabranch_units::{Direction, Instant, PathId, Side};
+use std::sync::atomic::AtomicBool;
 
 /// Runs jobs in virtual time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct VirtualTime {
     /// Extra checks.
     pub checks: Checks,
+    /// Set from outside, it interrupts a run in the middle.
+    pub stop: Option<&'static AtomicBool>,
 }
 
 /// Lends a listener to a [`Tee`].
@@ -58,12 +61,38 @@ impl VirtualTime {
         let mut world = World::new(plan.world(job, self.checks)?, plan.flows(job)?);
         let mut recorder = Tee(Tee(Meter::new(plan.meter(job)), Digest::new()), Lent(listener));
         let until = scenario.duration.map_or(Instant::MAX, |d| Instant::ZERO + scenario.warmup + d);
+        if let Some(stop) = self.stop {
+            world.stop_when(stop);
+        }
         let ended = world.run(until, &mut recorder);
         let (events, now) = (world.events(), world.now());
         let Tee(Tee(meter, digest), _) = recorder;
-        ended.map_err(|stuck| RunError::Fault { what: format!("at {now}: {stuck}") })?;
+        ended.map_err(|stuck| why(&scenario.name, now, stuck))?;
         let mut metrics = meter.finish(now);
         plan.judge(job, &mut metrics);
         Ok((outcome(&metrics, digest.finish(), events), metrics))
+    }
+}
+
+/// The run's seed stands in its name already.
+fn why(scenario: &str, now: Instant, stuck: Stuck) -> RunError {
+    match stuck {
+        Stuck::Asked => RunError::Interrupted,
+        stuck => RunError::Fault { what: format!("scenario `{scenario}` at {now}: {stuck}") },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_world_that_stands_still_is_told_with_scenario_time_and_host() {
+        let still = Stuck::Still { flow: 0, side: Side::Server, rounds: 9, packets: 3 };
+        let text = why("both out", Instant::from_millis(5020), still).to_string();
+        let parts =
+            ["the run failed", "`both out`", "at 5.020000000 s", "the server of flow 0", "9 timer rounds", "defect"];
+        assert!(parts.iter().all(|part| text.contains(part)), "{text}");
+        assert_eq!(why("both out", Instant::ZERO, Stuck::Asked), RunError::Interrupted);
     }
 }

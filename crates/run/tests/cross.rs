@@ -235,7 +235,7 @@ fn managed_shared_bottlenecks_carry_both_subflows_and_cross_traffic_both_ways() 
         // Up to 10 Mbit/s each way; acknowledgments, the datagrams and queues of 60 packets cost some.
         assert!((11e6..19.5e6).contains(&all), "{queue}: {:?}", outcome.metrics);
         assert!(outcome.paths.values().all(|path| path["sent_bytes"] > 100_000.0), "{queue}: {:?}", outcome.paths);
-        let wire = VirtualTime { checks: Checks { wire: true } };
+        let wire = VirtualTime { checks: Checks { wire: true }, ..VirtualTime::default() };
         assert_eq!(wire.run(&job(&text, 3), &mut ()).unwrap().digest, outcome.digest, "{queue}");
     }
 }

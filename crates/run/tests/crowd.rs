@@ -192,7 +192,7 @@ fn every_scheduler_carries_a_page_and_flows_and_does_it_again_alike() {
             assert!(once.finished && once.metrics["delivered_bytes"] == bytes, "{}: {:?}", entry.name, once.metrics);
             assert!(once.metrics["oracle_ratio"] <= 1.0, "{}", entry.name);
             // The same again, with every packet written to bytes and read back.
-            let checked = VirtualTime { checks: Checks { wire: true } };
+            let checked = VirtualTime { checks: Checks { wire: true }, ..VirtualTime::default() };
             let again = checked.run(&job(scenario, multipath(entry.name), 1), &mut ()).unwrap();
             assert_eq!(once.digest, again.digest, "{}", entry.name);
         }

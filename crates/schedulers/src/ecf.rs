@@ -203,6 +203,13 @@ mod tests {
     }
 
     #[test]
+    fn the_slow_path_is_kept_from_what_it_would_deliver_later_than_two_round_trips_of_the_fast() {
+        // The second inequality, where the first asks to wait: k/10 · 100 against 2 · 20 + 5.
+        assert_eq!(decide(PAPER, 4, false), (false, false), "40 < 45");
+        assert_eq!(decide(PAPER, 5, false), (true, true), "50 ≥ 45");
+    }
+
+    #[test]
     fn the_last_packet_waits_in_the_kernels_form_only() {
         assert_eq!(decide(KERNEL, 1, false), (true, true), "40 < 105, 100 ≥ 45");
         assert_eq!(decide(PAPER, 1, false), (false, false), "22 < 105, but 10 < 45");

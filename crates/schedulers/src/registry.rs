@@ -248,6 +248,16 @@ mod tests {
     }
 
     #[test]
+    fn every_parameter_reaches_its_scheduler() {
+        for entry in all().iter().chain(suffixes()) {
+            for p in entry.parameters {
+                let built = |value: f64| format!("{:?}", entry.build(&[(p.name.to_owned(), value)]));
+                assert_ne!(built(p.min), built(p.max), "{} of {}", p.name, entry.name);
+            }
+        }
+    }
+
+    #[test]
     fn names_are_unique_and_pages_complete() {
         let entries: Vec<_> = all().iter().chain(suffixes()).collect();
         let mut names: Vec<_> = entries.iter().flat_map(|e| e.aliases.iter().chain([&e.name])).collect();

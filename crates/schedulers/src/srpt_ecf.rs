@@ -94,8 +94,8 @@ pub struct SrptEcf {
 /// application has not completed yet.
 fn next_segment(view: &View, job: &Job, path: &PathView) -> Option<Range> {
     let piece = view.backlog().within(job.range).next()?;
-    let end = piece.end.min(piece.start + u64::from(path.mss));
-    let short = end - piece.start < u64::from(path.mss) && end == view.written() && end < job.range.end;
+    let end = piece.end.min(piece.start + u64::from(path.segment));
+    let short = end - piece.start < u64::from(path.segment) && end == view.written() && end < job.range.end;
     // As Nagle (RFC 9293 §3.7.4): an acknowledgment will come.
     let held = short && !view.write_ended() && !view.send_buffer_full() && !view.outstanding().is_empty();
     (!held).then_some(Range::new(piece.start, end))

@@ -1,5 +1,6 @@
 //! A host that is an engine: one endpoint, and an application on each of its connections.
 
+use crate::stillness::Stillness;
 use anabranch_engine::Cx;
 use anabranch_engine::FourTuple;
 use anabranch_engine::connection::{Connection, ConnectionEvent, Setup};
@@ -98,6 +99,8 @@ pub(crate) struct Host {
     fault: Option<Fault>,
     /// The earliest wake-up that stands in the world's agenda.
     pub alarm: Instant,
+    /// What it did since time moved last.
+    pub still: Stillness,
 }
 
 impl Host {
@@ -134,6 +137,7 @@ impl Host {
             gone: 0,
             fault: None,
             alarm: Instant::MAX,
+            still: Stillness::default(),
         }
     }
 

@@ -6,9 +6,12 @@
 mod flow;
 mod host;
 mod outside;
+mod stillness;
+mod stuck;
 mod world;
 
 pub use flow::{End, FlowSetup, PORT, address, client_port, paths_between};
 pub use host::{Opening, Party, Switch};
 pub use outside::{Content, Outbound, Raw};
-pub use world::{Change, Checks, Halt, SourceSetup, Stuck, World, WorldSetup};
+pub use stuck::{Halt, Stuck};
+pub use world::{Change, Checks, SourceSetup, World, WorldSetup};

@@ -3,6 +3,8 @@
 use crate::flow::{End, FlowSetup, PORT};
 use crate::host::{Host, Opening, Switch};
 use crate::outside::{Content, Outbound, Place, Raw, damaged};
+use crate::stillness::MOST_PACKETS;
+use crate::stuck::{Halt, Stuck};
 use anabranch_engine::Cx;
 use anabranch_engine::connection::Connection;
 use anabranch_engine::endpoint::{Endpoint, Handle};
@@ -11,10 +13,11 @@ use anabranch_network::{Delivery, Network, Topology};
 use anabranch_trace::Recorder;
 use anabranch_units::{Direction, Duration, Instant, PathId, Rng, Side};
 use anabranch_wire::Packet;
-use anabranch_workload::{Fault, PacketSource};
+use anabranch_workload::PacketSource;
 use core::net::IpAddr;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What a world is made of, but for its flows.
 #[derive(Debug)]
@@ -66,43 +69,11 @@ pub struct SourceSetup {
     pub direction: Direction,
 }
 
-/// Why [`World::run`] returned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Halt {
-    /// All awaited flows are done.
-    Done,
-    /// The time is over.
-    Time,
-}
-
-/// Why a run cannot go on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stuck {
-    /// Nothing will ever happen again, and an awaited flow is not done.
-    Silence,
-    /// An application got what was never written.
-    Fault {
-        /// Which flow, by its place.
-        flow: usize,
-        /// What.
-        fault: Fault,
-    },
-    /// A packet did not survive being written and read back.
-    Wire,
-}
-
-impl core::fmt::Display for Stuck {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self {
-            Self::Silence => f.write_str("nothing can happen any more, and a transfer is not complete"),
-            Self::Fault { flow, fault } => write!(f, "flow {flow}: {fault}"),
-            Self::Wire => f.write_str("a packet did not survive being written and read back"),
-        }
-    }
-}
-
 /// A packet that takes no longer to leave may as well be several: drivers that follow the clock are no more exact.
 const UNSEEN: Duration = Duration::from_micros(50);
+
+/// Events between two looks whether the world is asked to stop; a power of two.
+const LOOK: u32 = 256;
 
 /// What a packet carries through the network.
 #[derive(Clone, Debug, Default)]
@@ -164,6 +135,10 @@ pub struct World {
     /// Awaited flows that are not done; `None` if no flow is awaited.
     awaiting: Option<usize>,
     stuck: Option<Stuck>,
+    /// Set from outside to stop.
+    stop: Option<&'static AtomicBool>,
+    /// Counts to the next look at it.
+    turns: u32,
 }
 
 impl World {
@@ -187,6 +162,8 @@ impl World {
             checks,
             awaiting: None,
             stuck: None,
+            stop: None,
+            turns: 0,
         };
         for n in 0..world.timeline.len() {
             world.set_alarm(world.timeline[n].0, Alarm::Timeline(n as u32));
@@ -220,6 +197,15 @@ impl World {
         if awaited {
             self.awaiting = Some(self.awaiting.unwrap_or(0) + 1);
         }
+    }
+
+    /// From now on [`Self::run`] ends soon with [`Stuck::Asked`] once `asked` is set, in the middle of whatever happens.
+    pub fn stop_when(&mut self, asked: &'static AtomicBool) {
+        self.stop = Some(asked);
+    }
+
+    fn is_asked(&self) -> bool {
+        self.stop.is_some_and(|asked| asked.load(Ordering::Relaxed))
     }
 
     /// The time.
@@ -345,6 +331,10 @@ impl World {
                 self.network.settle(until, recorder);
                 return Ok(Halt::Time);
             }
+            self.turns = self.turns.wrapping_add(1);
+            if self.turns.is_multiple_of(LOOK) && self.is_asked() {
+                return Err(Stuck::Asked);
+            }
             self.now = next;
             if delivery <= alarm {
                 self.deliver(recorder);
@@ -433,6 +423,7 @@ impl World {
                     && engine.alarm == at
                 {
                     engine.alarm = Instant::MAX;
+                    engine.still.round(self.now);
                     engine.on_timer(self.now, recorder);
                     self.flush(host, recorder);
                     self.check(host);
@@ -505,8 +496,12 @@ impl World {
         }
         let Place::Engine(engine) = &mut self.hosts[host] else { return };
         let Flow { captured, routes, .. } = &self.flows[host / 2];
-        let side = engine.side;
+        let (side, mut sent) = (engine.side, 0);
         while let Some(path) = engine.transmit_into(self.now, recorder, &mut self.draft.packet) {
+            sent += 1;
+            if sent > MOST_PACKETS {
+                break;
+            }
             let packet = &self.draft.packet;
             let Some(path) = network_path(path, side, packet, routes) else { continue };
             if self.checks.wire && !Packet::parse(packet.emit().into()).is_ok_and(|read| read == *packet) {
@@ -522,6 +517,11 @@ impl World {
             parcel.sent = self.now;
             parcel.raw = None;
             self.network.send(self.now, recorder, path, side.sends(), size, parcel);
+        }
+        engine.still.sent(self.now, sent);
+        if engine.still.is_endless() {
+            let (rounds, packets) = engine.still.counts();
+            self.stuck = Some(Stuck::Still { flow: host / 2, side, rounds, packets });
         }
         let at = engine.next_alarm();
         let alarm = engine.alarm;

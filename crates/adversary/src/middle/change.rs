@@ -25,6 +25,19 @@ pub enum Strip {
     Sack,
 }
 
+/// A change of MP_CAPABLE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Twist {
+    /// Flag A is turned over.
+    Checksum,
+    /// Flag C is set.
+    NoJoinHere,
+    /// Flag H is cleared.
+    NoSha256,
+    /// Another version.
+    Version(u8),
+}
+
 /// What may stay of a segment's options.
 pub(crate) struct Sieve<'a> {
     pub keeps: &'a dyn Fn(Strip) -> bool,
@@ -70,6 +83,28 @@ pub(crate) fn strip(segment: &mut Segment, what: Strip) -> bool {
     stripped
 }
 
+/// Changes MP_CAPABLE; true if there was one.
+pub(crate) fn twist(segment: &mut Segment, twist: Twist) -> bool {
+    let mut found = false;
+    let mut options = sift(&segment.options, &Sieve { keeps: &|kind| kind != Strip::Mptcp, sack: &|block| block });
+    segment.options.dss().map(|dss| options.set_dss(*dss));
+    for option in segment.options.mptcp() {
+        let mut option = *option;
+        if let MptcpOption::Capable(capable) = &mut option {
+            found = true;
+            match twist {
+                Twist::Checksum => capable.checksum = !capable.checksum,
+                Twist::NoJoinHere => capable.no_join_here = true,
+                Twist::NoSha256 => capable.hmac_sha256 = false,
+                Twist::Version(version) => capable.version = version,
+            }
+        }
+        options.push_mptcp(option);
+    }
+    segment.options = options;
+    found
+}
+
 /// Raises one byte by one, which no other raised bytes of the same mapping can make up for in its checksum, since all of
 /// them add to the sum. The first byte from `at` on that can be raised; true if there is one.
 pub(crate) fn raise_byte(segment: &mut Segment, at: usize) -> bool {
@@ -90,7 +125,7 @@ pub struct Nat {
     pub port: u16,
     /// The client's address as the server sees it.
     pub address: IpAddr,
-    /// Added to the client's and to the server's sequence numbers.
+    /// What the client's and the server's first initial sequence number become; later ones are shifted as far.
     pub isn: [u32; 2],
     /// Of the client's packets, the one from which on it has another port.
     pub rebind: Option<u32>,
@@ -102,13 +137,14 @@ impl Nat {
         if again { self.port.wrapping_mul(2) } else { self.port }
     }
 
-    /// Translates a packet; `sent`: packets of the client so far. `client`: its true address. None: an old port's.
-    pub fn translate(&self, way: Direction, sent: u32, client: IpAddr, packet: &mut Packet) -> bool {
+    /// Translates a packet. `shifts`: what is added to the client's and the server's numbers; `sent`: packets of the
+    /// client so far; `client`: its true address. False: it was for a port that the client does not have any more.
+    pub fn translate(&self, way: Direction, shifts: [u32; 2], sent: u32, client: IpAddr, packet: &mut Packet) -> bool {
         let shift = self.shift(sent);
         let segment = &mut packet.segment;
         let [ours, theirs] = match way {
-            Direction::Up => [self.isn[0], self.isn[1]],
-            Direction::Down => [self.isn[1], self.isn[0]],
+            Direction::Up => shifts,
+            Direction::Down => [shifts[1], shifts[0]],
         };
         segment.seq = SeqNumber(segment.seq.0.wrapping_add(ours));
         let back = |n: SeqNumber| SeqNumber(n.0.wrapping_sub(theirs));
@@ -157,11 +193,11 @@ mod tests {
 
     #[test]
     fn a_translation_has_a_way_back() {
-        let nat = Nat { port: 77, address: IpAddr::from([192, 168, 0, 1]), isn: [5, u32::MAX], rebind: None };
-        let client = IpAddr::from([10, 0, 0, 1]);
+        let nat = Nat { port: 77, address: IpAddr::from([192, 168, 0, 1]), isn: [0; 2], rebind: None };
+        let (client, shifts) = (IpAddr::from([10, 0, 0, 1]), [5, u32::MAX]);
         let segment = Segment { src_port: 1000, flags: Flags::ACK, ..Segment::default() };
         let mut there = Packet { src: client, dst: IpAddr::from([10, 0, 0, 2]), segment };
-        assert!(nat.translate(Direction::Up, 0, client, &mut there));
+        assert!(nat.translate(Direction::Up, shifts, 0, client, &mut there));
         let s = &there.segment;
         assert_eq!((there.src, s.src_port, s.seq.0, s.ack.0), (nat.address, 1077, 5, 1));
         let segment = Segment {
@@ -173,7 +209,7 @@ mod tests {
             ..Segment::default()
         };
         let mut back = Packet { src: there.dst, dst: there.src, segment };
-        assert!(nat.translate(Direction::Down, 0, client, &mut back));
+        assert!(nat.translate(Direction::Down, shifts, 0, client, &mut back));
         assert_eq!((back.dst, back.segment.dst_port, back.segment.seq.0, back.segment.ack.0), (client, 1000, 0, 0));
     }
 

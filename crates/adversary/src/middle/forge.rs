@@ -3,7 +3,8 @@
 use crate::luck::Luck;
 use anabranch_units::SeqNumber;
 use anabranch_wire::{
-    AddAddr, DataAck, Dss, Flags, Mapping, MpCapable, MpJoin, MptcpOption, Options, Packet, Reason, SackBlock, Timestamps,
+    AddAddr, DataAck, Dss, Flags, Mapping, MpCapable, MpJoin, MptcpOption, Options, Packet, Reason, SackBlock,
+    Timestamps,
 };
 use bytes::Bytes;
 use core::net::IpAddr;
@@ -180,8 +181,17 @@ fn harmless_option(luck: &mut Luck<'_>) -> MptcpOption {
     }
 }
 
+/// Data that comes too early, perhaps far too early.
+fn ahead(luck: &mut Luck<'_>) -> Forgery {
+    let seq = luck.spread(1, 1 << 21) as i32;
+    Forgery { seq, flags: Some(Flags::ACK), payload: Some(1400), stamps: Some(0), ..Forgery::default() }
+}
+
 /// Anything, by somebody who sees the model.
 pub(crate) fn anything(luck: &mut Luck<'_>) -> Forgery {
+    if luck.chance(0.2) {
+        return ahead(luck);
+    }
     let payload = luck.chance(0.5).then(|| luck.within(0, 1400) as u16);
     let dss = luck.chance(0.4).then(|| ForgedDss {
         ack: luck.chance(0.7).then(|| distance(luck)),

@@ -7,9 +7,9 @@ mod change;
 mod forge;
 mod rules;
 
-pub use change::{Nat, Strip};
+pub use change::{Nat, Strip, Twist};
 pub use forge::Forgery;
-pub(crate) use rules::{draw, Rule};
+pub(crate) use rules::{Rule, draw};
 
 use crate::luck::Luck;
 use anabranch_units::{Direction, Duration, Rng};
@@ -36,6 +36,10 @@ pub enum What {
     Change(u16),
     /// Another window is put in.
     Window(u16),
+    /// Its window becomes no greater than this.
+    Clamp(u16),
+    /// Its MP_CAPABLE is changed.
+    Capable(Twist),
     /// A forged packet follows it.
     Forge(Forgery),
     /// A forged packet takes its place.
@@ -170,6 +174,11 @@ impl Middle {
                 What::Strip(kind) => change::strip(&mut first.packet.segment, *kind),
                 What::Change(at) => change::raise_byte(&mut first.packet.segment, (*at).into()),
                 What::Window(window) => core::mem::replace(&mut first.packet.segment.window, *window) != *window,
+                What::Clamp(most) => {
+                    let window = &mut first.packet.segment.window;
+                    core::mem::replace(window, (*most).min(*window)) > *most
+                }
+                What::Capable(twist) => change::twist(&mut first.packet.segment, *twist),
                 What::Forge(forgery) => {
                     let packet = forgery.make(&first.packet);
                     let way = if forgery.back { opposite(way) } else { way };
@@ -241,6 +250,8 @@ impl fmt::Display for What {
             Self::Strip(kind) => write!(f, "{kind:?} taken off"),
             Self::Change(at) => write!(f, "byte {at} changed"),
             Self::Window(window) => write!(f, "window becomes {window}"),
+            Self::Clamp(most) => write!(f, "window at most {most}"),
+            Self::Capable(twist) => write!(f, "MP_CAPABLE: {twist:?}"),
             Self::Forge(_) => f.write_str("a forged segment follows"),
             Self::Replace(_) => f.write_str("replaced by a forged segment"),
         }

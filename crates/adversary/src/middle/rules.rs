@@ -1,7 +1,7 @@
 //! The rules of each class.
 
 use super::forge::{anything, guess};
-use super::{Place, Strip, What};
+use super::{Place, Strip, Twist, What};
 use crate::class::Class;
 use crate::luck::Luck;
 use anabranch_units::Direction;
@@ -28,6 +28,8 @@ enum Does {
     Strip(Strip),
     Change,
     Window,
+    Clamp(u16),
+    Capable(Twist),
     Guess,
     Forge,
     Replace,
@@ -67,6 +69,8 @@ impl Rule {
             Does::Change if len == 0 => return None,
             Does::Change => What::Change(luck.below(len) as u16),
             Does::Window => What::Window(luck.below(65_536) as u16),
+            Does::Clamp(most) => What::Clamp(most),
+            Does::Capable(twist) => What::Capable(twist),
             Does::Guess => What::Forge(guess(luck)),
             Does::Forge => What::Forge(anything(luck)),
             Does::Replace => What::Replace(anything(luck)),
@@ -158,9 +162,35 @@ impl Draw<'_, '_> {
         if self.luck.chance(0.5) {
             self.rule(Which::All, Does::Strip(Strip::AddAddr), 0, u32::MAX, 1.0);
         }
+        if self.luck.chance(0.3) {
+            self.windows();
+        }
+    }
+
+    /// Boxes that hold a sender back by its peer's window; they open it again.
+    fn windows(&mut self) {
+        let from = self.luck.spread(1, 60) as u32;
+        let until = from + self.luck.spread(1, 12) as u32;
+        let most = if self.luck.chance(0.5) { 0 } else { self.luck.spread(1, 2000) as u16 };
+        self.rule(Which::NotSyn, Does::Clamp(most), from, until, 1.0);
+    }
+
+    fn capable(&mut self) {
+        let twist = *self.luck.pick(&[
+            Twist::Checksum,
+            Twist::NoJoinHere,
+            Twist::NoSha256,
+            Twist::Version(0),
+            Twist::Version(2),
+        ]);
+        let until = *self.luck.pick(&[u32::MAX, 1, 2]);
+        self.rule(Which::All, Does::Capable(twist), 0, until, 1.0);
     }
 
     fn mptcp_options(&mut self) {
+        if self.luck.chance(0.15) {
+            return self.capable();
+        }
         loop {
             let which = *self.luck.pick(&[Which::All, Which::Data, Which::Syn, Which::NotSyn, Which::Pure]);
             let kind = *self.luck.pick(&[Strip::Mptcp, Strip::Mptcp, Strip::Dss, Strip::Mapping, Strip::AddAddr]);

@@ -7,33 +7,50 @@ use crate::load::{Loaded, congestions, scenario_files, set_overrides};
 use crate::marked::Marked;
 use crate::output::{create, write};
 use crate::parity_table::{markdown, text};
-use crate::stage::{Stage, carry_out};
+use crate::stage::{Carried, Kept, Stage, carry_out};
+use crate::told::Told;
 use crate::watch::Wanted;
 use anabranch_run::parity::{MODES, Mode, Parity};
 use anabranch_scenario::{Override, PlugIn};
+use std::path::Path;
 
 /// Runs one scenario or a grid of them in all modes.
-pub fn parity(arguments: &ParityArguments, drivers: &Drivers<'_>) -> Result<String, Failure> {
+pub fn parity(arguments: &ParityArguments, drivers: &Drivers<'_>) -> Result<Told, Failure> {
     let congestions = congestions("--congestion", &arguments.congestion)?;
     let loaded = scenarios(arguments)?;
     // Said before the work, not after it.
     let target = arguments.update.as_deref().map(|file| Marked::read(file, &["parity"])).transpose()?;
     let stages: Vec<Stage<'_>> = loaded.iter().flat_map(|one| stages(one, &congestions, arguments, drivers)).collect();
-    let results = carry_out(&stages, Wanted::default())?;
-    let measured: Vec<Parity> = results.chunks(MODES.len()).map(Parity::of).collect();
+    let Carried { results, mut wrong } = carry_out(&stages, Wanted::default())?;
+    let whole = results.len() == stages.len();
+    // A scenario whose modes are not all there says nothing.
+    let measured: Vec<Parity> = results.chunks_exact(MODES.len()).map(Parity::of).collect();
+    if measured.is_empty() && !whole {
+        return Ok(Told::new(String::new(), wrong));
+    }
+    let incomplete = match whole {
+        true => String::new(),
+        false => format!("Incomplete: {} of {} scenarios.\n", measured.len(), loaded.len()),
+    };
     let json = serde_json::to_string_pretty(&measured).unwrap_or_default() + "\n";
     if let Some(folder) = &arguments.out {
-        create(folder)?;
-        write(&folder.join("parity.json"), &json)?;
-        write(&folder.join("parity.md"), markdown(&measured))?;
+        wrong.extend(keep(folder, &json, &(markdown(&measured) + &incomplete)).err());
     }
-    if let Some(target) = target {
-        target.write(|_| markdown(&measured))?;
+    // A document never holds a part.
+    if let Some(target) = target.filter(|_| whole) {
+        wrong.extend(target.write(|_| markdown(&measured)).err());
     }
-    Ok(match arguments.format {
-        ListFormat::Table => text(&measured),
+    let output = match arguments.format {
+        ListFormat::Table => text(&measured) + &incomplete,
         ListFormat::Json => json,
-    })
+    };
+    Ok(Told::new(output, wrong))
+}
+
+fn keep(folder: &Path, json: &str, markdown: &str) -> Result<(), Failure> {
+    create(folder)?;
+    write(&folder.join("parity.json"), json)?;
+    write(&folder.join("parity.md"), markdown)
 }
 
 /// A scenario's plans in the order of [`MODES`].
@@ -52,7 +69,7 @@ fn stages<'a>(
             real_time,
             jobs: real_time.then_some(arguments.jobs),
             name: format!("{}, ", mode.name),
-            kept: false,
+            kept: Kept::Stages,
         }
     };
     MODES.iter().map(stage).collect()

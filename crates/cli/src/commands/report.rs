@@ -3,12 +3,14 @@
 use crate::args::ReportArguments;
 use crate::failure::Failure;
 use crate::opener::Opener;
-use crate::results_folder::make_report;
+use crate::results_folder::{PAGE, make_report};
+use crate::told::Told;
 
 /// Makes the report of a results directory again.
-pub fn report(arguments: &ReportArguments) -> Result<String, Failure> {
+pub fn report(arguments: &ReportArguments) -> Result<Told, Failure> {
     let opener = arguments.open.then(Opener::find).transpose()?;
-    let file = make_report(&arguments.folder)?;
-    opener.map_or(Ok(()), |opener| opener.open(&file))?;
-    Ok(format!("{}\n", file.display()))
+    make_report(&arguments.folder)?;
+    let file = arguments.folder.join(PAGE);
+    let wrong = opener.and_then(|opener| opener.open(&file).err());
+    Ok(Told::new(format!("{}\n", file.display()), wrong.into_iter().collect()))
 }

@@ -13,9 +13,10 @@ use crate::output::{create, write};
 use crate::papers::{self, BuiltIn};
 use crate::plain_table::text_width;
 use crate::reproduction_table::{claims_markdown, summary_markdown, text};
-use crate::results_folder;
+use crate::results_folder::{self, PAGE, make_report};
 use crate::runs_csv::runs_csv;
-use crate::stage::{Stage, carry_out};
+use crate::stage::{self, Carried, Stage, carry_out};
+use crate::told::Told;
 use crate::watch::Wanted;
 use anabranch_report::of_reproduction::{self, Around};
 use anabranch_reproduce::{Asked, Item, PaperOutcome, Part, Reproduction, conclude, example, parts};
@@ -23,7 +24,7 @@ use anabranch_run::{Plan, Results};
 use anabranch_scenario::Override;
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Packets of a run that its report shows.
@@ -42,7 +43,7 @@ struct Work<'a> {
 }
 
 /// Runs papers, or an item of one.
-pub fn reproduce(arguments: &ReproduceArguments, drivers: &Drivers<'_>) -> Result<String, Failure> {
+pub fn reproduce(arguments: &ReproduceArguments, drivers: &Drivers<'_>) -> Result<Told, Failure> {
     let papers = papers::find(&arguments.paper)?;
     // Said before the work, not after it.
     let targets = arguments.update.iter().map(|file| Marked::read(file, &[SUMMARY, CLAIMS]));
@@ -56,40 +57,92 @@ pub fn reproduce(arguments: &ReproduceArguments, drivers: &Drivers<'_>) -> Resul
     }
     let begun = Instant::now();
     let stages: Vec<Stage<'_>> = works.iter().flatten().flat_map(|work| work.stages(arguments.jobs)).collect();
-    let mut results = carry_out(&stages, Wanted::default())?.into_iter();
-    let (mut outcomes, mut seeds) = (Vec::new(), BTreeSet::new());
-    for (built_in, works) in papers.iter().zip(&works) {
-        let mut items = Vec::new();
-        for work in works {
-            let results: Vec<Results> = results.by_ref().take(work.parts.len()).collect();
-            seeds.extend(results.iter().flat_map(|results| &results.runs).map(|run| run.seed));
-            let file = arguments.out.join("runs").join(format!("{}.csv", work.name));
-            create(file.parent().unwrap_or(&arguments.out))?;
-            write(&file, runs_csv(&results[0]))?;
-            items.push(conclude(work.item, work.scenario, &work.parts, &results, arguments.quick));
+    let Carried { results, mut wrong } = carry_out(&stages, Wanted::default())?;
+    wrong.extend(works.iter().flatten().filter_map(|work| work.kept.failure()));
+    let whole = results.len() == stages.len();
+    let mut found = Found::of(results, &papers, &works, arguments.quick);
+    let mut last = INCOMPLETE.to_owned();
+    if whole {
+        for work in works.iter().flatten() {
+            wrong.extend(work.follow_packets(out.timeline(), drivers)?);
         }
-        outcomes.push(PaperOutcome::new(&built_in.paper, items));
+        match found.write(out, begun.elapsed()) {
+            Ok(page) => {
+                wrong.extend(opener.and_then(|opener| opener.open(&page).err()));
+                last = format!("The report: {}", page.display());
+            }
+            Err(failure) => {
+                wrong.push(failure);
+                last = "The report could not be written.".into();
+            }
+        }
+        let tables = |name: &str| match name {
+            SUMMARY => summary_markdown(&found.reproduction),
+            _ => claims_markdown(&found.reproduction),
+        };
+        wrong.extend(targets.iter().filter_map(|target| target.write(tables).err()));
+    } else {
+        found.reproduction.papers.retain(|paper| !paper.items.is_empty());
     }
-    for work in works.iter().flatten() {
-        work.follow_packets(out.timeline(), drivers)?;
-    }
-    out.take()?;
-    let anabranch = env!("CARGO_PKG_VERSION").to_owned();
-    let reproduction = Reproduction { anabranch, quick: arguments.quick, papers: outcomes };
-    let json = serde_json::to_string_pretty(&reproduction).unwrap_or_default() + "\n";
-    write(&arguments.out.join("reproduction.json"), &json)?;
-    let around = around(seeds.into_iter().collect(), begun.elapsed());
-    let page = report(&reproduction, around, &arguments.out)?;
-    opener.map_or(Ok(()), |opener| opener.open(&page))?;
-    let tables = |name: &str| match name {
-        SUMMARY => summary_markdown(&reproduction),
-        _ => claims_markdown(&reproduction),
+    let nothing = found.reproduction.papers.is_empty();
+    let output = match arguments.format {
+        _ if nothing => String::new(),
+        ListFormat::Json => found.json(),
+        ListFormat::Table => format!("{}\n{last}\n", text(&found.reproduction, text_width())),
     };
-    targets.iter().try_for_each(|target| target.write(tables))?;
-    Ok(match arguments.format {
-        ListFormat::Table => format!("{}\nThe report: {}\n", text(&reproduction, text_width()), page.display()),
-        ListFormat::Json => json,
-    })
+    Ok(Told::new(output, wrong))
+}
+
+/// The last line where items are missing.
+const INCOMPLETE: &str = "Incomplete: the other items were not finished; nothing is written.";
+
+/// What runs tell of items that are finished.
+struct Found {
+    reproduction: Reproduction,
+    /// The runs of each item: its name and a table.
+    runs: Vec<(String, String)>,
+    seeds: BTreeSet<u64>,
+}
+
+impl Found {
+    /// `results` are those of the first stages of `works`, perhaps of all.
+    fn of(results: Vec<Results>, papers: &[BuiltIn], works: &[Vec<Work<'_>>], quick: bool) -> Self {
+        let (mut results, mut runs, mut seeds) = (&results[..], Vec::new(), BTreeSet::new());
+        let mut outcomes = Vec::new();
+        for (built_in, works) in papers.iter().zip(works) {
+            let mut items = Vec::new();
+            for work in works {
+                let Some((own, rest)) = results.split_at_checked(work.parts.len()) else { break };
+                results = rest;
+                seeds.extend(own.iter().flat_map(|results| &results.runs).map(|run| run.seed));
+                runs.push((work.name.clone(), runs_csv(&own[0])));
+                items.push(conclude(work.item, work.scenario, &work.parts, own, quick));
+            }
+            outcomes.push(PaperOutcome::new(&built_in.paper, items));
+        }
+        let anabranch = env!("CARGO_PKG_VERSION").to_owned();
+        Self { reproduction: Reproduction { anabranch, quick, papers: outcomes }, runs, seeds }
+    }
+
+    fn json(&self) -> String {
+        serde_json::to_string_pretty(&self.reproduction).unwrap_or_default() + "\n"
+    }
+
+    /// Writes all and the report, whose page it names. The work took `wall_time`.
+    fn write(&self, out: OutFolder, wall_time: Duration) -> Result<PathBuf, Failure> {
+        let runs = out.beside().join("runs");
+        create(&runs)?;
+        for (name, table) in &self.runs {
+            write(&runs.join(format!("{name}.csv")), table)?;
+        }
+        write(&out.beside().join("reproduction.json"), self.json())?;
+        let around = around(self.seeds.iter().copied().collect(), wall_time);
+        let report = of_reproduction::report(&self.reproduction, around);
+        // Strings and finite numbers only: this cannot fail.
+        write(&out.beside().join("report.json"), serde_json::to_string(&report).unwrap_or_default() + "\n")?;
+        make_report(out.beside())?;
+        Ok(out.take()?.join(PAGE))
+    }
 }
 
 /// How the runs came about, which took `wall_time`.
@@ -103,14 +156,6 @@ fn around(seeds: Vec<u64>, wall_time: Duration) -> Around {
         seeds,
         schedulers: results_folder::scheduler_names(),
     }
-}
-
-/// Writes the report; the page's path.
-fn report(reproduction: &Reproduction, around: Around, folder: &Path) -> Result<PathBuf, Failure> {
-    let report = of_reproduction::report(reproduction, around);
-    // Strings and finite numbers only: this cannot fail.
-    write(&folder.join("report.json"), serde_json::to_string(&report).unwrap_or_default() + "\n")?;
-    results_folder::make_report(folder)
 }
 
 /// The places for tables: the verdicts of each paper counted, and every claim.
@@ -161,14 +206,14 @@ fn work<'a>(
 }
 
 impl Work<'_> {
-    /// Runs what is shown packet by packet: kept outcomes have no packets.
-    fn follow_packets(&self, folder: PathBuf, drivers: &Drivers<'_>) -> Result<(), Failure> {
-        let Some(plan) = self.example.clone() else { return Ok(()) };
+    /// Runs what is shown packet by packet: kept outcomes have no packets. Says what went wrong; the verdicts do not need it.
+    fn follow_packets(&self, folder: PathBuf, drivers: &Drivers<'_>) -> Result<Vec<Failure>, Failure> {
+        let Some(plan) = self.example.clone() else { return Ok(Vec::new()) };
         let timeline = Some((folder, PACKETS));
         let wanted = Wanted { timeline, prefix: format!("{}-", self.name), ..Wanted::default() };
         let (driver, name) = (drivers.virtual_time, format!("{}: ", self.name));
-        carry_out(&[Stage { plan, driver, real_time: false, jobs: None, name, kept: true }], wanted)?;
-        Ok(())
+        let stage = Stage { plan, driver, real_time: false, jobs: None, name, kept: stage::Kept::Runs };
+        Ok(carry_out(&[stage], wanted)?.wrong)
     }
 
     fn stages(&self, jobs: Option<NonZeroUsize>) -> impl Iterator<Item = Stage<'_>> {
@@ -179,7 +224,7 @@ impl Work<'_> {
             // Runs that follow the clock disturb each other where they share the machine.
             jobs: if self.item.live { NonZeroUsize::new(1) } else { jobs },
             name: format!("{}: ", self.name),
-            kept: true,
+            kept: stage::Kept::Runs,
         })
     }
 }

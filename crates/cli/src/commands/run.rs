@@ -7,10 +7,11 @@ use crate::failure::Failure;
 use crate::load::{Loaded, congestions, schedulers, set_overrides};
 use crate::opener::Opener;
 use crate::out_folder::OutFolder;
-use crate::results_folder;
+use crate::results_folder::{PAGE, make_report};
 use crate::runs_csv::runs_csv;
-use crate::stage::{Stage, carry_out};
+use crate::stage::{Carried, Kept, Stage, carry_out};
 use crate::table::{auto_notes, results_table};
+use crate::told::Told;
 use crate::watch::Wanted;
 use anabranch_run::{Driver, Options, Plan, Repeat, Results};
 use anabranch_scenario::{Host, Override, Scenario, Traffic};
@@ -19,7 +20,7 @@ use std::num::NonZeroUsize;
 use std::time::{Instant, SystemTime};
 
 /// Runs a scenario.
-pub fn run(arguments: &RunArguments, drivers: &Drivers<'_>) -> Result<String, Failure> {
+pub fn run(arguments: &RunArguments, drivers: &Drivers<'_>) -> Result<Told, Failure> {
     let loaded = Loaded::read(&arguments.scenario, overrides(arguments))?;
     let real_time = is_real_time(arguments, &loaded);
     let options = Options {
@@ -40,9 +41,10 @@ pub fn run(arguments: &RunArguments, drivers: &Drivers<'_>) -> Result<String, Fa
         None => drivers.virtual_time,
     };
     let wanted = Wanted { captures: arguments.pcap.clone(), events: arguments.trace.clone(), ..Wanted::default() };
-    let results = execute(&loaded, &options, &arguments.output, wanted, driver)?;
+    let (results, wrong) = execute(&loaded, &options, &arguments.output, wanted, driver)?;
     let notes = options.repeat == Repeat::Auto && arguments.output.format == Format::Table;
-    Ok(print(&results, arguments.output.format) + &if notes { auto_notes(&results) } else { String::new() })
+    let notes = if notes { auto_notes(&results) } else { String::new() };
+    Ok(Told::new(print(&results, arguments.output.format) + &notes, wrong))
 }
 
 /// The options that are keys of the scenario by another name.
@@ -70,14 +72,17 @@ fn is_real_time(arguments: &RunArguments, loaded: &Loaded) -> bool {
     arguments.realtime || loaded.document.cells.iter().any(|(_, s)| linux(s.hosts.sender) || linux(s.hosts.receiver))
 }
 
-/// Plans, runs, and writes what `--out` asks for.
+/// Plans, runs, and writes what `--out` asks for: the results, and what could not be written of them.
+///
+/// # Errors
+/// There are no results.
 pub fn execute(
     loaded: &Loaded,
     options: &Options,
     output: &Output,
     mut wanted: Wanted,
     driver: &dyn Driver,
-) -> Result<Results, Failure> {
+) -> Result<(Results, Vec<Failure>), Failure> {
     // What opens the report is looked for before the work.
     let opener = output.open.then(Opener::find).transpose()?;
     let (started, clock) = (SystemTime::now(), Instant::now());
@@ -88,15 +93,17 @@ pub fn execute(
     let plan = Plan::new(&loaded.variants(), options);
     // Runs that follow the clock disturb each other where they share the machine: only if asked.
     let jobs = output.jobs.or(NonZeroUsize::new(1).filter(|_| options.real_time));
-    let stage = Stage { plan, driver, real_time: options.real_time, jobs, name: String::new(), kept: false };
-    let results = carry_out(&[stage], wanted)?.remove(0);
-    if let (Some(out), Some(folder)) = (out, &output.out) {
-        out.take()?;
-        artifacts::write(folder, loaded, &results, started, clock.elapsed())?;
-        let report = results_folder::make_report(folder)?;
-        opener.map_or(Ok(()), |opener| opener.open(&report))?;
-    }
-    Ok(results)
+    let stage = Stage { plan, driver, real_time: options.real_time, jobs, name: String::new(), kept: Kept::Nothing };
+    let Carried { mut results, mut wrong } = carry_out(&[stage], wanted)?;
+    let Some(results) = results.pop() else { return Err(wrong.remove(0)) };
+    let keep = |out: OutFolder| {
+        artifacts::write(out.beside(), loaded, &results, started, clock.elapsed())?;
+        make_report(out.beside())?;
+        let report = out.take()?.join(PAGE);
+        opener.map_or(Ok(()), |opener| opener.open(&report))
+    };
+    wrong.extend(out.and_then(|out| keep(out).err()));
+    Ok((results, wrong))
 }
 
 /// The connection that its number names, counted from 1, if every cell has one.

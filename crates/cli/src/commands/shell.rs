@@ -1,12 +1,12 @@
 //! `anabranch shell`
 
-use crate::Answer;
 use crate::args::ShellArguments;
 use crate::failure::Failure;
 use crate::link_table::link_table;
 use crate::load::{Loaded, set_overrides};
 use crate::plain_table::seconds;
 use crate::preflight_table::preflight_table;
+use crate::told::Told;
 use anabranch_lab::LabError;
 use anabranch_lab::preflight::preflight;
 use anabranch_lab::shell::{Served, Shell, Summary};
@@ -21,7 +21,7 @@ use std::io::Write as _;
 const NOT_STARTED: u8 = 127;
 
 /// Runs a command, or a shell, over a scenario's paths. What it prints goes to our own streams while it runs.
-pub fn shell(arguments: &ShellArguments) -> Result<Answer, Failure> {
+pub fn shell(arguments: &ShellArguments) -> Result<Told, Failure> {
     let scenario = scenario(arguments)?;
     let measure = |limit| preflight(&scenario.topology, scenario.hosts.ip == 6, limit);
     let measured = arguments.preflight.limit().map(measure).transpose().map_err(failed)?;
@@ -41,19 +41,21 @@ pub fn shell(arguments: &ShellArguments) -> Result<Answer, Failure> {
     }
     let code = match shell.run(&command(arguments)) {
         Err(error @ LabError::Program { .. }) => {
-            return Ok(Answer { errors: failed(error).render(false), code: NOT_STARTED, ..Answer::default() });
+            return Ok(Told { code: NOT_STARTED, ..failed(error).into() });
         }
         ran => ran.map_err(failed)?,
     };
-    let mut summary = shell.finish().map_err(failed)?;
+    let (mut summary, captured) = shell.finish().map_err(failed)?;
+    let mut wrong: Vec<Failure> = captured.err().map(failed).into_iter().collect();
     summary.live.preflight = measured;
     if let Some(file) = &arguments.summary {
         // Strings and finite numbers only: this cannot fail.
         let text = serde_json::to_string_pretty(&summary).unwrap_or_default() + "\n";
-        fs::write(file, text).map_err(|error| Failure::unwritable(file, &error))?;
+        // It may be a pipe: nothing is written beside it first.
+        wrong.extend(fs::write(file, text).err().map(|error| Failure::unwritable(file, &error)));
     }
-    let errors = if arguments.quiet { String::new() } else { report(&summary) };
-    Ok(Answer { errors, code, ..Answer::default() })
+    let notes = if arguments.quiet { String::new() } else { report(&summary) };
+    Ok(Told { notes, wrong, code, ..Told::default() })
 }
 
 /// The one network that the file describes.

@@ -6,7 +6,7 @@ use anabranch_scenario::Host;
 use anabranch_trace::{Event, Origin, Recorder};
 use anabranch_units::{Instant, PathId, Range, Side};
 
-/// About 30 Mbit/s with a scheduler, 20 and 4 on the single paths, and a little luck; the scenario `doomed` fails,
+/// About 30 Mbit/s with a scheduler, 20 and 4 on the single paths, and a little luck; the scenario `doomed` fails, `halted` is interrupted,
 /// `slow` does not finish with seed 2, `wild` scatters by its seed. Two events a run.
 pub struct Fake;
 
@@ -14,6 +14,9 @@ impl Driver for Fake {
     fn run(&self, job: &Job, listener: &mut dyn Recorder) -> Result<RunOutcome, RunError> {
         if job.scenario.name == "doomed" {
             return Err(RunError::Fault { what: "a wrong byte at 1400".into() });
+        }
+        if job.scenario.name == "halted" {
+            return Err(RunError::Interrupted);
         }
         let origin = Origin { host: Some(Side::Client), connection: CONNECTION, path: PathId(0) };
         listener.record(Instant::from_millis(3), origin, &Event::Connected(true));

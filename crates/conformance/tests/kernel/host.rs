@@ -19,6 +19,8 @@ use std::time::{Duration, Instant};
 /// A kernel's jiffies, and the time that a busy machine takes.
 const EARLY: Duration = Duration::from_millis(10);
 const LATE: Duration = Duration::from_millis(200);
+/// How long a device may take to come up.
+const READY: Duration = Duration::from_secs(2);
 
 /// A kernel with the connection that the script is about.
 pub struct KernelHost {
@@ -37,6 +39,18 @@ pub struct KernelHost {
     finished: bool,
 }
 
+/// A device that was just set up is not used until the kernel has noticed.
+fn wait_for_the_link(namespace: &Namespace, family: &str) -> Result<(), String> {
+    let begun = Instant::now();
+    while namespace.command("ip", &[family, "route"], "").map_err(text)?.contains("linkdown") {
+        if begun.elapsed() > READY {
+            return Err("the device does not come up".into());
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    Ok(())
+}
+
 fn text(error: LabError) -> String {
     error.to_string()
 }
@@ -53,6 +67,7 @@ impl KernelHost {
         let device = namespace.enter(|| Tun::open(settings::DEVICE, mtu, false)).map_err(text)?.map_err(text)?;
         let family = if script.settings.ipv6 { "-6" } else { "-4" };
         namespace.command("ip", &[family, "-batch", "-"], &settings::script(script)).map_err(text)?;
+        wait_for_the_link(&namespace, family)?;
         let before = counters(&namespace).map_err(text)?;
         Ok(Self {
             script: script.clone(),

@@ -3,6 +3,8 @@
 //! `cargo test -p anabranch-conformance --test kernel -- WORD…` plays those whose file has one of the words in its name.
 //! Where namespaces and TUN devices cannot be made, or the kernel has no MPTCP, it says SKIPPED and passes.
 
+#[path = "../common/mod.rs"]
+mod common;
 mod host;
 mod settings;
 
@@ -28,8 +30,9 @@ const MOST_TIME: Duration = Duration::from_secs(360);
 struct Outcome {
     /// Why its word does not hold.
     wrong: Option<String>,
-    /// How often it was played.
+    /// How often it was played, and what was wrong when it did not hold.
     attempts: u32,
+    before: Vec<String>,
 }
 
 fn main() -> ExitCode {
@@ -41,6 +44,8 @@ fn main() -> ExitCode {
         println!("SKIPPED: this kernel does not speak Multipath TCP");
         return ExitCode::SUCCESS;
     }
+    let mistaken = mistaken();
+    mistaken.iter().for_each(|why| println!("{why}"));
     let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let root = suite::root();
     let mut files = suite::files(&root).expect("the suite can be read");
@@ -53,7 +58,8 @@ fn main() -> ExitCode {
                 while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let outcome = held(&root, file);
                     if outcome.attempts > 1 {
-                        again.lock().expect("nobody panics").push(format!("{file}: {} times", outcome.attempts));
+                        let text = format!("{file}, {} times:\n{}", outcome.attempts, outcome.before.join("\n"));
+                        again.lock().expect("nobody panics").push(text);
                     }
                     failed.lock().expect("nobody panics").extend(outcome.wrong);
                 }
@@ -75,28 +81,43 @@ fn main() -> ExitCode {
     if late {
         println!("the suite takes longer than {} s", MOST_TIME.as_secs());
     }
-    ExitCode::from(u8::from(late || !failed.is_empty()))
+    ExitCode::from(u8::from(late || !failed.is_empty() || !mistaken.is_empty()))
+}
+
+/// What is wrong with the player: a right script that fails, wrong ones that pass.
+fn mistaken() -> Vec<String> {
+    let play =
+        |text: &str| Script::parse("test.script", text).map_err(|error| error.to_string()).and_then(|s| played(&s));
+    let right = (0..ATTEMPTS).map(|_| play(common::RIGHT)).find(Result::is_ok).is_none();
+    let right = right.then(|| "a right script fails against the kernel".to_owned());
+    let passes = |(line, instead, _): &(&str, &str, &str)| {
+        play(&common::with(line, instead))
+            .is_ok()
+            .then(|| format!("a wrong script passes against the kernel: {instead}"))
+    };
+    right.into_iter().chain(common::WRONG.iter().filter_map(passes)).collect()
 }
 
 /// Plays a script until what it says of the kernel holds.
 fn held(root: &std::path::Path, file: &str) -> Outcome {
     let script = match suite::load(root, file) {
         Ok(script) => script,
-        Err(why) => return Outcome { wrong: Some(why), attempts: 1 },
+        Err(why) => return Outcome { wrong: Some(why), attempts: 1, before: Vec::new() },
     };
-    let mut attempts = 0;
+    let (mut attempts, mut before) = (0, Vec::new());
     loop {
         attempts += 1;
         let wrong = match (&script.kernel, attempts) {
-            (KernelWord::Skipped(_), _) => return Outcome { wrong: None, attempts },
+            (KernelWord::Skipped(_), _) => return Outcome { wrong: None, attempts, before },
             (KernelWord::Passes, _) => played(&script).err(),
             (KernelWord::Differs(why), _) => {
                 played(&script).is_ok().then(|| format!("{file}: it passes, but should differ, because {why}"))
             }
         };
         if wrong.is_none() || attempts == ATTEMPTS {
-            return Outcome { wrong, attempts };
+            return Outcome { wrong, attempts, before };
         }
+        before.extend(wrong);
     }
 }
 

@@ -194,6 +194,10 @@ impl Connection {
         if sent_all && self.peer_finished() && self.subflows.iter().all(over) {
             return self.end(cx, CloseReason::Finished);
         }
+        // RFC 9293 §3.8.3, R2: subflow after subflow, and none delivers what waits.
+        if self.vain > self.settings.tcp.retries && !(self.all_delivered() && (self.data_fin.acked || !self.finished)) {
+            return self.break_off(cx, CloseReason::TimedOut);
+        }
         // Attempts to join do not count: they might go on forever.
         let hears = |s: &Subflow| s.state.is_synchronized() && (s.state.may_receive() || self.peer_finished());
         if self.subflows.iter().any(hears) {
@@ -229,7 +233,12 @@ impl Connection {
         self.checking.forget(s.id);
         self.record(cx, Some(s.id), Event::Path(how));
         let over = self.closed || s.fin.wanted;
-        self.paths.lost(s.id, cx.now, over, s.told == PathState::Opening);
+        let opened = s.told != PathState::Opening;
+        if opened && self.vain == 0 {
+            self.paths.delivered(s.id);
+        }
+        self.vain += u32::from(opened && how == PathState::Dead);
+        self.paths.lost(s.id, cx.now, over, !opened);
         self.scheduler.on_event(&SchedulerEvent::PathDown { path: s.id }, &self.view);
         self.refresh_usability();
         self.due.get_or_insert(Cause::PathChange(s.id));
@@ -254,6 +263,12 @@ impl Connection {
     }
 
     pub(super) fn abort_with(&mut self, cx: &mut Cx<'_>, why: CloseReason) {
+        self.break_off(cx, why);
+        self.settle(cx);
+    }
+
+    /// The connection ends, and the peer is told on every subflow.
+    fn break_off(&mut self, cx: &mut Cx<'_>, why: CloseReason) {
         let multipath = self.speaks_mptcp();
         for s in &mut self.subflows {
             if s.state == State::SynSent {
@@ -264,7 +279,6 @@ impl Connection {
             }
         }
         self.end(cx, why);
-        self.settle(cx);
     }
 
     /// The connection ends, for the reason given first.

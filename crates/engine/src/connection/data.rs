@@ -109,14 +109,6 @@ impl Connection {
         if !s.state.may_receive() && s.receiver.is_finished() {
             return s.acks.demand();
         }
-        if self.mode == Mode::Plain {
-            // Once it is acknowledged it must be kept: what does not fit is not taken.
-            let end = self.recv_offset.data + seq + segment.payload.len() as u64;
-            if end > self.recv_offset.sub + self.receive_edge() {
-                self.subflows[i].acks.demand();
-                return self.violation(cx, i, Violation::BeyondWindow);
-            }
-        }
         // RFC 5681 §4.2: at least every second segment; of those that came in one piece, from a device that leaves them so,
         // there are enough.
         let (len, mss) = (segment.payload.len() as u32, self.settings.mss);
@@ -255,12 +247,17 @@ impl Connection {
     }
 
     /// Bytes with their place in the data sequence.
-    pub(super) fn arrived(&mut self, cx: &mut Cx<'_>, i: usize, start: u64, bytes: Bytes) {
-        let range = Range::new(start, start + bytes.len() as u64);
-        let end = self.peer_fin.unwrap_or(u64::MAX);
-        if range.end > self.receive_edge() || range.end > end {
-            // RFC 8684 §3.3.1: beyond the window, or behind the end of the stream
-            return self.violation(cx, i, Violation::BeyondWindow);
+    pub(super) fn arrived(&mut self, cx: &mut Cx<'_>, i: usize, start: u64, mut bytes: Bytes) {
+        let mut range = Range::new(start, start + bytes.len() as u64);
+        let end = self.receive_edge().min(self.peer_fin.unwrap_or(u64::MAX));
+        if range.end > end {
+            // RFC 8684 §3.3.4: beyond the window, or behind the end of the stream
+            self.violation(cx, i, Violation::BeyondWindow);
+            if start >= end {
+                return;
+            }
+            bytes.truncate((end - start) as usize);
+            range.end = end;
         }
         let ofo_before = self.reassembly.ofo_bytes();
         let next_before = self.reassembly.next();
@@ -268,6 +265,7 @@ impl Connection {
         let ofo = self.reassembly.ofo_bytes();
         self.record(cx, Some(self.subflows[i].id), Event::DataArrived { data: range, new, ofo });
         if self.reassembly.next() > next_before {
+            self.vain = 0;
             self.pending.readable = true;
         }
         if new == 0 || (ofo == 0 && ofo_before > 0) {
@@ -317,6 +315,7 @@ impl Connection {
         // Rounding up would promise more with every segment.
         let size = (target.saturating_sub(next) >> shift).min(0xffff);
         self.announced = self.announced.max(next + (size << shift));
+        self.widest = self.widest.max(size << shift);
         size as u16
     }
 }

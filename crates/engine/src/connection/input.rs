@@ -12,8 +12,12 @@ use anabranch_units::{Duration, Instant, PathId, Range};
 use anabranch_wire::{Flags, MptcpOption, Segment};
 use core::ops::ControlFlow;
 
-/// Least time between two challenge ACKs of a subflow (RFC 5961 §7 wants a limit; Linux allows two a second).
-const CHALLENGE_GAP: Duration = Duration::from_millis(500);
+/// Least time between two answers of a subflow to segments that anybody may have sent: challenge ACKs (RFC 5961 §7 wants a
+/// limit), and acknowledgments of what is not acceptable. Two ends that disagree would answer each other for ever. Linux's
+/// `tcp_invalid_ratelimit`.
+const ANSWER_GAP: Duration = Duration::from_millis(500);
+/// A segment begins at most that much below the lowest number that the peer may have to send again.
+const LARGEST_SEGMENT: u64 = 0xffff;
 
 impl Connection {
     /// Takes a segment that arrived on `path`.
@@ -35,22 +39,7 @@ impl Connection {
     }
 
     pub(super) fn on_synchronized(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
-        let Some(seq) = self.acceptable(cx, i, segment) else {
-            if segment.flags.has(Flags::SYN | Flags::ACK) && segment.seq == self.subflows[i].peer_isn {
-                self.repeat_third_ack(i);
-            }
-            return;
-        };
-        let s = &mut self.subflows[i];
-        s.last_heard = cx.now;
-        s.probes = 0;
-        if core::mem::take(&mut s.probed) && s.failing {
-            s.sender.retry(cx.now);
-        }
-        if let Some(stamps) = segment.options.timestamps().filter(|_| s.terms.timestamps) {
-            // RFC 7323 §4.3: SEG.SEQ <= Last.ACK.sent, which is the next expected unless an acknowledgment is delayed.
-            s.stamps.keep(stamps, seq <= s.receiver.next() && s.acks.all_sent(), cx.now);
-        }
+        let Some((seq, window_end)) = self.acceptable(cx, i, segment) else { return };
         let flags = segment.flags;
         if flags.has(Flags::RST) {
             return self.on_reset(cx, i, segment, seq);
@@ -58,12 +47,21 @@ impl Connection {
         if flags.has(Flags::SYN) {
             // RFC 5961 §4
             self.violation(cx, i, Violation::BlindSyn);
-            return self.challenge(cx, i);
+            return self.answer(cx, i);
         }
         if !flags.has(Flags::ACK) {
             return;
         }
         let Some(ack) = self.acceptable_ack(cx, i, segment) else { return };
+        self.heard(cx, i, segment, seq);
+        let cut;
+        let segment = match seq + segment.payload.len() as u64 > window_end {
+            false => segment,
+            true => {
+                cut = self.cut_off(cx, i, segment, window_end - seq);
+                &cut
+            }
+        };
         self.subflows[i].data_ack = None;
         let place = self.on_options(cx, i, segment, seq);
         if self.closed || self.subflows[i].reset.is_some() {
@@ -81,11 +79,26 @@ impl Connection {
         {
             self.on_payload(cx, i, segment, seq, place);
         }
-        if flags.has(Flags::FIN) {
+        if segment.flags.has(Flags::FIN) {
             self.on_fin(cx, i, seq + segment.payload.len() as u64);
         }
         if self.subflows[i].receiver.take_fin() {
             self.fin_taken(cx, i);
+        }
+    }
+
+    /// A segment is the peer's own, as far as numbers can show it: what says so to us comes after all checks.
+    #[inline(always)]
+    fn heard(&mut self, cx: &Cx<'_>, i: usize, segment: &Segment, seq: u64) {
+        let s = &mut self.subflows[i];
+        s.last_heard = cx.now;
+        s.probes = 0;
+        if core::mem::take(&mut s.probed) && s.failing {
+            s.sender.retry(cx.now);
+        }
+        if let Some(stamps) = segment.options.timestamps().filter(|_| s.terms.timestamps) {
+            // RFC 7323 §4.3: SEG.SEQ <= Last.ACK.sent
+            s.stamps.keep(stamps, seq <= s.acked_to, cx.now);
         }
     }
 
@@ -97,46 +110,88 @@ impl Connection {
         s.handshake.third_ack |= waiting && s.handshake.active;
     }
 
-    /// Sequence number and timestamps: the segment's offset if it is acceptable; otherwise answers as it must.
+    /// Sequence number and timestamps (RFC 9293 §3.10.7.4, first step): the segment's offset and the window's end, if it is
+    /// acceptable; otherwise answers as it must.
     #[inline(always)]
-    pub(super) fn acceptable(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) -> Option<u64> {
-        let s = &mut self.subflows[i];
+    pub(super) fn acceptable(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) -> Option<(u64, u64)> {
+        let s = &self.subflows[i];
         let next = s.receiver.next();
+        let seq = segment.seq.offset_from(s.peer_isn, next);
         let rst = segment.flags.has(Flags::RST);
-        let Some(seq) = segment.seq.offset_from(s.peer_isn, next) else {
-            return self.unacceptable(cx, i, rst);
-        };
-        let old = segment.options.timestamps().is_some_and(|t| s.terms.timestamps && s.stamps.is_old(t, cx.now));
-        if old && !rst {
-            // RFC 7323 §5.3 R1
+        // RFC 7323 §5.3 R1
+        let old =
+            segment.options.timestamps().is_some_and(|t| s.terms.timestamps && s.stamps.is_old(t, cx.now)) && !rst;
+        if let Some(seq) = seq.filter(|_| !old) {
+            let len = if rst { 0 } else { u64::from(segment.seq_len()) };
+            let end = self.window_end(next);
+            // Just behind the window nothing is taken but what the header says. A peer that has filled the window
+            // acknowledges from there, and a closed one must let acknowledgments and resets through.
+            if seq <= end && (seq + len > next || len == 0 && seq >= next) {
+                return Some((seq, end));
+            }
+        }
+        self.unacceptable(cx, i, segment, seq, old);
+        None
+    }
+
+    /// The end of the window (`RCV.NXT + RCV.WND`) in the sequence of a subflow on which `next` is expected next.
+    #[inline(always)]
+    fn window_end(&self, next: u64) -> u64 {
+        match self.mode {
+            Mode::Plain => (self.recv_offset.sub + self.announced).saturating_sub(self.recv_offset.data).max(next),
+            // RFC 8684 §3.3.4: the window is the connection's, and where data belongs decides. What a sender may have under
+            // way on a subflow is never more than the widest window (§3.3.5), of which it may have been told on any of them.
+            // The RFC's own check, SSN - SUBFLOW_ACK <= DSN - DATA_ACK, would refuse copies of data that came elsewhere.
+            Mode::Opening | Mode::Multipath { .. } => next + self.widest,
+        }
+    }
+
+    /// RFC 9293 §3.10.7.4: what of a segment lies within the window, `len` bytes.
+    #[cold]
+    fn cut_off(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, len: u64) -> Segment {
+        self.violation(cx, i, Violation::BeyondWindow);
+        // The peer may be asking whether the window is still closed (§3.8.6.1).
+        self.subflows[i].acks.demand();
+        let mut segment = segment.clone();
+        segment.payload.truncate(len as usize);
+        segment.flags = Flags(segment.flags.0 & !Flags::FIN.0);
+        segment
+    }
+
+    /// A segment that is not acceptable is answered with an acknowledgment (RFC 9293 §3.10.7.4): at once if the peer may have
+    /// sent it again because ours was lost, else seldom. (Linux answers at once whatever has payload.)
+    #[cold]
+    fn unacceptable(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, seq: Option<u64>, old: bool) {
+        let (flags, len) = (segment.flags, u64::from(segment.seq_len()));
+        if flags.has(Flags::RST) {
+            return self.violation(cx, i, Violation::Unacceptable);
+        }
+        if old {
             self.violation(cx, i, Violation::OldTimestamp);
-            self.subflows[i].acks.demand();
-            return None;
         }
-        let len = u64::from(segment.seq_len());
-        // The peer's window is one of the connection: what is repeated on this subflow does not count against it.
-        let near = seq == next || seq <= next + self.settings.recv_buffer.saturating_mul(2).max(1 << 16);
-        let inside = near && (seq + len > next || (len == 0 && seq == next));
-        if inside {
-            return Some(seq);
+        let next = self.subflows[i].receiver.next();
+        if !old && seq.is_some_and(|seq| seq > next) {
+            self.violation(cx, i, Violation::BeyondWindow);
         }
-        if !rst && !segment.payload.is_empty() && seq < next {
+        let s = &mut self.subflows[i];
+        // What was sent and not acknowledged is never more than a window.
+        let lowest = next.saturating_sub(self.widest + LARGEST_SEGMENT);
+        let repeated = len > 0 && !flags.has(Flags::SYN);
+        let Some(seq) = seq.filter(|seq| repeated && (lowest..next).contains(seq)) else {
+            if flags.has(Flags::SYN | Flags::ACK) && segment.seq == s.peer_isn && cx.now >= s.answer_after {
+                self.repeat_third_ack(i);
+            }
+            return self.answer(cx, i);
+        };
+        if old || segment.payload.is_empty() {
+            s.acks.demand();
+        } else {
             s.acks.report(Range::new(seq, seq + segment.payload.len() as u64));
         }
-        if segment.flags.has(Flags::FIN) && s.state == State::TimeWait {
+        if flags.has(Flags::FIN) && s.state == State::TimeWait && seq + len == next {
             // RFC 9293 §3.10.7.4: the peer repeats its FIN
             s.linger = cx.now + self.settings.tcp.time_wait;
         }
-        self.unacceptable(cx, i, rst)
-    }
-
-    fn unacceptable(&mut self, cx: &mut Cx<'_>, i: usize, rst: bool) -> Option<u64> {
-        if !rst {
-            self.subflows[i].acks.demand();
-        } else {
-            self.violation(cx, i, Violation::Unacceptable);
-        }
-        None
     }
 
     /// RFC 5961 §3.2: only a reset exactly at the next expected number resets, or one that proves by our key whose it is.
@@ -145,7 +200,7 @@ impl Connection {
         let proven = self.speaks_mptcp() && segment.options.mptcp().contains(&ours);
         if seq != self.subflows[i].receiver.next() && !proven {
             self.violation(cx, i, Violation::BlindReset);
-            return self.challenge(cx, i);
+            return self.answer(cx, i);
         }
         let before = self.closed;
         self.on_reset_options(cx, i, segment);
@@ -160,10 +215,11 @@ impl Connection {
         }
     }
 
-    fn challenge(&mut self, cx: &mut Cx<'_>, i: usize) {
+    /// Acknowledges, unless it did so a short while ago for a segment that anybody may have sent.
+    fn answer(&mut self, cx: &Cx<'_>, i: usize) {
         let s = &mut self.subflows[i];
-        if cx.now >= s.challenge_after {
-            s.challenge_after = cx.now + CHALLENGE_GAP;
+        if cx.now >= s.answer_after {
+            s.answer_after = cx.now + ANSWER_GAP;
             s.acks.demand();
         }
     }
@@ -178,7 +234,7 @@ impl Connection {
             Some(ack) if ack <= nxt && (ack >= una || ack >= oldest()) => Some(ack),
             _ => {
                 self.violation(cx, i, Violation::BlindAck);
-                self.challenge(cx, i);
+                self.answer(cx, i);
                 None
             }
         }
@@ -401,6 +457,7 @@ impl Connection {
             self.pending.writable = true;
         }
         self.persist.1 = 0;
+        self.vain = 0;
         self.record(cx, None, Event::DataAcked(upto));
         self.scheduler.on_event(&SchedulerEvent::DataAck { upto }, &self.view);
         self.due.get_or_insert(Cause::Window);

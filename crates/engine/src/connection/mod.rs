@@ -8,6 +8,7 @@ mod close;
 mod data;
 mod fallback;
 mod input;
+mod join;
 pub(crate) mod mapping;
 mod open;
 mod options;
@@ -18,6 +19,7 @@ mod scheduling;
 mod send_buffer;
 mod timers;
 
+pub(crate) use open::{asked, fresh_key, offers_multipath};
 pub use paths::PathSetup;
 
 use crate::congestion::CongestionControl;
@@ -163,6 +165,8 @@ pub struct Connection {
     reassembly: Reassembly,
     /// Right edge of the window that was advertised last.
     announced: u64,
+    /// The widest window that was ever advertised.
+    widest: u64,
     peer_fin: Option<u64>,
     recv_offset: Offset,
     failure: Failure,
@@ -179,6 +183,8 @@ pub struct Connection {
     data_ack_heard: bool,
     /// Without any subflow since.
     orphaned: Option<Instant>,
+    /// Subflows that came into use and were lost since either stream last moved.
+    vain: u32,
     /// The peer closes subflows because both streams have ended, since.
     closing: Option<Instant>,
     due: Option<Cause>,
@@ -234,6 +240,7 @@ impl Connection {
             stalled: false,
             reassembly: Reassembly::new(settings.recv_buffer),
             announced: 0,
+            widest: 0,
             peer_fin: None,
             recv_offset: Offset { sub: 1, data: 0 },
             failure: Failure::None,
@@ -243,6 +250,7 @@ impl Connection {
             persist: (Instant::MAX, 0),
             data_ack_heard: true,
             orphaned: None,
+            vain: 0,
             closing: None,
             due: None,
             wakeup: Instant::MAX,
@@ -354,6 +362,11 @@ impl Connection {
     /// What its scheduler sees.
     pub fn view(&self) -> &View {
         &self.view
+    }
+
+    /// The peer has shown that it got our SYN/ACK, or never had to.
+    pub(crate) fn is_proven(&self) -> bool {
+        self.subflows.first().is_none_or(|s| s.state != State::SynReceived)
     }
 
     /// The connection ended, and its subflows are gone.

@@ -3,6 +3,8 @@
 use super::{Connection, Keys, Mode, Setup};
 use crate::cx::Cx;
 use crate::schedule::{Cause, PathView, SchedulerEvent};
+use crate::settings::Settings;
+use crate::subflow::half_open::{HalfOpen, Offer};
 use crate::subflow::handshake::Terms;
 use crate::subflow::sender::Sender;
 use crate::subflow::window::SendWindow;
@@ -27,11 +29,28 @@ fn capable(segment: &Segment) -> Option<&MpCapable> {
     })
 }
 
-fn join(segment: &Segment) -> Option<&MpJoin> {
+pub(super) fn join(segment: &Segment) -> Option<&MpJoin> {
     segment.options.mptcp().iter().find_map(|o| match o {
         MptcpOption::Join(j) => Some(j),
         _ => None,
     })
+}
+
+/// What the first SYN of a connection asks for, answered with a `key` if need be. RFC 8684 §3.1: only version 1 with
+/// HMAC-SHA256 is spoken; anything else is answered as plain TCP.
+pub(crate) fn asked(syn: &Segment, settings: &Settings, key: impl FnOnce() -> u64) -> Offer {
+    let offer = capable(syn).filter(|c| settings.mptcp && c.version == 1 && c.hmac_sha256 && c.sender_key.is_none());
+    offer.map_or(Offer::Plain, |c| Offer::Capable { key: key(), checksum: settings.checksum || c.checksum })
+}
+
+/// A SYN offers MPTCP, in whatever form.
+pub(crate) fn offers_multipath(syn: &Segment) -> bool {
+    capable(syn).is_some()
+}
+
+/// A key whose token is not among `taken` (RFC 8684 §3.1).
+pub(crate) fn fresh_key(rng: &mut Rng, taken: &dyn Fn(u32) -> bool) -> u64 {
+    Keys::generate(rng, taken).local
 }
 
 impl Keys {
@@ -44,6 +63,11 @@ impl Keys {
                 return Self { local, local_token, local_idsn: crypto::idsn(local), ..Self::default() };
             }
         }
+    }
+
+    /// With a key of ours that the peer was told.
+    fn of(local: u64) -> Self {
+        Self { local, local_token: crypto::token(local), local_idsn: crypto::idsn(local), ..Self::default() }
     }
 
     pub(super) fn learn(&mut self, remote: u64) {
@@ -83,16 +107,41 @@ impl Connection {
         let mut connection = Self::new(setup, Side::Server, tuple.local);
         connection.scheduler.seed(cx.rng.fork("scheduler"));
         connection.keys = Keys::generate(cx.rng, taken);
-        // RFC 8684 §3.1: only version 1 with HMAC-SHA256 is spoken; anything else is answered as plain TCP.
-        let offer = capable(syn).filter(|c| c.version == 1 && c.hmac_sha256 && c.sender_key.is_none());
-        match offer {
-            Some(offer) if connection.settings.mptcp => connection.checksum |= offer.checksum,
-            _ => connection.mode = Mode::Plain,
-        }
-        let id = connection.paths.id_for(tuple).unwrap_or_default();
-        connection.accept_subflow(cx, id, tuple, syn);
-        connection.learn_window(syn);
+        let offer = asked(syn, &connection.settings, || connection.keys.local);
+        let half = HalfOpen::new(cx.rng, cx.now, &connection.settings, tuple, syn, offer);
+        connection.begin(cx, &half);
         connection
+    }
+
+    /// A server's connection whose peer has acknowledged the SYN/ACK of `half`: take that segment next.
+    pub(crate) fn resume(cx: &mut Cx<'_>, setup: Setup, half: &HalfOpen, taken: &dyn Fn(u32) -> bool) -> Self {
+        let mut connection = Self::new(setup, Side::Server, half.tuple().local);
+        connection.scheduler.seed(cx.rng.fork("scheduler"));
+        let told = match half.offer {
+            Offer::Capable { key, .. } => Some(Keys::of(key)),
+            _ => None,
+        };
+        // RFC 8684 §3.1: another connection may have drawn the same token meanwhile. Then the peer gets no MPTCP option
+        // any more, and falls back.
+        let unique = told.filter(|keys| connection.settings.mptcp && !taken(keys.local_token));
+        connection.keys = unique.unwrap_or_else(|| Keys::generate(cx.rng, taken));
+        let offer = unique.map_or(Offer::Plain, |_| half.offer);
+        connection.begin(cx, &half.with(offer));
+        let s = connection.subflows.last_mut().expect("just begun");
+        s.handshake.resume(half, cx.now);
+        connection.advertise(0);
+        connection
+    }
+
+    /// The first subflow of a server's connection.
+    fn begin(&mut self, cx: &mut Cx<'_>, half: &HalfOpen) {
+        match half.offer {
+            Offer::Capable { checksum, .. } => self.checksum = checksum,
+            _ => self.mode = Mode::Plain,
+        }
+        let id = self.paths.id_for(half.tuple()).unwrap_or_default();
+        self.admit(cx, id, half);
+        self.learn_window(half.window);
     }
 
     /// Begins a subflow of ours.
@@ -111,20 +160,16 @@ impl Connection {
         self.add_subflow(cx, s);
     }
 
-    /// Begins a subflow of the peer's.
-    fn accept_subflow(&mut self, cx: &mut Cx<'_>, id: PathId, tuple: FourTuple, syn: &Segment) {
-        let isn = initial_number(cx.rng);
-        let mut s = Subflow::new(id, tuple, &self.settings, isn, cx.now);
+    /// A subflow of the peer's, whose SYN is to be answered.
+    pub(super) fn admit(&mut self, cx: &mut Cx<'_>, id: PathId, half: &HalfOpen) {
+        let mut s = Subflow::new(id, half.tuple(), &self.settings, half.isn, cx.now);
         s.state = State::Listen;
         s.go(Move::ReceiveSyn);
-        s.peer_isn = syn.seq;
-        s.window = SendWindow::new(syn.window.into());
-        s.terms = Terms::offer(&self.settings).agree(&syn.options);
-        if let Some(stamps) = syn.options.timestamps().filter(|_| s.terms.timestamps) {
-            s.stamps.keep(stamps, true, cx.now);
-        }
+        s.peer_isn = half.peer_isn;
+        s.window = SendWindow::new(half.window.into());
+        s.terms = half.terms;
+        s.stamps = half.stamps();
         s.handshake.due = true;
-        s.handshake.nonces.0 = cx.rng.bits() as u32;
         self.add_subflow(cx, s);
     }
 
@@ -136,57 +181,26 @@ impl Connection {
         self.record(cx, Some(id), Event::Path(PathState::Opening));
     }
 
-    /// A MP_JOIN SYN for this connection came on `tuple`. False if it cannot be taken: the caller answers with a reset.
-    pub fn accept_join(&mut self, cx: &mut Cx<'_>, tuple: FourTuple, syn: &Segment) -> bool {
-        let Some(MpJoin::Syn { backup, address_id, nonce, .. }) = join(syn).copied() else { return false };
-        let confirmed = matches!(self.mode, Mode::Multipath { confirmed: true });
-        let over = self.closed || self.both_ended();
-        if !confirmed || over || !self.addresses.listens_on(tuple.local) {
-            return false;
-        }
-        let Some(local_id) = self.addresses.id_for(tuple.local) else { return false };
-        if let Some(old) = self.replaced_by(tuple) {
-            // The peer lost this subflow before we noticed.
-            self.drop_subflow(cx, old, PathState::Dead);
-        }
-        let Some(id) = self.paths.id_for(tuple) else { return false };
-        self.accept_subflow(cx, id, tuple, syn);
-        let s = self.subflows.last_mut().expect("just added");
-        s.join = true;
-        s.backup = (self.paths.is_backup(id), backup);
-        s.handshake.nonces.1 = nonce;
-        s.handshake.address_ids = (local_id, address_id);
-        true
-    }
-
     /// Options of our SYN or SYN/ACK.
     pub(super) fn handshake_option(&self, s: &Subflow) -> Option<MptcpOption> {
         if self.mode == Mode::Plain {
             return None;
         }
-        let (local, remote) = (self.keys.local, self.keys.remote);
-        let (ours, theirs) = s.handshake.nonces;
-        let backup = s.backup.0;
-        let address_id = s.handshake.address_ids.0;
-        Some(match (s.join, s.handshake.active) {
-            (false, active) => MptcpOption::Capable(MpCapable {
-                version: 1,
-                checksum: self.checksum,
-                no_join_here: false,
-                hmac_sha256: true,
-                // RFC 8684 §3.1: no key on the SYN, the server's on the SYN/ACK
-                sender_key: (!active).then_some(local),
-                receiver_key: None,
-                data: None,
-            }),
-            (true, true) => {
-                MptcpOption::Join(MpJoin::Syn { backup, address_id, token: self.keys.remote_token, nonce: ours })
-            }
-            (true, false) => {
-                let hmac = crypto::leftmost_64(&crypto::join_hmac(local, remote, ours, theirs));
-                MptcpOption::Join(MpJoin::SynAck { backup, address_id, hmac, nonce: ours })
-            }
-        })
+        if s.join {
+            let (nonce, address_id) = (s.handshake.nonces.0, s.handshake.address_ids.0);
+            let token = self.keys.remote_token;
+            return Some(MptcpOption::Join(MpJoin::Syn { backup: s.backup.0, address_id, token, nonce }));
+        }
+        Some(MptcpOption::Capable(MpCapable {
+            version: 1,
+            checksum: self.checksum,
+            no_join_here: false,
+            hmac_sha256: true,
+            // RFC 8684 §3.1: no key on the SYN, the server's on the SYN/ACK
+            sender_key: (!s.handshake.active).then_some(self.keys.local),
+            receiver_key: None,
+            data: None,
+        }))
     }
 
     /// The option of a third ACK: both keys, or the HMAC of a join.
@@ -248,12 +262,12 @@ impl Connection {
             s.go(Move::ReceiveSyn);
             s.handshake.due = true;
             self.mode = Mode::Plain;
-            return self.learn_window(segment);
+            return self.learn_window(segment.window);
         }
         let accepted = if self.subflows[i].join {
             self.check_join_syn_ack(cx, i, segment)
         } else {
-            self.learn_window(segment);
+            self.learn_window(segment.window);
             self.learn_from_syn_ack(i, segment);
             true
         };
@@ -282,9 +296,8 @@ impl Connection {
     }
 
     /// The first window of the connection. RFC 7323 §2.2: that of a SYN is not scaled.
-    fn learn_window(&mut self, syn: &Segment) {
-        let window = u64::from(syn.window);
-        self.view.set_window(window, window);
+    fn learn_window(&mut self, window: u16) {
+        self.view.set_window(window.into(), window.into());
     }
 
     fn learn_from_syn_ack(&mut self, i: usize, segment: &Segment) {
@@ -359,11 +372,13 @@ impl Connection {
         if !flags.has(Flags::SYN) && self.acceptable(cx, i, segment).is_none() {
             return;
         }
-        let s = &self.subflows[i];
-        let verified = if s.join { self.check_join_ack(cx, i, segment) } else { self.learn_from_ack(cx, i, segment) };
-        if !verified {
-            return;
+        if self.learn_from_ack(cx, i, segment) {
+            self.synchronize(cx, i, segment);
         }
+    }
+
+    /// The peer has acknowledged our SYN/ACK with `segment`.
+    pub(super) fn synchronize(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
         let s = &mut self.subflows[i];
         s.go(Move::SynAcked);
         s.handshake.complete();
@@ -403,23 +418,6 @@ impl Connection {
             }
         }
         true
-    }
-
-    fn check_join_ack(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) -> bool {
-        let (ours, theirs) = self.subflows[i].handshake.nonces;
-        match join(segment) {
-            Some(MpJoin::Ack { hmac }) => {
-                let expected = crypto::join_hmac(self.keys.remote, self.keys.local, theirs, ours);
-                if *hmac == crypto::leftmost_160(&expected) {
-                    return true;
-                }
-                self.violation(cx, i, Violation::Hmac);
-                self.subflows[i].reset = Some(Reset::Because(MPTCP_ERROR));
-            }
-            // The third ACK itself may be lost, and data cannot come before it was answered: wait for its repeat.
-            _ => self.violation(cx, i, Violation::UnexpectedOption),
-        }
-        false
     }
 
     /// Both SYNs are exchanged: the subflow's sender begins.
@@ -464,7 +462,6 @@ impl Connection {
         let id = self.subflows[i].id;
         self.note_joined(i);
         self.subflows[i].told = PathState::Established;
-        self.paths.established(id);
         self.record(cx, Some(id), Event::Path(PathState::Established));
         self.refresh_usability();
         self.retire_half_closed();

@@ -141,7 +141,7 @@ impl Connection {
         let window = self.advertise(self.subflows[i].terms.recv_shift);
         let option = self.third_ack_option(&self.subflows[i]);
         let s = &mut self.subflows[i];
-        s.acks.on_sent();
+        s.acknowledges();
         s.begin(out, s.sender.nxt(), Flags::ACK, window, cx.now);
         out.options.push_mptcp(option);
         self.record_control(cx, i, out.flags, false);
@@ -277,7 +277,7 @@ impl Connection {
     fn build(&mut self, cx: &mut Cx<'_>, i: usize, sent: &Sent, out: &mut Segment) {
         let window = self.advertise(self.subflows[i].terms.recv_shift);
         let s = &mut self.subflows[i];
-        s.acks.on_sent();
+        s.acknowledges();
         let mut flags = Flags::ACK;
         if sent.fin {
             flags = flags | Flags::FIN;
@@ -322,7 +322,7 @@ impl Connection {
     }
 
     /// A client's first subflow whose peer has not shown that it got our keys (RFC 8684 §3.1).
-    fn shows_keys(&self, i: usize) -> bool {
+    pub(super) fn shows_keys(&self, i: usize) -> bool {
         let s = &self.subflows[i];
         self.mode == Mode::Multipath { confirmed: false } && s.handshake.active && !s.join
     }
@@ -358,7 +358,7 @@ impl Connection {
         let s = &mut self.subflows[i];
         // A probe lies just below the window, so that it must be answered (RFC 9293 §3.8.6.1, §3.8.4).
         let seq = if core::mem::take(&mut s.poke) { s.sender.una() - 1 } else { s.sender.nxt() };
-        let duplicate = s.acks.on_sent();
+        let duplicate = s.acknowledges();
         s.begin(out, seq, Flags::ACK, window, cx.now);
         // An ADD_ADDR leaves no room for a DSS beside it; acknowledgments follow soon enough.
         if let Some(signal) = s.signals.pop_front() {

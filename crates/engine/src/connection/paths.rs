@@ -60,6 +60,13 @@ struct Known {
     used: u64,
 }
 
+impl Known {
+    fn is_between(&self, tuple: FourTuple) -> bool {
+        let ours = self.setup.tuple;
+        ours.local.ip() == tuple.local.ip() && ours.remote.ip() == tuple.remote.ip()
+    }
+}
+
 /// Keeps the paths of one connection.
 #[derive(Debug)]
 pub(super) struct PathManager {
@@ -102,28 +109,26 @@ impl PathManager {
         self.known.iter_mut().find(|k| k.setup.id == id)
     }
 
-    /// The id of the path between the addresses of `tuple`: as known, or a new one, or that of a path which the peer
-    /// had opened and is gone. `None` if all are in use.
+    /// The id that a path between the addresses of `tuple` would have now: as known, or a new one, or that of a path which
+    /// the peer had opened and is gone. `None` if all are in use.
+    pub fn likely_id(&self, tuple: FourTuple) -> Option<PathId> {
+        let shut = |k: &&Known| k.attempt != Attempt::Open;
+        let same = self.known.iter().filter(shut).find(|k| k.is_between(tuple));
+        let gone = || self.known.iter().filter(shut).find(|k| k.learned).map(|k| k.setup.id);
+        same.map(|k| k.setup.id).or_else(|| self.free_id()).or_else(gone)
+    }
+
+    /// The id of the path between the addresses of `tuple`, which is in use from now on; see [`Self::likely_id`].
     pub fn id_for(&mut self, tuple: FourTuple) -> Option<PathId> {
-        let same = |k: &&mut Known| {
-            let ours = k.setup.tuple;
-            ours.local.ip() == tuple.local.ip() && ours.remote.ip() == tuple.remote.ip() && k.attempt != Attempt::Open
-        };
-        if let Some(known) = self.known.iter_mut().find(same) {
-            known.attempt = Attempt::Open;
-            let id = known.setup.id;
-            self.changed();
-            return Some(id);
+        let id = self.likely_id(tuple)?;
+        let fresh = self.unknown(tuple);
+        let setup = PathSetup { id, ..fresh.setup };
+        let fresh = Known { setup, attempt: Attempt::Open, learned: true, ..fresh };
+        match self.of(id) {
+            Some(known) if known.is_between(tuple) => known.attempt = Attempt::Open,
+            Some(gone) => *gone = fresh,
+            None => self.known.push(fresh),
         }
-        let fresh = Known { attempt: Attempt::Open, learned: true, ..self.unknown(tuple) };
-        if let Some(id) = self.free_id() {
-            self.known.push(Known { setup: PathSetup { id, ..fresh.setup }, ..fresh });
-            self.changed();
-            return Some(id);
-        }
-        let gone = self.known.iter_mut().find(|k| k.learned && k.attempt != Attempt::Open)?;
-        let id = gone.setup.id;
-        *gone = Known { setup: PathSetup { id, ..fresh.setup }, ..fresh };
         self.changed();
         Some(id)
     }
@@ -178,8 +183,8 @@ impl PathManager {
         }
     }
 
-    /// A subflow was established: the next failure waits the shortest time again.
-    pub fn established(&mut self, id: PathId) {
+    /// Data was delivered since a subflow was last lost: the next failure waits the shortest time again.
+    pub fn delivered(&mut self, id: PathId) {
         let first = self.first_delay;
         if let Some(known) = self.of(id) {
             known.delay = first;
@@ -353,14 +358,13 @@ impl Connection {
         }
     }
 
-    /// The subflow that a join on `tuple` takes the place of: same ends but for the peer's port, and silent. Joins that
-    /// have only just begun are other ones: a peer may open several at once.
+    /// The subflow that a join on `tuple` takes the place of: same ends but for the peer's port, and silent.
     pub(super) fn replaced_by(&self, tuple: FourTuple) -> Option<usize> {
         self.subflows.iter().position(|s| {
             s.tuple.local == tuple.local
                 && s.tuple.remote.ip() == tuple.remote.ip()
                 && s.tuple.remote != tuple.remote
-                && (s.sender.has_timed_out() || !s.state.is_synchronized() && s.handshake.repeats > 0)
+                && s.sender.has_timed_out()
         })
     }
 

@@ -72,11 +72,6 @@ impl AckPolicy {
         self.now
     }
 
-    /// Everything received is acknowledged.
-    pub fn all_sent(&self) -> bool {
-        self.unacknowledged == 0
-    }
-
     /// A segment with an acknowledgment leaves; returns the duplicate that it should report.
     pub fn on_sent(&mut self) -> Option<Range> {
         self.unacknowledged = 0;

@@ -21,14 +21,16 @@ impl PeerClock {
     pub fn transit(&mut self, val: u32, sent: Instant) -> Option<Duration> {
         let sent = sent.as_nanos();
         let (zero, zero_at) = *self.0.get_or_insert((val, sent));
-        let ticks = i64::from(val.wrapping_sub(zero) as i32);
-        let at = zero_at.wrapping_add_signed(ticks * TICK);
+        // Ours says how often the peer's clock has wrapped meanwhile.
+        let gone = sent.wrapping_sub(zero_at) as i64 / TICK;
+        let ticks = gone + i64::from(val.wrapping_sub(zero).wrapping_sub(gone as u32) as i32);
+        let at = zero_at.wrapping_add_signed(ticks.wrapping_mul(TICK));
         let transit = at.wrapping_add(FARTHEST).wrapping_sub(sent);
         if transit > 2 * FARTHEST {
             return None;
         }
         if ticks > 0 {
-            // The same distance, taken later, so that 32 bits always suffice.
+            // The same distance, taken later.
             self.0 = Some((val, at));
         }
         Some(Duration::from_nanos(transit))
@@ -67,6 +69,19 @@ mod tests {
             let second = clock.transit(at(1138), ms(103 + gone)).unwrap();
             let first = clock.transit(at(1115), ms(100 + gone)).unwrap();
             assert_eq!(second - first, Duration::from_millis(20), "{round}");
+        }
+    }
+
+    #[test]
+    fn a_silence_may_last_longer_than_the_clock() {
+        let day = 86_400_000;
+        let mut clock = PeerClock::default();
+        let first = clock.transit(1115, ms(100)).unwrap();
+        for days in [20, 30, 49, 50, 75, 100, 1000] {
+            let gone = days * day;
+            assert_eq!(clock.transit((1115 + gone) as u32, ms(100 + gone)), Some(first), "{days} days");
+            // Two paths, and what was sent earlier is heard later.
+            assert_eq!(clock.transit((1110 + gone) as u32, ms(95 + gone)), Some(first), "{days} days");
         }
     }
 

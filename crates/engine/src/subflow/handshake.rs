@@ -1,5 +1,6 @@
 //! The SYN exchange: what is offered, what was agreed, when to repeat it (RFC 9293 §3.5, RFC 6298 §5).
 
+use super::half_open::HalfOpen;
 use crate::settings::{DssWidth, Settings, TcpSettings};
 use anabranch_units::{Duration, Instant};
 use anabranch_wire::{Options, Timestamps};
@@ -87,6 +88,14 @@ impl Handshake {
     fn started(mut self, now: Instant) -> Self {
         self.deadline = now + self.timeout;
         self
+    }
+
+    /// The SYN/ACK left before this was made.
+    pub fn resume(&mut self, half: &HalfOpen, now: Instant) {
+        self.due = false;
+        self.sent = Some(half.since);
+        self.again = half.answers > 1;
+        self.deadline = now + self.timeout;
     }
 
     /// A handshake segment left.

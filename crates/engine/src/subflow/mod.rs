@@ -2,6 +2,7 @@
 
 pub(crate) mod ack;
 pub(crate) mod forward;
+pub(crate) mod half_open;
 pub(crate) mod handshake;
 pub(crate) mod receive;
 pub(crate) mod sender;
@@ -17,8 +18,8 @@ use crate::path::ForwardDelay;
 use crate::settings::{Settings, TcpSettings};
 use ack::AckPolicy;
 use anabranch_trace::PathState;
-use anabranch_units::{Instant, PathId, SeqNumber};
-use anabranch_wire::{Flags, MptcpOption, Reason, Segment};
+use anabranch_units::{Instant, PathId, Range, SeqNumber};
+use anabranch_wire::{Flags, MptcpOption, Reason, Segment, Timestamps};
 use bytes::Bytes;
 use core::net::{IpAddr, SocketAddr};
 use handshake::{Handshake, Terms};
@@ -92,6 +93,8 @@ pub(crate) struct Subflow {
     pub sender: Sender,
     pub receiver: Receiver,
     pub acks: AckPolicy,
+    /// The offset that was acknowledged last (`Last.ACK.sent`).
+    pub acked_to: u64,
     pub stamps: Stamps,
     pub forward: Option<ForwardDelay>,
     /// What the segment that is being taken acknowledges at connection level.
@@ -130,8 +133,8 @@ pub(crate) struct Subflow {
     pub linger: Instant,
     /// Keep-alive probes without an answer.
     pub probes: u32,
-    /// Challenge ACKs may be sent again from here on (RFC 5961 §7).
-    pub challenge_after: Instant,
+    /// Segments that anybody may have sent are answered again from here on (RFC 5961 §7).
+    pub answer_after: Instant,
 }
 
 impl Subflow {
@@ -152,6 +155,7 @@ impl Subflow {
             sender: Sender::new(tcp, false),
             receiver: Receiver::default(),
             acks: AckPolicy::new(tcp.delayed_ack, tcp.quick_acks),
+            acked_to: 1,
             stamps: Stamps::new(),
             forward: None,
             data_ack: None,
@@ -176,7 +180,7 @@ impl Subflow {
             window: SendWindow::default(),
             linger: Instant::MAX,
             probes: 0,
-            challenge_after: Instant::ZERO,
+            answer_after: Instant::ZERO,
         }
     }
 
@@ -240,6 +244,12 @@ impl Subflow {
         self.backup.0 || self.backup.1
     }
 
+    /// A segment with an acknowledgment leaves; returns the duplicate that it should report.
+    pub fn acknowledges(&mut self) -> Option<Range> {
+        self.acked_to = self.receiver.next();
+        self.acks.on_sent()
+    }
+
     /// Makes `segment` one with ports, numbers, window and timestamps filled in, and no payload.
     pub fn begin(&self, segment: &mut Segment, seq: u64, flags: Flags, window: u16, now: Instant) {
         self.begin_with(segment, seq, flags, window, now, Bytes::new());
@@ -256,7 +266,10 @@ impl Subflow {
         segment.window = window;
         segment.options.clear();
         if self.terms.timestamps {
-            segment.options.set_timestamps(self.stamps.option(now));
+            let stamps = self.stamps.option(now);
+            // RFC 7323 §3.2: an echo goes with an acknowledgment
+            let ecr = if flags.has(Flags::ACK) { stamps.ecr } else { 0 };
+            segment.options.set_timestamps(Timestamps { ecr, ..stamps });
         }
         segment.payload = payload;
     }

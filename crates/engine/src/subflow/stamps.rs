@@ -20,9 +20,10 @@ impl Stamps {
         Self { recent: None }
     }
 
-    /// Our clock now, in ticks. It starts at 1, so that a zero echo is never one of ours.
+    /// Our clock now, in ticks. It starts at 1, so that a zero echo, which stands for none, is one of ours in a single tick
+    /// of 49.7 days.
     pub fn clock(now: Instant) -> u32 {
-        (now.as_nanos() / TICK) as u32 + 1
+        ((now.as_nanos() / TICK) as u32).wrapping_add(1)
     }
 
     /// What to send now.
@@ -32,13 +33,13 @@ impl Stamps {
 
     /// PAWS: true if the segment is old (RFC 7323 §5.3 R1).
     pub fn is_old(&self, stamps: Timestamps, now: Instant) -> bool {
+        // RFC 7323 §5.5: a value of long ago does not count
         self.recent.is_some_and(|(val, at)| (stamps.val.wrapping_sub(val) as i32) < 0 && now.since(at) < STALE)
     }
 
     /// Keeps the peer's value for echoing if the segment touches what was last acknowledged (RFC 7323 §4.3).
     pub fn keep(&mut self, stamps: Timestamps, touches_last_ack: bool, now: Instant) {
-        let newer = self.recent.is_none_or(|(val, _)| stamps.val.wrapping_sub(val) as i32 >= 0);
-        if touches_last_ack && newer {
+        if touches_last_ack && !self.is_old(stamps, now) {
             self.recent = Some((stamps.val, now));
         }
     }
@@ -71,6 +72,28 @@ mod tests {
         // §4.3: a segment ahead of the last acknowledgment is not echoed.
         stamps.keep(at(200), false, Instant::ZERO);
         assert_eq!(stamps.option(Instant::from_millis(4)), Timestamps { val: 5, ecr: 100 });
+    }
+
+    #[test]
+    fn the_clock_wraps() {
+        let last = Instant::from_millis(u32::MAX.into());
+        assert_eq!(
+            [last - Duration::from_millis(1), last, last + Duration::from_millis(1)].map(Stamps::clock),
+            [u32::MAX, 0, 1]
+        );
+        for ms in [0, 1, 2, 3, 1000] {
+            let (sent, now) = (last - Duration::from_millis(1), last + Duration::from_millis(ms));
+            assert_eq!(Stamps::echoed(Stamps::clock(sent), now), Some((Duration::from_millis(ms + 1), sent)));
+        }
+        // The peer's wraps too, and what it says after a long silence is kept.
+        let mut stamps = Stamps::new();
+        let at = |val| Timestamps { val, ecr: 0 };
+        stamps.keep(at(u32::MAX), true, last);
+        assert!(!stamps.is_old(at(3), last) && stamps.is_old(at(u32::MAX - 1), last));
+        stamps.keep(at(3), true, last);
+        stamps.keep(at(2), true, last + STALE);
+        assert_eq!(stamps.option(last).ecr, 2);
+        assert!(stamps.is_old(at(1), last + STALE));
     }
 
     #[test]

@@ -45,6 +45,8 @@ pub struct Pair {
     pub back: Option<[Duration; 4]>,
     pub hook: Hook,
     pub packets: u64,
+    /// What each side sent last.
+    pub last: [Option<Packet>; 2],
     flying: BTreeMap<(Instant, u64), (Side, Packet)>,
     order: u64,
 }
@@ -125,6 +127,7 @@ impl Pair {
             back: None,
             hook: Box::new(|_, _, _, _| Fate::Pass),
             packets: 0,
+            last: [None, None],
             flying: BTreeMap::new(),
             order: 0,
         };
@@ -159,6 +162,7 @@ impl Pair {
             let mut cx = Cx { now, recorder: &mut p.log, rng: &mut p.rng };
             let Some((_, packet)) = p.endpoint.poll_transmit(&mut cx) else { break };
             self.packets += 1;
+            self.last[usize::from(side == Side::Server)] = Some(packet.clone());
             let path = Self::path_of(packet.src, packet.dst);
             let arriving = match (self.hook)(now, side, path, &packet) {
                 Fate::Pass => vec![packet],
@@ -214,6 +218,13 @@ impl Pair {
         let p = self.party(side);
         p.unwritten = bytes;
         p.then_finish = then_finish;
+        self
+    }
+
+    /// A third party's packet for `side`, which arrives now.
+    pub fn inject(&mut self, side: Side, packet: Packet) -> &mut Self {
+        self.order += 1;
+        self.flying.insert((self.now, self.order), (side, packet));
         self
     }
 

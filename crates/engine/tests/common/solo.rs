@@ -135,8 +135,8 @@ impl Solo {
         while let Some((path, packet)) = self.endpoint.poll_transmit(&mut cx) {
             let segment = &packet.segment;
             if segment.flags.has(Flags::SYN) {
-                let path = path.expect("a SYN has a path");
-                self.isn[path.index()] = segment.seq.0;
+                // That of a connection to be has no path yet.
+                self.isn[path.unwrap_or_default().index()] = segment.seq.0;
             }
             for option in segment.options.mptcp() {
                 if let MptcpOption::Capable(MpCapable { sender_key: Some(key), .. }) = option {
@@ -375,17 +375,30 @@ impl Solo {
     /// The peer joins a server over `path`; completes the handshake.
     pub fn join(&mut self, path: u8) -> &mut Self {
         self.send_on(path, self.syn(path).with(self.join_syn(path)));
-        let answer = self.recv();
+        let nonce = Self::nonce_of(&self.recv());
+        self.send_on(path, self.seg_on(path, 1, 1).with(self.join_ack(path, nonce)));
+        self
+    }
+
+    /// The random number of a join's SYN/ACK.
+    pub fn nonce_of(answer: &Segment) -> u32 {
         let Some(MptcpOption::Join(MpJoin::SynAck { nonce, .. })) = answer.options.mptcp().first().copied() else {
             panic!("not a SYN/ACK of a join: {answer:?}");
         };
-        self.send_on(path, self.seg_on(path, 1, 1).with(self.join_ack(path, nonce)));
-        self
+        nonce
     }
 
     pub fn join_syn(&self, path: u8) -> MptcpOption {
         let token = crypto::token(self.key);
         MptcpOption::Join(MpJoin::Syn { backup: false, address_id: path, token, nonce: 77 + u32::from(path) })
+    }
+
+    /// The third ACK of a join whose SYN had the option [`Self::join_syn`] of path 1, after the SYN/ACK `answer`.
+    pub fn third_ack_of(&self, answer: &Packet) -> Packet {
+        let Segment { src_port, dst_port, seq, ack, .. } = answer.segment;
+        let option = self.join_ack(1, Self::nonce_of(&answer.segment));
+        let segment = Segment { src_port: dst_port, dst_port: src_port, seq: ack, ack: seq.at(1), ..self.seg(0, 0) };
+        Packet { src: answer.dst, dst: answer.src, segment: segment.with(option) }
     }
 
     pub fn join_ack(&self, path: u8, nonce: u32) -> MptcpOption {

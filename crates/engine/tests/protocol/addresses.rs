@@ -54,6 +54,9 @@ fn a_server_is_joined_between_addresses_that_it_did_not_list() {
             other => panic!("{other:?}"),
         });
         assert_eq!((given, answer.src, answer.segment.flags.has(RST)), (id, to.0, id.is_none()));
+        if id.is_some() {
+            h.send_packet(&h.third_ack_of(&answer));
+        }
     }
     let mut paths: Vec<_> = h.connection().subflows().map(|(id, ..)| id).collect();
     paths.sort();

@@ -108,7 +108,8 @@ fn a_joining_subflow_without_its_third_ack_takes_no_data() {
     let mut h = Solo::open_server(plain_stamps());
     h.send_on(1, h.syn(1).with(h.join_syn(1))).clear();
     h.send_on(1, h.seg_on(1, 1, 1).data(b"evil").dss(h.mapped(0, 0, 1, 4)));
-    assert_eq!((h.read(), h.state_of(1)), (Vec::new(), State::SynReceived));
+    assert_eq!((h.read(), h.connection().subflows().count()), (Vec::new(), 1));
+    assert!(h.log.violated(Violation::UnexpectedOption));
 }
 
 #[test]
@@ -283,24 +284,85 @@ fn a_removed_address_takes_its_subflows_and_loses_no_data() {
     }
 }
 
+/// The SYN of a join from an address of the peer's, and what it is answered.
+fn join_from(h: &mut Solo, n: u8) -> Packet {
+    h.clear();
+    let segment = h.syn(1).with(h.join_syn(1));
+    h.send_packet(&Packet { src: host(n, 1), dst: host(0, 2), segment });
+    h.sent.pop_front().expect("an answer").1
+}
+
 #[test]
 fn a_server_runs_out_of_path_ids_and_says_so() {
     let mut h = Solo::open_server(plain_stamps());
-    // Half-open joins from many addresses; every id in use is another.
-    for n in 1..41 {
-        let segment = h.syn(1).with(h.join_syn(1));
-        h.send_packet(&Packet { src: host(n, 1), dst: host(0, 2), segment });
+    for n in 1..32 {
+        let answer = join_from(&mut h, n);
+        h.send_packet(&h.third_ack_of(&answer));
     }
     let mut ids: Vec<_> = h.connection().subflows().map(|(id, ..)| id).collect();
     ids.sort();
     ids.dedup();
     assert_eq!(ids.len(), PathId::LIMIT);
-    assert_eq!(h.connection().subflows().count(), PathId::LIMIT);
-    assert!(h.sent.iter().any(|(_, p)| p.segment.flags.has(Flags::RST)));
-    // When they have timed out, others may come.
-    h.at(200_000);
-    h.clear();
+    // RFC 8684 §3.6: lack of resources, for now
+    let refused = join_from(&mut h, 40).segment;
+    assert!(refused.flags.has(Flags::RST));
+    assert_eq!(reason_of(&refused), Some(Reason { code: 2, transient: true }));
+    // When one is gone, another may come.
+    h.app(|c, cx| assert!(c.reset_path(cx, PathId(7), Reason { code: 0, transient: false })));
+    let answer = join_from(&mut h, 40);
+    h.send_packet(&h.third_ack_of(&answer));
+    assert_eq!(h.state_of(7), State::Established);
+}
+
+/// Whoever has seen the token on the wire may send SYNs with it (RFC 8684 §5).
+#[test]
+fn silent_joins_do_not_keep_out_the_true_one() {
+    let mut h = Solo::open_server(plain_stamps());
+    for n in 20..120 {
+        assert_eq!(join_from(&mut h, n).segment.flags, Flags::SYN | Flags::ACK);
+    }
     assert_eq!(h.connection().subflows().count(), 1);
-    h.join(2);
-    assert_eq!(h.connection().subflows().count(), 2);
+    h.clear().join(1);
+    assert_eq!(h.state_of(1), State::Established);
+    // The others are asked for their third ACK as RFC 6298 §5 says, and then forgotten.
+    h.clear().at(999).quiet().at(1001);
+    assert_eq!(h.sent.len(), 100);
+    h.at(300_000).clear().at(1_000_000).quiet();
+}
+
+/// The token alone proves nothing: only the HMAC of the third ACK shows that the peer lost its subflow.
+#[test]
+fn a_joining_syn_takes_the_place_of_a_silent_subflow_once_it_is_proved() {
+    let mut h = Solo::open_server(plain_stamps());
+    h.join(1);
+    // Both paths carry data; the second falls silent.
+    h.app(|c, _| c.set_backup(PathId(0), true));
+    h.write(&pattern(0, 5000)).at(3000);
+    assert!(h.log.saw(Event::Timeout { n: 1 }));
+    let ends = |h: &Solo, port: u16| {
+        let mut segment = h.syn(1).with(h.join_syn(1));
+        segment.src_port = port;
+        Packet { src: host(1, 1), dst: host(1, 2), segment }
+    };
+    let before: Vec<_> = h.connection().subflows().collect();
+    h.clear();
+    h.send_packet(&ends(&h, 4000));
+    let answer = h.sent.pop_front().expect("a SYN/ACK").1;
+    assert_eq!(h.connection().subflows().collect::<Vec<_>>(), before);
+    // A forged third ACK changes nothing either.
+    let mut forged = h.third_ack_of(&answer);
+    forged.segment = h.seg(0, 0).with(MptcpOption::Join(MpJoin::Ack { hmac: [1; 20] }));
+    let Packet { segment: Segment { src_port, dst_port, seq, ack, .. }, .. } = h.third_ack_of(&answer);
+    (forged.segment.src_port, forged.segment.dst_port) = (src_port, dst_port);
+    (forged.segment.seq, forged.segment.ack) = (seq, ack);
+    h.clear().send_packet(&forged);
+    assert!(h.recv().flags.has(Flags::RST) && h.log.violated(Violation::Hmac));
+    assert_eq!(h.connection().subflows().collect::<Vec<_>>(), before);
+    // The true one: the path keeps its id.
+    h.clear();
+    h.send_packet(&ends(&h, 4001));
+    let answer = h.sent.pop_front().expect("a SYN/ACK").1;
+    h.send_packet(&h.third_ack_of(&answer));
+    let after: Vec<_> = h.connection().subflows().map(|(id, tuple, _)| (id, tuple.remote.port())).collect();
+    assert_eq!(after, [(PathId(0), 1000), (PathId(1), 4001)]);
 }

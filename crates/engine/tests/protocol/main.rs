@@ -4,14 +4,17 @@
 mod common;
 
 mod addresses;
+mod clock;
 mod delivery_rate;
 mod forward_delay;
+mod half_open;
 mod join;
 mod mptcp_close;
 mod mptcp_data;
 mod mptcp_fail;
 mod mptcp_open;
 mod scheduling;
+mod segments;
 mod silence;
 mod tcp_close;
 mod tcp_flow;

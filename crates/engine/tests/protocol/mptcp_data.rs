@@ -433,3 +433,16 @@ fn transfers_survive_loss_reordering_and_duplication() {
         assert!(pair.client.closed().is_some() && pair.server.closed().is_some(), "seed {seed}");
     }
 }
+
+#[test]
+fn a_mapping_may_be_as_long_as_its_field_allows() {
+    // RFC 8684 §3.3: 16 bits without a sign. One mapping over 65 segments, in order and out of order.
+    let stream = pattern(0, 65_000);
+    let mut h = Solo::open_server(plain_stamps());
+    let whole = h.mapped(0, 0, 1, 65_000);
+    for n in (0..65).map(|n: u64| n ^ 1).filter(|n| *n < 65).chain([64]) {
+        let at = (n * 1000) as usize;
+        h.send(h.seg(1 + n * 1000, 1).data(&stream[at..at + 1000]).dss(whole));
+    }
+    assert!(h.read() == stream);
+}

@@ -469,3 +469,43 @@ fn a_subflow_of_a_shrunk_window_gets_no_data_and_another_does() {
     h.send(h.seg(1, 1).dss(h.data_ack(5000)));
     assert_eq!(payload(&h), 5000);
 }
+
+/// Shrinks the window to one packet on every idle time that it is told of.
+#[derive(Debug)]
+struct Restarted(u32);
+
+impl CongestionControl for Restarted {
+    fn on_join(&mut self, _id: PathId, initial_window: u32) {
+        self.0 = initial_window;
+    }
+    fn on_leave(&mut self, _id: PathId) {}
+    fn on_ack(&mut self, _id: PathId, _ack: &Acked, _paths: &[PathView]) {}
+    fn on_loss(&mut self, _id: PathId, _now: Instant, _loss: Loss, _paths: &[PathView]) {}
+    fn on_undo(&mut self, _id: PathId, _now: Instant) {}
+    fn on_idle(&mut self, _id: PathId, _now: Instant, _idle: Duration, _rto: Duration) {
+        self.0 = 1;
+    }
+    fn window(&self, _id: PathId) -> Window {
+        Window { cwnd: self.0, ssthresh: u32::MAX, pacing: None }
+    }
+}
+
+#[test]
+fn a_window_restarts_after_an_idle_time_of_more_than_a_timeout() {
+    // RFC 5681 §4.1. The round trip takes 100 ms, so that the timeout is 300 ms (100 + 200).
+    for (idle, restarts) in [(299, false), (301, true)] {
+        let make = || Setup { congestion: Box::new(Restarted(0)), ..setup(tcp(), Vec::new()) };
+        let mut h = Solo::server_with(make);
+        h.send(h.syn(0)).at(100);
+        h.send(h.seg(1, 1));
+        h.write(&[1; 1000]).clear();
+        h.at(200);
+        h.send(h.seg(1, 1001)).at(100 + idle);
+        h.write(&[2; 5000]);
+        assert_eq!(
+            (payload(&h), h.log.saw(Event::IdleRestart)),
+            (if restarts { 1000 } else { 5000 }, restarts),
+            "{idle} ms"
+        );
+    }
+}

@@ -188,15 +188,15 @@ impl Shell {
         }
     }
 
-    /// Ends the server and sums up.
+    /// Ends the server and sums up; and whether the captures are whole.
     ///
     /// # Errors
-    /// The kernels' counters cannot be read; a capture cannot be written.
-    pub fn finish(mut self) -> Result<Summary, LabError> {
+    /// The kernels' counters cannot be read.
+    pub fn finish(mut self) -> Result<(Summary, Result<(), LabError>), LabError> {
         let summary = Summary::new(&self.job.scenario, &self.exchange, &self.meter, live(&self.exchange, &self.job)?);
         drop(self.server.take());
-        self.exchange.capture.take().map_or(Ok(()), Capture::finish)?;
-        Ok(summary)
+        let captured = self.exchange.capture.take().map_or(Ok(()), Capture::finish);
+        Ok((summary, captured))
     }
 }
 

@@ -6,7 +6,7 @@ mod score;
 pub use applications::{Application, applications};
 pub use score::{CellScore, Entry, Frontier, Standing};
 
-use crate::driver::{Driver, Labelled, Observer, Pool};
+use crate::driver::{Driver, Labelled, Observer, Pool, Refusal};
 use crate::plan::{Options, Plan, Variant};
 use crate::runner::{Failure, Runner};
 use anabranch_scenario::{PlugIn, Scenario};
@@ -29,34 +29,49 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// Runs everything: path set by path set, so that no more than one set's runs are kept.
+    /// Gets from the system what the runs need.
     ///
     /// # Errors
-    /// The first run that failed, with its path set.
-    pub fn run(&self, driver: &dyn Driver, pool: &dyn Pool, observer: &dyn Observer) -> Result<Frontier, Failure> {
-        let plans: Vec<Plan> = self.path_sets.iter().map(|paths| self.plan(paths)).collect();
-        let planned: usize = plans.iter().map(|plan| plan.extent().0).sum();
-        let mut done = 0;
-        let mut cells = Vec::new();
-        for (paths, plan) in self.path_sets.iter().zip(&plans) {
-            let part = Part { whole: observer, done, planned };
-            let records = Runner { driver, pool, observer: &part }.records(plan);
-            let records =
-                records.map_err(|failure| Failure { run: format!("{}, {}", paths.name, failure.run), ..failure })?;
-            done += plan.extent().0;
-            cells.extend(records.iter().filter_map(|rows| score::cell(rows)));
-        }
-        Ok(Frontier::new(&self.congestion.name, cells))
+    /// The grid is beyond this driver, or this system.
+    pub fn prepare(&self, driver: &dyn Driver) -> Result<(), Refusal> {
+        self.plans().iter().try_for_each(|(_, plan)| driver.prepare(plan))
     }
 
-    fn plan(&self, paths: &Scenario) -> Plan {
-        let variant = |application: Application| Variant {
+    /// Runs everything: cell by cell, so that no more than one cell's runs are kept. If a run fails or is interrupted, the
+    /// cells before it are there all the same, and why it ended.
+    pub fn run(&self, driver: &dyn Driver, pool: &dyn Pool, observer: &dyn Observer) -> (Frontier, Option<Failure>) {
+        let plans = self.plans();
+        let planned: usize = plans.iter().map(|(_, plan)| plan.extent().0).sum();
+        let (mut done, mut finished, mut ended) = (0, 0, None);
+        let mut cells = Vec::new();
+        for (paths, plan) in &plans {
+            let part = Part { whole: observer, done, planned };
+            match (Runner { driver, pool, observer: &part }).records(plan) {
+                Ok(records) => cells.extend(records.iter().filter_map(|rows| score::cell(rows))),
+                Err(failure) => {
+                    ended = Some(Failure { run: format!("{}, {}", paths.name, failure.run), ..failure });
+                    break;
+                }
+            }
+            done += plan.extent().0;
+            finished += 1;
+        }
+        (Frontier::new(&self.congestion.name, cells, plans.len() - finished), ended)
+    }
+
+    /// A plan for each cell, with its path set: path sets in their order, and each with every application.
+    fn plans(&self) -> Vec<(&Scenario, Plan)> {
+        let of = |paths| applications(paths).into_iter().map(move |application| (paths, self.plan(paths, application)));
+        self.path_sets.iter().flat_map(of).collect()
+    }
+
+    fn plan(&self, paths: &Scenario, application: Application) -> Plan {
+        let variant = Variant {
             cell: vec![(PATHS.into(), paths.name.clone()), (TRAFFIC.into(), application.name.into())],
             scenario: Arc::new(application.scenario),
         };
-        let variants: Vec<Variant> = applications(paths).into_iter().map(variant).collect();
         let (schedulers, congestions) = (self.schedulers.clone(), vec![self.congestion.clone()]);
-        Plan::new(&variants, &Options { schedulers, congestions, ..Options::default() })
+        Plan::new(&[variant], &Options { schedulers, congestions, ..Options::default() })
     }
 }
 

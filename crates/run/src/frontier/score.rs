@@ -23,6 +23,13 @@ pub struct Frontier {
     pub standings: Vec<Standing>,
     /// One entry a path set and application.
     pub cells: Vec<CellScore>,
+    /// Path sets with an application that were not finished: more than none if the grid's runs ended early.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub missing: usize,
+}
+
+fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 /// How one scheduler does over the whole grid.
@@ -139,12 +146,12 @@ fn rank(entries: &mut [Entry]) {
 }
 
 impl Frontier {
-    pub(super) fn new(congestion: &str, cells: Vec<CellScore>) -> Self {
+    pub(super) fn new(congestion: &str, cells: Vec<CellScore>, missing: usize) -> Self {
         let names: IndexSet<&str> = cells.iter().flat_map(|c| &c.entries).map(|e| e.scheduler.as_str()).collect();
         let mut standings: Vec<Standing> = names.into_iter().filter_map(|name| standing(name, &cells)).collect();
         standings.sort_by(|a, b| b.ratio.mean.total_cmp(&a.ratio.mean));
         let anabranch = env!("CARGO_PKG_VERSION").to_owned();
-        Self { anabranch, congestion: congestion.to_owned(), standings, cells }
+        Self { anabranch, congestion: congestion.to_owned(), standings, cells, missing }
     }
 }
 
@@ -199,7 +206,7 @@ mod tests {
             (1..).zip(speeds).map(|(seed, mbit)| run(name, seed, *mbit)).collect::<Vec<_>>()
         };
         let rows: Vec<_> = rows.iter().map(row).collect();
-        Frontier::new("cubic", cell(&rows).into_iter().collect())
+        Frontier::new("cubic", cell(&rows).into_iter().collect(), 0)
     }
 
     const ROWS: [(&str, [f64; 3]); 5] = [

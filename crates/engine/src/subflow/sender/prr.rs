@@ -107,6 +107,10 @@ mod tests {
         in_flight -= 1;
         prr.on_ack(&Progress { delivered: 1, lost: 0, una_advanced: true }, in_flight);
         assert_eq!(send(&mut prr, &mut in_flight), 2);
+        // One that shows another loss: no more than is delivered.
+        in_flight -= 2;
+        prr.on_ack(&Progress { delivered: 1, lost: 1, una_advanced: true }, in_flight);
+        assert_eq!(send(&mut prr, &mut in_flight), 1);
     }
 
     #[test]

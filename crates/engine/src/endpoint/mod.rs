@@ -1,18 +1,24 @@
 //! A host: its listeners and connections, and which packet belongs to which (RFC 9293 §3.10.7.1, RFC 8684 §3.2).
 
+mod handshakes;
+mod syn_queue;
+
 use crate::connection::{Connection, ConnectionEvent, Setup};
 use crate::cx::Cx;
 use crate::schedule::Device;
+use crate::settings::Settings;
 use crate::slots::Slots;
 use crate::subflow::FourTuple;
 use anabranch_units::{Instant, PathId, SeqNumber};
-use anabranch_wire::{Flags, MpJoin, MptcpOption, Packet, Reason, Segment};
+use anabranch_wire::{Flags, MptcpOption, Packet, Reason, Segment};
 use core::net::IpAddr;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use syn_queue::SynQueue;
 
 pub use crate::slots::Handle;
 
-/// Makes the setup of a connection that a listener accepts.
+/// Makes the setup of a connection that a listener accepts. While many handshakes are half open it is asked when the peer
+/// has completed one, whose SYN was answered with the settings that it gave last.
 pub type Accept = Box<dyn FnMut(FourTuple) -> Option<Setup> + Send>;
 
 #[derive(Debug)]
@@ -27,6 +33,14 @@ struct Slot {
     epoch: u64,
     /// It ended while it sent, and a timer has said so.
     prompted: bool,
+    /// Nobody has acknowledged its SYN/ACK yet.
+    unproven: bool,
+}
+
+struct Listener {
+    accept: Accept,
+    /// Of the connection that it accepted last.
+    settings: Option<Settings>,
 }
 
 /// A subflow's two ends as numbers that compare fast: the ports first, for those differ most.
@@ -89,7 +103,11 @@ pub struct Endpoint {
     /// A part of `ends`; emptied when those change.
     recent: Recent,
     tokens: BTreeMap<u32, Handle>,
-    listeners: BTreeMap<u16, Accept>,
+    listeners: BTreeMap<u16, Listener>,
+    /// Handshakes that have no connection, or none yet.
+    syns: SynQueue,
+    /// Connections whose SYN/ACK nobody has acknowledged yet.
+    unproven: usize,
     /// Connections that may have something to send.
     awake: Awake,
     /// One entry per connection at most. It may be too early; the connection is asked when it comes up.
@@ -126,6 +144,8 @@ impl Endpoint {
             recent: Recent::default(),
             tokens: BTreeMap::new(),
             listeners: BTreeMap::new(),
+            syns: SynQueue::default(),
+            unproven: 0,
             awake: Awake::default(),
             timers: BTreeSet::new(),
             replies: VecDeque::new(),
@@ -136,7 +156,7 @@ impl Endpoint {
 
     /// Accepts connections to `port`, on every address.
     pub fn listen(&mut self, port: u16, accept: Accept) {
-        self.listeners.insert(port, accept);
+        self.listeners.insert(port, Listener { accept, settings: None });
     }
 
     /// Opens a connection; its first path must name a local port.
@@ -148,7 +168,8 @@ impl Endpoint {
 
     fn adopt(&mut self, connection: Connection) -> Handle {
         let token = connection.token();
-        let slot = Slot { connection, awake: false, timer: Instant::MAX, ends: Vec::new(), epoch: 0, prompted: false };
+        let (timer, ends) = (Instant::MAX, Vec::new());
+        let slot = Slot { connection, awake: false, timer, ends, epoch: 0, prompted: false, unproven: false };
         let handle = self.slots.insert(slot);
         if let Some(token) = token {
             self.tokens.insert(token, handle);
@@ -220,6 +241,11 @@ impl Endpoint {
             return Some(handle);
         }
         let tuple = FourTuple { local: local.into(), remote: remote.into() };
+        if !self.syns.is_empty()
+            && let Some(handle) = self.on_half_open(cx, tuple, packet)
+        {
+            return handle;
+        }
         let syn = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK) && !segment.flags.has(Flags::RST);
         if syn {
             return self.on_syn(cx, tuple, packet);
@@ -239,43 +265,6 @@ impl Endpoint {
                 Some((handle, path))
             }
         }
-    }
-
-    fn on_syn(&mut self, cx: &mut Cx<'_>, tuple: FourTuple, packet: &Packet) -> Option<Handle> {
-        let segment = &packet.segment;
-        let token = segment.options.mptcp().iter().find_map(|o| match o {
-            MptcpOption::Join(MpJoin::Syn { token, .. }) => Some(*token),
-            _ => None,
-        });
-        if let Some(token) = token {
-            let handle = self.tokens.get(&token).copied();
-            let slot = handle.and_then(|h| self.slots.get_mut(h));
-            let taken = slot.is_some_and(|slot| slot.connection.accept_join(cx, tuple, segment));
-            return match handle.filter(|_| taken) {
-                Some(handle) => {
-                    self.wake(handle);
-                    self.index_ends(handle);
-                    Some(handle)
-                }
-                None => {
-                    // RFC 8684 §3.2: an unknown token is answered with a reset
-                    self.reset(tuple, packet, Some(Reason { code: 1, transient: false }));
-                    None
-                }
-            };
-        }
-        let room = self.slots.len() < self.limit;
-        let setup = self.listeners.get_mut(&tuple.local.port()).filter(|_| room).and_then(|accept| accept(tuple));
-        let Some(setup) = setup else {
-            self.reset(tuple, packet, None);
-            return None;
-        };
-        let tokens = &self.tokens;
-        let connection = Connection::accept(cx, setup, tuple, segment, &|token| tokens.contains_key(&token));
-        let handle = self.adopt(connection);
-        self.accepted.push_back(handle);
-        self.index_ends(handle);
-        Some(handle)
     }
 
     /// RFC 9293 §3.10.7.1: a segment for a connection that does not exist is answered with a reset.
@@ -314,6 +303,7 @@ impl Endpoint {
 
     /// Does what is due.
     pub fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
+        self.syns.handle_timeout(cx.now);
         while let Some((at, handle)) = self.timers.first().copied().filter(|(at, _)| *at <= cx.now) {
             self.timers.remove(&(at, handle));
             let Some(slot) = self.slots.get_mut(handle) else { continue };
@@ -327,10 +317,11 @@ impl Endpoint {
 
     /// When to call [`Self::handle_timeout`]; at the earliest, since an entry may be out of date.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.timers.first().map(|(at, _)| *at)
+        let first = self.timers.first().map(|(at, _)| *at);
+        first.into_iter().chain(self.syns.poll_timeout()).min()
     }
 
-    /// The next packet to send, with the path of its connection; resets for strays have none. Ask until there is none.
+    /// The next packet to send, with the path of its connection; what belongs to no connection has none. Ask until there is none.
     pub fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<(Option<PathId>, Packet)> {
         let mut packet = Packet::default();
         let path = self.transmit_into(cx, &mut packet)?;
@@ -343,6 +334,11 @@ impl Endpoint {
             *packet = reply;
             return Some(None);
         }
+        if self.syns.has_due()
+            && let Some(path) = self.answer_syn(cx, packet)
+        {
+            return Some(path);
+        }
         while let Some(handle) = self.awake.first {
             if let Some(slot) = self.slots.get_mut(handle) {
                 if let Some(path) = slot.connection.transmit_into(cx, packet) {
@@ -350,6 +346,10 @@ impl Endpoint {
                 }
                 // Nothing more to send for now: note the timer, forget what is gone.
                 slot.awake = false;
+                if slot.unproven && slot.connection.is_proven() {
+                    slot.unproven = false;
+                    self.unproven -= 1;
+                }
                 // One that ended by what it sent has a timer due, once, so that the driver asks what became of it.
                 let ended = slot.connection.is_closed() && !slot.connection.is_over();
                 // Without an entry, deadlines that have come no nearer count too.
@@ -381,6 +381,7 @@ impl Endpoint {
 
     fn forget(&mut self, handle: Handle) {
         let Some(slot) = self.slots.remove(handle) else { return };
+        self.unproven -= usize::from(slot.unproven);
         self.recent = Recent::default();
         self.timers.remove(&(slot.timer, handle));
         for ends in slot.ends {

@@ -1,0 +1,132 @@
+//! The way between the hosts: who gets a packet, when, and what is sent by nobody that they know.
+
+use super::agenda::Event;
+use super::{SIDES, Step, World};
+use crate::case::{self, Case, Flood, Flooding, PORT};
+use crate::middle;
+use anabranch_units::{Direction, Duration, SeqNumber};
+use anabranch_wire::{Flags, MpCapable, MpJoin, MptcpOption, Packet, Segment, crypto};
+use core::net::{IpAddr, SocketAddr};
+
+impl World<'_> {
+    /// A packet leaves a host.
+    pub(super) fn send(&mut self, n: usize, packet: Packet) {
+        debug_assert!(packet.segment.options.encoded_len() <= 40);
+        if n == 1 && self.token == 0 {
+            self.token = token_in(&packet.segment);
+        }
+        let way = SIDES[n].sends();
+        let line = case::line_of(packet.src, packet.dst)
+            .filter(|(path, there)| usize::from(*path) < self.case.paths.len() && *there == way);
+        let Some((path, _)) = line else {
+            if let Some(exchange) = &mut self.exchange {
+                exchange.leaves(self.now, SIDES[n], &packet, &[], Some("to nobody"));
+            }
+            return;
+        };
+        if self.is_dark(path, way) {
+            if let Some(exchange) = &mut self.exchange {
+                exchange.leaves(self.now, SIDES[n], &packet, &[], Some("the path is dark"));
+            }
+            return;
+        }
+        let before = self.middle.done.len();
+        let shown = self.exchange.is_some().then(|| packet.clone());
+        let (passed, waits) = self.middle.take(path, way, packet);
+        if let (Some(exchange), Some(packet)) = (&mut self.exchange, shown) {
+            exchange.leaves(self.now, SIDES[n], &packet, &self.middle.done[before..], None);
+        }
+        if waits {
+            self.agenda.put(self.now + middle::HOLDS, Event::Release(path, way));
+        }
+        for middle::Passed { packet, way, later } in passed {
+            self.carry(path, way, packet, later);
+        }
+    }
+
+    fn is_dark(&self, path: u8, way: Direction) -> bool {
+        let (dark, now) = (&self.case.paths[usize::from(path)].dark, self.now.since(self.case.start));
+        dark.iter().any(|o| o.from <= now && now < o.until && o.way.is_none_or(|w| w == way))
+    }
+
+    /// A packet goes its way, `later` than others.
+    pub(super) fn carry(&mut self, path: u8, way: Direction, mut packet: Packet, later: Duration) {
+        let spec = &self.case.paths[usize::from(path)];
+        let w = usize::from(way == Direction::Down);
+        if let Some(nat) = &spec.nat {
+            let sent = self.middle.sent(path, Direction::Up);
+            let shifts = &mut self.shifts[usize::from(path)];
+            if packet.segment.flags.has(Flags::SYN) {
+                shifts[w].get_or_insert(nat.isn[w].wrapping_sub(packet.segment.seq.0));
+            }
+            let shifts = shifts.map(Option::unwrap_or_default);
+            if !nat.translate(way, shifts, sent, self.case.address(path, 1), &mut packet) {
+                return;
+            }
+        }
+        let free = &mut self.free[usize::from(path)][w];
+        *free = (*free).max(self.now) + Duration::from_nanos(packet.len() as u64 * spec.byte_ns[w]);
+        let at = *free + spec.delay[w] + later;
+        self.agenda.put(at, Event::Arrival(usize::from(way == Direction::Up), packet));
+    }
+
+    pub(super) fn flood(&mut self, number: usize, sent: u32) -> Step {
+        let Flood { kind, gap, count, .. } = self.case.floods[number];
+        if sent + 1 < count {
+            self.agenda.put(self.now + gap, Event::Flood(number, sent + 1));
+        }
+        if kind == Flooding::Join && self.token == 0 {
+            return Ok(());
+        }
+        let packet = flood_packet(self.case, kind, number as u8, sent, self.token);
+        self.arrive(1, packet)
+    }
+}
+
+/// The token that the server's key gives, if the segment tells it.
+fn token_in(segment: &Segment) -> u32 {
+    let key = segment.options.mptcp().iter().find_map(|o| match o {
+        MptcpOption::Capable(c) => c.sender_key,
+        _ => None,
+    });
+    key.map_or(0, crypto::token)
+}
+
+fn flood_packet(case: &Case, kind: Flooding, number: u8, sent: u32, token: u32) -> Packet {
+    let src = SocketAddr::new(IpAddr::from([172, 16 + number, (sent >> 8) as u8, sent as u8]), 5000);
+    let mut segment = Segment {
+        src_port: src.port(),
+        dst_port: PORT,
+        seq: SeqNumber(sent.wrapping_mul(0x9e37_79b9)),
+        flags: Flags::SYN,
+        window: 0xffff,
+        ..Segment::default()
+    };
+    segment.options.set_mss(1460);
+    match kind {
+        Flooding::Syn { capable } => {
+            if capable {
+                segment.options.push_mptcp(MptcpOption::Capable(MpCapable {
+                    version: 1,
+                    checksum: false,
+                    no_join_here: false,
+                    hmac_sha256: true,
+                    sender_key: None,
+                    receiver_key: None,
+                    data: None,
+                }));
+            }
+        }
+        Flooding::Join => {
+            segment.options.push_mptcp(MptcpOption::Join(MpJoin::Syn {
+                backup: false,
+                address_id: sent as u8,
+                token,
+                nonce: sent,
+            }));
+        }
+        Flooding::Stray => segment.flags = Flags::ACK,
+    }
+    let dst = case.address(0, 2);
+    Packet { src: src.ip(), dst, segment }
+}

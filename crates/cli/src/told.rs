@@ -1,0 +1,46 @@
+//! What a command has to say: its results, and what went wrong beside them.
+
+use crate::Answer;
+use crate::failure::Failure;
+
+/// Results, perhaps of a part of the work, and what kept the rest away or could not be written. What is wrong never takes
+/// the results with it.
+#[derive(Debug, Default)]
+pub struct Told {
+    /// For standard output.
+    pub output: String,
+    /// For standard error, after the output.
+    pub notes: String,
+    /// For standard error, after that.
+    pub wrong: Vec<Failure>,
+    /// The exit code of a program that was run, unless it is 0.
+    pub code: u8,
+}
+
+impl Told {
+    /// Results with what went wrong beside them.
+    pub fn new(output: String, wrong: Vec<Failure>) -> Self {
+        Self { output, wrong, ..Self::default() }
+    }
+
+    /// In colour if asked.
+    pub fn answer(self, colour: bool) -> Answer {
+        let errors = self.wrong.iter().fold(self.notes, |text, failure| text + &failure.render(colour));
+        // An interruption counts for more than a file that was not written.
+        let ours = self.wrong.iter().map(Failure::exit_code).max().unwrap_or(0);
+        let code = if self.code == 0 { ours } else { self.code };
+        Answer { output: self.output, errors, code }
+    }
+}
+
+impl From<String> for Told {
+    fn from(output: String) -> Self {
+        Self::new(output, Vec::new())
+    }
+}
+
+impl From<Failure> for Told {
+    fn from(failure: Failure) -> Self {
+        Self::new(String::new(), vec![failure])
+    }
+}

@@ -1,0 +1,198 @@
+//! Handshakes that peers begin (RFC 9293 §3.10.7.2, RFC 8684 §3.1, §3.2).
+//!
+//! The first [`UNPROVEN`] of them have a connection from their SYN on. Further ones, and all joins, wait in the
+//! [`SynQueue`](super::syn_queue) until their third ACK has come, which only a peer can send that got our SYN/ACK.
+
+use super::syn_queue::Place;
+use super::{Endpoint, Handle, Slot};
+use crate::connection::{Connection, asked, fresh_key, offers_multipath};
+use crate::cx::Cx;
+use crate::subflow::FourTuple;
+use crate::subflow::half_open::{HalfOpen, Offer, Sense};
+use anabranch_units::PathId;
+use anabranch_wire::{MpJoin, MptcpOption, Packet, Reason};
+
+/// Most connections that are half open. One takes about 4 KiB.
+const UNPROVEN: usize = 512;
+/// RFC 8684 §3.2: an unknown token is answered with a reset.
+const UNKNOWN_TOKEN: Reason = Reason { code: 1, transient: false };
+
+impl Endpoint {
+    pub(super) fn on_syn(&mut self, cx: &mut Cx<'_>, tuple: FourTuple, packet: &Packet) -> Option<Handle> {
+        let token = packet.segment.options.mptcp().iter().find_map(|o| match o {
+            MptcpOption::Join(MpJoin::Syn { token, .. }) => Some(*token),
+            _ => None,
+        });
+        match token {
+            Some(token) => self.on_join(cx, tuple, packet, token),
+            None => self.on_first_syn(cx, tuple, packet),
+        }
+    }
+
+    fn on_join(&mut self, cx: &mut Cx<'_>, tuple: FourTuple, packet: &Packet, token: u32) -> Option<Handle> {
+        let handle = self.tokens.get(&token).copied();
+        let slot = handle.and_then(|h| self.slots.get_mut(h));
+        match slot.map_or(Err(UNKNOWN_TOKEN), |slot| slot.connection.begin_join(cx, tuple, &packet.segment)) {
+            Ok(half) => {
+                self.syns.insert(cx.rng, half);
+                handle
+            }
+            Err(reason) => {
+                self.reset(tuple, packet, Some(reason));
+                None
+            }
+        }
+    }
+
+    fn on_first_syn(&mut self, cx: &mut Cx<'_>, tuple: FourTuple, packet: &Packet) -> Option<Handle> {
+        let room = self.slots.len() < self.limit;
+        let Some(listener) = self.listeners.get_mut(&tuple.local.port()).filter(|_| room) else {
+            self.reset(tuple, packet, None);
+            return None;
+        };
+        if let Some(settings) = listener.settings.as_ref().filter(|_| self.unproven >= UNPROVEN) {
+            let syn = &packet.segment;
+            let tokens = &self.tokens;
+            let offer = asked(syn, settings, || fresh_key(cx.rng, &|token| tokens.contains_key(&token)));
+            let half = HalfOpen::new(cx.rng, cx.now, settings, tuple, syn, offer);
+            self.syns.insert(cx.rng, half);
+            return None;
+        }
+        let Some(setup) = (listener.accept)(tuple) else {
+            self.reset(tuple, packet, None);
+            return None;
+        };
+        listener.settings = Some(setup.settings.clone());
+        let tokens = &self.tokens;
+        let connection = Connection::accept(cx, setup, tuple, &packet.segment, &|token| tokens.contains_key(&token));
+        let handle = self.take_in(connection);
+        if let Some(slot) = self.slots.get_mut(handle) {
+            slot.unproven = true;
+            self.unproven += 1;
+        }
+        Some(handle)
+    }
+
+    /// A connection that is to be accepted.
+    fn take_in(&mut self, connection: Connection) -> Handle {
+        let handle = self.adopt(connection);
+        self.accepted.push_back(handle);
+        self.index_ends(handle);
+        handle
+    }
+
+    /// Takes a segment between ends that no connection has. `None` if no handshake waits there; else the connection that the
+    /// segment belongs to, if there is one now.
+    pub(super) fn on_half_open(
+        &mut self,
+        cx: &mut Cx<'_>,
+        tuple: FourTuple,
+        packet: &Packet,
+    ) -> Option<Option<Handle>> {
+        let (place, half) = self.syns.find(tuple)?;
+        let half = *half;
+        match half.sense(&packet.segment) {
+            Sense::Nothing => Some(None),
+            Sense::Again => {
+                self.syns.ask_again(place, !offers_multipath(&packet.segment));
+                Some(None)
+            }
+            Sense::Over => {
+                self.syns.remove(place);
+                Some(None)
+            }
+            Sense::Refused => {
+                self.reset(tuple, packet, None);
+                Some(None)
+            }
+            Sense::Complete => Some(match half.offer {
+                Offer::Join { token, .. } => self.complete_join(cx, place, &half, packet, token),
+                _ => {
+                    self.syns.remove(place);
+                    self.complete(cx, &half, packet)
+                }
+            }),
+        }
+    }
+
+    /// The first subflow of a connection to be.
+    fn complete(&mut self, cx: &mut Cx<'_>, half: &HalfOpen, packet: &Packet) -> Option<Handle> {
+        let tuple = half.tuple();
+        let room = self.slots.len() < self.limit;
+        let listener = self.listeners.get_mut(&tuple.local.port()).filter(|_| room);
+        let Some(setup) = listener.and_then(|listener| (listener.accept)(tuple)) else {
+            self.reset(tuple, packet, None);
+            return None;
+        };
+        let tokens = &self.tokens;
+        let mut connection = Connection::resume(cx, setup, half, &|token| tokens.contains_key(&token));
+        let first = connection.subflows().next().map(|(id, ..)| id);
+        if let Some(path) = first {
+            connection.handle_segment(cx, path, &packet.segment);
+        }
+        Some(self.take_in(connection))
+    }
+
+    fn complete_join(
+        &mut self,
+        cx: &mut Cx<'_>,
+        place: Place,
+        half: &HalfOpen,
+        packet: &Packet,
+        token: u32,
+    ) -> Option<Handle> {
+        let handle = self.tokens.get(&token).copied();
+        let slot = handle.and_then(|h| self.slots.get_mut(h));
+        let joined = slot.map_or(Err(UNKNOWN_TOKEN), |slot| slot.connection.complete_join(cx, half, &packet.segment));
+        if joined != Ok(false) {
+            self.syns.remove(place);
+        }
+        match (joined, handle) {
+            (Ok(true), Some(handle)) => {
+                self.wake(handle);
+                self.index_ends(handle);
+            }
+            (Err(reason), _) => {
+                self.reset(half.tuple(), packet, Some(reason));
+            }
+            _ => {}
+        }
+        handle.filter(|_| joined.is_ok())
+    }
+
+    /// The next SYN/ACK of a handshake that waits, with the path that a join would be on.
+    pub(super) fn answer_syn(&mut self, cx: &mut Cx<'_>, packet: &mut Packet) -> Option<Option<PathId>> {
+        while let Some((place, half)) = self.syns.next_due() {
+            let tuple = half.tuple();
+            packet.src = tuple.local.ip();
+            packet.dst = tuple.remote.ip();
+            if let Offer::Join { token, .. } = half.offer {
+                let slot = self.tokens.get(&token).and_then(|h| self.slots.get_mut(*h));
+                let Some(Slot { connection, .. }) = slot else {
+                    self.syns.remove(place);
+                    continue;
+                };
+                if !self.syns.on_answered(cx.now, place, &connection.settings().tcp) {
+                    continue;
+                }
+                match connection.answer_join(cx, &half, &mut packet.segment) {
+                    Some(path) => return Some(Some(path)),
+                    None => self.syns.remove(place),
+                }
+                continue;
+            }
+            let listener = self.listeners.get(&tuple.local.port());
+            let Some(settings) = listener.and_then(|listener| listener.settings.as_ref()) else {
+                self.syns.remove(place);
+                continue;
+            };
+            if self.syns.on_answered(cx.now, place, &settings.tcp) {
+                // The window of a SYN is not scaled (RFC 7323 §2.2).
+                let window = settings.recv_buffer.min(0xffff) as u16;
+                half.answer(cx.now, settings, window, half.capable(), &mut packet.segment);
+                return Some(None);
+            }
+        }
+        None
+    }
+}

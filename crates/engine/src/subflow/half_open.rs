@@ -1,0 +1,178 @@
+//! A handshake that a peer began and has not completed: all that is kept of it (RFC 9293 §3.10.7.2, RFC 8684 §3.1, §3.2).
+
+use super::FourTuple;
+use super::handshake::Terms;
+use super::stamps::Stamps;
+use crate::settings::Settings;
+use anabranch_units::{Instant, Rng, SeqNumber};
+use anabranch_wire::{Flags, MpCapable, MptcpOption, Segment, Timestamps};
+use core::net::{IpAddr, Ipv6Addr, SocketAddr};
+
+/// What a SYN asked for, and what it was answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Offer {
+    /// Plain TCP.
+    Plain,
+    /// MP_CAPABLE: our key, and whether checksums are used.
+    Capable { key: u64, checksum: bool },
+    /// MP_JOIN: whose token it names, both random numbers, both address IDs, and whether the peer wants a backup.
+    Join { token: u32, nonces: (u32, u32), address_ids: (u8, u8), backup: bool },
+}
+
+/// What a segment means for a handshake that is half open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sense {
+    /// Nothing.
+    Nothing,
+    /// The peer's SYN again: it is answered again.
+    Again,
+    /// The peer gives up.
+    Over,
+    /// It acknowledges what was never sent: answered with a reset.
+    Refused,
+    /// It acknowledges our SYN.
+    Complete,
+}
+
+/// Both ends in little room, ours first: ports, and addresses as IPv6 has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Ends {
+    ports: [u16; 2],
+    addresses: [[u8; 16]; 2],
+}
+
+impl From<FourTuple> for Ends {
+    fn from(FourTuple { local, remote }: FourTuple) -> Self {
+        let octets = |end: SocketAddr| match end.ip() {
+            // RFC 4291 §2.5.5.2
+            IpAddr::V4(ip) => ip.to_ipv6_mapped().octets(),
+            IpAddr::V6(ip) => ip.octets(),
+        };
+        Self { ports: [local, remote].map(|end| end.port()), addresses: [local, remote].map(octets) }
+    }
+}
+
+/// A SYN that was answered. Small, since anyone may send some.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HalfOpen {
+    ends: Ends,
+    pub isn: SeqNumber,
+    pub peer_isn: SeqNumber,
+    pub terms: Terms,
+    /// The peer's timestamp, if both use them.
+    stamp: u32,
+    /// The peer's window, not scaled (RFC 7323 §2.2).
+    pub window: u16,
+    pub offer: Offer,
+    /// When the SYN came and was answered.
+    pub since: Instant,
+    /// How often it was answered, no matter why.
+    pub answers: u8,
+}
+
+impl HalfOpen {
+    /// The answer to a SYN that came on `tuple`.
+    pub fn new(
+        rng: &mut Rng,
+        now: Instant,
+        settings: &Settings,
+        tuple: FourTuple,
+        syn: &Segment,
+        offer: Offer,
+    ) -> Self {
+        let terms = Terms::offer(settings).agree(&syn.options);
+        Self {
+            ends: tuple.into(),
+            isn: SeqNumber(rng.bits() as u32),
+            peer_isn: syn.seq,
+            terms,
+            stamp: syn.options.timestamps().map_or(0, |stamps| stamps.val),
+            window: syn.window,
+            offer,
+            since: now,
+            answers: 0,
+        }
+    }
+
+    /// As this one, with another offer.
+    pub fn with(&self, offer: Offer) -> Self {
+        Self { offer, ..*self }
+    }
+
+    /// Its ends.
+    pub fn ends(&self) -> Ends {
+        self.ends
+    }
+
+    /// Its ends.
+    pub fn tuple(&self) -> FourTuple {
+        let [local, remote] = [0, 1].map(|n| {
+            let ip = IpAddr::V6(Ipv6Addr::from(self.ends.addresses[n])).to_canonical();
+            SocketAddr::new(ip, self.ends.ports[n])
+        });
+        FourTuple { local, remote }
+    }
+
+    /// The timestamp clock of the peer, as its SYN told it.
+    pub fn stamps(&self) -> Stamps {
+        let mut stamps = Stamps::new();
+        if self.terms.timestamps {
+            stamps.keep(Timestamps { val: self.stamp, ecr: 0 }, true, self.since);
+        }
+        stamps
+    }
+
+    /// What `segment` means for it (RFC 9293 §3.10.7.4, SYN-RECEIVED).
+    pub fn sense(&self, segment: &Segment) -> Sense {
+        let flags = segment.flags;
+        if flags.has(Flags::RST) {
+            // RFC 5961 §3.2
+            return if segment.seq == self.peer_isn.at(1) { Sense::Over } else { Sense::Nothing };
+        }
+        match (flags.has(Flags::SYN), flags.has(Flags::ACK)) {
+            (true, false) if segment.seq == self.peer_isn => Sense::Again,
+            (true, _) | (_, false) => Sense::Nothing,
+            _ if segment.ack == self.isn.at(1) => Sense::Complete,
+            _ => Sense::Refused,
+        }
+    }
+
+    /// MP_CAPABLE of the SYN/ACK, if that is what was asked for (RFC 8684 §3.1).
+    pub fn capable(&self) -> Option<MptcpOption> {
+        let Offer::Capable { key, checksum } = self.offer else { return None };
+        Some(MptcpOption::Capable(MpCapable {
+            version: 1,
+            checksum,
+            no_join_here: false,
+            hmac_sha256: true,
+            sender_key: Some(key),
+            receiver_key: None,
+            data: None,
+        }))
+    }
+
+    /// Makes `out` the SYN/ACK, with an MPTCP option.
+    pub fn answer(
+        &self,
+        now: Instant,
+        settings: &Settings,
+        window: u16,
+        option: Option<MptcpOption>,
+        out: &mut Segment,
+    ) {
+        let [src_port, dst_port] = self.ends.ports;
+        *out = Segment {
+            src_port,
+            dst_port,
+            seq: self.isn,
+            ack: self.peer_isn.at(1),
+            flags: Flags::SYN | Flags::ACK,
+            window,
+            ..Segment::default()
+        };
+        self.terms.write(&mut out.options, settings, self.stamps().option(now));
+        if let Some(option) = option {
+            out.options.push_mptcp(option);
+        }
+    }
+}
