@@ -42,7 +42,10 @@ impl World<'_> {
         if app.saw_end && !whole {
             let text = format!(
                 "{side:?} saw the end after {} bytes; the peer has written {} of {}, finished: {}",
-                app.delivered, peer.written, self.case.parties[other(n)].plan.bytes, peer.finished
+                app.delivered,
+                peer.written,
+                self.case.parties[other(n)].plan.bytes,
+                peer.finished
             );
             return self.fail(Kind::FalseEnd, text);
         }
@@ -54,9 +57,8 @@ impl World<'_> {
         let one = |n: usize| {
             let (app, end) = (&self.apps[n], &self.ends[n]);
             let connection = app.handle.and_then(|h| end.connection(h));
-            let subflows = connection.map_or(String::new(), |c| {
-                c.subflows().map(|(id, _, state)| format!("{id}:{state:?} ")).collect()
-            });
+            let subflows = connection
+                .map_or(String::new(), |c| c.subflows().map(|(id, _, state)| format!("{id}:{state:?} ")).collect());
             format!(
                 "{:?}: wrote {}/{}{}, got {}{}, unacknowledged {}, {:?}, {}subflows {subflows}",
                 SIDES[n],
@@ -126,9 +128,13 @@ impl World<'_> {
         let calls = || self.case.script.iter().map(|act| &act.call);
         let lone = self.watch.plain[0] || self.watch.fell_back.iter().any(Option::is_some);
         // Who only listens behind a translator that has forgotten it is not found again on that path.
-        let rebound = (lone || self.confirmed.is_none() || self.case.paths.len() == 1) && self.case.paths.iter().any(|p| p.nat.as_ref().is_some_and(|nat| nat.rebind.is_some()));
+        let rebound = (lone || self.confirmed.is_none() || self.case.paths.len() == 1)
+            && self.case.paths.iter().any(|p| p.nat.as_ref().is_some_and(|nat| nat.rebind.is_some()));
         // A reset is sent once: where it is lost, a peer with nothing to send does not hear of it.
         // RFC 9293 §3.6: whoever has everything may be gone while the other's last segment is lost again and again.
-        all || rebound || self.reset_early || calls().any(Call::may_end_it) || (lone || self.half_open) && calls().any(Call::ends_a_lone_path)
+        all || rebound
+            || self.reset_early
+            || calls().any(Call::may_end_it)
+            || (lone || self.half_open) && calls().any(Call::ends_a_lone_path)
     }
 }

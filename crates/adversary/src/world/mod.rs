@@ -340,11 +340,7 @@ impl<'a> World<'a> {
         });
     }
 
-    fn with_connection(
-        &mut self,
-        n: usize,
-        act: impl FnOnce(&mut Connection, &mut Cx<'_>, &mut Application),
-    ) -> Step {
+    fn with_connection(&mut self, n: usize, act: impl FnOnce(&mut Connection, &mut Cx<'_>, &mut Application)) -> Step {
         let mut cx = Cx { now: self.now, recorder: &mut self.watch, rng: &mut self.rngs[n] };
         let handle = self.apps[n].handle.filter(|_| self.apps[n].closed.is_none());
         if let Some(connection) = handle.and_then(|h| self.ends[n].connection_mut(h)) {
