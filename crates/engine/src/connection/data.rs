@@ -4,6 +4,7 @@ use super::mapping::Entry;
 use super::open::{INTERFERENCE, MPTCP_ERROR};
 use super::{Connection, Mode, Offset};
 use crate::cx::Cx;
+use crate::pieces::Pieces;
 use crate::subflow::Reset;
 use anabranch_trace::{Event, Violation};
 use anabranch_units::{DataSeq, PathId, Range};
@@ -14,7 +15,7 @@ use bytes::Bytes;
 #[derive(Debug, Default)]
 pub(super) struct Checking {
     /// One per subflow that has one: path, mapping, what came so far.
-    open: Vec<(PathId, Entry, Vec<Bytes>)>,
+    open: Vec<(PathId, Entry, Pieces)>,
 }
 
 impl Checking {
@@ -27,7 +28,7 @@ impl Checking {
     pub fn take(&mut self, id: PathId) -> Option<(Entry, Bytes)> {
         let at = self.open.iter().position(|(path, ..)| *path == id)?;
         let (_, entry, pieces) = self.open.swap_remove(at);
-        Some((entry, pieces.concat().into()))
+        Some((entry, pieces.whole()))
     }
 
     /// The subflow is gone, and the rest of its mapping will not come.
@@ -190,15 +191,15 @@ impl Connection {
         let id = self.subflows[i].id;
         let open = &mut self.checking.open;
         let at = open.iter().position(|(path, e, _)| *path == id && e.sub == entry.sub).unwrap_or_else(|| {
-            open.push((id, entry, Vec::new()));
+            open.push((id, entry, Pieces::default()));
             open.len() - 1
         });
-        open[at].2.push(bytes);
+        open[at].2.push_back(bytes);
         if part.end < entry.sub.end {
             return true;
         }
         let (_, entry, pieces) = self.checking.open.swap_remove(at);
-        let whole: Bytes = if pieces.len() == 1 { pieces[0].clone() } else { pieces.concat().into() };
+        let whole = pieces.whole();
         let (expected, len) = entry.checksum.unwrap_or((0, 0));
         let number = self.keys.remote_number(entry.data);
         if anabranch_wire::dss_checksum(number.0, entry.sub.start as u32, len, &whole) == expected {
@@ -212,7 +213,7 @@ impl Connection {
             self.subflows[i].reset = Some(Reset::Fail(number.0));
             return false;
         }
-        self.checking.open.push((id, entry, vec![whole]));
+        self.checking.open.push((id, entry, Pieces::from(whole)));
         self.fail_over_to_plain(cx, i, number.0);
         !self.closed
     }
