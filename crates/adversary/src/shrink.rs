@@ -71,9 +71,11 @@ impl Shrinker {
 
     fn simplify(&mut self) {
         self.attempt(|c| c.start = anabranch_units::Instant::ZERO);
-        while self.best.paths.len() > 1 && self.attempt(|c| {
-            c.paths.pop();
-        }) {}
+        while self.best.paths.len() > 1
+            && self.attempt(|c| {
+                c.paths.pop();
+            })
+        {}
         for n in 0..2 {
             self.simplify_party(n);
         }
@@ -113,7 +115,9 @@ impl Shrinker {
         self.attempt(|c| c.parties[n].settings.mss = 1000);
         self.attempt(|c| c.parties[n].plan = Plan::simple(0));
         self.attempt(|c| c.parties[n].plan = Plan::simple(c.parties[n].plan.bytes));
-        self.attempt(|c| c.parties[n].plan = Plan { end: c.parties[n].plan.end, ..Plan::simple(c.parties[n].plan.bytes) });
+        self.attempt(|c| {
+            c.parties[n].plan = Plan { end: c.parties[n].plan.end, ..Plan::simple(c.parties[n].plan.bytes) }
+        });
         while self.best.parties[n].plan.bytes > 1 && self.attempt(|c| c.parties[n].plan.bytes /= 2) {}
         let round = self.best.parties[n].plan.bytes / 1000 * 1000;
         if round > 0 {

@@ -16,9 +16,8 @@ impl World<'_> {
             self.token = token_in(&packet.segment);
         }
         let way = SIDES[n].sends();
-        let line = case::line_of(packet.src, packet.dst).filter(|(path, there)| {
-            usize::from(*path) < self.case.paths.len() && *there == way
-        });
+        let line = case::line_of(packet.src, packet.dst)
+            .filter(|(path, there)| usize::from(*path) < self.case.paths.len() && *there == way);
         let Some((path, _)) = line else {
             if let Some(exchange) = &mut self.exchange {
                 exchange.leaves(self.now, SIDES[n], &packet, &[], Some("to nobody"));
