@@ -177,7 +177,7 @@ impl Connection {
     fn on_add_addr(&mut self, cx: &mut Cx<'_>, i: usize, announced: AddAddr) {
         let AddAddr { address_id, address, port, hmac } = announced;
         let Some(hmac) = hmac else {
-            return self.addresses.echoed(address_id);
+            return self.addresses.echoed(address_id, address, port);
         };
         if hmac != crypto::add_addr_hmac(self.keys.remote, self.keys.local, address_id, address, port) {
             return self.violation(cx, i, Violation::Hmac);

@@ -223,6 +223,28 @@ fn an_address_is_announced_until_it_is_echoed() {
 }
 
 #[test]
+fn an_echo_repeats_the_whole_announcement() {
+    // RFC 8684 §3.4.1: one that names another address or port under the same ID echoes nothing.
+    let (address, port) = (host(7, 2), Some(8080));
+    let mut h = Solo::server_with(move || announcing(address, port)).opened();
+    h.at(1);
+    let v6: IpAddr = "fd00::7".parse().expect("an address");
+    let others = [(3, host(7, 3), port), (3, address, None), (3, address, Some(81)), (4, address, port), (3, v6, port)];
+    let echo = |address_id, address, port| MptcpOption::AddAddr(AddAddr { address_id, address, port, hmac: None });
+    for (id, address, port) in others {
+        h.send(h.seg(1, 1).with(echo(id, address, port)));
+    }
+    let announced = |h: &Solo| {
+        h.sent.iter().filter(|(_, p)| matches!(p.segment.options.mptcp(), [MptcpOption::AddAddr(_)])).count()
+    };
+    h.clear().at(2100);
+    assert_eq!(announced(&h), 1);
+    h.send(h.seg(1, 1).with(echo(3, address, port)));
+    h.clear().at(60_000);
+    assert_eq!(announced(&h), 0);
+}
+
+#[test]
 fn announced_addresses_are_echoed_and_joined() {
     let v6: IpAddr = "fd00::9".parse().expect("an address");
     for (address, port, joined) in [(host(5, 2), None, true), (host(5, 2), Some(8080), true), (v6, None, false)] {
