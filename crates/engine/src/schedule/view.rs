@@ -428,6 +428,17 @@ impl View {
             }
         }
     }
+    /// Binds the next new segment to a path whose window may be full, for a tail loss probe, if there is one that the
+    /// peer's window admits. Nagle's rule does not count.
+    pub(crate) fn bind_probe(&mut self, id: PathId) {
+        let Some(i) = self.index(id) else { return };
+        let mss = u64::from(self.paths[i].mss).min(self.largest_worth());
+        let next = self.backlog.after_skipping(0, mss);
+        if let Some(range) = next.filter(|next| next.end <= self.window_edge) {
+            self.backlog.remove(range);
+            self.push(i, Queued { range, kind: SendKind::First }, false);
+        }
+    }
     /// What [`Self::take_admissible`] would take.
     pub(crate) fn first_admissible(&self, id: PathId) -> Option<Range> {
         let mut queued = self.queues[self.index(id)?].items.iter().map(|q| q.range);
