@@ -444,11 +444,11 @@ impl Connection {
                     return true;
                 }
                 self.violation(cx, i, Violation::Hmac);
-                self.subflows[i].reset = Some(Reset::Because(MPTCP_ERROR));
             }
-            // The third ACK itself may be lost, and data cannot come before it was answered: wait for its repeat.
             _ => self.violation(cx, i, Violation::UnexpectedOption),
         }
+        // RFC 8684 §3.2: whoever joins proves in every segment who it is, until it has heard from us.
+        self.subflows[i].reset = Some(Reset::Because(MPTCP_ERROR));
         false
     }
 
