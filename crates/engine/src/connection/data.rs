@@ -57,13 +57,19 @@ impl Connection {
         if len == 0 {
             return true;
         }
+        if mapping.checksum.is_some() != self.checksum {
+            // RFC 8684 §3.3: present though it was not agreed on, or absent though it was
+            self.violation(cx, i, Violation::Checksum);
+            self.subflows[i].reset = Some(Reset::Because(MPTCP_ERROR));
+            return false;
+        }
         let s = &mut self.subflows[i];
         let next = s.receiver.next();
         let Some(sub) = subflow_offset(mapping.subflow_seq, next) else { return true };
         if sub + len <= s.unmapped.first().unwrap_or(next) {
             return true;
         }
-        let checksum = mapping.checksum.filter(|_| self.checksum).map(|sum| (sum, mapping.len));
+        let checksum = mapping.checksum.map(|sum| (sum, mapping.len));
         let entry = Entry { sub: Range::new(sub, sub + len), data: start, checksum };
         match s.mappings.add(entry) {
             Ok(()) => self.pass_on_held(cx, i),
@@ -80,7 +86,7 @@ impl Connection {
         let s = &self.subflows[i];
         let len = segment.payload.len() as u64;
         let exact = len > 0 && u64::from(mapping.len) == len && mapping.subflow_seq == seq as u32;
-        let plain = mapping.checksum.is_none() || !self.checksum;
+        let plain = mapping.checksum.is_none() && !self.checksum;
         exact && plain && s.mappings.is_empty() && s.unmapped.first().is_none() && s.receiver.is_next(seq, len)
     }
 

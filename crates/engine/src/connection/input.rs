@@ -50,6 +50,7 @@ impl Connection {
         }
         let Some(ack) = self.acceptable_ack(cx, i, segment) else { return };
         self.heard(cx, i, segment, seq);
+        let bare = segment.seq_len() == 0;
         let beyond = seq + segment.payload.len() as u64 > window_end;
         let cut = beyond.then(|| self.cut_off(cx, i, segment, window_end - seq));
         let segment = cut.as_ref().unwrap_or(segment);
@@ -63,7 +64,7 @@ impl Connection {
         let window_update = core::mem::replace(&mut s.peer_window, segment.window) != segment.window;
         // Every segment of a peer that only sends is an acknowledgment that says nothing.
         if !(segment.options.sack().is_empty() && s.sender.is_at_rest(ack)) {
-            self.on_ack(cx, i, segment, ack, window_update);
+            self.on_ack(cx, i, segment, ack, bare && !window_update);
         }
         self.on_text(cx, i, segment, seq, place);
     }
@@ -287,7 +288,8 @@ impl Connection {
         }
     }
 
-    fn on_ack(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, ack: u64, window_update: bool) {
+    /// `bare`: the segment says nothing else, so that it may be a duplicate acknowledgment (RFC 5681 §2).
+    fn on_ack(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, ack: u64, bare: bool) {
         self.note_starved(i);
         let s = &mut self.subflows[i];
         let una = s.sender.una();
@@ -316,12 +318,11 @@ impl Connection {
         let echo = segment.options.timestamps().filter(|_| s.terms.timestamps);
         let input = AckInput {
             now: cx.now,
-            window_update,
             ack,
             sack: &blocks[..count],
             dsack,
             echo: echo.and_then(|t| Stamps::echoed(t.ecr, cx.now)),
-            has_payload: !segment.payload.is_empty(),
+            bare,
         };
         let outcome = s.sender.on_ack(&input);
         if outcome.useless {

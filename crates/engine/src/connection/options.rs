@@ -136,7 +136,8 @@ impl Connection {
         if let Some(ack) = dss.ack {
             self.on_data_ack(cx, i, segment, ack);
         }
-        let mapping = dss.mapping.as_ref()?;
+        // RFC 8684 §3.7: the length 0 says how data goes on that comes with it. Without data it maps nothing.
+        let mapping = dss.mapping.as_ref().filter(|m| m.len > 0 || !segment.payload.is_empty())?;
         self.peer_wide |= mapping.wide;
         if !dss.data_fin && self.maps_itself(i, segment, seq, mapping) {
             return self.data_offset(mapping);
@@ -176,7 +177,7 @@ impl Connection {
     fn on_add_addr(&mut self, cx: &mut Cx<'_>, i: usize, announced: AddAddr) {
         let AddAddr { address_id, address, port, hmac } = announced;
         let Some(hmac) = hmac else {
-            return self.addresses.echoed(address_id);
+            return self.addresses.echoed(address_id, address, port);
         };
         if hmac != crypto::add_addr_hmac(self.keys.remote, self.keys.local, address_id, address, port) {
             return self.violation(cx, i, Violation::Hmac);

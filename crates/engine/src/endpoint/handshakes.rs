@@ -148,11 +148,9 @@ impl Endpoint {
         let handle = self.tokens.get(&token).copied();
         let slot = handle.and_then(|h| self.slots.get_mut(h));
         let joined = slot.map_or(Err(UNKNOWN_TOKEN), |slot| slot.connection.complete_join(cx, half, &packet.segment));
-        if joined != Ok(false) {
-            self.syns.remove(place);
-        }
+        self.syns.remove(place);
         match (joined, handle) {
-            (Ok(true), Some(handle)) => {
+            (Ok(()), Some(handle)) => {
                 self.wake(handle);
                 self.index_ends(handle);
             }

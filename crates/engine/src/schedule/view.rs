@@ -434,6 +434,18 @@ impl View {
             }
         }
     }
+    /// Binds the next new segment to a path whose window may be full, for a tail loss probe, if there is one that the
+    /// peer's window admits. Nagle's rule does not count.
+    pub(crate) fn bind_probe(&mut self, id: PathId) {
+        let Some(i) = self.index(id) else { return };
+        let mss = u64::from(self.paths[i].mss).min(self.largest_worth());
+        let left = self.paths[i].window.saturating_sub(self.paths[i].queued_bytes);
+        let next = self.backlog.after_skipping(0, mss);
+        if let Some(range) = next.filter(|next| next.end <= self.window_edge && next.len() <= left) {
+            self.backlog.remove(range);
+            self.push(i, Queued { range, kind: SendKind::First }, false);
+        }
+    }
     /// True if the path's queue holds a range that the peer's window admits.
     pub fn has_admissible(&self, id: PathId) -> bool {
         let Some(i) = self.index(id) else { return false };

@@ -257,7 +257,8 @@ impl Subflow {
 
     /// Something is due that neither windows nor pacing hold back.
     pub fn must_send(&self) -> bool {
-        let answer = self.acks.is_due() || self.poke || self.handshake.third_ack || !self.signals.is_empty();
+        let said = !self.is_unproven() && (self.poke || !self.signals.is_empty());
+        let answer = self.acks.is_due() || self.handshake.third_ack || said;
         self.state.is_synchronized() && (answer || self.reset.is_some() || self.refusal.is_some())
     }
 
@@ -265,6 +266,11 @@ impl Subflow {
     /// it is open again.
     pub fn may_repeat(&self, sent: &sender::Sent) -> bool {
         sent.seq.start == self.sender.una() || self.window.admits(sent.seq.end)
+    }
+
+    /// A join of ours whose third ACK may not have come yet.
+    pub fn is_unproven(&self) -> bool {
+        self.join && self.handshake.active && !self.handshake.confirmed
     }
 
     /// Used as a backup only.

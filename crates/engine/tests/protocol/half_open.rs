@@ -185,11 +185,9 @@ fn a_join_that_is_half_open_obeys_the_same_rules() {
     let nonce = Solo::nonce_of(&answer);
     h.at(100).send_on(1, syn);
     assert_eq!(h.recv(), answer);
-    // An acknowledgment of something else, and one without proof.
+    // An acknowledgment of something else.
     h.send_on(1, h.seg_on(1, 1, 9).with(h.join_ack(1, nonce)));
     assert_eq!(h.recv().flags, Flags::RST);
-    h.send_on(1, h.seg_on(1, 1, 1)).quiet();
-    assert!(h.log.violated(Violation::UnexpectedOption));
     // Its timer runs from the last answer on.
     h.at(1099).quiet().at(1101);
     assert_eq!(h.recv(), answer);
@@ -205,4 +203,8 @@ fn a_join_that_is_half_open_obeys_the_same_rules() {
     h.send_on(2, h.seg_on(2, 1, 0).flags(Flags::RST)).quiet();
     h.send_on(2, h.seg_on(2, 1, 1).with(h.join_ack(2, nonce)));
     assert_eq!((h.state_of(2), h.recv().flags), (State::Closed, Flags::RST));
+    // An acknowledgment without proof ends it (RFC 8684 §3.2).
+    h.send_on(2, h.syn(2).with(h.join_syn(2))).clear();
+    h.send_on(2, h.seg_on(2, 1, 1));
+    assert!(h.recv().flags == Flags::RST && h.log.violated(Violation::UnexpectedOption));
 }
