@@ -76,6 +76,8 @@ impl Resolver<'_> {
             OptionPattern::Dss { fin, ack, map } => {
                 let (heard_ack, heard_map) =
                     if let Some(Opt::Dss { ack, map, .. }) = heard { (*ack, *map) } else { (None, None) };
+                // `*` lets it be missing, too.
+                let ack = ack.filter(|ack| ack.at != Number::Any || heard_ack.is_some());
                 let ack = ack.map(|ack| self.wide(ack, self.way.back(), heard_ack)).transpose()?;
                 let map = map.map(|map| self.map(&map, *fin, heard_map)).transpose()?;
                 Opt::Dss { fin: *fin, ack, map }
@@ -119,8 +121,11 @@ impl Resolver<'_> {
 
     fn capable(&self, pattern: &OptionPattern, heard: Option<&Opt>) -> Result<Opt> {
         let OptionPattern::Capable { version, flags, keys, len, csum } = pattern else { return open(None) };
-        let heard =
-            if let Some(Opt::Capable { keys, len, csum, .. }) = heard { Some((keys, *len, *csum)) } else { None };
+        let (heard_flags, heard) = if let Some(Opt::Capable { flags, keys, len, csum, .. }) = heard {
+            (Some(*flags), Some((keys, *len, *csum)))
+        } else {
+            (None, None)
+        };
         let heard_key = |at: usize| heard.and_then(|(keys, ..)| keys.get(at).copied());
         let key = |(at, name): (usize, &KeyName)| match name {
             KeyName::Local => unknown(self.world.local_key),
@@ -138,7 +143,8 @@ impl Resolver<'_> {
         };
         let heard_csum = heard.and_then(|(.., csum)| csum).map(u64::from);
         let csum = csum.map(|csum| field(csum, heard_csum, right)).transpose()?.map(|csum| csum as u16);
-        Ok(Opt::Capable { version: *version, flags: *flags, keys, len, csum })
+        let flags = flags.map_or_else(|| open(heard_flags), Ok)?;
+        Ok(Opt::Capable { version: *version, flags, keys, len, csum })
     }
 
     /// Bytes that a mapping covers: the payload as it is sent, if it is all of them; else the stream's.
@@ -180,7 +186,8 @@ impl Resolver<'_> {
             let payload = self.covered(offset, usize::from(len).saturating_sub(fin.into()));
             Ok(dss_checksum(whole, ssn, len, &payload).into())
         };
-        let csum = map.csum.map(|csum| field(csum, heard_csum, right)).transpose()?.map(|csum| csum as u16);
+        let csum = map.csum.filter(|csum| *csum != Field::Any || heard_csum.is_some());
+        let csum = csum.map(|csum| field(csum, heard_csum, right)).transpose()?.map(|csum| csum as u16);
         Ok(Map { dsn, ssn, len, csum })
     }
 
