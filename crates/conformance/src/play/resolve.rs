@@ -2,9 +2,8 @@
 
 use super::stream::dss_checksum;
 use super::world::{Way, World};
-use crate::packet::{Map, Opt, Sized64};
+use crate::packet::{Map, Opt, Sized64, proof};
 use crate::script::{Field, KeyName, MapPattern, Number, OptionPattern, Stamp, Wide, Width};
-use anabranch_wire::crypto;
 
 type Result<T> = core::result::Result<T, String>;
 
@@ -189,10 +188,10 @@ impl Resolver<'_> {
         let (ours, theirs) = (self.world.key(self.way), self.world.key(self.way.back()));
         let (host, script) = self.world.paths[usize::from(self.path)].nonces;
         let (mine, other) = if self.way == Way::In { (script, host) } else { (host, script) };
-        let token = || Ok(u64::from(crypto::token(unknown(theirs)?)));
-        let hmac = || -> Result<[u8; 32]> { Ok(crypto::join_hmac(unknown(ours)?, unknown(theirs)?, mine, other)) };
+        let token = || Ok(u64::from(proof::token(unknown(theirs)?)));
+        let hmac = || -> Result<[u8; 32]> { Ok(proof::join(unknown(ours)?, unknown(theirs)?, mine, other)) };
         Ok(match *pattern {
-            OptionPattern::JoinSyn { backup, id, token: proof, nonce } => {
+            OptionPattern::JoinSyn { backup, id, token: given_token, nonce } => {
                 let heard = if let Some(Opt::JoinSyn { id, token, nonce, .. }) = heard {
                     Some((*id, *token, *nonce))
                 } else {
@@ -201,11 +200,11 @@ impl Resolver<'_> {
                 Opt::JoinSyn {
                     backup,
                     id: field(id, heard.map(|heard| heard.0.into()), given)? as u8,
-                    token: field(proof, heard.map(|heard| heard.1.into()), token)? as u32,
+                    token: field(given_token, heard.map(|heard| heard.1.into()), token)? as u32,
                     nonce: field(nonce, heard.map(|heard| heard.2.into()), || Ok(mine.into()))? as u32,
                 }
             }
-            OptionPattern::JoinSynAck { backup, id, hmac: proof, nonce } => {
+            OptionPattern::JoinSynAck { backup, id, hmac: given_hmac, nonce } => {
                 let heard = if let Some(Opt::JoinSynAck { id, hmac, nonce, .. }) = heard {
                     Some((*id, *hmac, *nonce))
                 } else {
@@ -214,17 +213,17 @@ impl Resolver<'_> {
                 Opt::JoinSynAck {
                     backup,
                     id: field(id, heard.map(|heard| heard.0.into()), given)? as u8,
-                    hmac: field(proof, heard.map(|heard| heard.1), || Ok(crypto::leftmost_64(&hmac()?)))?,
+                    hmac: field(given_hmac, heard.map(|heard| heard.1), || Ok(proof::join_short(&hmac()?)))?,
                     nonce: field(nonce, heard.map(|heard| heard.2.into()), || Ok(mine.into()))? as u32,
                 }
             }
-            OptionPattern::JoinAck { hmac: proof } => {
-                let mut right = match (proof, heard) {
+            OptionPattern::JoinAck { hmac: given_hmac } => {
+                let mut right = match (given_hmac, heard) {
                     (Field::Any, Some(Opt::JoinAck(heard))) => *heard,
                     (Field::Any, _) => open(None)?,
-                    _ => crypto::leftmost_160(&hmac()?),
+                    _ => proof::join_long(&hmac()?),
                 };
-                right[19] ^= u8::from(proof == Field::Wrong);
+                right[19] ^= u8::from(given_hmac == Field::Wrong);
                 Opt::JoinAck(right)
             }
             _ => open(None)?,
@@ -237,7 +236,7 @@ impl Resolver<'_> {
         let id = field(id, heard.map(|heard| heard.0.into()), given)? as u8;
         let address = self.world.address(address);
         let (ours, theirs) = (self.world.key(self.way), self.world.key(self.way.back()));
-        let right = || Ok(crypto::add_addr_hmac(unknown(ours)?, unknown(theirs)?, id, address, port));
+        let right = || Ok(proof::announced(unknown(ours)?, unknown(theirs)?, id, address, port));
         let hmac = if echo { None } else { Some(field(hmac, heard.and_then(|heard| heard.1), right)?) };
         Ok(Opt::AddAddr { echo, id, address, port, hmac })
     }

@@ -101,7 +101,8 @@ impl Connection {
         s.handshake.resume(half, cx.now);
         s.handshake.nonces = (ours, theirs);
         s.handshake.address_ids = address_ids;
-        self.synchronize(cx, i, segment);
+        self.synchronize(cx, i);
+        self.on_synchronized(cx, i, segment);
         self.settle(cx);
         Ok(true)
     }

@@ -80,7 +80,10 @@ impl Connection {
             return true;
         }
         match s.state {
-            State::SynSent | State::SynReceived => self.handshake_segment(cx, i, out),
+            State::SynSent => self.handshake_segment(cx, i, out),
+            State::SynReceived => {
+                self.handshake_segment(cx, i, out) || (self.mode == Mode::Plain && self.control_segment(cx, i, out))
+            }
             State::Closed | State::Listen => false,
             _ if s.handshake.third_ack => {
                 self.third_ack(cx, i, out);
@@ -322,7 +325,7 @@ impl Connection {
     }
 
     /// A client's first subflow whose peer has not shown that it got our keys (RFC 8684 §3.1).
-    fn shows_keys(&self, i: usize) -> bool {
+    pub(super) fn shows_keys(&self, i: usize) -> bool {
         let s = &self.subflows[i];
         self.mode == Mode::Multipath { confirmed: false } && s.handshake.active && !s.join
     }
@@ -413,8 +416,7 @@ impl Connection {
 
     fn reset_segment(&mut self, cx: &mut Cx<'_>, i: usize, reset: Reset, out: &mut Segment) {
         let s = &mut self.subflows[i];
-        let flags = if s.state == State::SynSent { Flags::RST } else { Flags::RST | Flags::ACK };
-        s.begin(out, s.sender.nxt(), flags, 0, cx.now);
+        s.begin(out, s.sender.nxt(), Flags::RST | Flags::ACK, 0, cx.now);
         s.go(Move::Abort);
         if self.settings.mptcp && self.mode != Mode::Plain {
             let reason = match reset {

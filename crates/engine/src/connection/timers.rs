@@ -115,6 +115,10 @@ impl Connection {
             if self.view.data_acked() >= self.buffer.end() {
                 self.data_fin.repeats += 1;
                 self.data_fin.due = if self.mode == Mode::Plain { 0 } else { u32::MAX };
+                // RFC 8684 §3.1: a peer that has not got our keys takes no DSS, which leaves no room for them.
+                for i in 0..self.subflows.len() {
+                    self.subflows[i].handshake.third_ack |= self.shows_keys(i);
+                }
                 if self.data_fin.repeats > self.settings.tcp.retries {
                     return self.abort_with(cx, CloseReason::TimedOut);
                 }

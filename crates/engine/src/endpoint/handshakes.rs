@@ -97,6 +97,10 @@ impl Endpoint {
                 self.syns.ask_again(place, !offers_multipath(&packet.segment));
                 Some(None)
             }
+            Sense::Unacceptable => {
+                self.syns.ask_again(place, false);
+                Some(None)
+            }
             Sense::Over => {
                 self.syns.remove(place);
                 Some(None)

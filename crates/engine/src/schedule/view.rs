@@ -135,6 +135,11 @@ impl View {
         self.known_paths
     }
 
+    /// The widest window that the peer ever offered (`MAX.SND.WND`).
+    pub(crate) const fn max_window(&self) -> u64 {
+        self.max_window
+    }
+
     /// The next new segment of at most `mss` bytes, `skip` unassigned bytes further on. `None` if there is none, or
     /// if it is a small rest that Nagle's rule holds back (RFC 9293 §3.7.4). The window is not looked at.
     pub fn next_new(&self, skip: u64, mss: u32) -> Option<Range> {

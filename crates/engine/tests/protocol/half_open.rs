@@ -100,10 +100,11 @@ fn a_syn_that_comes_again_is_answered_again() {
     h.at(700);
     h.send(offered(&h));
     assert_eq!(h.recv(), first);
-    // Another SYN between the same ends changes nothing.
+    // Another SYN between the same ends changes nothing (RFC 5961 §4).
     let mut other = offered(&h);
     other.seq = other.seq.at(100);
-    h.send(other).quiet();
+    h.send(other);
+    assert_eq!(h.recv(), first);
     // One without the option: perhaps our answer was dropped for it (RFC 8684 §3.7).
     h.send(h.syn(0));
     let bare = h.recv();
@@ -141,10 +142,13 @@ fn resets_and_wrong_acknowledgments() {
     h.send(h.seg(1, 50));
     let reset = h.recv();
     assert_eq!((reset.flags, h.numbers(0, &reset).0), (Flags::RST, 50));
-    // RFC 5961 §3.2: a reset elsewhere than at the next number; and segments that say nothing
-    h.send(h.seg(2, 0).flags(Flags::RST)).quiet();
+    // RFC 5961 §3.2, §4: a reset elsewhere than at the next number, and a SYN: the SYN/ACK is said again
+    for segment in [h.seg(2, 0).flags(Flags::RST), h.seg(0, 1).flags(SYN_ACK), h.seg(1 << 20, 1)] {
+        h.send(segment);
+        assert_eq!(h.recv().flags, SYN_ACK);
+    }
+    h.send(h.seg(1 << 20, 0).flags(Flags::RST)).quiet();
     h.send(h.seg(1, 0).flags(Flags::FIN)).quiet();
-    h.send(h.seg(0, 1).flags(SYN_ACK)).quiet();
     h.send(h.seg(1, 0).flags(Flags::RST)).quiet();
     h.send(h.seg(1, 1).with(keys(&h)));
     assert_eq!(h.recv().flags, Flags::RST);

@@ -102,6 +102,18 @@ fn a_stream_without_data_ends_before_the_peer_has_spoken() {
 }
 
 #[test]
+fn a_data_fin_that_comes_before_the_keys_is_repeated_with_them() {
+    // The third ACK is lost. The server takes no DSS before it has the client's key (RFC 8684 §3.1).
+    let mut h = Solo::client(plain_stamps());
+    h.send(h.syn_ack(0).with(Solo::capable(Some(crate::common::solo::PEER_KEY), None))).clear();
+    h.finish().clear();
+    h.at(2000);
+    let keys = |s: &anabranch_wire::Segment| s.options.mptcp().iter().any(|o| matches!(o, MptcpOption::Capable(_)));
+    assert!(h.sent.iter().any(|(_, p)| keys(&p.segment)));
+    assert!(h.sent.iter().any(|(_, p)| p.segment.options.dss().is_some_and(|d| d.data_fin)));
+}
+
+#[test]
 fn a_data_fin_that_is_never_acknowledged_is_given_up() {
     let tcp = TcpSettings { retries: 3, ..plain_stamps().tcp };
     let mut h = Solo::open_server(Settings { tcp, ..plain_stamps() });
