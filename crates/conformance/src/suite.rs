@@ -44,11 +44,11 @@ pub fn load(root: &Path, file: &str) -> Result<Script, String> {
     Script::parse(file, &text).map_err(|error| error.to_string())
 }
 
-/// Plays a script against the engine.
+/// Plays a script against the engine; the end of the exchange, a line each.
 ///
 /// # Errors
 /// What was not followed.
-pub fn on_the_engine(script: &Script) -> Result<(), String> {
+pub fn on_the_engine(script: &Script) -> Result<Vec<String>, String> {
     let mut host = EngineHost::new(script).map_err(|error| format!("{}: {error}", script.file))?;
     play(script, &mut host).map_err(|failure| failure.to_string())
 }

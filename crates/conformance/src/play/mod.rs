@@ -23,11 +23,11 @@ use world::{Way, World};
 /// Lines of the exchange that a failure shows.
 const LOG: usize = 60;
 
-/// Plays `script` against `subject`.
+/// Plays `script` against `subject`; the end of the exchange, a line each.
 ///
 /// # Errors
 /// The first line that was not followed.
-pub fn play(script: &Script, subject: &mut dyn Subject) -> Result<(), Box<Failure>> {
+pub fn play(script: &Script, subject: &mut dyn Subject) -> Result<Vec<String>, Box<Failure>> {
     let player = Player {
         script,
         subject,
@@ -86,7 +86,7 @@ struct Player<'a> {
 }
 
 impl Player<'_> {
-    fn run(mut self) -> Result<(), Box<Failure>> {
+    fn run(mut self) -> Result<Vec<String>, Box<Failure>> {
         let steps = &self.script.steps;
         let mut at = 0;
         while let Some(step) = steps.get(at) {
@@ -96,14 +96,16 @@ impl Player<'_> {
             at += group.max(1);
         }
         let until = self.subject.now() + self.subject.afterwards();
-        let ended = self.listen(until).and_then(|()| self.nothing_pending("nothing more"));
-        ended.map_err(|wrong| {
-            let end = Step {
-                text: "the end of the script: nothing more".into(),
-                ..self.script.steps[steps.len() - 1].clone()
-            };
-            self.failure(&end, wrong)
-        })
+        match self.listen(until).and_then(|()| self.nothing_pending("nothing more")) {
+            Ok(()) => Ok(self.log.into()),
+            Err(wrong) => {
+                let end = Step {
+                    text: "the end of the script: nothing more".into(),
+                    ..self.script.steps[steps.len() - 1].clone()
+                };
+                Err(self.failure(&end, wrong))
+            }
+        }
     }
 
     fn failure(&mut self, step: &Step, wrong: Wrong) -> Box<Failure> {
@@ -192,9 +194,6 @@ impl Player<'_> {
             self.world.observe(path, &packet);
             let shown = show::show(&self.world, path, Way::Out, &packet);
             self.note(at, &shown);
-            if self.is_welcome(path, &packet) {
-                continue;
-            }
             self.pending.push_back(Pending { at, path, packet, shown });
             return Ok(true);
         }
@@ -248,3 +247,6 @@ struct Wanted<'a> {
     pattern: &'a Pattern,
     need: Need,
 }
+
+#[cfg(test)]
+mod tests;

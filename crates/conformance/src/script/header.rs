@@ -113,6 +113,9 @@ impl<'a> Header<'a> {
         if self.title.is_empty() {
             return Err(error("the script has no comment at its top that says what it tests"));
         }
+        if steps.is_empty() {
+            return Err(error("the script has no step"));
+        }
         let kernel = self.kernel.ok_or_else(|| error("the script does not say what the `kernel` does"))?;
         Ok(Script {
             file: self.file.to_owned(),

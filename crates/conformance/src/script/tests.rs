@@ -99,9 +99,10 @@ fn errors_name_the_place_and_the_nearest_word() {
     assert!(refused_step("+0 close now").contains("`now`: nothing should follow here"));
     assert!(refused_step("+0 listen\nset mss 9").contains("stands before the first step only"));
     assert!(refused_step("listen").contains("not a line of a header"));
-    assert!(refused("# a\nkernel passes\n").contains("names no `clause`"));
-    assert!(refused("# a\nclause rfc1 1\n").contains("what the `kernel` does"));
-    assert!(refused("clause rfc1 1\nkernel passes\n").contains("no comment at its top"));
+    assert!(refused("# a\nkernel passes\n+0 close\n").contains("names no `clause`"));
+    assert!(refused("# a\nclause rfc1 1\n+0 close\n").contains("what the `kernel` does"));
+    assert!(refused("clause rfc1 1\nkernel passes\n+0 close\n").contains("no comment at its top"));
+    assert!(refused("# a\nclause rfc1 1\nkernel passes\n").contains("has no step"));
     assert!(refused("# a\nclause rfc1 1\nkernel differs\n").contains("`,` should stand here"));
 }
 
@@ -119,7 +120,7 @@ fn every_word_of_the_tables_is_understood() {
         parsed(step);
     }
     for (name, value) in [("dss", "4"), ("keep_alive", "2"), ("scheduler", "blest"), ("rack", "off")] {
-        parsed(&format!("set {name} {value}"));
+        parsed(&format!("set {name} {value}\n+0 close"));
     }
     assert!(refused_step("set dss 6").contains("4 or 8"));
 }

@@ -123,5 +123,5 @@ fn held(root: &std::path::Path, file: &str) -> Outcome {
 
 fn played(script: &Script) -> Result<(), String> {
     let mut host = KernelHost::new(script).map_err(|error| format!("{}: {error}", script.file))?;
-    play(script, &mut host).map_err(|failure| failure.to_string())
+    play(script, &mut host).map(drop).map_err(|failure| failure.to_string())
 }
