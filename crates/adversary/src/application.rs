@@ -31,7 +31,9 @@ pub(crate) struct Application {
     pub delivered: u64,
     /// It saw the clean end of the peer's stream.
     pub saw_end: bool,
-    /// It aborted, or was told of an error.
+    /// It was told that the connection has become plain TCP.
+    pub fell_back: bool,
+    /// Why the connection ended, as it was told.
     pub closed: Option<CloseReason>,
     next_write: Instant,
     next_read: Instant,
@@ -56,6 +58,7 @@ impl Application {
             finished: false,
             delivered: 0,
             saw_end: false,
+            fell_back: false,
             closed: None,
             next_write: Instant::ZERO,
             next_read,
@@ -104,6 +107,7 @@ impl Application {
         while let Some(event) = endpoint.poll_event(handle) {
             match event {
                 ConnectionEvent::Established => self.established = true,
+                ConnectionEvent::FellBack => self.fell_back = true,
                 ConnectionEvent::Readable => self.readable = true,
                 ConnectionEvent::Writable => self.writable = true,
                 ConnectionEvent::Closed(why) => {

@@ -115,7 +115,7 @@ impl Case {
         let floods = if class == Class::Floods { floods(luck) } else { Vec::new() };
         let start = if luck.chance(0.05) { luck.within(1, 4) * (1 << 31) - luck.spread(1, 100_000) } else { 0 };
         let start = Instant::from_millis(start);
-        let limit = if class == Class::Floods { luck.spread(16, 256) as usize } else { 64 };
+        let limit = if class == Class::Floods { luck.spread(16, 4096) as usize } else { 64 };
         Self { class, seed, start, parties, paths, limit, script, floods, rules, deeds: None }
     }
 
@@ -216,7 +216,7 @@ fn floods(luck: &mut Luck<'_>) -> Vec<Flood> {
         ]),
         from: luck.time(10, 2_000_000),
         gap: luck.time(1, 20_000),
-        count: luck.spread(10, 600) as u32,
+        count: luck.spread(10, 1200) as u32,
     };
     (0..luck.within(1, 3)).map(|_| flood(luck)).collect()
 }

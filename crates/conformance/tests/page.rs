@@ -17,8 +17,8 @@ fn the_page_is_that_of_the_suite() {
 #[test]
 fn every_mutation_has_its_place_and_every_script_its_mutation() {
     let root = suite::root();
-    let files = suite::files(&root).expect("the suite can be read");
-    let faults = Mutations::load(&root).expect("a list").faults(&root.join("../.."), &files);
+    let scripts = suite::all(&root).expect("the suite can be read");
+    let faults = Mutations::load(&root).expect("a list").faults(&root.join("../.."), &scripts);
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 

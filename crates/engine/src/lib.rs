@@ -8,6 +8,7 @@ pub mod connection;
 mod cx;
 pub mod endpoint;
 mod path;
+mod pieces;
 pub mod plugin;
 pub mod schedule;
 mod settings;

@@ -11,7 +11,8 @@ pub struct MpCapable {
     pub checksum: bool,
     /// Flag C: the peer must not join to the source address and port of this segment.
     pub no_join_here: bool,
-    /// Flag H: HMAC-SHA256. The only algorithm of version 1.
+    /// Flag H: HMAC-SHA256, the only algorithm of version 1. A SYN may propose others beside it (flags D to G); with keys it is
+    /// set only if it is the one that was chosen.
     pub hmac_sha256: bool,
     /// The key of whoever sends the segment.
     pub sender_key: Option<u64>,

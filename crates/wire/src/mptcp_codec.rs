@@ -26,6 +26,7 @@ mod capable {
     pub const CHECKSUM: u8 = 0x80; // A
     pub const EXTENSIBLE: u8 = 0x40; // B
     pub const NO_JOIN_HERE: u8 = 0x20; // C
+    pub const ALGORITHMS: u8 = 0x1f; // D to H
     pub const HMAC_SHA256: u8 = 0x01; // H
 }
 
@@ -223,6 +224,8 @@ fn parse_capable(version: u8, mut rest: &[u8]) -> Option<MpCapable> {
         return None;
     }
     let sender_key = rest.try_get_u64().ok();
+    // §3.1: whoever answers sets one bit.
+    let proposed = if sender_key.is_some() { capable::ALGORITHMS } else { capable::HMAC_SHA256 };
     let receiver_key = rest.try_get_u64().ok();
     let len = if receiver_key.is_some() { rest.try_get_u16().ok() } else { None };
     let data = len.map(|len| (len, rest.try_get_u16().ok()));
@@ -230,7 +233,7 @@ fn parse_capable(version: u8, mut rest: &[u8]) -> Option<MpCapable> {
         version,
         checksum: flags & capable::CHECKSUM != 0,
         no_join_here: flags & capable::NO_JOIN_HERE != 0,
-        hmac_sha256: flags & capable::HMAC_SHA256 != 0,
+        hmac_sha256: flags & proposed == capable::HMAC_SHA256,
         sender_key,
         receiver_key,
         data,

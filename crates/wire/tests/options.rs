@@ -85,6 +85,22 @@ fn mp_capable() {
 }
 
 #[test]
+fn one_algorithm_is_chosen_among_those_proposed() {
+    // RFC 8684 §3.1: bits D to H. A SYN may propose any; "the responder responds with only one bit set".
+    let chosen = |text: &str| match parsed(text).mptcp() {
+        [MptcpOption::Capable(c)] => c.hmac_sha256,
+        other => panic!("{other:?}"),
+    };
+    for (flags, proposed, alone) in [("01", true, true), ("03", true, false), ("1f", true, false), ("10", false, false)]
+    {
+        assert_eq!(chosen(&format!("1e04 01 {flags}")), proposed, "SYN, {flags}");
+        assert_eq!(chosen(&format!("1e0c 01 {flags} 0102030405060708")), alone, "SYN/ACK, {flags}");
+        let both = "0102030405060708 1112131415161718";
+        assert_eq!(chosen(&format!("1e14 01 {flags} {both}")), alone, "third ACK, {flags}");
+    }
+}
+
+#[test]
 fn mp_join() {
     let syn = MpJoin::Syn { backup: true, address_id: 3, token: 0x0a0b_0c0d, nonce: 0x0102_0304 };
     same(MptcpOption::Join(syn), "1e 0c 11 03 0a0b0c0d 01020304");

@@ -1,6 +1,7 @@
 //! What must hold while a case is played, and when it is over.
 
 use super::{PATIENCE, SIDES, SPARE, Step, World, other};
+use crate::application::Application;
 use crate::class::{Bytes as Must, Class};
 use crate::script::Call;
 use crate::verdict::{Failure, Kind, Outcome};
@@ -29,8 +30,8 @@ impl World<'_> {
             return Ok(());
         }
         let side = SIDES[n];
-        let plain = self.watch.fell_back.iter().any(Option::is_some) || self.watch.plain.contains(&true);
-        let excused = must == Must::IntactUntilFallback && plain;
+        // Plain TCP has no checksum of its own; the reader has been told that it is that.
+        let excused = must == Must::IntactUntilFallback && (app.fell_back || self.watch.plain[n]);
         if let Some(at) = app.changed.filter(|_| !excused) {
             return self.fail(Kind::Corrupt, format!("{side:?} got a wrong byte at {at} of {}", app.delivered));
         }
@@ -102,12 +103,15 @@ impl World<'_> {
     }
 
     fn judge_ends(&self) -> Step {
-        for n in 0..2 {
+        for (n, side) in SIDES.into_iter().enumerate() {
             let (app, peer) = (&self.apps[n], &self.apps[other(n)]);
             if app.closed == Some(CloseReason::Finished) && peer.delivered < app.written && !peer.aborted {
-                let text = format!("{:?} was told Finished, and {}", SIDES[n], self.state());
+                let text = format!("{side:?} was told Finished, and {}", self.state());
                 return self.fail(Kind::SilentLoss, text);
             }
+        }
+        if let Some(n) = (0..2).find(|n| !self.is_told(*n)) {
+            return self.fail(Kind::Unwoken, format!("{:?} was not told of the fall back; {}", SIDES[n], self.state()));
         }
         let all = (0..2).all(|n| self.apps[n].delivered == self.apps[other(n)].written && self.apps[n].finished);
         let in_order = self.apps.iter().all(|app| app.closed == Some(CloseReason::Finished));
@@ -123,6 +127,12 @@ impl World<'_> {
         Ok(())
     }
 
+    /// The application knows whether it is on plain TCP.
+    fn is_told(&self, n: usize) -> bool {
+        let app = &self.apps[n];
+        self.watch.fell_back[n].is_none() || !app.established || app.fell_back || self.watch.plain[n]
+    }
+
     /// There was a reason why not everything arrived, or (`all` has) why an end was told of an error.
     fn is_excused(&self, all: bool) -> bool {
         let calls = || self.case.script.iter().map(|act| &act.call);
@@ -130,9 +140,13 @@ impl World<'_> {
         // Who only listens behind a translator that has forgotten it is not found again on that path.
         let rebound = (lone || self.confirmed.is_none() || self.case.paths.len() == 1)
             && self.case.paths.iter().any(|p| p.nat.as_ref().is_some_and(|nat| nat.rebind.is_some()));
+        // RFC 9293 §3.8.3: a handshake that was not answered for as often as is allowed is given up.
+        let gave_up = |app: &Application| !app.established && app.closed == Some(CloseReason::TimedOut);
+        let unheard = self.apps.iter().any(gave_up);
         // A reset is sent once: where it is lost, a peer with nothing to send does not hear of it.
         // RFC 9293 §3.6: whoever has everything may be gone while the other's last segment is lost again and again.
         all || rebound
+            || unheard
             || self.reset_early
             || calls().any(Call::may_end_it)
             || (lone || self.half_open) && calls().any(Call::ends_a_lone_path)

@@ -196,7 +196,8 @@ impl<'a> World<'a> {
                 break;
             };
             if at > self.case.start + LIMIT {
-                if self.is_over() {
+                self.half_open |= (0..2).any(|n| self.is_deserted(n));
+                if self.is_over() || self.half_open {
                     break;
                 }
                 return self.fail(Kind::Late, self.state());
@@ -268,7 +269,9 @@ impl<'a> World<'a> {
         }
         let mut cx = Cx { now: self.now, recorder: &mut self.watch, rng: &mut self.rngs[n] };
         let taken = self.ends[n].handle_packet(&mut cx, &packet);
-        if n == 0 && taken.is_some() && packet.segment.options.dss().is_some() {
+        // A keep-alive lies outside the window: its options are not looked at.
+        let speaks = !packet.segment.payload.is_empty() || self.apps[0].written > 0;
+        if n == 0 && taken.is_some() && speaks && packet.segment.options.dss().is_some() {
             self.confirmed.get_or_insert(self.now);
         }
         drop(packet);
@@ -407,12 +410,7 @@ impl<'a> World<'a> {
             if let Some(text) = app.overlooked(connection) {
                 return self.fail(Kind::Unwoken, text);
             }
-            // RFC 9293 §3.5.1: the peer is gone, and its reset was lost; an end with nothing to send cannot know.
-            let peer = &self.apps[other(n)];
-            let reset = self.case.script.iter().any(|act| act.call.ends_a_lone_path());
-            let failed = |why| why != CloseReason::Finished || reset;
-            let deserted = peer.closed.is_some_and(failed) || peer.handle.is_none();
-            if deserted && connection.unacknowledged() == 0 {
+            if self.is_deserted(n) {
                 self.half_open = true;
                 let finished = app.finished;
                 self.with_connection(n, |connection, cx, app| match finished {
@@ -423,5 +421,15 @@ impl<'a> World<'a> {
             }
         }
         self.fail(Kind::Stuck, self.state())
+    }
+
+    /// RFC 9293 §3.5.1: the peer is gone, and its reset was lost; an end with nothing to send cannot know.
+    fn is_deserted(&self, n: usize) -> bool {
+        let (app, peer) = (&self.apps[n], &self.apps[other(n)]);
+        let reset = self.case.script.iter().any(|act| act.call.ends_a_lone_path());
+        let failed = |why| why != CloseReason::Finished || reset;
+        let gone = peer.closed.is_some_and(failed) || peer.handle.is_none();
+        let connection = app.handle.and_then(|h| self.ends[n].connection(h));
+        gone && app.closed.is_none() && connection.is_some_and(|c| c.unacknowledged() == 0)
     }
 }

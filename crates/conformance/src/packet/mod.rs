@@ -1,6 +1,7 @@
 //! Packets as bytes, written and read apart from the engine's own code, so that an error there cannot hide itself.
 
 mod option;
+pub mod proof;
 
 pub use option::{Map, Opt, Sized64};
 

@@ -71,3 +71,20 @@ fn a_wrong_checksum_is_seen() {
     assert!(TcpPacket::from_bytes(&bytes).is_some_and(|packet| packet.bad_checksum));
     assert!(Packet::parse(Bytes::from(bytes)).is_err());
 }
+
+#[test]
+fn proofs_are_those_of_the_engine() {
+    use anabranch_wire::crypto;
+    let (ours, theirs) = (0x0123_4567_89ab_cdef, 0xfedc_ba98_7654_3210);
+    assert_eq!((proof::token(ours), proof::idsn(ours)), (crypto::token(ours), crypto::idsn(ours).0));
+    let join = crypto::join_hmac(ours, theirs, 7, 9);
+    assert_eq!(proof::join(ours, theirs, 7, 9), join);
+    assert_eq!(
+        (proof::join_short(&join), proof::join_long(&join)),
+        (crypto::leftmost_64(&join), crypto::leftmost_160(&join))
+    );
+    for address in ["10.0.0.1", "fd00::1"].map(|text| text.parse().expect("an address")) {
+        let theirs_say = crypto::add_addr_hmac(ours, theirs, 3, address, Some(5));
+        assert_eq!(proof::announced(ours, theirs, 3, address, Some(5)), theirs_say);
+    }
+}

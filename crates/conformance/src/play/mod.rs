@@ -247,3 +247,6 @@ struct Wanted<'a> {
     pattern: &'a Pattern,
     need: Need,
 }
+
+#[cfg(test)]
+mod tests;

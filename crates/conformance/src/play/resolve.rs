@@ -2,9 +2,8 @@
 
 use super::stream::dss_checksum;
 use super::world::{Way, World};
-use crate::packet::{Map, Opt, Sized64};
+use crate::packet::{Map, Opt, Sized64, proof};
 use crate::script::{Field, KeyName, MapPattern, Number, OptionPattern, Stamp, Wide, Width};
-use anabranch_wire::crypto;
 
 type Result<T> = core::result::Result<T, String>;
 
@@ -77,6 +76,8 @@ impl Resolver<'_> {
             OptionPattern::Dss { fin, ack, map } => {
                 let (heard_ack, heard_map) =
                     if let Some(Opt::Dss { ack, map, .. }) = heard { (*ack, *map) } else { (None, None) };
+                // `*` lets it be missing, too.
+                let ack = ack.filter(|ack| ack.at != Number::Any || heard_ack.is_some());
                 let ack = ack.map(|ack| self.wide(ack, self.way.back(), heard_ack)).transpose()?;
                 let map = map.map(|map| self.map(&map, *fin, heard_map)).transpose()?;
                 Opt::Dss { fin: *fin, ack, map }
@@ -120,8 +121,11 @@ impl Resolver<'_> {
 
     fn capable(&self, pattern: &OptionPattern, heard: Option<&Opt>) -> Result<Opt> {
         let OptionPattern::Capable { version, flags, keys, len, csum } = pattern else { return open(None) };
-        let heard =
-            if let Some(Opt::Capable { keys, len, csum, .. }) = heard { Some((keys, *len, *csum)) } else { None };
+        let (heard_flags, heard) = if let Some(Opt::Capable { flags, keys, len, csum, .. }) = heard {
+            (Some(*flags), Some((keys, *len, *csum)))
+        } else {
+            (None, None)
+        };
         let heard_key = |at: usize| heard.and_then(|(keys, ..)| keys.get(at).copied());
         let key = |(at, name): (usize, &KeyName)| match name {
             KeyName::Local => unknown(self.world.local_key),
@@ -139,7 +143,8 @@ impl Resolver<'_> {
         };
         let heard_csum = heard.and_then(|(.., csum)| csum).map(u64::from);
         let csum = csum.map(|csum| field(csum, heard_csum, right)).transpose()?.map(|csum| csum as u16);
-        Ok(Opt::Capable { version: *version, flags: *flags, keys, len, csum })
+        let flags = flags.map_or_else(|| open(heard_flags), Ok)?;
+        Ok(Opt::Capable { version: *version, flags, keys, len, csum })
     }
 
     /// Bytes that a mapping covers: the payload as it is sent, if it is all of them; else the stream's.
@@ -181,7 +186,8 @@ impl Resolver<'_> {
             let payload = self.covered(offset, usize::from(len).saturating_sub(fin.into()));
             Ok(dss_checksum(whole, ssn, len, &payload).into())
         };
-        let csum = map.csum.map(|csum| field(csum, heard_csum, right)).transpose()?.map(|csum| csum as u16);
+        let csum = map.csum.filter(|csum| *csum != Field::Any || heard_csum.is_some());
+        let csum = csum.map(|csum| field(csum, heard_csum, right)).transpose()?.map(|csum| csum as u16);
         Ok(Map { dsn, ssn, len, csum })
     }
 
@@ -189,10 +195,10 @@ impl Resolver<'_> {
         let (ours, theirs) = (self.world.key(self.way), self.world.key(self.way.back()));
         let (host, script) = self.world.paths[usize::from(self.path)].nonces;
         let (mine, other) = if self.way == Way::In { (script, host) } else { (host, script) };
-        let token = || Ok(u64::from(crypto::token(unknown(theirs)?)));
-        let hmac = || -> Result<[u8; 32]> { Ok(crypto::join_hmac(unknown(ours)?, unknown(theirs)?, mine, other)) };
+        let token = || Ok(u64::from(proof::token(unknown(theirs)?)));
+        let hmac = || -> Result<[u8; 32]> { Ok(proof::join(unknown(ours)?, unknown(theirs)?, mine, other)) };
         Ok(match *pattern {
-            OptionPattern::JoinSyn { backup, id, token: proof, nonce } => {
+            OptionPattern::JoinSyn { backup, id, token: given_token, nonce } => {
                 let heard = if let Some(Opt::JoinSyn { id, token, nonce, .. }) = heard {
                     Some((*id, *token, *nonce))
                 } else {
@@ -201,11 +207,11 @@ impl Resolver<'_> {
                 Opt::JoinSyn {
                     backup,
                     id: field(id, heard.map(|heard| heard.0.into()), given)? as u8,
-                    token: field(proof, heard.map(|heard| heard.1.into()), token)? as u32,
+                    token: field(given_token, heard.map(|heard| heard.1.into()), token)? as u32,
                     nonce: field(nonce, heard.map(|heard| heard.2.into()), || Ok(mine.into()))? as u32,
                 }
             }
-            OptionPattern::JoinSynAck { backup, id, hmac: proof, nonce } => {
+            OptionPattern::JoinSynAck { backup, id, hmac: given_hmac, nonce } => {
                 let heard = if let Some(Opt::JoinSynAck { id, hmac, nonce, .. }) = heard {
                     Some((*id, *hmac, *nonce))
                 } else {
@@ -214,17 +220,17 @@ impl Resolver<'_> {
                 Opt::JoinSynAck {
                     backup,
                     id: field(id, heard.map(|heard| heard.0.into()), given)? as u8,
-                    hmac: field(proof, heard.map(|heard| heard.1), || Ok(crypto::leftmost_64(&hmac()?)))?,
+                    hmac: field(given_hmac, heard.map(|heard| heard.1), || Ok(proof::join_short(&hmac()?)))?,
                     nonce: field(nonce, heard.map(|heard| heard.2.into()), || Ok(mine.into()))? as u32,
                 }
             }
-            OptionPattern::JoinAck { hmac: proof } => {
-                let mut right = match (proof, heard) {
+            OptionPattern::JoinAck { hmac: given_hmac } => {
+                let mut right = match (given_hmac, heard) {
                     (Field::Any, Some(Opt::JoinAck(heard))) => *heard,
                     (Field::Any, _) => open(None)?,
-                    _ => crypto::leftmost_160(&hmac()?),
+                    _ => proof::join_long(&hmac()?),
                 };
-                right[19] ^= u8::from(proof == Field::Wrong);
+                right[19] ^= u8::from(given_hmac == Field::Wrong);
                 Opt::JoinAck(right)
             }
             _ => open(None)?,
@@ -237,7 +243,7 @@ impl Resolver<'_> {
         let id = field(id, heard.map(|heard| heard.0.into()), given)? as u8;
         let address = self.world.address(address);
         let (ours, theirs) = (self.world.key(self.way), self.world.key(self.way.back()));
-        let right = || Ok(crypto::add_addr_hmac(unknown(ours)?, unknown(theirs)?, id, address, port));
+        let right = || Ok(proof::announced(unknown(ours)?, unknown(theirs)?, id, address, port));
         let hmac = if echo { None } else { Some(field(hmac, heard.and_then(|heard| heard.1), right)?) };
         Ok(Opt::AddAddr { echo, id, address, port, hmac })
     }

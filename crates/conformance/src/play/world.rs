@@ -1,9 +1,8 @@
 //! What the script's host knows: ends, numbers, keys, streams.
 
 use super::stream::{Mappings, Stream};
-use crate::packet::{Opt, TcpPacket};
+use crate::packet::{Opt, TcpPacket, proof};
 use crate::script::{Address, Script};
-use anabranch_wire::crypto;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// The script's key.
@@ -183,7 +182,7 @@ impl World {
 
     /// The initial data sequence number of a direction.
     pub fn idsn(&self, way: Way) -> Option<u64> {
-        self.key(way).map(|key| crypto::idsn(key).0)
+        self.key(way).map(proof::idsn)
     }
 }
 

@@ -89,8 +89,8 @@ fn settle(cursor: &Cursor<'_>, option: &mut OptionPattern) -> Result<()> {
         OptionPattern::Stamps(val, ecr) => *val == Stamp::Any || *ecr == Stamp::Any,
         OptionPattern::Fail(at) => *at == Number::Any,
         OptionPattern::TcpRst { reason, .. } => *reason == Field::Any,
-        OptionPattern::Capable { keys, len, csum, .. } => {
-            keys.contains(&KeyName::Any) || *len == Some(Field::Any) || *csum == Some(Field::Any)
+        OptionPattern::Capable { keys, len, csum, flags, .. } => {
+            flags.is_none() || keys.contains(&KeyName::Any) || *len == Some(Field::Any) || *csum == Some(Field::Any)
         }
         OptionPattern::JoinSyn { id, token: other, .. } | OptionPattern::JoinSynAck { id, hmac: other, .. } => {
             *id == Field::Any || *other == Field::Any
@@ -171,11 +171,13 @@ fn capable(cursor: &mut Cursor<'_>) -> Result<OptionPattern> {
     let version = word.strip_prefix('v').and_then(|n| n.parse().ok()).filter(|n| *n < 16);
     let version = version.ok_or_else(|| cursor.before("a version is written like `v1`"))?;
     let letters = cursor.word("flags")?;
-    let flags = letters.chars().filter(|c| *c != '-').try_fold(0u8, |all, c| {
+    let any = letters == "*";
+    let flags = letters.chars().filter(|c| *c != '-' && !any).try_fold(0u8, |all, c| {
         // RFC 8684 §3.1: from A, the highest bit, to H, the lowest
         ('A'..='H').contains(&c).then(|| all | 0x80 >> (c as u8 - b'A'))
     });
-    let flags = flags.ok_or_else(|| cursor.before("flags are letters from A to H, or `-` for none"))?;
+    let flags = flags.ok_or_else(|| cursor.before("flags are letters from A to H, `-` for none, or `*` for any"))?;
+    let flags = (!any).then_some(flags);
     let mut keys = Vec::new();
     if cursor.take("[") {
         while !cursor.take("]") {

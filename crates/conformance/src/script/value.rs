@@ -456,8 +456,8 @@ pub enum OptionPattern {
     Capable {
         /// Version.
         version: u8,
-        /// Flags as on the wire.
-        flags: u8,
+        /// Flags as on the wire; `None` = any.
+        flags: Option<u8>,
         /// Keys in order.
         keys: Vec<KeyName>,
         /// Length of the first data.

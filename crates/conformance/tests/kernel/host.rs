@@ -39,10 +39,16 @@ pub struct KernelHost {
     finished: bool,
 }
 
-/// A device that was just set up is not used until the kernel has noticed.
-fn wait_for_the_link(namespace: &Namespace, family: &str) -> Result<(), String> {
+/// A device that was just set up carries nothing before the kernel has noticed, and has its addresses.
+fn wait_for_the_link(namespace: &Namespace, family: &str, v6: bool) -> Result<(), String> {
     let begun = Instant::now();
-    while namespace.command("ip", &[family, "route"], "").map_err(text)?.contains("linkdown") {
+    let routes = |table| namespace.command("ip", &[family, "route", "show", "table", table], "").map_err(text);
+    let ready = || {
+        let local = routes("local")?;
+        let known = |index| local.contains(&format!("local {} ", address(v6, Address::Local(index))));
+        Ok::<bool, String>((0..settings::ADDRESSES).all(known) && !routes("main")?.contains("linkdown"))
+    };
+    while !ready()? {
         if begun.elapsed() > READY {
             return Err("the device does not come up".into());
         }
@@ -67,7 +73,7 @@ impl KernelHost {
         let device = namespace.enter(|| Tun::open(settings::DEVICE, mtu, false)).map_err(text)?.map_err(text)?;
         let family = if script.settings.ipv6 { "-6" } else { "-4" };
         namespace.command("ip", &[family, "-batch", "-"], &settings::script(script)).map_err(text)?;
-        wait_for_the_link(&namespace, family)?;
+        wait_for_the_link(&namespace, family, script.settings.ipv6)?;
         let before = counters(&namespace).map_err(text)?;
         Ok(Self {
             script: script.clone(),

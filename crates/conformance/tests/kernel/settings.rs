@@ -5,7 +5,7 @@ use anabranch_conformance::script::{Address, Script, Settings};
 use std::fmt::Write;
 
 /// Addresses that each side has.
-const ADDRESSES: u8 = 4;
+pub const ADDRESSES: u8 = 4;
 /// The device.
 pub const DEVICE: &str = "peer";
 

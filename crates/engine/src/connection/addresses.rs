@@ -111,9 +111,10 @@ impl Addresses {
         self.changed();
     }
 
-    /// The peer echoed an announcement.
-    pub fn echoed(&mut self, id: u8) {
-        let announced = |own: &&mut Own| own.id == id && own.word == Word::Add;
+    /// The peer echoed an announcement (RFC 8684 §3.4.1): all of it but the HMAC.
+    pub fn echoed(&mut self, id: u8, address: IpAddr, port: Option<u16>) {
+        let same = |own: &Own| (own.id, own.address, own.port) == (id, address, port);
+        let announced = |own: &&mut Own| same(own) && own.word == Word::Add;
         self.own.iter_mut().filter(announced).for_each(|own| own.left = 0);
         self.changed();
     }

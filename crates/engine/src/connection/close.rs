@@ -125,6 +125,15 @@ impl Connection {
     pub(super) fn settle(&mut self, cx: &mut Cx<'_>) {
         self.touch_all();
         self.settle_stream();
+        self.reap(cx);
+        self.settle_end(cx);
+        if self.closed {
+            self.reap(cx);
+        }
+    }
+
+    /// Forgets the subflows that have closed.
+    fn reap(&mut self, cx: &mut Cx<'_>) {
         let mut i = 0;
         while i < self.subflows.len() {
             if self.subflows[i].state == State::Closed && self.subflows[i].reset.is_none() {
@@ -133,7 +142,6 @@ impl Connection {
                 i += 1;
             }
         }
-        self.settle_end(cx);
     }
 
     /// After the last data comes the end: FIN, or DATA_FIN and then the FINs.
@@ -270,14 +278,8 @@ impl Connection {
     /// The connection ends, and the peer is told on every subflow.
     fn break_off(&mut self, cx: &mut Cx<'_>, why: CloseReason) {
         let multipath = self.speaks_mptcp();
-        for s in &mut self.subflows {
-            if s.state == State::SynSent {
-                s.go(Move::Abort);
-            } else {
-                let reset = Reset::Because(super::open::UNSPECIFIED);
-                s.reset = Some(if multipath { Reset::FastClose } else { reset });
-            }
-        }
+        let reset = if multipath { Reset::FastClose } else { Reset::Because(super::open::UNSPECIFIED) };
+        self.subflows.iter_mut().for_each(|s| s.abort(reset));
         self.end(cx, why);
     }
 
@@ -295,9 +297,7 @@ impl Connection {
         self.pending.readable = true;
         self.record(cx, None, Event::Closed(why));
         if why != CloseReason::Finished {
-            for s in &mut self.subflows {
-                s.reset.get_or_insert(Reset::Because(super::open::UNSPECIFIED));
-            }
+            self.subflows.iter_mut().for_each(|s| s.abort(Reset::Because(super::open::UNSPECIFIED)));
         }
     }
 }

@@ -4,6 +4,7 @@ use super::mapping::Entry;
 use super::open::{INTERFERENCE, MPTCP_ERROR};
 use super::{Connection, Mode, Offset};
 use crate::cx::Cx;
+use crate::pieces::Pieces;
 use crate::subflow::Reset;
 use anabranch_trace::{Event, Violation};
 use anabranch_units::{DataSeq, PathId, Range};
@@ -14,7 +15,7 @@ use bytes::Bytes;
 #[derive(Debug, Default)]
 pub(super) struct Checking {
     /// One per subflow that has one: path, mapping, what came so far.
-    open: Vec<(PathId, Entry, Vec<Bytes>)>,
+    open: Vec<(PathId, Entry, Pieces)>,
 }
 
 impl Checking {
@@ -27,7 +28,7 @@ impl Checking {
     pub fn take(&mut self, id: PathId) -> Option<(Entry, Bytes)> {
         let at = self.open.iter().position(|(path, ..)| *path == id)?;
         let (_, entry, pieces) = self.open.swap_remove(at);
-        Some((entry, pieces.concat().into()))
+        Some((entry, pieces.whole()))
     }
 
     /// The subflow is gone, and the rest of its mapping will not come.
@@ -56,13 +57,19 @@ impl Connection {
         if len == 0 {
             return true;
         }
+        if mapping.checksum.is_some() != self.checksum {
+            // RFC 8684 §3.3: present though it was not agreed on, or absent though it was
+            self.violation(cx, i, Violation::Checksum);
+            self.subflows[i].reset = Some(Reset::Because(MPTCP_ERROR));
+            return false;
+        }
         let s = &mut self.subflows[i];
         let next = s.receiver.next();
         let Some(sub) = subflow_offset(mapping.subflow_seq, next) else { return true };
         if sub + len <= s.unmapped.first().unwrap_or(next) {
             return true;
         }
-        let checksum = mapping.checksum.filter(|_| self.checksum).map(|sum| (sum, mapping.len));
+        let checksum = mapping.checksum.map(|sum| (sum, mapping.len));
         let entry = Entry { sub: Range::new(sub, sub + len), data: start, checksum };
         match s.mappings.add(entry) {
             Ok(()) => self.pass_on_held(cx, i),
@@ -79,7 +86,7 @@ impl Connection {
         let s = &self.subflows[i];
         let len = segment.payload.len() as u64;
         let exact = len > 0 && u64::from(mapping.len) == len && mapping.subflow_seq == seq as u32;
-        let plain = mapping.checksum.is_none() || !self.checksum;
+        let plain = mapping.checksum.is_none() && !self.checksum;
         exact && plain && s.mappings.is_empty() && s.unmapped.first().is_none() && s.receiver.is_next(seq, len)
     }
 
@@ -105,10 +112,6 @@ impl Connection {
 
     /// Payload in the subflow's sequence; `place`: see [`Self::on_options`].
     pub(super) fn on_payload(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, seq: u64, place: Option<u64>) {
-        let s = &mut self.subflows[i];
-        if !s.state.may_receive() && s.receiver.is_finished() {
-            return s.acks.demand();
-        }
         // RFC 5681 §4.2: at least every second segment; of those that came in one piece, from a device that leaves them so,
         // there are enough.
         let (len, mss) = (segment.payload.len() as u32, self.settings.mss);
@@ -194,15 +197,15 @@ impl Connection {
         let id = self.subflows[i].id;
         let open = &mut self.checking.open;
         let at = open.iter().position(|(path, e, _)| *path == id && e.sub == entry.sub).unwrap_or_else(|| {
-            open.push((id, entry, Vec::new()));
+            open.push((id, entry, Pieces::default()));
             open.len() - 1
         });
-        open[at].2.push(bytes);
+        open[at].2.push_back(bytes);
         if part.end < entry.sub.end {
             return true;
         }
         let (_, entry, pieces) = self.checking.open.swap_remove(at);
-        let whole: Bytes = if pieces.len() == 1 { pieces[0].clone() } else { pieces.concat().into() };
+        let whole = pieces.whole();
         let (expected, len) = entry.checksum.unwrap_or((0, 0));
         let number = self.keys.remote_number(entry.data);
         if anabranch_wire::dss_checksum(number.0, entry.sub.start as u32, len, &whole) == expected {
@@ -216,7 +219,7 @@ impl Connection {
             self.subflows[i].reset = Some(Reset::Fail(number.0));
             return false;
         }
-        self.checking.open.push((id, entry, vec![whole]));
+        self.checking.open.push((id, entry, Pieces::from(whole)));
         self.fail_over_to_plain(cx, i, number.0);
         !self.closed
     }
@@ -297,7 +300,10 @@ impl Connection {
         let shift = self.subflows.iter().map(|s| s.terms.recv_shift).max().unwrap_or(0);
         let full = self.settings.recv_buffer.min(0xffff << shift);
         let edge = (self.reassembly.read_bytes() + self.settings.recv_buffer).min(next + full);
-        if left < full / 4 && edge.saturating_sub(self.announced) >= full / 2 {
+        // RFC 9293 §3.8.6.2.2: a window that is shut is opened by a segment, or half of the buffer.
+        let worth = u64::from(self.settings.mss).min(full / 2);
+        let enough = if left < worth { worth } else { full / 2 };
+        if left < full / 4 && edge.saturating_sub(self.announced) >= enough {
             self.touch_all();
             for s in self.subflows.iter_mut().filter(|s| s.state.is_synchronized()) {
                 s.acks.demand();

@@ -12,10 +12,6 @@ use anabranch_units::{Duration, Instant, PathId, Range};
 use anabranch_wire::{Flags, MptcpOption, Segment};
 use core::ops::ControlFlow;
 
-/// Least time between two answers of a subflow to segments that anybody may have sent: challenge ACKs (RFC 5961 §7 wants a
-/// limit), and acknowledgments of what is not acceptable. Two ends that disagree would answer each other for ever. Linux's
-/// `tcp_invalid_ratelimit`.
-const ANSWER_GAP: Duration = Duration::from_millis(500);
 /// A segment begins at most that much below the lowest number that the peer may have to send again.
 const LARGEST_SEGMENT: u64 = 0xffff;
 
@@ -54,14 +50,10 @@ impl Connection {
         }
         let Some(ack) = self.acceptable_ack(cx, i, segment) else { return };
         self.heard(cx, i, segment, seq);
-        let cut;
-        let segment = match seq + segment.payload.len() as u64 > window_end {
-            false => segment,
-            true => {
-                cut = self.cut_off(cx, i, segment, window_end - seq);
-                &cut
-            }
-        };
+        let bare = segment.seq_len() == 0;
+        let beyond = seq + segment.payload.len() as u64 > window_end;
+        let cut = beyond.then(|| self.cut_off(cx, i, segment, window_end - seq));
+        let segment = cut.as_ref().unwrap_or(segment);
         self.subflows[i].data_ack = None;
         let place = self.on_options(cx, i, segment, seq);
         if self.closed || self.subflows[i].reset.is_some() {
@@ -72,7 +64,17 @@ impl Connection {
         let window_update = core::mem::replace(&mut s.peer_window, segment.window) != segment.window;
         // Every segment of a peer that only sends is an acknowledgment that says nothing.
         if !(segment.options.sack().is_empty() && s.sender.is_at_rest(ack)) {
-            self.on_ack(cx, i, segment, ack, window_update);
+            self.on_ack(cx, i, segment, ack, bare && !window_update);
+        }
+        self.on_text(cx, i, segment, seq, place);
+    }
+
+    /// Payload and FIN (RFC 9293 §3.10.7.4, seventh and eighth step); `place`: see [`Self::on_options`].
+    #[inline(always)]
+    fn on_text(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, seq: u64, place: ControlFlow<(), Option<u64>>) {
+        if !self.subflows[i].state.may_receive() {
+            // Nothing follows the peer's FIN, and no other FIN.
+            return;
         }
         if let ControlFlow::Continue(place) = place
             && !segment.payload.is_empty()
@@ -85,6 +87,16 @@ impl Connection {
         if self.subflows[i].receiver.take_fin() {
             self.fin_taken(cx, i);
         }
+    }
+
+    /// Payload and FIN of a SYN/ACK (RFC 9293 §3.10.7.3). With Multipath TCP nothing tells where they belong: they come again.
+    pub(super) fn on_text_of_syn(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
+        if self.mode != Mode::Plain || segment.seq_len() == 1 {
+            return;
+        }
+        let room = self.window_end(1) - 1;
+        let cut = (segment.payload.len() as u64 > room).then(|| self.cut_off(cx, i, segment, room));
+        self.on_text(cx, i, cut.as_ref().unwrap_or(segment), 1, ControlFlow::Continue(None));
     }
 
     /// A segment is the peer's own, as far as numbers can show it: what says so to us comes after all checks.
@@ -216,10 +228,17 @@ impl Connection {
     }
 
     /// Acknowledges, unless it did so a short while ago for a segment that anybody may have sent.
-    fn answer(&mut self, cx: &Cx<'_>, i: usize) {
+    pub(super) fn answer(&mut self, cx: &Cx<'_>, i: usize) {
+        let plain = self.mode == Mode::Plain;
         let s = &mut self.subflows[i];
-        if cx.now >= s.answer_after {
-            s.answer_after = cx.now + ANSWER_GAP;
+        if !s.may_answer(cx.now) {
+            return;
+        }
+        if s.state == State::SynReceived && !plain {
+            // A bare acknowledgment would be taken for the fourth ACK of a join, or for a sign of plain TCP (RFC 8684 §3.2,
+            // §3.7). The SYN/ACK acknowledges the same.
+            s.handshake.due = true;
+        } else {
             s.acks.demand();
         }
     }
@@ -229,7 +248,7 @@ impl Connection {
         let (una, nxt) = (s.sender.una(), s.sender.nxt());
         let ack = segment.ack.offset_from(s.isn, una);
         // RFC 5961 §5.2: not older than the largest window, not newer than what was sent
-        let oldest = || una.saturating_sub(self.view.send_window().max(1 << 16));
+        let oldest = || una.saturating_sub(self.view.max_window());
         match ack {
             Some(ack) if ack <= nxt && (ack >= una || ack >= oldest()) => Some(ack),
             _ => {
@@ -269,7 +288,8 @@ impl Connection {
         }
     }
 
-    fn on_ack(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, ack: u64, window_update: bool) {
+    /// `bare`: the segment says nothing else, so that it may be a duplicate acknowledgment (RFC 5681 §2).
+    fn on_ack(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, ack: u64, bare: bool) {
         self.note_starved(i);
         let s = &mut self.subflows[i];
         let una = s.sender.una();
@@ -298,12 +318,11 @@ impl Connection {
         let echo = segment.options.timestamps().filter(|_| s.terms.timestamps);
         let input = AckInput {
             now: cx.now,
-            window_update,
             ack,
             sack: &blocks[..count],
             dsack,
             echo: echo.and_then(|t| Stamps::echoed(t.ecr, cx.now)),
-            has_payload: !segment.payload.is_empty(),
+            bare,
         };
         let outcome = s.sender.on_ack(&input);
         if outcome.useless {

@@ -64,8 +64,7 @@ impl Connection {
         Some(id)
     }
 
-    /// Takes a segment that acknowledges the SYN/ACK of a join. False if it proves nothing: the third ACK may have been
-    /// lost, and will come again.
+    /// Takes a segment that acknowledges the SYN/ACK of a join.
     ///
     /// # Errors
     /// It is to be reset, with this reason.
@@ -74,13 +73,14 @@ impl Connection {
         cx: &mut Cx<'_>,
         half: &HalfOpen,
         segment: &Segment,
-    ) -> Result<bool, Reason> {
-        let Offer::Join { nonces: (ours, theirs), address_ids, backup, .. } = half.offer else { return Ok(false) };
+    ) -> Result<(), Reason> {
+        let Offer::Join { nonces: (ours, theirs), address_ids, backup, .. } = half.offer else { return Err(MPTCP_ERROR) };
         let tuple = half.tuple();
         self.may_be_joined(tuple)?;
         let Some(MpJoin::Ack { hmac }) = join(segment).copied() else {
+            // RFC 8684 §3.2: whoever joins proves in every segment who it is, until it has heard from us.
             self.record(cx, None, Event::Violation(Violation::UnexpectedOption));
-            return Ok(false);
+            return Err(MPTCP_ERROR);
         };
         let expected = crypto::join_hmac(self.keys.remote, self.keys.local, theirs, ours);
         if hmac != crypto::leftmost_160(&expected) {
@@ -101,9 +101,10 @@ impl Connection {
         s.handshake.resume(half, cx.now);
         s.handshake.nonces = (ours, theirs);
         s.handshake.address_ids = address_ids;
-        self.synchronize(cx, i, segment);
+        self.synchronize(cx, i);
+        self.on_synchronized(cx, i, segment);
         self.settle(cx);
-        Ok(true)
+        Ok(())
     }
 
     /// Its settings.

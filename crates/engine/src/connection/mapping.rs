@@ -1,5 +1,6 @@
 //! From a subflow's sequence to the data sequence (RFC 8684 §3.3.1).
 
+use crate::pieces::kept;
 use anabranch_trace::Violation;
 use anabranch_units::{Duration, Instant, Range};
 use bytes::Bytes;
@@ -148,7 +149,7 @@ impl Unmapped {
         let near = end - self.first().unwrap_or(seq) <= window;
         let patient = near && self.pieces.len() < MAX_UNMAPPED && self.bare <= MAX_BARE;
         if patient {
-            self.pieces.push_back((seq, bytes));
+            self.pieces.push_back((seq, kept(bytes)));
             self.deadline = self.deadline.min(now + PATIENCE);
         }
         patient

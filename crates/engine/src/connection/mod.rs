@@ -238,7 +238,7 @@ impl Connection {
             wants_to_write: false,
             window_blocked: false,
             stalled: false,
-            reassembly: Reassembly::new(settings.recv_buffer),
+            reassembly: Reassembly::default(),
             announced: 0,
             widest: 0,
             peer_fin: None,

@@ -22,9 +22,15 @@ fn initial_number(rng: &mut Rng) -> SeqNumber {
     SeqNumber(rng.bits() as u32)
 }
 
+/// RFC 8684 §3.1: version 1 with HMAC-SHA256. Anything else is ignored, in whatever segment. (Linux answers a SYN of a later
+/// version by version 1; and it ignores one that proposes other algorithms too.)
+fn is_spoken(capable: &MpCapable) -> bool {
+    capable.version == 1 && capable.hmac_sha256
+}
+
 fn capable(segment: &Segment) -> Option<&MpCapable> {
     segment.options.mptcp().iter().find_map(|o| match o {
-        MptcpOption::Capable(c) => Some(c),
+        MptcpOption::Capable(c) if is_spoken(c) => Some(c),
         _ => None,
     })
 }
@@ -39,7 +45,7 @@ pub(super) fn join(segment: &Segment) -> Option<&MpJoin> {
 /// What the first SYN of a connection asks for, answered with a `key` if need be. RFC 8684 §3.1: only version 1 with
 /// HMAC-SHA256 is spoken; anything else is answered as plain TCP.
 pub(crate) fn asked(syn: &Segment, settings: &Settings, key: impl FnOnce() -> u64) -> Offer {
-    let offer = capable(syn).filter(|c| settings.mptcp && c.version == 1 && c.hmac_sha256 && c.sender_key.is_none());
+    let offer = capable(syn).filter(|c| settings.mptcp && c.sender_key.is_none());
     offer.map_or(Offer::Plain, |c| Offer::Capable { key: key(), checksum: settings.checksum || c.checksum })
 }
 
@@ -227,6 +233,13 @@ impl Connection {
         }
     }
 
+    /// The data that MP_CAPABLE maps, the first of the connection: its length, and the checksum if there is one.
+    pub(super) fn first_data(&self, option: &MptcpOption) -> Option<(u16, Option<u16>)> {
+        let MptcpOption::Capable(c) = option else { return None };
+        let keys = (c.sender_key, c.receiver_key) == (Some(self.keys.remote), Some(self.keys.local));
+        c.data.filter(|_| is_spoken(c) && keys)
+    }
+
     /// A segment in SYN-SENT (RFC 9293 §3.10.7.3).
     pub(super) fn on_syn_sent(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
         let s = &mut self.subflows[i];
@@ -252,7 +265,7 @@ impl Connection {
         }
         s.peer_isn = segment.seq;
         s.window = SendWindow::new(segment.window.into());
-        s.terms = s.terms.agree(&segment.options);
+        s.terms = s.terms.agree(&segment.options, s.tuple.remote.is_ipv6());
         s.last_heard = cx.now;
         if let Some(stamps) = segment.options.timestamps().filter(|_| s.terms.timestamps) {
             s.stamps.keep(stamps, true, cx.now);
@@ -293,6 +306,7 @@ impl Connection {
             }
         }
         self.establish(cx, i);
+        self.on_text_of_syn(cx, i, segment);
     }
 
     /// The first window of the connection. RFC 7323 §2.2: that of a SYN is not scaled.
@@ -304,7 +318,7 @@ impl Connection {
         if self.mode != Mode::Opening {
             return;
         }
-        let answer = capable(segment).filter(|c| c.version == 1);
+        let answer = capable(segment).filter(|c| c.receiver_key.is_none());
         if answer.is_some_and(|c| c.no_join_here) {
             self.paths.keep_off(self.subflows[i].tuple.remote);
         }
@@ -337,48 +351,57 @@ impl Connection {
         false
     }
 
-    /// A segment in SYN-RECEIVED.
+    /// A segment in SYN-RECEIVED (RFC 9293 §3.10.7.4).
     pub(super) fn on_syn_received(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
-        let s = &mut self.subflows[i];
+        let s = &self.subflows[i];
         let flags = segment.flags;
+        let again = flags.has(Flags::SYN) && !flags.has(Flags::RST) && segment.seq == s.peer_isn;
+        // The other half of a simultaneous open (§3.5) is a SYN/ACK that begins with what was received already.
+        let crossed = again && flags.has(Flags::ACK) && s.handshake.active;
+        if again && !flags.has(Flags::ACK) {
+            return self.on_syn_again(cx, i, segment);
+        }
+        if !crossed && self.acceptable(cx, i, segment).is_none() {
+            return;
+        }
+        let s = &mut self.subflows[i];
         if flags.has(Flags::RST) {
             if segment.seq == s.peer_isn.at(1) {
                 return self.refused(cx, i, segment);
             }
-            return self.violation(cx, i, Violation::BlindReset);
+            // RFC 5961 §3.2
+            self.violation(cx, i, Violation::BlindReset);
+            return self.answer(cx, i);
         }
-        if flags.has(Flags::SYN) {
-            if segment.seq != s.peer_isn {
-                return self.violation(cx, i, Violation::BlindSyn);
+        if flags.has(Flags::SYN) && !crossed {
+            if !s.handshake.active {
+                // Back to LISTEN: the peer begins another connection. It sends its SYN again.
+                return self.refused(cx, i, segment);
             }
-            // The peer's SYN again: our SYN/ACK was lost. With an acknowledgment: the other half of a simultaneous open.
-            s.handshake.due = true;
-            if self.mode == Mode::Opening && capable(segment).is_none() {
-                // It tries without the option, perhaps because our answer was dropped for it (RFC 8684 §3.7).
-                self.mode = Mode::Plain;
-                self.pending.fell_back = true;
-                self.record(cx, None, Event::Fallback);
-            }
+            // RFC 5961 §4
+            self.violation(cx, i, Violation::BlindSyn);
+            return self.answer(cx, i);
         }
-        let s = &self.subflows[i];
         if !flags.has(Flags::ACK) {
             return;
         }
         if segment.ack != s.isn.at(1) {
-            // RFC 9293 §3.10.7.4
-            self.subflows[i].refusal = Some(segment.ack);
+            s.refusal = Some(segment.ack);
             return self.violation(cx, i, Violation::BlindAck);
         }
-        if !flags.has(Flags::SYN) && self.acceptable(cx, i, segment).is_none() {
+        if !self.learn_from_ack(cx, i, segment) {
             return;
         }
-        if self.learn_from_ack(cx, i, segment) {
-            self.synchronize(cx, i, segment);
+        self.synchronize(cx, i);
+        if crossed {
+            self.subflows[i].acks.demand();
+            return self.on_text_of_syn(cx, i, segment);
         }
+        self.on_synchronized(cx, i, segment);
     }
 
-    /// The peer has acknowledged our SYN/ACK with `segment`.
-    pub(super) fn synchronize(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
+    /// The peer has acknowledged our SYN/ACK.
+    pub(super) fn synchronize(&mut self, cx: &mut Cx<'_>, i: usize) {
         let s = &mut self.subflows[i];
         s.go(Move::SynAcked);
         s.handshake.complete();
@@ -388,7 +411,19 @@ impl Connection {
             s.acks.demand();
         }
         self.establish(cx, i);
-        self.on_synchronized(cx, i, segment);
+    }
+
+    /// The peer's SYN again: our SYN/ACK was lost.
+    fn on_syn_again(&mut self, cx: &mut Cx<'_>, i: usize, syn: &Segment) {
+        if self.subflows[i].may_answer(cx.now) {
+            self.subflows[i].handshake.due = true;
+        }
+        if self.mode == Mode::Opening && capable(syn).is_none() {
+            // It tries without the option, perhaps because our answer was dropped for it (RFC 8684 §3.7).
+            self.mode = Mode::Plain;
+            self.pending.fell_back = true;
+            self.record(cx, None, Event::Fallback);
+        }
     }
 
     /// The keys of the third ACK, or the fall back. False: this segment does not tell.

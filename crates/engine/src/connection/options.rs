@@ -7,7 +7,7 @@ use crate::schedule::Cause;
 use crate::subflow::{Reset, State, Subflow};
 use anabranch_trace::{CloseReason, PathState, Violation};
 use anabranch_units::DataSeq;
-use anabranch_wire::{AddAddr, DataAck, Dss, Mapping, MpCapable, MpJoin, MptcpOption, Segment, crypto};
+use anabranch_wire::{AddAddr, DataAck, Dss, Mapping, MpJoin, MptcpOption, Segment, crypto};
 use core::ops::ControlFlow;
 
 impl Connection {
@@ -72,9 +72,7 @@ impl Connection {
             return;
         }
         // An ADD_ADDR may leave no room for a DSS, and MP_CAPABLE with data maps it too.
-        let shows = |o: &MptcpOption| {
-            matches!(o, MptcpOption::AddAddr(_) | MptcpOption::Capable(MpCapable { data: Some(_), .. }))
-        };
+        let shows = |o: &MptcpOption| matches!(o, MptcpOption::AddAddr(_)) || self.first_data(o).is_some();
         if segment.options.dss().is_some() || segment.options.mptcp().iter().any(shows) {
             self.dss_seen = true;
             self.mode = Mode::Multipath { confirmed: true };
@@ -93,17 +91,15 @@ impl Connection {
 
     fn on_option(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, option: &MptcpOption) {
         match *option {
-            MptcpOption::Capable(MpCapable { data: Some((len, checksum)), .. }) => {
-                // RFC 8684 §3.1: the first data of the connection
-                let mapping =
-                    Mapping { data_seq: self.keys.remote_number(0).0, wide: true, subflow_seq: 1, len, checksum };
-                if len > 0 {
-                    self.note_mapping(cx, i, &mapping, false);
-                }
+            MptcpOption::Capable(_) => {
+                // RFC 8684 §3.1
+                let Some((len, checksum)) = self.first_data(option).filter(|(len, _)| *len > 0) else { return };
+                let data_seq = self.keys.remote_number(0).0;
+                self.note_mapping(cx, i, &Mapping { data_seq, wide: true, subflow_seq: 1, len, checksum }, false);
             }
             // RFC 8684 §3.2: the fourth ACK was lost
             MptcpOption::Join(MpJoin::Ack { .. }) => self.subflows[i].acks.demand(),
-            MptcpOption::Capable(_) | MptcpOption::Join(_) => {}
+            MptcpOption::Join(_) => {}
             MptcpOption::AddAddr(announced) => self.on_add_addr(cx, i, announced),
             MptcpOption::RemoveAddr(ids) => {
                 for id in ids.into_iter().flatten() {
@@ -124,7 +120,7 @@ impl Connection {
                 let ours = segment.flags.has(anabranch_wire::Flags::RST).then_some(i);
                 for (n, s) in self.subflows.iter_mut().enumerate() {
                     if Some(n) != ours {
-                        s.reset = Some(Reset::Because(super::open::UNSPECIFIED));
+                        s.abort(Reset::Because(super::open::UNSPECIFIED));
                     }
                 }
                 if ours.is_some() {
@@ -140,7 +136,8 @@ impl Connection {
         if let Some(ack) = dss.ack {
             self.on_data_ack(cx, i, segment, ack);
         }
-        let mapping = dss.mapping.as_ref()?;
+        // RFC 8684 §3.7: the length 0 says how data goes on that comes with it. Without data it maps nothing.
+        let mapping = dss.mapping.as_ref().filter(|m| m.len > 0 || !segment.payload.is_empty())?;
         self.peer_wide |= mapping.wide;
         if !dss.data_fin && self.maps_itself(i, segment, seq, mapping) {
             return self.data_offset(mapping);
@@ -180,7 +177,7 @@ impl Connection {
     fn on_add_addr(&mut self, cx: &mut Cx<'_>, i: usize, announced: AddAddr) {
         let AddAddr { address_id, address, port, hmac } = announced;
         let Some(hmac) = hmac else {
-            return self.addresses.echoed(address_id);
+            return self.addresses.echoed(address_id, address, port);
         };
         if hmac != crypto::add_addr_hmac(self.keys.remote, self.keys.local, address_id, address, port) {
             return self.violation(cx, i, Violation::Hmac);

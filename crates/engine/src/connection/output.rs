@@ -80,12 +80,12 @@ impl Connection {
             return true;
         }
         match s.state {
-            State::SynSent | State::SynReceived => self.handshake_segment(cx, i, out),
-            State::Closed | State::Listen => false,
-            _ if s.handshake.third_ack => {
-                self.third_ack(cx, i, out);
-                true
+            State::SynSent => self.handshake_segment(cx, i, out),
+            State::SynReceived => {
+                self.handshake_segment(cx, i, out) || (self.mode == Mode::Plain && self.control_segment(cx, i, out))
             }
+            State::Closed | State::Listen => false,
+            _ if s.handshake.third_ack || s.is_unproven() => self.third_ack(cx, i, out),
             _ => (self.may_carry_on(i) && self.data_segment(cx, i, out)) || self.control_segment(cx, i, out),
         }
     }
@@ -136,8 +136,13 @@ impl Connection {
         true
     }
 
-    fn third_ack(&mut self, cx: &mut Cx<'_>, i: usize, out: &mut Segment) {
-        self.subflows[i].handshake.third_ack = false;
+    /// A third ACK if it is due, or anything is that could be said before it is known to have come: a join that says something
+    /// without it is reset (RFC 8684 §3.2).
+    fn third_ack(&mut self, cx: &mut Cx<'_>, i: usize, out: &mut Segment) -> bool {
+        let s = &mut self.subflows[i];
+        if !(core::mem::take(&mut s.handshake.third_ack) || s.acks.is_due()) {
+            return false;
+        }
         let window = self.advertise(self.subflows[i].terms.recv_shift);
         let option = self.third_ack_option(&self.subflows[i]);
         let s = &mut self.subflows[i];
@@ -145,6 +150,7 @@ impl Connection {
         s.begin(out, s.sender.nxt(), Flags::ACK, window, cx.now);
         out.options.push_mptcp(option);
         self.record_control(cx, i, out.flags, false);
+        true
     }
 
     /// There may be something in [`Self::data_segment`]; a receiver has nothing there.
@@ -413,8 +419,7 @@ impl Connection {
 
     fn reset_segment(&mut self, cx: &mut Cx<'_>, i: usize, reset: Reset, out: &mut Segment) {
         let s = &mut self.subflows[i];
-        let flags = if s.state == State::SynSent { Flags::RST } else { Flags::RST | Flags::ACK };
-        s.begin(out, s.sender.nxt(), flags, 0, cx.now);
+        s.begin(out, s.sender.nxt(), Flags::RST | Flags::ACK, 0, cx.now);
         s.go(Move::Abort);
         if self.settings.mptcp && self.mode != Mode::Plain {
             let reason = match reset {

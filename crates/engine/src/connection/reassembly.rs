@@ -1,5 +1,9 @@
 //! Bytes of all subflows back into the data sequence. What waits here for a hole to be filled is the OFO queue.
+//!
+//! Its separate runs are few in relation to their bytes: what would make one too many is dropped, although its subflow has
+//! acknowledged it, and the peer sends it again (RFC 8684 §3.3.6). What fills the first hole is always taken.
 
+use crate::pieces::{Pieces, is_room_for_another, kept};
 use anabranch_units::Range;
 use bytes::Bytes;
 use std::collections::VecDeque;
@@ -8,40 +12,25 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 struct Run {
     range: Range,
-    pieces: VecDeque<Bytes>,
+    pieces: Pieces,
 }
 
 /// Pieces for which a new run has room.
 const FEW: usize = 4;
 
 /// The connection's receive buffer.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Reassembly {
     next: u64,
     read: u64,
-    ready: VecDeque<Bytes>,
+    ready: Pieces,
     /// What is held out of order, ascending and disjoint. Two runs touch where a hole between them was filled.
     runs: VecDeque<Run>,
-    /// Bytes in the runs, and their pieces.
+    /// Bytes in the runs.
     held: u64,
-    pieces: usize,
-    max_pieces: usize,
 }
 
 impl Reassembly {
-    /// For a window of `window` bytes. The number of separate pieces is bounded too: their bookkeeping is memory.
-    pub fn new(window: u64) -> Self {
-        Self {
-            next: 0,
-            read: 0,
-            ready: VecDeque::new(),
-            runs: VecDeque::new(),
-            held: 0,
-            pieces: 0,
-            max_pieces: (window / 64).clamp(1024, 1 << 20) as usize,
-        }
-    }
-
     /// Next data offset expected.
     pub fn next(&self) -> u64 {
         self.next
@@ -69,17 +58,17 @@ impl Reassembly {
             return all.len();
         }
         let mut fresh = Range::new(start.max(self.next), all.end);
-        if fresh.is_empty() || self.pieces >= self.max_pieces {
+        if fresh.is_empty() {
             return 0;
         }
+        let before = self.held;
         if let Some((at, gap)) = self.first_gap(fresh)
             && gap == all
         {
             // Nearly always: above a hole, and nothing of it is there.
             self.hold(at, gap, bytes);
-            return all.len();
+            return self.held - before;
         }
-        let before = self.held;
         while let Some((at, gap)) = self.first_gap(fresh) {
             self.hold(at, gap, bytes.slice((gap.start - start) as usize..(gap.end - start) as usize));
             fresh.start = gap.end;
@@ -106,21 +95,22 @@ impl Reassembly {
         (!gap.is_empty()).then_some((at, gap))
     }
 
-    /// Holds the bytes of `range`, which belong just below run `at`.
+    /// Holds the bytes of `range`, which belong just below run `at`, if there is room.
     fn hold(&mut self, at: usize, range: Range, piece: Bytes) {
-        self.held += range.len();
-        self.pieces += 1;
         if let Some(below) = self.runs.get_mut(at.wrapping_sub(1)).filter(|run| run.range.end == range.start) {
             below.range.end = range.end;
             below.pieces.push_back(piece);
         } else if let Some(above) = self.runs.get_mut(at).filter(|run| run.range.start == range.end) {
             above.range.start = range.start;
             above.pieces.push_front(piece);
-        } else {
-            let mut pieces = VecDeque::with_capacity(FEW);
-            pieces.push_back(piece);
+        } else if is_room_for_another(self.runs.len(), self.held) || range.start == self.next {
+            let mut pieces = Pieces::with_room(FEW);
+            pieces.push_back(kept(piece));
             self.runs.insert(at, Run { range, pieces });
+        } else {
+            return;
         }
+        self.held += range.len();
     }
 
     /// Passes on the runs that no hole keeps back.
@@ -128,7 +118,6 @@ impl Reassembly {
         while let Some(mut run) = self.runs.pop_front_if(|run| run.range.start == self.next) {
             self.next = run.range.end;
             self.held -= run.range.len();
-            self.pieces -= run.pieces.len();
             self.ready.append(&mut run.pieces);
         }
     }
@@ -159,7 +148,7 @@ mod tests {
         #[test]
         fn every_byte_once_and_in_order(order in prop::collection::vec((0u64..60, 1u64..12), 1..60)) {
             let text = Bytes::from_static(b"the quick brown fox jumps over the lazy dog and then sleeps on.");
-            let mut r = Reassembly::new(1 << 20);
+            let mut r = Reassembly::default();
             let mut seen = RangeSet::new();
             let mut got = Vec::new();
             for (start, len) in order {

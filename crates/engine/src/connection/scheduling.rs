@@ -131,7 +131,7 @@ impl Connection {
     }
 
     /// The path that carries everything because it is the only candidate.
-    fn lone_path(&self) -> Option<PathId> {
+    pub(super) fn lone_path(&self) -> Option<PathId> {
         let mut candidates = self.view.candidates();
         let first = candidates.next()?;
         candidates.next().is_none().then_some(first.id)

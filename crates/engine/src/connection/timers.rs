@@ -213,6 +213,10 @@ impl Connection {
             }
             Fired::Probe => {
                 s.probe = true;
+                // RFC 8985 §7.3: new data if there is some. Where paths can be chosen, that is what the scheduler has bound.
+                if self.lone_path() == Some(id) && self.view.path(id).is_some_and(|p| p.queued == 0) {
+                    self.view.bind_probe(id);
+                }
                 self.record(cx, Some(id), Event::TailLossProbe);
                 self.due.get_or_insert(Cause::Ack(id));
             }

@@ -97,6 +97,10 @@ impl Endpoint {
                 self.syns.ask_again(place, !offers_multipath(&packet.segment));
                 Some(None)
             }
+            Sense::Unacceptable => {
+                self.syns.ask_again(place, false);
+                Some(None)
+            }
             Sense::Over => {
                 self.syns.remove(place);
                 Some(None)
@@ -144,11 +148,9 @@ impl Endpoint {
         let handle = self.tokens.get(&token).copied();
         let slot = handle.and_then(|h| self.slots.get_mut(h));
         let joined = slot.map_or(Err(UNKNOWN_TOKEN), |slot| slot.connection.complete_join(cx, half, &packet.segment));
-        if joined != Ok(false) {
-            self.syns.remove(place);
-        }
+        self.syns.remove(place);
         match (joined, handle) {
-            (Ok(true), Some(handle)) => {
+            (Ok(()), Some(handle)) => {
                 self.wake(handle);
                 self.index_ends(handle);
             }

@@ -135,6 +135,11 @@ impl View {
         self.known_paths
     }
 
+    /// The widest window that the peer ever offered (`MAX.SND.WND`).
+    pub(crate) const fn max_window(&self) -> u64 {
+        self.max_window
+    }
+
     /// The next new segment of at most `mss` bytes, `skip` unassigned bytes further on. `None` if there is none, or
     /// if it is a small rest that Nagle's rule holds back (RFC 9293 §3.7.4). The window is not looked at.
     pub fn next_new(&self, skip: u64, mss: u32) -> Option<Range> {
@@ -427,6 +432,18 @@ impl View {
             if !range.is_empty() {
                 return Some(Queued { range, ..taken });
             }
+        }
+    }
+    /// Binds the next new segment to a path whose window may be full, for a tail loss probe, if there is one that the
+    /// peer's window admits. Nagle's rule does not count.
+    pub(crate) fn bind_probe(&mut self, id: PathId) {
+        let Some(i) = self.index(id) else { return };
+        let mss = u64::from(self.paths[i].mss).min(self.largest_worth());
+        let left = self.paths[i].window.saturating_sub(self.paths[i].queued_bytes);
+        let next = self.backlog.after_skipping(0, mss);
+        if let Some(range) = next.filter(|next| next.end <= self.window_edge && next.len() <= left) {
+            self.backlog.remove(range);
+            self.push(i, Queued { range, kind: SendKind::First }, false);
         }
     }
     /// True if the path's queue holds a range that the peer's window admits.

@@ -26,6 +26,8 @@ pub(crate) enum Sense {
     Nothing,
     /// The peer's SYN again: it is answered again.
     Again,
+    /// It is not acceptable: what was answered is said again (RFC 9293 §3.10.7.4, RFC 5961 §3.2, §4).
+    Unacceptable,
     /// The peer gives up.
     Over,
     /// It acknowledges what was never sent: answered with a reset.
@@ -80,7 +82,7 @@ impl HalfOpen {
         syn: &Segment,
         offer: Offer,
     ) -> Self {
-        let terms = Terms::offer(settings).agree(&syn.options);
+        let terms = Terms::offer(settings).agree(&syn.options, tuple.remote.is_ipv6());
         Self {
             ends: tuple.into(),
             isn: SeqNumber(rng.bits() as u32),
@@ -125,13 +127,21 @@ impl HalfOpen {
     /// What `segment` means for it (RFC 9293 §3.10.7.4, SYN-RECEIVED).
     pub fn sense(&self, segment: &Segment) -> Sense {
         let flags = segment.flags;
+        // RFC 7323 §2.2: the window of a SYN/ACK is not scaled.
+        let inside = segment.seq.offset_from(self.peer_isn, 1).is_some_and(|seq| (1..=0x1_0000).contains(&seq));
         if flags.has(Flags::RST) {
             // RFC 5961 §3.2
-            return if segment.seq == self.peer_isn.at(1) { Sense::Over } else { Sense::Nothing };
+            return match inside {
+                true if segment.seq == self.peer_isn.at(1) => Sense::Over,
+                true => Sense::Unacceptable,
+                false => Sense::Nothing,
+            };
         }
         match (flags.has(Flags::SYN), flags.has(Flags::ACK)) {
             (true, false) if segment.seq == self.peer_isn => Sense::Again,
-            (true, _) | (_, false) => Sense::Nothing,
+            (true, _) => Sense::Unacceptable,
+            _ if !inside => Sense::Unacceptable,
+            (_, false) => Sense::Nothing,
             _ if segment.ack == self.isn.at(1) => Sense::Complete,
             _ => Sense::Refused,
         }

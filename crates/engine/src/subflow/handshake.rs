@@ -7,8 +7,9 @@ use anabranch_wire::{Options, Timestamps};
 
 /// Room that timestamps take (RFC 7323 §3.2, with padding).
 const STAMPS_LEN: u32 = 12;
-/// MSS where the peer names none (RFC 9293 §3.7.1).
+/// MSS where the peer names none, with IPv4 and with IPv6 (RFC 9293 §3.7.1).
 const DEFAULT_MSS: u32 = 536;
+const DEFAULT_MSS_V6: u32 = 1220;
 /// A peer that names less (with options: Linux's `tcp_min_snd_mss` of 48) does not make us send crumbs.
 const LEAST_PAYLOAD: u32 = 8;
 
@@ -149,16 +150,17 @@ impl Terms {
         }
     }
 
-    /// What is agreed on after the peer's SYN or SYN/ACK with `options`.
-    pub fn agree(self, options: &Options) -> Self {
+    /// What is agreed on after the peer's SYN or SYN/ACK with `options`, which came over IPv6 or IPv4.
+    pub fn agree(self, options: &Options, v6: bool) -> Self {
         let scaled = options.window_scale();
+        let default_mss = if v6 { DEFAULT_MSS_V6 } else { DEFAULT_MSS };
         Self {
             timestamps: self.timestamps && options.timestamps().is_some(),
             sack: self.sack && options.sack_permitted(),
             // RFC 7323 §2.2: both must offer scaling, §2.3: at most 14
             send_shift: scaled.map_or(0, |s| s.min(14)),
             recv_shift: scaled.map_or(0, |_| self.recv_shift),
-            peer_mss: options.mss().map_or(DEFAULT_MSS, u32::from),
+            peer_mss: options.mss().map_or(default_mss, u32::from),
             scaling: scaled.is_some(),
         }
     }
@@ -206,7 +208,7 @@ mod tests {
         let mut theirs = Options::new();
         theirs.set_mss(1460);
         theirs.set_sack_permitted();
-        let agreed = ours.agree(&theirs);
+        let agreed = ours.agree(&theirs, false);
         assert!(agreed.sack && !agreed.timestamps);
         assert_eq!((agreed.send_shift, agreed.recv_shift), (0, 0));
         assert_eq!(agreed.payload_limit(&settings, true), 1400);

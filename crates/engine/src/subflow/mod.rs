@@ -18,7 +18,7 @@ use crate::path::ForwardDelay;
 use crate::settings::{Settings, TcpSettings};
 use ack::AckPolicy;
 use anabranch_trace::PathState;
-use anabranch_units::{Instant, PathId, Range, SeqNumber};
+use anabranch_units::{Duration, Instant, PathId, Range, SeqNumber};
 use anabranch_wire::{Flags, MptcpOption, Reason, Segment, Timestamps};
 use bytes::Bytes;
 use core::net::{IpAddr, SocketAddr};
@@ -29,6 +29,11 @@ use stamps::Stamps;
 use std::collections::VecDeque;
 use usage::{Pacer, WindowUsage};
 use window::SendWindow;
+
+/// Least time between two answers of a subflow to segments that anybody may have sent: challenge ACKs (RFC 5961 §7 wants a
+/// limit), and acknowledgments of what is not acceptable. Two ends that disagree would answer each other for ever. Linux's
+/// `tcp_invalid_ratelimit`.
+const ANSWER_GAP: Duration = Duration::from_millis(500);
 
 /// The two ends of a subflow, as its own host sees them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -214,6 +219,29 @@ impl Subflow {
         }
     }
 
+    /// The connection is aborted: its peer is told, unless there is none yet, or none any more (RFC 9293 §3.10.5).
+    pub fn abort(&mut self, reset: Reset) {
+        match self.state {
+            State::Closed => {}
+            State::SynSent => self.close_by_reset(reset),
+            // The peer has closed too, unless its stream goes on elsewhere.
+            State::TimeWait | State::Closing | State::LastAck if reset != Reset::FastClose => {
+                self.go(Move::Abort);
+            }
+            _ if reset == Reset::FastClose => self.reset = Some(reset),
+            _ => self.close_by_reset(reset),
+        }
+    }
+
+    /// A segment that anybody may have sent may be answered now; not again for a while then.
+    pub fn may_answer(&mut self, now: Instant) -> bool {
+        let may = now >= self.answer_after;
+        if may {
+            self.answer_after = now + ANSWER_GAP;
+        }
+        may
+    }
+
     /// May carry data of the connection: handshake complete on both sides, our FIN not sent.
     pub fn may_carry(&self) -> bool {
         self.state.may_send() && self.handshake.confirmed && !self.fin.wanted && self.reset.is_none()
@@ -229,7 +257,8 @@ impl Subflow {
 
     /// Something is due that neither windows nor pacing hold back.
     pub fn must_send(&self) -> bool {
-        let answer = self.acks.is_due() || self.poke || self.handshake.third_ack || !self.signals.is_empty();
+        let said = !self.is_unproven() && (self.poke || !self.signals.is_empty());
+        let answer = self.acks.is_due() || self.handshake.third_ack || said;
         self.state.is_synchronized() && (answer || self.reset.is_some() || self.refusal.is_some())
     }
 
@@ -237,6 +266,11 @@ impl Subflow {
     /// it is open again.
     pub fn may_repeat(&self, sent: &sender::Sent) -> bool {
         sent.seq.start == self.sender.una() || self.window.admits(sent.seq.end)
+    }
+
+    /// A join of ours whose third ACK may not have come yet.
+    pub fn is_unproven(&self) -> bool {
+        self.join && self.handshake.active && !self.handshake.confirmed
     }
 
     /// Used as a backup only.

@@ -1,11 +1,9 @@
 //! The receiving side of a subflow: bytes back into sequence (RFC 9293 §3.10.7.4).
 
+use crate::pieces::{is_room_for_another, kept, together};
 use anabranch_units::{Range, RangeSet};
 use bytes::Bytes;
 use std::collections::VecDeque;
-
-/// Most separate pieces held out of order; beyond that a piece is dropped, as TCP may (it was never acknowledged).
-const MAX_PIECES: usize = 16_384;
 
 /// What became of a segment's payload and FIN.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -156,17 +154,35 @@ impl Receiver {
         self.recent.rotate_right(1);
         self.recent[0] = range.start;
         let mut rest = range;
-        while self.pieces.len() < MAX_PIECES {
-            let Some(gap) = self.first_gap(rest) else { return };
-            let piece = bytes.slice((gap.start - range.start) as usize..(gap.end - range.start) as usize);
-            let at = match self.pieces.back() {
-                Some((last, _)) if *last > gap.start => self.pieces.partition_point(|(seq, _)| *seq < gap.start),
-                _ => self.pieces.len(),
-            };
-            self.pieces.insert(at, (gap.start, piece));
-            self.held.insert(gap);
+        while let Some(gap) = self.first_gap(rest) {
+            self.hold_in(gap, bytes.slice((gap.start - range.start) as usize..(gap.end - range.start) as usize));
             rest.start = gap.end;
         }
+    }
+
+    /// Holds the bytes of `gap`, unless there are too many pieces: then it drops them, as TCP may (they were never
+    /// acknowledged).
+    fn hold_in(&mut self, gap: Range, bytes: Bytes) {
+        let at = match self.pieces.back() {
+            Some((last, _)) if *last > gap.start => self.pieces.partition_point(|(seq, _)| *seq < gap.start),
+            _ => self.pieces.len(),
+        };
+        if let Some((seq, below)) = self.pieces.get_mut(at.wrapping_sub(1))
+            && *seq + below.len() as u64 == gap.start
+            && let Some(both) = together(below, &bytes)
+        {
+            *below = both;
+        } else if let Some((seq, above)) = self.pieces.get_mut(at)
+            && *seq == gap.end
+            && let Some(both) = together(&bytes, above)
+        {
+            (*seq, *above) = (gap.start, both);
+        } else if is_room_for_another(self.pieces.len(), self.held.bytes()) {
+            self.pieces.insert(at, (gap.start, kept(bytes)));
+        } else {
+            return;
+        }
+        self.held.insert(gap);
     }
 }
 

@@ -100,10 +100,11 @@ fn a_syn_that_comes_again_is_answered_again() {
     h.at(700);
     h.send(offered(&h));
     assert_eq!(h.recv(), first);
-    // Another SYN between the same ends changes nothing.
+    // Another SYN between the same ends changes nothing (RFC 5961 §4).
     let mut other = offered(&h);
     other.seq = other.seq.at(100);
-    h.send(other).quiet();
+    h.send(other);
+    assert_eq!(h.recv(), first);
     // One without the option: perhaps our answer was dropped for it (RFC 8684 §3.7).
     h.send(h.syn(0));
     let bare = h.recv();
@@ -141,10 +142,13 @@ fn resets_and_wrong_acknowledgments() {
     h.send(h.seg(1, 50));
     let reset = h.recv();
     assert_eq!((reset.flags, h.numbers(0, &reset).0), (Flags::RST, 50));
-    // RFC 5961 §3.2: a reset elsewhere than at the next number; and segments that say nothing
-    h.send(h.seg(2, 0).flags(Flags::RST)).quiet();
+    // RFC 5961 §3.2, §4: a reset elsewhere than at the next number, and a SYN: the SYN/ACK is said again
+    for segment in [h.seg(2, 0).flags(Flags::RST), h.seg(0, 1).flags(SYN_ACK), h.seg(1 << 20, 1)] {
+        h.send(segment);
+        assert_eq!(h.recv().flags, SYN_ACK);
+    }
+    h.send(h.seg(1 << 20, 0).flags(Flags::RST)).quiet();
     h.send(h.seg(1, 0).flags(Flags::FIN)).quiet();
-    h.send(h.seg(0, 1).flags(SYN_ACK)).quiet();
     h.send(h.seg(1, 0).flags(Flags::RST)).quiet();
     h.send(h.seg(1, 1).with(keys(&h)));
     assert_eq!(h.recv().flags, Flags::RST);
@@ -181,11 +185,9 @@ fn a_join_that_is_half_open_obeys_the_same_rules() {
     let nonce = Solo::nonce_of(&answer);
     h.at(100).send_on(1, syn);
     assert_eq!(h.recv(), answer);
-    // An acknowledgment of something else, and one without proof.
+    // An acknowledgment of something else.
     h.send_on(1, h.seg_on(1, 1, 9).with(h.join_ack(1, nonce)));
     assert_eq!(h.recv().flags, Flags::RST);
-    h.send_on(1, h.seg_on(1, 1, 1)).quiet();
-    assert!(h.log.violated(Violation::UnexpectedOption));
     // Its timer runs from the last answer on.
     h.at(1099).quiet().at(1101);
     assert_eq!(h.recv(), answer);
@@ -201,4 +203,8 @@ fn a_join_that_is_half_open_obeys_the_same_rules() {
     h.send_on(2, h.seg_on(2, 1, 0).flags(Flags::RST)).quiet();
     h.send_on(2, h.seg_on(2, 1, 1).with(h.join_ack(2, nonce)));
     assert_eq!((h.state_of(2), h.recv().flags), (State::Closed, Flags::RST));
+    // An acknowledgment without proof ends it (RFC 8684 §3.2).
+    h.send_on(2, h.syn(2).with(h.join_syn(2))).clear();
+    h.send_on(2, h.seg_on(2, 1, 1));
+    assert!(h.recv().flags == Flags::RST && h.log.violated(Violation::UnexpectedOption));
 }

@@ -104,12 +104,35 @@ fn a_server_does_not_believe_a_wrong_hmac() {
 }
 
 #[test]
-fn a_joining_subflow_without_its_third_ack_takes_no_data() {
-    let mut h = Solo::open_server(plain_stamps());
-    h.send_on(1, h.syn(1).with(h.join_syn(1))).clear();
-    h.send_on(1, h.seg_on(1, 1, 1).data(b"evil").dss(h.mapped(0, 0, 1, 4)));
-    assert_eq!((h.read(), h.connection().subflows().count()), (Vec::new(), 1));
-    assert!(h.log.violated(Violation::UnexpectedOption));
+fn a_joining_subflow_without_its_proof_is_reset() {
+    // RFC 8684 §3.2: where MP_JOIN is missing from the ACK as where the HMAC is wrong
+    for data in [false, true] {
+        let mut h = Solo::open_server(plain_stamps());
+        h.send_on(1, h.syn(1).with(h.join_syn(1))).clear();
+        let segment = h.seg_on(1, 1, 1);
+        h.send_on(1, if data { segment.data(b"evil").dss(h.mapped(0, 0, 1, 4)) } else { segment });
+        let reset = h.recv();
+        assert!(reset.flags.has(Flags::RST));
+        assert_eq!(reason_of(&reset), Some(Reason { code: 1, transient: false }));
+        assert_eq!((h.read(), h.state_of(0), h.state_of(1)), (Vec::new(), State::Established, State::Closed));
+    }
+}
+
+#[test]
+fn whatever_a_joining_client_says_carries_its_proof() {
+    // Its third ACK may have been lost.
+    let (mut h, nonce) = joining();
+    h.send_on(1, h.syn_ack(1).with(join_syn_ack(&h, nonce, false))).clear();
+    let hmac = crypto::leftmost_160(&crypto::join_hmac(h.key, PEER_KEY, nonce, 99));
+    // What was read opens the window, of which all subflows tell; a probe of the peer's is answered; the stream ends.
+    h.send_on(1, h.seg_on(1, 0, 1).data(b"x"));
+    h.send_on(1, h.seg_on(1, 0, 1));
+    h.write(b"abc").finish();
+    h.send(h.seg(1, 4).dss(h.data_ack(3)));
+    h.at(1300);
+    let said: Vec<_> = h.sent.iter().filter(|(_, p)| p.dst == host(1, 2)).map(|(_, p)| p.segment.clone()).collect();
+    assert!(said.len() >= 2, "{said:?}");
+    assert!(said.iter().all(|s| join_of(s) == MpJoin::Ack { hmac }), "{said:?}");
 }
 
 #[test]
@@ -221,6 +244,28 @@ fn an_address_is_announced_until_it_is_echoed() {
     h.send(h.seg(1, 1).with(MptcpOption::AddAddr(AddAddr { hmac: None, ..announced })));
     h.clear().at(60_000);
     h.quiet();
+}
+
+#[test]
+fn an_echo_repeats_the_whole_announcement() {
+    // RFC 8684 §3.4.1: one that names another address or port under the same ID echoes nothing.
+    let (address, port) = (host(7, 2), Some(8080));
+    let mut h = Solo::server_with(move || announcing(address, port)).opened();
+    h.at(1);
+    let v6: IpAddr = "fd00::7".parse().expect("an address");
+    let others = [(3, host(7, 3), port), (3, address, None), (3, address, Some(81)), (4, address, port), (3, v6, port)];
+    let echo = |address_id, address, port| MptcpOption::AddAddr(AddAddr { address_id, address, port, hmac: None });
+    for (id, address, port) in others {
+        h.send(h.seg(1, 1).with(echo(id, address, port)));
+    }
+    let announced = |h: &Solo| {
+        h.sent.iter().filter(|(_, p)| matches!(p.segment.options.mptcp(), [MptcpOption::AddAddr(_)])).count()
+    };
+    h.clear().at(2100);
+    assert_eq!(announced(&h), 1);
+    h.send(h.seg(1, 1).with(echo(3, address, port)));
+    h.clear().at(60_000);
+    assert_eq!(announced(&h), 0);
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod mptcp_open;
 mod scheduling;
 mod segments;
 mod silence;
+mod states;
 mod tcp_close;
 mod tcp_flow;
 mod tcp_open;

@@ -1,7 +1,7 @@
 //! The data sequence: mappings and data acknowledgments (RFC 8684 §3.3).
 
 use crate::common::pair::{Fate, Pair};
-use crate::common::solo::{Build, Solo, dss};
+use crate::common::solo::{Build, PEER_KEY, Solo, dss};
 use crate::common::{at, client_paths, pattern, plain_stamps, setup};
 use anabranch_engine::{DssWidth, Settings, State, TcpSettings};
 use anabranch_trace::{CloseReason, Event, Violation};
@@ -145,6 +145,68 @@ fn what_waits_for_its_mapping_is_found_by_an_infinite_one() {
         h.send(h.seg(9, 1).data(b"three").dss(infinite));
         assert_eq!(h.read(), b"one two three");
         assert!(!h.connection().is_multipath());
+    }
+}
+
+#[test]
+fn a_mapping_of_no_length_without_data_is_no_infinite_one() {
+    // RFC 8684 §3.3.1, §3.7: the length 0 is reserved for data that goes on without mappings; without data it maps nothing.
+    // Linux reads no mapping but a DATA_FIN's from such a segment.
+    for joined in [false, true] {
+        for (data_fin, place) in [(false, 1), (false, 0), (true, 0), (true, 1)] {
+            let mut h = Solo::open_server(plain_stamps());
+            if joined {
+                h.join(1);
+            }
+            h.clear();
+            let empty = Dss { data_fin, ..h.mapped(0, 0, place, 0) };
+            h.send(h.seg(1, 1).dss(empty)).quiet();
+            assert!(h.connection().is_multipath() && !h.log.saw(Event::Fallback));
+            h.send(h.seg(1, 1).data(b"hello").dss(h.mapped(0, 0, 1, 5)));
+            assert_eq!((h.read(), h.state()), (b"hello".to_vec(), State::Established));
+            assert!(!h.connection().read_finished());
+        }
+    }
+    // With data, on the only subflow, it is the peer's fall back (§3.7); beside others it is an error.
+    for joined in [false, true] {
+        let mut h = Solo::open_server(plain_stamps());
+        if joined {
+            h.join(1);
+        }
+        h.send(h.seg(1, 1).data(b"hello").dss(h.mapped(0, 0, 1, 0)));
+        assert_eq!((h.read().len(), h.connection().is_multipath()), if joined { (0, true) } else { (5, false) });
+        assert_eq!(h.state_of(0) == State::Closed, joined);
+    }
+}
+
+#[test]
+fn checksums_stand_where_they_were_agreed_on_and_nowhere_else() {
+    // RFC 8684 §3.3: either way the subflow "MUST" be closed with a RST.
+    for agreed in [false, true] {
+        for fits in [true, false] {
+            for first in [true, false] {
+                let mut h = Solo::server(Settings { checksum: agreed, ..plain_stamps() }).opened();
+                h.join(1).clear();
+                let sum = |data: u64, sub: u32, text: &[u8]| {
+                    anabranch_wire::dss_checksum(Solo::peer_number(data), sub, text.len() as u16, text)
+                };
+                let checksum = (agreed == fits).then(|| sum(0, 1, b"hello"));
+                let segment = if first {
+                    let MptcpOption::Capable(keys) = Solo::capable(Some(PEER_KEY), Some(h.key)) else { unreachable!() };
+                    let data = Some((5, checksum));
+                    h.seg(1, 1).data(b"hello").with(MptcpOption::Capable(MpCapable { data, ..keys }))
+                } else {
+                    let whole = h.mapped(0, 0, 1, 5);
+                    let mapping = whole.mapping.map(|m| Mapping { checksum, ..m });
+                    h.seg(1, 1).data(b"hello").dss(Dss { mapping, ..whole })
+                };
+                h.send(segment);
+                let reset = h.sent.iter().any(|(_, p)| p.segment.flags.has(Flags::RST));
+                assert_eq!(reset, !fits, "agreed: {agreed}, first: {first}");
+                assert_eq!(h.read().len(), if fits { 5 } else { 0 }, "agreed: {agreed}, first: {first}");
+                assert_eq!(h.connection().subflows().count(), if fits { 2 } else { 1 });
+            }
+        }
     }
 }
 

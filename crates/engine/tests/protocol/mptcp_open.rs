@@ -155,6 +155,64 @@ fn nothing_but_version_1_is_spoken() {
     }
 }
 
+/// Changes to a MP_CAPABLE after which it is none of ours (RFC 8684 §3.1), whatever segment carries it.
+fn spoilt(option: MptcpOption) -> Vec<MptcpOption> {
+    let MptcpOption::Capable(capable) = option else { unreachable!() };
+    let changes = [(0, true), (2, true), (15, true), (1, false)];
+    changes.map(|(version, hmac_sha256)| MptcpOption::Capable(MpCapable { version, hmac_sha256, ..capable })).to_vec()
+}
+
+#[test]
+fn a_syn_ack_must_agree_on_version_and_algorithm() {
+    // "If flag bits D through H are all 0, the MP_CAPABLE option MUST be treated as invalid and ignored."
+    let mut answers = spoilt(Solo::capable(Some(PEER_KEY), None));
+    // Nor is it one with no key, or with two.
+    answers.extend([Solo::capable(None, None), Solo::capable(Some(PEER_KEY), Some(7))]);
+    for option in answers {
+        let mut h = Solo::client(plain_stamps());
+        h.clear();
+        h.send(h.syn_ack(0).with(option));
+        assert!(h.recv().options.mptcp().is_empty(), "{option:?}");
+        assert!(!h.connection().is_multipath(), "{option:?}");
+        h.write(b"hello");
+        let s = h.recv();
+        assert!(s.options.dss().is_none() && s.options.mptcp().is_empty(), "{option:?}");
+    }
+}
+
+#[test]
+fn a_third_ack_must_agree_on_version_and_algorithm() {
+    let mut h = Solo::server(plain_stamps());
+    h.send(h.syn(0).with(Solo::capable(None, None)));
+    for option in spoilt(Solo::capable(Some(PEER_KEY), Some(h.key))) {
+        let mut h = Solo::server(plain_stamps());
+        h.send(h.syn(0).with(Solo::capable(None, None))).clear();
+        h.send(h.seg(1, 1).with(option));
+        assert!(h.log.saw(Event::Fallback) && !h.connection().is_multipath(), "{option:?}");
+    }
+    // With the first data in its place, and on the first data after it.
+    for third in [false, true] {
+        for n in 0..4 {
+            let mut h = Solo::server(plain_stamps());
+            h.send(h.syn(0).with(Solo::capable(None, None))).clear();
+            if third {
+                h.send(h.seg(1, 1).with(Solo::capable(Some(PEER_KEY), Some(h.key))));
+                assert!(h.connection().is_multipath());
+            }
+            let option = spoilt(with_data(&h, 3))[n];
+            h.send(h.seg(1, 1).data(b"hello").with(option));
+            assert!(h.log.saw(Event::Fallback) && !h.connection().is_multipath(), "{option:?}");
+            assert_eq!(h.read(), b"hello");
+        }
+    }
+    // Keys that are not those of this connection map nothing.
+    let mut h = Solo::open_server(plain_stamps());
+    let MptcpOption::Capable(keys) = with_data(&h, 3) else { unreachable!() };
+    let foreign = MptcpOption::Capable(MpCapable { sender_key: Some(PEER_KEY ^ 1), ..keys });
+    h.send(h.seg(1, 1).data(b"hello").with(foreign));
+    assert!(!h.connection().is_multipath());
+}
+
 #[test]
 fn checksums_are_used_if_either_side_asks() {
     for (ours, theirs) in [(true, false), (false, true)] {

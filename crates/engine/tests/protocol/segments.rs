@@ -361,3 +361,26 @@ fn a_sender_heeds_the_window_of_each_subflow() {
     assert!(used > 100, "{used} copies");
     assert!(!pair.server.log.violated(Violation::BeyondWindow));
 }
+
+#[test]
+fn a_fin_and_what_a_closed_window_cuts_off_are_no_duplicate_acknowledgments() {
+    // RFC 5681 §2: of three the third tells a loss, where there is no SACK.
+    let under_way = || {
+        let bare = TcpSettings { sack: false, ..tcp().tcp };
+        let mut h = Solo::tcp_server(Settings { recv_buffer: 1000, tcp: bare, ..tcp() });
+        h.send(h.seg(1, 1).data(&pattern(0, 1000)));
+        h.write(&pattern(0, 5000)).clear();
+        h
+    };
+    let again = |h: &Solo| h.sent.iter().filter(|(_, p)| !p.segment.payload.is_empty()).count();
+    let mut h = under_way();
+    for _ in 0..5 {
+        h.send(h.seg(1001, 1).data(b"x"));
+    }
+    h.send(h.seg(1001, 1).flags(Flags::FIN | Flags::ACK));
+    h.send(h.seg(1002, 1));
+    h.send(h.seg(1002, 1));
+    assert_eq!(again(&h), 0);
+    h.send(h.seg(1002, 1));
+    assert_eq!(again(&h), 1);
+}

@@ -8,7 +8,7 @@ use anabranch_engine::schedule::PathView;
 use anabranch_engine::{Settings, State, TcpSettings};
 use anabranch_trace::{CloseReason, Event, Violation};
 use anabranch_units::{Duration, Instant, PathId, SeqNumber};
-use anabranch_wire::{Flags, Segment, Timestamps};
+use anabranch_wire::{Flags, SackBlock, Segment, Timestamps};
 
 fn payloads(h: &Solo) -> Vec<usize> {
     h.sent.iter().map(|(_, p)| p.segment.payload.len()).collect()
@@ -111,11 +111,15 @@ fn small_reads_do_not_make_small_windows() {
     }
     assert_eq!(h.sent.back().map(|(_, p)| p.segment.window), Some(0));
     h.clear();
+    // A segment opens it; then half of the buffer must be free.
     let len = h.app(|c, cx| c.read(cx).map(|b| b.len()));
-    assert_eq!(len, Some(1000));
-    h.quiet();
-    h.app(|c, cx| (c.read(cx), c.read(cx), c.read(cx)));
-    assert_eq!(h.recv().window, 4000);
+    assert_eq!((len, h.recv().window), (Some(1000), 1000));
+    for _ in 0..3 {
+        h.app(|c, cx| c.read(cx));
+        h.quiet();
+    }
+    h.app(|c, cx| c.read(cx));
+    assert_eq!(h.recv().window, 5000);
 }
 
 #[test]
@@ -508,4 +512,48 @@ fn a_window_restarts_after_an_idle_time_of_more_than_a_timeout() {
             "{idle} ms"
         );
     }
+}
+
+#[test]
+fn a_tail_loss_probe_carries_new_data_if_there_is_some() {
+    // RFC 8985 §7.3: if the peer's window admits it; beyond the congestion window by one segment.
+    let probed = |window: u16, more: usize, settings: Settings| {
+        let mut h = Solo::client(settings);
+        h.clear();
+        h.at(20);
+        h.send(h.syn_ack(0).window(window)).clear();
+        h.write(&pattern(0, 10_000 + more));
+        assert_eq!(h.sent.len(), 10);
+        h.clear().at(100);
+        let (seq, _, probe) = h.recv_numbers();
+        assert!(h.log.saw(Event::TailLossProbe));
+        h.quiet();
+        (seq, probe.payload.len())
+    };
+    assert_eq!(probed(0xffff, 5000, tcp()), (10_001, 1000));
+    // The window is full; or there is no more.
+    assert_eq!(probed(10_000, 5000, tcp()), (9001, 1000));
+    assert_eq!(probed(0xffff, 0, tcp()), (9001, 1000));
+    // A small rest does not wait for more to write.
+    let nagle = Settings { tcp: TcpSettings { nagle: true, ..tcp().tcp }, ..tcp() };
+    assert_eq!(probed(0xffff, 10, nagle), (10_001, 10));
+}
+
+#[test]
+fn a_probe_with_new_data_finds_the_loss_before_it() {
+    let mut h = Solo::client(tcp());
+    h.clear();
+    h.at(20);
+    h.send(h.syn_ack(0)).clear();
+    h.write(&pattern(0, 15_000)).clear();
+    h.at(100);
+    assert_eq!(h.recv_numbers().0, 10_001);
+    // All but the last two of the ten have come, and the probe.
+    let mut ack = h.seg(1, 8001);
+    let block = SackBlock { start: SeqNumber(h.isn[0]).at(10_001), end: SeqNumber(h.isn[0]).at(11_001) };
+    ack.options.set_sack(&[block]);
+    h.send(ack);
+    h.at(140);
+    let again: Vec<_> = h.sent.iter().map(|(_, p)| h.numbers(0, &p.segment).0).filter(|seq| *seq < 10_000).collect();
+    assert_eq!(again, [8001, 9001]);
 }

@@ -56,10 +56,8 @@ pub struct AckInput<'a> {
     /// What the echoed timestamp tells: the RTT, and when the segment was sent, rounded down to at most a
     /// millisecond.
     pub echo: Option<(Duration, Instant)>,
-    /// The segment moved the peer's window, so that it is no duplicate acknowledgment (RFC 5681 §2).
-    pub window_update: bool,
-    /// The segment carries payload, SYN or FIN, so that it is no duplicate acknowledgment (RFC 5681 §2).
-    pub has_payload: bool,
+    /// The segment carries no payload, SYN or FIN, and moved no window: it may be a duplicate acknowledgment (RFC 5681 §2).
+    pub bare: bool,
 }
 
 /// What an acknowledgment brought.
@@ -452,7 +450,7 @@ impl Sender {
             self.duplicates = self.duplicates.min(self.board.pipe().saturating_sub(1));
             return delivered.acked.saturating_sub(arrived).max(1);
         }
-        let duplicate = input.ack == self.una() && !input.has_payload && !input.window_update;
+        let duplicate = input.ack == self.una() && input.bare;
         // At least the first packet is missing.
         if duplicate && !in_loss && self.duplicates + 1 < self.board.pipe() + self.board.lost() {
             self.duplicates += 1;

@@ -71,15 +71,7 @@ impl Bench {
     }
 
     fn input<'a>(&self, n: u64, sack: &'a [Range]) -> AckInput<'a> {
-        AckInput {
-            now: self.now,
-            ack: upto(n),
-            sack,
-            dsack: None,
-            echo: None,
-            window_update: false,
-            has_payload: false,
-        }
+        AckInput { now: self.now, ack: upto(n), sack, dsack: None, echo: None, bare: true }
     }
 
     fn ack(&mut self, n: u64, sack: &[Range]) -> AckOutcome {

@@ -74,8 +74,7 @@ fn payload_and_window_updates_are_no_duplicates() {
     b.send(6).at(40);
     for _ in 0..5 {
         let input = b.input(0, &[]);
-        assert!(b.sender.on_ack(&AckInput { has_payload: true, ..input }).useless);
-        assert!(b.sender.on_ack(&AckInput { window_update: true, ..input }).useless);
+        assert!(b.sender.on_ack(&AckInput { bare: false, ..input }).useless);
     }
     b.expect(Open, 6);
 }

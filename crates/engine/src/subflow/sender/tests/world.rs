@@ -140,8 +140,7 @@ impl World {
                     sack: &sack,
                     dsack,
                     echo: self.stamps.then_some((self.now.since(tick), tick)),
-                    window_update: false,
-                    has_payload: false,
+                    bare: true,
                 });
                 self.follow(outcome.change);
             }
@@ -231,8 +230,7 @@ proptest! {
                     let dsack = blocks.first().copied().filter(|_| any % 3 == 0);
                     sender.on_ack(&AckInput {
                         now, ack, sack: &blocks, dsack, echo,
-                        window_update: any % 7 == 0,
-                        has_payload: any % 11 == 0,
+                        bare: any % 7 != 0 && any % 11 != 0,
                     });
                 }
             }

@@ -1,0 +1,124 @@
+//! Payload that waits. A piece is a part of the memory that its packet came in, however large that is, and has a place in a
+//! queue. So that neither outweighs the payload, small pieces are copied, and put together where they follow each other.
+
+use bytes::{Bytes, BytesMut};
+use std::collections::VecDeque;
+
+/// Pieces below this are small. Two that follow each other are not both.
+const SMALL: usize = 512;
+
+/// `bytes` for as long as may be: a small piece in memory of its own.
+pub(crate) fn kept(bytes: Bytes) -> Bytes {
+    if bytes.len() < SMALL { Bytes::copy_from_slice(&bytes) } else { bytes }
+}
+
+/// Both in one, if they are small.
+pub(crate) fn together(first: &[u8], second: &[u8]) -> Option<Bytes> {
+    if first.len() >= SMALL || second.len() >= SMALL {
+        return None;
+    }
+    let mut both = BytesMut::with_capacity(first.len() + second.len());
+    both.extend_from_slice(first);
+    both.extend_from_slice(second);
+    Some(both.freeze())
+}
+
+/// Pieces that follow each other.
+#[derive(Debug, Default)]
+pub(crate) struct Pieces(VecDeque<Bytes>);
+
+impl From<Bytes> for Pieces {
+    fn from(only: Bytes) -> Self {
+        Self(VecDeque::from([only]))
+    }
+}
+
+impl Pieces {
+    /// None yet, with room for `few`.
+    pub fn with_room(few: usize) -> Self {
+        Self(VecDeque::with_capacity(few))
+    }
+
+    /// Adds the next bytes. The only piece is taken as it is: nearly always it is gone soon.
+    #[inline]
+    pub fn push_back(&mut self, bytes: Bytes) {
+        match self.0.back_mut() {
+            None => self.0.push_back(bytes),
+            Some(_) if bytes.len() >= SMALL => self.0.push_back(bytes),
+            Some(last) => match together(last, &bytes) {
+                Some(both) => *last = both,
+                None => self.0.push_back(kept(bytes)),
+            },
+        }
+    }
+
+    /// Adds the bytes before the first.
+    pub fn push_front(&mut self, bytes: Bytes) {
+        match self.0.front_mut().and_then(|first| Some((together(&bytes, first)?, first))) {
+            Some((both, first)) => *first = both,
+            None => self.0.push_front(kept(bytes)),
+        }
+    }
+
+    /// Adds all of `others`.
+    pub fn append(&mut self, others: &mut Self) {
+        if let Some(first) = others.0.pop_front() {
+            self.push_back(first);
+        }
+        self.0.append(&mut others.0);
+    }
+
+    /// Takes the first piece.
+    #[inline]
+    pub fn pop_front(&mut self) -> Option<Bytes> {
+        self.0.pop_front()
+    }
+
+    /// All in one piece.
+    pub fn whole(mut self) -> Bytes {
+        if self.0.len() == 1 {
+            return self.0.pop_front().unwrap_or_default();
+        }
+        let mut all = BytesMut::with_capacity(self.0.iter().map(Bytes::len).sum());
+        self.0.iter().for_each(|piece| all.extend_from_slice(piece));
+        all.freeze()
+    }
+}
+
+/// The bookkeeping of so many separate pieces may be held beside any payload; further ones need [`SHARE`] bytes each.
+const SPARE: u64 = 1024;
+/// Bytes for each separate piece: about what it costs to hold one, so that no more than twice the payload is held.
+const SHARE: u64 = 256;
+
+/// True if one more separate piece may be held, beside `pieces` that hold `bytes` together.
+pub(crate) fn is_room_for_another(pieces: usize, bytes: u64) -> bool {
+    (pieces as u64) < SPARE + bytes / SHARE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_pieces_are_put_together() {
+        let mut pieces = Pieces::default();
+        let text: Bytes = (0..4000u32).map(|n| n as u8).collect();
+        let mut end = 1700;
+        for len in [1, 100, 600, 3, 500, 20, 512, 1] {
+            pieces.push_back(text.slice(end..end + len));
+            end += len;
+        }
+        let mut start = 1700;
+        for len in [600, 100, 5, 511, 2] {
+            start -= len;
+            pieces.push_front(text.slice(start..start + len));
+        }
+        let lens: Vec<_> = pieces.0.iter().map(Bytes::len).collect();
+        assert_eq!(lens, [2, 616, 600, 101, 600, 523, 512, 1]);
+        let mut others = Pieces::from(text.slice(end..end + 7));
+        others.push_back(text.slice(end + 7..4000));
+        pieces.append(&mut others);
+        assert_eq!(pieces.0.iter().map(Bytes::len).collect::<Vec<_>>()[7..], [8, 4000 - end - 7]);
+        assert_eq!(pieces.whole(), text.slice(start..));
+    }
+}
