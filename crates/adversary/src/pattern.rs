@@ -44,6 +44,6 @@ mod tests {
         let mut changed = piece.to_vec();
         changed[7] ^= 1;
         assert_eq!(difference(Side::Client, 1000, &changed), Some(7));
-        assert_eq!(difference(Side::Client, MOST - 10, &[0; 20]).is_some(), true);
+        assert!(difference(Side::Client, MOST - 10, &[0; 20]).is_some());
     }
 }

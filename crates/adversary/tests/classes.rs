@@ -44,14 +44,8 @@ const FOUND: [(Class, &[u64]); 12] = [
 const KNOWN: &[(Class, u64, Kind)] = &[
     // Repeats of a segment whose ACK was lost make the timeout grow without end: the old TSecr is taken for a sample.
     (Class::Benign, 6183, Kind::Late),
-    // A third ACK is lost, and a DATA_FIN without keys is repeated instead of it until the client gives up.
-    (Class::Benign, 3792, Kind::Error),
-    (Class::Segments, 189, Kind::Error),
     // Small windows on two paths: nothing is sent, although there is room.
     (Class::Options, 3678, Kind::Late),
-    // Slivers pin the segments that they are cut from.
-    (Class::Forge, 89, Kind::Memory),
-    (Class::Forge, 5546, Kind::Memory),
     // Half-open connections count against the host's limit.
     (Class::Floods, 15, Kind::Error),
     (Class::Floods, 35, Kind::Error),

@@ -5,6 +5,7 @@ use anabranch_wire::Packet;
 use std::collections::BinaryHeap;
 
 /// What is going to happen.
+#[allow(clippy::large_enum_variant, reason = "nearly all are arrivals")]
 pub(super) enum Event {
     Arrival(usize, Packet),
     /// A packet that waited for another one goes on.

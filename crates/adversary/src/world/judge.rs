@@ -103,10 +103,10 @@ impl World<'_> {
     }
 
     fn judge_ends(&self) -> Step {
-        for n in 0..2 {
+        for (n, side) in SIDES.into_iter().enumerate() {
             let (app, peer) = (&self.apps[n], &self.apps[other(n)]);
             if app.closed == Some(CloseReason::Finished) && peer.delivered < app.written && !peer.aborted {
-                let text = format!("{:?} was told Finished, and {}", SIDES[n], self.state());
+                let text = format!("{side:?} was told Finished, and {}", self.state());
                 return self.fail(Kind::SilentLoss, text);
             }
         }
