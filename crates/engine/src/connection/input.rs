@@ -200,8 +200,22 @@ impl Connection {
         } else {
             s.acks.report(Range::new(seq, seq + segment.payload.len() as u64));
         }
-        if flags.has(Flags::FIN) && s.state == State::TimeWait && seq + len == next {
-            // RFC 9293 §3.10.7.4: the peer repeats its FIN
+        if seq + len == next && !old {
+            self.on_last_again(cx, i, segment);
+        }
+    }
+
+    /// What the peer sent last comes again: our acknowledgment was lost, or it waits in TIME-WAIT.
+    fn on_last_again(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
+        let known = segment.flags.has(Flags::ACK) && self.acked(i, segment).is_some();
+        let s = &mut self.subflows[i];
+        if let Some(stamps) = segment.options.timestamps().filter(|_| s.terms.timestamps && known) {
+            // RFC 7323 §5.3 would keep the time of the copy that came first, from which the peer would take the whole time
+            // since for a round trip. Linux keeps this one: it reaches back to the last acknowledgment.
+            s.stamps.keep(stamps, true, cx.now);
+        }
+        if segment.flags.has(Flags::FIN) && s.state == State::TimeWait {
+            // RFC 9293 §3.10.7.4
             s.linger = cx.now + self.settings.tcp.time_wait;
         }
     }
@@ -244,19 +258,22 @@ impl Connection {
     }
 
     fn acceptable_ack(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) -> Option<u64> {
+        let acked = self.acked(i, segment);
+        if acked.is_none() {
+            self.violation(cx, i, Violation::BlindAck);
+            self.answer(cx, i);
+        }
+        acked
+    }
+
+    /// The offset that a segment acknowledges, if it may do so (RFC 5961 §5.2): not older than the largest window, not newer
+    /// than what was sent.
+    #[inline(always)]
+    fn acked(&self, i: usize, segment: &Segment) -> Option<u64> {
         let s = &self.subflows[i];
         let (una, nxt) = (s.sender.una(), s.sender.nxt());
-        let ack = segment.ack.offset_from(s.isn, una);
-        // RFC 5961 §5.2: not older than the largest window, not newer than what was sent
         let oldest = || una.saturating_sub(self.view.max_window());
-        match ack {
-            Some(ack) if ack <= nxt && (ack >= una || ack >= oldest()) => Some(ack),
-            _ => {
-                self.violation(cx, i, Violation::BlindAck);
-                self.answer(cx, i);
-                None
-            }
-        }
+        segment.ack.offset_from(s.isn, una).filter(|ack| *ack <= nxt && (*ack >= una || *ack >= oldest()))
     }
 
     /// The window of the subflow. In plain TCP it is the connection's too; MPTCP's moves with its DATA_ACK.

@@ -68,13 +68,10 @@ impl Connection {
     ///
     /// # Errors
     /// It is to be reset, with this reason.
-    pub(crate) fn complete_join(
-        &mut self,
-        cx: &mut Cx<'_>,
-        half: &HalfOpen,
-        segment: &Segment,
-    ) -> Result<(), Reason> {
-        let Offer::Join { nonces: (ours, theirs), address_ids, backup, .. } = half.offer else { return Err(MPTCP_ERROR) };
+    pub(crate) fn complete_join(&mut self, cx: &mut Cx<'_>, half: &HalfOpen, segment: &Segment) -> Result<(), Reason> {
+        let Offer::Join { nonces: (ours, theirs), address_ids, backup, .. } = half.offer else {
+            return Err(MPTCP_ERROR);
+        };
         let tuple = half.tuple();
         self.may_be_joined(tuple)?;
         let Some(MpJoin::Ack { hmac }) = join(segment).copied() else {

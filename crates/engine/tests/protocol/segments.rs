@@ -92,6 +92,23 @@ fn the_echo_is_that_of_what_reaches_back_to_the_last_acknowledgment() {
 }
 
 #[test]
+fn the_echo_is_that_of_the_last_segment_repeated() {
+    // Its acknowledgment was lost. With the time of the first copy the peer would measure all that has passed since.
+    let [mut h, _] = stamped_servers();
+    h.send(stamp(h.seg(1, 1).data(b"abc"), 1001)).clear();
+    h.send(stamp(h.seg(4, 1).data(b"def"), 1002)).clear();
+    // A forged copy tells no time, nor does one of what came before.
+    h.send(stamp(h.seg(4, 2).data(b"def"), 1 << 30));
+    h.send(stamp(h.seg(4, 1).data(b"def").flags(Flags(0)), 1 << 30));
+    h.send(stamp(h.seg(1, 1).data(b"abc"), 1 << 30)).clear();
+    h.send(stamp(h.seg(4, 1).data(b"def"), 3000));
+    assert_eq!(h.recv().options.timestamps().map(|t| t.ecr), Some(3000));
+    h.send(stamp(h.seg(7, 1).flags(Flags::FIN | Flags::ACK), 3001)).clear();
+    h.send(stamp(h.seg(7, 1).flags(Flags::FIN | Flags::ACK), 6000));
+    assert_eq!(h.recv().options.timestamps().map(|t| t.ecr), Some(6000));
+}
+
+#[test]
 fn a_reset_without_ack_echoes_nothing() {
     // RFC 7323 §3.2: TSecr is valid only with ACK
     let mut h = Solo::server(stamped(tcp()));
