@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 const SMALL: usize = 512;
 
 /// `bytes` for as long as may be: a small piece in memory of its own.
+#[inline(always)]
 pub(crate) fn kept(bytes: Bytes) -> Bytes {
     if bytes.len() < SMALL { Bytes::copy_from_slice(&bytes) } else { bytes }
 }
@@ -34,21 +35,29 @@ impl From<Bytes> for Pieces {
 }
 
 impl Pieces {
-    /// None yet, with room for `few`.
-    pub fn with_room(few: usize) -> Self {
-        Self(VecDeque::with_capacity(few))
+    /// One that is to wait, with room for `few`.
+    pub fn waiting(first: Bytes, few: usize) -> Self {
+        let mut pieces = VecDeque::with_capacity(few);
+        pieces.push_back(kept(first));
+        Self(pieces)
     }
 
     /// Adds the next bytes. The only piece is taken as it is: nearly always it is gone soon.
-    #[inline]
+    #[inline(always)]
     pub fn push_back(&mut self, bytes: Bytes) {
-        match self.0.back_mut() {
-            None => self.0.push_back(bytes),
-            Some(_) if bytes.len() >= SMALL => self.0.push_back(bytes),
-            Some(last) => match together(last, &bytes) {
-                Some(both) => *last = both,
-                None => self.0.push_back(kept(bytes)),
-            },
+        if bytes.len() >= SMALL || self.0.is_empty() {
+            self.0.push_back(bytes);
+        } else {
+            self.push_small(bytes);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn push_small(&mut self, bytes: Bytes) {
+        match self.0.back_mut().and_then(|last| Some((together(last, &bytes)?, last))) {
+            Some((both, last)) => *last = both,
+            None => self.0.push_back(kept(bytes)),
         }
     }
 
@@ -62,14 +71,14 @@ impl Pieces {
 
     /// Adds all of `others`.
     pub fn append(&mut self, others: &mut Self) {
-        if let Some(first) = others.0.pop_front() {
-            self.push_back(first);
+        if let Some(small) = others.0.pop_front_if(|first| first.len() < SMALL) {
+            self.push_back(small);
         }
         self.0.append(&mut others.0);
     }
 
     /// Takes the first piece.
-    #[inline]
+    #[inline(always)]
     pub fn pop_front(&mut self) -> Option<Bytes> {
         self.0.pop_front()
     }

@@ -95,6 +95,8 @@ struct World {
     order: u64,
     /// SYN/ACKs to nobody.
     answers: u64,
+    /// The server finishes each stream as it has written, so that TIME-WAIT is its own.
+    ends_first: bool,
     /// Loses a packet between the honest: a test's wish.
     loses: Box<dyn FnMut(&Packet) -> bool>,
 }
@@ -110,7 +112,10 @@ fn is_client(ip: IpAddr) -> bool {
 
 impl World {
     fn new(settings: Settings) -> Self {
-        let mut server = Endpoint::default();
+        Self::of(Endpoint::default(), settings)
+    }
+
+    fn of(mut server: Endpoint, settings: Settings) -> Self {
         server.listen(SERVER_PORT, Box::new(move |_| Some(setup(settings.clone(), Vec::new()))));
         Self {
             now: at(0),
@@ -122,6 +127,7 @@ impl World {
             flying: BTreeMap::new(),
             order: 0,
             answers: 0,
+            ends_first: false,
             loses: Box::new(|_| false),
         }
     }
@@ -169,7 +175,11 @@ impl World {
                 }
             }
             for (peer, handle) in &self.served {
+                while self.server.poll_event(*handle).is_some() {}
                 let Some(connection) = self.server.connection_mut(*handle) else { continue };
+                if self.ends_first {
+                    connection.finish(&mut cx);
+                }
                 while let Some(bytes) = connection.read(&mut cx) {
                     self.got.entry(*peer).or_default().extend_from_slice(&bytes);
                 }
@@ -199,6 +209,9 @@ impl World {
             let Some(connection) = client.endpoint.connection_mut(client.handle) else { continue };
             while let Some(bytes) = connection.read(&mut cx) {
                 client.got.extend_from_slice(&bytes);
+            }
+            if connection.read_finished() {
+                connection.finish(&mut cx);
             }
         }
         sent.into_iter().for_each(|packet| self.send(packet));
@@ -351,4 +364,29 @@ fn the_true_join_comes_in_during_a_flood_of_joins() {
     assert!(path.is_some_and(|path| path.usable));
     let peak = MEMORY.peak_usage() - before;
     assert!(peak <= 16 * MIB, "{} KiB", peak / 1024);
+}
+
+#[test]
+fn connections_in_time_wait_keep_nobody_out() {
+    let _alone = alone();
+    for mptcp in [false, true] {
+        let settings = Settings { mptcp, ..Settings::default() };
+        let mut w = World::of(Endpoint::new(4), settings.clone());
+        w.ends_first = true;
+        // Each ends within a second, and lingers for a minute.
+        for n in 0..20 {
+            w.connect(settings.clone(), 1, b"");
+            w.pass(at(1000 * (n + 1)));
+            let client = &w.clients[n as usize];
+            assert!(client.established && client.got == FROM_SERVER, "client {n}");
+            assert_eq!(w.server.len(), 4.min(n as usize + 1));
+        }
+        // Those that are in use do not make room.
+        let mut w = World::of(Endpoint::new(4), settings.clone());
+        for n in 0..5 {
+            w.connect(settings.clone(), 1, b"");
+            w.pass(at(1000 * (n + 1)));
+            assert_eq!((w.clients[n as usize].established, w.clients[n as usize].refused), (n < 4, n == 4));
+        }
+    }
 }

@@ -100,14 +100,17 @@ impl Host {
 
     /// `payload` at `offset` of the subflow and at `data` of the stream.
     fn send_mapped(&mut self, offset: u64, data: u64, payload: Bytes) -> Option<Packet> {
+        let whole = (offset, data, payload.len() as u16, None);
+        self.send_part(whole, offset, payload)
+    }
+
+    /// `payload` at `offset` of the subflow, with a mapping of more than that: its offset, its place in the stream, its length
+    /// and its checksum.
+    fn send_part(&mut self, whole: (u64, u64, u16, Option<u16>), offset: u64, payload: Bytes) -> Option<Packet> {
         let mut segment = self.segment(offset);
-        let mapping = Mapping {
-            data_seq: crypto::idsn(KEY).at(data + 1).0,
-            wide: true,
-            subflow_seq: offset as u32,
-            len: payload.len() as u16,
-            checksum: None,
-        };
+        let (start, data, len, checksum) = whole;
+        let data_seq = crypto::idsn(KEY).at(data + 1).0;
+        let mapping = Mapping { data_seq, wide: true, subflow_seq: start as u32, len, checksum };
         let ack = Some(DataAck::Long(crypto::idsn(self.their_key).at(1).0));
         assert!(segment.options.set_dss(Dss { ack, mapping: Some(mapping), data_fin: false }));
         segment.payload = payload;
@@ -247,4 +250,38 @@ fn pieces_of_any_size_with_holes_between_them() {
         }
         assert!(host.read() == stream(0, WINDOW as usize), "pieces of {len}");
     }
+}
+
+#[test]
+fn what_waits_for_its_checksum() {
+    let _alone = alone();
+    let mut host = Host::new(Settings { checksum: true, ..window(true) });
+    let text = Bytes::from(stream(0, 60_000));
+    let sum = anabranch_wire::dss_checksum(crypto::idsn(KEY).at(1).0, 1, 60_000, &text);
+    for n in 0..59_999 {
+        host.send_part((1, 0, 60_000, Some(sum)), 1 + n, payload(n, 1));
+    }
+    assert_eq!(host.read(), []);
+    let held = host.held();
+    assert!(held <= 150_000, "{held} bytes for 60,000");
+    host.send_part((1, 0, 60_000, Some(sum)), 60_000, payload(59_999, 1));
+    assert!(host.read() == text);
+}
+
+#[test]
+fn what_waits_for_its_mapping() {
+    let _alone = alone();
+    let mut host = Host::new(window(true));
+    // The first byte has one; the others come before theirs.
+    host.send_mapped(1, 0, payload(0, 1));
+    for n in 1..1000 {
+        let mut segment = Segment { payload: payload(n, 1), ..host.segment(1 + n) };
+        let ack = Some(DataAck::Long(crypto::idsn(host.their_key).at(1).0));
+        assert!(segment.options.set_dss(Dss { ack, mapping: None, data_fin: false }));
+        host.send(segment);
+    }
+    let held = host.held();
+    assert!(held <= 300_000, "{held} bytes for 1000");
+    host.send_part((2, 1, 1000, None), 1001, payload(1000, 1));
+    assert!(host.read() == stream(0, 1001));
 }

@@ -38,6 +38,12 @@ impl Entry {
         };
         place(self) == place(other) && summed
     }
+
+    /// `next` maps the following bytes to the following bytes. A checksum keeps mappings apart.
+    fn goes_on_with(&self, next: &Self) -> bool {
+        let plain = self.checksum.is_none() && next.checksum.is_none();
+        plain && self.sub.end == next.sub.start && self.data + self.sub.len() == next.data
+    }
 }
 
 /// Mappings of bytes that have not been passed on, ascending.
@@ -74,16 +80,27 @@ impl Mappings {
             whole.sub.end = whole.sub.end.max(known.sub.end);
             count += 1;
         }
-        if count == 0 && self.entries.len() >= MAX_MAPPINGS {
-            return Err(Violation::TooMuch);
+        if count == 0 {
+            return self.insert(at, whole);
         }
-        match count {
-            0 => self.entries.insert(at, whole),
-            _ => self.entries[at] = whole,
-        }
+        self.entries[at] = whole;
         if count > 1 {
             self.entries.drain(at + 1..at + count);
         }
+        Ok(())
+    }
+
+    /// Adds a mapping that overlaps none and lies just below entry `at`. One that goes on where another ends becomes a part of
+    /// it, so that there are no more of them than there are holes.
+    fn insert(&mut self, at: usize, entry: Entry) -> Result<(), Violation> {
+        if let Some(below) = self.entries.get_mut(at.wrapping_sub(1)).filter(|below| below.goes_on_with(&entry)) {
+            below.sub.end = entry.sub.end;
+            return Ok(());
+        }
+        if self.entries.len() >= MAX_MAPPINGS {
+            return Err(Violation::TooMuch);
+        }
+        self.entries.insert(at, entry);
         Ok(())
     }
 
@@ -208,6 +225,21 @@ mod tests {
         assert_eq!(m.add(other(3, 101)), Ok(()));
         assert_eq!(m.add(other(3, 100)), Err(Violation::MappingConflict));
         assert_eq!(m.find(2_050).and_then(|e| e.checksum), Some((7, 100)));
+    }
+
+    #[test]
+    fn what_follows_is_one_mapping() {
+        let mut m = Mappings::default();
+        // A window of 400 MB without its first segment.
+        for n in 1..300_000 {
+            assert_eq!(m.add(entry(n * 1400, n * 1400 + 1400, n * 1400 - 1)), Ok(()));
+        }
+        assert_eq!(m.entries, [entry(1400, 420_000_000, 1399)]);
+        assert_eq!(m.add(entry(2800, 4200, 2800)), Err(Violation::MappingConflict));
+        // Elsewhere in the stream, or with a checksum, it stays apart.
+        assert_eq!(m.add(entry(420_000_000, 420_000_100, 5)), Ok(()));
+        let summed = Entry { checksum: Some((7, 100)), ..entry(420_000_100, 420_000_200, 105) };
+        assert_eq!((m.add(summed), m.entries.len()), (Ok(()), 3));
     }
 
     #[test]

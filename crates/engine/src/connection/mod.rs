@@ -374,6 +374,12 @@ impl Connection {
         self.closed && self.subflows.is_empty()
     }
 
+    /// It ended in order, everything was read, and that was told: nothing but old duplicates is waited for (TIME-WAIT).
+    pub(crate) fn only_lingers(&self) -> bool {
+        let over = self.closed && self.pending.told && self.read_finished();
+        over && self.subflows.iter().all(|s| s.state == State::TimeWait)
+    }
+
     /// It [is closed](Self::is_closed), and that was told.
     pub(crate) fn is_over(&self) -> bool {
         self.pending.told && self.is_closed()
@@ -384,7 +390,10 @@ impl Connection {
         self.paths.set_backup(id, backup);
         if let Some(i) = self.index(id) {
             self.subflows[i].backup.0 = backup;
-            self.subflows[i].signals.push_back(anabranch_wire::MptcpOption::Prio { backup });
+            // Only the last word counts.
+            let signals = &mut self.subflows[i].signals;
+            signals.retain(|signal| !matches!(signal, anabranch_wire::MptcpOption::Prio { .. }));
+            signals.push_back(anabranch_wire::MptcpOption::Prio { backup });
             self.refresh_usability();
             self.due.get_or_insert(Cause::PathChange(id));
         }

@@ -3,7 +3,7 @@
 //! Its separate runs are few in relation to their bytes: what would make one too many is dropped, although its subflow has
 //! acknowledged it, and the peer sends it again (RFC 8684 §3.3.6). What fills the first hole is always taken.
 
-use crate::pieces::{Pieces, is_room_for_another, kept};
+use crate::pieces::{Pieces, is_room_for_another};
 use anabranch_units::Range;
 use bytes::Bytes;
 use std::collections::VecDeque;
@@ -104,9 +104,7 @@ impl Reassembly {
             above.range.start = range.start;
             above.pieces.push_front(piece);
         } else if is_room_for_another(self.runs.len(), self.held) || range.start == self.next {
-            let mut pieces = Pieces::with_room(FEW);
-            pieces.push_back(kept(piece));
-            self.runs.insert(at, Run { range, pieces });
+            self.runs.insert(at, Run { range, pieces: Pieces::waiting(piece, FEW) });
         } else {
             return;
         }

@@ -5,14 +5,14 @@
 
 use super::syn_queue::Place;
 use super::{Endpoint, Handle, Slot};
-use crate::connection::{Connection, asked, fresh_key, offers_multipath};
+use crate::connection::{Connection, Setup, asked, fresh_key, offers_multipath};
 use crate::cx::Cx;
 use crate::subflow::FourTuple;
 use crate::subflow::half_open::{HalfOpen, Offer, Sense};
 use anabranch_units::PathId;
 use anabranch_wire::{MpJoin, MptcpOption, Packet, Reason};
 
-/// Most connections that are half open. One takes about 4 KiB.
+/// Most connections that are half open, and no more than half of all. One takes about 4 KiB.
 const UNPROVEN: usize = 512;
 /// RFC 8684 §3.2: an unknown token is answered with a reset.
 const UNKNOWN_TOKEN: Reason = Reason { code: 1, transient: false };
@@ -45,12 +45,12 @@ impl Endpoint {
     }
 
     fn on_first_syn(&mut self, cx: &mut Cx<'_>, tuple: FourTuple, packet: &Packet) -> Option<Handle> {
-        let room = self.slots.len() < self.limit;
-        let Some(listener) = self.listeners.get_mut(&tuple.local.port()).filter(|_| room) else {
+        let full = self.slots.len() >= self.limit && self.lingering.is_empty();
+        let Some(listener) = self.listeners.get(&tuple.local.port()).filter(|_| !full) else {
             self.reset(tuple, packet, None);
             return None;
         };
-        if let Some(settings) = listener.settings.as_ref().filter(|_| self.unproven >= UNPROVEN) {
+        if let Some(settings) = listener.settings.as_ref().filter(|_| self.unproven >= UNPROVEN.min(self.limit / 2)) {
             let syn = &packet.segment;
             let tokens = &self.tokens;
             let offer = asked(syn, settings, || fresh_key(cx.rng, &|token| tokens.contains_key(&token)));
@@ -58,11 +58,10 @@ impl Endpoint {
             self.syns.insert(cx.rng, half);
             return None;
         }
-        let Some(setup) = (listener.accept)(tuple) else {
+        let setup = self.ask(tuple).or_else(|| {
             self.reset(tuple, packet, None);
-            return None;
-        };
-        listener.settings = Some(setup.settings.clone());
+            None
+        })?;
         let tokens = &self.tokens;
         let connection = Connection::accept(cx, setup, tuple, &packet.segment, &|token| tokens.contains_key(&token));
         let handle = self.take_in(connection);
@@ -71,6 +70,15 @@ impl Endpoint {
             self.unproven += 1;
         }
         Some(handle)
+    }
+
+    /// Asks the listener for the setup of a connection, if there is room for one.
+    fn ask(&mut self, tuple: FourTuple) -> Option<Setup> {
+        let room = self.has_room();
+        let listener = self.listeners.get_mut(&tuple.local.port()).filter(|_| room)?;
+        let setup = (listener.accept)(tuple)?;
+        listener.settings = Some(setup.settings.clone());
+        Some(setup)
     }
 
     /// A connection that is to be accepted.
@@ -122,12 +130,10 @@ impl Endpoint {
     /// The first subflow of a connection to be.
     fn complete(&mut self, cx: &mut Cx<'_>, half: &HalfOpen, packet: &Packet) -> Option<Handle> {
         let tuple = half.tuple();
-        let room = self.slots.len() < self.limit;
-        let listener = self.listeners.get_mut(&tuple.local.port()).filter(|_| room);
-        let Some(setup) = listener.and_then(|listener| (listener.accept)(tuple)) else {
+        let setup = self.ask(tuple).or_else(|| {
             self.reset(tuple, packet, None);
-            return None;
-        };
+            None
+        })?;
         let tokens = &self.tokens;
         let mut connection = Connection::resume(cx, setup, half, &|token| tokens.contains_key(&token));
         let first = connection.subflows().next().map(|(id, ..)| id);

@@ -35,6 +35,8 @@ struct Slot {
     prompted: bool,
     /// Nobody has acknowledged its SYN/ACK yet.
     unproven: bool,
+    /// It is among those that linger.
+    lingers: bool,
 }
 
 struct Listener {
@@ -114,8 +116,12 @@ pub struct Endpoint {
     timers: BTreeSet<(Instant, Handle)>,
     /// Resets for segments that belong to nobody.
     replies: VecDeque<Packet>,
+    /// There may be resets, or SYN/ACKs of handshakes that have no connection.
+    stirred: bool,
     /// Connections to be accepted.
     accepted: VecDeque<Handle>,
+    /// Connections in TIME-WAIT, the first to come first. Some may be gone.
+    lingering: VecDeque<Handle>,
     /// Most connections; more are refused.
     limit: usize,
 }
@@ -149,7 +155,9 @@ impl Endpoint {
             awake: Awake::default(),
             timers: BTreeSet::new(),
             replies: VecDeque::new(),
+            stirred: false,
             accepted: VecDeque::new(),
+            lingering: VecDeque::new(),
             limit,
         }
     }
@@ -169,7 +177,8 @@ impl Endpoint {
     fn adopt(&mut self, connection: Connection) -> Handle {
         let token = connection.token();
         let (timer, ends) = (Instant::MAX, Vec::new());
-        let slot = Slot { connection, awake: false, timer, ends, epoch: 0, prompted: false, unproven: false };
+        let slot =
+            Slot { connection, awake: false, timer, ends, epoch: 0, prompted: false, unproven: false, lingers: false };
         let handle = self.slots.insert(slot);
         if let Some(token) = token {
             self.tokens.insert(token, handle);
@@ -240,6 +249,7 @@ impl Endpoint {
             }
             return Some(handle);
         }
+        self.stirred = true;
         let tuple = FourTuple { local: local.into(), remote: remote.into() };
         if !self.syns.is_empty()
             && let Some(handle) = self.on_half_open(cx, tuple, packet)
@@ -303,7 +313,7 @@ impl Endpoint {
 
     /// Does what is due.
     pub fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
-        self.syns.handle_timeout(cx.now);
+        self.stirred |= self.syns.handle_timeout(cx.now);
         while let Some((at, handle)) = self.timers.first().copied().filter(|(at, _)| *at <= cx.now) {
             self.timers.remove(&(at, handle));
             let Some(slot) = self.slots.get_mut(handle) else { continue };
@@ -317,8 +327,8 @@ impl Endpoint {
 
     /// When to call [`Self::handle_timeout`]; at the earliest, since an entry may be out of date.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let first = self.timers.first().map(|(at, _)| *at);
-        first.into_iter().chain(self.syns.poll_timeout()).min()
+        let at = self.timers.first().map_or(Instant::MAX, |(at, _)| *at).min(self.syns.next());
+        (at < Instant::MAX).then_some(at)
     }
 
     /// The next packet to send, with the path of its connection; what belongs to no connection has none. Ask until there is none.
@@ -330,12 +340,8 @@ impl Endpoint {
 
     /// As [`Self::poll_transmit`], into a packet that is overwritten.
     pub fn transmit_into(&mut self, cx: &mut Cx<'_>, packet: &mut Packet) -> Option<Option<PathId>> {
-        if let Some(reply) = self.replies.pop_front() {
-            *packet = reply;
-            return Some(None);
-        }
-        if self.syns.has_due()
-            && let Some(path) = self.answer_syn(cx, packet)
+        if self.stirred
+            && let Some(path) = self.transmit_beside(cx, packet)
         {
             return Some(path);
         }
@@ -368,6 +374,10 @@ impl Endpoint {
                     "a deadline is missed"
                 );
                 let changed = slot.epoch != slot.connection.epoch();
+                if !slot.lingers && slot.connection.only_lingers() {
+                    slot.lingers = true;
+                    self.lingering.push_back(handle);
+                }
                 if slot.connection.is_over() {
                     self.forget(handle);
                 } else if changed {
@@ -377,6 +387,18 @@ impl Endpoint {
             self.awake.pop();
         }
         None
+    }
+
+    /// What is to be sent beside the segments of connections.
+    #[cold]
+    fn transmit_beside(&mut self, cx: &mut Cx<'_>, packet: &mut Packet) -> Option<Option<PathId>> {
+        if let Some(reply) = self.replies.pop_front() {
+            *packet = reply;
+            return Some(None);
+        }
+        let answer = self.answer_syn(cx, packet);
+        self.stirred = answer.is_some();
+        answer
     }
 
     fn forget(&mut self, handle: Handle) {
@@ -392,6 +414,21 @@ impl Endpoint {
         if let Some(token) = slot.connection.token() {
             self.tokens.remove(&token);
         }
+        self.accepted.retain(|accepted| *accepted != handle);
+        while self.lingering.front().is_some_and(|first| self.slots.get(*first).is_none()) {
+            self.lingering.pop_front();
+        }
+    }
+
+    /// True if there is room for another connection. One in TIME-WAIT makes room: the oldest, as Linux does where there are too
+    /// many (`tcp_max_tw_buckets`).
+    fn has_room(&mut self) -> bool {
+        while self.slots.len() >= self.limit
+            && let Some(oldest) = self.lingering.pop_front()
+        {
+            self.forget(oldest);
+        }
+        self.slots.len() < self.limit
     }
 
     fn wake(&mut self, handle: Handle) {

@@ -45,27 +45,38 @@ struct Entry {
 pub(super) struct Place(u32);
 
 /// Handshakes that wait for their third ACK.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct SynQueue {
     places: Vec<Option<Entry>>,
     free: Vec<Place>,
     by_ends: BTreeMap<Ends, Place>,
     timers: BTreeSet<(Instant, Place)>,
+    /// The first of them: kept, for it is asked for after every packet.
+    next: Instant,
     /// Entries to be answered. Some may be gone.
     due: VecDeque<Place>,
     /// Who has to go is drawn from here.
     lots: Option<Rng>,
 }
 
+impl Default for SynQueue {
+    fn default() -> Self {
+        Self {
+            places: Vec::new(),
+            free: Vec::new(),
+            by_ends: BTreeMap::new(),
+            timers: BTreeSet::new(),
+            next: Instant::MAX,
+            due: VecDeque::new(),
+            lots: None,
+        }
+    }
+}
+
 impl SynQueue {
     /// None waits.
     pub fn is_empty(&self) -> bool {
         self.by_ends.is_empty()
-    }
-
-    /// Some are to be answered.
-    pub fn has_due(&self) -> bool {
-        !self.due.is_empty()
     }
 
     fn at(&mut self, place: Place) -> Option<&mut Entry> {
@@ -130,6 +141,7 @@ impl SynQueue {
     pub fn remove(&mut self, place: Place) {
         let Some(entry) = self.places.get_mut(place.0 as usize).and_then(Option::take) else { return };
         self.timers.remove(&(entry.deadline, place));
+        self.changed();
         self.by_ends.remove(&entry.half.ends());
         self.free.push(place);
         if self.by_ends.is_empty() {
@@ -163,16 +175,22 @@ impl SynQueue {
         entry.half.answers = entry.half.answers.saturating_add(1);
         self.timers.remove(&(before, place));
         self.timers.insert((now + timeout, place));
+        self.changed();
         !(late && crowded)
     }
 
-    /// When something is due.
-    pub fn poll_timeout(&self) -> Option<Instant> {
-        self.timers.first().map(|(at, _)| *at)
+    /// When something is due; [`Instant::MAX`] for never.
+    pub fn next(&self) -> Instant {
+        self.next
     }
 
-    /// Time has passed.
-    pub fn handle_timeout(&mut self, now: Instant) {
+    fn changed(&mut self) {
+        self.next = self.timers.first().map_or(Instant::MAX, |(at, _)| *at);
+    }
+
+    /// Time has passed. True if there are answers to be given.
+    pub fn handle_timeout(&mut self, now: Instant) -> bool {
+        let any = self.next <= now;
         while let Some(&(at, place)) = self.timers.first().filter(|(at, _)| *at <= now) {
             self.timers.remove(&(at, place));
             if let Some(entry) = self.at(place) {
@@ -181,6 +199,10 @@ impl SynQueue {
                 self.demand(place, Due::Overdue);
             }
         }
+        if any {
+            self.changed();
+        }
+        any
     }
 }
 
@@ -258,8 +280,8 @@ mod tests {
             sent
         };
         (0..5000).for_each(|n| queue.insert(&rng, half(0, n, 80)));
-        assert_eq!((answered(&mut queue, 0), queue.poll_timeout()), (5000, Some(Instant::from_millis(1000))));
-        assert_eq!((answered(&mut queue, 1000), queue.poll_timeout()), (0, Some(Instant::from_millis(3000))));
+        assert_eq!((answered(&mut queue, 0), queue.next()), (5000, Instant::from_millis(1000)));
+        assert_eq!((answered(&mut queue, 1000), queue.next()), (0, Instant::from_millis(3000)));
         // A thousand are done: there is room to breathe.
         let place = |queue: &SynQueue, n| queue.find(half(0, n, 80).tuple()).expect("it is there").0;
         for n in 0..1000 {
@@ -273,7 +295,7 @@ mod tests {
         for at in (4..400).map(|s| s * 1000) {
             answered(&mut queue, at);
         }
-        assert!(queue.is_empty() && queue.poll_timeout().is_none());
+        assert!(queue.is_empty() && queue.next() == Instant::MAX);
         assert_eq!((queue.due.capacity(), queue.places.capacity()), (0, 0));
     }
 

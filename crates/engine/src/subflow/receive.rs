@@ -217,6 +217,28 @@ mod tests {
     }
 
     #[test]
+    fn a_wide_window_is_held_whole_and_crumbs_are_not() {
+        let mut r = Receiver::default();
+        let payload = Bytes::from(vec![7; 1400]);
+        for n in 1..100_000 {
+            r.accept(1 + 1400 * n, &payload);
+        }
+        assert_eq!((r.held_bytes(), r.pieces.len()), (139_998_600, 99_999));
+        let mut r = Receiver::default();
+        for n in 1..100_000 {
+            r.accept(1 + 2 * n, &payload.slice(..1));
+        }
+        assert!((1024..1030).contains(&r.pieces.len()), "{}", r.pieces.len());
+        assert_eq!(r.held_bytes(), r.pieces.len() as u64);
+        // The first hole is filled all the same, and what goes on where a piece ends is kept.
+        assert_eq!(r.accept(1, &payload.slice(..2)).ready.map(|(seq, bytes)| (seq, bytes.len())), Some((1, 2)));
+        assert!(r.pop().is_some() && r.pop().is_none());
+        let before = r.held_bytes();
+        r.accept(6, &payload.slice(..1));
+        assert_eq!(r.held_bytes(), before + 1);
+    }
+
+    #[test]
     fn a_fin_is_taken_in_sequence_only() {
         let mut r = Receiver::default();
         assert!(r.note_fin(4));
