@@ -3,6 +3,7 @@
 
 mod common;
 
+use anabranch_engine::{Settings, TcpSettings};
 use anabranch_units::{SeqNumber, Side};
 use anabranch_wire::{
     AddAddr, DataAck, Flags, Mapping, MpCapable, MpJoin, MptcpOption, Options, Packet, Reason, SackBlock, Segment,
@@ -126,15 +127,19 @@ fn is_plausible(original: &Segment, forged: &Segment) -> bool {
     let moved = forged.seq != original.seq && !forged.payload.is_empty();
     let ahead = (forged.ack.0.wrapping_sub(original.ack.0) as i32) > 0;
     let sack = !forged.options.sack().is_empty();
-    let stamps = forged.options.timestamps() != original.options.timestamps();
+    // RFC 7323 §5.3, RFC 5961 §4, §5: what is not acceptable tells no time.
+    let acceptable = forged.flags.has(Flags::ACK) && !forged.flags.has(Flags::SYN);
+    let stamps = acceptable && forged.options.timestamps() != original.options.timestamps();
     let unmapped = forged.options.dss().is_none() && !forged.payload.is_empty();
     let data_ack = forged.options.dss().map(|d| d.ack) != original.options.dss().map(|d| d.ack);
     ends || moved || ahead || sack || stamps || unmapped || (data_ack && forged.options.dss().is_some())
 }
 
 fn run(changes: Vec<(u32, Vec<Change>)>, seed: u64, harmless_only: bool) -> Pair {
-    let make = move |paths: u8| setup(plain_stamps(), common::client_paths(paths));
-    let mut pair = Pair::with(seed, make(2), move || setup(plain_stamps(), Vec::new()));
+    let tcp = TcpSettings { timestamps: seed.is_multiple_of(2), ..plain_stamps().tcp };
+    let settings = Settings { tcp, ..plain_stamps() };
+    let client = setup(settings.clone(), common::client_paths(2));
+    let mut pair = Pair::with(seed, client, move || setup(settings.clone(), Vec::new()));
     let mut n = 0;
     pair.hook = Box::new(move |now, _, _, p| {
         // The handshakes are left in peace.

@@ -82,6 +82,8 @@ enum Source {
 /// The man in the middle.
 pub(crate) struct Middle {
     source: Source,
+    /// Guesses may begin: in SYN-RECEIVED a SYN in the window takes a passive end back to LISTEN (RFC 9293 §3.10.7.4).
+    pub guesses: bool,
     pub done: Vec<Deed>,
     /// By path and way: packets so far, how many of the last were lost in a row, and one that waits.
     lines: BTreeMap<(u8, Direction), Line>,
@@ -106,7 +108,7 @@ impl Middle {
     }
 
     fn new(source: Source) -> Self {
-        Self { source, done: Vec::new(), lines: BTreeMap::new() }
+        Self { source, guesses: false, done: Vec::new(), lines: BTreeMap::new() }
     }
 
     /// Packets that left the client on this path.
@@ -123,7 +125,8 @@ impl Middle {
             Source::List(list) => list.get(&place).cloned().unwrap_or_default(),
             Source::Rules(rules, luck) if self.done.len() < MOST_DEEDS => {
                 let may_lose = line.lost < LOST_IN_A_ROW;
-                rules.iter().filter_map(|rule| rule.apply(luck, place, &packet, may_lose)).collect()
+                let rules = rules.iter().filter(|rule| self.guesses || !rule.guesses());
+                rules.filter_map(|rule| rule.apply(luck, place, &packet, may_lose)).collect()
             }
             Source::Rules(..) => Vec::new(),
         };

@@ -48,6 +48,11 @@ pub(crate) struct Rule {
 }
 
 impl Rule {
+    /// It forges what must have no effect.
+    pub fn guesses(&self) -> bool {
+        self.does == Does::Guess
+    }
+
     /// What it does to a packet, if it does anything.
     pub fn apply(&self, luck: &mut Luck<'_>, place: Place, packet: &Packet, may_lose: bool) -> Option<What> {
         let (path, way, n) = place;

@@ -32,6 +32,7 @@ impl World<'_> {
         }
         let before = self.middle.done.len();
         let shown = self.exchange.is_some().then(|| packet.clone());
+        self.middle.guesses |= self.apps[1].established;
         let (passed, waits) = self.middle.take(path, way, packet);
         if let (Some(exchange), Some(packet)) = (&mut self.exchange, shown) {
             exchange.leaves(self.now, SIDES[n], &packet, &self.middle.done[before..], None);

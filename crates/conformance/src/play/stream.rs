@@ -58,11 +58,6 @@ impl Mappings {
         let holds = |piece: &&Piece| seq >= piece.ssn && piece.len.is_none_or(|len| seq < piece.ssn + len);
         self.0.iter().rev().find(holds).map_or(seq - 1, |piece| piece.offset + seq - piece.ssn)
     }
-
-    /// There is none.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
 }
 
 /// The checksum of a mapping (RFC 8684 §3.3.1).

@@ -5,10 +5,12 @@ mod header;
 mod lex;
 mod option;
 mod packet;
+mod pattern;
 mod step;
 mod value;
 
 pub use error::ScriptError;
+pub use pattern::*;
 pub use value::*;
 
 use lex::{Cursor, tokens};

@@ -63,7 +63,7 @@ pub(super) fn path_of(cursor: &mut Cursor<'_>) -> Result<u8> {
     Ok(cursor.number("the number of a path", 31)? as u8)
 }
 
-const WORDS: [&str; 30] = [
+const WORDS: [&str; 26] = [
     "<",
     ">",
     "optional",
@@ -86,14 +86,10 @@ const WORDS: [&str; 30] = [
     "opening",
     "multipath",
     "fallback",
-    "closed",
     "open",
+    "closed",
     "count",
     "anew",
-    "repeat",
-    "set",
-    "0<",
-    "0>",
 ];
 
 fn what(cursor: &mut Cursor<'_>) -> Result<What> {

@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// Scripts that are played at once; they wait most of the time.
-const AT_ONCE: usize = 8;
+const AT_ONCE: usize = 4;
 /// How often one is played until its word holds.
 const ATTEMPTS: u32 = 3;
 /// All of them may take so long.
