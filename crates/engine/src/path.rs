@@ -64,6 +64,8 @@ pub struct PathView {
     pub window: u64,
     /// Bytes of a full segment: `mss`, or less where the peer never offered as much.
     pub segment: u32,
+    /// Bytes that the window must have room for: `segment`, or less where less waits (RFC 9293 §3.8.6.2.1).
+    pub worth: u32,
     /// Packets sent, neither acknowledged, SACKed nor marked lost.
     pub in_flight: u32,
     /// Payload bytes sent and not acknowledged at subflow level.
@@ -116,6 +118,7 @@ impl PathView {
             ssthresh: u32::MAX,
             window: u64::MAX,
             segment: mss,
+            worth: mss,
             in_flight: 0,
             in_flight_bytes: 0,
             queued: 0,
@@ -142,9 +145,9 @@ impl PathView {
         self.cwnd.saturating_sub(self.in_flight.saturating_add(self.queued))
     }
 
-    /// The peer's window for this subflow has no room for a full segment beyond what is queued.
+    /// The peer's window for this subflow has no room beyond what is queued: for a segment, or for all that waits.
     pub const fn is_shut(&self) -> bool {
-        self.window < self.queued_bytes.saturating_add(self.segment as u64)
+        self.window < self.queued_bytes.saturating_add(self.worth as u64)
     }
 
     /// May take a segment now: usable, the windows have room, and not in recovery from a timeout (where it is the only

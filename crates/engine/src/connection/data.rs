@@ -51,17 +51,24 @@ impl Connection {
         }
         let Some(start) = self.data_offset(mapping) else { return true };
         let len = u64::from(mapping.len) - u64::from(data_fin);
-        if data_fin {
-            self.note_data_fin(cx, i, start + len);
-        }
-        if len == 0 {
-            return true;
-        }
         if mapping.checksum.is_some() != self.checksum {
             // RFC 8684 §3.3: present though it was not agreed on, or absent though it was
             self.violation(cx, i, Violation::Checksum);
             self.subflows[i].reset = Some(Reset::Because(MPTCP_ERROR));
             return false;
+        }
+        // RFC 8684 §3.3: the checksum covers the DATA_FIN. Beside payload it is taken with that.
+        if data_fin && (len == 0 || !self.checksum) {
+            let number = self.keys.remote_number(start).0;
+            let sum = || anabranch_wire::dss_checksum(number, mapping.subflow_seq, mapping.len, &Bytes::new());
+            if mapping.checksum.is_some_and(|expected| expected != sum()) {
+                self.violation(cx, i, Violation::Checksum);
+                return true;
+            }
+            self.note_data_fin(cx, i, start + len);
+        }
+        if len == 0 {
+            return true;
         }
         let s = &mut self.subflows[i];
         let next = s.receiver.next();
@@ -210,6 +217,9 @@ impl Connection {
         let number = self.keys.remote_number(entry.data);
         if anabranch_wire::dss_checksum(number.0, entry.sub.start as u32, len, &whole) == expected {
             self.arrived(cx, i, entry.data, whole);
+            if u64::from(len) > entry.sub.len() {
+                self.note_data_fin(cx, i, entry.data + entry.sub.len());
+            }
             return true;
         }
         self.violation(cx, i, Violation::Checksum);

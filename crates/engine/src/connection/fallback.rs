@@ -130,6 +130,7 @@ impl Connection {
         s.handshake.confirmed = true;
         s.handshake.third_ack = false;
         s.handshake.complete();
+        s.signals.clear();
         // What was sent with mappings keeps its place; new data follows in the subflow's own sequence. What the subflow has
         // acknowledged has arrived, also where no DATA_ACK says so yet.
         self.send_offset = Offset { sub: s.sender.nxt(), data: self.sent_end.max(self.view.data_acked()) };

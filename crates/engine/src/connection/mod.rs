@@ -388,7 +388,7 @@ impl Connection {
     /// Sets whether a path is a backup, and tells the peer with MP_PRIO (RFC 8684 §3.3.8).
     pub fn set_backup(&mut self, id: PathId, backup: bool) {
         self.paths.set_backup(id, backup);
-        if let Some(i) = self.index(id) {
+        if let Some(i) = self.index(id).filter(|_| self.mode != Mode::Plain) {
             self.subflows[i].backup.0 = backup;
             // Only the last word counts.
             let signals = &mut self.subflows[i].signals;

@@ -74,6 +74,7 @@ impl Connection {
         }
         self.view.set_now(cx.now);
         self.restart_idle(cx);
+        self.view.weigh();
         self.hold_round(cx, cause);
         if self.has_value
             && let Some((name, value)) = self.scheduler.values()

@@ -332,7 +332,15 @@ impl Connection {
     fn probe_window(&mut self, cx: &mut Cx<'_>) {
         self.persist.1 += 1;
         self.persist.0 = cx.now + self.persist_interval();
-        let Some(i) = self.view.fastest().map(|p| p.id).and_then(|id| self.index(id)) else { return };
+        // One after the other, the fastest first: it may be the one that is silent.
+        let mut paths: Vec<_> = self.view.candidates().map(|p| (p.rtt_or_max(), p.id)).collect();
+        paths.sort();
+        if paths.is_empty() {
+            return;
+        }
+        let asked = |n: u32| paths.get(n.checked_sub(1)? as usize % paths.len()).and_then(|(_, id)| self.index(*id));
+        let Some(next) = asked(self.persist.1) else { return };
+        let i = asked(self.persist.1 - 1).unwrap_or(next);
         let heard = core::mem::take(&mut self.data_ack_heard);
         let answers = self.persist.1 > 1 && self.subflows[i].probes == 0;
         if answers && !heard && self.dss_seen && self.speaks_mptcp() && !self.view.outstanding().is_empty() {
@@ -349,6 +357,7 @@ impl Connection {
             self.due.get_or_insert(Cause::Window);
             return;
         }
+        let i = next;
         if self.view.bind_what_fits(self.subflows[i].id) {
             return self.touch(i);
         }

@@ -242,7 +242,8 @@ impl View {
     }
     /// Adds a path or replaces what is known of it; queue counts are kept by the view itself.
     pub fn set_path(&mut self, path: PathView) {
-        let path = PathView { segment: self.largest_worth().min(path.mss.into()) as u32, ..path };
+        let segment = self.largest_worth().min(path.mss.into()) as u32;
+        let path = PathView { segment, worth: segment, ..path };
         match self.index(path.id) {
             Some(i) => {
                 let (queued, queued_bytes) = (self.paths[i].queued, self.paths[i].queued_bytes);
@@ -299,6 +300,14 @@ impl View {
             self.max_window = size;
             let worth = self.largest_worth();
             self.paths.iter_mut().for_each(|p| p.segment = worth.min(p.mss.into()) as u32);
+        }
+    }
+    /// A round begins: what the windows must have room for follows from what waits.
+    #[inline]
+    pub(crate) fn weigh(&mut self) {
+        let waits = self.backlog.bytes().max(1);
+        for p in &mut self.paths {
+            p.worth = waits.min(p.segment.into()) as u32;
         }
     }
     /// `path` sent `range`.
