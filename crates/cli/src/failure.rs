@@ -9,6 +9,9 @@ use std::io;
 use std::ops::Range;
 use std::path::Path;
 
+/// So many mistakes of a command line are told; those of a scenario file are counted where it is read.
+const MOST: usize = 60;
+
 /// Why a command gives no answer.
 #[derive(Debug)]
 pub enum Failure {
@@ -95,10 +98,13 @@ impl Failure {
             Self::Failed(report) | Self::Interrupted(report) => std::slice::from_ref(report),
         };
         let mut text = String::new();
-        for report in reports {
+        for report in reports.iter().take(MOST) {
             if handler.render_report(&mut text, report.as_ref()).is_err() {
                 let _ = writeln!(text, "error: {report}");
             }
+        }
+        if let Some(more @ 1..) = reports.len().checked_sub(MOST) {
+            let _ = writeln!(text, "\n{more} more mistakes\n");
         }
         text
     }

@@ -8,6 +8,7 @@ mod builtin;
 mod commands;
 mod failure;
 mod frontier_table;
+mod input;
 mod kept;
 #[cfg(target_os = "linux")]
 mod link_table;

@@ -2,10 +2,13 @@
 
 use crate::builtin;
 use crate::failure::Failure;
+use crate::input::{SCENARIO, TRACES, read_within};
 use anabranch_run::Variant;
 use anabranch_scenario::{Diagnostic, Document, Override, PlugIn, Resolver, Source};
 use miette::Report;
+use std::cell::Cell;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -21,11 +24,23 @@ pub struct Loaded {
 }
 
 /// Files beside the scenario.
-struct Folder<'a>(&'a Path);
+struct Folder<'a> {
+    folder: &'a Path,
+    /// Bytes that were read so far.
+    used: Cell<u64>,
+}
 
 impl Resolver for Folder<'_> {
     fn read(&self, file: &str) -> Result<String, String> {
-        fs::read_to_string(self.0.join(file)).map_err(|error| error.to_string())
+        let read = read_within(TRACES, self.used.get(), &self.folder.join(file));
+        let used = match &read {
+            Ok(text) => self.used.get() + text.len() as u64,
+            // One file without end is enough.
+            Err(error) if error.kind() == ErrorKind::FileTooLarge => u64::MAX,
+            Err(_) => self.used.get(),
+        };
+        self.used.set(used);
+        read.map_err(|error| error.to_string())
     }
 }
 
@@ -33,7 +48,7 @@ impl Loaded {
     /// Reads the file `name`, or else the built-in scenario of that name.
     pub fn read(name: &str, overrides: Vec<Override>) -> Result<Self, Failure> {
         let path = Path::new(name);
-        let text = match fs::read_to_string(path) {
+        let text = match read_within(SCENARIO, 0, path) {
             Ok(text) => text,
             Err(error) => match builtin::find(name) {
                 Some(text) if !path.exists() => text.to_owned(),
@@ -56,7 +71,8 @@ impl Loaded {
     }
 
     fn parse(source: Source, folder: &Path, overrides: Vec<Override>) -> Result<Self, Failure> {
-        let document = anabranch_scenario::read(&source, &overrides, &Folder(folder)).map_err(unusable)?;
+        let files = Folder { folder, used: Cell::new(0) };
+        let document = anabranch_scenario::read(&source, &overrides, &files).map_err(unusable)?;
         Ok(Self { source, overrides, document })
     }
 
@@ -143,7 +159,7 @@ fn unusable(diagnostics: Vec<Diagnostic>) -> Failure {
 }
 
 fn unreadable(name: &str, error: &std::io::Error) -> Failure {
-    if error.kind() == std::io::ErrorKind::NotFound && !name.contains(['/', '\\']) {
+    if error.kind() == ErrorKind::NotFound && !name.contains(['/', '\\']) {
         return unknown_scenario(name);
     }
     Failure::unusable("anabranch::cli::unreadable", format!("cannot read {name}: {error}"), None)

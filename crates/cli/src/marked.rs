@@ -1,8 +1,8 @@
 //! Files with places for tables, each between two marks.
 
 use crate::failure::Failure;
+use crate::input::read_regular;
 use crate::output::write;
-use std::fs;
 use std::path::Path;
 
 /// A file whose text between `<!-- NAME -->` and `<!-- /NAME -->` is written by a command.
@@ -19,7 +19,7 @@ impl<'a> Marked<'a> {
     /// once.
     pub fn read(file: &'a Path, names: &[&'static str]) -> Result<Self, Failure> {
         let unusable = |message, help| Err(Failure::unusable("anabranch::cli::unreadable", message, help));
-        let text = match fs::read_to_string(file) {
+        let text = match read_regular(file) {
             Ok(text) => text,
             Err(error) => return unusable(format!("cannot read {}: {error}", file.display()), None),
         };
@@ -74,6 +74,7 @@ fn places<'t>(text: &'t str, name: &str) -> (Vec<&'t str>, &'t str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     const NAMES: [&str; 2] = ["sum", "all"];
 

@@ -1,6 +1,7 @@
 //! The directory of `--out`: it belongs to the command that wrote into it last.
 
 use crate::failure::Failure;
+use crate::input::read_regular;
 use crate::output::create;
 use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
@@ -115,7 +116,7 @@ fn foreign(folder: &Path) -> Option<PathBuf> {
 
 /// Documents name the program in a field; what is in the fields is passed over.
 fn is_ours(document: &Path) -> bool {
-    let text = fs::read_to_string(document).unwrap_or_default();
+    let text = read_regular(document).unwrap_or_default();
     let fields: BTreeMap<String, IgnoredAny> = serde_json::from_str(&text).unwrap_or_default();
     ["anabranch", "made_by"].iter().any(|name| fields.contains_key(*name))
 }

@@ -1,6 +1,7 @@
 //! What is wrong, where, and what to write instead.
 
-use miette::{LabeledSpan, NamedSource, SourceCode};
+use crate::text::{LONG_TOKEN, Text, clipped};
+use miette::{LabeledSpan, SourceCode};
 use std::fmt::{self, Display};
 use std::ops::Range;
 use std::sync::Arc;
@@ -38,11 +39,13 @@ pub enum Code {
     UnreadableFile,
     /// A capacity trace that does not parse.
     BadTrace,
+    /// There are more mistakes than are told one by one. It comes last, and points at nothing.
+    MoreMistakes,
 }
 
 impl Code {
     /// All.
-    pub const ALL: [Code; 15] = [
+    pub const ALL: [Code; 16] = [
         Code::Syntax,
         Code::UnknownKey,
         Code::MissingKey,
@@ -58,6 +61,7 @@ impl Code {
         Code::NotAvailable,
         Code::UnreadableFile,
         Code::BadTrace,
+        Code::MoreMistakes,
     ];
 
     /// As users see it: `anabranch::scenario::unknown_key`.
@@ -78,9 +82,14 @@ impl Code {
             Code::NotAvailable => "anabranch::scenario::not_available",
             Code::UnreadableFile => "anabranch::scenario::unreadable_file",
             Code::BadTrace => "anabranch::scenario::bad_trace",
+            Code::MoreMistakes => "anabranch::scenario::more_mistakes",
         }
     }
 }
+
+/// More of a message, or of a help, than anybody reads, in bytes.
+const LONG_MESSAGE: usize = 300;
+const LONG_HELP: usize = 1500;
 
 /// One mistake in a scenario. A [`miette::Diagnostic`], so that any of miette's handlers prints it.
 #[derive(Clone, Debug)]
@@ -95,23 +104,24 @@ pub struct Diagnostic {
     pub help: Option<String>,
     /// The token, in bytes of its source.
     pub at: Range<usize>,
-    source: Arc<NamedSource<String>>,
+    source: Arc<Text>,
 }
 
 impl Diagnostic {
-    pub(crate) fn new(code: Code, source: Arc<NamedSource<String>>, at: Range<usize>, message: String) -> Self {
+    pub(crate) fn new(code: Code, source: Arc<Text>, at: Range<usize>, message: String) -> Self {
+        let message = clipped(message, LONG_MESSAGE);
         Self { code, message, label: "here".into(), help: None, at, source }
     }
 
     /// Says what stands at the token.
     pub(crate) fn label(&mut self, label: impl Into<String>) -> &mut Self {
-        self.label = label.into();
+        self.label = clipped(label.into(), LONG_MESSAGE);
         self
     }
 
     /// Says what to write instead.
     pub(crate) fn help(&mut self, help: impl Into<String>) -> &mut Self {
-        self.help = Some(help.into());
+        self.help = Some(clipped(help.into(), LONG_HELP));
         self
     }
 
@@ -143,6 +153,11 @@ impl miette::Diagnostic for Diagnostic {
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        Some(Box::new(std::iter::once(LabeledSpan::new_with_span(Some(self.label.clone()), self.at.clone()))))
+        if self.code == Code::MoreMistakes {
+            return None;
+        }
+        let end = self.at.end.min(self.source.text().ceil_char_boundary(self.at.start + LONG_TOKEN));
+        let label = LabeledSpan::new_with_span(Some(self.label.clone()), self.at.start..end);
+        Some(Box::new(std::iter::once(label)))
     }
 }

@@ -47,10 +47,10 @@ fn document(report: &mut Report, traces: &mut Traces<'_>, source: &Source, overr
     let mut root = parse_document(report, file, &source.text)?;
     let fixed: Vec<_> = overrides.iter().map(|o| apply(report, &mut root, o)).collect();
     let sweep = Sweep::take(report, &mut root, &fixed);
-    let before = report.len();
+    let before = report.calls();
     let reading = read::scenario(report, traces, &root, &source.name);
     // Mistakes outside of the sweep would be found again in every cell.
-    if report.len() > before {
+    if report.calls() > before {
         return None;
     }
     let mut cell = |report: &mut Report, point: &[(&Axis, &Node)]| {

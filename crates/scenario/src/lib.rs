@@ -12,6 +12,7 @@ mod schema;
 mod source;
 mod suggest;
 mod sweep;
+mod text;
 mod tree;
 
 pub use diagnostic::{Code, Diagnostic};

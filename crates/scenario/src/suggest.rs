@@ -11,8 +11,12 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     }
     // One mistake in short words, one in three letters of longer ones.
     let tolerated = (word.chars().count() / 3).max(1);
+    // Each letter that one has and the other lacks is a mistake.
+    let length = word.chars().count();
+    let like = |candidate: &&str| candidate.chars().count().abs_diff(length) <= tolerated;
     let distance = |candidate: &str| strsim::damerau_levenshtein(&word, &plain(candidate));
-    let near = candidates.into_iter().map(|c| (distance(c), c)).filter(|(d, c)| *d <= tolerated && *d < c.len());
+    let near =
+        candidates.into_iter().filter(like).map(|c| (distance(c), c)).filter(|(d, c)| *d <= tolerated && *d < c.len());
     near.min_by_key(|(d, _)| *d).map(|(_, c)| c)
 }
 

@@ -46,14 +46,6 @@ impl Sweep {
         let mut axes = Vec::new();
         collect(report, &[], table, &mut axes);
         axes.retain(|axis: &Axis| fixed.iter().all(|key| dotted(key) != dotted(&axis.key)));
-        for (index, axis) in axes.iter().enumerate() {
-            if axes[..index].iter().any(|other| dotted(&other.key) == dotted(&axis.key)) {
-                report
-                    .error(Code::Conflict, axis.key[0].at, format!("`{}` is swept twice", dotted(&axis.key)))
-                    .label("second time")
-                    .help("leave one of the two out");
-            }
-        }
         let cells = axes.iter().try_fold(1usize, |n, axis| n.checked_mul(axis.values.len()));
         if cells.is_none_or(|n| n > MOST_CELLS) || axes.len() > MOST_AXES {
             report
@@ -64,7 +56,15 @@ impl Sweep {
                 )
                 .label("the product of all lists")
                 .help("split it into several scenarios");
-            axes.clear();
+            return Self::default();
+        }
+        for (index, axis) in axes.iter().enumerate() {
+            if axes[..index].iter().any(|other| dotted(&other.key) == dotted(&axis.key)) {
+                report
+                    .error(Code::Conflict, axis.key[0].at, format!("`{}` is swept twice", dotted(&axis.key)))
+                    .label("second time")
+                    .help("leave one of the two out");
+            }
         }
         Self { axes, at: node.at }
     }
@@ -72,10 +72,12 @@ impl Sweep {
     /// Reads every cell with `read`; the last axis varies fastest. `None` if something is wrong, which was reported.
     pub fn cells(&self, report: &mut Report, read: &mut ReadCell<'_>) -> Option<Vec<(Cell, Scenario)>> {
         // Every value alone first, so that each mistake is told once and all are told.
-        for axis in &self.axes {
-            for value in &axis.values {
-                read(report, &[(axis, value)]);
+        for (axis, value) in self.axes.iter().flat_map(|axis| axis.values.iter().map(move |value| (axis, value))) {
+            if report.is_full() {
+                report.set_partial();
+                break;
             }
+            read(report, &[(axis, value)]);
         }
         let mut cells = Vec::new();
         let count = self.axes.iter().map(|axis| axis.values.len()).product();

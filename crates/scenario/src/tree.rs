@@ -1,7 +1,9 @@
 //! TOML as a tree whose every node knows where it was written: in the file or in an override's text.
 
 use crate::diagnostic::{Code, Diagnostic};
-use miette::NamedSource;
+use crate::text::Text;
+use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 use toml::Spanned;
@@ -97,31 +99,61 @@ impl Node {
     }
 }
 
+/// So many mistakes are told one by one; the others are counted.
+const MOST: usize = 50;
+
 /// The sources that were read and the mistakes found in them.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
-    sources: Vec<Arc<NamedSource<String>>>,
+    sources: Vec<Arc<Text>>,
+    /// The first [`MOST`].
     found: Vec<(usize, Diagnostic)>,
+    /// Where each of all stands, and a hash of its message: the same one is found again by another way.
+    known: BTreeSet<(usize, usize, usize, u64)>,
+    /// Takes the words of one that is not told.
+    untold: Option<Diagnostic>,
+    /// Not everything was looked at.
+    partial: bool,
+    /// Every call of [`Self::error`].
+    calls: usize,
 }
 
 impl Report {
     /// Registers a source; spans refer to it by the index returned.
     pub fn add_source(&mut self, name: &str, text: String) -> usize {
-        self.sources.push(Arc::new(NamedSource::new(name, text)));
+        self.sources.push(Arc::new(Text::new(name, text)));
         self.sources.len() - 1
     }
 
     /// Records a mistake; the caller adds a label and help.
     pub fn error(&mut self, code: Code, at: Span, message: impl Into<String>) -> &mut Diagnostic {
-        let diagnostic = Diagnostic::new(code, self.sources[at.source].clone(), at.start..at.end, message.into());
-        self.found.push((at.source, diagnostic));
-        let (_, last) = self.found.last_mut().expect("just pushed");
-        last
+        let message = message.into();
+        let mut hasher = DefaultHasher::new();
+        message.hash(&mut hasher);
+        self.calls += 1;
+        let is_new = self.known.insert((at.source, at.start, at.end, hasher.finish()));
+        let diagnostic = Diagnostic::new(code, self.sources[at.source].clone(), at.start..at.end, message);
+        if is_new && self.found.len() < MOST {
+            self.found.push((at.source, diagnostic));
+            let (_, last) = self.found.last_mut().expect("just pushed");
+            return last;
+        }
+        self.untold.insert(diagnostic)
     }
 
-    /// How many mistakes were recorded.
-    pub fn len(&self) -> usize {
-        self.found.len()
+    /// No further mistake is told: what it takes to help is not worth its while.
+    pub fn is_full(&self) -> bool {
+        self.found.len() >= MOST
+    }
+
+    /// Others may be where nobody looked.
+    pub fn set_partial(&mut self) {
+        self.partial = true;
+    }
+
+    /// Grows with each mistake that is recorded, a known one too.
+    pub fn calls(&self) -> usize {
+        self.calls
     }
 
     /// True if nothing is wrong.
@@ -131,13 +163,26 @@ impl Report {
 
     /// The text at a place.
     pub fn text(&self, at: Span) -> &str {
-        self.sources[at.source].inner().get(at.start..at.end).unwrap_or("")
+        self.sources[at.source].text().get(at.start..at.end).unwrap_or("")
     }
 
-    /// Every mistake once, in the order of the file, then of the overrides.
+    /// Every mistake once, in the order of the file, then of the overrides; at the end, how many more there are.
     pub fn into_diagnostics(mut self) -> Vec<Diagnostic> {
         self.found.sort_by_key(|(source, d)| (*source, d.at.start, d.at.end));
-        self.found.dedup_by(|(a, x), (b, y)| a == b && x.at == y.at && x.message == y.message);
+        let more = self.known.len() - self.found.len();
+        let message = match (more, self.partial) {
+            (0, false) => None,
+            // Where it was not looked.
+            (_, true) => Some("there may be more mistakes".to_owned()),
+            (1, false) => Some("1 more mistake".to_owned()),
+            (_, false) => Some(format!("{more} more mistakes")),
+        };
+        if let Some(((source, last), message)) = self.found.last().zip(message) {
+            let source = self.sources[*source].clone();
+            let mut summary = Diagnostic::new(Code::MoreMistakes, source, last.at.clone(), message);
+            summary.help("mend these first");
+            self.found.push((usize::MAX, summary));
+        }
         self.found.into_iter().map(|(_, diagnostic)| diagnostic).collect()
     }
 }
@@ -170,12 +215,12 @@ fn syntax_errors(report: &mut Report, within: Span, text: &str, mut errors: Vec<
     }
     let start_of = |e: &Error| e.span().map_or(0, |span| span.start);
     errors.sort_by_key(start_of);
-    let mut last_line = None;
+    let mut last_begin = None;
     for error in errors {
         let span = error.span().unwrap_or(0..0);
         // After one mistake the parser stumbles over the rest of the line.
-        let line = text.get(..span.start).map_or(0, |before| before.matches('\n').count());
-        if last_line.replace(line) == Some(line) {
+        let begin = text.get(..span.start).map_or(0, |before| before.rfind('\n').map_or(0, |end| end + 1));
+        if last_begin.replace(begin) == Some(begin) {
             continue;
         }
         // Nothing to underline at the end of a line: take the character before it.

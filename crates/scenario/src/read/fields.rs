@@ -47,6 +47,9 @@ pub(crate) struct Fields<'t> {
     broken: bool,
 }
 
+/// Among more unknown keys nobody looks for the one that was meant.
+const MOST_MISSPELT: usize = 50;
+
 impl<'t> Fields<'t> {
     /// The section's table at `node`; `None` if the file has none, then everything is as if not written.
     pub fn open(report: &mut Report, section: Section, node: Option<&'t Node>) -> Self {
@@ -145,7 +148,7 @@ impl<'t> Fields<'t> {
     /// True if a key that does not exist seems to mean this one, which was told with it.
     fn is_misspelt(&self, key: &Key) -> bool {
         let written = self.table.map_or(&[][..], |table| &table.0).iter().map(|(written, _)| written.name.as_str());
-        let mut unknown = written.filter(|name| self.section.key(name).is_none());
+        let mut unknown = written.filter(|name| self.section.key(name).is_none()).take(MOST_MISSPELT);
         unknown.any(|name| nearest(name, self.section.keys().map(|key| key.name)) == Some(key.name))
     }
 
@@ -175,11 +178,16 @@ pub(crate) fn unknown_key<'a>(
     valid: impl Iterator<Item = &'a str> + Clone,
 ) {
     let place = if section.is_empty() { "at the top of a scenario".into() } else { format!("in `{section}`") };
+    let message = format!("there is no key `{name}` {place}");
+    if report.is_full() {
+        report.error(Code::UnknownKey, at, message);
+        return;
+    }
     let help = match nearest(name, valid.clone()) {
         Some(word) => format!("did you mean `{word}`?"),
         None => format!("keys are: {}", valid.collect::<Vec<_>>().join(", ")),
     };
-    report.error(Code::UnknownKey, at, format!("there is no key `{name}` {place}")).label("unknown key").help(help);
+    report.error(Code::UnknownKey, at, message).label("unknown key").help(help);
 }
 
 /// Reports a value that is there for one direction only.

@@ -15,6 +15,7 @@ use anabranch_network::{
     WaySpec,
 };
 use anabranch_units::{Direction, Duration, Instant, PathId};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What the paths say, beyond the topology.
 pub(crate) struct Network {
@@ -34,28 +35,60 @@ pub(crate) struct Limits {
 
 /// The names of all paths and links, as far as they can be read.
 pub(crate) struct Names {
-    pub paths: Vec<Option<String>>,
-    pub links: Vec<Option<String>>,
+    pub paths: Listed,
+    pub links: Listed,
+}
+
+/// Names in their order.
+pub(crate) struct Listed {
+    names: Vec<Option<String>>,
+    /// The first place of each.
+    places: BTreeMap<String, usize>,
+}
+
+/// The names among which the nearest to an unknown one is looked for.
+const MOST_NEIGHBOURS: usize = 1000;
+
+impl Listed {
+    fn new(names: Vec<Option<String>>) -> Self {
+        let mut places = BTreeMap::new();
+        for (place, name) in names.iter().enumerate() {
+            if let Some(name) = name {
+                places.entry(name.clone()).or_insert(place);
+            }
+        }
+        Self { names, places }
+    }
+
+    /// Where a name stands.
+    pub fn place(&self, name: &str) -> Option<usize> {
+        self.places.get(name).copied()
+    }
+
+    /// What may have been meant by a name that is not among them.
+    pub fn neighbours(&self) -> impl Iterator<Item = &str> + Clone {
+        self.names.iter().flatten().map(String::as_str).take(MOST_NEIGHBOURS)
+    }
 }
 
 impl Names {
     /// Reads them all first, because references may point forward.
     pub fn read(report: &mut Report, paths: &[Fields<'_>], links: &[Fields<'_>]) -> Self {
-        let mut taken: Vec<String> = Vec::new();
+        let mut taken: BTreeSet<String> = BTreeSet::new();
         let mut read = |fields: &Fields<'_>| {
             fields.get(report, "name", |report, key, node| {
                 let name = value::name(report, key, node)?;
-                if taken.contains(&name) {
+                if !taken.insert(name.clone()) {
                     report
                         .error(Code::DuplicateName, node.at, format!("there are two paths or links named \"{name}\""))
                         .label("second use of this name")
                         .help("give each path and each link a name of its own");
                 }
-                taken.push(name.clone());
                 Some(name)
             })
         };
-        Self { paths: paths.iter().map(&mut read).collect(), links: links.iter().map(&mut read).collect() }
+        let paths = Listed::new(paths.iter().map(&mut read).collect());
+        Self { paths, links: Listed::new(links.iter().map(&mut read).collect()) }
     }
 
     /// The index of the path that `node` names.
@@ -69,12 +102,12 @@ impl Names {
     }
 }
 
-fn find(report: &mut Report, key: &'static Key, node: &Node, names: &[Option<String>], what: &str) -> Option<usize> {
+fn find(report: &mut Report, key: &'static Key, node: &Node, names: &Listed, what: &str) -> Option<usize> {
     let name = value::reference(report, key, node)?;
-    let index = names.iter().position(|n| n.as_deref() == Some(&name));
+    let index = names.place(&name);
     if index.is_none() {
         let message = format!("there is no {what} named \"{name}\"");
-        value::unknown_word(report, Code::UnknownName, node, message, names.iter().flatten().map(String::as_str));
+        value::unknown_word(report, Code::UnknownName, node, message, names.neighbours());
     }
     index
 }
@@ -113,6 +146,7 @@ pub(crate) fn read(
             .error(Code::ImpossibleValue, extra.at, format!("a connection has at most {} paths", PathId::LIMIT))
             .label("one too many");
     }
+    let paths = &paths[..paths.len().min(PathId::LIMIT)];
     let drafts: Vec<_> = paths.iter().map(|fields| path(report, traces, names, fields)).collect();
     let bottlenecks: Vec<_> = links.iter().map(|fields| link(report, traces, fields)).collect();
     let backup: Vec<_> = paths.iter().map(|f| f.get(report, "backup", value::flag)).collect();
@@ -127,7 +161,7 @@ pub(crate) fn read(
             .collect::<Option<_>>()?,
     };
     let links = links_of(names, &bottlenecks, &drafts, full_packet)?;
-    let paths = names.paths.iter().zip(drafts).map(|(name, draft)| resolve(name.as_ref()?, draft, full_packet));
+    let paths = names.paths.names.iter().zip(drafts).map(|(name, draft)| resolve(name.as_ref()?, draft, full_packet));
     Some(Network {
         topology: Topology { paths: paths.collect::<Option<_>>()?, links },
         backup: backup.into_iter().collect::<Option<_>>()?,
@@ -259,7 +293,7 @@ fn links_of(
         let (down, up) = (spec(index, Direction::Down)?, spec(index, Direction::Up)?);
         Some(LinkSpec { name: name.clone()?, down, up })
     };
-    names.links.iter().enumerate().map(link).collect()
+    names.links.names.iter().enumerate().map(link).collect()
 }
 
 fn resolve(name: &str, draft: Pair<Draft>, full_packet: u64) -> Option<PathSpec> {

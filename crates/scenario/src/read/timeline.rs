@@ -6,6 +6,7 @@ use super::{impairment, plugin, value};
 use crate::diagnostic::Code;
 use crate::keys::{Key, Section};
 use crate::scenario::{TimelineChange, TimelineEntry};
+use crate::suggest::nearest;
 use crate::tree::{Node, Report};
 use anabranch_network::{Bottleneck, CapacitySpec, Change, Topology};
 use anabranch_units::{Direction, Instant};
@@ -103,7 +104,7 @@ fn target(report: &mut Report, names: &Names, key: &'static Key, node: &Node) ->
         (Some("up"), None) => Some(Direction::Up),
         _ => return malformed(report, key, node),
     };
-    let (section, changeable, list): (_, &[&str], _) = match section {
+    let (section, changeable, listed): (_, &[&str], _) = match section {
         Some("path") => (Section::Path, &["rate", "delay", "loss"], &names.paths),
         Some("link") => (Section::Link, &["rate"], &names.links),
         _ => return malformed(report, key, node),
@@ -117,11 +118,10 @@ fn target(report: &mut Report, names: &Names, key: &'static Key, node: &Node) ->
             .help(format!("what can change: {}", changeable.join(", ")));
         return None;
     }
-    let Some(index) = list.iter().position(|n| n.as_deref() == Some(name)) else {
-        let known = || list.iter().flatten().map(String::as_str);
-        let help = match crate::suggest::nearest(name, known()) {
+    let Some(index) = listed.place(name) else {
+        let help = match nearest(name, listed.neighbours()) {
             Some(near) => format!("did you mean \"{}.{near}.{changed}\"?", section.name()),
-            None => format!("there is: {}", known().collect::<Vec<_>>().join(", ")),
+            None => format!("there is: {}", listed.neighbours().collect::<Vec<_>>().join(", ")),
         };
         let message = format!("there is no {} named \"{name}\"", section.name());
         report.error(Code::UnknownName, node.at, message).label("unknown name").help(help);

@@ -47,6 +47,10 @@ pub(crate) fn unknown_word<'a>(
     message: String,
     words: impl Iterator<Item = &'a str> + Clone,
 ) {
+    if report.is_full() {
+        report.error(code, node.at, message);
+        return;
+    }
     let help = match nearest(node.as_text().unwrap_or_default(), words.clone()) {
         Some(word) => format!("did you mean \"{word}\"?"),
         None => {
