@@ -350,9 +350,9 @@ impl Connection {
             self.subflows[i].reset = Some(Reset::Because(INTERFERENCE));
             return;
         }
-        if self.persist.1 > 1 && heard && !self.view.outstanding().is_empty() {
-            // RFC 8684 §3.3.6: a receiver may drop at connection level what its subflow acknowledged. Only its answer shows
-            // that it still speaks MPTCP: otherwise it would take this for new data.
+        if self.persist.1 > 1 && (heard || self.joined) && !self.view.outstanding().is_empty() {
+            // RFC 8684 §3.3.6: a receiver may drop at connection level what its subflow acknowledged. Its answer, or a
+            // second subflow, shows that it still speaks MPTCP: otherwise it would take this for new data.
             self.view.send_all_again();
             self.due.get_or_insert(Cause::Window);
             return;
