@@ -27,7 +27,8 @@ impl Observer {
         s.sending.isn = segment.seq;
         s.offers.0 = Some(offer(segment));
         let (path, is_join, answers) = (s.path, s.join, s.stage == Stage::SynReceived);
-        if !again {
+        // A join of the peer's is a subflow once it has proved that it holds the keys: anyone may send its SYN.
+        if !again && !(answers && is_join) {
             out.tell_of(path, Event::Path(PathState::Opening));
         }
         let option = capable(segment).filter(|_| !is_join);
@@ -127,6 +128,10 @@ impl Observer {
         }
         let proven = if self.subflows[i].join { self.proves(out, i, segment) } else { self.agree(out, i, segment) };
         if proven {
+            let s = &self.subflows[i];
+            if s.join {
+                out.tell_of(s.path, Event::Path(PathState::Opening));
+            }
             self.establish(out, i);
         }
         proven

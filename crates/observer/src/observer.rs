@@ -208,8 +208,10 @@ impl Observer {
     /// The subflow was reset or refused. What of it is still under way belongs to nobody.
     pub(crate) fn drop_subflow(&mut self, out: &mut Out<'_>, i: usize) {
         let s = &mut self.subflows[i];
-        // One that the host has not answered has never been told of; one that is closed has.
-        let told = s.offers.0.is_some() && s.is_live();
+        // One that the host has not answered has never been told of, nor a join of the peer's that proved nothing; one that
+        // is closed has.
+        let proven = !(s.join && s.stage == Stage::SynReceived);
+        let told = s.offers.0.is_some() && s.is_live() && proven;
         s.stage = Stage::Closed;
         if told {
             out.tell_of(s.path, Event::Path(PathState::Dead));

@@ -94,8 +94,18 @@ impl Observer {
         // The host's window is one of the connection: what is repeated on this subflow does not count against it.
         let limit = self.incoming.window.saturating_mul(2).max(1 << 16);
         let inside = seq.filter(|seq| s.receiving.accepts(*seq, u64::from(segment.seq_len()), limit));
-        if inside.is_none() && rst {
-            self.violation(out, i, Violation::Unacceptable);
+        if inside.is_none() {
+            if rst {
+                self.violation(out, i, Violation::Unacceptable);
+            } else if seq.is_some_and(|seq| seq > self.subflows[i].receiving.next()) {
+                self.violation(out, i, Violation::BeyondWindow);
+            } else if segment.flags.has(Flags::ACK) && self.acceptable_ack(i, segment).is_some() {
+                let s = &mut self.subflows[i];
+                let last = seq.is_some_and(|seq| seq + u64::from(segment.seq_len()) == s.receiving.next());
+                if let Some(stamps) = segment.options.timestamps().filter(|_| last && s.timestamps) {
+                    s.receiving.renew(stamps, out.now);
+                }
+            }
         }
         inside
     }

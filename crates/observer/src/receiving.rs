@@ -75,6 +75,14 @@ impl Receiving {
         }
     }
 
+    /// Keeps the timestamp of the peer's last segment, which came again: the host's acknowledgment was lost, and the next one
+    /// echoes this copy.
+    pub fn renew(&mut self, stamps: Timestamps, now: Instant) {
+        if !self.is_old(stamps, now) {
+            self.recent = Some((stamps.val, now));
+        }
+    }
+
     /// Takes the payload of a segment; what of it is next in sequence. Then ask [`Self::pop`] for what follows.
     /// `Err` if there is no room for another piece.
     pub fn accept(&mut self, all: Range) -> Result<Option<Range>, ()> {

@@ -73,6 +73,23 @@ fn lives(log: &Log) -> Log {
     begins
 }
 
+/// What was observed, without joins that proved who they are when the connection was over already: the host refuses them and
+/// records nothing, and outside that cannot be told. They carry nothing.
+fn without_refused(observed: &Log, engine: &Log) -> Log {
+    let opening = Event::Path(PathState::Opening);
+    let recorded = |now, path| engine.iter().any(|(at, o, e)| (*at, o.path) == (now, path) && *e == opening);
+    let carries = |now: Instant, path| {
+        let data = |e: &Event| matches!(e, Event::DataSent { .. } | Event::DataArrived { .. });
+        observed.iter().any(|(at, o, e)| *at >= now && o.path == path && data(e))
+    };
+    let opened = observed.iter().filter(|(_, _, event)| *event == opening).map(|(now, o, _)| (*now, o.path));
+    let refused: Vec<_> = opened.filter(|(now, path)| !recorded(*now, *path) && !carries(*now, *path)).collect();
+    let kept = |(now, origin, event): &&(Instant, Origin, Event)| {
+        !matches!(event, Event::Path(_)) || !refused.iter().any(|(at, path)| at <= now && *path == origin.path)
+    };
+    observed.iter().filter(kept).copied().collect()
+}
+
 fn ends(log: &Log, how: PathState) -> Vec<(Instant, PathId)> {
     let ends = log.iter().filter(|(_, _, event)| *event == Event::Path(how));
     ends.map(|(now, origin, _)| (*now, origin.path)).collect()
@@ -151,9 +168,10 @@ pub fn compare_host(host: &Host, seen: &mut Seen) -> Result<(), String> {
         }
         same(name, &engine, &observed)?;
     }
-    same("lives", &lives(&host.engine), &lives(&host.observed))?;
+    let seen_paths = without_refused(&host.observed, &host.engine);
+    same("lives", &lives(&host.engine), &lives(&seen_paths))?;
     let silent = silent_ends(host);
-    let [recorded, observed] = [&host.engine, &host.observed].map(|log| ends(log, PathState::Dead));
+    let [recorded, observed] = [&host.engine, &seen_paths].map(|log| ends(log, PathState::Dead));
     // The answer to a join that was given up.
     let late = |(now, path): &(Instant, PathId)| silent.iter().any(|(at, p, _)| at <= now && p == path);
     if !observed.iter().all(|end| recorded.contains(end) || late(end)) {
