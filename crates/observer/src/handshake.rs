@@ -28,7 +28,7 @@ impl Observer {
         s.offers.0 = Some(offer(segment));
         let (path, is_join, answers) = (s.path, s.join, s.stage == Stage::SynReceived);
         // A join of the peer's is a subflow once it has proved that it holds the keys: anyone may send its SYN.
-        if !again && !(answers && is_join) {
+        if !(again || answers && is_join) {
             out.tell_of(path, Event::Path(PathState::Opening));
         }
         let option = capable(segment).filter(|_| !is_join);
