@@ -98,8 +98,10 @@ run PROGRAM`, uses all paths; TCP, UDP and ICMP take the first. Time 0 of outage
 CMD. Programs are the traffic: the scenario's own traffic, scheduler and duration do not count; its cross traffic \
 does. This takes root.
 
-CMD gets the terminal and its keys, and its exit code is that of this command (127 if it cannot be started). A table \
-of what crossed each path follows on standard error.
+CMD gets the terminal and its keys, and its exit code is that of this command (127 if it cannot be started). The \
+network stays until what CMD sent has arrived and the server has read it; if nothing arrives for half a minute, or on \
+Ctrl-C, what is lost is said on standard error. Programs that CMD or the server left behind are ended. A table of what \
+crossed each path follows on standard error.
 
 Variables for CMD and server:
   ANABRANCH_SERVER       the server's address

@@ -63,6 +63,10 @@ impl Driver for Stoppable {
 type Stoppable = VirtualTime;
 
 fn main() -> ExitCode {
+    #[cfg(target_os = "linux")]
+    if let Some(code) = anabranch_lab::shell::keep(std::env::args_os()) {
+        return ExitCode::from(code);
+    }
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let drivers = Drivers { virtual_time: &Stoppable::default(), real_time: &RealTime, preflight };
     let answer = anabranch_cli::answer(std::env::args_os(), &drivers, colour);

@@ -400,3 +400,172 @@ fn keys_are_the_commands_and_requests_to_end_are_passed_on() {
     assert_eq!(shell.wait().unwrap().code(), Some(9));
     assert!(begun.elapsed() < Duration::from_secs(20));
 }
+
+/// `python3 take.py PROTOCOL`: writes the length of each stream into `got`, when it has ended.
+const TAKE: &str = r#"
+import os, socket, sys, threading
+def take(peer):
+    count = 0
+    while part := peer.recv(1 << 16):
+        count += len(part)
+    peer.close()
+    os.write(got, f"{count}\n".encode())
+got = os.open("got", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, int(sys.argv[1]))
+listener.bind(("", 7000))
+listener.listen(64)
+while True:
+    peer, _ = listener.accept()
+    threading.Thread(target=take, args=(peer,)).start()
+    del peer
+"#;
+
+/// `python3 give.py PROTOCOL BYTES`: hands them over and ends at once.
+const GIVE: &str = r#"
+import os, socket, sys
+peer = socket.socket(socket.AF_INET, socket.SOCK_STREAM, int(sys.argv[1]))
+peer.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8 << 20)
+peer.connect((os.environ["ANABRANCH_SERVER"], 7000))
+peer.sendall(bytes(int(sys.argv[2])))
+"#;
+
+impl Place {
+    fn got(&self) -> String {
+        std::fs::read_to_string(self.path("got")).unwrap_or_default()
+    }
+}
+
+#[test]
+fn what_a_command_sent_arrives_though_it_has_ended() {
+    let Some(place) = place(&["python3"]) else { return };
+    place.write("take.py", TAKE);
+    place.write("give.py", GIVE);
+    // Plain, over both paths, and from Multipath TCP to a host that does not speak it.
+    for (ours, theirs) in [("0", "0"), ("262", "262"), ("262", "0")] {
+        let server = format!("exec python3 take.py {theirs}");
+        // One that goes on behind the command's back is ended, and what it had sent arrives too.
+        let twice = format!("python3 give.py {ours} 100000 & exec python3 give.py {ours} 3000000");
+        for command in [&["python3", "give.py", ours, "3000000"][..], &["sh", "-c", &twice]] {
+            let _ = std::fs::remove_file(place.path("got"));
+            let ran = place.shell(&["-q", "--server", &server], command);
+            assert_eq!((ran.status.code(), String::from_utf8_lossy(&ran.stderr).as_ref()), (Some(0), ""));
+            assert!(place.got().lines().any(|line| line == "3000000"), "{ours} {theirs} {command:?}: {}", place.got());
+        }
+    }
+}
+
+#[test]
+fn datagrams_under_way_arrive_too() {
+    let Some(place) = place(&["python3"]) else { return };
+    place.write("paths.toml", SCENARIO.replace("10ms", "500ms").replace("20mbit", "1mbit"));
+    place.write(
+        "take.py",
+        "import os, socket\ntaker = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\ntaker.bind((\"\", 7000))\n\
+         got = os.open(\"got\", os.O_WRONLY | os.O_CREAT | os.O_APPEND)\n\
+         while True: os.write(got, str(len(taker.recv(2000))).encode() + b\"\\n\")\n",
+    );
+    let give = "import os, socket\ngiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n\
+                for _ in range(40): giver.sendto(bytes(1000), (os.environ[\"ANABRANCH_SERVER\"], 7000))";
+    let ran = place.shell(&["-q", "--server", "exec python3 take.py"], &["python3", "-c", give]);
+    assert_eq!(ran.status.code(), Some(0));
+    assert_eq!(place.got(), "1000\n".repeat(40));
+}
+
+#[test]
+fn what_cannot_arrive_is_told_and_a_signal_ends_the_wait() {
+    let Some(place) = place(&["python3"]) else { return };
+    place.write("paths.toml", SCENARIO.replace("delay = ", "outage = [[\"2s\", \"600s\"]]\ndelay = "));
+    place.write("take.py", TAKE);
+    place.write("give.py", GIVE);
+    let give = "python3 give.py 262 8000000; exit 7";
+    let server = ["--server", "exec python3 take.py 262"];
+    let mut shell = place.command(&server, &["sh", "-c", give]).stderr(Stdio::piped()).spawn().unwrap();
+    let mut errors = BufReader::new(shell.stderr.take().unwrap());
+    let mut text = String::new();
+    while !text.contains("waiting until what was sent has arrived") {
+        assert!(errors.read_line(&mut text).unwrap() > 0, "{text}");
+    }
+    // It would wait for half a minute.
+    let interrupt = format!("kill -INT {}", shell.id());
+    assert!(Command::new("sh").arg("-c").arg(interrupt).status().unwrap().success());
+    let begun = Instant::now();
+    errors.read_to_string(&mut text).unwrap();
+    assert_eq!(shell.wait().unwrap().code(), Some(7), "{text}");
+    assert!(begun.elapsed() < Duration::from_secs(15), "{text}");
+    let left = text.lines().find(|line| line.contains("did not all arrive")).unwrap_or_else(|| panic!("{text}"));
+    assert!(left.contains("1 connection") && left.contains("bytes"), "{left}");
+    assert_eq!(place.got(), "", "a stream without its end");
+}
+
+/// Starts children that leave their parent, session and group, and do not want to end; their numbers go to `$1`.
+const LEAVING: &str = r#"
+trap '' TERM HUP
+setsid sh -c 'trap "" TERM HUP; echo $$ >> '$1'; while :; do sleep 1; done' &
+(sh -c 'echo $$ >> '$1'; exec sleep 1000' &)
+echo $$ >> $1
+"#;
+
+impl Place {
+    /// The processes whose numbers are in `file`, once there are three.
+    fn processes(&self, file: &str) -> Vec<String> {
+        let begun = Instant::now();
+        loop {
+            let text = std::fs::read_to_string(self.path(file)).unwrap_or_default();
+            let pids: Vec<String> = text.lines().map(str::to_owned).collect();
+            if pids.len() == 3 {
+                return pids;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(30), "{text}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// The network namespaces of all processes that are not ours.
+fn namespaces() -> Vec<String> {
+    let own = std::fs::read_link("/proc/self/ns/net").unwrap();
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let links = processes.filter_map(|process| std::fs::read_link(process.path().join("ns/net")).ok());
+    links.filter(|link| *link != own).map(|link| link.to_string_lossy().into_owned()).collect()
+}
+
+/// Those of the processes that still run after a while.
+fn remaining(pids: &[String]) -> Vec<&String> {
+    let begun = Instant::now();
+    while pids.iter().any(|pid| runs(pid)) && begun.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    pids.iter().filter(|pid| runs(pid)).collect()
+}
+
+#[test]
+fn programs_and_namespaces_die_with_a_shell_that_is_killed() {
+    let Some(place) = place(&["setsid"]) else { return };
+    place.write("leaving.sh", LEAVING);
+    let server = ["-q", "--server", "sh leaving.sh server; exec sleep 1000"];
+    let client = ["sh", "-c", "sh leaving.sh client; readlink /proc/self/ns/net > ns; exec sleep 1000"];
+    let mut shell = place.command(&server, &client).spawn().unwrap();
+    let pids = [place.processes("client"), place.processes("server")].concat();
+    while !std::fs::read_to_string(place.path("ns")).is_ok_and(|text| text.ends_with('\n')) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let namespace = std::fs::read_to_string(place.path("ns")).unwrap();
+    assert!(namespaces().iter().any(|other| *other == namespace.trim()));
+    shell.kill().unwrap();
+    assert_eq!(shell.wait().unwrap().code(), None);
+    assert_eq!(remaining(&pids), Vec::<&String>::new());
+    let begun = Instant::now();
+    while namespaces().iter().any(|other| *other == namespace.trim()) {
+        assert!(begun.elapsed() < Duration::from_secs(20), "the namespace is left");
+    }
+}
+
+#[test]
+fn what_a_command_leaves_behind_ends_with_the_shell() {
+    let Some(place) = place(&["setsid"]) else { return };
+    place.write("leaving.sh", LEAVING);
+    let ran = place.shell(&["-q", "--server", "sh leaving.sh server"], &["sh", "leaving.sh", "client"]);
+    assert_eq!(ran.status.code(), Some(0), "{}", String::from_utf8_lossy(&ran.stderr));
+    let pids = [place.processes("client"), place.processes("server")].concat();
+    assert_eq!(pids.iter().filter(|pid| runs(pid)).collect::<Vec<_>>(), Vec::<&String>::new());
+}

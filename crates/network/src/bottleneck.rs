@@ -164,8 +164,8 @@ impl<T> Queue<T> {
     }
 
     /// Items inside.
-    pub(crate) fn items(&self) -> usize {
-        self.packets.iter().filter(|packet| packet.item.is_some()).count()
+    pub(crate) fn items(&self) -> impl Iterator<Item = &T> {
+        self.packets.iter().filter_map(|packet| packet.item.as_ref())
     }
 
     /// The rate is `rate` from `now` on.

@@ -361,10 +361,14 @@ impl<T: Clone> Network<T> {
         }
     }
 
-    /// Packets under way: waiting, in transmission, on their way, held back. Cross traffic does not count.
+    /// What is under way: waiting, in transmission, on its way, held back. Cross traffic does not count.
+    pub fn under_way(&self) -> impl Iterator<Item = &T> {
+        self.drains.iter().flat_map(|drain| drain.queue.items()).chain(self.ways.iter().flat_map(Way::items))
+    }
+
+    /// How many packets are under way.
     pub fn in_flight(&self) -> usize {
-        let waiting: usize = self.drains.iter().map(|drain| drain.queue.items()).sum();
-        waiting + self.ways.iter().map(Way::items).sum::<usize>()
+        self.under_way().count()
     }
 
     /// Brings a drain up to `now`.

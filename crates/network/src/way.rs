@@ -116,9 +116,9 @@ impl<T: Clone> Way<T> {
         self.line.len() == 1
     }
 
-    /// Packets on the way.
-    pub(crate) fn items(&self) -> usize {
-        self.line.len() + self.held.len()
+    /// What is on the way.
+    pub(crate) fn items(&self) -> impl Iterator<Item = &T> {
+        self.line.iter().chain(&self.held).map(|packet| &packet.item)
     }
 
     /// Takes the packet that is due next, if nothing befalls it: [`Self::arrive`] says what it is otherwise. Nearly always

@@ -294,6 +294,12 @@ impl World {
         parcel
     }
 
+    /// Packets on their way to this end of a flow that entered the network at `until` or before.
+    pub fn under_way_to(&self, flow: usize, side: Side, until: Instant) -> usize {
+        let host = (flow * 2 + usize::from(side == Side::Server)) as u32;
+        self.network.under_way().filter(|parcel| parcel.host == host && parcel.sent <= until).count()
+    }
+
     /// The next packet that reached a host outside.
     pub fn poll_outside(&mut self) -> Option<Outbound> {
         self.outbox.pop_front()

@@ -68,3 +68,22 @@ fn where_nothing_counts_packets_a_large_one_stays_whole() {
     // But the first segment does not wait for the last one on a slow path.
     assert_eq!(carried(world(1_000, QueueSpec::Bytes(1 << 20), LossSpec::None)).len(), 30);
 }
+
+#[test]
+fn what_is_under_way_is_counted_by_where_it_goes_and_since_when() {
+    let mut world = world(1, QueueSpec::Packets(100), LossSpec::None);
+    let (first, later) = (Instant::from_millis(1), Instant::from_millis(2));
+    let raw = || Raw::from(Bytes::from(vec![0; 1000]));
+    let count = |world: &World, side, until| world.under_way_to(0, side, until);
+    for at in [first, first, later] {
+        world.run(at, &mut ()).expect("a world that goes on");
+        world.inject(0, Side::Client, 0, raw(), &mut ());
+    }
+    // Each takes 8 ms to leave and 5 ms to arrive.
+    assert_eq!([first, later].map(|until| count(&world, Side::Server, until)), [2, 3]);
+    assert_eq!(count(&world, Side::Client, later), 0);
+    world.run(Instant::from_millis(15), &mut ()).expect("a world that goes on");
+    assert_eq!([first, later].map(|until| count(&world, Side::Server, until)), [1, 2]);
+    world.run(Instant::from_millis(100), &mut ()).expect("a world that goes on");
+    assert_eq!(count(&world, Side::Server, later), 0);
+}

@@ -9,7 +9,7 @@ use crate::preflight_table::preflight_table;
 use crate::told::Told;
 use anabranch_lab::LabError;
 use anabranch_lab::preflight::preflight;
-use anabranch_lab::shell::{Served, Shell, Summary};
+use anabranch_lab::shell::{Pending, Served, Shell, Summary, Unarrived, Why};
 use anabranch_scenario::{Override, Scenario};
 use anabranch_units::Side;
 use std::ffi::OsString;
@@ -45,6 +45,7 @@ pub fn shell(arguments: &ShellArguments) -> Result<Told, Failure> {
         }
         ran => ran.map_err(failed)?,
     };
+    let left = shell.settle(&mut |left| say(&waiting(left))).map_err(failed)?;
     let (mut summary, captured) = shell.finish().map_err(failed)?;
     let mut wrong: Vec<Failure> = captured.err().map(failed).into_iter().collect();
     summary.live.preflight = measured;
@@ -54,7 +55,9 @@ pub fn shell(arguments: &ShellArguments) -> Result<Told, Failure> {
         // It may be a pipe: nothing is written beside it first.
         wrong.extend(fs::write(file, text).err().map(|error| Failure::unwritable(file, &error)));
     }
-    let notes = if arguments.quiet { String::new() } else { report(&summary) };
+    let report = if arguments.quiet { String::new() } else { report(&summary) };
+    // A word of a loss is never left out.
+    let notes = left.as_ref().map(unarrived).unwrap_or_default() + &report;
     Ok(Told { notes, wrong, code, ..Told::default() })
 }
 
@@ -82,6 +85,33 @@ fn command(arguments: &ShellArguments) -> Vec<OsString> {
 
 fn failed(error: LabError) -> Failure {
     Failure::missing("anabranch::shell::failed", error.to_string(), error.help())
+}
+
+/// How much that is, in words.
+fn amount(left: &Pending) -> String {
+    let several = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let streams = format!("{} bytes of {}", left.bytes, several(left.connections, "connection"));
+    let packets = several(left.packets, "packet");
+    match (left.connections, left.packets) {
+        (0, _) => packets,
+        (_, 0) => streams,
+        _ => format!("{streams}, {packets}"),
+    }
+}
+
+/// Said while the command's last data is under way.
+fn waiting(left: &Pending) -> String {
+    format!("waiting until what was sent has arrived ({}); Ctrl-C ends that\n", amount(left))
+}
+
+/// What was lost.
+fn unarrived(Unarrived { left, why }: &Unarrived) -> String {
+    let why = match why {
+        Why::Interrupted => "a signal ended the wait".to_owned(),
+        Why::NoProgress(time) => format!("nothing arrived for {time}"),
+        Why::TooLong(time) => format!("it took more than {time}"),
+    };
+    format!("what was sent did not all arrive: {} are lost; {why}\n", amount(left))
 }
 
 /// Who is where, and how to get there from elsewhere.

@@ -14,5 +14,5 @@ pub use counters::{Counters, counters};
 pub use host::{Addresses, KernelHost};
 pub use sampler::{Sample, Sampler, events};
 pub use settings::KernelSettings;
-pub use sock_diag::{SockDiag, SocketInfo};
+pub use sock_diag::{Backlog, SockDiag, SocketInfo, State};
 pub use stream::Told;

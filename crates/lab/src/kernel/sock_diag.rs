@@ -16,6 +16,52 @@ pub struct SocketInfo {
     pub tcp: TcpInfo,
 }
 
+/// What waits in a socket of TCP or of Multipath TCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backlog {
+    /// Its state.
+    pub state: State,
+    /// It is one of Multipath TCP. Its subflows are TCP sockets beside it.
+    pub mptcp: bool,
+    /// Our end.
+    pub local: SocketAddr,
+    /// The peer's.
+    pub remote: SocketAddr,
+    /// Bytes that the peer has not acknowledged; the end of the stream counts as one.
+    pub unacknowledged: u64,
+    /// Bytes that the program has not read; of a listening one, connections that it has not accepted.
+    pub unread: u64,
+    /// No program has it any more. A subflow never has one.
+    pub orphaned: bool,
+    /// One of Multipath TCP that is plain TCP now: what is not acknowledged waits in the TCP socket between the same ends.
+    pub fallen_back: bool,
+}
+
+/// A state of RFC 9293 §3.3.2, as far as it matters for what waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// LISTEN.
+    Listening,
+    /// FIN-WAIT-1, CLOSING or LAST-ACK: closed here, and the peer has not acknowledged that.
+    Closing,
+    /// CLOSE-WAIT: closed by the peer alone.
+    PeerClosed,
+    /// Any other.
+    Other,
+}
+
+impl State {
+    /// linux/tcp_states.h
+    fn of(number: u8) -> Self {
+        match number {
+            10 => Self::Listening,
+            4 | 9 | 11 => Self::Closing,
+            8 => Self::PeerClosed,
+            _ => Self::Other,
+        }
+    }
+}
+
 /// A socket to ask. It belongs to the namespace of the thread that opened it.
 #[derive(Debug)]
 pub struct SockDiag {
@@ -33,7 +79,10 @@ const NLMSG_DONE: u16 = 3;
 const AF_INET: u8 = 2;
 const AF_INET6: u8 = 10;
 const IPPROTO_TCP: u8 = 6;
+const IPPROTO_MPTCP: u32 = 262;
 const INET_DIAG_INFO: u16 = 2;
+const INET_DIAG_REQ_PROTOCOL: u16 = 3;
+const MPTCP_INFO_FLAG_FALLBACK: u64 = 1;
 /// Length of `struct nlmsghdr`.
 const HEADER: usize = 16;
 /// Length of `struct inet_diag_req_v2`.
@@ -42,6 +91,7 @@ const REQUEST: usize = 56;
 const ANSWER: usize = 72;
 /// ESTABLISHED, FIN-WAIT-1, FIN-WAIT-2, CLOSE-WAIT, LAST-ACK, CLOSING.
 const STATES: u32 = 1 << 1 | 1 << 4 | 1 << 5 | 1 << 8 | 1 << 9 | 1 << 11;
+const LISTEN: u32 = 1 << 10;
 
 /// Fields of `struct tcp_info` (linux/tcp.h): name, offset, length. Longer ones were added at its end, so that an older
 /// kernel's is a prefix.
@@ -98,32 +148,60 @@ impl SockDiag {
     /// # Errors
     /// The system refuses.
     pub fn sockets(&mut self, v6: bool) -> io::Result<Vec<SocketInfo>> {
-        self.socket.send(&request(v6))?;
+        self.ask(&request(v6, STATES, false), socket)
+    }
+
+    /// What waits in the sockets of both IP versions, of TCP and of Multipath TCP.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn backlogs(&mut self) -> io::Result<Vec<Backlog>> {
+        let mut found = Vec::new();
+        for v6 in [false, true] {
+            found.extend(self.ask(&request(v6, STATES | LISTEN, false), |message| backlog(message, false))?);
+            match self.ask(&request(v6, STATES, true), |message| backlog(message, true)) {
+                Ok(sockets) => found.extend(sockets),
+                // This kernel does not tell of them, or has none.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(found)
+    }
+
+    fn ask<T>(&mut self, request: &[u8], read: impl Fn(&[u8]) -> Option<T>) -> io::Result<Vec<T>> {
+        self.socket.send(request)?;
         let mut found = Vec::new();
         loop {
             let len = self.socket.read(&mut self.buffer)?;
-            if messages(&self.buffer[..len], &mut found)? {
+            if messages(&self.buffer[..len], &read, &mut found)? {
                 return Ok(found);
             }
         }
     }
 }
 
-/// `struct nlmsghdr` and `struct inet_diag_req_v2`.
-fn request(v6: bool) -> [u8; HEADER + REQUEST] {
-    let mut bytes = [0; HEADER + REQUEST];
-    bytes[0..4].copy_from_slice(&((HEADER + REQUEST) as u32).to_ne_bytes());
+/// `struct nlmsghdr` and `struct inet_diag_req_v2`, and the protocol where it does not fit into that.
+fn request(v6: bool, states: u32, mptcp: bool) -> Vec<u8> {
+    let mut bytes = vec![0; HEADER + REQUEST];
     bytes[4..6].copy_from_slice(&SOCK_DIAG_BY_FAMILY.to_ne_bytes());
     bytes[6..8].copy_from_slice(&NLM_F_REQUEST_DUMP.to_ne_bytes());
     bytes[HEADER] = if v6 { AF_INET6 } else { AF_INET };
     bytes[HEADER + 1] = IPPROTO_TCP;
     bytes[HEADER + 2] = 1 << (INET_DIAG_INFO - 1);
-    bytes[HEADER + 4..HEADER + 8].copy_from_slice(&STATES.to_ne_bytes());
+    bytes[HEADER + 4..HEADER + 8].copy_from_slice(&states.to_ne_bytes());
+    if mptcp {
+        bytes.extend(8u16.to_ne_bytes());
+        bytes.extend(INET_DIAG_REQ_PROTOCOL.to_ne_bytes());
+        bytes.extend(IPPROTO_MPTCP.to_ne_bytes());
+    }
+    let len = (bytes.len() as u32).to_ne_bytes();
+    bytes[0..4].copy_from_slice(&len);
     bytes
 }
 
 /// Reads the messages of one answer; true after the last one.
-fn messages(mut bytes: &[u8], found: &mut Vec<SocketInfo>) -> io::Result<bool> {
+fn messages<T>(mut bytes: &[u8], read: &impl Fn(&[u8]) -> Option<T>, found: &mut Vec<T>) -> io::Result<bool> {
     while let (Some(len), Some(kind)) = (number(bytes, 0, 4), number(bytes, 4, 2)) {
         match kind as u16 {
             NLMSG_DONE => return Ok(true),
@@ -134,7 +212,7 @@ fn messages(mut bytes: &[u8], found: &mut Vec<SocketInfo>) -> io::Result<bool> {
             _ => {}
         }
         let Some(message) = bytes.get(HEADER..len as usize) else { break };
-        found.extend(socket(message));
+        found.extend(read(message));
         bytes = bytes.get(aligned(len as usize)..).unwrap_or_default();
     }
     Ok(false)
@@ -142,18 +220,51 @@ fn messages(mut bytes: &[u8], found: &mut Vec<SocketInfo>) -> io::Result<bool> {
 
 /// `struct inet_diag_msg` and its attributes; `None` if there is no `tcp_info` among them.
 fn socket(message: &[u8]) -> Option<SocketInfo> {
+    let (local, remote) = ends(message)?;
+    let value = info(message)?;
+    let field = |(name, at, len): &(&str, usize, usize)| Some(((*name).to_owned(), number(value, *at, *len)?));
+    Some(SocketInfo { local, remote, tcp: FIELDS.iter().filter_map(field).collect() })
+}
+
+/// `struct inet_diag_msg`, of Multipath TCP with `struct mptcp_info` (linux/mptcp.h).
+fn backlog(message: &[u8], mptcp: bool) -> Option<Backlog> {
+    let (local, remote) = ends(message)?;
+    let info = if mptcp { info(message) } else { None };
+    let field = |at, len| info.and_then(|value| number(value, at, len));
+    let (fallen_back, written, acknowledged) = (field(8, 4), field(16, 8), field(24, 8));
+    let unacknowledged = match written.zip(acknowledged) {
+        Some((written, acknowledged)) => written.wrapping_sub(acknowledged),
+        None => number(message, 60, 4)?,
+    };
+    Some(Backlog {
+        state: State::of(*message.get(1)?),
+        mptcp,
+        local,
+        remote,
+        unacknowledged,
+        unread: number(message, 56, 4)?,
+        orphaned: number(message, 68, 4)? == 0,
+        fallen_back: fallen_back.is_some_and(|flags| flags & MPTCP_INFO_FLAG_FALLBACK != 0),
+    })
+}
+
+/// Our end and the peer's.
+fn ends(message: &[u8]) -> Option<(SocketAddr, SocketAddr)> {
     let v6 = *message.first()? == AF_INET6;
     let end = |port: usize, address: usize| {
         let port = u16::from_be_bytes(message.get(port..port + 2)?.try_into().ok()?);
         Some(SocketAddr::new(ip(message.get(address..address + 16)?, v6)?, port))
     };
-    let (local, remote) = (end(4, 8)?, end(6, 24)?);
+    Some((end(4, 8)?, end(6, 24)?))
+}
+
+/// What its protocol tells of a socket.
+fn info(message: &[u8]) -> Option<&[u8]> {
     let mut attributes = message.get(ANSWER..)?;
     while let (Some(len), Some(kind)) = (number(attributes, 0, 2), number(attributes, 2, 2)) {
         let value = attributes.get(4..len as usize)?;
         if kind as u16 == INET_DIAG_INFO {
-            let field = |(name, at, len): &(&str, usize, usize)| Some(((*name).to_owned(), number(value, *at, *len)?));
-            return Some(SocketInfo { local, remote, tcp: FIELDS.iter().filter_map(field).collect() });
+            return Some(value);
         }
         attributes = attributes.get(aligned(len as usize)..)?;
     }
@@ -203,10 +314,40 @@ mod tests {
     }
 
     #[test]
+    fn what_waits_at_either_end_of_a_connection_is_told() {
+        use std::io::Write;
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let here = listener.local_addr().unwrap();
+        let mut client = TcpStream::connect(here).unwrap();
+        let port = client.local_addr().unwrap();
+        let look = || {
+            let mut sockets = SockDiag::open().unwrap().backlogs().unwrap();
+            sockets.retain(|socket| [socket.local, socket.remote].contains(&here));
+            sockets
+        };
+        let of = |local: SocketAddr| look().into_iter().find(|s| s.local == local && s.state != State::Listening);
+        let waiting = |sockets: &[Backlog]| sockets.iter().find(|s| s.state == State::Listening).map(|s| s.unread);
+        assert_eq!(waiting(&look()), Some(1), "not accepted yet");
+        let (server, _) = listener.accept().unwrap();
+        assert_eq!(waiting(&look()), Some(0));
+        client.write_all(&[7; 1000]).unwrap();
+        let ends = (of(port).unwrap(), look().into_iter().find(|s| s.remote == port).unwrap());
+        assert_eq!((ends.0.unacknowledged, ends.0.orphaned, ends.0.mptcp), (0, false, false));
+        assert_eq!((ends.1.unread, ends.1.state), (1000, State::Other));
+        drop(client);
+        let server_end = look().into_iter().find(|s| s.remote == port).unwrap();
+        assert_eq!((server_end.unread, server_end.state), (1000, State::PeerClosed));
+        assert!(of(port).is_none_or(|client| client.orphaned));
+        drop(server);
+    }
+
+    #[test]
     fn no_bytes_make_it_fail_or_hang() {
         for len in 0..200 {
             for byte in [0, 1, 2, 4, 255] {
-                let _ = messages(&vec![byte; len], &mut Vec::new());
+                let _ = messages(&vec![byte; len], &socket, &mut Vec::new());
+                let _ = messages(&vec![byte; len], &|message: &[u8]| backlog(message, true), &mut Vec::new());
+                let _ = backlog(&vec![byte; len], true);
             }
         }
     }

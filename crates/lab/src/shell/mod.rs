@@ -3,11 +3,13 @@
 //! Both hosts are Linux kernels. A program runs in the client's namespace, with the terminal, and perhaps one in the
 //! server's; what they send to each other crosses the scenario's paths, whatever it is: its IP packets travel unparsed.
 
+mod keeper;
 mod program;
+mod settle;
 mod signals;
 mod summary;
 
-use crate::exchange::{Exchange, Outside};
+use crate::exchange::{Exchange, FLOW, Outside};
 use crate::kernel::KernelHost;
 use crate::real_time::{addresses, live, outside};
 use crate::{Capture, Clock, LabError, Namespace, privilege};
@@ -16,22 +18,26 @@ use anabranch_run::layout::Layout;
 use anabranch_run::{Choice, Job, RunError};
 use anabranch_scenario::{Cell, Host, Hosts, Scenario, TrafficKind};
 use anabranch_sim::{Checks, World};
-use anabranch_units::{Duration, Side};
+use anabranch_units::{Duration, Instant, Side};
+pub use keeper::keep;
 use nix::sys::signal::Signal;
-use program::Program;
+use program::{Place, Program};
+pub use settle::Pending;
+use settle::{LONGEST, Look, PATIENCE, Patience, READING};
 use signals::Signals;
 use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 pub use summary::{PathSummary, Summary, WaySummary};
 
-/// Two kernels and the paths between them, ready for programs. Signals that end a process by a key or by hanging up are
+/// Two kernels and the paths between them, ready for programs; for as long as the thread lives that starts them. A process
+/// that uses this asks [`keep`] first of all. Signals that end a process by a key or by hanging up are
 /// held back from this thread as long as it lives: they are the programs'.
 #[derive(Debug)]
 pub struct Shell {
     // The order is that in which they are dropped: programs first.
+    client: Option<Program>,
     server: Option<Program>,
     exchange: Exchange,
     meter: LinkMeter,
@@ -50,8 +56,30 @@ pub enum Served {
     Ended,
 }
 
+/// What did not arrive though it was waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unarrived {
+    /// How much.
+    pub left: Pending,
+    /// Why the wait ended.
+    pub why: Why,
+}
+
+/// Why a wait ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// A signal came.
+    Interrupted,
+    /// So long nothing arrived.
+    NoProgress(Duration),
+    /// It took so long.
+    TooLong(Duration),
+}
+
+/// How long the wait lasts before the user is told.
+const UNTOLD: Duration = Duration::from_secs(1);
 /// How long a server may take until it listens.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+const LISTENING: std::time::Duration = std::time::Duration::from_secs(10);
 /// How often to look whether it does.
 const LOOK: std::time::Duration = std::time::Duration::from_millis(20);
 /// How often to look whether the program has ended.
@@ -83,7 +111,7 @@ impl Shell {
         let meter = LinkMeter::new(&scenario.topology, &timeline, scenario.topology.paths.len());
         let mut exchange = Exchange::new(world, outside);
         exchange.captured = false;
-        let shell = Self { server: None, exchange, meter, job, signals };
+        let shell = Self { client: None, server: None, exchange, meter, job, signals };
         let names: Vec<String> = shell.paths().map(|(name, _)| name.to_owned()).collect();
         let capture = captures.map(|folder| Capture::create(folder, &names)).transpose()?;
         Ok(Self { exchange: Exchange { capture, ..shell.exchange }, ..shell })
@@ -133,10 +161,9 @@ impl Shell {
     /// # Errors
     /// It cannot be started, or fails before it listens.
     pub fn serve(&mut self, command: &str) -> Result<Served, LabError> {
-        let mut shell = Command::new("sh");
-        shell.arg("-c").arg(command).envs(self.environment());
-        shell.stdin(Stdio::null()).stdout(std::io::stderr());
-        let server = Program::start_group(&self.host(Side::Server).namespace, &mut shell, command)?;
+        let line = ["sh", "-c", command].map(OsString::from);
+        let namespace = &self.host(Side::Server).namespace;
+        let mut server = Program::start(namespace, Place::Background, &line, self.environment(), command)?;
         let begun = std::time::Instant::now();
         let failed = |what: &str| LabError::Application { what: format!("the server `{command}` {what}") };
         let served = loop {
@@ -148,7 +175,7 @@ impl Shell {
             match ended {
                 Some(0) => break Served::Ended,
                 Some(code) => return Err(failed(&format!("ended with {code} before it listened"))),
-                None if begun.elapsed() > PATIENCE => break Served::Silent,
+                None if begun.elapsed() > LISTENING => break Served::Silent,
                 None => std::thread::sleep(LOOK),
             }
             if self.signals.next().is_some() {
@@ -165,14 +192,14 @@ impl Shell {
     /// # Errors
     /// It cannot be started; the network fails.
     pub fn run(&mut self, command: &[OsString]) -> Result<u8, LabError> {
-        let Some((program, arguments)) = command.split_first() else {
+        let Some(program) = command.first() else {
             return Err(LabError::Application { what: "there is no command to run".into() });
         };
-        let mut line = Command::new(program);
-        line.args(arguments).envs(self.environment());
-        self.exchange.clock = Clock::start();
         let name = program.display().to_string();
-        let child = Program::start(&self.host(Side::Client).namespace, &mut line, &name)?;
+        self.exchange.clock = Clock::start();
+        let namespace = &self.host(Side::Client).namespace;
+        let started = Program::start(namespace, Place::Foreground, command, self.environment(), &name)?;
+        let child = self.client.insert(started);
         loop {
             let until = self.exchange.clock.now() + PULSE;
             self.exchange.run(until, &mut self.meter)?;
@@ -188,12 +215,67 @@ impl Shell {
         }
     }
 
+    /// Waits until what the program sent has arrived and the server has read it, and tells `slow` when that takes its time.
+    /// What the program left behind is ended meanwhile. Gives up when nothing arrives for half a minute, after ten minutes,
+    /// or when a signal comes; then what is left.
+    ///
+    /// # Errors
+    /// The network fails; the kernel does not tell of its sockets.
+    pub fn settle(&mut self, slow: &mut dyn FnMut(&Pending)) -> Result<Option<Unarrived>, LabError> {
+        // A key that ended the program counts no more.
+        while self.signals.next().is_some() {}
+        if let Some(client) = &self.client {
+            client.end();
+        }
+        let mut look = Look::new(&self.host(Side::Client).namespace, &self.host(Side::Server).namespace)?;
+        let ended = self.pulse()?;
+        let (mut patience, mut told) = (Patience::new(PATIENCE, ended), false);
+        loop {
+            let now = self.pulse()?;
+            let packets = self.exchange.world.under_way_to(FLOW, Side::Server, ended);
+            let left = Pending { packets, ..look.sent()? };
+            if left.is_nothing() && self.client.as_mut().is_none_or(Program::is_gone) {
+                break;
+            }
+            let why = match patience.ends(now, left.bytes + left.packets as u64) {
+                _ if self.signals.next().is_some() => Why::Interrupted,
+                true if now.since(patience.begun()) >= LONGEST => Why::TooLong(LONGEST),
+                true => Why::NoProgress(PATIENCE),
+                false => {
+                    if !left.is_nothing() && !told && now.since(patience.begun()) >= UNTOLD {
+                        slow(&left);
+                        told = true;
+                    }
+                    continue;
+                }
+            };
+            return Ok((!left.is_nothing()).then_some(Unarrived { left, why }));
+        }
+        // What has arrived is the server's; it is given time, and asked nothing.
+        let mut patience = Patience::new(READING, self.exchange.clock.now());
+        loop {
+            let now = self.pulse()?;
+            let unread = look.unread()?;
+            if unread == 0 || patience.ends(now, unread) || self.signals.next().is_some() {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Lets the network run for a moment; the time then.
+    fn pulse(&mut self) -> Result<Instant, LabError> {
+        let until = self.exchange.clock.now() + PULSE;
+        self.exchange.run(until, &mut self.meter)?;
+        Ok(until)
+    }
+
     /// Ends the server and sums up; and whether the captures are whole.
     ///
     /// # Errors
     /// The kernels' counters cannot be read.
     pub fn finish(mut self) -> Result<(Summary, Result<(), LabError>), LabError> {
         let summary = Summary::new(&self.job.scenario, &self.exchange, &self.meter, live(&self.exchange, &self.job)?);
+        drop(self.client.take());
         drop(self.server.take());
         let captured = self.exchange.capture.take().map_or(Ok(()), Capture::finish);
         Ok((summary, captured))

@@ -1,97 +1,167 @@
-//! A program in a namespace.
+//! A program in a namespace, with its keeper.
 
+use super::keeper::{self, Orders};
 use crate::{LabError, Namespace};
-use nix::errno::Errno;
-use nix::sys::signal::{Signal, kill, killpg};
-use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
-use nix::unistd::Pid;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Pid, getpgrp};
+use std::ffi::OsString;
+use std::io::{self, PipeReader, Read};
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command};
-use std::time::{Duration, Instant};
+use std::process::{Child, Command, Stdio};
 
-/// A program that we started. It is ended when this value is dropped. Its number is ours until then, for it is not
-/// reaped before: no signal can meet a stranger.
+/// A program that we started. It, and all that it started, is ended when this value is dropped.
 #[derive(Debug)]
 pub(super) struct Program {
-    child: Child,
-    /// It leads a process group of its own, all of which ends with it.
-    group: bool,
+    /// Not reaped before the end: no signal can meet a stranger.
+    keeper: Child,
+    report: PipeReader,
+    /// What was read of it.
+    told: String,
+    /// There will be no more of it.
+    silent: bool,
+    code: Option<u8>,
 }
 
-/// How long a program may take to end when it is asked to.
-const GRACE: Duration = Duration::from_secs(2);
-const LOOK: Duration = Duration::from_millis(10);
+/// How a program is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// With the terminal, in our process group.
+    Foreground,
+    /// Without input, as the leader of a group that the terminal's keys do not reach; its output goes to standard error.
+    Background,
+}
+
+/// How long to wait for the keeper's first word before looking whether it is still there, in milliseconds.
+const LOOK: u8 = 10;
+/// The exit code that a shell tells of a program that was killed.
+const KILLED: u8 = 128 + Signal::SIGKILL as u8;
 
 impl Program {
-    /// Starts `command`, called `name`, in our own process group.
-    pub fn start(namespace: &Namespace, command: &mut Command, name: &str) -> Result<Self, LabError> {
-        Ok(Self { child: spawn(namespace, command, name)?, group: false })
-    }
-
-    /// Starts it as the leader of a group, which the terminal's keys do not reach.
-    pub fn start_group(namespace: &Namespace, command: &mut Command, name: &str) -> Result<Self, LabError> {
-        Ok(Self { child: spawn(namespace, command.process_group(0), name)?, group: true })
-    }
-
-    fn pid(&self) -> Pid {
-        Pid::from_raw(self.child.id() as i32)
-    }
-
-    /// Its exit code once it has ended: that of a shell, 128 and the signal's number if one ended it.
-    pub fn exited(&self) -> Result<Option<u8>, LabError> {
-        let how = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
-        loop {
-            return match waitid(Id::Pid(self.pid()), how) {
-                Ok(WaitStatus::Exited(_, code)) => Ok(Some(code as u8)),
-                Ok(WaitStatus::Signaled(_, signal, _)) => Ok(Some(128 + signal as i32 as u8)),
-                Ok(_) => Ok(None),
-                Err(Errno::EINTR) => continue,
-                Err(error) => Err(LabError::System { what: "waiting for a program".into(), source: error.into() }),
-            };
+    /// Starts the program `line[0]`, called `name`, with the rest as its arguments.
+    ///
+    /// To be called by a thread that lives as long as the program shall.
+    pub fn start(
+        namespace: &Namespace,
+        place: Place,
+        line: &[OsString],
+        environment: Vec<(String, String)>,
+        name: &str,
+    ) -> Result<Self, LabError> {
+        let refused = |source| LabError::Program { command: name.into(), source };
+        let (report, writer) = io::pipe().map_err(refused)?;
+        // None of ours where the group's leader is out of sight, in a container.
+        let group = Some(getpgrp().as_raw()).filter(|group| *group > 0);
+        let own = std::process::id();
+        let orders = Orders {
+            namespace: namespace.path().into(),
+            report: format!("/proc/{own}/fd/{}", writer.as_raw_fd()).into(),
+            shell: own as i32,
+            group: if place == Place::Background { Some(0) } else { group },
+        };
+        let mut command = Command::new("/proc/self/exe");
+        command.arg0(keeper::NAME).args(orders.arguments()).args(line).envs(environment);
+        if orders.group.is_some() {
+            command.process_group(0);
+        }
+        if place == Place::Background {
+            command.stdin(Stdio::null()).stdout(io::stderr());
+        }
+        let keeper = command.spawn().map_err(refused)?;
+        let mut program = Self { keeper, report, told: String::new(), silent: false, code: None };
+        let told = program.wait_for_a_word().map_err(refused)?;
+        drop(writer);
+        match told.strip_prefix("failed ").map(str::parse) {
+            None => Ok(program),
+            Some(error) => Err(refused(error.map_or(io::ErrorKind::NotFound.into(), io::Error::from_raw_os_error))),
         }
     }
 
-    /// One that has ended does not mind.
-    pub fn signal(&self, signal: Signal) {
-        let _ = if self.group { killpg(self.pid(), signal) } else { kill(self.pid(), signal) };
+    fn signal_keeper(&self, signal: Signal) {
+        // One that has ended does not mind.
+        let _ = kill(Pid::from_raw(self.keeper.id() as i32), signal);
     }
 
-    /// Something of it still runs.
-    fn runs(&self) -> bool {
-        matches!(self.exited(), Ok(None)) || self.group && has_members(self.pid())
+    /// The keeper's first word. Our own end of the pipe is still open: only its end tells that there will be none.
+    fn wait_for_a_word(&mut self) -> io::Result<String> {
+        loop {
+            let ended = self.keeper.try_wait()?.is_some();
+            if let Some(word) = self.next_word(LOOK)? {
+                return Ok(word);
+            }
+            if ended {
+                return Err(io::Error::other("its keeper ended before it began"));
+            }
+        }
+    }
+
+    /// The next line of the report, if it comes in so many milliseconds.
+    fn next_word(&mut self, patience: u8) -> io::Result<Option<String>> {
+        loop {
+            if let Some((word, rest)) = self.told.split_once('\n') {
+                let (word, rest) = (word.to_owned(), rest.to_owned());
+                self.told = rest;
+                return Ok(Some(word));
+            }
+            if self.silent || !self.is_readable(patience)? {
+                return Ok(None);
+            }
+            let mut bytes = [0; 64];
+            match self.report.read(&mut bytes) {
+                Ok(0) => self.silent = true,
+                Ok(len) => self.told += &String::from_utf8_lossy(&bytes[..len]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn is_readable(&self, milliseconds: u8) -> io::Result<bool> {
+        let mut polled = [PollFd::new(self.report.as_fd(), PollFlags::POLLIN)];
+        match poll(&mut polled, PollTimeout::from(milliseconds)) {
+            Ok(count) => Ok(count > 0),
+            Err(nix::errno::Errno::EINTR) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Its exit code once it has ended: that of a shell, 128 and the signal's number if one ended it. Others that it started
+    /// may go on.
+    pub fn exited(&mut self) -> Result<Option<u8>, LabError> {
+        if self.code.is_none() {
+            let word = self.next_word(0).map_err(LabError::system("waiting for a program"))?;
+            self.code = match word {
+                Some(word) => Some(word.strip_prefix("ended ").and_then(|code| code.parse().ok()).unwrap_or(KILLED)),
+                // Somebody killed the keeper.
+                None if self.silent => Some(KILLED),
+                None => None,
+            };
+        }
+        Ok(self.code)
+    }
+
+    /// Passes a signal on to it.
+    pub fn signal(&self, signal: Signal) {
+        self.signal_keeper(signal);
+    }
+
+    /// Asks everything that it left behind to end.
+    pub fn end(&self) {
+        self.signal_keeper(keeper::END);
+    }
+
+    /// Nothing of it is left.
+    pub fn is_gone(&mut self) -> bool {
+        !matches!(self.keeper.try_wait(), Ok(None))
     }
 }
 
 impl Drop for Program {
     fn drop(&mut self) {
-        let begun = Instant::now();
-        if self.runs() {
-            self.signal(Signal::SIGTERM);
-            while self.runs() && begun.elapsed() < GRACE {
-                std::thread::sleep(LOOK);
-            }
+        if !self.is_gone() {
+            self.end();
         }
-        if self.runs() {
-            self.signal(Signal::SIGKILL);
-        }
-        let _ = self.child.wait();
+        let _ = self.keeper.wait();
     }
-}
-
-fn spawn(namespace: &Namespace, command: &mut Command, name: &str) -> Result<Child, LabError> {
-    let child = namespace.enter(|| command.spawn())?;
-    child.map_err(|source| LabError::Program { command: name.into(), source })
-}
-
-/// A process group has members that are not zombies.
-fn has_members(group: Pid) -> bool {
-    let Ok(processes) = std::fs::read_dir("/proc") else { return false };
-    let stats = processes.flatten().filter_map(|entry| std::fs::read_to_string(entry.path().join("stat")).ok());
-    // proc_pid_stat(5): pid, name in brackets, state, parent, group.
-    let mut members = stats.filter_map(|stat| {
-        let (_, rest) = stat.rsplit_once(')')?;
-        let mut fields = rest.split_whitespace();
-        Some((fields.next()?.to_owned(), fields.nth(1)?.parse::<i32>().ok()?))
-    });
-    members.any(|(state, of)| of == group.as_raw() && state != "Z")
 }

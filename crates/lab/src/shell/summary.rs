@@ -17,7 +17,7 @@ pub struct Summary {
     pub scenario: String,
     /// Its seed.
     pub seed: u64,
-    /// How long the program ran.
+    /// How long the program ran, and what it sent was under way.
     pub elapsed_s: f64,
     /// By name, in the scenario's order.
     pub paths: IndexMap<String, PathSummary>,

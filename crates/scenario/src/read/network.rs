@@ -132,6 +132,9 @@ struct Draft {
     device: bool,
 }
 
+/// More links than anybody shares.
+const MOST_LINKS: usize = 1000;
+
 /// Reads everything about paths and links. `None` if something is wrong, which was reported.
 pub(crate) fn read(
     report: &mut Report,
@@ -146,7 +149,12 @@ pub(crate) fn read(
             .error(Code::ImpossibleValue, extra.at, format!("a connection has at most {} paths", PathId::LIMIT))
             .label("one too many");
     }
-    let paths = &paths[..paths.len().min(PathId::LIMIT)];
+    if let Some(extra) = links.get(MOST_LINKS) {
+        report
+            .error(Code::ImpossibleValue, extra.at, format!("a scenario has at most {MOST_LINKS} links"))
+            .label("one too many");
+    }
+    let (paths, links) = (&paths[..paths.len().min(PathId::LIMIT)], &links[..links.len().min(MOST_LINKS)]);
     let drafts: Vec<_> = paths.iter().map(|fields| path(report, traces, names, fields)).collect();
     let bottlenecks: Vec<_> = links.iter().map(|fields| link(report, traces, fields)).collect();
     let backup: Vec<_> = paths.iter().map(|f| f.get(report, "backup", value::flag)).collect();
@@ -293,7 +301,7 @@ fn links_of(
         let (down, up) = (spec(index, Direction::Down)?, spec(index, Direction::Up)?);
         Some(LinkSpec { name: name.clone()?, down, up })
     };
-    names.links.names.iter().enumerate().map(link).collect()
+    names.links.names.iter().take(bottlenecks.len()).enumerate().map(link).collect()
 }
 
 fn resolve(name: &str, draft: Pair<Draft>, full_packet: u64) -> Option<PathSpec> {
