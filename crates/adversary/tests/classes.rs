@@ -42,17 +42,8 @@ const FOUND: [(Class, &[u64]); 12] = [
 
 /// What is not mended yet. A case that is here and breaks nothing, or something else, fails the test as well.
 const KNOWN: &[(Class, u64, Kind)] = &[
-    // Repeats of a segment whose ACK was lost make the timeout grow without end: the old TSecr is taken for a sample.
-    (Class::Benign, 6183, Kind::Late),
     // Small windows on two paths: nothing is sent, although there is room.
     (Class::Options, 3678, Kind::Late),
-    // Half-open connections count against the host's limit.
-    (Class::Floods, 15, Kind::Error),
-    (Class::Floods, 35, Kind::Error),
-    (Class::Floods, 36, Kind::Error),
-    (Class::Floods, 37, Kind::Error),
-    (Class::Floods, 38, Kind::Error),
-    (Class::Floods, 95, Kind::Error),
 ];
 
 fn seeds(class: Class) -> impl Iterator<Item = u64> {

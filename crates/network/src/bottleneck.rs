@@ -238,6 +238,6 @@ mod tests {
         // 1 comes to the head at 1 ms, no longer than allowed; at 2 ms 2, 3 and 4 have waited too long, 5 is the last.
         assert_eq!(left, [(1, Some(0)), (2, Some(1)), (3, Some(5))]);
         assert_eq!(drops.0, [(0, DropCause::Queue), (2, DropCause::Aqm), (2, DropCause::Aqm), (2, DropCause::Aqm)]);
-        assert_eq!((queue.state(), queue.items()), (QueueState::default(), 0));
+        assert_eq!((queue.state(), queue.items().count()), (QueueState::default(), 0));
     }
 }

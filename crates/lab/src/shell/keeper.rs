@@ -179,7 +179,8 @@ fn signal_all(signal: Signal) {
 /// All processes that `of` started, and those that they did.
 fn descendants(of: Pid) -> Vec<Pid> {
     let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
-    for (pid, parent) in fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(|entry| parent(&entry.path())) {
+    for (pid, parent) in fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(|entry| parent(&entry.path()))
+    {
         children.entry(parent).or_default().push(pid);
     }
     let (mut found, mut next) = (Vec::new(), vec![of.as_raw()]);

@@ -40,7 +40,8 @@ impl Pending {
             .collect();
         let counts = |socket: &&Backlog| {
             let own = socket.orphaned && !(socket.mptcp && socket.fallen_back);
-            socket.state == State::Closing && (own || fallen_back.contains(&(socket.local, socket.remote)) && !socket.mptcp)
+            socket.state == State::Closing
+                && (own || fallen_back.contains(&(socket.local, socket.remote)) && !socket.mptcp)
         };
         sockets.iter().filter(counts).fold(Self::default(), |all, socket| Self {
             connections: all.connections + 1,
