@@ -145,9 +145,14 @@ impl PathView {
         self.cwnd.saturating_sub(self.in_flight.saturating_add(self.queued))
     }
 
+    /// Bytes that the peer's window for this subflow admits beyond what is queued.
+    pub const fn left(&self) -> u64 {
+        self.window.saturating_sub(self.queued_bytes)
+    }
+
     /// The peer's window for this subflow has no room beyond what is queued: for a segment, or for all that waits.
     pub const fn is_shut(&self) -> bool {
-        self.window < self.queued_bytes.saturating_add(self.worth as u64)
+        self.left() < self.worth as u64
     }
 
     /// May take a segment now: usable, the windows have room, and not in recovery from a timeout (where it is the only

@@ -60,18 +60,6 @@ fn syn(from: SocketAddr, rng: &mut Rng, option: Option<MptcpOption>) -> Packet {
     Packet { src: from.ip(), dst: to.ip(), segment }
 }
 
-fn offer() -> MptcpOption {
-    MptcpOption::Capable(MpCapable {
-        version: 1,
-        checksum: false,
-        no_join_here: false,
-        hmac_sha256: true,
-        sender_key: None,
-        receiver_key: None,
-        data: None,
-    })
-}
-
 /// An honest peer.
 struct Client {
     endpoint: Endpoint,
@@ -268,7 +256,7 @@ impl World {
 /// A SYN from nowhere: every second one offers Multipath TCP.
 fn spoofed(rng: &mut Rng) -> Packet {
     let from = nobody(rng);
-    let option = rng.chance(0.5).then(offer);
+    let option = rng.chance(0.5).then_some(MptcpOption::Capable(MpCapable::OFFER));
     syn(from, rng, option)
 }
 

@@ -45,17 +45,8 @@ impl Host {
         let mut host = Self { endpoint, handle: None, rng, their_isn, their_key, before };
         let mut syn = Segment { flags: Flags::SYN, seq: ISN, ..host.segment(0) };
         syn.options.set_window_scale(7);
-        let capable = |sender_key, receiver_key| {
-            MptcpOption::Capable(MpCapable {
-                version: 1,
-                checksum: false,
-                no_join_here: false,
-                hmac_sha256: true,
-                sender_key,
-                receiver_key,
-                data: None,
-            })
-        };
+        let capable =
+            |sender_key, receiver_key| MptcpOption::Capable(MpCapable { sender_key, receiver_key, ..MpCapable::OFFER });
         assert!(!mptcp || syn.options.push_mptcp(capable(None, None)));
         let answer = host.send(syn).expect("a SYN/ACK").segment;
         host.their_isn = answer.seq;

@@ -22,6 +22,19 @@ pub struct MpCapable {
     pub data: Option<(u16, Option<u16>)>,
 }
 
+impl MpCapable {
+    /// What the first SYN of a version 1 connection offers, without checksums.
+    pub const OFFER: Self = Self {
+        version: 1,
+        checksum: false,
+        no_join_here: false,
+        hmac_sha256: true,
+        sender_key: None,
+        receiver_key: None,
+        data: None,
+    };
+}
+
 /// MP_JOIN (§3.2): one form for each of its three segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MpJoin {

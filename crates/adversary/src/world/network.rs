@@ -107,15 +107,7 @@ fn flood_packet(case: &Case, kind: Flooding, number: u8, sent: u32, token: u32) 
     match kind {
         Flooding::Syn { capable } => {
             if capable {
-                segment.options.push_mptcp(MptcpOption::Capable(MpCapable {
-                    version: 1,
-                    checksum: false,
-                    no_join_here: false,
-                    hmac_sha256: true,
-                    sender_key: None,
-                    receiver_key: None,
-                    data: None,
-                }));
+                segment.options.push_mptcp(MptcpOption::Capable(MpCapable::OFFER));
             }
         }
         Flooding::Join => {

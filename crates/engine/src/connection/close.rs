@@ -150,7 +150,7 @@ impl Connection {
             return;
         }
         self.touch_all();
-        let all_acked = self.finished && self.view.data_acked() >= self.buffer.end();
+        let all_acked = self.finished && self.all_delivered();
         let opening = self.subflows.iter().all(|s| !s.state.is_synchronized());
         if opening {
             return;
@@ -185,7 +185,7 @@ impl Connection {
     }
 
     /// The peer has acknowledged everything that was written so far.
-    fn all_delivered(&self) -> bool {
+    pub(super) fn all_delivered(&self) -> bool {
         self.view.data_acked() >= self.buffer.end()
     }
 
@@ -194,7 +194,7 @@ impl Connection {
             return;
         }
         let sent_all = match self.mode {
-            Mode::Plain => self.finished && self.view.data_acked() >= self.buffer.end(),
+            Mode::Plain => self.finished && self.all_delivered(),
             _ => self.data_fin.acked,
         };
         // Whoever drives this asks for events before segments: the end is told before the last reset leaves.

@@ -9,7 +9,8 @@ use super::open::MPTCP_ERROR;
 use super::{Connection, Mode, Offset};
 use crate::cx::Cx;
 use crate::schedule::Cause;
-use crate::subflow::{Reset, Subflow};
+use crate::subflow::Reset;
+use crate::subflow::sender::Sent;
 use anabranch_trace::{CloseReason, Event, SendKind, Violation};
 use anabranch_units::{DataSeq, Duration, Instant};
 use anabranch_wire::{Mapping, MptcpOption, Segment};
@@ -93,7 +94,7 @@ impl Connection {
             None => true,
             Some(first) => {
                 let mut end = (first.seq.end, first.data.end);
-                let follows = |sent: &crate::subflow::sender::Sent| {
+                let follows = |sent: &Sent| {
                     let goes_on = (sent.seq.start, sent.data.start) == end;
                     end = (sent.seq.end, sent.data.end);
                     goes_on
@@ -102,6 +103,13 @@ impl Connection {
             }
         };
         carried && queued && backlog && in_order
+    }
+
+    /// From here on the connection is plain TCP, and the application hears of it.
+    pub(super) fn give_up_multipath(&mut self, cx: &mut Cx<'_>) {
+        self.mode = Mode::Plain;
+        self.pending.fell_back = true;
+        self.record(cx, None, Event::Fallback);
     }
 
     /// From here on the connection is plain TCP over this subflow, which [may](Self::may_fall_back) be.
@@ -116,9 +124,7 @@ impl Connection {
             return;
         }
         self.recv_offset = place;
-        self.mode = Mode::Plain;
-        self.record(cx, None, Event::Fallback);
-        self.pending.fell_back = true;
+        self.give_up_multipath(cx);
         self.checksum = false;
         self.paths.stop();
         let id = self.subflows[i].id;
@@ -280,10 +286,5 @@ impl Connection {
                 return;
             }
         }
-    }
-
-    /// A second subflow is in use: from now on none carries the streams alone.
-    pub(super) fn note_joined(&mut self, i: usize) {
-        self.joined |= self.subflows.get(i).is_some_and(|s: &Subflow| s.join);
     }
 }

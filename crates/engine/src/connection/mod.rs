@@ -374,6 +374,11 @@ impl Connection {
         self.closed && self.subflows.is_empty()
     }
 
+    /// The connection ended; subflows may be left.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.closed
+    }
+
     /// It ended in order, everything was read, and that was told: nothing but old duplicates is waited for (TIME-WAIT).
     pub(crate) fn only_lingers(&self) -> bool {
         let over = self.closed && self.pending.told && self.read_finished();

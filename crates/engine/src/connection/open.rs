@@ -42,14 +42,14 @@ pub(super) fn join(segment: &Segment) -> Option<&MpJoin> {
     })
 }
 
-/// What the first SYN of a connection asks for, answered with a `key` if need be. RFC 8684 §3.1: only version 1 with
-/// HMAC-SHA256 is spoken; anything else is answered as plain TCP.
+/// What the first SYN of a connection asks for, answered with a `key` if need be. An offer that is not spoken here is
+/// answered as plain TCP (RFC 8684 §3.1).
 pub(crate) fn asked(syn: &Segment, settings: &Settings, key: impl FnOnce() -> u64) -> Offer {
     let offer = capable(syn).filter(|c| settings.mptcp && c.sender_key.is_none());
     offer.map_or(Offer::Plain, |c| Offer::Capable { key: key(), checksum: settings.checksum || c.checksum })
 }
 
-/// A SYN offers MPTCP, in whatever form.
+/// A SYN offers MPTCP in a form that is spoken here.
 pub(crate) fn offers_multipath(syn: &Segment) -> bool {
     capable(syn).is_some()
 }
@@ -63,15 +63,14 @@ impl Keys {
     /// A fresh key whose token is not among `taken` (RFC 8684 §3.1).
     pub(super) fn generate(rng: &mut Rng, taken: &dyn Fn(u32) -> bool) -> Self {
         loop {
-            let local = rng.bits();
-            let local_token = crypto::token(local);
-            if !taken(local_token) {
-                return Self { local, local_token, local_idsn: crypto::idsn(local), ..Self::default() };
+            let keys = Self::of(rng.bits());
+            if !taken(keys.local_token) {
+                return keys;
             }
         }
     }
 
-    /// With a key of ours that the peer was told.
+    /// With a key of ours, and what follows from it.
     fn of(local: u64) -> Self {
         Self { local, local_token: crypto::token(local), local_idsn: crypto::idsn(local), ..Self::default() }
     }
@@ -198,14 +197,10 @@ impl Connection {
             return Some(MptcpOption::Join(MpJoin::Syn { backup: s.backup.0, address_id, token, nonce }));
         }
         Some(MptcpOption::Capable(MpCapable {
-            version: 1,
             checksum: self.checksum,
-            no_join_here: false,
-            hmac_sha256: true,
             // RFC 8684 §3.1: no key on the SYN, the server's on the SYN/ACK
             sender_key: (!s.handshake.active).then_some(self.keys.local),
-            receiver_key: None,
-            data: None,
+            ..MpCapable::OFFER
         }))
     }
 
@@ -223,13 +218,11 @@ impl Connection {
     /// MP_CAPABLE with both keys, as the third ACK and the first data carry it.
     pub(super) fn both_keys(&self, data: Option<(u16, Option<u16>)>) -> MpCapable {
         MpCapable {
-            version: 1,
             checksum: self.checksum,
-            no_join_here: false,
-            hmac_sha256: true,
             sender_key: Some(self.keys.local),
             receiver_key: Some(self.keys.remote),
             data,
+            ..MpCapable::OFFER
         }
     }
 
@@ -420,9 +413,7 @@ impl Connection {
         }
         if self.mode == Mode::Opening && capable(syn).is_none() {
             // It tries without the option, perhaps because our answer was dropped for it (RFC 8684 §3.7).
-            self.mode = Mode::Plain;
-            self.pending.fell_back = true;
-            self.record(cx, None, Event::Fallback);
+            self.give_up_multipath(cx);
         }
     }
 
@@ -447,9 +438,7 @@ impl Connection {
                 {
                     self.keys.remote_idsn = DataSeq(mapping.data_seq.wrapping_sub(mapping.subflow_seq.into()));
                 }
-                self.mode = Mode::Plain;
-                self.pending.fell_back = true;
-                self.record(cx, None, Event::Fallback);
+                self.give_up_multipath(cx);
             }
         }
         true
@@ -495,7 +484,7 @@ impl Connection {
     /// The subflow may carry data from now on.
     pub(super) fn path_up(&mut self, cx: &mut Cx<'_>, i: usize) {
         let id = self.subflows[i].id;
-        self.note_joined(i);
+        self.joined |= self.subflows[i].join;
         self.subflows[i].told = PathState::Established;
         self.record(cx, Some(id), Event::Path(PathState::Established));
         self.refresh_usability();

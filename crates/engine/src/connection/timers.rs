@@ -112,7 +112,7 @@ impl Connection {
         if !self.data_fin.acked && self.data_fin.sent.is_some_and(|at| at <= cx.now) {
             self.data_fin.sent = Some(Instant::MAX);
             // A DATA_FIN beside payload is repeated with it; alone it must be repeated by itself.
-            if self.view.data_acked() >= self.buffer.end() {
+            if self.all_delivered() {
                 self.data_fin.repeats += 1;
                 self.data_fin.due = if self.mode == Mode::Plain { 0 } else { u32::MAX };
                 // RFC 8684 §3.1: a peer that has not got our keys takes no DSS, which leaves no room for them.
@@ -339,15 +339,15 @@ impl Connection {
             return;
         }
         let asked = |n: u32| paths.get(n.checked_sub(1)? as usize % paths.len()).and_then(|(_, id)| self.index(*id));
-        let Some(next) = asked(self.persist.1) else { return };
-        let i = asked(self.persist.1 - 1).unwrap_or(next);
+        let Some(i) = asked(self.persist.1) else { return };
+        let last = asked(self.persist.1 - 1).unwrap_or(i);
         let heard = core::mem::take(&mut self.data_ack_heard);
-        let answers = self.persist.1 > 1 && self.subflows[i].probes == 0;
+        let answers = self.persist.1 > 1 && self.subflows[last].probes == 0;
         if answers && !heard && self.dss_seen && self.speaks_mptcp() && !self.view.outstanding().is_empty() {
             // Its acknowledgments have lost their DATA_ACKs. A peer that went on without mappings, as Linux does, would take
             // what is sent again for new data.
-            self.violation(cx, i, Violation::Unmapped);
-            self.subflows[i].reset = Some(Reset::Because(INTERFERENCE));
+            self.violation(cx, last, Violation::Unmapped);
+            self.subflows[last].reset = Some(Reset::Because(INTERFERENCE));
             return;
         }
         if self.persist.1 > 1 && (heard || self.joined) && !self.view.outstanding().is_empty() {
@@ -357,7 +357,6 @@ impl Connection {
             self.due.get_or_insert(Cause::Window);
             return;
         }
-        let i = next;
         if self.view.bind_what_fits(self.subflows[i].id) {
             return self.touch(i);
         }

@@ -352,12 +352,9 @@ impl Endpoint {
                 }
                 // Nothing more to send for now: note the timer, forget what is gone.
                 slot.awake = false;
-                if slot.unproven && slot.connection.is_proven() {
-                    slot.unproven = false;
-                    self.unproven -= 1;
-                }
+                let newborn_or_dying = slot.unproven | slot.connection.has_ended();
                 // One that ended by what it sent has a timer due, once, so that the driver asks what became of it.
-                let ended = slot.connection.is_closed() && !slot.connection.is_over();
+                let ended = newborn_or_dying && slot.connection.is_closed() && !slot.connection.is_over();
                 // Without an entry, deadlines that have come no nearer count too.
                 let at = match slot.timer {
                     _ if ended && !core::mem::replace(&mut slot.prompted, true) => cx.now,
@@ -373,15 +370,11 @@ impl Endpoint {
                     slot.connection.poll_timeout().is_none_or(|due| slot.timer <= due),
                     "a deadline is missed"
                 );
-                let changed = slot.epoch != slot.connection.epoch();
-                if !slot.lingers && slot.connection.only_lingers() {
-                    slot.lingers = true;
-                    self.lingering.push_back(handle);
-                }
-                if slot.connection.is_over() {
-                    self.forget(handle);
-                } else if changed {
+                if slot.epoch != slot.connection.epoch() {
                     self.index_ends(handle);
+                }
+                if newborn_or_dying {
+                    self.attend(handle);
                 }
             }
             self.awake.pop();
@@ -399,6 +392,23 @@ impl Endpoint {
         let answer = self.answer_syn(cx, packet);
         self.stirred = answer.is_some();
         answer
+    }
+
+    /// Looks how far a connection is at the beginning or the end of its life.
+    #[cold]
+    fn attend(&mut self, handle: Handle) {
+        let Some(slot) = self.slots.get_mut(handle) else { return };
+        if slot.unproven && slot.connection.is_proven() {
+            slot.unproven = false;
+            self.unproven -= 1;
+        }
+        if !slot.lingers && slot.connection.only_lingers() {
+            slot.lingers = true;
+            self.lingering.push_back(handle);
+        }
+        if slot.connection.is_over() {
+            self.forget(handle);
+        }
     }
 
     fn forget(&mut self, handle: Handle) {

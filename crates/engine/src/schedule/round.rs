@@ -59,7 +59,7 @@ impl<'a> Round<'a> {
     pub fn send_ahead(&mut self, on: PathId, skip: u64) -> bool {
         let Some((i, mss)) = self.eligible(on) else { return false };
         let Some(next) = self.view.next_new(skip, mss) else { return false };
-        self.bind_now(i, next)
+        self.view.bind(i, next)
     }
 
     /// Binds `range` of unassigned data to `on`, to be sent now. Refused also if the range is empty, longer than a
@@ -67,7 +67,7 @@ impl<'a> Round<'a> {
     pub fn send(&mut self, on: PathId, range: Range) -> bool {
         let Some((i, mss)) = self.eligible(on) else { return false };
         let whole = !range.is_empty() && range.len() <= u64::from(mss) && self.view.backlog.covers(range);
-        whole && self.bind_now(i, range)
+        whole && self.view.bind(i, range)
     }
 
     /// Binds the next new segment to `on`, to be sent when its window and the peer's allow. Refused if the path is not
@@ -217,16 +217,6 @@ impl<'a> Round<'a> {
         others
             .flat_map(|(_, queue)| queue.items.iter().rev())
             .any(|q| q.kind == SendKind::First && q.range.contains(range))
-    }
-
-    fn bind_now(&mut self, i: usize, range: Range) -> bool {
-        let p = &self.view.paths()[i];
-        if range.end > self.view.window_edge() || range.len() > p.window.saturating_sub(p.queued_bytes) {
-            return false;
-        }
-        self.view.backlog.remove(range);
-        self.view.push(i, Queued { range, kind: SendKind::First }, false);
-        true
     }
 }
 

@@ -448,11 +448,8 @@ impl View {
     pub(crate) fn bind_probe(&mut self, id: PathId) {
         let Some(i) = self.index(id) else { return };
         let mss = u64::from(self.paths[i].mss).min(self.largest_worth());
-        let left = self.paths[i].window.saturating_sub(self.paths[i].queued_bytes);
-        let next = self.backlog.after_skipping(0, mss);
-        if let Some(range) = next.filter(|next| next.end <= self.window_edge && next.len() <= left) {
-            self.backlog.remove(range);
-            self.push(i, Queued { range, kind: SendKind::First }, false);
+        if let Some(next) = self.backlog.after_skipping(0, mss) {
+            self.bind(i, next);
         }
     }
     /// True if the path's queue holds a range that the peer's window admits.
@@ -467,14 +464,10 @@ impl View {
         let Some(i) = self.index(id) else { return false };
         self.give_back(i, true);
         let Some(next) = self.backlog.first() else { return false };
-        let PathView { mss, window, queued_bytes, .. } = self.paths[i];
-        let len = window.saturating_sub(queued_bytes).min(self.window_edge.saturating_sub(next.start));
-        let part = Range::new(next.start, next.end.min(next.start + len.min(mss.into())));
-        if !part.is_empty() {
-            self.backlog.remove(part);
-            self.push(i, Queued { range: part, kind: SendKind::First }, false);
-        }
-        !part.is_empty()
+        let p = &self.paths[i];
+        let len = p.left().min(self.window_edge.saturating_sub(next.start)).min(p.mss.into());
+        let part = Range::new(next.start, next.end.min(next.start + len));
+        !part.is_empty() && self.bind(i, part)
     }
 
     pub(super) fn index(&self, id: PathId) -> Option<usize> {
@@ -489,6 +482,15 @@ impl View {
     fn recount(&mut self, i: usize) {
         self.paths[i].queued = self.queues[i].items.len() as u32;
         self.paths[i].queued_bytes = self.queues[i].items.iter().map(|q| q.range.len()).sum();
+    }
+    /// Binds new data to a path, to be sent now. False if the peer's windows do not admit it.
+    pub(super) fn bind(&mut self, i: usize, range: Range) -> bool {
+        let admitted = range.end <= self.window_edge && range.len() <= self.paths[i].left();
+        if admitted {
+            self.backlog.remove(range);
+            self.push(i, Queued { range, kind: SendKind::First }, false);
+        }
+        admitted
     }
     pub(super) fn push(&mut self, i: usize, queued: Queued, ahead: bool) {
         self.paths[i].queued += 1;

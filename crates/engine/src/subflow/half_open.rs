@@ -150,15 +150,7 @@ impl HalfOpen {
     /// MP_CAPABLE of the SYN/ACK, if that is what was asked for (RFC 8684 §3.1).
     pub fn capable(&self) -> Option<MptcpOption> {
         let Offer::Capable { key, checksum } = self.offer else { return None };
-        Some(MptcpOption::Capable(MpCapable {
-            version: 1,
-            checksum,
-            no_join_here: false,
-            hmac_sha256: true,
-            sender_key: Some(key),
-            receiver_key: None,
-            data: None,
-        }))
+        Some(MptcpOption::Capable(MpCapable { checksum, sender_key: Some(key), ..MpCapable::OFFER }))
     }
 
     /// Makes `out` the SYN/ACK, with an MPTCP option.

@@ -288,15 +288,7 @@ impl Solo {
     // ---- MPTCP ----
 
     pub fn capable(sender: Option<u64>, receiver: Option<u64>) -> MptcpOption {
-        MptcpOption::Capable(MpCapable {
-            version: 1,
-            checksum: false,
-            no_join_here: false,
-            hmac_sha256: true,
-            sender_key: sender,
-            receiver_key: receiver,
-            data: None,
-        })
+        MptcpOption::Capable(MpCapable { sender_key: sender, receiver_key: receiver, ..MpCapable::OFFER })
     }
 
     /// The peer's data number at `offset`.
