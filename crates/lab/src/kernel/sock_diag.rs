@@ -29,7 +29,8 @@ pub struct Backlog {
     pub remote: SocketAddr,
     /// Bytes that the peer has not acknowledged; the end of the stream counts as one.
     pub unacknowledged: u64,
-    /// Bytes that the program has not read; of a listening one, connections that it has not accepted.
+    /// Bytes that the program has not read; the end of the stream counts as one. Of a listening socket, connections
+    /// that it has not accepted.
     pub unread: u64,
     /// No program has it any more. A subflow never has one.
     pub orphaned: bool,
@@ -336,7 +337,7 @@ mod tests {
         assert_eq!((ends.1.unread, ends.1.state), (1000, State::Other));
         drop(client);
         let server_end = look().into_iter().find(|s| s.remote == port).unwrap();
-        assert_eq!((server_end.unread, server_end.state), (1000, State::PeerClosed));
+        assert_eq!((server_end.unread, server_end.state), (1001, State::PeerClosed), "the FIN takes a sequence number");
         assert!(of(port).is_none_or(|client| client.orphaned));
         drop(server);
     }
