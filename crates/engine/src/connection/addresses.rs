@@ -11,6 +11,9 @@ use core::net::{IpAddr, SocketAddr};
 /// REMOVE_ADDR has no echo, and is said as often: it may be lost, and who heard it once ignores it (RFC 8684 §3.4.2).
 const ECHO_TIMEOUT: Duration = Duration::from_secs(2);
 const ANNOUNCEMENTS: u32 = 4;
+/// Signals that leave one after the other. The peer takes a third for a sign of congestion if it does not look at options
+/// (RFC 8684 §4).
+const IN_A_ROW: u32 = 2;
 
 /// What the peer is to be told of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +51,9 @@ pub(super) struct Addresses {
     own: Vec<Own>,
     /// The peer confirmed MPTCP: announcements may be sent.
     open: bool,
+    /// How many were sent in a row, and when the next begins another row.
+    in_a_row: u32,
+    rested: Instant,
     /// When there is something to announce: kept, for it is asked for after every packet.
     next: Instant,
 }
@@ -55,7 +61,14 @@ pub(super) struct Addresses {
 impl Addresses {
     /// For a connection whose first subflow runs from `first`.
     pub fn new(first: SocketAddr, announce: &[(u8, IpAddr, Option<u16>)]) -> Self {
-        let mut addresses = Self { first, own: vec![Own::unannounced(0, first.ip())], open: false, next: Instant::MAX };
+        let mut addresses = Self {
+            first,
+            own: vec![Own::unannounced(0, first.ip())],
+            open: false,
+            in_a_row: 0,
+            rested: Instant::ZERO,
+            next: Instant::MAX,
+        };
         for &(id, address, port) in announce {
             addresses.announce(Instant::ZERO, id, address, port);
         }
@@ -105,6 +118,13 @@ impl Addresses {
         Some(own)
     }
 
+    /// Something was announced: what goes out before `rested` comes in a row with it.
+    fn said(&mut self, now: Instant, rested: Instant) {
+        self.in_a_row = if now < self.rested { self.in_a_row + 1 } else { 1 };
+        self.rested = rested;
+        self.changed();
+    }
+
     /// From now on addresses are announced.
     pub fn open(&mut self) {
         self.open = true;
@@ -131,7 +151,8 @@ impl Addresses {
 
     fn find_next(&self) -> Instant {
         let waiting = self.own.iter().filter(|own| self.open && own.left > 0).map(|own| own.at);
-        waiting.min().unwrap_or(Instant::MAX)
+        let rested = if self.in_a_row < IN_A_ROW { Instant::ZERO } else { self.rested };
+        waiting.min().map_or(Instant::MAX, |at| at.max(rested))
     }
 
     fn due(&mut self, now: Instant) -> Option<Own> {
@@ -175,10 +196,12 @@ impl Connection {
     }
 
     pub(super) fn announce_addresses(&mut self, cx: &mut Cx<'_>) {
-        if self.closed || !self.speaks_mptcp() || self.addresses.next() > cx.now {
+        if self.closed || !self.speaks_mptcp() {
             return;
         }
-        while let Some(Own { id, address, port, word, .. }) = self.addresses.due(cx.now) {
+        while self.addresses.next() <= cx.now
+            && let Some(Own { id, address, port, word, .. }) = self.addresses.due(cx.now)
+        {
             let option = match word {
                 Word::Add => {
                     let hmac = crypto::add_addr_hmac(self.keys.local, self.keys.remote, id, address, port);
@@ -188,6 +211,7 @@ impl Connection {
             };
             if let Some(s) = self.subflows.iter_mut().find(|s| s.state == State::Established && s.reset.is_none()) {
                 s.signals.push_back(option);
+                self.addresses.said(cx.now, cx.now + s.sender.rtt().rto());
             }
         }
     }

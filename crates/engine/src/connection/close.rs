@@ -254,8 +254,13 @@ impl Connection {
 
     /// A handshake was refused with RST.
     pub(super) fn refused(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
-        let only = !self.subflows[i].join;
-        self.heed_reason(i, segment);
+        let s = &self.subflows[i];
+        let (id, only) = (s.id, !s.join);
+        let transient = |o: &MptcpOption| matches!(o, MptcpOption::TcpRst(reason) if reason.transient);
+        if !segment.options.mptcp().iter().any(transient) {
+            // RFC 8684 §3.9.3
+            self.paths.refused(id);
+        }
         self.drop_subflow(cx, i, PathState::Dead);
         if only {
             self.end(cx, CloseReason::Refused);

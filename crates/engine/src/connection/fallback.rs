@@ -49,6 +49,18 @@ impl Failure {
     }
 }
 
+/// What the mapping says that tells the peer of the fall back (RFC 8684 §3.7). All data has it that is sent again, and the
+/// first that is new: the peer may not have heard of it yet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Infinite {
+    /// Where the first new data begins in the subflow's sequence.
+    pub upto: u64,
+    /// Where the last data begins that is known to have come intact.
+    pub intact: u64,
+    /// Checksums were agreed on: its own is 0 (§3.3.1).
+    pub checksum: bool,
+}
+
 /// Where data belongs that a peer maps although the connection is plain TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
@@ -125,7 +137,6 @@ impl Connection {
         }
         self.recv_offset = place;
         self.give_up_multipath(cx);
-        self.checksum = false;
         self.paths.stop();
         let id = self.subflows[i].id;
         // Joins that did not come into use do not any more.
@@ -140,7 +151,9 @@ impl Connection {
         // What was sent with mappings keeps its place; new data follows in the subflow's own sequence. What the subflow has
         // acknowledged has arrived, also where no DATA_ACK says so yet.
         self.send_offset = Offset { sub: s.sender.nxt(), data: self.sent_end.max(self.view.data_acked()) };
-        self.infinite = Some(s.sender.nxt()).filter(|next| *next > 1);
+        let infinite = Infinite { upto: s.sender.nxt(), intact: self.acked_before, checksum: self.checksum };
+        self.infinite = Some(infinite).filter(|infinite| infinite.upto > 1);
+        self.checksum = false;
         self.data_fin.due = 0;
         self.view.take_back(id);
         self.refresh_usability();

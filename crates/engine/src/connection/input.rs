@@ -64,7 +64,9 @@ impl Connection {
         let window_update = core::mem::replace(&mut s.peer_window, segment.window) != segment.window;
         // Every segment of a peer that only sends is an acknowledgment that says nothing.
         if !(segment.options.sack().is_empty() && s.sender.is_at_rest(ack)) {
-            self.on_ack(cx, i, segment, ack, bare && !window_update);
+            // RFC 8684 §4: an acknowledgment that carries a signal is no duplicate.
+            let bare = bare && !window_update && segment.options.mptcp().is_empty();
+            self.on_ack(cx, i, segment, ack, bare);
         }
         self.on_text(cx, i, segment, seq, place);
     }
@@ -484,6 +486,7 @@ impl Connection {
 
     /// The peer has everything below `upto`, which is news.
     fn release(&mut self, cx: &mut Cx<'_>, upto: u64) {
+        self.acked_before = self.view.data_acked();
         self.view.on_data_acked(upto);
         self.buffer.release(upto);
         // As Linux: a third of the buffer must be free, so that an application is not woken for every segment.

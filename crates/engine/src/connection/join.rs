@@ -64,11 +64,17 @@ impl Connection {
         Some(id)
     }
 
-    /// Takes a segment that acknowledges the SYN/ACK of a join.
+    /// Takes a segment that acknowledges the SYN/ACK of a join. False if that is too early: the peer repeats it until it has
+    /// heard from us.
     ///
     /// # Errors
     /// It is to be reset, with this reason.
-    pub(crate) fn complete_join(&mut self, cx: &mut Cx<'_>, half: &HalfOpen, segment: &Segment) -> Result<(), Reason> {
+    pub(crate) fn complete_join(
+        &mut self,
+        cx: &mut Cx<'_>,
+        half: &HalfOpen,
+        segment: &Segment,
+    ) -> Result<bool, Reason> {
         let Offer::Join { nonces: (ours, theirs), address_ids, backup, .. } = half.offer else {
             return Err(MPTCP_ERROR);
         };
@@ -84,6 +90,10 @@ impl Connection {
             self.record(cx, None, Event::Violation(Violation::Hmac));
             return Err(MPTCP_ERROR);
         }
+        if !self.dss_seen {
+            // RFC 8684 §3.1: no subflow before a DSS was received. It may be under way, on a slower path.
+            return Ok(false);
+        }
         if let Some(old) = self.replaced_by(tuple) {
             // The peer lost this subflow before we noticed.
             self.drop_subflow(cx, old, PathState::Dead);
@@ -98,10 +108,10 @@ impl Connection {
         s.handshake.resume(half, cx.now);
         s.handshake.nonces = (ours, theirs);
         s.handshake.address_ids = address_ids;
-        self.synchronize(cx, i);
+        self.synchronize(cx, i, segment);
         self.on_synchronized(cx, i, segment);
         self.settle(cx);
-        Ok(())
+        Ok(true)
     }
 
     /// Its settings.

@@ -33,7 +33,7 @@ use anabranch_trace::{CloseReason, Event, Origin, SchedulerName, Violation};
 use anabranch_units::{ConnId, DataSeq, Duration, Instant, PathId, Range, Side};
 use bytes::Bytes;
 use core::net::{IpAddr, SocketAddr};
-use fallback::Failure;
+use fallback::{Failure, Infinite};
 use paths::PathManager;
 use reassembly::Reassembly;
 use send_buffer::SendBuffer;
@@ -170,8 +170,10 @@ pub struct Connection {
     peer_fin: Option<u64>,
     recv_offset: Offset,
     failure: Failure,
-    /// After a fall back: where in the subflow's sequence the new data begins, which carries an infinite mapping.
-    infinite: Option<u64>,
+    /// After a fall back.
+    infinite: Option<Infinite>,
+    /// What the peer had before it acknowledged something last.
+    acked_before: u64,
     checking: data::Checking,
     // timers
     /// To what something happened since [`Self::poll_nearer`], so that it may have something to send, or a deadline that
@@ -245,6 +247,7 @@ impl Connection {
             recv_offset: Offset { sub: 1, data: 0 },
             failure: Failure::None,
             infinite: None,
+            acked_before: 0,
             checking: data::Checking::default(),
             touched: ALL,
             persist: (Instant::MAX, 0),

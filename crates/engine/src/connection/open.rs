@@ -7,6 +7,7 @@ use crate::settings::Settings;
 use crate::subflow::half_open::{HalfOpen, Offer};
 use crate::subflow::handshake::Terms;
 use crate::subflow::sender::Sender;
+use crate::subflow::stamps::Stamps;
 use crate::subflow::window::SendWindow;
 use crate::subflow::{FourTuple, Move, Reset, State, Subflow};
 use anabranch_trace::{Event, PathState, Violation};
@@ -22,10 +23,18 @@ fn initial_number(rng: &mut Rng) -> SeqNumber {
     SeqNumber(rng.bits() as u32)
 }
 
-/// RFC 8684 §3.1: version 1 with HMAC-SHA256. Anything else is ignored, in whatever segment. (Linux answers a SYN of a later
-/// version by version 1; and it ignores one that proposes other algorithms too.)
+/// RFC 8684 §3.1: version 1 with HMAC-SHA256. Anything else is ignored after the first SYN.
 fn is_spoken(capable: &MpCapable) -> bool {
     capable.version == 1 && capable.hmac_sha256
+}
+
+/// What a first SYN offers, in a form that can be answered. A version is the highest that the peer knows: a later one than ours
+/// is answered with ours (RFC 8684 §3.1).
+fn offered(syn: &Segment) -> Option<&MpCapable> {
+    syn.options.mptcp().iter().find_map(|o| match o {
+        MptcpOption::Capable(c) if c.version >= 1 && c.hmac_sha256 && c.sender_key.is_none() => Some(c),
+        _ => None,
+    })
 }
 
 fn capable(segment: &Segment) -> Option<&MpCapable> {
@@ -45,13 +54,17 @@ pub(super) fn join(segment: &Segment) -> Option<&MpJoin> {
 /// What the first SYN of a connection asks for, answered with a `key` if need be. An offer that is not spoken here is
 /// answered as plain TCP (RFC 8684 §3.1).
 pub(crate) fn asked(syn: &Segment, settings: &Settings, key: impl FnOnce() -> u64) -> Offer {
-    let offer = capable(syn).filter(|c| settings.mptcp && c.sender_key.is_none());
-    offer.map_or(Offer::Plain, |c| Offer::Capable { key: key(), checksum: settings.checksum || c.checksum })
+    let offer = offered(syn).filter(|_| settings.mptcp);
+    offer.map_or(Offer::Plain, |c| Offer::Capable {
+        key: key(),
+        checksum: settings.checksum || c.checksum,
+        bare: false,
+    })
 }
 
-/// A SYN offers MPTCP in a form that is spoken here.
+/// A SYN offers MPTCP in a form that can be answered.
 pub(crate) fn offers_multipath(syn: &Segment) -> bool {
-    capable(syn).is_some()
+    offered(syn).is_some()
 }
 
 /// A key whose token is not among `taken` (RFC 8684 §3.1).
@@ -188,7 +201,7 @@ impl Connection {
 
     /// Options of our SYN or SYN/ACK.
     pub(super) fn handshake_option(&self, s: &Subflow) -> Option<MptcpOption> {
-        if self.mode == Mode::Plain {
+        if self.mode == Mode::Plain || s.handshake.bare {
             return None;
         }
         if s.join {
@@ -298,7 +311,7 @@ impl Connection {
                 s.handshake.confirmed = true;
             }
         }
-        self.establish(cx, i);
+        self.establish(cx, i, segment);
         self.on_text_of_syn(cx, i, segment);
     }
 
@@ -385,7 +398,7 @@ impl Connection {
         if !self.learn_from_ack(cx, i, segment) {
             return;
         }
-        self.synchronize(cx, i);
+        self.synchronize(cx, i, segment);
         if crossed {
             self.subflows[i].acks.demand();
             return self.on_text_of_syn(cx, i, segment);
@@ -393,8 +406,8 @@ impl Connection {
         self.on_synchronized(cx, i, segment);
     }
 
-    /// The peer has acknowledged our SYN/ACK.
-    pub(super) fn synchronize(&mut self, cx: &mut Cx<'_>, i: usize) {
+    /// The peer has acknowledged our SYN/ACK, by `segment`.
+    pub(super) fn synchronize(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
         let s = &mut self.subflows[i];
         s.go(Move::SynAcked);
         s.handshake.complete();
@@ -403,18 +416,17 @@ impl Connection {
             // RFC 8684 §3.2: the fourth ACK
             s.acks.demand();
         }
-        self.establish(cx, i);
+        self.establish(cx, i, segment);
     }
 
-    /// The peer's SYN again: our SYN/ACK was lost.
+    /// The peer's SYN again: our SYN/ACK was lost. It may have no option now, perhaps because our answer was dropped for it
+    /// (RFC 8684 §3.7): the answer has none either then, and the third ACK tells what it is to be.
     fn on_syn_again(&mut self, cx: &mut Cx<'_>, i: usize, syn: &Segment) {
-        if self.subflows[i].may_answer(cx.now) {
-            self.subflows[i].handshake.due = true;
+        let s = &mut self.subflows[i];
+        if s.may_answer(cx.now) {
+            s.handshake.due = true;
         }
-        if self.mode == Mode::Opening && capable(syn).is_none() {
-            // It tries without the option, perhaps because our answer was dropped for it (RFC 8684 §3.7).
-            self.give_up_multipath(cx);
-        }
+        s.handshake.bare = !s.join && !offers_multipath(syn);
     }
 
     /// The keys of the third ACK, or the fall back. False: this segment does not tell.
@@ -444,8 +456,8 @@ impl Connection {
         true
     }
 
-    /// Both SYNs are exchanged: the subflow's sender begins.
-    fn establish(&mut self, cx: &mut Cx<'_>, i: usize) {
+    /// Both SYNs are exchanged, and `segment` acknowledges ours: the subflow's sender begins.
+    fn establish(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
         let now = cx.now;
         self.orphaned = None;
         let multipath = self.mode != Mode::Plain;
@@ -453,11 +465,17 @@ impl Connection {
         let s = &mut self.subflows[i];
         let id = s.id;
         s.sender = Sender::new(&settings.tcp, s.terms.sack);
-        if let Some(rtt) = s.handshake.rtt(now) {
-            s.sender.sample_handshake(rtt);
+        let lost = s.handshake.repeats > 0;
+        let echo = segment.options.timestamps().filter(|_| s.terms.timestamps);
+        let echoed = || echo.and_then(|t| Stamps::echoed(t.ecr, now)).map(|(rtt, _)| rtt);
+        match s.handshake.rtt(now).or_else(echoed) {
+            Some(rtt) => s.sender.sample_handshake(rtt),
+            // RFC 6298 §5.7
+            None if lost => s.sender.distrust_rtt(),
+            None => {}
         }
-        // RFC 6298 §5.7, RFC 6928 §2: a lost SYN leaves one segment to begin with.
-        let window = if s.handshake.repeats > 0 && s.handshake.active { 1 } else { settings.tcp.initial_window };
+        // RFC 5681 §3.1, RFC 6928 §2: a lost SYN or SYN/ACK leaves one segment to begin with.
+        let window = if lost { 1 } else { settings.tcp.initial_window };
         if self.congestion.is_rate_based() {
             s.sender.measure_rate();
         }

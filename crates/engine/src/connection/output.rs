@@ -1,6 +1,6 @@
 //! What leaves: handshakes, retransmissions, new data, FINs, acknowledgments, resets.
 
-use super::fallback::{Failure, Saying};
+use super::fallback::{Failure, Infinite, Saying};
 use super::{Connection, Mode};
 use crate::congestion::PACED_HEADERS;
 use crate::cx::Cx;
@@ -297,8 +297,9 @@ impl Connection {
     /// Adds the mapping of a segment: DSS, or MP_CAPABLE on the first data of a client that is not confirmed.
     fn add_mapping(&self, i: usize, sent: &Sent, options: &mut Options) {
         if self.mode == Mode::Plain {
-            if self.infinite == Some(sent.seq.start) && !sent.payload.is_empty() {
-                options.set_dss(self.infinite_option(sent));
+            let infinite = self.infinite.filter(|infinite| sent.seq.start <= infinite.upto && !sent.payload.is_empty());
+            if let Some(infinite) = infinite {
+                options.set_dss(self.infinite_option(infinite, sent));
             }
             return;
         }
@@ -319,11 +320,12 @@ impl Connection {
     }
 
     /// RFC 8684 §3.7: an infinite mapping, which reaches back to the last data that is known to have come intact.
-    fn infinite_option(&self, sent: &Sent) -> Dss {
-        let back = sent.data.start.saturating_sub(self.view.data_acked()).min(sent.seq.start - 1);
+    fn infinite_option(&self, infinite: Infinite, sent: &Sent) -> Dss {
+        let back = sent.data.start.saturating_sub(infinite.intact).min(sent.seq.start - 1);
+        let checksum = infinite.checksum.then_some(0);
         let data_seq = self.keys.local_number(sent.data.start - back).0;
         let subflow_seq = (sent.seq.start - back) as u32;
-        let mapping = Mapping { data_seq, wide: self.wide_numbers(), subflow_seq, len: 0, checksum: None };
+        let mapping = Mapping { data_seq, wide: self.wide_numbers(), subflow_seq, len: 0, checksum };
         Dss { ack: None, mapping: Some(mapping), data_fin: false }
     }
 

@@ -41,8 +41,8 @@ enum Attempt {
     Open,
     /// To be tried again then; the delay doubles with each failure.
     After(Instant),
-    /// The peer took its address back: not to be tried unless it is announced again.
-    TakenBack,
+    /// The peer took its address back, or refused a join to it: not to be tried unless it is announced again.
+    Unwanted,
     /// Not to be tried.
     Never,
 }
@@ -212,6 +212,11 @@ impl PathManager {
         self.set_attempt(id, Attempt::Never);
     }
 
+    /// The peer refused a join over a path.
+    pub fn refused(&mut self, id: PathId) {
+        self.set_attempt(id, Attempt::Unwanted);
+    }
+
     /// No path from this address of ours is to be opened any more.
     pub fn abandon(&mut self, local: IpAddr) {
         for known in self.known.iter_mut().filter(|k| k.setup.tuple.local.ip() == local) {
@@ -224,7 +229,7 @@ impl PathManager {
     pub fn taken_back(&mut self, address_id: u8, over: Option<PathId>) {
         for known in &mut self.known {
             if Some(known.setup.id) == over || known.remote_id == Some(address_id) {
-                known.attempt = Attempt::TakenBack;
+                known.attempt = Attempt::Unwanted;
             }
         }
         self.changed();
@@ -259,7 +264,7 @@ impl PathManager {
         let same = |k: &&mut Known| k.setup.tuple.remote == remote && k.setup.tuple.local.ip() == local;
         if let Some(known) = self.known.iter_mut().find(same) {
             known.remote_id = Some(address_id);
-            if known.attempt == Attempt::TakenBack {
+            if known.attempt == Attempt::Unwanted {
                 known.attempt = Attempt::Due;
             }
             return;
@@ -310,7 +315,7 @@ impl PathManager {
             _ if self.forbidden == Some(known.setup.tuple.remote) => Instant::MAX,
             Attempt::Due => Instant::ZERO,
             Attempt::After(at) => at,
-            Attempt::Open | Attempt::TakenBack | Attempt::Never => Instant::MAX,
+            Attempt::Open | Attempt::Unwanted | Attempt::Never => Instant::MAX,
         }
     }
 

@@ -190,6 +190,9 @@ impl Connection {
         let Some(after) = self.settings.tcp.keep_alive else { return s.linger = Instant::MAX };
         if cx.now.since(s.last_heard) < after {
             s.linger = s.last_heard + after;
+        } else if !s.sender.is_empty() {
+            // What was sent is an inquiry itself, and its timer counts the answers that do not come.
+            s.linger = cx.now + after;
         } else if s.probes >= KEEP_ALIVE_PROBES {
             self.give_up(cx, i);
         } else {

@@ -34,8 +34,6 @@ enum Due {
 struct Entry {
     half: HalfOpen,
     due: Due,
-    /// How often it was repeated because time passed.
-    repeats: u8,
     /// When to repeat it, or to give it up.
     deadline: Instant,
 }
@@ -104,7 +102,7 @@ impl SynQueue {
             Place(self.places.len() as u32 - 1)
         });
         self.by_ends.insert(half.ends(), place);
-        let entry = Entry { half, due: Due::No, repeats: 0, deadline: Instant::MAX };
+        let entry = Entry { half, due: Due::No, deadline: Instant::MAX };
         self.places[place.0 as usize] = Some(entry);
         self.demand(place, Due::Asked);
     }
@@ -119,15 +117,17 @@ impl SynQueue {
         }
     }
 
-    /// The peer's SYN came again: `plain` if it does not ask for MPTCP, perhaps because our answer was dropped for its
-    /// option (RFC 8684 §3.7).
-    pub fn ask_again(&mut self, place: Place, plain: bool) {
-        self.demand(place, Due::Asked);
-        if let Some(entry) = self.at(place).filter(|_| plain)
-            && matches!(entry.half.offer, Offer::Capable { .. })
-        {
-            entry.half.offer = Offer::Plain;
+    /// The peer's SYN came again: `without` if it does not ask for MPTCP now.
+    pub fn ask_again(&mut self, place: Place, without: bool) {
+        self.answer_again(place);
+        if let Some(Entry { half: HalfOpen { offer: Offer::Capable { bare, .. }, .. }, .. }) = self.at(place) {
+            *bare = without;
         }
+    }
+
+    /// It is to be answered again.
+    pub fn answer_again(&mut self, place: Place) {
+        self.demand(place, Due::Asked);
     }
 
     fn demand(&mut self, place: Place, why: Due) {
@@ -165,11 +165,11 @@ impl SynQueue {
         let crowded = self.by_ends.len() > CROWD;
         let Some(entry) = self.at(place) else { return false };
         let late = entry.due == Due::Overdue;
-        if late && u32::from(entry.repeats) > tcp.syn_retries {
+        if late && u32::from(entry.half.repeats) > tcp.syn_retries {
             self.remove(place);
             return false;
         }
-        let timeout = (tcp.rto_initial * (1 << entry.repeats.min(16))).min(tcp.rto_max);
+        let timeout = (tcp.rto_initial * (1 << entry.half.repeats.min(16))).min(tcp.rto_max);
         let before = core::mem::replace(&mut entry.deadline, now + timeout);
         entry.due = Due::No;
         entry.half.answers = entry.half.answers.saturating_add(1);
@@ -195,7 +195,7 @@ impl SynQueue {
             self.timers.remove(&(at, place));
             if let Some(entry) = self.at(place) {
                 entry.deadline = Instant::MAX;
-                entry.repeats = entry.repeats.saturating_add(1);
+                entry.half.repeats = entry.half.repeats.saturating_add(1);
                 self.demand(place, Due::Overdue);
             }
         }

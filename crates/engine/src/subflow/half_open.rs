@@ -13,8 +13,9 @@ use core::net::{IpAddr, Ipv6Addr, SocketAddr};
 pub(crate) enum Offer {
     /// Plain TCP.
     Plain,
-    /// MP_CAPABLE: our key, and whether checksums are used.
-    Capable { key: u64, checksum: bool },
+    /// MP_CAPABLE: our key, and whether checksums are used. `bare`: the last SYN had no MPTCP option, so the answer has none,
+    /// and the third ACK tells what it is to be (RFC 8684 §3.7).
+    Capable { key: u64, checksum: bool, bare: bool },
     /// MP_JOIN: whose token it names, both random numbers, both address IDs, and whether the peer wants a backup.
     Join { token: u32, nonces: (u32, u32), address_ids: (u8, u8), backup: bool },
 }
@@ -70,6 +71,8 @@ pub(crate) struct HalfOpen {
     pub since: Instant,
     /// How often it was answered, no matter why.
     pub answers: u8,
+    /// How often it was answered because time passed.
+    pub repeats: u8,
 }
 
 impl HalfOpen {
@@ -93,6 +96,7 @@ impl HalfOpen {
             offer,
             since: now,
             answers: 0,
+            repeats: 0,
         }
     }
 
@@ -149,7 +153,7 @@ impl HalfOpen {
 
     /// MP_CAPABLE of the SYN/ACK, if that is what was asked for (RFC 8684 §3.1).
     pub fn capable(&self) -> Option<MptcpOption> {
-        let Offer::Capable { key, checksum } = self.offer else { return None };
+        let Offer::Capable { key, checksum, bare: false } = self.offer else { return None };
         Some(MptcpOption::Capable(MpCapable { checksum, sender_key: Some(key), ..MpCapable::OFFER }))
     }
 

@@ -59,6 +59,8 @@ pub(crate) struct Handshake {
     pub confirmed: bool,
     /// We sent the SYN.
     pub active: bool,
+    /// The peer's last SYN had no MPTCP option: the answer has none.
+    pub bare: bool,
     /// A third ACK with MP_CAPABLE or MP_JOIN is to be sent.
     pub third_ack: bool,
     /// Random numbers of a join: ours, the peer's.
@@ -79,6 +81,7 @@ impl Handshake {
             again: false,
             confirmed: false,
             active: false,
+            bare: false,
             third_ack: false,
             nonces: (0, 0),
             address_ids: (0, 0),
@@ -96,6 +99,7 @@ impl Handshake {
         self.due = false;
         self.sent = Some(half.since);
         self.again = half.answers > 1;
+        self.repeats = half.repeats.into();
         self.deadline = now + self.timeout;
     }
 

@@ -217,6 +217,11 @@ impl Sender {
         self.rtt.on_sample(Instant::ZERO, rtt, rtt, (self.una(), self.nxt()));
     }
 
+    /// Our SYN or SYN/ACK was lost, and nothing tells the RTT.
+    pub fn distrust_rtt(&mut self) {
+        self.rtt.distrust();
+    }
+
     /// Measures the delivery rate from now on; nothing may have been sent.
     pub fn measure_rate(&mut self) {
         self.delivery = Some(Box::default());
@@ -399,6 +404,9 @@ impl Sender {
         }
         let facts = self.facts(input, &delivered, una_advanced);
         self.answered = false;
+        // RFC 6582 §3.2 step 3: the acknowledgment that ends a fast recovery does not widen the window. (With SACK it does, in
+        // Linux.)
+        let holds = !self.sack && self.phase == RecoveryPhase::Recovery;
         let verdict = self.judge(&facts);
         let change = verdict.change.filter(|&c| !repaired || c == Change::EnterRecovery);
         let change = change.or(repaired.then_some(Change::ProbeRepaired));
@@ -426,7 +434,7 @@ impl Sender {
             prior_in_flight,
             change,
             round_ended: self.end_round(),
-            may_grow: forward && self.phase != RecoveryPhase::Recovery,
+            may_grow: forward && self.phase != RecoveryPhase::Recovery && !holds,
             rate,
             useless: false,
         }

@@ -18,6 +18,8 @@ pub(super) struct Facts {
     pub now: Instant,
     pub una_advanced: bool,
     pub sacked: bool,
+    /// Without SACK: a duplicate acknowledgment.
+    pub duplicate: bool,
     /// When the segment was sent whose timestamp is echoed.
     pub echo: Option<Instant>,
     /// Something sent only once, before the last recovery point, was delivered.
@@ -46,6 +48,7 @@ impl Sender {
             now: input.now,
             una_advanced,
             sacked: delivered.sacked > 0,
+            duplicate: !self.sack && !una_advanced && input.bare && input.ack == self.una(),
             echo: input.echo.map(|(_, sent)| sent),
             original: certain && delivered.original_end.is_some_and(|end| end <= self.high),
         }
@@ -93,8 +96,8 @@ impl Sender {
         if self.frto && ack.una_advanced && self.board.nxt() == self.high {
             // RFC 5682 §3.1 step 2.b: up to two new segments
             self.new_first = 2;
-        } else if ack.una_advanced || (self.board.nxt() > self.high && (ack.sacked || self.duplicates > 0)) {
-            // Step 3.a
+        } else if ack.una_advanced || ack.duplicate || (self.board.nxt() > self.high && ack.sacked) {
+            // Step 3.a; without SACK §2 step 2.a too
             self.no_new();
         }
         if self.board.una() >= self.high {

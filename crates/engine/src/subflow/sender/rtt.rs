@@ -7,6 +7,9 @@ use anabranch_units::{Duration, Instant};
 /// Over which time the least RTT is sought, as in Linux (`tcp_min_rtt_wlen`).
 const MIN_WINDOW: Duration = Duration::from_secs(300);
 
+/// The first timeout after a SYN that was lost (RFC 6298 §5.7).
+const RTO_DISTRUSTED: Duration = Duration::from_secs(3);
+
 /// Estimates of a subflow's round-trip time.
 #[derive(Debug)]
 pub struct RttEstimator {
@@ -33,6 +36,13 @@ impl RttEstimator {
             rto: settings.rto_initial.min(settings.rto_max),
             rto_min: settings.rto_min,
             rto_max: settings.rto_max,
+        }
+    }
+
+    /// A timeout passed before the first sample: the next one is longer (RFC 6298 §5.7).
+    pub(super) fn distrust(&mut self) {
+        if self.srtt.is_none() {
+            self.rto = self.rto.max(RTO_DISTRUSTED).min(self.rto_max);
         }
     }
 
