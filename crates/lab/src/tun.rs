@@ -4,7 +4,7 @@ use crate::LabError;
 use crate::train::Train;
 use anabranch_sim::Raw;
 use anabranch_wire::{Packet, VnetHeader};
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use nix::sys::uio::{readv, writev};
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -33,6 +33,13 @@ impl std::fmt::Debug for Tun {
 const LONGEST: usize = 65_535;
 /// Size of the memory that packets are cut from.
 const CHUNK: usize = 1 << 20;
+/// Packets below this get memory of their own: one that waits out of order would keep a whole chunk.
+const OWN: usize = 16 << 10;
+
+/// The packet of `len` bytes at the beginning of `chunk`.
+fn cut(chunk: &mut BytesMut, len: usize) -> Bytes {
+    if len < OWN { Bytes::copy_from_slice(&chunk[..len]) } else { chunk.split_to(len).freeze() }
+}
 
 impl Tun {
     /// Opens the device `name` in the calling thread's namespace, still down. With `offload` it hands over and takes
@@ -76,10 +83,7 @@ impl Tun {
             self.device.recv(&mut self.buffer)
         };
         match read {
-            Ok(len) => {
-                let bytes = self.buffer.split_to(len).freeze();
-                Ok(Some(Raw { bytes, left: VnetHeader::from_bytes(header) }))
-            }
+            Ok(len) => Ok(Some(Raw { bytes: cut(&mut self.buffer, len), left: VnetHeader::from_bytes(header) })),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
             Err(error) => Err(error),
         }
@@ -157,5 +161,20 @@ fn taken(written: io::Result<usize>) -> io::Result<()> {
 impl AsFd for Tun {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.device.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_packet_that_is_kept_keeps_no_chunk() {
+        let mut chunk = BytesMut::zeroed(CHUNK);
+        let small = cut(&mut chunk, OWN - 1);
+        assert_eq!((small.len(), chunk.len()), (OWN - 1, CHUNK));
+        let large = cut(&mut chunk, LONGEST);
+        assert_eq!((large.len(), chunk.len()), (LONGEST, CHUNK - LONGEST));
+        assert!(small.is_unique() && !large.is_unique());
     }
 }
