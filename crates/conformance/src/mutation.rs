@@ -9,9 +9,6 @@ use std::path::Path;
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mutations {
-    /// Scripts that no mutation names yet.
-    #[serde(default)]
-    pub gaps: Vec<String>,
     /// The mutations.
     #[serde(default)]
     pub mutation: Vec<Mutation>,
@@ -62,11 +59,8 @@ impl Mutations {
             );
         }
         let named = |script: &String| self.mutation.iter().any(|mutation| mutation.scripts.contains(script));
-        for script in files.iter().filter(|script| !named(script) && !self.gaps.contains(script)) {
+        for script in files.iter().filter(|script| !named(script)) {
             faults.push(format!("{script} is named by no mutation"));
-        }
-        for script in self.gaps.iter().filter(|script| named(script) || !files.contains(script)) {
-            faults.push(format!("{script} is no gap (any more)"));
         }
         faults
     }
