@@ -23,7 +23,7 @@ impl Connection {
         if self.mode == Mode::Plain {
             match self.place_in_plain_tcp(i, segment, seq) {
                 Place::Sequence => {
-                    self.on_failing(i, segment);
+                    self.on_failing(cx, i, segment);
                     return ControlFlow::Continue(None);
                 }
                 Place::Repeat => self.pass_over(cx, i, segment, seq),
@@ -111,7 +111,7 @@ impl Connection {
                 self.refresh_usability();
                 self.due.get_or_insert(Cause::PathChange(self.subflows[i].id));
             }
-            MptcpOption::Fail { .. } => self.on_fail(cx, i),
+            MptcpOption::Fail { data_seq } => self.on_fail(cx, i, data_seq),
             MptcpOption::FastClose { receiver_key } => {
                 if receiver_key != self.keys.local {
                     return self.violation(cx, i, Violation::WrongKey);
