@@ -343,6 +343,21 @@ impl<'a> World<'a> {
         });
     }
 
+    /// Connections that nobody serves are ended, as whoever accepts one that says nothing would do. A forger can complete a
+    /// handshake, and its connection lasts for ever then (RFC 9293 §3.8.4). True if there were some.
+    fn dismiss_strangers(&mut self) -> Result<bool, Failure> {
+        let strangers = core::mem::take(&mut self.strangers);
+        for handle in &strangers {
+            let mut cx = Cx { now: self.now, recorder: &mut self.watch, rng: &mut self.rngs[1] };
+            if let Some(connection) = self.ends[1].connection_mut(*handle) {
+                connection.abort(&mut cx);
+            }
+            while self.ends[1].poll_event(*handle).is_some() {}
+        }
+        self.flush(1)?;
+        Ok(!strangers.is_empty())
+    }
+
     fn with_connection(&mut self, n: usize, act: impl FnOnce(&mut Connection, &mut Cx<'_>, &mut Application)) -> Step {
         let mut cx = Cx { now: self.now, recorder: &mut self.watch, rng: &mut self.rngs[n] };
         let handle = self.apps[n].handle.filter(|_| self.apps[n].closed.is_none());
@@ -395,7 +410,7 @@ impl<'a> World<'a> {
     /// Nothing is under way and no timer runs. True if an application that was left alone has done something about it.
     fn wind_up(&mut self) -> Result<bool, Failure> {
         if self.is_over() {
-            return Ok(false);
+            return self.dismiss_strangers();
         }
         if self.case.class == Class::Forge && !self.stopped {
             self.stop()?;

@@ -75,7 +75,8 @@ pub(super) enum Place {
 impl Connection {
     /// True if the one subflow that there is and ever was in use carries both streams in order.
     pub(super) fn may_fall_back(&self, i: usize) -> bool {
-        let alone = !self.joined && !self.subflows[i].join;
+        // A join whose SYN/ACK we have answered may be in use on the other side.
+        let alone = !self.joined && !self.subflows.iter().any(|s| s.join && s.state.is_synchronized());
         alone && self.received_place(i).is_some() && self.is_sent_in_order(i)
     }
 

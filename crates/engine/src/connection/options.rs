@@ -41,6 +41,8 @@ impl Connection {
                 break;
             }
             self.touch_all();
+            // It may stand in place of a DSS: keys (RFC 8684 §3.1), or an ADD_ADDR, which leaves no room for one.
+            self.data_ack_heard = true;
             self.on_option(cx, i, segment, option);
         }
         let fell_back = self.mode == Mode::Plain && !self.closed;

@@ -341,12 +341,12 @@ impl Connection {
         if paths.is_empty() {
             return;
         }
-        let asked = |n: u32| paths.get(n.checked_sub(1)? as usize % paths.len()).and_then(|(_, id)| self.index(*id));
-        let Some(i) = asked(self.persist.1) else { return };
-        let last = asked(self.persist.1 - 1).unwrap_or(i);
+        let next = paths.get((self.persist.1 - 1) as usize % paths.len());
+        let Some(i) = next.and_then(|(_, id)| self.index(*id)) else { return };
         let heard = core::mem::take(&mut self.data_ack_heard);
-        let answers = self.persist.1 > 1 && self.subflows[last].probes == 0;
-        if answers && !heard && self.dss_seen && self.speaks_mptcp() {
+        let asked = self.asked.replace((self.subflows[i].id, cx.now));
+        let answered = asked.and_then(|(id, at)| self.index(id).filter(|i| self.subflows[*i].last_heard > at));
+        if let Some(last) = answered.filter(|_| !heard && self.dss_seen && self.speaks_mptcp()) {
             // Its acknowledgments have lost their DATA_ACKs, and with them the connection's window (RFC 8684 §3.3.5). A peer that
             // went on without mappings, as Linux does, would take what is sent again for new data.
             self.violation(cx, last, Violation::Unmapped);
