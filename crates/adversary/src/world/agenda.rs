@@ -2,6 +2,7 @@
 
 use anabranch_units::{Direction, Instant};
 use anabranch_wire::Packet;
+use core::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// What is going to happen.
@@ -14,52 +15,38 @@ pub(super) enum Event {
     Act(usize),
 }
 
-struct Entry {
-    at: Instant,
-    order: u64,
-    event: Event,
-}
-
-impl PartialEq for Entry {
-    fn eq(&self, other: &Self) -> bool {
-        (self.at, self.order) == (other.at, other.order)
-    }
-}
-impl Eq for Entry {}
-impl PartialOrd for Entry {
-    fn partial_cmp(&self, other: &Self) -> Option<core::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Entry {
-    // The heap gives the greatest first: that is to be the earliest.
-    fn cmp(&self, other: &Self) -> core::cmp::Ordering {
-        (other.at, other.order).cmp(&(self.at, self.order))
-    }
-}
-
-/// Events to come.
+/// Events to come. They stay where they are while their places in time are sorted: a packet is large.
 #[derive(Default)]
 pub(super) struct Agenda {
-    heap: BinaryHeap<Entry>,
+    /// Time, order of those of the same time, and place among the events.
+    heap: BinaryHeap<Reverse<(Instant, u64, usize)>>,
+    events: Vec<Option<Event>>,
+    free: Vec<usize>,
     order: u64,
 }
 
 impl Agenda {
     /// Puts one in, behind those of the same time.
     pub fn put(&mut self, at: Instant, event: Event) {
+        let place = self.free.pop().unwrap_or(self.events.len());
+        match self.events.get_mut(place) {
+            Some(free) => *free = Some(event),
+            None => self.events.push(Some(event)),
+        }
         self.order += 1;
-        self.heap.push(Entry { at, order: self.order, event });
+        self.heap.push(Reverse((at, self.order, place)));
     }
 
     /// When the next one is.
     pub fn next(&self) -> Option<Instant> {
-        self.heap.peek().map(|entry| entry.at)
+        self.heap.peek().map(|Reverse((at, ..))| *at)
     }
 
     /// The next one, if it is due.
     pub fn pop(&mut self, now: Instant) -> Option<Event> {
         self.next().filter(|at| *at <= now)?;
-        self.heap.pop().map(|entry| entry.event)
+        let Reverse((_, _, place)) = self.heap.pop()?;
+        self.free.push(place);
+        self.events[place].take()
     }
 }

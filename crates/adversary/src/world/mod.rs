@@ -38,6 +38,9 @@ const STORM: u64 = 150_000;
 /// Bytes that a host may hold beside a receive window on each subflow: a segment and its rounding.
 const SPARE: u64 = 4_096;
 
+/// How often a host asks what became of the connections that nobody serves.
+const HEARS_STRANGERS: Duration = Duration::from_secs(1);
+
 const SIDES: [Side; 2] = [Side::Client, Side::Server];
 
 struct World<'a> {
@@ -57,6 +60,8 @@ struct World<'a> {
     token: u32,
     /// Connections of the server's that nobody serves: of floods, or of a SYN that came twice.
     strangers: Vec<Handle>,
+    /// When they are asked again what became of them.
+    hears_strangers: Instant,
     /// Since when the client knows that the server speaks MPTCP: only then it may join (RFC 8684 §3.2).
     confirmed: Option<Instant>,
     /// What each path's translator adds to sequence numbers.
@@ -162,6 +167,7 @@ impl<'a> World<'a> {
             held: Default::default(),
             token: 0,
             strangers: Vec::new(),
+            hears_strangers: Instant::ZERO,
             confirmed: None,
             shifts: vec![[None; 2]; case.paths.len()],
             reset_early: false,
@@ -334,13 +340,32 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// A host asks what became of each connection; those that ended are forgotten then.
+    /// A host asks now and then what became of each connection; those that ended are forgotten then.
     fn hear_strangers(&mut self) {
+        if self.now < self.hears_strangers {
+            return;
+        }
+        self.hears_strangers = self.now + HEARS_STRANGERS;
         let server = &mut self.ends[1];
         self.strangers.retain(|handle| {
             while server.poll_event(*handle).is_some() {}
             server.connection(*handle).is_some()
         });
+    }
+
+    /// Connections that nobody serves are ended, as whoever accepts one that says nothing would do. A forger can complete a
+    /// handshake, and its connection lasts for ever then (RFC 9293 §3.8.4). True if there were some.
+    fn dismiss_strangers(&mut self) -> Result<bool, Failure> {
+        let strangers = core::mem::take(&mut self.strangers);
+        for handle in &strangers {
+            let mut cx = Cx { now: self.now, recorder: &mut self.watch, rng: &mut self.rngs[1] };
+            if let Some(connection) = self.ends[1].connection_mut(*handle) {
+                connection.abort(&mut cx);
+            }
+            while self.ends[1].poll_event(*handle).is_some() {}
+        }
+        self.flush(1)?;
+        Ok(!strangers.is_empty())
     }
 
     fn with_connection(&mut self, n: usize, act: impl FnOnce(&mut Connection, &mut Cx<'_>, &mut Application)) -> Step {
@@ -395,7 +420,7 @@ impl<'a> World<'a> {
     /// Nothing is under way and no timer runs. True if an application that was left alone has done something about it.
     fn wind_up(&mut self) -> Result<bool, Failure> {
         if self.is_over() {
-            return Ok(false);
+            return self.dismiss_strangers();
         }
         if self.case.class == Class::Forge && !self.stopped {
             self.stop()?;

@@ -239,6 +239,7 @@ impl Connection {
             self.congestion.on_leave(s.id);
         }
         self.checking.forget(s.id);
+        self.asked = self.asked.filter(|(id, _)| *id != s.id);
         self.record(cx, Some(s.id), Event::Path(how));
         let over = self.closed || s.fin.wanted;
         let opened = s.told != PathState::Opening;

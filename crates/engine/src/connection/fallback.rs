@@ -23,8 +23,8 @@ pub(super) enum Failure {
     Said(Saying),
     /// The peer has answered, and has not sent data with an infinite mapping yet.
     Answered,
-    /// The peer could not.
-    Heard,
+    /// The peer could not, and says so with this number until it hears our answer.
+    Heard(u64),
 }
 
 /// MP_FAIL goes out with every acknowledgment until the peer reacts.
@@ -75,7 +75,8 @@ pub(super) enum Place {
 impl Connection {
     /// True if the one subflow that there is and ever was in use carries both streams in order.
     pub(super) fn may_fall_back(&self, i: usize) -> bool {
-        let alone = !self.joined && !self.subflows[i].join;
+        // A join whose SYN/ACK we have answered may be in use on the other side.
+        let alone = !self.joined && !self.subflows.iter().any(|s| s.join && s.state.is_synchronized());
         alone && self.received_place(i).is_some() && self.is_sent_in_order(i)
     }
 
@@ -206,14 +207,14 @@ impl Connection {
 
     /// The peer could not verify our data. It is answered in kind, and with an infinite mapping on the next new data; or by
     /// a reset, where that is not safe.
-    pub(super) fn on_fail(&mut self, cx: &mut Cx<'_>, i: usize) {
+    pub(super) fn on_fail(&mut self, cx: &mut Cx<'_>, i: usize, data_seq: u64) {
         if !self.may_fall_back(i) {
             let next = self.keys.remote_number(self.reassembly.next()).0;
             self.subflows[i].reset = Some(Reset::Fail(next));
             return;
         }
         self.fall_back(cx, i);
-        self.failure = Failure::Heard;
+        self.failure = Failure::Heard(data_seq);
         self.answer_failure(i);
     }
 
@@ -228,17 +229,24 @@ impl Connection {
 
     /// After a checksum failed, the peer reacts by its own MP_FAIL, an infinite mapping or plain data. Until one of the
     /// latter it maps what it sends, and waits for DATA_ACKs as before.
-    pub(super) fn on_failing(&mut self, i: usize, segment: &Segment) {
+    pub(super) fn on_failing(&mut self, cx: &Cx<'_>, i: usize, segment: &Segment) {
         let options = &segment.options;
-        let fails = options.mptcp().iter().any(|o| matches!(o, MptcpOption::Fail { .. }));
+        let fails = options.mptcp().iter().find_map(|option| match option {
+            MptcpOption::Fail { data_seq } => Some(*data_seq),
+            _ => None,
+        });
         let infinite = options.dss().is_none_or(|dss| dss.mapping.is_some_and(|m| m.len == 0));
         match self.failure {
             Failure::Said(_) | Failure::Answered if infinite && !segment.payload.is_empty() => {
                 self.failure = Failure::None
             }
-            Failure::Said(_) if fails => self.failure = Failure::Answered,
-            Failure::Heard if fails => self.answer_failure(i),
-            Failure::None | Failure::Said(_) | Failure::Answered | Failure::Heard => {}
+            Failure::Said(_) if fails.is_some() => self.failure = Failure::Answered,
+            // Our answer was lost. What says another number is an answer itself: two ends that both heard of a failure, from
+            // each other or from a forger, would answer each other for ever.
+            Failure::Heard(said) if fails == Some(said) && self.subflows[i].may_answer(cx.now) => {
+                self.answer_failure(i)
+            }
+            Failure::None | Failure::Said(_) | Failure::Answered | Failure::Heard(_) => {}
         }
     }
 

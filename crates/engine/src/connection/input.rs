@@ -10,6 +10,7 @@ use crate::subflow::{Move, State, forward};
 use anabranch_trace::{CloseReason, Event, PathState, RecoveryPhase, Violation, WindowChange};
 use anabranch_units::{Duration, Instant, PathId, Range};
 use anabranch_wire::{Flags, MptcpOption, Segment};
+use core::cmp::Ordering;
 use core::ops::ControlFlow;
 
 /// A segment begins at most that much below the lowest number that the peer may have to send again.
@@ -284,11 +285,17 @@ impl Connection {
         let s = &mut self.subflows[i];
         let shift = s.terms.send_shift;
         let size = u64::from(segment.window) << shift;
-        let wider = s.window.update(seq, ack, size, 1 << shift);
+        let reach = s.window.update(seq, ack, size, 1 << shift);
         if let Some(p) = self.view.path_mut(s.id) {
             let shut = p.is_shut();
             p.window = s.window.left(s.sender.nxt());
-            if wider && shut {
+            let news = match reach {
+                Ordering::Greater => shut,
+                // What is queued may not leave any more: somebody must ask for the window then.
+                Ordering::Less => p.queued > 0,
+                Ordering::Equal => false,
+            };
+            if news {
                 self.due.get_or_insert(Cause::Window);
             }
         }

@@ -90,8 +90,9 @@ impl Connection {
             self.record(cx, None, Event::Violation(Violation::Hmac));
             return Err(MPTCP_ERROR);
         }
-        if !self.dss_seen {
-            // RFC 8684 §3.1: no subflow before a DSS was received. It may be under way, on a slower path.
+        if !self.dss_seen && !self.subflows.is_empty() {
+            // RFC 8684 §3.1: no subflow before a DSS was received. It may be under way, on a slower path; where no other subflow
+            // is left, it can come on this one only.
             return Ok(false);
         }
         if let Some(old) = self.replaced_by(tuple) {

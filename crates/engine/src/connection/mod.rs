@@ -181,7 +181,9 @@ pub struct Connection {
     touched: u64,
     /// Zero-window probing: when, and how often so far.
     persist: (Instant, u32),
-    /// A DATA_ACK came since the last probe.
+    /// The subflow that was probed last, and when.
+    asked: Option<(PathId, Instant)>,
+    /// A DATA_ACK came since, or another option of a peer that speaks MPTCP.
     data_ack_heard: bool,
     /// Without any subflow since.
     orphaned: Option<Instant>,
@@ -251,6 +253,7 @@ impl Connection {
             checking: data::Checking::default(),
             touched: ALL,
             persist: (Instant::MAX, 0),
+            asked: None,
             data_ack_heard: true,
             orphaned: None,
             vain: 0,

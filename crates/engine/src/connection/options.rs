@@ -23,7 +23,7 @@ impl Connection {
         if self.mode == Mode::Plain {
             match self.place_in_plain_tcp(i, segment, seq) {
                 Place::Sequence => {
-                    self.on_failing(i, segment);
+                    self.on_failing(cx, i, segment);
                     return ControlFlow::Continue(None);
                 }
                 Place::Repeat => self.pass_over(cx, i, segment, seq),
@@ -41,6 +41,8 @@ impl Connection {
                 break;
             }
             self.touch_all();
+            // It may stand in place of a DSS: keys (RFC 8684 §3.1), or an ADD_ADDR, which leaves no room for one.
+            self.data_ack_heard = true;
             self.on_option(cx, i, segment, option);
         }
         let fell_back = self.mode == Mode::Plain && !self.closed;
@@ -111,7 +113,7 @@ impl Connection {
                 self.refresh_usability();
                 self.due.get_or_insert(Cause::PathChange(self.subflows[i].id));
             }
-            MptcpOption::Fail { .. } => self.on_fail(cx, i),
+            MptcpOption::Fail { data_seq } => self.on_fail(cx, i, data_seq),
             MptcpOption::FastClose { receiver_key } => {
                 if receiver_key != self.keys.local {
                     return self.violation(cx, i, Violation::WrongKey);

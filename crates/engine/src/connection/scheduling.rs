@@ -201,9 +201,9 @@ impl Connection {
     /// A scheduler that waits although nothing will call it again: noted, and put right by sending on the fastest path.
     fn notice_stall(&mut self, cx: &mut Cx<'_>) {
         // What is not acknowledged will be repeated, and that brings news: also what was just found lost.
-        let idle = |view: &View| view.paths().iter().all(|p| p.in_flight_bytes == 0);
+        let idle = self.subflows.iter().all(|s| s.sender.is_empty());
         let waits = |view: &View| !view.backlog().is_empty() && !view.window_blocked();
-        if !idle(&self.view) || !waits(&self.view) || self.has_admissible() || self.wakeup < Instant::MAX {
+        if !idle || !waits(&self.view) || self.has_admissible() || self.wakeup < Instant::MAX {
             self.stalled = false;
             return;
         }

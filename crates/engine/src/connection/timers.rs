@@ -341,14 +341,14 @@ impl Connection {
         if paths.is_empty() {
             return;
         }
-        let asked = |n: u32| paths.get(n.checked_sub(1)? as usize % paths.len()).and_then(|(_, id)| self.index(*id));
-        let Some(i) = asked(self.persist.1) else { return };
-        let last = asked(self.persist.1 - 1).unwrap_or(i);
+        let next = paths.get((self.persist.1 - 1) as usize % paths.len());
+        let Some(i) = next.and_then(|(_, id)| self.index(*id)) else { return };
         let heard = core::mem::take(&mut self.data_ack_heard);
-        let answers = self.persist.1 > 1 && self.subflows[last].probes == 0;
-        if answers && !heard && self.dss_seen && self.speaks_mptcp() && !self.view.outstanding().is_empty() {
-            // Its acknowledgments have lost their DATA_ACKs. A peer that went on without mappings, as Linux does, would take
-            // what is sent again for new data.
+        let asked = self.asked.replace((self.subflows[i].id, cx.now));
+        let answered = asked.and_then(|(id, at)| self.index(id).filter(|i| self.subflows[*i].last_heard > at));
+        if let Some(last) = answered.filter(|_| !heard && self.dss_seen && self.speaks_mptcp()) {
+            // Its acknowledgments have lost their DATA_ACKs, and with them the connection's window (RFC 8684 §3.3.5). A peer that
+            // went on without mappings, as Linux does, would take what is sent again for new data.
             self.violation(cx, last, Violation::Unmapped);
             self.subflows[last].reset = Some(Reset::Because(INTERFERENCE));
             return;
@@ -358,9 +358,10 @@ impl Connection {
             // second subflow, shows that it still speaks MPTCP: otherwise it would take this for new data.
             self.view.send_all_again();
             self.due.get_or_insert(Cause::Window);
-            return;
         }
         if self.view.bind_what_fits(self.subflows[i].id) {
+            // It leaves before the scheduler is called again, which might bind it as before.
+            self.due = None;
             return self.touch(i);
         }
         // RFC 9293 §3.8.6.1: as long as the peer answers, for ever; else like any retransmission.

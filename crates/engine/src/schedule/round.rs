@@ -165,7 +165,8 @@ impl<'a> Round<'a> {
             let able = self.paths().iter().filter(|p| fresh(p) && self.may_rescue(p, stranded));
             let Some(p) = able.min_by_key(|p| rank(p)).copied() else { return };
             let whole = run.intersect(stranded);
-            let range = Range::new(whole.start, whole.end.min(whole.start + u64::from(p.mss)));
+            let most = p.left().min(p.mss.into());
+            let range = Range::new(whole.start, whole.end.min(whole.start + most));
             if !self.repeat(p.id, range, Repeat::Rescue) {
                 return;
             }

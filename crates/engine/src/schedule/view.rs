@@ -361,8 +361,9 @@ impl View {
             self.rescue.remove(range);
         }
     }
-    /// What was sent and not acknowledged at connection level is new again.
+    /// What was sent and not acknowledged at connection level is new again; copies of it that are queued are none any more.
     pub fn send_all_again(&mut self) {
+        self.take_all_back();
         for (range, _) in core::mem::take(&mut self.outstanding).iter() {
             self.backlog.insert(range);
         }
@@ -458,11 +459,13 @@ impl View {
         let (edge, left) = (self.window_edge, self.paths[i].window);
         self.queues[i].items.iter().any(|q| q.range.end <= edge && q.range.len() <= left)
     }
-    /// Binds the next new bytes to `id`, as many as the peer's windows admit, however few: RFC 9293 §3.8.6.2.1 (4). False if
-    /// they admit none.
+    /// Binds the next new bytes to `id`, as many as the peer's windows admit, however few: RFC 9293 §3.8.6.2.1 (4). They may
+    /// have been queued for any path, also for one whose window has been shut since. False if the windows admit none.
     pub(crate) fn bind_what_fits(&mut self, id: PathId) -> bool {
         let Some(i) = self.index(id) else { return false };
-        self.give_back(i, true);
+        for path in 0..self.paths.len() {
+            self.give_back(path, true);
+        }
         let Some(next) = self.backlog.first() else { return false };
         let p = &self.paths[i];
         let len = p.left().min(self.window_edge.saturating_sub(next.start)).min(p.mss.into());

@@ -1,6 +1,8 @@
 //! The peer's window of one subflow (RFC 9293 §3.8.6, §3.10.7.4). It may shrink; the connection's does not
 //! (RFC 8684 §3.3.5).
 
+use core::cmp::Ordering;
+
 /// What the peer admits. Positions are offsets in the subflow's sequence.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SendWindow {
@@ -16,12 +18,12 @@ impl SendWindow {
         Self { edge: 1 + size, last: (0, 1) }
     }
 
-    /// A segment that begins at `seq` and acknowledges `ack` offers `size` bytes in units of `unit`. True if more is admitted
-    /// than before.
-    pub fn update(&mut self, seq: u64, ack: u64, size: u64, unit: u64) -> bool {
+    /// A segment that begins at `seq` and acknowledges `ack` offers `size` bytes in units of `unit`. How far the window
+    /// reaches then, compared with before.
+    pub fn update(&mut self, seq: u64, ack: u64, size: u64, unit: u64) -> Ordering {
         // RFC 9293 §3.10.7.4: not an old segment
         if (seq, ack) < self.last {
-            return false;
+            return Ordering::Equal;
         }
         self.last = (seq, ack);
         let edge = ack + size;
@@ -31,7 +33,7 @@ impl SendWindow {
         if !rounded {
             self.edge = edge;
         }
-        self.edge > before
+        self.edge.cmp(&before)
     }
 
     /// Bytes that may be sent from `nxt` on.
@@ -53,25 +55,25 @@ mod tests {
     fn the_newest_segment_says_how_wide_it_is() {
         let mut window = SendWindow::new(1000);
         assert_eq!(window.left(1), 1000);
-        assert!(window.update(1, 501, 1000, 1) && window.left(501) == 1000);
+        let mut update = |seq, ack, size| (window.update(seq, ack, size, 1), window.left(501));
+        assert_eq!(update(1, 501, 1000), (Ordering::Greater, 1000));
         // Shrunk, closed, and open again.
-        assert!(!window.update(1, 501, 200, 1) && window.left(501) == 200);
-        assert!(!window.update(1, 501, 0, 1) && window.left(501) == 0);
-        assert!(window.update(1, 501, 700, 1) && window.left(501) == 700);
+        assert_eq!(update(1, 501, 200), (Ordering::Less, 200));
+        assert_eq!(update(1, 501, 0), (Ordering::Less, 0));
+        assert_eq!(update(1, 501, 700), (Ordering::Greater, 700));
         // An older acknowledgment, and an older segment, say nothing.
-        assert!(!window.update(1, 500, 9000, 1) && !window.update(0, 900, 9000, 1));
-        assert_eq!(window.left(501), 700);
+        assert_eq!((update(1, 500, 9000), update(0, 900, 9000)), ((Ordering::Equal, 700), (Ordering::Equal, 700)));
         // A newer segment may acknowledge no more.
-        assert!(window.update(2, 501, 800, 1) && window.admits(1301) && !window.admits(1302));
+        assert_eq!(update(2, 501, 800), (Ordering::Greater, 800));
+        assert!(window.admits(1301) && !window.admits(1302));
     }
 
     #[test]
     fn an_edge_that_wavers_by_less_than_a_unit_stays() {
         let mut window = SendWindow::new(0);
-        assert!(window.update(1, 1, 1024, 256));
-        assert!(!window.update(1, 101, 768, 256));
-        assert_eq!(window.left(101), 924);
-        assert!(!window.update(1, 101, 512, 256));
-        assert_eq!(window.left(101), 512);
+        let mut update = |ack, size| (window.update(1, ack, size, 256), window.left(101));
+        assert_eq!(update(1, 1024), (Ordering::Greater, 924));
+        assert_eq!(update(101, 768), (Ordering::Equal, 924));
+        assert_eq!(update(101, 512), (Ordering::Less, 512));
     }
 }

@@ -32,7 +32,7 @@ use next_seg::NextSeg;
 use probe::{Probe, WORST_DELAYED_ACK};
 use prr::{Progress, Prr};
 use rack::Rack;
-use scoreboard::{Arrival, Delivered, Scoreboard};
+use scoreboard::{Arrival, Delivered, Scoreboard, echo_before};
 use timers::{Timer, Timers};
 use undo::Undo;
 
@@ -472,7 +472,7 @@ impl Sender {
         if self.answered {
             return None;
         }
-        let acked = delivered.acked_sent.filter(|_| !delivered.retransmitted);
+        let acked = delivered.acked_sent.filter(|_| delivered.repeated.is_none());
         let (oldest, newest) = match (acked, delivered.sacked_sent) {
             (Some(acked), sacked) => {
                 let newest = sacked.map_or(acked.1, |sacked| sacked.1.max(acked.1));
@@ -480,7 +480,10 @@ impl Sender {
             }
             (None, Some(sacked)) => (input.now.since(sacked.0), input.now.since(sacked.1)),
             (None, None) => {
-                let (rtt, _) = input.echo.filter(|_| una_advanced)?;
+                // The peer echoes what brought the packet first. If its acknowledgment was lost, it is answering a later copy,
+                // and the time since is the timeout's: that would double with each such loss.
+                let late = |sent| delivered.repeated.is_some_and(|last| echo_before(Some(sent), last));
+                let (rtt, _) = input.echo.filter(|(_, sent)| una_advanced && !late(*sent))?;
                 (rtt, rtt)
             }
         };

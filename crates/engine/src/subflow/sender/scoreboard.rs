@@ -42,8 +42,8 @@ pub(super) struct Delivered {
     pub sacked: u32,
     /// Packets that left the queue, SACKed before or not.
     pub acked: u32,
-    /// A packet that had been retransmitted left the queue.
-    pub retransmitted: bool,
+    /// When the lowest of the packets that left the queue and had been retransmitted was sent last.
+    pub repeated: Option<Instant>,
     /// When the oldest and newest of the newly acknowledged packets that were sent only once were sent.
     pub acked_sent: Option<(Instant, Instant)>,
     /// The same of those newly SACKed.
@@ -279,7 +279,9 @@ impl Scoreboard {
             self.take_off(self.queue.start());
             let Some(packet) = self.queue.pop_front() else { break };
             delivered.acked += 1;
-            delivered.retransmitted |= packet.transmissions > 1;
+            if packet.transmissions > 1 {
+                delivered.repeated.get_or_insert(packet.sent_at);
+            }
             if !packet.sacked {
                 delivered.note(&packet, arrival, false);
             }
