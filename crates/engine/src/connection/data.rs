@@ -269,7 +269,7 @@ impl Connection {
             if start >= end {
                 return;
             }
-            bytes.truncate((end - start) as usize);
+            bytes = Bytes::copy_from_slice(&bytes[..(end - start) as usize]);
             range.end = end;
         }
         let ofo_before = self.reassembly.ofo_bytes();

@@ -10,6 +10,7 @@ use crate::subflow::{Move, State, forward};
 use anabranch_trace::{CloseReason, Event, PathState, RecoveryPhase, Violation, WindowChange};
 use anabranch_units::{Duration, Instant, PathId, Range};
 use anabranch_wire::{Flags, MptcpOption, Segment};
+use bytes::Bytes;
 use core::cmp::Ordering;
 use core::ops::ControlFlow;
 
@@ -108,7 +109,7 @@ impl Connection {
         let s = &mut self.subflows[i];
         s.last_heard = cx.now;
         s.probes = 0;
-        if core::mem::take(&mut s.probed) && s.failing {
+        if core::mem::take(&mut s.probed) && s.failing && s.sender.timeouts() <= self.settings.tcp.retries {
             s.sender.retry(cx.now);
         }
         if let Some(stamps) = segment.options.timestamps().filter(|_| s.terms.timestamps) {
@@ -168,7 +169,8 @@ impl Connection {
         // The peer may be asking whether the window is still closed (§3.8.6.1).
         self.subflows[i].acks.demand();
         let mut segment = segment.clone();
-        segment.payload.truncate(len as usize);
+        // What is left of a packet would keep all of it in memory.
+        segment.payload = Bytes::copy_from_slice(&segment.payload[..len as usize]);
         segment.flags = Flags(segment.flags.0 & !Flags::FIN.0);
         segment
     }

@@ -266,6 +266,10 @@ impl Sender {
     pub fn phase(&self) -> RecoveryPhase {
         self.phase
     }
+    /// How often in a row everything was taken for lost, and nothing was acknowledged since.
+    pub fn timeouts(&self) -> u32 {
+        self.timeouts
+    }
     /// The retransmission timer fired, and nothing was acknowledged since.
     pub fn has_timed_out(&self) -> bool {
         self.timeouts > 0
@@ -567,9 +571,11 @@ impl Sender {
     }
 
     /// The path answers a probe after timeouts: what is lost is sent again now, without waiting for the next one. The
-    /// answer itself must be given to [`Self::on_ack`] next: it neither tells an RTT nor that a timeout was spurious.
+    /// answer itself must be given to [`Self::on_ack`] next: it neither tells an RTT nor that a timeout was spurious. It counts
+    /// as a timeout: a peer may answer for ever, and acknowledge nothing (RFC 9293 §3.8.3, R2).
     pub fn retry(&mut self, now: Instant) {
         if self.phase == RecoveryPhase::Loss && !self.board.is_empty() {
+            self.timeouts += 1;
             self.mark_timed_out(now);
             self.head_due = true;
             self.answered = true;
