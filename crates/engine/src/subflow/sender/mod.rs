@@ -476,8 +476,9 @@ impl Sender {
         if self.answered {
             return None;
         }
-        let acked = delivered.acked_sent.filter(|_| delivered.repeated.is_none());
-        let (oldest, newest) = match (acked, delivered.sacked_sent) {
+        // What the acknowledgment of a packet that was sent again covers besides may have arrived long ago.
+        let prompt = |span: Option<(Instant, Instant)>| span.filter(|_| delivered.repeated.is_none());
+        let (oldest, newest) = match (prompt(delivered.acked_sent), prompt(delivered.sacked_sent)) {
             (Some(acked), sacked) => {
                 let newest = sacked.map_or(acked.1, |sacked| sacked.1.max(acked.1));
                 (input.now.since(acked.0), input.now.since(newest))

@@ -43,7 +43,7 @@ impl From<Change> for Verdict {
 impl Sender {
     pub(super) fn facts(&self, input: &AckInput<'_>, delivered: &Delivered, una_advanced: bool) -> Facts {
         // Without SACK what a retransmission's acknowledgment covers besides may have arrived long ago.
-        let certain = (self.sack || !delivered.repeated.is_some()) && !self.answered;
+        let certain = (self.sack || delivered.repeated.is_none()) && !self.answered;
         Facts {
             now: input.now,
             una_advanced,
