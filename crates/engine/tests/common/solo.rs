@@ -328,8 +328,15 @@ impl Solo {
         Self::server(settings).opened()
     }
 
-    /// Completes a server's handshake.
-    pub fn opened(mut self) -> Self {
+    /// Completes a server's handshake; its peer sends a first DSS, so that it may join.
+    pub fn opened(self) -> Self {
+        let mut h = self.shaken();
+        h.send(h.seg(1, 1).dss(h.data_ack(0)));
+        h
+    }
+
+    /// Completes a server's handshake, and no more.
+    pub fn shaken(mut self) -> Self {
         self.send(self.syn(0).with(Self::capable(None, None)));
         self.clear();
         self.send(self.seg(1, 1).with(Self::capable(Some(PEER_KEY), Some(self.key))));

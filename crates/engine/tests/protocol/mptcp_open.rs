@@ -145,14 +145,20 @@ fn a_short_request_with_its_end_still_carries_the_keys() {
 
 #[test]
 fn nothing_but_version_1_is_spoken() {
-    for (version, hmac_sha256) in [(0, true), (2, true), (1, false)] {
+    let MptcpOption::Capable(offer) = Solo::capable(None, None) else { unreachable!() };
+    let asked = |version, hmac_sha256| {
         let mut h = Solo::server(plain_stamps());
-        let MptcpOption::Capable(offer) = Solo::capable(None, None) else { unreachable!() };
         h.send(h.syn(0).with(MptcpOption::Capable(MpCapable { version, hmac_sha256, ..offer })));
+        h
+    };
+    for (version, hmac_sha256) in [(0, true), (1, false), (2, false)] {
+        let mut h = asked(version, hmac_sha256);
         assert!(h.recv().options.mptcp().is_empty());
         h.send(h.seg(1, 1));
         assert!(!h.connection().is_multipath());
     }
+    // RFC 8684 §3.1: a SYN names the highest version that its sender knows.
+    assert_eq!(asked(15, true).recv().options.mptcp(), [Solo::capable(Some(asked(15, true).key), None)]);
 }
 
 /// Changes to a MP_CAPABLE after which it is none of ours (RFC 8684 §3.1), whatever segment carries it.
@@ -279,11 +285,11 @@ fn data_acknowledged_without_the_option_means_plain_tcp() {
     assert_eq!(h.connection().unacknowledged(), 0);
     // The peer may have seen our options: an infinite mapping tells it.
     h.write(b"on");
-    assert_eq!(dss(&h.recv()).mapping.map(|m| (h.our_offset(m.data_seq), m.subflow_seq, m.len)), Some((1500, 1501, 0)));
+    assert_eq!(dss(&h.recv()).mapping.map(|m| (h.our_offset(m.data_seq), m.subflow_seq, m.len)), Some((0, 1, 0)));
     h.write(b"on");
     assert!(h.recv().options.dss().is_none());
 
-    let mut h = Solo::open_server(plain_stamps());
+    let mut h = Solo::server(plain_stamps()).shaken();
     h.write(&pattern(0, 1500)).clear();
     h.send(h.seg(1, 1501));
     assert!(!h.connection().is_multipath());
