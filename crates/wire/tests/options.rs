@@ -336,6 +336,19 @@ fn errors_say_what_is_wrong() {
 }
 
 #[test]
+fn ip_headers_are_as_their_rfcs_draw_them() {
+    let segment = Segment::default();
+    // RFC 791 §3.1: never to be fragmented, without identification, 64 hops.
+    let v4 = Packet { src: SRC, dst: DST, segment: segment.clone() }.emit();
+    assert_eq!(v4[..20], hex("45 00 0028 0000 4000 40 06 26ce 0a000001 0a000002"));
+    // RFC 8200 §3.
+    let (src, dst) = (Ipv6Addr::LOCALHOST.into(), Ipv6Addr::new(0xfd99, 0, 0, 0, 0, 0, 0, 2).into());
+    let v6 = Packet { src, dst, segment }.emit();
+    let addresses = "0000000000000000 0000000000000001 fd99000000000000 0000000000000002";
+    assert_eq!(v6[..40], hex(&format!("60000000 0014 06 40 {addresses}")));
+}
+
+#[test]
 fn extension_headers_are_skipped() {
     let segment = packet().segment;
     let (src, dst) = (Ipv6Addr::LOCALHOST, Ipv6Addr::new(0xfd99, 0, 0, 0, 0, 0, 0, 1));
