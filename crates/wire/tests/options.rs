@@ -244,6 +244,17 @@ fn malformed_options_are_ignored() {
 }
 
 #[test]
+fn what_is_cleared_is_as_new() {
+    let mut options = parsed("02 04 05b4  04 02 08 0a 00000005 00000006  01 03 03 07  1e 04 01 01");
+    assert_eq!(options.set_sack(&[SackBlock { start: SeqNumber(1), end: SeqNumber(2) }]), 1);
+    options.clear();
+    assert_eq!(options, Options::new());
+    assert!(options.set_dss(Dss { ack: Some(DataAck::Short(1)), ..Dss::default() }));
+    options.clear();
+    assert_eq!(options, Options::new());
+}
+
+#[test]
 fn what_has_no_form_is_refused() {
     let keyless = MpCapable {
         version: 1,
