@@ -223,6 +223,7 @@ fn malformed_options_are_ignored() {
         ("no length", "02 04 05b4  01 01 01 08"),
         ("wrong length of a known kind", "03 04 0101 02 04 05b4"),
         ("SACK of half a block", "05 06 00000001 02 04 05b4 01 01"),
+        ("SACK of a block and a half", "05 0e 00000001 00000002 00000003 02 04 05b4 01 01"),
         ("SACK of nothing", "05 02 02 04 05b4 01 01"),
         ("MPTCP without subtype", "1e 02 02 04 05b4 01 01"),
         ("MPTCP subtype 15", "1e 04 f0 00 02 04 05b4"),
@@ -370,6 +371,35 @@ fn extension_headers_are_skipped() {
     extended[5] += 8;
     extended[6] = 0;
     assert_eq!(Packet::parse(extended.into()), Ok(packet));
+}
+
+#[test]
+fn the_least_packet_is_its_headers() {
+    let v4 = Packet::default();
+    assert_eq!((v4.len(), v4.is_empty()), (40, false));
+    assert_eq!(Packet { dst: Ipv6Addr::LOCALHOST.into(), ..v4 }.len(), 60);
+}
+
+#[test]
+fn syn_and_fin_occupy_a_number_each() {
+    // RFC 9293 §3.4: SEG.LEN.
+    let payload = Bytes::from_static(b"abc");
+    for (flags, numbers) in [
+        (Flags::ACK | Flags::PSH | Flags::RST, 3),
+        (Flags::SYN, 4),
+        (Flags::FIN | Flags::ACK, 4),
+        (Flags::SYN | Flags::FIN, 5),
+    ] {
+        let segment = Segment { flags, payload: payload.clone(), ..Segment::default() };
+        assert_eq!(segment.seq_len(), numbers, "{flags}");
+    }
+}
+
+#[test]
+fn a_control_bit_that_is_set_twice_is_set() {
+    let pushed = Flags::ACK | Flags::PSH;
+    assert_eq!(pushed | Flags::ACK, pushed);
+    assert!(pushed.has(Flags::ACK) && pushed.has(pushed) && !Flags::ACK.has(pushed));
 }
 
 #[test]
