@@ -757,14 +757,13 @@ mod tests {
     #[test]
     fn the_cycle_begins_anywhere_but_with_the_drain() {
         let mut b = Bench::new();
-        let mut begun: Vec<_> = (0..7)
-            .map(|us| {
-                b.bbr.enter_probe_bw(Instant::ZERO + Duration::from_micros(us));
-                b.bbr.gains().0
-            })
-            .collect();
-        begun.sort_by(f64::total_cmp);
-        assert_eq!(begun, [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.25]);
+        let mut begun = [0; CYCLE.len()];
+        for us in 0..70 {
+            b.bbr.enter_probe_bw(Instant::ZERO + Duration::from_micros(us));
+            let Mode::ProbeBw(phase, _) = b.bbr.mode else { panic!("{:?}", b.bbr.mode) };
+            begun[phase] += 1;
+        }
+        assert_eq!(begun, [10, 0, 10, 10, 10, 10, 10, 10]);
     }
 
     /// Ten seconds after the least round trip was seen, with `in_flight` packets on their way.

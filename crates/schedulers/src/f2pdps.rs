@@ -290,6 +290,15 @@ mod tests {
     }
 
     #[test]
+    fn the_long_run_is_padhyes() {
+        // Eq 32 by hand, in packets a round trip: at a loss of one in ten the timeouts weigh more than the halvings.
+        for (loss, timeout, expect) in [(0.01, 10, 9.9920), (0.1, 4, 1.7701), (0.1, 1, 2.9861)] {
+            let steady = Model::new(true, loss, timeout).steady();
+            assert!((steady - expect).abs() < 1e-4, "{loss} {timeout}: {steady}");
+        }
+    }
+
+    #[test]
     fn later_rounds_settle_where_the_long_run_is() {
         for loss in [0.001, 0.01, 0.1, 0.5] {
             let model = Model::new(true, loss, 10);

@@ -275,6 +275,17 @@ mod tests {
     }
 
     #[test]
+    fn no_scheduler_is_or_calls_itself_what_another_is() {
+        for (i, one) in all().iter().enumerate() {
+            for other in &all()[..i] {
+                let built = |e: &Entry<dyn Scheduler>| format!("{:?}", e.build(&[]));
+                assert_ne!(built(one), built(other), "{} and {}", one.name, other.name);
+                assert_ne!(one.about, other.about, "{} and {}", one.name, other.name);
+            }
+        }
+    }
+
+    #[test]
     fn aliases_resolve_with_suffixes() {
         assert_eq!(resolve("lowrtt+pr").unwrap().name(), "minrtt+pr");
         assert_eq!(resolve("rr+or").unwrap().name(), "roundrobin+or");
