@@ -305,6 +305,8 @@ mod tests {
         assert!(text("blest", &[("delta".into(), f64::NAN)]).contains("delta"));
         let contradiction = text("blest+pr", &[("lambda_min".into(), 3.0), ("lambda_max".into(), 2.0)]);
         assert_eq!(contradiction, "`lambda_min` is above `lambda_max`");
+        let shown = build("blst", &[]).err().map(|error| format!("{error:?}"));
+        assert_eq!(shown, Some(unknown), "who unwraps it is told, too");
         assert!(build("blest+pr", &[("delta".into(), 0.01), ("rtt_guard".into(), 0.0)]).is_ok());
     }
 }
