@@ -237,6 +237,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_can_be_built_is_listed() {
+        for name in ["minrtt", "roundrobin", "redundant", "blest", "ecf", "daps-ack", "otias", "linux-default"] {
+            assert!(build(name, &[]).is_ok());
+            assert!(all().iter().any(|entry| entry.name == name), "{name}");
+        }
+        assert_eq!(suffixes().iter().map(|entry| entry.name).collect::<Vec<_>>(), ["+pr", "+or"]);
+    }
+
+    #[test]
     fn every_scheduler_builds_by_each_of_its_names() {
         for entry in all() {
             for name in entry.aliases.iter().chain([&entry.name]) {
