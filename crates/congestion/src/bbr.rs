@@ -661,4 +661,146 @@ mod tests {
         b.lose(Loss::Penalty);
         assert_eq!(b.window.cwnd(), before / 2);
     }
+
+    /// An acknowledgment of `packets` that were sent when `prior_delivered` had been delivered, so much later.
+    fn late(b: &mut Bench, ms: u64, packets: u32, prior_delivered: u64) -> Acked {
+        b.now += Duration::from_millis(ms);
+        let mut ack = Acked::default();
+        (ack.now, ack.packets, ack.rtt) = (b.now, packets, Some(Duration::from_millis(b.rtt)));
+        let interval = Duration::from_millis(40);
+        ack.rate = Some(RateSample { delivered: 40, prior_delivered, interval, app_limited: false });
+        b.delivered += u64::from(packets);
+        ack
+    }
+
+    #[test]
+    fn a_round_ends_with_what_was_sent_after_it_began() {
+        let mut b = Bench::new();
+        let mut round_after = |packets, prior_delivered| {
+            let ack = late(&mut b, 10, packets, prior_delivered);
+            b.bbr.on_ack(&mut b.window, &ack, &b.path);
+            b.bbr.round
+        };
+        assert_eq!(round_after(10, 0), 1);
+        // Sent before the ten were delivered.
+        assert_eq!([round_after(5, 0), round_after(5, 9)], [1, 1]);
+        // The next round began when 20 had been delivered and one more was.
+        assert_eq!([round_after(1, 10), round_after(9, 20), round_after(1, 21)], [2, 2, 3]);
+    }
+
+    #[test]
+    fn before_the_first_rate_the_initial_window_is_paced_over_a_round_trip() {
+        let mut b = Bench::new();
+        let mut ack = late(&mut b, 40, 1, 0);
+        ack.rate = None;
+        b.bbr.on_ack(&mut b.window, &ack, &b.path);
+        close(b.paced(), 2.885 * 10.0 / 0.04);
+    }
+
+    #[test]
+    fn the_pacing_rate_is_told() {
+        let mut control = Uncoupled::new(Bbr::default());
+        control.on_join(PathId(0), 10);
+        assert_eq!(control.window(PathId(0)).pacing, None);
+        let mut b = Bench::new();
+        let ack = late(&mut b, 40, 1, 0);
+        control.on_ack(PathId(0), &ack, &[b.path.clone()]);
+        b.bbr.on_ack(&mut b.window, &ack, &b.path);
+        assert_eq!(control.window(PathId(0)).pacing, b.bbr.pacing);
+        assert!(b.bbr.pacing.is_some());
+    }
+
+    #[test]
+    fn there_is_never_a_threshold() {
+        let mut b = Bench::cruising();
+        for loss in [Loss::Fast, Loss::Marked, Loss::Penalty, Loss::Timeout { again: false }] {
+            b.lose(loss);
+            assert_eq!((b.window.ssthresh(), b.bbr.ssthresh(&b.window)), (u32::MAX, u32::MAX), "{loss:?}");
+        }
+    }
+
+    #[test]
+    fn in_startup_the_window_grows_up_to_its_target() {
+        // 2.885 times 40 packets, and three quanta of three.
+        for (before, after) in [(123, 124), (124, 125), (125, 125), (130, 130)] {
+            let mut b = Bench::new();
+            b.acks(2, 40, 40);
+            b.window.set(before);
+            assert_eq!(b.ack(1, 40).window.cwnd(), after);
+        }
+        // The first packets say little of the rate: below ten, the target does not hold.
+        let mut b = Bench::new();
+        assert_eq!(b.ack(9, 1).window.cwnd(), 19);
+        assert_eq!(b.ack(1, 1).window.cwnd(), 19);
+    }
+
+    #[test]
+    fn what_is_lost_leaves_the_window() {
+        let mut b = Bench::cruising();
+        b.lose(Loss::Fast);
+        (b.path.recovery, b.path.in_flight) = (RecoveryPhase::Recovery, 30);
+        b.acks(2, 10, 40);
+        let before = b.window.cwnd();
+        b.lost = 7;
+        assert_eq!(b.ack(2, 40).window.cwnd(), before - 7 + 2);
+    }
+
+    #[test]
+    fn a_phase_that_neither_probes_nor_drains_lasts_a_round_trip() {
+        let mut b = Bench::cruising();
+        b.bbr.mode = Mode::ProbeBw(2, b.now + Duration::from_secs(1));
+        b.path.in_flight = 4;
+        b.ack(1, 40);
+        assert!(matches!(b.bbr.mode, Mode::ProbeBw(2, _)), "however little is in flight");
+    }
+
+    #[test]
+    fn the_cycle_begins_anywhere_but_with_the_drain() {
+        let mut b = Bench::new();
+        let mut begun = [0; CYCLE.len()];
+        for us in 0..70 {
+            b.bbr.enter_probe_bw(Instant::ZERO + Duration::from_micros(us));
+            let Mode::ProbeBw(phase, _) = b.bbr.mode else { panic!("{:?}", b.bbr.mode) };
+            begun[phase] += 1;
+        }
+        assert_eq!(begun, [10, 0, 10, 10, 10, 10, 10, 10]);
+    }
+
+    /// Ten seconds after the least round trip was seen, with `in_flight` packets on their way.
+    fn probing_rtt(in_flight: u32) -> Bench {
+        let mut b = Bench::cruising();
+        (b.rtt, b.path.in_flight) = (60, in_flight);
+        while !matches!(b.bbr.mode, Mode::ProbeRtt(_)) {
+            b.ack(40, 40);
+        }
+        b
+    }
+
+    #[test]
+    fn the_least_round_trip_time_is_sought_for_a_round_trip_at_least() {
+        let mut b = probing_rtt(4);
+        let before = b.delivered;
+        for _ in 0..10 {
+            // Sent before so little was in flight: the round trip is not over.
+            let ack = late(&mut b, 100, 1, before - 1);
+            b.bbr.on_ack(&mut b.window, &ack, &b.path);
+            assert!(matches!(b.bbr.mode, Mode::ProbeRtt(_)));
+        }
+        let ack = late(&mut b, 1, 1, before);
+        b.bbr.on_ack(&mut b.window, &ack, &b.path);
+        assert!(matches!(b.bbr.mode, Mode::ProbeBw(..)));
+    }
+
+    #[test]
+    fn what_is_in_flight_in_probe_rtt_says_nothing_about_the_path() {
+        let mut b = probing_rtt(30);
+        let limited = |b: &mut Bench, prior_delivered| {
+            let ack = late(b, 0, 0, prior_delivered);
+            b.bbr.is_limited(&ack)
+        };
+        let delivered = b.delivered;
+        let seen = [0, 30, 31].map(|more| limited(&mut b, delivered + more));
+        assert_eq!(seen, [true, true, false]);
+        assert!(!limited(&mut b, delivered - 1), "sent before");
+    }
 }

@@ -293,6 +293,17 @@ mod tests {
     }
 
     #[test]
+    fn where_the_curve_meets_the_friendly_estimate_it_leads() {
+        // RFC 9438 §4.3: the estimate rules where W(t) is less. Both are at 16 packets here; a second later the curve is
+        // C higher.
+        let mut epoch = Epoch::begin(&RFC, 16.0, 0.0);
+        epoch.w_est = 15.9375;
+        let grown = epoch.grow(&RFC, 16.0, 0.0, 1, Duration::from_secs(1));
+        assert_eq!(epoch.w_est, 16.0);
+        close(grown, 16.0 + 0.4 / 16.0, 1e-12);
+    }
+
+    #[test]
     fn the_estimate_grows_by_one_once_it_has_regained_the_window() {
         let mut epoch = Epoch::begin(&RFC, 100.0, 0.0);
         epoch.grow(&RFC, 100.0, 100.0, 100, MS100);
@@ -337,6 +348,16 @@ mod tests {
         c.on_ack(&mut window, &ack(1, 1), &path());
         let epoch = c.curve.epoch.expect("congestion avoidance began");
         assert_eq!((epoch.k, epoch.plateau), (0.0, 70.0));
+    }
+
+    #[test]
+    fn every_timeout_ends_the_stage() {
+        let (mut c, mut window) = (cubic(&[]), WindowState::at(4, 2));
+        c.on_loss(&mut window, Instant::ZERO, Loss::Timeout { again: false }, &path());
+        (0..4).for_each(|ms| c.on_ack(&mut window, &ack(1, ms), &path()));
+        assert!(c.curve.epoch.is_some(), "congestion avoidance began");
+        c.on_loss(&mut window, Instant::ZERO, Loss::Timeout { again: true }, &path());
+        assert!(c.curve.epoch.is_none());
     }
 
     /// Time of the curve after acknowledgments at the stated milliseconds; a flag says whether the window limited.

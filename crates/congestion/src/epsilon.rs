@@ -112,6 +112,14 @@ mod tests {
     }
 
     #[test]
+    fn equal_subflows_grow_together_as_one_tcp_whatever_epsilon() {
+        // n subflows of window w: each adds 1/(n² w), so that all of them reach what one TCP reaches at the same loss.
+        for epsilon in [0.0, 0.5, 1.0, 1.5] {
+            close(&increases(Epsilon { epsilon }, &[(12, 100, 1400); 3]), &[1.0 / 108.0; 3]);
+        }
+    }
+
+    #[test]
     fn one_is_lia_whatever_the_segment_sizes() {
         let paths = [(10, 100, 1400), (40, 30, 700), (3, 250, 9000)];
         close(&increases(Epsilon { epsilon: 1.0 }, &paths), &increases(Lia, &paths));

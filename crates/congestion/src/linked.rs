@@ -219,6 +219,15 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn what_may_not_grow_asks_for_no_sums() {
+        let (mut total, views) = linked(Total, &[(10, 100, 1400), (20, 200, 1400)]);
+        let mut in_recovery = ack(1);
+        in_recovery.may_grow = false;
+        total.on_ack(PathId(0), &in_recovery, &views);
+        assert_eq!(total.sums, None);
+    }
+
+    #[test]
     fn what_is_unknown_grows_as_reno() {
         let (mut total, mut views) = linked(Total, &[(10, 100, 1400), (1000, 100, 1400)]);
         views[0].srtt = None;

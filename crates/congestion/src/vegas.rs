@@ -231,6 +231,30 @@ mod tests {
     }
 
     #[test]
+    fn a_round_adds_nothing_where_the_window_is_not_the_limit() {
+        for rtts in [&[100, 100][..], &[100, 100, 100]] {
+            let (mut v, mut window) = (vegas(), WindowState::at(20, 10));
+            for mut ack in round(rtts) {
+                ack.cwnd_limited = false;
+                v.on_ack(&mut window, &ack, &open());
+            }
+            assert_eq!(window.cwnd(), 20);
+        }
+    }
+
+    #[test]
+    fn what_was_measured_before_a_loss_does_not_count() {
+        let (mut v, mut window) = (vegas(), WindowState::at(40, 10));
+        v.know(100);
+        let [first, second, last] = &round(&[200, 200, 200])[..] else { panic!("three") };
+        v.on_ack(&mut window, first, &open());
+        v.on_ack(&mut window, second, &open());
+        v.on_loss(&mut window, Instant::ZERO, Loss::Fast, &open());
+        v.on_ack(&mut window, last, &open());
+        assert_eq!(window.cwnd(), 21, "one sample tells nothing of a queue");
+    }
+
+    #[test]
     fn a_loss_halves_and_recovery_is_renos() {
         let (mut v, mut window) = (vegas(), WindowState::at(20, 10));
         v.on_ack(&mut window, &round(&[100])[0], &open());

@@ -151,6 +151,9 @@ fn ordinary_steps() -> impl Strategy<Value = Vec<(Duration, Step)>> {
         ),
         1 => loss().prop_map(Step::Loss),
         1 => Just(Step::Undo),
+        1 => (0..5_000_u64).prop_map(|ms| {
+            Step::Idle { idle: Duration::from_millis(ms), rto: Duration::from_millis(300) }
+        }),
         2 => (10..400_u64).prop_map(|ms| Step::See { srtt: Some(Duration::from_millis(ms)), mss: 1400 }),
     ];
     prop::collection::vec(((0..50_000_u64).prop_map(Duration::from_micros), ordinary), 1..600)

@@ -219,4 +219,13 @@ mod tests {
         bench.round(&mut cp(1, 1));
         assert_eq!(bench.bound(1), [0]);
     }
+
+    #[test]
+    fn a_bound_of_zero_is_none() {
+        let config = |given: &[(String, f64)]| Config::from(&Parameters::new(PARAMETERS, given));
+        let none = config(&[]);
+        assert_eq!((none.buffer, none.delay_max), (None, None));
+        let both = config(&[("buffer".to_owned(), 5000.0), ("delay_max".to_owned(), 40.0)]);
+        assert_eq!((both.buffer, both.delay_max), (Some(5000), Some(Duration::from_millis(40))));
+    }
 }

@@ -96,7 +96,7 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
     about: "plan segments over the least common multiple of the delays",
     page: PAGE,
     parameters: PARAMETERS,
-    build: |p| Box::new(Daps::new(Config { ack_clocked: false, ..Config::from(p) })),
+    build: |p| Box::new(Daps::new(Config::from(p))),
 };
 
 /// `daps-ack`: arrivals as acknowledgments clock them.

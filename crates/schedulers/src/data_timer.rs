@@ -167,4 +167,27 @@ mod tests {
         timer.restart(&bench.view);
         assert_eq!(timer.at(), None);
     }
+
+    #[test]
+    fn only_the_piece_that_is_acknowledged_in_part_is_repeated() {
+        let (mut timer, mut bench) = (DataTimer::default(), waiting(0));
+        run(&mut timer, &mut bench, 0);
+        bench.view.on_data_acked(20 * MSS);
+        let rest: Vec<u64> = (20..24).collect();
+        assert_eq!(run(&mut timer, &mut bench, 200), rest);
+    }
+
+    #[test]
+    fn a_subflow_with_nothing_in_flight_has_no_timer() {
+        let mut bench = Bench::new(&[path(0, 300, 12, 0), path(1, 20, 12, 0)]);
+        let mut timer = DataTimer::default();
+        bench.write(1);
+        timer.measure(&bench.view);
+        timer.restart(&bench.view);
+        assert_eq!(timer.at(), Some(Instant::ZERO + INTERVAL));
+        bench.view.path_mut(PathId(0)).unwrap().in_flight = 2;
+        timer.measure(&bench.view);
+        timer.restart(&bench.view);
+        assert_eq!(timer.at(), Some(Instant::from_millis(602)));
+    }
 }

@@ -79,7 +79,7 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
     about: "wait for the fast path if that completes what is left earlier",
     page: PAGE,
     parameters: PARAMETERS,
-    build: |p| Box::new(Ecf::new(Config { whole_windows: true, ..Config::from(p) })),
+    build: |p| Box::new(Ecf::new(Config::from(p))),
 };
 
 /// `ecf-paper`.

@@ -290,6 +290,25 @@ mod tests {
     }
 
     #[test]
+    fn logarithms_of_hyperbolic_functions_hold_beyond_the_range_of_these() {
+        for x in [0.01, 1.0, 5.0] {
+            assert!((ln_sinh(x) - libm::log(libm::sinh(x))).abs() < 1e-12, "{x}");
+            assert!((ln_cosh(x) - libm::log(libm::cosh(x))).abs() < 1e-12, "{x}");
+        }
+        let far = 1000.0 - core::f64::consts::LN_2;
+        assert_eq!((ln_sinh(1000.0), ln_cosh(1000.0)), (far, far));
+    }
+
+    #[test]
+    fn the_long_run_is_padhyes() {
+        // Eq 32 by hand, in packets a round trip: at a loss of one in ten the timeouts weigh more than the halvings.
+        for (loss, timeout, expect) in [(0.01, 10, 9.9920), (0.1, 4, 1.7701), (0.1, 1, 2.9861)] {
+            let steady = Model::new(true, loss, timeout).steady();
+            assert!((steady - expect).abs() < 1e-4, "{loss} {timeout}: {steady}");
+        }
+    }
+
+    #[test]
     fn later_rounds_settle_where_the_long_run_is() {
         for loss in [0.001, 0.01, 0.1, 0.5] {
             let model = Model::new(true, loss, 10);

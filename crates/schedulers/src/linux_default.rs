@@ -507,4 +507,22 @@ mod tests {
         bench.round(&mut linux);
         assert_eq!((linux.flows[0].stale_at, linux.wakeup), (None, None));
     }
+
+    #[test]
+    fn the_average_begins_with_the_pace() {
+        let mut bench = Bench::new(&[loaded(0, 30_000, 1_000_000), loaded(1, 90_000, 1000)]);
+        bench.write(10);
+        let mut linux = linux();
+        bench.round(&mut linux);
+        assert_eq!(linux.flows.map(|flow| flow.average)[..2], [1_000_000, 0]);
+    }
+
+    #[test]
+    fn a_path_that_is_gone_is_forgotten() {
+        let mut linux = linux();
+        let bench = stranded(&mut linux);
+        assert!(linux.flows[0].stale_at.is_some() && linux.flows[0].average > 0);
+        linux.on_event(&SchedulerEvent::PathDown { path: PathId(0) }, &bench.view);
+        assert_eq!((linux.flows[0].stale_at, linux.flows[0].average), (None, 0));
+    }
 }

@@ -317,4 +317,20 @@ mod tests {
             assert_eq!(mtcs.lines[0].bandwidth < 700e3, falls, "{ms}");
         }
     }
+
+    #[test]
+    fn until_a_sample_a_window_a_round_trip_is_the_bandwidth() {
+        let line = Line::default();
+        assert_eq!(line.serialisation(&path(0, 20, 10, 0)), Duration::from_millis(2));
+        assert_eq!(line.serialisation(&PathView { srtt: None, ..path(0, 20, 10, 0) }), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_path_that_comes_or_goes_is_new() {
+        for event in [SchedulerEvent::PathUp { path: PathId(0) }, SchedulerEvent::PathDown { path: PathId(0) }] {
+            let mut mtcs = known();
+            mtcs.on_event(&event, &Bench::new(&[path(0, 20, 10, 0)]).view);
+            assert_eq!(mtcs.lines.map(|line| line.bandwidth)[..2], [0.0, 350e3]);
+        }
+    }
 }

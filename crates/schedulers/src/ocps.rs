@@ -323,6 +323,19 @@ mod tests {
     }
 
     #[test]
+    fn half_of_what_was_too_much_is_where_doubling_ends() {
+        let mut offset = Offset::default();
+        let verdicts = [TooSmall; 4].into_iter().chain([TooLarge]).chain([TooSmall; 5]);
+        let seen: Vec<i64> = verdicts
+            .map(|verdict| {
+                offset.judge(verdict);
+                offset.a + offset.b
+            })
+            .collect();
+        assert_eq!(seen, [1, 2, 4, 8, -1, 1, 2, 4, 5, 6]);
+    }
+
+    #[test]
     fn offsets_end_somewhere() {
         let mut offset = Offset::default();
         (0..100).for_each(|_| offset.judge(TooLarge));
@@ -488,5 +501,39 @@ mod tests {
         assert_eq!(ack(&bench, 1, 40), 60);
         bench.view.path_mut(PathId(1)).unwrap().recovery = RecoveryPhase::Loss;
         assert_eq!(ack(&bench, 0, 60), 40);
+    }
+
+    /// Knows the time of the round, and makes of it what it forecasts.
+    #[derive(Debug, Default)]
+    struct Clock(Instant);
+
+    impl Forecast for Clock {
+        fn begin(&mut self, view: &View) {
+            self.0 = view.now();
+        }
+
+        fn delay(&self, path: &PathView) -> Duration {
+            path.rtt_or_max() / 5
+        }
+
+        fn packets(&mut self, _path: &PathView, lead: Duration) -> f64 {
+            (self.0 + lead).since(Instant::ZERO).as_millis() as f64
+        }
+
+        fn correction(&self, _path: PathId) -> i64 {
+            3
+        }
+    }
+
+    #[test]
+    fn all_but_the_offset_is_the_forecast_that_it_corrects() {
+        let mut bench = Bench::new(&[path(0, 20, 10, 2)]);
+        let mut ocps = Ocps::new(CONFIG, Clock::default());
+        bench.at(40);
+        ocps.begin(&bench.view);
+        assert_eq!(ocps.packets(&path(0, 20, 10, 2), Duration::from_millis(2)), 42.0);
+        assert_eq!(ocps.delay(&path(0, 20, 10, 2)), Duration::from_millis(4));
+        ocps.offsets[0].judge(TooSmall);
+        assert_eq!(ocps.correction(PathId(0)), 3 + 1);
     }
 }

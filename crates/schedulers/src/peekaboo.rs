@@ -314,6 +314,15 @@ mod tests {
     }
 
     #[test]
+    fn rewards_are_awaited_for_two_fast_round_trips_or_a_slow_one() {
+        for (fast, slow, expect) in [(20, 30, 40), (20, 60, 60)] {
+            let bench = Bench::new(&[path(0, fast, 10, 10), path(1, slow, 10, 0)]);
+            let (_, horizon) = context(&bench.view, &bench.view.paths()[0], &bench.view.paths()[1]).unwrap();
+            assert_eq!(horizon, Duration::from_millis(expect));
+        }
+    }
+
+    #[test]
     fn what_was_sent_before_the_decision_is_no_reward() {
         let at = Instant::from_millis(50);
         let horizon = Duration::from_millis(60);
@@ -387,17 +396,20 @@ mod tests {
 
     #[test]
     fn the_adjustment_is_at_random_and_reproducible() {
-        let waits = |seed| {
-            let mut peekaboo = convinced(DEFAULT, WAIT);
+        let chosen = |arm, seed| {
+            let mut peekaboo = convinced(DEFAULT, arm);
             peekaboo.seed(Rng::stream(seed, "test"));
             let bench = full_fast();
             let (x, _) = context(&bench.view, &bench.view.paths()[0], &bench.view.paths()[1]).unwrap();
             (0..1000).map(|_| peekaboo.choose(&x)).collect::<Vec<_>>()
         };
-        let share = waits(1).iter().filter(|arm| **arm == WAIT).count();
-        assert!((650..750).contains(&share), "{share}");
-        assert_eq!(waits(1), waits(1));
-        assert_ne!(waits(1), waits(2));
+        for (arm, expect) in [(WAIT, 650..750), (SEND, 850..950)] {
+            let [followed, not] = [arm, 1 - arm].map(|one| chosen(arm, 1).iter().filter(|arm| **arm == one).count());
+            assert!(expect.contains(&followed), "{followed}");
+            assert_eq!(followed + not, 1000, "there are two arms");
+            assert_eq!(chosen(arm, 1), chosen(arm, 1));
+            assert_ne!(chosen(arm, 1), chosen(arm, 2));
+        }
     }
 
     #[test]

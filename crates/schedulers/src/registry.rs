@@ -237,6 +237,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_can_be_built_is_listed() {
+        for name in ["minrtt", "roundrobin", "redundant", "blest", "ecf", "daps-ack", "otias", "linux-default"] {
+            assert!(build(name, &[]).is_ok());
+            assert!(all().iter().any(|entry| entry.name == name), "{name}");
+        }
+        assert_eq!(suffixes().iter().map(|entry| entry.name).collect::<Vec<_>>(), ["+pr", "+or"]);
+    }
+
+    #[test]
     fn every_scheduler_builds_by_each_of_its_names() {
         for entry in all() {
             for name in entry.aliases.iter().chain([&entry.name]) {
@@ -275,6 +284,18 @@ mod tests {
     }
 
     #[test]
+    fn no_scheduler_is_or_calls_itself_what_another_is() {
+        let entries: Vec<_> = all().iter().chain(suffixes()).collect();
+        for (i, one) in entries.iter().enumerate() {
+            for other in &entries[..i] {
+                let built = |e: &Entry<dyn Scheduler>| format!("{:?}", e.build(&[]));
+                assert_ne!(built(one), built(other), "{} and {}", one.name, other.name);
+                assert_ne!(one.about, other.about, "{} and {}", one.name, other.name);
+            }
+        }
+    }
+
+    #[test]
     fn aliases_resolve_with_suffixes() {
         assert_eq!(resolve("lowrtt+pr").unwrap().name(), "minrtt+pr");
         assert_eq!(resolve("rr+or").unwrap().name(), "roundrobin+or");
@@ -293,6 +314,8 @@ mod tests {
         assert!(text("blest", &[("delta".into(), f64::NAN)]).contains("delta"));
         let contradiction = text("blest+pr", &[("lambda_min".into(), 3.0), ("lambda_max".into(), 2.0)]);
         assert_eq!(contradiction, "`lambda_min` is above `lambda_max`");
+        let shown = build("blst", &[]).err().map(|error| format!("{error:?}"));
+        assert_eq!(shown, Some(unknown), "who unwraps it is told, too");
         assert!(build("blest+pr", &[("delta".into(), 0.01), ("rtt_guard".into(), 0.0)]).is_ok());
     }
 }

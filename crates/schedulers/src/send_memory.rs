@@ -198,4 +198,16 @@ mod tests {
         view.set_buffer_full(true);
         assert!(writer.waits(&view));
     }
+
+    #[test]
+    fn packets_that_leave_in_trains_share_their_memory() {
+        // 280 kB/s: a millisecond's worth is less than two packets.
+        let p = PathView { pacing: None, ..path(0, 200, 40, 40) };
+        assert_eq!(held(&PathView { ssthresh: u32::MAX, ..p }), 40 * MSS + 20 * SK_BUFF, "two by two");
+        assert_eq!(
+            held(&PathView { ssthresh: 40, ..p }),
+            40 * MSS + 30 * SK_BUFF,
+            "in congestion avoidance 1.3 by 1.3"
+        );
+    }
 }

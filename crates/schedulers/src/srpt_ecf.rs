@@ -287,4 +287,25 @@ mod tests {
         bench.round(&mut srpt_ecf());
         assert_eq!(bench.bound(0), (0..10).collect::<Vec<_>>());
     }
+
+    #[test]
+    fn a_rest_that_may_still_grow_waits_while_an_acknowledgment_will_come() {
+        let next = |change: &dyn Fn(&mut View)| {
+            let mut bench = Bench::new(&[path(0, 20, 10, 0), path(1, 100, 2, 2)]);
+            assert!(bench.view.begin_message(5 * MSS));
+            bench.write(1);
+            let mut scheduler = srpt_ecf();
+            bench.round(&mut scheduler);
+            assert_eq!(bench.send(0), [0]);
+            bench.view.set_written(MSS + 700);
+            change(&mut bench.view);
+            bench.round(&mut scheduler);
+            bench.bound(0)
+        };
+        assert_eq!(next(&|_| {}), []);
+        assert_eq!(next(&|view| view.set_written(2 * MSS)), [1], "a whole segment");
+        assert_eq!(next(&|view| view.set_ended()), [1], "nothing will follow");
+        assert_eq!(next(&|view| view.set_buffer_full(true)), [1], "nothing can follow");
+        assert_eq!(next(&|view| view.on_data_acked(MSS)), [1], "nothing is out");
+    }
 }

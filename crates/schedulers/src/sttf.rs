@@ -302,6 +302,8 @@ mod tests {
         // 10 at 30 ms on the first, 10 at 50 on the second, 11 at 90, 9 more at 150 on either: the first.
         assert_eq!(replanned(1), (30, 10));
         assert_eq!(replanned(10), (33, 7));
+        // Three packets would change places: by more than that it must differ.
+        assert_eq!((replanned(2), replanned(3)), ((30, 10), (33, 7)));
     }
 
     #[test]

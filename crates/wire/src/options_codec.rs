@@ -101,7 +101,7 @@ fn parse_option(kind: u8, mut body: &[u8], options: &mut Options) {
 }
 
 fn parse_sack(mut body: &[u8], options: &mut Options) {
-    if body.is_empty() || !body.len().is_multiple_of(8) {
+    if !body.len().is_multiple_of(8) {
         return;
     }
     let mut blocks = [SackBlock::default(); 4];

@@ -223,6 +223,7 @@ fn malformed_options_are_ignored() {
         ("no length", "02 04 05b4  01 01 01 08"),
         ("wrong length of a known kind", "03 04 0101 02 04 05b4"),
         ("SACK of half a block", "05 06 00000001 02 04 05b4 01 01"),
+        ("SACK of a block and a half", "05 0e 00000001 00000002 00000003 02 04 05b4 01 01"),
         ("SACK of nothing", "05 02 02 04 05b4 01 01"),
         ("MPTCP without subtype", "1e 02 02 04 05b4 01 01"),
         ("MPTCP subtype 15", "1e 04 f0 00 02 04 05b4"),
@@ -241,6 +242,17 @@ fn malformed_options_are_ignored() {
     ] {
         assert_eq!(parsed(text), mss, "{what}");
     }
+}
+
+#[test]
+fn what_is_cleared_is_as_new() {
+    let mut options = parsed("02 04 05b4  04 02 08 0a 00000005 00000006  01 03 03 07  1e 04 01 01");
+    assert_eq!(options.set_sack(&[SackBlock { start: SeqNumber(1), end: SeqNumber(2) }]), 1);
+    options.clear();
+    assert_eq!(options, Options::new());
+    assert!(options.set_dss(Dss { ack: Some(DataAck::Short(1)), ..Dss::default() }));
+    options.clear();
+    assert_eq!(options, Options::new());
 }
 
 #[test]
@@ -336,6 +348,19 @@ fn errors_say_what_is_wrong() {
 }
 
 #[test]
+fn ip_headers_are_as_their_rfcs_draw_them() {
+    let segment = Segment::default();
+    // RFC 791 §3.1: never to be fragmented, without identification, 64 hops.
+    let v4 = Packet { src: SRC, dst: DST, segment: segment.clone() }.emit();
+    assert_eq!(v4[..20], hex("45 00 0028 0000 4000 40 06 26ce 0a000001 0a000002"));
+    // RFC 8200 §3.
+    let (src, dst) = (Ipv6Addr::LOCALHOST.into(), Ipv6Addr::new(0xfd99, 0, 0, 0, 0, 0, 0, 2).into());
+    let v6 = Packet { src, dst, segment }.emit();
+    let addresses = "0000000000000000 0000000000000001 fd99000000000000 0000000000000002";
+    assert_eq!(v6[..40], hex(&format!("60000000 0014 06 40 {addresses}")));
+}
+
+#[test]
 fn extension_headers_are_skipped() {
     let segment = packet().segment;
     let (src, dst) = (Ipv6Addr::LOCALHOST, Ipv6Addr::new(0xfd99, 0, 0, 0, 0, 0, 0, 1));
@@ -346,6 +371,35 @@ fn extension_headers_are_skipped() {
     extended[5] += 8;
     extended[6] = 0;
     assert_eq!(Packet::parse(extended.into()), Ok(packet));
+}
+
+#[test]
+fn the_least_packet_is_its_headers() {
+    let v4 = Packet::default();
+    assert_eq!((v4.len(), v4.is_empty()), (40, false));
+    assert_eq!(Packet { dst: Ipv6Addr::LOCALHOST.into(), ..v4 }.len(), 60);
+}
+
+#[test]
+fn syn_and_fin_occupy_a_number_each() {
+    // RFC 9293 §3.4: SEG.LEN.
+    let payload = Bytes::from_static(b"abc");
+    for (flags, numbers) in [
+        (Flags::ACK | Flags::PSH | Flags::RST, 3),
+        (Flags::SYN, 4),
+        (Flags::FIN | Flags::ACK, 4),
+        (Flags::SYN | Flags::FIN, 5),
+    ] {
+        let segment = Segment { flags, payload: payload.clone(), ..Segment::default() };
+        assert_eq!(segment.seq_len(), numbers, "{flags}");
+    }
+}
+
+#[test]
+fn a_control_bit_that_is_set_twice_is_set() {
+    let pushed = Flags::ACK | Flags::PSH;
+    assert_eq!(pushed | Flags::ACK, pushed);
+    assert!(pushed.has(Flags::ACK) && pushed.has(pushed) && !Flags::ACK.has(pushed));
 }
 
 #[test]
