@@ -704,7 +704,7 @@ mod tests {
         assert_eq!(control.window(PathId(0)).pacing, None);
         let mut b = Bench::new();
         let ack = late(&mut b, 40, 1, 0);
-        control.on_ack(PathId(0), &ack, &[b.path.clone()]);
+        control.on_ack(PathId(0), &ack, &[b.path]);
         b.bbr.on_ack(&mut b.window, &ack, &b.path);
         assert_eq!(control.window(PathId(0)).pacing, b.bbr.pacing);
         assert!(b.bbr.pacing.is_some());

@@ -240,6 +240,20 @@ fn paths_are_independent_without_coupling() {
 }
 
 #[test]
+fn a_path_that_left_is_as_one_that_never_joined() {
+    for entry in all() {
+        let mut world = World::new(entry.name);
+        for id in [0, 1].map(PathId) {
+            world.step(id, Duration::ZERO, &Step::See { srtt: Some(Duration::from_millis(30)), mss: 1400 });
+            world.step(id, Duration::ZERO, &Step::Join(10));
+        }
+        world.step(PathId(1), Duration::ZERO, &Step::Leave);
+        assert_eq!(world.control.window(PathId(1)), world.control.window(PathId(2)), "{}", entry.name);
+        assert_eq!(world.control.window(PathId(0)).cwnd, 10, "{}", entry.name);
+    }
+}
+
+#[test]
 fn the_registry_is_consistent() {
     let mut names: Vec<_> = all().iter().flat_map(|e| [e.name].into_iter().chain(e.aliases.iter().copied())).collect();
     let count = names.len();

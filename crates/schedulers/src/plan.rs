@@ -97,3 +97,24 @@ impl Plan {
         self.owners &= !on.bit();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, path};
+    use anabranch_engine::schedule::{Cause, PathView};
+    use anabranch_trace::RecoveryPhase;
+
+    #[test]
+    fn a_plan_of_which_no_owner_is_left_is_made_anew() {
+        let failed = PathView { recovery: RecoveryPhase::Loss, ..path(0, 20, 4, 4) };
+        let mut bench = Bench::new(&[failed, path(1, 60, 2, 0)]);
+        bench.write(10);
+        let mut plan = Plan::default();
+        plan.push(PathId(0), 4);
+        let mut round = Round::new(&mut bench.view, &mut bench.windows, Cause::Written);
+        plan.follow(&mut round, |_, plan| plan.push(PathId(1), 5));
+        assert_eq!(bench.bound(1), [0, 1]);
+        assert_eq!(plan.runs(), [Run { path: PathId(1), segments: 3 }]);
+    }
+}

@@ -188,6 +188,17 @@ mod tests {
     }
 
     #[test]
+    fn a_path_that_comes_or_goes_has_no_gap_yet() {
+        for event in [SchedulerEvent::PathUp { path: PathId(1) }, SchedulerEvent::PathDown { path: PathId(1) }] {
+            let mut bench = bench(100);
+            let mut stms = Stms::new(4.0);
+            bench.round(&mut stms);
+            stms.on_event(&event, &bench.view);
+            assert!(stms.gaps[1].is_none());
+        }
+    }
+
+    #[test]
     fn the_last_packets_are_the_fast_paths() {
         for (packets, expect) in [(60, vec![]), (61, vec![60])] {
             let mut bench = bench(packets);
