@@ -64,17 +64,12 @@ impl Connection {
         Some(id)
     }
 
-    /// Takes a segment that acknowledges the SYN/ACK of a join. False if that is too early: the peer repeats it until it has
-    /// heard from us.
+    /// Takes a segment that acknowledges the SYN/ACK of a join. RFC 8684 §3.1 wants a DSS first; as Linux does, the proof
+    /// alone is taken for enough: where the server speaks first, the DSS may come later, on a slower path.
     ///
     /// # Errors
     /// It is to be reset, with this reason.
-    pub(crate) fn complete_join(
-        &mut self,
-        cx: &mut Cx<'_>,
-        half: &HalfOpen,
-        segment: &Segment,
-    ) -> Result<bool, Reason> {
+    pub(crate) fn complete_join(&mut self, cx: &mut Cx<'_>, half: &HalfOpen, segment: &Segment) -> Result<(), Reason> {
         let Offer::Join { nonces: (ours, theirs), address_ids, backup, .. } = half.offer else {
             return Err(MPTCP_ERROR);
         };
@@ -89,11 +84,6 @@ impl Connection {
         if hmac != crypto::leftmost_160(&expected) {
             self.record(cx, None, Event::Violation(Violation::Hmac));
             return Err(MPTCP_ERROR);
-        }
-        if !self.dss_seen && !self.subflows.is_empty() {
-            // RFC 8684 §3.1: no subflow before a DSS was received. It may be under way, on a slower path; where no other subflow
-            // is left, it can come on this one only.
-            return Ok(false);
         }
         if let Some(old) = self.replaced_by(tuple) {
             // The peer lost this subflow before we noticed.
@@ -112,7 +102,7 @@ impl Connection {
         self.synchronize(cx, i, segment);
         self.on_synchronized(cx, i, segment);
         self.settle(cx);
-        Ok(true)
+        Ok(())
     }
 
     /// Its settings.

@@ -154,19 +154,18 @@ impl Endpoint {
         let handle = self.tokens.get(&token).copied();
         let slot = handle.and_then(|h| self.slots.get_mut(h));
         let joined = slot.map_or(Err(UNKNOWN_TOKEN), |slot| slot.connection.complete_join(cx, half, &packet.segment));
+        self.syns.remove(place);
         match (joined, handle) {
-            (Ok(true), Some(handle)) => {
-                self.syns.remove(place);
+            (Ok(()), Some(handle)) => {
                 self.wake(handle);
                 self.index_ends(handle);
             }
             (Err(reason), _) => {
-                self.syns.remove(place);
                 self.reset(half.tuple(), packet, Some(reason));
             }
             _ => {}
         }
-        handle.filter(|_| joined == Ok(true))
+        handle.filter(|_| joined.is_ok())
     }
 
     /// The next SYN/ACK of a handshake that waits, with the path that a join would be on.

@@ -328,7 +328,7 @@ impl Solo {
         Self::server(settings).opened()
     }
 
-    /// Completes a server's handshake; its peer sends a first DSS, so that it may join.
+    /// Completes a server's handshake; its peer sends a first DSS.
     pub fn opened(self) -> Self {
         let mut h = self.shaken();
         h.send(h.seg(1, 1).dss(h.data_ack(0)));
