@@ -118,7 +118,7 @@ impl Addresses {
         Some(own)
     }
 
-    /// Something was announced: what goes out before `rested` comes in a row with it.
+    /// Notes that an announcement is sent. Another one before `rested` belongs to the same row.
     fn said(&mut self, now: Instant, rested: Instant) {
         self.in_a_row = if now < self.rested { self.in_a_row + 1 } else { 1 };
         self.rested = rested;

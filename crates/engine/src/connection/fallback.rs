@@ -49,8 +49,8 @@ impl Failure {
     }
 }
 
-/// What the mapping says that tells the peer of the fall back (RFC 8684 §3.7). All data has it that is sent again, and the
-/// first that is new: the peer may not have heard of it yet.
+/// The infinite mapping (RFC 8684 §3.7). The first new data after a fall back carries it, and so do retransmissions of older
+/// data: the peer may not know of the fall back yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Infinite {
     /// Where the first new data begins in the subflow's sequence.
@@ -241,7 +241,7 @@ impl Connection {
                 self.failure = Failure::None
             }
             Failure::Said(_) if fails.is_some() => self.failure = Failure::Answered,
-            // Our answer was lost. What says another number is an answer itself: two ends that both heard of a failure, from
+            // Our answer was lost. MP_FAIL with another number is an answer itself: two ends that both received MP_FAIL, from
             // each other or from a forger, would answer each other for ever.
             Failure::Heard(said) if fails == Some(said) && self.subflows[i].may_answer(cx.now) => {
                 self.answer_failure(i)

@@ -170,9 +170,9 @@ pub struct Connection {
     peer_fin: Option<u64>,
     recv_offset: Offset,
     failure: Failure,
-    /// After a fall back.
+    /// The mapping that shows the peer a fall back, after one.
     infinite: Option<Infinite>,
-    /// What the peer had before it acknowledged something last.
+    /// The end of the data that the peer had acknowledged before its newest acknowledgment.
     acked_before: u64,
     checking: data::Checking,
     // timers
