@@ -28,18 +28,19 @@ fn is_spoken(capable: &MpCapable) -> bool {
     capable.version == 1 && capable.hmac_sha256
 }
 
+fn capable(segment: &Segment) -> Option<&MpCapable> {
+    capable_if(segment, is_spoken)
+}
+
 /// What a first SYN offers, in a form that can be answered. A version is the highest that the peer knows: a later one than ours
 /// is answered with ours (RFC 8684 §3.1).
 fn offered(syn: &Segment) -> Option<&MpCapable> {
-    syn.options.mptcp().iter().find_map(|o| match o {
-        MptcpOption::Capable(c) if c.version >= 1 && c.hmac_sha256 && c.sender_key.is_none() => Some(c),
-        _ => None,
-    })
+    capable_if(syn, |c| c.version >= 1 && c.hmac_sha256 && c.sender_key.is_none())
 }
 
-fn capable(segment: &Segment) -> Option<&MpCapable> {
+fn capable_if(segment: &Segment, is_wanted: impl Fn(&MpCapable) -> bool) -> Option<&MpCapable> {
     segment.options.mptcp().iter().find_map(|o| match o {
-        MptcpOption::Capable(c) if is_spoken(c) => Some(c),
+        MptcpOption::Capable(c) if is_wanted(c) => Some(c),
         _ => None,
     })
 }
