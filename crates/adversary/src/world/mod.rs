@@ -70,7 +70,9 @@ struct World<'a> {
     server_syn: Option<SeqNumber>,
     /// A path was reset before that.
     reset_early: bool,
-    /// A reset was lost.
+    /// An application has reset a path.
+    was_reset: bool,
+    /// A reset was lost, or what asked for it.
     reset_lost: bool,
     stopped: bool,
     half_open: bool,
@@ -176,6 +178,7 @@ impl<'a> World<'a> {
             shifts: vec![[None; 2]; case.paths.len()],
             server_syn: None,
             reset_early: false,
+            was_reset: false,
             reset_lost: false,
             stopped: false,
             half_open: false,
@@ -394,7 +397,9 @@ impl<'a> World<'a> {
             exchange.calls(self.now, act.side, &act.call);
         }
         let case = self.case;
-        self.reset_early |= matches!(act.call, Call::Reset(..)) && self.confirmed.is_none();
+        let resets = matches!(act.call, Call::Reset(..));
+        self.was_reset |= resets;
+        self.reset_early |= resets && self.confirmed.is_none();
         self.with_connection(n, |connection, cx, app| match act.call {
             Call::Reset(path, reason) => {
                 connection.reset_path(cx, path, reason);

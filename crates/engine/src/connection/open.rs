@@ -38,6 +38,12 @@ fn offered(syn: &Segment) -> Option<&MpCapable> {
     capable_if(syn, |c| c.version >= 1 && c.hmac_sha256 && c.sender_key.is_none())
 }
 
+/// An option that follows the keys.
+fn speaks_later(segment: &Segment) -> bool {
+    let follows = |o: &MptcpOption| !matches!(o, MptcpOption::Capable(_));
+    segment.options.dss().is_some() || segment.options.mptcp().iter().any(follows)
+}
+
 fn capable_if(segment: &Segment, is_wanted: impl Fn(&MpCapable) -> bool) -> Option<&MpCapable> {
     segment.options.mptcp().iter().find_map(|o| match o {
         MptcpOption::Capable(c) if is_wanted(c) => Some(c),
@@ -441,9 +447,9 @@ impl Connection {
                 self.mode = Mode::Multipath { confirmed: true };
             }
             // The third ACK was lost, and perhaps the first data too. The peer repeats its keys with the first byte until
-            // it has heard from us (RFC 8684 §3.1), so what came before them is as good as lost.
+            // it has heard from us (RFC 8684 §3.1), so what came before them is as good as lost. Nobody took its options off.
             _ if segment.seq != self.subflows[i].peer_isn.at(1) => return false,
-            _ if segment.options.dss().is_some() && segment.payload.is_empty() => return false,
+            _ if segment.payload.is_empty() && speaks_later(segment) => return false,
             _ => {
                 // RFC 8684 §3.7: the option was taken off on the way, or will never come: Linux does not repeat its keys
                 // once the application has finished. Its mapping tells where its numbers begin all the same.
