@@ -1,10 +1,9 @@
 //! OTIAS: every segment to the path on which it is predicted to arrive first, at once.
 
 use crate::opportunistic::{self, Opportunistic};
-use crate::pick::Ahead;
+use crate::pick::{Ahead, takes_ahead};
 use anabranch_engine::plugin::{Entry, Parameter, Parameters};
 use anabranch_engine::schedule::{PathView, Round, Scheduler, Then, View};
-use anabranch_trace::RecoveryPhase;
 use anabranch_units::{Duration, PathId};
 
 page!(
@@ -19,12 +18,13 @@ window is full: the segment then waits in the path's queue.
 With q packets queued, c = max(0, w − f) packets of free window, R the smoothed RTT:
 
 ```text
-otias (the authors' module):  n = 0 if q < c, else ⌈(q − c + 1)/w⌉
-otias-paper:                  n = max(0, ⌊(q − c)/w⌋)
+otias, otias-module:  n = 0 if q < c, else ⌈(q − c + 1)/w⌉
+otias-paper:          n = max(0, ⌊(q − c)/w⌋)
 T = n·R + R/2;  the path with the least T takes the segment; ties go to the lower id
 ```
 
-Nothing is queued beyond the peer's window.
+Nothing is queued beyond the peer's window. In `otias` no more than two windows wait for a path, beyond its free
+window; a path at this limit is passed over. `otias-module` and `otias-paper` know no such limit.
 
 # When it helps
 
@@ -33,14 +33,13 @@ Paths whose windows and delays are stable: data arrives almost in order without 
 # When it hurts
 
 The choice is final. After a loss the queue of the fast path is long and its prediction stale; what is sent
-again waits behind nothing, but what was queued does.
+again waits behind nothing, but what was queued does. Without a limit a receive window of megabytes is bound at
+once, by the windows and delays of that moment.
 
 # Departures
 
 The paper's formula gives an idle path a negative T; c and n are clamped at zero. A path without an RTT sample
-takes what its window has room for, after all others. `queue` limits a path's queue to so many windows; a path
-at its limit is passed over (0: the peer's window is the only limit, as in the authors' module). When a path
-fails or gives data back, all queues are taken back and bound anew, because queues must stay in order.
+takes what its window has room for, after all others. The limit is not the authors'. When a path fails or gives data back, all queues are taken back and bound anew, because queues must stay in order.
 
 # References
 
@@ -49,39 +48,53 @@ BLEST, IFIP Networking 2016. The authors' kernel module, mptcp_otias.c: `optim` 
 "
 );
 
-const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "queue",
-        default: 0.0,
-        min: 0.0,
-        max: 1000.0,
-        unit: "windows",
-        about: "most that may wait for a path, beyond its free window; 0 = all that the peer's window admits",
-    },
-    Parameter {
-        name: "optim",
-        default: 0.0,
-        min: 0.0,
-        max: 2.0,
-        unit: "",
-        about: "when the window is full: 0 nothing, 1 retransmit as +or, 2 retransmit and penalise as +pr",
-    },
-];
+const fn parameters(queue: f64) -> [Parameter; 2] {
+    [
+        Parameter {
+            name: "queue",
+            default: queue,
+            min: 0.0,
+            max: 1000.0,
+            unit: "windows",
+            about: "most that may wait for a path, beyond its free window; 0 = all that the peer's window admits",
+        },
+        Parameter {
+            name: "optim",
+            default: 0.0,
+            min: 0.0,
+            max: 2.0,
+            unit: "",
+            about: "when the window is full: 0 nothing, 1 retransmit as +or, 2 retransmit and penalise as +pr",
+        },
+    ]
+}
 
-/// `otias`, the authors' form.
+const LIMITED: &[Parameter] = &parameters(2.0);
+const UNLIMITED: &[Parameter] = &parameters(0.0);
+
+/// `otias`: the authors' formula, and queues of two windows at most.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
     name: "otias",
     aliases: &[],
     about: "queue every segment where it is predicted to arrive first",
     page: PAGE,
-    parameters: PARAMETERS,
+    parameters: LIMITED,
     build: |p| build(Form::Module, p),
+};
+
+/// `otias-module`: as the authors' module.
+pub const ENTRY_MODULE: Entry<dyn Scheduler> = Entry {
+    name: "otias-module",
+    about: "OTIAS as the authors' module: nothing but the peer's window limits the queues",
+    parameters: UNLIMITED,
+    ..ENTRY
 };
 
 /// `otias-paper`.
 pub const ENTRY_PAPER: Entry<dyn Scheduler> = Entry {
     name: "otias-paper",
-    about: "OTIAS with the paper's formula for the waiting time",
+    about: "OTIAS with the paper's formula for the waiting time, and no limit",
+    parameters: UNLIMITED,
     build: |p| build(Form::Paper, p),
     ..ENTRY
 };
@@ -121,11 +134,6 @@ pub struct Otias {
     ahead: Ahead,
 }
 
-/// May be given data: also to a full window, but not while a timeout is repaired.
-fn takes(path: &PathView) -> bool {
-    path.usable && path.recovery != RecoveryPhase::Loss
-}
-
 impl Otias {
     /// With nothing bound.
     pub fn new(config: Config) -> Self {
@@ -151,14 +159,14 @@ impl Otias {
     }
 
     fn earliest(&self, view: &View) -> Option<PathId> {
-        let arrivals = view.candidates().filter(|p| takes(p)).filter_map(|p| Some((self.arrival(p)?, p.id)));
+        let arrivals = view.candidates().filter(|p| takes_ahead(p)).filter_map(|p| Some((self.arrival(p)?, p.id)));
         arrivals.min().map(|(_, id)| id)
     }
 }
 
 impl Scheduler for Otias {
     fn schedule(&mut self, round: &mut Round<'_>) {
-        self.ahead.recall(round, takes);
+        self.ahead.recall(round, takes_ahead);
         while let Some(on) = self.earliest(round) {
             if self.ahead.enqueue(round, on).is_none() {
                 return;
@@ -172,6 +180,7 @@ mod tests {
     use super::*;
     use crate::testing::{Bench, MSS, path};
     use anabranch_engine::schedule::Cause;
+    use anabranch_trace::RecoveryPhase;
 
     fn otias(form: Form) -> Otias {
         Otias::new(Config { form, queue: 0.0 })
