@@ -34,9 +34,9 @@ ProbeBW: pacing gains 1.25, 0.75 and six times 1, each for a min_rtt (1.25 until
 more than the BDP is); window gain 2.
 ProbeRTT: when min_rtt is 10 s old: window 4 until as little is in flight, then for 200 ms and a round trip.
 pacing rate = 0.99 pacing gain bw, and does not fall in Startup. Window target = window gain BDP and 3 quanta (1 packet below
-1.2 Mbit/s, 2 below 24 Mbit/s, else what takes 1 ms, 64 KB at most), 2 packets more in the phase of 1.25, and once the pipe was full what acknowledgments brought
-at once beyond bw in the last 10 round trips, 100 ms of bw at most; the window grows by what is acknowledged up to it, and is
-at least 4.
+1.2 Mbit/s, 2 below 24 Mbit/s, else what takes 1 ms, 64 KB at most), 2 packets more in the phase of 1.25, and once the pipe
+was full what acknowledgments brought at once beyond bw in the last 10 round trips, 100 ms of bw at most; the window grows by
+what is acknowledged up to it, and is at least 4.
 Loss: for one round trip no more is sent than is acknowledged; then as before. Retransmission timeout: the window is what
 is in flight and 1; after the recovery it is what it was.
 

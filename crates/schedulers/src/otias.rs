@@ -39,7 +39,8 @@ once, by the windows and delays of that moment.
 # Departures
 
 The paper's formula gives an idle path a negative T; c and n are clamped at zero. A path without an RTT sample
-takes what its window has room for, after all others. The limit is not the authors'. When a path fails or gives data back, all queues are taken back and bound anew, because queues must stay in order.
+takes what its window has room for, after all others. The limit of `otias` is not the authors'. When a path fails or
+gives data back, all queues are taken back and bound anew, because queues must stay in order.
 
 # References
 

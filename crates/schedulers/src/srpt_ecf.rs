@@ -39,8 +39,9 @@ not written yet counts.
 # Departures
 
 The paper is for transports with streams; messages of one stream of bytes take the place of streams. A segment
-never spans two messages. As in `ecf-linux`, what is left counts as one window at least. A message whose next segment
-the peer's window does not admit is passed over. Without messages the whole backlog is one: then this is `ecf` but for the whole windows.
+never spans two messages. As in `ecf-linux`, what is left counts as one window at least; the deviation is that of
+`ecf`. A message whose next segment the peer's window does not admit is passed over. Without messages the whole
+backlog is one.
 
 # References
 
