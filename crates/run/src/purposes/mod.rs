@@ -13,7 +13,7 @@ use crate::results::RunRecord;
 use crate::runner::Runner;
 use crate::summary::GOODPUT;
 use anabranch_metrics::{Paired, mean};
-use anabranch_scenario::{Document, PlugIn, Scenario};
+use anabranch_scenario::{NoFiles, Override, PlugIn, Scenario, Source};
 use std::sync::Arc;
 
 /// A network with its application, as a scenario.
@@ -23,6 +23,8 @@ pub struct Network {
     pub name: &'static str,
     /// The scenario.
     pub text: &'static str,
+    /// Networks around it: each with one key set otherwise, as `KEY=VALUE`.
+    pub around: &'static [&'static str],
 }
 
 /// Which way the metric is to move.
@@ -77,10 +79,10 @@ pub struct Measured {
     pub ours: f64,
     /// Of the scheduler's figures less the other's, seed by seed.
     pub difference: Paired,
-    /// The scheduler's goodput ÷ the other's.
-    pub goodput_ratio: f64,
     /// What this says.
     pub verdict: Verdict,
+    /// In how many of the networks around this one it is shown, too.
+    pub around: usize,
 }
 
 /// Who keeps order may not pay for it with more than a twentieth of the goodput: a single path never reorders.
@@ -88,18 +90,28 @@ const GOODPUT_KEPT: f64 = 0.95;
 /// Pairs that a verdict takes where a network is random.
 const PAIRS: usize = 10;
 
-/// Runs every network of [`NETWORKS`], each scheduler once.
+/// Runs every network of [`NETWORKS`] and those around it, each scheduler once.
 ///
 /// # Errors
 /// A scenario, a scheduler or a metric is not known, or a run failed.
 pub fn measure(driver: &dyn Driver, pool: &dyn Pool) -> Result<Vec<Measured>, String> {
     let mut measured: Vec<Option<Measured>> = vec![None; PURPOSES.len()];
     for network in NETWORKS {
-        let of = |purpose: &&Purpose| purpose.network == network.name;
-        let purposes: Vec<&Purpose> = PURPOSES.iter().filter(of).collect();
-        let runs = Runs::of(network, &purposes, driver, pool)?;
-        for (place, purpose) in PURPOSES.iter().enumerate().filter(|(_, purpose)| of(purpose)) {
-            measured[place] = Some(runs.measure(purpose)?);
+        let here = |(_, purpose): &(usize, &Purpose)| purpose.network == network.name;
+        let places: Vec<(usize, &'static Purpose)> = PURPOSES.iter().enumerate().filter(here).collect();
+        let purposes: Vec<&Purpose> = places.iter().map(|(_, purpose)| *purpose).collect();
+        let runs = |overrides: &[Override]| Runs::of(network, overrides, &purposes, driver, pool);
+        let whole = runs(&[])?;
+        for (place, purpose) in &places {
+            measured[*place] = Some(whole.measure(purpose)?);
+        }
+        let fewer = Override::new("around", "repeat", PAIRS.to_string());
+        for other in network.around {
+            let other = runs(&[Override::parse("around", other), fewer.clone()])?;
+            for (place, purpose) in &places {
+                let shown = other.measure(purpose)?.verdict == Verdict::Shown;
+                measured[*place].iter_mut().for_each(|of| of.around += usize::from(shown));
+            }
         }
     }
     let at = |(place, of): (usize, Option<Measured>)| of.ok_or(format!("{}: no such network", PURPOSES[place].network));
@@ -115,13 +127,19 @@ struct Runs {
 }
 
 impl Runs {
-    fn of(network: &Network, purposes: &[&Purpose], driver: &dyn Driver, pool: &dyn Pool) -> Result<Self, String> {
+    fn of(
+        network: &Network,
+        overrides: &[Override],
+        purposes: &[&Purpose],
+        driver: &dyn Driver,
+        pool: &dyn Pool,
+    ) -> Result<Self, String> {
         let mut names: Vec<&'static str> = purposes.iter().flat_map(|p| [p.against, p.scheduler]).collect();
         names.sort_unstable();
         names.dedup();
         let schedulers = names.iter().map(|name| scheduler(name)).collect::<Result<Vec<_>, _>>()?;
         let labels = names.into_iter().zip(labels(&schedulers)).collect();
-        let variant = Variant { cell: Vec::new(), scenario: Arc::new(scenario(network)?) };
+        let variant = Variant { cell: Vec::new(), scenario: Arc::new(scenario(network, overrides)?) };
         let options = Options { schedulers, baselines: false, repeat: Repeat::AsWritten, ..Options::default() };
         let plan = Plan::new(&[variant], &options);
         let random = plan.cells.iter().any(|cell| cell.random);
@@ -149,9 +167,8 @@ impl Runs {
         let means = |(ours, theirs): &(Vec<f64>, Vec<f64>)| Some((mean(ours)?, mean(theirs)?));
         let (goodput, other) = means(&of(GOODPUT)?).ok_or_else(nothing)?;
         let (ours, theirs) = means(&(ours, theirs)).ok_or_else(nothing)?;
-        let goodput_ratio = goodput / other;
-        let verdict = judge(purpose, &difference, goodput_ratio, self.random);
-        Ok(Measured { purpose, theirs, ours, difference, goodput_ratio, verdict })
+        let verdict = judge(purpose, &difference, goodput / other, self.random);
+        Ok(Measured { purpose, theirs, ours, difference, verdict, around: 0 })
     }
 }
 
@@ -171,11 +188,10 @@ fn scheduler(name: &str) -> Result<PlugIn, String> {
     anabranch_scenario::scheduler("the table of purposes", name).map_err(|wrong| format!("{name}: {wrong:?}"))
 }
 
-fn scenario(network: &Network) -> Result<Scenario, String> {
-    let document =
-        Document::parse(network.name, network.text).map_err(|wrong| format!("{}: {wrong:?}", network.name))?;
-    let cell = document.cells.into_iter().next();
-    cell.map(|(_, scenario)| scenario).ok_or(format!("{}: no cell", network.name))
+fn scenario(network: &Network, overrides: &[Override]) -> Result<Scenario, String> {
+    let source = Source { name: network.name.into(), text: network.text.into() };
+    let document = anabranch_scenario::read(&source, overrides, &NoFiles);
+    Ok(document.map_err(|wrong| format!("{}: {wrong:?}", network.name))?.scenario)
 }
 
 #[cfg(test)]

@@ -11,9 +11,10 @@ Each scheduler in the smallest network in which its source says that it does bet
 the metric moves the way that the source says, by a paired t test over the seeds (p < 0.05) or, where nothing is random, exactly.
 Where the metric is order (`rbd_mean_packets`), goodput may be a twentieth less at most, because a single path never reorders.
 
-The networks were looked for: *shown* says that there is such a network, not that it is a common one. Some are narrow, and beside
-them the same scheduler is worse than `minrtt`; how they do over many networks is in [frontier.md](frontier.md). No scheduler was
-changed for a verdict.
+The networks were looked for, with other seeds than these: *shown* says that there is such a network, not that it is a common one.
+*Around* says how narrow it is: in how many of the networks that differ from it by one value, half or twice as large, the same
+is shown with ten seeds. How the schedulers do over many networks is in [frontier.md](frontier.md). No scheduler was changed for a
+verdict.
 
 `cargo run -p anabranch-run --bin purposes > docs/purposes.md` makes this page; a test holds every figure.
 `anabranch run scenarios/purposes/tight.toml --scheduler minrtt,blest` runs one row again, with all other metrics.
@@ -30,9 +31,9 @@ pub fn page(measured: &[Measured]) -> Result<String, String> {
     let _ = writeln!(page, "{shown} of {} purposes are shown. ± is half of the 95 % interval.\n", measured.len());
     let _ = writeln!(
         page,
-        "| scheduler | what its source claims | network | metric | against | its figure | this one's | difference | n | verdict |"
+        "| scheduler | what its source claims | network | metric | against | its figure | this one's | difference | n | verdict | around |"
     );
-    let _ = writeln!(page, "|---|---|---|---|---|--:|--:|--:|--:|---|");
+    let _ = writeln!(page, "|---|---|---|---|---|--:|--:|--:|--:|---|--:|");
     measured.iter().for_each(|of| row(of, &mut page));
     let _ = writeln!(page, "\n## Not shown\n");
     for of in measured.iter().filter(|of| of.verdict == Verdict::NotShown) {
@@ -42,10 +43,11 @@ pub fn page(measured: &[Measured]) -> Result<String, String> {
     for network in NETWORKS {
         let _ = writeln!(
             page,
-            "- [{0}](../scenarios/purposes/{0}.toml), \"{1}\": {2}",
+            "- [{0}](../scenarios/purposes/{0}.toml), \"{1}\": {2} Around it: `{3}`.",
             network.name,
-            scenario(network)?.name,
-            about(network)
+            scenario(network, &[])?.name,
+            about(network),
+            network.around.join("`, `")
         );
     }
     Ok(page)
@@ -67,7 +69,7 @@ fn row(of: &Measured, page: &mut String) {
     };
     let _ = writeln!(
         page,
-        "| `{}` | {} ({}) | {} | {}{} {arrow} | `{}` | {} | {} | {}{half} ({percent:+.1} %) | {} | {verdict} |",
+        "| `{}` | {} ({}) | {} | {}{} {arrow} | `{}` | {} | {} | {}{half} ({percent:+.1} %) | {} | {verdict} | {} of {} |",
         purpose.scheduler,
         purpose.claim,
         purpose.source,
@@ -79,6 +81,8 @@ fn row(of: &Measured, page: &mut String) {
         unit.number(of.ours),
         unit.signed(of.difference.mean_diff),
         of.difference.n,
+        of.around,
+        NETWORKS.iter().find(|network| network.name == purpose.network).map_or(0, |network| network.around.len()),
     );
 }
 

@@ -4,25 +4,45 @@ use super::Wants::{Less, More};
 use super::{Network, Purpose, Verdict, Wants};
 
 macro_rules! networks {
-    ($($name:literal),* $(,)?) => {
-        &[$(Network { name: $name, text: include_str!(concat!("../../../../scenarios/purposes/", $name, ".toml")) }),*]
+    ($($name:literal: $around:expr),* $(,)?) => {
+        &[$(Network {
+            name: $name,
+            text: include_str!(concat!("../../../../scenarios/purposes/", $name, ".toml")),
+            around: &$around,
+        }),*]
     };
 }
 
-/// Every network, in the order of the page.
+/// Every network, in the order of the page, and those around it: what tells its paths apart, and the application, halved and
+/// doubled.
 pub const NETWORKS: &[Network] = networks![
-    "delays",
-    "way-back",
-    "tight",
-    "chunks",
-    "thin",
-    "equal",
-    "lossy",
-    "lossy-near",
-    "wifi-3g",
-    "far-first",
-    "device",
-    "tariffs",
+    "delays": ["path.far.delay=15ms", "path.far.delay=60ms", "path.far.rate=2mbit", "path.far.rate=8mbit"],
+    "way-back": ["path.near.delay.up=30ms", "path.near.delay.up=120ms", "path.far.rate=2mbit", "path.far.rate=8mbit"],
+    "tight": [
+        "path.far.delay=30ms", "path.far.delay=120ms", "path.far.rate=500kbit", "path.far.rate=2mbit", "recv_buffer=32KiB",
+        "recv_buffer=128KiB",
+    ],
+    "chunks": [
+        "path.far.delay=50ms", "path.far.delay=200ms", "path.far.rate=500kbit", "path.far.rate=2mbit", "traffic.size=32KB",
+        "traffic.size=128KB",
+    ],
+    "thin": [
+        "path.wide.delay=15ms", "path.wide.delay=60ms", "path.thin.rate=1mbit", "path.thin.rate=4mbit", "traffic.size=10KB",
+        "traffic.size=40KB",
+    ],
+    "equal": [
+        "path.two.delay=10ms", "path.two.delay=40ms", "path.two.rate=2mbit", "path.two.rate=8mbit", "traffic.size=10KB",
+        "traffic.size=40KB",
+    ],
+    "lossy": [
+        "path.second.delay=10ms", "path.second.delay=40ms", "path.second.loss=1.5%", "path.second.loss=6%", "traffic.size=5KB",
+        "traffic.size=20KB",
+    ],
+    "lossy-near": ["path.near.loss=2.5%", "path.near.loss=10%", "path.far.delay=100ms", "path.far.delay=400ms"],
+    "wifi-3g": ["path.wifi.loss=0.25%", "path.wifi.loss=1%", "path.3g.delay=100ms", "path.3g.delay=400ms"],
+    "far-first": ["path.far.delay=30ms", "path.far.delay=120ms", "traffic.size=5KB", "traffic.size=20KB"],
+    "device": ["path.lte.delay=15ms", "path.lte.delay=60ms", "cross.0.rate=3mbit", "cross.0.rate=12mbit"],
+    "tariffs": ["path.lte.delay=5ms", "path.lte.delay=20ms", "traffic.size=5KB", "traffic.size=20KB"],
 ];
 
 /// Held against minRTT.
@@ -155,5 +175,8 @@ pub const PURPOSES: &[Purpose] = &[
     ),
     row("cost", ("tariffs", "price", Less), "the cheapest path first", "draft-bonaventure-iccrg-schedulers-02"),
     row("minrtt+pr", TIGHT, "what blocks the window is sent again, and its path slowed down", "Raiciu et al., NSDI 2012"),
-    row("minrtt+or", TIGHT, "what blocks the window is sent again", "Raiciu et al., NSDI 2012"),
+    row("minrtt+or", TIGHT, "what blocks the window is sent again", "Raiciu et al., NSDI 2012").not_shown(
+        "What is sent again frees the window, but nothing keeps the far path from filling it anew: that is what the penalty of \
+         `minrtt+pr` is for, the row above.",
+    ),
 ];
