@@ -34,9 +34,9 @@ ProbeBW: pacing gains 1.25, 0.75 and six times 1, each for a min_rtt (1.25 until
 more than the BDP is); window gain 2.
 ProbeRTT: when min_rtt is 10 s old: window 4 until as little is in flight, then for 200 ms and a round trip.
 pacing rate = 0.99 pacing gain bw, and does not fall in Startup. Window target = window gain BDP and 3 quanta (1 packet below
-1.2 Mbit/s, 2 below 24 Mbit/s, else what takes 1 ms, 64 KB at most), and once the pipe was full what acknowledgments brought
-at once beyond bw in the last 10 round trips, 100 ms of bw at most; the window grows by what is acknowledged up to it, and is
-at least 4.
+1.2 Mbit/s, 2 below 24 Mbit/s, else what takes 1 ms, 64 KB at most), 2 packets more in the phase of 1.25, and once the pipe
+was full what acknowledgments brought at once beyond bw in the last 10 round trips, 100 ms of bw at most; the window grows by
+what is acknowledged up to it, and is at least 4.
 Loss: for one round trip no more is sent than is acknowledged; then as before. Retransmission timeout: the window is what
 is in flight and 1; after the recovery it is what it was.
 
@@ -121,6 +121,8 @@ pub struct Bbr {
     prior_cwnd: u32,
     undo_cwnd: Option<u32>,
     idle_restart: bool,
+    /// The window that the subflow began with.
+    initial: u32,
 }
 
 impl Default for Bbr {
@@ -143,6 +145,7 @@ impl Default for Bbr {
             prior_cwnd: 0,
             undo_cwnd: None,
             idle_restart: false,
+            initial: 1,
         }
     }
 }
@@ -159,8 +162,10 @@ impl Bbr {
 
     /// Packets in flight at `gain` times the BDP (draft §4.2.3.2); the initial window before an RTT is known.
     fn inflight(&self, gain: f64, mss: u32) -> u32 {
-        let Some((min_rtt, _)) = self.min_rtt else { return 10 };
-        let quanta = 3 * self.quantum(mss);
+        let Some((min_rtt, _)) = self.min_rtt else { return self.initial };
+        // Linux `bbr_quantization_budget`: the probe must get above a small BDP.
+        let probe = if matches!(self.mode, Mode::ProbeBw(0, _)) { 2 } else { 0 };
+        let quanta = 3 * self.quantum(mss) + probe;
         let packets = libm::ceil(gain * self.bw.get() * min_rtt.as_secs_f64());
         (packets as u32).saturating_add(quanta)
     }
@@ -253,11 +258,19 @@ impl Bbr {
         self.mode = Mode::ProbeBw(phase % CYCLE.len(), now);
     }
 
+    /// A small segment that was alone under way: its receiver may have waited for another before it acknowledged (Linux
+    /// `FLAG_ACK_MAYBE_DELAYED`).
+    fn may_be_delayed(&self, ack: &Acked, path: &PathView) -> bool {
+        let alone = ack.rate.is_some_and(|sample| sample.prior_delivered + 1 == self.delivered);
+        alone && ack.packets == 1 && ack.bytes < u64::from(path.mss)
+    }
+
     /// draft §4.1.2, §4.3.5
     fn update_min_rtt(&mut self, window: &mut WindowState, ack: &Acked, path: &PathView) {
         let expired = self.min_rtt.is_some_and(|(_, at)| ack.now.since(at) > MIN_RTT_WINDOW);
+        let renewed = expired && !self.may_be_delayed(ack, path);
         if let Some(rtt) = ack.rtt
-            && (expired || self.min_rtt.is_none_or(|(min, _)| rtt <= min))
+            && (renewed || self.min_rtt.is_none_or(|(min, _)| rtt <= min))
         {
             self.min_rtt = Some((rtt, ack.now));
         }
@@ -353,7 +366,7 @@ impl Bbr {
             let grown = window.cwnd().saturating_add(ack.packets);
             let cwnd = match self.is_full {
                 true => grown.min(target),
-                false if window.cwnd() < target || self.delivered < 10 => grown,
+                false if window.cwnd() < target || self.delivered < u64::from(self.initial) => grown,
                 false => window.cwnd(),
             };
             window.set(cwnd.max(MIN_PIPE));
@@ -368,6 +381,7 @@ impl SinglePath for Bbr {
     const RATE_BASED: bool = true;
 
     fn on_ack(&mut self, window: &mut WindowState, ack: &Acked, path: &PathView) {
+        self.initial = window.initial();
         self.update_bandwidth(ack);
         self.count_burst(window, ack);
         self.advance_cycle(ack, path);
@@ -566,9 +580,12 @@ mod tests {
             b.ack(40, 40);
             assert!(matches!(b.bbr.mode, Mode::ProbeBw(0, _)));
         }
-        b.path.in_flight = 16;
+        b.path.in_flight = 17;
         b.ack(40, 40);
-        assert!(matches!(b.bbr.mode, Mode::ProbeBw(1, _)), "1.25 times 40 and 6");
+        assert!(matches!(b.bbr.mode, Mode::ProbeBw(0, _)));
+        b.path.in_flight = 18;
+        b.ack(40, 40);
+        assert!(matches!(b.bbr.mode, Mode::ProbeBw(1, _)), "1.25 times 40, three quanta, and 2");
         // It drains for a round trip, or until no more than the BDP is in flight.
         for (in_flight, phase) in [(46, 1), (45, 2)] {
             // Begun so lately that the round trip is not over.
@@ -631,10 +648,38 @@ mod tests {
     }
 
     #[test]
+    fn an_old_least_round_trip_time_is_not_renewed_by_an_acknowledgment_that_may_be_delayed() {
+        for (bytes, rtt) in [(1399, 40), (1400, 60)] {
+            let mut b = Bench::cruising();
+            b.now += Duration::from_secs(11);
+            let mut ack = Acked::default();
+            (ack.now, ack.packets, ack.bytes) = (b.now, 1, bytes);
+            ack.rtt = Some(Duration::from_millis(60));
+            ack.rate = Some(RateSample {
+                delivered: 1,
+                prior_delivered: b.delivered,
+                interval: Duration::from_millis(60),
+                app_limited: true,
+            });
+            b.bbr.on_ack(&mut b.window, &ack, &b.path);
+            assert_eq!(b.bbr.min_rtt.map(|(rtt, _)| rtt.as_millis()), Some(rtt), "{bytes}");
+        }
+    }
+
+    #[test]
+    fn before_a_round_trip_time_is_known_the_initial_window_is_kept_to() {
+        let mut b = Bench::new();
+        b.window = WindowState::new(3);
+        b.bbr.initial = b.window.initial();
+        assert_eq!(b.bbr.inflight(2.0, 1400), 3);
+    }
+
+    #[test]
     fn for_a_round_after_a_loss_no_more_is_sent_than_arrives() {
         let mut b = Bench::cruising();
         b.acks(10, 40, 40);
-        let before = b.window.cwnd();
+        b.bbr.mode = Mode::ProbeBw(2, b.now);
+        let before = b.ack(40, 40).window.cwnd();
         b.lose(Loss::Fast);
         (b.path.recovery, b.path.in_flight, b.lost) = (RecoveryPhase::Recovery, 30, 5);
         assert_eq!(b.ack(3, 40).window.cwnd(), 33);

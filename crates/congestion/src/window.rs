@@ -44,6 +44,11 @@ impl WindowState {
         self.cwnd
     }
 
+    /// Packets that it began with.
+    pub const fn initial(&self) -> u32 {
+        self.initial
+    }
+
     /// The window with its fraction of a packet.
     pub fn exact(&self) -> f64 {
         f64::from(self.cwnd) + self.carry

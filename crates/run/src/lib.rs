@@ -16,6 +16,7 @@ mod live;
 pub mod parity;
 mod plan;
 mod preflight;
+pub mod purposes;
 mod results;
 mod runner;
 mod setup;

@@ -142,11 +142,15 @@ impl BlestLinux {
 impl Scheduler for BlestLinux {
     fn schedule(&mut self, round: &mut Round<'_>) {
         let Some(fast) = fastest_live(round).copied() else { return };
+        let mut waits = false;
         by_rtt_unless(round, &fast, |view, slow| {
             self.step(view.now(), slow);
-            self.would_block(view, &fast, slow)
+            waits = self.would_block(view, &fast, slow);
+            waits
         });
-        self.blocked |= blocked(round) && !round.outstanding().is_empty() && round.fastest_eligible().is_some();
+        // The kernel looks at the peer's window after it has chosen a path, and not if it waits.
+        let chosen = !waits && round.fastest_eligible().is_some();
+        self.blocked |= chosen && blocked(round) && !round.outstanding().is_empty();
     }
 
     fn values(&self) -> Option<(&'static str, f64)> {
@@ -211,6 +215,22 @@ mod tests {
             seen.push(blest.lambda);
         }
         assert_eq!(seen, [1190, 1180, 1220, 1260, 1300, 1290]);
+    }
+
+    #[test]
+    fn a_wait_of_its_own_is_no_blocking() {
+        // The fast path is full and the slow one has room; the peer's window refuses the next segment either way.
+        let unknown = PathView { srtt: None, ..path(1, 100, 10, 0) };
+        for (slow, blocked) in [(path(1, 100, 10, 0), false), (unknown, true)] {
+            let fast = PathView { cwnd: 5, ..fast() };
+            let mut bench = Bench::with_window(&[PathView { in_flight: 0, ..fast }, slow], 5 * 1400);
+            bench.write(6);
+            let mut blest = BlestLinux::default();
+            bench.round(&mut blest);
+            assert_eq!(bench.send(0).len(), 5);
+            bench.round(&mut blest);
+            assert_eq!(blest.blocked, blocked);
+        }
     }
 
     #[test]

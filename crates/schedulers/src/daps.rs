@@ -1,9 +1,9 @@
 //! DAPS: a plan over the least common multiple of the forward delays.
 
-use crate::pick::{by_rtt, live, no_choice};
+use crate::pick::{Ahead, by_rtt, live, no_choice, takes_ahead};
 use crate::plan::Plan;
 use anabranch_engine::plugin::{Entry, Parameter, Parameters};
-use anabranch_engine::schedule::{Repeat, Round, Scheduler, SchedulerEvent, View};
+use anabranch_engine::schedule::{PathView, Repeat, Round, Scheduler, SchedulerEvent, View};
 use anabranch_units::{Duration, PathId, Range};
 
 page!(
@@ -20,12 +20,13 @@ C_j segments at m·D_j, m = 0 … L/D_j − 1. Blocks are sorted by arrival (tie
 id) and numbered in that order: this is the plan. Arrival is
 
 ```text
-daps:      (m + 1)·D     as printed in the paper
-daps-ack:  (2m + 1)·D    as acknowledgments really clock it, a window each 2·D
+daps, daps-pull:  (m + 1)·D     as printed in the paper
+daps-ack:         (2m + 1)·D    as acknowledgments really clock it, a window each 2·D
 ```
 
-A path sends its own blocks in order, as its window allows, and nothing else: later data overtakes data that
-waits for another path. A new plan is made when all blocks are handed out.
+`daps` queues each segment with its path at once, also beyond that path's window, plan after plan, until the
+peer's window is used up. In `daps-pull` and `daps-ack` nothing is bound ahead: a path sends its own blocks in order,
+as its window allows, and nothing else, and a new plan is made when all blocks are handed out.
 
 With `retransmit`, when the peer's window refuses new data, the lowest data that the fastest path has not
 carried is sent on it.
@@ -37,14 +38,16 @@ Stable delays and windows, and bulk data: few segments wait for others at the re
 # When it hurts
 
 The plan ignores what happens until it is consumed. Every path is used although the fast one might suffice,
-which costs applications with little data much delay. A path that is slower than planned holds up the rest.
+which costs applications with little data much delay. A path that is slower than planned holds up the rest: in
+`daps` all that the window admits is bound by then, in the other forms a path that has spent its share idles.
 
 # Departures
 
 The printed algorithm numbers segments in the transmit loop only, which gives every path the same numbers;
 here blocks are numbered when planned. Departure times are not enforced: windows and ACKs pace the blocks. D
-is at most `horizon` times the least D, and so is L, because co-prime delays make the product explode. Blocks
-of a path that fails are dropped, and their data goes to the next in the plan. While a path has no RTT sample,
+is at most `horizon` times the least D, and so is L, because co-prime delays make the product explode. When a
+path fails or gives data back, `daps` takes all queues back and plans anew; in the other forms its blocks are
+dropped, and their data goes to the next in the plan. While a path has no RTT sample,
 minRTT decides.
 
 # References
@@ -89,29 +92,48 @@ const PARAMETERS: &[Parameter] = &[
     },
 ];
 
-/// `daps`: arrivals as printed.
+/// `daps`: arrivals as printed, queues as in the authors' module.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
     name: "daps",
     aliases: &[],
     about: "plan segments over the least common multiple of the delays",
     page: PAGE,
     parameters: PARAMETERS,
-    build: |p| Box::new(Daps::new(Config::from(p))),
+    build: |p| Box::new(Daps::new(Config { form: Form::Module, ..Config::from(p) })),
+};
+
+/// `daps-pull`: nothing is bound ahead.
+pub const ENTRY_PULL: Entry<dyn Scheduler> = Entry {
+    name: "daps-pull",
+    about: "DAPS whose paths pull what the plan gives them, as their windows allow",
+    build: |p| Box::new(Daps::new(Config { form: Form::Pull, ..Config::from(p) })),
+    ..ENTRY
 };
 
 /// `daps-ack`: arrivals as acknowledgments clock them.
 pub const ENTRY_ACK: Entry<dyn Scheduler> = Entry {
     name: "daps-ack",
-    about: "DAPS with a window each round trip instead of each forward delay",
-    build: |p| Box::new(Daps::new(Config { ack_clocked: true, ..Config::from(p) })),
+    about: "DAPS that pulls, with a window each round trip instead of each forward delay",
+    build: |p| Box::new(Daps::new(Config { form: Form::AckClocked, ..Config::from(p) })),
     ..ENTRY
 };
+
+/// What a plan is, and when data is bound by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// As printed; bound at once.
+    Module,
+    /// As printed; bound when a window has room.
+    Pull,
+    /// A path emits a window each round trip, not each forward delay; bound when a window has room.
+    AckClocked,
+}
 
 /// What may be set.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// A path emits a window each round trip, not each forward delay.
-    pub ack_clocked: bool,
+    /// What the plan is, and when data is bound by it.
+    pub form: Form,
     /// Forward delays are rounded to multiples of this; zero = of the least delay.
     pub round: Duration,
     /// The plan spans at most so many least delays; at least 1.
@@ -125,7 +147,7 @@ pub struct Config {
 impl From<&Parameters<'_>> for Config {
     fn from(p: &Parameters<'_>) -> Self {
         Self {
-            ack_clocked: false,
+            form: Form::Module,
             round: Duration::from_secs_f64(p.get("round") / 1e3),
             horizon: p.get("horizon") as u64,
             smooth: p.flag("smooth"),
@@ -151,6 +173,7 @@ struct Source {
 pub struct Daps {
     config: Config,
     plan: Plan,
+    ahead: Ahead,
     /// Averaged windows; zero = none yet.
     windows: [f64; PathId::LIMIT],
     /// Kept between plans for its memory.
@@ -188,12 +211,14 @@ impl Daps {
     /// Without a plan.
     pub fn new(config: Config) -> Self {
         let windows = [0.0; PathId::LIMIT];
-        Self { config, plan: Plan::default(), windows, sources: Vec::new(), repeated: None }
+        Self { config, plan: Plan::default(), ahead: Ahead::default(), windows, sources: Vec::new(), repeated: None }
     }
 
-    /// Plans for all paths that may be waited for.
+    /// Plans for all paths that may be given data now, or be waited for.
     fn make_plan(&mut self, view: &View, plan: &mut Plan) {
-        let known = || view.candidates().filter(|p| live(view, p)).filter_map(|p| Some((p, p.srtt? / 2)));
+        let ahead = self.config.form == Form::Module;
+        let serves = |p: &&PathView| if ahead { takes_ahead(p) } else { live(view, p) };
+        let known = || view.candidates().filter(serves).filter_map(|p| Some((p, p.srtt? / 2)));
         let least = known().map(|(_, delay)| delay.as_nanos()).min().unwrap_or(1);
         let tick = if self.config.round.is_zero() { least } else { self.config.round.as_nanos() }.max(1);
         self.sources.clear();
@@ -203,7 +228,21 @@ impl Daps {
             let delay = (delay.as_nanos().saturating_add(tick / 2) / tick).max(1);
             self.sources.push(Source { path: p.id, delay, window: window.max(1), arrival: 0, blocks: 0 });
         }
-        arrange(&mut self.sources, self.config.horizon, self.config.ack_clocked, plan);
+        arrange(&mut self.sources, self.config.horizon, self.config.form == Form::AckClocked, plan);
+    }
+
+    /// Queues what the peer's window admits, by plan after plan.
+    fn push(&mut self, round: &mut Round<'_>, plan: &mut Plan) {
+        while !round.backlog().is_empty() {
+            if !plan.next().and_then(|on| round.path(on)).is_some_and(takes_ahead) {
+                plan.clear();
+                self.make_plan(round, plan);
+            }
+            if plan.next().and_then(|on| self.ahead.enqueue(round, on)).is_none() {
+                return;
+            }
+            plan.advance();
+        }
     }
 
     /// Sends again, on the fastest path with room, the lowest data that it has not carried.
@@ -229,12 +268,19 @@ impl Daps {
 
 impl Scheduler for Daps {
     fn schedule(&mut self, round: &mut Round<'_>) {
+        if self.config.form == Form::Module && self.ahead.recall(round, takes_ahead) {
+            self.plan.clear();
+        }
         if no_choice(round) || round.candidates().any(|p| p.srtt.is_none()) {
             self.plan.clear();
             by_rtt(round);
+            self.ahead.note_bound(round);
         } else {
             let mut plan = core::mem::take(&mut self.plan);
-            plan.follow(round, |view, plan| self.make_plan(view, plan));
+            match self.config.form {
+                Form::Module => self.push(round, &mut plan),
+                Form::Pull | Form::AckClocked => plan.follow(round, |view, plan| self.make_plan(view, plan)),
+            }
             self.plan = plan;
         }
         if self.config.retransmit {
@@ -267,7 +313,8 @@ mod tests {
     use anabranch_trace::RecoveryPhase;
 
     const MODULE: Config =
-        Config { ack_clocked: false, round: Duration::from_millis(1), horizon: 64, smooth: true, retransmit: true };
+        Config { form: Form::Module, round: Duration::from_millis(1), horizon: 64, smooth: true, retransmit: true };
+    const PULL: Config = Config { form: Form::Pull, ..MODULE };
 
     /// (path, first, last) of each run, numbered from 1.
     fn plan(delays: &[u64], windows: &[u64], horizon: u64, ack_clocked: bool) -> Vec<(u8, u64, u64)> {
@@ -306,10 +353,33 @@ mod tests {
     }
 
     #[test]
+    fn the_modules_form_queues_as_far_as_the_peers_window_admits() {
+        // Delays of 10 and 30 ms, windows of 2 and 3: six segments, three, and the same again.
+        let mut bench = Bench::with_window(&[path(0, 20, 2, 0), path(1, 60, 3, 0)], 14 * MSS);
+        bench.write(20);
+        let mut daps = Daps::new(MODULE);
+        bench.round(&mut daps);
+        assert_eq!(bench.bound(0), [0, 1, 2, 3, 4, 5, 9, 10, 11, 12, 13]);
+        assert_eq!(bench.bound(1), [6, 7, 8]);
+    }
+
+    #[test]
+    fn a_path_that_fails_gives_its_queue_back_to_a_new_plan() {
+        let mut bench = Bench::new(&[path(0, 20, 2, 0), path(1, 60, 3, 0)]);
+        bench.write(12);
+        let mut daps = Daps::new(MODULE);
+        bench.round(&mut daps);
+        assert_eq!(bench.bound(0), [0, 1, 2, 3, 4, 5, 9, 10, 11]);
+        bench.view.path_mut(PathId(0)).unwrap().recovery = RecoveryPhase::Loss;
+        bench.round(&mut daps);
+        assert_eq!((bench.bound(0), bench.bound(1)), (vec![], (0..12).collect()));
+    }
+
+    #[test]
     fn each_path_sends_what_it_owns() {
         let mut bench = Bench::new(&[path(0, 20, 2, 0), path(1, 60, 3, 0)]);
         bench.write(20);
-        let mut daps = Daps::new(MODULE);
+        let mut daps = Daps::new(PULL);
         bench.round(&mut daps);
         assert_eq!((bench.send(0), bench.send(1)), (vec![0, 1], vec![6, 7, 8]));
         // The slow path is acknowledged first, but the plan is not handed out: it waits.
@@ -329,7 +399,7 @@ mod tests {
     fn a_path_that_fails_loses_its_part_of_the_plan() {
         let mut bench = Bench::new(&[path(0, 20, 2, 0), path(1, 60, 3, 0), path(2, 20, 2, 0)]);
         bench.write(10);
-        let mut daps = Daps::new(MODULE);
+        let mut daps = Daps::new(PULL);
         bench.round(&mut daps);
         assert_eq!((bench.send(0), bench.send(2)), (vec![0, 1], vec![2, 3]));
         bench.view.path_mut(PathId(0)).unwrap().recovery = RecoveryPhase::Loss;
@@ -342,7 +412,7 @@ mod tests {
     #[test]
     fn windows_are_averaged_over_round_trips() {
         let mut bench = Bench::new(&[path(0, 20, 8, 0), path(1, 60, 3, 0)]);
-        let mut daps = Daps::new(MODULE);
+        let mut daps = Daps::new(PULL);
         let mut ended = Acked::default();
         ended.round_ended = true;
         let ack = SchedulerEvent::Ack { path: PathId(0), acked: &ended };
@@ -358,7 +428,7 @@ mod tests {
     fn a_full_window_is_freed_through_the_fastest_path() {
         let mut bench = Bench::with_window(&[path(0, 20, 2, 0), path(1, 60, 3, 0)], 9 * MSS);
         bench.write(20);
-        let mut daps = Daps::new(MODULE);
+        let mut daps = Daps::new(PULL);
         for _ in 0..3 {
             bench.round(&mut daps);
             let sent = bench.send(0).len() as u32;
@@ -381,7 +451,7 @@ mod tests {
         let mut bench = Bench::new(&[path(0, 20, 2, 0), path(1, 60, 3, 0)]);
         bench.view.path_mut(PathId(1)).unwrap().srtt = None;
         bench.write(4);
-        bench.round(&mut Daps::new(MODULE));
+        bench.round(&mut Daps::new(PULL));
         assert_eq!((bench.bound(0), bench.bound(1)), (vec![0, 1], vec![2, 3]));
     }
 }

@@ -18,13 +18,10 @@ minRTT proposes S while F, the path with the lowest RTT, has no room. With k the
 packets, δ = the larger RTT variation of the two, and `waiting` 0 at first:
 
 ```text
-if  (1 + k_F/w_F)·R_F < (1 + waiting·β)·(R_S + δ):
-        if (k_S/w_S)·R_S ≥ 2·R_F + δ:   waiting = 1, wait
-        else                            send on S, waiting stays
-else                                    send on S, waiting = 0
-
-ecf (the kernel's form):  k_F = max(k, w_F), k_S = max(k, w_S)
-ecf-paper:                k_F = k_S = k
+if  (1 + k/w_F)·R_F < (1 + waiting·β)·(R_S + δ):
+        if (k/w_S)·R_S ≥ 2·R_F + δ:   waiting = 1, wait
+        else                          send on S, waiting stays
+else                                  send on S, waiting = 0
 ```
 
 # When it helps
@@ -35,59 +32,62 @@ while the fast one is idle.
 # When it hurts
 
 k knows only what is written: an application that writes at its own pace always shows a k of about zero. While
-much is left, ECF is minRTT, with its reordering. In the paper's form a single packet that is left fails the
-second test, and takes the slow path after all.
+much is left, ECF is minRTT, with its reordering. A single packet that is left fails the second test, and takes
+the slow path after all.
 
 # Departures
 
-The deviation is RFC 6298's RTTVAR; the kernel's module computes with twice that, which is `sigma_factor` = 2.
-`waiting` belongs to the connection, as in the kernel. A path without an RTT sample is given its window without
-a test. A fast path that cannot be waited for (a timeout, nothing in flight) is passed over. With more than two
-paths S is minRTT's choice. The module retransmits and penalises, too: that is `ecf+pr`.
+As printed. The deviation is RFC 6298's RTTVAR. `waiting` belongs to the connection. A path without an RTT sample
+is given its window without a test. A fast path that cannot be waited for (a timeout, nothing in flight) is passed
+over. With more than two paths S is minRTT's choice. The kernel's module computes otherwise: `ecf-linux`.
 
 # References
 
-Lim, Nahum, Towsley, Gibbens, ECF: An MPTCP Path Scheduler to Manage Heterogeneous Paths, CoNEXT 2017. Linux
-out-of-tree MPTCP, mptcp_ecf.c: its r_beta is 1/β.
+Lim, Nahum, Towsley, Gibbens, ECF: An MPTCP Path Scheduler to Manage Heterogeneous Paths, CoNEXT 2017.
 "
 );
 
-/// Also of SRPT-ECF.
-pub(crate) const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "beta",
-        default: 0.25,
-        min: 0.0,
-        max: 100.0,
-        unit: "",
-        about: "hysteresis: how much longer waiting goes on once begun",
-    },
-    Parameter {
-        name: "sigma_factor",
-        default: 1.0,
-        min: 0.0,
-        max: 16.0,
-        unit: "",
-        about: "times RTTVAR that count as deviation of an RTT",
-    },
-];
+/// With these defaults of `sigma_factor` and `sigma_min`.
+pub(crate) const fn parameters(sigma_factor: f64, sigma_min: f64) -> [Parameter; 3] {
+    [
+        Parameter {
+            name: "beta",
+            default: 0.25,
+            min: 0.0,
+            max: 100.0,
+            unit: "",
+            about: "hysteresis: how much longer waiting goes on once begun",
+        },
+        Parameter {
+            name: "sigma_factor",
+            default: sigma_factor,
+            min: 0.0,
+            max: 16.0,
+            unit: "",
+            about: "times RTTVAR that count as deviation of an RTT",
+        },
+        Parameter {
+            name: "sigma_min",
+            default: sigma_min,
+            min: 0.0,
+            max: 10_000.0,
+            unit: "ms",
+            about: "least deviation of an RTT",
+        },
+    ]
+}
 
-/// `ecf`, the kernel's form.
+/// Also of SRPT-ECF.
+pub(crate) const PARAMETERS: &[Parameter] = &parameters(1.0, 0.0);
+
+/// The registry's entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
     name: "ecf",
-    aliases: &[],
+    aliases: &["ecf-paper"],
     about: "wait for the fast path if that completes what is left earlier",
     page: PAGE,
     parameters: PARAMETERS,
-    build: |p| Box::new(Ecf::new(Config::from(p))),
-};
-
-/// `ecf-paper`.
-pub const ENTRY_PAPER: Entry<dyn Scheduler> = Entry {
-    name: "ecf-paper",
-    about: "ECF as printed: what is left counts as it is, also below a window",
-    build: |p| Box::new(Ecf::new(Config { whole_windows: false, ..Config::from(p) })),
-    ..ENTRY
+    build: |p| Box::new(Ecf::new(p.into())),
 };
 
 /// What may be set.
@@ -97,13 +97,16 @@ pub struct Config {
     pub beta: f64,
     /// Times RTTVAR.
     pub sigma_factor: f64,
+    /// Least deviation of an RTT.
+    pub sigma_min: Duration,
     /// What is left counts as a window at least.
     pub whole_windows: bool,
 }
 
 impl From<&Parameters<'_>> for Config {
     fn from(p: &Parameters<'_>) -> Self {
-        Self { beta: p.get("beta"), sigma_factor: p.get("sigma_factor"), whole_windows: true }
+        let sigma_min = Duration::from_secs_f64(p.get("sigma_min") / 1e3);
+        Self { beta: p.get("beta"), sigma_factor: p.get("sigma_factor"), sigma_min, whole_windows: false }
     }
 }
 
@@ -130,7 +133,7 @@ impl Config {
         let (Some(fast_rtt), Some(slow_rtt)) = (fast.srtt, slow.srtt) else { return Verdict::UseAndForget };
         let nanos = |time: Duration| time.as_nanos() as f64;
         let (fast_rtt, slow_rtt) = (nanos(fast_rtt), nanos(slow_rtt));
-        let delta = self.sigma_factor * nanos(fast.rttvar.max(slow.rttvar));
+        let delta = (self.sigma_factor * nanos(fast.rttvar.max(slow.rttvar))).max(nanos(self.sigma_min));
         let margin = if waiting { 1.0 + self.beta } else { 1.0 };
         let [on_fast, on_slow] = [fast, slow].map(|path| windows(left, path, self.whole_windows));
         if (1.0 + on_fast) * fast_rtt >= margin * (slow_rtt + delta) {
@@ -181,8 +184,7 @@ mod tests {
     use crate::testing::{Bench, MSS, path};
     use anabranch_trace::RecoveryPhase;
 
-    const KERNEL: Config = Config { beta: 0.25, sigma_factor: 1.0, whole_windows: true };
-    const PAPER: Config = Config { whole_windows: false, ..KERNEL };
+    const PAPER: Config = Config { beta: 0.25, sigma_factor: 1.0, sigma_min: Duration::ZERO, whole_windows: false };
 
     /// w = 10/10, R = 20/100 ms, δ = 5 ms: the verdict, and `waiting` after it.
     fn decide(config: Config, k: u64, waiting: bool) -> (bool, bool) {
@@ -194,12 +196,10 @@ mod tests {
 
     #[test]
     fn decisions() {
-        for config in [KERNEL, PAPER] {
-            assert_eq!(decide(config, 30, false), (true, true), "80 < 105 and 300 ≥ 45");
-            assert_eq!(decide(config, 50, false), (false, false), "120 ≥ 105");
-            assert_eq!(decide(config, 50, true), (true, true), "120 < 131.25");
-            assert_eq!(decide(config, 60, true), (false, false), "140 ≥ 131.25");
-        }
+        assert_eq!(decide(PAPER, 30, false), (true, true), "80 < 105 and 300 ≥ 45");
+        assert_eq!(decide(PAPER, 50, false), (false, false), "120 ≥ 105");
+        assert_eq!(decide(PAPER, 50, true), (true, true), "120 < 131.25");
+        assert_eq!(decide(PAPER, 60, true), (false, false), "140 ≥ 131.25");
     }
 
     #[test]
@@ -210,18 +210,21 @@ mod tests {
     }
 
     #[test]
-    fn the_last_packet_waits_in_the_kernels_form_only() {
-        assert_eq!(decide(KERNEL, 1, false), (true, true), "40 < 105, 100 ≥ 45");
+    fn the_last_packet_takes_the_slow_path() {
         assert_eq!(decide(PAPER, 1, false), (false, false), "22 < 105, but 10 < 45");
         assert_eq!(decide(PAPER, 1, true), (false, true), "waiting stays as it is");
+        let whole = Config { whole_windows: true, ..PAPER };
+        assert_eq!(decide(whole, 1, false), (true, true), "as a whole window: 40 < 105, 100 ≥ 45");
     }
 
     #[test]
     fn a_larger_deviation_lengthens_the_wait() {
         // δ = 10 ms: 120 ≥ 110 still, 105 < 110.
-        let doubled = Config { sigma_factor: 2.0, ..KERNEL };
+        let doubled = Config { sigma_factor: 2.0, ..PAPER };
         assert_eq!((decide(doubled, 50, false).0, decide(doubled, 42, false).0), (false, true));
-        assert!(!decide(KERNEL, 43, false).0);
+        assert!(!decide(PAPER, 43, false).0);
+        let least = Config { sigma_min: Duration::from_millis(10), ..PAPER };
+        assert_eq!((decide(least, 50, false).0, decide(least, 42, false).0), (false, true));
     }
 
     #[test]
@@ -229,7 +232,7 @@ mod tests {
         // R = 20/100, δ = 0: waits as soon as (1 + k/10)·20 < 100, so from k = 39 on.
         let mut bench = Bench::new(&[path(0, 20, 10, 10), path(1, 100, 10, 0)]);
         bench.write(42);
-        bench.round(&mut Ecf::new(KERNEL));
+        bench.round(&mut Ecf::new(PAPER));
         assert_eq!(bench.bound(1), [0, 1, 2]);
         assert_eq!(bench.view.backlog().bytes(), 39 * MSS);
     }
@@ -239,7 +242,7 @@ mod tests {
         let fast = PathView { recovery: RecoveryPhase::Loss, ..path(0, 20, 10, 10) };
         let mut bench = Bench::new(&[fast, path(1, 100, 10, 0)]);
         bench.write(3);
-        bench.round(&mut Ecf::new(KERNEL));
+        bench.round(&mut Ecf::new(PAPER));
         assert_eq!(bench.bound(1), [0, 1, 2]);
     }
 
@@ -248,7 +251,7 @@ mod tests {
         let mut bench = Bench::new(&[path(0, 20, 10, 10), path(1, 100, 2, 0)]);
         bench.view.path_mut(anabranch_units::PathId(1)).unwrap().srtt = None;
         bench.write(3);
-        bench.round(&mut Ecf::new(KERNEL));
+        bench.round(&mut Ecf::new(PAPER));
         assert_eq!(bench.bound(1), [0, 1]);
     }
 }

@@ -24,6 +24,7 @@ pub mod daps2;
 mod data_timer;
 pub mod dems;
 pub mod ecf;
+pub mod ecf_linux;
 pub mod f2pdps;
 pub mod fdps;
 pub mod fifo;

@@ -1,10 +1,9 @@
 //! OTIAS: every segment to the path on which it is predicted to arrive first, at once.
 
 use crate::opportunistic::{self, Opportunistic};
-use crate::pick::Ahead;
+use crate::pick::{Ahead, takes_ahead};
 use anabranch_engine::plugin::{Entry, Parameter, Parameters};
 use anabranch_engine::schedule::{PathView, Round, Scheduler, Then, View};
-use anabranch_trace::RecoveryPhase;
 use anabranch_units::{Duration, PathId};
 
 page!(
@@ -19,12 +18,14 @@ window is full: the segment then waits in the path's queue.
 With q packets queued, c = max(0, w − f) packets of free window, R the smoothed RTT:
 
 ```text
-otias (the authors' module):  n = 0 if q < c, else ⌈(q − c + 1)/w⌉
-otias-paper:                  n = max(0, ⌊(q − c)/w⌋)
+otias, otias-module:  n = 0 if q < c, else ⌈(q − c + 1)/w⌉
+otias-paper:          n = max(0, ⌊(q − c)/w⌋)
 T = n·R + R/2;  the path with the least T takes the segment; ties go to the lower id
 ```
 
-Nothing is queued beyond the peer's window.
+Nothing is queued beyond the peer's window. In `otias` no more than two windows wait for a path, beyond its free
+window. Where the path with the least T is at this limit, the others take what their windows have room for, and
+nothing waits for them. `otias-module` and `otias-paper` know no limit.
 
 # When it helps
 
@@ -33,14 +34,16 @@ Paths whose windows and delays are stable: data arrives almost in order without 
 # When it hurts
 
 The choice is final. After a loss the queue of the fast path is long and its prediction stale; what is sent
-again waits behind nothing, but what was queued does.
+again waits behind nothing, but what was queued does. Without a limit a receive window of megabytes is bound at
+once, by the windows and delays of that moment.
 
 # Departures
 
 The paper's formula gives an idle path a negative T; c and n are clamped at zero. A path without an RTT sample
-takes what its window has room for, after all others. `queue` limits a path's queue to so many windows; a path
-at its limit is passed over (0: the peer's window is the only limit, as in the authors' module). When a path
-fails or gives data back, all queues are taken back and bound anew, because queues must stay in order.
+takes what its window has room for, after all others. The limit of `otias` is chosen here, not the authors'. Were segments
+queued elsewhere because of it, as far as the limit there, the windows of a deep queue would take all that is written
+to the later path. When a path fails or gives data back, all queues are taken back and bound anew, because queues must
+stay in order.
 
 # References
 
@@ -49,39 +52,53 @@ BLEST, IFIP Networking 2016. The authors' kernel module, mptcp_otias.c: `optim` 
 "
 );
 
-const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "queue",
-        default: 0.0,
-        min: 0.0,
-        max: 1000.0,
-        unit: "windows",
-        about: "most that may wait for a path, beyond its free window; 0 = all that the peer's window admits",
-    },
-    Parameter {
-        name: "optim",
-        default: 0.0,
-        min: 0.0,
-        max: 2.0,
-        unit: "",
-        about: "when the window is full: 0 nothing, 1 retransmit as +or, 2 retransmit and penalise as +pr",
-    },
-];
+const fn parameters(queue: f64) -> [Parameter; 2] {
+    [
+        Parameter {
+            name: "queue",
+            default: queue,
+            min: 0.0,
+            max: 1000.0,
+            unit: "windows",
+            about: "most that may wait for a path, beyond its free window; 0 = all that the peer's window admits",
+        },
+        Parameter {
+            name: "optim",
+            default: 0.0,
+            min: 0.0,
+            max: 2.0,
+            unit: "",
+            about: "when the window is full: 0 nothing, 1 retransmit as +or, 2 retransmit and penalise as +pr",
+        },
+    ]
+}
 
-/// `otias`, the authors' form.
+const LIMITED: &[Parameter] = &parameters(2.0);
+const UNLIMITED: &[Parameter] = &parameters(0.0);
+
+/// `otias`: the authors' formula, and queues of two windows at most.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
     name: "otias",
     aliases: &[],
     about: "queue every segment where it is predicted to arrive first",
     page: PAGE,
-    parameters: PARAMETERS,
+    parameters: LIMITED,
     build: |p| build(Form::Module, p),
+};
+
+/// `otias-module`: as the authors' module.
+pub const ENTRY_MODULE: Entry<dyn Scheduler> = Entry {
+    name: "otias-module",
+    about: "OTIAS as the authors' module: nothing but the peer's window limits the queues",
+    parameters: UNLIMITED,
+    ..ENTRY
 };
 
 /// `otias-paper`.
 pub const ENTRY_PAPER: Entry<dyn Scheduler> = Entry {
     name: "otias-paper",
-    about: "OTIAS with the paper's formula for the waiting time",
+    about: "OTIAS with the paper's formula for the waiting time, and no limit",
+    parameters: UNLIMITED,
     build: |p| build(Form::Paper, p),
     ..ENTRY
 };
@@ -121,27 +138,18 @@ pub struct Otias {
     ahead: Ahead,
 }
 
-/// May be given data: also to a full window, but not while a timeout is repaired.
-fn takes(path: &PathView) -> bool {
-    path.usable && path.recovery != RecoveryPhase::Loss
-}
-
 impl Otias {
     /// With nothing bound.
     pub fn new(config: Config) -> Self {
         Self { config, ahead: Ahead::default() }
     }
 
-    /// When the next segment would arrive if bound to `path`; `None` if its queue is at its limit.
+    /// When the next segment would arrive if bound to `path`; `None` without an RTT sample and without room.
     fn arrival(&self, path: &PathView) -> Option<Duration> {
-        let queued = path.queued_bytes.div_ceil(u64::from(path.mss.max(1)));
-        let free = u64::from(path.cwnd.saturating_sub(path.in_flight));
+        let (queued, free) = (queued(path), free(path));
         let window = u64::from(path.cwnd.max(1));
-        let waiting = queued.saturating_sub(free);
-        if queued >= free && self.config.queue > 0.0 && waiting as f64 >= self.config.queue * window as f64 {
-            return None;
-        }
         let Some(rtt) = path.srtt else { return (queued < free).then_some(Duration::MAX) };
+        let waiting = queued.saturating_sub(free);
         let rounds = match self.config.form {
             Form::Module if queued < free => 0,
             Form::Module => (waiting + 1).div_ceil(window),
@@ -150,15 +158,38 @@ impl Otias {
         Some(rtt * rounds + rtt / 2)
     }
 
-    fn earliest(&self, view: &View) -> Option<PathId> {
-        let arrivals = view.candidates().filter(|p| takes(p)).filter_map(|p| Some((self.arrival(p)?, p.id)));
-        arrivals.min().map(|(_, id)| id)
+    /// No more may wait for `path`.
+    fn at_limit(&self, path: &PathView) -> bool {
+        let (queued, free) = (queued(path), free(path));
+        let most = self.config.queue * f64::from(path.cwnd.max(1));
+        self.config.queue > 0.0 && queued >= free && (queued - free) as f64 >= most
     }
+
+    /// Where the next segment is to go.
+    fn earliest(&self, view: &View) -> Option<PathId> {
+        let first = |serves: &dyn Fn(&PathView) -> bool| {
+            let paths = view.candidates().filter(|p| takes_ahead(p) && serves(p));
+            paths.filter_map(|p| Some((self.arrival(p)?, p.id))).min().map(|(_, id)| id)
+        };
+        let best = first(&|_| true)?;
+        let room = |p: &PathView| queued(p) < free(p);
+        if view.path(best).is_some_and(|p| self.at_limit(p)) { first(&room) } else { Some(best) }
+    }
+}
+
+/// Packets that wait for `path`.
+fn queued(path: &PathView) -> u64 {
+    path.queued_bytes.div_ceil(u64::from(path.mss.max(1)))
+}
+
+/// Packets that its window has room for.
+fn free(path: &PathView) -> u64 {
+    path.cwnd.saturating_sub(path.in_flight).into()
 }
 
 impl Scheduler for Otias {
     fn schedule(&mut self, round: &mut Round<'_>) {
-        self.ahead.recall(round, takes);
+        self.ahead.recall(round, takes_ahead);
         while let Some(on) = self.earliest(round) {
             if self.ahead.enqueue(round, on).is_none() {
                 return;
@@ -172,6 +203,7 @@ mod tests {
     use super::*;
     use crate::testing::{Bench, MSS, path};
     use anabranch_engine::schedule::Cause;
+    use anabranch_trace::RecoveryPhase;
 
     fn otias(form: Form) -> Otias {
         Otias::new(Config { form, queue: 0.0 })
@@ -222,11 +254,22 @@ mod tests {
     }
 
     #[test]
-    fn a_limited_queue_passes_segments_on() {
-        let mut bench = Bench::new(&[path(0, 10, 2, 2), path(1, 900, 2, 2)]);
+    fn what_a_limit_keeps_from_a_queue_goes_where_there_is_room_and_into_no_other_queue() {
+        for (in_flight, given) in [(2, 0), (0, 2)] {
+            let mut bench = Bench::new(&[path(0, 10, 2, 2), path(1, 900, 2, in_flight)]);
+            bench.write(30);
+            bench.round(&mut Otias::new(Config { form: Form::Module, queue: 2.0 }));
+            assert_eq!((bench.bound(0).len(), bench.bound(1).len()), (4, given));
+        }
+    }
+
+    #[test]
+    fn a_later_path_is_queued_on_if_it_is_the_earlier_one_by_then() {
+        // T of path 0 with q waiting: 30 + 20·q ms, 190 at the limit; of path 1 with 0, 1 and 2 bound: 45, 135 and 225 ms.
+        let mut bench = Bench::new(&[path(0, 20, 1, 1), path(1, 90, 1, 0)]);
         bench.write(30);
-        bench.round(&mut Otias::new(Config { form: Form::Module, queue: 2.0 }));
-        assert_eq!((bench.bound(0).len(), bench.bound(1).len()), (4, 4));
+        bench.round(&mut Otias::new(Config { form: Form::Module, queue: 8.0 }));
+        assert_eq!((bench.bound(0).len(), bench.bound(1).len()), (8, 2));
     }
 
     #[test]

@@ -48,10 +48,13 @@ rewards say next to nothing, and whether it is used is left to chance.
 
 The paper's text was not at hand: the rule is that of its public ports, whose rewards differ; this one is the ns-3
 port's, with packets for bytes. That only packets sent after the decision count is the choice here: what was under
-way before came in whatever was decided, and soonest. Its random numbers come from a stream of the run's seed, for each connection, and
-its knowledge ends with the connection. At most 8 decisions are observed at a time, and one whose g is below 1/1000
-counts as finished: others are taken, but nothing is learned from them. With more than two paths S is minRTT's
-choice, whichever path that is. A path without an RTT sample is used without a decision.
+way before came in whatever was decided, and soonest. `alpha`, `follow_wait` and `follow_send` are those of a public
+port. Without a source, and chosen here: the 100 rewards of `learn`; that at most 8 decisions are observed at a time;
+that one whose g is below 1/1000 counts as finished, so that it is taken, but nothing is learned from it.
+
+Its random numbers come from a stream of the run's seed, for each connection, and its knowledge ends with the
+connection. With more than two paths S is minRTT's choice, whichever path that is. A path without an RTT sample is
+used without a decision.
 
 # References
 

@@ -1,8 +1,14 @@
 //! Choices that several schedulers share.
 
 use anabranch_engine::schedule::{PathView, Round, View};
+use anabranch_trace::RecoveryPhase;
 use anabranch_units::{Duration, PathId, Range};
 use core::cmp::Ordering;
+
+/// May be given data ahead of time: also to a full window, but not while a timeout is repaired.
+pub fn takes_ahead(path: &PathView) -> bool {
+    path.usable && path.recovery != RecoveryPhase::Loss
+}
 
 /// For schedulers that queue beyond the congestion windows. Queues stay in order, so what was queued is taken back when
 /// lower data has to be bound.
@@ -14,13 +20,14 @@ pub struct Ahead {
 
 impl Ahead {
     /// Takes all queues back if one of them waits for a path that no longer `takes` data, or if data below them was
-    /// given back.
-    pub fn recall(&mut self, round: &mut Round<'_>, takes: impl Fn(&PathView) -> bool) {
+    /// given back; true then.
+    pub fn recall(&mut self, round: &mut Round<'_>, takes: impl Fn(&PathView) -> bool) -> bool {
         let given_back = round.backlog().first().is_some_and(|r| r.start < self.bound);
         let failed = round.paths().iter().any(|p| p.queued > 0 && !takes(p));
         if given_back || failed {
             self.recall_all(round);
         }
+        given_back || failed
     }
 
     /// Takes all queues back.
@@ -28,7 +35,13 @@ impl Ahead {
         for i in 0..round.paths().len() {
             round.recall(round.paths()[i].id);
         }
-        self.bound = round.backlog().first().map_or(round.written(), |r| r.start);
+        self.bound = 0;
+        self.note_bound(round);
+    }
+
+    /// Data was bound by another rule.
+    pub fn note_bound(&mut self, view: &View) {
+        self.bound = self.bound.max(view.backlog().first().map_or(view.written(), |r| r.start));
     }
 
     /// Queues the next new segment on `on`, if the peer's window admits it.

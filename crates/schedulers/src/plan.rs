@@ -11,8 +11,7 @@ pub struct Run {
     pub segments: u64,
 }
 
-/// Who owns the next new segments, in order. A path sends its own and nothing else: later data overtakes data that
-/// waits for another path.
+/// Who owns the next new segments, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     runs: Vec<Run>,
@@ -45,7 +44,23 @@ impl Plan {
         &self.runs
     }
 
-    /// Sends by the plan, and lets `make` fill it whenever it is handed out. What paths own that cannot be waited for
+    /// Who owns the next new segment; `None` if the plan is handed out.
+    pub fn next(&self) -> Option<PathId> {
+        self.runs.first().map(|run| run.path)
+    }
+
+    /// The next new segment went to its owner.
+    pub fn advance(&mut self) {
+        if let Some(first) = self.runs.first_mut() {
+            first.segments -= 1;
+            if first.segments == 0 {
+                self.runs.remove(0);
+            }
+        }
+    }
+
+    /// Sends by the plan: a path sends its own and nothing else, and later data overtakes data that waits for another path.
+    /// Lets `make` fill it whenever it is handed out. What paths own that cannot be waited for
     /// goes to the next in the plan.
     pub fn follow(&mut self, round: &mut Round<'_>, mut make: impl FnMut(&View, &mut Self)) {
         self.drop_failed(round);

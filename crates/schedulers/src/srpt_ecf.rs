@@ -39,8 +39,9 @@ not written yet counts.
 # Departures
 
 The paper is for transports with streams; messages of one stream of bytes take the place of streams. A segment
-never spans two messages. As in `ecf`, what is left counts as one window at least. A message whose next segment
-the peer's window does not admit is passed over. Without messages the whole backlog is one: then this is `ecf`.
+never spans two messages. As in `ecf-linux`, what is left counts as one window at least; the deviation is that of
+`ecf`. A message whose next segment the peer's window does not admit is passed over. Without messages the whole
+backlog is one.
 
 # References
 
@@ -56,7 +57,7 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
     about: "the message with least left first, each with ECF's test",
     page: PAGE,
     parameters: ecf::PARAMETERS,
-    build: |p: &Parameters<'_>| Box::new(SrptEcf::new(p.into())),
+    build: |p: &Parameters<'_>| Box::new(SrptEcf::new(ecf::Config { whole_windows: true, ..p.into() })),
 };
 
 /// A message, or a part of the stream between messages, of which something is bound to no path.
@@ -199,9 +200,10 @@ impl Scheduler for SrptEcf {
 mod tests {
     use super::*;
     use crate::testing::{Bench, MSS, path};
+    use anabranch_units::Duration;
 
     fn srpt_ecf() -> SrptEcf {
-        SrptEcf::new(ecf::Config { beta: 0.25, sigma_factor: 1.0, whole_windows: true })
+        SrptEcf::new(ecf::Config { beta: 0.25, sigma_factor: 1.0, sigma_min: Duration::ZERO, whole_windows: true })
     }
 
     /// Writes a message of so many packets.

@@ -41,10 +41,10 @@ gap oscillates where the delays change within a few round trips.
 
 # Departures
 
-The paper fixes the two gaps and that acknowledgments adapt them; the step of a quarter is the choice here, and
-so is what holds with more than two paths: a gap for each path slower than F. F is the path with the lowest RTT
-that may be waited for. A path without an RTT sample has no gap at first. For two round trips after a loss on path j
-its gap stays as it is: what is sent again comes late, however large the gap.
+The paper fixes the two gaps and that acknowledgments adapt them. Without a source, and chosen here: the step of a
+quarter; the two round trips after a loss on path j in which its gap stays as it is, because what is sent again comes
+late, however large the gap; with more than two paths, a gap for each path slower than F. F is the path with the
+lowest RTT that may be waited for. A path without an RTT sample has no gap at first.
 
 # References
 

@@ -60,6 +60,7 @@ fn check(delays: [u64; 2], window: u32, packets: u64, cases: &[Case]) {
         let parameters: &[_] = match case.scheduler {
             "blest" => &[("delta".into(), 0.0)],
             "fps" | "f2pdps" => &[("growth".into(), 0.0)],
+            "ecf-linux" => &[("sigma_factor".into(), 0.0), ("sigma_min".into(), 0.0)],
             _ => &[],
         };
         let scheduler = anabranch_schedulers::build(case.scheduler, parameters).unwrap();
@@ -89,7 +90,7 @@ fn delays_10_and_30_windows_of_4() {
         case("daps", LARGE, ["1-12", "13-16"], 50, "1.3750", 4),
         case("daps-ack", LARGE, in_order, 50, "0.0000", 0),
         case("daps2", LARGE, ["1-3,8-16", "4-7"], 50, "1.8750", 5),
-        case("otias", LARGE, in_order, 50, "0.0000", 0),
+        case("otias-module", LARGE, in_order, 50, "0.0000", 0),
         case("fps", LARGE, in_order, 50, "0.0000", 0),
         case("f2pdps", LARGE, in_order, 50, "0.0000", 0),
         case("fdps", LARGE, in_order, 50, "0.0000", 0),
@@ -97,7 +98,7 @@ fn delays_10_and_30_windows_of_4() {
         case("kim2012", LARGE, in_order, 50, "0.0000", 0),
         case("blest", 20, greedy, 50, "1.3750", 4),
         case("blest", 14, ["1-16", ""], 70, "0.0000", 0),
-        case("ecf", LARGE, greedy, 50, "1.3750", 4),
+        case("ecf-linux", LARGE, greedy, 50, "1.3750", 4),
         case("stms", LARGE, in_order, 50, "0.0000", 0),
     ];
     check([10, 30], 4, 16, &cases);
@@ -113,7 +114,7 @@ fn delays_10_and_50_windows_of_10() {
         case("daps", LARGE, ["1-50,61-64", "51-60"], 110, "3.8281", 10),
         case("daps-ack", LARGE, in_order, 110, "0.0000", 0),
         case("daps2", LARGE, ["1-5,16-64", "6-15"], 110, "8.5938", 25),
-        case("otias", LARGE, in_order, 110, "0.0000", 0),
+        case("otias-module", LARGE, in_order, 110, "0.0000", 0),
         case("fps", LARGE, in_order, 110, "0.0000", 0),
         case("f2pdps", LARGE, in_order, 110, "0.0000", 0),
         case("fdps", LARGE, in_order, 110, "0.0000", 0),
@@ -121,7 +122,7 @@ fn delays_10_and_50_windows_of_10() {
         case("kim2012", LARGE, in_order, 110, "0.0000", 0),
         case("blest", 80, greedy, 110, "6.0938", 20),
         case("blest", 60, ["1-64", ""], 130, "0.0000", 0),
-        case("ecf", LARGE, greedy, 110, "6.0938", 20),
+        case("ecf-linux", LARGE, greedy, 110, "6.0938", 20),
         case("stms", LARGE, in_order, 110, "0.0000", 0),
     ];
     check([10, 50], 10, 64, &cases);

@@ -1,0 +1,8 @@
+//! Prints `docs/purposes.md`.
+
+use anabranch_run::{Serial, VirtualTime, purposes};
+
+fn main() -> Result<(), String> {
+    print!("{}", purposes::page(&purposes::measure(&VirtualTime::default(), &Serial)?)?);
+    Ok(())
+}

@@ -1,0 +1,123 @@
+//! `docs/purposes.md`.
+
+use super::{Measured, NETWORKS, Network, Verdict, Wants, scenario};
+use anabranch_metrics::METRICS;
+use std::fmt::Write;
+
+const BEGINNING: &str = "\
+# What each scheduler is for
+
+Each scheduler in the smallest network in which its source says that it does better than `minrtt`, or differs from it. *Shown*:
+the metric moves the way that the source says, by a paired t test over the seeds (p < 0.05) or, where nothing is random, exactly.
+Where the metric is order (`rbd_mean_packets`), goodput may be a twentieth less at most, because a single path never reorders.
+
+The networks were looked for, with other seeds than these: *shown* says that there is such a network, not that it is a common one.
+*Around* says how narrow it is: in how many of the networks that differ from it by one value, half or twice as large, the same
+is shown with ten seeds. How the schedulers do over many networks is in [frontier.md](frontier.md). No scheduler was changed for a
+verdict. At p < 0.05 one or two of so many rows may be luck.
+
+`cargo run -p anabranch-run --bin purposes > docs/purposes.md` makes this page; a test holds every figure.
+`anabranch run scenarios/purposes/tight.toml --scheduler minrtt,blest` runs one row again, with all other metrics.
+
+";
+
+/// The page for everything measured.
+///
+/// # Errors
+/// A network's scenario cannot be read.
+pub fn page(measured: &[Measured]) -> Result<String, String> {
+    let mut page = String::from(BEGINNING);
+    let shown = measured.iter().filter(|of| of.verdict == Verdict::Shown).count();
+    let _ = writeln!(page, "{shown} of {} purposes are shown. ± is half of the 95 % interval.\n", measured.len());
+    let _ = writeln!(
+        page,
+        "| scheduler | what its source claims | network | metric | against | its figure | this one's | difference | n | verdict | around |"
+    );
+    let _ = writeln!(page, "|---|---|---|---|---|--:|--:|--:|--:|---|--:|");
+    measured.iter().for_each(|of| row(of, &mut page));
+    let _ = writeln!(page, "\n## Not shown\n");
+    for of in measured.iter().filter(|of| of.verdict == Verdict::NotShown) {
+        let _ = writeln!(page, "- `{}`: {}", of.purpose.scheduler, of.purpose.reason);
+    }
+    let _ = writeln!(page, "\n## Networks\n");
+    for network in NETWORKS {
+        let _ = writeln!(
+            page,
+            "- [{0}](../scenarios/purposes/{0}.toml), \"{1}\": {2} Around it: `{3}`.",
+            network.name,
+            scenario(network, &[])?.name,
+            about(network),
+            network.around.join("`, `")
+        );
+    }
+    Ok(page)
+}
+
+fn row(of: &Measured, page: &mut String) {
+    let purpose = of.purpose;
+    let arrow = match purpose.wants {
+        Wants::More => "↑",
+        Wants::Less => "↓",
+    };
+    let unit = Unit::of(purpose.metric);
+    let half =
+        of.difference.ci95.map_or(String::new(), |(low, high)| format!(" ± {}", unit.number((high - low) / 2.0)));
+    let percent = 100.0 * of.difference.mean_diff / of.theirs;
+    let verdict = match of.verdict {
+        Verdict::Shown => "shown",
+        Verdict::NotShown => "**not shown**",
+    };
+    let _ = writeln!(
+        page,
+        "| `{}` | {} ({}) | {} | {}{} {arrow} | `{}` | {} | {} | {}{half} ({percent:+.1} %) | {} | {verdict} | {} of {} |",
+        purpose.scheduler,
+        purpose.claim,
+        purpose.source,
+        purpose.network,
+        purpose.metric,
+        unit.name,
+        purpose.against,
+        unit.number(of.theirs),
+        unit.number(of.ours),
+        unit.signed(of.difference.mean_diff),
+        of.difference.n,
+        of.around,
+        NETWORKS.iter().find(|network| network.name == purpose.network).map_or(0, |network| network.around.len()),
+    );
+}
+
+/// How a metric is written.
+struct Unit {
+    name: &'static str,
+    scale: f64,
+    digits: usize,
+}
+
+impl Unit {
+    fn of(metric: &str) -> Self {
+        let name = metric.rsplit('.').next().unwrap_or(metric);
+        let unit = METRICS.iter().find(|known| known.name == name).map_or("", |known| known.unit);
+        let (name, scale, digits) = match unit {
+            "bit/s" => (", Mbit/s", 1e-6, 3),
+            "s" => (", ms", 1e3, 1),
+            "packet" => (", packets", 1.0, 2),
+            _ if name == "price" => ("", 1.0, 5),
+            _ => ("", 1.0, 3),
+        };
+        Self { name, scale, digits }
+    }
+
+    fn number(&self, value: f64) -> String {
+        format!("{:.*}", self.digits, value * self.scale)
+    }
+
+    fn signed(&self, value: f64) -> String {
+        format!("{:+.*}", self.digits, value * self.scale)
+    }
+}
+
+/// The scenario's leading comment.
+fn about(network: &Network) -> String {
+    let comment = network.text.lines().map_while(|line| line.strip_prefix('#')).map(str::trim);
+    comment.collect::<Vec<_>>().join(" ")
+}
