@@ -2,10 +2,10 @@
 
 use crate::stillness::Stillness;
 use anabranch_engine::Cx;
-use anabranch_engine::{FirstPath, FourTuple};
 use anabranch_engine::connection::{Connection, ConnectionEvent, Setup};
 use anabranch_engine::endpoint::{Accept, Endpoint, Handle};
 use anabranch_engine::schedule::Scheduler;
+use anabranch_engine::{FirstPath, FourTuple};
 use anabranch_trace::{Recorder, SchedulerName};
 use anabranch_units::{ConnId, Instant, Rng, Side};
 use anabranch_wire::Packet;

@@ -9,6 +9,7 @@ use crate::diagnostic::Code;
 use crate::keys::Key;
 use crate::quantity::QueueLimit;
 use crate::tree::{Node, Report};
+use anabranch_engine::FirstPath;
 use anabranch_engine::schedule::PathPolicy;
 use anabranch_network::{
     Bottleneck, BottleneckSpec, CapacitySpec, DropTail, LinkSpec, LossSpec, PathSpec, QueueSpec, ReorderSpec, Topology,
@@ -46,6 +47,8 @@ pub(crate) struct Listed {
     places: BTreeMap<String, usize>,
 }
 
+/// What `first_path` may be, beside the name of a path.
+const FIRST_PATHS: [(&str, FirstPath); 2] = [("first", FirstPath::First), ("race", FirstPath::Race)];
 /// The names among which the nearest to an unknown one is looked for.
 const MOST_NEIGHBOURS: usize = 1000;
 
@@ -94,6 +97,30 @@ impl Names {
     /// The index of the path that `node` names.
     pub fn path(&self, report: &mut Report, key: &'static Key, node: &Node) -> Option<usize> {
         find(report, key, node, &self.paths, "path")
+    }
+
+    /// The path over which a connection opens.
+    pub fn first_path(&self, report: &mut Report, key: &'static Key, node: &Node) -> Option<FirstPath> {
+        let word = value::reference(report, key, node)?;
+        let meant = FIRST_PATHS.iter().find(|(name, _)| *name == word).map(|(_, meant)| *meant);
+        match (meant, self.paths.place(&word)) {
+            (Some(meant), None) => Some(meant),
+            (Some(meant), Some(_)) => {
+                // A path with such a name may always have been the first.
+                report
+                    .error(Code::Conflict, node.at, format!("\"{word}\" is the name of a path here, too"))
+                    .label("a word of its own, or the path")
+                    .help("give the path another name");
+                Some(meant)
+            }
+            (None, Some(index)) => Some(FirstPath::On(PathId(u8::try_from(index).ok()?))),
+            (None, None) => {
+                let words = self.paths.neighbours().chain(FIRST_PATHS.iter().map(|(name, _)| *name));
+                let message = format!("there is no path named \"{word}\"");
+                value::unknown_word(report, Code::UnknownName, node, message, words);
+                None
+            }
+        }
     }
 
     /// The index of the link that `node` names.
