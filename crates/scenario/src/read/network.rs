@@ -102,24 +102,27 @@ impl Names {
     /// The path over which a connection opens.
     pub fn first_path(&self, report: &mut Report, key: &'static Key, node: &Node) -> Option<FirstPath> {
         let word = value::reference(report, key, node)?;
-        let meant = FIRST_PATHS.iter().find(|(name, _)| *name == word).map(|(_, meant)| *meant);
-        match (meant, self.paths.place(&word)) {
-            (Some(meant), None) => Some(meant),
-            (Some(meant), Some(_)) => {
-                // A path with such a name may always have been the first.
-                report
-                    .error(Code::Conflict, node.at, format!("\"{word}\" is the name of a path here, too"))
-                    .label("a word of its own, or the path")
-                    .help("give the path another name");
-                Some(meant)
-            }
-            (None, Some(index)) => Some(FirstPath::On(PathId(u8::try_from(index).ok()?))),
-            (None, None) => {
-                let words = self.paths.neighbours().chain(FIRST_PATHS.iter().map(|(name, _)| *name));
-                let message = format!("there is no path named \"{word}\"");
-                value::unknown_word(report, Code::UnknownName, node, message, words);
-                None
-            }
+        if let Some((_, meant)) = FIRST_PATHS.iter().find(|(name, _)| *name == word) {
+            return Some(*meant);
+        }
+        let index = self.paths.place(&word).and_then(|index| u8::try_from(index).ok());
+        if index.is_none() {
+            let words = self.paths.neighbours().chain(FIRST_PATHS.iter().map(|(name, _)| *name));
+            let message = format!("there is no path named \"{word}\"");
+            value::unknown_word(report, Code::UnknownName, node, message, words);
+        }
+        index.map(|index| FirstPath::On(PathId(index)))
+    }
+
+    /// Reports a word that may mean a path of that name, too. The first path may well be named `first`.
+    pub fn check_first_path(&self, report: &mut Report, node: &Node) {
+        let is_word = |text: &&str| FIRST_PATHS.iter().any(|(name, _)| name == text);
+        let Some(word) = node.as_text().filter(is_word) else { return };
+        if self.paths.place(word).is_some_and(|index| index > 0 || word != "first") {
+            report
+                .error(Code::Conflict, node.at, format!("\"{word}\" is the name of a path here, too"))
+                .label("is it the word or the path?")
+                .help("give the path another name");
         }
     }
 

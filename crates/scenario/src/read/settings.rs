@@ -29,6 +29,9 @@ pub(crate) fn settings(
     let [send_buffer, recv_buffer] =
         ["send_buffer", "recv_buffer"].map(|name| buffer(report, connection, name, mss.unwrap_or(0)));
     let first_path = connection.get(report, "first_path", |report, key, node| names.first_path(report, key, node));
+    if let Some(node) = connection.written("first_path") {
+        names.check_first_path(report, node);
+    }
     let race_delay = connection.get(report, "race_delay", race_delay);
     let rejoin_after = connection.get(report, "rejoin_after", value::duration);
     let early_rescue = connection.get(report, "early_rescue", value::flag);

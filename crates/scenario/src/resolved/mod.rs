@@ -106,12 +106,14 @@ impl Writer<'_> {
         self.line("mss", s.settings.mss);
         self.line("send_buffer", bytes(s.settings.send_buffer));
         self.line("recv_buffer", bytes(s.settings.recv_buffer));
+        let paths = &s.topology.paths;
         let first_path = match s.settings.first_path {
-            FirstPath::First => "first",
-            FirstPath::On(path) => s.topology.paths.get(path.index()).map_or("", |path| path.name.as_str()),
-            FirstPath::Race => "race",
+            // The word is refused where it may mean another path.
+            FirstPath::First => Some("first").filter(|word| paths.iter().skip(1).all(|path| path.name != *word)),
+            FirstPath::On(path) => paths.get(path.index()).map(|path| path.name.as_str()),
+            FirstPath::Race => Some("race"),
         };
-        self.line("first_path", quoted(first_path));
+        self.some("first_path", first_path.map(quoted));
         self.line("race_delay", shown(s.settings.race_delay));
         self.line("rejoin_after", shown(s.settings.rejoin_after));
         self.line("early_rescue", s.settings.early_rescue);
