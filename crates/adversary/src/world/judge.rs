@@ -122,6 +122,9 @@ impl World<'_> {
         if self.case.must_complete() && !(all && in_order) && !self.is_excused(all) {
             return self.fail(Kind::Error, self.state());
         }
+        if self.case.class == Class::Race && self.accepted > 1 {
+            return self.fail(Kind::Surplus, format!("{} connections were accepted; {}", self.accepted, self.state()));
+        }
         let wanted = (1u32 << self.case.paths.len()) - 1;
         let multipath = !self.watch.plain[0] && self.watch.fell_back[0].is_none();
         let had_time = self.confirmed.is_some_and(|since| self.now.since(since) > PATIENCE);
