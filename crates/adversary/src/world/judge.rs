@@ -12,13 +12,15 @@ impl World<'_> {
     pub(super) fn check_memory(&self, n: usize) -> Step {
         let held = self.held[n].bytes();
         let settings = &self.case.parties[n].settings;
-        // Nearly always: less than one subflow may hold.
+        // Nearly always: less than one buffer.
         if held <= settings.recv_buffer + SPARE {
             return Ok(());
         }
         let connection = self.apps[n].handle.and_then(|h| self.ends[n].connection(h));
         let subflows = connection.map_or(0, |c| c.subflows().count()).max(1) as u64;
-        if held > settings.recv_buffer * subflows + SPARE {
+        // What is out of order waits within the window of its subflow; what a subflow has handed on, in that of the connection,
+        // also after the subflow's end.
+        if held > settings.recv_buffer * (subflows + 1) + SPARE {
             let buffer = settings.recv_buffer;
             let text = format!("{:?} holds {held} bytes on {subflows} subflows, its buffer is {buffer}", SIDES[n]);
             return self.fail(Kind::Memory, text);
@@ -157,6 +159,6 @@ impl World<'_> {
             || unheard
             || self.reset_early
             || calls().any(Call::may_end_it)
-            || (lone || self.half_open) && calls().any(Call::ends_a_lone_path)
+            || (lone || self.half_open || self.reset_lost) && calls().any(Call::ends_a_lone_path)
     }
 }

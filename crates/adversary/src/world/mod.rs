@@ -18,8 +18,8 @@ use anabranch_engine::connection::{Connection, Setup};
 use anabranch_engine::endpoint::{Endpoint, Handle};
 use anabranch_engine::{Cx, FourTuple};
 use anabranch_trace::CloseReason;
-use anabranch_units::{ConnId, Duration, Instant, Rng, Side};
-use anabranch_wire::Packet;
+use anabranch_units::{ConnId, Duration, Instant, Rng, SeqNumber, Side};
+use anabranch_wire::{Flags, Packet};
 use held::Held;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -64,12 +64,18 @@ struct World<'a> {
     accepted: u32,
     /// When they are asked again what became of them.
     hears_strangers: Instant,
-    /// Since when the client knows that the server speaks MPTCP: only then it may join (RFC 8684 §3.2).
-    confirmed: Option<Instant>,
     /// What each path's translator adds to sequence numbers.
     shifts: Vec<[Option<u32>; 2]>,
+    /// Since when the client knows that the server speaks MPTCP: only then it may join (RFC 8684 §3.2).
+    confirmed: Option<Instant>,
+    /// Number of the server's last SYN that reached the client.
+    server_syn: Option<SeqNumber>,
     /// A path was reset before that.
     reset_early: bool,
+    /// An application has reset a path.
+    was_reset: bool,
+    /// A reset was lost, or what asked for it.
+    reset_lost: bool,
     stopped: bool,
     half_open: bool,
     exchange: Option<Exchange>,
@@ -177,7 +183,10 @@ impl<'a> World<'a> {
             hears_strangers: Instant::ZERO,
             confirmed: None,
             shifts: vec![[None; 2]; case.paths.len()],
+            server_syn: None,
             reset_early: false,
+            was_reset: false,
+            reset_lost: false,
             stopped: false,
             half_open: false,
             exchange,
@@ -282,8 +291,12 @@ impl<'a> World<'a> {
         }
         let mut cx = Cx { now: self.now, recorder: &mut self.watch, rng: &mut self.rngs[n] };
         let taken = self.ends[n].handle_packet(&mut cx, &packet);
-        // A keep-alive lies outside the window: its options are not looked at.
-        let speaks = !packet.segment.payload.is_empty() || self.apps[0].written > 0;
+        if n == 0 && packet.segment.flags.has(Flags::SYN) {
+            self.server_syn = Some(packet.segment.seq);
+        }
+        // A keep-alive and a probe of the window lie outside of the window: their options are not looked at.
+        let probes = self.server_syn == Some(packet.segment.seq);
+        let speaks = !packet.segment.payload.is_empty() || self.apps[0].written > 0 && !probes;
         if n == 0 && taken.is_some() && speaks && packet.segment.options.dss().is_some() {
             self.confirmed.get_or_insert(self.now);
         }
@@ -392,7 +405,9 @@ impl<'a> World<'a> {
             exchange.calls(self.now, act.side, &act.call);
         }
         let case = self.case;
-        self.reset_early |= matches!(act.call, Call::Reset(..)) && self.confirmed.is_none();
+        let resets = matches!(act.call, Call::Reset(..));
+        self.was_reset |= resets;
+        self.reset_early |= resets && self.confirmed.is_none();
         self.with_connection(n, |connection, cx, app| match act.call {
             Call::Reset(path, reason) => {
                 connection.reset_path(cx, path, reason);

@@ -3,7 +3,7 @@
 use super::agenda::Event;
 use super::{SIDES, Step, World};
 use crate::case::{self, Case, Flood, Flooding, PORT};
-use crate::middle;
+use crate::middle::{self, What};
 use anabranch_units::{Direction, Duration, SeqNumber};
 use anabranch_wire::{Flags, MpCapable, MpJoin, MptcpOption, Packet, Segment, crypto};
 use core::net::{IpAddr, SocketAddr};
@@ -33,7 +33,10 @@ impl World<'_> {
         let before = self.middle.done.len();
         let shown = self.exchange.is_some().then(|| packet.clone());
         self.middle.guesses |= self.apps[1].established;
+        // Of a reset that is not exactly in place the peer asks by an acknowledgment (RFC 5961 §3.2).
+        let resets = packet.segment.flags.has(Flags::RST) || self.was_reset && packet.segment.payload.is_empty();
         let (passed, waits) = self.middle.take(path, way, packet);
+        self.reset_lost |= resets && self.middle.done[before..].iter().any(|deed| deed.what == What::Drop);
         if let (Some(exchange), Some(packet)) = (&mut self.exchange, shown) {
             exchange.leaves(self.now, SIDES[n], &packet, &self.middle.done[before..], None);
         }

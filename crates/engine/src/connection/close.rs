@@ -14,6 +14,14 @@ const CLOSE_PATIENCE: (u64, Duration) = (3, Duration::from_secs(1));
 /// RFC 8684 §3.6: too much outstanding data.
 const OUTSTANDING: Reason = Reason { code: 4, transient: false };
 
+/// Why a peer says that it resets: RFC 8684 §3.6.
+fn reason_in(segment: &Segment) -> Option<Reason> {
+    segment.options.mptcp().iter().find_map(|o| match o {
+        MptcpOption::TcpRst(reason) => Some(*reason),
+        _ => None,
+    })
+}
+
 impl Connection {
     /// The peer's DATA_FIN stands at `offset`.
     pub(super) fn note_data_fin(&mut self, cx: &mut Cx<'_>, i: usize, offset: u64) {
@@ -257,8 +265,7 @@ impl Connection {
     pub(super) fn refused(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
         let s = &self.subflows[i];
         let (id, only) = (s.id, !s.join);
-        let transient = |o: &MptcpOption| matches!(o, MptcpOption::TcpRst(reason) if reason.transient);
-        if !segment.options.mptcp().iter().any(transient) {
+        if !reason_in(segment).is_some_and(|reason| reason.transient) {
             // RFC 8684 §3.9.3
             self.paths.refused(id);
         }
@@ -270,8 +277,7 @@ impl Connection {
 
     /// RFC 8684 §3.6: a path that was reset for a reason that is not transient is not tried again.
     pub(super) fn heed_reason(&mut self, i: usize, segment: &Segment) {
-        let permanent = |o: &MptcpOption| matches!(o, MptcpOption::TcpRst(reason) if !reason.transient);
-        if self.mode != Mode::Plain && segment.options.mptcp().iter().any(permanent) {
+        if self.mode != Mode::Plain && reason_in(segment).is_some_and(|reason| !reason.transient) {
             self.paths.withdraw(self.subflows[i].id);
         }
     }

@@ -405,10 +405,10 @@ impl Connection {
         self.paths.set_backup(id, backup);
         if let Some(i) = self.index(id).filter(|_| self.mode != Mode::Plain) {
             self.subflows[i].backup.0 = backup;
-            // Only the last word counts.
-            let signals = &mut self.subflows[i].signals;
-            signals.retain(|signal| !matches!(signal, anabranch_wire::MptcpOption::Prio { .. }));
-            signals.push_back(anabranch_wire::MptcpOption::Prio { backup });
+            // Before a peer is known to have our keys, they go first (RFC 8684 §3.1).
+            if self.mode == (Mode::Multipath { confirmed: true }) {
+                self.subflows[i].signal_backup();
+            }
             self.refresh_usability();
             self.due.get_or_insert(Cause::PathChange(id));
         }

@@ -29,18 +29,25 @@ fn is_spoken(capable: &MpCapable) -> bool {
     capable.version == 1 && capable.hmac_sha256
 }
 
+fn capable(segment: &Segment) -> Option<&MpCapable> {
+    capable_if(segment, is_spoken)
+}
+
 /// What a first SYN offers, in a form that can be answered. A version is the highest that the peer knows: a later one than ours
 /// is answered with ours (RFC 8684 §3.1).
 fn offered(syn: &Segment) -> Option<&MpCapable> {
-    syn.options.mptcp().iter().find_map(|o| match o {
-        MptcpOption::Capable(c) if c.version >= 1 && c.hmac_sha256 && c.sender_key.is_none() => Some(c),
-        _ => None,
-    })
+    capable_if(syn, |c| c.version >= 1 && c.hmac_sha256 && c.sender_key.is_none())
 }
 
-fn capable(segment: &Segment) -> Option<&MpCapable> {
+/// An option that follows the keys.
+fn speaks_later(segment: &Segment) -> bool {
+    let follows = |o: &MptcpOption| !matches!(o, MptcpOption::Capable(_));
+    segment.options.dss().is_some() || segment.options.mptcp().iter().any(follows)
+}
+
+fn capable_if(segment: &Segment, is_wanted: impl Fn(&MpCapable) -> bool) -> Option<&MpCapable> {
     segment.options.mptcp().iter().find_map(|o| match o {
-        MptcpOption::Capable(c) if is_spoken(c) => Some(c),
+        MptcpOption::Capable(c) if is_wanted(c) => Some(c),
         _ => None,
     })
 }
@@ -448,9 +455,9 @@ impl Connection {
                 self.mode = Mode::Multipath { confirmed: true };
             }
             // The third ACK was lost, and perhaps the first data too. The peer repeats its keys with the first byte until
-            // it has heard from us (RFC 8684 §3.1), so what came before them is as good as lost.
+            // it has heard from us (RFC 8684 §3.1), so what came before them is as good as lost. Nobody took its options off.
             _ if segment.seq != self.subflows[i].peer_isn.at(1) => return false,
-            _ if segment.options.dss().is_some() && segment.payload.is_empty() => return false,
+            _ if segment.payload.is_empty() && speaks_later(segment) => return false,
             _ => {
                 // RFC 8684 §3.7: the option was taken off on the way, or will never come: Linux does not repeat its keys
                 // once the application has finished. Its mapping tells where its numbers begin all the same.

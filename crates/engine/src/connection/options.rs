@@ -77,6 +77,11 @@ impl Connection {
         let shows = |o: &MptcpOption| matches!(o, MptcpOption::AddAddr(_)) || self.first_data(o).is_some();
         if segment.options.dss().is_some() || segment.options.mptcp().iter().any(shows) {
             self.dss_seen = true;
+            let s = &mut self.subflows[i];
+            // MP_CAPABLE does not tell that a path is a backup.
+            if s.backup.0 && !s.join {
+                s.signal_backup();
+            }
             self.mode = Mode::Multipath { confirmed: true };
             self.touch_all();
             self.paths.open();

@@ -273,6 +273,12 @@ impl Subflow {
         self.join && self.handshake.active && !self.handshake.confirmed
     }
 
+    /// The peer is told with MP_PRIO whether this is a backup (RFC 8684 §3.3.8); only the last word counts.
+    pub fn signal_backup(&mut self) {
+        self.signals.retain(|signal| !matches!(signal, MptcpOption::Prio { .. }));
+        self.signals.push_back(MptcpOption::Prio { backup: self.backup.0 });
+    }
+
     /// Used as a backup only.
     pub fn is_backup(&self) -> bool {
         self.backup.0 || self.backup.1

@@ -481,13 +481,17 @@ impl Sender {
         let (oldest, newest) = match (prompt(delivered.acked_sent), prompt(delivered.sacked_sent)) {
             (Some(acked), sacked) => {
                 let newest = sacked.map_or(acked.1, |sacked| sacked.1.max(acked.1));
-                (input.now.since(acked.0), input.now.since(newest))
+                // What else the answer to a probe covers may have arrived long before the probe, too.
+                let oldest = if self.probe.is_answered(self.una()) { acked.1 } else { acked.0 };
+                (input.now.since(oldest), input.now.since(newest))
             }
             (None, Some(sacked)) => (input.now.since(sacked.0), input.now.since(sacked.1)),
             (None, None) => {
                 // The peer echoes what brought the packet first. If its acknowledgment was lost, it is answering a later copy,
-                // and the time since is the timeout's: that would double with each such loss.
-                let late = |sent| delivered.repeated.is_some_and(|last| echo_before(Some(sent), last));
+                // and the time since is the timeout's: that would double with each such loss. A later copy is a duplicate, of
+                // which a peer with SACK tells (RFC 2883 §4).
+                let copy = input.dsack.is_some() || !self.sack;
+                let late = |sent| copy && delivered.repeated.is_some_and(|last| echo_before(Some(sent), last));
                 let (rtt, _) = input.echo.filter(|(_, sent)| una_advanced && !late(*sent))?;
                 (rtt, rtt)
             }

@@ -25,6 +25,11 @@ impl Probe {
         }
     }
 
+    /// The probe carried new data, and `una` has passed it.
+    pub fn is_answered(self, una: u64) -> bool {
+        matches!(self, Probe::Out { end, again: false } if una >= end)
+    }
+
     /// RFC 8985 §7.4.2. `idle` = the acknowledgment moved nothing. True if the probe repaired a loss of which congestion
     /// control has not heard.
     pub fn on_ack(&mut self, una: u64, dsack: Option<Range>, idle: bool) -> bool {

@@ -169,6 +169,42 @@ fn a_lone_packet_is_probed_later_but_not_after_its_timeout() {
 }
 
 #[test]
+fn a_lone_packet_tells_that_the_round_trip_has_become_longer_than_the_probe_waits() {
+    let mut b = Bench::rack();
+    b.at(1000).send(1);
+    assert_eq!(b.fire(1240), Fired::Probe);
+    b.sender.on_retransmitted(b.now, 1);
+    // The acknowledgment of the original: its echo says so, and no duplicate is told of.
+    assert_eq!(b.at(1400).echo(1, &[], 1000).rtt, Some(ms(400)));
+    assert_eq!(b.sender.rtt().srtt(), Some(ms(40) * 7 / 8 + ms(400) / 8));
+}
+
+#[test]
+fn the_answer_to_a_copy_tells_no_round_trip_of_the_original() {
+    let mut b = Bench::rack();
+    b.at(1000).send(1);
+    assert_eq!(b.fire(1240), Fired::Probe);
+    b.sender.on_retransmitted(b.now, 1);
+    // The acknowledgment of the original was lost; the echo is the original's all the same.
+    b.at(1280);
+    let echo = Some((b.now.since(at(1000)), at(1000)));
+    let outcome = b.sender.on_ack(&AckInput { echo, dsack: Some(p(1, 1)), ..b.input(1, &[]) });
+    assert_eq!((outcome.una_advanced, outcome.rtt), (true, None));
+    assert_eq!(b.sender.rtt().srtt(), Some(ms(40)));
+}
+
+#[test]
+fn the_answer_to_a_probe_with_new_data_tells_its_own_round_trip_alone() {
+    let mut b = Bench::rack();
+    b.at(1000).send(1);
+    assert_eq!(b.fire(1240), Fired::Probe);
+    b.send(1);
+    // The acknowledgment of the first was lost, or waited for the second.
+    assert_eq!(b.at(1280).ack(2, &[]).rtt, Some(ms(40)));
+    assert_eq!(b.sender.rtt().srtt(), Some(ms(40)));
+}
+
+#[test]
 fn new_data_puts_the_probe_off_and_serves_as_one() {
     let mut b = Bench::rack();
     b.send(2).at(30).send(1);
