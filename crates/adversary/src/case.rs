@@ -6,8 +6,8 @@ pub use crate::middle::Nat;
 use crate::middle::{self, Deed, Rule};
 use crate::parties::{self, Party};
 use crate::script::{self, Act};
-use anabranch_engine::FourTuple;
 use anabranch_engine::connection::PathSetup;
+use anabranch_engine::{FirstPath, FourTuple};
 use anabranch_units::{Direction, Duration, Instant, PathId, Rng, Side};
 use core::net::{IpAddr, Ipv6Addr, SocketAddr};
 
@@ -105,17 +105,22 @@ impl Case {
     }
 
     fn draw(class: Class, seed: u64, luck: &mut Luck<'_>) -> Self {
-        let least = if class == Class::PayloadOnePath { 2 } else { 1 };
+        let least = if matches!(class, Class::PayloadOnePath | Class::Race) { 2 } else { 1 };
         let count = luck.within(least, 4) as usize;
         let paths: Vec<Path> = (0..count as u8).map(|n| path(luck, class, n)).collect();
         let bad = (class == Class::PayloadOnePath).then(|| luck.below(count as u64) as u8);
         let rules = middle::draw(luck, class, count, bad);
-        let parties = parties::both(luck, class, count);
+        let mut parties = parties::both(luck, class, count);
         let script = script::acts(luck, class, count);
         let floods = if class == Class::Floods { floods(luck) } else { Vec::new() };
         let start = if luck.chance(0.05) { luck.within(1, 4) * (1 << 31) - luck.spread(1, 100_000) } else { 0 };
         let start = Instant::from_millis(start);
         let limit = if class == Class::Floods { luck.spread(16, 4096) as usize } else { 64 };
+        if class == Class::Race {
+            let settings = &mut parties[0].settings;
+            settings.first_path = FirstPath::Race;
+            settings.race_delay = Duration::from_millis(*luck.pick(&[0, 0, 10, 50, 250]));
+        }
         Self { class, seed, start, parties, paths, limit, script, floods, rules, deeds: None }
     }
 
@@ -197,8 +202,10 @@ fn path(luck: &mut Luck<'_>, class: Class, n: u8) -> Path {
         rebind: luck.chance(0.1).then(|| luck.spread(10, 100) as u32),
     });
     let mut dark = Vec::new();
-    while class == Class::Blackout && luck.chance(0.6) {
+    while matches!(class, Class::Blackout | Class::Race) && luck.chance(0.6) {
         let from = luck.time(100, 5_000_000);
+        // In a race it matters who is there when it begins.
+        let from = if class == Class::Race && luck.chance(0.5) { Duration::ZERO } else { from };
         let longest = if luck.chance(0.2) { 400_000_000 } else { 20_000_000 };
         let until = from + luck.time(1_000, longest);
         dark.push(Outage { from, until, way: *luck.pick(&[None, None, Some(Direction::Up), Some(Direction::Down)]) });

@@ -30,6 +30,8 @@ pub enum Class {
     Forge,
     /// SYNs from nowhere, joins that are never completed, strays.
     Floods,
+    /// Several paths race for the first subflow, in bad weather, and some are dark.
+    Race,
 }
 
 /// What must hold of the bytes that are delivered.
@@ -45,7 +47,7 @@ pub(crate) enum Bytes {
 
 impl Class {
     /// Every class, in the order of tables.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Benign,
         Self::Plain,
         Self::Segments,
@@ -58,6 +60,7 @@ impl Class {
         Self::Guess,
         Self::Forge,
         Self::Floods,
+        Self::Race,
     ];
 
     /// Its name on the command line.
@@ -75,6 +78,7 @@ impl Class {
             Self::Guess => "guess",
             Self::Forge => "forge",
             Self::Floods => "floods",
+            Self::Race => "race",
         }
     }
 
@@ -94,7 +98,7 @@ impl Class {
     /// Nothing that happens to the packets is a reason to give up, as long as the paths are not dark for long.
     pub(crate) fn must_complete(self) -> bool {
         use Class::*;
-        matches!(self, Benign | Plain | Segments | Nat | Blackout | App | Guess | Floods)
+        matches!(self, Benign | Plain | Segments | Nat | Blackout | App | Guess | Floods | Race)
     }
 
     /// At least one side asks for DSS checksums.

@@ -4,7 +4,7 @@ use crate::class::Class;
 use crate::luck::Luck;
 use crate::pattern;
 use anabranch_engine::schedule::PathPolicy;
-use anabranch_engine::{DssWidth, RecoveryKind, RtoForm, Settings, TcpSettings};
+use anabranch_engine::{DssWidth, FirstPath, RecoveryKind, RtoForm, Settings, TcpSettings};
 use anabranch_units::Duration;
 
 /// A host.
@@ -185,6 +185,9 @@ fn settings(luck: &mut Luck<'_>, class: Class) -> Settings {
         mss: if luck.chance(0.5) { luck.spread(48, 1460) as u32 } else { default.mss },
         send_buffer: buffer(luck),
         recv_buffer: buffer(luck),
+        // A race is drawn after all else, where the class has one.
+        first_path: FirstPath::First,
+        race_delay: Settings::RACE_DELAY,
         rejoin_after: *luck.pick(&[default.rejoin_after, Duration::from_millis(10)]),
         early_rescue: !luck.chance(0.2),
     }

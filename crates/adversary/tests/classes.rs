@@ -7,7 +7,7 @@ use anabranch_adversary::{Case, Class, Failure, Kind, run, shrink};
 const FIRST: u64 = 40;
 
 /// Seeds of cases that broke something before the engine was mended.
-const FOUND: [(Class, &[u64]); 12] = [
+const FOUND: [(Class, &[u64]); 13] = [
     (
         Class::Benign,
         &[
@@ -56,6 +56,7 @@ const FOUND: [(Class, &[u64]); 12] = [
         ],
     ),
     (Class::Floods, &[15, 35, 95, 294, 737, 1225, 2151, 2360, 2598]),
+    (Class::Race, &[]),
 ];
 
 /// What is not mended yet. A case that is here and breaks nothing, or something else, fails the test as well.

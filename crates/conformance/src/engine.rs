@@ -5,7 +5,7 @@ use crate::play::{Got, Sent, Status, Subject};
 use crate::script::{Address, After, Call, Closed, Counter, Most, Script, Settings as Asked};
 use anabranch_engine::connection::{Connection, ConnectionEvent, PathSetup, Setup};
 use anabranch_engine::endpoint::{Endpoint, Handle};
-use anabranch_engine::{Cx, DssWidth, FourTuple, RecoveryKind, Settings, TcpSettings};
+use anabranch_engine::{Cx, DssWidth, FirstPath, FourTuple, RecoveryKind, Settings, TcpSettings};
 use anabranch_trace::{CloseReason, Event, Origin, Recorder};
 use anabranch_units::{ConnId, Instant, PathId, Rng};
 use anabranch_wire::{Packet, Reason};
@@ -66,6 +66,8 @@ fn engine_settings(asked: &Asked) -> Settings {
         mss: u32::from(asked.mss).saturating_sub(options),
         send_buffer: asked.send_buffer,
         recv_buffer: asked.recv_buffer,
+        first_path: if asked.race.is_some() { FirstPath::Race } else { FirstPath::First },
+        race_delay: asked.race.map_or(Settings::RACE_DELAY, duration),
         ..Settings::default()
     }
 }

@@ -5,7 +5,7 @@ use crate::script::{Clause, EngineWord, KernelWord, Script};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-const TITLES: [(&str, &str); 18] = [
+const TITLES: [(&str, &str); 19] = [
     ("rfc2018", "TCP Selective Acknowledgment Options"),
     ("rfc2861", "TCP Congestion Window Validation"),
     ("rfc2883", "An Extension to the SACK Option"),
@@ -21,6 +21,7 @@ const TITLES: [(&str, &str); 18] = [
     ("rfc6928", "Increasing TCP's Initial Window"),
     ("rfc6937", "Proportional Rate Reduction for TCP"),
     ("rfc7323", "TCP Extensions for High Performance"),
+    ("rfc8305", "Happy Eyeballs Version 2: Better Connectivity Using Concurrency"),
     ("rfc8684", "TCP Extensions for Multipath Operation with Multiple Addresses"),
     ("rfc8985", "The RACK-TLP Loss Detection Algorithm for TCP"),
     ("rfc9293", "Transmission Control Protocol (TCP)"),

@@ -1,6 +1,6 @@
 //! Everything about a connection that a user may set. Defaults follow Linux.
 
-use anabranch_units::Duration;
+use anabranch_units::{Duration, PathId};
 
 /// How losses are found and repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,6 +99,18 @@ pub enum DssWidth {
     Eight,
 }
 
+/// The path over which a client's connection opens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FirstPath {
+    /// The first of its list.
+    #[default]
+    First,
+    /// This one; the first of the list if it is not there.
+    On(PathId),
+    /// The one over which the peer answers first, of all that were tried so far; see [`Settings::race_delay`].
+    Race,
+}
+
 /// Settings of a connection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
@@ -116,6 +128,11 @@ pub struct Settings {
     pub send_buffer: u64,
     /// Bytes offered as the connection's receive window.
     pub recv_buffer: u64,
+    /// The path over which a client's connection opens.
+    pub first_path: FirstPath,
+    /// In a race: the time from one path's SYN to the next one's, RFC 8305's Connection Attempt Delay; zero sends all at once
+    /// (RobE_SIM).
+    pub race_delay: Duration,
     /// First delay before a lost path is tried again, doubled up to [`Settings::REJOIN_MAX`].
     pub rejoin_after: Duration,
     /// Send what a silent path carries again elsewhere before its retransmission timeout, as soon as it has been silent
@@ -126,6 +143,8 @@ pub struct Settings {
 impl Settings {
     /// Longest delay between two attempts to join over a lost path.
     pub const REJOIN_MAX: Duration = Duration::from_secs(16);
+    /// Time from one path's SYN to the next one's: RFC 8305 §5's value where nothing is known of a path's RTT.
+    pub const RACE_DELAY: Duration = Duration::from_millis(250);
 }
 
 impl Default for Settings {
@@ -138,6 +157,8 @@ impl Default for Settings {
             mss: 1400,
             send_buffer: 16 << 20,
             recv_buffer: 16 << 20,
+            first_path: FirstPath::First,
+            race_delay: Settings::RACE_DELAY,
             rejoin_after: Duration::from_secs(1),
             early_rescue: true,
         }

@@ -4,6 +4,7 @@ use crate::exchange::{Ended, Exchange, Outside};
 use crate::kernel::{Addresses, Application, KernelHost, KernelSettings, Line, Protocol, Sampler, facts};
 use crate::seen::Seen;
 use crate::{Clock, LabError, interrupt, readiness};
+use anabranch_engine::FirstPath;
 use anabranch_metrics::{Meter, RunMetrics};
 use anabranch_run::layout::{Layout, host, outcome};
 use anabranch_run::{CONNECTION, Driver, Emulation, Job, Live, Plan, Refusal, RunError, RunOutcome};
@@ -71,9 +72,13 @@ pub(crate) fn addresses(job: &Job) -> Addresses {
     Addresses { v6: job.scenario.hosts.ip == 6, paths: job.scenario.topology.paths.len() }
 }
 
-fn settings(job: &Job, plan: &Layout) -> KernelSettings {
+fn settings(job: &Job, plan: &Layout, side: Side) -> KernelSettings {
     let mut settings = job.scenario.settings.clone();
     settings.mptcp = plan.multipath;
+    if side == Side::Server || plan.over.len() == 1 {
+        // Where a connection opens is for the client to say.
+        settings.first_path = FirstPath::First;
+    }
     KernelSettings::new(&settings, &readiness::congestion(job))
 }
 
@@ -83,7 +88,10 @@ pub(crate) fn outside(job: &Job, plan: &Layout) -> Result<Vec<Outside>, LabError
     sides
         .map(|side| {
             let backup = &job.scenario.backup;
-            let host = KernelHost::new(side, addresses(job), &plan.over, backup, &settings(job, plan))?;
+            let first = plan.opens_over(job);
+            let mut over = plan.over.clone();
+            over.sort_by_key(|path| *path != first);
+            let host = KernelHost::new(side, addresses(job), &over, backup, &settings(job, plan, side))?;
             Ok(Outside::new(side, host))
         })
         .collect()
@@ -103,7 +111,7 @@ fn start(exchange: &mut Exchange, job: &Job, plan: &Layout) -> Result<(), LabErr
             clock: exchange.clock,
             start: plan.start(),
             opening: plan.opening().clone(),
-            from: addresses(job).client(plan.over[0]),
+            from: addresses(job).client(plan.opens_over(job)),
         };
         let namespace = &outside.host.namespace;
         outside.sampler = Some(Sampler::start(namespace, addresses(job).v6, exchange.clock)?);

@@ -99,6 +99,12 @@ pub const METRICS: &[MetricInfo] = &[
     of_run("retransmitted_packets", "packet", "TCP retransmissions of data, over all subflows."),
     of_run("timeouts", "", "Retransmission timeouts, over all subflows."),
     of_run("path_probes", "", "Segments without payload that found out whether a silent path is back."),
+    of_run(
+        "syns_sent",
+        "",
+        "SYNs that the client sent, of first subflows, candidates of a race and joins, repetitions and warm-up included: what \
+         opening costs.",
+    ),
     of_run("idle_restarts", "", "Congestion windows restarted after idling (RFC 2861), over all subflows."),
     of_run("window_blocked_s", "s", "Time in which data waited only because the peer's data-level window was full."),
     of_run("outage_s", "s", "Longest time without delivery while data waited."),

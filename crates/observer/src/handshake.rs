@@ -36,9 +36,14 @@ impl Observer {
             self.offered |= option.is_some();
         } else if !is_join && self.mode == Mode::Opening {
             match option.and_then(|c| c.sender_key) {
-                Some(key) => self.outgoing.owner = Some(Owner::new(key)),
+                Some(key) => {
+                    self.subflows[i].key = Some(key);
+                    self.outgoing.owner = Some(Owner::new(key));
+                }
                 // The peer tries without the option, perhaps because the answer was dropped for it (RFC 8684 §3.7).
-                None if self.outgoing.owner.is_some() => self.fall_back(out, i),
+                None if self.subflows[i].key.is_some() => self.fall_back(out, i),
+                // Another candidate may still win with the option.
+                None if self.is_racing() => {}
                 None => self.mode = Mode::Plain,
             }
         }
@@ -154,7 +159,13 @@ impl Observer {
         if self.mode != Mode::Opening {
             return true;
         }
-        let local = self.outgoing.owner.map(|owner| owner.key);
+        let local = self.subflows[i].key;
+        // Where several paths raced, this answer of the host's is the one that counts.
+        self.outgoing.owner = local.map(Owner::new);
+        if local.is_none() {
+            self.mode = Mode::Plain;
+            return true;
+        }
         match capable(segment) {
             Some(MpCapable { sender_key: Some(theirs), receiver_key, .. }) if receiver_key == local => {
                 self.incoming.owner = Some(Owner::new(theirs));
@@ -179,10 +190,12 @@ impl Observer {
 
     fn establish(&mut self, out: &mut Out<'_>, i: usize) {
         let s = &mut self.subflows[i];
+        let (path, join) = (s.path, s.join);
         s.stage = Stage::Established;
-        if !s.join {
-            out.tell_of(s.path, Event::Connected(self.mode == Mode::Multipath));
+        if !join {
+            self.end_race(out, i);
+            out.tell_of(path, Event::Connected(self.mode == Mode::Multipath));
         }
-        out.tell_of(s.path, Event::Path(PathState::Established));
+        out.tell_of(path, Event::Path(PathState::Established));
     }
 }

@@ -167,6 +167,31 @@ impl Observer {
         receiver.is_some_and(|owner| owner.token == token)
     }
 
+    /// A SYN of another candidate for the first subflow (RobE_SIM): from the same port of the client's, before any was
+    /// established.
+    fn is_raced_by(&self, tuple: FourTuple, sent: bool, syn: &Segment) -> bool {
+        let port = |t: FourTuple| if sent { t.local.port() } else { t.remote.port() };
+        let opening = |s: &Subflow| matches!(s.stage, Stage::SynSent | Stage::SynReceived | Stage::Closed);
+        let same = self.subflows.iter().all(|s| opening(s) && port(s.tuple) == port(tuple));
+        self.mode == Mode::Opening && same && capable(syn).is_some()
+    }
+
+    /// More than one subflow may still become the first.
+    pub(crate) fn is_racing(&self) -> bool {
+        self.subflows.iter().filter(|s| !s.join && s.is_live()).count() > 1
+    }
+
+    /// Subflow `first` is the connection's first: the others that might have been are given up.
+    pub(crate) fn end_race(&mut self, out: &mut Out<'_>, first: usize) {
+        for (_, s) in self.subflows.iter_mut().enumerate().filter(|(n, s)| *n != first && !s.join && s.is_live()) {
+            let told = s.offers.0.is_some();
+            s.stage = Stage::Closed;
+            if told {
+                out.tell_of(s.path, Event::Path(PathState::Closed));
+            }
+        }
+    }
+
     /// A SYN takes the place of a subflow that has ended.
     fn begins_anew(&self, i: usize, sent: bool, syn: &Segment) -> bool {
         let s = &self.subflows[i];
@@ -179,7 +204,7 @@ impl Observer {
         let joins = match joined_token(syn) {
             Some(token) if self.is_joined_by(sent, token) => true,
             Some(_) => return None,
-            None if self.begun => return None,
+            None if self.begun && !self.is_raced_by(tuple, sent, syn) => return None,
             None => false,
         };
         if self.subflows.len() >= MAX_SUBFLOWS {

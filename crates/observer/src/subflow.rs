@@ -98,6 +98,8 @@ pub(crate) struct Subflow {
     pub stage: Stage,
     /// Made by MP_JOIN.
     pub join: bool,
+    /// The key that the host offered on it (RFC 8684 §3.1).
+    pub key: Option<u64>,
     /// Both SYNs carried timestamps.
     pub timestamps: bool,
     /// The host's SYN and the peer's, once seen.
@@ -113,6 +115,7 @@ impl Subflow {
             path,
             stage,
             join,
+            key: None,
             timestamps: false,
             offers: (None, None),
             // The number of the end that has not spoken is filled in when it does.

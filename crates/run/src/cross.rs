@@ -2,6 +2,7 @@
 
 use crate::job::{Job, RunError};
 use crate::setup::{fifo, setup};
+use anabranch_engine::FirstPath;
 use anabranch_metrics::CrossFlow;
 use anabranch_network::{Bottleneck, Change, LinkSpec, PathSpec, Topology, WaySpec};
 use anabranch_scenario::{Cross, CrossData, CrossKind, Distribution, PACKET_SIZES, PlugIn, Scenario, TimeRange};
@@ -218,6 +219,7 @@ impl TcpFlow {
         let v6 = job.scenario.hosts.ip == 6;
         let mut settings = job.scenario.settings.clone();
         settings.mptcp = false;
+        settings.first_path = FirstPath::First;
         if matches!(self.load, Load::Packets(_)) {
             settings.tcp.nagle = false;
         }

@@ -7,6 +7,7 @@ pub use crate::job::unsupported;
 use crate::job::{CONNECTION, Choice, Job, RunError, RunOutcome, Values};
 use crate::setup::{fifo, setup};
 use crate::summary::{COMPLETION, DELAY, GOODPUT, RESPONSE};
+use anabranch_engine::FirstPath;
 use anabranch_metrics::{
     CapacityCurve, CurveConfig, CurveRecorder, MeterConfig, Oracle, PathConfig, RunMetrics, Timed, header_len,
     oracle_ratio,
@@ -43,7 +44,7 @@ pub(crate) struct Best {
 /// What a job makes of its scenario.
 #[derive(Debug)]
 pub struct Layout {
-    /// Paths of the connections under test, by index; the first carries the first subflow.
+    /// Paths of the connections under test, by index; the first carries the first subflow unless the scenario says otherwise.
     pub over: Vec<usize>,
     /// It speaks Multipath TCP.
     pub multipath: bool,
@@ -124,13 +125,20 @@ impl Layout {
         let v6 = scenario.hosts.ip == 6;
         let mut settings = scenario.settings.clone();
         settings.mptcp = self.multipath;
+        settings.first_path = self.first_path(job);
         let party = |side, id: ConnId| -> Result<Party, RunError> {
             let mut setup = setup(id, &settings, &scheduler, &job.congestion)?;
             setup.paths = paths_between(v6, CONNECTION.0, side, &over);
             setup.paths.iter_mut().for_each(|path| path.policy = scenario.policy[path.id.index()]);
-            if let Some(first) = setup.paths.first_mut() {
-                let client = if side == Side::Client { &mut first.tuple.local } else { &mut first.tuple.remote };
-                client.set_port(client_port(id));
+            for (n, path) in setup.paths.iter_mut().enumerate() {
+                let client = if side == Side::Client { &mut path.tuple.local } else { &mut path.tuple.remote };
+                let opens = match settings.first_path {
+                    FirstPath::First => n == 0,
+                    FirstPath::On(id) => path.id == id,
+                    FirstPath::Race => true,
+                };
+                // By this port both ends number the connection alike; joins draw theirs.
+                client.set_port(if opens { client_port(id) } else { 0 });
             }
             Ok(Party { setup, workload: self.crowd.workload(side) })
         };
@@ -153,6 +161,19 @@ impl Layout {
             server: end(Side::Server)?,
             routes: over.iter().map(|(path, _)| client(*path)).collect(),
         })
+    }
+
+    /// Over which path a client opens the connections under test. One path has no choice.
+    fn first_path(&self, job: &Job) -> FirstPath {
+        if self.over.len() > 1 { job.scenario.settings.first_path } else { FirstPath::First }
+    }
+
+    /// The path over which a client that is a kernel opens the connections under test: one, in any case.
+    pub fn opens_over(&self, job: &Job) -> usize {
+        match self.first_path(job) {
+            FirstPath::On(path) => path.index(),
+            FirstPath::First | FirstPath::Race => self.over[0],
+        }
     }
 
     /// The applications at one end of the connections under test, in their order.

@@ -99,7 +99,9 @@ impl Section {
             Section::Connection => "the multipath connection",
             Section::Tcp => "TCP on each subflow; the defaults follow Linux",
             Section::Hosts => "who speaks at each end",
-            Section::Path => "a path; the first one carries the first subflow",
+            Section::Path => {
+                "a path; the first one carries the first subflow, unless connection.first_path says otherwise"
+            }
             Section::Loss => "bursty loss: two states, one draw a packet (netem's gemodel)",
             Section::Reorder => "packets that are held back while others overtake them",
             Section::Queue => "active queue management at the bottleneck of a path or a link",
@@ -190,6 +192,8 @@ pub enum Form {
     Congestion,
     /// The name of a path.
     PathName,
+    /// `first`, `race`, or the name of a path.
+    FirstPath,
     /// The name of a link.
     LinkName,
     /// A key that may change while the experiment runs.
@@ -289,6 +293,7 @@ impl Form {
             Form::Scheduler => "a scheduler, such as \"minrtt+pr\", \"blest(delta=0.01)\" or { kind = \"blest\", delta = 0.01 }".into(),
             Form::Congestion => "a congestion control, such as \"olia\", \"cubic(beta=0.5)\" or { kind = \"cubic\", beta = 0.5 }".into(),
             Form::PathName => "the name of a [[path]]".into(),
+            Form::FirstPath => "\"first\", \"race\" or the name of a [[path]]".into(),
             Form::LinkName => "the name of a [[link]]".into(),
             Form::Changeable => {
                 "path.NAME.rate, path.NAME.delay, path.NAME.loss or link.NAME.rate, with .down or .up for one direction, \
@@ -356,6 +361,8 @@ const KEYS: &[Key] = &[
     key(Connection, "mss", Form::Size { min: 64, max: MAX_MSS }, Value("1400B"), "largest payload of a data segment, after all options"),
     key(Connection, "send_buffer", BUFFER, Value("16MiB"), "bytes written by the application and not yet acknowledged; usable bytes, not a kernel's bookkeeping"),
     key(Connection, "recv_buffer", BUFFER, Value("16MiB"), "the connection's receive window"),
+    key(Connection, "first_path", Form::FirstPath, Value("first"), "the path over which the client opens the connection; it joins over the others. first: the first [[path]]; NAME: the path of that name (rename it if it is first or race); race: a SYN with MP_CAPABLE over each path in turn, race_delay apart, backups last; the first answer counts, and a SYN/ACK that comes later is reset (RFC 8305 §5, RobE_SIM of draft-amend-tcpm-mptcp-robe). syns_sent counts what it costs"),
+    key(Connection, "race_delay", TIME, Value("250ms"), "first_path = \"race\": from one path's SYN to the next one's (RFC 8305 §5: Connection Attempt Delay), 10 ms to 2 s; 0s: all at once"),
     key(Connection, "rejoin_after", POSITIVE_TIME, Value("1s"), "delay before a lost path is tried again; doubles up to 16 s"),
     key(Connection, "early_rescue", FLAG, Value("true"), "send what a silent path carries again elsewhere after about two round trips; false: after its retransmission timeout. linux-default always waits"),
 

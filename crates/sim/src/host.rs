@@ -2,10 +2,10 @@
 
 use crate::stillness::Stillness;
 use anabranch_engine::Cx;
-use anabranch_engine::FourTuple;
 use anabranch_engine::connection::{Connection, ConnectionEvent, Setup};
-use anabranch_engine::endpoint::{Endpoint, Handle};
+use anabranch_engine::endpoint::{Accept, Endpoint, Handle};
 use anabranch_engine::schedule::Scheduler;
+use anabranch_engine::{FirstPath, FourTuple};
 use anabranch_trace::{Recorder, SchedulerName};
 use anabranch_units::{ConnId, Instant, Rng, Side};
 use anabranch_wire::Packet;
@@ -121,7 +121,14 @@ impl Host {
             waiting.push_back(Waiting { id, setup, workload });
         }
         if side == Side::Server {
-            endpoint.listen(port, Box::new(move |tuple| take(&mut setups, |setup| is_for(setup, tuple))));
+            let race = setups.iter().find(|setup| setup.settings.first_path == FirstPath::Race);
+            let race = race.map(|setup| setup.settings.clone());
+            let accept: Accept = Box::new(move |tuple| take(&mut setups, |setup| is_for(setup, tuple)));
+            match race {
+                // Each connection has an application, so none may be made of a SYN that loses.
+                Some(settings) => endpoint.listen_for_complete(port, settings, accept),
+                None => endpoint.listen(port, accept),
+            }
         }
         Self {
             side,
@@ -323,9 +330,9 @@ impl Host {
     }
 }
 
-/// A server's setup for the client at the other end of `tuple`.
+/// A server's setup for the client at the other end of `tuple`: those ends have a port over which it may open.
 fn is_for(setup: &Setup, tuple: FourTuple) -> bool {
-    setup.paths.first().is_some_and(|path| path.tuple == tuple)
+    setup.paths.iter().any(|path| path.tuple == tuple)
 }
 
 /// Takes out the first that fits, and else the first of all.

@@ -229,7 +229,7 @@ pub(crate) fn draw(luck: &mut Luck<'_>, class: Class, paths: usize, bad: Option<
     let mut draw = Draw { luck, paths: paths as u64, rules: Vec::new() };
     // The benign classes are about the weather; the others have it now and then.
     let weather = match class {
-        Class::Benign | Class::Plain => true,
+        Class::Benign | Class::Plain | Class::Race => true,
         Class::App | Class::Floods => false,
         _ => draw.luck.chance(0.4),
     };
@@ -237,7 +237,7 @@ pub(crate) fn draw(luck: &mut Luck<'_>, class: Class, paths: usize, bad: Option<
         draw.weather();
     }
     match class {
-        Class::Benign | Class::Plain | Class::App | Class::Floods | Class::Blackout => {}
+        Class::Benign | Class::Plain | Class::App | Class::Floods | Class::Blackout | Class::Race => {}
         Class::Segments => draw.segments(),
         Class::Nat => draw.tcp_options(),
         Class::Options => draw.mptcp_options(),

@@ -124,6 +124,9 @@ impl World<'_> {
         if self.case.must_complete() && !(all && in_order) && !self.is_excused(all) {
             return self.fail(Kind::Error, self.state());
         }
+        if self.case.class == Class::Race && self.accepted > 1 {
+            return self.fail(Kind::Surplus, format!("{} connections were accepted; {}", self.accepted, self.state()));
+        }
         let wanted = (1u32 << self.case.paths.len()) - 1;
         let multipath = !self.watch.plain[0] && self.watch.fell_back[0].is_none();
         let had_time = self.confirmed.is_some_and(|since| self.now.since(since) > PATIENCE);
@@ -148,7 +151,8 @@ impl World<'_> {
             && self.case.paths.iter().any(|p| p.nat.as_ref().is_some_and(|nat| nat.rebind.is_some()));
         // RFC 9293 §3.8.3: a handshake that was not answered for as often as is allowed is given up.
         let gave_up = |app: &Application| !app.established && app.closed == Some(CloseReason::TimedOut);
-        let unheard = self.apps.iter().any(gave_up);
+        // A server that is asked for complete handshakes alone does not hear of one that it gave up.
+        let unheard = self.apps.iter().any(gave_up) || self.case.class == Class::Race && self.apps[1].handle.is_none();
         // A reset is sent once: where it is lost, a peer with nothing to send does not hear of it.
         // RFC 9293 §3.6: whoever has everything may be gone while the other's last segment is lost again and again.
         all || rebound

@@ -60,6 +60,8 @@ struct World<'a> {
     token: u32,
     /// Connections of the server's that nobody serves: of floods, or of a SYN that came twice.
     strangers: Vec<Handle>,
+    /// Connections of the client's that the server has accepted.
+    accepted: u32,
     /// When they are asked again what became of them.
     hears_strangers: Instant,
     /// What each path's translator adds to sequence numbers.
@@ -158,7 +160,11 @@ impl<'a> World<'a> {
             let ours = case::line_of(tuple.remote.ip(), tuple.local.ip()).is_some();
             Some(setup(&template, Side::Server, u32::from(!ours)))
         };
-        server.listen(PORT, Box::new(accept));
+        match case.class {
+            // Each SYN of a race would be a connection, all but one of which are reset.
+            Class::Race => server.listen_for_complete(PORT, case.parties[1].settings.clone(), Box::new(accept)),
+            _ => server.listen(PORT, Box::new(accept)),
+        }
         let mut world = Self {
             case,
             now: case.start,
@@ -173,6 +179,7 @@ impl<'a> World<'a> {
             held: Default::default(),
             token: 0,
             strangers: Vec::new(),
+            accepted: 0,
             hears_strangers: Instant::ZERO,
             confirmed: None,
             shifts: vec![[None; 2]; case.paths.len()],
@@ -303,6 +310,7 @@ impl<'a> World<'a> {
     fn adopt(&mut self, n: usize) {
         while let Some(handle) = self.ends[n].poll_accept() {
             let ours = self.ends[n].connection(handle).is_some_and(|c| c.id() == ConnId(0));
+            self.accepted += u32::from(ours);
             let app = &self.apps[n];
             // A handshake that failed may be followed by another one.
             let free = app.handle.is_none_or(|_| app.closed.is_some() && !app.established);

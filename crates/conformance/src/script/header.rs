@@ -165,7 +165,7 @@ fn index(cursor: &mut Cursor<'_>, prefix: &str) -> Result<u8> {
     index.ok_or_else(|| cursor.before(format!("an address of a path is written like `{prefix}0`")))
 }
 
-const SETTINGS: [&str; 23] = [
+const SETTINGS: [&str; 24] = [
     "mptcp",
     "checksum",
     "mss",
@@ -189,6 +189,7 @@ const SETTINGS: [&str; 23] = [
     "accept_announced",
     "dss",
     "ipv6",
+    "race",
 ];
 
 fn setting(cursor: &mut Cursor<'_>, settings: &mut Settings) -> Result<()> {
@@ -213,6 +214,7 @@ fn setting(cursor: &mut Cursor<'_>, settings: &mut Settings) -> Result<()> {
         "rto_max" => settings.rto_max = seconds(cursor)?,
         "time_wait" => settings.time_wait = seconds(cursor)?,
         "keep_alive" => settings.keep_alive = Some(seconds(cursor)?),
+        "race" => settings.race = Some(seconds(cursor)?),
         "scheduler" => settings.scheduler = cursor.word("a scheduler")?.to_owned(),
         "congestion" => settings.congestion = cursor.word("a congestion control")?.to_owned(),
         "dss" => match cursor.number("4 or 8", 8)? {

@@ -116,6 +116,8 @@ pub struct Settings {
     pub dss: u8,
     /// IPv6.
     pub ipv6: bool,
+    /// A client's paths race for the first subflow, with so much time between their SYNs.
+    pub race: Option<Duration>,
 }
 
 impl Default for Settings {
@@ -144,6 +146,7 @@ impl Default for Settings {
             accept_announced: false,
             dss: 8,
             ipv6: false,
+            race: None,
         }
     }
 }

@@ -75,6 +75,14 @@ impl Addresses {
         addresses
     }
 
+    /// The first subflow runs from there after all: its address has ID 0.
+    pub fn begin_at(&mut self, first: SocketAddr) {
+        self.first = first;
+        self.own.retain(|own| own.id == 0 || own.port.is_some() || own.address != first.ip());
+        self.own.iter_mut().filter(|own| own.id == 0).for_each(|own| own.address = first.ip());
+        self.changed();
+    }
+
     /// The ID of a local end, given to it now if it had none; `None` if all are given.
     pub fn id_for(&mut self, local: SocketAddr) -> Option<u8> {
         // One that means this port alone goes before one that means the address.

@@ -232,7 +232,7 @@ impl Connection {
                     self.end(cx, CloseReason::TimedOut);
                 }
             }
-            Mode::Opening | Mode::Plain if self.subflows.is_empty() => self.end(cx, CloseReason::TimedOut),
+            Mode::Opening | Mode::Plain if self.subflows.is_empty() => self.first_failed(cx, CloseReason::TimedOut),
             Mode::Opening | Mode::Plain => {}
         }
     }
@@ -271,7 +271,7 @@ impl Connection {
         }
         self.drop_subflow(cx, i, PathState::Dead);
         if only {
-            self.end(cx, CloseReason::Refused);
+            self.first_failed(cx, CloseReason::Refused);
         }
     }
 
@@ -303,6 +303,7 @@ impl Connection {
         self.closed = true;
         self.touch_all();
         self.paths.stop();
+        self.race.stop();
         self.persist.0 = Instant::MAX;
         self.data_fin.due = 0;
         self.pending.closed = Some(why);

@@ -14,6 +14,7 @@ mod open;
 mod options;
 mod output;
 mod paths;
+mod race;
 mod reassembly;
 mod scheduling;
 mod send_buffer;
@@ -35,6 +36,7 @@ use bytes::Bytes;
 use core::net::{IpAddr, SocketAddr};
 use fallback::{Failure, Infinite};
 use paths::PathManager;
+use race::Race;
 use reassembly::Reassembly;
 use send_buffer::SendBuffer;
 
@@ -49,8 +51,8 @@ pub struct Setup {
     pub scheduler: Box<dyn Scheduler>,
     /// Congestion control.
     pub congestion: Box<dyn CongestionControl>,
-    /// Paths known beforehand. A client connects over the first and joins the others; a server uses the list to give
-    /// subflows the ids that both ends know.
+    /// Paths known beforehand. A client connects over the one that [`Settings::first_path`] says and joins the others; a
+    /// server uses the list to give subflows the ids that both ends know.
     pub paths: Vec<PathSetup>,
     /// Further addresses of ours to announce with ADD_ADDR, with their address IDs and ports; see
     /// [`Connection::announce`].
@@ -149,6 +151,7 @@ pub struct Connection {
     peer_wide: bool,
     checksum: bool,
     paths: PathManager,
+    race: Race,
     addresses: Addresses,
     // sending
     buffer: SendBuffer,
@@ -210,7 +213,7 @@ const ALL: u64 = u64::MAX;
 const ORPHAN_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl Connection {
-    /// `local`: our end of the first subflow.
+    /// `local`: our end of the first subflow, as far as it is known.
     fn new(setup: Setup, side: Side, local: SocketAddr) -> Self {
         let Setup { id, settings, scheduler, congestion, paths, announce, accept_announced } = setup;
         let mode = if settings.mptcp { Mode::Opening } else { Mode::Plain };
@@ -233,6 +236,7 @@ impl Connection {
             peer_wide: false,
             checksum: settings.checksum,
             paths: PathManager::new(side, paths, accept_announced, settings.rejoin_after),
+            race: Race::default(),
             addresses: Addresses::new(local, &announce),
             buffer: SendBuffer::default(),
             sent_end: 0,

@@ -1,5 +1,6 @@
 //! Beginning: MP_CAPABLE and MP_JOIN handshakes, and the fall back to plain TCP (RFC 8684 §3.1, §3.2, §3.7).
 
+use super::race::Race;
 use super::{Connection, Keys, Mode, Setup};
 use crate::cx::Cx;
 use crate::schedule::{Cause, PathView, SchedulerEvent};
@@ -118,12 +119,14 @@ impl Connection {
     /// # Panics
     /// If `setup` names no path.
     pub fn connect(cx: &mut Cx<'_>, setup: Setup, taken: &dyn Fn(u32) -> bool) -> Self {
-        let first = setup.paths.first().expect("a client needs a path").clone();
-        let mut connection = Self::new(setup, Side::Client, first.tuple.local);
+        let race = Race::of(&setup.settings, &setup.paths);
+        let local = race.favourite().expect("a client needs a path").tuple.local;
+        let mut connection = Self::new(setup, Side::Client, local);
+        connection.race = race;
         connection.scheduler.seed(cx.rng.fork("scheduler"));
         connection.keys = Keys::generate(cx.rng, taken);
-        connection.paths.opened(first.id);
-        connection.start_subflow(cx, first.id, first.tuple, false, first.backup);
+        connection.open_next(cx);
+        connection.run_race(cx);
         connection
     }
 
@@ -180,7 +183,9 @@ impl Connection {
         s.handshake.due = true;
         s.handshake.nonces.0 = cx.rng.bits() as u32;
         let remote_id = self.paths.remote_id(id).unwrap_or(0);
-        s.handshake.address_ids = (self.addresses.id_for(tuple.local).unwrap_or(0), remote_id);
+        // RFC 8684 §3.2: the address of the first subflow has ID 0, whichever path that is.
+        let own_id = if join { self.addresses.id_for(tuple.local).unwrap_or(0) } else { 0 };
+        s.handshake.address_ids = (own_id, remote_id);
         s.go(Move::SendSyn);
         self.add_subflow(cx, s);
     }
@@ -255,6 +260,7 @@ impl Connection {
 
     /// A segment in SYN-SENT (RFC 9293 §3.10.7.3).
     pub(super) fn on_syn_sent(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
+        let racing = self.race.is_open();
         let s = &mut self.subflows[i];
         let flags = segment.flags;
         let acks_our_syn = flags.has(Flags::ACK) && segment.ack == s.isn.at(1);
@@ -272,10 +278,12 @@ impl Connection {
         if !flags.has(Flags::SYN) {
             return;
         }
-        if s.join && !acks_our_syn {
-            // MP_JOIN knows no simultaneous open.
+        if !acks_our_syn && (s.join || racing) {
+            // MP_JOIN knows no simultaneous open, and neither does a race: it would end in plain TCP.
             return self.violation(cx, i, Violation::UnexpectedOption);
         }
+        let i = if racing { self.win(cx, i) } else { i };
+        let s = &mut self.subflows[i];
         s.peer_isn = segment.seq;
         s.window = SendWindow::new(segment.window.into());
         s.terms = s.terms.agree(&segment.options, s.tuple.remote.is_ipv6());

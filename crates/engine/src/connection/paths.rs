@@ -176,6 +176,19 @@ impl PathManager {
         self.set_attempt(id, Attempt::Open);
     }
 
+    /// The race is over, and the connection runs over `id`. What lost it is joined like any other path, but from another
+    /// port: the peer may still hold a handshake that was begun from the one that is known.
+    pub fn decided(&mut self, id: PathId) {
+        for known in self.known.iter_mut().filter(|k| k.setup.id != id) {
+            known.setup.tuple.local.set_port(0);
+            if matches!(known.attempt, Attempt::After(_)) {
+                known.attempt = Attempt::Due;
+            }
+            known.delay = self.first_delay;
+        }
+        self.changed();
+    }
+
     fn set_attempt(&mut self, id: PathId, attempt: Attempt) {
         if let Some(known) = self.of(id) {
             known.attempt = attempt;
@@ -354,7 +367,7 @@ impl Connection {
     }
 
     /// A port of ours that no present subflow of this connection uses (RFC 6335 §6: the dynamic ones).
-    fn fresh_port(&self, cx: &mut Cx<'_>) -> u16 {
+    pub(super) fn fresh_port(&self, cx: &mut Cx<'_>) -> u16 {
         loop {
             let port = 49_152 + cx.rng.below(16_384) as u16;
             if self.subflows.iter().all(|s| s.tuple.local.port() != port) {

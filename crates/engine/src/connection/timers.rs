@@ -80,9 +80,7 @@ impl Connection {
         if self.closed {
             return at;
         }
-        if self.speaks_mptcp() {
-            at = at.min(self.next_path_work());
-        }
+        at = at.min(if self.speaks_mptcp() { self.next_path_work() } else { self.race.next() });
         if let Some(resend) = self.data_fin.sent.filter(|_| !self.data_fin.acked) {
             at = at.min(resend);
         }
@@ -103,6 +101,7 @@ impl Connection {
         for i in (0..self.subflows.len()).rev() {
             self.on_subflow_timers(cx, i);
         }
+        self.run_race(cx);
         if self.wakeup <= cx.now {
             self.due.get_or_insert(Cause::Wakeup);
         }
@@ -160,7 +159,7 @@ impl Connection {
             let only = !s.join;
             self.drop_subflow(cx, i, PathState::Dead);
             if only {
-                self.end(cx, CloseReason::TimedOut);
+                self.first_failed(cx, CloseReason::TimedOut);
             }
             return;
         }

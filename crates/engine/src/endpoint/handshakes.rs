@@ -1,7 +1,8 @@
 //! Handshakes that peers begin (RFC 9293 §3.10.7.2, RFC 8684 §3.1, §3.2).
 //!
 //! The first [`UNPROVEN`] of them have a connection from their SYN on. Further ones, and all joins, wait in the
-//! [`SynQueue`](super::syn_queue) until their third ACK has come, which only a peer can send that got our SYN/ACK.
+//! [`SynQueue`](super::syn_queue) until their third ACK has come, which only a peer can send that got our SYN/ACK. So do all of a
+//! listener that is asked for complete ones alone.
 
 use super::syn_queue::Place;
 use super::{Endpoint, Handle, Slot};
@@ -50,7 +51,8 @@ impl Endpoint {
             self.reset(tuple, packet, None);
             return None;
         };
-        if let Some(settings) = listener.settings.as_ref().filter(|_| self.unproven >= UNPROVEN.min(self.limit / 2)) {
+        let wait = listener.complete_only || self.unproven >= UNPROVEN.min(self.limit / 2);
+        if let Some(settings) = listener.settings.as_ref().filter(|_| wait) {
             let syn = &packet.segment;
             let tokens = &self.tokens;
             let offer = asked(syn, settings, || fresh_key(cx.rng, &|token| tokens.contains_key(&token)));

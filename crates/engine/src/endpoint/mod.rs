@@ -43,6 +43,8 @@ struct Listener {
     accept: Accept,
     /// Of the connection that it accepted last.
     settings: Option<Settings>,
+    /// No handshake has a connection before it is complete.
+    complete_only: bool,
 }
 
 /// A subflow's two ends as numbers that compare fast: the ports first, for those differ most.
@@ -164,10 +166,16 @@ impl Endpoint {
 
     /// Accepts connections to `port`, on every address.
     pub fn listen(&mut self, port: u16, accept: Accept) {
-        self.listeners.insert(port, Listener { accept, settings: None });
+        self.listeners.insert(port, Listener { accept, settings: None, complete_only: false });
     }
 
-    /// Opens a connection; its first path must name a local port.
+    /// As [`Self::listen`], but `accept` is asked when a handshake is complete, as accept(2) is answered: of the SYNs of a race
+    /// only the winner's makes a connection. SYNs are answered with `settings`.
+    pub fn listen_for_complete(&mut self, port: u16, settings: Settings, accept: Accept) {
+        self.listeners.insert(port, Listener { accept, settings: Some(settings), complete_only: true });
+    }
+
+    /// Opens a connection; a path that names no local port draws one when it is opened.
     pub fn connect(&mut self, cx: &mut Cx<'_>, setup: Setup) -> Handle {
         let tokens = &self.tokens;
         let connection = Connection::connect(cx, setup, &|token| tokens.contains_key(&token));

@@ -13,6 +13,7 @@ mod mptcp_close;
 mod mptcp_data;
 mod mptcp_fail;
 mod mptcp_open;
+mod race;
 mod scheduling;
 mod segments;
 mod silence;

@@ -1,6 +1,6 @@
 //! What of a kernel is set for a run, so that it means what the scenario says.
 
-use anabranch_engine::{RecoveryKind, RtoForm, Settings, TcpSettings};
+use anabranch_engine::{FirstPath, RecoveryKind, RtoForm, Settings, TcpSettings};
 use anabranch_schedulers::linux_default::subflow_memory;
 use anabranch_units::Duration;
 use std::fmt::Write;
@@ -161,6 +161,7 @@ fn not_applied(settings: &Settings) -> Vec<String> {
         (tcp.keep_alive.is_some(), "tcp.keep_alive: not asked for on a kernel's sockets"),
         (tcp.time_wait != usual.tcp.time_wait, "tcp.time_wait: a kernel's is 60s"),
         (!(1..=127).contains(&tcp.syn_retries), "tcp.syn_retries: a kernel takes 1 to 127"),
+        (settings.first_path == FirstPath::Race, "connection.first_path: a kernel does not race its paths"),
         (
             settings.rejoin_after != usual.rejoin_after,
             "connection.rejoin_after: a kernel does not join a lost path again",
@@ -238,8 +239,9 @@ mod tests {
             s.tcp.rto_form = RtoForm::Rfc6298;
             s.tcp.abc_limit = 1;
             s.tcp.delayed_ack = Duration::from_millis(10);
+            s.first_path = FirstPath::Race;
         });
         let keys: Vec<&str> = settings.not_applied.iter().filter_map(|text| Some(text.split_once(':')?.0)).collect();
-        assert_eq!(keys, ["tcp.recovery", "tcp.rto_form", "tcp.abc_limit", "tcp.delayed_ack"]);
+        assert_eq!(keys, ["tcp.recovery", "tcp.rto_form", "tcp.abc_limit", "tcp.delayed_ack", "connection.first_path"]);
     }
 }

@@ -12,7 +12,7 @@ pub use notes::Notes;
 pub use steer::Steer;
 
 use anabranch_engine::connection::{Connection, Setup};
-use anabranch_engine::{Cx, Settings};
+use anabranch_engine::{Cx, FirstPath, Settings};
 use anabranch_lab::kernel::{Addresses, Application, Counters, KernelHost, KernelSettings, Line, Protocol};
 use anabranch_lab::{Exchange, LabError, Middlebox, Namespace, Outside, Tun};
 use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, LossSpec, PathSpec, QueueSpec, Topology, WaySpec};
@@ -145,8 +145,11 @@ impl Plan {
         let over: Vec<(PathId, bool)> = (0..self.known).map(|n| (PathId(n as u8), self.backup[n])).collect();
         let mut paths = paths_between(self.v6, 0, self.engine, &over);
         if self.engine == Side::Client {
-            let port = paths[0].tuple.local.port();
-            paths[0].tuple.local.set_port(port + n as u16);
+            let port = paths[0].tuple.local.port() + n as u16;
+            // All that may become the first have the port by which both ends number the connection.
+            let raced = self.settings.first_path == FirstPath::Race;
+            let opening = if raced { paths.len() } else { 1 };
+            paths[..opening].iter_mut().for_each(|path| path.tuple.local.set_port(port));
         }
         Setup {
             id: ConnId(n as u32),

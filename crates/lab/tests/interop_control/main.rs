@@ -9,3 +9,4 @@ mod common;
 mod fallback;
 mod handshake;
 mod priority;
+mod race;

@@ -7,6 +7,7 @@ mod common;
 mod captures;
 mod crowd;
 mod failover;
+mod first_path;
 mod frames;
 mod impaired;
 mod leftovers;

@@ -92,6 +92,8 @@ pub struct Meter {
     /// Beginning of the measured time; `None` during the warm-up.
     begun: Option<Instant>,
     started: Option<Instant>,
+    /// SYNs of clients since the run began.
+    syns: u64,
     /// Bytes delivered since the run began.
     delivered: u64,
     completed: Option<Instant>,
@@ -139,6 +141,7 @@ impl Meter {
             returns: config.paths.iter().map(|path| Returns::new(&path.outages)).collect(),
             begun: None,
             started: None,
+            syns: 0,
             delivered: 0,
             completed: None,
             config,
@@ -164,8 +167,13 @@ impl Meter {
         let ended = Ended { sized: self.config.size.is_some(), flows: self.config.flow_size.is_some(), completion };
         let head_start = core::mem::take(&mut self.head_start);
         let efficiency = self.efficiency.take().and_then(|efficiency| efficiency.mean(end));
-        let mut totals =
-            Totals { paths: vec![PathSender::default(); prices.len()], head_start, efficiency, ..Totals::default() };
+        let mut totals = Totals {
+            syns: self.syns,
+            paths: vec![PathSender::default(); prices.len()],
+            head_start,
+            efficiency,
+            ..Totals::default()
+        };
         let flows = core::mem::take(&mut self.flows);
         flows.into_iter().for_each(|flow| totals.add(flow, end));
         let mut values = totals.values(end.since(begin), ended, &prices);
@@ -282,7 +290,8 @@ impl Meter {
                 }
             }
             (Some(Side::Client), Event::ControlSent { flags, .. }) if flags & SYN_ACK == SYN => {
-                self.on_start(now, place)
+                self.syns += 1;
+                self.on_start(now, place);
             }
             (Some(Side::Client), _) | (None, _) => {}
         }
@@ -365,6 +374,7 @@ struct Totals {
     extents: Extents,
     head_start: HeadStart,
     efficiency: Option<f64>,
+    syns: u64,
     paths: Vec<PathSender>,
 }
 
@@ -439,6 +449,7 @@ impl Totals {
             ("retransmitted_packets", Some(self.sent(SendKind::Retransmission).packets as f64)),
             ("timeouts", Some(sum(|path| path.timeouts))),
             ("path_probes", Some(sum(|path| path.probes))),
+            ("syns_sent", Some(self.syns as f64)),
             ("idle_restarts", Some(sum(|path| path.idle_restarts))),
             ("window_blocked_s", Some(self.blocked.as_secs_f64())),
             ("outage_s", Some(self.outage.as_secs_f64())),

@@ -103,6 +103,20 @@ fn sized_transfer_ends_with_its_last_byte() {
     near(result.get("goodput_bps"), 3000.0 * 8.0 / 0.05);
     near(result.get("duplicate_bytes"), 0.0);
     near(result.get("timeouts"), 0.0);
+    near(result.get("syns_sent"), 2.0);
+}
+
+#[test]
+fn syns_count_from_the_beginning_and_on_all_paths() {
+    let mut run = Run::new(config(100, Some(400), None));
+    run.client(5, 0, SYN_SENT)
+        .client(255, 1, SYN_SENT)
+        // The server's answers, and what says more than SYN, are none.
+        .server(260, 0, Event::ControlSent { flags: SYN_ACK, again: false })
+        .client(261, 0, Event::ControlSent { flags: SYN_ACK, again: false })
+        .client(390, 1, SYN_SENT)
+        .client(450, 1, SYN_SENT);
+    near(run.end(500).get("syns_sent"), 3.0);
 }
 
 #[test]

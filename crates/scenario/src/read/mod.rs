@@ -22,8 +22,9 @@ pub(crate) use traces::Traces;
 
 use crate::diagnostic::Code;
 use crate::keys::Section;
-use crate::scenario::{Scenario, TimelineEntry, Traffic, TrafficKind};
+use crate::scenario::{Host, Hosts, Scenario, TimelineEntry, Traffic, TrafficKind};
 use crate::tree::{Node, Report, Span, Table, Value};
+use anabranch_engine::{FirstPath, Settings};
 use anabranch_units::Duration;
 use fields::Fields;
 use network::Names;
@@ -57,9 +58,9 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
     let traffic = traffic::traffic(report, &traffic);
     let bulk = |traffic: &Traffic| matches!(traffic.kind, TrafficKind::Bulk { .. });
     let nagle = traffic.iter().flatten().all(bulk);
-    let settings = settings::settings(report, &connection, &tcp, nagle);
-    let hosts = settings::hosts(report, &hosts);
     let names = Names::read(report, &paths, &links);
+    let settings = settings::settings(report, &names, &connection, &tcp, nagle);
+    let hosts = settings::hosts(report, &hosts);
     let (mss, ip) = (settings.as_ref().map_or(0, |s| s.mss), hosts.map_or(4, |h| h.ip));
     let network = network::read(report, traces, &names, &paths, &links, full_packet(mss, ip));
     let flows: Vec<_> = crosses.iter().map(|fields| cross::cross(report, &names, fields)).collect();
@@ -69,6 +70,7 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
     check_start(report, &top, [duration, warmup, start]);
     check_end(report, &top, duration, warmup, traffic.as_deref());
     check_paths(report, root, &paths, settings.as_ref().is_none_or(|s| s.mptcp));
+    check_race(report, &connection, settings.as_ref(), hosts);
 
     let network = network?;
     let scenario = Scenario {
@@ -160,6 +162,19 @@ fn check_paths(report: &mut Report, root: &Table, paths: &[Fields<'_>], mptcp: b
             .error(Code::Conflict, second.at, "plain TCP (`mptcp = false`) uses one path")
             .label("the second path")
             .help("leave one [[path]], or leave `mptcp` out");
+    }
+}
+
+/// A kernel opens a connection over one path.
+fn check_race(report: &mut Report, connection: &Fields<'_>, settings: Option<&Settings>, hosts: Option<Hosts>) {
+    let race = settings.is_some_and(|settings| settings.first_path == FirstPath::Race);
+    if let (true, Some(Host::Linux), Some(node)) =
+        (race, hosts.map(|hosts| hosts.receiver), connection.written("first_path"))
+    {
+        report
+            .error(Code::Conflict, node.at, "a Linux client does not race its paths")
+            .label("needs `receiver = \"engine\"`")
+            .help("name the path over which it opens the connection, or let this engine be the client");
     }
 }
 

@@ -9,6 +9,7 @@ use crate::diagnostic::Code;
 use crate::keys::Key;
 use crate::quantity::QueueLimit;
 use crate::tree::{Node, Report};
+use anabranch_engine::FirstPath;
 use anabranch_engine::schedule::PathPolicy;
 use anabranch_network::{
     Bottleneck, BottleneckSpec, CapacitySpec, DropTail, LinkSpec, LossSpec, PathSpec, QueueSpec, ReorderSpec, Topology,
@@ -46,6 +47,8 @@ pub(crate) struct Listed {
     places: BTreeMap<String, usize>,
 }
 
+/// What `first_path` may be, beside the name of a path.
+const FIRST_PATHS: [(&str, FirstPath); 2] = [("first", FirstPath::First), ("race", FirstPath::Race)];
 /// The names among which the nearest to an unknown one is looked for.
 const MOST_NEIGHBOURS: usize = 1000;
 
@@ -94,6 +97,33 @@ impl Names {
     /// The index of the path that `node` names.
     pub fn path(&self, report: &mut Report, key: &'static Key, node: &Node) -> Option<usize> {
         find(report, key, node, &self.paths, "path")
+    }
+
+    /// The path over which a connection opens.
+    pub fn first_path(&self, report: &mut Report, key: &'static Key, node: &Node) -> Option<FirstPath> {
+        let word = value::reference(report, key, node)?;
+        if let Some((_, meant)) = FIRST_PATHS.iter().find(|(name, _)| *name == word) {
+            return Some(*meant);
+        }
+        let index = self.paths.place(&word).and_then(|index| u8::try_from(index).ok());
+        if index.is_none() {
+            let words = self.paths.neighbours().chain(FIRST_PATHS.iter().map(|(name, _)| *name));
+            let message = format!("there is no path named \"{word}\"");
+            value::unknown_word(report, Code::UnknownName, node, message, words);
+        }
+        index.map(|index| FirstPath::On(PathId(index)))
+    }
+
+    /// Reports a word that may mean a path of that name, too. The first path may well be named `first`.
+    pub fn check_first_path(&self, report: &mut Report, node: &Node) {
+        let is_word = |text: &&str| FIRST_PATHS.iter().any(|(name, _)| name == text);
+        let Some(word) = node.as_text().filter(is_word) else { return };
+        if self.paths.place(word).is_some_and(|index| index > 0 || word != "first") {
+            report
+                .error(Code::Conflict, node.at, format!("\"{word}\" is the name of a path here, too"))
+                .label("is it the word or the path?")
+                .help("give the path another name");
+        }
     }
 
     /// The index of the link that `node` names.

@@ -1,15 +1,22 @@
 //! `[connection]`, `[tcp]` and `[hosts]`.
 
 use super::fields::Fields;
+use super::network::Names;
 use super::value;
 use crate::diagnostic::Code;
+use crate::keys::Key;
 use crate::scenario::{Host, Hosts};
-use crate::tree::Report;
+use crate::tree::{Node, Report};
 use anabranch_engine::{DssWidth, RecoveryKind, RtoForm, Settings, TcpSettings};
+use anabranch_units::Duration;
+
+/// RFC 8305 §5: least and greatest time between two attempts.
+const RACE_DELAYS: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(2));
 
 /// Everything about the connection but its scheduler and congestion control. `nagle` is the default of that key.
 pub(crate) fn settings(
     report: &mut Report,
+    names: &Names,
     connection: &Fields<'_>,
     tcp: &Fields<'_>,
     nagle: bool,
@@ -21,6 +28,11 @@ pub(crate) fn settings(
     let mss = connection.get(report, "mss", value::size);
     let [send_buffer, recv_buffer] =
         ["send_buffer", "recv_buffer"].map(|name| buffer(report, connection, name, mss.unwrap_or(0)));
+    let first_path = connection.get(report, "first_path", |report, key, node| names.first_path(report, key, node));
+    if let Some(node) = connection.written("first_path") {
+        names.check_first_path(report, node);
+    }
+    let race_delay = connection.get(report, "race_delay", race_delay);
     let rejoin_after = connection.get(report, "rejoin_after", value::duration);
     let early_rescue = connection.get(report, "early_rescue", value::flag);
     Some(Settings {
@@ -31,9 +43,20 @@ pub(crate) fn settings(
         mss: u32::try_from(mss?).ok()?,
         send_buffer: send_buffer?,
         recv_buffer: recv_buffer?,
+        first_path: first_path?,
+        race_delay: race_delay?,
         rejoin_after: rejoin_after?,
         early_rescue: early_rescue?,
     })
+}
+
+fn race_delay(report: &mut Report, key: &'static Key, node: &Node) -> Option<Duration> {
+    let delay = value::duration(report, key, node)?;
+    let (least, most) = RACE_DELAYS;
+    if !delay.is_zero() && !(least..=most).contains(&delay) {
+        value::impossible(report, key, node, "is neither zero nor 10 ms to 2 s");
+    }
+    Some(delay)
 }
 
 /// A buffer that holds a segment at least.

@@ -10,7 +10,7 @@ use crate::scenario::{
     Traffic, TrafficKind,
 };
 use crate::tree::quoted;
-use anabranch_engine::{DssWidth, RecoveryKind, RtoForm, Settings};
+use anabranch_engine::{DssWidth, FirstPath, RecoveryKind, RtoForm, Settings};
 use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, Change, DropTail, PathSpec, WaySpec};
 use anabranch_units::{Direction, Rate};
 use std::fmt::Display;
@@ -106,6 +106,15 @@ impl Writer<'_> {
         self.line("mss", s.settings.mss);
         self.line("send_buffer", bytes(s.settings.send_buffer));
         self.line("recv_buffer", bytes(s.settings.recv_buffer));
+        let paths = &s.topology.paths;
+        let first_path = match s.settings.first_path {
+            // The word is refused where it may mean another path.
+            FirstPath::First => Some("first").filter(|word| paths.iter().skip(1).all(|path| path.name != *word)),
+            FirstPath::On(path) => paths.get(path.index()).map(|path| path.name.as_str()),
+            FirstPath::Race => Some("race"),
+        };
+        self.some("first_path", first_path.map(quoted));
+        self.line("race_delay", shown(s.settings.race_delay));
         self.line("rejoin_after", shown(s.settings.rejoin_after));
         self.line("early_rescue", s.settings.early_rescue);
     }
