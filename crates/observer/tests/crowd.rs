@@ -10,6 +10,7 @@
 mod common;
 mod watch;
 
+use anabranch_engine::{FirstPath, Settings};
 use anabranch_observer::{Observers, Unfollowed};
 use anabranch_sim::{End, FlowSetup, Opening, Party, address, client_port};
 use anabranch_trace::{Event, Origin, Recorder};
@@ -60,15 +61,20 @@ impl Recorder for Watch {
     }
 }
 
-/// Both ends of all connections, opened a few milliseconds after each other.
-fn flow(transfer: &Transfer) -> FlowSetup {
+/// Both ends of all connections, opened a few milliseconds after each other, over the first path or in a race of all at once.
+fn flow(transfer: &Transfer, race: bool) -> FlowSetup {
     let over: Vec<_> = (0..transfer.paths.len()).map(|n| (PathId(n as u8), false)).collect();
     let party = |side, n| {
         let mut setup = transfer.setup(n, side, &over);
         setup.paths = anabranch_sim::paths_between(false, 0, side, &over);
-        let tuple = &mut setup.paths[0].tuple;
-        let client = if side == Side::Client { &mut tuple.local } else { &mut tuple.remote };
-        client.set_port(client_port(ConnId(n)));
+        if race {
+            setup.settings = Settings { first_path: FirstPath::Race, race_delay: Duration::ZERO, ..setup.settings };
+        }
+        let opening = if race { over.len() } else { 1 };
+        for path in &mut setup.paths[..opening] {
+            let client = if side == Side::Client { &mut path.tuple.local } else { &mut path.tuple.remote };
+            client.set_port(client_port(ConnId(n)));
+        }
         let workload: Box<dyn Workload> = match side {
             Side::Client => Box::new(BulkSink::new(Some(SIZE))),
             Side::Server => Box::new(BulkSource::new(Some(SIZE))),
@@ -82,13 +88,43 @@ fn flow(transfer: &Transfer) -> FlowSetup {
     FlowSetup { captured: true, ..FlowSetup::between(end(Side::Client), end(Side::Server), routes) }
 }
 
-#[test]
-fn every_connection_is_followed_under_its_number() {
-    let transfer = Transfer::new(vec![lossy("near", 8000, 10, 30, 0.02), path("far", 4000, 40, 30)]);
-    let mut world = transfer.world_of(vec![flow(&transfer)]);
+fn watched(transfer: &Transfer, race: bool) -> Watch {
+    let mut world = transfer.world_of(vec![flow(transfer, race)]);
     let host = |side| Host { observers: Observers::new(side, number), engine: Log::new(), observed: Log::new() };
     let mut watch = Watch([host(Side::Client), host(Side::Server)]);
     world.run(Instant::ZERO + Duration::from_secs(60), &mut watch).expect("it goes on");
+    watch
+}
+
+#[test]
+fn candidates_of_a_race_are_one_connection() {
+    // The near path is the second, and it wins.
+    let transfer = Transfer::new(vec![path("far", 4000, 40, 30), lossy("near", 8000, 10, 30, 0.02)]);
+    let watch = watched(&transfer, true);
+    for (Host { observers, engine, observed }, client) in watch.0.iter().zip([true, false]) {
+        // The far SYN comes to the server when the near path has won: it, its answer and the reset are no part of a connection.
+        let stray_packets = if client { 0 } else { 3 * u64::from(CONNECTIONS) };
+        assert_eq!(observers.unfollowed(), Unfollowed { stray_packets, ..Unfollowed::default() });
+        // A server tells of no handshake that is not complete: its SYN/ACKs are not among what it records.
+        for (name, kind) in KINDS.iter().filter(|(name, _)| client || *name != "control") {
+            let only = |log: &Log| -> Log {
+                log.iter().filter_map(|(now, origin, event)| Some((*now, *origin, kind(event)?))).collect()
+            };
+            assert_eq!(only(engine), only(observed), "{name}");
+        }
+        let connected = |(_, origin, event): &(Instant, Origin, Event)| {
+            matches!(event, Event::Connected(true)).then_some((origin.connection, origin.path))
+        };
+        let mut first: Vec<_> = observed.iter().filter_map(connected).collect();
+        first.sort();
+        assert_eq!(first, (0..CONNECTIONS).map(|n| (ConnId(n), PathId(1))).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn every_connection_is_followed_under_its_number() {
+    let transfer = Transfer::new(vec![lossy("near", 8000, 10, 30, 0.02), path("far", 4000, 40, 30)]);
+    let watch = watched(&transfer, false);
     for Host { observers, engine, observed } in &watch.0 {
         assert_eq!(observers.unfollowed(), Unfollowed::default());
         for id in (0..CONNECTIONS).map(ConnId) {
