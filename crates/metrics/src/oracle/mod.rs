@@ -1,6 +1,6 @@
 //! The best that any scheduler with any congestion control could reach on given paths.
 
-use crate::CapacityCurve;
+use crate::{CapacityCurve, FrameTimes};
 use crate::capacity::{after_changes, is_link_rate, is_path_rate};
 use anabranch_network::{Bottleneck, Change, LossSpec, Topology, WaySpec};
 use anabranch_units::{Direction, Duration, Instant};
@@ -123,11 +123,12 @@ impl Oracle {
         self.ways.iter().filter_map(|way| way.least_time(start, size, |lane| lane.handshake)).min()
     }
 
-    /// Least mean time in which frames of `size` bytes, written from `from` until `until`, can be delivered, each as if it were
-    /// alone and every path open. Where the network changes, over so many frames at equal distances. `None` if a path set can
-    /// never carry one.
-    pub fn frame_delay(&self, from: Instant, until: Instant, size: u64) -> Option<Duration> {
-        self.by_paths().filter_map(|way| way.frame_delay(from, until, size)).min()
+    /// Least mean time in which frames of `size` bytes that are due at these times can be delivered, each as if it were alone
+    /// and every path open. A frame cannot count more than its age at `end`. `None` without frames.
+    pub fn frame_delay(&self, frames: &[FrameTimes], end: Instant, size: u64) -> Option<Duration> {
+        let count: u64 = frames.iter().map(|times| times.due().count() as u64).sum();
+        let total = self.by_paths().map(|way| way.frame_delays(frames, end, size)).min()?;
+        (count > 0).then(|| Duration::from_nanos((total / u128::from(count)) as u64))
     }
 
     /// The ways for what does not depend on the first path.
@@ -166,13 +167,12 @@ fn bottlenecks(
 }
 
 impl Way {
-    fn frame_delay(&self, from: Instant, until: Instant, size: u64) -> Option<Duration> {
-        const SAMPLES: u64 = 16;
-        let samples = if self.is_constant() { 1 } else { SAMPLES };
-        let step = until.since(from) / samples;
-        let delay = |n: u64| self.least_time(from + step * n, size, |_| Duration::ZERO);
-        let total = (0..samples).try_fold(Duration::ZERO, |sum, n| Some(sum + delay(n)?));
-        total.map(|total| total / samples)
+    /// The sum of the least delays of all of them, in nanoseconds.
+    fn frame_delays(&self, frames: &[FrameTimes], end: Instant, size: u64) -> u128 {
+        let least = |due: Instant| self.least_time(due, size, |_| Duration::ZERO);
+        let always = frames.first().filter(|_| self.is_constant()).map(|times| least(times.first));
+        let delay = |due: Instant| always.unwrap_or_else(|| least(due)).unwrap_or(Duration::MAX).min(end.since(due));
+        frames.iter().flat_map(FrameTimes::due).map(|due| u128::from(delay(due).as_nanos())).sum()
     }
 
     /// Nothing that counts strictly changes.

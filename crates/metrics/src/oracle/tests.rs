@@ -61,6 +61,11 @@ fn full_sizes() -> SegmentSizes {
     SegmentSizes { mss: 1400, plain: header_len(4, true, None), multipath: Some(header_len(4, true, Some(8))) }
 }
 
+/// Frames from `first` ms on, every `interval` ms.
+fn frames(first: u64, interval: u64, count: u64) -> FrameTimes {
+    FrameTimes { first: ms(first), interval: Duration::from_millis(interval), counted: 0..count }
+}
+
 #[track_caller]
 fn near(value: Option<f64>, expected: f64) {
     let value = value.expect("a bound");
@@ -162,7 +167,8 @@ fn one_path_alone_needs_no_options_of_multipath_tcp() {
     near(both.goodput(ms(0), ms(1000)), 20e6 * 1400.0 / 1452.0);
     let alone = Oracle::new(&paths(), &[], &[0], SegmentSizes { multipath: None, ..full_sizes() });
     assert_eq!(both.completion(ms(0), 1_000_000), alone.completion(ms(0), 1_000_000));
-    assert_eq!(both.frame_delay(ms(0), ms(10), 10_000), alone.frame_delay(ms(0), ms(10), 10_000));
+    let frames = [frames(0, 1, 10)];
+    assert_eq!(both.frame_delay(&frames, ms(900), 10_000), alone.frame_delay(&frames, ms(900), 10_000));
     // Options half as wide take 20 bytes.
     assert_eq!((header_len(4, true, Some(8)), header_len(6, false, Some(4)), header_len(4, true, None)), (80, 80, 52));
 }
@@ -181,6 +187,23 @@ fn outages_delay_completion() {
     // Nor is a delay that may shrink: the least one counts.
     let shrinks = Change::Delay(0, Direction::Down, Duration::from_millis(5));
     assert_eq!(completes(&own(8, 10), &[(ms(1000), shrinks)]), Some(Duration::from_millis(40)));
+}
+
+#[test]
+fn frames_by_hand() {
+    // 8 Mbit/s, 10 ms: 4000 bytes take 14 ms.
+    let topology = network(vec![own(8, 10)]);
+    let delay = |timeline: &Timeline, end| oracle(&topology, timeline).frame_delay(&[frames(100, 40, 4)], ms(end), 4000);
+    assert_eq!(delay(&[], 1000), Some(Duration::from_millis(14)));
+    // Half as fast from 170 ms on: due at 100, 140, 180 and 220 ms, they take 14, 14, 18 and 18 ms; of which the last is
+    // only 5 ms old at 225 ms.
+    let half = [(ms(170), Change::PathRate(0, Direction::Down, Rate::from_bps(4 * MBIT)))];
+    assert_eq!(delay(&half, 1000), Some(Duration::from_millis(16)));
+    assert_eq!(delay(&half, 225), Some(Duration::from_micros(12_750)));
+    // Nothing passes: each counts with its age.
+    let dead = network(vec![own(0, 10)]);
+    assert_eq!(oracle(&dead, &[]).frame_delay(&[frames(100, 40, 2)], ms(200), 1), Some(Duration::from_millis(80)));
+    assert_eq!(oracle(&topology, &[]).frame_delay(&[], ms(200), 1), None);
 }
 
 #[test]
