@@ -55,9 +55,9 @@ pub struct Entry {
     /// It is slower than the best path alone, by more than [`MARGIN`] on average, and not by luck (paired t test over the
     /// seeds, p < 0.05).
     pub slower: bool,
-    /// Money per gigabyte delivered, where a path costs something.
+    /// Money spent in a run, mean over those that were finished; absent where nothing costs anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub price_per_gb: Option<f64>,
+    pub price: Option<f64>,
 }
 
 impl Entry {
@@ -106,6 +106,17 @@ impl CellScore {
     pub fn loss(&self, entry: &Entry) -> f64 {
         let best = self.best();
         if best > 0.0 { 1.0 - entry.ratio() / best } else { 0.0 }
+    }
+
+    /// None of these schedulers beats another.
+    pub fn tie(&self, schedulers: &[&str]) -> bool {
+        let own: Vec<&Entry> = schedulers.iter().filter_map(|name| self.entry(name)).collect();
+        own.iter().all(|a| own.iter().all(|b| !a.beats(b)))
+    }
+
+    /// Some path costs something.
+    pub fn is_priced(&self) -> bool {
+        self.entries.iter().any(|entry| entry.price.is_some_and(|price| price > 0.0))
     }
 
     /// The entry of `scheduler`.
@@ -177,17 +188,13 @@ fn entry(name: &str, row: &[RunRecord], single: &[RunRecord], ratios: Vec<f64>) 
         last: false,
         against_single,
         slower: below && against_single < 1.0 - MARGIN,
-        price_per_gb: price(row),
+        price: price(row),
     }
 }
 
-/// Money per gigabyte delivered; `None` where nothing costs anything, or nothing says how much was delivered.
+/// Money spent; `None` where nothing costs anything.
 fn price(row: &[RunRecord]) -> Option<f64> {
-    let of = |run: &RunRecord| {
-        let price = run.metrics.get("price").copied().filter(|_| run.finished)?;
-        let bytes = run.metrics.get("delivered_bytes").copied().filter(|bytes| *bytes > 0.0)?;
-        Some(price / bytes * 1e9)
-    };
+    let of = |run: &RunRecord| run.metrics.get("price").copied().filter(|_| run.finished);
     mean(&row.iter().filter_map(of).collect::<Vec<_>>())
 }
 
