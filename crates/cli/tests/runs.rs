@@ -185,7 +185,8 @@ fn compare_ranks_schedulers_over_a_grid() {
     // Three congestion controls unless one is asked for, and one application that is.
     output(&[&arguments[..], &["--traffic", "16 KB"]].concat());
     let json: Value = serde_json::from_str(&fs::read_to_string(out.join("frontier.json")).unwrap()).unwrap();
-    let names: Vec<&str> = json["frontiers"].as_array().unwrap().iter().filter_map(|f| f["congestion"].as_str()).collect();
+    let names: Vec<&str> =
+        json["frontiers"].as_array().unwrap().iter().filter_map(|f| f["congestion"].as_str()).collect();
     assert_eq!((names, json["frontiers"][2]["cells"].as_array().unwrap().len()), (vec!["cubic", "lia", "bbr"], 1));
     let text = errors(&["compare", "--grid", results], 2);
     assert!(text.contains("holds no scenario file"), "{text}");

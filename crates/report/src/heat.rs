@@ -91,7 +91,8 @@ fn legend(text: &mut String, scale: &Scale) {
         let value = part * part * scale.most;
         let x = MARGIN + step * 40;
         let more = if step + 1 == STEPS { " or more" } else { "" };
-        let _ = writeln!(text, "<rect x=\"{x}\" y=\"26\" width=\"38\" height=\"10\" fill=\"{}\"/>", colour(value, scale));
+        let _ =
+            writeln!(text, "<rect x=\"{x}\" y=\"26\" width=\"38\" height=\"10\" fill=\"{}\"/>", colour(value, scale));
         let _ = writeln!(text, "<text x=\"{x}\" y=\"48\">{value:.0}{more}</text>");
     }
 }
@@ -176,9 +177,10 @@ mod tests {
         assert!(picture.contains(&format!("height=\"{}\"", 54 + 120 + 3 * 13 + 5 + 20)), "{picture}");
         assert!(picture.contains("a &lt; b") && picture.contains("y &amp; z") && !picture.contains("y & z"));
         // Below zero as zero; a quarter of the most has half of the depth; what exceeds the most, its colour.
-        assert_eq!(["-3", "0", "25", "100", "400"].map(|v| colour(v.parse().unwrap(), &scale)), [
-            "#faf6f0", "#faf6f0", "#c88f78", "#962800", "#962800"
-        ]);
+        assert_eq!(
+            ["-3", "0", "25", "100", "400"].map(|v| colour(v.parse().unwrap(), &scale)),
+            ["#faf6f0", "#faf6f0", "#c88f78", "#962800", "#962800"]
+        );
         assert!(picture.contains("<title>y &amp; z, near, bulk: 25.0</title>"));
         assert_eq!(picture.matches("font-weight=\"bold\">near<").count(), 1);
         assert_eq!(picture.matches(">·<").count(), 1);

@@ -11,6 +11,8 @@ use anabranch_units::{Duration, Instant, PathId, Rate};
 const PREFIX: &str = "known-capacity+";
 /// Packets above the product of bandwidth and delay, so that delayed acknowledgments leave no gap.
 const SPARE: u64 = 3;
+/// No window is smaller than the usual initial one (RFC 6928).
+const LEAST: u64 = 10;
 
 /// `congestion`, each of whose subflows begins at its path's capacity.
 pub(crate) fn with_known_capacity(congestion: &PlugIn) -> PlugIn {
@@ -27,13 +29,17 @@ pub(crate) fn registered(name: &str) -> (&str, bool) {
 pub(crate) struct Fill {
     packets: u32,
     rate: Rate,
+    /// The window stays as it is until the first loss. One of several connections does not know how many others there are
+    /// at a time: it begins with its part and grows from there.
+    holds: bool,
 }
 
-/// For each path of `topology`, towards the client, its part for one of `connections`; a shared link is divided among the
-/// paths across it. `packet` = bytes of a full IP packet.
+/// For each path of `topology`, towards the client, the window for one of `connections`, paced at the path's rate; a shared
+/// link is divided among the paths across it. `packet` = bytes of a full IP packet.
 pub(crate) fn fills(topology: &Topology, packet: u64, connections: u32) -> Vec<Fill> {
     let crowd = |link: usize| {
-        let across = topology.paths.iter().filter(|path| matches!(path.down.bottleneck, Bottleneck::Shared(l) if l == link));
+        let across =
+            topology.paths.iter().filter(|path| matches!(path.down.bottleneck, Bottleneck::Shared(l) if l == link));
         across.count() as u64
     };
     let fill = |path: &anabranch_network::PathSpec| {
@@ -42,14 +48,16 @@ pub(crate) fn fills(topology: &Topology, packet: u64, connections: u32) -> Vec<F
             Bottleneck::Shared(link) => (topology.links.get(*link).map(|link| &link.down.capacity), crowd(*link)),
         };
         let rate = capacity.map_or(0, |capacity| capacity.initial_rate().as_bps()) / sharers.max(1);
-        let rate = Rate::from_bps((rate / u64::from(connections.max(1))).max(1));
-        let bytes = rate.bytes_in(path.down.delay + path.up.delay);
-        Fill { packets: u32::try_from(bytes.div_ceil(packet.max(1)) + SPARE).unwrap_or(u32::MAX), rate }
+        let rate = Rate::from_bps(rate.max(1));
+        let bytes = rate.bytes_in(path.down.delay + path.up.delay) / u64::from(connections.max(1));
+        let packets = (bytes.div_ceil(packet.max(1)) + SPARE).max(LEAST);
+        Fill { packets: u32::try_from(packets).unwrap_or(u32::MAX), rate, holds: connections <= 1 }
     };
     topology.paths.iter().map(fill).collect()
 }
 
-/// Each subflow has the window that fills its path, paced, until its first loss; then `inner` goes on from there.
+/// Each subflow has the window that fills its path, paced, until its first loss; then `inner` goes on from there, or before if
+/// the window does not hold.
 #[derive(Debug)]
 pub(crate) struct KnownCapacity {
     inner: Box<dyn CongestionControl>,
@@ -65,7 +73,7 @@ impl KnownCapacity {
     }
 
     fn fill(&self, id: PathId) -> Option<Fill> {
-        self.fills.get(id.index()).copied().filter(|_| self.untouched.contains(&id))
+        self.fills.get(id.index()).copied().filter(|fill| fill.holds && self.untouched.contains(&id))
     }
 }
 
@@ -98,7 +106,7 @@ impl CongestionControl for KnownCapacity {
     }
     fn window(&self, id: PathId) -> Window {
         match self.fill(id) {
-            Some(Fill { packets, rate }) => Window { cwnd: packets, ssthresh: packets, pacing: Some(rate) },
+            Some(Fill { packets, rate, .. }) => Window { cwnd: packets, ssthresh: packets, pacing: Some(rate) },
             None => self.inner.window(id),
         }
     }
@@ -138,15 +146,17 @@ mod tests {
         let scenario = Document::parse("test", SCENARIO).unwrap().cells.remove(0).1;
         let mbit = |mbit: u64| Rate::from_bps(mbit * 1_000_000);
         // 8 Mbit/s × 148 ms = 148,000 bytes = 100 packets of 1,480; half of 12 Mbit/s × 20 ms = 15,000 bytes: 11 packets.
-        let expected = [(103, mbit(8)), (14, mbit(6)), (3, mbit(6))];
-        assert_eq!(fills(&scenario.topology, 1480, 1), expected.map(|(packets, rate)| Fill { packets, rate }));
-        assert_eq!(fills(&scenario.topology, 1480, 2)[0], Fill { packets: 53, rate: mbit(4) });
+        let expected = [(103, mbit(8)), (14, mbit(6)), (10, mbit(6))];
+        let expected = expected.map(|(packets, rate)| Fill { packets, rate, holds: true });
+        assert_eq!(fills(&scenario.topology, 1480, 1), expected);
+        assert_eq!(fills(&scenario.topology, 1480, 2)[0], Fill { packets: 53, rate: mbit(8), holds: false });
     }
 
     #[test]
     fn the_window_holds_until_the_first_loss() {
         let inner = anabranch_congestion::build("reno", &[]).unwrap();
-        let mut known = KnownCapacity::new(inner, vec![Fill { packets: 100, rate: Rate::from_bps(8_000_000) }]);
+        let mut known =
+            KnownCapacity::new(inner, vec![Fill { packets: 100, rate: Rate::from_bps(8_000_000), holds: true }]);
         let id = PathId(0);
         known.on_join(id, 10);
         let filled = Window { cwnd: 100, ssthresh: 100, pacing: Some(Rate::from_bps(8_000_000)) };
@@ -161,6 +171,14 @@ mod tests {
         known.on_leave(id);
         known.on_join(id, 10);
         assert_eq!(known.window(id), filled);
+    }
+
+    #[test]
+    fn one_of_several_connections_grows_from_its_part() {
+        let inner = anabranch_congestion::build("reno", &[]).unwrap();
+        let mut known = KnownCapacity::new(inner, vec![Fill { packets: 20, rate: Rate::from_bps(1), holds: false }]);
+        known.on_join(PathId(0), 10);
+        assert_eq!(known.window(PathId(0)), Window { cwnd: 20, ssthresh: u32::MAX, pacing: None });
     }
 
     #[test]

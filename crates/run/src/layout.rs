@@ -11,8 +11,8 @@ use crate::summary::{COMPLETION, DELAY, GOODPUT, RESPONSE};
 use anabranch_engine::congestion::PACED_HEADERS;
 use anabranch_engine::{DssWidth, Settings};
 use anabranch_metrics::{
-    CapacityCurve, CurveConfig, CurveRecorder, FrameTimes, MeterConfig, Oracle, PathConfig, RunMetrics, SegmentSizes, Timed, header_len,
-    oracle_ratio,
+    CapacityCurve, CurveConfig, CurveRecorder, FrameTimes, MeterConfig, Oracle, PathConfig, RunMetrics, SegmentSizes,
+    Timed, header_len, oracle_ratio,
 };
 use anabranch_network::{Change, Topology};
 use anabranch_scenario::{Host, PlugIn, TimelineChange, TimelineEntry};

@@ -108,6 +108,11 @@ fn short_transfers_over_the_grid_do_not_beat_the_oracle() {
 fn nothing_over_the_grid_beats_the_oracle() {
     let all: Vec<&str> = anabranch_schedulers::all().iter().map(|entry| entry.name).collect();
     judge(&all, &APPLICATIONS, &["cubic"]);
+}
+
+#[test]
+#[ignore = "the whole grid"]
+fn nor_with_another_congestion_control() {
     judge(&["minrtt", "fdps", "redundant"], &APPLICATIONS, &["lia", "bbr"]);
 }
 

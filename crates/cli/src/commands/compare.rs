@@ -11,9 +11,7 @@ use crate::pool::Threads;
 use crate::stage::Kept;
 use crate::told::Told;
 use crate::watch::{Wanted, Watch};
-use anabranch_run::frontier::{
-    APPLICATIONS, Comparison, FirstPath, Grid, Opened, PathSet, Room, usual_applications,
-};
+use anabranch_run::frontier::{APPLICATIONS, Comparison, FirstPath, Grid, Opened, PathSet, Room, usual_applications};
 use anabranch_run::{Driver, Pool, RunError};
 use anabranch_scenario::{Override, PlugIn};
 use std::num::NonZeroU32;

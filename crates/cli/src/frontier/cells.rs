@@ -8,8 +8,9 @@ const NAMES: usize = 3;
 
 /// For each congestion control and cell the first three tiers, the last, and the best path alone.
 pub fn cells(comparison: &Comparison) -> String {
-    let header = ["paths", "kind", "application", "first", "second", "third", "last", "best path alone", "slower than that"]
-        .map(str::to_owned);
+    let header =
+        ["paths", "kind", "application", "first", "second", "third", "last", "best path alone", "slower than that"]
+            .map(str::to_owned);
     let tables = comparison.frontiers.iter().map(|frontier| {
         let table = markdown_table(&header, 8, frontier.cells.iter().map(line));
         format!("\n### With {}\n\n{table}", frontier.congestion)
@@ -20,7 +21,8 @@ pub fn cells(comparison: &Comparison) -> String {
 fn line(cell: &CellScore) -> Vec<String> {
     let mut line = vec![cell.paths.clone(), cell.kind.clone(), cell.traffic.clone()];
     let single = cell.entries.iter().find(|entry| entry.tier == 0);
-    let best_single = format!("{} {}", cell.best_single, single.map(|entry| percent(entry.ratio())).unwrap_or_default());
+    let best_single =
+        format!("{} {}", cell.best_single, single.map(|entry| percent(entry.ratio())).unwrap_or_default());
     if cell.all_alike() {
         line.push(format!("all alike {}", percent(cell.best())));
         line.extend([const { String::new() }; 3]);
@@ -44,8 +46,21 @@ fn names(entries: &[&Entry]) -> String {
 /// One line a congestion control, cell and scheduler.
 pub fn csv(comparison: &Comparison) -> String {
     let head = [
-        "congestion", "paths", "kind", "part", "traffic", "scheduler", "n", "oracle_ratio", "lacks", "rank", "tier", "last",
-        "against_single", "slower", "price",
+        "congestion",
+        "paths",
+        "kind",
+        "part",
+        "traffic",
+        "scheduler",
+        "n",
+        "oracle_ratio",
+        "lacks",
+        "rank",
+        "tier",
+        "last",
+        "against_single",
+        "slower",
+        "price",
     ];
     let mut records = vec![head.map(str::to_owned).to_vec()];
     for frontier in &comparison.frontiers {

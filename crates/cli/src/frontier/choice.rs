@@ -11,12 +11,17 @@ const USUAL: [&str; 2] = ["minrtt", "linux-default"];
 
 /// What to choose by kind and application, and what the leader, the usual schedulers and one path lack.
 pub fn choices(frontier: &Frontier) -> String {
-    let mut text = "What to choose: the schedulers whose mean over the path sets of the kind lacks least (within half a part in \
+    let mut text =
+        "What to choose: the schedulers whose mean over the path sets of the kind lacks least (within half a part in \
                     a hundred of the best), and what the first of them lacks, in percent:\n\n"
-        .to_owned();
+            .to_owned();
     text += &table(frontier, |advice| {
         let least = advice.best.first().and_then(|name| advice.losses.get(name)).copied().unwrap_or(0.0);
-        if advice.all_alike() { "all alike".into() } else { format!("{} ({})", some(&advice.best, NAMES), percent(least)) }
+        if advice.all_alike() {
+            "all alike".into()
+        } else {
+            format!("{} ({})", some(&advice.best, NAMES), percent(least))
+        }
     });
     let leader = frontier.leader().map(|standing| standing.scheduler.as_str());
     let others = leader.into_iter().chain(USUAL).chain([BEST_SINGLE]).collect::<IndexSet<_>>();

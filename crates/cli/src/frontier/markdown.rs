@@ -115,5 +115,8 @@ fn alike(comparison: &Comparison) -> String {
         vec![frontier.congestion.clone(), format!("{:.0}", tied as f64 / n * 100.0), percent(mean)]
     };
     let table = markdown_table(&header, 1, comparison.frontiers.iter().map(line));
-    format!("{}: in how many cells none beats another, and how far the worst of them is from the best.\n\n{table}", COUSINS.join(", "))
+    format!(
+        "{}: in how many cells none beats another, and how far the worst of them is from the best.\n\n{table}",
+        COUSINS.join(", ")
+    )
 }

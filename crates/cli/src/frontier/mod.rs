@@ -53,5 +53,8 @@ fn extent(frontier: &Frontier, comparison: &Comparison) -> String {
         missing => format!("; INCOMPLETE: {missing} cells are missing"),
     };
     let (cells, sets) = (frontier.cells.len(), sets.len());
-    format!("{}: {schedulers} schedulers, {cells} cells of {sets} path sets, {seeds} seeds{missing}", frontier.congestion)
+    format!(
+        "{}: {schedulers} schedulers, {cells} cells of {sets} path sets, {seeds} seeds{missing}",
+        frontier.congestion
+    )
 }

@@ -15,8 +15,7 @@ pub fn room(room: &Room) -> String {
         room.leader,
         members.join(", ")
     );
-    let groups: [(&str, fn(&RoomRow) -> &str); 2] =
-        [("application", |row| &row.traffic), ("paths", |row| &row.kind)];
+    let groups: [(&str, fn(&RoomRow) -> &str); 2] = [("application", |row| &row.traffic), ("paths", |row| &row.kind)];
     for (title, group) in groups {
         let _ = write!(text, "\nRatio to the oracle, in percent, by {title}:\n\n{}", ratios(room, title, group));
         let _ = write!(text, "\nPoints that it gains to take away, by {title}:\n\n{}", gains(room, title, group));
@@ -56,8 +55,11 @@ fn ratios(room: &Room, title: &str, group: Group) -> String {
 }
 
 fn gains(room: &Room, title: &str, group: Group) -> String {
-    let header: Vec<String> =
-        [title, "the best of the team"].into_iter().chain(TAKEN_AWAY.iter().map(|(name, _)| *name)).map(str::to_owned).collect();
+    let header: Vec<String> = [title, "the best of the team"]
+        .into_iter()
+        .chain(TAKEN_AWAY.iter().map(|(name, _)| *name))
+        .map(str::to_owned)
+        .collect();
     let line = |(name, rows): (String, Vec<&RoomRow>)| {
         let gain = |(thing, _): &(&str, &str)| {
             let points = mean(&rows, &|row| row.without.get(*thing).map_or(0.0, |ratio| ratio - row.team));

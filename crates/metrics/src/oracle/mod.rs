@@ -1,7 +1,7 @@
 //! The best that any scheduler with any congestion control could reach on given paths.
 
-use crate::{CapacityCurve, FrameTimes};
 use crate::capacity::{after_changes, is_link_rate, is_path_rate};
+use crate::{CapacityCurve, FrameTimes};
 use anabranch_network::{Bottleneck, Change, LossSpec, Topology, WaySpec};
 use anabranch_units::{Direction, Duration, Instant};
 
@@ -76,7 +76,8 @@ impl Oracle {
     /// Over the paths `paths` of `topology`, of which any may carry the first subflow. Unknown paths are left out.
     pub fn new(topology: &Topology, timeline: &Timeline, paths: &[usize], sizes: SegmentSizes) -> Self {
         let alone = paths.iter().map(|path| (std::slice::from_ref(path), *path, sizes.plain));
-        let together = sizes.multipath.into_iter().flat_map(|header| paths.iter().map(move |path| (paths, *path, header)));
+        let together =
+            sizes.multipath.into_iter().flat_map(|header| paths.iter().map(move |path| (paths, *path, header)));
         let way = |(over, first, header): (&[usize], usize, u32)| Way {
             bottlenecks: bottlenecks(topology, timeline, (over, first), (sizes.mss, header)),
             other_first: over.len() > 1 && Some(&first) != over.first(),

@@ -193,7 +193,8 @@ fn outages_delay_completion() {
 fn frames_by_hand() {
     // 8 Mbit/s, 10 ms: 4000 bytes take 14 ms.
     let topology = network(vec![own(8, 10)]);
-    let delay = |timeline: &Timeline, end| oracle(&topology, timeline).frame_delay(&[frames(100, 40, 4)], ms(end), 4000);
+    let delay =
+        |timeline: &Timeline, end| oracle(&topology, timeline).frame_delay(&[frames(100, 40, 4)], ms(end), 4000);
     assert_eq!(delay(&[], 1000), Some(Duration::from_millis(14)));
     // Half as fast from 170 ms on: due at 100, 140, 180 and 220 ms, they take 14, 14, 18 and 18 ms; of which the last is
     // only 5 ms old at 225 ms.

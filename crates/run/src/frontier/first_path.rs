@@ -52,12 +52,7 @@ pub struct FirstPath {
 
 impl FirstPath {
     /// Runs everything; nothing if not all of it was done, and why.
-    pub fn run(
-        &self,
-        driver: &dyn Driver,
-        pool: &dyn Pool,
-        observer: &dyn Observer,
-    ) -> (Vec<Opened>, Option<Failure>) {
+    pub fn run(&self, driver: &dyn Driver, pool: &dyn Pool, observer: &dyn Observer) -> (Vec<Opened>, Option<Failure>) {
         let mut found: Vec<Opened> = Vec::new();
         let (_, ended) = run_all(&self.tasks(), (driver, pool, observer), |_, records| {
             records.iter().flatten().for_each(|row| {

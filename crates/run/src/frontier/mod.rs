@@ -117,7 +117,8 @@ impl Grid {
         let (finished, ended) = run_all(&tasks, (driver, pool, observer), |task, records| {
             cells[task.congestion].extend(records.iter().filter_map(|rows| score::cell(rows)));
         });
-        let named = self.congestions.iter().zip(cells).filter(|(_, cells)| finished == tasks.len() || !cells.is_empty());
+        let named =
+            self.congestions.iter().zip(cells).filter(|(_, cells)| finished == tasks.len() || !cells.is_empty());
         let frontiers = named.map(|(congestion, cells)| Frontier::new(&congestion.name, cells)).collect();
         let anabranch = env!("CARGO_PKG_VERSION").to_owned();
         (Comparison { anabranch, frontiers, missing: tasks.len() - finished }, ended)

@@ -60,7 +60,10 @@ fn standings_by_hand() {
     assert!(near(of("single:best").ratio.mean, 0.35) && near(of("single:best").loss.mean, 10.0 / 17.0));
     assert!(near(of("bad").loss.mean, 1.0 - 14.9 / 51.0));
     let cell = &frontier.cells[0];
-    assert_eq!((cell.best_single.as_str(), &cell.paths[..], &cell.kind[..], &cell.part[..]), ("a", "two", "near/far", "basic"));
+    assert_eq!(
+        (cell.best_single.as_str(), &cell.paths[..], &cell.kind[..], &cell.part[..]),
+        ("a", "two", "near/far", "basic")
+    );
     assert!(near(cell.entries[0].against_single, (16.0 / 6.0 + 17.0 / 7.0 + 18.0 / 8.0) / 3.0));
     assert_eq!(frontier.leader().unwrap().scheduler, "good");
 }
@@ -117,9 +120,7 @@ fn ties_are_what_is_too_small_or_luck() {
 
 /// Three cells: what x lacks is 0, 50 and 10 %; what y lacks 20, 0 and 0 %; z is in the middle.
 fn three() -> Frontier {
-    let rows = |x: f64, y: f64, z: f64| {
-        [("x", [x; 3]), ("y", [y; 3]), ("z", [z; 3]), ("single:a", [6.0, 7.0, 8.0])]
-    };
+    let rows = |x: f64, y: f64, z: f64| [("x", [x; 3]), ("y", [y; 3]), ("z", [z; 3]), ("single:a", [6.0, 7.0, 8.0])];
     let cells = vec![
         cell_of(["one", "near/far", "bulk"], &rows(10.0, 8.0, 9.0)),
         cell_of(["one", "near/far", "frames"], &rows(5.0, 10.0, 8.0)),
