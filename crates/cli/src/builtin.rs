@@ -26,6 +26,14 @@ pub fn about(text: &str) -> String {
     text.find(". ").map_or(text.as_str(), |end| &text[..end]).trim_end_matches('.').to_owned()
 }
 
+/// What a path set says of itself on its first line, `# Kind: near/far. Part: basic.`, under this label; `own` if it says
+/// nothing.
+pub fn labelled<'a>(text: &'a str, label: &str) -> &'a str {
+    let first = text.lines().next().and_then(|line| line.strip_prefix('#')).unwrap_or_default();
+    let after = first.split(". ").find_map(|part| part.trim().strip_prefix(label)?.strip_prefix(':'));
+    after.map_or("own", |value| value.trim().trim_end_matches('.'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -38,9 +46,18 @@ mod tests {
     }
 
     #[test]
+    fn a_path_set_names_its_kind() {
+        let text = "# Kind: near/far. Part: basic.\nname = 1";
+        assert_eq!((labelled(text, "Kind"), labelled(text, "Part")), ("near/far", "basic"));
+        assert_eq!((labelled("name = 1", "Kind"), labelled("# Kind: x", "Part")), ("own", "own"));
+    }
+
+    #[test]
     fn every_scenario_is_found_checked_and_described() {
         for (name, text) in FRONTIER {
             assert!(anabranch_scenario::Document::parse(name, text).is_ok(), "{name}");
+            assert!(labelled(text, "Kind") != "own", "{name}");
+            assert!(["basic", "extended"].contains(&labelled(text, "Part")), "{name}");
         }
         for (name, text) in SCENARIOS {
             assert_eq!(find(&format!("{name}.toml")), Some(*text));

@@ -7,7 +7,7 @@ mod artifacts;
 mod builtin;
 mod commands;
 mod failure;
-mod frontier_table;
+mod frontier;
 mod input;
 mod kept;
 #[cfg(target_os = "linux")]

@@ -169,35 +169,55 @@ fn compare_ranks_schedulers_over_a_grid() {
     let (results, target) = (out.to_str().unwrap(), page.to_str().unwrap());
     let arguments =
         ["compare", "--grid", grid, "--scheduler", "minrtt,rr", "--out", results, "--update", target, "--repeat", "2"];
-    insta::assert_snapshot!(output(&arguments), @r"
-    2 schedulers, 6 cells, 2 seeds, cubic
-
-    scheduler       ratio %  bulk  16 KB  256 KB  2 MB  8 MB  frames  rank  worst  slower
-    ─────────────────────────────────────────────────────────────────────────────────────
-    minrtt       90.0 ± 0.0  90.0   90.0    90.0  90.0  90.0    90.0   1.5      0       0
-    roundrobin   90.0 ± 0.0  90.0   90.0    90.0  90.0  90.0    90.0   1.5      0       0
-    single:best  60.1 ± 0.4  60.1   60.1    60.1  60.1  60.1    60.1
-
-    Ratio: mean over all cells (path set × application) of what was reached ÷ the oracle's bound, in percent, ± its 95 %
-    interval over the seeds; then by application. Rank: mean place among the schedulers. Worst: cells in which none is further
-    from the oracle. Slower: cells in which the best path alone is faster by more than 1 % (and paired t test, p < 0.05).
-    single:best is that path.
-    ");
+    let once = [&arguments[..], &["--congestion", "cubic"]].concat();
+    insta::assert_snapshot!(output(&once), @"");
     let page = fs::read_to_string(&page).unwrap();
-    assert!(page.starts_with("before\n<!-- frontier -->\n2 schedulers, 6 cells, 2 seeds, cubic\n"), "{page}");
+    assert!(page.starts_with("before\n<!-- frontier -->\nRatio: mean over all cells"), "{page}");
     assert!(page.ends_with("<!-- /frontier -->\nafter\n") && !page.contains("old"), "{page}");
-    assert!(page.contains("| two paths | 256 KB | minrtt 90.0 | roundrobin 90.0 |"), "{page}");
+    assert!(page.contains("### With cubic\n\ncubic: 2 schedulers, 6 cells of 1 path sets, 2 seeds\n"), "{page}");
+    assert!(page.contains("| own | 1 | all alike | all alike |"), "{page}");
     let json: Value = serde_json::from_str(&fs::read_to_string(out.join("frontier.json")).unwrap()).unwrap();
-    assert_eq!(json["standings"][0]["ratio"]["n"], 2);
-    assert_eq!(json["cells"].as_array().unwrap().len(), 6);
+    assert_eq!(json["frontiers"][0]["standings"][0]["ratio"]["n"], 2);
+    assert_eq!(json["frontiers"][0]["cells"].as_array().unwrap().len(), 6);
     // A cell has two schedulers and the best path alone.
     assert_eq!(fs::read_to_string(out.join("frontier.csv")).unwrap().lines().count(), 1 + 6 * 3);
+    assert!(fs::read_to_string(out.join("frontier.svg")).unwrap().contains(">With cubic<"));
+    // Three congestion controls unless one is asked for, and one application that is.
+    output(&[&arguments[..], &["--traffic", "16 KB"]].concat());
+    let json: Value = serde_json::from_str(&fs::read_to_string(out.join("frontier.json")).unwrap()).unwrap();
+    let names: Vec<&str> =
+        json["frontiers"].as_array().unwrap().iter().filter_map(|f| f["congestion"].as_str()).collect();
+    assert_eq!((names, json["frontiers"][2]["cells"].as_array().unwrap().len()), (vec!["cubic", "lia", "bbr"], 1));
     let text = errors(&["compare", "--grid", results], 2);
     assert!(text.contains("holds no scenario file"), "{text}");
     let text = errors(&["compare", "--scheduler", "blast"], 2);
     assert!(text.contains("blest"), "{text}");
+    let text = errors(&["compare", "--grid", grid, "--traffic", "bulk,mail"], 2);
+    assert!(text.contains("no application is called `mail`") && text.contains("256 KB"), "{text}");
     let text = errors(&["compare", "--grid", grid, "--update", out.join("frontier.csv").to_str().unwrap()], 2);
     assert!(text.contains("has no place for the table"), "{text}");
+}
+
+#[test]
+fn compare_opens_on_every_path_and_takes_hindrances_away() {
+    let (folder, _) = scenario();
+    let (grid, out) = (folder.path().to_str().unwrap(), folder.path().join("out"));
+    let (results, page) = (out.to_str().unwrap(), folder.path().join("page.md"));
+    fs::write(&page, "<!-- first-path -->\n<!-- /first-path -->\n<!-- room -->\n<!-- /room -->\n").unwrap();
+    let arguments = ["compare", "--grid", grid, "--scheduler", "minrtt,rr", "--quick", "--out", results];
+    // Without the runs there is nothing to put there.
+    let target = page.to_str().unwrap();
+    let text = errors(&[&arguments[..], &["--update", target]].concat(), 2);
+    assert!(text.contains("has no place for the table"), "{text}");
+    output(&[&arguments[..], &["--first-path", "--room", "--update", target]].concat());
+    let page = fs::read_to_string(&page).unwrap();
+    assert!(page.contains("| minrtt | 16 KB | 1 | 90.0 | 90.0 | 90.0 | 0.0 | 0 | 0.0 | two paths |"), "{page}");
+    assert!(page.contains("| all | 6 | 59.6 | 90.0 | 90.0 | 90.0 | 10.0 |"), "{page}");
+    assert!(page.contains("| all | 90.0 | +0.0 | +0.0 | +0.0 | +0.0 | +0.0 | +0.0 | +0.0 |"), "{page}");
+    let opened: Value = serde_json::from_str(&fs::read_to_string(out.join("first-path.json")).unwrap()).unwrap();
+    assert_eq!(opened[0]["ratios"].as_array().unwrap().len(), 2);
+    // A head, and six applications over one kind of paths.
+    assert_eq!(fs::read_to_string(out.join("room.csv")).unwrap().lines().count(), 7);
 }
 
 #[test]
@@ -211,14 +231,14 @@ fn compare_tells_what_was_finished_before_it_ended() {
         fs::write(&page, marks).unwrap();
         let (results, target) = (out.to_str().unwrap(), page.to_str().unwrap());
         let arguments = ["compare", "--grid", grid, "--scheduler", "minrtt,rr", "--out", results, "--update", target];
-        let answer = ask(&[&arguments[..], &["--repeat", "2", "--jobs", "1"]].concat());
+        let answer = ask(&[&arguments[..], &["--repeat", "2", "--jobs", "1", "--congestion", "cubic"]].concat());
         assert_eq!(answer.code, code, "{answer:?}");
         assert!(answer.errors.contains(word) && answer.errors.contains(name), "{}", answer.errors);
-        let head = "2 schedulers, 6 cells, 2 seeds, cubic; INCOMPLETE: 6 cells are missing\n";
+        let head = "cubic: 2 schedulers, 6 cells of 1 path sets, 2 seeds; INCOMPLETE: 6 cells are missing\n";
         assert!(answer.output.starts_with(head) && answer.output.contains("\nsingle:best"), "{}", answer.output);
         let json: Value = serde_json::from_str(&fs::read_to_string(out.join("frontier.json")).unwrap()).unwrap();
-        assert_eq!((json["cells"].as_array().unwrap().len(), &json["missing"]), (6, &6.into()));
-        assert!(fs::read_to_string(out.join("frontier.md")).unwrap().starts_with(head));
+        assert_eq!((json["frontiers"][0]["cells"].as_array().unwrap().len(), &json["missing"]), (6, &6.into()));
+        assert!(fs::read_to_string(out.join("frontier.md")).unwrap().contains(head));
         assert_eq!(fs::read_to_string(out.join("frontier.csv")).unwrap().lines().count(), 1 + 6 * 3);
         // A document never holds a part.
         assert_eq!(fs::read_to_string(&page).unwrap(), marks);

@@ -138,8 +138,9 @@ pub const METRICS: &[MetricInfo] = &[
         "",
         "At most 1. Unlimited data: goodput ÷ Σ rate × payload share × (1 − loss). Sized: T*/T, with T* the least time \
          in which the paths' capacities could carry the bytes after handshake and delay: of a page or of responses as if \
-         all were asked for at once, of flows none before its arrival. Frames: the least time in which they could carry one \
-         frame, without handshake, ÷ app_delay_mean_s. Absent for responses without end.",
+         all were asked for at once, of flows none before its arrival. Frames: the least mean time in which they could carry \
+         each frame alone, without handshake, ÷ app_delay_mean_s. Of Multipath TCP over all paths, opened on any of them, \
+         and plain TCP over one, the bound takes the best. Absent for responses without end.",
     ),
     of_run("price", "", "Money spent: Σ over paths of price per byte × payload bytes sent, repetitions included."),
     of_run(

@@ -29,8 +29,8 @@ pub use inference::{
 };
 pub use links::{Drops, LinkMeter, LinkTotals};
 pub use meter::{CrossFlow, FrameSchedule, Meter, MeterConfig, PathConfig, ResponseSchedule, Timed};
-pub use oracle::{Oracle, Timeline, header_len};
+pub use oracle::{Oracle, SegmentSizes, Timeline, header_len};
 pub use reorder::{Arrivals, Density, Extents, Reorder};
-pub use results::{PathMetrics, RunMetrics};
+pub use results::{FrameTimes, PathMetrics, RunMetrics};
 pub use statistics::{Paired, Summary, mean, quantile};
 pub use student::{t_probability, t_quantile};

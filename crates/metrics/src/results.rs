@@ -1,7 +1,8 @@
 //! The values of one run.
 
 use crate::{Density, Extents, METRICS};
-use anabranch_units::Instant;
+use anabranch_units::{Duration, Instant};
+use core::ops::Range;
 
 /// What one run measured. Values stand in the order of [`METRICS`]; what does not apply is absent.
 #[derive(Clone, Debug)]
@@ -20,6 +21,26 @@ pub struct RunMetrics {
     pub density: Density,
     /// Reordered packets and their extents.
     pub extents: Extents,
+    /// Frames whose delays count, connection by connection.
+    pub frames: Vec<FrameTimes>,
+}
+
+/// When the frames of one connection were due.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FrameTimes {
+    /// Frame 0.
+    pub first: Instant,
+    /// From one to the next.
+    pub interval: Duration,
+    /// Numbers of those that count.
+    pub counted: Range<u64>,
+}
+
+impl FrameTimes {
+    /// When those that count were due.
+    pub fn due(&self) -> impl Iterator<Item = Instant> + '_ {
+        self.counted.clone().map(|n| self.first + self.interval * n)
+    }
 }
 
 /// What one run measured on one path.

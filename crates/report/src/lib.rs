@@ -6,6 +6,7 @@
 pub mod chart;
 mod describe;
 mod encode;
+pub mod heat;
 pub mod of_reproduction;
 pub mod of_run;
 mod page;

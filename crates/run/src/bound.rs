@@ -4,6 +4,7 @@ use crate::job::{Choice, Job, RunError};
 use crate::layout::Layout;
 use crate::plan::{CellPlan, Plan, Row};
 use crate::results::CellValues;
+use anabranch_metrics::FrameTimes;
 use anabranch_scenario::TrafficKind;
 use anabranch_units::{Duration, Instant};
 use serde::Serialize;
@@ -43,13 +44,19 @@ pub fn bounds(plan: &Plan) -> Result<Vec<Bound>, RunError> {
 
 fn bound(cell: &CellPlan, row: &Row, job: &Job) -> Result<Bound, RunError> {
     let from = Instant::ZERO + job.scenario.warmup;
+    // As if the first frame were written at once.
     let frames = job.scenario.traffic.first().and_then(|traffic| match traffic.kind {
-        TrafficKind::Frames { interval, count, .. } => count.map(|count| interval * count),
+        TrafficKind::Frames { interval, count, .. } => Some((interval, count)),
         TrafficKind::Bulk { .. } | TrafficKind::Request { .. } | TrafficKind::Web { .. } => None,
     });
+    let all = frames.and_then(|(interval, count)| Some(interval * count?));
     // The first of them ends the run.
-    let measured = job.scenario.duration.into_iter().chain(frames).min().unwrap_or(Duration::ZERO);
-    let best = Layout::of(job)?.bound(job, (from, from + measured));
+    let measured = job.scenario.duration.into_iter().chain(all).min().unwrap_or(Duration::ZERO);
+    let written = frames.map(|(interval, count)| {
+        let within = measured.as_nanos().div_ceil(interval.as_nanos().max(1));
+        FrameTimes { first: from, interval, counted: 0..count.unwrap_or(within).min(within) }
+    });
+    let best = Layout::of(job)?.bound(job, (from, from + measured), written.as_slice());
     let paths = match row.choice {
         Choice::Multipath(_) => "all".to_owned(),
         Choice::Single(_) => row.scheduler_label.clone(),

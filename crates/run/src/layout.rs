@@ -5,12 +5,14 @@ use crate::crowd::Crowd;
 use crate::curves::{Curves, Drawn};
 pub use crate::job::unsupported;
 use crate::job::{CONNECTION, Choice, Job, RunError, RunOutcome, Values};
+use crate::known::{KnownCapacity, fills, registered};
 use crate::setup::{fifo, setup};
 use crate::summary::{COMPLETION, DELAY, GOODPUT, RESPONSE};
-use anabranch_engine::FirstPath;
+use anabranch_engine::congestion::PACED_HEADERS;
+use anabranch_engine::{DssWidth, FirstPath, Settings};
 use anabranch_metrics::{
-    CapacityCurve, CurveConfig, CurveRecorder, MeterConfig, Oracle, PathConfig, RunMetrics, Timed, header_len,
-    oracle_ratio,
+    CapacityCurve, CurveConfig, CurveRecorder, FrameTimes, MeterConfig, Oracle, PathConfig, RunMetrics, SegmentSizes,
+    Timed, header_len, oracle_ratio,
 };
 use anabranch_network::{Change, Topology};
 use anabranch_scenario::{Host, PlugIn, TimelineChange, TimelineEntry};
@@ -128,6 +130,10 @@ impl Layout {
         settings.first_path = self.first_path(job);
         let party = |side, id: ConnId| -> Result<Party, RunError> {
             let mut setup = setup(id, &settings, &scheduler, &job.congestion)?;
+            if let (Side::Server, (_, true)) = (side, registered(&job.congestion.name)) {
+                let fills = fills(&scenario.topology, full_packet(&settings), self.crowd.count());
+                setup.congestion = Box::new(KnownCapacity::new(setup.congestion, fills));
+            }
             setup.paths = paths_between(v6, CONNECTION.0, side, &over);
             setup.paths.iter_mut().for_each(|path| path.policy = scenario.policy[path.id.index()]);
             for (n, path) in setup.paths.iter_mut().enumerate() {
@@ -246,7 +252,7 @@ impl Layout {
         let scenario = &*job.scenario;
         let names: Vec<&str> = self.over.iter().map(|n| scenario.topology.paths[*n].name.as_str()).collect();
         metrics.paths.retain(|path| names.contains(&path.name.as_str()));
-        let bound = self.bound(job, metrics.measured);
+        let bound = self.bound(job, metrics.measured, &metrics.frames);
         let reached = metrics.get(bound.metric);
         // The shorter the better: T*/T.
         let shorter = bound.metric != GOODPUT;
@@ -254,21 +260,38 @@ impl Layout {
         metrics.set("oracle_ratio", oracle_ratio(above, below));
     }
 
-    /// The best possible in the metric that says most about the traffic, for the measured time from … until.
-    pub(crate) fn bound(&self, job: &Job, (from, until): (Instant, Instant)) -> Best {
+    /// The best possible in the metric that says most about the traffic, for the measured time from … until and the frames
+    /// that were written in it.
+    pub(crate) fn bound(&self, job: &Job, (from, until): (Instant, Instant), written: &[FrameTimes]) -> Best {
         let settings = &job.scenario.settings;
-        let header = header_len(job.scenario.hosts.ip, settings.tcp.timestamps, self.multipath);
-        let oracle = Oracle::new(&self.topology, &self.timeline, &self.over, settings.mss, header);
+        let header = |dss| header_len(job.scenario.hosts.ip, settings.tcp.timestamps, dss);
+        let dss = match settings.dss {
+            DssWidth::Four => 4,
+            DssWidth::Eight => 8,
+        };
+        let multipath = self.multipath.then(|| header(Some(dss)));
+        let sizes = SegmentSizes { mss: settings.mss, plain: header(None), multipath };
+        let oracle = Oracle::new(&self.topology, &self.timeline, &self.over, sizes);
         let seconds = |time: Option<Duration>| time.map(Duration::as_secs_f64);
         let (metric, value) = match (self.crowd.timed(), self.crowd.total()) {
-            (Timed::Frames(frames), _) => (DELAY, seconds(oracle.frame_delay(from, until, frames.size))),
+            (Timed::Frames(frames), _) => (DELAY, seconds(oracle.frame_delay(written, until, frames.size))),
             (_, Some(_)) => (COMPLETION, seconds(self.crowd.least_completion(&oracle))),
             // Responses without end wait for their requests.
             (Timed::Responses(_), None) => (RESPONSE, None),
-            (Timed::Nothing, None) => (GOODPUT, oracle.goodput(from, until)),
+            (Timed::Nothing, None) => {
+                // Nothing flows before the traffic starts, which the measured time need not wait for.
+                let open = from.max(self.start()).min(until);
+                let part = until.since(open).as_secs_f64() / until.since(from).as_secs_f64();
+                (GOODPUT, oracle.goodput(open, until).map(|goodput| goodput * part))
+            }
         };
         Best { metric, value }
     }
+}
+
+/// Bytes of a full IPv4 packet.
+fn full_packet(settings: &Settings) -> u64 {
+    u64::from(settings.mss) + PACED_HEADERS
 }
 
 /// A scheduler that takes over on the first flow.

@@ -11,6 +11,7 @@ mod driver;
 mod estimate;
 pub mod frontier;
 mod job;
+mod known;
 pub mod layout;
 mod live;
 pub mod parity;

@@ -1,6 +1,7 @@
 //! What every connection of a run begins with.
 
 use crate::job::{RunError, unsupported};
+use crate::known;
 use anabranch_engine::Settings;
 use anabranch_engine::connection::Setup;
 use anabranch_scenario::PlugIn;
@@ -19,11 +20,12 @@ pub(crate) fn setup(
     congestion: &PlugIn,
 ) -> Result<Setup, RunError> {
     let refused = |what: &dyn core::fmt::Display| unsupported(&what.to_string());
+    let (registered, _) = known::registered(&congestion.name);
     Ok(Setup {
         id,
         settings: settings.clone(),
         scheduler: anabranch_schedulers::build(&scheduler.name, &scheduler.parameters).map_err(|e| refused(&e))?,
-        congestion: anabranch_congestion::build(&congestion.name, &congestion.parameters).map_err(|e| refused(&e))?,
+        congestion: anabranch_congestion::build(registered, &congestion.parameters).map_err(|e| refused(&e))?,
         paths: Vec::new(),
         announce: Vec::new(),
         accept_announced: false,

@@ -1,6 +1,6 @@
 //! Frames and the grid in virtual time.
 
-use anabranch_run::frontier::{Grid, applications};
+use anabranch_run::frontier::{APPLICATIONS, Grid, PathSet};
 use anabranch_run::{Choice, Driver, Job, RunOutcome, Serial, VirtualTime};
 use anabranch_scenario::{Cell, Document, Scenario};
 use std::sync::Arc;
@@ -61,14 +61,17 @@ fn every_application_has_a_score_and_none_beats_the_oracle() {
     paths.start_jitter = anabranch_units::Duration::from_millis(100);
     let plug_in = |name: &str| anabranch_scenario::scheduler("test", name).unwrap();
     let grid = Grid {
-        path_sets: vec![paths.clone()],
+        path_sets: vec![PathSet { kind: "near/far".into(), part: "own".into(), scenario: paths.clone() }],
+        traffic: APPLICATIONS.to_vec(),
         schedulers: vec![plug_in("minrtt"), plug_in("redundant")],
-        congestion: paths.congestion.clone(),
+        congestions: ["cubic", "lia"].map(|name| anabranch_scenario::congestion("test", name).unwrap()).to_vec(),
     };
-    let (frontier, ended) = grid.run(&VirtualTime::default(), &Serial, &());
-    assert_eq!((frontier.missing, ended), (0, None));
-    let names: Vec<&str> = applications(&paths).iter().map(|application| application.name).collect();
-    assert_eq!(frontier.cells.iter().map(|cell| &cell.traffic[..]).collect::<Vec<_>>(), names);
+    let (comparison, ended) = grid.run(&VirtualTime::default(), &Serial, &());
+    assert_eq!((comparison.missing, ended), (0, None));
+    let congestions: Vec<&str> = comparison.frontiers.iter().map(|frontier| &frontier.congestion[..]).collect();
+    assert_eq!(congestions, ["cubic", "lia"]);
+    let frontier = &comparison.frontiers[0];
+    assert_eq!(frontier.cells.iter().map(|cell| &cell.traffic[..]).collect::<Vec<_>>(), APPLICATIONS);
     for cell in &frontier.cells {
         assert_eq!((cell.entries.len(), &cell.best_single[..]), (3, "near"), "{cell:?}");
         for entry in &cell.entries {
@@ -78,5 +81,5 @@ fn every_application_has_a_score_and_none_beats_the_oracle() {
     // Redundant copies everything: it cannot carry bulk faster than the best path, minRTT can.
     let bulk = &frontier.cells[0].entries;
     assert!(bulk[0].against_single > 1.5 && (0.8..1.05).contains(&bulk[1].against_single), "{bulk:?}");
-    assert_eq!(frontier, grid.run(&VirtualTime::default(), &Serial, &()).0);
+    assert_eq!(comparison, grid.run(&VirtualTime::default(), &Serial, &()).0);
 }

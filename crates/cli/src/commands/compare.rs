@@ -3,7 +3,7 @@
 use crate::args::{CompareArguments, ListFormat};
 use crate::builtin;
 use crate::failure::Failure;
-use crate::frontier_table::{csv, markdown, text};
+use crate::frontier::{cells, csv, first_path, picture, room, room_csv, standings, text};
 use crate::load::{Loaded, congestions, scenario_files, schedulers};
 use crate::marked::Marked;
 use crate::output::{create, write};
@@ -11,50 +11,118 @@ use crate::pool::Threads;
 use crate::stage::Kept;
 use crate::told::Told;
 use crate::watch::{Wanted, Watch};
-use anabranch_run::frontier::{Frontier, Grid};
-use anabranch_run::{Driver, RunError};
-use anabranch_scenario::{Override, Scenario};
+use anabranch_run::frontier::{APPLICATIONS, Comparison, FirstPath, Grid, Opened, PathSet, Room, usual_applications};
+use anabranch_run::{Driver, Pool, RunError};
+use anabranch_scenario::{Override, PlugIn};
 use std::num::NonZeroU32;
 use std::path::Path;
 
 /// Seeds of `--quick`.
 const QUICK: u32 = 3;
 
+/// The forms that the papers measure: minRTT with penalisation and opportunistic retransmission (Raiciu and others, NSDI 2012),
+/// BLEST with the latter (Ferlin and others 2016), its kernel module with both.
+const FORMS: [&str; 3] = ["minrtt+pr", "blest+or", "blest-linux+pr"];
+
+/// Transfers and pages: what has an end, so that opening matters.
+const OPENED: [&str; 4] = ["16 KB", "web", "256 KB", "2 MB"];
+/// Opened on every path, beside the leader.
+const USUAL: &str = "minrtt";
+
+/// Everything that was found.
+struct Found {
+    comparison: Comparison,
+    opened: Vec<Opened>,
+    room: Option<Room>,
+}
+
 /// Runs all schedulers over the grid.
 pub fn compare(arguments: &CompareArguments, driver: &dyn Driver) -> Result<Told, Failure> {
-    let schedulers = match arguments.scheduler.is_empty() {
-        true => schedulers("--scheduler", &["all"])?,
-        false => schedulers("--scheduler", &arguments.scheduler)?,
-    };
-    let congestion = congestions("--congestion", &[&arguments.congestion])?;
-    let [congestion] = &congestion[..] else {
-        let help = "run it once for each, with --out".to_owned();
-        return Err(Failure::unusable("anabranch::cli::usage", "one congestion control at a time", Some(help)));
-    };
-    let grid = Grid { path_sets: path_sets(arguments)?, schedulers, congestion: congestion.clone() };
-    let target = arguments.update.as_deref().map(|file| Marked::read(file, &["frontier"])).transpose()?;
+    let grid = grid(arguments)?;
+    let targets: Result<Vec<Marked<'_>>, Failure> =
+        arguments.update.iter().map(|file| Marked::read(file, &marks(arguments))).collect();
+    let targets = targets?;
     grid.prepare(driver).map_err(Failure::refused)?;
     let watch = Watch::new(Wanted::default())?;
-    let (frontier, ended) = grid.run(driver, &Threads::new(arguments.jobs), &watch);
-    let kept = if frontier.cells.is_empty() { Kept::Nothing } else { Kept::Stages };
+    let (found, ended) = run(arguments, &grid, driver, (&Threads::new(arguments.jobs), &watch));
+    let empty = found.comparison.frontiers.iter().all(|frontier| frontier.cells.is_empty());
+    let kept = if empty { Kept::Nothing } else { Kept::Stages };
     let mut wrong: Vec<Failure> = ended.map(|failure| why(&failure, &watch, kept)).into_iter().collect();
     wrong.extend(watch.finish());
-    if frontier.cells.is_empty() && frontier.missing > 0 {
+    if empty && found.comparison.missing > 0 {
         return Ok(Told::new(String::new(), wrong));
     }
-    let json = serde_json::to_string_pretty(&frontier).unwrap_or_default() + "\n";
+    let json = serde_json::to_string_pretty(&found.comparison).unwrap_or_default() + "\n";
     if let Some(folder) = &arguments.out {
-        wrong.extend(keep(folder, &frontier, &json).err());
+        wrong.extend(keep(folder, &found, &json).err());
     }
     // A document never holds a part.
-    if let Some(target) = target.filter(|_| frontier.missing == 0) {
-        wrong.extend(target.write(|_| markdown(&frontier)).err());
+    if wrong.is_empty() && found.comparison.missing == 0 {
+        let write_picture = |file: &std::path::PathBuf| write(file, picture(&found.comparison)).err();
+        wrong.extend(targets.iter().filter_map(|target| target.write(|name| section(&found, name)).err()));
+        wrong.extend(arguments.picture.iter().filter_map(write_picture));
     }
     let output = match arguments.format {
-        ListFormat::Table => text(&frontier),
+        ListFormat::Table => text(&found.comparison),
         ListFormat::Json => json,
     };
     Ok(Told::new(output, wrong))
+}
+
+/// What there will be a text for.
+fn marks(arguments: &CompareArguments) -> Vec<&'static str> {
+    let mut marks = vec!["frontier", "frontier-cells"];
+    marks.extend(arguments.first_path.then_some("first-path"));
+    marks.extend(arguments.room.then_some("room"));
+    marks
+}
+
+fn section(found: &Found, name: &str) -> String {
+    match name {
+        "frontier-cells" => cells(&found.comparison),
+        "first-path" => first_path(&found.opened),
+        "room" => found.room.as_ref().map(room).unwrap_or_default(),
+        _ => standings(&found.comparison),
+    }
+}
+
+/// The grid, then what is asked for beside it, with the first congestion control.
+fn run(
+    arguments: &CompareArguments,
+    grid: &Grid,
+    driver: &dyn Driver,
+    (pool, watch): (&dyn Pool, &Watch),
+) -> (Found, Option<anabranch_run::Failure>) {
+    let (comparison, ended) = grid.run(driver, pool, watch);
+    let mut found = Found { comparison, opened: Vec::new(), room: None };
+    let Some((frontier, congestion)) = found.comparison.frontiers.first().zip(grid.congestions.first()) else {
+        return (found, ended);
+    };
+    if ended.is_some() {
+        return (found, ended);
+    }
+    if arguments.first_path {
+        let leader = frontier.leader().map(|standing| standing.scheduler.as_str());
+        let is_shown = |plug_in: &&PlugIn| plug_in.name == USUAL || Some(plug_in.name.as_str()) == leader;
+        let first_path = FirstPath {
+            path_sets: grid.path_sets.clone(),
+            traffic: OPENED.to_vec(),
+            schedulers: grid.schedulers.iter().filter(is_shown).cloned().collect(),
+            congestion: congestion.clone(),
+        };
+        let (opened, ended) = first_path.run(driver, pool, watch);
+        found.opened = opened;
+        if ended.is_some() {
+            return (found, ended);
+        }
+    }
+    if arguments.room {
+        let cells = (frontier, &grid.path_sets[..], congestion);
+        let (room, ended) = Room::run(cells, &grid.schedulers, (driver, pool, watch));
+        found.room = room;
+        return (found, ended);
+    }
+    (found, None)
 }
 
 /// Why the grid was not finished.
@@ -68,15 +136,56 @@ fn why(failure: &anabranch_run::Failure, watch: &Watch, kept: Kept) -> Failure {
     }
 }
 
-fn keep(folder: &Path, frontier: &Frontier, json: &str) -> Result<(), Failure> {
+fn keep(folder: &Path, found: &Found, json: &str) -> Result<(), Failure> {
     create(folder)?;
     write(&folder.join("frontier.json"), json)?;
-    write(&folder.join("frontier.csv"), csv(frontier))?;
-    write(&folder.join("frontier.md"), markdown(frontier))
+    write(&folder.join("frontier.csv"), csv(&found.comparison))?;
+    write(&folder.join("frontier.svg"), picture(&found.comparison))?;
+    let pages = standings(&found.comparison) + &cells(&found.comparison);
+    write(&folder.join("frontier.md"), pages)?;
+    let pretty = |value: Result<String, serde_json::Error>| value.unwrap_or_default() + "\n";
+    if !found.opened.is_empty() {
+        write(&folder.join("first-path.json"), pretty(serde_json::to_string_pretty(&found.opened)))?;
+        write(&folder.join("first-path.md"), first_path(&found.opened))?;
+    }
+    if let Some(found) = &found.room {
+        write(&folder.join("room.json"), pretty(serde_json::to_string_pretty(found)))?;
+        write(&folder.join("room.csv"), room_csv(found))?;
+        write(&folder.join("room.md"), room(found))?;
+    }
+    Ok(())
+}
+
+fn grid(arguments: &CompareArguments) -> Result<Grid, Failure> {
+    let schedulers = match arguments.scheduler.is_empty() {
+        true => schedulers("--scheduler", &[&["all"][..], &FORMS].concat())?,
+        false => schedulers("--scheduler", &arguments.scheduler)?,
+    };
+    let congestions = match (arguments.congestion.is_empty(), arguments.quick) {
+        (true, true) => congestions("--congestion", &["cubic"])?,
+        (true, false) => congestions("--congestion", &["cubic,lia,bbr"])?,
+        (false, _) => congestions("--congestion", &arguments.congestion)?,
+    };
+    let (path_sets, traffic) = (path_sets(arguments)?, traffic(&arguments.traffic)?);
+    Ok(Grid { path_sets, traffic, schedulers, congestions })
+}
+
+/// The applications of these names.
+fn traffic(names: &[String]) -> Result<Vec<&'static str>, Failure> {
+    if names.is_empty() {
+        return Ok(usual_applications());
+    }
+    let find = |name: &String| {
+        APPLICATIONS.into_iter().find(|known| *known == name.trim()).ok_or_else(|| {
+            let help = Some(format!("there are {}", APPLICATIONS.join(", ")));
+            Failure::unusable("anabranch::cli::usage", format!("no application is called `{name}`"), help)
+        })
+    };
+    names.iter().map(find).collect()
 }
 
 /// The scenarios of `--grid`, or those that come with the program; the cells of a sweep one by one.
-fn path_sets(arguments: &CompareArguments) -> Result<Vec<Scenario>, Failure> {
+fn path_sets(arguments: &CompareArguments) -> Result<Vec<PathSet>, Failure> {
     let repeat = arguments.repeat.map(NonZeroU32::get).or(arguments.quick.then_some(QUICK));
     let overrides = || repeat.map(|n| Override::new("--repeat", "repeat", n.to_string())).into_iter().collect();
     let loaded: Result<Vec<Loaded>, Failure> = match &arguments.grid {
@@ -85,5 +194,10 @@ fn path_sets(arguments: &CompareArguments) -> Result<Vec<Scenario>, Failure> {
         }
         None => builtin::FRONTIER.iter().map(|(name, text)| Loaded::given(name, text, overrides())).collect(),
     };
-    Ok(loaded?.into_iter().flat_map(|loaded| loaded.document.cells).map(|(_, scenario)| scenario).collect())
+    let sets = |loaded: Loaded| {
+        let [kind, part] = ["Kind", "Part"].map(|label| builtin::labelled(&loaded.source.text, label).to_owned());
+        let set = move |scenario| PathSet { kind: kind.clone(), part: part.clone(), scenario };
+        loaded.document.cells.into_iter().map(move |(_, scenario)| set(scenario))
+    };
+    Ok(loaded?.into_iter().flat_map(sets).collect())
 }

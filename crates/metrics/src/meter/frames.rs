@@ -1,6 +1,6 @@
 //! How long frames take from the application to the application.
 
-use crate::Histogram;
+use crate::{FrameTimes, Histogram};
 use anabranch_units::{Duration, Instant};
 
 /// Frames of one size at a steady pace, the first written when the connection is established.
@@ -23,13 +23,15 @@ pub(super) struct Frames {
     start: Option<Instant>,
     /// Frames delivered whole.
     delivered: u64,
+    /// Of these, those before the measured time.
+    before: u64,
     /// In nanoseconds.
     delays: Histogram,
 }
 
 impl Frames {
     pub fn new(schedule: FrameSchedule) -> Self {
-        Self { schedule, start: None, delivered: 0, delays: Histogram::default() }
+        Self { schedule, start: None, delivered: 0, before: 0, delays: Histogram::default() }
     }
 
     pub fn on_written(&mut self, now: Instant) {
@@ -54,12 +56,13 @@ impl Frames {
     }
 
     pub fn restart(&mut self) {
+        self.before = self.delivered;
         self.delays.clear();
     }
 
     /// The delays of all frames up to `end`. A frame that is still under way counts with its age once that exceeds the mean of
     /// the delivered ones: it can only make the figures better than they are, and leaving it out would hide a stall.
-    pub fn finish(mut self, end: Instant) -> Histogram {
+    pub fn finish(mut self, end: Instant) -> (Histogram, Option<FrameTimes>) {
         let mean = self.delays.mean().unwrap_or(0.0);
         while let Some(due) = self.due(self.delivered).filter(|due| *due < end) {
             let age = end.since(due).as_nanos();
@@ -69,7 +72,9 @@ impl Frames {
             self.delays.add(age, 1);
             self.delivered += 1;
         }
-        self.delays
+        let (interval, counted) = (self.schedule.interval, self.before..self.delivered);
+        let times = self.start.map(|first| FrameTimes { first, interval, counted });
+        (self.delays, times)
     }
 }
 
@@ -100,7 +105,7 @@ mod tests {
         frames.on_delivered(at(25), 1000);
         // Two at once: due at 50 and 90 ms.
         frames.on_delivered(at(130), 3000);
-        assert_eq!(milliseconds(&frames.finish(at(1000))), ((15.0 + 80.0 + 40.0) / 3.0, 80.0));
+        assert_eq!(milliseconds(&frames.finish(at(1000)).0), ((15.0 + 80.0 + 40.0) / 3.0, 80.0));
     }
 
     #[test]
@@ -108,14 +113,16 @@ mod tests {
         let mut frames = frames(None);
         frames.on_delivered(at(30), 1000);
         // Due at 50, 90, 130: of age 100, 60 and 20 ms, of which the last is not above the mean of 20 ms.
-        assert_eq!(milliseconds(&frames.finish(at(150))), ((20.0 + 100.0 + 60.0) / 3.0, 100.0));
+        let (delays, times) = frames.finish(at(150));
+        assert_eq!(milliseconds(&delays), ((20.0 + 100.0 + 60.0) / 3.0, 100.0));
+        assert_eq!(times.unwrap().due().collect::<Vec<_>>(), [at(10), at(50), at(90)]);
     }
 
     #[test]
     fn nothing_delivered_at_all_is_a_stall() {
-        assert_eq!(milliseconds(&frames(Some(2)).finish(at(110))), ((100.0 + 60.0) / 2.0, 100.0));
+        assert_eq!(milliseconds(&frames(Some(2)).finish(at(110)).0), ((100.0 + 60.0) / 2.0, 100.0));
         let never = Frames::new(FrameSchedule { size: 0, interval: Duration::ZERO, count: None });
-        assert_eq!(never.finish(at(100)).mean(), None);
+        assert_eq!(never.finish(at(100)).0.mean(), None);
     }
 
     #[test]
@@ -124,6 +131,8 @@ mod tests {
         frames.on_delivered(at(40), 1000);
         frames.restart();
         frames.on_delivered(at(60), 2000);
-        assert_eq!(milliseconds(&frames.finish(at(60))), (10.0, 10.0));
+        let (delays, times) = frames.finish(at(60));
+        assert_eq!(milliseconds(&delays), (10.0, 10.0));
+        assert_eq!(times.unwrap().due().collect::<Vec<_>>(), [at(50)]);
     }
 }

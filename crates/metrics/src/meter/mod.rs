@@ -12,6 +12,7 @@ mod sender;
 mod tests;
 mod timing;
 
+use crate::FrameTimes;
 use crate::results::present;
 use crate::{CapacityCurve, Density, Extents, Histogram, PathMetrics, RunMetrics};
 use anabranch_trace::{Event, LinkEvent, Origin, Recorder, SendKind};
@@ -186,6 +187,7 @@ impl Meter {
             measured: (begin, end),
             density: totals.density,
             extents: totals.extents,
+            frames: totals.frame_times,
         }
     }
 
@@ -368,6 +370,7 @@ struct Totals {
     outage: Duration,
     ofo: Histogram,
     frames: Histogram,
+    frame_times: Vec<FrameTimes>,
     responses: Histogram,
     completions: Histogram,
     density: Density,
@@ -383,7 +386,11 @@ impl Totals {
         let Flow { sender, mut receiver, timing, completion, .. } = flow;
         match timing {
             Timing::Nothing => {}
-            Timing::Frames(frames) => self.frames.merge(&frames.finish(end)),
+            Timing::Frames(frames) => {
+                let (delays, times) = frames.finish(end);
+                self.frames.merge(&delays);
+                self.frame_times.extend(times);
+            }
             Timing::Responses(responses) => self.responses.merge(&responses.finish(end)),
         }
         completion.iter().for_each(|completion| self.completions.add(completion.as_nanos(), 1));

@@ -1,20 +1,40 @@
 //! The best that any scheduler with any congestion control could reach on given paths.
 
-use crate::CapacityCurve;
 use crate::capacity::{after_changes, is_link_rate, is_path_rate};
+use crate::{CapacityCurve, FrameTimes};
 use anabranch_network::{Bottleneck, Change, LossSpec, Topology, WaySpec};
 use anabranch_units::{Direction, Duration, Instant};
 
 /// Changes of the network, in order of time.
 pub type Timeline = [(Instant, Change)];
 
-/// Upper bounds for data that flows from server to client.
+/// Upper bounds for data that flows from server to client, whichever path carries the first subflow, and be it plain TCP
+/// over one of the paths.
 ///
 /// A path crosses exactly one bottleneck, so the maximum flow has a closed form: each bottleneck is filled, at every
 /// moment, by the path across it that gets most payload through.
 #[derive(Clone, Debug)]
 pub struct Oracle {
+    ways: Vec<Way>,
+}
+
+/// One way to carry the data: Multipath TCP with a given first path, or plain TCP over one path.
+#[derive(Clone, Debug)]
+struct Way {
     bottlenecks: Vec<Shared>,
+    /// It differs from the way before in nothing but the first path.
+    other_first: bool,
+}
+
+/// Sizes of a full data segment, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SegmentSizes {
+    /// Payload.
+    pub mss: u32,
+    /// IP and TCP header of plain TCP: see [`header_len`].
+    pub plain: u32,
+    /// The same with what Multipath TCP adds; `None` where it is not spoken.
+    pub multipath: Option<u32>,
 }
 
 /// One bottleneck and the paths across it.
@@ -53,29 +73,16 @@ struct Use {
 }
 
 impl Oracle {
-    /// Over the paths `paths` of `topology`, the first of which carries the first subflow, with segments of `mss` bytes
-    /// of payload and `header` bytes of IP and TCP header (see [`header_len`]). Unknown paths are left out.
-    pub fn new(topology: &Topology, timeline: &Timeline, paths: &[usize], mss: u32, header: u32) -> Self {
-        let ways = |i: usize| topology.paths.get(i).map(|path| Ways::new(i, &path.down, &path.up, timeline));
-        let first = paths.first().and_then(|i| ways(*i));
-        let mut bottlenecks: Vec<(Option<usize>, Shared)> = Vec::new();
-        for (nth, index) in paths.iter().enumerate() {
-            let Some(path) = ways(*index) else { continue };
-            let join = first.as_ref().filter(|_| nth > 0);
-            let lane = path.lane(join, timeline, mss, header);
-            let link = match path.down.bottleneck {
-                Bottleneck::Own(_) => None,
-                Bottleneck::Shared(link) => Some(link),
-            };
-            match bottlenecks.iter_mut().find(|(l, _)| link.is_some() && *l == link) {
-                Some((_, shared)) => shared.lanes.push(lane),
-                None => {
-                    let Some(capacity) = Self::capacity(topology, timeline, *index, Direction::Down) else { continue };
-                    bottlenecks.push((link, Shared { capacity, lanes: vec![lane] }));
-                }
-            }
-        }
-        Self { bottlenecks: bottlenecks.into_iter().map(|(_, shared)| shared).collect() }
+    /// Over the paths `paths` of `topology`, of which any may carry the first subflow. Unknown paths are left out.
+    pub fn new(topology: &Topology, timeline: &Timeline, paths: &[usize], sizes: SegmentSizes) -> Self {
+        let alone = paths.iter().map(|path| (std::slice::from_ref(path), *path, sizes.plain));
+        let together =
+            sizes.multipath.into_iter().flat_map(|header| paths.iter().map(move |path| (paths, *path, header)));
+        let way = |(over, first, header): (&[usize], usize, u32)| Way {
+            bottlenecks: bottlenecks(topology, timeline, (over, first), (sizes.mss, header)),
+            other_first: over.len() > 1 && Some(&first) != over.first(),
+        };
+        Self { ways: together.chain(alone).map(way).collect() }
     }
 
     /// The capacity of the bottleneck that path `path` crosses; `None` if there is no such path or link.
@@ -107,25 +114,66 @@ impl Oracle {
     pub fn goodput(&self, from: Instant, until: Instant) -> Option<f64> {
         let time = until.since(from).as_secs_f64();
         let whole = |_: &Lane| Use { opens: from, closes: until, shift: Duration::ZERO, strict: false };
-        (time > 0.0).then(|| self.payload(whole) * 8.0 / time)
+        let payloads = self.by_paths().map(|way| way.payload(whole));
+        (time > 0.0).then(|| payloads.fold(0.0, f64::max) * 8.0 / time)
     }
 
     /// Least time from the first SYN, sent at `start`, to the delivery of `size` bytes. No luck beats it: losses count
     /// only where a path loses everything. `None` if the paths can never carry so much.
     pub fn completion(&self, start: Instant, size: u64) -> Option<Duration> {
-        self.least_time(start, size, |lane| lane.handshake)
+        self.ways.iter().filter_map(|way| way.least_time(start, size, |lane| lane.handshake)).min()
     }
 
-    /// Least mean time in which frames of `size` bytes, written from `from` until `until`, can be delivered, each as if it were
-    /// alone and every path open. Where the network changes, over so many frames at equal distances. `None` if a path set can
-    /// never carry one.
-    pub fn frame_delay(&self, from: Instant, until: Instant, size: u64) -> Option<Duration> {
-        const SAMPLES: u64 = 16;
-        let samples = if self.is_constant() { 1 } else { SAMPLES };
-        let step = until.since(from) / samples;
-        let delay = |n: u64| self.least_time(from + step * n, size, |_| Duration::ZERO);
-        let total = (0..samples).try_fold(Duration::ZERO, |sum, n| Some(sum + delay(n)?));
-        total.map(|total| total / samples)
+    /// Least mean time in which frames of `size` bytes that are due at these times can be delivered, each as if it were alone
+    /// and every path open. A frame cannot count more than its age at `end`. `None` without frames.
+    pub fn frame_delay(&self, frames: &[FrameTimes], end: Instant, size: u64) -> Option<Duration> {
+        let count: u64 = frames.iter().map(|times| times.due().count() as u64).sum();
+        let total = self.by_paths().map(|way| way.frame_delays(frames, end, size)).min()?;
+        (count > 0).then(|| Duration::from_nanos((total / u128::from(count)) as u64))
+    }
+
+    /// The ways for what does not depend on the first path.
+    fn by_paths(&self) -> impl Iterator<Item = &Way> {
+        self.ways.iter().filter(|way| !way.other_first)
+    }
+}
+
+/// The bottlenecks that the paths `over` cross, the first subflow being on the path `first`.
+fn bottlenecks(
+    topology: &Topology,
+    timeline: &Timeline,
+    (over, first): (&[usize], usize),
+    (mss, header): (u32, u32),
+) -> Vec<Shared> {
+    let ends = |i: usize| topology.paths.get(i).map(|path| Ends::new(i, &path.down, &path.up, timeline));
+    let opening = ends(first);
+    let mut found: Vec<(Option<usize>, Shared)> = Vec::new();
+    for index in over {
+        let Some(path) = ends(*index) else { continue };
+        let join = opening.as_ref().filter(|_| *index != first);
+        let lane = path.lane(join, timeline, mss, header);
+        let link = match path.down.bottleneck {
+            Bottleneck::Own(_) => None,
+            Bottleneck::Shared(link) => Some(link),
+        };
+        match found.iter_mut().find(|(l, _)| link.is_some() && *l == link) {
+            Some((_, shared)) => shared.lanes.push(lane),
+            None => {
+                let Some(capacity) = Oracle::capacity(topology, timeline, *index, Direction::Down) else { continue };
+                found.push((link, Shared { capacity, lanes: vec![lane] }));
+            }
+        }
+    }
+    found.into_iter().map(|(_, shared)| shared).collect()
+}
+
+impl Way {
+    /// The sum of the least delays of all of them, in nanoseconds.
+    fn frame_delays(&self, frames: &[FrameTimes], end: Instant, size: u64) -> u128 {
+        let least = |due: Instant| self.least_time(due, size, |_| Duration::ZERO);
+        let always = frames.first().filter(|_| self.is_constant()).map(|times| least(times.first));
+        let delay = |due: Instant| always.unwrap_or_else(|| least(due)).unwrap_or(Duration::MAX).min(end.since(due));
+        frames.iter().flat_map(FrameTimes::due).map(|due| u128::from(delay(due).as_nanos())).sum()
     }
 
     /// Nothing that counts strictly changes.
@@ -222,7 +270,7 @@ impl Lane {
 }
 
 /// Both directions of a path, with what the timeline does to their delays.
-struct Ways<'a> {
+struct Ends<'a> {
     index: usize,
     down: &'a WaySpec,
     /// Least delays.
@@ -231,7 +279,7 @@ struct Ways<'a> {
     delay_changes: bool,
 }
 
-impl<'a> Ways<'a> {
+impl<'a> Ends<'a> {
     fn new(index: usize, down: &'a WaySpec, up: &WaySpec, timeline: &Timeline) -> Self {
         let changes = |direction| {
             timeline.iter().filter_map(move |(_, change)| match change {
@@ -291,13 +339,16 @@ fn arriving(loss: &LossSpec, corrupt: f64) -> f64 {
 }
 
 /// Bytes of IP and TCP header on a data segment as the engine sends it: fixed headers, timestamps if negotiated, and with
-/// `mptcp` a DSS option of 28 bytes.
-pub const fn header_len(ip: u8, timestamps: bool, mptcp: bool) -> u32 {
+/// `dss`, the bytes of data sequence numbers and acknowledgments (4 or 8), a DSS option: of 28 bytes for 8.
+pub const fn header_len(ip: u8, timestamps: bool, dss: Option<u32>) -> u32 {
     let ip = if ip == 6 { 40 } else { 20 };
     // RFC 7323 §3.2: ten bytes, padded to twelve.
     let timestamps = if timestamps { 12 } else { 0 };
-    // RFC 8684 §3.3: 4 bytes of kind and flags, DATA_ACK 8, DSN 8, subflow number 4, length 2, checksum or padding 2.
-    let dss = if mptcp { 28 } else { 0 };
+    // RFC 8684 §3.3: 4 bytes of kind and flags, DATA_ACK and DSN, subflow number 4, length 2, checksum or padding 2.
+    let dss = match dss {
+        Some(number) => 4 + 2 * number + 8,
+        None => 0,
+    };
     ip + 20 + timestamps + dss
 }
 

@@ -47,10 +47,23 @@ fn network(paths: Vec<PathSpec>) -> Topology {
     Topology { paths, links: Vec::new() }
 }
 
-/// All paths, segments of 1000 bytes and no header: payload share 1.
+/// Segments of 1000 bytes and no header: payload share 1.
+const BARE: SegmentSizes = SegmentSizes { mss: 1000, plain: 0, multipath: Some(0) };
+
+/// All paths.
 fn oracle(topology: &Topology, timeline: &Timeline) -> Oracle {
     let all: Vec<usize> = (0..topology.paths.len()).collect();
-    Oracle::new(topology, timeline, &all, 1000, 0)
+    Oracle::new(topology, timeline, &all, BARE)
+}
+
+/// Of segments of 1400 bytes over IPv4 with timestamps.
+fn full_sizes() -> SegmentSizes {
+    SegmentSizes { mss: 1400, plain: header_len(4, true, None), multipath: Some(header_len(4, true, Some(8))) }
+}
+
+/// Frames from `first` ms on, every `interval` ms.
+fn frames(first: u64, interval: u64, count: u64) -> FrameTimes {
+    FrameTimes { first: ms(first), interval: Duration::from_millis(interval), counted: 0..count }
 }
 
 #[track_caller]
@@ -63,14 +76,13 @@ fn near(value: Option<f64>, expected: f64) {
 fn goodput_is_the_sum_of_rate_share_and_arrivals() {
     let wlan = path(Bottleneck::Own(fixed(25 * MBIT)), 25, LossSpec::Bernoulli(0.01));
     let topology = network(vec![wlan, own(5, 65)]);
-    let header = header_len(4, true, true);
-    let oracle = Oracle::new(&topology, &[], &[0, 1], 1400, header);
+    let oracle = Oracle::new(&topology, &[], &[0, 1], full_sizes());
     let share = 1400.0 / 1480.0;
     near(oracle.goodput(ms(60_000), ms(150_000)), 25e6 * share * 0.99 + 5e6 * share);
     assert_eq!(oracle.goodput(ms(5), ms(5)), None);
     // One path alone; one that does not exist.
-    near(Oracle::new(&topology, &[], &[1], 1400, header).goodput(ms(0), ms(10)), 5e6 * share);
-    assert_eq!(Oracle::new(&topology, &[], &[7], 1400, header).goodput(ms(0), ms(10)), Some(0.0));
+    near(Oracle::new(&topology, &[], &[1], full_sizes()).goodput(ms(0), ms(10)), 5e6 * 1400.0 / 1452.0);
+    assert_eq!(Oracle::new(&topology, &[], &[7], full_sizes()).goodput(ms(0), ms(10)), Some(0.0));
 }
 
 #[test]
@@ -127,9 +139,38 @@ fn completion_by_hand() {
     let two = network(vec![own(8, 10), own(8, 20)]);
     assert_eq!(completes(&two, 60_000), Some(Duration::from_millis(100)));
     assert_eq!(completes(&two, 100_000), Some(Duration::from_millis(120)));
-    // The other way round: 40 ms and 80 ms for the first; 40 + 40 ms for the second.
+    // The order of the paths does not matter: the nearer one may open the connection.
     let reversed = network(vec![own(8, 20), own(8, 10)]);
-    assert_eq!(completes(&reversed, 20_000), Some(Duration::from_millis(90)));
+    for size in [20_000, 60_000, 100_000] {
+        assert_eq!(completes(&reversed, size), completes(&two, size));
+    }
+}
+
+#[test]
+fn the_best_first_path_depends_on_how_much_there_is_to_send() {
+    // Path a: 8 Mbit/s, 10 ms each way. Path b: 80 Mbit/s, 100 ms up and no delay down: 200 ms of handshake.
+    let (a, mut b) = (own(8, 10), own(80, 0));
+    b.up.delay = Duration::from_millis(100);
+    let topology = network(vec![a, b]);
+    let completes = |size| oracle(&topology, &[]).completion(ms(0), size);
+    // Opened on a, (t − 40) · 1000 bytes arrive by t ms from there: 150,000 before b begins.
+    assert_eq!(completes(150_000), Some(Duration::from_millis(190)));
+    // Opened on b, a's bytes arrive from 140 ms on and b's from 200 on: 60,000 by then, and 11,000 a millisecond after it.
+    assert_eq!(completes(180_000), Some(Duration::from_millis(200) + Duration::from_nanos(10_909_091)));
+}
+
+#[test]
+fn one_path_alone_needs_no_options_of_multipath_tcp() {
+    // The second path, 1000 times as slow, adds less than the options of 28 bytes in 1,480 take.
+    let paths = || network(vec![own(20, 10), path(Bottleneck::Own(fixed(20_000)), 10, LossSpec::None)]);
+    let both = Oracle::new(&paths(), &[], &[0, 1], full_sizes());
+    near(both.goodput(ms(0), ms(1000)), 20e6 * 1400.0 / 1452.0);
+    let alone = Oracle::new(&paths(), &[], &[0], SegmentSizes { multipath: None, ..full_sizes() });
+    assert_eq!(both.completion(ms(0), 1_000_000), alone.completion(ms(0), 1_000_000));
+    let frames = [frames(0, 1, 10)];
+    assert_eq!(both.frame_delay(&frames, ms(900), 10_000), alone.frame_delay(&frames, ms(900), 10_000));
+    // Options half as wide take 20 bytes.
+    assert_eq!((header_len(4, true, Some(8)), header_len(6, false, Some(4)), header_len(4, true, None)), (80, 80, 52));
 }
 
 #[test]
@@ -149,6 +190,24 @@ fn outages_delay_completion() {
 }
 
 #[test]
+fn frames_by_hand() {
+    // 8 Mbit/s, 10 ms: 4000 bytes take 14 ms.
+    let topology = network(vec![own(8, 10)]);
+    let delay =
+        |timeline: &Timeline, end| oracle(&topology, timeline).frame_delay(&[frames(100, 40, 4)], ms(end), 4000);
+    assert_eq!(delay(&[], 1000), Some(Duration::from_millis(14)));
+    // Half as fast from 170 ms on: due at 100, 140, 180 and 220 ms, they take 14, 14, 18 and 18 ms; of which the last is
+    // only 5 ms old at 225 ms.
+    let half = [(ms(170), Change::PathRate(0, Direction::Down, Rate::from_bps(4 * MBIT)))];
+    assert_eq!(delay(&half, 1000), Some(Duration::from_millis(16)));
+    assert_eq!(delay(&half, 225), Some(Duration::from_micros(12_750)));
+    // Nothing passes: each counts with its age.
+    let dead = network(vec![own(0, 10)]);
+    assert_eq!(oracle(&dead, &[]).frame_delay(&[frames(100, 40, 2)], ms(200), 1), Some(Duration::from_millis(80)));
+    assert_eq!(oracle(&topology, &[]).frame_delay(&[], ms(200), 1), None);
+}
+
+#[test]
 fn what_cannot_arrive_has_no_bound() {
     assert_eq!(oracle(&network(vec![own(0, 10)]), &[]).completion(ms(0), 1), None);
     let hole = path(Bottleneck::Own(fixed(MBIT)), 1, LossSpec::Bernoulli(1.0));
@@ -159,14 +218,14 @@ fn what_cannot_arrive_has_no_bound() {
     assert_eq!(oracle(&network(vec![lossy]), &[]).completion(ms(0), 10_000), Some(Duration::from_millis(50)));
 }
 
-/// A sender that knows everything: as soon as the handshakes allow, it keeps every queue filled. Gives the times at
-/// which bytes arrived, up to `end`.
-fn saturate(topology: &Topology, timeline: &Timeline, end: u64) -> Vec<(Instant, u64)> {
+/// A sender that knows everything: as soon as the handshakes allow, the first on path `opening`, it keeps every queue
+/// filled. Gives the times at which bytes arrived, up to `end`.
+fn saturate(topology: &Topology, timeline: &Timeline, opening: usize, end: u64) -> Vec<(Instant, u64)> {
     const SEGMENT: u32 = 1000;
     let starts = |i: usize| {
         let path = &topology.paths[i];
-        let (first, own) = (&topology.paths[0], path.down.delay + path.up.delay * 2);
-        let join = if i > 0 { first.down.delay + first.up.delay } else { Duration::ZERO };
+        let (first, own) = (&topology.paths[opening], path.down.delay + path.up.delay * 2);
+        let join = if i != opening { first.down.delay + first.up.delay } else { Duration::ZERO };
         ms(0) + join + own
     };
     let mut network: Network<()> = Network::new(topology, 1);
@@ -216,6 +275,7 @@ proptest! {
     fn nobody_is_faster_than_the_oracle(
         paths in prop::collection::vec(any_path(), 1..4),
         changes in prop::collection::vec((1..300u64, 1..20u64, 0..30u64, 0..3usize), 0..3),
+        opening in any::<prop::sample::Index>(),
     ) {
         let link = LinkSpec { name: String::new(), down: fixed(6 * MBIT), up: fixed(6 * MBIT) };
         let topology = Topology { paths, links: vec![link] };
@@ -229,7 +289,7 @@ proptest! {
         }).collect();
         timeline.sort_by_key(|(at, _)| *at);
         let oracle = oracle(&topology, &timeline);
-        let arrived = saturate(&topology, &timeline, 350);
+        let arrived = saturate(&topology, &timeline, opening.index(topology.paths.len()), 350);
         for (when, bytes) in arrived.iter().step_by(arrived.len() / 20 + 1).chain(arrived.last()) {
             // Arrivals are known to the step of 100 µs.
             let known = when.since(ms(0)) + Duration::from_micros(100);
@@ -241,8 +301,9 @@ proptest! {
     #[test]
     fn the_bound_is_tight(paths in prop::collection::vec((1..20u64, 0..30u64), 1..4)) {
         let topology = network(paths.iter().map(|(mbit, delay)| own(*mbit, *delay)).collect());
-        let arrived = saturate(&topology, &[], 350);
-        let (when, bytes) = *arrived.last().expect("something arrives");
+        // It opens on the path that brings most by then.
+        let best = |opening| saturate(&topology, &[], opening, 350).last().copied();
+        let (when, bytes) = (0..paths.len()).filter_map(best).max_by_key(|(_, bytes)| *bytes).expect("something arrives");
         // Less than a packet is under way on each path, and the sender looks every 100 µs.
         let rest: u64 = paths.iter().map(|(mbit, _)| 1000 + mbit * MBIT / 8 / 10_000).sum();
         let bound = oracle(&topology, &[]).completion(ms(0), bytes + rest + 1).expect("it arrives");

@@ -1,7 +1,7 @@
 //! What is done over every path set.
 
 use anabranch_network::{Bottleneck, CapacitySpec, PathSpec, Topology};
-use anabranch_scenario::{Scenario, TrafficKind};
+use anabranch_scenario::{ObjectSizes, Scenario, Traffic, TrafficKind};
 use anabranch_units::{Duration, Rate};
 
 /// An application over a path set.
@@ -13,43 +13,80 @@ pub struct Application {
     pub scenario: Scenario,
 }
 
+/// Every application, in the order of the tables.
+pub const APPLICATIONS: [&str; 7] = [BULK, SMALL, WEB, "256 KB", "2 MB", "8 MB", FRAMES];
+const BULK: &str = "bulk";
+const WEB: &str = "web";
+const FRAMES: &str = "frames";
+/// Twelve packets, of which the first subflow's initial window takes ten: there is hardly anything to schedule, so it is
+/// run if it is asked for.
+const SMALL: &str = "16 KB";
+
+/// What is run unless something else is asked for: without transfers of 16 KB.
+pub fn usual_applications() -> Vec<&'static str> {
+    APPLICATIONS.into_iter().filter(|name| *name != SMALL).collect()
+}
+
 /// Bulk and frames last so long, if that is not too much data.
 const LONGEST: Duration = Duration::from_secs(10);
 /// The most data that the paths of a set could carry in that time.
 const MOST_BYTES: u64 = 25_000_000;
+/// They last so long at least, however much it is.
+const SHORTEST: Duration = Duration::from_secs(2);
 /// A transfer that takes longer is given up: it counts as never finished.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-const TRANSFERS: [(&str, u64); 4] = [("16 KB", 16_000), ("256 KB", 256_000), ("2 MB", 2_000_000), ("8 MB", 8_000_000)];
+const TRANSFERS: [(&str, u64); 4] = [(SMALL, 16_000), ("256 KB", 256_000), ("2 MB", 2_000_000), ("8 MB", 8_000_000)];
+
+/// A page: bytes, objects, connections, bytes of a request.
+const PAGE: (u64, u32, u32, u64) = (1_000_000, 40, 6, 400);
 
 /// Frames per second, and the part of what all paths together carry that they take.
 const FRAME_INTERVAL: Duration = Duration::from_millis(40);
 const FRAME_PERCENT: u64 = 60;
 
-/// Unlimited bulk, four transfers from 16 KB to 8 MB, and 25 frames a second that fill 60 % of the paths.
-pub fn applications(paths: &Scenario) -> Vec<Application> {
+/// The applications `names` of [`APPLICATIONS`], in that order; if the path set's own traffic is of several flows, each is
+/// shared out equally among so many connections, but for pages, which have six anyway.
+pub fn applications(paths: &Scenario, names: &[&str]) -> Vec<Application> {
+    let asked = APPLICATIONS.into_iter().filter(|name| names.contains(name));
+    asked.map(|name| Application { name, scenario: scenario(paths, name) }).collect()
+}
+
+fn scenario(paths: &Scenario, name: &str) -> Scenario {
     let capacity = capacity(&paths.topology);
-    let duration = LONGEST.min(capacity.time_for(MOST_BYTES));
-    let with = |name, kind: TrafficKind, duration| Application {
-        name,
-        scenario: Scenario {
-            traffic: vec![kind.into()],
-            duration: Some(duration),
-            warmup: Duration::ZERO,
-            ..paths.clone()
-        },
+    let flows = paths.traffic.first().map_or(1, |traffic| traffic.flows).max(1);
+    let each = |size: u64| (size / u64::from(flows)).max(1);
+    let (kind, duration) = match name {
+        BULK => (TrafficKind::Bulk { size: None }, unlimited(capacity)),
+        WEB => (page(), PATIENCE),
+        FRAMES => {
+            let size = each(capacity.bytes_in(FRAME_INTERVAL) * FRAME_PERCENT / 100);
+            (TrafficKind::Frames { size, interval: FRAME_INTERVAL, count: None }, unlimited(capacity))
+        }
+        _ => {
+            let size = TRANSFERS.iter().find(|(known, _)| *known == name).map(|(_, size)| each(*size));
+            (TrafficKind::Bulk { size }, PATIENCE)
+        }
     };
-    let size = (capacity.bytes_in(FRAME_INTERVAL) * FRAME_PERCENT / 100).max(1);
-    let frames = TrafficKind::Frames { size, interval: FRAME_INTERVAL, count: None };
-    let mut frames = with("frames", frames, duration);
+    let flows = if matches!(kind, TrafficKind::Web { .. }) { 1 } else { flows };
+    let mut scenario = Scenario {
+        traffic: vec![Traffic { flows, ..kind.into() }],
+        duration: Some(duration + paths.start_jitter),
+        warmup: Duration::ZERO,
+        ..paths.clone()
+    };
     // Who cares for delay sets TCP_NODELAY.
-    frames.scenario.settings.tcp.nagle = false;
-    let transfer = |(name, size)| with(name, TrafficKind::Bulk { size: Some(size) }, PATIENCE);
-    [with("bulk", TrafficKind::Bulk { size: None }, duration)]
-        .into_iter()
-        .chain(TRANSFERS.into_iter().map(transfer))
-        .chain([frames])
-        .collect()
+    scenario.settings.tcp.nagle &= matches!(name, BULK) || TRANSFERS.iter().any(|(known, _)| *known == name);
+    scenario
+}
+
+fn page() -> TrafficKind {
+    let (size, objects, connections, request) = PAGE;
+    TrafficKind::Web { size, objects, connections, sizes: ObjectSizes::Lognormal, request }
+}
+
+fn unlimited(capacity: Rate) -> Duration {
+    LONGEST.min(capacity.time_for(MOST_BYTES)).max(SHORTEST)
 }
 
 /// What all paths together carry towards the client, at first; of a recording, its mean.

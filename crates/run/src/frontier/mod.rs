@@ -1,31 +1,103 @@
 //! Every scheduler over a grid of path sets and applications: how near each comes to the best possible, and where it hurts.
 
+mod advice;
 mod applications;
+mod first_path;
+mod room;
 mod score;
+mod standing;
 
-pub use applications::{Application, applications};
-pub use score::{CellScore, Entry, Frontier, Standing};
+pub use advice::{AS_GOOD, Advice, advice, portfolio};
+pub use applications::{APPLICATIONS, Application, applications, usual_applications};
+pub use first_path::{FirstPath, Opened, with_first};
+pub use room::{Room, RoomRow, TAKEN_AWAY};
+pub use score::{BEST_SINGLE, CellScore, Entry, MARGIN, SIGNIFICANT, TIE};
+pub use standing::{Loss, NEAR, Standing};
 
 use crate::driver::{Driver, Labelled, Observer, Pool, Refusal};
 use crate::plan::{Options, Plan, Variant};
-use crate::runner::{Failure, Runner};
+use crate::runner::{CellRecords, Failure, Runner};
 use anabranch_scenario::{PlugIn, Scenario};
 use anabranch_trace::Recorder;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// The keys of a cell: path set and application.
+/// The keys of a cell: path set, its kind and part of the grid, and application.
 pub(crate) const PATHS: &str = "paths";
+pub(crate) const KIND: &str = "kind";
+pub(crate) const PART: &str = "part";
 pub(crate) const TRAFFIC: &str = "traffic";
+
+/// A scenario of which neither traffic (but for the number of its flows) nor duration counts.
+#[derive(Clone, Debug)]
+pub struct PathSet {
+    /// What it stands for: `near/far`, `loss`.
+    pub kind: String,
+    /// Which part of the grid it belongs to.
+    pub part: String,
+    /// The paths.
+    pub scenario: Scenario,
+}
 
 /// What to run.
 #[derive(Clone, Debug)]
 pub struct Grid {
-    /// Path sets: scenarios whose traffic and duration do not count.
-    pub path_sets: Vec<Scenario>,
+    /// Over all of these.
+    pub path_sets: Vec<PathSet>,
+    /// Of [`APPLICATIONS`].
+    pub traffic: Vec<&'static str>,
     /// Each is run over every path set with every application.
     pub schedulers: Vec<PlugIn>,
-    /// Of all of them; single paths take its single-path form.
-    pub congestion: PlugIn,
+    /// With each of them; single paths take its single-path form.
+    pub congestions: Vec<PlugIn>,
+}
+
+/// All schedulers over the grid, by congestion control.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// Version of the program that made it.
+    pub anabranch: String,
+    /// One a congestion control.
+    pub frontiers: Vec<Frontier>,
+    /// Cells that were not finished: more than none if the grid's runs ended early.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub missing: usize,
+}
+
+fn is_none(count: &usize) -> bool {
+    *count == 0
+}
+
+/// All schedulers over the grid with one congestion control.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Frontier {
+    /// Congestion control of all of them.
+    pub congestion: String,
+    /// One entry a scheduler and single-path baseline (`single:best`), the best first.
+    pub standings: Vec<Standing>,
+    /// What to choose, by kind of paths and application.
+    pub advice: Vec<Advice>,
+    /// One entry a path set and application.
+    pub cells: Vec<CellScore>,
+}
+
+impl Frontier {
+    fn new(congestion: &str, cells: Vec<CellScore>) -> Self {
+        let congestion = congestion.to_owned();
+        Self { congestion, standings: standing::standings(&cells), advice: advice(&cells), cells }
+    }
+
+    /// The scheduler that comes nearest to the oracle.
+    pub fn leader(&self) -> Option<&Standing> {
+        self.standings.iter().find(|standing| standing.scheduler != BEST_SINGLE)
+    }
+}
+
+/// A plan for one cell, and what to call it if it fails.
+struct Task {
+    congestion: usize,
+    plan: Plan,
+    title: String,
 }
 
 impl Grid {
@@ -34,45 +106,69 @@ impl Grid {
     /// # Errors
     /// The grid is beyond this driver, or this system.
     pub fn prepare(&self, driver: &dyn Driver) -> Result<(), Refusal> {
-        self.plans().iter().try_for_each(|(_, plan)| driver.prepare(plan))
+        self.tasks().iter().try_for_each(|task| driver.prepare(&task.plan))
     }
 
     /// Runs everything: cell by cell, so that no more than one cell's runs are kept. If a run fails or is interrupted, the
     /// cells before it are there all the same, and why it ended.
-    pub fn run(&self, driver: &dyn Driver, pool: &dyn Pool, observer: &dyn Observer) -> (Frontier, Option<Failure>) {
-        let plans = self.plans();
-        let planned: usize = plans.iter().map(|(_, plan)| plan.extent().0).sum();
-        let (mut done, mut finished, mut ended) = (0, 0, None);
-        let mut cells = Vec::new();
-        for (paths, plan) in &plans {
-            let part = Part { whole: observer, done, planned };
-            match (Runner { driver, pool, observer: &part }).records(plan) {
-                Ok(records) => cells.extend(records.iter().filter_map(|rows| score::cell(rows))),
-                Err(failure) => {
-                    ended = Some(Failure { run: format!("{}, {}", paths.name, failure.run), ..failure });
-                    break;
+    pub fn run(&self, driver: &dyn Driver, pool: &dyn Pool, observer: &dyn Observer) -> (Comparison, Option<Failure>) {
+        let tasks = self.tasks();
+        let mut cells: Vec<Vec<CellScore>> = vec![Vec::new(); self.congestions.len()];
+        let (finished, ended) = run_all(&tasks, (driver, pool, observer), |task, records| {
+            cells[task.congestion].extend(records.iter().filter_map(|rows| score::cell(rows)));
+        });
+        let named =
+            self.congestions.iter().zip(cells).filter(|(_, cells)| finished == tasks.len() || !cells.is_empty());
+        let frontiers = named.map(|(congestion, cells)| Frontier::new(&congestion.name, cells)).collect();
+        let anabranch = env!("CARGO_PKG_VERSION").to_owned();
+        (Comparison { anabranch, frontiers, missing: tasks.len() - finished }, ended)
+    }
+
+    /// A plan for each cell: by congestion control, path set in their order, and application.
+    fn tasks(&self) -> Vec<Task> {
+        let mut tasks = Vec::new();
+        for (congestion, plug_in) in self.congestions.iter().enumerate() {
+            for set in &self.path_sets {
+                for application in applications(&set.scenario, &self.traffic) {
+                    let title = set.scenario.name.clone();
+                    let options = Options {
+                        schedulers: self.schedulers.clone(),
+                        congestions: vec![plug_in.clone()],
+                        ..Options::default()
+                    };
+                    tasks.push(Task { congestion, plan: plan(set, application, &options), title });
                 }
             }
-            done += plan.extent().0;
-            finished += 1;
         }
-        (Frontier::new(&self.congestion.name, cells, plans.len() - finished), ended)
+        tasks
     }
+}
 
-    /// A plan for each cell, with its path set: path sets in their order, and each with every application.
-    fn plans(&self) -> Vec<(&Scenario, Plan)> {
-        let of = |paths| applications(paths).into_iter().map(move |application| (paths, self.plan(paths, application)));
-        self.path_sets.iter().flat_map(of).collect()
-    }
+fn plan(set: &PathSet, application: Application, options: &Options) -> Plan {
+    let values = [&set.scenario.name, &set.kind, &set.part, application.name];
+    let cell = [PATHS, KIND, PART, TRAFFIC].map(str::to_owned).into_iter().zip(values.map(|v: &str| v.to_owned()));
+    Plan::new(&[Variant { cell: cell.collect(), scenario: Arc::new(application.scenario) }], options)
+}
 
-    fn plan(&self, paths: &Scenario, application: Application) -> Plan {
-        let variant = Variant {
-            cell: vec![(PATHS.into(), paths.name.clone()), (TRAFFIC.into(), application.name.into())],
-            scenario: Arc::new(application.scenario),
-        };
-        let (schedulers, congestions) = (self.schedulers.clone(), vec![self.congestion.clone()]);
-        Plan::new(&[variant], &Options { schedulers, congestions, ..Options::default() })
+/// Runs `tasks` one after the other and gives what each found to `take`. How many were finished, and why not all.
+fn run_all(
+    tasks: &[Task],
+    (driver, pool, observer): (&dyn Driver, &dyn Pool, &dyn Observer),
+    mut take: impl FnMut(&Task, Vec<CellRecords>),
+) -> (usize, Option<Failure>) {
+    let planned: usize = tasks.iter().map(|task| task.plan.extent().0).sum();
+    let mut done = 0;
+    for (finished, task) in tasks.iter().enumerate() {
+        let part = Part { whole: observer, done, planned };
+        match (Runner { driver, pool, observer: &part }).records(&task.plan) {
+            Ok(records) => take(task, records),
+            Err(failure) => {
+                return (finished, Some(Failure { run: format!("{}, {}", task.title, failure.run), ..failure }));
+            }
+        }
+        done += task.plan.extent().0;
     }
+    (tasks.len(), None)
 }
 
 /// One part of a larger work.
@@ -90,3 +186,6 @@ impl Observer for Part<'_> {
         self.whole.progress(self.done + done, self.planned);
     }
 }
+
+#[cfg(test)]
+mod tests;

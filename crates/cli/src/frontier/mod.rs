@@ -1,0 +1,60 @@
+//! What `anabranch compare` shows: text, Markdown, CSV, a picture.
+
+mod cells;
+mod choice;
+mod first_path;
+mod markdown;
+mod picture;
+mod room;
+mod table;
+
+pub use cells::{cells, csv};
+pub use first_path::first_path;
+pub use markdown::standings;
+pub use picture::picture;
+pub use room::{room, room_csv};
+pub use table::text;
+
+use anabranch_run::frontier::{Comparison, Frontier};
+use indexmap::IndexSet;
+
+/// A value as per cent with one digit.
+fn percent(value: f64) -> String {
+    format!("{:.1}", value * 100.0)
+}
+
+/// An interval as per cent.
+fn interval(interval: Option<(f64, f64)>) -> String {
+    interval.map(|(low, high)| format!("{:.1}–{:.1}", low * 100.0, high * 100.0)).unwrap_or_default()
+}
+
+/// A Markdown table whose first `texts` columns are aligned to the left, the others to the right.
+fn markdown_table(header: &[String], texts: usize, lines: impl Iterator<Item = Vec<String>>) -> String {
+    let rule: String = (0..header.len()).map(|n| if n < texts { "---|" } else { "---:|" }).collect();
+    let mut text = format!("| {} |\n|{rule}\n", header.join(" | "));
+    lines.for_each(|line| text += &format!("| {} |\n", line.join(" | ")));
+    text
+}
+
+/// The first names of a list, and how many more there are.
+fn some(names: &[String], count: usize) -> String {
+    let more = names.len().saturating_sub(count);
+    let shown = names[..names.len().min(count)].join(", ");
+    if more > 0 { format!("{shown} and {more} more") } else { shown }
+}
+
+/// How much was run.
+fn extent(frontier: &Frontier, comparison: &Comparison) -> String {
+    let schedulers = frontier.cells.first().map_or(0, |cell| cell.schedulers().count());
+    let seeds = frontier.standings.iter().map(|s| s.ratio.n).max().unwrap_or(0);
+    let sets: IndexSet<&str> = frontier.cells.iter().map(|cell| cell.paths.as_str()).collect();
+    let missing = match comparison.missing {
+        0 => String::new(),
+        missing => format!("; INCOMPLETE: {missing} cells are missing"),
+    };
+    let (cells, sets) = (frontier.cells.len(), sets.len());
+    format!(
+        "{}: {schedulers} schedulers, {cells} cells of {sets} path sets, {seeds} seeds{missing}",
+        frontier.congestion
+    )
+}

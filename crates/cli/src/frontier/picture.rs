@@ -1,0 +1,25 @@
+//! What each scheduler lacks, by kind of paths and application, in colours.
+
+use anabranch_report::heat::{Heat, HeatRow, Scale, svg};
+use anabranch_run::frontier::{Advice, Comparison, Frontier, Standing};
+
+/// A loss of half the best is as deep as colours go.
+const DEEPEST: f64 = 50.0;
+
+/// One panel a congestion control; the schedulers by their mean loss, the best on the left.
+pub fn picture(comparison: &Comparison) -> String {
+    let panels: Vec<Heat> = comparison.frontiers.iter().map(panel).collect();
+    svg(&panels, &Scale { label: "lacks of the best scheduler, %".into(), most: DEEPEST })
+}
+
+fn panel(frontier: &Frontier) -> Heat {
+    let mut order: Vec<&Standing> = frontier.standings.iter().collect();
+    order.sort_by(|a, b| a.loss.mean.total_cmp(&b.loss.mean));
+    let columns: Vec<String> = order.iter().map(|standing| standing.scheduler.clone()).collect();
+    let row = |advice: &Advice| HeatRow {
+        group: advice.kind.clone(),
+        label: advice.traffic.clone(),
+        values: columns.iter().map(|name| advice.losses.get(name).map(|loss| loss * 100.0)).collect(),
+    };
+    Heat { title: format!("With {}", frontier.congestion), rows: frontier.advice.iter().map(row).collect(), columns }
+}

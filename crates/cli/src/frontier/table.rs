@@ -1,0 +1,52 @@
+//! The standings for a terminal.
+
+use super::{extent, interval, percent};
+use crate::plain_table::{plain_table, print_table};
+use anabranch_run::frontier::{BEST_SINGLE, Comparison, Frontier, Standing};
+
+/// What the columns mean.
+pub const NOTES: &str = "\
+Ratio: mean over all cells (path set × application) of what was reached ÷ the oracle's bound, in percent, ± its 95 %
+interval over the seeds; sets: its 95 % interval over path sets, by bootstrap; then by application. Lacks: mean over the
+cells of what is missing from the best scheduler of the cell, in percent of it; near: cells in which that is 2 % or less.
+Slower: cells in which the best path alone is faster by more than 2.5 % (and paired t test, p < 0.05); Multipath TCP's
+options alone take 1.9 %. Rank: mean place; schedulers tie in a cell unless they differ by more than 0.5 % and the paired
+t test says p < 0.05, and those that tie share their places. Last: cells in which it is the worst, or ties with it.
+single:best is the best path alone, in plain TCP.";
+
+/// The standings to read.
+pub fn text(comparison: &Comparison) -> String {
+    let tables = comparison.frontiers.iter().map(|frontier| {
+        let mut table = plain_table(header(frontier));
+        frontier.standings.iter().for_each(|standing| {
+            table.add_row(line(standing));
+        });
+        format!("{}\n\n{}\n", extent(frontier, comparison), print_table(&table))
+    });
+    tables.collect::<String>() + NOTES + "\n"
+}
+
+fn header(frontier: &Frontier) -> Vec<String> {
+    let traffic = frontier.standings.first().into_iter().flat_map(|s| s.by_traffic.keys().cloned());
+    let mut header = ["scheduler", "ratio %", "sets"].map(str::to_owned).to_vec();
+    header.extend(traffic);
+    header.extend(["lacks", "near %", "slower", "rank", "last"].map(str::to_owned));
+    header
+}
+
+fn line(standing: &Standing) -> Vec<String> {
+    let mut line = vec![standing.scheduler.clone(), ratio(standing), interval(standing.ratio_over_sets)];
+    line.extend(standing.by_traffic.values().map(|ratio| percent(*ratio)));
+    line.extend([percent(standing.loss.mean), format!("{:.0}", standing.loss.near * 100.0)]);
+    // The best path alone is no scheduler: it has no place among them.
+    let ranked = |text: String| if standing.scheduler == BEST_SINGLE { String::new() } else { text };
+    line.extend([standing.slower.to_string(), format!("{:.1}", standing.rank), standing.last.to_string()].map(ranked));
+    line
+}
+
+/// The mean with its interval over the seeds.
+pub fn ratio(standing: &Standing) -> String {
+    let mean = percent(standing.ratio.mean);
+    let half = standing.ratio.ci95_low.zip(standing.ratio.ci95_high).map(|(low, high)| (high - low) * 50.0);
+    half.map_or(mean.clone(), |half| format!("{mean} ± {half:.1}"))
+}

@@ -1,0 +1,214 @@
+//! Where the room is: what the best schedulers lack of the oracle, and how much of it each hindrance takes, found by taking it
+//! away.
+
+use super::first_path::with_first;
+use super::{CellScore, Frontier, PathSet, Task, applications, plan, portfolio, run_all, score};
+use crate::driver::{Driver, Observer, Pool};
+use crate::known::with_known_capacity;
+use crate::plan::{Options, labels};
+use crate::results::RunRecord;
+use crate::runner::Failure;
+use anabranch_metrics::mean;
+use anabranch_network::{Change, LossSpec};
+use anabranch_scenario::{CrossKind, PlugIn, Scenario, TimelineChange};
+use indexmap::{IndexMap, IndexSet};
+use serde::{Deserialize, Serialize};
+
+/// What is taken away, in the order of the tables, and how.
+pub const TAKEN_AWAY: [(&str, &str); 7] = [
+    (
+        "slow start",
+        "each subflow begins with the window that fills its path, paced at its rate, and keeps it until the first loss; with \
+         several connections each begins with its part and grows from there",
+    ),
+    ("loss", "no random loss, from the timeline either, but for what loses everything"),
+    ("other traffic", "no bursts of other traffic; rival flows stay"),
+    ("the window", "buffers of 64 MiB"),
+    ("CUBIC", "BBR on every subflow"),
+    ("the first path", "the first subflow on the best path of the cell"),
+    ("all", "the first four at once, and the best first path"),
+];
+
+const BUFFER: u64 = 64 << 20;
+/// How many schedulers stand for all: the portfolio of [`portfolio`].
+const TEAM: usize = 3;
+/// Seeds of the runs without something, at most; those with everything in place count with as many.
+const SEEDS: usize = 3;
+
+/// Where the room is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Room {
+    /// Congestion control.
+    pub congestion: String,
+    /// The scheduler whose mean ratio to the oracle is greatest.
+    pub leader: String,
+    /// The schedulers with which everything else was run, and what the best of those up to each lacks of the best of all,
+    /// mean over the cells.
+    pub team: Vec<(String, f64)>,
+    /// One entry a kind of path set and application.
+    pub rows: Vec<RoomRow>,
+}
+
+/// Means over the path sets of one kind, with one application.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RoomRow {
+    /// Kind of path sets.
+    pub kind: String,
+    /// The application.
+    pub traffic: String,
+    /// Path sets.
+    pub sets: usize,
+    /// Ratio to the oracle of the best path alone.
+    pub single: f64,
+    /// Of the leader.
+    pub leader: f64,
+    /// Of the best of all schedulers in each cell.
+    pub best: f64,
+    /// Of the best of the team in each cell, with the seeds of what follows.
+    pub team: f64,
+    /// The same with each thing of [`TAKEN_AWAY`] taken away. The oracle is that of the cell as it then is.
+    pub without: IndexMap<String, f64>,
+}
+
+/// One cell without one thing, opened on one path: the team's best ratio.
+type Found = IndexMap<(String, String, &'static str), f64>;
+
+impl Room {
+    /// Runs the cells of `frontier`, which was made of `path_sets`, with one thing after the other taken away.
+    pub fn run(
+        (frontier, path_sets, congestion): (&Frontier, &[PathSet], &PlugIn),
+        schedulers: &[PlugIn],
+        (driver, pool, observer): (&dyn Driver, &dyn Pool, &dyn Observer),
+    ) -> (Option<Self>, Option<Failure>) {
+        let Some(leader) = frontier.leader() else { return (None, None) };
+        let team = portfolio(&frontier.cells, TEAM);
+        let labelled = schedulers.iter().zip(labels(schedulers));
+        let players: Vec<PlugIn> =
+            labelled.filter(|(_, label)| team.iter().any(|(name, _)| name == label)).map(|(s, _)| s.clone()).collect();
+        let traffic: IndexSet<&str> = frontier.cells.iter().map(|cell| cell.traffic.as_str()).collect();
+        let tasks: Vec<(&'static str, Task)> = path_sets
+            .iter()
+            .flat_map(|set| variants(set, congestion))
+            .flat_map(|variant| tasks(variant, &traffic, &players))
+            .collect();
+        let (things, tasks): (Vec<&'static str>, Vec<Task>) = tasks.into_iter().unzip();
+        let (mut found, mut n): (Found, usize) = (Found::new(), 0);
+        let (_, ended) = run_all(&tasks, (driver, pool, observer), |_, records| {
+            records.iter().for_each(|rows| note(&mut found, things[n], rows));
+            n += 1;
+        });
+        if ended.is_some() {
+            return (None, ended);
+        }
+        let rows = rows(frontier, &leader.scheduler, &team, &found);
+        (Some(Self { congestion: congestion.name.clone(), leader: leader.scheduler.clone(), team, rows }), None)
+    }
+}
+
+/// A path set without one thing.
+struct Without {
+    thing: &'static str,
+    set: PathSet,
+    congestion: PlugIn,
+}
+
+fn variants(set: &PathSet, congestion: &PlugIn) -> Vec<Without> {
+    let of = |index: usize, scenario: Scenario, congestion: PlugIn| Without {
+        thing: TAKEN_AWAY[index].0,
+        set: PathSet { scenario, ..set.clone() },
+        congestion,
+    };
+    let own = || congestion.clone();
+    let without = |take: &[fn(&mut Scenario)]| {
+        let repeat = set.scenario.repeat.min(SEEDS as u32);
+        let mut scenario = Scenario { repeat, ..set.scenario.clone() };
+        take.iter().for_each(|take| take(&mut scenario));
+        scenario
+    };
+    let bbr = PlugIn { name: "bbr".into(), parameters: Vec::new() };
+    let mut all = vec![
+        of(0, without(&[]), with_known_capacity(congestion)),
+        of(1, without(&[no_loss]), own()),
+        of(2, without(&[no_cross]), own()),
+        of(3, without(&[no_window]), own()),
+        of(4, without(&[]), bbr),
+    ];
+    for first in 0..set.scenario.topology.paths.len() {
+        all.push(of(5, with_first(&without(&[]), first), own()));
+        let ideal = with_first(&without(&[no_loss, no_cross, no_window]), first);
+        all.push(of(6, ideal, with_known_capacity(congestion)));
+    }
+    all
+}
+
+fn no_loss(scenario: &mut Scenario) {
+    for path in &mut scenario.topology.paths {
+        path.down.loss = LossSpec::None;
+        path.up.loss = LossSpec::None;
+    }
+    scenario.timeline.iter_mut().for_each(|entry| match &mut entry.change {
+        // What loses everything is no loss but an outage: it stays.
+        TimelineChange::Network(Change::Loss(_, _, loss)) if *loss != LossSpec::Bernoulli(1.0) => {
+            *loss = LossSpec::None
+        }
+        _ => {}
+    });
+}
+
+fn no_cross(scenario: &mut Scenario) {
+    // Rivals are what the set is about; the background is not.
+    scenario.cross.retain(|cross| matches!(cross.kind, CrossKind::Tcp { .. }));
+}
+
+fn no_window(scenario: &mut Scenario) {
+    scenario.settings.send_buffer = BUFFER;
+    scenario.settings.recv_buffer = BUFFER;
+}
+
+fn tasks(variant: Without, traffic: &IndexSet<&str>, players: &[PlugIn]) -> Vec<(&'static str, Task)> {
+    let congestions = vec![variant.congestion.clone()];
+    let options = Options { schedulers: players.to_vec(), congestions, baselines: false, ..Options::default() };
+    let names: Vec<&str> = traffic.iter().copied().collect();
+    let applications = applications(&variant.set.scenario, &names).into_iter();
+    let title = format!("{} without {}", variant.set.scenario.name, variant.thing);
+    let task =
+        |application| Task { congestion: 0, plan: plan(&variant.set, application, &options), title: title.clone() };
+    applications.map(|application| (variant.thing, task(application))).collect()
+}
+
+/// Keeps the best of what was found of a cell without `thing`.
+fn note(found: &mut Found, thing: &'static str, rows: &[Vec<RunRecord>]) {
+    for row in rows {
+        let Some(run) = row.first() else { continue };
+        let value = |key| run.cell.get(key).cloned().unwrap_or_default();
+        let ratio = mean(&row.iter().map(score::ratio).collect::<Vec<_>>()).unwrap_or(0.0);
+        let best = found.entry((value(super::PATHS), value(super::TRAFFIC), thing)).or_insert(0.0);
+        *best = best.max(ratio);
+    }
+}
+
+fn rows(frontier: &Frontier, leader: &str, team: &[(String, f64)], found: &Found) -> Vec<RoomRow> {
+    let of_team = |cell: &CellScore| {
+        let ratio = |entry: &score::Entry| mean(&entry.ratios[..entry.ratios.len().min(SEEDS)]).unwrap_or(0.0);
+        team.iter().filter_map(|(name, _)| cell.entry(name)).map(ratio).fold(0.0, f64::max)
+    };
+    let row = |kind: &String, traffic: &String, sets: usize| {
+        let own = || frontier.cells.iter().filter(|cell| cell.kind == *kind && cell.traffic == *traffic);
+        let average = |value: &dyn Fn(&CellScore) -> f64| mean(&own().map(value).collect::<Vec<_>>()).unwrap_or(0.0);
+        let of = |name: &str| average(&|cell| cell.entry(name).map_or(0.0, score::Entry::ratio));
+        let thing = |name: &'static str| {
+            average(&|cell| found.get(&(cell.paths.clone(), cell.traffic.clone(), name)).copied().unwrap_or(0.0))
+        };
+        RoomRow {
+            kind: kind.clone(),
+            traffic: traffic.clone(),
+            sets,
+            single: of(score::BEST_SINGLE),
+            leader: of(leader),
+            best: average(&CellScore::best),
+            team: average(&of_team),
+            without: TAKEN_AWAY.iter().map(|(name, _)| ((*name).to_owned(), thing(name))).collect(),
+        }
+    };
+    frontier.advice.iter().map(|advice| row(&advice.kind, &advice.traffic, advice.sets)).collect()
+}
