@@ -170,7 +170,23 @@ fn compare_ranks_schedulers_over_a_grid() {
     let arguments =
         ["compare", "--grid", grid, "--scheduler", "minrtt,rr", "--out", results, "--update", target, "--repeat", "2"];
     let once = [&arguments[..], &["--congestion", "cubic"]].concat();
-    insta::assert_snapshot!(output(&once), @"");
+    insta::assert_snapshot!(output(&once), @r"
+    cubic: 2 schedulers, 6 cells of 1 path sets, 2 seeds
+
+    scheduler       ratio %  sets  bulk   web  256 KB  2 MB  8 MB  frames  lacks  near %  slower  rank  last
+    ────────────────────────────────────────────────────────────────────────────────────────────────────────
+    minrtt       90.0 ± 0.0        90.0  90.0    90.0  90.0  90.0    90.0    0.0     100       0   1.5     0
+    roundrobin   90.0 ± 0.0        90.0  90.0    90.0  90.0  90.0    90.0    0.0     100       0   1.5     0
+    single:best  58.1 ± 0.2        58.1  58.1    58.1  58.1  58.1    58.1   35.5       0
+
+    Ratio: mean over all cells (path set × application) of what was reached ÷ the oracle's bound, in percent, ± its 95 %
+    interval over the seeds; sets: its 95 % interval over path sets, by bootstrap; then by application. Lacks: mean over the
+    cells of what is missing from the best scheduler of the cell, in percent of it; near: cells in which that is 2 % or less.
+    Slower: cells in which the best path alone is faster by more than 2.5 % (and paired t test, p < 0.05); Multipath TCP's
+    options alone take 1.9 %. Rank: mean place; schedulers tie in a cell unless they differ by more than 0.5 % and the paired
+    t test says p < 0.05, and those that tie share their places. Last: cells in which it is the worst, or ties with it.
+    single:best is the best path alone, in plain TCP.
+    ");
     let page = fs::read_to_string(&page).unwrap();
     assert!(page.starts_with("before\n<!-- frontier -->\nRatio: mean over all cells"), "{page}");
     assert!(page.ends_with("<!-- /frontier -->\nafter\n") && !page.contains("old"), "{page}");
@@ -212,7 +228,7 @@ fn compare_opens_on_every_path_and_takes_hindrances_away() {
     output(&[&arguments[..], &["--first-path", "--room", "--update", target]].concat());
     let page = fs::read_to_string(&page).unwrap();
     assert!(page.contains("| minrtt | 16 KB | 1 | 90.0 | 90.0 | 90.0 | 0.0 | 0 | 0.0 | two paths |"), "{page}");
-    assert!(page.contains("| all | 6 | 59.6 | 90.0 | 90.0 | 90.0 | 10.0 |"), "{page}");
+    assert!(page.contains("| all | 6 | 58.1 | 90.0 | 90.0 | 90.0 | 10.0 |"), "{page}");
     assert!(page.contains("| all | 90.0 | +0.0 | +0.0 | +0.0 | +0.0 | +0.0 | +0.0 | +0.0 |"), "{page}");
     let opened: Value = serde_json::from_str(&fs::read_to_string(out.join("first-path.json")).unwrap()).unwrap();
     assert_eq!(opened[0]["ratios"].as_array().unwrap().len(), 2);

@@ -73,6 +73,7 @@ fn greatest(scenario: &Scenario, schedulers: &[&str], congestion: &str, seed: u6
 }
 
 /// The path sets of the reference grid.
+#[expect(clippy::disallowed_methods, reason = "a test reads the repository's own files")]
 fn grid() -> Vec<Scenario> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/frontier");
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();

@@ -15,7 +15,7 @@ pub fn room(room: &Room) -> String {
         room.leader,
         members.join(", ")
     );
-    let groups: [(&str, fn(&RoomRow) -> &str); 2] = [("application", |row| &row.traffic), ("paths", |row| &row.kind)];
+    let groups: [(&str, Group); 2] = [("application", |row| &row.traffic), ("paths", |row| &row.kind)];
     for (title, group) in groups {
         let _ = write!(text, "\nRatio to the oracle, in percent, by {title}:\n\n{}", ratios(room, title, group));
         let _ = write!(text, "\nPoints that it gains to take away, by {title}:\n\n{}", gains(room, title, group));
