@@ -360,7 +360,7 @@ pub struct CompareArguments {
     /// Path sets: every scenario file of this directory instead of the reference grid
     #[arg(long, value_name = "DIR")]
     pub grid: Option<PathBuf>,
-    /// Three seeds a cell instead of the scenarios' number
+    /// Two seeds a cell instead of the scenarios' number
     #[arg(long, conflicts_with = "repeat")]
     pub quick: bool,
     /// Seeds a cell instead of the scenarios' number
