@@ -328,7 +328,7 @@ pub enum Catalogue {
 const COMPARE_EXAMPLES: &str = "\
 Examples:
   anabranch compare --quick
-  anabranch compare --scheduler minrtt,blest,ecf --congestion lia --traffic web,frames
+  anabranch compare --scheduler minrtt,blest --congestion lia --traffic web
   anabranch compare --grid my-paths --out results
   anabranch compare --first-path --room --out results
 
@@ -360,7 +360,7 @@ pub struct CompareArguments {
     /// Path sets: every scenario file of this directory instead of the reference grid
     #[arg(long, value_name = "DIR")]
     pub grid: Option<PathBuf>,
-    /// Three seeds a cell instead of the scenarios' number
+    /// Two seeds a cell instead of the scenarios' number
     #[arg(long, conflicts_with = "repeat")]
     pub quick: bool,
     /// Seeds a cell instead of the scenarios' number

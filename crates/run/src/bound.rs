@@ -56,7 +56,7 @@ fn bound(cell: &CellPlan, row: &Row, job: &Job) -> Result<Bound, RunError> {
         let within = measured.as_nanos().div_ceil(interval.as_nanos().max(1));
         FrameTimes { first: from, interval, counted: 0..count.unwrap_or(within).min(within) }
     });
-    let best = Layout::of(job)?.bound(job, (from, from + measured), written.as_slice());
+    let best = Layout::of(job)?.bound(job, (from, from + measured), (written.as_slice(), Instant::MAX));
     let paths = match row.choice {
         Choice::Multipath(_) => "all".to_owned(),
         Choice::Single(_) => row.scheduler_label.clone(),

@@ -232,7 +232,7 @@ impl Layout {
         let scenario = &*job.scenario;
         let names: Vec<&str> = self.over.iter().map(|n| scenario.topology.paths[*n].name.as_str()).collect();
         metrics.paths.retain(|path| names.contains(&path.name.as_str()));
-        let bound = self.bound(job, metrics.measured, &metrics.frames);
+        let bound = self.bound(job, metrics.measured, (&metrics.frames, metrics.measured.1));
         let reached = metrics.get(bound.metric);
         // The shorter the better: T*/T.
         let shorter = bound.metric != GOODPUT;
@@ -241,8 +241,13 @@ impl Layout {
     }
 
     /// The best possible in the metric that says most about the traffic, for the measured time from … until and the frames
-    /// that were written in it.
-    pub(crate) fn bound(&self, job: &Job, (from, until): (Instant, Instant), written: &[FrameTimes]) -> Best {
+    /// that were written in it, none of which counts more than its age at `end`.
+    pub(crate) fn bound(
+        &self,
+        job: &Job,
+        (from, until): (Instant, Instant),
+        (written, end): (&[FrameTimes], Instant),
+    ) -> Best {
         let settings = &job.scenario.settings;
         let header = |dss| header_len(job.scenario.hosts.ip, settings.tcp.timestamps, dss);
         let dss = match settings.dss {
@@ -254,7 +259,7 @@ impl Layout {
         let oracle = Oracle::new(&self.topology, &self.timeline, &self.over, sizes);
         let seconds = |time: Option<Duration>| time.map(Duration::as_secs_f64);
         let (metric, value) = match (self.crowd.timed(), self.crowd.total()) {
-            (Timed::Frames(frames), _) => (DELAY, seconds(oracle.frame_delay(written, until, frames.size))),
+            (Timed::Frames(frames), _) => (DELAY, seconds(oracle.frame_delay(written, end, frames.size))),
             (_, Some(_)) => (COMPLETION, seconds(self.crowd.least_completion(&oracle))),
             // Responses without end wait for their requests.
             (Timed::Responses(_), None) => (RESPONSE, None),

@@ -18,7 +18,7 @@ use std::num::NonZeroU32;
 use std::path::Path;
 
 /// Seeds of `--quick`.
-const QUICK: u32 = 3;
+const QUICK: u32 = 2;
 
 /// The forms that the papers measure: minRTT with penalisation and opportunistic retransmission (Raiciu and others, NSDI 2012),
 /// BLEST with the latter (Ferlin and others 2016), its kernel module with both.
