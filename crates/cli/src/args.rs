@@ -328,7 +328,7 @@ pub enum Catalogue {
 const COMPARE_EXAMPLES: &str = "\
 Examples:
   anabranch compare --quick
-  anabranch compare --scheduler minrtt,blest,ecf --congestion lia --traffic web,frames
+  anabranch compare --scheduler minrtt,blest --congestion lia --traffic web
   anabranch compare --grid my-paths --out results
   anabranch compare --first-path --room --out results
 
