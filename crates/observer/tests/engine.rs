@@ -184,7 +184,9 @@ fn observers_tell_what_engines_record() {
         // Plain TCP is fallen back to behind middleboxes only, and there are none.
         let quiet = KINDS.iter().zip(seen.events).filter(|(_, count)| *count == 0).map(|((name, _), _)| *name);
         assert_eq!(quiet.collect::<Vec<_>>(), ["fallback"]);
-        assert!(seen.early_copies.keys().all(|s| s == "redundant" || s == ADVERSARY), "{:?}", seen.early_copies);
+        // What is bound ahead may be sent again elsewhere while it still waits for its path.
+        let known = ["redundant", "linux-default", ADVERSARY];
+        assert!(seen.early_copies.keys().all(|s| known.contains(&s.as_str())), "{:?}", seen.early_copies);
         assert!(seen.closed > 0 && seen.dead > 0 && seen.cut * 100 < seen.closed, "{seen:?}");
     }
 }
