@@ -352,22 +352,27 @@ impl Connection {
             && self.paths.ready
             && let Some(setup) = self.paths.due_attempt(cx.now)
         {
-            let mut tuple = setup.tuple;
-            if self.subflows.iter().any(|s| s.tuple == tuple) {
+            if self.subflows.iter().any(|s| s.tuple == setup.tuple) {
                 self.paths.withdraw(setup.id);
                 continue;
             }
-            if tuple.local.port() == 0 {
-                tuple.local.set_port(self.fresh_port(cx));
-            }
-            self.paths.opened(setup.id);
-            self.start_subflow(cx, setup.id, tuple, true, setup.backup);
+            self.open_path(cx, setup, true);
         }
         self.announce_addresses(cx);
     }
 
+    /// Begins the handshake of a subflow over a path. One that names no local port draws it.
+    pub(super) fn open_path(&mut self, cx: &mut Cx<'_>, setup: PathSetup, join: bool) {
+        let PathSetup { id, mut tuple, backup, .. } = setup;
+        if tuple.local.port() == 0 {
+            tuple.local.set_port(self.fresh_port(cx));
+        }
+        self.paths.opened(id);
+        self.start_subflow(cx, id, tuple, join, backup);
+    }
+
     /// A port of ours that no present subflow of this connection uses (RFC 6335 §6: the dynamic ones).
-    pub(super) fn fresh_port(&self, cx: &mut Cx<'_>) -> u16 {
+    fn fresh_port(&self, cx: &mut Cx<'_>) -> u16 {
         loop {
             let port = 49_152 + cx.rng.below(16_384) as u16;
             if self.subflows.iter().all(|s| s.tuple.local.port() != port) {

@@ -84,12 +84,8 @@ impl Connection {
 
     /// Sends a SYN over the next path; false if there is none.
     pub(super) fn open_next(&mut self, cx: &mut Cx<'_>) -> bool {
-        let Some(PathSetup { id, mut tuple, backup, .. }) = self.race.start(cx.now) else { return false };
-        if tuple.local.port() == 0 {
-            tuple.local.set_port(self.fresh_port(cx));
-        }
-        self.paths.opened(id);
-        self.start_subflow(cx, id, tuple, false, backup);
+        let Some(path) = self.race.start(cx.now) else { return false };
+        self.open_path(cx, path, false);
         true
     }
 
