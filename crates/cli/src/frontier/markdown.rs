@@ -2,8 +2,8 @@
 
 use super::choice::choices;
 use super::table::{NOTES, ratio};
-use super::{extent, interval, markdown_table, percent};
-use anabranch_run::frontier::{BEST_SINGLE, CellScore, Comparison, Frontier, Standing, portfolio};
+use super::{by_loss, extent, interval, markdown_table, members, percent, placed};
+use anabranch_run::frontier::{CellScore, Comparison, Frontier, Standing, portfolio};
 use std::fmt::Write as _;
 
 /// Of which it is said how often they are alike.
@@ -47,28 +47,24 @@ fn ratios(frontier: &Frontier) -> String {
 fn losses(frontier: &Frontier) -> String {
     let header = ["scheduler", "lacks %", "path sets", "median", "near %", "slower than one path %", "rank", "last %"];
     let header = header.map(str::to_owned).into_iter().chain(["most".to_owned(), "most in".to_owned()]);
-    let mut order: Vec<&Standing> = frontier.standings.iter().collect();
-    order.sort_by(|a, b| a.loss.mean.total_cmp(&b.loss.mean));
-    let line = |standing: &&Standing| {
+    let line = |standing: &Standing| {
         let loss = &standing.loss;
         let share = |count: usize| format!("{:.0}", count as f64 / standing.cells.max(1) as f64 * 100.0);
-        let ranked = |text: String| if standing.scheduler == BEST_SINGLE { String::new() } else { text };
         let mut line = vec![standing.scheduler.clone(), percent(loss.mean), interval(loss.over_sets)];
         line.extend([percent(loss.median), format!("{:.0}", loss.near * 100.0)]);
-        line.extend([share(standing.slower), format!("{:.1}", standing.rank), share(standing.last)].map(ranked));
+        let places = [share(standing.slower), format!("{:.1}", standing.rank), share(standing.last)];
+        line.extend(places.map(|place| placed(standing, place)));
         line.extend([percent(loss.worst), loss.worst_in.clone()]);
         line
     };
-    markdown_table(&header.collect::<Vec<_>>(), 1, order.iter().map(line))
+    markdown_table(&header.collect::<Vec<_>>(), 1, by_loss(frontier).into_iter().map(line))
 }
 
 fn team(frontier: &Frontier) -> String {
-    let members = portfolio(&frontier.cells, TEAM);
-    let lines: Vec<String> = members.iter().map(|(name, lack)| format!("{name} ({})", percent(*lack))).collect();
     format!(
         "Who had one scheduler for each kind of network would take, one after the other (and what the best of those so far \
          lacks, in percent): {}.",
-        lines.join(", ")
+        members(&portfolio(&frontier.cells, TEAM))
     )
 }
 

@@ -15,7 +15,7 @@ pub use picture::picture;
 pub use room::{room, room_csv};
 pub use table::text;
 
-use anabranch_run::frontier::{Comparison, Frontier};
+use anabranch_run::frontier::{BEST_SINGLE, Comparison, Frontier, Standing};
 use indexmap::IndexSet;
 
 /// A value as per cent with one digit.
@@ -41,6 +41,23 @@ fn some(names: &[String], count: usize) -> String {
     let more = names.len().saturating_sub(count);
     let shown = names[..names.len().min(count)].join(", ");
     if more > 0 { format!("{shown} and {more} more") } else { shown }
+}
+
+/// Schedulers of a team, each with what the best of those up to it lacks.
+fn members(team: &[(String, f64)]) -> String {
+    team.iter().map(|(name, lack)| format!("{name} ({})", percent(*lack))).collect::<Vec<_>>().join(", ")
+}
+
+/// A place among the schedulers: the best path alone has none.
+fn placed(standing: &Standing, place: String) -> String {
+    if standing.scheduler == BEST_SINGLE { String::new() } else { place }
+}
+
+/// By what they lack of the best of each cell, the best first.
+fn by_loss(frontier: &Frontier) -> Vec<&Standing> {
+    let mut order: Vec<&Standing> = frontier.standings.iter().collect();
+    order.sort_by(|a, b| a.loss.mean.total_cmp(&b.loss.mean));
+    order
 }
 
 /// How much was run.

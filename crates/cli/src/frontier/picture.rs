@@ -1,7 +1,8 @@
 //! What each scheduler lacks, by kind of paths and application, in colours.
 
+use super::by_loss;
 use anabranch_report::heat::{Heat, HeatRow, Scale, svg};
-use anabranch_run::frontier::{Advice, Comparison, Frontier, Standing};
+use anabranch_run::frontier::{Advice, Comparison, Frontier};
 
 /// A loss of half the best is as deep as colours go.
 const DEEPEST: f64 = 50.0;
@@ -13,9 +14,7 @@ pub fn picture(comparison: &Comparison) -> String {
 }
 
 fn panel(frontier: &Frontier) -> Heat {
-    let mut order: Vec<&Standing> = frontier.standings.iter().collect();
-    order.sort_by(|a, b| a.loss.mean.total_cmp(&b.loss.mean));
-    let columns: Vec<String> = order.iter().map(|standing| standing.scheduler.clone()).collect();
+    let columns: Vec<String> = by_loss(frontier).into_iter().map(|standing| standing.scheduler.clone()).collect();
     let row = |advice: &Advice| HeatRow {
         group: advice.kind.clone(),
         label: advice.traffic.clone(),

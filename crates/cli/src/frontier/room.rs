@@ -1,19 +1,18 @@
 //! Where the room is.
 
-use super::{markdown_table, percent};
+use super::{markdown_table, members, percent};
 use anabranch_run::frontier::{Room, RoomRow, TAKEN_AWAY};
 use indexmap::IndexSet;
 use std::fmt::Write as _;
 
 /// By application, by kind of paths, and what was taken away how.
 pub fn room(room: &Room) -> String {
-    let members: Vec<String> = room.team.iter().map(|(name, lack)| format!("{name} ({})", percent(*lack))).collect();
     let mut text = format!(
         "With {}. Best published scheduler over all: {}. The team that stands for all schedulers below, and what the best of \
          it so far lacks of the best of all, in percent: {}.\n",
         room.congestion,
         room.leader,
-        members.join(", ")
+        members(&room.team)
     );
     let groups: [(&str, Group); 2] = [("application", |row| &row.traffic), ("paths", |row| &row.kind)];
     for (title, group) in groups {

@@ -1,8 +1,8 @@
 //! The standings for a terminal.
 
-use super::{extent, interval, percent};
+use super::{extent, interval, percent, placed};
 use crate::plain_table::{plain_table, print_table};
-use anabranch_run::frontier::{BEST_SINGLE, Comparison, Frontier, Standing};
+use anabranch_run::frontier::{Comparison, Frontier, Standing};
 
 /// What the columns mean.
 pub const NOTES: &str = "\
@@ -38,9 +38,8 @@ fn line(standing: &Standing) -> Vec<String> {
     let mut line = vec![standing.scheduler.clone(), ratio(standing), interval(standing.ratio_over_sets)];
     line.extend(standing.by_traffic.values().map(|ratio| percent(*ratio)));
     line.extend([percent(standing.loss.mean), format!("{:.0}", standing.loss.near * 100.0)]);
-    // The best path alone is no scheduler: it has no place among them.
-    let ranked = |text: String| if standing.scheduler == BEST_SINGLE { String::new() } else { text };
-    line.extend([standing.slower.to_string(), format!("{:.1}", standing.rank), standing.last.to_string()].map(ranked));
+    let places = [standing.slower.to_string(), format!("{:.1}", standing.rank), standing.last.to_string()];
+    line.extend(places.map(|place| placed(standing, place)));
     line
 }
 

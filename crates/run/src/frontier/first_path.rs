@@ -4,7 +4,6 @@ use super::{PathSet, Task, applications, plan, run_all, score};
 use crate::driver::{Driver, Observer, Pool};
 use crate::plan::Options;
 use crate::runner::Failure;
-use anabranch_metrics::mean;
 use anabranch_network::Change;
 use anabranch_scenario::{PlugIn, Scenario, TimelineChange};
 use serde::{Deserialize, Serialize};
@@ -58,7 +57,7 @@ impl FirstPath {
             records.iter().flatten().for_each(|row| {
                 let Some(run) = row.first() else { return };
                 let value = |key| run.cell.get(key).cloned().unwrap_or_default();
-                let ratio = mean(&row.iter().map(score::ratio).collect::<Vec<_>>()).unwrap_or(0.0);
+                let ratio = score::mean_of(row, score::ratio);
                 let [paths, kind, traffic] = [super::PATHS, super::KIND, super::TRAFFIC].map(value);
                 let scheduler = run.scheduler.clone();
                 let same = |o: &&mut Opened| (&o.paths, &o.traffic, &o.scheduler) == (&paths, &traffic, &scheduler);
@@ -71,7 +70,7 @@ impl FirstPath {
         if ended.is_some() { (Vec::new(), ended) } else { (found, None) }
     }
 
-    fn tasks(&self) -> Vec<Task> {
+    fn tasks(&self) -> Vec<Task<()>> {
         let (schedulers, congestions) = (self.schedulers.clone(), vec![self.congestion.clone()]);
         let options = Options { schedulers, congestions, baselines: false, ..Options::default() };
         let mut tasks = Vec::new();
@@ -80,7 +79,7 @@ impl FirstPath {
                 let set = PathSet { scenario: with_first(&set.scenario, first), ..set.clone() };
                 for application in applications(&set.scenario, &self.traffic) {
                     let title = format!("{}, path {first} first", set.scenario.name);
-                    tasks.push(Task { congestion: 0, plan: plan(&set, application, &options), title });
+                    tasks.push(Task { key: (), plan: plan(&set, application, &options), title });
                 }
             }
         }

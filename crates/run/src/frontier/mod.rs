@@ -11,6 +11,7 @@ pub use advice::{AS_GOOD, Advice, advice, portfolio};
 pub use applications::{APPLICATIONS, Application, applications, usual_applications};
 pub use first_path::{FirstPath, Opened, with_first};
 pub use room::{Room, RoomRow, TAKEN_AWAY};
+pub(crate) use score::is_significant;
 pub use score::{BEST_SINGLE, CellScore, Entry, MARGIN, SIGNIFICANT, TIE};
 pub use standing::{Loss, NEAR, Standing};
 
@@ -93,10 +94,12 @@ impl Frontier {
     }
 }
 
-/// A plan for one cell, and what to call it if it fails.
-struct Task {
-    congestion: usize,
+/// A plan for one cell.
+struct Task<T> {
+    /// What its runs are kept under.
+    key: T,
     plan: Plan,
+    /// What to call it if it fails.
     title: String,
 }
 
@@ -115,7 +118,7 @@ impl Grid {
         let tasks = self.tasks();
         let mut cells: Vec<Vec<CellScore>> = vec![Vec::new(); self.congestions.len()];
         let (finished, ended) = run_all(&tasks, (driver, pool, observer), |task, records| {
-            cells[task.congestion].extend(records.iter().filter_map(|rows| score::cell(rows)));
+            cells[task.key].extend(records.iter().filter_map(|rows| score::cell(rows)));
         });
         let named =
             self.congestions.iter().zip(cells).filter(|(_, cells)| finished == tasks.len() || !cells.is_empty());
@@ -124,8 +127,8 @@ impl Grid {
         (Comparison { anabranch, frontiers, missing: tasks.len() - finished }, ended)
     }
 
-    /// A plan for each cell: by congestion control, path set in their order, and application.
-    fn tasks(&self) -> Vec<Task> {
+    /// A plan for each cell: by the place of its congestion control, path set in their order, and application.
+    fn tasks(&self) -> Vec<Task<usize>> {
         let mut tasks = Vec::new();
         for (congestion, plug_in) in self.congestions.iter().enumerate() {
             for set in &self.path_sets {
@@ -136,7 +139,7 @@ impl Grid {
                         congestions: vec![plug_in.clone()],
                         ..Options::default()
                     };
-                    tasks.push(Task { congestion, plan: plan(set, application, &options), title });
+                    tasks.push(Task { key: congestion, plan: plan(set, application, &options), title });
                 }
             }
         }
@@ -151,10 +154,10 @@ fn plan(set: &PathSet, application: Application, options: &Options) -> Plan {
 }
 
 /// Runs `tasks` one after the other and gives what each found to `take`. How many were finished, and why not all.
-fn run_all(
-    tasks: &[Task],
+fn run_all<T>(
+    tasks: &[Task<T>],
     (driver, pool, observer): (&dyn Driver, &dyn Pool, &dyn Observer),
-    mut take: impl FnMut(&Task, Vec<CellRecords>),
+    mut take: impl FnMut(&Task<T>, Vec<CellRecords>),
 ) -> (usize, Option<Failure>) {
     let planned: usize = tasks.iter().map(|task| task.plan.extent().0).sum();
     let mut done = 0;

@@ -86,16 +86,14 @@ impl Room {
         let players: Vec<PlugIn> =
             labelled.filter(|(_, label)| team.iter().any(|(name, _)| name == label)).map(|(s, _)| s.clone()).collect();
         let traffic: IndexSet<&str> = frontier.cells.iter().map(|cell| cell.traffic.as_str()).collect();
-        let tasks: Vec<(&'static str, Task)> = path_sets
+        let tasks: Vec<Task<&'static str>> = path_sets
             .iter()
             .flat_map(|set| variants(set, congestion))
             .flat_map(|variant| tasks(variant, &traffic, &players))
             .collect();
-        let (things, tasks): (Vec<&'static str>, Vec<Task>) = tasks.into_iter().unzip();
-        let (mut found, mut n): (Found, usize) = (Found::new(), 0);
-        let (_, ended) = run_all(&tasks, (driver, pool, observer), |_, records| {
-            records.iter().for_each(|rows| note(&mut found, things[n], rows));
-            n += 1;
+        let mut found = Found::new();
+        let (_, ended) = run_all(&tasks, (driver, pool, observer), |task, records| {
+            records.iter().for_each(|rows| note(&mut found, task.key, rows));
         });
         if ended.is_some() {
             return (None, ended);
@@ -165,15 +163,18 @@ fn no_window(scenario: &mut Scenario) {
     scenario.settings.recv_buffer = BUFFER;
 }
 
-fn tasks(variant: Without, traffic: &IndexSet<&str>, players: &[PlugIn]) -> Vec<(&'static str, Task)> {
+fn tasks(variant: Without, traffic: &IndexSet<&str>, players: &[PlugIn]) -> Vec<Task<&'static str>> {
     let congestions = vec![variant.congestion.clone()];
     let options = Options { schedulers: players.to_vec(), congestions, baselines: false, ..Options::default() };
     let names: Vec<&str> = traffic.iter().copied().collect();
     let applications = applications(&variant.set.scenario, &names).into_iter();
     let title = format!("{} without {}", variant.set.scenario.name, variant.thing);
-    let task =
-        |application| Task { congestion: 0, plan: plan(&variant.set, application, &options), title: title.clone() };
-    applications.map(|application| (variant.thing, task(application))).collect()
+    let task = |application| Task {
+        key: variant.thing,
+        plan: plan(&variant.set, application, &options),
+        title: title.clone(),
+    };
+    applications.map(task).collect()
 }
 
 /// Keeps the best of what was found of a cell without `thing`.
@@ -181,7 +182,7 @@ fn note(found: &mut Found, thing: &'static str, rows: &[Vec<RunRecord>]) {
     for row in rows {
         let Some(run) = row.first() else { continue };
         let value = |key| run.cell.get(key).cloned().unwrap_or_default();
-        let ratio = mean(&row.iter().map(score::ratio).collect::<Vec<_>>()).unwrap_or(0.0);
+        let ratio = score::mean_of(row, score::ratio);
         let best = found.entry((value(super::PATHS), value(super::TRAFFIC), thing)).or_insert(0.0);
         *best = best.max(ratio);
     }

@@ -70,13 +70,13 @@ impl Entry {
     fn beats(&self, other: &Self) -> bool {
         let (own, its) = (self.ratio(), other.ratio());
         let pairs: Vec<(f64, f64)> = self.ratios.iter().copied().zip(other.ratios.iter().copied()).collect();
-        own > its * (1.0 + TIE) && is_significant(&pairs)
+        own > its * (1.0 + TIE) && Paired::of(&pairs).is_some_and(|paired| is_significant(&paired))
     }
 }
 
-/// No spread, or p < 0.05.
-fn is_significant(pairs: &[(f64, f64)]) -> bool {
-    Paired::of(pairs).is_some_and(|paired| paired.p.is_none_or(|p| p < SIGNIFICANT))
+/// No spread, or p < [`SIGNIFICANT`].
+pub(crate) fn is_significant(paired: &Paired) -> bool {
+    paired.p.is_none_or(|p| p < SIGNIFICANT)
 }
 
 impl CellScore {
@@ -129,7 +129,8 @@ impl CellScore {
 pub(super) fn cell(rows: &[Vec<RunRecord>]) -> Option<CellScore> {
     let rows = rows.iter().filter_map(|row| Some((row.first()?.scheduler.as_str(), &row[..])));
     let (singles, schedulers): (Vec<_>, Vec<_>) = rows.partition(|(name, _)| name.starts_with(SINGLE));
-    let (best_single, single) = singles.into_iter().max_by(|(_, a), (_, b)| mean_speed(a).total_cmp(&mean_speed(b)))?;
+    let (best_single, single) =
+        singles.into_iter().max_by(|(_, a), (_, b)| mean_of(a, speed).total_cmp(&mean_of(b, speed)))?;
     let mut entries: Vec<Entry> =
         schedulers.iter().map(|(name, row)| entry(name, row, single, row.iter().map(ratio).collect())).collect();
     place(&mut entries);
@@ -154,8 +155,9 @@ fn speed(run: &RunRecord) -> f64 {
     }
 }
 
-fn mean_speed(row: &[RunRecord]) -> f64 {
-    mean(&row.iter().map(speed).collect::<Vec<_>>()).unwrap_or(0.0)
+/// Mean of `value` over the seeds.
+pub(super) fn mean_of(row: &[RunRecord], value: fn(&RunRecord) -> f64) -> f64 {
+    mean(&row.iter().map(value).collect::<Vec<_>>()).unwrap_or(0.0)
 }
 
 /// What was reached ÷ the oracle's; 0 if it was given up.
@@ -179,7 +181,7 @@ fn entry(name: &str, row: &[RunRecord], single: &[RunRecord], ratios: Vec<f64>) 
     let pairs: Vec<(f64, f64)> = row.iter().zip(single).map(|(a, b)| (speed(a), speed(b))).collect();
     let relative: Vec<f64> = pairs.iter().filter(|(_, b)| *b > 0.0).map(|(a, b)| a / b).collect();
     let against_single = mean(&relative).unwrap_or(0.0);
-    let below = Paired::of(&pairs).is_some_and(|paired| paired.mean_diff < 0.0) && is_significant(&pairs);
+    let below = Paired::of(&pairs).is_some_and(|paired| paired.mean_diff < 0.0 && is_significant(&paired));
     Entry {
         scheduler: name.to_owned(),
         ratios,

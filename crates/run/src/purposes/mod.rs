@@ -8,6 +8,7 @@ pub use page::page;
 pub use table::{NETWORKS, PURPOSES};
 
 use crate::driver::{Driver, Pool};
+use crate::frontier::is_significant;
 use crate::plan::{Options, Plan, Repeat, Variant, labels};
 use crate::results::RunRecord;
 use crate::runner::Runner;
@@ -178,10 +179,8 @@ fn judge(purpose: &Purpose, difference: &Paired, goodput_ratio: f64, random: boo
         Wants::Less => difference.mean_diff < 0.0,
     };
     let enough = !random || difference.n >= PAIRS;
-    // Without a p value all differences are the same.
-    let significant = difference.p.is_none_or(|p| p < 0.05);
     let kept = !purpose.metric.starts_with("rbd_") || goodput_ratio >= GOODPUT_KEPT;
-    if right && enough && significant && kept { Verdict::Shown } else { Verdict::NotShown }
+    if right && enough && is_significant(difference) && kept { Verdict::Shown } else { Verdict::NotShown }
 }
 
 fn scheduler(name: &str) -> Result<PlugIn, String> {
