@@ -1,8 +1,12 @@
-//! Embeds the ready scenarios and the commit that the program is built from.
+//! Embeds the ready scenarios, the commit that the program is built from, and a digest of what decides a run's outcome.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
+use xxhash_rust::xxh3::Xxh3;
+
+/// Crates that show or judge outcomes: no run depends on them. Every other crate may decide one.
+const BESIDE_RUNS: [&str; 6] = ["adversary", "cli", "conformance", "observer", "report", "reproduce"];
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -11,6 +15,7 @@ fn main() {
         fs::write(target.join(file), scenario_list(&root.join(folder))).expect("OUT_DIR takes files");
     }
     fs::write(target.join("papers.rs"), paper_list(&root.join("papers"))).expect("OUT_DIR takes files");
+    println!("cargo:rustc-env=ANABRANCH_ENGINE={:032x}", engine(&root));
     if let Some(commit) = git(&root, &["rev-parse", "HEAD"]) {
         println!("cargo:rustc-env=ANABRANCH_COMMIT={commit}");
     }
@@ -19,6 +24,34 @@ fn main() {
         println!("cargo:rerun-if-changed={log}");
     }
     println!("cargo:rerun-if-changed=build.rs");
+}
+
+/// A digest of every source file that decides a run's outcome, with the versions of what they use.
+fn engine(root: &Path) -> u128 {
+    let crates = entries(&root.join("crates")).into_iter().filter(|folder| {
+        let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        folder.is_dir() && !BESIDE_RUNS.contains(&name.as_str())
+    });
+    let mut files = vec![root.join("Cargo.lock")];
+    for folder in crates {
+        println!("cargo:rerun-if-changed={}", folder.join("src").display());
+        sources(&folder.join("src"), &mut files);
+    }
+    let mut digest = Xxh3::new();
+    for file in files {
+        let text = fs::read(&file).expect("a source file can be read");
+        // The length keeps the end of one file apart from the beginning of the next.
+        digest.update(&(text.len() as u64).to_le_bytes());
+        digest.update(&text);
+    }
+    digest.digest128()
+}
+
+/// Adds every file below a folder, by name.
+fn sources(folder: &Path, files: &mut Vec<PathBuf>) {
+    for path in entries(folder) {
+        if path.is_dir() { sources(&path, files) } else { files.push(path) }
+    }
 }
 
 /// A Rust array of `(key, files)`, a paper's folder each, in the order of the keys.

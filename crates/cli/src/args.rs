@@ -430,27 +430,33 @@ Examples:
 What is done is kept in the directory: the same command goes on where the last one stopped. Ctrl-C ends the runs, with \
 exit code 130; items that are finished are printed.
 
-A verdict is one of
-  reproduces      the direction and, where the paper states its set-up wholly,
-                  the magnitude, within a band written down before the run
-  direction only  the direction, but not the magnitude
-  differs         neither
-  not specified   the paper leaves out what is needed
-  not run         a quick look leaves it out";
+A claim is of the first class that applies:
+  open                 the paper leaves out what is needed
+  contradicts itself   another place of the paper says otherwise
+  trivial, duplicate   it holds whichever scheduler runs, or rests on another claim's datum
+  anchor               a baseline's value, by which readings of the set-up are chosen
+  below resolution     smaller than the paper's own repetitions can tell from luck
+  reproduces in size   in sign and size under all admissible readings
+  direction            in sign or order under all admissible readings
+  under some readings  the report names them
+  under none           of those that were run";
 
 /// `anabranch reproduce`.
 #[derive(Debug, Args)]
 pub struct ReproduceArguments {
-    /// A paper of `anabranch list papers`, or `all`
+    /// A paper of `anabranch list papers`, `all`, or a folder with a claims.toml and the scenarios that it names
     pub paper: String,
     /// One of its items; all of them unless given
     pub item: Option<String>,
     /// Also run what needs kernels at the receiving end, by the clock; how long it takes is said first. Needs Linux and root
     #[arg(long)]
     pub live: bool,
-    /// A quick look: three seeds, shorter runs, no sensitivity tables
+    /// A quick look: three seeds, shorter runs, no readings but the one as written
     #[arg(long)]
     pub quick: bool,
+    /// Also judge claims in readings that the baselines do not admit, and with assumptions made otherwise
+    #[arg(long, conflicts_with = "quick")]
+    pub readings: bool,
     /// Repetitions instead of the papers'; `auto` adds seeds until the 95 % interval of the main metric is narrow enough
     #[arg(long, value_name = "N|auto", value_parser = repetitions)]
     pub repeat: Option<Repetitions>,
@@ -466,8 +472,8 @@ pub struct ReproduceArguments {
     /// Open the report
     #[arg(long)]
     pub open: bool,
-    /// Put the table of claims into this file, between the lines `<!-- reproduction -->` and `<!-- /reproduction -->`, or
-    /// the summary between `<!-- reproduction summary -->` and `<!-- /reproduction summary -->`
+    /// Put a screen per paper into this file, between the lines `<!-- reproduction -->` and `<!-- /reproduction -->`, or
+    /// the summary between `<!-- reproduction summary -->` and `<!-- /reproduction summary -->`; the pictures go beside it
     #[arg(long, value_name = "FILE")]
     pub update: Vec<PathBuf>,
 }

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 use xxhash_rust::xxh3::xxh3_128;
 
 /// A driver that remembers. Each outcome is a line of the file as soon as it is there, so that an interrupted command
@@ -108,17 +108,11 @@ fn key(job: &Job) -> String {
     };
     job.scenario = Arc::new(scenario);
     job.cell.clear();
-    format!("{:032x}", xxh3_128(format!("{} {job:?}", program()).as_bytes()))
+    format!("{:032x}", xxh3_128(format!("{PROGRAM} {job:?}").as_bytes()))
 }
 
-/// Hash of the program's own file: another build may answer otherwise.
-fn program() -> &'static str {
-    static PROGRAM: OnceLock<String> = OnceLock::new();
-    PROGRAM.get_or_init(|| {
-        let bytes = std::env::current_exe().and_then(fs::read).unwrap_or_default();
-        format!("{} {:032x}", env!("CARGO_PKG_VERSION"), xxh3_128(&bytes))
-    })
-}
+/// The program's version and the digest of the sources that decide a run's outcome: papers and reports may change.
+const PROGRAM: &str = concat!(env!("CARGO_PKG_VERSION"), " ", env!("ANABRANCH_ENGINE"));
 
 #[cfg(test)]
 mod tests {

@@ -23,7 +23,7 @@ mod plain_table;
 mod pool;
 mod preflight_table;
 mod reference;
-mod reproduction_table;
+mod reproduction;
 mod results_folder;
 mod runs_csv;
 mod runs_parquet;

@@ -40,6 +40,16 @@ impl<'a> Marked<'a> {
         Ok(Self { file, text, names })
     }
 
+    /// Whether it has a place of this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.names.contains(&name)
+    }
+
+    /// Where the file lies.
+    pub fn folder(&self) -> &Path {
+        self.file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    }
+
     /// Puts what `table` makes of each name between its marks.
     pub fn write(&self, table: impl Fn(&str) -> String) -> Result<(), Failure> {
         let fill = |text: String, name: &&str| {

@@ -1,25 +1,30 @@
-//! The papers that come with the program.
+//! Papers: those that come with the program, and a user's own.
 
 use crate::builtin::PAPERS;
 use crate::failure::Failure;
+use crate::input::read_regular;
 use anabranch_reproduce::{Item, Mistake, Paper};
 use miette::{LabeledSpan, MietteDiagnostic, NamedSource, Report};
+use std::fs;
+use std::path::Path;
 
 /// A paper with its files.
-pub struct BuiltIn {
-    /// Name of its folder.
-    pub key: &'static str,
+pub struct Source {
+    /// Its folder, as messages name it.
+    pub folder: String,
     /// What `claims.toml` says.
     pub paper: Paper,
-    files: &'static [(&'static str, &'static str)],
+    /// Name without the ending, and text, of each of its TOML files.
+    files: Vec<(String, String)>,
 }
 
-impl BuiltIn {
+impl Source {
     /// The text of one of its scenario files; `.toml` may follow the name.
-    pub fn scenario(&self, name: &str) -> Result<&'static str, Failure> {
+    pub fn scenario(&self, name: &str) -> Result<&str, Failure> {
         let bare = name.strip_suffix(".toml").unwrap_or(name);
-        let found = self.files.iter().find(|(known, _)| *known == bare && bare != CLAIMS).map(|(_, text)| *text);
-        let files: Vec<&str> = self.files.iter().map(|(name, _)| *name).filter(|name| *name != CLAIMS).collect();
+        let scenarios = || self.files.iter().filter(|(name, _)| *name != CLAIMS);
+        let found = scenarios().find(|(known, _)| *known == bare).map(|(_, text)| text.as_str());
+        let files: Vec<&str> = scenarios().map(|(name, _)| name.as_str()).collect();
         found.ok_or_else(|| Failure::unknown_word("scenario file of this paper", bare, &files, "name a file beside it"))
     }
 
@@ -39,30 +44,61 @@ pub fn are_all(key: &str) -> bool {
     key.eq_ignore_ascii_case("all")
 }
 
-/// The papers called `key`; all of them for `all`. Capitals do not count.
-pub fn find(key: &str) -> Result<Vec<BuiltIn>, Failure> {
+/// The papers called `key`; all that come with the program for `all`; a folder with a `claims.toml`. Capitals do not count.
+pub fn find(key: &str) -> Result<Vec<Source>, Failure> {
     if are_all(key) {
-        return PAPERS.iter().map(|(key, files)| read(key, files)).collect();
+        return PAPERS.iter().map(built_in).collect();
+    }
+    if let Some(paper) = PAPERS.iter().find(|(known, _)| known.eq_ignore_ascii_case(key)) {
+        return Ok(vec![built_in(paper)?]);
+    }
+    if Path::new(key).is_dir() {
+        return Ok(vec![own(Path::new(key))?]);
     }
     let keys: Vec<&str> = PAPERS.iter().map(|(key, _)| *key).chain(["all"]).collect();
-    match PAPERS.iter().find(|(known, _)| known.eq_ignore_ascii_case(key)) {
-        Some((key, files)) => Ok(vec![read(key, files)?]),
-        None => Err(Failure::unknown_word("paper", key, &keys, &format!("there are {}", keys.join(", ")))),
+    let help = format!("there are {}; or name a folder with a {CLAIMS}.toml", keys.join(", "));
+    Err(Failure::unknown_word("paper", key, &keys, &help))
+}
+
+fn built_in((key, files): &(&str, &[(&str, &str)])) -> Result<Source, Failure> {
+    let files = files.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+    read(format!("papers/{key}"), files)
+}
+
+/// Every TOML file of a folder.
+fn own(folder: &Path) -> Result<Source, Failure> {
+    let unreadable = |path: &Path, error: std::io::Error| {
+        Failure::unusable("anabranch::cli::unreadable", format!("cannot read {}: {error}", path.display()), None)
+    };
+    let entries = fs::read_dir(folder).map_err(|error| unreadable(folder, error))?;
+    let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|ending| ending == "toml"));
+    paths.sort();
+    let file = |path: &std::path::PathBuf| {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        Ok((name, read_regular(path).map_err(|error| unreadable(path, error))?))
+    };
+    let files: Vec<(String, String)> = paths.iter().map(file).collect::<Result<_, Failure>>()?;
+    if !files.iter().any(|(name, _)| name == CLAIMS) {
+        let help = format!("a paper is a folder of scenario files and a {CLAIMS}.toml");
+        let message = format!("there is no {CLAIMS}.toml in {}", folder.display());
+        return Err(Failure::unusable("anabranch::cli::unreadable", message, Some(help)));
     }
+    read(folder.display().to_string(), files)
 }
 
-fn read(key: &'static str, files: &'static [(&'static str, &'static str)]) -> Result<BuiltIn, Failure> {
-    let text = files.iter().find(|(name, _)| *name == CLAIMS).map_or("", |(_, text)| *text);
-    let paper = anabranch_reproduce::read(text).map_err(|mistakes| unusable(key, text, mistakes))?;
-    Ok(BuiltIn { key, paper, files })
+fn read(folder: String, files: Vec<(String, String)>) -> Result<Source, Failure> {
+    let text = files.iter().find(|(name, _)| name == CLAIMS).map_or("", |(_, text)| text.as_str());
+    let paper = anabranch_reproduce::read(text).map_err(|mistakes| unusable(&folder, text, mistakes))?;
+    Ok(Source { folder, paper, files })
 }
 
-fn unusable(key: &str, text: &str, mistakes: Vec<Mistake>) -> Failure {
+fn unusable(folder: &str, text: &str, mistakes: Vec<Mistake>) -> Failure {
     let report = |Mistake { at, message, help }: Mistake| {
         let mut diagnostic = MietteDiagnostic::new(message).with_code("anabranch::reproduce::claims");
         diagnostic.help = help;
         let diagnostic = diagnostic.with_label(LabeledSpan::new(Some("here".into()), at.start, at.len()));
-        Report::new(diagnostic).with_source_code(NamedSource::new(format!("papers/{key}/claims.toml"), text.to_owned()))
+        Report::new(diagnostic).with_source_code(NamedSource::new(format!("{folder}/{CLAIMS}.toml"), text.to_owned()))
     };
     Failure::Unusable(mistakes.into_iter().map(report).collect())
 }
@@ -75,23 +111,23 @@ mod tests {
 
     #[test]
     fn every_item_of_every_paper_has_a_plan() {
-        for built_in in find("all").unwrap_or_else(|failure| panic!("{}", failure.render(false))) {
-            let key = &built_in.paper.key;
+        for source in find("all").unwrap_or_else(|failure| panic!("{}", failure.render(false))) {
+            let key = &source.paper.key;
             assert!(PAPERS.iter().any(|(folder, _)| folder == key), "{key} is not the name of its folder");
-            for item in &built_in.paper.items {
+            for item in &source.paper.items {
                 assert!(!item.claims.is_empty(), "{key} {}", item.id);
                 for asked in [Asked::default(), Asked { quick: true, ..Asked::default() }] {
-                    let text = built_in.scenario(&item.scenario).expect("it is there");
+                    let text = source.scenario(&item.scenario).expect("it is there");
                     let mut read = |overrides| Loaded::given(&item.scenario, text, overrides).map(|l| l.document);
                     let parts = parts(item, &asked, &mut read);
                     let parts = parts.unwrap_or_else(|failure| panic!("{key} {}: {}", item.id, failure.render(false)));
-                    assert!(parts.iter().all(|part| part.plan.extent().0 > 0), "{key} {}", item.id);
+                    assert!(parts.iter().all(|part| part.whole.extent().0 > 0), "{key} {}", item.id);
                 }
             }
             // A file that no item names is not an experiment of the paper.
-            for (name, _) in built_in.files.iter().filter(|(name, _)| *name != CLAIMS) {
+            for (name, _) in source.files.iter().filter(|(name, _)| name != CLAIMS) {
                 let named = |item: &Item| item.scenario.strip_suffix(".toml").unwrap_or(&item.scenario) == *name;
-                assert!(built_in.paper.items.iter().any(named), "{key}/{name}.toml");
+                assert!(source.paper.items.iter().any(named), "{key}/{name}.toml");
             }
         }
     }

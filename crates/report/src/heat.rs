@@ -64,7 +64,8 @@ pub fn svg(panels: &[Heat], scale: &Scale) -> String {
     text + "</svg>\n"
 }
 
-fn escape(text: &str) -> String {
+/// For the text of an element or an attribute.
+pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 

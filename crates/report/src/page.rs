@@ -6,7 +6,7 @@ use crate::encode::{self, PACKETS, PACKETS_OF_ONE};
 use crate::style::{BACKGROUND, PALETTE, styles};
 use crate::table::{Column, Table};
 use crate::value::{Figure, MadeBy, Report, Section, Verdict};
-use anabranch_reproduce::Verdict as Judgement;
+use anabranch_reproduce::Class;
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, Value};
 use serde::Serialize;
@@ -111,11 +111,11 @@ fn page(report: &Report) -> Value {
     }))
 }
 
-/// How often each verdict was given, if it was.
+/// How many claims are of each class, if any are.
 fn counts<'a>(verdicts: impl IntoIterator<Item = &'a Verdict>) -> Vec<(Mark, usize)> {
-    let given: Vec<Judgement> = verdicts.into_iter().map(|row| row.verdict).collect();
-    let count = |verdict| (Mark::of(verdict), given.iter().filter(|one| **one == verdict).count());
-    Judgement::ALL.map(count).into_iter().filter(|(_, count)| *count > 0).collect()
+    let given: Vec<Class> = verdicts.into_iter().map(|row| row.class).collect();
+    let count = |class| (Mark::of(class), given.iter().filter(|one| **one == class).count());
+    Class::ALL.map(count).into_iter().filter(|(_, count)| *count > 0).collect()
 }
 
 /// How many packets of each timeline there is room for.
@@ -171,6 +171,7 @@ struct SectionView<'a> {
     title: &'a str,
     about: &'a [String],
     figures: Vec<FigureView<'a>>,
+    pictures: Vec<Value>,
     tables: Vec<TableView>,
     verdicts: Vec<VerdictView<'a>>,
     counts: Vec<(Mark, usize)>,
@@ -185,6 +186,7 @@ fn section_view<'a>(report: &'a Report, section: &'a Section, packets: usize) ->
         title: &section.title,
         about: &section.about,
         figures: figures.map(|(i, figure)| FigureView::of(figure, format!("{id}-figure-{}", i + 1), packets)).collect(),
+        pictures: section.pictures.iter().map(|svg| Value::from_safe_string(svg.clone())).collect(),
         tables: section.tables.iter().map(|table| TableView::of(table, &stem(&section.id, &table.id))).collect(),
         verdicts: verdicts().map(VerdictView::of).collect(),
         counts: counts(verdicts()),
@@ -266,13 +268,18 @@ struct Mark {
 }
 
 impl Mark {
-    fn of(verdict: Judgement) -> Self {
-        let (word, sign, class) = match verdict {
-            Judgement::Reproduces => ("reproduces", "✓", "reproduces"),
-            Judgement::DirectionOnly => ("direction only", "≈", "direction"),
-            Judgement::Differs => ("differs", "✗", "differs"),
-            Judgement::NotSpecified => ("not specified", "?", "unspecified"),
-            Judgement::NotRun => ("not run", "–", "unspecified"),
+    fn of(class: Class) -> Self {
+        let (word, sign, class) = match class {
+            Class::InSize => ("reproduces in size", "✓", "reproduces"),
+            Class::Direction => ("direction", "≈", "direction"),
+            Class::UnderSome => ("under some readings", "±", "direction"),
+            Class::UnderNone => ("under none", "✗", "differs"),
+            Class::BelowResolution => ("below resolution", "∿", "unspecified"),
+            Class::Contradicted => ("the paper contradicts itself", "⇄", "unspecified"),
+            Class::Trivial => ("trivial or duplicate", "=", "unspecified"),
+            Class::Anchor => ("anchor", "•", "unspecified"),
+            Class::Open => ("open", "?", "unspecified"),
+            Class::NotRun => ("not run", "–", "unspecified"),
         };
         Self { word, sign, class }
     }
@@ -287,15 +294,15 @@ struct VerdictView<'a> {
 
 impl<'a> VerdictView<'a> {
     fn of(row: &'a Verdict) -> Self {
-        Self { row, mark: Mark::of(row.verdict) }
+        Self { row, mark: Mark::of(row.class) }
     }
 }
 
 fn verdict_table(verdicts: &[Verdict]) -> Option<Table> {
-    let heads = ["item", "claim", "place", "published", "ours", "verdict", "reason"];
+    let heads = ["item", "claim", "place", "published", "ours", "class", "reason"];
     let row = |v: &Verdict| {
-        let verdict = Mark::of(v.verdict).word;
-        [&v.item, &v.claim, &v.place, &v.published, &v.ours, verdict, &v.reason].map(str::to_owned).to_vec()
+        let class = Mark::of(v.class).word;
+        [&v.item, &v.claim, &v.place, &v.published, &v.ours, class, &v.reason].map(str::to_owned).to_vec()
     };
     let table = || Table {
         id: "verdicts".into(),

@@ -2,7 +2,7 @@
 
 use crate::chart::Chart;
 use crate::table::Table;
-use anabranch_reproduce::Verdict as Judgement;
+use anabranch_reproduce::Class;
 use serde::{Deserialize, Serialize};
 
 /// A report: the verdicts first, then sections, then where it all came from.
@@ -52,8 +52,8 @@ pub struct Verdict {
     pub published: String,
     /// Ours, with interval and number of runs.
     pub ours: String,
-    /// How they agree.
-    pub verdict: Judgement,
+    /// What it is worth.
+    pub class: Class,
     /// Why, above all where they differ.
     pub reason: String,
 }
@@ -70,6 +70,8 @@ pub struct Section {
     pub about: Vec<String>,
     /// Charts.
     pub figures: Vec<Figure>,
+    /// Drawn beforehand: each a whole SVG element of ours, never of a user.
+    pub pictures: Vec<String>,
     /// Tables.
     pub tables: Vec<Table>,
     /// [`Verdict::item`] of the verdicts that are shown here, not with the others at the top.

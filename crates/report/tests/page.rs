@@ -44,12 +44,12 @@ fn the_page_is_whole_and_quiet_and_says_what_the_data_says() {
     let marks = |page: &mut Browser, of: &str| {
         page.value(&format!("[...document.querySelectorAll('{of} .mark')].map((mark) => mark.textContent)"))
     };
-    let counts = ["✓ 1 reproduces", "≈ 1 direction only", "✗ 1 differs", "? 1 not specified"];
+    let counts = ["? 1 open", "✓ 1 reproduces in size", "≈ 1 direction", "✗ 1 under none"];
     assert_eq!(marks(&mut page, "#verdicts > .counts"), serde_json::json!(counts));
-    assert_eq!(marks(&mut page, "#verdicts .items"), serde_json::json!(["✓ 1 reproduces"]));
-    let at_the_top = ["≈ direction only", "✗ differs", "? not specified"];
+    assert_eq!(marks(&mut page, "#verdicts .items"), serde_json::json!(["✓ 1 reproduces in size"]));
+    let at_the_top = ["≈ direction", "✗ under none", "? open"];
     assert_eq!(marks(&mut page, "#verdicts tbody"), serde_json::json!(at_the_top));
-    assert_eq!(marks(&mut page, "#charts tbody"), serde_json::json!(["✓ reproduces"]));
+    assert_eq!(marks(&mut page, "#charts tbody"), serde_json::json!(["✓ reproduces in size"]));
 
     // What is drawn is what the data says.
     let drawn = |page: &mut Browser, figure: u32, selector: &str| {

@@ -17,10 +17,58 @@ pub struct Claim {
     pub at: Vec<(String, String)>,
     /// What it says.
     pub kind: Kind,
-    /// What the paper leaves out, so that nothing can be judged: ours is shown beside it, that is all.
-    pub open: Option<String>,
-    /// Why ours differs, as far as we found out; shown with the verdicts *differs* and *direction only*.
+    /// What it is worth before any run.
+    pub standing: Standing,
+    /// Among the few that the paper is read for.
+    pub headline: bool,
+    /// The half-width of the 95 % interval that is published of the value or change, in its unit.
+    pub uncertainty: Option<f64>,
+    /// It was written, or changed, when its outcome was known; says how.
+    pub post_hoc: Option<String>,
+    /// Name of the finding that says why ours comes out otherwise.
     pub reason: Option<String>,
+}
+
+/// What a claim is worth before any run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Runs can confirm it or not.
+    Testable,
+    /// The paper leaves out what is needed, so that nothing can be judged: ours is shown beside it. Says what.
+    Open(String),
+    /// Another place of the paper says otherwise. Says which.
+    Contradicted(String),
+    /// It holds whichever scheduler runs. Says why.
+    Trivial(String),
+    /// Another claim of the paper rests on the same datum. Says which.
+    Duplicate(String),
+}
+
+impl Claim {
+    /// The rows whose value it is, and what that is a multiple of.
+    pub(crate) fn rows(&self) -> Vec<&str> {
+        let mut rows = Vec::new();
+        if let Kind::Value { of, .. } = &self.kind {
+            let mut side = Some(of);
+            while let Some(Side { row, per, .. }) = side {
+                rows.push(row.as_str());
+                side = per.as_deref();
+            }
+        }
+        rows
+    }
+
+    /// Whether it sets one scheduler against another, and stands for itself.
+    pub fn is_contrast(&self) -> bool {
+        let schedulers = match &self.kind {
+            Kind::Change { of, against, .. } => {
+                of.row != against.row && ![of, against].iter().any(|side| side.row.starts_with("single:"))
+            }
+            Kind::Order { .. } => true,
+            _ => false,
+        };
+        schedulers && self.standing == Standing::Testable
+    }
 }
 
 /// Stands between two metrics of which the ratio is meant.

@@ -1,35 +1,51 @@
 //! An item and its results → what came out of it.
 
+use crate::anchor::{Weighed, told, weigh};
+use crate::claim::Claim;
 use crate::curves::mean_curves;
 use crate::judge::judge;
-use crate::outcome::{ItemOutcome, Sensitive};
-use crate::paper::{Item, Sensitivity};
-use crate::plan::Part;
-use anabranch_run::Results;
+use crate::outcome::{ItemOutcome, Judged, ReadingOutcome, Stand, Tested};
+use crate::paper::{Item, Row};
+use crate::reading::Reading;
+use anabranch_run::{Results, RunRecord};
 
-/// Judges an item by what its parts gave, the main one first. Reasons that were found at full length are left out of a
-/// `quick` look, whose numbers are others.
-pub fn conclude(item: &Item, scenario: &str, parts: &[Part<'_>], results: &[Results], quick: bool) -> ItemOutcome {
-    let main = &results[0];
-    let mut claims = item.claims.clone();
-    if quick {
-        claims.iter_mut().for_each(|claim| claim.reason = None);
+/// The reading that an item's scenario is.
+const AS_WRITTEN: &str = "as written";
+
+/// What was run of a reading.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ran<'a> {
+    /// The baselines alone.
+    pub baselines: Option<&'a Results>,
+    /// Every row.
+    pub whole: Option<&'a Results>,
+}
+
+impl<'a> Ran<'a> {
+    /// The runs, as far as there are any.
+    pub fn runs(self) -> Option<&'a [RunRecord]> {
+        self.whole.or(self.baselines).map(|results| results.runs.as_slice())
     }
+}
+
+/// Judges an item by `main`, its runs as written, and by what was run of each of its readings, in their order.
+pub fn conclude(item: &Item, scenario: &str, main: &Results, readings: &[Ran<'_>]) -> ItemOutcome {
     let mut rows: Vec<String> = Vec::new();
     for run in &main.runs {
         if !rows.contains(&run.scheduler) {
             rows.push(run.scheduler.clone());
         }
     }
-    let assumptions = parts.iter().zip(results).filter_map(|(part, results)| Some((part.sensitivity?, results)));
-    let sensitive = |(sensitivity, results): (&Sensitivity, &Results)| Sensitive {
-        name: sensitivity.name.clone(),
-        why: sensitivity.why.clone(),
-        set: sensitivity.changes(),
-        claims: judge(&claims, &results.runs, &item.rows, &sensitivity.rows)
-            .into_iter()
-            .map(|judged| (judged.ours, judged.verdict))
-            .collect(),
+    let ran = || std::iter::once(Ran { baselines: None, whole: Some(main) }).chain(readings.iter().copied());
+    let weighed = weigh(item, &ran().map(Ran::runs).collect::<Vec<_>>());
+    let known = std::iter::once(None).chain(item.readings.iter().map(Some));
+    let outcomes = known.zip(ran()).zip(weighed).map(|((reading, ran), weighed)| of_reading(item, reading, ran, weighed));
+    let runs_of = |name: Option<&str>| match name {
+        None => Some((main.runs.as_slice(), &[][..])),
+        Some(name) => item.readings.iter().zip(readings).find_map(|(reading, ran)| {
+            let whole = ran.whole.filter(|_| reading.name == name)?;
+            Some((whole.runs.as_slice(), reading.rows.as_slice()))
+        }),
     };
     ItemOutcome {
         id: item.id.clone(),
@@ -42,7 +58,31 @@ pub fn conclude(item: &Item, scenario: &str, parts: &[Part<'_>], results: &[Resu
         curves: mean_curves(&item.figures, &main.runs),
         summary: main.summary.clone(),
         figures: item.figures.clone(),
-        claims: judge(&claims, &main.runs, &item.rows, &[]),
-        sensitivity: assumptions.map(sensitive).collect(),
+        anchors: told(item, &main.runs),
+        claims: judge(&item.claims, &main.runs, &item.rows, &[]),
+        readings: outcomes.collect(),
+        findings: item.findings.iter().map(|finding| finding.check(&item.rows, &runs_of)).collect(),
     }
+}
+
+fn of_reading(item: &Item, reading: Option<&Reading>, ran: Ran<'_>, weighed: Weighed) -> ReadingOutcome {
+    let rows: &[Row] = reading.map_or(&[], |reading| &reading.rows);
+    let claims = |claims: &[Claim], whole: &Results| judge(claims, &whole.runs, &item.rows, rows);
+    let claims: Vec<Judged> = ran.whole.map_or_else(Vec::new, |whole| claims(&item.claims, whole));
+    ReadingOutcome {
+        name: reading.map_or_else(|| AS_WRITTEN.to_owned(), |reading| reading.name.clone()),
+        why: reading.map_or_else(String::new, |reading| reading.why.clone()),
+        set: reading.map_or_else(Vec::new, Reading::changes),
+        open: reading.is_none_or(|reading| reading.open),
+        post_hoc: reading.and_then(|reading| reading.post_hoc.clone()),
+        anchors: weighed.ours,
+        distance: weighed.distance,
+        admissible: weighed.admissible,
+        claims: claims.into_iter().map(tested).collect(),
+    }
+}
+
+fn tested(judged: Judged) -> Tested {
+    let Judged { ours, estimate, p, scatter, verdict, .. } = judged;
+    Tested { ours, estimate, p, scatter, verdict, stand: Stand::NotTested }
 }

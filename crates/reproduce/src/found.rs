@@ -8,6 +8,8 @@ pub struct Found {
     pub ours: String,
     pub estimate: Option<Estimate>,
     pub p: Option<f64>,
+    /// Of a change: see [`crate::outcome::Judged::scatter`].
+    pub scatter: Option<f64>,
     pub verdict: Verdict,
     pub reason: Option<String>,
 }
@@ -15,7 +17,7 @@ pub struct Found {
 impl Found {
     /// A verdict that needs no test and no reason.
     pub fn plain(ours: String, estimate: Option<Estimate>, verdict: Verdict) -> Self {
-        Self { ours, estimate, p: None, verdict, reason: None }
+        Self { ours, estimate, p: None, scatter: None, verdict, reason: None }
     }
 
     /// Nothing was. What was run and does not have it does not say what the claim says.
@@ -24,7 +26,7 @@ impl Found {
             Lack::NotRun => (Verdict::NotRun, None),
             Lack::Undefined(why) => (Verdict::Differs, Some(why)),
         };
-        Self { ours: "—".into(), estimate: None, p: None, verdict, reason }
+        Self { ours: "—".into(), estimate: None, p: None, scatter: None, verdict, reason }
     }
 }
 

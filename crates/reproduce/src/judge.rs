@@ -1,17 +1,17 @@
 //! Claims and runs → verdicts.
 
-use crate::claim::{Claim, Kind, Side, Unit};
+use crate::claim::{Claim, Kind, Side, Standing, Unit};
 use crate::estimate::{Change, Order};
 use crate::found::{Found, Lack, decimals, interval, within};
-use crate::outcome::{Judged, Verdict};
+use crate::outcome::{Class, Judged, Verdict};
 use crate::paper::Row;
 use crate::samples::Samples;
 use crate::theory;
-use anabranch_metrics::{Better, quantile};
+use anabranch_metrics::{Better, Summary, quantile};
 use anabranch_run::{CellValues, Estimate, RunRecord};
 
 /// A difference is one if so rare a one would come from luck alone.
-const SIGNIFICANT: f64 = 0.05;
+pub(crate) const SIGNIFICANT: f64 = 0.05;
 /// An order holds if it does in this share of the resamples.
 const CONFIDENT: f64 = 0.95;
 
@@ -41,13 +41,12 @@ fn judged(claim: &Claim, samples: &Samples<'_>) -> Judged {
         Kind::Order { rows, more } => (order(claim, rows, *more, samples), None, None),
     };
     let mut found = found.unwrap_or_else(Found::nothing);
-    if let Some(open) = &claim.open {
-        (found.verdict, found.reason) = (Verdict::NotSpecified, Some(open.clone()));
-    } else if matches!(found.verdict, Verdict::DirectionOnly | Verdict::Differs) {
-        found.reason = claim.reason.clone().or(found.reason);
+    if let Standing::Open(_) = &claim.standing {
+        found.verdict = Verdict::NotSpecified;
     }
     Judged {
         text: claim.text.clone(),
+        named: named(claim, samples),
         place: claim.place.clone(),
         metric: claim.metric.clone(),
         unit: unit_of(claim).into(),
@@ -58,9 +57,41 @@ fn judged(claim: &Claim, samples: &Samples<'_>) -> Judged {
         ours: found.ours,
         estimate: found.estimate,
         p: found.p,
+        scatter: found.scatter,
         band,
         verdict: found.verdict,
-        reason: found.reason,
+        contrast: claim.is_contrast(),
+        headline: claim.headline,
+        class: Class::NotRun,
+        under: Vec::new(),
+        post_hoc: claim.post_hoc.clone(),
+        finding: claim.reason.clone(),
+        reason: said(&claim.standing).or(found.reason),
+    }
+}
+
+/// Why it is not to be tested.
+fn said(standing: &Standing) -> Option<String> {
+    match standing {
+        Standing::Testable => None,
+        Standing::Open(why) | Standing::Contradicted(why) | Standing::Trivial(why) => Some(why.clone()),
+        Standing::Duplicate(of) => Some(format!("the same datum as: {of}")),
+    }
+}
+
+/// What is measured of whom: `goodput_bps of blest+or against minrtt+pr`.
+fn named(claim: &Claim, samples: &Samples<'_>) -> String {
+    let side = |side: &Side| {
+        let at: Vec<&str> = claim.at.iter().chain(&side.at).map(|(_, value)| value.as_str()).collect();
+        let at = if at.is_empty() { String::new() } else { format!(" ({})", at.join(", ")) };
+        format!("{}{at}", samples.label(&side.row))
+    };
+    let metric = |side: &Side| side.metric.clone().unwrap_or_else(|| claim.metric.clone());
+    match &claim.kind {
+        Kind::Change { of, against, .. } => format!("{} of {} against {}", metric(of), side(of), side(against)),
+        Kind::Value { of, .. } | Kind::Fit { of, .. } | Kind::Cycle { of, .. } => format!("{} of {}", metric(of), side(of)),
+        Kind::Order { rows, .. } => format!("{} of {}", claim.metric, rows.join(", ")),
+        Kind::Model { by, .. } => by.to_string(),
     }
 }
 
@@ -111,7 +142,20 @@ fn change(
             (false, _) => Verdict::Differs,
         }
     };
-    Ok(Found { ours: signed(&percent), estimate: Some(percent), p, verdict, reason: None })
+    let scatter = scatter(&a, &b);
+    Ok(Found { ours: signed(&percent), estimate: Some(percent), p, scatter, verdict, reason: None })
+}
+
+/// By how much the difference of two single runs varies where they share nothing, in per cent: that of a quotient of
+/// independent values, to first order.
+fn scatter(a: &[(u64, f64)], b: &[(u64, f64)]) -> Option<f64> {
+    let of = |values: &[(u64, f64)]| {
+        let values: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
+        Summary::of(&values).and_then(|summary| Some((summary.mean, summary.sd?)))
+    };
+    let ((mean_a, a), (mean_b, b)) = (of(a)?, of(b)?);
+    let quotient = mean_a / mean_b;
+    Some(100.0 * ((a / mean_b).powi(2) + (quotient * b / mean_b).powi(2)).sqrt()).filter(|scatter| scatter.is_finite())
 }
 
 /// Why there is no relative difference.
@@ -156,7 +200,7 @@ fn order(claim: &Claim, rows: &[String], more: bool, samples: &Samples<'_>) -> R
     Ok(Found::plain(ours, None, verdict))
 }
 
-fn excludes_zero(percent: &Estimate) -> bool {
+pub(crate) fn excludes_zero(percent: &Estimate) -> bool {
     percent.ci95_low.is_none_or(|low| low > 0.0) || percent.ci95_high.is_none_or(|high| high < 0.0)
 }
 

@@ -3,11 +3,14 @@
 //! A paper is a folder: scenario files, and `claims.toml` with the published values and the bands in which ours reproduce
 //! them, written before the first run. This crate reads no file and runs nothing.
 
+mod anchor;
 mod claim;
+mod classify;
 mod conclude;
 mod curves;
 mod cycle;
 mod estimate;
+mod finding;
 mod found;
 mod judge;
 mod outcome;
@@ -15,14 +18,21 @@ mod paper;
 mod plan;
 mod prediction;
 mod read;
+mod reading;
 mod samples;
 mod theory;
 
-pub use claim::{Claim, Kind, Point, Side, Statistic, Unit};
-pub use conclude::conclude;
+pub use anchor::{Weighed, weigh};
+pub use claim::{Claim, Kind, Point, Side, Standing, Statistic, Unit};
+pub use conclude::{Ran, conclude};
+pub use finding::Finding;
 pub use judge::judge;
-pub use outcome::{ItemOutcome, Judged, MeanCurve, PaperOutcome, Reproduction, Sensitive, Verdict};
-pub use paper::{Figure, Item, Paper, Row, Sensitivity};
+pub use outcome::{
+    Anchor, Class, FindingOutcome, ItemOutcome, Judged, MeanCurve, PaperOutcome, ReadingOutcome, Reproduction, Shown, Stand,
+    Tested, Verdict,
+};
+pub use paper::{Figure, Item, Paper, Row};
 pub use plan::{Asked, Part, example, parts};
 pub use prediction::Prediction;
 pub use read::{Mistake, read};
+pub use reading::Reading;

@@ -1,5 +1,6 @@
 //! What a reproduction found.
 
+use crate::classify::classify;
 use crate::paper::{Figure, Paper};
 use anabranch_run::{CellValues, Estimate, Summary};
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,15 @@ pub struct PaperOutcome {
     pub authors: String,
     /// Where it appeared.
     pub venue: String,
+    /// What came out, in a sentence.
+    pub in_short: String,
+    /// What its data and ours say together.
+    pub conclusion: String,
+    /// Digest of the claims by which this was judged.
+    pub claims_digest: String,
+    /// A contrast of schedulers is significant up to this p: so are at most 5 % of those found expected to be luck
+    /// (Benjamini and Hochberg 1995). `None` = none is.
+    pub p_limit: Option<f64>,
     /// Its items.
     pub items: Vec<ItemOutcome>,
 }
@@ -54,10 +64,33 @@ pub struct ItemOutcome {
     pub curves: Vec<MeanCurve>,
     /// How to draw it.
     pub figures: Vec<Figure>,
+    /// Published values of baseline rows.
+    pub anchors: Vec<Anchor>,
     /// The paper's claims, judged.
     pub claims: Vec<Judged>,
-    /// The same claims under other assumptions.
-    pub sensitivity: Vec<Sensitive>,
+    /// The same claims in each reading; the first is the one as written.
+    pub readings: Vec<ReadingOutcome>,
+    /// Why claims come out otherwise.
+    pub findings: Vec<FindingOutcome>,
+}
+
+/// A published value of a baseline row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Anchor {
+    /// In our words.
+    pub text: String,
+    /// Where it stands in the paper.
+    pub place: String,
+    /// Metric that answers it.
+    pub metric: String,
+    /// Unit of the value.
+    pub unit: String,
+    /// How much of the metric's own unit it is.
+    pub scale: f64,
+    /// Row and cell, where there is one.
+    pub of: Option<(String, CellValues)>,
+    /// The value.
+    pub published: f64,
 }
 
 /// A curve's mean over the runs of a row, bin by bin.
@@ -82,6 +115,8 @@ pub struct MeanCurve {
 pub struct Judged {
     /// The claim, in our words.
     pub text: String,
+    /// What is measured of whom: `goodput_bps of blest+or against minrtt+pr`.
+    pub named: String,
     /// Where it stands in the paper.
     pub place: String,
     /// Metric that answers it.
@@ -102,26 +137,149 @@ pub struct Judged {
     pub estimate: Option<Estimate>,
     /// That there is no difference, by the test: see `docs/reproduction.md`.
     pub p: Option<f64>,
+    /// Of a change: by how much the difference of two single runs varies that share nothing, in per cent (one standard
+    /// deviation).
+    pub scatter: Option<f64>,
     /// The band in which ours reproduces it, as it was written before the run. In JSON, an end at infinity is `null`.
     #[serde(with = "band")]
     pub band: Option<(f64, f64)>,
-    /// What follows.
+    /// It sets one scheduler against another, and stands for itself.
+    pub contrast: bool,
+    /// Among the few that the paper is read for.
+    pub headline: bool,
+    /// What follows of the runs as written.
     pub verdict: Verdict,
+    /// What follows under all readings.
+    pub class: Class,
+    /// The readings in which it stands, by their names.
+    pub under: Vec<String>,
+    /// It was written, or changed, when its outcome was known.
+    pub post_hoc: Option<String>,
+    /// Name of the finding that says why it comes out otherwise.
+    pub finding: Option<String>,
     /// Why, where it is not plain.
     pub reason: Option<String>,
 }
 
-/// The claims under another assumption.
+/// The claims in one reading.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Sensitive {
-    /// The assumption.
+pub struct ReadingOutcome {
+    /// Its name.
     pub name: String,
-    /// Why somebody might make it.
+    /// Why somebody might read it so.
     pub why: String,
     /// What it sets, `key = value`.
     pub set: Vec<String>,
-    /// Ours and the verdict, in the order of the item's claims.
-    pub claims: Vec<(String, Verdict)>,
+    /// The paper leaves it open; otherwise it is an assumption made otherwise.
+    pub open: bool,
+    /// It was thought of when outcomes of schedulers were known.
+    pub post_hoc: Option<String>,
+    /// Ours of each anchor, in its unit; empty if the baselines were not run.
+    pub anchors: Vec<Option<Estimate>>,
+    /// Root mean square of the logarithms of ours over the published, over all anchors.
+    pub distance: Option<f64>,
+    /// Its baselines are as near to the published ones as any reading's, so that claims are judged in it.
+    pub admissible: bool,
+    /// In the order of the item's claims; empty if schedulers were not run in it.
+    pub claims: Vec<Tested>,
+}
+
+/// A claim in one reading.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Tested {
+    /// Ours.
+    pub ours: String,
+    /// Mean and interval, in the claim's unit.
+    pub estimate: Option<Estimate>,
+    /// That there is no difference.
+    pub p: Option<f64>,
+    /// See [`Judged::scatter`].
+    pub scatter: Option<f64>,
+    /// By the runs of this reading alone.
+    pub verdict: Verdict,
+    /// Whether the claim holds in it.
+    pub stand: Stand,
+}
+
+/// Whether a claim holds in a reading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Stand {
+    /// In sign and size; what has no size never does.
+    #[serde(rename = "in size")]
+    InSize,
+    /// In sign or order, significantly.
+    #[serde(rename = "in direction")]
+    InDirection,
+    /// It does not.
+    #[serde(rename = "no")]
+    No,
+    /// Nothing was run, or nothing is to be tested.
+    #[serde(rename = "not tested")]
+    NotTested,
+}
+
+/// A finding, and whether runs show it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FindingOutcome {
+    /// Its name.
+    pub id: String,
+    /// What it says.
+    pub text: String,
+    /// The figures that show it.
+    pub shown: Vec<Shown>,
+}
+
+impl FindingOutcome {
+    /// Every figure was run and is as it says.
+    pub fn holds(&self) -> bool {
+        !self.shown.is_empty() && self.shown.iter().all(|shown| shown.holds == Some(true))
+    }
+}
+
+/// A figure that a finding rests on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Shown {
+    /// The reading whose runs give it; `None` = as written.
+    pub reading: Option<String>,
+    /// What it is, and its value.
+    pub ours: String,
+    /// Whether it is as the finding needs it; `None` = not run.
+    pub holds: Option<bool>,
+}
+
+/// What a claim is worth in the end, by the first row of the decision table that applies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Class {
+    /// The paper leaves out what is needed.
+    #[serde(rename = "open")]
+    Open,
+    /// Another place of the paper says otherwise.
+    #[serde(rename = "the paper contradicts itself")]
+    Contradicted,
+    /// It holds whichever scheduler runs, or rests on another claim's datum.
+    #[serde(rename = "trivial or duplicate")]
+    Trivial,
+    /// A published value of a baseline, by which readings were chosen.
+    #[serde(rename = "anchor")]
+    Anchor,
+    /// The published difference is smaller than the paper's own repetitions can tell from luck.
+    #[serde(rename = "below resolution")]
+    BelowResolution,
+    /// In sign and size under all admissible readings.
+    #[serde(rename = "reproduces in size")]
+    InSize,
+    /// In sign or order under all admissible readings.
+    #[serde(rename = "direction")]
+    Direction,
+    /// Under some readings.
+    #[serde(rename = "under some readings")]
+    UnderSome,
+    /// Under none.
+    #[serde(rename = "under none")]
+    UnderNone,
+    /// A quick look leaves it out.
+    #[serde(rename = "not run")]
+    NotRun,
 }
 
 /// What we found of a claim.
@@ -171,8 +329,19 @@ impl Judged {
 impl PaperOutcome {
     /// What came out of the items of `paper`.
     pub fn new(paper: &Paper, items: Vec<ItemOutcome>) -> Self {
-        let Paper { key, title, authors, venue, .. } = paper.clone();
-        Self { key, title, authors, venue, items }
+        let Paper { key, title, authors, venue, in_short, conclusion, claims_digest, .. } = paper.clone();
+        let mut outcome =
+            Self { key, title, authors, venue, in_short, conclusion, claims_digest, p_limit: None, items };
+        classify(paper, &mut outcome);
+        outcome
+    }
+
+    /// How many claims and anchors are of a class.
+    pub fn count(&self, class: Class) -> usize {
+        match class {
+            Class::Anchor => self.items.iter().map(|item| item.anchors.len()).sum(),
+            _ => self.claims().filter(|claim| claim.class == class).count(),
+        }
     }
 
     /// The claims of all items.
@@ -185,6 +354,39 @@ impl Verdict {
     /// All, the best first.
     pub const ALL: [Verdict; 5] =
         [Verdict::Reproduces, Verdict::DirectionOnly, Verdict::Differs, Verdict::NotSpecified, Verdict::NotRun];
+}
+
+impl Class {
+    /// All, in the order of the decision table.
+    pub const ALL: [Class; 10] = [
+        Class::Open,
+        Class::Contradicted,
+        Class::Trivial,
+        Class::Anchor,
+        Class::BelowResolution,
+        Class::InSize,
+        Class::Direction,
+        Class::UnderSome,
+        Class::UnderNone,
+        Class::NotRun,
+    ];
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Open => "open",
+            Self::Contradicted => "the paper contradicts itself",
+            Self::Trivial => "trivial or duplicate",
+            Self::Anchor => "anchor",
+            Self::BelowResolution => "below resolution",
+            Self::InSize => "reproduces in size",
+            Self::Direction => "direction",
+            Self::UnderSome => "under some readings",
+            Self::UnderNone => "under none",
+            Self::NotRun => "not run",
+        })
+    }
 }
 
 impl fmt::Display for Verdict {

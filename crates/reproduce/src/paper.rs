@@ -1,7 +1,10 @@
 //! A paper: its items, each a table or figure with the scenario that stands for it.
 
 use crate::claim::Claim;
-use anabranch_scenario::{Override, PlugIn};
+use crate::finding::Finding;
+use crate::reading::Reading;
+use anabranch_scenario::PlugIn;
+use anabranch_scenario::Override;
 use anabranch_units::Duration;
 use serde::{Deserialize, Serialize};
 
@@ -16,8 +19,23 @@ pub struct Paper {
     pub authors: String,
     /// Where it appeared.
     pub venue: String,
+    /// How often its authors repeated each measurement, if they say so.
+    pub repetitions: Option<u32>,
+    /// What came out, in a sentence.
+    pub in_short: String,
+    /// What its data and ours say together, in words that its authors would accept.
+    pub conclusion: String,
+    /// XXH3-128 of the text of `claims.toml`, in hexadecimal.
+    pub claims_digest: String,
     /// Its tables and figures.
     pub items: Vec<Item>,
+}
+
+impl Paper {
+    /// In how many claims schedulers are tested against each other: the family in which the rate of false finds is held.
+    pub fn contrasts(&self) -> usize {
+        self.items.iter().flat_map(|item| &item.claims).filter(|claim| claim.is_contrast()).count()
+    }
 }
 
 /// One table or figure, or one panel of it.
@@ -47,10 +65,14 @@ pub struct Item {
     pub packets: Vec<String>,
     /// How to draw it.
     pub figures: Vec<Figure>,
+    /// Published values of baseline rows, by which readings are told apart. Each is a `Kind::Value`; none is a claim.
+    pub anchors: Vec<Claim>,
     /// What the paper says.
     pub claims: Vec<Claim>,
-    /// Assumptions that are varied to see what they move.
-    pub sensitivity: Vec<Sensitivity>,
+    /// Other ways to read the set-up, and assumptions that are varied to see what they move.
+    pub readings: Vec<Reading>,
+    /// Why claims come out otherwise.
+    pub findings: Vec<Finding>,
 }
 
 /// A scheduler of an item.
@@ -72,31 +94,6 @@ impl Row {
         } else {
             format!("{}({})", self.plug_in.name, parameters.join(","))
         }
-    }
-}
-
-/// An assumption of ours, made otherwise.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Sensitivity {
-    /// A few words: `full buffers`.
-    pub name: String,
-    /// Why somebody might assume that.
-    pub why: String,
-    /// What it sets.
-    pub set: Vec<Override>,
-    /// Schedulers in the place of the item's rows, by position: `minrtt` for `minrtt+pr`. Empty = the item's.
-    pub rows: Vec<Row>,
-}
-
-impl Sensitivity {
-    /// What is otherwise: `recv_buffer = 16MiB`, `schedulers = minrtt, blest`.
-    pub fn changes(&self) -> Vec<String> {
-        let set = self.set.iter().map(|change| format!("{} = {}", change.key, change.value));
-        let rows = (!self.rows.is_empty()).then(|| {
-            let labels: Vec<String> = self.rows.iter().map(Row::in_full).collect();
-            format!("schedulers = {}", labels.join(", "))
-        });
-        set.chain(rows).collect()
     }
 }
 

@@ -1,6 +1,8 @@
 //! An item's scenario → what there is to run.
 
-use crate::paper::{Item, Row, Sensitivity};
+use crate::claim::Claim;
+use crate::paper::{Item, Row};
+use crate::reading::Reading;
 use anabranch_run::{Options, Plan, Repeat, Variant};
 use anabranch_scenario::{Document, Override, Scenario};
 use std::sync::Arc;
@@ -21,17 +23,19 @@ const QUICK: u32 = 3;
 /// Repetitions of live items, unless asked otherwise.
 const LIVE: u32 = 5;
 
-/// One part of an item: its main runs, or those of one assumption made otherwise.
+/// One part of an item: its runs as written, or those of one reading.
 #[derive(Debug)]
 pub struct Part<'a> {
-    /// `None` = as the item says.
-    pub sensitivity: Option<&'a Sensitivity>,
-    /// What runs.
-    pub plan: Plan,
+    /// `None` = as written.
+    pub reading: Option<&'a Reading>,
+    /// Every row.
+    pub whole: Plan,
+    /// The rows of the anchors alone, where these decide whether the reading is admissible.
+    pub baselines: Option<Plan>,
 }
 
-/// Reads the item's scenario with `read(overrides)`, once a variant and an assumption. The main part comes first; a quick
-/// look has no other.
+/// Reads the item's scenario with `read(overrides)`, once a variant and a reading. The part as written comes first; a
+/// quick look has no other.
 ///
 /// # Errors
 /// Those of `read`.
@@ -42,8 +46,8 @@ pub fn parts<'a, E>(
 ) -> Result<Vec<Part<'a>>, E> {
     let mut parts = vec![part(item, None, asked, read)?];
     if !asked.quick {
-        for sensitivity in &item.sensitivity {
-            parts.push(part(item, Some(sensitivity), asked, read)?);
+        for reading in &item.readings {
+            parts.push(part(item, Some(reading), asked, read)?);
         }
     }
     Ok(parts)
@@ -77,7 +81,7 @@ pub fn example<E>(
 
 fn part<'a, E>(
     item: &'a Item,
-    sensitivity: Option<&'a Sensitivity>,
+    reading: Option<&'a Reading>,
     asked: &Asked,
     read: &mut dyn FnMut(Vec<Override>) -> Result<Document, E>,
 ) -> Result<Part<'a>, E> {
@@ -86,7 +90,7 @@ fn part<'a, E>(
     let mut variants = Vec::new();
     for (name, set) in if named.is_empty() { as_written.to_vec() } else { named } {
         let mut overrides = set;
-        overrides.extend(sensitivity.iter().flat_map(|s| s.set.clone()));
+        overrides.extend(reading.iter().flat_map(|reading| reading.set.clone()));
         if item.live {
             overrides.push(Override::new("--live", "hosts.receiver", "linux"));
             overrides.push(Override::new("--live", "repeat", LIVE.to_string()));
@@ -103,17 +107,25 @@ fn part<'a, E>(
             variants.push(Variant { cell, scenario: Arc::new(scenario) });
         }
     }
-    let rows = sensitivity.map_or(&[][..], |s| &s.rows);
+    let rows = reading.map_or(&[][..], |reading| &reading.rows);
     let rows: &[Row] = if rows.is_empty() { &item.rows } else { rows };
-    let options = Options {
-        schedulers: rows.iter().map(|row| row.plug_in.clone()).collect(),
-        baselines: item.baselines,
-        repeat: if asked.auto { Repeat::Auto } else { Repeat::AsWritten },
-        real_time: item.live,
-        curves: item.curves,
-        ..Options::default()
+    let plan = |rows: &[&Row], baselines: bool| {
+        let options = Options {
+            schedulers: rows.iter().map(|row| row.plug_in.clone()).collect(),
+            baselines,
+            repeat: if asked.auto { Repeat::Auto } else { Repeat::AsWritten },
+            real_time: item.live,
+            curves: item.curves,
+            ..Options::default()
+        };
+        Plan::new(&variants, &options)
     };
-    Ok(Part { sensitivity, plan: Plan::new(&variants, &options) })
+    let anchored: Vec<&str> = item.anchors.iter().flat_map(Claim::rows).collect();
+    let baselines = (reading.is_some_and(|reading| reading.open) && !anchored.is_empty()).then(|| {
+        let rows: Vec<&Row> = rows.iter().filter(|row| anchored.contains(&row.label.as_str())).collect();
+        plan(&rows, anchored.iter().any(|row| row.starts_with("single:")))
+    });
+    Ok(Part { reading, whole: plan(&rows.iter().collect::<Vec<_>>(), item.baselines), baselines })
 }
 
 /// The key of the cells that an item's variants make.

@@ -21,7 +21,10 @@ impl<'a> Samples<'a> {
     }
 
     /// What results call the item's row `name` here.
-    fn label(&self, name: &'a str) -> &'a str {
+    pub fn label<'b>(&self, name: &'b str) -> &'b str
+    where
+        'a: 'b,
+    {
         let place = self.rows.iter().position(|row| row.label == name);
         place.and_then(|place| self.instead.get(place)).map_or(name, |row| row.label.as_str())
     }

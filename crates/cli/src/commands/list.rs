@@ -3,7 +3,8 @@
 use crate::args::{ListArguments, ListFormat, Listing};
 use crate::builtin;
 use crate::failure::Failure;
-use crate::papers::{self, BuiltIn};
+use crate::builtin::PAPERS;
+use crate::papers::{self, Source};
 use crate::plain_table::{plain_table, print_table};
 use anabranch_engine::plugin::Entry;
 use anabranch_metrics::METRICS;
@@ -45,14 +46,14 @@ impl Item {
         Self { name: entry.name, aliases: entry.aliases, about: entry.about.into(), ..Self::default() }
     }
 
-    fn of_paper(built_in: BuiltIn) -> Self {
-        let Paper { title, authors, venue, items, .. } = built_in.paper;
+    fn of_paper((name, source): (&'static str, Source)) -> Self {
+        let Paper { title, authors, venue, items, .. } = source.paper;
         let item = |item: anabranch_reproduce::Item| {
             let about = format!("{} ({})", item.title, item.place);
             PaperItem { name: item.id, about, live: item.live }
         };
         let items = items.into_iter().map(item).collect();
-        Self { name: built_in.key, about: format!("{title}. {authors}, {venue}"), items, ..Self::default() }
+        Self { name, about: format!("{title}. {authors}, {venue}"), items, ..Self::default() }
     }
 
     /// Its name, as a table shows it.
@@ -78,7 +79,10 @@ pub fn list(arguments: &ListArguments) -> Result<String, Failure> {
             .iter()
             .map(|(name, text)| Item { name, about: builtin::about(text), ..Item::default() })
             .collect(),
-        Listing::Papers => papers::find("all")?.into_iter().map(Item::of_paper).collect(),
+        Listing::Papers => {
+            let keys = PAPERS.iter().map(|(key, _)| *key);
+            keys.zip(papers::find("all")?).map(Item::of_paper).collect()
+        },
         Listing::Metrics => METRICS
             .iter()
             .map(|metric| Item {

@@ -10,21 +10,21 @@ use crate::marked::Marked;
 use crate::opener::Opener;
 use crate::out_folder::OutFolder;
 use crate::output::{create, write};
-use crate::papers::{self, BuiltIn};
+use crate::papers::{self, Source};
 use crate::plain_table::text_width;
-use crate::reproduction_table::{claims_markdown, summary_markdown, text};
+use crate::reproduction::{CLAIMS_CSV, claims_csv, picture, picture_name, screens_markdown, summary_markdown, text};
 use crate::results_folder::{self, PAGE, make_report};
 use crate::runs_csv::runs_csv;
 use crate::stage::{self, Carried, Stage, carry_out};
 use crate::told::Told;
 use crate::watch::Wanted;
 use anabranch_report::of_reproduction::{self, Around};
-use anabranch_reproduce::{Asked, Item, PaperOutcome, Part, Reproduction, conclude, example, parts};
+use anabranch_reproduce::{Asked, Item, PaperOutcome, Part, Ran, Reproduction, conclude, example, parts, weigh};
 use anabranch_run::{Plan, Results};
 use anabranch_scenario::Override;
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Packets of a run that its report shows.
@@ -33,7 +33,7 @@ const PACKETS: usize = 2000;
 /// An item with what it runs and where its runs are kept.
 struct Work<'a> {
     item: &'a Item,
-    scenario: &'static str,
+    scenario: &'a str,
     parts: Vec<Part<'a>>,
     /// The runs whose packets are shown.
     example: Option<Plan>,
@@ -52,15 +52,14 @@ pub fn reproduce(arguments: &ReproduceArguments, drivers: &Drivers<'_>) -> Resul
     let items: Vec<Vec<&Item>> = papers.iter().map(|paper| chosen(paper, arguments)).collect::<Result<_, _>>()?;
     let out = OutFolder::claim(&arguments.out)?;
     let mut works: Vec<Vec<Work<'_>>> = Vec::new();
-    for (built_in, items) in papers.iter().zip(items) {
-        works.push(items.into_iter().map(|item| work(built_in, item, arguments, drivers)).collect::<Result<_, _>>()?);
+    for (source, items) in papers.iter().zip(items) {
+        works.push(items.into_iter().map(|item| work(source, item, arguments, drivers)).collect::<Result<_, _>>()?);
     }
     let begun = Instant::now();
-    let stages: Vec<Stage<'_>> = works.iter().flatten().flat_map(|work| work.stages(arguments.jobs)).collect();
-    let Carried { results, mut wrong } = carry_out(&stages, Wanted::default())?;
+    let (ran, mut wrong) = run(&works, arguments)?;
     wrong.extend(works.iter().flatten().filter_map(|work| work.kept.failure()));
-    let whole = results.len() == stages.len();
-    let mut found = Found::of(results, &papers, &works, arguments.quick);
+    let whole = ran.len() == works.iter().flatten().count();
+    let mut found = Found::of(&ran, &papers, &works, arguments.quick);
     let mut last = INCOMPLETE.to_owned();
     if whole {
         for work in works.iter().flatten() {
@@ -78,9 +77,12 @@ pub fn reproduce(arguments: &ReproduceArguments, drivers: &Drivers<'_>) -> Resul
         }
         let tables = |name: &str| match name {
             SUMMARY => summary_markdown(&found.reproduction),
-            _ => claims_markdown(&found.reproduction),
+            _ => screens_markdown(&found.reproduction),
         };
-        wrong.extend(targets.iter().filter_map(|target| target.write(tables).err()));
+        for target in &targets {
+            wrong.extend(target.write(tables).err());
+            wrong.extend(target.has(CLAIMS).then(|| found.write_beside(target.folder())).and_then(Result::err));
+        }
     } else {
         found.reproduction.papers.retain(|paper| !paper.items.is_empty());
     }
@@ -91,6 +93,51 @@ pub fn reproduce(arguments: &ReproduceArguments, drivers: &Drivers<'_>) -> Resul
         ListFormat::Table => format!("{}\n{last}\n", text(&found.reproduction, text_width())),
     };
     Ok(Told::new(output, wrong))
+}
+
+/// What was run of an item: as written, then of each reading.
+struct ItemRuns {
+    main: Results,
+    readings: Vec<ReadingRuns>,
+}
+
+/// Of one reading.
+#[derive(Default)]
+struct ReadingRuns {
+    baselines: Option<Results>,
+    whole: Option<Results>,
+}
+
+/// Runs every item as written and the baselines of its readings; then, wholly, the readings that these admit. Answers for the
+/// items that are finished, from the first on.
+fn run(works: &[Vec<Work<'_>>], arguments: &ReproduceArguments) -> Result<(Vec<ItemRuns>, Vec<Failure>), Failure> {
+    let works: Vec<&Work<'_>> = works.iter().flatten().collect();
+    let stages: Vec<Stage<'_>> = works.iter().flat_map(|work| work.first(arguments.jobs)).collect();
+    let Carried { results, mut wrong } = carry_out(&stages, Wanted::default())?;
+    let mut results = results.into_iter();
+    let mut ran: Vec<ItemRuns> = works.iter().map_while(|work| work.take_first(&mut results)).collect();
+    let further: Vec<Vec<usize>> =
+        works.iter().zip(&ran).map(|(work, ran)| work.further(ran, arguments.readings)).collect();
+    let stages = works.iter().zip(&further).flat_map(|(work, further)| work.whole(further, arguments.jobs));
+    if ran.len() < works.len() {
+        ran.truncate(further.iter().take_while(|further| further.is_empty()).count());
+        return Ok((ran, wrong));
+    }
+    let carried = carry_out(&stages.collect::<Vec<_>>(), Wanted::default())?;
+    wrong.extend(carried.wrong);
+    let mut results = carried.results.into_iter();
+    let mut done = 0;
+    for (ran, further) in ran.iter_mut().zip(&further) {
+        for &n in further {
+            ran.readings[n].whole = results.next();
+        }
+        if further.iter().any(|&n| ran.readings[n].whole.is_none()) {
+            break;
+        }
+        done += 1;
+    }
+    ran.truncate(done);
+    Ok((ran, wrong))
 }
 
 /// The last line where items are missing.
@@ -105,23 +152,31 @@ struct Found {
 }
 
 impl Found {
-    /// `results` are those of the first stages of `works`, perhaps of all.
-    fn of(results: Vec<Results>, papers: &[BuiltIn], works: &[Vec<Work<'_>>], quick: bool) -> Self {
-        let (mut results, mut runs, mut seeds) = (&results[..], Vec::new(), BTreeSet::new());
+    /// `ran` are the first of `works`, perhaps all.
+    fn of(ran: &[ItemRuns], papers: &[Source], works: &[Vec<Work<'_>>], quick: bool) -> Self {
+        let (mut ran, mut runs, mut seeds) = (ran.iter(), Vec::new(), BTreeSet::new());
         let mut outcomes = Vec::new();
-        for (built_in, works) in papers.iter().zip(works) {
+        for (source, works) in papers.iter().zip(works) {
             let mut items = Vec::new();
-            for work in works {
-                let Some((own, rest)) = results.split_at_checked(work.parts.len()) else { break };
-                results = rest;
-                seeds.extend(own.iter().flat_map(|results| &results.runs).map(|run| run.seed));
-                runs.push((work.name.clone(), runs_csv(&own[0])));
-                items.push(conclude(work.item, work.scenario, &work.parts, own, quick));
+            for (work, own) in works.iter().zip(ran.by_ref().take(works.len())) {
+                seeds.extend(own.main.runs.iter().map(|run| run.seed));
+                runs.push((work.name.clone(), runs_csv(&own.main)));
+                let readings: Vec<Ran<'_>> = own.readings.iter().map(ReadingRuns::ran).collect();
+                items.push(conclude(work.item, work.scenario, &own.main, &readings));
             }
-            outcomes.push(PaperOutcome::new(&built_in.paper, items));
+            outcomes.push(PaperOutcome::new(&source.paper, items));
         }
         let anabranch = env!("CARGO_PKG_VERSION").to_owned();
         Self { reproduction: Reproduction { anabranch, quick, papers: outcomes }, runs, seeds }
+    }
+
+    /// The claims in every reading, as CSV and pictures, into `folder`.
+    fn write_beside(&self, folder: &Path) -> Result<(), Failure> {
+        write(&folder.join(CLAIMS_CSV), claims_csv(&self.reproduction))?;
+        for paper in &self.reproduction.papers {
+            write(&folder.join(picture_name(paper)), picture(paper))?;
+        }
+        Ok(())
     }
 
     fn json(&self) -> String {
@@ -136,6 +191,7 @@ impl Found {
             write(&runs.join(format!("{name}.csv")), table)?;
         }
         write(&out.beside().join("reproduction.json"), self.json())?;
+        self.write_beside(out.beside())?;
         let around = around(self.seeds.iter().copied().collect(), wall_time);
         let report = of_reproduction::report(&self.reproduction, around);
         // Strings and finite numbers only: this cannot fail.
@@ -163,15 +219,15 @@ const SUMMARY: &str = "reproduction summary";
 const CLAIMS: &str = "reproduction";
 
 /// The item that is named, or all that may be run.
-fn chosen<'a>(built_in: &'a BuiltIn, arguments: &ReproduceArguments) -> Result<Vec<&'a Item>, Failure> {
+fn chosen<'a>(source: &'a Source, arguments: &ReproduceArguments) -> Result<Vec<&'a Item>, Failure> {
     let Some(id) = &arguments.item else {
-        return Ok(built_in.paper.items.iter().filter(|item| arguments.live || !item.live).collect());
+        return Ok(source.paper.items.iter().filter(|item| arguments.live || !item.live).collect());
     };
     if papers::are_all(&arguments.paper) {
         let help = format!("name the paper: anabranch reproduce PAPER {id}");
         return Err(Failure::unusable("anabranch::cli::usage", "an item belongs to one paper", Some(help)));
     }
-    let item = built_in.item(id)?;
+    let item = source.item(id)?;
     if item.live && !arguments.live {
         let message = format!("`{id}` has a kernel at the receiving end and runs by the clock");
         let help = format!("anabranch reproduce {} {id} --live", arguments.paper);
@@ -181,7 +237,7 @@ fn chosen<'a>(built_in: &'a BuiltIn, arguments: &ReproduceArguments) -> Result<V
 }
 
 fn work<'a>(
-    built_in: &'a BuiltIn,
+    source: &'a Source,
     item: &'a Item,
     arguments: &ReproduceArguments,
     drivers: &Drivers<'a>,
@@ -194,12 +250,12 @@ fn work<'a>(
             _ => Vec::new(),
         },
     };
-    let scenario = built_in.scenario(&item.scenario)?;
-    let file = format!("papers/{}/{}", built_in.paper.key, item.scenario);
+    let scenario = source.scenario(&item.scenario)?;
+    let file = format!("{}/{}", source.folder, item.scenario);
     let mut read = |overrides| Loaded::given(&file, scenario, overrides).map(|loaded| loaded.document);
     let parts = parts(item, &asked, &mut read)?;
     let example = example(item, &asked, &mut read)?;
-    let name = format!("{}-{}", built_in.paper.key, item.id);
+    let name = format!("{}-{}", source.paper.key, item.id);
     let driver = if item.live { drivers.real_time } else { drivers.virtual_time };
     let kept = Kept::open(driver, &arguments.out.join("kept").join(format!("{name}.jsonl")))?;
     Ok(Work { item, scenario, parts, example, kept, name })
@@ -216,15 +272,55 @@ impl Work<'_> {
         Ok(carry_out(&[stage], wanted)?.wrong)
     }
 
-    fn stages(&self, jobs: Option<NonZeroUsize>) -> impl Iterator<Item = Stage<'_>> {
-        self.parts.iter().map(move |part| Stage {
-            plan: part.plan.clone(),
+    /// As written, and the baselines of the readings.
+    fn first(&self, jobs: Option<NonZeroUsize>) -> Vec<Stage<'_>> {
+        let main = self.parts.first().map(|part| &part.whole);
+        let baselines = self.parts.iter().skip(1).filter_map(|part| part.baselines.as_ref());
+        main.into_iter().chain(baselines).map(|plan| self.stage(plan, jobs)).collect()
+    }
+
+    /// What the stages of `first` gave, from the next of `results`; `None` if some are missing.
+    fn take_first(&self, results: &mut impl Iterator<Item = Results>) -> Option<ItemRuns> {
+        let main = results.next()?;
+        let mut readings = Vec::new();
+        for part in &self.parts[1..] {
+            let baselines = match part.baselines {
+                Some(_) => Some(results.next()?),
+                None => None,
+            };
+            readings.push(ReadingRuns { baselines, whole: None });
+        }
+        Some(ItemRuns { main, readings })
+    }
+
+    /// The readings that are to be run wholly, by their places: all, or those that are admissible.
+    fn further(&self, ran: &ItemRuns, all: bool) -> Vec<usize> {
+        let readings = ran.readings.iter().map(|reading| reading.ran().runs());
+        let runs: Vec<_> = std::iter::once(Some(ran.main.runs.as_slice())).chain(readings).collect();
+        let weighed = weigh(self.item, &runs);
+        (0..ran.readings.len()).filter(|n| all || weighed[n + 1].admissible).collect()
+    }
+
+    /// These readings, every row.
+    fn whole(&self, readings: &[usize], jobs: Option<NonZeroUsize>) -> Vec<Stage<'_>> {
+        readings.iter().map(|n| self.stage(&self.parts[n + 1].whole, jobs)).collect()
+    }
+
+    fn stage(&self, plan: &Plan, jobs: Option<NonZeroUsize>) -> Stage<'_> {
+        Stage {
+            plan: plan.clone(),
             driver: &self.kept,
             real_time: self.item.live,
             // Runs that follow the clock disturb each other where they share the machine.
             jobs: if self.item.live { NonZeroUsize::new(1) } else { jobs },
             name: format!("{}: ", self.name),
             kept: stage::Kept::Runs,
-        })
+        }
+    }
+}
+
+impl ReadingRuns {
+    fn ran(&self) -> Ran<'_> {
+        Ran { baselines: self.baselines.as_ref(), whole: self.whole.as_ref() }
     }
 }

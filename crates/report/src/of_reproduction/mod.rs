@@ -1,10 +1,12 @@
 //! The report of what `anabranch reproduce` found.
 
 mod figures;
+pub mod stands;
 
 use crate::table::{Column, Table};
 use crate::value::{MadeBy, Report, Section, Verdict};
-use anabranch_reproduce::{ItemOutcome, Judged, PaperOutcome, Reproduction, Sensitive};
+use anabranch_reproduce::{Anchor, ItemOutcome, Judged, PaperOutcome, ReadingOutcome, Reproduction, Stand, Tested};
+use anabranch_run::Estimate;
 use indexmap::IndexSet;
 
 /// What a reproduction's report needs besides its verdicts.
@@ -57,7 +59,7 @@ fn verdicts(paper: &PaperOutcome, item: &ItemOutcome) -> Vec<Verdict> {
         place: format!("{}, {}", paper.key, claim.place),
         published: claim.published.clone(),
         ours: claim.ours.clone(),
-        verdict: claim.verdict,
+        class: claim.class,
         reason: claim.reason.clone().unwrap_or_default(),
     };
     item.claims.iter().enumerate().map(verdict).collect()
@@ -74,8 +76,11 @@ fn of_item(paper: &PaperOutcome, item: &ItemOutcome) -> Section {
     if item.live {
         about.push("By the clock, with a Linux kernel at the receiving end.".into());
     }
+    let anchored = !item.anchors.is_empty();
+    let picture = (item.readings.len() > 1).then(|| stands::svg(&[stands::panel(item)]));
     Section {
-        tables: sensitivity(item, &id).into_iter().collect(),
+        tables: anchored.then(|| anchors(item, &id)).into_iter().chain(readings(item, &id)).collect(),
+        pictures: picture.into_iter().collect(),
         id,
         title: format!("{} · {}: {}", paper.key, item.place, item.title),
         about,
@@ -84,27 +89,62 @@ fn of_item(paper: &PaperOutcome, item: &ItemOutcome) -> Section {
     }
 }
 
-/// The claims under the item's own assumptions, and under each other.
-fn sensitivity(item: &ItemOutcome, id: &str) -> Option<Table> {
-    let assumptions = &item.sensitivity;
-    let heads = assumptions.iter().map(|assumption| Column::text(assumption.name.clone()));
-    let row = |(n, claim): (usize, &Judged)| {
-        let other = |assumption: &Sensitive| {
-            assumption.claims.get(n).map_or(String::new(), |(ours, verdict)| format!("{ours}: {verdict}"))
-        };
-        let own = format!("{}: {}", claim.ours, claim.verdict);
-        [claim.text.clone(), own].into_iter().chain(assumptions.iter().map(other)).collect()
+/// Published values of the baselines beside ours, in every reading.
+fn anchors(item: &ItemOutcome, id: &str) -> Table {
+    let weighed: Vec<&ReadingOutcome> = item.readings.iter().filter(|reading| !reading.anchors.is_empty()).collect();
+    let head = |reading: &&ReadingOutcome| {
+        let mark = if reading.admissible { " (admissible)" } else { "" };
+        Column::text(format!("{}{mark}", reading.name))
     };
-    let note =
-        |assumption: &Sensitive| format!("{}: {} ({}).", assumption.name, assumption.why, assumption.set.join(", "));
-    (!assumptions.is_empty()).then(|| Table {
-        id: format!("{id}-sensitivity"),
-        title: "What moves it".into(),
-        columns: [Column::text("claim"), Column::text("as assumed")].into_iter().chain(heads).collect(),
-        rows: item.claims.iter().enumerate().map(row).collect(),
-        note: assumptions.iter().map(note).collect::<Vec<_>>().join(" "),
+    let row = |(n, anchor): (usize, &Anchor)| {
+        let ours = |reading: &&ReadingOutcome| beside(reading.anchors.get(n).and_then(Option::as_ref), anchor);
+        let published = format!("{} {}", anchor.published, anchor.unit);
+        [anchor.text.clone(), published].into_iter().chain(weighed.iter().map(ours)).collect()
+    };
+    let distance = |reading: &&ReadingOutcome| reading.distance.map_or("—".into(), |d| format!("{d:.3}"));
+    let last = ["distance".to_owned(), String::new()].into_iter().chain(weighed.iter().map(distance)).collect();
+    Table {
+        id: format!("{id}-anchors"),
+        title: "Baselines, published and ours (ratio)".into(),
+        columns: ["anchor", "published"].map(Column::text).into_iter().chain(weighed.iter().map(head)).collect(),
+        rows: item.anchors.iter().enumerate().map(row).chain([last]).collect(),
+        note: "Distance: root mean square of the logarithms of the ratios. Admissible: within 0.05 of the least.".into(),
         folded: false,
+    }
+}
+
+/// `0.43 (1.02)`
+fn beside(ours: Option<&Estimate>, anchor: &Anchor) -> String {
+    ours.map_or("—".into(), |ours| format!("{:.4} ({:.2})", ours.mean, ours.mean / anchor.published))
+}
+
+/// The claims in every reading in which schedulers were run.
+fn readings(item: &ItemOutcome, id: &str) -> Option<Table> {
+    let run: Vec<&ReadingOutcome> = item.readings.iter().filter(|reading| !reading.claims.is_empty()).collect();
+    let row = |(n, claim): (usize, &Judged)| {
+        let tested = |tested: &Tested| format!("{}: {}", tested.ours, in_words(tested.stand));
+        let ours = |reading: &&ReadingOutcome| reading.claims.get(n).map_or(String::new(), tested);
+        [claim.text.clone(), claim.published.clone()].into_iter().chain(run.iter().map(ours)).collect()
+    };
+    let note = |reading: &&ReadingOutcome| format!("{}: {} ({}).", reading.name, reading.why, reading.set.join(", "));
+    let heads = run.iter().map(|reading| Column::text(reading.name.clone()));
+    (run.len() > 1).then(|| Table {
+        id: format!("{id}-readings"),
+        title: "Claims in every reading".into(),
+        columns: ["claim", "published"].map(Column::text).into_iter().chain(heads).collect(),
+        rows: item.claims.iter().enumerate().map(row).collect(),
+        note: run.iter().skip(1).map(note).collect::<Vec<_>>().join(" "),
+        folded: true,
     })
+}
+
+fn in_words(stand: Stand) -> &'static str {
+    match stand {
+        Stand::InSize => "in size",
+        Stand::InDirection => "in direction",
+        Stand::No => "no",
+        Stand::NotTested => "not tested",
+    }
 }
 
 #[cfg(test)]
@@ -120,13 +160,13 @@ mod tests {
 
     fn item(id: &str, figures: Value) -> Value {
         json!({ "id": id, "title": "Bulk", "place": "Figures 3, 8", "live": false, "scenario": ["bulk", "text"],
-            "rows": ["minrtt"], "digest": "", "curves": [], "figures": figures, "claims": [], "sensitivity": [],
+            "rows": ["minrtt"], "digest": "", "curves": [], "figures": figures, "anchors": [], "claims": [], "readings": [], "findings": [],
             "summary": [summary("ofo_mean_bytes", 2048.0), summary("path.cell.srtt_mean_s", 0.25)] })
     }
 
     fn reproduced(figures: Value) -> Report {
         let paper = json!({ "key": "blest", "title": "BLEST", "authors": "Ferlin et al.", "venue": "Networking 2016",
-            "items": [item("fig3", figures), item("fig8", json!([]))] });
+            "in_short": "", "conclusion": "", "claims_digest": "", "p_limit": null, "items": [item("fig3", figures), item("fig8", json!([]))] });
         let document = json!({ "anabranch": "0.1.0", "quick": true, "papers": [paper] });
         let around = Around { seeds: vec![1, 2, 3], ..Around::default() };
         report(&serde_json::from_value(document).unwrap(), around)

@@ -2,7 +2,7 @@
 
 use anabranch_report::chart::*;
 use anabranch_report::{Column, Figure, MadeBy, Report, Section, Table, Verdict};
-use anabranch_reproduce::Verdict as Judgement;
+use anabranch_reproduce::Class;
 use anabranch_trace::{Fate, SendKind, Timeline, TimelinePacket};
 
 /// Would be a script, and an image that fetches, if anything let it.
@@ -17,6 +17,7 @@ pub fn report() -> Report {
         figures,
         tables: vec![table()],
         verdicts: vec!["goodput".into()],
+        ..Section::default()
     };
     let timelines = Section {
         id: "timelines".into(),
@@ -38,20 +39,20 @@ pub fn report() -> Report {
 }
 
 fn verdicts() -> Vec<Verdict> {
-    let verdict = |item: &str, verdict, reason: &str| Verdict {
+    let verdict = |item: &str, class, reason: &str| Verdict {
         item: item.into(),
         claim: format!("BLEST raises {item} against minRTT in 3G+WLAN"),
         place: "Fig 8a".into(),
         published: "+12 %".into(),
         ours: "+10.4 % (8.1 to 12.6, n = 50)".into(),
-        verdict,
+        class,
         reason: reason.into(),
     };
     vec![
-        verdict("goodput", Judgement::Reproduces, "direction and magnitude"),
-        verdict("completion", Judgement::DirectionOnly, "background traffic is not given"),
-        verdict("OFO", Judgement::Differs, HOSTILE),
-        verdict("web", Judgement::NotSpecified, "the number of flows is missing"),
+        verdict("goodput", Class::InSize, "direction and magnitude"),
+        verdict("completion", Class::Direction, "background traffic is not given"),
+        verdict("OFO", Class::UnderNone, HOSTILE),
+        verdict("web", Class::Open, "the number of flows is missing"),
     ]
 }
 

@@ -6,14 +6,20 @@ mod theory;
 
 pub use reader::Mistake;
 
-use crate::claim::{Claim, Kind, Unit};
-use crate::paper::{Figure, Item, Paper, Row, Sensitivity};
+use crate::claim::{Claim, Kind, Standing, Unit};
+use crate::finding::Finding;
+use crate::paper::{Figure, Item, Paper, Row};
+use crate::reading::Reading;
 use anabranch_run::labels;
 use anabranch_scenario::{Override, PlugIn};
 use anabranch_units::Duration;
 use reader::Reader;
-use text::{ClaimText, FigureText, ItemText, PaperText, SensitivityText, Settings, Word};
+use text::{ClaimText, FigureText, FindingText, ItemText, PaperText, ReadingText, Settings, ShownText, Word};
 use toml::Spanned;
+use xxhash_rust::xxh3::xxh3_128;
+
+/// Ways to read an item, the one as written among them: more would be a search for the one that agrees.
+const MOST_READINGS: usize = 12;
 
 /// Reads the text of a `claims.toml`.
 ///
@@ -33,7 +39,17 @@ pub fn read(text: &str) -> Result<Paper, Vec<Mistake>> {
     if !reader.mistakes.is_empty() {
         return Err(reader.mistakes);
     }
-    Ok(Paper { key: paper.key, title: paper.title, authors: paper.authors, venue: paper.venue, items })
+    Ok(Paper {
+        key: paper.key,
+        title: paper.title,
+        authors: paper.authors,
+        venue: paper.venue,
+        repetitions: paper.repetitions,
+        in_short: paper.in_short,
+        conclusion: paper.conclusion,
+        claims_digest: format!("{:032x}", xxh3_128(text.as_bytes())),
+        items,
+    })
 }
 
 impl Reader {
@@ -41,10 +57,24 @@ impl Reader {
         let id = item.id.get_ref().clone();
         let rows = self.rows(&item.rows);
         item.packets.iter().for_each(|row| self.row(row.span(), row.get_ref(), &rows));
-        let sensitivity = item.sensitivity.into_iter().map(|s| self.sensitivity(s, rows.len())).collect();
+        self.names(&item.reading, &item.sensitivity, &item.finding);
+        let readings: Vec<Word> = item.reading.iter().chain(&item.sensitivity).map(|text| text.name.clone()).collect();
+        let findings: Vec<String> = item.finding.iter().map(|finding| finding.id.get_ref().clone()).collect();
+        let claims = item.claim.into_iter().inspect(|claim| {
+            if let Some(reason) = claim.reason.as_ref().filter(|reason| !findings.contains(reason.get_ref())) {
+                let known: Vec<&str> = findings.iter().map(String::as_str).collect();
+                self.unknown(reason.span(), "finding of this item", reason.get_ref(), &known);
+            }
+        });
+        let claims: Vec<ClaimText> = claims.collect();
+        let of_kind = |texts: Vec<ReadingText>, open: bool| texts.into_iter().map(move |text| (text, open));
+        let readings_text = of_kind(item.reading, true).chain(of_kind(item.sensitivity, false));
         Item {
             figures: item.figure.into_iter().filter_map(|figure| self.figure(figure)).collect(),
-            claims: item.claim.into_iter().filter_map(|claim| self.claim(claim, &rows, &item.place)).collect(),
+            anchors: item.anchor.into_iter().filter_map(|anchor| self.anchor(anchor, &rows, &item.place)).collect(),
+            claims: claims.into_iter().filter_map(|claim| self.claim(claim, &rows, &item.place)).collect(),
+            readings: readings_text.map(|(text, open)| self.reading(text, open, rows.len())).collect(),
+            findings: item.finding.into_iter().map(|finding| self.finding(finding, &rows, &readings)).collect(),
             variants: item.variants.into_iter().map(|(name, set)| (name, overrides("claims.toml", set))).collect(),
             quick: overrides("claims.toml", item.quick),
             packets: item.packets.into_iter().map(Spanned::into_inner).collect(),
@@ -56,8 +86,69 @@ impl Reader {
             baselines: item.baselines,
             curves: item.curves.map(Duration::from_secs_f64),
             live: item.live,
-            sensitivity,
         }
+    }
+
+    /// Names by which an item's readings and findings are called.
+    fn names(&mut self, readings: &[ReadingText], sensitivities: &[ReadingText], findings: &[FindingText]) {
+        let of_readings: Vec<&Word> = readings.iter().chain(sensitivities).map(|text| &text.name).collect();
+        let of_findings: Vec<&Word> = findings.iter().map(|text| &text.id).collect();
+        for (names, what) in [(of_readings, "readings"), (of_findings, "findings")] {
+            for (n, name) in names.iter().enumerate() {
+                if names[..n].iter().any(|other| other.get_ref() == name.get_ref()) {
+                    self.mistake(name.span(), format!("two {what} are called `{}`", name.get_ref()), None);
+                }
+            }
+        }
+        if let Some(text) = readings.get(MOST_READINGS - 1) {
+            let message = format!("an item has at most {MOST_READINGS} readings, the one as written among them");
+            self.mistake(text.name.span(), message, None);
+        }
+    }
+
+    /// A published value of a baseline row.
+    fn anchor(&mut self, text: ClaimText, rows: &[Row], place: &str) -> Option<Claim> {
+        let at = text.text.span();
+        let claim = self.claim(text, rows, place)?;
+        match claim.kind {
+            Kind::Value { published, .. } if published > 0.0 => Some(claim),
+            _ => {
+                self.mistake(at, "an anchor is a published value above zero", Some("give `value` and `published`".into()));
+                None
+            }
+        }
+    }
+
+    fn finding(&mut self, text: FindingText, rows: &[Row], readings: &[Word]) -> Finding {
+        let shown = text.shown.into_iter().filter_map(|shown| self.shown(shown, rows, readings)).collect();
+        Finding { id: text.id.into_inner(), text: text.text, shown }
+    }
+
+    fn shown(&mut self, text: ShownText, rows: &[Row], readings: &[Word]) -> Option<(Option<String>, Claim)> {
+        if let Some(reading) = text.reading.as_ref().filter(|r| !readings.iter().any(|n| n.get_ref() == r.get_ref())) {
+            let known: Vec<&str> = readings.iter().map(|name| name.get_ref().as_str()).collect();
+            self.unknown(reading.span(), "reading of this item", reading.get_ref(), &known);
+        }
+        let (of, against) = (self.side(&text.of, rows), text.against.map(|side| self.side(&side, rows)));
+        let band = (text.band[0], text.band[1]);
+        let kind = match against {
+            Some(against) => Kind::Change { of, against, published: None, band, spread: false },
+            None => Kind::Value { of, published: 0.0, band: Some(band) },
+        };
+        let claim = Claim {
+            text: String::new(),
+            place: String::new(),
+            metric: self.metric_or_ratio(text.metric.span(), text.metric.get_ref()),
+            unit: self.unit(text.unit.as_ref()),
+            at: text.at.into_iter().collect(),
+            kind,
+            standing: Standing::Testable,
+            headline: false,
+            uncertainty: None,
+            post_hoc: None,
+            reason: None,
+        };
+        Some((text.reading.map(Spanned::into_inner), claim))
     }
 
     /// Schedulers, with the names that results print.
@@ -76,13 +167,18 @@ impl Reader {
         plug_ins.into_iter().zip(labels).map(|(plug_in, label)| Row { plug_in, label }).collect()
     }
 
-    fn sensitivity(&mut self, text: SensitivityText, rows: usize) -> Sensitivity {
+    fn reading(&mut self, text: ReadingText, open: bool, rows: usize) -> Reading {
         if let (Some(first), true) = (text.rows.first(), !text.rows.is_empty() && text.rows.len() != rows) {
             let message = format!("{} rows stand in the place of {rows}", text.rows.len());
             self.mistake(first.span(), message, Some("name one for each row of the item, in its order".into()));
         }
+        if let (Some(first), true) = (text.rows.first(), open) {
+            let help = "[[item.sensitivity]] takes rows".to_owned();
+            self.mistake(first.span(), "the baselines cannot tell readings of a scheduler apart", Some(help));
+        }
         let rows = self.rows(&text.rows);
-        Sensitivity { set: overrides("claims.toml", text.set), name: text.name, why: text.why, rows }
+        let (name, set) = (text.name.into_inner(), overrides("claims.toml", text.set));
+        Reading { set, name, why: text.why, rows, open, post_hoc: text.post_hoc }
     }
 
     fn figure(&mut self, figure: FigureText) -> Option<Figure> {
@@ -135,25 +231,46 @@ impl Reader {
             Some(_) => text.metric.get_ref().clone(),
             None => self.metric_or_ratio(text.metric.span(), text.metric.get_ref()),
         };
-        let unit = match &text.unit {
-            None => Unit::NONE,
-            Some(word) => Unit::named(word.get_ref()).unwrap_or_else(|| {
-                let names: Vec<&str> = Unit::ALL.iter().map(|unit| unit.name).collect();
-                self.unknown(word.span(), "unit", word.get_ref(), &names);
-                Unit::NONE
-            }),
-        };
         let kind = self.kind(&text, rows)?;
+        let standing = self.standing(&text);
         Some(Claim {
+            unit: self.unit(text.unit.as_ref()),
             text: text.text.into_inner(),
             place: text.place.unwrap_or_else(|| place.to_owned()),
             metric,
-            unit,
             at: text.at.into_iter().collect(),
             kind,
-            open: text.open,
-            reason: text.reason,
+            standing,
+            headline: text.headline,
+            uncertainty: text.uncertainty,
+            post_hoc: text.post_hoc,
+            reason: text.reason.map(Spanned::into_inner),
         })
+    }
+
+    fn unit(&mut self, word: Option<&Word>) -> Unit {
+        let Some(word) = word else { return Unit::NONE };
+        Unit::named(word.get_ref()).unwrap_or_else(|| {
+            let names: Vec<&str> = Unit::ALL.iter().map(|unit| unit.name).collect();
+            self.unknown(word.span(), "unit", word.get_ref(), &names);
+            Unit::NONE
+        })
+    }
+
+    fn standing(&mut self, text: &ClaimText) -> Standing {
+        let said = [
+            text.open.clone().map(Standing::Open),
+            text.contradicted.clone().map(Standing::Contradicted),
+            text.trivial.clone().map(Standing::Trivial),
+            text.duplicate.clone().map(Standing::Duplicate),
+        ];
+        let mut said = said.into_iter().flatten();
+        let standing = said.next().unwrap_or(Standing::Testable);
+        if said.next().is_some() {
+            let help = "give one of `open`, `contradicted`, `trivial`, `duplicate`".to_owned();
+            self.mistake(text.text.span(), "a claim has one standing", Some(help));
+        }
+        standing
     }
 
     fn kind(&mut self, text: &ClaimText, rows: &[Row]) -> Option<Kind> {
@@ -174,7 +291,9 @@ impl Reader {
             }
             (None, Some(of), Some(against), None) => {
                 let (of, against) = (self.side(of, rows), self.side(against, rows));
-                let Some(band) = band else { return self.needs(&text.text, "of", "band") };
+                let half_to_twice = text.published.filter(|p| *p != 0.0).map(|p| (p / 2.0, p * 2.0));
+                let half_to_twice = half_to_twice.map(|(a, b): (f64, f64)| (a.min(b), a.max(b)));
+                let Some(band) = band.or(half_to_twice) else { return self.needs(&text.text, "of", "band") };
                 Some(Kind::Change { of, against, published: text.published, band, spread: text.spread })
             }
             (None, None, None, Some(order)) => {

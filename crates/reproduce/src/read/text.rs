@@ -14,6 +14,11 @@ pub struct PaperText {
     pub title: String,
     pub authors: String,
     pub venue: String,
+    pub repetitions: Option<u32>,
+    #[serde(default)]
+    pub in_short: String,
+    #[serde(default)]
+    pub conclusion: String,
     pub item: Vec<ItemText>,
 }
 
@@ -41,20 +46,50 @@ pub struct ItemText {
     #[serde(default)]
     pub figure: Vec<FigureText>,
     #[serde(default)]
+    pub anchor: Vec<ClaimText>,
+    #[serde(default)]
     pub claim: Vec<ClaimText>,
     #[serde(default)]
-    pub sensitivity: Vec<SensitivityText>,
+    pub reading: Vec<ReadingText>,
+    #[serde(default)]
+    pub sensitivity: Vec<ReadingText>,
+    #[serde(default)]
+    pub finding: Vec<FindingText>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct SensitivityText {
-    pub name: String,
+pub struct ReadingText {
+    pub name: Word,
     pub why: String,
     #[serde(default)]
     pub set: Settings,
     #[serde(default)]
     pub rows: Vec<Word>,
+    pub post_hoc: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FindingText {
+    pub id: Word,
+    pub text: String,
+    #[serde(default)]
+    pub shown: Vec<ShownText>,
+}
+
+/// A figure of a run: `{ reading = "full buffers", metric = …, of = …, band = […] }`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShownText {
+    pub reading: Option<Word>,
+    pub metric: Word,
+    pub unit: Option<Word>,
+    #[serde(default)]
+    pub at: Settings,
+    pub of: Spanned<SideText>,
+    pub against: Option<Spanned<SideText>>,
+    pub band: [f64; 2],
 }
 
 #[derive(Deserialize)]
@@ -102,8 +137,15 @@ pub struct ClaimText {
     pub measured: Settings,
     pub cycle: Option<Spanned<SideText>>,
     pub statistic: Option<Word>,
+    #[serde(default)]
+    pub headline: bool,
+    pub uncertainty: Option<f64>,
     pub open: Option<String>,
-    pub reason: Option<String>,
+    pub contradicted: Option<String>,
+    pub trivial: Option<String>,
+    pub duplicate: Option<String>,
+    pub post_hoc: Option<String>,
+    pub reason: Option<Word>,
 }
 
 /// `"otias"`, or `{ row = "otias", at = { … }, metric = …, per = … }`.

@@ -1,0 +1,186 @@
+//! Claims in all their readings → one class each.
+
+use crate::claim::{Claim, Kind, Standing};
+use crate::judge::{SIGNIFICANT, excludes_zero};
+use crate::outcome::{Class, ItemOutcome, Judged, PaperOutcome, Stand, Tested, Verdict};
+use crate::paper::{Item, Paper};
+use anabranch_run::Estimate;
+
+/// So many standard errors a difference must have to be found in 80 of 100 experiments at the 5 % level: 1.96 + 0.84.
+const RESOLVED: f64 = 2.8;
+/// Half-width of a 95 % interval, in standard errors.
+const HALF_WIDTH: f64 = 1.96;
+/// How near a value must be where the claims commit to no band.
+const NEAR: f64 = 0.25;
+
+/// Gives every claim of the items that were run its class.
+pub(crate) fn classify(paper: &Paper, outcome: &mut PaperOutcome) {
+    let of = |item: &ItemOutcome| paper.items.iter().find(|known| known.id == item.id);
+    let mut ps: Vec<f64> = Vec::new();
+    for item in &outcome.items {
+        let Some(known) = of(item) else { continue };
+        let contrasts = known.claims.iter().enumerate().filter(|(_, claim)| claim.is_contrast());
+        ps.extend(contrasts.filter_map(|(n, _)| worst(item, n)));
+    }
+    outcome.p_limit = limit(ps, paper.contrasts());
+    for item in &mut outcome.items {
+        if let Some(known) = of(item) {
+            item_classes(known, item, outcome.p_limit, paper.repetitions);
+        }
+    }
+}
+
+/// The greatest p of a claim over the admissible readings: it is significant under all if that is.
+fn worst(item: &ItemOutcome, n: usize) -> Option<f64> {
+    let admissible = item.readings.iter().filter(|reading| reading.admissible);
+    admissible.filter_map(|reading| reading.claims.get(n)?.p).reduce(f64::max)
+}
+
+/// The greatest p that is significant among `tests`, of which those not run have none (Benjamini and Hochberg 1995).
+fn limit(mut ps: Vec<f64>, tests: usize) -> Option<f64> {
+    ps.sort_by(f64::total_cmp);
+    let share = |n: usize| SIGNIFICANT * (n + 1) as f64 / tests as f64;
+    ps.iter().enumerate().rev().find(|(n, p)| **p <= share(*n)).map(|(_, p)| *p)
+}
+
+fn item_classes(item: &Item, outcome: &mut ItemOutcome, p_limit: Option<f64>, repetitions: Option<u32>) {
+    for reading in &mut outcome.readings {
+        for (claim, tested) in item.claims.iter().zip(&mut reading.claims) {
+            tested.stand = stand(claim, tested, p_limit);
+        }
+    }
+    let nearest = outcome.readings.iter().filter(|reading| reading.admissible && !reading.claims.is_empty());
+    let nearest = nearest.min_by(|a, b| distance(a.distance).total_cmp(&distance(b.distance)));
+    let scatters: Vec<Option<f64>> =
+        nearest.map_or_else(Vec::new, |reading| reading.claims.iter().map(|tested| tested.scatter).collect());
+    for (n, claim) in item.claims.iter().enumerate() {
+        let stands = || outcome.readings.iter().filter_map(|r| Some((r, r.claims.get(n)?.stand)));
+        let under = stands().filter(|(_, stand)| *stand <= Stand::InDirection).map(|(reading, _)| reading.name.clone());
+        let under: Vec<String> = under.collect();
+        let headline: Vec<Stand> = stands().filter(|(reading, _)| reading.admissible).map(|(_, stand)| stand).collect();
+        let scatter = scatters.get(n).copied().flatten();
+        let judged = &mut outcome.claims[n];
+        judged.class = class(claim, judged, &headline, under.is_empty(), (scatter, repetitions));
+        judged.under = under;
+        if matches!(judged.class, Class::Direction | Class::UnderSome | Class::UnderNone) && judged.reason.is_none() {
+            let shown = outcome.findings.iter().find(|finding| Some(&finding.id) == claim.reason.as_ref());
+            judged.reason = shown.filter(|finding| finding.holds()).map(|finding| finding.text.clone());
+        }
+    }
+}
+
+/// Without anchors, all readings are as near, and the one as written comes first.
+fn distance(distance: Option<f64>) -> f64 {
+    distance.unwrap_or(0.0)
+}
+
+/// The decision table: the first row that applies.
+fn class(
+    claim: &Claim,
+    judged: &Judged,
+    headline: &[Stand],
+    nowhere: bool,
+    (scatter, repetitions): (Option<f64>, Option<u32>),
+) -> Class {
+    match claim.standing {
+        Standing::Open(_) => return Class::Open,
+        Standing::Contradicted(_) => return Class::Contradicted,
+        Standing::Trivial(_) | Standing::Duplicate(_) => return Class::Trivial,
+        Standing::Testable => {}
+    }
+    if judged.verdict == Verdict::NotRun {
+        return Class::NotRun;
+    }
+    if standard_error(claim, scatter, repetitions).is_some_and(|error| published(claim).abs() < RESOLVED * error) {
+        return Class::BelowResolution;
+    }
+    match headline.iter().max() {
+        Some(Stand::InSize) => Class::InSize,
+        Some(Stand::InDirection) => Class::Direction,
+        _ if nowhere => Class::UnderNone,
+        _ => Class::UnderSome,
+    }
+}
+
+/// The standard error of a published difference, in per cent: from the paper's own interval, or else from how ours varies,
+/// for as many repetitions as theirs without common seeds.
+fn standard_error(claim: &Claim, scatter: Option<f64>, repetitions: Option<u32>) -> Option<f64> {
+    let Kind::Change { published: Some(published), .. } = claim.kind else { return None };
+    let ours = || Some(scatter? / f64::from(repetitions?).sqrt());
+    let error = claim.uncertainty.map(|half| half / HALF_WIDTH).or_else(ours);
+    error.filter(|_| published != 0.0)
+}
+
+fn published(claim: &Claim) -> f64 {
+    match claim.kind {
+        Kind::Change { published: Some(published), .. } => published,
+        _ => f64::NAN,
+    }
+}
+
+/// Whether a claim holds in a reading.
+fn stand(claim: &Claim, tested: &Tested, p_limit: Option<f64>) -> Stand {
+    if claim.standing != Standing::Testable || tested.verdict == Verdict::NotRun {
+        return Stand::NotTested;
+    }
+    match &claim.kind {
+        Kind::Order { .. } if tested.verdict == Verdict::Reproduces => Stand::InDirection,
+        Kind::Order { .. } => Stand::No,
+        Kind::Change { published, band, .. } => match &tested.estimate {
+            Some(estimate) => change(claim, tested.p, p_limit, (*published, *band, estimate)),
+            None => Stand::No,
+        },
+        Kind::Value { published, band, .. } => {
+            let near = (published - published.abs() * NEAR, published + published.abs() * NEAR);
+            sized(claim, *published, band.unwrap_or(near), tested)
+        }
+        Kind::Model { published, band, .. }
+        | Kind::Fit { published, band, .. }
+        | Kind::Cycle { published, band, .. } => sized(claim, *published, *band, tested),
+    }
+}
+
+fn sized(claim: &Claim, published: f64, band: (f64, f64), tested: &Tested) -> Stand {
+    let near = tested.estimate.as_ref().is_some_and(|estimate| meets(claim, published, band, estimate));
+    if near { Stand::InSize } else { Stand::No }
+}
+
+fn change(
+    claim: &Claim,
+    p: Option<f64>,
+    p_limit: Option<f64>,
+    (published, (low, high), estimate): (Option<f64>, (f64, f64), &Estimate),
+) -> Stand {
+    if low < 0.0 && high > 0.0 {
+        // About equal: the whole interval lies within the margin (two one-sided tests, Schuirmann 1987).
+        let ends = (estimate.ci95_low.unwrap_or(estimate.mean), estimate.ci95_high.unwrap_or(estimate.mean));
+        return if ends.0 >= low && ends.1 <= high { Stand::InSize } else { Stand::No };
+    }
+    let expected = if high > 0.0 { estimate.mean > 0.0 } else { estimate.mean < 0.0 };
+    let limit = if claim.is_contrast() { p_limit.unwrap_or(0.0) } else { SIGNIFICANT };
+    if !expected || p.is_some_and(|p| p > limit) || !excludes_zero(estimate) {
+        return Stand::No;
+    }
+    let sign_alone = low == 0.0 && high == f64::INFINITY || low <= -100.0 && high == 0.0;
+    let band = match published {
+        Some(published) if sign_alone => (published / 2.0, published * 2.0),
+        _ => (low, high),
+    };
+    let band = (band.0.min(band.1), band.0.max(band.1));
+    match published {
+        Some(published) if meets(claim, published, band, estimate) => Stand::InSize,
+        _ => Stand::InDirection,
+    }
+}
+
+/// Ours meets what is published and its uncertainty; where none is published, our mean lies in the band.
+fn meets(claim: &Claim, published: f64, (low, high): (f64, f64), estimate: &Estimate) -> bool {
+    match claim.uncertainty {
+        Some(half) => {
+            let (ours_low, ours_high) =
+                (estimate.ci95_low.unwrap_or(estimate.mean), estimate.ci95_high.unwrap_or(estimate.mean));
+            ours_low <= published + half && ours_high >= published - half
+        }
+        None => (low..=high).contains(&estimate.mean),
+    }
+}

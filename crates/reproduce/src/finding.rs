@@ -1,0 +1,40 @@
+//! Why claims come out otherwise, with the runs that show it.
+
+use crate::claim::Claim;
+use crate::judge::judge;
+use crate::outcome::{FindingOutcome, Shown, Verdict};
+use crate::paper::Row;
+use anabranch_run::RunRecord;
+
+/// A sentence, and the figures by which a reader can check it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// The name by which claims call it.
+    pub id: String,
+    /// What was found.
+    pub text: String,
+    /// Figures of runs: in which reading (`None` = as written), and which. Each is a value or a change in its band.
+    pub shown: Vec<(Option<String>, Claim)>,
+}
+
+impl Finding {
+    /// Looks each figure up. `runs_of(reading)` are the runs of a reading and the rows that stand in it, if it was run.
+    pub fn check<'a>(
+        &self,
+        rows: &[Row],
+        runs_of: &dyn Fn(Option<&str>) -> Option<(&'a [RunRecord], &'a [Row])>,
+    ) -> FindingOutcome {
+        let look = |(reading, claim): &(Option<String>, Claim)| {
+            let Some((runs, instead)) = runs_of(reading.as_deref()) else {
+                return Shown { reading: reading.clone(), ours: String::new(), holds: None };
+            };
+            let judged = judge(std::slice::from_ref(claim), runs, rows, instead).remove(0);
+            let ours = format!("{} {}", judged.named, judged.ours);
+            let holds = (judged.verdict != Verdict::NotRun).then_some(judged.estimate.is_some_and(|estimate| {
+                judged.band.is_some_and(|(low, high)| (low..=high).contains(&estimate.mean))
+            }));
+            Shown { reading: reading.clone(), ours, holds }
+        };
+        FindingOutcome { id: self.id.clone(), text: self.text.clone(), shown: self.shown.iter().map(look).collect() }
+    }
+}
