@@ -321,7 +321,7 @@ const MAX_WINDOW: u64 = 65_535 << 14;
 /// An IPv4 or IPv6 packet of 65 535 bytes less the headers and options that [`crate::full_packet`] counts.
 const MAX_MSS: u64 = 65_435;
 /// Most connections of the traffic: each has a port of its own on the client's side.
-const MAX_FLOWS: i64 = 10_000;
+pub(crate) const MAX_FLOWS: i64 = 10_000;
 /// Far more than any network, and far from overflow in bits.
 const MAX_BYTES: u64 = 1 << 60;
 
@@ -466,6 +466,7 @@ const KEYS: &[Key] = &[
     key(Traffic, "request", Form::Size { min: *REQUEST_BYTES.start(), max: *REQUEST_BYTES.end() }, Value("100B"), "request, web: bytes of a request"),
     key(Traffic, "objects", Form::Integer { min: 1, max: 100_000 }, Nothing("required for web"), "web: how many objects the page has"),
     key(Traffic, "connections", Form::Integer { min: 1, max: MAX_FLOWS }, Value("6"), "web: connections, opened together at the start, each of which asks for the next object when it has one whole; no more than there are objects"),
+    key(Traffic, "connections_per", Form::Words(&["page", "object"]), Value("page"), "web: page: the connections last as long as the page and share its objects out (HTTP/1.1); object: a new connection for each object, `connections` of them under way at a time, the next as soon as an object is whole (HTTP/1.0, RFC 1945 §1.3)"),
     key(Traffic, "sizes", Form::Words(&["equal", "lognormal"]), Value("equal"), "web: how the page's bytes are shared out: equally, or lognormal (σ = 1.318 of the logarithm, Barford and Crovella 1998) and scaled to the page's size"),
     key(Traffic, "flows", Form::Integer { min: 1, max: MAX_FLOWS }, Value("1"), "bulk, frames, request: how many of them there are, each on a connection of its own"),
     key(Traffic, "arrivals", Form::Arrivals, Value("together"), "when the flows begin: all at the start, or at random times from there on"),

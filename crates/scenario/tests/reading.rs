@@ -12,8 +12,8 @@ use anabranch_engine::schedule::PathPolicy;
 use anabranch_engine::{DssWidth, RecoveryKind, RtoForm, Settings};
 use anabranch_network::{Bottleneck, CapacitySpec, Change, CodelSpec, DropTail, LossSpec, QueueSpec, RedSpec, WaySpec};
 use anabranch_scenario::{
-    Arrivals, CrossData, CrossKind, Distribution, Document, Host, NoFiles, ObjectSizes, Override, PlugIn, Scenario,
-    Source, TimeRange, TimelineChange, TimelineEntry, Traffic, TrafficKind, full_packet, read,
+    Arrivals, ConnectionsPer, CrossData, CrossKind, Distribution, Document, Host, NoFiles, ObjectSizes, Override,
+    PlugIn, Scenario, Source, TimeRange, TimelineChange, TimelineEntry, Traffic, TrafficKind, full_packet, read,
 };
 use anabranch_units::{Direction, Duration, Instant, Rate};
 use common::{Folder, data, files, root};
@@ -481,9 +481,12 @@ fn requests_and_pages_have_the_documented_defaults() {
     assert_eq!((request.total(), request.connections()), (Some(24_000), 1));
     let (page, nagle) = traffic("kind = 'web'\nsize = '72KiB'\nobjects = 15");
     let (size, objects, connections, sizes, request) = (72 << 10, 15, 6, ObjectSizes::Equal, 100);
-    let kind = TrafficKind::Web { size, objects, connections, sizes, request };
+    let connections_per = ConnectionsPer::Page;
+    let kind = TrafficKind::Web { size, objects, connections, connections_per, sizes, request };
     assert_eq!((&page, nagle), (&Traffic::from(kind), false));
-    assert_eq!((page.total(), page.connections()), (Some(73_728), 6));
+    assert_eq!((page.total(), page.connections(), page.at_once()), (Some(73_728), 6, 6));
+    let fresh = traffic("kind = 'web'\nsize = '72KiB'\nobjects = 15\nconnections_per = 'object'").0;
+    assert_eq!((fresh.total(), fresh.connections(), fresh.at_once()), (Some(73_728), 15, 6));
     // A connection that would have nothing to ask for is not opened.
     assert_eq!(traffic("kind = 'web'\nsize = 1000\nobjects = 4\nsizes = 'lognormal'").0.connections(), 4);
 }

@@ -6,8 +6,8 @@ use crate::document::Document;
 use crate::quantity::QueueLimit;
 use crate::read::{Pair, Queue};
 use crate::scenario::{
-    Arrivals, Cross, CrossData, CrossKind, Distribution, Host, ObjectSizes, Scenario, TimelineChange, TimelineEntry,
-    Traffic, TrafficKind,
+    Arrivals, ConnectionsPer, Cross, CrossData, CrossKind, Distribution, Host, ObjectSizes, Scenario, TimelineChange,
+    TimelineEntry, Traffic, TrafficKind,
 };
 use crate::tree::quoted;
 use anabranch_engine::{DssWidth, FirstPath, RecoveryKind, RtoForm, Settings};
@@ -328,12 +328,17 @@ impl Writer<'_> {
                 self.some("count", *count);
                 self.line("request", bytes(*request));
             }
-            TrafficKind::Web { size, objects, connections, sizes, request } => {
+            TrafficKind::Web { size, objects, connections, connections_per, sizes, request } => {
                 self.line("kind", quoted("web"));
                 self.line("size", bytes(*size));
                 self.line("request", bytes(*request));
                 self.line("objects", objects);
                 self.line("connections", connections);
+                let per = match connections_per {
+                    ConnectionsPer::Page => "page",
+                    ConnectionsPer::Object => "object",
+                };
+                self.line("connections_per", quoted(per));
                 let sizes = match sizes {
                     ObjectSizes::Equal => "equal",
                     ObjectSizes::Lognormal => "lognormal",
