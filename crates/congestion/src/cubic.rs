@@ -200,7 +200,10 @@ impl SinglePath for Cubic {
         {
             window.end_slow_start();
         }
-        let acked = window.slow_start(ack);
+        // Linux's multiplied by its estimate of packets per acknowledgment when it counted acknowledgments (`delayed_ack`).
+        let mut all = *ack;
+        all.one_in_avoidance = false;
+        let acked = window.slow_start(&all);
         if acked > 0 {
             let rtt = path.srtt.max(ack.rtt).unwrap_or(Duration::ZERO);
             self.avoid(window, acked, since_last, rtt);

@@ -39,6 +39,20 @@ impl<T> Flows<T> {
         self.0.retain(|f| f.id != id);
     }
 
+    /// Slow start on path `id` ends at `ssthresh` packets at the latest.
+    pub fn set_threshold(&mut self, id: PathId, ssthresh: u32) {
+        if let Some(flow) = self.get_mut(id) {
+            flow.window.set_threshold(ssthresh);
+        }
+    }
+
+    /// Path `id` used no more than `used` packets of its window.
+    pub fn give_back(&mut self, id: PathId, used: u32) {
+        if let Some(flow) = self.get_mut(id) {
+            flow.window.give_back(used);
+        }
+    }
+
     /// The subflow on path `id`.
     pub fn get(&self, id: PathId) -> Option<&Flow<T>> {
         self.index(id).map(|i| &self.0[i])

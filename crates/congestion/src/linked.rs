@@ -130,6 +130,15 @@ impl<R: Rule> CongestionControl for Linked<R> {
         });
     }
 
+    fn set_threshold(&mut self, id: PathId, ssthresh: u32) {
+        self.flows.set_threshold(id, ssthresh);
+    }
+
+    fn on_underuse(&mut self, id: PathId, used: u32) {
+        self.flows.give_back(id, used);
+        self.sums = None;
+    }
+
     fn window(&self, id: PathId) -> Window {
         self.flows.window(id)
     }

@@ -211,6 +211,14 @@ impl CongestionControl for Olia {
         }
     }
 
+    fn set_threshold(&mut self, id: PathId, ssthresh: u32) {
+        self.flows.set_threshold(id, ssthresh);
+    }
+
+    fn on_underuse(&mut self, id: PathId, used: u32) {
+        self.flows.give_back(id, used);
+    }
+
     fn window(&self, id: PathId) -> Window {
         self.flows.window(id)
     }

@@ -74,6 +74,18 @@ impl<A: SinglePath> CongestionControl for Uncoupled<A> {
         self.flows.leave(id);
     }
 
+    fn set_threshold(&mut self, id: PathId, ssthresh: u32) {
+        if !A::RATE_BASED {
+            self.flows.set_threshold(id, ssthresh);
+        }
+    }
+
+    fn on_underuse(&mut self, id: PathId, used: u32) {
+        if !A::RATE_BASED {
+            self.flows.give_back(id, used);
+        }
+    }
+
     fn on_ack(&mut self, id: PathId, ack: &Acked, paths: &[PathView]) {
         if let Some(flow) = self.flows.get_mut(id) {
             with_view(paths, id, |path| flow.state.on_ack(&mut flow.window, ack, path));

@@ -78,7 +78,13 @@ impl WindowState {
         let room = self.ssthresh.min(MAX_WINDOW).saturating_sub(self.cwnd);
         let taken = ack.counted.min(room);
         self.cwnd += taken;
-        ack.counted - taken
+        let left = ack.counted - taken;
+        if ack.one_in_avoidance { left.min(u32::from(taken == 0)) } else { left }
+    }
+
+    /// Slow start ends at `ssthresh` packets at the latest.
+    pub fn set_threshold(&mut self, ssthresh: u32) {
+        self.ssthresh = self.ssthresh.min(ssthresh.max(MIN_SSTHRESH));
     }
 
     /// HyStart's verdict: the threshold is here.
@@ -181,6 +187,19 @@ impl WindowState {
     }
 }
 
+impl WindowState {
+    /// No more than `used` packets were in flight for a while: half of the rest is given back, down to the initial window
+    /// (RFC 2861 §3.2, Linux `tcp_cwnd_application_limited`).
+    pub fn give_back(&mut self, used: u32) {
+        let used = used.max(self.initial);
+        if used < self.cwnd {
+            self.ssthresh = self.ssthresh.max((self.cwnd >> 1) + (self.cwnd >> 2));
+            self.cwnd = self.cwnd.midpoint(used);
+            self.carry = 0.0;
+        }
+    }
+}
+
 #[cfg(test)]
 impl WindowState {
     /// A window as a test vector gives it; initial window 10.
@@ -218,6 +237,33 @@ mod tests {
             window.restart(Duration::from_millis(idle), Duration::from_millis(rto));
             assert_eq!(sizes(&window), expected, "{w} packets idle for {idle} ms");
         }
+    }
+
+    #[test]
+    fn half_of_what_is_not_used_is_given_back() {
+        // (window, threshold, used) → (window, threshold); initial window 10
+        for ((w, ssthresh, used), expected) in [
+            ((80, 40, 20), (50, 60)),
+            ((80, 90, 20), (50, 90)),
+            ((80, 40, 0), (45, 60)),
+            ((10, 40, 3), (10, 40)),
+            ((81, 40, 80), (80, 60)),
+        ] {
+            let mut window = WindowState::at(w, ssthresh);
+            window.give_back(used);
+            assert_eq!(sizes(&window), expected, "{used} of {w}");
+        }
+    }
+
+    #[test]
+    fn acknowledgments_count_in_avoidance_and_packets_in_slow_start() {
+        let mut window = WindowState::at(10, 13);
+        let mut two = ack(2);
+        two.one_in_avoidance = true;
+        assert_eq!((window.slow_start(&two), window.cwnd()), (0, 12));
+        // What slow start leaves of an acknowledgment is lost.
+        assert_eq!((window.slow_start(&two), window.cwnd()), (0, 13));
+        assert_eq!((window.slow_start(&two), window.cwnd()), (1, 13));
     }
 
     #[test]

@@ -14,6 +14,8 @@ pub struct Acked {
     pub packets: u32,
     /// Of these, what counts for the growth of the window: at most `abc_limit` (RFC 3465 §2.2).
     pub counted: u32,
+    /// In congestion avoidance it counts as one packet, whatever it acknowledges.
+    pub one_in_avoidance: bool,
     /// Payload bytes newly acknowledged or SACKed.
     pub bytes: u64,
     /// Round-trip sample, never from a retransmitted packet unless timestamps prove it.
@@ -99,6 +101,11 @@ pub trait CongestionControl: Debug + Send {
     fn on_undo(&mut self, id: PathId, now: Instant);
     /// New data is about to be sent after `idle` without any, longer than `rto` (RFC 2861, restart part).
     fn on_idle(&mut self, id: PathId, now: Instant, idle: Duration, rto: Duration);
+    /// Slow start ends at `ssthresh` packets at the latest: right after [`Self::on_join`], where the settings say so.
+    fn set_threshold(&mut self, _id: PathId, _ssthresh: u32) {}
+    /// For longer than a retransmission timeout no more than `used` packets were in flight, and the window had room (RFC 2861
+    /// §3.2).
+    fn on_underuse(&mut self, _id: PathId, _used: u32) {}
     /// The window now. Only asked for paths that joined.
     fn window(&self, id: PathId) -> Window;
     /// It models the path from [`Acked::rate`]. Its window then holds during fast recovery too, in place of what PRR allows

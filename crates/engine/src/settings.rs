@@ -7,8 +7,52 @@ use anabranch_units::{Duration, PathId};
 pub enum RecoveryKind {
     /// RACK-TLP (RFC 8985) with PRR (RFC 6937).
     Rack,
-    /// SACK-based recovery of RFC 6675, no tail loss probe: the stacks of the older papers.
+    /// SACK-based recovery of RFC 6675: the stacks of the older papers.
     Sack,
+    /// As [`Self::Sack`], but what lies three packets below the highest that is SACKed is lost, as long as no reordering was
+    /// seen: forward acknowledgments (Mathis and Mahdavi, SIGCOMM 1996), Linux's default until 4.15.
+    Fack,
+}
+
+/// What counts when a window grows in congestion avoidance.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AckCounting {
+    /// Packets, as many as [`TcpSettings::abc_limit`] lets an acknowledgment count for.
+    #[default]
+    Packets,
+    /// Acknowledgments in congestion avoidance, and packets in slow start: Linux 3.13 to 3.19.
+    AcksInAvoidance,
+}
+
+/// The slow-start threshold at the beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InitialThreshold {
+    /// So many packets.
+    Packets(u32),
+    /// So many bytes.
+    Bytes(u64),
+}
+
+impl InitialThreshold {
+    /// In packets of `mss` bytes: slow start ends with the packet that reaches it.
+    pub fn packets(self, mss: u32) -> u32 {
+        match self {
+            Self::Packets(packets) => packets,
+            Self::Bytes(bytes) => u32::try_from(bytes.div_ceil(u64::from(mss.max(1)))).unwrap_or(u32::MAX),
+        }
+    }
+}
+
+/// What becomes of a window that the application or the peer's window leaves unused while data flows (RFC 2861 §3.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LimitedDecay {
+    /// It stays.
+    #[default]
+    None,
+    /// After each retransmission timeout in which it was never full, half of what was not used is gone.
+    Rfc2861,
+    /// The same, but the time starts anew with each acknowledgment that could let a window grow: Linux.
+    Linux,
 }
 
 /// How the retransmission timeout is made of srtt and rttvar.
@@ -26,6 +70,8 @@ pub enum RtoForm {
 pub struct TcpSettings {
     /// Loss recovery.
     pub recovery: RecoveryKind,
+    /// Probe for a lost tail; `None` = with RACK only.
+    pub tail_loss_probe: Option<bool>,
     /// Least retransmission timeout, or least variance term; see `rto_form`.
     pub rto_min: Duration,
     /// Greatest retransmission timeout after back-off.
@@ -39,8 +85,14 @@ pub struct TcpSettings {
     /// Most packets that one acknowledgment counts for when a window grows: L of RFC 3465 §2.2, also in congestion
     /// avoidance. 1 counts acknowledgments (RFC 5681 §3.1), `u32::MAX` every packet, as Linux does since 4.0.
     pub abc_limit: u32,
+    /// What counts in congestion avoidance.
+    pub ack_counting: AckCounting,
+    /// The slow-start threshold at the beginning; `None` = none.
+    pub initial_ssthresh: Option<InitialThreshold>,
     /// Restart the window after idling longer than an RTO (RFC 2861).
     pub idle_restart: bool,
+    /// What becomes of a window that is not used up.
+    pub limited_decay: LimitedDecay,
     /// Longest delay of an acknowledgment; zero acknowledges every segment.
     pub delayed_ack: Duration,
     /// Segments acknowledged at once after the start, so that the peer's slow start is not held back. Linux's number is 16
@@ -68,13 +120,17 @@ impl Default for TcpSettings {
     fn default() -> Self {
         Self {
             recovery: RecoveryKind::Rack,
+            tail_loss_probe: None,
             rto_min: Duration::from_millis(200),
             rto_max: Duration::from_secs(120),
             rto_initial: Duration::from_secs(1),
             rto_form: RtoForm::Linux,
             initial_window: 10,
             abc_limit: u32::MAX,
+            ack_counting: AckCounting::Packets,
+            initial_ssthresh: None,
             idle_restart: true,
+            limited_decay: LimitedDecay::None,
             delayed_ack: Duration::from_millis(40),
             quick_acks: 16,
             pacing: false,

@@ -1,7 +1,7 @@
 //! What a scenario's traffic comes to: connections, when they open, and the application at both ends of each.
 
 use anabranch_metrics::{FrameSchedule, Oracle, ResponseSchedule, Timed};
-use anabranch_scenario::{Arrivals, ObjectSizes, Traffic, TrafficKind};
+use anabranch_scenario::{Arrivals, ConnectionsPer, ObjectSizes, Traffic, TrafficKind};
 use anabranch_sim::Opening;
 use anabranch_units::{ConnId, Duration, Instant, Rng, Side};
 use anabranch_workload::{
@@ -25,6 +25,7 @@ impl Crowd {
     /// From `start` on, with the luck of `seed`.
     pub fn new(traffic: &Traffic, start: Instant, seed: u64) -> Self {
         let opening = match traffic.arrivals {
+            Arrivals::Together if serves_once(&traffic.kind) => Opening::Served(traffic.at_once() as usize),
             Arrivals::Together => Opening::AtOnce(traffic.connections() as usize),
             Arrivals::Poisson { rate } => {
                 Opening::At(poisson(start, rate, traffic.flows as usize, &mut Rng::stream(seed, "traffic.arrivals")))
@@ -32,7 +33,7 @@ impl Crowd {
         };
         let start = match &opening {
             Opening::At(times) => times.first().copied().unwrap_or(start),
-            Opening::AtOnce(_) => start,
+            Opening::AtOnce(_) | Opening::Served(_) => start,
         };
         Self { traffic: traffic.clone(), opening, start, exchange: exchange(&traffic.kind, seed) }
     }
@@ -40,6 +41,11 @@ impl Crowd {
     /// How many connections there are.
     pub fn count(&self) -> u32 {
         self.traffic.connections()
+    }
+
+    /// How many of them may be under way at a time.
+    pub fn at_once(&self) -> u32 {
+        self.traffic.at_once()
     }
 
     /// Numbers of the connections.
@@ -73,6 +79,9 @@ impl Crowd {
             (Side::Client, TrafficKind::Request { interval, .. }, Some(exchange)) => {
                 Box::new(RequestClient::new(exchange.clone(), *interval))
             }
+            (Side::Client, kind, Some(exchange)) if serves_once(kind) => {
+                Box::new(RequestClient::for_one(exchange.clone()))
+            }
             (Side::Client, _, Some(exchange)) => Box::new(RequestClient::sharing(exchange.clone())),
             (Side::Server, _, Some(exchange)) => Box::new(ResponseServer::new(exchange.clone())),
             (Side::Server, TrafficKind::Frames { size, interval, count }, None) => {
@@ -95,7 +104,7 @@ impl Crowd {
     /// No run is complete sooner after its first SYN. What arrives from some time on needs its time from there on.
     pub fn least_completion(&self, oracle: &Oracle) -> Option<Duration> {
         match &self.opening {
-            Opening::AtOnce(_) => oracle.completion(self.start, self.total()?),
+            Opening::AtOnce(_) | Opening::Served(_) => oracle.completion(self.start, self.total()?),
             Opening::At(times) => {
                 let each = self.traffic.kind.total()?;
                 let bound = |n: usize| {
@@ -107,6 +116,11 @@ impl Crowd {
             }
         }
     }
+}
+
+/// Each of the page's objects has a connection of its own.
+fn serves_once(kind: &TrafficKind) -> bool {
+    matches!(kind, TrafficKind::Web { connections_per: ConnectionsPer::Object, .. })
 }
 
 /// What client and server know of their objects.

@@ -99,6 +99,14 @@ impl CongestionControl for KnownCapacity {
     fn on_undo(&mut self, id: PathId, now: Instant) {
         self.inner.on_undo(id, now);
     }
+    fn set_threshold(&mut self, id: PathId, ssthresh: u32) {
+        self.inner.set_threshold(id, ssthresh);
+    }
+    fn on_underuse(&mut self, id: PathId, used: u32) {
+        if self.fill(id).is_none() {
+            self.inner.on_underuse(id, used);
+        }
+    }
     fn on_idle(&mut self, id: PathId, now: Instant, idle: Duration, rto: Duration) {
         if self.fill(id).is_none() {
             self.inner.on_idle(id, now, idle, rto);

@@ -131,7 +131,7 @@ impl Layout {
         let party = |side, id: ConnId| -> Result<Party, RunError> {
             let mut setup = setup(id, &settings, &scheduler, &job.congestion)?;
             if let (Side::Server, (_, true)) = (side, registered(&job.congestion.name)) {
-                let fills = fills(&scenario.topology, full_packet(&settings), self.crowd.count());
+                let fills = fills(&scenario.topology, full_packet(&settings), self.crowd.at_once());
                 setup.congestion = Box::new(KnownCapacity::new(setup.congestion, fills));
             }
             setup.paths = paths_between(v6, CONNECTION.0, side, &over);

@@ -46,7 +46,14 @@ struct Heard {
     /// Bytes that each host's application was given.
     up: u64,
     down: u64,
+    /// Of each of the client's connections, the bytes that it was given so far.
+    given: std::collections::BTreeMap<u32, u64>,
+    /// The most connections at a time that were open and had been given less than [`OBJECT`].
+    most_busy: usize,
 }
+
+/// Bytes of the largest object of [`PAGE`].
+const OBJECT: u64 = 73_728 / 15;
 
 impl Recorder for Heard {
     fn record(&mut self, now: Instant, origin: Origin, event: &Event) {
@@ -55,8 +62,14 @@ impl Recorder for Heard {
                 if self.opened.iter().all(|(_, id)| *id != origin.connection) =>
             {
                 self.opened.push((now, origin.connection));
+                self.given.insert(origin.connection.0, 0);
+                let busy = self.given.values().filter(|bytes| **bytes < OBJECT).count();
+                self.most_busy = self.most_busy.max(busy);
             }
-            (Some(Side::Client), Event::Delivered(range)) => self.down += range.len(),
+            (Some(Side::Client), Event::Delivered(range)) => {
+                self.down += range.len();
+                *self.given.entry(origin.connection.0).or_default() += range.len();
+            }
             (Some(Side::Server), Event::Delivered(range)) => self.up += range.len(),
             _ => {}
         }
@@ -92,6 +105,39 @@ fn a_page_s_connections_open_together_and_ask_for_each_object_once() {
     let absent = ["flow_completion_mean_s", "flows_finished", "response_mean_s", "app_delay_mean_s"];
     assert!(absent.iter().all(|name| !outcome.metrics.contains_key(*name)), "{:?}", outcome.metrics);
     assert!(outcome.metrics["oracle_ratio"] <= 1.0);
+}
+
+#[test]
+fn a_connection_for_each_object_makes_two_round_trips_of_each() {
+    let page = scenario(
+        "kind = 'web'\nsize = 3000\nobjects = 3\nconnections = 1\nconnections_per = 'object'\nrequest = '200B'",
+    );
+    let (outcome, heard) = listen(&page, Choice::Single(0), 1);
+    // As a page of one object. The next SYN leaves with the acknowledgment and the FIN of the connection before, behind the
+    // 52 bytes of each.
+    let each = 4.0 * 0.010 + f64::from(60 + 60 + 252 + 1052) * 8.0 / 8e6;
+    let times: Vec<f64> = heard.opened.iter().map(|(at, _)| at.as_secs_f64()).collect();
+    assert_eq!(heard.opened.iter().map(|(_, id)| id.0).collect::<Vec<_>>(), [0, 1, 2]);
+    for pair in times.windows(2) {
+        let gap = pair[1] - pair[0];
+        assert!((each..each + 0.0005).contains(&gap), "{gap} instead of {each}");
+    }
+    let completion = outcome.metrics["completion_s"];
+    assert!((3.0 * each..3.0 * each + 0.001).contains(&completion), "{completion}");
+    assert_eq!((heard.down, heard.up, outcome.metrics["syns_sent"]), (3000, 600, 3.0));
+}
+
+#[test]
+fn a_page_s_connections_follow_each_other_six_at_a_time() {
+    let page = scenario(&format!("{PAGE}\nconnections_per = 'object'"));
+    let (outcome, heard) = listen(&page, multipath("minrtt"), 1);
+    assert!(outcome.finished, "{:?}", outcome.metrics);
+    assert_eq!((heard.down, heard.up), (73_728, 15 * 100), "each object once");
+    let (first, later) = heard.opened.split_at(6);
+    assert!(first.iter().all(|(at, _)| *at == Instant::ZERO) && later.iter().all(|(at, _)| *at > Instant::ZERO));
+    assert_eq!(heard.opened.iter().map(|(_, id)| id.0).collect::<Vec<_>>(), (0..15).collect::<Vec<_>>());
+    // A place is free as soon as an object is whole: never more than six are asked for and not there.
+    assert!(heard.most_busy == 6, "{}", heard.most_busy);
 }
 
 #[test]
@@ -184,10 +230,11 @@ fn lossy(traffic: &str) -> Scenario {
 #[test]
 fn every_scheduler_carries_a_page_and_flows_and_does_it_again_alike() {
     let pages = lossy("kind = 'web'\nsize = '40KiB'\nobjects = 9\nconnections = 3");
+    let fresh = lossy("kind = 'web'\nsize = '40KiB'\nobjects = 9\nconnections = 3\nconnections_per = 'object'");
     let flows = lossy("kind = 'bulk'\nsize = '15KB'\nflows = 4\narrivals = { kind = 'poisson', rate = 20.0 }");
     let asks = lossy("kind = 'request'\nsize = '10KB'\ncount = 3\nflows = 2");
     for entry in anabranch_schedulers::all() {
-        for (scenario, bytes) in [(&pages, 40_960.0), (&flows, 60_000.0), (&asks, 60_000.0)] {
+        for (scenario, bytes) in [(&pages, 40_960.0), (&fresh, 40_960.0), (&flows, 60_000.0), (&asks, 60_000.0)] {
             let once = run(scenario, multipath(entry.name));
             assert!(once.finished && once.metrics["delivered_bytes"] == bytes, "{}: {:?}", entry.name, once.metrics);
             assert!(once.metrics["oracle_ratio"] <= 1.0, "{}", entry.name);

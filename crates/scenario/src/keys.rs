@@ -321,7 +321,7 @@ const MAX_WINDOW: u64 = 65_535 << 14;
 /// An IPv4 or IPv6 packet of 65 535 bytes less the headers and options that [`crate::full_packet`] counts.
 const MAX_MSS: u64 = 65_435;
 /// Most connections of the traffic: each has a port of its own on the client's side.
-const MAX_FLOWS: i64 = 10_000;
+pub(crate) const MAX_FLOWS: i64 = 10_000;
 /// Far more than any network, and far from overflow in bits.
 const MAX_BYTES: u64 = 1 << 60;
 
@@ -366,14 +366,18 @@ const KEYS: &[Key] = &[
     key(Connection, "rejoin_after", POSITIVE_TIME, Value("1s"), "delay before a lost path is tried again; doubles up to 16 s"),
     key(Connection, "early_rescue", FLAG, Value("true"), "send what a silent path carries again elsewhere after about two round trips; false: after its retransmission timeout. linux-default always waits"),
 
-    key(Tcp, "recovery", Form::Words(&["rack", "sack"]), Value("rack"), "loss recovery: RACK-TLP with PRR (RFC 8985, RFC 6937), or RFC 6675 without tail loss probes as in older stacks"),
+    key(Tcp, "recovery", Form::Words(&["rack", "sack", "fack"]), Value("rack"), "loss recovery: rack: RACK-TLP with PRR (RFC 8985, RFC 6937); sack: RFC 6675, as in older stacks; fack: as sack, but three packets below the highest SACKed one are lost until reordering is seen (Mathis and Mahdavi 1996; Linux's default until 4.15)"),
+    key(Tcp, "tail_loss_probe", FLAG, Nothing("true with recovery = \"rack\", else false"), "probe for a lost tail: RFC 8985 §7 with rack; else draft-dukkipati-tcpm-tcp-loss-probe-01, as Linux 3.10 to 4.3 beside fack"),
     key(Tcp, "rto_min", POSITIVE_TIME, Value("200ms"), "least retransmission timeout, or least variance term of it; see rto_form"),
     key(Tcp, "rto_max", POSITIVE_TIME, Value("120s"), "greatest retransmission timeout after back-off"),
     key(Tcp, "rto_initial", POSITIVE_TIME, Value("1s"), "timeout before the first round-trip sample (RFC 6298 §2.1)"),
     key(Tcp, "rto_form", Form::Words(&["linux", "rfc6298"]), Value("linux"), "linux: srtt + max(rto_min, 4·deviation), the deviation falling once per round trip; rfc6298: max(rto_min, srtt + 4·rttvar)"),
     key(Tcp, "initial_window", Form::Integer { min: 1, max: 10_000 }, Value("10"), "initial congestion window in packets (RFC 6928)"),
     key(Tcp, "abc_limit", Form::Integer { min: 1, max: 1_000_000 }, Nothing("no limit, as Linux counts since 4.0"), "most packets that one acknowledgment counts for when a window grows: L of RFC 3465 §2.2; 1 counts acknowledgments, as RFC 5681"),
+    key(Tcp, "ack_counting", Form::Words(&["packets", "acks-in-avoidance"]), Value("packets"), "what counts in congestion avoidance: packets, up to abc_limit of an acknowledgment; acks-in-avoidance: acknowledgments there, packets in slow start (Linux 3.13 to 3.19; cubic counts packets there too, as it made up for delayed acknowledgments)"),
+    key(Tcp, "initial_ssthresh", Form::Threshold, Nothing("none: slow start goes on until a loss"), "slow-start threshold at the beginning, in packets or bytes: 65535B in the ns-3 of the years until 2014 (RFC 5681 §3.1 wants it arbitrarily high)"),
     key(Tcp, "idle_restart", FLAG, Value("true"), "shrink the congestion window after idling longer than a retransmission timeout (RFC 2861)"),
+    key(Tcp, "limited_decay", Form::Words(&["none", "rfc2861", "linux"]), Value("none"), "what becomes of a congestion window that is not filled while data flows: none: it stays; rfc2861: after each retransmission timeout without a full window half of the unused part is gone, down to the initial window (§3.2); linux: the same, but acknowledgments that may raise a window start that time anew, so that it seldom happens"),
     key(Tcp, "delayed_ack", TIME, Value("40ms"), "longest delay of an acknowledgment; 0s acknowledges every segment"),
     key(Tcp, "quick_acks", Form::Integer { min: 0, max: 1_000_000 }, Value("16"), "segments acknowledged at once after the start; Linux goes on while its window grows"),
     key(Tcp, "pacing", FLAG, Value("false"), "pace at 2·cwnd/srtt in slow start and 1.2·cwnd/srtt after it"),
@@ -466,6 +470,7 @@ const KEYS: &[Key] = &[
     key(Traffic, "request", Form::Size { min: *REQUEST_BYTES.start(), max: *REQUEST_BYTES.end() }, Value("100B"), "request, web: bytes of a request"),
     key(Traffic, "objects", Form::Integer { min: 1, max: 100_000 }, Nothing("required for web"), "web: how many objects the page has"),
     key(Traffic, "connections", Form::Integer { min: 1, max: MAX_FLOWS }, Value("6"), "web: connections, opened together at the start, each of which asks for the next object when it has one whole; no more than there are objects"),
+    key(Traffic, "connections_per", Form::Words(&["page", "object"]), Value("page"), "web: page: the connections last as long as the page and share its objects out (HTTP/1.1); object: a new connection for each object, `connections` of them under way at a time, the next as soon as an object is whole (HTTP/1.0, RFC 1945 §1.3)"),
     key(Traffic, "sizes", Form::Words(&["equal", "lognormal"]), Value("equal"), "web: how the page's bytes are shared out: equally, or lognormal (σ = 1.318 of the logarithm, Barford and Crovella 1998) and scaled to the page's size"),
     key(Traffic, "flows", Form::Integer { min: 1, max: MAX_FLOWS }, Value("1"), "bulk, frames, request: how many of them there are, each on a connection of its own"),
     key(Traffic, "arrivals", Form::Arrivals, Value("together"), "when the flows begin: all at the start, or at random times from there on"),

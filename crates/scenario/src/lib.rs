@@ -22,8 +22,8 @@ pub use quantity::parse_duration;
 pub use quantity::si_number;
 pub use read::full_packet;
 pub use scenario::{
-    Arrivals, Cell, Cross, CrossData, CrossKind, Distribution, Host, Hosts, ObjectSizes, PACKET_SIZES, PlugIn,
-    Scenario, TimeRange, TimelineChange, TimelineEntry, Traffic, TrafficKind,
+    Arrivals, Cell, ConnectionsPer, Cross, CrossData, CrossKind, Distribution, Host, Hosts, ObjectSizes, PACKET_SIZES,
+    PlugIn, Scenario, TimeRange, TimelineChange, TimelineEntry, Traffic, TrafficKind,
 };
 pub use schema::schema;
 pub use source::{NoFiles, Override, Resolver, Source};

@@ -98,13 +98,24 @@ pub enum TrafficKind {
         size: u64,
         /// How many objects; at most `size`.
         objects: u32,
-        /// How many connections, all opened at the start.
+        /// How many connections at a time.
         connections: u32,
+        /// How long they last.
+        connections_per: ConnectionsPer,
         /// How `size` is shared out.
         sizes: ObjectSizes,
         /// Bytes of a request.
         request: u64,
     },
+}
+
+/// What a connection of a page serves for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConnectionsPer {
+    /// The whole page: all connections open at the start and share the objects out.
+    Page,
+    /// One object: another connection opens as soon as an object is whole.
+    Object,
 }
 
 /// How the bytes of a page are shared out among its objects.
@@ -156,6 +167,14 @@ impl Traffic {
 
     /// Connections.
     pub fn connections(&self) -> u32 {
+        match self.kind {
+            TrafficKind::Web { objects, connections_per: ConnectionsPer::Object, .. } => objects,
+            _ => self.at_once(),
+        }
+    }
+
+    /// How many of them may be under way at a time.
+    pub fn at_once(&self) -> u32 {
         match self.kind {
             // More than there are objects would have nothing to do.
             TrafficKind::Web { connections, objects, .. } => connections.min(objects),

@@ -9,11 +9,13 @@
 mod common;
 
 use anabranch_engine::schedule::PathPolicy;
-use anabranch_engine::{DssWidth, RecoveryKind, RtoForm, Settings};
+use anabranch_engine::{
+    AckCounting, DssWidth, InitialThreshold, LimitedDecay, RecoveryKind, RtoForm, Settings, TcpSettings,
+};
 use anabranch_network::{Bottleneck, CapacitySpec, Change, CodelSpec, DropTail, LossSpec, QueueSpec, RedSpec, WaySpec};
 use anabranch_scenario::{
-    Arrivals, CrossData, CrossKind, Distribution, Document, Host, NoFiles, ObjectSizes, Override, PlugIn, Scenario,
-    Source, TimeRange, TimelineChange, TimelineEntry, Traffic, TrafficKind, full_packet, read,
+    Arrivals, ConnectionsPer, CrossData, CrossKind, Distribution, Document, Host, NoFiles, ObjectSizes, Override,
+    PlugIn, Scenario, Source, TimeRange, TimelineChange, TimelineEntry, Traffic, TrafficKind, full_packet, read,
 };
 use anabranch_units::{Direction, Duration, Instant, Rate};
 use common::{Folder, data, files, root};
@@ -96,6 +98,34 @@ fn every_tcp_key_reaches_its_setting() {
     assert_eq!(flags, [false, true, false, false, false, true, false]);
     assert_eq!(settings.dss, DssWidth::Four);
     assert_eq!((settings.mss, settings.send_buffer, settings.recv_buffer), (536, 100_000, 200_000));
+}
+
+#[test]
+fn keys_of_older_stacks_reach_their_settings_and_read_back() {
+    let tcp = |lines: &str| {
+        let document = parse(&format!("duration = '1s'\n[tcp]\n{lines}\n{PATH}"));
+        assert_eq!(document.scenario, again(&document, Folder(data())).scenario, "{lines}");
+        document.scenario.settings.tcp
+    };
+    let usual = TcpSettings::default;
+    for (lines, expected) in [
+        ("", usual()),
+        (
+            "recovery = 'fack'\ntail_loss_probe = true",
+            TcpSettings { recovery: RecoveryKind::Fack, tail_loss_probe: Some(true), ..usual() },
+        ),
+        ("tail_loss_probe = false", TcpSettings { tail_loss_probe: Some(false), ..usual() }),
+        ("ack_counting = 'acks-in-avoidance'", TcpSettings { ack_counting: AckCounting::AcksInAvoidance, ..usual() }),
+        (
+            "initial_ssthresh = '65535B'",
+            TcpSettings { initial_ssthresh: Some(InitialThreshold::Bytes(65_535)), ..usual() },
+        ),
+        ("initial_ssthresh = 20", TcpSettings { initial_ssthresh: Some(InitialThreshold::Packets(20)), ..usual() }),
+        ("limited_decay = 'rfc2861'", TcpSettings { limited_decay: LimitedDecay::Rfc2861, ..usual() }),
+        ("limited_decay = 'linux'", TcpSettings { limited_decay: LimitedDecay::Linux, ..usual() }),
+    ] {
+        assert_eq!(tcp(lines), expected, "{lines}");
+    }
 }
 
 #[test]
@@ -481,9 +511,12 @@ fn requests_and_pages_have_the_documented_defaults() {
     assert_eq!((request.total(), request.connections()), (Some(24_000), 1));
     let (page, nagle) = traffic("kind = 'web'\nsize = '72KiB'\nobjects = 15");
     let (size, objects, connections, sizes, request) = (72 << 10, 15, 6, ObjectSizes::Equal, 100);
-    let kind = TrafficKind::Web { size, objects, connections, sizes, request };
+    let connections_per = ConnectionsPer::Page;
+    let kind = TrafficKind::Web { size, objects, connections, connections_per, sizes, request };
     assert_eq!((&page, nagle), (&Traffic::from(kind), false));
-    assert_eq!((page.total(), page.connections()), (Some(73_728), 6));
+    assert_eq!((page.total(), page.connections(), page.at_once()), (Some(73_728), 6, 6));
+    let fresh = traffic("kind = 'web'\nsize = '72KiB'\nobjects = 15\nconnections_per = 'object'").0;
+    assert_eq!((fresh.total(), fresh.connections(), fresh.at_once()), (Some(73_728), 15, 6));
     // A connection that would have nothing to ask for is not opened.
     assert_eq!(traffic("kind = 'web'\nsize = 1000\nobjects = 4\nsizes = 'lognormal'").0.connections(), 4);
 }

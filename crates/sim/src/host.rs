@@ -28,6 +28,8 @@ pub struct Party {
 pub enum Opening {
     /// From the flow's start on so many at a time, others when these are done.
     AtOnce(usize),
+    /// As [`Self::AtOnce`], but another opens as soon as one of them [is served](Workload::is_served), which closes meanwhile.
+    Served(usize),
     /// Each at its own time, whatever became of those before; in order of time, none before the flow's start.
     At(Vec<Instant>),
 }
@@ -164,6 +166,7 @@ impl Host {
     fn may_open(&self, now: Instant) -> bool {
         match &self.opening {
             Opening::AtOnce(count) => self.applications.len() < *count,
+            Opening::Served(count) => self.applications.iter().filter(|a| !a.workload.is_served()).count() < *count,
             Opening::At(times) => times.get(self.opened).is_some_and(|at| *at <= now),
         }
     }

@@ -2,6 +2,7 @@
 
 mod common;
 
+use anabranch_engine::{AckCounting, InitialThreshold, TcpSettings};
 use anabranch_sim::Halt;
 use anabranch_trace::{Event, Origin, Recorder};
 use anabranch_units::{Instant, PathId, SeqNumber, Side};
@@ -48,10 +49,16 @@ impl Recorder for Steps {
 /// What Reno's sender saw over a path of 50 Mbit/s and 20 ms, which holds 167 packets and a queue of 100: slow start, one
 /// overshoot, and congestion avoidance.
 fn reno(abc_limit: u32) -> Vec<Step> {
+    reno_with(|tcp| tcp.abc_limit = abc_limit)
+}
+
+/// The same with other settings.
+fn reno_with(change: impl FnOnce(&mut TcpSettings)) -> Vec<Step> {
     let mut t = Transfer::new(vec![path("a", 50_000, 20, 100)]);
     t.congestion = "reno".into();
     t.settings.mptcp = false;
-    (t.settings.tcp.abc_limit, t.settings.tcp.quick_acks) = (abc_limit, 0);
+    t.settings.tcp.quick_acks = 0;
+    change(&mut t.settings.tcp);
     let mut seen = Steps::default();
     assert_eq!(t.world().run(Instant::from_millis(8_000), &mut seen), Ok(Halt::Time));
     seen.steps
@@ -60,6 +67,38 @@ fn reno(abc_limit: u32) -> Vec<Step> {
 /// The pairs of neighbours in a part of `steps`.
 fn pairs<'a>(steps: &'a [Step], part: impl Fn(&Step) -> bool + 'a) -> impl Iterator<Item = (Step, Step)> + 'a {
     steps.windows(2).map(|two| (two[0], two[1])).filter(move |(a, b)| part(a) && part(b))
+}
+
+#[test]
+fn packets_count_in_slow_start_and_acknowledgments_in_avoidance() {
+    let steps = reno_with(|tcp| tcp.ack_counting = AckCounting::AcksInAvoidance);
+    let starting = |s: &Step| s.ssthresh == u32::MAX && s.cwnd < 200 && s.packets == 2;
+    let started: Vec<_> = pairs(&steps, starting).collect();
+    assert!(started.len() > 50 && started.iter().all(|(a, b)| b.cwnd == a.cwnd + 2), "{started:?}");
+    // In avoidance as many acknowledgments as the window has packets; each stands for two.
+    let avoiding = |s: &Step| s.ssthresh != u32::MAX && s.cwnd > s.ssthresh;
+    let rises =
+        steps.chunk_by(|a, b| a.cwnd == b.cwnd).filter(|rise| rise.iter().all(|s| avoiding(s) && s.packets == 2));
+    let lengths: Vec<_> = rises.map(|rise| (rise.len() as u32, rise[0].cwnd)).collect();
+    // The first and the last of a series are cut off by what comes before and after.
+    let whole = lengths.windows(3).filter(|three| three[1].1 == three[0].1 + 1 && three[2].1 == three[1].1 + 1);
+    let whole: Vec<_> = whole.map(|three| three[1]).collect();
+    assert!(whole.len() > 20 && whole.iter().all(|(acks, cwnd)| acks.abs_diff(*cwnd) <= 1), "{lengths:?}");
+}
+
+#[test]
+fn slow_start_ends_at_the_initial_threshold() {
+    // 65,535 bytes are 46.8 packets of 1400.
+    for (threshold, packets) in [(InitialThreshold::Bytes(65_535), 47), (InitialThreshold::Packets(30), 30)] {
+        let steps = reno_with(|tcp| tcp.initial_ssthresh = Some(threshold));
+        assert_eq!(steps[0].ssthresh, packets);
+        let reached = steps.iter().position(|s| s.cwnd == packets).unwrap();
+        let (before, after) = steps.split_at(reached);
+        assert!(before.iter().all(|s| s.cwnd < packets) && before.len() < packets as usize, "{}", before.len());
+        // One packet per window from there on.
+        let next = after.iter().position(|s| s.cwnd > packets).unwrap();
+        assert!((next as u32).abs_diff(packets / 2) <= 1, "{next} acknowledgments of two at {packets}");
+    }
 }
 
 #[test]

@@ -39,6 +39,8 @@ pub struct RequestClient {
     exchange: Exchange,
     think: Duration,
     shared: bool,
+    /// Most objects that it asks for.
+    most: u64,
     /// Objects that this connection has chosen.
     chosen: u64,
     /// The next request, and when it is due.
@@ -59,6 +61,7 @@ impl RequestClient {
             exchange,
             think,
             shared: false,
+            most: u64::MAX,
             chosen: 0,
             next: None,
             requested: 0,
@@ -74,11 +77,17 @@ impl RequestClient {
         Self { shared: true, ..Self::new(exchange, Duration::ZERO) }
     }
 
+    /// Asks for one object that none of the host's other connections has asked for.
+    pub fn for_one(exchange: Exchange) -> Self {
+        Self { most: 1, ..Self::sharing(exchange) }
+    }
+
     /// Nothing is under way: chooses the next object, to be asked for at `due`, or finishes.
     fn choose(&mut self, due: Instant, io: &mut dyn Stream) {
-        let number = if self.shared { io.take_ticket() } else { self.chosen };
-        match self.exchange.objects.size(number) {
-            Some(_) => {
+        let mut choose = || if self.shared { io.take_ticket() } else { self.chosen };
+        let number = (self.chosen < self.most).then(&mut choose);
+        match number.filter(|number| self.exchange.objects.size(*number).is_some()) {
+            Some(number) => {
                 self.chosen += 1;
                 self.next = Some((due, number));
             }
@@ -143,6 +152,10 @@ impl Workload for RequestClient {
 
     fn is_done(&self) -> bool {
         self.finished && self.reader.has_ended()
+    }
+
+    fn is_served(&self) -> bool {
+        self.finished
     }
 
     fn fault(&self) -> Option<Fault> {

@@ -44,6 +44,10 @@ pub trait Workload: Debug + Send {
     }
     /// It has written and read all that it ever will.
     fn is_done(&self) -> bool;
+    /// It has read all that it asked for, though its connection may not have closed yet.
+    fn is_served(&self) -> bool {
+        self.is_done()
+    }
     /// The first thing that the connection did wrong.
     fn fault(&self) -> Option<Fault>;
 }

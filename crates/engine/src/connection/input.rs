@@ -4,6 +4,7 @@ use super::{Connection, Mode};
 use crate::congestion::{Acked, Loss};
 use crate::cx::Cx;
 use crate::schedule::{Cause, SchedulerEvent};
+use crate::settings::{AckCounting, LimitedDecay};
 use crate::subflow::sender::{AckInput, AckOutcome, Change};
 use crate::subflow::stamps::Stamps;
 use crate::subflow::{Move, State, forward};
@@ -394,6 +395,7 @@ impl Connection {
             now: cx.now,
             packets: outcome.acked_packets,
             counted: outcome.acked_packets.min(self.settings.tcp.abc_limit), // RFC 3465 §2.2
+            one_in_avoidance: self.settings.tcp.ack_counting == AckCounting::AcksInAvoidance,
             bytes: outcome.acked_bytes,
             rtt: outcome.rtt,
             prior_in_flight: outcome.prior_in_flight,
@@ -408,6 +410,9 @@ impl Connection {
         self.refresh_measures(i);
         if acked.packets > 0 || acked.rtt.is_some() {
             self.congestion.on_ack(id, &acked, self.view.paths());
+        }
+        if outcome.may_grow && self.settings.tcp.limited_decay == LimitedDecay::Linux {
+            self.subflows[i].underuse.restart(cx.now);
         }
         self.refresh_window(i);
         self.record_window(cx, i, outcome.rtt);

@@ -497,6 +497,9 @@ impl Connection {
         s.linger = settings.tcp.keep_alive.map_or(anabranch_units::Instant::MAX, |after| now + after);
         let mss = s.terms.payload_limit(settings, multipath);
         self.congestion.on_join(id, window);
+        if let Some(threshold) = settings.tcp.initial_ssthresh {
+            self.congestion.set_threshold(id, threshold.packets(mss));
+        }
         let (policy, used_bytes) = self.paths.account(id);
         let path = PathView { usable: false, backup: s.is_backup(), policy, used_bytes, ..PathView::new(id, mss) };
         self.view.set_path(path);

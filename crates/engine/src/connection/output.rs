@@ -4,10 +4,10 @@ use super::fallback::{Failure, Infinite, Saying};
 use super::{Connection, Mode};
 use crate::congestion::PACED_HEADERS;
 use crate::cx::Cx;
-use crate::settings::DssWidth;
+use crate::settings::{DssWidth, LimitedDecay};
 use crate::subflow::sender::Sent;
 use crate::subflow::{Move, Reset, State};
-use anabranch_trace::{Event, PathState, SendKind};
+use anabranch_trace::{Event, PathState, RecoveryPhase, SendKind};
 use anabranch_units::{PathId, Range};
 use anabranch_wire::{DataAck, Dss, Flags, Mapping, MptcpOption, Options, Packet, SackBlock, Segment};
 use bytes::Bytes;
@@ -232,6 +232,9 @@ impl Connection {
             self.settle_stream();
         }
         self.after_sending(cx, i, range.len());
+        if self.settings.tcp.limited_decay != LimitedDecay::None {
+            self.give_back_unused(cx, i);
+        }
         self.record(cx, Some(id), Event::DataSent { seq: start, data: range, kind });
         if let Some(since) = self.view.take_bound(range.start).filter(|since| *since < cx.now) {
             self.record(cx, Some(id), Event::BoundAhead { since });
@@ -277,6 +280,21 @@ impl Connection {
         if let Some(rate) = p.pacing {
             s.pacer.on_sent(cx.now, rate, bytes + PACED_HEADERS);
         }
+    }
+
+    /// RFC 2861 §3.2: a window that was not full for a retransmission timeout loses part of what was not used; not while data
+    /// waits for room in the send buffer (Linux).
+    fn give_back_unused(&mut self, cx: &mut Cx<'_>, i: usize) {
+        let s = &mut self.subflows[i];
+        let Some((in_flight, cwnd)) = self.view.path(s.id).map(|p| (p.in_flight, p.cwnd)) else { return };
+        let rto = s.sender.rtt().rto();
+        let Some(used) = s.underuse.on_sent(cx.now, in_flight, cwnd, rto) else { return };
+        if s.sender.phase() != RecoveryPhase::Open || self.wants_to_write {
+            return;
+        }
+        self.congestion.on_underuse(s.id, used);
+        self.refresh_window(i);
+        self.record_window(cx, i, None);
     }
 
     /// Makes `out` a segment that carries `sent`, as it stands in the subflow's sequence.

@@ -27,7 +27,7 @@ use receive::Receiver;
 use sender::Sender;
 use stamps::Stamps;
 use std::collections::VecDeque;
-use usage::{Pacer, WindowUsage};
+use usage::{Pacer, Underuse, WindowUsage};
 use window::SendWindow;
 
 /// Least time between two answers of a subflow to segments that anybody may have sent: challenge ACKs (RFC 5961 §7 wants a
@@ -107,6 +107,7 @@ pub(crate) struct Subflow {
     pub mappings: Mappings,
     pub unmapped: Unmapped,
     pub usage: WindowUsage,
+    pub underuse: Underuse,
     pub pacer: Pacer,
     pub fin: Fin,
     pub reset: Option<Reset>,
@@ -167,6 +168,7 @@ impl Subflow {
             mappings: Mappings::default(),
             unmapped: Unmapped::default(),
             usage: WindowUsage::default(),
+            underuse: Underuse::default(),
             pacer: Pacer::default(),
             fin: Fin::default(),
             reset: None,

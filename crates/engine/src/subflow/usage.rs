@@ -1,6 +1,6 @@
 //! Whether the congestion window is what limits a subflow (Linux's `tcp_is_cwnd_limited`), and pacing.
 
-use anabranch_units::{Instant, Rate};
+use anabranch_units::{Duration, Instant, Rate};
 
 /// How much of the window was used in the last round.
 #[derive(Debug, Default)]
@@ -24,6 +24,34 @@ impl WindowUsage {
     /// An increase is allowed. In slow start half the window must have been used (RFC 9293 §3.8.2, RFC 7661 §4.4).
     pub fn is_limited(&self, cwnd: u32, ssthresh: u32) -> bool {
         self.limited || (cwnd < ssthresh && cwnd < self.max_in_flight.saturating_mul(2))
+    }
+}
+
+/// How long the window was never full, and how much of it was used meanwhile (RFC 2861 §3.2, Linux's `tcp_cwnd_validate`).
+#[derive(Debug, Default)]
+pub(crate) struct Underuse {
+    since: Instant,
+    used: u32,
+}
+
+impl Underuse {
+    /// The time starts anew.
+    pub fn restart(&mut self, now: Instant) {
+        self.since = now;
+    }
+
+    /// New data left. Once `rto` has passed in which the window was never full: what was in flight at most.
+    pub fn on_sent(&mut self, now: Instant, in_flight: u32, cwnd: u32, rto: Duration) -> Option<u32> {
+        if in_flight >= cwnd {
+            *self = Self { since: now, used: 0 };
+            return None;
+        }
+        self.used = self.used.max(in_flight);
+        if now.since(self.since) < rto {
+            return None;
+        }
+        self.since = now;
+        Some(core::mem::take(&mut self.used))
     }
 }
 
@@ -53,7 +81,23 @@ impl Pacer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use anabranch_units::Duration;
+
+    #[test]
+    fn what_a_timeout_long_was_not_used_is_told_once() {
+        let (at, rto) = (Instant::from_millis, Duration::from_millis(200));
+        let mut underuse = Underuse::default();
+        assert_eq!(underuse.on_sent(at(10), 20, 20, rto), None);
+        assert_eq!(underuse.on_sent(at(100), 7, 20, rto), None);
+        assert_eq!(underuse.on_sent(at(209), 5, 20, rto), None);
+        assert_eq!(underuse.on_sent(at(210), 3, 20, rto), Some(7));
+        assert_eq!(underuse.on_sent(at(300), 3, 20, rto), None);
+        // Full once: the time starts anew.
+        assert_eq!(underuse.on_sent(at(310), 20, 20, rto), None);
+        assert_eq!(underuse.on_sent(at(500), 4, 20, rto), None);
+        underuse.restart(at(505));
+        assert_eq!(underuse.on_sent(at(600), 4, 20, rto), None);
+        assert_eq!(underuse.on_sent(at(705), 2, 20, rto), Some(4));
+    }
 
     #[test]
     fn slow_start_needs_half_the_window_used() {

@@ -5,7 +5,7 @@ use crate::common::{at, ms, pattern, plain_stamps, setup, tcp};
 use anabranch_engine::congestion::{Acked, CongestionControl, Loss, Window};
 use anabranch_engine::connection::{ConnectionEvent, Setup};
 use anabranch_engine::schedule::PathView;
-use anabranch_engine::{Settings, State, TcpSettings};
+use anabranch_engine::{LimitedDecay, Settings, State, TcpSettings};
 use anabranch_trace::{CloseReason, Event, Violation};
 use anabranch_units::{Duration, Instant, PathId, SeqNumber};
 use anabranch_wire::{Flags, SackBlock, Segment, Timestamps};
@@ -512,6 +512,56 @@ fn a_window_restarts_after_an_idle_time_of_more_than_a_timeout() {
             "{idle} ms"
         );
     }
+}
+
+/// Windows of 10 packets; remembers how much of them it was told was used.
+#[derive(Debug)]
+struct Underused(std::sync::Arc<std::sync::Mutex<Vec<u32>>>);
+
+impl CongestionControl for Underused {
+    fn on_join(&mut self, _id: PathId, _initial_window: u32) {}
+    fn on_leave(&mut self, _id: PathId) {}
+    fn on_ack(&mut self, _id: PathId, _ack: &Acked, _paths: &[PathView]) {}
+    fn on_loss(&mut self, _id: PathId, _now: Instant, _loss: Loss, _paths: &[PathView]) {}
+    fn on_undo(&mut self, _id: PathId, _now: Instant) {}
+    fn on_idle(&mut self, _id: PathId, _now: Instant, _idle: Duration, _rto: Duration) {}
+    fn on_underuse(&mut self, _id: PathId, used: u32) {
+        self.0.lock().unwrap().push(used);
+    }
+    fn window(&self, _id: PathId) -> Window {
+        Window { cwnd: 10, ssthresh: u32::MAX, pacing: None }
+    }
+}
+
+#[test]
+fn a_window_that_was_not_filled_for_a_timeout_is_told_to_congestion_control() {
+    // RFC 2861 §3.2. The round trip takes 100 ms, so that the timeout is about 300 ms. Every 50 ms the application writes
+    // `packets`; each is acknowledged 20 ms after that.
+    let told = |decay: LimitedDecay, packets: usize| {
+        let told = std::sync::Arc::default();
+        let settings = Settings { tcp: TcpSettings { limited_decay: decay, ..tcp().tcp }, ..tcp() };
+        let teller = std::sync::Arc::clone(&told);
+        let congestion = move || Box::new(Underused(std::sync::Arc::clone(&teller)));
+        let make = move || Setup { congestion: congestion(), ..setup(settings.clone(), Vec::new()) };
+        let mut h = Solo::server_with(make);
+        h.send(h.syn(0)).at(100);
+        h.send(h.seg(1, 1));
+        for n in 0..20 {
+            h.at(100 + 50 * n);
+            h.write(&vec![1; 1000 * packets]);
+            h.at(120 + 50 * n);
+            h.send(h.seg(1, 1 + 1000 * packets as u64 * (n + 1)));
+        }
+        let seen = told.lock().unwrap().clone();
+        seen
+    };
+    // With the first packet nothing has been measured yet.
+    let used = told(LimitedDecay::Rfc2861, 3);
+    assert!((4..=5).contains(&used.len()) && used[1..].iter().all(|packets| *packets == 3), "{used:?}");
+    // Linux's time starts anew with each acknowledgment; and nothing is told of full windows, or by default.
+    assert!(told(LimitedDecay::Linux, 3).len() <= 1);
+    assert!(told(LimitedDecay::Rfc2861, 10).len() <= 1);
+    assert_eq!(told(LimitedDecay::None, 3), [0; 0]);
 }
 
 #[test]

@@ -143,7 +143,7 @@ impl Crowd<'_> {
                 let place = queue.iter().position(|(id, _)| client_port(*id) == port).unwrap_or(0);
                 let Some((id, workload)) = queue.remove(place) else { break };
                 drop(queue);
-                threads.push(spawn(scope, move || self.run(id, socket, workload))?);
+                threads.push(spawn(scope, move || self.run(id, socket, workload, Place(None)))?);
             }
             // The listener outlives them: further subflows need it.
             threads.into_iter().try_for_each(finish)
@@ -155,6 +155,7 @@ impl Crowd<'_> {
         self.line.clock.wait(self.line.start, &[]);
         match &self.line.opening {
             Opening::AtOnce(count) => self.connect_by_turns(*count),
+            Opening::Served(count) => self.connect_as_served(*count),
             Opening::At(times) => self.connect_at(times),
         }
     }
@@ -164,13 +165,34 @@ impl Crowd<'_> {
         thread::scope(|scope| {
             let one_by_one = || {
                 while let Some((party, socket)) = self.begin()? {
-                    if !self.run_connected(party, socket)? {
+                    if !self.run_connected(party, socket, Place(None))? {
                         break;
                     }
                 }
                 Ok(())
             };
             let threads = (0..count).map(|_| spawn(scope, one_by_one)).collect::<io::Result<Vec<_>>>()?;
+            threads.into_iter().try_for_each(finish)
+        })
+    }
+
+    /// A thread for each connection, begun when fewer than `count` others are not served.
+    fn connect_as_served(&self, count: usize) -> io::Result<()> {
+        let (tell, served) = channel();
+        thread::scope(|scope| {
+            let mut threads = Vec::new();
+            let mut busy = 0;
+            while !self.stopped() {
+                if busy == count {
+                    // Every thread tells once; until then the wait may be ended by the end of the run.
+                    busy -= usize::from(served.recv_timeout(NAP.into()).is_ok());
+                    continue;
+                }
+                let Some((party, socket)) = self.begin()? else { break };
+                busy += 1;
+                let place = Place(Some(tell.clone()));
+                threads.push(spawn(scope, move || self.run_connected(party, socket, place).map(drop))?);
+            }
             threads.into_iter().try_for_each(finish)
         })
     }
@@ -187,7 +209,7 @@ impl Crowd<'_> {
                     break;
                 }
                 let Some((party, socket)) = self.begin()? else { break };
-                threads.push(spawn(scope, move || self.run_connected(party, socket).map(drop))?);
+                threads.push(spawn(scope, move || self.run_connected(party, socket, Place(None)).map(drop))?);
             }
             threads.into_iter().try_for_each(finish)
         })
@@ -208,16 +230,16 @@ impl Crowd<'_> {
     }
 
     /// One application when its socket is connected; false if the end comes before.
-    fn run_connected(&self, (id, workload): Party, socket: Socket) -> io::Result<bool> {
+    fn run_connected(&self, (id, workload): Party, socket: Socket, place: Place) -> io::Result<bool> {
         let connected = connected(&socket, self)?;
         if connected {
-            self.run(id, socket, workload)?;
+            self.run(id, socket, workload, place)?;
         }
         Ok(connected)
     }
 
     /// One application, from the connection's first moment to its end.
-    fn run(&self, id: ConnId, socket: Socket, mut workload: Box<dyn Workload>) -> io::Result<()> {
+    fn run(&self, id: ConnId, socket: Socket, mut workload: Box<dyn Workload>, mut place: Place) -> io::Result<()> {
         let clock = self.line.clock;
         let mut io = KernelStream::new(socket, clock, id, self.tell.clone(), self.tickets);
         workload.on_established(clock.now(), &mut io);
@@ -225,6 +247,9 @@ impl Crowd<'_> {
             io.check()?;
             if let Some(fault) = workload.fault() {
                 return Err(io::Error::other(fault.to_string()));
+            }
+            if workload.is_served() {
+                place.leave();
             }
             if workload.is_done() && io.is_over() {
                 return Ok(());
@@ -248,6 +273,24 @@ impl Crowd<'_> {
         }
         // Told to stop in the middle: a reset tells the peer at once.
         io.reset_on_close()
+    }
+}
+
+/// The place of a connection among those that may be under way at a time; it is left once, at the latest when dropped.
+struct Place(Option<Sender<()>>);
+
+impl Place {
+    fn leave(&mut self) {
+        if let Some(tell) = self.0.take() {
+            // Who waited for it may have stopped.
+            let _ = tell.send(());
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.leave();
     }
 }
 

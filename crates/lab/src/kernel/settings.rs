@@ -1,6 +1,6 @@
 //! What of a kernel is set for a run, so that it means what the scenario says.
 
-use anabranch_engine::{FirstPath, RecoveryKind, RtoForm, Settings, TcpSettings};
+use anabranch_engine::{FirstPath, LimitedDecay, RecoveryKind, RtoForm, Settings, TcpSettings};
 use anabranch_schedulers::linux_default::subflow_memory;
 use anabranch_units::Duration;
 use std::fmt::Write;
@@ -146,10 +146,20 @@ fn not_applied(settings: &Settings) -> Vec<String> {
     let whole = |time: Duration| time == Duration::from_millis(time.as_millis());
     let capped = tcp.rto_max < Duration::from_secs(1) || tcp.rto_max > Duration::from_secs(120);
     let wrong = [
-        (tcp.recovery == RecoveryKind::Sack, "tcp.recovery: a kernel recovers with RACK-TLP and PRR"),
+        (tcp.recovery != RecoveryKind::Rack, "tcp.recovery: a kernel recovers with RACK-TLP and PRR"),
         (tcp.rto_form == RtoForm::Rfc6298, "tcp.rto_form: a kernel's is srtt + max(rto_min, 4·rttvar)"),
         (tcp.rto_initial != usual.tcp.rto_initial, "tcp.rto_initial: a kernel's is 1s"),
         (tcp.abc_limit != usual.tcp.abc_limit, "tcp.abc_limit: a kernel counts every acknowledged packet"),
+        (
+            tcp.ack_counting != usual.tcp.ack_counting,
+            "tcp.ack_counting: a kernel counts packets in congestion avoidance, too",
+        ),
+        (tcp.tail_loss_probe.is_some(), "tcp.tail_loss_probe: a kernel probes with RACK-TLP"),
+        (tcp.initial_ssthresh.is_some(), "tcp.initial_ssthresh: a kernel's is infinite"),
+        (
+            tcp.limited_decay == LimitedDecay::Rfc2861,
+            "tcp.limited_decay: a kernel's is linux, if tcp.idle_restart is true",
+        ),
         (capped, "tcp.rto_max: a kernel takes 1s to 120s"),
         (!whole(tcp.rto_min), "tcp.rto_min: a kernel takes whole milliseconds"),
         (other_ack, "tcp.delayed_ack: a kernel decides it between 40ms and 200ms; only 0s can be asked for"),

@@ -1,7 +1,7 @@
 //! What is done over every path set.
 
 use anabranch_network::{Bottleneck, CapacitySpec, PathSpec, Topology};
-use anabranch_scenario::{ObjectSizes, Scenario, Traffic, TrafficKind};
+use anabranch_scenario::{ConnectionsPer, ObjectSizes, Scenario, Traffic, TrafficKind};
 use anabranch_units::{Duration, Rate};
 
 /// An application over a path set.
@@ -82,7 +82,8 @@ fn scenario(paths: &Scenario, name: &str) -> Scenario {
 
 fn page() -> TrafficKind {
     let (size, objects, connections, request) = PAGE;
-    TrafficKind::Web { size, objects, connections, sizes: ObjectSizes::Lognormal, request }
+    let connections_per = ConnectionsPer::Page;
+    TrafficKind::Web { size, objects, connections, connections_per, sizes: ObjectSizes::Lognormal, request }
 }
 
 fn unlimited(capacity: Rate) -> Duration {

@@ -5,9 +5,12 @@ use super::network::Names;
 use super::value;
 use crate::diagnostic::Code;
 use crate::keys::Key;
+use crate::quantity::Threshold;
 use crate::scenario::{Host, Hosts};
 use crate::tree::{Node, Report};
-use anabranch_engine::{DssWidth, RecoveryKind, RtoForm, Settings, TcpSettings};
+use anabranch_engine::{
+    AckCounting, DssWidth, InitialThreshold, LimitedDecay, RecoveryKind, RtoForm, Settings, TcpSettings,
+};
 use anabranch_units::Duration;
 
 /// RFC 8305 §5: least and greatest time between two attempts.
@@ -72,6 +75,10 @@ fn buffer(report: &mut Report, connection: &Fields<'_>, name: &str, mss: u64) ->
 
 fn tcp(report: &mut Report, fields: &Fields<'_>, nagle: bool) -> Option<TcpSettings> {
     let recovery = fields.get(report, "recovery", value::word);
+    let [ack_counting, limited_decay] =
+        ["ack_counting", "limited_decay"].map(|name| fields.get(report, name, value::word));
+    let tail_loss_probe = fields.get(report, "tail_loss_probe", value::flag);
+    let initial_ssthresh = fields.get(report, "initial_ssthresh", initial_ssthresh);
     let rto_form = fields.get(report, "rto_form", value::word);
     let [rto_min, rto_max, rto_initial, delayed_ack, time_wait] =
         ["rto_min", "rto_max", "rto_initial", "delayed_ack", "time_wait"]
@@ -93,14 +100,29 @@ fn tcp(report: &mut Report, fields: &Fields<'_>, nagle: bool) -> Option<TcpSetti
             .help("make `rto_max` at least as long as `rto_min`");
     }
     Some(TcpSettings {
-        recovery: if recovery? == "sack" { RecoveryKind::Sack } else { RecoveryKind::Rack },
+        recovery: match recovery? {
+            "sack" => RecoveryKind::Sack,
+            "fack" => RecoveryKind::Fack,
+            _ => RecoveryKind::Rack,
+        },
+        tail_loss_probe,
         rto_min: rto_min?,
         rto_max: rto_max?,
         rto_initial: rto_initial?,
         rto_form: if rto_form? == "rfc6298" { RtoForm::Rfc6298 } else { RtoForm::Linux },
         initial_window: initial_window?,
         abc_limit: abc_limit.unwrap_or(u32::MAX),
+        ack_counting: match ack_counting? {
+            "acks-in-avoidance" => AckCounting::AcksInAvoidance,
+            _ => AckCounting::Packets,
+        },
+        initial_ssthresh,
         idle_restart: idle_restart?,
+        limited_decay: match limited_decay? {
+            "rfc2861" => LimitedDecay::Rfc2861,
+            "linux" => LimitedDecay::Linux,
+            _ => LimitedDecay::None,
+        },
         delayed_ack: delayed_ack?,
         quick_acks: quick_acks?,
         pacing: pacing?,
@@ -112,6 +134,16 @@ fn tcp(report: &mut Report, fields: &Fields<'_>, nagle: bool) -> Option<TcpSetti
         keep_alive,
         time_wait: time_wait?,
     })
+}
+
+/// A whole number of packets or bytes, above zero.
+fn initial_ssthresh(report: &mut Report, key: &'static Key, node: &Node) -> Option<InitialThreshold> {
+    let Threshold { amount, in_bytes } = value::threshold(report, key, node)?;
+    if amount < 1.0 || amount > f64::from(u32::MAX) || amount as u64 as f64 != amount {
+        value::impossible(report, key, node, "is not a whole number of packets or bytes above zero");
+        return None;
+    }
+    Some(if in_bytes { InitialThreshold::Bytes(amount as u64) } else { InitialThreshold::Packets(amount as u32) })
 }
 
 /// Who speaks at each end.

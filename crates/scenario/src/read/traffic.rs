@@ -3,8 +3,8 @@
 use super::fields::{Fields, Only, check_only, required};
 use super::value;
 use crate::diagnostic::Code;
-use crate::keys::{Key, Section};
-use crate::scenario::{Arrivals, ObjectSizes, Traffic, TrafficKind};
+use crate::keys::{Key, MAX_FLOWS, Section};
+use crate::scenario::{Arrivals, ConnectionsPer, ObjectSizes, Traffic, TrafficKind};
 use crate::suggest::nearest;
 use crate::tree::{Node, Report};
 use anabranch_units::Duration;
@@ -33,6 +33,7 @@ const ONLY: &Only = &[
     ("request", &["request", "web"]),
     ("objects", &["web"]),
     ("connections", &["web"]),
+    ("connections_per", &["web"]),
     ("sizes", &["web"]),
     ("flows", SINGLE),
     ("arrivals", SINGLE),
@@ -89,6 +90,10 @@ fn web(report: &mut Report, fields: &Fields<'_>) -> Option<TrafficKind> {
     let size = required(report, fields, "size", value::size);
     let objects = required(report, fields, "objects", number);
     let connections = fields.get(report, "connections", number);
+    let connections_per = match fields.get(report, "connections_per", value::word) {
+        Some("object") => ConnectionsPer::Object,
+        _ => ConnectionsPer::Page,
+    };
     let sizes = fields.get(report, "sizes", value::word);
     let request = fields.get(report, "request", value::size);
     if let (Some(bytes), Some(objects), Some(node)) = (size, objects, fields.written("size"))
@@ -96,8 +101,14 @@ fn web(report: &mut Report, fields: &Fields<'_>) -> Option<TrafficKind> {
     {
         value::impossible(report, fields.key("size"), node, "is less than a byte for each object");
     }
+    if let (ConnectionsPer::Object, Some(objects), Some(node)) = (connections_per, objects, fields.written("objects"))
+        && i64::from(objects) > MAX_FLOWS
+    {
+        value::impossible(report, fields.key("objects"), node, "is more than there are ports for, one to a connection");
+    }
     let sizes = if sizes? == "lognormal" { ObjectSizes::Lognormal } else { ObjectSizes::Equal };
-    Some(TrafficKind::Web { size: size?, objects: objects?, connections: connections?, sizes, request: request? })
+    let (size, objects, connections, request) = (size?, objects?, connections?, request?);
+    Some(TrafficKind::Web { size, objects, connections, connections_per, sizes, request })
 }
 
 const TOGETHER: &str = "together";

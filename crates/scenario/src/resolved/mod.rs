@@ -6,11 +6,13 @@ use crate::document::Document;
 use crate::quantity::QueueLimit;
 use crate::read::{Pair, Queue};
 use crate::scenario::{
-    Arrivals, Cross, CrossData, CrossKind, Distribution, Host, ObjectSizes, Scenario, TimelineChange, TimelineEntry,
-    Traffic, TrafficKind,
+    Arrivals, ConnectionsPer, Cross, CrossData, CrossKind, Distribution, Host, ObjectSizes, Scenario, TimelineChange,
+    TimelineEntry, Traffic, TrafficKind,
 };
 use crate::tree::quoted;
-use anabranch_engine::{DssWidth, FirstPath, RecoveryKind, RtoForm, Settings};
+use anabranch_engine::{
+    AckCounting, DssWidth, FirstPath, InitialThreshold, LimitedDecay, RecoveryKind, RtoForm, Settings,
+};
 use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, Change, DropTail, PathSpec, WaySpec};
 use anabranch_units::{Direction, Rate};
 use std::fmt::Display;
@@ -125,8 +127,10 @@ impl Writer<'_> {
         let recovery = match tcp.recovery {
             RecoveryKind::Rack => "rack",
             RecoveryKind::Sack => "sack",
+            RecoveryKind::Fack => "fack",
         };
         self.line("recovery", quoted(recovery));
+        self.some("tail_loss_probe", tcp.tail_loss_probe);
         self.line("rto_min", shown(tcp.rto_min));
         self.line("rto_max", shown(tcp.rto_max));
         self.line("rto_initial", shown(tcp.rto_initial));
@@ -137,7 +141,29 @@ impl Writer<'_> {
         self.line("rto_form", quoted(form));
         self.line("initial_window", tcp.initial_window);
         self.some("abc_limit", Some(tcp.abc_limit).filter(|limit| *limit < u32::MAX));
+        self.line(
+            "ack_counting",
+            match tcp.ack_counting {
+                AckCounting::Packets => "\"packets\"",
+                AckCounting::AcksInAvoidance => "\"acks-in-avoidance\"",
+            },
+        );
+        self.some(
+            "initial_ssthresh",
+            tcp.initial_ssthresh.map(|threshold| match threshold {
+                InitialThreshold::Packets(packets) => packets.to_string(),
+                InitialThreshold::Bytes(size) => bytes(size),
+            }),
+        );
         self.line("idle_restart", tcp.idle_restart);
+        self.line(
+            "limited_decay",
+            match tcp.limited_decay {
+                LimitedDecay::None => "\"none\"",
+                LimitedDecay::Rfc2861 => "\"rfc2861\"",
+                LimitedDecay::Linux => "\"linux\"",
+            },
+        );
         self.line("delayed_ack", shown(tcp.delayed_ack));
         self.line("quick_acks", tcp.quick_acks);
         self.line("pacing", tcp.pacing);
@@ -328,12 +354,17 @@ impl Writer<'_> {
                 self.some("count", *count);
                 self.line("request", bytes(*request));
             }
-            TrafficKind::Web { size, objects, connections, sizes, request } => {
+            TrafficKind::Web { size, objects, connections, connections_per, sizes, request } => {
                 self.line("kind", quoted("web"));
                 self.line("size", bytes(*size));
                 self.line("request", bytes(*request));
                 self.line("objects", objects);
                 self.line("connections", connections);
+                let per = match connections_per {
+                    ConnectionsPer::Page => "page",
+                    ConnectionsPer::Object => "object",
+                };
+                self.line("connections_per", quoted(per));
                 let sizes = match sizes {
                     ObjectSizes::Equal => "equal",
                     ObjectSizes::Lognormal => "lognormal",

@@ -29,7 +29,7 @@ use anabranch_units::{Duration, Instant, Range};
 use delivery::DeliveryRate;
 use loss_estimate::LossEstimate;
 use next_seg::NextSeg;
-use probe::{Probe, WORST_DELAYED_ACK};
+use probe::{PROBE_MIN, Probe, WORST_DELAYED_ACK};
 use prr::{Progress, Prr};
 use rack::Rack;
 use scoreboard::{Arrival, Delivered, Scoreboard, echo_before};
@@ -143,6 +143,7 @@ pub enum Fired {
 pub struct Sender {
     sack: bool,
     kind: RecoveryKind,
+    probes: bool,
     rto_min: Duration,
     board: Scoreboard,
     rtt: RttEstimator,
@@ -185,6 +186,7 @@ impl Sender {
         Self {
             sack,
             kind: settings.recovery,
+            probes: settings.tail_loss_probe.unwrap_or(settings.recovery == RecoveryKind::Rack),
             rto_min: settings.rto_min,
             board: Scoreboard::new(1),
             rtt: RttEstimator::new(settings),
@@ -329,7 +331,7 @@ impl Sender {
     /// What may be sent again if nothing is lost, nothing is new, and the window has room (RFC 6675 §4, `NextSeg` rules
     /// 3 and 4). Always `None` with RACK.
     pub fn next_speculative(&self) -> Option<&Sent> {
-        let asked = self.phase == RecoveryPhase::Recovery && self.sack && self.kind == RecoveryKind::Sack;
+        let asked = self.phase == RecoveryPhase::Recovery && self.sack && self.kind != RecoveryKind::Rack;
         self.board.get(self.next_seg.choose(&self.board).filter(|_| asked)?)
     }
 
@@ -538,14 +540,18 @@ impl Sender {
 
     /// RFC 8985 §7.2.
     fn arm_probe(&mut self, now: Instant) {
-        let able = self.sack && self.kind == RecoveryKind::Rack;
+        let able = self.sack && self.probes;
         if !able || self.phase != RecoveryPhase::Open || self.probe != Probe::Idle {
             return self.timers.disarm(Timer::Probe);
         }
-        let wait = match self.rtt.srtt() {
-            Some(srtt) if self.board.outstanding() > 1 => srtt * 2,
-            Some(srtt) => srtt * 2 + self.rto_min.min(WORST_DELAYED_ACK),
-            None => self.rtt.rto(),
+        let several = self.board.outstanding() > 1;
+        let wait = match (self.rtt.srtt(), self.kind) {
+            (None, _) => self.rtt.rto(),
+            (Some(srtt), RecoveryKind::Rack) if several => srtt * 2,
+            (Some(srtt), RecoveryKind::Rack) => srtt * 2 + self.rto_min.min(WORST_DELAYED_ACK),
+            // draft-dukkipati-tcpm-tcp-loss-probe-01 §2.1
+            (Some(srtt), _) if several => (srtt * 2).max(PROBE_MIN),
+            (Some(srtt), _) => (srtt * 2).max(srtt * 3 / 2 + WORST_DELAYED_ACK),
         };
         self.timers.arm(Timer::Probe, (now + wait).min(self.timers.retransmission()));
     }

@@ -5,6 +5,9 @@ use anabranch_units::{Duration, Range};
 /// Longest delay of an acknowledgment that is reckoned with (`WCDelAckT`).
 pub(super) const WORST_DELAYED_ACK: Duration = Duration::from_millis(200);
 
+/// Least time before a probe where RACK does not recover (draft-dukkipati-tcpm-tcp-loss-probe-01 §2.1).
+pub(super) const PROBE_MIN: Duration = Duration::from_millis(10);
+
 /// The probe of a tail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Probe {

@@ -176,7 +176,11 @@ impl Sender {
             return Marked { packets: self.detect_by_duplicates(una_advanced), again: false };
         }
         match self.kind {
-            RecoveryKind::Sack => {
+            // Packets that overtake each other would be taken for lost.
+            RecoveryKind::Fack if !self.rack.reordering_seen() => {
+                Marked { packets: self.board.mark_below_highest(u64::from(DUP_THRESHOLD)), again: false }
+            }
+            RecoveryKind::Sack | RecoveryKind::Fack => {
                 Marked { packets: self.board.mark_below_sacked(u64::from(DUP_THRESHOLD)), again: false }
             }
             RecoveryKind::Rack => self.detect_by_time(now),

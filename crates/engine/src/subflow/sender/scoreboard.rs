@@ -382,9 +382,23 @@ impl Scoreboard {
             }
             above += run.len();
         }
-        let Some(limit) = limit else { return 0 };
+        limit.map_or(0, |limit| self.mark_below(limit))
+    }
+
+    /// Marks every packet that is not SACKed and lies `threshold` packets or more below the highest that is: forward
+    /// acknowledgments (Mathis and Mahdavi, SIGCOMM 1996).
+    pub fn mark_below_highest(&mut self, threshold: u64) -> u32 {
+        let limit = self.sacked.last().map(|run| run.end.saturating_sub(threshold));
+        limit.map_or(0, |limit| self.mark_below(limit))
+    }
+
+    /// Marks every packet below number `limit` that is not SACKed.
+    fn mark_below(&mut self, limit: u64) -> u32 {
         let mut marked = 0;
         let mut at = self.judged.max(self.queue.start());
+        if at >= limit {
+            return 0;
+        }
         while let Some(hole) = self.first_hole(Range::new(at, limit)) {
             marked += (hole.start..hole.end).map(|n| self.mark_original(n)).sum::<u32>();
             at = hole.end;

@@ -122,3 +122,90 @@ fn after_recovery_losses_are_counted_anew() {
     b.ack(10, &[]);
     b.expect(Open, 0);
 }
+
+/// Forward acknowledgments with tail loss probes: Linux 3.10 to 4.3.
+fn fack() -> Bench {
+    let settings = TcpSettings { recovery: RecoveryKind::Fack, tail_loss_probe: Some(true), ..TcpSettings::default() };
+    Bench::new(settings, true)
+}
+
+#[test]
+fn three_below_the_highest_sacked_are_lost_by_forward_acknowledgment() {
+    let mut b = fack();
+    b.send(8).at(40);
+    b.ack(0, &[p(3, 3)]);
+    b.expect(Disorder, 7);
+    let outcome = b.ack(0, &[p(5, 5), p(3, 3)]);
+    assert_eq!((outcome.change, outcome.newly_lost), (Some(Change::EnterRecovery), 2));
+    b.sender.begin_recovery(4);
+    assert_eq!(b.resend_all(), [1, 2]);
+    // Packet 4 is one below packet 5, and three below packet 7.
+    assert_eq!(b.ack(0, &[p(6, 6), p(5, 5), p(3, 3)]).newly_lost, 0);
+    assert_eq!(b.ack(0, &[p(7, 7), p(5, 6), p(3, 3)]).newly_lost, 1);
+    assert_eq!(b.resend_all(), [4]);
+    b.sender.board.audit();
+}
+
+#[test]
+fn once_packets_overtake_each_other_three_must_be_sacked_above() {
+    let mut b = fack();
+    b.send(8).at(40);
+    b.ack(0, &[p(2, 2)]);
+    // Packet 1 comes after packet 2.
+    b.ack(2, &[]);
+    assert_eq!(b.ack(2, &[p(7, 7)]).newly_lost, 0);
+    assert_eq!(b.ack(2, &[p(6, 8)]).newly_lost, 3);
+}
+
+#[test]
+fn without_rack_a_probe_uncovers_a_lost_tail() {
+    let mut b = fack();
+    b.send(6);
+    b.at(40).ack(1, &[]);
+    // draft-dukkipati-tcpm-tcp-loss-probe-01 §2.1: max(2·SRTT, 10 ms)
+    assert_eq!(b.fire(120), Fired::Probe);
+    let last = b.sender.last().unwrap().seq;
+    b.sender.on_retransmitted(b.now, last.start);
+    b.at(160);
+    let outcome = b.ack(1, &[p(6, 6)]);
+    assert_eq!((outcome.newly_lost, outcome.change), (2, Some(Change::EnterRecovery)));
+    assert_eq!(b.resend_all(), [2, 3]);
+    // RFC 6675 alone waits for two more above: with it the probe repairs nothing but itself.
+    let settings = TcpSettings { recovery: RecoveryKind::Sack, tail_loss_probe: Some(true), ..TcpSettings::default() };
+    let mut b = Bench::new(settings, true);
+    b.send(6);
+    b.at(40).ack(1, &[]);
+    assert_eq!(b.fire(120), Fired::Probe);
+    b.sender.on_retransmitted(b.now, last.start);
+    assert_eq!(b.at(160).ack(1, &[p(6, 6)]).newly_lost, 0);
+}
+
+#[test]
+fn without_rack_a_lone_packet_is_probed_after_the_worst_delay_of_an_acknowledgment() {
+    let mut b = fack();
+    // 1.5·40 + 200 > RTO = 40 + 200: the probe takes the timeout's place.
+    b.at(1000).send(1);
+    assert_eq!(b.fire(1240), Fired::Probe);
+    let slow = TcpSettings {
+        rto_min: ms(1000),
+        recovery: RecoveryKind::Fack,
+        tail_loss_probe: Some(true),
+        ..TcpSettings::default()
+    };
+    let mut b = Bench::new(slow, true);
+    b.at(1000).send(1);
+    assert_eq!(b.fire(1260), Fired::Probe);
+}
+
+#[test]
+fn no_stack_without_the_switch_probes_or_skips_ahead() {
+    let mut b = sack();
+    b.send(6);
+    b.at(40).ack(1, &[]);
+    assert_eq!(b.sender.poll_timeout(), Some(at(40) + b.rto()));
+    assert_eq!(b.ack(1, &[p(6, 6)]).newly_lost, 0);
+    let mut b = Bench::new(TcpSettings { tail_loss_probe: Some(false), ..TcpSettings::default() }, true);
+    b.send(6);
+    b.at(40).ack(1, &[]);
+    assert_eq!(b.sender.poll_timeout(), Some(at(40) + b.rto()));
+}

@@ -179,9 +179,14 @@ impl World {
     }
 }
 
-/// RACK, RFC 6675, NewReno.
+/// RACK, RFC 6675, forward acknowledgments, NewReno.
 fn kinds() -> impl Strategy<Value = (RecoveryKind, bool)> {
-    prop_oneof![Just((RecoveryKind::Rack, true)), Just((RecoveryKind::Sack, true)), Just((RecoveryKind::Rack, false))]
+    prop_oneof![
+        Just((RecoveryKind::Rack, true)),
+        Just((RecoveryKind::Sack, true)),
+        Just((RecoveryKind::Fack, true)),
+        Just((RecoveryKind::Rack, false)),
+    ]
 }
 
 proptest! {
@@ -190,9 +195,10 @@ proptest! {
         fates in prop::collection::vec(fate(), 0..200),
         (recovery, sack) in kinds(),
         stamps in any::<bool>(),
+        tail_loss_probe in any::<Option<bool>>(),
         total in 1..100_u64,
     ) {
-        let mut sender = Sender::new(&TcpSettings { recovery, ..TcpSettings::default() }, sack);
+        let mut sender = Sender::new(&TcpSettings { recovery, tail_loss_probe, ..TcpSettings::default() }, sack);
         sender.sample_handshake(ms(40));
         let network = Network { fates, ..Network::default() };
         let receiver = Receiver::default();
