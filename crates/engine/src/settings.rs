@@ -65,6 +65,28 @@ pub enum RtoForm {
     Rfc6298,
 }
 
+/// Whose receive window it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReceiveWindow {
+    /// The connection's, the same on all subflows (RFC 8684 §3.3.4).
+    #[default]
+    Connection,
+    /// Each subflow's: it has a receive buffer of its own, which the bytes fill that came on it until the application reads
+    /// them. Both ends must have it so.
+    Subflow,
+}
+
+/// What a buffer's size counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BufferAccounting {
+    /// Bytes of payload.
+    #[default]
+    Payload,
+    /// Memory, as Linux 3.x: half of the receive buffer is offered as window (`tcp_adv_win_scale` = 1), and each segment takes
+    /// a whole buffer, 2304 bytes for 1448.
+    Truesize,
+}
+
 /// TCP settings of a subflow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TcpSettings {
@@ -93,6 +115,13 @@ pub struct TcpSettings {
     pub idle_restart: bool,
     /// What becomes of a window that is not used up.
     pub limited_decay: LimitedDecay,
+    /// Whose receive window it is.
+    pub receive_window: ReceiveWindow,
+    /// What `send_buffer` and `recv_buffer` count.
+    pub buffer_accounting: BufferAccounting,
+    /// The window begins at 64 KB and grows with what the application reads in a round trip, and the send buffer at 16 KiB and
+    /// grows with the congestion windows; the buffers' sizes are their limits.
+    pub autotune: bool,
     /// Longest delay of an acknowledgment; zero acknowledges every segment.
     pub delayed_ack: Duration,
     /// Segments acknowledged at once after the start, so that the peer's slow start is not held back. Linux's number is 16
@@ -131,6 +160,9 @@ impl Default for TcpSettings {
             initial_ssthresh: None,
             idle_restart: true,
             limited_decay: LimitedDecay::None,
+            receive_window: ReceiveWindow::Connection,
+            buffer_accounting: BufferAccounting::Payload,
+            autotune: false,
             delayed_ack: Duration::from_millis(40),
             quick_acks: 16,
             pacing: false,

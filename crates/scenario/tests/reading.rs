@@ -10,7 +10,8 @@ mod common;
 
 use anabranch_engine::schedule::PathPolicy;
 use anabranch_engine::{
-    AckCounting, DssWidth, InitialThreshold, LimitedDecay, RecoveryKind, RtoForm, Settings, TcpSettings,
+    AckCounting, BufferAccounting, DssWidth, InitialThreshold, LimitedDecay, ReceiveWindow, RecoveryKind, RtoForm,
+    Settings, TcpSettings,
 };
 use anabranch_network::{Bottleneck, CapacitySpec, Change, CodelSpec, DropTail, LossSpec, QueueSpec, RedSpec, WaySpec};
 use anabranch_scenario::{
@@ -122,6 +123,9 @@ fn keys_of_older_stacks_reach_their_settings_and_read_back() {
         ),
         ("initial_ssthresh = 20", TcpSettings { initial_ssthresh: Some(InitialThreshold::Packets(20)), ..usual() }),
         ("limited_decay = 'rfc2861'", TcpSettings { limited_decay: LimitedDecay::Rfc2861, ..usual() }),
+        ("receive_window = 'subflow'", TcpSettings { receive_window: ReceiveWindow::Subflow, ..usual() }),
+        ("buffer_accounting = 'truesize'", TcpSettings { buffer_accounting: BufferAccounting::Truesize, ..usual() }),
+        ("autotune = true", TcpSettings { autotune: true, ..usual() }),
         ("limited_decay = 'linux'", TcpSettings { limited_decay: LimitedDecay::Linux, ..usual() }),
     ] {
         assert_eq!(tcp(lines), expected, "{lines}");

@@ -6,6 +6,7 @@ use super::{Connection, Mode, Offset};
 use crate::cx::Cx;
 use crate::pieces::Pieces;
 use crate::subflow::Reset;
+use crate::subflow::stamps::Stamps;
 use anabranch_trace::{Event, Violation};
 use anabranch_units::{DataSeq, PathId, Range};
 use anabranch_wire::{Mapping, Segment};
@@ -124,6 +125,13 @@ impl Connection {
         let (len, mss) = (segment.payload.len() as u32, self.settings.mss);
         let s = &mut self.subflows[i];
         // What we send ourselves will acknowledge a small one.
+        if self.room.is_sized()
+            && let Some(stamps) = segment.options.timestamps().filter(|_| s.terms.timestamps && len >= mss)
+            && let Some((trip, _)) = Stamps::echoed(stamps.ecr, cx.now)
+        {
+            self.note_trip(i, trip);
+        }
+        let s = &mut self.subflows[i];
         let at_once = len >= 2 * mss || s.acks.is_small(len.min(mss)) && s.sender.is_empty();
         if s.receiver.take_next(seq, segment.payload.len() as u64) {
             // Nearly always: the next bytes, and no hole anywhere.
@@ -277,6 +285,9 @@ impl Connection {
         let new = self.reassembly.accept(start, bytes);
         let ofo = self.reassembly.ofo_bytes();
         self.record(cx, Some(self.subflows[i].id), Event::DataArrived { data: range, new, ofo });
+        if new > 0 && self.windows_apart() {
+            self.note_unread(i, Range::new(range.start.max(next_before), range.end));
+        }
         if self.reassembly.next() > next_before {
             self.vain = 0;
             self.pending.readable = true;
@@ -289,15 +300,25 @@ impl Connection {
 
     /// First offset that we do not take.
     pub(super) fn receive_edge(&self) -> u64 {
-        self.announced.max(self.reassembly.read_bytes() + self.settings.recv_buffer)
+        if self.windows_apart() { u64::MAX } else { self.announced.max(self.offer()) }
+    }
+
+    /// First offset that we might offer now.
+    fn offer(&self) -> u64 {
+        let r = &self.reassembly;
+        self.room.edge(r.read_bytes(), r.next(), r.ofo_bytes())
     }
 
     /// The application read: tell the peer if that opens its window by much (RFC 9293 §3.8.6.2.2).
     #[inline(always)]
     pub(super) fn window_opened(&mut self) {
+        if self.windows_apart() {
+            self.forget_read();
+            return self.tell_windows_apart();
+        }
         let left = self.announced.saturating_sub(self.reassembly.next());
         // Nearly always: more than a quarter of the widest window is left.
-        if left < self.settings.recv_buffer / 4 {
+        if left < self.room.limit() / 4 {
             self.tell_window(left);
         }
     }
@@ -308,8 +329,8 @@ impl Connection {
         let next = self.reassembly.next();
         // Without scaling the field cannot say more than 65535.
         let shift = self.subflows.iter().map(|s| s.terms.recv_shift).max().unwrap_or(0);
-        let full = self.settings.recv_buffer.min(0xffff << shift);
-        let edge = (self.reassembly.read_bytes() + self.settings.recv_buffer).min(next + full);
+        let full = self.room.limit().min(0xffff << shift);
+        let edge = self.offer().min(next + full);
         // RFC 9293 §3.8.6.2.2: a window that is shut is opened by a segment, or half of the buffer.
         let worth = u64::from(self.settings.mss).min(full / 2);
         let enough = if left < worth { worth } else { full / 2 };
@@ -321,11 +342,16 @@ impl Connection {
         }
     }
 
+    /// The window to advertise on subflow `i` now, in units of 2^`shift`: see [`Self::advertise`].
+    pub(super) fn advertise_on(&mut self, i: usize, shift: u8) -> u16 {
+        if self.windows_apart() { self.advertise_apart(i, shift) } else { self.advertise(shift) }
+    }
+
     /// The window to advertise now, unscaled, and remembers its edge. Never taken back (RFC 9293 §3.8.6).
     pub(super) fn advertise(&mut self, shift: u8) -> u16 {
         let next = self.reassembly.next();
-        let edge = self.reassembly.read_bytes() + self.settings.recv_buffer;
-        let worth = u64::from(self.settings.mss).min(self.settings.recv_buffer / 2);
+        let edge = self.offer();
+        let worth = u64::from(self.settings.mss).min(self.room.limit() / 2);
         let target = if edge >= self.announced + worth { edge } else { self.announced };
         // RFC 7323 §2.4: rounded down, so the edge may waver by less than a unit; what was promised is still taken.
         // Rounding up would promise more with every segment.

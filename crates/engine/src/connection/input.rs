@@ -99,7 +99,7 @@ impl Connection {
         if self.mode != Mode::Plain || segment.seq_len() == 1 {
             return;
         }
-        let room = self.window_end(1) - 1;
+        let room = self.window_end(i, 1) - 1;
         let cut = (segment.payload.len() as u64 > room).then(|| self.cut_off(cx, i, segment, room));
         self.on_text(cx, i, cut.as_ref().unwrap_or(segment), 1, ControlFlow::Continue(None));
     }
@@ -140,7 +140,7 @@ impl Connection {
             segment.options.timestamps().is_some_and(|t| s.terms.timestamps && s.stamps.is_old(t, cx.now)) && !rst;
         if let Some(seq) = seq.filter(|_| !old) {
             let len = if rst { 0 } else { u64::from(segment.seq_len()) };
-            let end = self.window_end(next);
+            let end = self.window_end(i, next);
             // Just behind the window nothing is taken but what the header says. A peer that has filled the window
             // acknowledges from there, and a closed one must let acknowledgments and resets through.
             if seq <= end && (seq + len > next || len == 0 && seq >= next) {
@@ -151,10 +151,13 @@ impl Connection {
         None
     }
 
-    /// The end of the window (`RCV.NXT + RCV.WND`) in the sequence of a subflow on which `next` is expected next.
+    /// The end of the window (`RCV.NXT + RCV.WND`) in the sequence of subflow `i`, on which `next` is expected next.
     #[inline(always)]
-    fn window_end(&self, next: u64) -> u64 {
+    fn window_end(&self, i: usize, next: u64) -> u64 {
         match self.mode {
+            Mode::Multipath { .. } if self.windows_apart() && self.subflows[i].offered > 0 => {
+                self.subflows[i].offered.max(next)
+            }
             Mode::Plain => (self.recv_offset.sub + self.announced).saturating_sub(self.recv_offset.data).max(next),
             // RFC 8684 §3.3.4: the window is the connection's, and where data belongs decides. What a sender may have under
             // way on a subflow is never more than the widest window (§3.3.5), of which it may have been told on any of them.
@@ -498,17 +501,22 @@ impl Connection {
         }
     }
 
+    /// Tells the application, if it waits for it, that there is room in the send buffer.
+    pub(super) fn wake_writer(&mut self) {
+        // As Linux: a third of the buffer must be free, so that an application is not woken for every segment.
+        if self.wants_to_write && self.writable() >= self.send_room / 3 {
+            self.wants_to_write = false;
+            self.view.set_buffer_full(false);
+            self.pending.writable = true;
+        }
+    }
+
     /// The peer has everything below `upto`, which is news.
     fn release(&mut self, cx: &mut Cx<'_>, upto: u64) {
         self.acked_before = self.view.data_acked();
         self.view.on_data_acked(upto);
         self.buffer.release(upto);
-        // As Linux: a third of the buffer must be free, so that an application is not woken for every segment.
-        if self.wants_to_write && self.writable() >= self.settings.send_buffer / 3 {
-            self.wants_to_write = false;
-            self.view.set_buffer_full(false);
-            self.pending.writable = true;
-        }
+        self.wake_writer();
         self.persist.1 = 0;
         self.vain = 0;
         self.record(cx, None, Event::DataAcked(upto));

@@ -16,6 +16,7 @@ mod output;
 mod paths;
 mod race;
 mod reassembly;
+mod room;
 mod scheduling;
 mod send_buffer;
 mod timers;
@@ -38,6 +39,7 @@ use fallback::{Failure, Infinite};
 use paths::PathManager;
 use race::Race;
 use reassembly::Reassembly;
+use room::Room;
 use send_buffer::SendBuffer;
 
 /// Everything that a new connection needs.
@@ -155,6 +157,8 @@ pub struct Connection {
     addresses: Addresses,
     // sending
     buffer: SendBuffer,
+    /// Bytes that it may hold now.
+    send_room: u64,
     /// End of the data that was sent at least once.
     sent_end: u64,
     /// The application finished writing.
@@ -166,6 +170,7 @@ pub struct Connection {
     stalled: bool,
     // receiving
     reassembly: Reassembly,
+    room: Room,
     /// Right edge of the window that was advertised last.
     announced: u64,
     /// The widest window that was ever advertised.
@@ -239,6 +244,7 @@ impl Connection {
             race: Race::default(),
             addresses: Addresses::new(local, &announce),
             buffer: SendBuffer::default(),
+            send_room: room::send_room(&settings),
             sent_end: 0,
             finished: false,
             data_fin: DataFin { sent: None, repeats: 0, due: 0, acked: false },
@@ -247,6 +253,7 @@ impl Connection {
             window_blocked: false,
             stalled: false,
             reassembly: Reassembly::default(),
+            room: Room::new(&settings),
             announced: 0,
             widest: 0,
             peer_fin: None,
@@ -305,7 +312,7 @@ impl Connection {
 
     /// Bytes that [`Self::write`] would take now.
     pub fn writable(&self) -> u64 {
-        if self.finished || self.closed { 0 } else { self.settings.send_buffer.saturating_sub(self.buffer.len()) }
+        if self.finished || self.closed { 0 } else { self.send_room.saturating_sub(self.buffer.len()) }
     }
 
     /// Bytes written and not acknowledged by the peer.
@@ -328,6 +335,9 @@ impl Connection {
     pub fn read(&mut self, cx: &mut Cx<'_>) -> Option<Bytes> {
         let (range, bytes) = self.reassembly.read()?;
         self.record(cx, None, Event::Delivered(range));
+        if self.room.is_sized() {
+            self.right_size(cx.now);
+        }
         self.window_opened();
         Some(bytes)
     }

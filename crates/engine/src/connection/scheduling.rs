@@ -44,6 +44,9 @@ impl Connection {
         if self.settings.tcp.pacing {
             p.pacing = p.pacing_rate();
         }
+        if self.settings.tcp.autotune {
+            self.expand_send_buffer();
+        }
     }
 
     /// Which paths may be given data. A path that timed out is not, unless there is no other; where only one is left,

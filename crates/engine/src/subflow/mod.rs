@@ -18,7 +18,7 @@ use crate::path::ForwardDelay;
 use crate::settings::{Settings, TcpSettings};
 use ack::AckPolicy;
 use anabranch_trace::PathState;
-use anabranch_units::{Duration, Instant, PathId, Range, SeqNumber};
+use anabranch_units::{Duration, Instant, PathId, Range, RangeSet, SeqNumber};
 use anabranch_wire::{Flags, MptcpOption, Reason, Segment, Timestamps};
 use bytes::Bytes;
 use core::net::{IpAddr, SocketAddr};
@@ -108,6 +108,11 @@ pub(crate) struct Subflow {
     pub unmapped: Unmapped,
     pub usage: WindowUsage,
     pub underuse: Underuse,
+    /// A round trip as we see it as a receiver; `None` where nobody asks.
+    pub trip: Option<Duration>,
+    /// Where its receive buffer is its own: the data that came on it and was not read, and the right edge that was offered.
+    pub unread: RangeSet,
+    pub offered: u64,
     pub pacer: Pacer,
     pub fin: Fin,
     pub reset: Option<Reset>,
@@ -169,6 +174,9 @@ impl Subflow {
             unmapped: Unmapped::default(),
             usage: WindowUsage::default(),
             underuse: Underuse::default(),
+            trip: None,
+            unread: RangeSet::new(),
+            offered: 0,
             pacer: Pacer::default(),
             fin: Fin::default(),
             reset: None,

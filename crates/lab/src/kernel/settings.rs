@@ -1,6 +1,8 @@
 //! What of a kernel is set for a run, so that it means what the scenario says.
 
-use anabranch_engine::{FirstPath, LimitedDecay, RecoveryKind, RtoForm, Settings, TcpSettings};
+use anabranch_engine::{
+    BufferAccounting, FirstPath, LimitedDecay, ReceiveWindow, RecoveryKind, RtoForm, Settings, TcpSettings,
+};
 use anabranch_schedulers::linux_default::subflow_memory;
 use anabranch_units::Duration;
 use std::fmt::Write;
@@ -160,6 +162,12 @@ fn not_applied(settings: &Settings) -> Vec<String> {
             tcp.limited_decay == LimitedDecay::Rfc2861,
             "tcp.limited_decay: a kernel's is linux, if tcp.idle_restart is true",
         ),
+        (tcp.receive_window == ReceiveWindow::Subflow, "tcp.receive_window: a kernel's is the connection's"),
+        (
+            tcp.buffer_accounting == BufferAccounting::Truesize,
+            "tcp.buffer_accounting: a kernel counts as its version does; its buffers are made to offer recv_buffer",
+        ),
+        (tcp.autotune, "tcp.autotune: a kernel's buffers begin at their full size"),
         (capped, "tcp.rto_max: a kernel takes 1s to 120s"),
         (!whole(tcp.rto_min), "tcp.rto_min: a kernel takes whole milliseconds"),
         (other_ack, "tcp.delayed_ack: a kernel decides it between 40ms and 200ms; only 0s can be asked for"),

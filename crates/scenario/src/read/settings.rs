@@ -9,7 +9,8 @@ use crate::quantity::Threshold;
 use crate::scenario::{Host, Hosts};
 use crate::tree::{Node, Report};
 use anabranch_engine::{
-    AckCounting, DssWidth, InitialThreshold, LimitedDecay, RecoveryKind, RtoForm, Settings, TcpSettings,
+    AckCounting, BufferAccounting, DssWidth, InitialThreshold, LimitedDecay, ReceiveWindow, RecoveryKind, RtoForm,
+    Settings, TcpSettings,
 };
 use anabranch_units::Duration;
 
@@ -75,8 +76,9 @@ fn buffer(report: &mut Report, connection: &Fields<'_>, name: &str, mss: u64) ->
 
 fn tcp(report: &mut Report, fields: &Fields<'_>, nagle: bool) -> Option<TcpSettings> {
     let recovery = fields.get(report, "recovery", value::word);
-    let [ack_counting, limited_decay] =
-        ["ack_counting", "limited_decay"].map(|name| fields.get(report, name, value::word));
+    let [ack_counting, limited_decay, receive_window, buffer_accounting] =
+        ["ack_counting", "limited_decay", "receive_window", "buffer_accounting"]
+            .map(|name| fields.get(report, name, value::word));
     let tail_loss_probe = fields.get(report, "tail_loss_probe", value::flag);
     let initial_ssthresh = fields.get(report, "initial_ssthresh", initial_ssthresh);
     let rto_form = fields.get(report, "rto_form", value::word);
@@ -84,8 +86,8 @@ fn tcp(report: &mut Report, fields: &Fields<'_>, nagle: bool) -> Option<TcpSetti
         ["rto_min", "rto_max", "rto_initial", "delayed_ack", "time_wait"]
             .map(|name| fields.get(report, name, value::duration));
     let keep_alive = fields.get(report, "keep_alive", value::duration);
-    let [idle_restart, pacing, timestamps, sack] =
-        ["idle_restart", "pacing", "timestamps", "sack"].map(|name| fields.get(report, name, value::flag));
+    let [idle_restart, autotune, pacing, timestamps, sack] =
+        ["idle_restart", "autotune", "pacing", "timestamps", "sack"].map(|name| fields.get(report, name, value::flag));
     let nagle = fields.get(report, "nagle", value::flag).unwrap_or(nagle);
     let [initial_window, abc_limit, quick_acks, syn_retries, retries] =
         ["initial_window", "abc_limit", "quick_acks", "syn_retries", "retries"]
@@ -123,6 +125,15 @@ fn tcp(report: &mut Report, fields: &Fields<'_>, nagle: bool) -> Option<TcpSetti
             "linux" => LimitedDecay::Linux,
             _ => LimitedDecay::None,
         },
+        receive_window: match receive_window? {
+            "subflow" => ReceiveWindow::Subflow,
+            _ => ReceiveWindow::Connection,
+        },
+        buffer_accounting: match buffer_accounting? {
+            "truesize" => BufferAccounting::Truesize,
+            _ => BufferAccounting::Payload,
+        },
+        autotune: autotune?,
         delayed_ack: delayed_ack?,
         quick_acks: quick_acks?,
         pacing: pacing?,

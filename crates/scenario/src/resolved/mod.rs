@@ -11,7 +11,8 @@ use crate::scenario::{
 };
 use crate::tree::quoted;
 use anabranch_engine::{
-    AckCounting, DssWidth, FirstPath, InitialThreshold, LimitedDecay, RecoveryKind, RtoForm, Settings,
+    AckCounting, BufferAccounting, DssWidth, FirstPath, InitialThreshold, LimitedDecay, ReceiveWindow, RecoveryKind,
+    RtoForm, Settings,
 };
 use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, Change, DropTail, PathSpec, WaySpec};
 use anabranch_units::{Direction, Rate};
@@ -164,6 +165,21 @@ impl Writer<'_> {
                 LimitedDecay::Linux => "\"linux\"",
             },
         );
+        self.line(
+            "receive_window",
+            match tcp.receive_window {
+                ReceiveWindow::Connection => "\"connection\"",
+                ReceiveWindow::Subflow => "\"subflow\"",
+            },
+        );
+        self.line(
+            "buffer_accounting",
+            match tcp.buffer_accounting {
+                BufferAccounting::Payload => "\"payload\"",
+                BufferAccounting::Truesize => "\"truesize\"",
+            },
+        );
+        self.line("autotune", tcp.autotune);
         self.line("delayed_ack", shown(tcp.delayed_ack));
         self.line("quick_acks", tcp.quick_acks);
         self.line("pacing", tcp.pacing);
