@@ -1,6 +1,7 @@
 //! Every key of a scenario file: its form, default and meaning. The reader, `explain`, the documentation, the JSON schema
 //! and the suggestions for misspelt keys all read this table.
 
+use crate::era;
 use anabranch_workload::REQUEST_BYTES;
 
 use Fallback::{Nothing, Required, Value};
@@ -366,6 +367,7 @@ const KEYS: &[Key] = &[
     key(Connection, "rejoin_after", POSITIVE_TIME, Value("1s"), "delay before a lost path is tried again; doubles up to 16 s"),
     key(Connection, "early_rescue", FLAG, Value("true"), "send what a silent path carries again elsewhere after about two round trips; false: after its retransmission timeout. linux-default always waits"),
 
+    key(Tcp, "era", Form::Words(era::NAMES), Nothing("none: today's TCP"), "stack of other years: puts several other defaults in place of those below, which single keys override; `check` spells them out, docs/era.md says whence they are and what is left out. linux-3.x counts memory: give it the kernel's buffers, not their half"),
     key(Tcp, "recovery", Form::Words(&["rack", "sack", "fack"]), Value("rack"), "loss recovery: rack: RACK-TLP with PRR (RFC 8985, RFC 6937); sack: RFC 6675, as in older stacks; fack: as sack, but three packets below the highest SACKed one are lost until reordering is seen (Mathis and Mahdavi 1996; Linux's default until 4.15)"),
     key(Tcp, "tail_loss_probe", FLAG, Nothing("true with recovery = \"rack\", else false"), "probe for a lost tail: RFC 8985 §7 with rack; else draft-dukkipati-tcpm-tcp-loss-probe-01, as Linux 3.10 to 4.3 beside fack"),
     key(Tcp, "rto_min", POSITIVE_TIME, Value("200ms"), "least retransmission timeout, or least variance term of it; see rto_form"),

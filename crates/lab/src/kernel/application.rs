@@ -185,7 +185,7 @@ impl Crowd<'_> {
             while !self.stopped() {
                 if busy == count {
                     // Every thread tells once; until then the wait may be ended by the end of the run.
-                    busy -= usize::from(served.recv_timeout(NAP.into()).is_ok());
+                    busy -= usize::from(served.recv_timeout(std::time::Duration::from_nanos(NAP.as_nanos())).is_ok());
                     continue;
                 }
                 let Some((party, socket)) = self.begin()? else { break };
