@@ -43,7 +43,7 @@ impl InitialThreshold {
     }
 }
 
-/// What becomes of a window that the application or the peer's window leaves unused while data flows (RFC 2861 §3.2).
+/// What becomes of a window that is not filled because the application writes too little (RFC 2861 §3.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LimitedDecay {
     /// It stays.
@@ -72,7 +72,8 @@ pub enum ReceiveWindow {
     #[default]
     Connection,
     /// Each subflow's: it has a receive buffer of its own, which the bytes fill that came on it until the application reads
-    /// them. Both ends must have it so.
+    /// them. Both ends must have it so. When a subflow is lost, what it carried may find no room on the others, whose windows
+    /// only that data would open (Raiciu et al., NSDI 2012, §4.2).
     Subflow,
 }
 

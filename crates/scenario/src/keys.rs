@@ -1,6 +1,7 @@
 //! Every key of a scenario file: its form, default and meaning. The reader, `explain`, the documentation, the JSON schema
 //! and the suggestions for misspelt keys all read this table.
 
+use crate::era;
 use anabranch_workload::REQUEST_BYTES;
 
 use Fallback::{Nothing, Required, Value};
@@ -366,6 +367,7 @@ const KEYS: &[Key] = &[
     key(Connection, "rejoin_after", POSITIVE_TIME, Value("1s"), "delay before a lost path is tried again; doubles up to 16 s"),
     key(Connection, "early_rescue", FLAG, Value("true"), "send what a silent path carries again elsewhere after about two round trips; false: after its retransmission timeout. linux-default always waits"),
 
+    key(Tcp, "era", Form::Words(era::NAMES), Nothing("none: today's TCP"), "stack of other years: puts several other defaults in place of those below, which single keys override; `check` spells them out, docs/era.md says whence they are and what is left out. linux-3.x counts memory: give it the kernel's buffers, not their half"),
     key(Tcp, "recovery", Form::Words(&["rack", "sack", "fack"]), Value("rack"), "loss recovery: rack: RACK-TLP with PRR (RFC 8985, RFC 6937); sack: RFC 6675, as in older stacks; fack: as sack, but three packets below the highest SACKed one are lost until reordering is seen (Mathis and Mahdavi 1996; Linux's default until 4.15)"),
     key(Tcp, "tail_loss_probe", FLAG, Nothing("true with recovery = \"rack\", else false"), "probe for a lost tail: RFC 8985 §7 with rack; else draft-dukkipati-tcpm-tcp-loss-probe-01, as Linux 3.10 to 4.3 beside fack"),
     key(Tcp, "rto_min", POSITIVE_TIME, Value("200ms"), "least retransmission timeout, or least variance term of it; see rto_form"),
@@ -377,8 +379,8 @@ const KEYS: &[Key] = &[
     key(Tcp, "ack_counting", Form::Words(&["packets", "acks-in-avoidance"]), Value("packets"), "what counts in congestion avoidance: packets, up to abc_limit of an acknowledgment; acks-in-avoidance: acknowledgments there, packets in slow start (Linux 3.13 to 3.19; cubic counts packets there too, as it made up for delayed acknowledgments)"),
     key(Tcp, "initial_ssthresh", Form::Threshold, Nothing("none: slow start goes on until a loss"), "slow-start threshold at the beginning, in packets or bytes: 65535B in the ns-3 of the years until 2014 (RFC 5681 §3.1 wants it arbitrarily high)"),
     key(Tcp, "idle_restart", FLAG, Value("true"), "shrink the congestion window after idling longer than a retransmission timeout (RFC 2861)"),
-    key(Tcp, "limited_decay", Form::Words(&["none", "rfc2861", "linux"]), Value("none"), "what becomes of a congestion window that is not filled while data flows: none: it stays; rfc2861: after each retransmission timeout without a full window half of the unused part is gone, down to the initial window (§3.2); linux: the same, but acknowledgments that may raise a window start that time anew, so that it seldom happens"),
-    key(Tcp, "receive_window", Form::Words(&["connection", "subflow"]), Value("connection"), "whose receive window it is: connection: the connection's, shared by all subflows (RFC 8684 §3.3.4); subflow: each subflow has a buffer of recv_buffer bytes, filled by what came on it until the application reads it, as in simulators without the shared one (RFC 6182 §5.3 says why it may stand still when a subflow fails)"),
+    key(Tcp, "limited_decay", Form::Words(&["none", "rfc2861", "linux"]), Value("none"), "what becomes of a congestion window that is not filled because the application writes too little (it never waits for room in the send buffer): none: it stays; rfc2861: after each retransmission timeout without a full window half of the unused part is gone, down to the initial window (§3.2); linux: the same, but acknowledgments that may raise a window start that time anew, so that it seldom happens"),
+    key(Tcp, "receive_window", Form::Words(&["connection", "subflow"]), Value("connection"), "whose receive window it is: connection: the connection's, shared by all subflows (RFC 8684 §3.3.4); subflow: each subflow has a buffer of recv_buffer bytes, filled by what came on it until the application reads it, as in simulators without the shared one; when a path dies, the others' windows may stay shut (Raiciu et al., NSDI 2012, §4.2)"),
     key(Tcp, "buffer_accounting", Form::Words(&["payload", "truesize"]), Value("payload"), "what send_buffer and recv_buffer count: payload: bytes of payload; truesize: memory, as Linux 3.x: half of recv_buffer is offered (tcp_adv_win_scale = 1) less half of the memory that held segments take, 2304 bytes for up to 1448; send_buffer holds as many such segments as fit"),
     key(Tcp, "autotune", FLAG, Value("false"), "buffers grow: the receive window from 64 KB to twice what the application reads in the longest round trip of all subflows and 16 segments more (Linux tcp_rcv_space_adjust, at connection level), the send buffer from 16 KiB to twice the congestion windows of all subflows (tcp_sndbuf_expand), up to recv_buffer and send_buffer"),
     key(Tcp, "delayed_ack", TIME, Value("40ms"), "longest delay of an acknowledgment; 0s acknowledges every segment"),

@@ -3,6 +3,7 @@
 mod assign;
 mod diagnostic;
 mod document;
+mod era;
 mod keys;
 mod quantity;
 mod read;
@@ -17,6 +18,7 @@ mod tree;
 
 pub use diagnostic::{Code, Diagnostic};
 pub use document::{Document, congestion, read, scheduler};
+pub use era::{ERAS, Era};
 pub use keys::{Directions, Fallback, Form, Key, Section, find_keys, keys};
 pub use quantity::parse_duration;
 pub use quantity::si_number;

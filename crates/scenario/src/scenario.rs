@@ -26,6 +26,8 @@ pub struct Scenario {
     pub scheduler: PlugIn,
     /// Congestion control.
     pub congestion: PlugIn,
+    /// The stack of other years whose defaults `settings` has, where the file says no other.
+    pub era: Option<&'static str>,
     /// Buffers, MSS, TCP.
     pub settings: Settings,
     /// Paths and shared links; queues given in BDP are resolved to bytes.

@@ -15,7 +15,7 @@ use anabranch_engine::{
 };
 use anabranch_network::{Bottleneck, CapacitySpec, Change, CodelSpec, DropTail, LossSpec, QueueSpec, RedSpec, WaySpec};
 use anabranch_scenario::{
-    Arrivals, ConnectionsPer, CrossData, CrossKind, Distribution, Document, Host, NoFiles, ObjectSizes, Override,
+    Arrivals, ConnectionsPer, CrossData, CrossKind, Distribution, Document, ERAS, Host, NoFiles, ObjectSizes, Override,
     PlugIn, Scenario, Source, TimeRange, TimelineChange, TimelineEntry, Traffic, TrafficKind, full_packet, read,
 };
 use anabranch_units::{Direction, Duration, Instant, Rate};
@@ -129,6 +129,60 @@ fn keys_of_older_stacks_reach_their_settings_and_read_back() {
         ("limited_decay = 'linux'", TcpSettings { limited_decay: LimitedDecay::Linux, ..usual() }),
     ] {
         assert_eq!(tcp(lines), expected, "{lines}");
+    }
+}
+
+#[test]
+fn an_era_puts_its_values_in_place_of_the_defaults_and_single_keys_override_them() {
+    let read = |lines: &str| parse(&format!("duration = '1s'\n[tcp]\n{lines}\n{PATH}"));
+    for era in ERAS {
+        // As if each of its keys were written.
+        let spelt: Vec<String> = era.keys.iter().map(|(key, value)| format!("{key} = {}", written(value))).collect();
+        let (short, long) = (read(&format!("era = '{}'", era.name)), read(&spelt.join("\n")));
+        assert_eq!(short.scenario.settings, long.scenario.settings, "{}", era.name);
+        assert_ne!(short.scenario.settings, Settings::default(), "{}", era.name);
+        assert_eq!((short.scenario.era, long.scenario.era), (Some(era.name), None));
+        // Spelt out it reads back, and says the same with and without the era.
+        assert_eq!(again(&short, Folder(data())).scenario, short.scenario);
+        let resolved = short.resolved();
+        assert!(resolved.contains(&format!("era = \"{}\"\n", era.name)));
+        assert_eq!(resolved.replace(&format!("era = \"{}\"\n", era.name), ""), long.resolved());
+    }
+    let other = read("era = 'linux-3.11'\nabc_limit = 7\nautotune = false").scenario.settings.tcp;
+    assert_eq!((other.abc_limit, other.autotune, other.recovery), (7, false, RecoveryKind::Fack));
+    // Also from the command line, and over the era of a file.
+    let changed =
+        with(&format!("duration = '1s'\n[tcp]\nera = 'ns-2'\n{PATH}"), &["tcp.era=ns-3", "tcp.initial_window=4"]);
+    assert_eq!((changed.scenario.era, changed.scenario.settings.tcp.initial_window), (Some("ns-3"), 4));
+    assert!(!changed.scenario.settings.tcp.sack);
+}
+
+/// A value as a file writes it.
+fn written(value: &str) -> String {
+    let plain = value.parse::<u64>().is_ok() || matches!(value, "true" | "false");
+    if plain { value.into() } else { format!("'{value}'") }
+}
+
+#[test]
+fn the_page_of_eras_lists_what_they_put_in_place_of_the_defaults() {
+    let page = fs::read_to_string(root().join("docs/era.md")).unwrap();
+    let rows: Vec<Vec<&str>> = page
+        .lines()
+        .filter(|line| line.starts_with("| "))
+        .map(|line| line.trim_matches('|').split('|').map(|cell| cell.trim().trim_matches('`')).collect())
+        .collect();
+    let heads = rows.iter().find(|row| row[0] == "key").unwrap();
+    for era in ERAS {
+        let column = heads.iter().position(|head| *head == era.name).unwrap();
+        let listed: Vec<(&str, &str)> = rows
+            .iter()
+            .filter(|row| row.len() == heads.len() && row[0] != "key" && !row[column].is_empty())
+            .map(|row| (row[0], row[column]))
+            .collect();
+        let mut keys = era.keys.to_vec();
+        let place = |key: &str| rows.iter().position(|row| row[0] == key);
+        keys.sort_by_key(|(key, _)| place(key));
+        assert_eq!(listed, keys, "{}", era.name);
     }
 }
 

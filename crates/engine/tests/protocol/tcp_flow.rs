@@ -552,8 +552,7 @@ fn a_window_that_was_not_filled_for_a_timeout_is_told_to_congestion_control() {
             h.at(120 + 50 * n);
             h.send(h.seg(1, 1 + 1000 * packets as u64 * (n + 1)));
         }
-        let seen = told.lock().unwrap().clone();
-        seen
+        told.lock().unwrap().clone()
     };
     // With the first packet nothing has been measured yet.
     let used = told(LimitedDecay::Rfc2861, 3);

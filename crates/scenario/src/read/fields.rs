@@ -41,6 +41,8 @@ impl<T> Pair<Option<T>> {
 pub(crate) struct Fields<'t> {
     section: Section,
     table: Option<&'t Table>,
+    /// Values of keys that are not written, before those of the table of keys.
+    defaults: &'static [(&'static str, &'static str)],
     /// Where to point if a key is missing: the header.
     pub at: Span,
     /// It is not a table at all, which was reported; what is missing in it is not worth a word.
@@ -54,7 +56,7 @@ impl<'t> Fields<'t> {
     /// The section's table at `node`; `None` if the file has none, then everything is as if not written.
     pub fn open(report: &mut Report, section: Section, node: Option<&'t Node>) -> Self {
         let Some(node) = node else {
-            return Self { section, table: None, at: Span::default(), broken: false };
+            return Self { section, table: None, defaults: &[], at: Span::default(), broken: false };
         };
         let Some(table) = node.as_table() else {
             let header = if section.is_list() { "[[…]]" } else { "[…]" }.replace('…', section.name());
@@ -63,14 +65,19 @@ impl<'t> Fields<'t> {
                 .error(Code::WrongType, node.at, message)
                 .label(format!("this is {}", node.kind()))
                 .help(format!("write its keys under a header {header}"));
-            return Self { section, table: None, at: node.at, broken: true };
+            return Self { section, table: None, defaults: &[], at: node.at, broken: true };
         };
         for (key, _) in &table.0 {
             if section.key(&key.name).is_none() {
                 unknown_key(report, key.at, &key.name, section.name(), section.keys().map(|key| key.name));
             }
         }
-        Self { section, table: Some(table), at: node.at, broken: false }
+        Self { section, table: Some(table), defaults: &[], at: node.at, broken: false }
+    }
+
+    /// The same with other defaults.
+    pub fn with_defaults(self, defaults: &'static [(&'static str, &'static str)]) -> Self {
+        Self { defaults, ..self }
     }
 
     /// The value as written.
@@ -158,6 +165,9 @@ impl<'t> Fields<'t> {
     }
 
     fn fallback(&self, report: &mut Report, key: &Key) -> Option<Node> {
+        if let Some((_, text)) = self.defaults.iter().find(|(name, _)| *name == key.name) {
+            return parse_value(report, self.at, text);
+        }
         match key.fallback {
             Fallback::Value(text) => parse_value(report, self.at, text),
             Fallback::Nothing(_) => None,

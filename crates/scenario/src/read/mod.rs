@@ -21,6 +21,7 @@ pub(crate) use queue::{Manager, Queue};
 pub(crate) use traces::Traces;
 
 use crate::diagnostic::Code;
+use crate::era;
 use crate::keys::Section;
 use crate::scenario::{Host, Hosts, Scenario, TimelineEntry, Traffic, TrafficKind};
 use crate::tree::{Node, Report, Span, Table, Value};
@@ -42,6 +43,8 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
     let top = Fields::open(report, Section::Top, Some(&root_node));
     let connection = Fields::open(report, Section::Connection, root.get("connection"));
     let tcp = Fields::open(report, Section::Tcp, root.get("tcp"));
+    let era = tcp.get(report, "era", value::word).and_then(era::find);
+    let tcp = tcp.with_defaults(era.map_or(&[], |era| era.keys));
     let hosts = Fields::open(report, Section::Hosts, root.get("hosts"));
     let [paths, links, crosses, changes, traffic] =
         [Section::Path, Section::Link, Section::Cross, Section::Timeline, Section::Traffic]
@@ -83,6 +86,7 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
         start_jitter: start_jitter?,
         scheduler: scheduler?,
         congestion: congestion?,
+        era: era.map(|era| era.name),
         settings: settings?,
         topology: network.topology,
         backup: network.backup,

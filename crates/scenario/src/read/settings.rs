@@ -92,21 +92,9 @@ fn tcp(report: &mut Report, fields: &Fields<'_>, nagle: bool) -> Option<TcpSetti
     let [initial_window, abc_limit, quick_acks, syn_retries, retries] =
         ["initial_window", "abc_limit", "quick_acks", "syn_retries", "retries"]
             .map(|name| fields.get(report, name, value::integer).and_then(|n| u32::try_from(n).ok()));
-    if let (Some(min), Some(max), Some(node)) =
-        (rto_min, rto_max, fields.written("rto_min").or(fields.written("rto_max")))
-        && min > max
-    {
-        report
-            .error(Code::Conflict, node.at, "`rto_min` is greater than `rto_max`")
-            .label(format!("rto_min is {min}, rto_max {max}"))
-            .help("make `rto_max` at least as long as `rto_min`");
-    }
+    check_rto(report, fields, rto_min, rto_max);
     Some(TcpSettings {
-        recovery: match recovery? {
-            "sack" => RecoveryKind::Sack,
-            "fack" => RecoveryKind::Fack,
-            _ => RecoveryKind::Rack,
-        },
+        recovery: recovery_kind(recovery?),
         tail_loss_probe,
         rto_min: rto_min?,
         rto_max: rto_max?,
@@ -114,21 +102,11 @@ fn tcp(report: &mut Report, fields: &Fields<'_>, nagle: bool) -> Option<TcpSetti
         rto_form: if rto_form? == "rfc6298" { RtoForm::Rfc6298 } else { RtoForm::Linux },
         initial_window: initial_window?,
         abc_limit: abc_limit.unwrap_or(u32::MAX),
-        ack_counting: match ack_counting? {
-            "acks-in-avoidance" => AckCounting::AcksInAvoidance,
-            _ => AckCounting::Packets,
-        },
+        ack_counting: if ack_counting? == "packets" { AckCounting::Packets } else { AckCounting::AcksInAvoidance },
         initial_ssthresh,
         idle_restart: idle_restart?,
-        limited_decay: match limited_decay? {
-            "rfc2861" => LimitedDecay::Rfc2861,
-            "linux" => LimitedDecay::Linux,
-            _ => LimitedDecay::None,
-        },
-        receive_window: match receive_window? {
-            "subflow" => ReceiveWindow::Subflow,
-            _ => ReceiveWindow::Connection,
-        },
+        limited_decay: decay(limited_decay?),
+        receive_window: if receive_window? == "subflow" { ReceiveWindow::Subflow } else { ReceiveWindow::Connection },
         buffer_accounting: match buffer_accounting? {
             "truesize" => BufferAccounting::Truesize,
             _ => BufferAccounting::Payload,
@@ -145,6 +123,33 @@ fn tcp(report: &mut Report, fields: &Fields<'_>, nagle: bool) -> Option<TcpSetti
         keep_alive,
         time_wait: time_wait?,
     })
+}
+
+fn recovery_kind(word: &str) -> RecoveryKind {
+    match word {
+        "sack" => RecoveryKind::Sack,
+        "fack" => RecoveryKind::Fack,
+        _ => RecoveryKind::Rack,
+    }
+}
+
+fn decay(word: &str) -> LimitedDecay {
+    match word {
+        "rfc2861" => LimitedDecay::Rfc2861,
+        "linux" => LimitedDecay::Linux,
+        _ => LimitedDecay::None,
+    }
+}
+
+fn check_rto(report: &mut Report, fields: &Fields<'_>, min: Option<Duration>, max: Option<Duration>) {
+    if let (Some(min), Some(max), Some(node)) = (min, max, fields.written("rto_min").or(fields.written("rto_max")))
+        && min > max
+    {
+        report
+            .error(Code::Conflict, node.at, "`rto_min` is greater than `rto_max`")
+            .label(format!("rto_min is {min}, rto_max {max}"))
+            .help("make `rto_max` at least as long as `rto_min`");
+    }
 }
 
 /// A whole number of packets or bytes, above zero.

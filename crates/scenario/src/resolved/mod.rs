@@ -12,7 +12,7 @@ use crate::scenario::{
 use crate::tree::quoted;
 use anabranch_engine::{
     AckCounting, BufferAccounting, DssWidth, FirstPath, InitialThreshold, LimitedDecay, ReceiveWindow, RecoveryKind,
-    RtoForm, Settings,
+    RtoForm, TcpSettings,
 };
 use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, Change, DropTail, PathSpec, WaySpec};
 use anabranch_units::{Direction, Rate};
@@ -27,7 +27,7 @@ impl Document {
         let scenario = &self.scenario;
         out.top(scenario);
         out.connection(scenario);
-        out.tcp(&scenario.settings);
+        out.tcp(scenario);
         out.hosts(scenario);
         for (index, path) in scenario.topology.paths.iter().enumerate() {
             out.path(index, path);
@@ -122,9 +122,10 @@ impl Writer<'_> {
         self.line("early_rescue", s.settings.early_rescue);
     }
 
-    fn tcp(&mut self, settings: &Settings) {
-        let tcp = &settings.tcp;
+    fn tcp(&mut self, s: &Scenario) {
+        let tcp = &s.settings.tcp;
         self.header("[tcp]");
+        self.some("era", s.era.map(quoted));
         let recovery = match tcp.recovery {
             RecoveryKind::Rack => "rack",
             RecoveryKind::Sack => "sack",
@@ -142,44 +143,8 @@ impl Writer<'_> {
         self.line("rto_form", quoted(form));
         self.line("initial_window", tcp.initial_window);
         self.some("abc_limit", Some(tcp.abc_limit).filter(|limit| *limit < u32::MAX));
-        self.line(
-            "ack_counting",
-            match tcp.ack_counting {
-                AckCounting::Packets => "\"packets\"",
-                AckCounting::AcksInAvoidance => "\"acks-in-avoidance\"",
-            },
-        );
-        self.some(
-            "initial_ssthresh",
-            tcp.initial_ssthresh.map(|threshold| match threshold {
-                InitialThreshold::Packets(packets) => packets.to_string(),
-                InitialThreshold::Bytes(size) => bytes(size),
-            }),
-        );
-        self.line("idle_restart", tcp.idle_restart);
-        self.line(
-            "limited_decay",
-            match tcp.limited_decay {
-                LimitedDecay::None => "\"none\"",
-                LimitedDecay::Rfc2861 => "\"rfc2861\"",
-                LimitedDecay::Linux => "\"linux\"",
-            },
-        );
-        self.line(
-            "receive_window",
-            match tcp.receive_window {
-                ReceiveWindow::Connection => "\"connection\"",
-                ReceiveWindow::Subflow => "\"subflow\"",
-            },
-        );
-        self.line(
-            "buffer_accounting",
-            match tcp.buffer_accounting {
-                BufferAccounting::Payload => "\"payload\"",
-                BufferAccounting::Truesize => "\"truesize\"",
-            },
-        );
-        self.line("autotune", tcp.autotune);
+        self.growth(tcp);
+        self.room(tcp);
         self.line("delayed_ack", shown(tcp.delayed_ack));
         self.line("quick_acks", tcp.quick_acks);
         self.line("pacing", tcp.pacing);
@@ -190,6 +155,42 @@ impl Writer<'_> {
         self.line("retries", tcp.retries);
         self.some("keep_alive", tcp.keep_alive.map(shown));
         self.line("time_wait", shown(tcp.time_wait));
+    }
+
+    /// How windows grow and shrink.
+    fn growth(&mut self, tcp: &TcpSettings) {
+        let counting = match tcp.ack_counting {
+            AckCounting::Packets => "packets",
+            AckCounting::AcksInAvoidance => "acks-in-avoidance",
+        };
+        let threshold = tcp.initial_ssthresh.map(|threshold| match threshold {
+            InitialThreshold::Packets(packets) => packets.to_string(),
+            InitialThreshold::Bytes(size) => bytes(size),
+        });
+        let decay = match tcp.limited_decay {
+            LimitedDecay::None => "none",
+            LimitedDecay::Rfc2861 => "rfc2861",
+            LimitedDecay::Linux => "linux",
+        };
+        self.line("ack_counting", quoted(counting));
+        self.some("initial_ssthresh", threshold);
+        self.line("idle_restart", tcp.idle_restart);
+        self.line("limited_decay", quoted(decay));
+    }
+
+    /// What buffers are worth.
+    fn room(&mut self, tcp: &TcpSettings) {
+        let window = match tcp.receive_window {
+            ReceiveWindow::Connection => "connection",
+            ReceiveWindow::Subflow => "subflow",
+        };
+        let accounting = match tcp.buffer_accounting {
+            BufferAccounting::Payload => "payload",
+            BufferAccounting::Truesize => "truesize",
+        };
+        self.line("receive_window", quoted(window));
+        self.line("buffer_accounting", quoted(accounting));
+        self.line("autotune", tcp.autotune);
     }
 
     fn hosts(&mut self, s: &Scenario) {

@@ -2,7 +2,10 @@
 
 use super::{Transfer, ms, path};
 use anabranch_engine::schedule::PathPolicy;
-use anabranch_engine::{DssWidth, RecoveryKind, RtoForm, Settings};
+use anabranch_engine::{
+    AckCounting, BufferAccounting, DssWidth, InitialThreshold, LimitedDecay, RecoveryKind, RtoForm, Settings,
+    TcpSettings,
+};
 use anabranch_network::{Change, LossSpec, PathSpec, ReorderSpec, WaySpec};
 use anabranch_units::{Direction, Duration, Instant, Rate, Rng};
 
@@ -118,5 +121,23 @@ pub fn random_transfer(seed: u64, scheduler: &str, congestion: &str) -> Transfer
     if rng.chance(0.3) {
         transfer.settings.dss = DssWidth::Four;
     }
+    if rng.chance(0.3) {
+        older_stack(&mut rng, &mut transfer.settings.tcp);
+    }
     transfer
+}
+
+/// What stacks of other years did otherwise. Windows of subflows are left out: when a path dies, they may shut the others
+/// (Raiciu et al., NSDI 2012, §4.2).
+fn older_stack(rng: &mut Rng, tcp: &mut TcpSettings) {
+    if rng.chance(0.5) {
+        tcp.recovery = RecoveryKind::Fack;
+    }
+    tcp.tail_loss_probe = [None, Some(true), Some(false)][rng.below(3) as usize];
+    tcp.abc_limit = if rng.chance(0.3) { 1 } else { u32::MAX };
+    tcp.ack_counting = if rng.chance(0.5) { AckCounting::AcksInAvoidance } else { AckCounting::Packets };
+    tcp.initial_ssthresh = rng.chance(0.3).then_some(InitialThreshold::Bytes(65_535));
+    tcp.limited_decay = [LimitedDecay::None, LimitedDecay::Rfc2861, LimitedDecay::Linux][rng.below(3) as usize];
+    tcp.buffer_accounting = if rng.chance(0.4) { BufferAccounting::Truesize } else { BufferAccounting::Payload };
+    tcp.autotune = rng.chance(0.4);
 }

@@ -544,16 +544,22 @@ impl Sender {
         if !able || self.phase != RecoveryPhase::Open || self.probe != Probe::Idle {
             return self.timers.disarm(Timer::Probe);
         }
-        let several = self.board.outstanding() > 1;
-        let wait = match (self.rtt.srtt(), self.kind) {
-            (None, _) => self.rtt.rto(),
-            (Some(srtt), RecoveryKind::Rack) if several => srtt * 2,
-            (Some(srtt), RecoveryKind::Rack) => srtt * 2 + self.rto_min.min(WORST_DELAYED_ACK),
-            // draft-dukkipati-tcpm-tcp-loss-probe-01 §2.1
-            (Some(srtt), _) if several => (srtt * 2).max(PROBE_MIN),
-            (Some(srtt), _) => (srtt * 2).max(srtt * 3 / 2 + WORST_DELAYED_ACK),
+        let wait = match self.rtt.srtt() {
+            Some(srtt) if self.kind != RecoveryKind::Rack => self.probe_wait_without_rack(srtt),
+            Some(srtt) if self.board.outstanding() > 1 => srtt * 2,
+            Some(srtt) => srtt * 2 + self.rto_min.min(WORST_DELAYED_ACK),
+            None => self.rtt.rto(),
         };
         self.timers.arm(Timer::Probe, (now + wait).min(self.timers.retransmission()));
+    }
+
+    /// draft-dukkipati-tcpm-tcp-loss-probe-01 §2.1
+    fn probe_wait_without_rack(&self, srtt: Duration) -> Duration {
+        if self.board.outstanding() > 1 {
+            (srtt * 2).max(PROBE_MIN)
+        } else {
+            (srtt * 2).max(srtt * 3 / 2 + WORST_DELAYED_ACK)
+        }
     }
 
     /// How long it may stay silent before that is a bad sign: twice a round trip, and what an acknowledgment may be
