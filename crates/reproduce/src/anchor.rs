@@ -48,9 +48,9 @@ fn distance(anchors: &[Claim], runs: &[RunRecord], rows: &[Row], instead: &[Row]
         judge(anchors, runs, rows, instead).into_iter().map(|judged| judged.estimate).collect();
     let logarithm = |(anchor, ours): (&Claim, &Option<Estimate>)| Some((ours.as_ref()?.mean / value(anchor)).ln());
     let logarithms: Option<Vec<f64>> = anchors.iter().zip(&ours).map(logarithm).collect();
-    let distance = logarithms.filter(|all| !all.is_empty()).map(|all| {
-        (all.iter().map(|ln| ln * ln).sum::<f64>() / all.len() as f64).sqrt()
-    });
+    let distance = logarithms
+        .filter(|all| !all.is_empty())
+        .map(|all| (all.iter().map(|ln| ln * ln).sum::<f64>() / all.len() as f64).sqrt());
     Weighed { ours, distance: distance.filter(|distance| distance.is_finite()), admissible: false }
 }
 

@@ -39,7 +39,8 @@ pub fn conclude(item: &Item, scenario: &str, main: &Results, readings: &[Ran<'_>
     let ran = || std::iter::once(Ran { baselines: None, whole: Some(main) }).chain(readings.iter().copied());
     let weighed = weigh(item, &ran().map(Ran::runs).collect::<Vec<_>>());
     let known = std::iter::once(None).chain(item.readings.iter().map(Some));
-    let outcomes = known.zip(ran()).zip(weighed).map(|((reading, ran), weighed)| of_reading(item, reading, ran, weighed));
+    let outcomes =
+        known.zip(ran()).zip(weighed).map(|((reading, ran), weighed)| of_reading(item, reading, ran, weighed));
     let runs_of = |name: Option<&str>| match name {
         None => Some((main.runs.as_slice(), &[][..])),
         Some(name) => item.readings.iter().zip(readings).find_map(|(reading, ran)| {

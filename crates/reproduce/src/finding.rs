@@ -30,9 +30,10 @@ impl Finding {
             };
             let judged = judge(std::slice::from_ref(claim), runs, rows, instead).remove(0);
             let ours = format!("{} {}", judged.named, judged.ours);
-            let holds = (judged.verdict != Verdict::NotRun).then_some(judged.estimate.is_some_and(|estimate| {
-                judged.band.is_some_and(|(low, high)| (low..=high).contains(&estimate.mean))
-            }));
+            let holds =
+                (judged.verdict != Verdict::NotRun).then_some(judged.estimate.is_some_and(|estimate| {
+                    judged.band.is_some_and(|(low, high)| (low..=high).contains(&estimate.mean))
+                }));
             Shown { reading: reading.clone(), ours, holds }
         };
         FindingOutcome { id: self.id.clone(), text: self.text.clone(), shown: self.shown.iter().map(look).collect() }

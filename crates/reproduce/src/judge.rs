@@ -89,7 +89,9 @@ fn named(claim: &Claim, samples: &Samples<'_>) -> String {
     let metric = |side: &Side| side.metric.clone().unwrap_or_else(|| claim.metric.clone());
     match &claim.kind {
         Kind::Change { of, against, .. } => format!("{} of {} against {}", metric(of), side(of), side(against)),
-        Kind::Value { of, .. } | Kind::Fit { of, .. } | Kind::Cycle { of, .. } => format!("{} of {}", metric(of), side(of)),
+        Kind::Value { of, .. } | Kind::Fit { of, .. } | Kind::Cycle { of, .. } => {
+            format!("{} of {}", metric(of), side(of))
+        }
         Kind::Order { rows, .. } => format!("{} of {}", claim.metric, rows.join(", ")),
         Kind::Model { by, .. } => by.to_string(),
     }

@@ -28,8 +28,8 @@ pub use conclude::{Ran, conclude};
 pub use finding::Finding;
 pub use judge::judge;
 pub use outcome::{
-    Anchor, Class, FindingOutcome, ItemOutcome, Judged, MeanCurve, PaperOutcome, ReadingOutcome, Reproduction, Shown, Stand,
-    Tested, Verdict,
+    Anchor, Class, FindingOutcome, ItemOutcome, Judged, MeanCurve, PaperOutcome, ReadingOutcome, Reproduction, Shown,
+    Stand, Tested, Verdict,
 };
 pub use paper::{Figure, Item, Paper, Row};
 pub use plan::{Asked, Part, example, parts};

@@ -3,8 +3,8 @@
 use crate::claim::Claim;
 use crate::finding::Finding;
 use crate::reading::Reading;
-use anabranch_scenario::PlugIn;
 use anabranch_scenario::Override;
+use anabranch_scenario::PlugIn;
 use anabranch_units::Duration;
 use serde::{Deserialize, Serialize};
 

@@ -2,8 +2,8 @@
 
 use crate::args::{ListArguments, ListFormat, Listing};
 use crate::builtin;
-use crate::failure::Failure;
 use crate::builtin::PAPERS;
+use crate::failure::Failure;
 use crate::papers::{self, Source};
 use crate::plain_table::{plain_table, print_table};
 use anabranch_engine::plugin::Entry;
@@ -82,7 +82,7 @@ pub fn list(arguments: &ListArguments) -> Result<String, Failure> {
         Listing::Papers => {
             let keys = PAPERS.iter().map(|(key, _)| *key);
             keys.zip(papers::find("all")?).map(Item::of_paper).collect()
-        },
+        }
         Listing::Metrics => METRICS
             .iter()
             .map(|metric| Item {

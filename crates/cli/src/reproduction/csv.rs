@@ -4,8 +4,26 @@ use anabranch_reproduce::{ItemOutcome, Judged, PaperOutcome, ReadingOutcome, Rep
 
 /// The columns.
 const HEAD: [&str; 20] = [
-    "paper", "item", "claim", "text", "where", "named", "published", "unit", "class", "post_hoc", "reading", "admissible",
-    "distance", "ours", "ci95_low", "ci95_high", "n", "p", "stand", "verdict",
+    "paper",
+    "item",
+    "claim",
+    "text",
+    "where",
+    "named",
+    "published",
+    "unit",
+    "class",
+    "post_hoc",
+    "reading",
+    "admissible",
+    "distance",
+    "ours",
+    "ci95_low",
+    "ci95_high",
+    "n",
+    "p",
+    "stand",
+    "verdict",
 ];
 
 /// Claims, and anchors with the class `anchor`.

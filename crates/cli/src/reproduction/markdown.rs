@@ -58,7 +58,8 @@ fn screen(paper: &PaperOutcome) -> String {
     if !headlines.is_empty() {
         text += "\n| headline claim | published | ours | class |\n|---|---|---|---|\n";
         for (item, claim) in headlines {
-            let cells = [&claim.text, &claim.published, &claim.ours, &class_in_full(item, claim)].map(|cell| escaped(cell));
+            let cells =
+                [&claim.text, &claim.published, &claim.ours, &class_in_full(item, claim)].map(|cell| escaped(cell));
             let _ = writeln!(text, "| {} |", cells.join(" | "));
         }
     }

@@ -33,9 +33,8 @@ fn classes(paper: &PaperOutcome) -> String {
 
 /// The claims for which the paper is read, with their items.
 fn headlines(paper: &PaperOutcome) -> Vec<(&ItemOutcome, &Judged)> {
-    let of = |item: &'_ ItemOutcome| -> Vec<usize> {
-        (0..item.claims.len()).filter(|n| item.claims[*n].headline).collect()
-    };
+    let of =
+        |item: &'_ ItemOutcome| -> Vec<usize> { (0..item.claims.len()).filter(|n| item.claims[*n].headline).collect() };
     paper.items.iter().flat_map(|item| of(item).into_iter().map(move |n| (item, &item.claims[n]))).collect()
 }
 
@@ -51,7 +50,8 @@ fn class_in_full(item: &ItemOutcome, claim: &Judged) -> String {
 
 /// The readings whose anchors are shown: as written, and the admissible ones.
 fn shown_readings(item: &ItemOutcome) -> Vec<&ReadingOutcome> {
-    let shown = |(n, reading): &(usize, &ReadingOutcome)| !reading.anchors.is_empty() && (*n == 0 || reading.admissible);
+    let shown =
+        |(n, reading): &(usize, &ReadingOutcome)| !reading.anchors.is_empty() && (*n == 0 || reading.admissible);
     item.readings.iter().enumerate().filter(shown).map(|(_, reading)| reading).collect()
 }
 
@@ -117,6 +117,9 @@ mod tests {
 
     #[test]
     fn three_figures_of_small_and_large_numbers() {
-        assert_eq!([0.0374, 0.421, 1.6, 68.25, 843.7, 16822.0].map(figures), ["0.0374", "0.421", "1.60", "68.2", "844", "16822"]);
+        assert_eq!(
+            [0.0374, 0.421, 1.6, 68.25, 843.7, 16822.0].map(figures),
+            ["0.0374", "0.421", "1.60", "68.2", "844", "16822"]
+        );
     }
 }

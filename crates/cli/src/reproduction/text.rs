@@ -24,7 +24,8 @@ pub fn text(reproduction: &Reproduction, width: u16) -> String {
         }
         text.push('\n');
     }
-    let counts = reproduction.papers.iter().map(|paper| paragraph(&format!("{}: {}", paper.key, classes(paper)), "", width));
+    let counts =
+        reproduction.papers.iter().map(|paper| paragraph(&format!("{}: {}", paper.key, classes(paper)), "", width));
     text += &counts.collect::<String>();
     if reproduction.quick {
         text += &paragraph(QUICK, "", width);
@@ -40,7 +41,8 @@ fn screen(paper: &PaperOutcome, width: u16) -> String {
         text += &format!("\n{}", paragraph(words.trim(), "", width));
     }
     for item in paper.items.iter().filter(|item| !item.anchors.is_empty()) {
-        let _ = write!(text, "\n{} · baselines, published and ours (ours / published)\n{}", item.id, anchors(item, width));
+        let _ =
+            write!(text, "\n{} · baselines, published and ours (ours / published)\n{}", item.id, anchors(item, width));
         text += &paragraph(&format!("Distances: {}.", distances(item)), "  ", width);
     }
     let headlines = headlines(paper);

@@ -47,7 +47,8 @@ impl Connection {
     /// Our DATA_FIN left on subflow `i`.
     pub(super) fn data_fin_sent(&mut self, cx: &mut Cx<'_>, i: usize) {
         let wait = self.subflows[i].sender.rtt().rto() * (1 << self.data_fin.repeats.min(6));
-        self.data_fin.sent = Some(cx.now + wait);
+        // RFC 6298 §2.5, for the same reason: a first round trip that took a minute would make it hours.
+        self.data_fin.sent = Some(cx.now + wait.min(self.settings.tcp.rto_max));
         self.touched |= WHOLE;
         self.data_fin.due &= !self.subflows[i].id.bit();
     }
@@ -215,7 +216,8 @@ impl Connection {
             return self.break_off(cx, CloseReason::TimedOut);
         }
         // Attempts to join do not count: they might go on forever.
-        let hears = |s: &Subflow| s.state.is_synchronized() && (s.state.may_receive() || self.peer_finished());
+        let open = |s: &Subflow| s.state.is_synchronized() && !s.is_unproven();
+        let hears = |s: &Subflow| open(s) && (s.state.may_receive() || self.peer_finished());
         if self.subflows.iter().any(hears) {
             self.orphaned = None;
             return;
@@ -223,7 +225,7 @@ impl Connection {
         match self.mode {
             Mode::Multipath { .. } => {
                 // What can still be sent is: its own timers bound that.
-                let sends = self.subflows.iter().any(Subflow::may_carry) && !self.all_delivered();
+                let sends = self.subflows.iter().any(|s| s.may_carry() && open(s)) && !self.all_delivered();
                 let since = *self.orphaned.get_or_insert(cx.now);
                 if sends {
                     self.orphaned = Some(cx.now);
@@ -287,8 +289,8 @@ impl Connection {
         self.settle(cx);
     }
 
-    /// The connection ends, and the peer is told on every subflow.
-    fn break_off(&mut self, cx: &mut Cx<'_>, why: CloseReason) {
+    /// The connection ends, and the peer is told on every subflow. Subflows keep their places until all is [settled](Self::settle).
+    pub(super) fn break_off(&mut self, cx: &mut Cx<'_>, why: CloseReason) {
         let multipath = self.speaks_mptcp();
         let reset = if multipath { Reset::FastClose } else { Reset::Because(super::open::UNSPECIFIED) };
         self.subflows.iter_mut().for_each(|s| s.abort(reset));

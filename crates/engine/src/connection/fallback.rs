@@ -121,6 +121,7 @@ impl Connection {
     /// From here on the connection is plain TCP, and the application hears of it.
     pub(super) fn give_up_multipath(&mut self, cx: &mut Cx<'_>) {
         self.mode = Mode::Plain;
+        self.view.set_in_sequence();
         self.pending.fell_back = true;
         self.record(cx, None, Event::Fallback);
     }
@@ -178,7 +179,8 @@ impl Connection {
         let known = *self.peer_fin.get_or_insert(at.unwrap_or(u64::MAX));
         if at != Some(known) || known != self.reassembly.next() {
             self.violation(cx, i, Violation::DataFinMoved);
-            return self.abort_with(cx, CloseReason::Aborted);
+            // A segment is being taken: its subflow is forgotten when that is over.
+            return self.break_off(cx, CloseReason::Aborted);
         }
         self.pending.readable = true;
     }
@@ -188,6 +190,9 @@ impl Connection {
     pub(super) fn fail_over_to_plain(&mut self, cx: &mut Cx<'_>, i: usize, data_seq: u64) {
         self.subflows[i].acks.demand();
         self.fall_back(cx, i);
+        if self.closed {
+            return;
+        }
         let wait = self.subflows[i].sender.rtt().rto();
         // As long as Linux waits for an answer (TCP_RTO_MAX).
         let until = cx.now + self.settings.tcp.rto_max;
@@ -214,6 +219,9 @@ impl Connection {
             return;
         }
         self.fall_back(cx, i);
+        if self.closed {
+            return;
+        }
         self.failure = Failure::Heard(data_seq);
         self.answer_failure(i);
     }

@@ -93,6 +93,8 @@ impl Connection {
         self.view.set_now(cx.now);
         self.admit(cx, id, half);
         let i = self.subflows.len() - 1;
+        // The peer has proved that it speaks MPTCP: what comes without it from now on was changed on the way.
+        self.joined = true;
         let s = &mut self.subflows[i];
         s.join = true;
         s.backup = (self.paths.is_backup(id), backup);

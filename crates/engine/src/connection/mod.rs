@@ -224,6 +224,9 @@ impl Connection {
         let mode = if settings.mptcp { Mode::Opening } else { Mode::Plain };
         let mut view = View::new(settings.tcp.nagle);
         view.set_send_buffer(settings.send_buffer, paths.len());
+        if mode == Mode::Plain {
+            view.set_in_sequence();
+        }
         Self {
             has_value: scheduler.values().is_some(),
             id,

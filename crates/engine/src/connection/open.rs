@@ -296,6 +296,7 @@ impl Connection {
             s.go(Move::ReceiveSyn);
             s.handshake.due = true;
             self.mode = Mode::Plain;
+            self.view.set_in_sequence();
             return self.learn_window(segment.window);
         }
         let accepted = if self.subflows[i].join {

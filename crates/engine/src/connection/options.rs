@@ -29,7 +29,7 @@ impl Connection {
                 Place::Repeat => self.pass_over(cx, i, segment, seq),
                 Place::Elsewhere => {
                     self.violation(cx, i, Violation::MappingConflict);
-                    self.abort_with(cx, CloseReason::Aborted);
+                    self.break_off(cx, CloseReason::Aborted);
                 }
             }
             return ControlFlow::Break(());
@@ -89,6 +89,7 @@ impl Connection {
         } else if segment.options.mptcp().is_empty()
             && self.subflows.len() == 1
             && !self.subflows[i].join
+            && !self.joined
             && (!segment.payload.is_empty() || segment.ack != self.subflows[i].isn.at(1))
         {
             // RFC 8684 §3.7: data, or an acknowledgment of ours, without the option: nobody speaks MPTCP there.

@@ -3,6 +3,7 @@
 use super::{Connection, Mode, WHOLE};
 use crate::cx::Cx;
 use crate::schedule::{Cause, PathView, Round, View};
+use crate::subflow::Subflow;
 use anabranch_trace::{Event, SendKind};
 use anabranch_units::{Instant, PathId};
 
@@ -181,7 +182,7 @@ impl Connection {
         // all and its connection has not.
         let silent = match self.view.outstanding().is_empty() {
             true => full || self.view.anything_queued() || self.is_shut(),
-            false => self.speaks_mptcp() && self.subflows.iter().all(|s| s.sender.is_empty()),
+            false => self.speaks_mptcp() && self.awaits_no_news(),
         };
         if silent && !self.has_admissible() && self.mode != Mode::Opening {
             if self.persist.0 == Instant::MAX {
@@ -190,6 +191,14 @@ impl Connection {
         } else {
             self.persist.0 = Instant::MAX;
         }
+    }
+
+    /// No acknowledgment is awaited; or only on failing paths, and the windows of the others are closed to what these left.
+    fn awaits_no_news(&self) -> bool {
+        let awaits = |s: &Subflow| !s.sender.is_empty();
+        let live = |s: &Subflow| s.may_carry() && !s.failing;
+        let shut = || self.subflows.iter().any(live) && self.is_shut();
+        !self.subflows.iter().any(|s| awaits(s) && (!s.failing || !shut()))
     }
 
     /// New data waits only because the peer's windows for the subflows have no room.

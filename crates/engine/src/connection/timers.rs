@@ -345,7 +345,7 @@ impl Connection {
         let heard = core::mem::take(&mut self.data_ack_heard);
         let asked = self.asked.replace((self.subflows[i].id, cx.now));
         let answered = asked.and_then(|(id, at)| self.index(id).filter(|i| self.subflows[*i].last_heard > at));
-        if let Some(last) = answered.filter(|_| !heard && self.dss_seen && self.speaks_mptcp()) {
+        if let Some(last) = answered.filter(|_| !heard && (self.dss_seen || self.joined) && self.speaks_mptcp()) {
             // Its acknowledgments have lost their DATA_ACKs, and with them the connection's window (RFC 8684 §3.3.5). A peer that
             // went on without mappings, as Linux does, would take what is sent again for new data.
             self.violation(cx, last, Violation::Unmapped);

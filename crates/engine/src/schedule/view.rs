@@ -51,6 +51,8 @@ pub struct View {
     send_buffer: u64,
     known_paths: usize,
     nagle: bool,
+    /// In plain TCP data can only be sent in the order in which it was written: nothing else says where it belongs.
+    in_sequence: bool,
     /// Some first transmission was copied while it still waited in a queue: another path may have delivered it.
     pub(super) copied_early: bool,
     /// When new data was queued ahead of its window, by its first offset. Empty unless a scheduler does so.
@@ -144,6 +146,7 @@ impl View {
     /// if it is a small rest that Nagle's rule holds back (RFC 9293 §3.7.4). The window is not looked at.
     pub fn next_new(&self, skip: u64, mss: u32) -> Option<Range> {
         let mss = u64::from(mss).min(self.largest_worth());
+        let skip = if self.in_sequence { 0 } else { skip };
         let next = self.backlog.after_skipping(skip, mss)?;
         let runt = next.len() < mss && next.end == self.written && !self.ended;
         // A writer that waits for room cannot complete the segment: it is pushed, as Linux does.
@@ -256,6 +259,11 @@ impl View {
             }
         }
     }
+    /// The connection is plain TCP: data leaves in the order in which it was written.
+    pub(crate) fn set_in_sequence(&mut self) {
+        self.in_sequence = true;
+    }
+
     /// A path's values, to be changed in place. Leave the queue counts alone.
     pub fn path_mut(&mut self, id: PathId) -> Option<&mut PathView> {
         self.index(id).map(|i| &mut self.paths[i])
@@ -331,11 +339,12 @@ impl View {
             self.messages.pop_front();
         }
         for i in 0..self.queues.len() {
-            // Queued copies may have become pointless. They stand in front; first transmissions cannot be below
-            // `offset` unless a copy overtook them.
-            let early = self.copied_early;
-            let mut suspects = self.queues[i].items.iter().take_while(|q| early || q.kind != SendKind::First);
-            if suspects.any(|q| q.range.start < offset) {
+            // Queued copies may have become pointless. They stand in front. First transmissions follow in order: the first
+            // of them is below `offset` only if what a lost path carried was queued again, unless a copy overtook them.
+            let items = &self.queues[i].items;
+            let first = items.iter().position(|q| q.kind == SendKind::First).map_or(items.len(), |n| n + 1);
+            let suspects = if self.copied_early { items.len() } else { first };
+            if items.iter().take(suspects).any(|q| q.range.start < offset) {
                 let kept = core::mem::take(&mut self.queues[i].items);
                 self.queues[i].items = kept
                     .into_iter()
@@ -433,6 +442,7 @@ impl View {
             // Nearly always it is the first.
             let taken = match admitted(items.front()?) {
                 true => items.pop_front(),
+                false if self.in_sequence => None,
                 false => items.remove(items.iter().position(admitted)?),
             }?;
             self.paths[i].queued -= 1;
@@ -457,7 +467,8 @@ impl View {
     pub fn has_admissible(&self, id: PathId) -> bool {
         let Some(i) = self.index(id) else { return false };
         let (edge, left) = (self.window_edge, self.paths[i].window);
-        self.queues[i].items.iter().any(|q| q.range.end <= edge && q.range.len() <= left)
+        let first = if self.in_sequence { 1 } else { usize::MAX };
+        self.queues[i].items.iter().take(first).any(|q| q.range.end <= edge && q.range.len() <= left)
     }
     /// Binds the next new bytes to `id`, as many as the peer's windows admit, however few: RFC 9293 §3.8.6.2.1 (4). They may
     /// have been queued for any path, also for one whose window has been shut since. False if the windows admit none.

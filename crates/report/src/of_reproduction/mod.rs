@@ -108,7 +108,8 @@ fn anchors(item: &ItemOutcome, id: &str) -> Table {
         title: "Baselines, published and ours (ratio)".into(),
         columns: ["anchor", "published"].map(Column::text).into_iter().chain(weighed.iter().map(head)).collect(),
         rows: item.anchors.iter().enumerate().map(row).chain([last]).collect(),
-        note: "Distance: root mean square of the logarithms of the ratios. Admissible: within 0.05 of the least.".into(),
+        note: "Distance: root mean square of the logarithms of the ratios. Admissible: within 0.05 of the least."
+            .into(),
         folded: false,
     }
 }

@@ -113,7 +113,11 @@ impl Reader {
         match claim.kind {
             Kind::Value { published, .. } if published > 0.0 => Some(claim),
             _ => {
-                self.mistake(at, "an anchor is a published value above zero", Some("give `value` and `published`".into()));
+                self.mistake(
+                    at,
+                    "an anchor is a published value above zero",
+                    Some("give `value` and `published`".into()),
+                );
                 None
             }
         }

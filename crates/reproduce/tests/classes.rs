@@ -1,0 +1,195 @@
+//! From claims, anchors and readings to one class per claim.
+
+use anabranch_reproduce::{Class, ItemOutcome, PaperOutcome, Ran, Stand, conclude, read};
+use anabranch_run::{Results, RunRecord};
+
+const HEAD: &str = r#"
+key = "test"
+title = "T"
+authors = "A"
+venue = "V"
+repetitions = 20
+
+[[item]]
+id = "one"
+title = "An item"
+where = "Figure 1"
+scenario = "one"
+rows = ["minrtt", "blest+or", "otias"]
+"#;
+
+/// Values around `mean`, no two alike; a row and its seeds.
+fn spread(mean: f64) -> Vec<f64> {
+    (0..10).map(|seed| mean * (1.0 + 0.002 * f64::from((seed * 7) % 10 - 5))).collect()
+}
+
+/// Results of the three rows, all with the same relative spread.
+fn results(minrtt: f64, blest: f64, otias: f64) -> Results {
+    let rows = [("minrtt", minrtt, 1.0), ("blest+or", blest, 1.001), ("otias", otias, 0.999)];
+    let of_row = |(row, mean, tilt): (&str, f64, f64)| {
+        let record = |(seed, value): (usize, f64)| RunRecord {
+            scheduler: row.into(),
+            congestion: "olia".into(),
+            seed: seed as u64,
+            cell: Default::default(),
+            finished: true,
+            metrics: [("goodput_bps".to_owned(), value * f64::powi(tilt, seed as i32 % 3))].into_iter().collect(),
+            paths: Default::default(),
+            digest: String::new(),
+            events: 0,
+            live: None,
+            curves: Default::default(),
+        };
+        spread(mean).into_iter().enumerate().map(record).collect::<Vec<_>>()
+    };
+    Results {
+        schema: 1,
+        anabranch: String::new(),
+        scenario: String::new(),
+        digest: String::new(),
+        runs: rows.into_iter().flat_map(of_row).collect(),
+        summary: Vec::new(),
+        comparisons: Vec::new(),
+    }
+}
+
+/// The outcome of one item: as written, and in as many readings as there are further results.
+fn outcome(text: &str, main: &Results, readings: &[Option<&Results>]) -> ItemOutcome {
+    let paper = read(&format!("{HEAD}{text}")).unwrap_or_else(|mistakes| panic!("{mistakes:?}"));
+    let ran: Vec<Ran<'_>> = readings.iter().map(|whole| Ran { baselines: None, whole: *whole }).collect();
+    let item = conclude(&paper.items[0], "", main, &ran);
+    PaperOutcome::new(&paper, vec![item]).items.remove(0)
+}
+
+fn claim(rest: &str) -> String {
+    format!("[[item.claim]]\ntext = \"c\"\nmetric = \"goodput_bps\"\nof = \"blest+or\"\nagainst = \"minrtt\"\n{rest}\n")
+}
+
+const READING: &str = "[[item.reading]]\nname = \"otherwise\"\nwhy = \"it is not said\"\nset = { mss = \"1000\" }\n";
+const ANCHOR: &str = "[[item.anchor]]\ntext = \"a\"\nmetric = \"goodput_bps\"\nvalue = \"minrtt\"\npublished = 100\n";
+
+#[test]
+fn the_first_row_of_the_decision_table_that_applies() {
+    let runs = results(100.0, 112.0, 90.0);
+    let class = |rest: &str| outcome(&claim(rest), &runs, &[]).claims[0].class;
+    assert_eq!(class("published = 12\nopen = \"no rate\""), Class::Open);
+    assert_eq!(class("published = 12\ncontradicted = \"table 2\""), Class::Contradicted);
+    assert_eq!(class("published = 12\ntrivial = \"why\""), Class::Trivial);
+    assert_eq!(class("published = 12\nduplicate = \"other\""), Class::Trivial);
+    assert_eq!(class("published = 10"), Class::InSize);
+    // Half to twice, where no band is committed.
+    assert_eq!([class("published = 24"), class("published = 25")], [Class::InSize, Class::Direction]);
+    assert_eq!(class("published = 30\nband = [20, 40]"), Class::Direction);
+    assert_eq!(class("band = [0, inf]"), Class::Direction);
+    assert_eq!(class("published = -12"), Class::UnderNone);
+    // A band that asks for a sign does not make a size of it.
+    assert_eq!(class("published = 40\nband = [0, inf]"), Class::Direction);
+}
+
+#[test]
+fn a_published_interval_stands_for_the_band() {
+    let runs = results(100.0, 112.0, 90.0);
+    let class = |rest: &str| outcome(&claim(rest), &runs, &[]).claims[0].class;
+    assert_eq!(class("published = 15\nuncertainty = 2"), Class::Direction);
+    assert_eq!(class("published = 15\nuncertainty = 4"), Class::InSize);
+    // 2.8 standard errors of 6/1.96 are 8.6.
+    assert_eq!(class("published = 8\nuncertainty = 6"), Class::BelowResolution);
+}
+
+#[test]
+fn what_the_papers_repetitions_cannot_tell_is_below_resolution() {
+    // Each row varies by 0.6 %, so that 20 unpaired repetitions tell 2.8 · 0.6 · √(2/20) = 0.5 %.
+    let runs = results(100.0, 101.0, 90.0);
+    let class = |rest: &str| outcome(&claim(rest), &runs, &[]).claims[0].class;
+    assert_eq!([class("published = 0.4"), class("published = 0.7")], [Class::BelowResolution, Class::InSize]);
+    // Also one that would not reproduce; of "about equal" there is no size to be told.
+    assert_eq!(class("published = -0.4"), Class::BelowResolution);
+    assert_eq!(class("published = 0\nband = [-3, 3]"), Class::InSize);
+}
+
+#[test]
+fn about_equal_needs_the_whole_interval_within_the_margin() {
+    let runs = results(100.0, 101.0, 90.0);
+    let class = |rest: &str| outcome(&claim(rest), &runs, &[]).claims[0].class;
+    assert_eq!(class("published = 0\nband = [-1, 1]"), Class::UnderNone, "the mean lies at the margin");
+    assert_eq!(class("published = 0\nband = [-2, 2]"), Class::InSize);
+}
+
+#[test]
+fn baselines_decide_which_readings_count() {
+    let (near, far) = (results(100.0, 90.0, 90.0), results(150.0, 170.0, 90.0));
+    let text = format!("{}{ANCHOR}{READING}", claim("published = 12"));
+    let item = outcome(&text, &far, &[Some(&near)]);
+    let admissible: Vec<bool> = item.readings.iter().map(|reading| reading.admissible).collect();
+    assert_eq!(admissible, [false, true]);
+    assert!((item.readings[0].distance.unwrap() - 1.5f64.ln()).abs() < 2e-3, "{:?}", item.readings[0].distance);
+    // It stands as written, which the baselines refute.
+    let claim = &item.claims[0];
+    assert_eq!((claim.class, claim.under.as_slice()), (Class::UnderSome, &["as written".to_owned()][..]));
+    // Without a published baseline nothing refutes a reading: the claim must stand in all of them.
+    let text = text.replace(ANCHOR, "");
+    let item = outcome(&text, &far, &[Some(&near)]);
+    assert!(item.readings.iter().all(|reading| reading.admissible));
+    assert_eq!(item.claims[0].class, Class::UnderSome);
+    assert_eq!(outcome(&text, &far, &[Some(&far)]).claims[0].class, Class::InSize);
+}
+
+#[test]
+fn an_assumption_made_otherwise_is_no_reading() {
+    let (plain, moved) = (results(100.0, 90.0, 90.0), results(100.0, 112.0, 90.0));
+    let text = format!("{}{ANCHOR}{}", claim("published = 12"), READING.replace("reading", "sensitivity"));
+    let item = outcome(&text, &plain, &[Some(&moved)]);
+    assert_eq!(item.readings.iter().map(|reading| reading.admissible).collect::<Vec<_>>(), [true, false]);
+    assert_eq!((item.claims[0].class, item.claims[0].under[0].as_str()), (Class::UnderSome, "otherwise"));
+    assert_eq!(outcome(&text, &plain, &[None]).claims[0].class, Class::UnderNone);
+}
+
+#[test]
+fn many_contrasts_share_one_rate_of_false_finds() {
+    // One claim in eight holds, by a p that eight tests do not allow: of ten pairs, eight on one side.
+    let mut runs = results(100.0, 100.0, 90.0);
+    for (n, run) in runs.runs.iter_mut().filter(|run| run.scheduler == "blest+or").enumerate() {
+        let base = spread(100.0)[n];
+        let shift = if n < 8 { 1.0 + 0.001 * (n + 3) as f64 } else { 1.0 - 0.001 * (n - 7) as f64 };
+        run.metrics.insert("goodput_bps".into(), base * shift);
+    }
+    let one = claim("band = [0, inf]");
+    let others =
+        "[[item.claim]]\ntext = \"d\"\nmetric = \"goodput_bps\"\norder = [\"otias\", \"minrtt\"]\nbest = \"most\"\n";
+    let alone = outcome(&one, &runs, &[]);
+    let p = alone.claims[0].p.unwrap();
+    assert!(p < 0.05 && alone.claims[0].class == Class::Direction, "{p}");
+    let item = outcome(&(one + &others.repeat(30)), &runs, &[]);
+    assert_eq!(item.claims[0].class, Class::UnderNone, "p = {p} of 31 tests");
+    assert_eq!(item.readings[0].claims[0].stand, Stand::No);
+}
+
+#[test]
+fn a_finding_is_told_only_if_runs_show_it() {
+    let (plain, moved) = (results(100.0, 90.0, 90.0), results(100.0, 112.0, 90.0));
+    let finding = |band: &str| {
+        format!(
+            "{}{READING}[[item.finding]]\nid = \"f\"\ntext = \"Because.\"\nshown = [{{ reading = \"otherwise\", metric = \
+             \"goodput_bps\", of = \"blest+or\", against = \"minrtt\", band = {band} }}]\n",
+            claim("published = 12\nreason = \"f\"")
+        )
+    };
+    let item = outcome(&finding("[10, 15]"), &plain, &[Some(&moved)]);
+    assert!(item.findings[0].holds(), "{:?}", item.findings);
+    assert_eq!(item.findings[0].shown[0].ours.split(':').count(), 1);
+    assert_eq!(item.claims[0].reason.as_deref(), Some("Because."));
+    let item = outcome(&finding("[20, 30]"), &plain, &[Some(&moved)]);
+    assert!(!item.findings[0].holds() && item.claims[0].reason.is_none());
+    // Not run is not shown.
+    let item = outcome(&finding("[10, 15]"), &plain, &[None]);
+    assert_eq!((item.findings[0].shown[0].holds, item.findings[0].holds()), (None, false));
+}
+
+#[test]
+fn more_readings_than_a_dozen_are_a_search() {
+    let readings: String = (0..12).map(|n| READING.replace("otherwise", &format!("r{n}"))).collect();
+    let mistakes = read(&format!("{HEAD}{}{readings}", claim("published = 12"))).unwrap_err();
+    assert_eq!(mistakes[0].message, "an item has at most 12 readings, the one as written among them");
+    let eleven = readings.replacen(&READING.replace("otherwise", "r11"), "", 1);
+    assert!(read(&format!("{HEAD}{}{eleven}", claim("published = 12"))).is_ok());
+}
