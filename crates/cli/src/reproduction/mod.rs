@@ -108,6 +108,79 @@ fn told(item: &ItemOutcome) -> Vec<(String, &FindingOutcome)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use anabranch_reproduce::Reproduction;
+    use serde_json::{Value, json};
+
+    fn claim(text: &str, class: &str, contrast: bool, under: &[&str], finding: Option<&str>) -> Value {
+        json!({ "text": text, "named": "goodput_bps of blest", "place": "Table I", "metric": "goodput_bps", "unit": "%",
+            "scale": 1.0, "published": "+6 %", "figure": 6.0, "of": null, "ours": "-1 %, n = 5", "estimate": null, "p": 0.5,
+            "scatter": null, "band": null, "contrast": contrast, "headline": contrast, "verdict": "differs",
+            "class": class, "under": under, "post_hoc": null, "finding": finding, "reason": null })
+    }
+
+    fn reading(name: &str, distance: f64, admissible: bool, claims: usize) -> Value {
+        let estimate = json!({ "n": 5, "mean": 0.374, "ci95_low": 0.36, "ci95_high": 0.39 });
+        let tested = json!({ "ours": "-1 %, n = 5", "estimate": estimate, "p": 0.5, "scatter": null, "verdict": "differs",
+            "stand": "no" });
+        json!({ "name": name, "why": "it is not said", "set": [], "open": true, "post_hoc": null, "anchors": [estimate],
+            "distance": distance, "admissible": admissible, "claims": vec![tested; claims] })
+    }
+
+    fn reproduction() -> Reproduction {
+        let shown = |holds| json!([{ "reading": "full buffers", "ours": "goodput_bps of blest 1.2", "holds": holds }]);
+        let item = json!({ "id": "table1", "title": "Gains", "place": "Table I", "live": false, "scenario": ["s", ""],
+            "rows": [], "digest": "", "summary": [], "curves": [], "figures": [],
+            "anchors": [{ "text": "minRTT, a | b", "place": "Table I", "metric": "goodput_bps", "unit": "s", "scale": 1.0,
+                "of": null, "published": 0.421 }],
+            "claims": [
+                claim("first", "direction", true, &["as written"], None),
+                claim("second", "under some readings", true, &["full buffers"], Some("binds")),
+                claim("third", "trivial or duplicate", false, &[], Some("binds")),
+                claim("fourth", "under none", true, &[], Some("guess")),
+            ],
+            "readings": [reading("as written", 0.118, true, 4), reading("full buffers", 0.5, false, 0)],
+            "findings": [
+                { "id": "binds", "text": "The window binds.", "shown": shown(true) },
+                { "id": "guess", "text": "It may be the weather.", "shown": shown(false) },
+            ] });
+        let paper = json!({ "key": "p", "title": "T", "authors": "A", "venue": "V", "in_short": "It holds.",
+            "conclusion": "", "claims_digest": "", "p_limit": null, "items": [item] });
+        let document = json!({ "anabranch": "", "quick": true, "papers": [paper] });
+        serde_json::from_value(document).expect("it is a reproduction")
+    }
+
+    #[test]
+    fn a_screen_has_baselines_headlines_and_what_is_shown() {
+        let markdown = screens_markdown(&reproduction());
+        assert!(markdown.contains("| minRTT, a \\| b | 0.421 s | 0.374 (0.89) |"), "{markdown}");
+        assert!(markdown.contains("Distances: as written 0.118 (admissible), full buffers 0.500."), "{markdown}");
+        assert!(markdown.contains("| second | +6 % | -1 %, n = 5 | under some readings: full buffers |"), "{markdown}");
+        assert!(markdown.contains("| fourth | +6 % | -1 %, n = 5 | under none of 1 readings |"), "{markdown}");
+        assert!(markdown.contains("- `table1` 2, 3: The window binds. (with full buffers, goodput_bps of blest 1.2)"));
+        assert!(!markdown.contains("weather"), "a finding that no run shows: {markdown}");
+        let text = text(&reproduction(), 60);
+        assert!(text.lines().all(|line| line.chars().count() <= 60), "{text}");
+        assert!(text.starts_with("p: T. A, V\n\nIt holds.\n"), "{text}");
+        assert!(!text.contains("weather"), "{text}");
+    }
+
+    #[test]
+    fn the_summary_counts_claims_on_schedulers_first() {
+        let markdown = summary_markdown(&reproduction());
+        // In size, direction, under some, under none, below resolution; then the trivial claim and the anchor.
+        assert!(markdown.contains("| `p` (A) | 3 | 0 | 1 | 1 | 1 | 0 | 2 |\n"), "{markdown}");
+        assert!(markdown.ends_with("\n- `p`: It holds.\n"), "{markdown}");
+    }
+
+    #[test]
+    fn every_claim_and_anchor_has_a_line_per_reading() {
+        let csv = claims_csv(&reproduction());
+        // One anchor in two readings, four claims in the one in which schedulers were run.
+        assert_eq!(csv.lines().count(), 1 + 2 + 4, "{csv}");
+        let first = csv.lines().nth(2).unwrap();
+        assert_eq!(first.split(',').count(), csv.lines().next().unwrap().split(',').count(), "{first}");
+        assert!(first.starts_with("p,table1,1,first,Table I,"), "{first}");
+    }
 
     #[test]
     fn numbers_in_a_row_are_drawn_together() {
