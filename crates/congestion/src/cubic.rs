@@ -48,6 +48,14 @@ pub const ENTRY: Entry<dyn CongestionControl> = Entry {
             unit: "bool",
             about: "leave slow start when acknowledgment trains or delays say that the path is full",
         },
+        Parameter {
+            name: "regain",
+            default: 1.0,
+            min: 0.0,
+            max: 1.0,
+            unit: "bool",
+            about: "W_est grows by a packet per round trip once it has regained the window before the last reduction (RFC 9438 §4.3); 0: never, as Linux",
+        },
     ],
     build: |parameters| Box::new(Uncoupled::new(Cubic::new(parameters))),
 };
@@ -61,7 +69,7 @@ growth depends on time, not on the round-trip time. On several subflows each gro
 W(t) = C (t - K)^3 + W_max, K = cbrt((W_max - w_epoch) / C), t = time of congestion avoidance since the last loss.
 Per acknowledged packet: w += (target - w) / w, target = W(t + RTT) held within [w, 1.5 w].
 Reno-friendly region: where W(t) < W_est, w = W_est, with W_est += alpha / w per acknowledged packet,
-alpha = 3 (1 - beta) / (1 + beta), and 1 once W_est has regained the window before the last reduction.
+alpha = 3 (1 - beta) / (1 + beta), and 1 once W_est has regained the window before the last reduction (unless regain = 0).
 Loss or ECN mark, once per episode: W_max = w, or w (1 + beta) / 2 under fast convergence if w had not regained W_max;
 ssthresh = max(beta w, 2), w = ssthresh.
 Retransmission timeout: the same ssthresh, w = 1, and the next curve starts at its own window with K = 0.
@@ -108,6 +116,7 @@ struct Config {
     beta: f64,
     alpha: f64,
     fast_convergence: bool,
+    regain: bool,
 }
 
 /// What losses taught. Windows in packets; zero = no loss yet.
@@ -129,9 +138,9 @@ struct Epoch {
 }
 
 impl Config {
-    fn new(c: f64, beta: f64, fast_convergence: bool) -> Self {
+    fn new(c: f64, beta: f64, fast_convergence: bool, regain: bool) -> Self {
         // RFC 9438 §4.3
-        Self { c, beta, alpha: 3.0 * (1.0 - beta) / (1.0 + beta), fast_convergence }
+        Self { c, beta, alpha: 3.0 * (1.0 - beta) / (1.0 + beta), fast_convergence, regain }
     }
 }
 
@@ -151,7 +160,7 @@ impl Epoch {
     /// The window after `acked` packets at window `w`.
     fn grow(&mut self, config: &Config, w: f64, w_prior: f64, acked: u32, rtt: Duration) -> f64 {
         let acked = f64::from(acked);
-        let alpha = if self.w_est < w_prior { config.alpha } else { 1.0 };
+        let alpha = if config.regain && self.w_est >= w_prior { 1.0 } else { config.alpha };
         self.w_est += alpha * acked / w; // RFC 9438 §4.3 eq 4
         let t = self.elapsed.as_secs_f64();
         if self.at(config, t) < self.w_est {
@@ -165,7 +174,12 @@ impl Epoch {
 impl Cubic {
     fn new(parameters: &Parameters<'_>) -> Self {
         Self {
-            config: Config::new(parameters.get("c"), parameters.get("beta"), parameters.flag("fast_convergence")),
+            config: Config::new(
+                parameters.get("c"),
+                parameters.get("beta"),
+                parameters.flag("fast_convergence"),
+                parameters.flag("regain"),
+            ),
             curve: Curve::default(),
             before: None,
             last_ack: Instant::ZERO,
@@ -240,7 +254,7 @@ mod tests {
     use super::*;
     use anabranch_units::PathId;
 
-    const RFC: Config = Config { c: 0.4, beta: 0.7, alpha: 0.9 / 1.7, fast_convergence: true };
+    const RFC: Config = Config { c: 0.4, beta: 0.7, alpha: 0.9 / 1.7, fast_convergence: true, regain: true };
     const MS100: Duration = Duration::from_millis(100);
 
     fn cubic(given: &[(String, f64)]) -> Cubic {
@@ -264,7 +278,7 @@ mod tests {
 
     #[test]
     fn curve_vectors() {
-        let config = Config::new(0.4, 0.7, true);
+        let config = Config::new(0.4, 0.7, true, true);
         close(config.alpha, 0.5294, 5e-5);
         let epoch = Epoch::begin(&config, 70.0, 100.0);
         close(epoch.k, 4.2172, 5e-5);
@@ -308,6 +322,15 @@ mod tests {
         let mut epoch = Epoch::begin(&RFC, 100.0, 0.0);
         epoch.grow(&RFC, 100.0, 100.0, 100, MS100);
         close(epoch.w_est, 101.0, 1e-12);
+    }
+
+    #[test]
+    fn without_regain_the_estimate_goes_on_as_it_did() {
+        // Linux 6.18 (`bictcp_update`): 15/8 of a window of acknowledged packets for each.
+        let linux = Config { regain: false, ..RFC };
+        let mut epoch = Epoch::begin(&linux, 100.0, 0.0);
+        epoch.grow(&linux, 100.0, 100.0, 100, MS100);
+        close(epoch.w_est, 100.0 + RFC.alpha, 1e-12);
     }
 
     #[test]

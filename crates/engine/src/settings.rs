@@ -99,6 +99,16 @@ pub enum DssWidth {
     Eight,
 }
 
+/// How a receiver counts its window and what lies beyond it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReceiverModel {
+    /// The window reaches `recv_buffer` bytes beyond what was read, whatever waits out of order (RFC 8684 §3.3.5).
+    #[default]
+    Rfc,
+    /// As Linux 6.18: what waits out of order takes of the window, and more; see `connection/linux_receiver.rs`.
+    Linux,
+}
+
 /// The path over which a client's connection opens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FirstPath {
@@ -128,6 +138,8 @@ pub struct Settings {
     pub send_buffer: u64,
     /// Bytes offered as the connection's receive window.
     pub recv_buffer: u64,
+    /// How that window is counted.
+    pub receiver_model: ReceiverModel,
     /// The path over which a client's connection opens.
     pub first_path: FirstPath,
     /// In a race: the time from one path's SYN to the next one's, RFC 8305's Connection Attempt Delay; zero sends all at once
@@ -157,6 +169,7 @@ impl Default for Settings {
             mss: 1400,
             send_buffer: 16 << 20,
             recv_buffer: 16 << 20,
+            receiver_model: ReceiverModel::Rfc,
             first_path: FirstPath::First,
             race_delay: Settings::RACE_DELAY,
             rejoin_after: Duration::from_secs(1),

@@ -9,6 +9,7 @@ mod data;
 mod fallback;
 mod input;
 mod join;
+mod linux_receiver;
 pub(crate) mod mapping;
 mod open;
 mod options;

@@ -100,6 +100,8 @@ pub(crate) struct Subflow {
     pub acks: AckPolicy,
     /// The offset that was acknowledged last (`Last.ACK.sent`).
     pub acked_to: u64,
+    /// The window that was offered with it.
+    pub offered: u64,
     pub stamps: Stamps,
     pub forward: Option<ForwardDelay>,
     /// What the segment that is being taken acknowledges at connection level.
@@ -161,6 +163,7 @@ impl Subflow {
             receiver: Receiver::default(),
             acks: AckPolicy::new(tcp.delayed_ack, tcp.quick_acks),
             acked_to: 1,
+            offered: 0,
             stamps: Stamps::new(),
             forward: None,
             data_ack: None,
