@@ -274,7 +274,7 @@ impl Connection {
     /// The offset that a segment acknowledges, if it may do so (RFC 5961 §5.2): not older than the largest window, not newer
     /// than what was sent.
     #[inline(always)]
-    fn acked(&self, i: usize, segment: &Segment) -> Option<u64> {
+    pub(super) fn acked(&self, i: usize, segment: &Segment) -> Option<u64> {
         let s = &self.subflows[i];
         let (una, nxt) = (s.sender.una(), s.sender.nxt());
         let oldest = || una.saturating_sub(self.view.max_window());

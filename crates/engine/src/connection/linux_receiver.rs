@@ -3,6 +3,7 @@
 
 use super::{Connection, Mode};
 use crate::settings::{ReceiverModel, Settings};
+use anabranch_wire::Segment;
 
 /// What waits at a receiver, in bytes of payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -81,6 +82,28 @@ impl Connection {
                 self.touched |= u64::from(s.id.bit());
             }
         }
+    }
+
+    /// The window that a sender adds to a DATA_ACK: that of the subflow, which a duplicate acknowledgment does not shrink. So it
+    /// may reach beyond what the receiver promised.
+    ///
+    /// Linux 6.18: `ack_update_msk`, `tcp_may_update_window`.
+    pub(super) fn linux_heard(&mut self, i: usize, segment: &Segment, size: u64) -> u64 {
+        let acked = self.acked(i, segment);
+        let s = &mut self.subflows[i];
+        if size == 0 || size > s.heard_window || acked.is_some_and(|ack| ack > s.sender.una()) {
+            s.heard_window = size;
+        }
+        s.heard_window
+    }
+
+    /// Data from `start` on is about to leave on a subflow, whose window is at least what the connection's leaves.
+    ///
+    /// Linux 6.18: `mptcp_check_allowed_size`.
+    pub(super) fn linux_allows(&mut self, i: usize, start: u64) {
+        let left = self.view.window_edge().saturating_sub(start);
+        let s = &mut self.subflows[i];
+        s.heard_window = s.heard_window.max(left);
     }
 
     /// Bytes of the data sequence from `start` to `end` are dropped as a whole: they are out of order and end beyond what was

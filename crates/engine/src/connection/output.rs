@@ -208,6 +208,9 @@ impl Connection {
 
     fn send_new(&mut self, cx: &mut Cx<'_>, i: usize, range: Range, kind: SendKind, out: &mut Segment) {
         let payload = self.buffer.slice(range);
+        if self.counts_as_linux() {
+            self.linux_allows(i, range.start);
+        }
         let s = &mut self.subflows[i];
         s.probe = false;
         let start = s.sender.nxt();

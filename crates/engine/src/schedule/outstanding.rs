@@ -121,6 +121,21 @@ impl Outstanding {
         }
     }
 
+    /// `path` does not carry `range` any more. True if it was said to carry some of it.
+    pub fn released(&mut self, path: PathId, range: Range) -> bool {
+        let mut any = false;
+        let mut from = range.start;
+        while let Some((r, copies)) = self.runs.get(self.after(from)).copied().filter(|(r, _)| r.start < range.end) {
+            if copies.on(path) {
+                any = true;
+                let copies = Copies { paths: copies.paths & !path.bit(), ..copies };
+                self.replace(self.after(from), r.intersect(range), copies);
+            }
+            from = r.end.min(range.end).max(from + 1);
+        }
+        any
+    }
+
     /// Gives `cut`, a part of run `at`, other copies.
     fn replace(&mut self, at: usize, cut: Range, copies: Copies) {
         let (r, old) = self.runs[at];

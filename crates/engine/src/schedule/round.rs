@@ -121,6 +121,13 @@ impl<'a> Round<'a> {
         true
     }
 
+    /// A path with nothing in flight may repeat what of `range` it carried: its subflow has acknowledged that, and the peer
+    /// dropped it (RFC 8684 §3.3.6). True if there was such data.
+    pub fn release(&mut self, on: PathId, range: Range) -> bool {
+        let idle = self.view.path(on).is_some_and(|p| p.in_flight_bytes == 0 && p.queued == 0);
+        idle && self.view.outstanding.released(on, range)
+    }
+
     /// Takes back what was bound to `on` and never left; new data returns to the backlog.
     pub fn recall(&mut self, on: PathId) {
         self.view.take_back(on);

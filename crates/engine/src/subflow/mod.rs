@@ -136,6 +136,8 @@ pub(crate) struct Subflow {
     pub peer_window: u16,
     /// What the peer admits on this subflow.
     pub window: SendWindow,
+    /// The window that a Linux sender takes for the one offered on it.
+    pub heard_window: u64,
     /// When keep-alive or TIME-WAIT ends; which, follows from the state.
     pub linger: Instant,
     /// Keep-alive probes without an answer.
@@ -186,6 +188,7 @@ impl Subflow {
             idle_done: false,
             peer_window: 0,
             window: SendWindow::default(),
+            heard_window: 0,
             linger: Instant::MAX,
             probes: 0,
             answer_after: Instant::ZERO,
