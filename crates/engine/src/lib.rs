@@ -18,5 +18,5 @@ mod subflow;
 pub use congestion::CongestionControl;
 pub use cx::Cx;
 pub use schedule::Scheduler;
-pub use settings::{DssWidth, FirstPath, ReceiverModel, RecoveryKind, RtoForm, Settings, TcpSettings};
+pub use settings::{DssWidth, FirstPath, HostModel, RecoveryKind, RtoForm, Settings, TcpSettings};
 pub use subflow::{FourTuple, Move, State};

@@ -9,7 +9,7 @@ mod data;
 mod fallback;
 mod input;
 mod join;
-mod linux_receiver;
+mod linux_window;
 pub(crate) mod mapping;
 mod open;
 mod options;

@@ -177,7 +177,7 @@ impl Connection {
         self.subflows[i].data_ack = Some(upto.min(end));
         self.data_acked(cx, upto.min(end));
         let size = u64::from(segment.window) << self.subflows[i].terms.send_shift;
-        let size = if self.counts_as_linux() { self.linux_heard(i, segment, size) } else { size };
+        let size = if self.heeds_as_linux() { self.linux_heard(i, segment, size) } else { size };
         self.move_window(size, upto + size);
     }
 

@@ -208,7 +208,7 @@ impl Connection {
 
     fn send_new(&mut self, cx: &mut Cx<'_>, i: usize, range: Range, kind: SendKind, out: &mut Segment) {
         let payload = self.buffer.slice(range);
-        if self.counts_as_linux() {
+        if self.heeds_as_linux() {
             self.linux_allows(i, range.start);
         }
         let s = &mut self.subflows[i];

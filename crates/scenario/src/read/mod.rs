@@ -60,7 +60,7 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
     let nagle = traffic.iter().flatten().all(bulk);
     let names = Names::read(report, &paths, &links);
     let settings = settings::settings(report, &names, &connection, &tcp, nagle);
-    let (hosts, receiver_model) = settings::hosts(report, &hosts).unzip();
+    let (hosts, models) = settings::hosts(report, &hosts).unzip();
     let (mss, ip) = (settings.as_ref().map_or(0, |s| s.mss), hosts.map_or(4, |h| h.ip));
     let network = network::read(report, traces, &names, &paths, &links, full_packet(mss, ip));
     let flows: Vec<_> = crosses.iter().map(|fields| cross::cross(report, &names, fields)).collect();
@@ -73,6 +73,7 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
     check_race(report, &connection, settings.as_ref(), hosts);
 
     let network = network?;
+    let [sender_model, receiver_model] = models?;
     let scenario = Scenario {
         name: name?,
         duration,
@@ -83,7 +84,7 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
         start_jitter: start_jitter?,
         scheduler: scheduler?,
         congestion: congestion?,
-        settings: Settings { receiver_model: receiver_model?, ..settings? },
+        settings: Settings { sender_model, receiver_model, ..settings? },
         topology: network.topology,
         backup: network.backup,
         policy: network.policy,

@@ -7,7 +7,7 @@ use crate::diagnostic::Code;
 use crate::keys::Key;
 use crate::scenario::{Host, Hosts};
 use crate::tree::{Node, Report};
-use anabranch_engine::{DssWidth, ReceiverModel, RecoveryKind, RtoForm, Settings, TcpSettings};
+use anabranch_engine::{DssWidth, HostModel, RecoveryKind, RtoForm, Settings, TcpSettings};
 use anabranch_units::Duration;
 
 /// RFC 8305 §5: least and greatest time between two attempts.
@@ -43,8 +43,9 @@ pub(crate) fn settings(
         mss: u32::try_from(mss?).ok()?,
         send_buffer: send_buffer?,
         recv_buffer: recv_buffer?,
-        // [`hosts`] says it.
-        receiver_model: ReceiverModel::default(),
+        // [`hosts`] says both.
+        receiver_model: HostModel::default(),
+        sender_model: HostModel::default(),
         first_path: first_path?,
         race_delay: race_delay?,
         rejoin_after: rejoin_after?,
@@ -116,13 +117,15 @@ fn tcp(report: &mut Report, fields: &Fields<'_>, nagle: bool) -> Option<TcpSetti
     })
 }
 
-/// Who speaks at each end, and how engines count as receivers.
-pub(crate) fn hosts(report: &mut Report, fields: &Fields<'_>) -> Option<(Hosts, ReceiverModel)> {
+/// Who speaks at each end, and how engines count windows: as senders, as receivers.
+pub(crate) fn hosts(report: &mut Report, fields: &Fields<'_>) -> Option<(Hosts, [HostModel; 2])> {
     let [sender, receiver] = ["sender", "receiver"].map(|name| fields.get(report, name, value::word));
     let ip = fields.get(report, "ip", value::integer);
     let host = |word: &str| if word == "linux" { Host::Linux } else { Host::Engine };
-    let model = fields.get(report, "receiver_model", value::word);
-    let receiver_model = if model? == "linux" { ReceiverModel::Linux } else { ReceiverModel::Rfc };
+    let models = ["sender_model", "receiver_model"].map(|name| fields.get(report, name, value::word));
+    let model = |word: &str| if word == "linux" { HostModel::Linux } else { HostModel::Rfc };
+    let [sender_model, receiver_model] = models;
+    let models = [model(sender_model?), model(receiver_model?)];
     let hosts = Hosts { sender: host(sender?), receiver: host(receiver?), ip: u8::try_from(ip?).ok()? };
-    Some((hosts, receiver_model))
+    Some((hosts, models))
 }

@@ -10,7 +10,7 @@ use crate::scenario::{
     Traffic, TrafficKind,
 };
 use crate::tree::quoted;
-use anabranch_engine::{DssWidth, FirstPath, ReceiverModel, RecoveryKind, RtoForm, Settings};
+use anabranch_engine::{DssWidth, FirstPath, HostModel, RecoveryKind, RtoForm, Settings};
 use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, Change, DropTail, PathSpec, WaySpec};
 use anabranch_units::{Direction, Rate};
 use std::fmt::Display;
@@ -158,8 +158,9 @@ impl Writer<'_> {
         self.header("[hosts]");
         self.line("sender", word(s.hosts.sender));
         self.line("receiver", word(s.hosts.receiver));
-        let linux = s.settings.receiver_model == ReceiverModel::Linux;
-        self.line("receiver_model", if linux { "\"linux\"" } else { "\"rfc\"" });
+        let model = |model: HostModel| if model == HostModel::Linux { "\"linux\"" } else { "\"rfc\"" };
+        self.line("sender_model", model(s.settings.sender_model));
+        self.line("receiver_model", model(s.settings.receiver_model));
         self.line("ip", s.hosts.ip);
     }
 

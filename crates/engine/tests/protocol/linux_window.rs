@@ -1,13 +1,13 @@
-//! `ReceiverModel::Linux`: how a Linux kernel counts its receive window.
+//! `HostModel::Linux`: how a Linux kernel counts the receive window, as receiver and as sender.
 
 use crate::common::solo::{Build, Solo, dss};
 use crate::common::{pattern, plain_stamps, tcp};
-use anabranch_engine::{ReceiverModel, Settings};
+use anabranch_engine::{HostModel, Settings};
 use anabranch_trace::Violation;
 use anabranch_wire::DataAck;
 
 fn linux(settings: Settings) -> Settings {
-    Settings { receiver_model: ReceiverModel::Linux, ..settings }
+    Settings { receiver_model: HostModel::Linux, ..settings }
 }
 
 /// The peer sends `len` bytes of the data sequence on a path at `ms`; the DATA_ACK and window of the answer on that path.
@@ -22,7 +22,7 @@ fn take(h: &mut Solo, ms: u64, path: u8, seq: u64, data: u64, len: usize) -> (u6
 #[test]
 fn what_waits_out_of_order_takes_of_the_window() {
     for (model, behind_a_hole, second, filled) in
-        [(ReceiverModel::Linux, 31_000, 30_000, 29_000), (ReceiverModel::Rfc, 32_000, 31_000, 28_000)]
+        [(HostModel::Linux, 31_000, 30_000, 29_000), (HostModel::Rfc, 32_000, 31_000, 28_000)]
     {
         let mut h = Solo::open_server(Settings { recv_buffer: 32_000, receiver_model: model, ..plain_stamps() });
         h.join(1);
@@ -41,7 +41,7 @@ fn what_waits_out_of_order_takes_of_the_window() {
 
 #[test]
 fn out_of_order_data_that_ends_beyond_the_window_is_dropped_whole() {
-    for (model, kept) in [(ReceiverModel::Linux, 3998), (ReceiverModel::Rfc, 4000)] {
+    for (model, kept) in [(HostModel::Linux, 3998), (HostModel::Rfc, 4000)] {
         let mut h = Solo::open_server(Settings { recv_buffer: 4000, receiver_model: model, ..plain_stamps() });
         h.send(h.seg(1, 1).data(b"hello").dss(h.mapped(0, 3998, 1, 5)));
         assert!(h.log.violated(Violation::BeyondWindow));

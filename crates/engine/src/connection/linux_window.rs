@@ -1,8 +1,8 @@
-//! How a Linux kernel's receiver counts, where [`ReceiverModel::Linux`] asks for it: a model of what was seen in captures of
-//! Linux 6.18 and of what its functions do. One rule per function below.
+//! How a Linux kernel counts the window of a connection, where [`HostModel::Linux`] asks for it: a model of what was seen in
+//! captures of Linux 6.18 and of what its functions do. One rule per function below.
 
 use super::{Connection, Mode};
-use crate::settings::{ReceiverModel, Settings};
+use crate::settings::{HostModel, Settings};
 use anabranch_wire::Segment;
 
 /// What waits at a receiver, in bytes of payload.
@@ -40,7 +40,11 @@ fn unmeasured(settings: &Settings) -> u64 {
 
 impl Connection {
     pub(super) fn counts_as_linux(&self) -> bool {
-        self.settings.receiver_model == ReceiverModel::Linux
+        self.settings.receiver_model == HostModel::Linux
+    }
+
+    pub(super) fn heeds_as_linux(&self) -> bool {
+        self.settings.sender_model == HostModel::Linux
     }
 
     /// First offset beyond the free space now.
