@@ -147,6 +147,6 @@ mod tests {
         assert_eq!(unmeasured(&settings(1420, 66_000)), 53_543);
         // Small packets take more than half themselves.
         assert_eq!(unmeasured(&settings(536, 66_000)), 66_000);
-        assert_eq!(unmeasured(&settings(1400, u64::MAX >> 8)), (u64::MAX as u128 >> 8) as u64 * 2304 / 2800);
+        assert_eq!(u128::from(unmeasured(&settings(1400, 1 << 60))), (1 << 60) * 2304 / 2800);
     }
 }

@@ -3,7 +3,7 @@
 use super::view::{Queued, View};
 use super::{Cause, PathView};
 use crate::congestion::{CongestionControl, Loss};
-use anabranch_trace::SendKind;
+use anabranch_trace::{RecoveryPhase, SendKind};
 use anabranch_units::{PathId, Range};
 use core::ops::Deref;
 
@@ -124,7 +124,9 @@ impl<'a> Round<'a> {
     /// A path with nothing in flight may repeat what of `range` it carried: its subflow has acknowledged that, and the peer
     /// dropped it (RFC 8684 §3.3.6). True if there was such data.
     pub fn release(&mut self, on: PathId, range: Range) -> bool {
-        let idle = self.view.path(on).is_some_and(|p| p.in_flight_bytes == 0 && p.queued == 0);
+        // What a timeout called lost is not in flight, and not acknowledged.
+        let whole = |p: &PathView| p.recovery == RecoveryPhase::Open && p.in_flight_bytes == 0 && p.queued == 0;
+        let idle = self.view.path(on).is_some_and(whole);
         idle && self.view.outstanding.released(on, range)
     }
 
