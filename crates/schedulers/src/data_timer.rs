@@ -157,6 +157,7 @@ mod tests {
     fn a_path_repeats_what_it_delivered_and_the_peer_dropped() {
         // RFC 8684 §3.3.6: its subflow acknowledged all, the connection nothing.
         let (mut timer, mut bench) = (DataTimer::default(), waiting(0));
+        bench.view.set_releases(true);
         run(&mut timer, &mut bench, 0);
         let path = bench.view.path_mut(PathId(0)).unwrap();
         (path.in_flight, path.in_flight_bytes) = (0, 0);

@@ -27,7 +27,7 @@ pub use paths::PathSetup;
 use crate::congestion::CongestionControl;
 use crate::cx::Cx;
 use crate::schedule::{Cause, Device, Scheduler, SchedulerEvent, View};
-use crate::settings::Settings;
+use crate::settings::{HostModel, Settings};
 use crate::subflow::forward::PeerClock;
 use crate::subflow::{FourTuple, State, Subflow};
 use addresses::Addresses;
@@ -220,6 +220,7 @@ impl Connection {
         let mode = if settings.mptcp { Mode::Opening } else { Mode::Plain };
         let mut view = View::new(settings.tcp.nagle);
         view.set_send_buffer(settings.send_buffer, paths.len());
+        view.set_releases(settings.sender_model == HostModel::Linux);
         Self {
             has_value: scheduler.values().is_some(),
             id,

@@ -236,4 +236,16 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn what_a_path_has_delivered_may_be_given_to_it_again() {
+        let mut sent = Outstanding::default();
+        sent.sent(PathId(0), Range::new(0, 3000));
+        sent.sent(PathId(1), Range::new(3000, 4000));
+        assert!(sent.released(PathId(0), Range::new(1000, 3500)));
+        assert!(!sent.released(PathId(0), Range::new(1000, 3500)), "it is said once");
+        let on = |offset, path| sent.at(offset).is_some_and(|(_, copies)| copies.on(PathId(path)));
+        assert_eq!([on(0, 0), on(1000, 0), on(2999, 0), on(3000, 0), on(3000, 1)], [true, false, false, false, true]);
+        assert_eq!(sent.bytes(), 4000);
+    }
 }
