@@ -190,6 +190,8 @@ fn settings(luck: &mut Luck<'_>, class: Class) -> Settings {
         race_delay: Settings::RACE_DELAY,
         rejoin_after: *luck.pick(&[default.rejoin_after, Duration::from_millis(10)]),
         early_rescue: !luck.chance(0.2),
+        sender_model: default.sender_model,
+        receiver_model: default.receiver_model,
     }
 }
 

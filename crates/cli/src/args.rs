@@ -501,6 +501,9 @@ pub struct ParityArguments {
     /// Congestion controls, separated by commas; the kernel must have them
     #[arg(long, value_name = "A[,B…]", default_values = ["reno", "cubic"])]
     pub congestion: Vec<String>,
+    /// Only Multipath TCP over all paths, in the simulator and between two kernels
+    #[arg(long)]
+    pub brief: bool,
     /// Set a key of the scenario, as in path.wlan.loss=2%; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,

@@ -1,7 +1,7 @@
 //! Parity as text and as Markdown.
 
 use crate::plain_table::{plain_table, print_table};
-use anabranch_run::parity::{COMPARED, Estimate, MODES, Parity, REFERENCE, Row};
+use anabranch_run::parity::{COMPARED, Estimate, MODES, Mode, Parity, REFERENCE, Row};
 use std::fmt::Write as _;
 
 /// A metric of the table: its name, its heading, and how many of its unit make one of the heading's.
@@ -57,9 +57,14 @@ fn percent(difference: Option<f64>) -> String {
     difference.map(|difference| format!("{:+.1}", difference * 100.0)).unwrap_or_default()
 }
 
-fn header() -> Vec<String> {
-    let modes = MODES.iter().map(|mode| mode.name.to_owned());
-    let differences = COMPARED.iter().map(|mode| format!("{} Δ%", mode.name));
+/// Those of `modes` that were run.
+fn run<'a>(parity: &'a Parity, modes: &'a [Mode]) -> impl Iterator<Item = &'a Mode> {
+    modes.iter().filter(|mode| parity.rows.iter().any(|row| row.values.contains_key(mode.name)))
+}
+
+fn header(parity: &Parity) -> Vec<String> {
+    let modes = run(parity, &MODES).map(|mode| mode.name.to_owned());
+    let differences = run(parity, COMPARED).map(|mode| format!("{} Δ%", mode.name));
     ["over", "congestion", "metric"].map(str::to_owned).into_iter().chain(modes).chain(differences).collect()
 }
 
@@ -70,22 +75,28 @@ fn cells(parity: &Parity) -> Vec<Vec<String>> {
         let cell: String = row.cell.iter().map(|(key, value)| format!(" {key}={value}")).collect();
         let over = row.scheduler.strip_prefix("single:").unwrap_or("all");
         let mut line = vec![format!("{over}{cell}"), row.congestion.clone(), heading];
-        line.extend(MODES.iter().map(|mode| value(row.values.get(mode.name), shown.per)));
-        let differences = COMPARED.iter();
+        line.extend(run(parity, &MODES).map(|mode| value(row.values.get(mode.name), shown.per)));
+        let differences = run(parity, COMPARED);
         line.extend(differences.map(|mode| percent(row.difference.get(mode.name).copied())));
         Some(line)
     };
     parity.rows.iter().filter_map(line).collect()
 }
 
-/// Absolute differences of goodput and completion in one mode: those of plain TCP, or those over all paths.
-fn differences(all: &[Parity], mode: &str, single: bool) -> Vec<f64> {
+/// Absolute differences of goodput and completion in one mode: those of plain TCP, or those over all paths, ascending. Beside
+/// each by how much it is beyond the 95 % interval of the reference's mean.
+fn differences(all: &[Parity], mode: &str, single: bool) -> Vec<(f64, f64)> {
     let rows = all.iter().flat_map(|parity| &parity.rows);
     let counts =
         |row: &&Row| row.scheduler.starts_with("single:") == single && shown(row).is_some_and(|(shown, _)| shown.main);
-    let mut differences: Vec<f64> =
-        rows.filter(counts).filter_map(|row| row.difference.get(mode)).map(|difference| difference.abs()).collect();
-    differences.sort_by(f64::total_cmp);
+    let beyond = |row: &Row| {
+        let difference = row.difference.get(mode)?.abs();
+        let reference = row.values.get(REFERENCE.name)?;
+        let half = reference.ci95_low.zip(reference.ci95_high).map_or(0.0, |(low, high)| (high - low) / 2.0);
+        Some((difference, (difference - half / reference.mean).max(0.0)))
+    };
+    let mut differences: Vec<(f64, f64)> = rows.filter(counts).filter_map(beyond).collect();
+    differences.sort_by(|a, b| a.0.total_cmp(&b.0));
     differences
 }
 
@@ -95,15 +106,17 @@ fn verdict(all: &[Parity]) -> String {
     for (single, what) in [(true, "plain TCP over one path"), (false, "Multipath TCP over all paths")] {
         for mode in COMPARED {
             let differences = differences(all, mode.name, single);
-            let Some(worst) = differences.last() else { continue };
-            let median = differences[differences.len() / 2];
+            let Some((worst, _)) = differences.last() else { continue };
+            let (median, _) = differences[differences.len() / 2];
+            let beyond = differences.iter().map(|(_, beyond)| *beyond).fold(0.0, f64::max);
             let _ = writeln!(
                 text,
-                "- {what}, {} against {}: median difference {:.1} %, worst {:.1} % ({} rows)",
+                "- {what}, {} against {}: median difference {:.1} %, worst {:.1} %, {:.1} % beyond its interval ({} rows)",
                 mode.name,
                 REFERENCE.name,
                 median * 100.0,
                 worst * 100.0,
+                beyond * 100.0,
                 differences.len()
             );
         }
@@ -123,7 +136,7 @@ fn verdict(all: &[Parity]) -> String {
 pub fn text(all: &[Parity]) -> String {
     let mut text = String::new();
     for parity in all {
-        let mut table = plain_table(header());
+        let mut table = plain_table(header(parity));
         for line in cells(parity) {
             table.add_row(line);
         }
@@ -136,7 +149,7 @@ pub fn text(all: &[Parity]) -> String {
 pub fn markdown(all: &[Parity]) -> String {
     let mut text = verdict(all);
     for parity in all {
-        let columns = header();
+        let columns = header(parity);
         let _ = writeln!(text, "\n### {}\n\n| {} |", parity.scenario, columns.join(" | "));
         let _ = writeln!(text, "|{}", "---|".repeat(columns.len()));
         for line in cells(parity) {

@@ -48,6 +48,14 @@ pub const ENTRY: Entry<dyn CongestionControl> = Entry {
             unit: "bool",
             about: "leave slow start when acknowledgment trains or delays say that the path is full",
         },
+        Parameter {
+            name: "linux",
+            default: 0.0,
+            min: 0.0,
+            max: 1.0,
+            unit: "bool",
+            about: "count W_est as Linux does: in whole packets, and never faster than alpha",
+        },
     ],
     build: |parameters| Box::new(Uncoupled::new(Cubic::new(parameters))),
 };
@@ -62,6 +70,8 @@ W(t) = C (t - K)^3 + W_max, K = cbrt((W_max - w_epoch) / C), t = time of congest
 Per acknowledged packet: w += (target - w) / w, target = W(t + RTT) held within [w, 1.5 w].
 Reno-friendly region: where W(t) < W_est, w = W_est, with W_est += alpha / w per acknowledged packet,
 alpha = 3 (1 - beta) / (1 + beta), and 1 once W_est has regained the window before the last reduction.
+linux = true counts W_est as Linux: a packet for each floor(floor(8/alpha) w / 8) acknowledged ones, which is floor(15 w / 8),
+and no faster once the window is regained. With 1 % of loss and 50 ms that makes a tenth less.
 Loss or ECN mark, once per episode: W_max = w, or w (1 + beta) / 2 under fast convergence if w had not regained W_max;
 ssthresh = max(beta w, 2), w = ssthresh.
 Retransmission timeout: the same ssthresh, w = 1, and the next curve starts at its own window with K = 0.
@@ -108,6 +118,7 @@ struct Config {
     beta: f64,
     alpha: f64,
     fast_convergence: bool,
+    linux: bool,
 }
 
 /// What losses taught. Windows in packets; zero = no loss yet.
@@ -126,12 +137,14 @@ struct Epoch {
     k: f64,
     plateau: f64,
     w_est: f64,
+    /// Acknowledged packets for which W_est has not grown yet, where it grows by whole ones.
+    counted: f64,
 }
 
 impl Config {
-    fn new(c: f64, beta: f64, fast_convergence: bool) -> Self {
+    fn new(c: f64, beta: f64, fast_convergence: bool, linux: bool) -> Self {
         // RFC 9438 §4.3
-        Self { c, beta, alpha: 3.0 * (1.0 - beta) / (1.0 + beta), fast_convergence }
+        Self { c, beta, alpha: 3.0 * (1.0 - beta) / (1.0 + beta), fast_convergence, linux }
     }
 }
 
@@ -139,7 +152,7 @@ impl Epoch {
     fn begin(config: &Config, w: f64, w_max: f64) -> Self {
         // RFC 9438 §4.2 eq 2; without a loss to remember, and above the last one, the curve starts flat (§4.10).
         let k = if w < w_max { libm::cbrt((w_max - w) / config.c) } else { 0.0 };
-        Self { elapsed: Duration::ZERO, k, plateau: w_max.max(w), w_est: w }
+        Self { elapsed: Duration::ZERO, k, plateau: w_max.max(w), w_est: w, counted: 0.0 }
     }
 
     /// The cubic function at `t` seconds (RFC 9438 §4.2 eq 1).
@@ -148,11 +161,28 @@ impl Epoch {
         config.c * (d * d * d) + self.plateau
     }
 
+    /// By how much W_est grows in Linux 6.18 (`bictcp_update`).
+    fn whole_packets(&mut self, config: &Config, w: f64, acked: f64) -> f64 {
+        let each = (libm::floor(8.0 / config.alpha) * libm::floor(w + 1e-9) / 8.0).max(1.0);
+        let each = libm::floor(each);
+        self.counted += acked;
+        let mut grown = 0.0;
+        while self.counted > each {
+            self.counted -= each;
+            grown += 1.0;
+        }
+        grown
+    }
+
     /// The window after `acked` packets at window `w`.
     fn grow(&mut self, config: &Config, w: f64, w_prior: f64, acked: u32, rtt: Duration) -> f64 {
         let acked = f64::from(acked);
-        let alpha = if self.w_est < w_prior { config.alpha } else { 1.0 };
-        self.w_est += alpha * acked / w; // RFC 9438 §4.3 eq 4
+        self.w_est += if config.linux {
+            self.whole_packets(config, w, acked)
+        } else {
+            let alpha = if self.w_est < w_prior { config.alpha } else { 1.0 };
+            alpha * acked / w // RFC 9438 §4.3 eq 4
+        };
         let t = self.elapsed.as_secs_f64();
         if self.at(config, t) < self.w_est {
             return self.w_est.clamp(w, w + acked / 2.0);
@@ -165,7 +195,12 @@ impl Epoch {
 impl Cubic {
     fn new(parameters: &Parameters<'_>) -> Self {
         Self {
-            config: Config::new(parameters.get("c"), parameters.get("beta"), parameters.flag("fast_convergence")),
+            config: Config::new(
+                parameters.get("c"),
+                parameters.get("beta"),
+                parameters.flag("fast_convergence"),
+                parameters.flag("linux"),
+            ),
             curve: Curve::default(),
             before: None,
             last_ack: Instant::ZERO,
@@ -243,7 +278,7 @@ mod tests {
     use super::*;
     use anabranch_units::PathId;
 
-    const RFC: Config = Config { c: 0.4, beta: 0.7, alpha: 0.9 / 1.7, fast_convergence: true };
+    const RFC: Config = Config { c: 0.4, beta: 0.7, alpha: 0.9 / 1.7, fast_convergence: true, linux: false };
     const MS100: Duration = Duration::from_millis(100);
 
     fn cubic(given: &[(String, f64)]) -> Cubic {
@@ -267,7 +302,7 @@ mod tests {
 
     #[test]
     fn curve_vectors() {
-        let config = Config::new(0.4, 0.7, true);
+        let config = Config::new(0.4, 0.7, true, false);
         close(config.alpha, 0.5294, 5e-5);
         let epoch = Epoch::begin(&config, 70.0, 100.0);
         close(epoch.k, 4.2172, 5e-5);
@@ -311,6 +346,20 @@ mod tests {
         let mut epoch = Epoch::begin(&RFC, 100.0, 0.0);
         epoch.grow(&RFC, 100.0, 100.0, 100, MS100);
         close(epoch.w_est, 101.0, 1e-12);
+    }
+
+    #[test]
+    fn linux_counts_whole_packets_and_goes_on_as_it_did() {
+        // ⌊15 · 10 / 8⌋ = 18 acknowledged packets for each, the first of them after one more, beyond the last window too.
+        let linux = Config { linux: true, ..RFC };
+        let mut epoch = Epoch::begin(&linux, 10.0, 0.0);
+        let mut grown = |packets: u32| {
+            (0..packets).for_each(|_| {
+                epoch.grow(&linux, 10.0, 10.0, 1, MS100);
+            });
+            epoch.w_est
+        };
+        assert_eq!([grown(18), grown(1), grown(17), grown(1), grown(36)], [10.0, 11.0, 11.0, 12.0, 14.0]);
     }
 
     #[test]

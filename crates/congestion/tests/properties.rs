@@ -292,7 +292,7 @@ fn bad_names_and_values_are_refused_with_what_is_known() {
     };
     let told = refused("cubik", "c", 0.4);
     assert!(told.starts_with("no congestion control is called `cubik`; there are reno, cubic, lia, olia, "), "{told}");
-    assert!(refused("cubic", "gamma", 1.0).ends_with("it has c, beta, fast_convergence, hystart"));
+    assert!(refused("cubic", "gamma", 1.0).ends_with("it has c, beta, fast_convergence, hystart, linux"));
     assert!(refused("reno", "c", 1.0).ends_with("it has none"));
     for value in [f64::NAN, f64::INFINITY, 0.0, 1.0] {
         let error = build("cubic", &[("beta".to_owned(), value)]).expect_err("refused");

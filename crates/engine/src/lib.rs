@@ -19,7 +19,7 @@ pub use congestion::CongestionControl;
 pub use cx::Cx;
 pub use schedule::Scheduler;
 pub use settings::{
-    AckCounting, BufferAccounting, DssWidth, FirstPath, InitialThreshold, LimitedDecay, ReceiveWindow, RecoveryKind,
-    RtoForm, Settings, TcpSettings,
+    AckCounting, BufferAccounting, DssWidth, FirstPath, HostModel, InitialThreshold, LimitedDecay, ReceiveWindow,
+    RecoveryKind, RtoForm, Settings, TcpSettings,
 };
 pub use subflow::{FourTuple, Move, State};

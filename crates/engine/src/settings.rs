@@ -188,6 +188,17 @@ pub enum DssWidth {
     Eight,
 }
 
+/// Whose way of counting a receive window is meant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HostModel {
+    /// As the RFCs say: the window reaches `recv_buffer` bytes beyond what was read, whatever waits out of order, and every
+    /// DATA_ACK brings the window of its own segment (RFC 8684 §3.3.5).
+    #[default]
+    Rfc,
+    /// As Linux 6.18; see `connection/linux_window.rs`.
+    Linux,
+}
+
 /// The path over which a client's connection opens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FirstPath {
@@ -217,6 +228,10 @@ pub struct Settings {
     pub send_buffer: u64,
     /// Bytes offered as the connection's receive window.
     pub recv_buffer: u64,
+    /// How that window is counted.
+    pub receiver_model: HostModel,
+    /// How the peer's window is counted.
+    pub sender_model: HostModel,
     /// The path over which a client's connection opens.
     pub first_path: FirstPath,
     /// In a race: the time from one path's SYN to the next one's, RFC 8305's Connection Attempt Delay; zero sends all at once
@@ -246,6 +261,8 @@ impl Default for Settings {
             mss: 1400,
             send_buffer: 16 << 20,
             recv_buffer: 16 << 20,
+            receiver_model: HostModel::Rfc,
+            sender_model: HostModel::Rfc,
             first_path: FirstPath::First,
             race_delay: Settings::RACE_DELAY,
             rejoin_after: Duration::from_secs(1),

@@ -36,18 +36,22 @@ pub const COMPARED: &[Mode] = MODES.split_last().expect("there are modes").1;
 /// What they are held against: the kernel at both ends.
 pub const REFERENCE: &Mode = MODES.split_last().expect("there are modes").0;
 
+/// The simulator and what it is held against.
+pub const BRIEF: [Mode; 2] = [MODES[0], MODES[3]];
+
 impl Mode {
     /// No clock is read.
     pub fn is_virtual(&self) -> bool {
         (self.sender, self.receiver) == (Host::Engine, Host::Engine)
     }
 
-    /// Everything that is run in this mode.
-    pub fn plan(&self, variants: &[Variant], congestions: &[PlugIn]) -> Plan {
+    /// Everything that is run in this mode: the scheduler over all paths and, with `baselines`, each path alone.
+    pub fn plan(&self, variants: &[Variant], congestions: &[PlugIn], baselines: bool) -> Plan {
         let options = Options {
             schedulers: vec![PlugIn { name: SCHEDULER.into(), parameters: Vec::new() }],
             congestions: congestions.to_vec(),
             real_time: !self.is_virtual(),
+            baselines,
             ..Options::default()
         };
         let variants: Vec<Variant> = variants.iter().map(|variant| between(variant, self)).collect();
@@ -88,12 +92,12 @@ pub struct Parity {
 }
 
 impl Parity {
-    /// Draws the results of all modes together, which are in the order of [`MODES`].
-    pub fn of(all: &[Results]) -> Self {
+    /// Draws the results of `modes` together, which are in their order.
+    pub fn of(modes: &[Mode], all: &[Results]) -> Self {
         let live: Vec<_> = all.iter().flat_map(|results| &results.runs).filter_map(|run| run.live.as_ref()).collect();
         Self {
             scenario: all.first().map(|results| results.scenario.clone()).unwrap_or_default(),
-            rows: rows(all),
+            rows: rows(modes, all),
             late_p99_s: live.iter().map(|live| live.emulation.late_p99_s).fold(0.0, f64::max),
             live_runs: live.len(),
             inaccurate_runs: live.iter().filter(|live| !live.emulation.accurate).count(),
@@ -110,9 +114,9 @@ fn between(variant: &Variant, mode: &Mode) -> Variant {
 }
 
 /// Joins the summaries of all modes by row and metric, in the order in which they first appear.
-fn rows(all: &[Results]) -> Vec<Row> {
+fn rows(modes: &[Mode], all: &[Results]) -> Vec<Row> {
     let mut rows: IndexMap<(String, String, String, String), Row> = IndexMap::new();
-    for (mode, results) in MODES.iter().zip(all) {
+    for (mode, results) in modes.iter().zip(all) {
         for summary in &results.summary {
             let cell = format!("{:?}", summary.cell);
             let key = (cell, summary.congestion.clone(), summary.scheduler.clone(), summary.metric.clone());

@@ -396,6 +396,8 @@ const KEYS: &[Key] = &[
 
     key(Hosts, "sender", Form::Words(&["engine", "linux"]), Value("engine"), "the server's host, which sends bulk data: this engine or the Linux kernel"),
     key(Hosts, "receiver", Form::Words(&["engine", "linux"]), Value("engine"), "the client's host, which connects"),
+    key(Hosts, "sender_model", Form::Words(&["rfc", "linux"]), Value("rfc"), "how an engine that sends counts the peer's window. rfc: a DATA_ACK brings the window of its own segment (RFC 8684 §3.3.5); linux: that of its subflow, which a duplicate acknowledgment does not shrink, so that it overruns the receiver's now and then. docs/tight-receiver.md"),
+    key(Hosts, "receiver_model", Form::Words(&["rfc", "linux"]), Value("rfc"), "how an engine counts its receive window. rfc: recv_buffer beyond what was read, whatever waits out of order (RFC 8684 §3.3.5); linux: that takes of the window, half of the memory counts until every subflow has brought data, only the subflow that freed much tells of it, and out-of-order data that ends beyond the window is dropped although its subflow acknowledged it. docs/tight-receiver.md"),
     key(Hosts, "ip", Form::Integers(&[4, 6]), Value("4"), "IP version"),
 
     key(Path, "name", Form::Name, Required, "unique among paths and links"),

@@ -31,6 +31,11 @@ fn own_timer(path: &PathView) -> Option<Duration> {
     (path.in_flight > 0).then(|| probe.min(path.rto))
 }
 
+/// A tail loss probe's time on a path that is about to send more than one packet.
+fn own_probe(path: &PathView) -> Option<Duration> {
+    path.srtt.map(|srtt| (srtt * 2 + PROBE.0).min(path.rto))
+}
+
 /// The first path that could repeat data: nothing in flight, nothing to send.
 fn idle(view: &View) -> Option<PathId> {
     view.candidates().find(|p| p.in_flight_bytes == 0 && p.queued == 0).map(|p| p.id)
@@ -57,7 +62,14 @@ impl DataTimer {
         }
         if self.at <= round.now() {
             let end = ((first / PIECE + 1) * PIECE).min(bound);
-            self.again = idle(round).map(|on| (on, Range::new(first, end))).or(self.again);
+            let piece = Range::new(first, end);
+            self.again = idle(round).map(|on| (on, piece)).or(self.again);
+            if let Some((on, _)) = self.again
+                && round.release(on, piece)
+            {
+                // What is repeated runs under the path's own timer.
+                self.interval = round.path(on).and_then(own_probe).unwrap_or(INTERVAL);
+            }
             self.at = Instant::MAX;
         }
         self.at = self.at.min(round.now() + self.interval);
@@ -139,6 +151,21 @@ mod tests {
         assert_eq!(run(&mut timer, &mut bench, 220), rest, "also what path 0 has only queued");
         assert_eq!(run(&mut timer, &mut bench, 240), []);
         assert_eq!(timer.at(), Some(Instant::from_millis(400)));
+    }
+
+    #[test]
+    fn a_path_repeats_what_it_delivered_and_the_peer_dropped() {
+        // RFC 8684 §3.3.6: its subflow acknowledged all, the connection nothing.
+        let (mut timer, mut bench) = (DataTimer::default(), waiting(0));
+        bench.view.set_releases(true);
+        run(&mut timer, &mut bench, 0);
+        let path = bench.view.path_mut(PathId(0)).unwrap();
+        (path.in_flight, path.in_flight_bytes) = (0, 0);
+        bench.at(200);
+        timer.run(&mut Round::new(&mut bench.view, &mut bench.windows, Cause::Wakeup), 36 * MSS);
+        assert_eq!(bench.send(0), (0..24).collect::<Vec<u64>>(), "the first piece");
+        // Two round trips of 300 ms and 2 ms.
+        assert_eq!(timer.at(), Some(Instant::from_millis(802)));
     }
 
     #[test]

@@ -45,7 +45,8 @@ when the path was closed or has been silent for so long that the kernel calls it
 does the same with its first piece although no path has failed: it starts with the first data and anew with every
 DATA_ACK, and takes the longest of what the subflows' timers take (a tail loss probe's two round trips, as a rule), as
 it was when data was last given to a path, or 200 ms while none was in flight. So a path that joins one of 200 ms
-begins with what that carries already.
+begins with what that carries already. With `sender_model = linux` it repeats what a path
+delivered and the peer dropped on the same path, too.
 
 # When it helps
 

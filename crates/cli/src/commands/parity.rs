@@ -10,7 +10,7 @@ use crate::parity_table::{markdown, text};
 use crate::stage::{Carried, Kept, Stage, carry_out};
 use crate::told::Told;
 use crate::watch::Wanted;
-use anabranch_run::parity::{MODES, Mode, Parity};
+use anabranch_run::parity::{BRIEF, MODES, Mode, Parity};
 use anabranch_scenario::{Override, PlugIn};
 use std::path::Path;
 
@@ -20,11 +20,13 @@ pub fn parity(arguments: &ParityArguments, drivers: &Drivers<'_>) -> Result<Told
     let loaded = scenarios(arguments)?;
     // Said before the work, not after it.
     let target = arguments.update.as_deref().map(|file| Marked::read(file, &["parity"])).transpose()?;
-    let stages: Vec<Stage<'_>> = loaded.iter().flat_map(|one| stages(one, &congestions, arguments, drivers)).collect();
+    let modes: &[Mode] = if arguments.brief { &BRIEF } else { &MODES };
+    let stages: Vec<Stage<'_>> =
+        loaded.iter().flat_map(|one| stages(one, modes, &congestions, arguments, drivers)).collect();
     let Carried { results, mut wrong } = carry_out(&stages, Wanted::default())?;
     let whole = results.len() == stages.len();
     // A scenario whose modes are not all there says nothing.
-    let measured: Vec<Parity> = results.chunks_exact(MODES.len()).map(Parity::of).collect();
+    let measured: Vec<Parity> = results.chunks_exact(modes.len()).map(|one| Parity::of(modes, one)).collect();
     if measured.is_empty() && !whole {
         return Ok(Told::new(String::new(), wrong));
     }
@@ -53,9 +55,10 @@ fn keep(folder: &Path, json: &str, markdown: &str) -> Result<(), Failure> {
     write(&folder.join("parity.md"), markdown)
 }
 
-/// A scenario's plans in the order of [`MODES`].
+/// A scenario's plans in the order of `modes`.
 fn stages<'a>(
     loaded: &Loaded,
+    modes: &[Mode],
     congestions: &[PlugIn],
     arguments: &ParityArguments,
     drivers: &Drivers<'a>,
@@ -64,7 +67,7 @@ fn stages<'a>(
     let stage = |mode: &Mode| {
         let real_time = !mode.is_virtual();
         Stage {
-            plan: mode.plan(&variants, congestions),
+            plan: mode.plan(&variants, congestions, !arguments.brief),
             driver: if real_time { drivers.real_time } else { drivers.virtual_time },
             real_time,
             jobs: real_time.then_some(arguments.jobs),
@@ -72,7 +75,7 @@ fn stages<'a>(
             kept: Kept::Stages,
         }
     };
-    MODES.iter().map(stage).collect()
+    modes.iter().map(stage).collect()
 }
 
 /// The one scenario, or those of the grid by name.

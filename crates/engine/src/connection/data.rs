@@ -270,6 +270,9 @@ impl Connection {
     /// Bytes with their place in the data sequence.
     pub(super) fn arrived(&mut self, cx: &mut Cx<'_>, i: usize, start: u64, mut bytes: Bytes) {
         let mut range = Range::new(start, start + bytes.len() as u64);
+        if self.linux_drops(start, range.end) {
+            return self.violation(cx, i, Violation::BeyondWindow);
+        }
         let end = self.receive_edge().min(self.peer_fin.unwrap_or(u64::MAX));
         if range.end > end {
             // RFC 8684 §3.3.4: beyond the window, or behind the end of the stream
@@ -312,6 +315,9 @@ impl Connection {
     /// The application read: tell the peer if that opens its window by much (RFC 9293 §3.8.6.2.2).
     #[inline(always)]
     pub(super) fn window_opened(&mut self) {
+        if self.counts_as_linux() {
+            return self.linux_tells();
+        }
         if self.windows_apart() {
             self.forget_read();
             return self.tell_windows_apart();
@@ -347,12 +353,24 @@ impl Connection {
         if self.windows_apart() { self.advertise_apart(i, shift) } else { self.advertise(shift) }
     }
 
+    /// The same on an open subflow, which remembers it.
+    pub(super) fn offer_on(&mut self, i: usize) -> u16 {
+        let shift = self.subflows[i].terms.recv_shift;
+        let window = self.advertise_on(i, shift);
+        self.subflows[i].offered = u64::from(window) << shift;
+        window
+    }
+
     /// The window to advertise now, unscaled, and remembers its edge. Never taken back (RFC 9293 §3.8.6).
     pub(super) fn advertise(&mut self, shift: u8) -> u16 {
         let next = self.reassembly.next();
-        let edge = self.offer();
-        let worth = u64::from(self.settings.mss).min(self.room.limit() / 2);
-        let target = if edge >= self.announced + worth { edge } else { self.announced };
+        let target = if self.counts_as_linux() {
+            self.linux_edge().max(self.announced)
+        } else {
+            let edge = self.offer();
+            let worth = u64::from(self.settings.mss).min(self.room.limit() / 2);
+            if edge >= self.announced + worth { edge } else { self.announced }
+        };
         // RFC 7323 §2.4: rounded down, so the edge may waver by less than a unit; what was promised is still taken.
         // Rounding up would promise more with every segment.
         let size = (target.saturating_sub(next) >> shift).min(0xffff);

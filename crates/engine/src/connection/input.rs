@@ -155,8 +155,8 @@ impl Connection {
     #[inline(always)]
     fn window_end(&self, i: usize, next: u64) -> u64 {
         match self.mode {
-            Mode::Multipath { .. } if self.windows_apart() && self.subflows[i].offered > 0 => {
-                self.subflows[i].offered.max(next)
+            Mode::Multipath { .. } if self.windows_apart() && self.subflows[i].own_edge > 0 => {
+                self.subflows[i].own_edge.max(next)
             }
             Mode::Plain => (self.recv_offset.sub + self.announced).saturating_sub(self.recv_offset.data).max(next),
             // RFC 8684 §3.3.4: the window is the connection's, and where data belongs decides. What a sender may have under
@@ -278,7 +278,7 @@ impl Connection {
     /// The offset that a segment acknowledges, if it may do so (RFC 5961 §5.2): not older than the largest window, not newer
     /// than what was sent.
     #[inline(always)]
-    fn acked(&self, i: usize, segment: &Segment) -> Option<u64> {
+    pub(super) fn acked(&self, i: usize, segment: &Segment) -> Option<u64> {
         let s = &self.subflows[i];
         let (una, nxt) = (s.sender.una(), s.sender.nxt());
         let oldest = || una.saturating_sub(self.view.max_window());

@@ -9,6 +9,7 @@ mod data;
 mod fallback;
 mod input;
 mod join;
+mod linux_window;
 pub(crate) mod mapping;
 mod open;
 mod options;
@@ -27,7 +28,7 @@ pub use paths::PathSetup;
 use crate::congestion::CongestionControl;
 use crate::cx::Cx;
 use crate::schedule::{Cause, Device, Scheduler, SchedulerEvent, View};
-use crate::settings::Settings;
+use crate::settings::{HostModel, Settings};
 use crate::subflow::forward::PeerClock;
 use crate::subflow::{FourTuple, State, Subflow};
 use addresses::Addresses;
@@ -227,6 +228,7 @@ impl Connection {
         if mode == Mode::Plain {
             view.set_in_sequence();
         }
+        view.set_releases(settings.sender_model == HostModel::Linux);
         Self {
             has_value: scheduler.values().is_some(),
             id,

@@ -178,7 +178,11 @@ impl Connection {
         self.subflows[i].data_ack = Some(upto.min(end));
         self.data_acked(cx, upto.min(end));
         let size = u64::from(segment.window) << self.subflows[i].terms.send_shift;
-        let size = if self.windows_apart() { self.all_windows(size) } else { size };
+        let size = match (self.windows_apart(), self.heeds_as_linux()) {
+            (true, _) => self.all_windows(size),
+            (false, true) => self.linux_heard(i, segment, size),
+            (false, false) => size,
+        };
         self.move_window(size, upto + size);
     }
 

@@ -143,7 +143,7 @@ impl Connection {
         if !(core::mem::take(&mut s.handshake.third_ack) || s.acks.is_due()) {
             return false;
         }
-        let window = self.advertise_on(i, self.subflows[i].terms.recv_shift);
+        let window = self.offer_on(i);
         let option = self.third_ack_option(&self.subflows[i]);
         let s = &mut self.subflows[i];
         s.acknowledges();
@@ -208,6 +208,9 @@ impl Connection {
 
     fn send_new(&mut self, cx: &mut Cx<'_>, i: usize, range: Range, kind: SendKind, out: &mut Segment) {
         let payload = self.buffer.slice(range);
+        if self.heeds_as_linux() {
+            self.linux_allows(i, range.start);
+        }
         let s = &mut self.subflows[i];
         s.probe = false;
         let start = s.sender.nxt();
@@ -299,7 +302,7 @@ impl Connection {
 
     /// Makes `out` a segment that carries `sent`, as it stands in the subflow's sequence.
     fn build(&mut self, cx: &mut Cx<'_>, i: usize, sent: &Sent, out: &mut Segment) {
-        let window = self.advertise_on(i, self.subflows[i].terms.recv_shift);
+        let window = self.offer_on(i);
         let s = &mut self.subflows[i];
         s.acknowledges();
         let mut flags = Flags::ACK;
@@ -379,7 +382,7 @@ impl Connection {
         if !(s.acks.is_due() || s.poke || bare_fin || !s.signals.is_empty()) {
             return false;
         }
-        let window = self.advertise_on(i, self.subflows[i].terms.recv_shift);
+        let window = self.offer_on(i);
         let shows_keys = self.shows_keys(i);
         let s = &mut self.subflows[i];
         // A probe lies just below the window, so that it must be answered (RFC 9293 §3.8.6.1, §3.8.4).

@@ -187,9 +187,9 @@ impl Connection {
         let worth = u64::from(self.settings.mss).min(self.room.limit() / 2);
         let s = &mut self.subflows[i];
         let next = s.receiver.next();
-        let target = if edge >= s.offered + worth { edge } else { s.offered };
+        let target = if edge >= s.own_edge + worth { edge } else { s.own_edge };
         let units = (target.saturating_sub(next) >> shift).min(0xffff);
-        s.offered = s.offered.max(next + (units << shift));
+        s.own_edge = s.own_edge.max(next + (units << shift));
         self.widest = self.widest.max(units << shift);
         units as u16
     }
@@ -200,10 +200,10 @@ impl Connection {
             let edge = self.edge_of(i);
             let s = &mut self.subflows[i];
             let full = self.room.limit().min(0xffff << s.terms.recv_shift);
-            let left = s.offered.saturating_sub(s.receiver.next());
+            let left = s.own_edge.saturating_sub(s.receiver.next());
             let worth = u64::from(self.settings.mss).min(full / 2);
             let enough = if left < worth { worth } else { full / 2 };
-            if s.state.is_synchronized() && left < full / 4 && edge.saturating_sub(s.offered) >= enough {
+            if s.state.is_synchronized() && left < full / 4 && edge.saturating_sub(s.own_edge) >= enough {
                 s.acks.demand();
                 self.touch(i);
             }

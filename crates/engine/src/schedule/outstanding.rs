@@ -121,6 +121,21 @@ impl Outstanding {
         }
     }
 
+    /// `path` does not carry `range` any more. True if it was said to carry some of it.
+    pub fn released(&mut self, path: PathId, range: Range) -> bool {
+        let mut any = false;
+        let mut from = range.start;
+        while let Some((r, copies)) = self.runs.get(self.after(from)).copied().filter(|(r, _)| r.start < range.end) {
+            if copies.on(path) {
+                any = true;
+                let copies = Copies { paths: copies.paths & !path.bit(), ..copies };
+                self.replace(self.after(from), r.intersect(range), copies);
+            }
+            from = r.end.min(range.end).max(from + 1);
+        }
+        any
+    }
+
     /// Gives `cut`, a part of run `at`, other copies.
     fn replace(&mut self, at: usize, cut: Range, copies: Copies) {
         let (r, old) = self.runs[at];
@@ -220,5 +235,17 @@ mod tests {
                 prop_assert!(out.iter().zip(out.iter().skip(1)).all(|(a, b)| a.0.end <= b.0.start));
             }
         }
+    }
+
+    #[test]
+    fn what_a_path_has_delivered_may_be_given_to_it_again() {
+        let mut sent = Outstanding::default();
+        sent.sent(PathId(0), Range::new(0, 3000));
+        sent.sent(PathId(1), Range::new(3000, 4000));
+        assert!(sent.released(PathId(0), Range::new(1000, 3500)));
+        assert!(!sent.released(PathId(0), Range::new(1000, 3500)), "it is said once");
+        let on = |offset, path| sent.at(offset).is_some_and(|(_, copies)| copies.on(PathId(path)));
+        assert_eq!([on(0, 0), on(1000, 0), on(2999, 0), on(3000, 0), on(3000, 1)], [true, false, false, false, true]);
+        assert_eq!(sent.bytes(), 4000);
     }
 }

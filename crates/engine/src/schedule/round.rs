@@ -3,7 +3,7 @@
 use super::view::{Queued, View};
 use super::{Cause, PathView};
 use crate::congestion::{CongestionControl, Loss};
-use anabranch_trace::SendKind;
+use anabranch_trace::{RecoveryPhase, SendKind};
 use anabranch_units::{PathId, Range};
 use core::ops::Deref;
 
@@ -119,6 +119,16 @@ impl<'a> Round<'a> {
         let i = self.view.index(on).expect("eligible paths exist");
         self.view.push(i, Queued { range, kind }, true);
         true
+    }
+
+    /// A path with nothing in flight may repeat what of `range` it carried: its subflow has acknowledged that, and the peer
+    /// dropped it (RFC 8684 §3.3.6). True if there was such data; never unless the sender counts windows as Linux does, since otherwise
+    /// it does not overrun them.
+    pub fn release(&mut self, on: PathId, range: Range) -> bool {
+        // What a timeout called lost is not in flight, and not acknowledged.
+        let whole = |p: &PathView| p.recovery == RecoveryPhase::Open && p.in_flight_bytes == 0 && p.queued == 0;
+        let idle = self.view.path(on).is_some_and(whole);
+        idle && self.view.releases && self.view.outstanding.released(on, range)
     }
 
     /// Takes back what was bound to `on` and never left; new data returns to the backlog.
@@ -293,6 +303,7 @@ mod tests {
         assert!(with_round(&mut view, |round| round.send(A, second)));
         let sent = view.take_admissible(A).unwrap();
         view.on_sent(A, sent.range);
+        view.set_releases(true);
         view.path_mut(A).unwrap().usable = false;
         view.strand(A);
         with_round(&mut view, |round| round.rescue_by_rtt());
@@ -362,5 +373,18 @@ mod tests {
         view.on_data_acked(1000);
         assert_eq!(view.queue(A).count(), 0);
         assert_eq!(view.path(A).unwrap().queued, 0);
+    }
+
+    #[test]
+    fn what_a_timeout_called_lost_is_not_released() {
+        let mut view = bound();
+        let sent = view.take_admissible(A).unwrap();
+        view.on_sent(A, sent.range);
+        let mut released = |recovery| {
+            view.path_mut(A).unwrap().recovery = recovery;
+            with_round(&mut view, |round| round.release(A, FIRST))
+        };
+        assert!(!released(RecoveryPhase::Loss), "not in flight, and not acknowledged");
+        assert!(released(RecoveryPhase::Open));
     }
 }

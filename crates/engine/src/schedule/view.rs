@@ -50,6 +50,8 @@ pub struct View {
     buffer_full: bool,
     send_buffer: u64,
     known_paths: usize,
+    /// See [`View::set_releases`].
+    pub(super) releases: bool,
     nagle: bool,
     /// In plain TCP data can only be sent in the order in which it was written: nothing else says where it belongs.
     in_sequence: bool,
@@ -294,6 +296,10 @@ impl View {
     /// The application waits for room in the send buffer.
     pub fn set_buffer_full(&mut self, full: bool) {
         self.buffer_full = full;
+    }
+    /// Schedulers may give a path once more what it delivered and the peer dropped; see `Round::release`.
+    pub fn set_releases(&mut self, releases: bool) {
+        self.releases = releases;
     }
     /// The send buffer holds `bytes`, and so many `paths` are known beforehand.
     pub fn set_send_buffer(&mut self, bytes: u64, paths: usize) {

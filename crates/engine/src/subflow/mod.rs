@@ -100,6 +100,8 @@ pub(crate) struct Subflow {
     pub acks: AckPolicy,
     /// The offset that was acknowledged last (`Last.ACK.sent`).
     pub acked_to: u64,
+    /// The window that was offered with it.
+    pub offered: u64,
     pub stamps: Stamps,
     pub forward: Option<ForwardDelay>,
     /// What the segment that is being taken acknowledges at connection level.
@@ -112,7 +114,7 @@ pub(crate) struct Subflow {
     pub trip: Option<Duration>,
     /// Where its receive buffer is its own: the data that came on it and was not read, and the right edge that was offered.
     pub unread: RangeSet,
-    pub offered: u64,
+    pub own_edge: u64,
     pub pacer: Pacer,
     pub fin: Fin,
     pub reset: Option<Reset>,
@@ -140,6 +142,8 @@ pub(crate) struct Subflow {
     pub peer_window: u16,
     /// What the peer admits on this subflow.
     pub window: SendWindow,
+    /// The window that a Linux sender takes for the one offered on it.
+    pub heard_window: u64,
     /// When keep-alive or TIME-WAIT ends; which, follows from the state.
     pub linger: Instant,
     /// Keep-alive probes without an answer.
@@ -167,6 +171,7 @@ impl Subflow {
             receiver: Receiver::default(),
             acks: AckPolicy::new(tcp.delayed_ack, tcp.quick_acks),
             acked_to: 1,
+            offered: 0,
             stamps: Stamps::new(),
             forward: None,
             data_ack: None,
@@ -176,7 +181,7 @@ impl Subflow {
             underuse: Underuse::default(),
             trip: None,
             unread: RangeSet::new(),
-            offered: 0,
+            own_edge: 0,
             pacer: Pacer::default(),
             fin: Fin::default(),
             reset: None,
@@ -193,6 +198,7 @@ impl Subflow {
             idle_done: false,
             peer_window: 0,
             window: SendWindow::default(),
+            heard_window: 0,
             linger: Instant::MAX,
             probes: 0,
             answer_after: Instant::ZERO,

@@ -9,6 +9,7 @@ mod delivery_rate;
 mod forward_delay;
 mod half_open;
 mod join;
+mod linux_window;
 mod mptcp_close;
 mod mptcp_data;
 mod mptcp_fail;

@@ -63,7 +63,7 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
     let nagle = traffic.iter().flatten().all(bulk);
     let names = Names::read(report, &paths, &links);
     let settings = settings::settings(report, &names, &connection, &tcp, nagle);
-    let hosts = settings::hosts(report, &hosts);
+    let (hosts, models) = settings::hosts(report, &hosts).unzip();
     let (mss, ip) = (settings.as_ref().map_or(0, |s| s.mss), hosts.map_or(4, |h| h.ip));
     let network = network::read(report, traces, &names, &paths, &links, full_packet(mss, ip));
     let flows: Vec<_> = crosses.iter().map(|fields| cross::cross(report, &names, fields)).collect();
@@ -76,6 +76,7 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
     check_race(report, &connection, settings.as_ref(), hosts);
 
     let network = network?;
+    let [sender_model, receiver_model] = models?;
     let scenario = Scenario {
         name: name?,
         duration,
@@ -87,7 +88,7 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
         scheduler: scheduler?,
         congestion: congestion?,
         era: era.map(|era| era.name),
-        settings: settings?,
+        settings: Settings { sender_model, receiver_model, ..settings? },
         topology: network.topology,
         backup: network.backup,
         policy: network.policy,

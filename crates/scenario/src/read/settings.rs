@@ -9,8 +9,8 @@ use crate::quantity::Threshold;
 use crate::scenario::{Host, Hosts};
 use crate::tree::{Node, Report};
 use anabranch_engine::{
-    AckCounting, BufferAccounting, DssWidth, InitialThreshold, LimitedDecay, ReceiveWindow, RecoveryKind, RtoForm,
-    Settings, TcpSettings,
+    AckCounting, BufferAccounting, DssWidth, HostModel, InitialThreshold, LimitedDecay, ReceiveWindow, RecoveryKind,
+    RtoForm, Settings, TcpSettings,
 };
 use anabranch_units::Duration;
 
@@ -47,6 +47,9 @@ pub(crate) fn settings(
         mss: u32::try_from(mss?).ok()?,
         send_buffer: send_buffer?,
         recv_buffer: recv_buffer?,
+        // [`hosts`] says both.
+        receiver_model: HostModel::default(),
+        sender_model: HostModel::default(),
         first_path: first_path?,
         race_delay: race_delay?,
         rejoin_after: rejoin_after?,
@@ -162,10 +165,15 @@ fn initial_ssthresh(report: &mut Report, key: &'static Key, node: &Node) -> Opti
     Some(if in_bytes { InitialThreshold::Bytes(amount as u64) } else { InitialThreshold::Packets(amount as u32) })
 }
 
-/// Who speaks at each end.
-pub(crate) fn hosts(report: &mut Report, fields: &Fields<'_>) -> Option<Hosts> {
+/// Who speaks at each end, and how engines count windows: as senders, as receivers.
+pub(crate) fn hosts(report: &mut Report, fields: &Fields<'_>) -> Option<(Hosts, [HostModel; 2])> {
     let [sender, receiver] = ["sender", "receiver"].map(|name| fields.get(report, name, value::word));
     let ip = fields.get(report, "ip", value::integer);
     let host = |word: &str| if word == "linux" { Host::Linux } else { Host::Engine };
-    Some(Hosts { sender: host(sender?), receiver: host(receiver?), ip: u8::try_from(ip?).ok()? })
+    let models = ["sender_model", "receiver_model"].map(|name| fields.get(report, name, value::word));
+    let model = |word: &str| if word == "linux" { HostModel::Linux } else { HostModel::Rfc };
+    let [sender_model, receiver_model] = models;
+    let models = [model(sender_model?), model(receiver_model?)];
+    let hosts = Hosts { sender: host(sender?), receiver: host(receiver?), ip: u8::try_from(ip?).ok()? };
+    Some((hosts, models))
 }

@@ -11,8 +11,8 @@ use crate::scenario::{
 };
 use crate::tree::quoted;
 use anabranch_engine::{
-    AckCounting, BufferAccounting, DssWidth, FirstPath, InitialThreshold, LimitedDecay, ReceiveWindow, RecoveryKind,
-    RtoForm, TcpSettings,
+    AckCounting, BufferAccounting, DssWidth, FirstPath, HostModel, InitialThreshold, LimitedDecay, ReceiveWindow,
+    RecoveryKind, RtoForm, Settings, TcpSettings,
 };
 use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, Change, DropTail, PathSpec, WaySpec};
 use anabranch_units::{Direction, Rate};
@@ -201,6 +201,9 @@ impl Writer<'_> {
         self.header("[hosts]");
         self.line("sender", word(s.hosts.sender));
         self.line("receiver", word(s.hosts.receiver));
+        let model = |model: HostModel| if model == HostModel::Linux { "\"linux\"" } else { "\"rfc\"" };
+        self.line("sender_model", model(s.settings.sender_model));
+        self.line("receiver_model", model(s.settings.receiver_model));
         self.line("ip", s.hosts.ip);
     }
 

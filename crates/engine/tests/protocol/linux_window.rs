@@ -1,0 +1,116 @@
+//! `HostModel::Linux`: how a Linux kernel counts the receive window, as receiver and as sender.
+
+use crate::common::solo::{Build, Solo, dss};
+use crate::common::{pattern, plain_stamps, tcp};
+use anabranch_engine::{HostModel, Settings};
+use anabranch_trace::Violation;
+use anabranch_wire::DataAck;
+
+fn linux(settings: Settings) -> Settings {
+    Settings { receiver_model: HostModel::Linux, ..settings }
+}
+
+/// The peer sends `len` bytes of the data sequence on a path at `ms`; the DATA_ACK and window of the answer on that path.
+fn take(h: &mut Solo, ms: u64, path: u8, seq: u64, data: u64, len: usize) -> (u64, u64) {
+    h.at(ms).clear();
+    h.send_on(path, h.seg_on(path, seq, 1).data(&pattern(data, len)).dss(h.mapped(0, data, seq, len as u16)));
+    let answer = h.recv();
+    let Some(DataAck::Long(number)) = dss(&answer).ack else { panic!("no DATA_ACK: {answer:?}") };
+    (number.wrapping_sub(Solo::peer_number(0)), u64::from(answer.window))
+}
+
+#[test]
+fn what_waits_out_of_order_takes_of_the_window() {
+    for (model, behind_a_hole, second, filled) in
+        [(HostModel::Linux, 31_000, 30_000, 28_000), (HostModel::Rfc, 32_000, 31_000, 28_000)]
+    {
+        let mut h = Solo::open_server(Settings { recv_buffer: 32_000, receiver_model: model, ..plain_stamps() });
+        h.join(1);
+        assert_eq!(take(&mut h, 10, 0, 1, 0, 1000), (1000, 31_000), "what is not read yet does so with both");
+        assert_eq!(h.read().len(), 1000);
+        assert_eq!(take(&mut h, 20, 1, 1, 3000, 1000), (1000, behind_a_hole));
+        // The edge that was promised stands, whatever is held.
+        assert_eq!(take(&mut h, 30, 1, 1001, 4000, 1000), (1000, behind_a_hole));
+        assert_eq!(take(&mut h, 40, 0, 1001, 1000, 1000), (2000, second), "{model:?}");
+        // The hole is filled: all is free but what is not read.
+        assert_eq!(take(&mut h, 50, 0, 2001, 2000, 1000), (5000, filled), "{model:?}");
+        assert_eq!(h.read().len(), 4000);
+        assert_eq!(take(&mut h, 60, 0, 3001, 5000, 1000), (6000, 31_000));
+    }
+}
+
+#[test]
+fn out_of_order_data_that_ends_beyond_the_window_is_dropped_whole() {
+    for (model, kept) in [(HostModel::Linux, 3998), (HostModel::Rfc, 4000)] {
+        let mut h = Solo::open_server(Settings { recv_buffer: 4000, receiver_model: model, ..plain_stamps() });
+        h.send(h.seg(1, 1).data(b"hello").dss(h.mapped(0, 3998, 1, 5)));
+        assert!(h.log.violated(Violation::BeyondWindow));
+        // Its subflow acknowledged it.
+        let (_, ack, _) = h.recv_numbers();
+        assert_eq!(ack, 6);
+        let mut got = 0;
+        for (n, len) in [(0, 1000), (1, 1000), (2, 1000), (3, 998)] {
+            let (seq, data) = (6 + n * 1000, n * 1000);
+            h.send(h.seg(seq, 1).data(&pattern(data, len)).dss(h.mapped(0, data, seq, len as u16)));
+            got += h.read().len();
+        }
+        assert_eq!(got, kept, "{model:?}");
+    }
+}
+
+#[test]
+fn half_of_the_memory_counts_until_every_subflow_has_brought_data() {
+    // 1400 bytes of payload take 2304 bytes of memory: 32 000 · 2304 / 2800 = 26 331.
+    let mut h = Solo::open_server(linux(Settings { recv_buffer: 32_000, mss: 1400, ..plain_stamps() }));
+    h.join(1);
+    assert_eq!(take(&mut h, 10, 0, 1, 0, 1400), (1400, 26_331 - 1400));
+    h.read();
+    assert_eq!(take(&mut h, 20, 1, 1, 1400, 1400), (2800, 32_000 - 1400));
+}
+
+#[test]
+fn the_peer_is_told_when_the_window_doubles() {
+    let mut h = Solo::tcp_server(linux(Settings { recv_buffer: 8000, ..tcp() }));
+    for n in 0..8 {
+        h.send(h.seg(1 + n * 1000, 1).data(&pattern(n * 1000, 1000)));
+    }
+    assert_eq!(h.sent.back().map(|(_, p)| p.segment.window), Some(0));
+    h.clear();
+    let mut told = Vec::new();
+    for _ in 0..8 {
+        h.app(|c, cx| c.read(cx));
+        told.push(h.sent.pop_front().map(|(_, p)| p.segment.window));
+    }
+    let expected = [Some(1000), Some(2000), None, Some(4000), None, None, None, Some(8000)];
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn plain_tcp_counts_what_waits_behind_its_own_holes() {
+    let mut h = Solo::tcp_server(linux(Settings { recv_buffer: 32_000, ..tcp() }));
+    h.send(h.seg(1, 1).data(&pattern(0, 1000)));
+    h.read();
+    for from in [2000, 4000] {
+        h.send(h.seg(1 + from, 1).data(&pattern(from, 1000)));
+    }
+    h.clear();
+    // The first hole is filled, and 1000 bytes wait behind the second.
+    h.send(h.seg(1001, 1).data(&pattern(1000, 1000)));
+    let (_, ack, answer) = h.recv_numbers();
+    assert_eq!((ack, answer.window), (3001, 32_000 - 2000 - 1000), "2000 bytes are not read, 1000 held");
+}
+
+#[test]
+fn a_duplicate_acknowledgment_does_not_shrink_the_window_that_a_linux_sender_adds() {
+    for (model, edge) in [(HostModel::Linux, 66_535), (HostModel::Rfc, 65_535)] {
+        let mut h = Solo::open_server(Settings { sender_model: model, ..plain_stamps() });
+        h.write(&pattern(0, 10_000)).clear();
+        // The subflow's acknowledgment stands still, the data's moves: what was told, 65 535 bytes, is added to it.
+        h.send(h.seg(1, 1).window(1000).dss(h.data_ack(1000)));
+        assert_eq!(h.connection().view().window_edge(), edge, "{model:?}");
+        // One that moves brings its own.
+        h.send(h.seg(1, 1001).window(3000).dss(h.data_ack(2000)));
+        h.send(h.seg(1, 1001).window(2000).dss(h.data_ack(9000)));
+        assert_eq!(h.connection().view().window_edge(), edge, "{model:?}");
+    }
+}
