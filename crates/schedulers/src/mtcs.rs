@@ -1,6 +1,7 @@
 //! MTCS: the earliest delivery path first, at a bandwidth that wireless losses do not lower.
 
-use crate::pick::{by_rtt, no_choice};
+use crate::fifo::QUEUE;
+use crate::pick::{Ahead, by_rtt, no_choice, takes_ahead, takes_up_to};
 use anabranch_engine::congestion::Acked;
 use anabranch_engine::plugin::{Entry, Parameter, Parameters};
 use anabranch_engine::schedule::{PathView, Round, Scheduler, SchedulerEvent, View};
@@ -21,6 +22,9 @@ With B_j the bandwidth of path j, d_j its propagation delay, A_j the time from w
 e_j = max(now, A_j) + L/B_j + d_j;  the eligible path with the least e_j; ties to the lower d, then id
 A_j = max(now, A_j) + L/B_j         of the path that takes it
 ```
+
+With `queue` = Q > 0 each path has a queue of its own, of Q packets beyond what its window has room for, and a path is
+eligible while its queue has room.
 
 B_j is what was acknowledged in a round trip divided by its length (gain 1/4). A loss halves it, unless it counts as
 wireless: the delay d of that moment is below min + `threshold`·(max − min) of those seen. After a wireless loss
@@ -52,14 +56,17 @@ applications in heterogeneous wireless networks, IEEE Transactions on Mobile Com
 "
 );
 
-const PARAMETERS: &[Parameter] = &[Parameter {
-    name: "threshold",
-    default: 0.25,
-    min: 0.0,
-    max: 1.0,
-    unit: "",
-    about: "where between the least and the greatest delay a loss begins to count as congestion; 0 = always",
-}];
+const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "threshold",
+        default: 0.25,
+        min: 0.0,
+        max: 1.0,
+        unit: "",
+        about: "where between the least and the greatest delay a loss begins to count as congestion; 0 = always",
+    },
+    QUEUE,
+];
 
 /// The registry's entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
@@ -68,7 +75,7 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
     about: "earliest delivery path first, told wireless losses from congestion",
     page: PAGE,
     parameters: PARAMETERS,
-    build: |p: &Parameters<'_>| Box::new(Mtcs::new(p.get("threshold"))),
+    build: |p: &Parameters<'_>| Box::new(Mtcs { queue: p.get("queue") as u64, ..Mtcs::new(p.get("threshold")) }),
 };
 
 /// What is known of a path.
@@ -147,13 +154,21 @@ impl Line {
 #[derive(Clone, Debug)]
 pub struct Mtcs {
     threshold: f64,
+    /// Most packets that may wait for a path beyond its free window.
+    queue: u64,
+    ahead: Ahead,
     lines: [Line; PathId::LIMIT],
 }
 
 impl Mtcs {
-    /// With nothing known.
+    /// With nothing known and nothing bound ahead.
     pub fn new(threshold: f64) -> Self {
-        Self { threshold, lines: [Line::default(); PathId::LIMIT] }
+        Self { threshold, queue: 0, ahead: Ahead::default(), lines: [Line::default(); PathId::LIMIT] }
+    }
+
+    /// Whether `path` takes the next segment.
+    fn open(&self, path: &PathView) -> bool {
+        if self.queue > 0 { takes_up_to(path, self.queue) } else { path.eligible() }
     }
 
     /// The path on which a segment arrives first, and when that is free again.
@@ -165,18 +180,21 @@ impl Mtcs {
             let arrives = delay.map_or(Instant::MAX, |delay| free + delay);
             (arrives, delay.unwrap_or(Duration::MAX), p.id, free)
         };
-        let (.., id, free) = view.candidates().filter(|p| p.eligible()).map(estimate).min()?;
+        let (.., id, free) = view.candidates().filter(|p| self.open(p)).map(estimate).min()?;
         Some((id, free))
     }
 }
 
 impl Scheduler for Mtcs {
     fn schedule(&mut self, round: &mut Round<'_>) {
-        if no_choice(round) {
+        if self.queue > 0 {
+            self.ahead.recall(round, takes_ahead);
+        } else if no_choice(round) {
             return by_rtt(round);
         }
         while let Some((on, free)) = self.earliest(round) {
-            if !round.send_next(on) {
+            let bound = if self.queue > 0 { self.ahead.enqueue(round, on).is_some() } else { round.send_next(on) };
+            if !bound {
                 return;
             }
             self.lines[on.index()].free = free;
@@ -253,6 +271,17 @@ mod tests {
         bench.write(5);
         bench.round(&mut known());
         assert_eq!((bench.bound(0), bench.bound(1)), (vec![0, 1], vec![2, 3]));
+    }
+
+    #[test]
+    fn queues_take_what_arrives_first_there_up_to_their_limit() {
+        let mut bench = Bench::new(&[path(0, 20, 2, 0), path(1, 60, 2, 0)]);
+        bench.write(30);
+        bench.round(&mut Mtcs { queue: 12, ..known() });
+        // As in `earliest_delivery_first`, until 14 are bound to the first.
+        assert_eq!(bench.bound(0), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14]);
+        assert_eq!(bench.bound(1)[..2], [12, 15]);
+        assert_eq!(bench.bound(1).len(), 14);
     }
 
     #[test]

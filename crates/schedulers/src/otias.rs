@@ -1,7 +1,7 @@
 //! OTIAS: every segment to the path on which it is predicted to arrive first, at once.
 
 use crate::opportunistic::{self, Opportunistic};
-use crate::pick::{Ahead, takes_ahead};
+use crate::pick::{Ahead, free, queued, takes_ahead};
 use anabranch_engine::plugin::{Entry, Parameter, Parameters};
 use anabranch_engine::schedule::{PathView, Round, Scheduler, Then, View};
 use anabranch_units::{Duration, PathId};
@@ -175,16 +175,6 @@ impl Otias {
         let room = |p: &PathView| queued(p) < free(p);
         if view.path(best).is_some_and(|p| self.at_limit(p)) { first(&room) } else { Some(best) }
     }
-}
-
-/// Packets that wait for `path`.
-fn queued(path: &PathView) -> u64 {
-    path.queued_bytes.div_ceil(u64::from(path.mss.max(1)))
-}
-
-/// Packets that its window has room for.
-fn free(path: &PathView) -> u64 {
-    path.cwnd.saturating_sub(path.in_flight).into()
 }
 
 impl Scheduler for Otias {

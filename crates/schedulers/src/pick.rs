@@ -10,6 +10,21 @@ pub fn takes_ahead(path: &PathView) -> bool {
     path.usable && path.recovery != RecoveryPhase::Loss
 }
 
+/// Packets that wait for `path`.
+pub fn queued(path: &PathView) -> u64 {
+    path.queued_bytes.div_ceil(u64::from(path.mss.max(1)))
+}
+
+/// Packets that its window has room for.
+pub fn free(path: &PathView) -> u64 {
+    path.cwnd.saturating_sub(path.in_flight).into()
+}
+
+/// May be given data ahead of time, and fewer than `most` packets wait for it beyond what its window has room for.
+pub fn takes_up_to(path: &PathView, most: u64) -> bool {
+    takes_ahead(path) && queued(path) < free(path) + most
+}
+
 /// For schedulers that queue beyond the congestion windows. Queues stay in order, so what was queued is taken back when
 /// lower data has to be bound.
 #[derive(Clone, Copy, Debug, Default)]
