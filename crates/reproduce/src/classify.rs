@@ -49,10 +49,8 @@ fn item_classes(item: &Item, outcome: &mut ItemOutcome, p_limit: Option<f64>, re
             tested.stand = stand(claim, tested, p_limit);
         }
     }
-    let nearest = outcome.readings.iter().filter(|reading| reading.admissible && !reading.claims.is_empty());
-    let nearest = nearest.min_by(|a, b| distance(a.distance).total_cmp(&distance(b.distance)));
     let scatters: Vec<Option<f64>> =
-        nearest.map_or_else(Vec::new, |reading| reading.claims.iter().map(|tested| tested.scatter).collect());
+        outcome.nearest().map_or_else(Vec::new, |reading| reading.claims.iter().map(|tested| tested.scatter).collect());
     for (n, claim) in item.claims.iter().enumerate() {
         let stands = || outcome.readings.iter().filter_map(|r| Some((r, r.claims.get(n)?.stand)));
         let under = stands().filter(|(_, stand)| *stand <= Stand::InDirection).map(|(reading, _)| reading.name.clone());
@@ -67,11 +65,6 @@ fn item_classes(item: &Item, outcome: &mut ItemOutcome, p_limit: Option<f64>, re
             judged.reason = shown.filter(|finding| finding.holds()).map(|finding| finding.text.clone());
         }
     }
-}
-
-/// Without anchors, all readings are as near, and the one as written comes first.
-fn distance(distance: Option<f64>) -> f64 {
-    distance.unwrap_or(0.0)
 }
 
 /// The decision table: the first row that applies.

@@ -319,6 +319,16 @@ mod band {
     }
 }
 
+impl ItemOutcome {
+    /// Of the readings in which claims are judged, the one whose baselines are nearest to the published ones; without
+    /// anchors the one as written.
+    pub fn nearest(&self) -> Option<&ReadingOutcome> {
+        let admissible = self.readings.iter().filter(|reading| reading.admissible && !reading.claims.is_empty());
+        let distance = |reading: &ReadingOutcome| reading.distance.unwrap_or(0.0);
+        admissible.min_by(|a, b| distance(a).total_cmp(&distance(b)))
+    }
+}
+
 impl Judged {
     /// Whether the band asks for a sign alone, because the paper does not wholly state the set-up.
     pub fn asks_for_direction_alone(&self) -> bool {

@@ -1,6 +1,6 @@
 //! A reproduction as Markdown: a line per paper for the README, a screen per paper for its page.
 
-use super::{beside, class_in_full, classes, distances, evidence, headlines, picture_name, shown_readings, told};
+use super::{beside, class_in_full, classes, distances, evidence, headlines, ours, picture_name, shown_readings, told};
 use anabranch_reproduce::{Class, ItemOutcome, PaperOutcome, Reproduction};
 use std::fmt::Write as _;
 
@@ -57,9 +57,10 @@ fn screen(paper: &PaperOutcome) -> String {
     let headlines = headlines(paper);
     if !headlines.is_empty() {
         text += "\n| headline claim | published | ours | class |\n|---|---|---|---|\n";
-        for (item, claim) in headlines {
-            let cells =
-                [&claim.text, &claim.published, &claim.ours, &class_in_full(item, claim)].map(|cell| escaped(cell));
+        for (item, n) in headlines {
+            let claim = &item.claims[n];
+            let cells = [&claim.text, &claim.published, &ours(item, n), &class_in_full(item, claim)];
+            let cells = cells.map(|cell| escaped(cell));
             let _ = writeln!(text, "| {} |", cells.join(" | "));
         }
     }

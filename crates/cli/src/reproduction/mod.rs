@@ -31,11 +31,21 @@ fn classes(paper: &PaperOutcome) -> String {
     given.map(|(count, class)| format!("{count} {class}")).collect::<Vec<_>>().join(", ")
 }
 
-/// The claims for which the paper is read, with their items.
-fn headlines(paper: &PaperOutcome) -> Vec<(&ItemOutcome, &Judged)> {
+/// Ours of the `n`th claim in the nearest of the readings in which claims are judged, which is named if it is not the one as
+/// written.
+fn ours(item: &ItemOutcome, n: usize) -> String {
+    let as_written = item.readings.first().map(|reading| reading.name.as_str());
+    match item.nearest().filter(|reading| Some(reading.name.as_str()) != as_written) {
+        Some(reading) => format!("{} ({})", reading.claims[n].ours, reading.name),
+        None => item.claims[n].ours.clone(),
+    }
+}
+
+/// The claims for which the paper is read, with their items and places.
+fn headlines(paper: &PaperOutcome) -> Vec<(&ItemOutcome, usize)> {
     let of =
         |item: &'_ ItemOutcome| -> Vec<usize> { (0..item.claims.len()).filter(|n| item.claims[*n].headline).collect() };
-    paper.items.iter().flat_map(|item| of(item).into_iter().map(move |n| (item, &item.claims[n]))).collect()
+    paper.items.iter().flat_map(|item| of(item).into_iter().map(move |n| (item, n))).collect()
 }
 
 /// `direction`, `under some readings: full buffers`, `under none of 7 readings`.

@@ -1,6 +1,6 @@
 //! A reproduction for the terminal: a screen per paper, then its items.
 
-use super::{beside, class_in_full, classes, distances, evidence, headlines, shown_readings, told};
+use super::{beside, class_in_full, classes, distances, evidence, headlines, ours, shown_readings, told};
 use crate::plain_table::{plain_table, print_table};
 use anabranch_reproduce::{ItemOutcome, Judged, PaperOutcome, Reproduction};
 use comfy_table::{CellAlignment, ContentArrangement};
@@ -47,8 +47,9 @@ fn screen(paper: &PaperOutcome, width: u16) -> String {
     }
     let headlines = headlines(paper);
     if !headlines.is_empty() {
-        let rows = headlines.into_iter().map(|(item, claim)| {
-            [claim.text.clone(), claim.published.clone(), claim.ours.clone(), class_in_full(item, claim)].to_vec()
+        let rows = headlines.into_iter().map(|(item, n)| {
+            let claim = &item.claims[n];
+            [claim.text.clone(), claim.published.clone(), ours(item, n), class_in_full(item, claim)].to_vec()
         });
         text += &format!("\n{}", table(&["headline claim", "published", "ours", "class"], rows.collect(), 0, width));
     }
@@ -70,7 +71,7 @@ fn anchors(item: &ItemOutcome, width: u16) -> String {
 fn claims(item: &ItemOutcome, width: u16) -> String {
     let row = |(n, claim): (usize, &Judged)| {
         let class = class_in_full(item, claim);
-        [(n + 1).to_string(), claim.text.clone(), claim.published.clone(), claim.ours.clone(), class].to_vec()
+        [(n + 1).to_string(), claim.text.clone(), claim.published.clone(), ours(item, n), class].to_vec()
     };
     let rows = item.claims.iter().enumerate().map(row).collect();
     table(&["", "claim", "published", "ours", "class"], rows, 1, width)

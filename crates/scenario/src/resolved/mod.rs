@@ -12,7 +12,7 @@ use crate::scenario::{
 use crate::tree::quoted;
 use anabranch_engine::{
     AckCounting, BufferAccounting, DssWidth, FirstPath, HostModel, InitialThreshold, LimitedDecay, ReceiveWindow,
-    RecoveryKind, RtoForm, Settings, TcpSettings,
+    RecoveryKind, RtoForm, TcpSettings,
 };
 use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, Change, DropTail, PathSpec, WaySpec};
 use anabranch_units::{Direction, Rate};
