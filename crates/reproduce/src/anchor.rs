@@ -46,7 +46,7 @@ pub fn weigh(item: &Item, runs: &[Option<&[RunRecord]>]) -> Vec<Weighed> {
 fn distance(anchors: &[Claim], runs: &[RunRecord], rows: &[Row], instead: &[Row]) -> Weighed {
     let ours: Vec<Option<Estimate>> =
         judge(anchors, runs, rows, instead).into_iter().map(|judged| judged.estimate).collect();
-    let logarithm = |(anchor, ours): (&Claim, &Option<Estimate>)| Some((ours.as_ref()?.mean / value(anchor)).ln());
+    let logarithm = |(anchor, ours): (&Claim, &Option<Estimate>)| Some(libm::log(ours.as_ref()?.mean / value(anchor)));
     let logarithms: Option<Vec<f64>> = anchors.iter().zip(&ours).map(logarithm).collect();
     let distance = logarithms
         .filter(|all| !all.is_empty())

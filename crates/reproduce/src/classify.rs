@@ -36,14 +36,15 @@ fn worst(item: &ItemOutcome, n: usize) -> Option<f64> {
     admissible.filter_map(|reading| reading.claims.get(n)?.p).reduce(f64::max)
 }
 
-/// The greatest p that is significant among `tests`, of which those not run have none (Benjamini and Hochberg 1995).
-fn limit(mut ps: Vec<f64>, tests: usize) -> Option<f64> {
+/// The greatest p that is significant among `tests`, of which those not run have none (Benjamini and Hochberg 1995). Where
+/// none of them is, one that is as small as the least would have to be.
+fn limit(mut ps: Vec<f64>, tests: usize) -> f64 {
     ps.sort_by(f64::total_cmp);
-    let share = |n: usize| SIGNIFICANT * (n + 1) as f64 / tests as f64;
-    ps.iter().enumerate().rev().find(|(n, p)| **p <= share(*n)).map(|(_, p)| *p)
+    let share = |n: usize| SIGNIFICANT * (n + 1) as f64 / tests.max(1) as f64;
+    ps.iter().enumerate().rev().find(|(n, p)| **p <= share(*n)).map_or(share(0), |(_, p)| *p)
 }
 
-fn item_classes(item: &Item, outcome: &mut ItemOutcome, p_limit: Option<f64>, repetitions: Option<u32>) {
+fn item_classes(item: &Item, outcome: &mut ItemOutcome, p_limit: f64, repetitions: Option<u32>) {
     for reading in &mut outcome.readings {
         for (claim, tested) in item.claims.iter().zip(&mut reading.claims) {
             tested.stand = stand(claim, tested, p_limit);
@@ -112,7 +113,7 @@ fn published(claim: &Claim) -> f64 {
 }
 
 /// Whether a claim holds in a reading.
-fn stand(claim: &Claim, tested: &Tested, p_limit: Option<f64>) -> Stand {
+fn stand(claim: &Claim, tested: &Tested, p_limit: f64) -> Stand {
     if claim.standing != Standing::Testable || tested.verdict == Verdict::NotRun {
         return Stand::NotTested;
     }
@@ -141,7 +142,7 @@ fn sized(claim: &Claim, published: f64, band: (f64, f64), tested: &Tested) -> St
 fn change(
     claim: &Claim,
     p: Option<f64>,
-    p_limit: Option<f64>,
+    p_limit: f64,
     (published, (low, high), estimate): (Option<f64>, (f64, f64), &Estimate),
 ) -> Stand {
     if low < 0.0 && high > 0.0 {
@@ -150,7 +151,7 @@ fn change(
         return if ends.0 >= low && ends.1 <= high { Stand::InSize } else { Stand::No };
     }
     let expected = if high > 0.0 { estimate.mean > 0.0 } else { estimate.mean < 0.0 };
-    let limit = if claim.is_contrast() { p_limit.unwrap_or(0.0) } else { SIGNIFICANT };
+    let limit = if claim.is_contrast() { p_limit } else { SIGNIFICANT };
     if !expected || p.is_some_and(|p| p > limit) || !excludes_zero(estimate) {
         return Stand::No;
     }

@@ -17,13 +17,12 @@ pub struct Finding {
     pub shown: Vec<(Option<String>, Claim)>,
 }
 
+/// The runs of a reading (`None` = as written) and the rows that stand in it, if it was run.
+pub(crate) type RunsOf<'a, 'f> = &'f dyn Fn(Option<&str>) -> Option<(&'a [RunRecord], &'a [Row])>;
+
 impl Finding {
-    /// Looks each figure up. `runs_of(reading)` are the runs of a reading and the rows that stand in it, if it was run.
-    pub fn check<'a>(
-        &self,
-        rows: &[Row],
-        runs_of: &dyn Fn(Option<&str>) -> Option<(&'a [RunRecord], &'a [Row])>,
-    ) -> FindingOutcome {
+    /// Looks each figure up.
+    pub(crate) fn check(&self, rows: &[Row], runs_of: RunsOf<'_, '_>) -> FindingOutcome {
         let look = |(reading, claim): &(Option<String>, Claim)| {
             let Some((runs, instead)) = runs_of(reading.as_deref()) else {
                 return Shown { reading: reading.clone(), ours: String::new(), holds: None };

@@ -157,7 +157,8 @@ fn scatter(a: &[(u64, f64)], b: &[(u64, f64)]) -> Option<f64> {
     };
     let ((mean_a, a), (mean_b, b)) = (of(a)?, of(b)?);
     let quotient = mean_a / mean_b;
-    Some(100.0 * ((a / mean_b).powi(2) + (quotient * b / mean_b).powi(2)).sqrt()).filter(|scatter| scatter.is_finite())
+    let (a, b) = (a / mean_b, quotient * b / mean_b);
+    Some(100.0 * (a * a + b * b).sqrt()).filter(|scatter| scatter.is_finite())
 }
 
 /// Why there is no relative difference.

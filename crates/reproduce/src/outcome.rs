@@ -35,8 +35,8 @@ pub struct PaperOutcome {
     /// Digest of the claims by which this was judged.
     pub claims_digest: String,
     /// A contrast of schedulers is significant up to this p: so are at most 5 % of those found expected to be luck
-    /// (Benjamini and Hochberg 1995). `None` = none is.
-    pub p_limit: Option<f64>,
+    /// (Benjamini and Hochberg 1995).
+    pub p_limit: f64,
     /// Its items.
     pub items: Vec<ItemOutcome>,
 }
@@ -340,8 +340,7 @@ impl PaperOutcome {
     /// What came out of the items of `paper`.
     pub fn new(paper: &Paper, items: Vec<ItemOutcome>) -> Self {
         let Paper { key, title, authors, venue, in_short, conclusion, claims_digest, .. } = paper.clone();
-        let mut outcome =
-            Self { key, title, authors, venue, in_short, conclusion, claims_digest, p_limit: None, items };
+        let mut outcome = Self { key, title, authors, venue, in_short, conclusion, claims_digest, p_limit: 0.0, items };
         classify(paper, &mut outcome);
         outcome
     }

@@ -48,10 +48,14 @@ fn headlines(paper: &PaperOutcome) -> Vec<(&ItemOutcome, usize)> {
     paper.items.iter().flat_map(|item| of(item).into_iter().map(move |n| (item, n))).collect()
 }
 
-/// `direction`, `under some readings: full buffers`, `under none of 7 readings`.
+/// More names than these are counted.
+const NAMED: usize = 3;
+
+/// `direction`, `under some readings: full buffers`, `under 5 of 9 readings`, `under none of 7 readings`.
 fn class_in_full(item: &ItemOutcome, claim: &Judged) -> String {
     let run = item.readings.iter().filter(|reading| !reading.claims.is_empty()).count();
     match claim.class {
+        Class::UnderSome if claim.under.len() > NAMED => format!("under {} of {run} readings", claim.under.len()),
         Class::UnderSome => format!("{}: {}", claim.class, claim.under.join(", ")),
         Class::UnderNone => format!("{} of {run} readings", claim.class),
         class => class.to_string(),
@@ -154,7 +158,7 @@ mod tests {
                 { "id": "guess", "text": "It may be the weather.", "shown": shown(false) },
             ] });
         let paper = json!({ "key": "p", "title": "T", "authors": "A", "venue": "V", "in_short": "It holds.",
-            "conclusion": "", "claims_digest": "", "p_limit": null, "items": [item] });
+            "conclusion": "", "claims_digest": "", "p_limit": 0.05, "items": [item] });
         let document = json!({ "anabranch": "", "quick": true, "papers": [paper] });
         serde_json::from_value(document).expect("it is a reproduction")
     }

@@ -167,7 +167,7 @@ mod tests {
 
     fn reproduced(figures: Value) -> Report {
         let paper = json!({ "key": "blest", "title": "BLEST", "authors": "Ferlin et al.", "venue": "Networking 2016",
-            "in_short": "", "conclusion": "", "claims_digest": "", "p_limit": null, "items": [item("fig3", figures), item("fig8", json!([]))] });
+            "in_short": "", "conclusion": "", "claims_digest": "", "p_limit": 0.05, "items": [item("fig3", figures), item("fig8", json!([]))] });
         let document = json!({ "anabranch": "0.1.0", "quick": true, "papers": [paper] });
         let around = Around { seeds: vec![1, 2, 3], ..Around::default() };
         report(&serde_json::from_value(document).unwrap(), around)
