@@ -303,7 +303,6 @@ mod tests {
         assert!(with_round(&mut view, |round| round.send(A, second)));
         let sent = view.take_admissible(A).unwrap();
         view.on_sent(A, sent.range);
-        view.set_releases(true);
         view.path_mut(A).unwrap().usable = false;
         view.strand(A);
         with_round(&mut view, |round| round.rescue_by_rtt());
@@ -380,6 +379,7 @@ mod tests {
         let mut view = bound();
         let sent = view.take_admissible(A).unwrap();
         view.on_sent(A, sent.range);
+        view.set_releases(true);
         let mut released = |recovery| {
             view.path_mut(A).unwrap().recovery = recovery;
             with_round(&mut view, |round| round.release(A, FIRST))
