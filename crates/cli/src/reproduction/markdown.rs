@@ -8,6 +8,9 @@ use std::fmt::Write as _;
 const COUNTED: [Class; 5] =
     [Class::InSize, Class::Direction, Class::UnderSome, Class::UnderNone, Class::BelowResolution];
 
+/// Figures of a finding that the page shows; `reproduce` prints all.
+const FIGURES: usize = 2;
+
 /// One line a paper, one for all, and a sentence on each.
 pub fn summary_markdown(reproduction: &Reproduction) -> String {
     let mut text = String::from("\n| paper | claims on schedulers |");
@@ -89,7 +92,7 @@ fn anchors(item: &ItemOutcome) -> String {
 fn findings(item: &ItemOutcome) -> String {
     let line = |(claims, finding): (String, &anabranch_reproduce::FindingOutcome)| {
         let of = if claims.is_empty() { String::new() } else { format!(" {claims}") };
-        format!("- `{}`{of}: {} ({})\n", item.id, escaped(finding.text.trim()), escaped(&evidence(finding)))
+        format!("- `{}`{of}: {} ({})\n", item.id, escaped(finding.text.trim()), escaped(&evidence(finding, FIGURES)))
     };
     told(item).into_iter().map(line).collect()
 }

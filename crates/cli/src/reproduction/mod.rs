@@ -91,13 +91,17 @@ fn figures(number: f64) -> String {
     format!("{number:.*}", usize::try_from(3 - whole).unwrap_or(0))
 }
 
-/// The figures on which a finding rests, each with its reading.
-fn evidence(finding: &FindingOutcome) -> String {
+/// The figures on which a finding rests, each with its reading; `most` of them, the others counted.
+fn evidence(finding: &FindingOutcome, most: usize) -> String {
     let one = |shown: &anabranch_reproduce::Shown| {
         let reading = shown.reading.as_ref().map_or("as written".to_owned(), |reading| format!("with {reading}"));
         format!("{reading}, {}", shown.ours)
     };
-    finding.shown.iter().map(one).collect::<Vec<_>>().join("; ")
+    let shown = finding.shown.iter().take(most).map(one).collect::<Vec<_>>().join("; ");
+    match finding.shown.len().saturating_sub(most) {
+        0 => shown,
+        more => format!("{shown}; and {more} more"),
+    }
 }
 
 /// `1, 3 to 6, 9` of ascending numbers.

@@ -19,7 +19,8 @@ pub fn text(reproduction: &Reproduction, width: u16) -> String {
             let _ = writeln!(text, "\n{} · {} ({})", item.id, item.title, item.place);
             text += &claims(item, width);
             for (claims, finding) in told(item) {
-                text += &paragraph(&format!("{claims}: {} ({})", finding.text, evidence(finding)), "  ", width);
+                text +=
+                    &paragraph(&format!("{claims}: {} ({})", finding.text, evidence(finding, usize::MAX)), "  ", width);
             }
         }
         text.push('\n');
