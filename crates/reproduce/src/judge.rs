@@ -148,16 +148,14 @@ fn change(
     Ok(Found { ours: signed(&percent), estimate: Some(percent), p, scatter, verdict, reason: None })
 }
 
-/// By how much the difference of two single runs varies where they share nothing, in per cent: that of a quotient of
-/// independent values, to first order.
+/// By how much the quotient of two single runs varies where they share nothing, in per cent of itself, to first order.
 fn scatter(a: &[(u64, f64)], b: &[(u64, f64)]) -> Option<f64> {
     let of = |values: &[(u64, f64)]| {
         let values: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
         Summary::of(&values).and_then(|summary| Some((summary.mean, summary.sd?)))
     };
     let ((mean_a, a), (mean_b, b)) = (of(a)?, of(b)?);
-    let quotient = mean_a / mean_b;
-    let (a, b) = (a / mean_b, quotient * b / mean_b);
+    let (a, b) = (a / mean_a, b / mean_b);
     Some(100.0 * (a * a + b * b).sqrt()).filter(|scatter| scatter.is_finite())
 }
 

@@ -137,8 +137,8 @@ pub struct Judged {
     pub estimate: Option<Estimate>,
     /// That there is no difference, by the test: see `docs/reproduction.md`.
     pub p: Option<f64>,
-    /// Of a change: by how much the difference of two single runs varies that share nothing, in per cent (one standard
-    /// deviation).
+    /// Of a change: by how much the quotient of two single runs varies that share nothing, in per cent of itself (one
+    /// standard deviation).
     pub scatter: Option<f64>,
     /// The band in which ours reproduces it, as it was written before the run. In JSON, an end at infinity is `null`.
     #[serde(with = "band")]
