@@ -236,9 +236,7 @@ impl SinglePath for Cubic {
             window.end_slow_start();
         }
         // Linux's multiplied by its estimate of packets per acknowledgment when it counted acknowledgments (`delayed_ack`).
-        let mut all = *ack;
-        all.one_in_avoidance = false;
-        let acked = window.slow_start(&all);
+        let acked = window.slow_start_by_packets(ack);
         if acked > 0 {
             let rtt = path.srtt.max(ack.rtt).unwrap_or(Duration::ZERO);
             self.avoid(window, acked, since_last, rtt);

@@ -69,17 +69,24 @@ impl WindowState {
         Window { cwnd: self.cwnd, ssthresh: self.ssthresh, pacing }
     }
 
-    /// Grows by what `ack` permits of slow start, and returns the counted packets that are left for congestion
-    /// avoidance: none where the window must not grow at all.
+    /// Grows by what `ack` permits of slow start, and returns what is left of it for congestion avoidance: none where the window
+    /// must not grow at all.
     pub fn slow_start(&mut self, ack: &Acked) -> u32 {
+        let before = self.cwnd;
+        let left = self.slow_start_by_packets(ack);
+        // An acknowledgment counts in one of the two.
+        if ack.one_in_avoidance { left.min(u32::from(self.cwnd == before)) } else { left }
+    }
+
+    /// The same where packets count in congestion avoidance, whatever the settings say.
+    pub fn slow_start_by_packets(&mut self, ack: &Acked) -> u32 {
         if !(ack.cwnd_limited && ack.may_grow) {
             return 0;
         }
         let room = self.ssthresh.min(MAX_WINDOW).saturating_sub(self.cwnd);
         let taken = ack.counted.min(room);
         self.cwnd += taken;
-        let left = ack.counted - taken;
-        if ack.one_in_avoidance { left.min(u32::from(taken == 0)) } else { left }
+        ack.counted - taken
     }
 
     /// Slow start ends at `ssthresh` packets at the latest.
@@ -185,9 +192,7 @@ impl WindowState {
         self.cwnd = self.cwnd.checked_shr(halvings).unwrap_or(0).max(restart_window);
         self.carry = 0.0;
     }
-}
 
-impl WindowState {
     /// No more than `used` packets were in flight for a while: half of the rest is given back, down to the initial window
     /// (RFC 2861 §3.2, Linux `tcp_cwnd_application_limited`).
     pub fn give_back(&mut self, used: u32) {

@@ -47,7 +47,7 @@ impl Connection {
     /// Our DATA_FIN left on subflow `i`.
     pub(super) fn data_fin_sent(&mut self, cx: &mut Cx<'_>, i: usize) {
         let wait = self.subflows[i].sender.rtt().rto() * (1 << self.data_fin.repeats.min(6));
-        // RFC 6298 §2.5, for the same reason: a first round trip that took a minute would make it hours.
+        // Bounded as the retransmission timer is (RFC 6298 §2.5): after a slow handshake the RTO itself may be a minute.
         self.data_fin.sent = Some(cx.now + wait.min(self.settings.tcp.rto_max));
         self.touched |= WHOLE;
         self.data_fin.due &= !self.subflows[i].id.bit();

@@ -6,7 +6,6 @@ use super::{Connection, Mode, Offset};
 use crate::cx::Cx;
 use crate::pieces::Pieces;
 use crate::subflow::Reset;
-use crate::subflow::stamps::Stamps;
 use anabranch_trace::{Event, Violation};
 use anabranch_units::{DataSeq, PathId, Range};
 use anabranch_wire::{Mapping, Segment};
@@ -123,15 +122,11 @@ impl Connection {
         // RFC 5681 §4.2: at least every second segment; of those that came in one piece, from a device that leaves them so,
         // there are enough.
         let (len, mss) = (segment.payload.len() as u32, self.settings.mss);
-        let s = &mut self.subflows[i];
-        // What we send ourselves will acknowledge a small one.
-        if self.room.is_sized()
-            && let Some(stamps) = segment.options.timestamps().filter(|_| s.terms.timestamps && len >= mss)
-            && let Some((trip, _)) = Stamps::echoed(stamps.ecr, cx.now)
-        {
-            self.note_trip(i, trip);
+        if self.room.is_sized() && len >= mss {
+            self.note_trip(i, segment, cx.now);
         }
         let s = &mut self.subflows[i];
+        // What we send ourselves will acknowledge a small one.
         let at_once = len >= 2 * mss || s.acks.is_small(len.min(mss)) && s.sender.is_empty();
         if s.receiver.take_next(seq, segment.payload.len() as u64) {
             // Nearly always: the next bytes, and no hole anywhere.
@@ -337,10 +332,7 @@ impl Connection {
         let shift = self.subflows.iter().map(|s| s.terms.recv_shift).max().unwrap_or(0);
         let full = self.room.limit().min(0xffff << shift);
         let edge = self.offer().min(next + full);
-        // RFC 9293 §3.8.6.2.2: a window that is shut is opened by a segment, or half of the buffer.
-        let worth = u64::from(self.settings.mss).min(full / 2);
-        let enough = if left < worth { worth } else { full / 2 };
-        if left < full / 4 && edge.saturating_sub(self.announced) >= enough {
+        if self.room.is_news(full, left, edge.saturating_sub(self.announced)) {
             self.touch_all();
             for s in self.subflows.iter_mut().filter(|s| s.state.is_synchronized()) {
                 s.acks.demand();
@@ -367,9 +359,7 @@ impl Connection {
         let target = if self.counts_as_linux() {
             self.linux_edge().max(self.announced)
         } else {
-            let edge = self.offer();
-            let worth = u64::from(self.settings.mss).min(self.room.limit() / 2);
-            if edge >= self.announced + worth { edge } else { self.announced }
+            self.room.step(self.announced, self.offer())
         };
         // RFC 7323 §2.4: rounded down, so the edge may waver by less than a unit; what was promised is still taken.
         // Rounding up would promise more with every segment.

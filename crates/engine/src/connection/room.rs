@@ -3,7 +3,9 @@
 
 use super::{Connection, Mode};
 use crate::settings::{BufferAccounting, ReceiveWindow, Settings};
+use crate::subflow::stamps::Stamps;
 use anabranch_units::{Duration, Instant, Range};
+use anabranch_wire::Segment;
 
 /// Headers in front of a segment's payload in its buffer: Ethernet, IPv4, TCP with timestamps, and Linux's `NET_SKB_PAD`.
 const HEADERS: u64 = 14 + 20 + 32 + 64;
@@ -91,6 +93,19 @@ impl Room {
         }
     }
 
+    /// The edge to offer after `before`, where `edge` is free: it moves by a segment or half of the window at least (RFC 9293
+    /// §3.8.6.2.2).
+    pub fn step(&self, before: u64, edge: u64) -> u64 {
+        if edge >= before + self.mss.min(self.limit / 2) { edge } else { before }
+    }
+
+    /// Whether the peer is to hear at once that its window, `full` bytes at most with `left` left of it, may grow by `gain`: one
+    /// that is shut by a segment, others by half (RFC 9293 §3.8.6.2.2).
+    pub fn is_news(&self, full: u64, left: u64, gain: u64) -> bool {
+        let worth = self.mss.min(full / 2);
+        left < full / 4 && gain >= if left < worth { worth } else { full / 2 }
+    }
+
     /// Dynamic right-sizing (Fisk and Feng, 2001; Linux `tcp_rcv_space_adjust`): of what the application reads in a round trip
     /// twice as much is offered, and 16 segments more; never less than before. `read` bytes were read so far.
     pub fn on_read(&mut self, now: Instant, read: u64, trip: Duration) {
@@ -130,8 +145,10 @@ impl Connection {
 
     /// A round trip as the receiver sees it: from an acknowledgment to a segment that echoes its timestamp (Linux
     /// `tcp_rcv_rtt_measure_ts`).
-    pub(super) fn note_trip(&mut self, i: usize, sample: Duration) {
+    pub(super) fn note_trip(&mut self, i: usize, segment: &Segment, now: Instant) {
         let s = &mut self.subflows[i];
+        let stamps = segment.options.timestamps().filter(|_| s.terms.timestamps);
+        let Some((sample, _)) = stamps.and_then(|stamps| Stamps::echoed(stamps.ecr, now)) else { return };
         s.trip = Some(s.trip.map_or(sample, |trip| trip - trip / 8 + sample / 8));
     }
 
@@ -183,11 +200,9 @@ impl Connection {
 
     /// As [`Self::advertise`], for a subflow with a buffer of its own.
     pub(super) fn advertise_apart(&mut self, i: usize, shift: u8) -> u16 {
-        let edge = self.edge_of(i);
-        let worth = u64::from(self.settings.mss).min(self.room.limit() / 2);
+        let target = self.room.step(self.subflows[i].own_edge, self.edge_of(i));
         let s = &mut self.subflows[i];
         let next = s.receiver.next();
-        let target = if edge >= s.own_edge + worth { edge } else { s.own_edge };
         let units = (target.saturating_sub(next) >> shift).min(0xffff);
         s.own_edge = s.own_edge.max(next + (units << shift));
         self.widest = self.widest.max(units << shift);
@@ -201,9 +216,7 @@ impl Connection {
             let s = &mut self.subflows[i];
             let full = self.room.limit().min(0xffff << s.terms.recv_shift);
             let left = s.own_edge.saturating_sub(s.receiver.next());
-            let worth = u64::from(self.settings.mss).min(full / 2);
-            let enough = if left < worth { worth } else { full / 2 };
-            if s.state.is_synchronized() && left < full / 4 && edge.saturating_sub(s.own_edge) >= enough {
+            if s.state.is_synchronized() && self.room.is_news(full, left, edge.saturating_sub(s.own_edge)) {
                 s.acks.demand();
                 self.touch(i);
             }
@@ -212,7 +225,8 @@ impl Connection {
 
     /// The windows of all subflows together, where the widest of one is `size`.
     pub(super) fn all_windows(&self, size: u64) -> u64 {
-        size.max(self.view.max_window() / self.subflows.len().max(1) as u64) * self.subflows.len().max(1) as u64
+        let subflows = self.subflows.len().max(1) as u64;
+        size.max(self.view.max_window() / subflows) * subflows
     }
 }
 

@@ -193,12 +193,11 @@ impl Connection {
         }
     }
 
-    /// No acknowledgment is awaited; or only on failing paths, and the windows of the others are closed to what these left.
+    /// No acknowledgment is awaited; or only on failing paths, while others are there and closed windows hold their data back.
     fn awaits_no_news(&self) -> bool {
-        let awaits = |s: &Subflow| !s.sender.is_empty();
         let live = |s: &Subflow| s.may_carry() && !s.failing;
-        let shut = || self.subflows.iter().any(live) && self.is_shut();
-        !self.subflows.iter().any(|s| awaits(s) && (!s.failing || !shut()))
+        let held_back = || self.subflows.iter().any(live) && self.is_shut();
+        self.subflows.iter().all(|s| s.sender.is_empty() || s.failing && held_back())
     }
 
     /// New data waits only because the peer's windows for the subflows have no room.

@@ -441,16 +441,10 @@ impl View {
     /// The first range in the path's queue that the peer's window admits, taken out of the queue.
     pub fn take_admissible(&mut self, id: PathId) -> Option<Queued> {
         let i = self.index(id)?;
-        let (edge, left) = (self.window_edge, self.paths[i].window);
-        let admitted = |q: &Queued| q.range.end <= edge && q.range.len() <= left;
         loop {
+            let at = self.admissible(i)?;
             let items = &mut self.queues[i].items;
-            // Nearly always it is the first.
-            let taken = match admitted(items.front()?) {
-                true => items.pop_front(),
-                false if self.in_sequence => None,
-                false => items.remove(items.iter().position(admitted)?),
-            }?;
+            let taken = if at == 0 { items.pop_front() } else { items.remove(at) }?;
             self.paths[i].queued -= 1;
             self.paths[i].queued_bytes -= taken.range.len();
             // A peer may acknowledge a gap that was never sent.
@@ -471,10 +465,20 @@ impl View {
     }
     /// True if the path's queue holds a range that the peer's window admits.
     pub fn has_admissible(&self, id: PathId) -> bool {
-        let Some(i) = self.index(id) else { return false };
+        self.index(id).is_some_and(|i| self.admissible(i).is_some())
+    }
+    /// The place of the first range in a path's queue that may leave now.
+    #[inline(always)]
+    fn admissible(&self, i: usize) -> Option<usize> {
         let (edge, left) = (self.window_edge, self.paths[i].window);
-        let first = if self.in_sequence { 1 } else { usize::MAX };
-        self.queues[i].items.iter().take(first).any(|q| q.range.end <= edge && q.range.len() <= left)
+        let admitted = |q: &Queued| q.range.end <= edge && q.range.len() <= left;
+        let items = &self.queues[i].items;
+        // Nearly always it is the first.
+        match admitted(items.front()?) {
+            true => Some(0),
+            false if self.in_sequence => None,
+            false => items.iter().position(admitted),
+        }
     }
     /// Binds the next new bytes to `id`, as many as the peer's windows admit, however few: RFC 9293 §3.8.6.2.1 (4). They may
     /// have been queued for any path, also for one whose window has been shut since. False if the windows admit none.
