@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use xxhash_rust::xxh3::xxh3_128;
 
 /// A driver that remembers. Each outcome is a line of the file as soon as it is there, so that an interrupted command
@@ -17,7 +17,7 @@ use xxhash_rust::xxh3::xxh3_128;
 pub struct Kept<'a> {
     driver: &'a dyn Driver,
     file: PathBuf,
-    known: HashMap<String, RunOutcome>,
+    known: Mutex<HashMap<String, RunOutcome>>,
     sink: Mutex<Sink>,
 }
 
@@ -29,9 +29,14 @@ struct Sink {
 
 /// A line of the file.
 #[derive(Serialize, Deserialize)]
-struct Line<O> {
-    key: String,
+struct Line<K, O> {
+    key: K,
     outcome: O,
+}
+
+/// A panic elsewhere leaves nothing half done in here.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 impl<'a> Kept<'a> {
@@ -58,13 +63,19 @@ impl<'a> Kept<'a> {
         if !whole {
             sink.write_all(b"\n").map_err(unwritable)?;
         }
-        Ok(Self { driver, file: file.to_owned(), known, sink: Mutex::new(Sink { file: sink, error: None }) })
+        Ok(Self {
+            driver,
+            file: file.to_owned(),
+            known: Mutex::new(known),
+            sink: Mutex::new(Sink { file: sink, error: None }),
+        })
     }
 
     /// Of an outcome that cannot be kept, nothing else is lost.
     fn keep(&self, key: String, outcome: &RunOutcome) {
-        let line = serde_json::to_string(&Line { key, outcome }).unwrap_or_default() + "\n";
-        let mut sink = self.sink.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let line = serde_json::to_string(&Line { key: &key, outcome }).unwrap_or_default() + "\n";
+        locked(&self.known).insert(key, outcome.clone());
+        let mut sink = locked(&self.sink);
         if sink.error.is_none() {
             sink.error = sink.file.write_all(line.as_bytes()).err();
         }
@@ -72,8 +83,7 @@ impl<'a> Kept<'a> {
 
     /// Says why not all was kept.
     pub fn failure(&self) -> Option<Failure> {
-        let sink = self.sink.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        sink.error.as_ref().map(|error| Failure::unwritable(&self.file, error))
+        locked(&self.sink).error.as_ref().map(|error| Failure::unwritable(&self.file, error))
     }
 }
 
@@ -84,7 +94,7 @@ impl Driver for Kept<'_> {
 
     fn run(&self, job: &Job, listener: &mut dyn Recorder) -> Result<RunOutcome, RunError> {
         let key = key(job);
-        if let Some(outcome) = self.known.get(&key) {
+        if let Some(outcome) = locked(&self.known).get(&key) {
             return Ok(outcome.clone());
         }
         let outcome = self.driver.run(job, listener)?;
@@ -179,6 +189,15 @@ mod tests {
         let third = Counting::new(0);
         assert_eq!(run(&Kept::open(&third, &file).unwrap(), &plan(4, "1%")), results);
         assert_eq!(run(&Counting::new(usize::MAX), &plan(4, "1%")), results);
+    }
+
+    #[test]
+    fn a_later_plan_of_the_same_call_makes_no_run_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let counting = Counting::new(usize::MAX);
+        let kept = Kept::open(&counting, &folder.path().join("runs.jsonl")).unwrap();
+        let first = run(&kept, &plan(3, "1%"));
+        assert_eq!((run(&kept, &plan(3, "1%")), counting.asked()), (first, 6));
     }
 
     #[test]

@@ -71,6 +71,17 @@ impl Claim {
     }
 }
 
+/// A band that asks for a sign alone: the paper does not wholly state the set-up.
+pub(crate) fn is_sign_alone((low, high): (f64, f64)) -> bool {
+    low == 0.0 && high == f64::INFINITY || low <= -100.0 && high == 0.0
+}
+
+/// Half to twice a published change: its size, where no band says otherwise.
+pub(crate) fn half_to_twice(published: f64) -> (f64, f64) {
+    let (half, twice) = (published / 2.0, published * 2.0);
+    (half.min(twice), half.max(twice))
+}
+
 /// Stands between two metrics of which the ratio is meant.
 pub(crate) const RATIO: &str = " / ";
 
@@ -209,5 +220,22 @@ impl Unit {
     /// The unit of this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|unit| unit.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bands_with_an_open_end_ask_for_a_sign_alone() {
+        let inf = f64::INFINITY;
+        assert!(is_sign_alone((0.0, inf)) && is_sign_alone((-100.0, 0.0)));
+        assert!(!is_sign_alone((0.0, 20.0)) && !is_sign_alone((-5.0, 5.0)));
+    }
+
+    #[test]
+    fn half_to_twice_of_a_fall_is_a_band_too() {
+        assert_eq!([half_to_twice(12.0), half_to_twice(-12.0)], [(6.0, 24.0), (-24.0, -6.0)]);
     }
 }

@@ -1,6 +1,6 @@
 //! Claims in all their readings → one class each.
 
-use crate::claim::{Claim, Kind, Standing};
+use crate::claim::{Claim, Kind, Standing, half_to_twice, is_sign_alone};
 use crate::judge::{SIGNIFICANT, excludes_zero};
 use crate::outcome::{Class, ItemOutcome, Judged, PaperOutcome, Stand, Tested, Verdict};
 use crate::paper::{Item, Paper};
@@ -85,7 +85,7 @@ fn class(
     if judged.verdict == Verdict::NotRun {
         return Class::NotRun;
     }
-    if standard_error(claim, scatter, repetitions).is_some_and(|error| published(claim).abs() < RESOLVED * error) {
+    if is_below_resolution(claim, scatter, repetitions) {
         return Class::BelowResolution;
     }
     match headline.iter().max() {
@@ -96,21 +96,14 @@ fn class(
     }
 }
 
-/// The standard error of a published difference, in per cent: from the paper's own interval, or else from how ours varies,
-/// for as many repetitions as theirs without common seeds.
-fn standard_error(claim: &Claim, scatter: Option<f64>, repetitions: Option<u32>) -> Option<f64> {
-    let Kind::Change { published: Some(published), .. } = claim.kind else { return None };
+/// Whether a published difference is too small for its own experiment. The standard error is that of the paper's interval, or else
+/// follows from how ours varies, for as many repetitions as theirs without common seeds.
+fn is_below_resolution(claim: &Claim, scatter: Option<f64>, repetitions: Option<u32>) -> bool {
+    let Kind::Change { published: Some(published), .. } = claim.kind else { return false };
     // Of a quotient as great as the published one: where ours is far from it, its own error would hide a miss.
     let ours = || Some((1.0 + published / 100.0) * scatter? / f64::from(repetitions?).sqrt());
     let error = claim.uncertainty.map(|half| half / HALF_WIDTH).or_else(ours);
-    error.filter(|_| published != 0.0)
-}
-
-fn published(claim: &Claim) -> f64 {
-    match claim.kind {
-        Kind::Change { published: Some(published), .. } => published,
-        _ => f64::NAN,
-    }
+    published != 0.0 && error.is_some_and(|error| published.abs() < RESOLVED * error)
 }
 
 /// Whether a claim holds in a reading.
@@ -148,20 +141,18 @@ fn change(
 ) -> Stand {
     if low < 0.0 && high > 0.0 {
         // About equal: the whole interval lies within the margin (two one-sided tests, Schuirmann 1987).
-        let ends = (estimate.ci95_low.unwrap_or(estimate.mean), estimate.ci95_high.unwrap_or(estimate.mean));
-        return if ends.0 >= low && ends.1 <= high { Stand::InSize } else { Stand::No };
+        let (from, to) = ends(estimate);
+        return if from >= low && to <= high { Stand::InSize } else { Stand::No };
     }
     let expected = if high > 0.0 { estimate.mean > 0.0 } else { estimate.mean < 0.0 };
     let limit = if claim.is_contrast() { p_limit } else { SIGNIFICANT };
     if !expected || p.is_some_and(|p| p > limit) || !excludes_zero(estimate) {
         return Stand::No;
     }
-    let sign_alone = low == 0.0 && high == f64::INFINITY || low <= -100.0 && high == 0.0;
     let band = match published {
-        Some(published) if sign_alone => (published / 2.0, published * 2.0),
+        Some(published) if is_sign_alone((low, high)) => half_to_twice(published),
         _ => (low, high),
     };
-    let band = (band.0.min(band.1), band.0.max(band.1));
     match published {
         Some(published) if meets(claim, published, band, estimate) => Stand::InSize,
         _ => Stand::InDirection,
@@ -172,10 +163,14 @@ fn change(
 fn meets(claim: &Claim, published: f64, (low, high): (f64, f64), estimate: &Estimate) -> bool {
     match claim.uncertainty {
         Some(half) => {
-            let (ours_low, ours_high) =
-                (estimate.ci95_low.unwrap_or(estimate.mean), estimate.ci95_high.unwrap_or(estimate.mean));
-            ours_low <= published + half && ours_high >= published - half
+            let (from, to) = ends(estimate);
+            from <= published + half && to >= published - half
         }
         None => (low..=high).contains(&estimate.mean),
     }
+}
+
+/// The interval, or the mean alone where nothing varies.
+fn ends(estimate: &Estimate) -> (f64, f64) {
+    (estimate.ci95_low.unwrap_or(estimate.mean), estimate.ci95_high.unwrap_or(estimate.mean))
 }

@@ -1,11 +1,10 @@
 //! An item and its results → what came out of it.
 
 use crate::anchor::{Weighed, told, weigh};
-use crate::claim::Claim;
 use crate::curves::mean_curves;
 use crate::judge::judge;
 use crate::outcome::{ItemOutcome, Judged, ReadingOutcome, Stand, Tested};
-use crate::paper::{Item, Row};
+use crate::paper::Item;
 use crate::reading::Reading;
 use anabranch_run::{Results, RunRecord};
 
@@ -36,11 +35,14 @@ pub fn conclude(item: &Item, scenario: &str, main: &Results, readings: &[Ran<'_>
             rows.push(run.scheduler.clone());
         }
     }
-    let ran = || std::iter::once(Ran { baselines: None, whole: Some(main) }).chain(readings.iter().copied());
-    let weighed = weigh(item, &ran().map(Ran::runs).collect::<Vec<_>>());
-    let known = std::iter::once(None).chain(item.readings.iter().map(Some));
-    let outcomes =
-        known.zip(ran()).zip(weighed).map(|((reading, ran), weighed)| of_reading(item, reading, ran, weighed));
+    let claims = judge(&item.claims, &main.runs, &item.rows, &[]);
+    let runs = std::iter::once(Some(main.runs.as_slice())).chain(readings.iter().map(|ran| ran.runs()));
+    let mut weighed = weigh(item, &runs.collect::<Vec<_>>()).into_iter();
+    let as_written = of_reading(None, claims.clone(), weighed.next().unwrap_or_default());
+    let others = item.readings.iter().zip(readings).zip(weighed).map(|((reading, ran), weighed)| {
+        let judged = |whole: &Results| judge(&item.claims, &whole.runs, &item.rows, &reading.rows);
+        of_reading(Some(reading), ran.whole.map_or_else(Vec::new, judged), weighed)
+    });
     let runs_of = |name: Option<&str>| match name {
         None => Some((main.runs.as_slice(), &[][..])),
         Some(name) => item.readings.iter().zip(readings).find_map(|(reading, ran)| {
@@ -60,16 +62,14 @@ pub fn conclude(item: &Item, scenario: &str, main: &Results, readings: &[Ran<'_>
         summary: main.summary.clone(),
         figures: item.figures.clone(),
         anchors: told(item, &main.runs),
-        claims: judge(&item.claims, &main.runs, &item.rows, &[]),
-        readings: outcomes.collect(),
+        claims,
+        readings: std::iter::once(as_written).chain(others).collect(),
         findings: item.findings.iter().map(|finding| finding.check(&item.rows, &runs_of)).collect(),
     }
 }
 
-fn of_reading(item: &Item, reading: Option<&Reading>, ran: Ran<'_>, weighed: Weighed) -> ReadingOutcome {
-    let rows: &[Row] = reading.map_or(&[], |reading| &reading.rows);
-    let claims = |claims: &[Claim], whole: &Results| judge(claims, &whole.runs, &item.rows, rows);
-    let claims: Vec<Judged> = ran.whole.map_or_else(Vec::new, |whole| claims(&item.claims, whole));
+/// `claims` are empty where schedulers were not run.
+fn of_reading(reading: Option<&Reading>, claims: Vec<Judged>, weighed: Weighed) -> ReadingOutcome {
     ReadingOutcome {
         name: reading.map_or_else(|| AS_WRITTEN.to_owned(), |reading| reading.name.clone()),
         why: reading.map_or_else(String::new, |reading| reading.why.clone()),

@@ -26,6 +26,7 @@ pub use anchor::{Weighed, weigh};
 pub use claim::{Claim, Kind, Point, Side, Standing, Statistic, Unit};
 pub use conclude::{Ran, conclude};
 pub use finding::Finding;
+pub use found::decimals;
 pub use judge::judge;
 pub use outcome::{
     Anchor, Class, FindingOutcome, ItemOutcome, Judged, MeanCurve, PaperOutcome, ReadingOutcome, Reproduction, Shown,

@@ -329,13 +329,6 @@ impl ItemOutcome {
     }
 }
 
-impl Judged {
-    /// Whether the band asks for a sign alone, because the paper does not wholly state the set-up.
-    pub fn asks_for_direction_alone(&self) -> bool {
-        self.band.is_some_and(|(low, high)| low == 0.0 && high == f64::INFINITY || low <= -100.0 && high == 0.0)
-    }
-}
-
 impl PaperOutcome {
     /// What came out of the items of `paper`.
     pub fn new(paper: &Paper, items: Vec<ItemOutcome>) -> Self {
@@ -379,6 +372,17 @@ impl Class {
         Class::UnderNone,
         Class::NotRun,
     ];
+}
+
+impl fmt::Display for Stand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::InSize => "in size",
+            Self::InDirection => "in direction",
+            Self::No => "no",
+            Self::NotTested => "not tested",
+        })
+    }
 }
 
 impl fmt::Display for Class {

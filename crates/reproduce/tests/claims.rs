@@ -1,43 +1,17 @@
 //! What `claims.toml` may say, and what follows from runs.
 
+mod common;
+
 use anabranch_reproduce::{Judged, Mistake, Verdict, judge, read};
 use anabranch_run::RunRecord;
-
-const HEAD: &str = r#"
-key = "test"
-title = "T"
-authors = "A"
-venue = "V"
-
-[[item]]
-id = "one"
-title = "An item"
-where = "Figure 1"
-scenario = "one"
-rows = ["minrtt", "blest+or", "otias"]
-"#;
+use common::{HEAD, record};
 
 /// Runs of each row, its values by seed; `x` is the sweep's key.
 fn runs(x: &str, rows: &[(&str, &[f64])]) -> Vec<RunRecord> {
-    let mut runs = Vec::new();
-    for (row, values) in rows {
-        for (seed, value) in values.iter().enumerate() {
-            runs.push(RunRecord {
-                scheduler: (*row).into(),
-                congestion: "olia".into(),
-                seed: seed as u64,
-                cell: [("x".to_owned(), x.to_owned())].into_iter().collect(),
-                finished: true,
-                metrics: [("goodput_bps".to_owned(), *value)].into_iter().collect(),
-                paths: Default::default(),
-                digest: String::new(),
-                events: 0,
-                live: None,
-                curves: Default::default(),
-            });
-        }
-    }
-    runs
+    let of_row = |(row, values): &(&str, &[f64])| -> Vec<RunRecord> {
+        values.iter().enumerate().map(|(seed, value)| record(row, seed, Some(x), *value)).collect()
+    };
+    rows.iter().flat_map(of_row).collect()
 }
 
 fn judged(claim: &str, runs: &[RunRecord]) -> Judged {
@@ -227,15 +201,6 @@ fn rows_that_do_the_same_are_told_to_tie() {
     let judged = judged("order = [\"blest+or\", \"minrtt\", \"otias\"]\nbest = \"most\"", &runs);
     assert!(judged.ours.starts_with("blest+or, minrtt = otias ("), "{}", judged.ours);
     assert_eq!(judged.verdict, Verdict::Differs);
-}
-
-#[test]
-fn bands_with_an_open_end_ask_for_a_sign_alone() {
-    let runs = runs("1", &[("minrtt", &TEN), ("otias", &times(1.1))]);
-    let asks = |band: &str| {
-        judged(&format!("of = \"otias\"\nagainst = \"minrtt\"\nband = {band}"), &runs).asks_for_direction_alone()
-    };
-    assert!(asks("[0, inf]") && asks("[-100, 0]") && !asks("[0, 20]") && !asks("[-5, 5]"));
 }
 
 #[test]

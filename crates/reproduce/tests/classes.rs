@@ -1,22 +1,15 @@
 //! From claims, anchors and readings to one class per claim.
 
+mod common;
+
 use anabranch_reproduce::{Class, ItemOutcome, PaperOutcome, Ran, Stand, conclude, read};
-use anabranch_run::{Results, RunRecord};
+use anabranch_run::Results;
+use common::{HEAD, record};
 
-const HEAD: &str = r#"
-key = "test"
-title = "T"
-authors = "A"
-venue = "V"
-repetitions = 20
-
-[[item]]
-id = "one"
-title = "An item"
-where = "Figure 1"
-scenario = "one"
-rows = ["minrtt", "blest+or", "otias"]
-"#;
+/// A paper whose authors repeated each measurement twenty times.
+fn head() -> String {
+    HEAD.replacen("venue = \"V\"", "venue = \"V\"\nrepetitions = 20", 1)
+}
 
 /// Values around `mean`, no two alike; a row and its seeds.
 fn spread(mean: f64) -> Vec<f64> {
@@ -27,19 +20,7 @@ fn spread(mean: f64) -> Vec<f64> {
 fn results(minrtt: f64, blest: f64, otias: f64) -> Results {
     let rows = [("minrtt", minrtt, 1.0), ("blest+or", blest, 1.001), ("otias", otias, 0.999)];
     let of_row = |(row, mean, tilt): (&str, f64, f64)| {
-        let record = |(seed, value): (usize, f64)| RunRecord {
-            scheduler: row.into(),
-            congestion: "olia".into(),
-            seed: seed as u64,
-            cell: Default::default(),
-            finished: true,
-            metrics: [("goodput_bps".to_owned(), value * [1.0, tilt, tilt * tilt][seed % 3])].into_iter().collect(),
-            paths: Default::default(),
-            digest: String::new(),
-            events: 0,
-            live: None,
-            curves: Default::default(),
-        };
+        let record = |(seed, value): (usize, f64)| record(row, seed, None, value * [1.0, tilt, tilt * tilt][seed % 3]);
         spread(mean).into_iter().enumerate().map(record).collect::<Vec<_>>()
     };
     Results {
@@ -55,7 +36,7 @@ fn results(minrtt: f64, blest: f64, otias: f64) -> Results {
 
 /// The outcome of one item: as written, and in as many readings as there are further results.
 fn outcome(text: &str, main: &Results, readings: &[Option<&Results>]) -> ItemOutcome {
-    let paper = read(&format!("{HEAD}{text}")).unwrap_or_else(|mistakes| panic!("{mistakes:?}"));
+    let paper = read(&(head() + text)).unwrap_or_else(|mistakes| panic!("{mistakes:?}"));
     let ran: Vec<Ran<'_>> = readings.iter().map(|whole| Ran { baselines: None, whole: *whole }).collect();
     let item = conclude(&paper.items[0], "", main, &ran);
     PaperOutcome::new(&paper, vec![item]).items.remove(0)
@@ -188,10 +169,10 @@ fn a_finding_is_told_only_if_runs_show_it() {
 #[test]
 fn more_readings_than_a_dozen_are_a_search() {
     let readings: String = (0..12).map(|n| READING.replace("otherwise", &format!("r{n}"))).collect();
-    let mistakes = read(&format!("{HEAD}{}{readings}", claim("published = 12"))).unwrap_err();
+    let mistakes = read(&(head() + &claim("published = 12") + &readings)).unwrap_err();
     assert_eq!(mistakes[0].message, "an item has at most 12 readings, the one as written among them");
     let eleven = readings.replacen(&READING.replace("otherwise", "r11"), "", 1);
-    assert!(read(&format!("{HEAD}{}{eleven}", claim("published = 12"))).is_ok());
+    assert!(read(&(head() + &claim("published = 12") + &eleven)).is_ok());
 }
 
 #[test]

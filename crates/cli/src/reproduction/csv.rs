@@ -1,6 +1,7 @@
 //! Every claim in every reading, one line each.
 
-use anabranch_reproduce::{ItemOutcome, Judged, PaperOutcome, ReadingOutcome, Reproduction, Tested};
+use anabranch_reproduce::{Anchor, Class, ItemOutcome, Judged, PaperOutcome, ReadingOutcome, Reproduction, Tested};
+use anabranch_run::Estimate;
 
 /// The columns.
 const HEAD: [&str; 20] = [
@@ -42,74 +43,99 @@ pub fn claims_csv(reproduction: &Reproduction) -> String {
     String::from_utf8(lines.into_inner().unwrap_or_default()).unwrap_or_default()
 }
 
+/// What a claim or an anchor has of its own.
+struct Own<'a> {
+    /// `3`, `anchor 1`.
+    number: String,
+    text: &'a str,
+    place: &'a str,
+    named: &'a str,
+    published: String,
+    unit: &'a str,
+    class: String,
+    post_hoc: Option<&'a String>,
+    ours: String,
+    estimate: Option<&'a Estimate>,
+    p: Option<f64>,
+    stand: String,
+    verdict: String,
+}
+
 fn claims(paper: &PaperOutcome, item: &ItemOutcome, reading: &ReadingOutcome) -> Vec<[String; 20]> {
     let line = |(n, (claim, tested)): (usize, (&Judged, &Tested))| {
-        let estimate = tested.estimate.as_ref();
-        let post_hoc = claim.post_hoc.as_ref().or(reading.post_hoc.as_ref());
-        [
-            paper.key.clone(),
-            item.id.clone(),
-            (n + 1).to_string(),
-            claim.text.clone(),
-            claim.place.clone(),
-            claim.named.clone(),
-            claim.published.clone(),
-            claim.unit.clone(),
-            claim.class.to_string(),
-            post_hoc.cloned().unwrap_or_default(),
-            reading.name.clone(),
-            reading.admissible.to_string(),
-            number(reading.distance),
-            // An order has no number.
-            estimate.map_or_else(|| tested.ours.clone(), |estimate| number(Some(estimate.mean))),
-            number(estimate.and_then(|estimate| estimate.ci95_low)),
-            number(estimate.and_then(|estimate| estimate.ci95_high)),
-            estimate.map_or_else(String::new, |estimate| estimate.n.to_string()),
-            number(tested.p),
-            word(&tested.stand),
-            tested.verdict.to_string(),
-        ]
+        let own = Own {
+            number: (n + 1).to_string(),
+            text: &claim.text,
+            place: &claim.place,
+            named: &claim.named,
+            published: claim.published.clone(),
+            unit: &claim.unit,
+            class: claim.class.to_string(),
+            post_hoc: claim.post_hoc.as_ref(),
+            ours: tested.ours.clone(),
+            estimate: tested.estimate.as_ref(),
+            p: tested.p,
+            stand: tested.stand.to_string(),
+            verdict: tested.verdict.to_string(),
+        };
+        record(paper, item, reading, own)
     };
     item.claims.iter().zip(&reading.claims).enumerate().map(line).collect()
 }
 
 fn anchors(paper: &PaperOutcome, item: &ItemOutcome, reading: &ReadingOutcome) -> Vec<[String; 20]> {
-    let line = |(n, anchor): (usize, &anabranch_reproduce::Anchor)| {
-        let estimate = reading.anchors.get(n).and_then(Option::as_ref);
-        [
-            paper.key.clone(),
-            item.id.clone(),
-            format!("anchor {}", n + 1),
-            anchor.text.clone(),
-            anchor.place.clone(),
-            anchor.metric.clone(),
-            anchor.published.to_string(),
-            anchor.unit.clone(),
-            "anchor".into(),
-            reading.post_hoc.clone().unwrap_or_default(),
-            reading.name.clone(),
-            reading.admissible.to_string(),
-            number(reading.distance),
-            number(estimate.map(|estimate| estimate.mean)),
-            number(estimate.and_then(|estimate| estimate.ci95_low)),
-            number(estimate.and_then(|estimate| estimate.ci95_high)),
-            estimate.map_or_else(String::new, |estimate| estimate.n.to_string()),
-            String::new(),
-            String::new(),
-            String::new(),
-        ]
+    let line = |(n, (anchor, estimate)): (usize, (&Anchor, &Option<Estimate>))| {
+        let own = Own {
+            number: format!("anchor {}", n + 1),
+            text: &anchor.text,
+            place: &anchor.place,
+            named: &anchor.metric,
+            published: anchor.published.to_string(),
+            unit: &anchor.unit,
+            class: Class::Anchor.to_string(),
+            post_hoc: None,
+            ours: String::new(),
+            estimate: estimate.as_ref(),
+            p: None,
+            stand: String::new(),
+            verdict: String::new(),
+        };
+        record(paper, item, reading, own)
     };
-    let run = !reading.anchors.is_empty();
-    item.anchors.iter().enumerate().filter(|_| run).map(line).collect()
+    // Empty where the baselines were not run.
+    item.anchors.iter().zip(&reading.anchors).enumerate().map(line).collect()
+}
+
+/// In the order of [`HEAD`].
+fn record(paper: &PaperOutcome, item: &ItemOutcome, reading: &ReadingOutcome, own: Own<'_>) -> [String; 20] {
+    let estimate = own.estimate;
+    [
+        paper.key.clone(),
+        item.id.clone(),
+        own.number,
+        own.text.into(),
+        own.place.into(),
+        own.named.into(),
+        own.published,
+        own.unit.into(),
+        own.class,
+        own.post_hoc.or(reading.post_hoc.as_ref()).cloned().unwrap_or_default(),
+        reading.name.clone(),
+        reading.admissible.to_string(),
+        number(reading.distance),
+        // An order has no number.
+        estimate.map_or(own.ours, |estimate| number(Some(estimate.mean))),
+        number(estimate.and_then(|estimate| estimate.ci95_low)),
+        number(estimate.and_then(|estimate| estimate.ci95_high)),
+        estimate.map_or_else(String::new, |estimate| estimate.n.to_string()),
+        number(own.p),
+        own.stand,
+        own.verdict,
+    ]
 }
 
 /// Six figures; nothing of nothing.
 fn number(value: Option<f64>) -> String {
     let rounded = |value: f64| format!("{value:.5e}").parse::<f64>().unwrap_or(value).to_string();
     value.map_or_else(String::new, rounded)
-}
-
-/// As JSON says it.
-fn word(stand: &anabranch_reproduce::Stand) -> String {
-    serde_json::to_value(stand).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }

@@ -9,7 +9,7 @@ pub use markdown::{screens_markdown, summary_markdown};
 pub use text::text;
 
 use anabranch_report::of_reproduction::stands::{panel, svg};
-use anabranch_reproduce::{Class, FindingOutcome, ItemOutcome, Judged, PaperOutcome, ReadingOutcome};
+use anabranch_reproduce::{Class, FindingOutcome, ItemOutcome, Judged, PaperOutcome, ReadingOutcome, Shown, decimals};
 
 /// The file with every claim in every reading.
 pub const CLAIMS_CSV: &str = "reproduction.csv";
@@ -87,13 +87,12 @@ fn beside(item: &ItemOutcome, reading: &ReadingOutcome, n: usize) -> String {
 
 /// Three figures of a number.
 fn figures(number: f64) -> String {
-    let whole = number.abs().max(1e-9).log10().floor() as i32 + 1;
-    format!("{number:.*}", usize::try_from(3 - whole).unwrap_or(0))
+    format!("{number:.*}", decimals(number))
 }
 
 /// The figures on which a finding rests, each with its reading; `most` of them, the others counted.
 fn evidence(finding: &FindingOutcome, most: usize) -> String {
-    let one = |shown: &anabranch_reproduce::Shown| {
+    let one = |shown: &Shown| {
         let reading = shown.reading.as_ref().map_or("as written".to_owned(), |reading| format!("with {reading}"));
         format!("{reading}, {}", shown.ours)
     };

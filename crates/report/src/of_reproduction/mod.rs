@@ -5,7 +5,7 @@ pub mod stands;
 
 use crate::table::{Column, Table};
 use crate::value::{MadeBy, Report, Section, Verdict};
-use anabranch_reproduce::{Anchor, ItemOutcome, Judged, PaperOutcome, ReadingOutcome, Reproduction, Stand, Tested};
+use anabranch_reproduce::{Anchor, ItemOutcome, Judged, PaperOutcome, ReadingOutcome, Reproduction, Tested};
 use anabranch_run::Estimate;
 use indexmap::IndexSet;
 
@@ -123,7 +123,7 @@ fn beside(ours: Option<&Estimate>, anchor: &Anchor) -> String {
 fn readings(item: &ItemOutcome, id: &str) -> Option<Table> {
     let run: Vec<&ReadingOutcome> = item.readings.iter().filter(|reading| !reading.claims.is_empty()).collect();
     let row = |(n, claim): (usize, &Judged)| {
-        let tested = |tested: &Tested| format!("{}: {}", tested.ours, in_words(tested.stand));
+        let tested = |tested: &Tested| format!("{}: {}", tested.ours, tested.stand);
         let ours = |reading: &&ReadingOutcome| reading.claims.get(n).map_or(String::new(), tested);
         [claim.text.clone(), claim.published.clone()].into_iter().chain(run.iter().map(ours)).collect()
     };
@@ -137,15 +137,6 @@ fn readings(item: &ItemOutcome, id: &str) -> Option<Table> {
         note: run.iter().skip(1).map(note).collect::<Vec<_>>().join(" "),
         folded: true,
     })
-}
-
-fn in_words(stand: Stand) -> &'static str {
-    match stand {
-        Stand::InSize => "in size",
-        Stand::InDirection => "in direction",
-        Stand::No => "no",
-        Stand::NotTested => "not tested",
-    }
 }
 
 #[cfg(test)]

@@ -52,8 +52,8 @@ pub fn svg(panels: &[Panel]) -> String {
     );
     let mut x = 8;
     for stand in [Stand::InSize, Stand::InDirection, Stand::No, Stand::NotTested] {
-        cell(&mut text, (x, 10), stand, super::in_words(stand));
-        let _ = writeln!(text, "<text x=\"{}\" y=\"20\">{}</text>", x + CELL + 4, super::in_words(stand));
+        cell(&mut text, (x, 10), stand, &stand.to_string());
+        let _ = writeln!(text, "<text x=\"{}\" y=\"20\">{}</text>", x + CELL + 4, stand);
         x += 100;
     }
     let _ = writeln!(text, "<text x=\"{x}\" y=\"20\">▪ a reading in which claims are judged</text>");
@@ -95,7 +95,7 @@ fn draw(text: &mut String, panel: &Panel, top: usize) {
         let y = first + row * CELL;
         let _ = writeln!(text, "<text x=\"8\" y=\"{}\">{}</text>", y + CELL - 4, escape(label));
         for (n, (stand, (name, _))) in stands.iter().zip(&panel.columns).enumerate() {
-            let title = format!("{whole}; {name}: {}", super::in_words(*stand));
+            let title = format!("{whole}; {name}: {}", stand);
             cell(text, (MARGIN + n * CELL, y), *stand, &title);
         }
     }

@@ -6,7 +6,7 @@ mod theory;
 
 pub use reader::Mistake;
 
-use crate::claim::{Claim, Kind, Standing, Unit};
+use crate::claim::{Claim, Kind, Standing, Unit, half_to_twice};
 use crate::finding::Finding;
 use crate::paper::{Figure, Item, Paper, Row};
 use crate::reading::Reading;
@@ -295,9 +295,8 @@ impl Reader {
             }
             (None, Some(of), Some(against), None) => {
                 let (of, against) = (self.side(of, rows), self.side(against, rows));
-                let half_to_twice = text.published.filter(|p| *p != 0.0).map(|p| (p / 2.0, p * 2.0));
-                let half_to_twice = half_to_twice.map(|(a, b): (f64, f64)| (a.min(b), a.max(b)));
-                let Some(band) = band.or(half_to_twice) else { return self.needs(&text.text, "of", "band") };
+                let size = text.published.filter(|published| *published != 0.0).map(half_to_twice);
+                let Some(band) = band.or(size) else { return self.needs(&text.text, "of", "band") };
                 Some(Kind::Change { of, against, published: text.published, band, spread: text.spread })
             }
             (None, None, None, Some(order)) => {
