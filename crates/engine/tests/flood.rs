@@ -378,3 +378,26 @@ fn connections_in_time_wait_keep_nobody_out() {
         }
     }
 }
+
+#[test]
+fn a_small_host_is_not_filled_by_who_shows_no_address() {
+    let _alone = alone();
+    for limit in [1, 2, 3] {
+        let settings = Settings::default();
+        let mut w = World::of(Endpoint::new(limit), settings.clone());
+        w.flood(at(10), spoofed);
+        for n in 0..limit {
+            w.connect(settings.clone(), 1, FROM_CLIENT);
+            w.flood(at(10 + 700 * (n as u64 + 1)), spoofed);
+            let client = &w.clients[n];
+            assert!(client.established && !client.refused, "limit {limit}, client {n}");
+            assert_eq!((client.syns, client.got.as_slice()), (1, FROM_SERVER), "limit {limit}, client {n}");
+        }
+        assert_eq!(w.server.len(), limit);
+        // Nobody who has shown his address makes room.
+        w.connect(settings.clone(), 1, FROM_CLIENT);
+        w.flood(at(10 + 700 * (limit as u64 + 1)), spoofed);
+        assert!(w.clients[limit].refused, "limit {limit}");
+        assert!(w.served(0).is_some() && w.server.len() == limit);
+    }
+}

@@ -46,12 +46,12 @@ impl Endpoint {
     }
 
     fn on_first_syn(&mut self, cx: &mut Cx<'_>, tuple: FourTuple, packet: &Packet) -> Option<Handle> {
-        let full = self.slots.len() >= self.limit && self.lingering.is_empty();
+        let full = !self.has_free_slot() && self.unproven.is_empty();
         let Some(listener) = self.listeners.get(&tuple.local.port()).filter(|_| !full) else {
             self.reset(tuple, packet, None);
             return None;
         };
-        let wait = listener.complete_only || self.unproven >= UNPROVEN.min(self.limit / 2);
+        let wait = !self.has_free_slot() || listener.complete_only || self.unproven.len() >= UNPROVEN.min(self.limit / 2);
         if let Some(settings) = listener.settings.as_ref().filter(|_| wait) {
             let syn = &packet.segment;
             let tokens = &self.tokens;
@@ -69,7 +69,7 @@ impl Endpoint {
         let handle = self.take_in(connection);
         if let Some(slot) = self.slots.get_mut(handle) {
             slot.unproven = true;
-            self.unproven += 1;
+            self.unproven.insert(handle);
         }
         Some(handle)
     }

@@ -111,7 +111,7 @@ pub struct Endpoint {
     /// Handshakes that have no connection, or none yet.
     syns: SynQueue,
     /// Connections whose SYN/ACK nobody has acknowledged yet.
-    unproven: usize,
+    unproven: BTreeSet<Handle>,
     /// Connections that may have something to send.
     awake: Awake,
     /// One entry per connection at most. It may be too early; the connection is asked when it comes up.
@@ -153,7 +153,7 @@ impl Endpoint {
             tokens: BTreeMap::new(),
             listeners: BTreeMap::new(),
             syns: SynQueue::default(),
-            unproven: 0,
+            unproven: BTreeSet::new(),
             awake: Awake::default(),
             timers: BTreeSet::new(),
             replies: VecDeque::new(),
@@ -408,7 +408,7 @@ impl Endpoint {
         let Some(slot) = self.slots.get_mut(handle) else { return };
         if slot.unproven && slot.connection.is_proven() {
             slot.unproven = false;
-            self.unproven -= 1;
+            self.unproven.remove(&handle);
         }
         if !slot.lingers && slot.connection.only_lingers() {
             slot.lingers = true;
@@ -421,7 +421,7 @@ impl Endpoint {
 
     fn forget(&mut self, handle: Handle) {
         let Some(slot) = self.slots.remove(handle) else { return };
-        self.unproven -= usize::from(slot.unproven);
+        self.unproven.remove(&handle);
         self.recent = Recent::default();
         self.timers.remove(&(slot.timer, handle));
         for ends in slot.ends {
@@ -438,13 +438,18 @@ impl Endpoint {
         }
     }
 
-    /// True if there is room for another connection. One in TIME-WAIT makes room: the oldest, as Linux does where there are too
-    /// many (`tcp_max_tw_buckets`).
+    /// True if no connection must go before another one comes.
+    fn has_free_slot(&self) -> bool {
+        self.slots.len() < self.limit || !self.lingering.is_empty()
+    }
+
+    /// True if there is room for a connection whose peer has shown its address. One in TIME-WAIT makes room: the oldest, as
+    /// Linux does where there are too many (`tcp_max_tw_buckets`); else one whose peer has shown nothing yet.
     fn has_room(&mut self) -> bool {
         while self.slots.len() >= self.limit
-            && let Some(oldest) = self.lingering.pop_front()
+            && let Some(least) = self.lingering.pop_front().or_else(|| self.unproven.pop_first())
         {
-            self.forget(oldest);
+            self.forget(least);
         }
         self.slots.len() < self.limit
     }
