@@ -85,7 +85,7 @@ fn counts(scripts: &[Script], mutations: &Mutations, page: &mut String) {
     );
 }
 
-/// Sections by their numbers, not by their digits.
+/// Sections ordered by number, not by digits.
 fn order(clause: &Clause) -> (Vec<u32>, &str) {
     (clause.section.split('.').map(|part| part.parse().unwrap_or(0)).collect(), &clause.rule)
 }

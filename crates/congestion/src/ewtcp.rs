@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn two_subflows_settle_at_one_share_or_more() {
-        // a / w = p w / 2: the sum of both at p = 1 %.
+        // a / w = p w / 2: the sum of both windows at p = 1 %.
         let both = |rule| 2.0 * (2.0 * increases(rule, &[(1, 100, 1400); 2])[0] / 0.01_f64).sqrt();
         close(&[both(SQUARE)], &[200.0_f64.sqrt()]);
         assert!((both(PRINTED) - 23.784).abs() < 1e-3);

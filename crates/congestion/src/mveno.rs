@@ -91,8 +91,8 @@ pub(crate) mod tests {
     use crate::veno::tests::backlog;
     use anabranch_units::PathId;
 
-    /// The increases of two subflows with windows of 10 and 20 and round trips of 100 and 200 ms under `rule`, and what a
-    /// loss leaves of them; on the first 110 ms or 200 ms were measured after 100 ms.
+    /// The increases of two subflows with windows of 10 and 20 and round trips of 100 and 200 ms under `rule`, and
+    /// their windows after a loss; on the first, rounds of 100 ms and then of 110 or 200 ms were measured.
     pub(crate) fn outcome<R: Rule<State = Backlog>>(rule: R, queued: bool) -> ([f64; 2], [f64; 2]) {
         let state = |i| backlog(100, if i == 0 && queued { 200 } else { 100 });
         let (flows, views) = crate::coupled::tests::connection(&[(10, 100, 1400), (20, 200, 1400)], state);

@@ -99,7 +99,7 @@ mod tests {
         (ack.counted, ack.cwnd_limited, ack.may_grow) = (1, true, true);
         Reno.on_ack(&mut window, &ack, &path);
         assert_eq!(window.exact(), 10.1);
-        // A delayed acknowledgment that counts as the packets that it acknowledges.
+        // A delayed acknowledgment counts as the packets that it acknowledges.
         ack.counted = 2;
         (0..4).for_each(|_| Reno.on_ack(&mut window, &ack, &path));
         assert_eq!(window.cwnd(), 10);

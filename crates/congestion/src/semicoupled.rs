@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(after_loss(&PAPER, &[(10, 100, 1400), (21, 200, 1400)]), [5, 10]);
     }
 
-    /// Where the page says that the windows settle.
+    /// The equilibrium windows that the page states.
     fn settled(a: f64, p: [f64; 2]) -> [f64; 2] {
         let root = p.iter().map(|p| 1.0 / p).sum::<f64>().sqrt();
         p.map(|p| (2.0 * a).sqrt() / p / root)
@@ -103,7 +103,7 @@ mod tests {
         for (a, windows) in [(1.0, [10, 10]), (1.0, [20, 10]), (0.5, [7, 30])] {
             let rule = SemiCoupled { a };
             let gains = increases(rule, &windows.map(|w| (w, 100, 1400)));
-            // An acknowledgment in 1/p is a loss, which costs w/2.
+            // One acknowledgment in 1/p is a loss, which costs w/2.
             let p = [0, 1].map(|i| 2.0 * gains[i] / f64::from(windows[i]));
             close(&settled(a, p), &windows.map(f64::from));
         }

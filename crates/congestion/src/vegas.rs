@@ -38,7 +38,7 @@ const BETA: Parameter = Parameter {
     about: "the window shrinks while more are queued",
 };
 
-/// Of Vegas and wVegas alike.
+/// The parameter of Vegas and wVegas.
 pub(crate) const GAMMA: Parameter = Parameter {
     name: "gamma",
     default: 1.0,
@@ -86,7 +86,7 @@ pub struct Vegas {
     samples: Samples,
 }
 
-/// Least window that delay may shrink to, in packets.
+/// The least window, in packets, that delay may cause.
 pub(crate) const LEAST: u32 = 2;
 
 impl Vegas {
@@ -95,12 +95,13 @@ impl Vegas {
         Self { alpha, beta, gamma, samples: Samples::default() }
     }
 
-    /// With the usual bounds in congestion avoidance.
+    /// The default bounds in congestion avoidance.
     pub(crate) fn with_gamma(gamma: f64) -> Self {
         Self { alpha: ALPHA.default, beta: BETA.default, gamma, samples: Samples::default() }
     }
 
-    /// Takes an acknowledgment. What a round measured is returned, to be acted on; all else is Reno's and done.
+    /// Takes an acknowledgment. Returns a finished round, for the caller to act on; everything else is Reno's, and done
+    /// here.
     pub(crate) fn listen(&mut self, window: &mut WindowState, ack: &Acked, path: &PathView) -> Option<Delays> {
         if path.recovery != RecoveryPhase::Open {
             self.samples.restart();
@@ -109,7 +110,7 @@ impl Vegas {
         }
         match self.samples.on_ack(ack) {
             Some(Round::Measured(delays)) => return Some(delays),
-            // A packet in the round is what Reno would add.
+            // One packet per round is Reno's increase.
             Some(Round::Silent) if window.slow_start(ack) > 0 => window.add(1.0),
             Some(Round::Silent) => {}
             None => {
@@ -119,7 +120,7 @@ impl Vegas {
         None
     }
 
-    /// Slow start goes on, or ends because `diff` packets are queued.
+    /// Slow start continues, or ends because `diff` packets are queued.
     pub(crate) fn start(&self, window: &mut WindowState, ack: &Acked, diff: u32, target: u32) {
         if f64::from(diff) > self.gamma {
             window.shrink((target.saturating_add(1)).max(LEAST));
@@ -192,12 +193,12 @@ mod tests {
         PathView::new(PathId(0), 1400)
     }
 
-    /// The window after a round in which the least RTT was `rtt` ms, after one of 100 ms that left it as it is.
+    /// The window after a round with a least RTT of `rtt` ms, which follows a neutral one of 100 ms.
     fn after(w: u32, ssthresh: u32, base: u64, rtt: u64) -> (u32, u32) {
         let (mut v, mut window) = (vegas(), WindowState::at(w, ssthresh));
         v.know(base);
         for mut ack in round(&[rtt + 5, rtt, rtt + 9]) {
-            // Slow start between the ends of rounds is another matter.
+            // Acknowledgments within a round would add slow start's growth.
             ack.counted = u32::from(ack.round_ended);
             v.on_ack(&mut window, &ack, &open());
         }

@@ -1,4 +1,4 @@
-//! TCP Veno: tell random loss from congestion by the backlog in the queue (Fu and Liew).
+//! TCP Veno: distinguishes random loss from congestion by the backlog in the queue (Fu and Liew).
 
 use crate::delay::{Round, Samples};
 use crate::single::{SinglePath, Uncoupled};
@@ -19,7 +19,7 @@ pub const ENTRY: Entry<dyn CongestionControl> = Entry {
     build: |parameters| Box::new(Uncoupled::new(Veno { beta: parameters.get(BETA.name), backlog: Backlog::default() })),
 };
 
-/// Of Veno, mVeno and MPVeno alike.
+/// The parameter of Veno, mVeno and MPVeno.
 pub(crate) const BETA: Parameter = Parameter {
     name: "beta",
     default: 3.0,
@@ -56,11 +56,11 @@ C. P. Fu, S. C. Liew, \"TCP Veno: TCP enhancement for transmission over wireless
 Linux's tcp_veno.
 ";
 
-/// How much of a window waits in queues.
+/// The share of a window that waits in queues.
 #[derive(Clone, Debug, Default)]
 pub struct Backlog {
     samples: Samples,
-    /// Share of the last round's RTT that was queueing.
+    /// The share of the last round's RTT that was queueing.
     waiting: Option<f64>,
 }
 
@@ -72,17 +72,17 @@ impl Backlog {
         }
     }
 
-    /// Packets of `window` that wait: N. `None` before the first round was measured.
+    /// N: packets of `window` that wait. `None` before the first measured round.
     fn packets(&self, window: &WindowState) -> Option<f64> {
         Some(f64::from(window.cwnd()) * self.waiting?)
     }
 
-    /// What remains of Reno's increase.
+    /// The share of Reno's increase that applies.
     pub fn gain(&self, window: &WindowState, beta: f64) -> f64 {
         if self.packets(window).is_some_and(|n| n >= beta) { 0.5 } else { 1.0 }
     }
 
-    /// What a loss leaves of the window, in packets.
+    /// The window after a loss, in packets.
     pub fn remains(&self, window: &WindowState, beta: f64) -> f64 {
         let random = self.packets(window).is_some_and(|n| n < beta);
         f64::from(window.cwnd()) * if random { 0.8 } else { 0.5 }
@@ -123,7 +123,7 @@ pub(crate) mod tests {
     use anabranch_engine::congestion::Loss;
     use anabranch_units::PathId;
 
-    /// After rounds of `base` and of `rtt` ms.
+    /// The backlog after a round of `base` ms and one of `rtt` ms.
     pub(crate) fn backlog(base: u64, rtt: u64) -> Backlog {
         let mut backlog = Backlog::default();
         for ms in [base, rtt] {

@@ -1,4 +1,4 @@
-//! wVegas, weighted Vegas (Cao et al.): Vegas on each subflow, coupled by how many packets each may queue.
+//! wVegas, weighted Vegas (Cao et al.): Vegas on each subflow, coupled by the number of packets that each may queue.
 
 use crate::SinglePath;
 use crate::delay::{Delays, share};
@@ -92,11 +92,11 @@ pub struct WeightedVegas {
     flows: Flows<Weighted>,
 }
 
-/// What is remembered of a subflow.
+/// The state of a subflow.
 #[derive(Clone, Debug)]
 struct Weighted {
     vegas: Vegas,
-    /// Packets that it may queue.
+    /// Packets that the subflow may queue.
     alpha: f64,
     /// Packets per second when alpha was last computed.
     rate: Option<f64>,
@@ -109,13 +109,13 @@ impl Weighted {
         Self { vegas: Vegas::with_gamma(gamma), alpha, rate: None, least_queue: None }
     }
 
-    /// What coupling taught is void; what the path is like is not.
+    /// Resets the coupled state, and keeps the measurements of the path.
     fn restart(&mut self, alpha: f64) {
         self.vegas.restart();
         (self.alpha, self.rate, self.least_queue) = (alpha, None, None);
     }
 
-    /// True if the queue has at least doubled since it was shortest.
+    /// True if the queueing delay is at least twice its minimum.
     fn must_drain(&mut self, queue: Duration) -> bool {
         if queue.is_zero() {
             return false;
@@ -134,13 +134,13 @@ impl WeightedVegas {
         Self { total_alpha, initial_alpha, gamma, drain_early, flows: Flows::default() }
     }
 
-    /// The packets that `id`, now at `rate`, may queue.
+    /// Packets that `id`, now at `rate`, may queue.
     fn alpha(&self, id: PathId, rate: f64) -> f64 {
         let others: f64 = self.flows.iter().filter(|f| f.id != id).filter_map(|f| f.state.rate).sum();
         libm::floor(self.total_alpha * rate / (rate + others)).max(self.initial_alpha)
     }
 
-    /// Acts on what a round of `id`, one of several subflows, measured.
+    /// Adjusts the window of `id`, one of several subflows, after a round.
     fn adjust(&mut self, id: PathId, ack: &Acked, delays: &Delays) {
         let Some(flow) = self.flows.get(id) else { return };
         let (w, mut alpha) = (flow.window.cwnd(), flow.state.alpha);
@@ -249,13 +249,13 @@ mod tests {
         (control, views)
     }
 
-    /// Plays a round in which every RTT was `ms`; the window after it.
+    /// Plays a round of RTTs of `ms`; returns the window after it.
     fn play(control: &mut WeightedVegas, views: &[PathView], id: PathId, ms: u64) -> u32 {
         round(&[ms, ms, ms]).iter().for_each(|ack| control.on_ack(id, ack, views));
         control.window(id).cwnd
     }
 
-    /// Lets `id` know that its path takes 100 ms without a queue.
+    /// Gives `id` a base RTT of 100 ms.
     fn calm(control: &mut WeightedVegas, id: PathId) {
         control.flows.get_mut(id).expect("joined").state.vegas.know(100);
     }
@@ -278,7 +278,7 @@ mod tests {
     fn equal_to_alpha_holds_and_more_shrinks() {
         let (mut control, views) = two([30, 10]);
         calm(&mut control, P0);
-        // Far more comes over the other path, so that 2 are left here.
+        // The other path's rate is far higher, so that 2 remain here.
         control.flows.get_mut(P1).expect("joined").state.rate = Some(1e9);
         assert_eq!(play(&mut control, &views, P0, 120), 29, "diff 5");
         assert_eq!(play(&mut control, &views, P0, 108), 29, "diff 2");
@@ -290,7 +290,7 @@ mod tests {
         let (mut control, views) = two([30, 10]);
         calm(&mut control, P0);
         control.flows.get_mut(P0).expect("joined").state.least_queue = Some(Duration::from_millis(75));
-        // diff 18 of 10: 29, and of these 100 / 500. (Of 30 it would be 6; the module's 16-bit factor makes 5 of it.)
+        // diff 18 of 10: 29, and of these 100 / 500. (Of 30 it would be 6; the kernel module's 16-bit factor yields 5.)
         assert_eq!(play(&mut control, &views, P0, 250), 5);
         assert_eq!(control.flows.get(P0).and_then(|f| f.state.least_queue), None);
         assert_eq!(share(30, Duration::from_millis(100), Duration::from_millis(500)), 6);
@@ -314,7 +314,7 @@ mod tests {
             let (mut control, views) = two([10, 10]);
             control.drain_early = drain_early;
             calm(&mut control, P0);
-            // A diff of 0 of 2, with ever longer delays.
+            // A diff of 0 of 2, with increasing delays.
             [101, 103, 105, 107].map(|ms| play(&mut control, &views, P0, ms))
         };
         assert_eq!(after(false), [11, 12, 13, 14]);
