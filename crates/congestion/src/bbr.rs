@@ -13,7 +13,7 @@ use anabranch_units::{Duration, Instant, Rate};
 pub const ENTRY: Entry<dyn CongestionControl> = Entry {
     name: "bbr",
     aliases: &["bbr1"],
-    about: "BBR version 1 on each subflow by itself: paces at the measured rate of the bottleneck, as Linux's bbr",
+    about: "BBR version 1 per subflow, uncoupled: paces at the measured rate of the bottleneck, as Linux's bbr",
     page: PAGE,
     parameters: &[],
     build: |_| Box::new(Uncoupled::new(Bbr::default())),
@@ -21,37 +21,38 @@ pub const ENTRY: Entry<dyn CongestionControl> = Entry {
 
 const PAGE: &str = "\
 ## Idea
-Loss is not congestion, and a full queue is too late a sign of it. Model the path instead by the two things that matter, the
-bottleneck's rate and the round-trip time without a queue; send at that rate, with about that product in flight, and test
-now and then whether either has changed.
+Loss is not congestion, and a full queue is too late a sign of it. Model the path instead by two values, the bottleneck's
+rate and the round-trip time without a queue; send at that rate, with about their product in flight, and probe at
+intervals whether either has changed.
 
 ## Rule
-bw = greatest delivery rate of the last 10 round trips, samples for want of data aside unless they are greater;
+bw = greatest delivery rate of the last 10 round trips, without application-limited samples unless they are greater;
 min_rtt = least RTT of the last 10 s; BDP = bw min_rtt; both in packets.
-Startup: pacing gain 2.89, window gain 2.89, until bw has not grown by a quarter in three round trips in which there was
-enough to send. Drain: pacing gain 1/2.89, until no more than the BDP is in flight.
-ProbeBW: pacing gains 1.25, 0.75 and six times 1, each for a min_rtt (1.25 until so much is in flight or lost, 0.75 until no
-more than the BDP is); window gain 2.
+Startup: pacing gain 2.89, window gain 2.89, until bw has not grown by a quarter in three round trips that were not
+application-limited. Drain: pacing gain 1/2.89, until no more than the BDP is in flight.
+ProbeBW: pacing gains 1.25, 0.75 and six times 1, each for one min_rtt (1.25 until as much is in flight or lost, 0.75
+until no more than the BDP is); window gain 2.
 ProbeRTT: when min_rtt is 10 s old: window 4 until as little is in flight, then for 200 ms and a round trip.
 pacing rate = 0.99 pacing gain bw, and does not fall in Startup. Window target = window gain BDP and 3 quanta (1 packet below
-1.2 Mbit/s, 2 below 24 Mbit/s, else what takes 1 ms, 64 KB at most), 2 packets more in the phase of 1.25, and once the pipe
-was full what acknowledgments brought at once beyond bw in the last 10 round trips, 100 ms of bw at most; the window grows by
-what is acknowledged up to it, and is at least 4.
-Loss: for one round trip no more is sent than is acknowledged; then as before. Retransmission timeout: the window is what
-is in flight and 1; after the recovery it is what it was.
+1.2 Mbit/s, 2 below 24 Mbit/s, else the packets of 1 ms, 64 KB at most), 2 packets more in the phase of 1.25, and once
+the pipe was full the greatest burst of acknowledged packets beyond bw in the last 10 round trips, at most 100 ms of bw;
+the window grows towards it by the packets acknowledged, and is at least 4.
+Loss: packet conservation for one round trip; then as before. Retransmission timeout: the window is the flight plus 1;
+after the recovery its former value is restored.
 
 ## When it helps
-With random loss, with shallow buffers that Reno cannot use, with deep ones that it fills: high rate, short queue.
+With random loss, with shallow buffers that Reno cannot use, with deep buffers that Reno fills: high rate, short queue.
 
 ## When it hurts
-Beside others: with shallow queues it takes more than its share and loses much, with deep ones its flows keep a queue of about
-one BDP. Short paths gain over long ones less than Reno's, flows that start together share badly for long. On several
+Beside others: with shallow queues it takes more than its share and loses much, with deep ones its flows keep about one
+BDP queued. Short paths gain over long ones less than Reno's, flows that start together share badly for long. On several
 subflows through one bottleneck it takes as many shares as it has subflows.
 
 ## Departures
-As in the draft, and unlike Linux, a policer's token bucket is not looked for (the long-term rate), and windows are not made
-even; what comes in bursts is counted as Linux does. The phase in which ProbeBW begins is drawn from the clock, for want of a stream of
-random numbers here. ECN marks are ignored, as in both. A scheduler's penalty halves the window, which then grows as ever.
+As in the draft, and unlike in Linux, there is no detection of a policer (the long-term rate), and windows are not
+rounded to even numbers; bursts of acknowledgments are counted as in Linux. The first phase of ProbeBW is derived from
+the time, because a congestion control has no random stream. ECN marks are ignored, as in both. A scheduler's penalty
+halves the window, which then grows as usual.
 
 ## References
 N. Cardwell, Y. Cheng, C. S. Gunn, S. H. Yeganeh, V. Jacobson, \"BBR: congestion-based congestion control\", ACM Queue 14(5),

@@ -13,7 +13,7 @@ use anabranch_units::{Duration, Instant};
 pub const ENTRY: Entry<dyn CongestionControl> = Entry {
     name: "cubic",
     aliases: &["uncoupled-cubic"],
-    about: "CUBIC on each subflow by itself: a cubic function of the time since the last loss; Linux's default",
+    about: "CUBIC per subflow, uncoupled: a cubic function of the time since the last loss; Linux's default",
     page: PAGE,
     parameters: &[
         Parameter {
@@ -62,19 +62,19 @@ pub const ENTRY: Entry<dyn CongestionControl> = Entry {
 
 const PAGE: &str = "\
 ## Idea
-After a loss, return quickly to just below the window at which it happened, linger there, then probe ever faster. The
-growth depends on time, not on the round-trip time. On several subflows each grows for itself.
+After a loss, return quickly to just below the window at which it happened, stay there, then probe ever faster. The
+growth depends on time, not on the round-trip time. Several subflows grow independently.
 
 ## Rule
 W(t) = C (t - K)^3 + W_max, K = cbrt((W_max - w_epoch) / C), t = time of congestion avoidance since the last loss.
 Per acknowledged packet: w += (target - w) / w, target = W(t + RTT) held within [w, 1.5 w].
 Reno-friendly region: where W(t) < W_est, w = W_est, with W_est += alpha / w per acknowledged packet,
 alpha = 3 (1 - beta) / (1 + beta), and 1 once W_est has regained the window before the last reduction.
-linux = true counts W_est as Linux: a packet for each floor(floor(8/alpha) w / 8) acknowledged ones, which is floor(15 w / 8),
-and no faster once the window is regained. With 1 % of loss and 50 ms that makes a tenth less.
+linux = true counts W_est as Linux does: one packet per floor(floor(8/alpha) w / 8) acknowledged ones, which is floor(15
+w / 8), and no faster once the window is regained. At 1 % loss and 50 ms the throughput is a tenth lower.
 Loss or ECN mark, once per episode: W_max = w, or w (1 + beta) / 2 under fast convergence if w had not regained W_max;
 ssthresh = max(beta w, 2), w = ssthresh.
-Retransmission timeout: the same ssthresh, w = 1, and the next curve starts at its own window with K = 0.
+Retransmission timeout: the same ssthresh, w = 1, and the next curve starts at its initial window with K = 0.
 Slow start ends at ssthresh, at a loss, or when HyStart finds the path full: from 16 packets on, once acknowledgments
 at most 2 ms apart have come for (least RTT + 1 ms) / 2 of a round (all of it when paced), or once the least of eight or
 more RTT samples of a round exceeds the least RTT by an eighth, at least 4 and at most 16 ms.
@@ -87,15 +87,16 @@ It keeps deep buffers full. On several subflows through one bottleneck it takes 
 start too early where the delay varies, as on wireless links.
 
 ## Departures
-beta applies to the window and not to the flight size, as in Linux. Before the first loss, and the first after a
-timeout, congestion avoidance adds a twentieth per round trip at least, as Linux does. t leaves out time in which the
-window was not the limit: between two acknowledgments at most one RTT counts, so idle periods shorter than a timeout
-are left out too.
+beta applies to the window and not to the flight size, as in Linux. Before the first loss, and before the first one after
+a timeout, congestion avoidance adds at least a twentieth per round trip, as in Linux. t leaves out time in which the
+window was not the limit: between two acknowledgments at most one RTT counts, so idle periods shorter than a timeout are
+left out too.
 In the Reno-friendly region w follows W_est by at most one packet per two acknowledged ones (Linux's bound for all of
-CUBIC), because a scheduler's penalty leaves W_est and the curve where they were and the window must not jump back at
-once. After a spurious loss the curve is restored with the window, as the RFC asks and Linux does not.
+CUBIC), because a scheduler's penalty does not change W_est and the curve, and the window must not return at once. After
+a spurious loss the curve is restored with the window, as the RFC requires and Linux does not.
 HyStart is Linux's (ack train and delay increase) rather than HyStart++ (RFC 9406), because results are compared with
-Linux, whose CUBIC has no HyStart++; it allows a fixed 1 ms for aggregation, to which Linux's figure comes below 2 Gbit/s.
+Linux, whose CUBIC has no HyStart++; its allowance for aggregation is a fixed 1 ms, which is Linux's value below 2
+Gbit/s.
 
 ## References
 RFC 9438; S. Ha, I. Rhee, L. Xu, \"CUBIC: a new TCP-friendly high-speed TCP variant\", 2008; S. Ha, I. Rhee, \"Taming the

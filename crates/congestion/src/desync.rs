@@ -37,11 +37,11 @@ that join before it begin with 2 packets in congestion avoidance. One subflow al
 Several subflows over one fast path whose buffer is a few packets.
 
 ## When it hurts
-On different paths: a lossy path with a small window never gives way to congestion. It takes more than one TCP's share.
+On different paths: a lossy path with a small window never backs off. It takes more than one TCP's share.
 
 ## Departures
-The Linux module sets a later subflow's window to 2 with its first acknowledgment; here it joins with 2. A subflow that is
-alone halves after every loss, as Reno does.
+The Linux module sets a later subflow's window to 2 at its first acknowledgment; here it joins with 2. A lone subflow
+halves after every loss, as in Reno.
 
 ## References
 C. Cui, L. Xue, C.-H. Chiu, P. Kondikoppa, S.-J. Park, \"DMCTCP: desynchronized multi-channel TCP for high speed access

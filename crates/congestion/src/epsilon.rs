@@ -36,7 +36,7 @@ Congestion avoidance on r, per acknowledged packet: w_r += min(A (A w_r)^(1-e) /
 Slow start, loss, ECN mark and timeout on each subflow as Reno. One subflow alone is Reno.
 
 ## When it helps
-To see what coupling does to a result: sweep epsilon with everything else the same.
+To show the effect of coupling on a result: sweep epsilon with everything else equal.
 
 ## When it hurts
 Near 0 all traffic moves to the least congested path, and it flaps between equal ones. Near 2 it is as aggressive as

@@ -32,14 +32,14 @@ One subflow alone is Reno.
 Where subflows may share a bottleneck with single-path TCP, and one of the paths is clearly better.
 
 ## When it hurts
-The smoothed RTT lags while a buffer fills, which makes alpha too small for the fast path. A subflow that idles with a
-large window enlarges W and slows the others. LIA shifts less traffic off a congested path than it could and is not
+The smoothed RTT lags while a buffer fills, which makes alpha too small for the fast path. An idle subflow with a large
+window enlarges W and slows the others. LIA shifts less traffic off a congested path than it could and is not
 Pareto-optimal (see olia).
 
 ## Departures
 alpha is a real number; Linux's out-of-tree module and the RFC's suggestion use scaled integers. Windows are weighted by
-their segment sizes, the RFC's form in bytes. alpha is computed anew when any window has changed by a packet (for a
-loss, a penalty, an undo and a restart do that too), when a subflow joins or leaves, and at least once per round trip.
+their segment sizes, the RFC's form in bytes. alpha is computed anew when any window has changed by a packet (also by a
+loss, a penalty, an undo or a restart), when a subflow joins or leaves, and at least once per round trip.
 
 ## References
 RFC 6356; D. Wischik, C. Raiciu, A. Greenhalgh, M. Handley, \"Design, implementation and evaluation of congestion

@@ -23,7 +23,7 @@ pub const ENTRY: Entry<dyn CongestionControl> = Entry {
 
 const PAGE: &str = "\
 ## Idea
-Two terms: one couples the increases as congestion balancing wants them, and one moves window from the paths with the
+Two terms: one couples the increases for congestion balancing, and one moves window from the paths with the
 largest windows to better paths whose windows are still small. Decreases stay Reno's.
 
 ## Rule
@@ -39,13 +39,13 @@ but ssthresh may fall to 1 when there are several subflows. One subflow alone is
 Where LIA is too aggressive against single-path TCP or leaves traffic on congested paths.
 
 ## When it hurts
-On paths that change quickly: a path whose window is at 1 and whose l is small is probed slowly. Equal windows on all
-paths make M everything and alpha zero.
+On paths that change quickly: a path whose window is at 1 and whose l is small is probed slowly. With equal windows M
+holds all paths, and alpha is zero.
 
 ## Departures
 Real arithmetic instead of the kernel module's integers; its fixed floor of 2 for ssthresh is the draft's 1 here.
 B and M are found by exact comparison: windows in bytes, l and T^2 as integers with T in microseconds. After a spurious
-loss l is counted on as if the loss had not been. Windows are weighted by their segment sizes.
+loss l continues as if there had been no loss. Windows are weighted by their segment sizes.
 
 ## References
 R. Khalili, N. Gast, M. Popovic, J.-Y. Le Boudec, \"MPTCP is not Pareto-optimal: performance issues and a possible

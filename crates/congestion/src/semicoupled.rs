@@ -26,7 +26,7 @@ pub const ENTRY: Entry<dyn CongestionControl> = Entry {
 
 const PAGE: &str = "\
 ## Idea
-Increase every window by the same amount, which the total window decides, but let each subflow answer for its own losses
+Increase every window by the same amount, which the total window decides, but decrease each window for its own losses
 only. Most traffic moves to the least congested paths, and some stays on all of them, so that changes are noticed.
 
 ## Rule
@@ -37,11 +37,11 @@ At loss probabilities p_s the windows settle at w_r = sqrt(2 a) (1 / p_r) / sqrt
 is sqrt(n a) times one TCP's.
 
 ## When it helps
-Where paths differ in loss and change: it shifts less than coupled, and is never caught on one path.
+Where paths differ in loss and change: it shifts less than coupled, and never uses one path alone.
 
 ## When it hurts
 It ignores round-trip times: on a long path it takes less than one TCP would. With a = 1 it takes sqrt(n) shares of a
-bottleneck that n subflows have in common (lia computes a from windows and round-trip times).
+bottleneck that n subflows share (lia computes a from windows and round-trip times).
 
 ## Departures
 None known. Windows are weighted by their segment sizes.

@@ -14,7 +14,7 @@ use anabranch_units::{Duration, Instant};
 pub const ENTRY: Entry<dyn CongestionControl> = Entry {
     name: "vegas",
     aliases: &[],
-    about: "Vegas on each subflow by itself: holds a few packets in the queue by watching the round-trip time",
+    about: "Vegas per subflow, uncoupled: keeps a few packets in the queue, estimated from the round-trip time",
     page: PAGE,
     parameters: &[ALPHA, BETA, GAMMA],
     build: |parameters| Box::new(Uncoupled::new(Vegas::new(parameters))),
@@ -50,27 +50,27 @@ pub(crate) const GAMMA: Parameter = Parameter {
 
 const PAGE: &str = "\
 ## Idea
-The round-trip time tells how many of the own packets wait in queues. Keep that number between alpha and beta: the link is
-busy, and neither delay nor loss grow.
+The round-trip time shows how many of the flow's packets wait in queues. Keep that number between alpha and beta: the
+link is busy, and neither delay nor loss grows.
 
 ## Rule
 Once per round trip with at least three RTT samples: base = least RTT ever, rtt = least RTT of the round,
 diff = floor(w (rtt - base) / base).
 Congestion avoidance: w -= 1 if diff > beta, w += 1 if diff < alpha; at least 2.
 Slow start, doubling every round: if diff > gamma, w = min(w, floor(w base / rtt) + 1) and ssthresh = min(ssthresh, w).
-A round with fewer samples, and the time until a recovery is over: Reno. Loss, ECN mark and timeout: as Reno.
+Reno applies to a round with fewer samples, and until a recovery is over. Loss, ECN mark and timeout: as Reno.
 
 ## When it helps
-Alone, or among its like: full links with short queues, no losses of its own making.
+Alone, or beside other Vegas flows: full links with short queues, and no losses of its own making.
 
 ## When it hurts
-Beside Reno or CUBIC, which fill the queue that Vegas keeps out of, it starves. A path whose delay rises for good, or whose
-delay varies by itself, looks congested.
+It starves beside Reno or CUBIC, which fill the queue that Vegas keeps short. A path whose delay rises permanently, or
+varies without load, looks congested.
 
 ## Departures
-diff is divided by base as in Linux; the paper divides by rtt, which gives less where the queue is long. As in Linux too, slow
-start doubles every round, not every second one. The least RTT is forgotten when the subflow restarts after idling; Linux
-forgets it whenever data is sent with nothing in flight.
+diff is divided by base as in Linux; the paper divides by rtt, which is less where the queue is long. As in Linux too,
+slow start doubles every round, not every second one. The least RTT is reset when the subflow restarts after idling;
+Linux resets it whenever data is sent with nothing in flight.
 
 ## References
 L. Brakmo, L. Peterson, \"TCP Vegas: end to end congestion avoidance on a global Internet\", IEEE JSAC 13(8), 1995;

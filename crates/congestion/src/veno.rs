@@ -13,7 +13,7 @@ use anabranch_units::{Duration, Instant};
 pub const ENTRY: Entry<dyn CongestionControl> = Entry {
     name: "veno",
     aliases: &[],
-    about: "Veno on each subflow by itself: Reno that gives up less after losses which the queue does not explain",
+    about: "Veno per subflow, uncoupled: Reno with a smaller decrease after losses without a queue",
     page: PAGE,
     parameters: &[BETA],
     build: |parameters| Box::new(Uncoupled::new(Veno { beta: parameters.get(BETA.name), backlog: Backlog::default() })),
@@ -31,8 +31,9 @@ pub(crate) const BETA: Parameter = Parameter {
 
 const PAGE: &str = "\
 ## Idea
-Estimate as Vegas does how many of the own packets wait in queues. A loss with a short queue is random, as on wireless links:
-give up a fifth of the window, not half. With a long queue grow half as fast, to stay longer at the operating point.
+Estimate, as Vegas does, how many of the flow's packets wait in queues. A loss with a short queue is random, as on
+wireless links: reduce the window by a fifth, not by half. With a long queue grow half as fast, to stay longer at the
+operating point.
 
 ## Rule
 base = least RTT ever, rtt = least RTT of the last round with three samples or more, N = w (rtt - base) / rtt.
@@ -41,15 +42,16 @@ Loss or ECN mark, once per episode: ssthresh = floor(4w/5) if N < beta, else flo
 Retransmission timeout: the same ssthresh, w = 1. Slow start as Reno.
 
 ## When it helps
-On wireless paths with random loss and moderate queues, without harm to Reno beside it.
+On wireless paths with random loss and moderate queues, without harm to a Reno flow beside it.
 
 ## When it hurts
-With very shallow queues every loss looks random. Where the delay varies by itself, random losses look like congestion.
+With very shallow queues every loss looks random. Where the delay varies without load, random losses look like
+congestion.
 
 ## Departures
-The increase is spread over the round, half of it for each packet, where Linux leaves out every second step. N is taken from
-the least RTT of a whole round, as the paper has it; Linux's module looks at the last sample only. Before the first such
-round a loss is Reno's: nothing shows that it was random.
+The increase is spread over the round, half of it per packet, where Linux skips every second step. N is taken from
+the least RTT of a whole round, as in the paper; Linux's module uses the last sample only. Before the first such round
+the decrease is Reno's: no measurement shows that the loss was random.
 
 ## References
 C. P. Fu, S. C. Liew, \"TCP Veno: TCP enhancement for transmission over wireless access networks\", IEEE JSAC 21(2), 2003;

@@ -33,7 +33,7 @@ pub const ENTRY: Entry<dyn CongestionControl> = Entry {
             min: 0.0,
             max: 1000.0,
             unit: "packets",
-            about: "of a subflow before its rate is known, and least",
+            about: "queued packets of a subflow before its rate is known, and the least",
         },
         GAMMA,
         Parameter {
@@ -42,7 +42,7 @@ pub const ENTRY: Entry<dyn CongestionControl> = Entry {
             min: 0.0,
             max: 1.0,
             unit: "bool",
-            about: "let every round count for draining, as the Linux module does, not only those with alpha packets queued",
+            about: "drain in any round, as the Linux module does, not only with alpha packets queued",
         },
     ],
     build: |parameters| Box::new(WeightedVegas::new(parameters)),
@@ -50,8 +50,8 @@ pub const ENTRY: Entry<dyn CongestionControl> = Entry {
 
 const PAGE: &str = "\
 ## Idea
-Vegas equalises how many packets each flow keeps in a queue. Give every subflow a share of one total by the rate that it
-achieves, and traffic moves to the paths where packets wait least; congestion becomes equal everywhere, before any loss.
+Vegas equalises the number of packets that each flow keeps in a queue. Give every subflow a share of one total, in
+proportion to its rate: traffic moves to the paths with the least queueing, and congestion becomes equal before any loss.
 
 ## Rule
 Once per round trip with at least three RTT samples: base = least RTT ever, rtt = mean RTT of the round,
@@ -60,23 +60,24 @@ Slow start: if diff > gamma, w = min(w, floor(w base / rtt) + 1) and ssthresh = 
 Congestion avoidance: if diff >= alpha_r: rate_r = w / rtt, alpha_r = max(initial_alpha, floor(total_alpha rate_r / sum of
 rates)). Then w -= 1 if diff > alpha_r, w += 1 if diff < alpha_r; at least 2.
 Draining, in rounds with diff >= alpha_r: q = rtt - base, qmin = least q since the last draining; if q >= 2 qmin:
-w = floor(w base / (2 rtt)), and qmin begins anew.
-A round with fewer samples, and the time until a recovery is over: Reno; alpha_r and the weight begin anew after it.
+w = floor(w base / (2 rtt)), and qmin is reset.
+Reno applies to a round with fewer samples, and until a recovery is over; after it alpha_r and the weight are reset.
 Loss, ECN mark and timeout as Reno. One subflow alone is Vegas with its own alpha and beta.
 
 ## When it helps
-On paths with long queues of which nobody else makes use: it shifts load by delay, faster than losses would.
+On paths with long queues and no other traffic: it shifts load by delay, earlier than losses would.
 
 ## When it hurts
-Beside loss-based traffic it gives way, as Vegas does. With a few packets in flight delayed acknowledgments pass for queues.
+Beside loss-based traffic it starves, as Vegas does. With a few packets in flight, delayed acknowledgments look like
+queues.
 
 ## Departures
 The Linux module compares q in every round, also before alpha_r packets are queued. Then the delay of one packet behind
-another, on an empty path, is soon twice what it was, and the window is halved again and again: of idle paths of 20 and 5
-Mbit/s it used 13 % in virtual time (`drain_early` brings that back). The module gives a lone subflow total_alpha; that would make a connection with one path another algorithm than the
-baseline that it is compared with. Draining is computed exactly; the module's 16-bit factor makes 5 of 30 packets at a
-fifth, not 6. ssthresh becomes w, not w - 1: the module still counts w = ssthresh as slow start. The least RTT is forgotten
-on an idle restart only.
+another, on an empty path, soon doubles, and the window is halved again and again: of idle paths of 20 and 5 Mbit/s it
+used 13 % in virtual time (`drain_early` restores that). The module gives a lone subflow total_alpha; a connection with
+one path would then differ from its baseline. Draining is computed exactly; the module's 16-bit factor turns 30 packets
+at a fifth into 5, not 6. ssthresh becomes w, not w - 1: the module still counts w = ssthresh as slow start. The least
+RTT is reset on an idle restart only.
 
 ## References
 Y. Cao, M. Xu, X. Fu, \"Delay-based congestion control for multipath TCP\", ICNP 2012; the out-of-tree Linux module.
