@@ -1,6 +1,6 @@
 //! The loop's priority over other threads.
 
-/// While it lives, the calling thread has the highest niceness that the system permits. Not a real-time class: a thread
+/// While it lives, the calling thread has the lowest nice value that the system permits. Not a real-time class: a thread
 /// of such a class that never sleeps is throttled for 50 ms in every second, which makes a burst.
 #[derive(Debug)]
 pub(crate) struct Priority {

@@ -9,7 +9,7 @@ pub fn all() -> &'static [Model] {
     MODELS
 }
 
-/// The model of this name.
+/// The model with this name.
 pub fn find(name: &str) -> Option<&'static Model> {
     MODELS.iter().find(|model| model.name == name)
 }
@@ -132,7 +132,7 @@ const fn words(name: &'static str, words: &'static [&'static str], about: &'stat
     Parameter { name, default: 0.0, range: Range::Words(words), unit: Unit::None, about }
 }
 
-/// Larger windows than any network holds; half of the engine's limit.
+/// A larger window than any network holds; half of the engine's limit.
 const PACKETS: u32 = 1 << 23;
 
 const GAMMA: Parameter =
@@ -206,7 +206,7 @@ mod tests {
         }
     }
 
-    /// Both ends of every parameter, all others at their defaults, and all at the same end.
+    /// Both ends of every parameter's range, with all others at their defaults, and all at the same end.
     #[test]
     fn ends_of_ranges_give_finite_numbers() {
         let ends = |parameter: &Parameter| match parameter.range {

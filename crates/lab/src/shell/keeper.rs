@@ -158,7 +158,7 @@ fn end(grace: Duration) -> io::Result<()> {
     Ok(())
 }
 
-/// There are children left, and so perhaps descendants.
+/// Children are left. Without any there are no descendants either, because orphans become children of the keeper.
 fn has_children() -> bool {
     loop {
         match waitpid(None, Some(WaitPidFlag::WNOHANG)) {

@@ -1,4 +1,4 @@
-//! What an engine records beside what is observed of it.
+//! An engine's own events beside the observed ones.
 #![allow(dead_code)] // each test file uses its own part
 
 use anabranch_observer::Observer;
@@ -10,7 +10,7 @@ pub type Log = Vec<(Instant, Origin, Event)>;
 
 pub struct Host {
     pub observer: Observer,
-    /// What the engine recorded, and what was observed.
+    /// The engine's events, and the observed ones.
     pub engine: Log,
     pub observed: Log,
 }
@@ -21,10 +21,10 @@ impl Host {
     }
 }
 
-/// A kind of event, as packets can tell it.
+/// A kind of event, in the form that packets can show.
 type Kind = fn(&Event) -> Option<Event>;
 
-/// These must be the same, one by one, with time and path.
+/// These must be equal, one by one, with time and path.
 pub const KINDS: [(&str, Kind); 7] = [
     ("violation", |e| match e {
         // Checksums are not verified.
