@@ -12,7 +12,7 @@ use Section::{
 /// A part of a scenario file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Section {
-    /// Keys above the first header.
+    /// Keys before the first header.
     Top,
     /// `[connection]`
     Connection,
@@ -43,7 +43,7 @@ pub enum Section {
 }
 
 impl Section {
-    /// All, in the order of a resolved scenario.
+    /// All sections, in the order of a resolved scenario.
     pub const ALL: [Section; 14] = [
         Section::Top,
         Section::Connection,
@@ -81,19 +81,19 @@ impl Section {
         }
     }
 
-    /// True for sections that may be repeated: `[[path]]`.
+    /// True for sections that may repeat: `[[path]]`.
     pub const fn is_list(self) -> bool {
         matches!(self, Section::Path | Section::Link | Section::Cross | Section::Timeline | Section::Traffic)
     }
 
-    /// True if it stands at the top of a file, under a header of its own.
+    /// True if it has a header of its own in a file.
     pub const fn has_header(self) -> bool {
         let of_keys =
             matches!(self, Section::Loss | Section::Reorder | Section::Queue | Section::Range | Section::Arrivals);
         !of_keys && !matches!(self, Section::Top)
     }
 
-    /// One line.
+    /// A one-line description.
     pub const fn about(self) -> &'static str {
         match self {
             Section::Top => "the experiment as a whole",
@@ -120,13 +120,13 @@ impl Section {
         KEYS.iter().filter(move |key| key.section == self)
     }
 
-    /// The key of this name.
+    /// The key with this name.
     pub fn key(self, name: &str) -> Option<&'static Key> {
         self.keys().find(|key| key.name == name)
     }
 }
 
-/// What a value looks like.
+/// The form of a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Form {
     /// Any text.
@@ -203,42 +203,42 @@ pub enum Form {
     Value,
 }
 
-/// To which directions a value applies.
+/// The directions to which a value applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Directions {
-    /// Has no direction.
+    /// No direction.
     None,
-    /// `{ down = …, up = … }`; alone it applies to both.
+    /// `{ down = …, up = … }`; a plain value applies to both.
     Both,
-    /// `{ down = …, up = … }`; alone it applies to `down` only.
+    /// `{ down = …, up = … }`; a plain value applies to `down` only.
     Down,
 }
 
-/// What holds if a key is not written.
+/// The default of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fallback {
-    /// It must be written.
+    /// None: the key is required.
     Required,
-    /// Nothing, in these words.
+    /// No value, described by these words.
     Nothing(&'static str),
-    /// This, as a file would write it without quotes.
+    /// This value, in the file's notation without quotes.
     Value(&'static str),
 }
 
 /// One key.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
-    /// Where it belongs.
+    /// Its section.
     pub section: Section,
-    /// As written.
+    /// Its name in a file.
     pub name: &'static str,
-    /// What its value looks like.
+    /// The form of its value.
     pub form: Form,
     /// Whether it has a value per direction.
     pub directions: Directions,
-    /// If it is not written.
+    /// Its default.
     pub fallback: Fallback,
-    /// What it means.
+    /// Its meaning.
     pub about: &'static str,
 }
 
@@ -251,7 +251,7 @@ impl Key {
         }
     }
 
-    /// Its default in a few words.
+    /// Its default as text.
     pub const fn default(&self) -> &'static str {
         match self.fallback {
             Fallback::Required => "required",
@@ -261,7 +261,7 @@ impl Key {
 }
 
 impl Form {
-    /// The expected form in a few words.
+    /// The expected form as text.
     pub fn expected(&self) -> String {
         match self {
             Form::Text => "a string".into(),
@@ -311,7 +311,7 @@ pub fn keys() -> &'static [Key] {
     KEYS
 }
 
-/// The keys that `name` may mean: a full name (`path.loss`) means one, a bare one (`rate`) each of its sections'.
+/// The keys that `name` may mean: a full name (`path.loss`) means one, a bare one (`rate`) one per section that has it.
 pub fn find_keys(name: &str) -> Vec<&'static Key> {
     let full: Vec<_> = KEYS.iter().filter(|key| key.full_name() == name).collect();
     if full.is_empty() { KEYS.iter().filter(|key| key.name == name).collect() } else { full }
@@ -321,7 +321,7 @@ pub fn find_keys(name: &str) -> Vec<&'static Key> {
 const MAX_WINDOW: u64 = 65_535 << 14;
 /// An IPv4 or IPv6 packet of 65 535 bytes less the headers and options that [`crate::full_packet`] counts.
 const MAX_MSS: u64 = 65_435;
-/// Most connections of the traffic: each has a port of its own on the client's side.
+/// Most connections of the traffic: each has its own port on the client.
 pub(crate) const MAX_FLOWS: i64 = 10_000;
 /// Far more than any network, and far from overflow in bits.
 const MAX_BYTES: u64 = 1 << 60;
@@ -344,7 +344,7 @@ const fn down(name: &'static str, form: Form, fallback: Fallback, about: &'stati
     Key { section: Section::Path, name, form, directions: Directions::Down, fallback, about }
 }
 
-#[rustfmt::skip] // A table reads best with one key to a row.
+#[rustfmt::skip] // A table reads best with one key per row.
 const KEYS: &[Key] = &[
     key(Top, "name", Form::Text, Nothing("the file's name"), "title of the experiment"),
     key(Top, "duration", POSITIVE_TIME, Nothing("until all traffic is delivered"), "measured time, after the warm-up; required if traffic is unlimited"),

@@ -1,4 +1,4 @@
-//! `[[traffic]]`: what the application does.
+//! `[[traffic]]`: the applications.
 
 use super::fields::{Fields, Only, check_only, required};
 use super::value;
@@ -9,7 +9,7 @@ use crate::suggest::nearest;
 use crate::tree::{Node, Report};
 use anabranch_units::Duration;
 
-/// One unlimited bulk transfer unless the file says otherwise.
+/// One unlimited bulk transfer unless the file has traffic.
 pub(crate) fn traffic(report: &mut Report, entries: &[Fields<'_>]) -> Option<Vec<Traffic>> {
     if let Some(second) = entries.get(1) {
         report
@@ -23,7 +23,7 @@ pub(crate) fn traffic(report: &mut Report, entries: &[Fields<'_>]) -> Option<Vec
     entries.iter().map(|fields| application(report, fields)).collect()
 }
 
-/// Kinds of which there may be several.
+/// Kinds that may have several flows.
 const SINGLE: &[&str] = &["bulk", "frames", "request"];
 
 /// The keys that only some kinds of traffic have.
