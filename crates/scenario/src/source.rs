@@ -59,6 +59,6 @@ pub struct NoFiles;
 
 impl Resolver for NoFiles {
     fn read(&self, _file: &str) -> Result<String, String> {
-        Err("no files are at hand here".into())
+        Err("no files are available here".into())
     }
 }

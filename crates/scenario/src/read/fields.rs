@@ -53,7 +53,7 @@ pub(crate) struct Fields<'t> {
 const MOST_MISSPELT: usize = 50;
 
 impl<'t> Fields<'t> {
-    /// The section's table at `node`; an empty one if the file has none. `None` if it is not a table.
+    /// The section's table at `node`; without one, every key has its default.
     pub fn open(report: &mut Report, section: Section, node: Option<&'t Node>) -> Self {
         let Some(node) = node else {
             return Self { section, table: None, defaults: &[], at: Span::default(), broken: false };

@@ -81,7 +81,7 @@ fn of_connection(report: &mut Report, key: &'static Key, node: &Node, name: &str
         found => {
             let reason = match found.name {
                 "congestion" => "its windows are the state of the subflows: run the scenario once with each",
-                _ => "what can change: scheduler",
+                _ => "keys that can change: scheduler",
             };
             let message = format!("`{}` cannot change while the experiment runs", found.full_name());
             report.error(Code::UnknownKey, node.at, message).label("not such a key").help(reason);
@@ -115,7 +115,7 @@ fn target(report: &mut Report, names: &Names, key: &'static Key, node: &Node) ->
         report
             .error(Code::UnknownKey, node.at, message)
             .label("not such a key")
-            .help(format!("what can change: {}", changeable.join(", ")));
+            .help(format!("keys that can change: {}", changeable.join(", ")));
         return None;
     }
     let Some(index) = listed.place(name) else {

@@ -15,7 +15,7 @@ pub(crate) fn traffic(report: &mut Report, entries: &[Fields<'_>]) -> Option<Vec
         report
             .error(Code::NotAvailable, second.at, "several [[traffic]] tables are not available yet")
             .label("the second one")
-            .help("this version runs one kind of application; `flows` says how many of it");
+            .help("this version runs one kind of application; `flows` sets their number");
     }
     if entries.is_empty() {
         return Some(vec![TrafficKind::Bulk { size: None }.into()]);
@@ -104,7 +104,7 @@ fn web(report: &mut Report, fields: &Fields<'_>) -> Option<TrafficKind> {
     if let (ConnectionsPer::Object, Some(objects), Some(node)) = (connections_per, objects, fields.written("objects"))
         && i64::from(objects) > MAX_FLOWS
     {
-        value::impossible(report, fields.key("objects"), node, "is more than there are ports for, one to a connection");
+        value::impossible(report, fields.key("objects"), node, "needs more ports than there are: one per connection");
     }
     let sizes = if sizes? == "lognormal" { ObjectSizes::Lognormal } else { ObjectSizes::Equal };
     let (size, objects, connections, request) = (size?, objects?, connections?, request?);

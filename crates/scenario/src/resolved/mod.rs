@@ -389,7 +389,7 @@ impl Writer<'_> {
                     ObjectSizes::Equal => "equal",
                     ObjectSizes::Lognormal => "lognormal",
                 };
-                // One page is the default.
+                // A page counts as one flow.
                 return self.line("sizes", quoted(sizes));
             }
         }
