@@ -103,7 +103,7 @@ impl Class {
         matches!(self, Benign | Plain | Segments | Nat | Blackout | App | Guess | Floods | Race)
     }
 
-    /// At least one side asks for DSS checksums.
+    /// At least one side requires DSS checksums.
     pub(crate) fn needs_checksums(self) -> bool {
         matches!(self, Self::Payload | Self::PayloadOnePath)
     }

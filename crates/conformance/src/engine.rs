@@ -21,7 +21,7 @@ const TOLERANCE: Duration = Duration::from_millis(1);
 const FIRST_PORT: u16 = 40_000;
 /// Most timers that fire at one time.
 const MOST_SPINS: u32 = 10_000;
-/// Reason of a reset that the application asks for.
+/// Reason of a reset that the application requests.
 const UNSPECIFIED: Reason = Reason { code: 0, transient: false };
 
 /// Counts the violations that the engine records.

@@ -21,7 +21,7 @@ pub struct DelayedStart {
     pub loss_mode: LossMode,
 }
 
-/// What "a loss in round k" means in equation 5, for a round of d packets.
+/// The meaning of "a loss in round k" in equation 5, for a round of d packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossMode {
     /// As printed: p·(1 − p)^(d − 1), the probability that one *given* packet is lost and no other.

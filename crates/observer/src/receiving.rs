@@ -208,7 +208,7 @@ mod tests {
         assert_eq!(r.accept(Range::new(1, 9)), Ok(Some(Range::new(1, 4))));
         r.take_fin();
         assert_eq!((r.is_finished(), r.next()), (true, 5));
-        // Whatever the acknowledgment, nothing is missing behind the FIN.
+        // For any acknowledgment, nothing is missing behind the FIN.
         assert_eq!(r.first_gap(100), None);
     }
 }

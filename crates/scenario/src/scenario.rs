@@ -192,7 +192,7 @@ pub struct Cross {
     pub over: usize,
     /// `over` counts links.
     pub shared: bool,
-    /// What kind of flow.
+    /// The kind of flow.
     pub kind: CrossKind,
     /// The direction of its data.
     pub direction: Direction,

@@ -171,7 +171,7 @@ mod tests {
         assert!((fast_bytes(1400, 10, ms(30), ms(100)) - 52_111.1).abs() < 0.05);
     }
 
-    /// Whether a segment goes on the slow path: R = (20, 100), the fast window of 10 full.
+    /// Whether a segment takes the slow path: R = (20, 100), the fast window of 10 full.
     fn uses_slow(lambda: f64, window: u64, slow_in_flight: u32) -> bool {
         let mut bench = Bench::new(&[path(0, 20, 10, 10), path(1, 100, 20, slow_in_flight)]);
         bench.view.set_window(window, 0);

@@ -10,7 +10,7 @@ page!(
     "\
 # Idea
 
-Plan which segments go on which path over one least common multiple of the paths' forward delays, so that they
+Assign the segments to paths over one least common multiple of the paths' forward delays, so that they
 arrive in order.
 
 # Rule

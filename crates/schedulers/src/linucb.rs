@@ -67,7 +67,7 @@ mod tests {
             }
         }
         for (i, row) in a.iter().enumerate() {
-            // Both are symmetric: a row stands for a column.
+            // Both are symmetric: a row equals a column.
             let product = arm.times(row);
             for (j, entry) in product.into_iter().enumerate() {
                 assert!((entry - f64::from(u8::from(i == j))).abs() < 1e-9, "{i} {j} {entry}");

@@ -148,7 +148,7 @@ impl Middle {
         (passed, false)
     }
 
-    /// The waiting packet goes on alone.
+    /// The waiting packet continues alone.
     pub fn release(&mut self, path: u8, way: Direction) -> Option<Packet> {
         self.lines.get_mut(&(path, way))?.held.take()
     }

@@ -9,7 +9,7 @@ use std::collections::BinaryHeap;
 #[allow(clippy::large_enum_variant, reason = "nearly all are arrivals")]
 pub(super) enum Event {
     Arrival(usize, Packet),
-    /// A packet that waited for the next goes on.
+    /// A packet that waited for the next one continues.
     Release(u8, Direction),
     Flood(usize, u32),
     Act(usize),

@@ -72,7 +72,7 @@ pub enum EngineWord {
 pub struct Settings {
     /// Speak MPTCP.
     pub mptcp: bool,
-    /// Ask for DSS checksums.
+    /// Require DSS checksums.
     pub checksum: bool,
     /// The MSS that the host announces: the MTU less IP and TCP header.
     pub mss: u16,
@@ -310,7 +310,7 @@ pub enum Closed {
     Finished,
     /// By the peer's RST or MP_FASTCLOSE.
     Reset,
-    /// Nobody answered.
+    /// No answer came.
     TimedOut,
     /// The SYN was refused.
     Refused,

@@ -5,8 +5,8 @@ use crate::{LabError, Namespace};
 use anabranch_units::{Duration, Instant};
 use std::collections::BTreeSet;
 
-/// The longest wait without progress. A sender whose retransmissions back off is heard again after an outage of half of
-/// that.
+/// The longest wait without progress. A sender whose retransmissions back off gets through again after an outage of half
+/// of that.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 /// The time that a server has to read its data, and to answer the end of a stream by its own.
 pub(super) const READING: Duration = Duration::from_secs(2);
