@@ -20,7 +20,7 @@ impl World<'_> {
             .filter(|(path, there)| usize::from(*path) < self.case.paths.len() && *there == way);
         let Some((path, _)) = line else {
             if let Some(exchange) = &mut self.exchange {
-                exchange.leaves(self.now, SIDES[n], &packet, &[], Some("to nobody"));
+                exchange.leaves(self.now, SIDES[n], &packet, &[], Some("to no host"));
             }
             return;
         };
