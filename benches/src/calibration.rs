@@ -1,5 +1,5 @@
-//! A loop that does what every event loop does, so that figures from different machines can be compared: a 4-ary heap
-//! of 1000 events of 32 bytes, pop the first, push it back later.
+//! A loop like that of every event loop, so that figures from different machines can be compared: a 4-ary heap of 1000
+//! events of 32 bytes, pop the first, push it back later.
 
 use cpu_time::ProcessTime;
 

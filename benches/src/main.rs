@@ -1,6 +1,6 @@
-//! How fast the simulator is: data segments per CPU second on four workloads, beside a calibration loop.
+//! The speed of the simulator: data segments per CPU second on four workloads, beside a calibration loop.
 //!
-//! `speed [--only] [WORKLOAD…]` runs all, or those named. With `--only` nothing but the workload runs, so that instructions
+//! `speed [--only] [WORKLOAD…]` runs all, or those named. With `--only` only the workload runs, so that instructions
 //! can be counted; it prints the number of data segments and the digest of the run.
 
 #![allow(clippy::disallowed_methods, reason = "a program with arguments")]

@@ -14,7 +14,7 @@ use anabranch_workload::{BulkSink, BulkSource};
 pub struct Workload {
     pub name: &'static str,
     scheduler: String,
-    /// What the scheduler is put into.
+    /// The wrapper of the scheduler.
     seat: fn(Box<dyn Scheduler>) -> Box<dyn Scheduler>,
     congestion: &'static str,
     connections: u32,
@@ -34,7 +34,7 @@ fn path(name: &str, mbit: u64, delay: u64, loss: f64, queue: u32) -> PathSpec {
     PathSpec { name: name.into(), down: way(loss), up: way(0.0) }
 }
 
-/// As `w1`, over so many paths: one WLAN and one 3G after the other, each pair 3 ms longer than the one before.
+/// As `w1`, over `paths` paths: WLAN and 3G in turn, each pair 3 ms longer than the previous one.
 pub fn wireless(scheduler: &str, paths: usize, seconds: u64) -> Workload {
     let nth = |n: usize| match (n % 2, 3 * (n / 2) as u64) {
         (0, longer) => path(&format!("wlan{n}"), 25, 25 + longer, 0.01, 100),
@@ -89,7 +89,7 @@ pub fn all() -> Vec<Workload> {
     ]
 }
 
-/// What a run gave.
+/// The results of a run.
 pub struct Outcome {
     /// Data segments sent.
     pub segments: u64,
@@ -108,7 +108,7 @@ impl Recorder for Count {
 }
 
 impl Workload {
-    /// With each scheduler put into `seat`.
+    /// With each scheduler wrapped in `seat`.
     pub fn seated(self, seat: fn(Box<dyn Scheduler>) -> Box<dyn Scheduler>) -> Self {
         Self { seat, ..self }
     }

@@ -1,4 +1,5 @@
-//! One transfer between two endpoints with a man in the middle, drawn from the input: what `anabranch-adversary` asks of it holds.
+//! One transfer between two endpoints with a man in the middle, drawn from the input: the properties of
+//! `anabranch-adversary` hold.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
 //! Any bytes: a packet that parses is emitted to bytes that parse to the same. The bytes are tried as a packet, and
-//! again with their checksums put right, since no fuzzer guesses those.
+//! again with corrected checksums, because no fuzzer guesses those.
 
 #![no_main]
 

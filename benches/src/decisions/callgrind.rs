@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
-/// What callgrind counted.
+/// Callgrind's counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Counted {
     /// Everything.
     pub whole: u64,
-    /// Inside the scheduler, whatever it called.
+    /// Inside the scheduler, with the functions that it calls.
     pub scheduler: u64,
 }
 
@@ -17,8 +17,8 @@ pub fn is_here() -> bool {
     Command::new("valgrind").arg("--version").output().is_ok_and(|ran| ran.status.success())
 }
 
-/// Runs this program again with `arguments`, under callgrind. Gives what it printed, and what was counted; functions whose
-/// names contain `seat` are the scheduler.
+/// Runs this program again with `arguments`, under callgrind. Returns its output and the counts; functions whose names
+/// contain `seat` are the scheduler's.
 pub fn run(arguments: &[String], seat: &str) -> Result<(String, Counted), String> {
     let file = std::env::temp_dir().join(format!("decisions-{}.callgrind", std::process::id()));
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
@@ -36,7 +36,7 @@ pub fn run(arguments: &[String], seat: &str) -> Result<(String, Counted), String
     Ok((String::from_utf8_lossy(&ran.stdout).into_owned(), read(&profile?, seat)))
 }
 
-/// Reads a profile. A name stands in full once, as `(12) name`; later it is `(12)` alone. After `calls=` comes a line with
+/// Reads a profile. A name is complete once, as `(12) name`; later it is `(12)` alone. After `calls=` comes a line with
 /// the inclusive cost of these calls.
 fn read(profile: &str, seat: &str) -> Counted {
     let mut counted = Counted::default();

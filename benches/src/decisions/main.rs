@@ -1,7 +1,7 @@
-//! What each scheduler of the registry costs: a decision, and a packet of a whole run, beside `minrtt`.
+//! The cost of each scheduler of the registry: per decision, and per packet of a whole run, beside `minrtt`.
 //!
 //! `decisions [--instructions] [NAME…]`: transfers like `w1` of `speed` over 2, 4 and 8 paths. CPU time by default;
-//! with `--instructions` what callgrind counts, which other programs on the machine do not disturb.
+//! with `--instructions` callgrind's counts, which other programs on the machine do not disturb.
 
 #![allow(clippy::disallowed_methods, reason = "a program with arguments that starts another")]
 
@@ -21,17 +21,17 @@ use workloads::Workload;
 const PATHS: [usize; 3] = [2, 4, 8];
 /// Simulated seconds: by CPU time, under callgrind.
 const SECONDS: (u64, u64) = (60, 6);
-/// What all are held against.
+/// The baseline.
 const BASE: &str = "minrtt";
-/// The most that a scheduler may cost, in runs with `minrtt`.
+/// The limit of a scheduler's cost, in multiples of `minrtt`'s run.
 const LIMIT: f64 = 2.0;
 /// Those that may cost more, with the reason.
 const EXEMPT: [(&str, &str); 2] = [("redundant", "copies everything"), ("peekaboo", "learns")];
 
-/// How often the scheduler was asked.
+/// Calls of the scheduler.
 static ROUNDS: AtomicU64 = AtomicU64::new(0);
 
-/// A scheduler in a place of its own, by whose name callgrind finds it.
+/// A wrapped scheduler, by whose name callgrind finds it.
 #[derive(Debug)]
 struct Seat(Box<dyn Scheduler>);
 
@@ -66,7 +66,7 @@ impl Scheduler for Seat {
     }
 }
 
-/// What a run cost.
+/// The cost of a run.
 struct Cost {
     segments: u64,
     rounds: u64,
@@ -99,7 +99,7 @@ fn timed(name: &str, paths: usize) -> Cost {
     if first.whole <= second.whole { first } else { second }
 }
 
-/// By instructions, in a process of its own; those of a run of no time are taken off.
+/// By instructions, in a separate process; those of a run of zero length are subtracted.
 fn counted(name: &str, paths: usize) -> Result<Cost, String> {
     let run = |seconds: u64| {
         let arguments = ["--one".into(), name.into(), paths.to_string(), seconds.to_string()];
@@ -119,9 +119,9 @@ fn one(name: &str, paths: &str, seconds: &str) {
     println!("{segments} {}", ROUNDS.load(Ordering::Relaxed));
 }
 
-/// What a packet would cost in minRTT's run if this scheduler did minRTT's work, in packets of minRTT. Runs differ in more
+/// The cost of a packet in minRTT's run if this scheduler did minRTT's work, in packets of minRTT. Runs differ in more
 /// than the scheduler: one that sends less on the lossy path, or nothing on the other, has other acknowledgments and
-/// repairs for each packet. Without callgrind that cannot be told apart.
+/// repairs per packet. Without callgrind the two cannot be separated.
 fn share(cost: &Cost, base: &Cost) -> f64 {
     let each = |cost: &Cost| cost.scheduler.map(|inside| inside / cost.segments.max(1) as f64);
     match (each(cost), each(base)) {
@@ -130,7 +130,7 @@ fn share(cost: &Cost, base: &Cost) -> f64 {
     }
 }
 
-/// Prints a row; false if the scheduler costs too much.
+/// Prints a row; false if the scheduler exceeds the limit.
 fn row(name: &str, paths: usize, cost: &Cost, base: &Cost) -> bool {
     let ratio = share(cost, base);
     let rounds = cost.rounds as f64 / cost.segments.max(1) as f64;

@@ -1,7 +1,7 @@
-//! How true emulated paths are: configured beside measured, as tables for `docs/emulation.md`.
+//! The accuracy of emulated paths: configured beside measured values, as tables for `docs/emulation.md`.
 //!
 //! `emulation [FILE]` measures for about a minute, prints Markdown, and puts it into FILE between the lines
-//! `<!-- emulation -->` and `<!-- /emulation -->`. It needs root, and a quiet machine.
+//! `<!-- emulation -->` and `<!-- /emulation -->`. It needs root, and an otherwise idle machine.
 
 #![allow(clippy::disallowed_methods, reason = "a program that looks at its machine")]
 
@@ -41,7 +41,7 @@ fn tables() -> Result<String, anabranch_lab::LabError> {
     Ok(text)
 }
 
-/// Where and in which company this was measured.
+/// The machine and its load before the measurement.
 fn machine() -> String {
     let read = |file| std::fs::read_to_string(file).unwrap_or_default();
     let kernel = read("/proc/sys/kernel/osrelease");

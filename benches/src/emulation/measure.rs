@@ -83,7 +83,7 @@ fn dispersion(samples: &[Sample], delay: Duration, takes: Duration) -> Option<f6
     (2 * n > samples.len() && nanos > 0).then(|| n as f64 * f64::from(FULL) * 8e9 / nanos as f64)
 }
 
-/// Small packets by themselves.
+/// Single small packets.
 pub fn delays() -> Table {
     let mut text =
         "| delay, ms | mean | p50 | p99 | greatest | jitter (mean step), ms |\n|---|---|---|---|---|---|\n".to_owned();
@@ -105,7 +105,7 @@ pub fn delays() -> Table {
     Ok(text)
 }
 
-/// Many small packets; the interval is what 95 of 100 seeds would give.
+/// Many small packets; the interval is that of 95 of 100 seeds.
 pub fn losses() -> Table {
     const N: u64 = 20_000;
     let mut text = "| loss, % | packets | lost, % | 95 % of seeds, % |\n|---|---|---|---|\n".to_owned();
@@ -122,7 +122,7 @@ pub fn losses() -> Table {
     Ok(text)
 }
 
-/// As the pre-flight check measures them.
+/// By the method of the pre-flight check.
 pub fn queues() -> Table {
     let mut text = "| queue, packets | measured | at, Mbit/s |\n|---|---|---|\n".to_owned();
     for (rate, packets) in [(10, 10), (10, 100), (100, 100), (100, 1000), (300, 1000)] {

@@ -1,5 +1,5 @@
-//! How much one connection carries in real time: the engine against a Linux kernel, and kernels over the same devices and
-//! over veth. See README.md here.
+//! The throughput of one connection in real time: the engine against a Linux kernel, and kernels over the same devices
+//! and over veth. See README.md here.
 
 #![allow(clippy::disallowed_methods, reason = "a program with arguments")]
 
@@ -11,7 +11,7 @@ use anabranch_lab::{LabError, Namespace};
 use measure::{Figures, measure};
 use rig::{Case, Host, Link};
 
-/// What was asked for on the command line.
+/// The options of the command line.
 struct Wish {
     seconds: u64,
     runs: u32,

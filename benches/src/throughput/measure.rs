@@ -11,10 +11,10 @@ use std::fmt;
 
 /// Before the measurement, for connecting, joining and slow start.
 const WARM_UP: Duration = Duration::from_millis(700);
-/// Of a jiffy in `/proc/stat`.
+/// Seconds per jiffy in `/proc/stat`.
 const JIFFY: f64 = 0.01;
 
-/// What has been counted so far.
+/// Counters so far.
 #[derive(Clone, Copy, Debug)]
 struct Counts {
     at: Instant,
@@ -22,11 +22,11 @@ struct Counts {
     packets: u64,
     dropped: u64,
     process: std::time::Duration,
-    /// CPU seconds of everybody.
+    /// CPU seconds of all processes.
     machine: f64,
 }
 
-/// Of one run.
+/// The figures of one run.
 #[derive(Clone, Copy, Debug)]
 pub struct Figures {
     seconds: f64,
@@ -49,7 +49,7 @@ impl Figures {
         }
     }
 
-    /// What the receiving application got.
+    /// Goodput of the receiving application.
     pub fn gbps(&self) -> f64 {
         self.delivered * 8.0 / self.seconds / 1e9
     }
@@ -64,7 +64,7 @@ impl fmt::Display for Figures {
     }
 }
 
-/// What a run tells.
+/// Results of a run.
 #[derive(Default)]
 struct Tally {
     delivered: u64,
@@ -82,7 +82,7 @@ impl Recorder for Tally {
 }
 
 impl Tally {
-    /// With the counters of a host and of this machine.
+    /// The counters of a host and of this machine.
     fn counts(&self, namespace: &Namespace, clock: Clock) -> Result<Counts, LabError> {
         let text = namespace.command("cat", &["/proc/stat", "/proc/net/dev"], "")?;
         let (packets, dropped) = text.lines().filter_map(device).fold((0, 0), |(p, d), (q, e)| (p + q, d + e));
@@ -104,14 +104,14 @@ fn device(line: &str) -> Option<(u64, u64)> {
     Some((counters.get(1)? + counters.get(9)?, counters.get(3)? + counters.get(11)?))
 }
 
-/// Jiffies in which a CPU did anything: user, nice, system, then idle and waiting, then interrupts and the rest.
+/// Jiffies in which a CPU was busy: user, nice, system, then idle and waiting, then interrupts and the rest.
 fn busy(stat: &str) -> u64 {
     let all = stat.lines().next().unwrap_or("").split_whitespace().skip(1).take(8);
     let busy = all.enumerate().filter(|(n, _)| !matches!(n, 3 | 4));
     busy.filter_map(|(_, n)| n.parse::<u64>().ok()).sum()
 }
 
-/// One run of `seconds` after warming up.
+/// One run of `seconds` after the warm-up.
 pub fn measure(case: &Case, seconds: u64) -> Result<Figures, LabError> {
     let length = Duration::from_secs(seconds);
     let mut tally = Tally::default();
@@ -130,7 +130,7 @@ pub fn measure(case: &Case, seconds: u64) -> Result<Figures, LabError> {
     Ok(Figures::between(from, tally.counts(&exchange.outside[0].host.namespace, clock)?))
 }
 
-/// Listens to what the applications of kernels tell.
+/// Takes the reports of the kernels' applications.
 fn watch(pair: &Pair, tally: &mut Tally, length: Duration) -> Result<(), LabError> {
     let until = pair.clock.now() + length;
     while pair.clock.now() < until {

@@ -1,4 +1,4 @@
-//! What is measured: two hosts and what lies between them.
+//! The measured setup: two hosts and the network between them.
 
 use anabranch_engine::Settings;
 use anabranch_engine::connection::Setup;
@@ -11,27 +11,27 @@ use anabranch_workload::{BulkSink, BulkSource, Workload};
 use std::fmt;
 use std::net::SocketAddr;
 
-/// What stands at an end.
+/// The kind of host at an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Host {
     Engine,
     Kernel,
 }
 
-/// What lies between the ends.
+/// The network between the ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
-    /// TUN devices, packet by packet, over paths that limit nothing.
+    /// TUN devices, packet by packet, over paths without limits.
     Plain,
     /// The same over paths of 10 Gbit/s and 1 ms.
     Modelled,
-    /// TUN devices that hand over up to 64 KB at once, over paths that limit nothing.
+    /// TUN devices with packets of up to 64 KB, over paths without limits.
     Offload,
-    /// A pair of veth devices for each path, nothing of ours.
+    /// One pair of veth devices per path, without this project's code.
     Veth,
 }
 
-/// One row: who sends to whom over what.
+/// One row: sender, receiver and network.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
     pub link: Link,
@@ -85,7 +85,7 @@ impl Case {
     fn topology(&self) -> Topology {
         let (gbps, delay) = match self.link {
             Link::Modelled => (10, Duration::from_millis(1)),
-            // Twelve nanoseconds a packet.
+            // Twelve nanoseconds per packet.
             _ => (1000, Duration::ZERO),
         };
         let capacity = CapacitySpec::Fixed(Rate::from_bps(gbps * 1_000_000_000));
@@ -124,7 +124,7 @@ impl Case {
         World::new(setup, vec![flow])
     }
 
-    /// Everything stands, and the clock runs.
+    /// Sets everything up and starts the clock.
     pub fn start(&self) -> Result<Exchange, LabError> {
         let over: Vec<usize> = (0..self.paths()).collect();
         let mut outside = Vec::new();
@@ -142,7 +142,7 @@ impl Case {
         Ok(exchange)
     }
 
-    /// Of a kernel.
+    /// The application on a kernel.
     pub fn application(&self, namespace: &Namespace, side: Side, clock: Clock) -> Result<Application, LabError> {
         let line = Line {
             side,

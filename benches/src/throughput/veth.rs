@@ -1,4 +1,4 @@
-//! Two kernels joined by veth devices: what this machine can do without us.
+//! Two kernels joined by veth devices: this machine's rate without the emulation.
 
 use crate::rig::Case;
 use anabranch_lab::kernel::Application;
@@ -34,7 +34,7 @@ impl Pair {
     }
 }
 
-/// Writing to a text cannot fail.
+/// Writing to a string cannot fail.
 fn client_script(case: &Case, server: &str) -> String {
     let mut script = "link set lo up\nmptcp limits set subflow 8\n".to_owned();
     let addresses = case.addresses();

@@ -1,4 +1,4 @@
-//! What runs on an end of the connection: it writes its part, reads, and compares what it reads.
+//! The application at one end of the connection: it writes its part, reads, and checks the bytes that it reads.
 
 use crate::parties::{End, Plan, Reading};
 use crate::pattern;
@@ -9,7 +9,7 @@ use anabranch_engine::endpoint::{Endpoint, Handle};
 use anabranch_trace::CloseReason;
 use anabranch_units::{Instant, Side};
 
-/// Something wrong that an application saw.
+/// A violation that an application saw.
 pub(crate) type Wrong = (Kind, String);
 
 /// An application.
@@ -19,26 +19,26 @@ pub(crate) struct Application {
     plan: Plan,
     pub handle: Option<Handle>,
     pub established: bool,
-    /// It was told that there is something to read, and has not found out that there is nothing left.
+    /// The endpoint announced data to read, and no read has found the buffer empty since.
     readable: bool,
-    /// It was told that there is room, and has not found out that there is none.
+    /// The endpoint announced room to write, and no write has filled it since.
     writable: bool,
     pub written: u64,
-    /// What is left of a message that was begun.
+    /// Bytes left of the message being written.
     message: u64,
     pub finished: bool,
-    /// Bytes that it got.
+    /// Bytes received.
     pub delivered: u64,
-    /// It saw the clean end of the peer's stream.
+    /// The peer's stream ended cleanly.
     pub saw_end: bool,
-    /// It was told that the connection has become plain TCP.
+    /// The endpoint reported the fallback to plain TCP.
     pub fell_back: bool,
-    /// Why the connection ended, as it was told.
+    /// Why the connection ended, as the endpoint reported it.
     pub closed: Option<CloseReason>,
     next_write: Instant,
     next_read: Instant,
     last_write: Instant,
-    /// First byte that was not the one written.
+    /// First byte that differs from the one written.
     pub changed: Option<u64>,
     pub aborted: bool,
 }
@@ -68,7 +68,7 @@ impl Application {
         }
     }
 
-    /// When it wants to be called although nothing happens.
+    /// The next time at which the application acts without an event.
     pub fn next_wakeup(&self) -> Instant {
         if self.handle.is_none() || self.closed.is_some() {
             return Instant::MAX;
@@ -78,7 +78,7 @@ impl Application {
         write.min(read).min(self.finish_due())
     }
 
-    /// When its stream is to end.
+    /// When the stream is to end.
     fn finish_due(&self) -> Instant {
         let begun = self.established || self.plan.early;
         match self.plan.end {
@@ -90,18 +90,18 @@ impl Application {
         }
     }
 
-    /// It has bytes that it may write now, as far as it knows.
+    /// The application may write now, as far as it knows.
     fn wants_to_write(&self) -> bool {
         self.writable && !self.finished && self.written < self.allowed()
     }
 
-    /// Bytes that it may have written: the last third waits for the peer's end, if it waits for that.
+    /// Bytes that may be written by now. With [`End::AfterPeer`] the last third waits for the peer's end.
     fn allowed(&self) -> u64 {
         let waits = self.plan.end == End::AfterPeer && !self.saw_end;
         if waits { self.plan.bytes - self.plan.bytes / 3 } else { self.plan.bytes }
     }
 
-    /// Takes news and acts. True if it called anything that may make segments.
+    /// Handles the endpoint's events and acts. True if a call was made that may produce segments.
     pub fn serve(&mut self, endpoint: &mut Endpoint, cx: &mut Cx<'_>) -> Result<bool, Wrong> {
         let Some(handle) = self.handle else { return Ok(false) };
         while let Some(event) = endpoint.poll_event(handle) {
@@ -112,7 +112,7 @@ impl Application {
                 ConnectionEvent::Writable => self.writable = true,
                 ConnectionEvent::Closed(why) => {
                     self.closed = Some(why);
-                    // What has come is read before the connection is forgotten.
+                    // Received data is read before the connection is removed.
                     let connection = endpoint.connection_mut(handle);
                     return connection.map_or(Ok(()), |c| self.read_all(c, cx)).map(|()| true);
                 }
@@ -157,7 +157,7 @@ impl Application {
         let taken = connection.write(cx, pattern::bytes(self.side, self.written, len)) as u64;
         self.written += taken;
         self.message = self.message.saturating_sub(taken);
-        // As with a socket: who could not write all waits to be told.
+        // As with a socket: an incomplete write waits for the event that announces room.
         self.writable = taken == len;
         if self.message == 0 && taken == len {
             self.next_write = cx.now + self.plan.pause;
@@ -183,28 +183,28 @@ impl Application {
         self.readable = false;
         if connection.read_finished() && !self.saw_end {
             self.saw_end = true;
-            // One that waited for this has not tried to write since.
+            // With `AfterPeer` no write has been tried since.
             self.writable |= self.plan.end == End::AfterPeer && self.written < self.plan.bytes;
         }
         if self.closed == Some(CloseReason::Finished) && !self.saw_end {
-            return Err((Kind::FalseEnd, format!("{:?} was told Finished without an end of the stream", self.side)));
+            return Err((Kind::FalseEnd, format!("{:?} got Finished without an end of the stream", self.side)));
         }
         Ok(())
     }
 
-    /// Ends its stream, whatever is not written.
+    /// Ends the stream, written or not.
     pub fn finish(&mut self, connection: &mut Connection, cx: &mut Cx<'_>) {
         connection.finish(cx);
         self.finished = true;
     }
 
-    /// What it does not know, and should: nothing is going to happen any more.
+    /// The event that is missing, when nothing is due any more: there is data to read or room to write.
     pub fn overlooked(&self, connection: &Connection) -> Option<String> {
         let waits = self.written < self.allowed() && !self.finished && !self.writable;
         if waits && self.established && connection.writable() > 0 {
             return Some(format!("{:?} waits to write, and {} bytes have room", self.side, connection.writable()));
         }
         (!self.saw_end && connection.read_finished())
-            .then(|| format!("{:?} was not told of the end of the peer's stream", self.side))
+            .then(|| format!("{:?} got no event of the end of the peer's stream", self.side))
     }
 }

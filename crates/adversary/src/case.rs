@@ -1,4 +1,4 @@
-//! One transfer: who takes part, over which paths, and what is done to it.
+//! One transfer: the hosts, the paths, and the changes made to packets.
 
 use crate::class::Class;
 use crate::luck::Luck;
@@ -15,19 +15,19 @@ use core::net::{IpAddr, Ipv6Addr, SocketAddr};
 pub(crate) const PORT: u16 = 80;
 /// The client's port on path 0; on path n it is n more.
 pub(crate) const CLIENT_PORT: u16 = 2000;
-/// Darkness of all paths together that every timeout outlasts.
+/// The longest common outage of all paths that every timeout outlasts.
 const ENDURED: Duration = Duration::from_secs(5);
 /// The server has three more addresses on each path, which only an announcement makes known.
 pub(crate) const NEW_ADDRESSES: u8 = 3;
 
-/// A time in which a path is dark, counted from the begin.
+/// An outage of a path, counted from the begin of the case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outage {
     /// Its begin.
     pub from: Duration,
     /// Its end.
     pub until: Duration,
-    /// Which way; both if none is said.
+    /// The direction; both if absent.
     pub way: Option<Direction>,
 }
 
@@ -36,17 +36,17 @@ pub struct Outage {
 pub struct Path {
     /// One-way delay up and down.
     pub delay: [Duration; 2],
-    /// Nanoseconds that a byte takes, up and down.
+    /// Nanoseconds per byte, up and down.
     pub byte_ns: [u64; 2],
     /// IPv6.
     pub v6: bool,
-    /// What is translated.
+    /// The address translator on the path.
     pub nat: Option<Nat>,
-    /// When it is dark.
+    /// Its outages.
     pub dark: Vec<Outage>,
 }
 
-/// Packets that belong to no connection of ours, sent to the server.
+/// Packets that belong to neither application's connection, sent to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Flood {
     pub kind: Flooding,
@@ -55,25 +55,25 @@ pub(crate) struct Flood {
     pub count: u32,
 }
 
-/// What a flood is made of.
+/// The packets of a flood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flooding {
     /// SYNs, each from another address.
     Syn { capable: bool },
     /// MP_JOIN SYNs with the server's token, each from another address.
     Join,
-    /// Segments of no connection.
+    /// Segments that belong to no connection.
     Stray,
 }
 
-/// A case: a transfer that follows from it alone.
+/// A case. It determines the transfer completely.
 #[derive(Clone, Debug)]
 pub struct Case {
     /// Its class.
     pub class: Class,
-    /// Its seed: keys, numbers, and what is drawn packet by packet.
+    /// The seed of keys, sequence numbers and the draws per packet.
     pub seed: u64,
-    /// When it begins: some hosts have been up for as long as a clock of 32 bits lasts.
+    /// The virtual time of the begin: some hosts have been up almost long enough for a 32-bit clock to wrap.
     pub start: Instant,
     /// Client and server.
     pub parties: [Party; 2],
@@ -84,7 +84,7 @@ pub struct Case {
     pub(crate) script: Vec<Act>,
     pub(crate) floods: Vec<Flood>,
     pub(crate) rules: Vec<Rule>,
-    /// What is done to which packet, in place of the rules.
+    /// The deeds to play in place of the rules.
     pub deeds: Option<Vec<Deed>>,
 }
 
@@ -95,8 +95,8 @@ impl Case {
         Self::draw(class, seed, &mut luck)
     }
 
-    /// The case that a fuzzer's bytes stand for: the class, then the seed, then everything else in the order in which it is
-    /// drawn.
+    /// The case that a fuzzer's bytes encode: the class, then the seed, then everything else in the order in which it
+    /// is drawn.
     pub fn from_bytes(bytes: &[u8]) -> Self {
         let mut luck = Luck::Given(bytes);
         let class = *luck.pick(&Class::ALL);
@@ -124,14 +124,14 @@ impl Case {
         Self { class, seed, start, parties, paths, limit, script, floods, rules, deeds: None }
     }
 
-    /// Everything must arrive: nothing on the way is a reason to give up.
+    /// Everything must arrive: no event of the case is a reason to give up.
     pub(crate) fn must_complete(&self) -> bool {
         let outages = self.paths.iter().flat_map(|path| &path.dark);
         let dark = outages.fold(Duration::ZERO, |sum, o| sum + o.until.saturating_sub(o.from));
         self.class.must_complete() && dark <= ENDURED
     }
 
-    /// The address of a host on a path, as itself knows it. The server has more: `low` is 2 for the first.
+    /// The host's own address on a path. The server has more: `low` is 2 for the first.
     pub(crate) fn address(&self, path: u8, low: u8) -> IpAddr {
         if self.paths.get(usize::from(path)).is_some_and(|p| p.v6) {
             return IpAddr::V6(Ipv6Addr::new(0xfd00, path.into(), 0, 0, 0, 0, 0, low.into()));
@@ -139,7 +139,7 @@ impl Case {
         IpAddr::from([10, path, 0, low])
     }
 
-    /// The paths as a host knows them.
+    /// The paths as the host configures them.
     pub(crate) fn path_setups(&self, side: Side) -> Vec<PathSetup> {
         let party = &self.parties[side as usize - 1];
         let setup = |n: usize| {
@@ -157,7 +157,8 @@ impl Case {
     }
 }
 
-/// The path between two addresses, and which way it leads: the client's tells, true or translated. None: nobody is there.
+/// The path between two addresses, and the direction. The client's address, true or translated, decides. `None`:
+/// neither host has the address.
 pub(crate) fn line_of(src: IpAddr, dst: IpAddr) -> Option<(u8, Direction)> {
     client_path(src).map(|path| (path, Direction::Up)).or_else(|| Some((client_path(dst)?, Direction::Down)))
 }
@@ -187,7 +188,7 @@ fn number(luck: &mut Luck<'_>) -> u32 {
 fn path(luck: &mut Luck<'_>, class: Class, n: u8) -> Path {
     let one_way = luck.time(200, 150_000);
     let delay = if luck.chance(0.3) { [one_way, luck.time(200, 150_000)] } else { [one_way; 2] };
-    // From a gigabit to half a megabit a second.
+    // From 1 Gbit/s to 0.5 Mbit/s.
     let byte_ns = [luck.spread(8, 16_000), luck.spread(8, 16_000)];
     let v6 = luck.chance(0.2);
     let address = match v6 {
@@ -204,7 +205,7 @@ fn path(luck: &mut Luck<'_>, class: Class, n: u8) -> Path {
     let mut dark = Vec::new();
     while matches!(class, Class::Blackout | Class::Race) && luck.chance(0.6) {
         let from = luck.time(100, 5_000_000);
-        // In a race it matters who is there when it begins.
+        // An outage matters to a race if it covers the race's begin.
         let from = if class == Class::Race && luck.chance(0.5) { Duration::ZERO } else { from };
         let longest = if luck.chance(0.2) { 400_000_000 } else { 20_000_000 };
         let until = from + luck.time(1_000, longest);

@@ -1,11 +1,12 @@
-//! The classes of cases. They differ in what the man in the middle may do, and so in what must hold.
+//! The classes of cases. They differ in the changes that the man in the middle may make, and so in the properties that
+//! must hold.
 
 use core::fmt;
 
 /// A class of cases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
-    /// Packets are lost, late, doubled.
+    /// Packets are lost, delayed, duplicated.
     Benign,
     /// Plain TCP, otherwise as [`Self::Benign`].
     Plain,
@@ -14,7 +15,7 @@ pub enum Class {
     /// Addresses, ports and sequence numbers are translated; TCP options and ADD_ADDR are dropped; windows are held
     /// small for a time.
     Nat,
-    /// MPTCP options are taken off; MP_CAPABLE has other flags or another version.
+    /// MPTCP options are removed; MP_CAPABLE has other flags or another version.
     Options,
     /// Payload is changed, with checksums on.
     Payload,
@@ -22,26 +23,27 @@ pub enum Class {
     PayloadOnePath,
     /// Paths go dark and come back.
     Blackout,
-    /// The applications call everything there is to call; the network is benign.
+    /// The applications make every call of the API; the network is benign.
     App,
-    /// Forged segments of somebody who does not know enough: they must have no effect.
+    /// Segments forged by an attacker off the path: they must have no effect.
     Guess,
-    /// Forged segments of somebody who sees everything, and options changed to anything.
+    /// Segments forged by an attacker on the path, and options changed at random.
     Forge,
-    /// SYNs from nowhere, joins that are never completed, strays.
+    /// SYNs from spoofed addresses, joins that are never completed, stray segments.
     Floods,
-    /// Several paths race for the first subflow, in bad weather, and some are dark.
+    /// Several paths race for the first subflow; packets are lost and some paths are dark.
     Race,
 }
 
-/// What must hold of the bytes that are delivered.
+/// The property that must hold of delivered bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bytes {
-    /// They are the ones written.
+    /// They equal the bytes written.
     Intact,
-    /// They are the ones written, unless the connection has fallen back to plain TCP, which has no checksum of its own.
+    /// They equal the bytes written, unless the connection has fallen back to plain TCP, which has no checksum of its
+    /// own.
     IntactUntilFallback,
-    /// Anything: a forger who knows all numbers can write what he likes.
+    /// None: a forger who knows all numbers can insert any byte.
     Anything,
 }
 
@@ -95,13 +97,13 @@ impl Class {
         }
     }
 
-    /// Nothing that happens to the packets is a reason to give up, as long as the paths are not dark for long.
+    /// No event of this class is a reason to give up, as long as the outages are short.
     pub(crate) fn must_complete(self) -> bool {
         use Class::*;
         matches!(self, Benign | Plain | Segments | Nat | Blackout | App | Guess | Floods | Race)
     }
 
-    /// At least one side asks for DSS checksums.
+    /// At least one side requires DSS checksums.
     pub(crate) fn needs_checksums(self) -> bool {
         matches!(self, Self::Payload | Self::PayloadOnePath)
     }

@@ -1,8 +1,9 @@
-//! Two endpoints and a man in the middle who wishes them ill; what they deliver is compared byte by byte.
+//! Two endpoints and a hostile man in the middle; the bytes that they deliver are compared one by one.
 //!
-//! A [`Case`] is one transfer: settings, schedulers, applications, paths, and what is done to the packets. It follows from
-//! a [`Class`] and a seed (or from a fuzzer's bytes), [`run`] plays it in virtual time and says what it broke, and
-//! [`shrink`] makes the smallest case that breaks the same.
+//! A [`Case`] is one transfer: settings, schedulers, applications, paths, and the changes made to packets. It follows
+//! from a [`Class`] and a seed (or from a fuzzer's bytes). [`run`] plays it in virtual time and names the property that
+//! it broke;
+//! [`shrink`] finds the smallest case that breaks the same property.
 
 mod application;
 mod case;

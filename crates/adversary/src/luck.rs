@@ -1,9 +1,9 @@
-//! Where a case comes from: a random stream, or the bytes that a fuzzer gives.
+//! The source of a case: a random stream, or a fuzzer's bytes.
 
 use anabranch_units::{Duration, Rng};
 
-/// Draws. Bytes that have run out give the first choice, the least number and "no", so that every change of a fuzzer's
-/// input changes little of the case.
+/// Draws. After the last byte every draw is the first choice, the least number or "no", so that a small change of a
+/// fuzzer's input changes little of the case.
 #[derive(Debug)]
 pub enum Luck<'a> {
     /// From a seed.

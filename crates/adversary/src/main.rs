@@ -18,10 +18,10 @@ Plays N transfers of a class (10000) from a seed (0) on, and prints what they br
   --shrink SEED  the same of the smallest case that breaks the same
   --all          all of its lines, not only the first and the last";
 
-/// Lines of an exchange that are shown of its begin and its end.
+/// Lines of an exchange shown at its begin and at its end.
 const HEAD: usize = 30;
 const TAIL: usize = 30;
-/// Seeds that are named for each kind of failure.
+/// Seeds named per kind of failure.
 const NAMED: usize = 8;
 
 #[derive(Debug)]
@@ -105,7 +105,7 @@ impl Tally {
     }
 }
 
-/// Cases that a thread takes at a time.
+/// Cases that a thread takes at once.
 const PART: u64 = 64;
 
 fn play_all(class: Class, arguments: &Arguments) -> Tally {
@@ -144,7 +144,7 @@ fn print(class: Class, tally: &Tally, seconds: f64) {
     }
 }
 
-/// A row of the table in `docs/robustness.md`. Packets are those of transfers that broke nothing.
+/// A row of the table in `docs/robustness.md`. Packets are those of transfers without a violation.
 fn row(class: Class, tally: &Tally) {
     let found = tally.failures.iter().map(|(kind, (count, _))| format!("{count} {kind}"));
     let found = found.collect::<Vec<_>>().join(", ");

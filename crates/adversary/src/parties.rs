@@ -1,4 +1,4 @@
-//! The two hosts: settings, scheduler, congestion control, and what the application does.
+//! The two hosts: settings, scheduler, congestion control, and the application's plan.
 
 use crate::class::Class;
 use crate::luck::Luck;
@@ -14,17 +14,17 @@ pub struct Party {
     pub settings: Settings,
     /// Name of its scheduler in the registry, with suffix.
     pub scheduler: String,
-    /// Parameters of the scheduler that are not as by default.
+    /// Parameters of the scheduler that differ from their defaults.
     pub parameters: Vec<(String, f64)>,
     /// Name of its congestion control in the registry.
     pub congestion: &'static str,
-    /// What its operator says of each path.
+    /// The operator's policy per path.
     pub policies: Vec<PathPolicy>,
-    /// What its application does.
+    /// The application's plan.
     pub plan: Plan,
-    /// It joins to addresses that the peer announces.
+    /// Whether it joins to announced addresses.
     pub accept_announced: bool,
-    /// Paths that are backups by its wish: a set of bits.
+    /// Paths that it requests as backups: a set of bits.
     pub backups: u32,
 }
 
@@ -33,24 +33,24 @@ pub struct Party {
 pub enum End {
     /// As soon as everything is written.
     AtOnce,
-    /// So long after that.
+    /// This long after that.
     After(Duration),
-    /// When the peer has ended its own; until then the last part of the bytes is kept back.
+    /// After the peer's end; the last part of the bytes waits until then.
     AfterPeer,
 }
 
 /// When an application reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// Whatever there is.
+    /// As soon as data arrives.
     AtOnce,
-    /// One piece each time, so far apart.
+    /// One piece per interval of this length.
     Slowly(Duration),
-    /// Nothing for so long after the begin.
+    /// From this time after the begin on.
     After(Duration),
 }
 
-/// What an application does.
+/// The plan of an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// Bytes that it writes.
@@ -78,7 +78,7 @@ impl Plan {
 }
 
 impl Party {
-    /// Everything that is not as by default, in a line.
+    /// The values that differ from the defaults, on one line.
     pub fn summary(&self) -> String {
         let plain = |plan| Self {
             settings: Settings::default(),
@@ -111,12 +111,12 @@ fn schedulers() -> &'static [String] {
     })
 }
 
-/// Some scheduler's name.
+/// A scheduler's name.
 pub(crate) fn scheduler(luck: &mut Luck<'_>) -> String {
     luck.pick(schedulers()).clone()
 }
 
-/// Now and then one of a scheduler's parameters, anywhere in its range.
+/// Occasionally one of the scheduler's parameters, drawn from its range.
 fn parameters(luck: &mut Luck<'_>, scheduler: &str) -> Vec<(String, f64)> {
     let Ok(resolved) = anabranch_schedulers::resolve(scheduler) else { return Vec::new() };
     let known: Vec<_> = resolved.parameters().collect();
@@ -129,11 +129,11 @@ fn parameters(luck: &mut Luck<'_>, scheduler: &str) -> Vec<(String, f64)> {
         _ => parameter.min + (parameter.max - parameter.min) * luck.unit(),
     };
     let given = vec![(parameter.name.to_owned(), value)];
-    // A least value may be above the greatest, and a range without end has no point that is drawn.
+    // A draw may put a lower bound above its upper bound, and an unbounded range has no point to draw.
     if resolved.build(&given).is_ok() { given } else { Vec::new() }
 }
 
-/// What an operator may say of a path.
+/// A policy that an operator may set for a path.
 fn policy(luck: &mut Luck<'_>) -> PathPolicy {
     PathPolicy {
         price: *luck.pick(&[0.0, 1e-9, 5e-9]),
@@ -185,7 +185,7 @@ fn settings(luck: &mut Luck<'_>, class: Class) -> Settings {
         mss: if luck.chance(0.5) { luck.spread(48, 1460) as u32 } else { default.mss },
         send_buffer: buffer(luck),
         recv_buffer: buffer(luck),
-        // A race is drawn after all else, where the class has one.
+        // The race is drawn last, where the class has one.
         first_path: FirstPath::First,
         race_delay: Settings::RACE_DELAY,
         rejoin_after: *luck.pick(&[default.rejoin_after, Duration::from_millis(10)]),
@@ -195,7 +195,7 @@ fn settings(luck: &mut Luck<'_>, class: Class) -> Settings {
     }
 }
 
-/// What an application does. `fitting`: bytes that this network carries in not too many packets.
+/// An application's plan. `fitting`: bytes that this network carries in a moderate number of packets.
 fn plan(luck: &mut Luck<'_>, class: Class, fitting: u64) -> Plan {
     let bytes = if luck.chance(0.12) { 0 } else { luck.spread(1, 120_000).min(fitting) };
     let chunk = match luck.below(3) {
@@ -209,7 +209,7 @@ fn plan(luck: &mut Luck<'_>, class: Class, fitting: u64) -> Plan {
         2 => End::AfterPeer,
         _ => End::After(luck.time(100, 5_000_000)),
     };
-    // What floods keep away can come only while the connection lives.
+    // A path that the flood delays can be joined only while the connection lives.
     let end = if class == Class::Floods { End::After(Duration::from_secs(100)) } else { end };
     let reading = match luck.below(5) {
         0..=2 => Reading::AtOnce,

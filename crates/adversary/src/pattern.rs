@@ -1,4 +1,4 @@
-//! What is written: bytes that follow from their side and offset, and are not the same anywhere else.
+//! The bytes written: they follow from side and offset, and no other place has the same sequence.
 
 use anabranch_units::{Rng, Side};
 use bytes::Bytes;
@@ -23,7 +23,7 @@ pub(crate) fn bytes(side: Side, offset: u64, len: u64) -> Bytes {
     stream(side).slice(offset as usize..(offset + len) as usize)
 }
 
-/// Where `bytes` first differ from what stands at `offset`.
+/// The first place where `bytes` differ from the stream at `offset`.
 pub(crate) fn difference(side: Side, offset: u64, bytes: &[u8]) -> Option<u64> {
     let (offset, whole) = (offset as usize, stream(side));
     let same = whole.get(offset..offset + bytes.len()).is_some_and(|there| there == bytes);

@@ -1,4 +1,4 @@
-//! What the applications call beside writing and reading, and when.
+//! The applications' calls beyond writing and reading, and their times.
 
 use crate::class::Class;
 use crate::luck::Luck;
@@ -15,17 +15,17 @@ pub(crate) enum Call {
     Scheduler(String),
     /// `set_backup`.
     Backup(PathId, bool),
-    /// `announce` of an address of the host on that path, or of one of which nothing else is known.
+    /// `announce` of an address of the host on that path, or of an otherwise unknown one.
     Announce { id: u8, path: u8, new: bool, port: Option<u16> },
     /// `withdraw`.
     Withdraw(u8),
-    /// `finish`, whatever is left to be written.
+    /// `finish`, with bytes left to write.
     Finish,
     /// `abort`.
     Abort,
 }
 
-/// A call, who makes it, and when after the begin.
+/// A call, its side, and its time after the begin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Act {
     pub at: Duration,
@@ -43,7 +43,7 @@ impl Call {
         }
     }
 
-    /// It does so where only one subflow is left, as after a fall back.
+    /// It ends the connection where one subflow is left, as after a fallback.
     pub fn ends_a_lone_path(&self) -> bool {
         matches!(self, Self::Reset(..))
     }

@@ -1,4 +1,4 @@
-//! A case as an exchange that can be read: one line for each packet, call and event.
+//! A case as a readable exchange: one line per packet, call and event.
 
 use crate::middle::Deed;
 use crate::script::Call;
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Default)]
 pub(crate) struct Exchange {
     lines: Vec<(Instant, u32, String)>,
-    /// Initial numbers, by the ends of a subflow as its sender sees them.
+    /// Initial sequence numbers, by the ends of a subflow as their sender sees them.
     isns: BTreeMap<(IpAddr, u16, IpAddr, u16), SeqNumber>,
     /// The initial data sequence numbers of client and server.
     idsns: [Option<DataSeq>; 2],
@@ -37,7 +37,7 @@ impl Exchange {
         self.lines.push((at, order, line));
     }
 
-    /// A packet leaves a host; what is done to it.
+    /// A packet leaves a host; the deeds on it.
     pub fn leaves(&mut self, at: Instant, from: Side, packet: &Packet, deeds: &[Deed], lost: Option<&str>) {
         self.learn(from, packet);
         let mut line = self.line(from, packet);
@@ -56,19 +56,19 @@ impl Exchange {
         self.push(at, line);
     }
 
-    /// An application calls something.
+    /// An application makes a call.
     pub fn calls(&mut self, at: Instant, side: Side, call: &Call) {
         self.push(at, format!("{side:?} calls {call:?}"));
     }
 
-    /// What the endpoints said.
+    /// Adds the endpoints' events.
     pub fn add_events(&mut self, events: Vec<(Instant, Side, String)>) {
         for (at, side, text) in events {
             self.push(at, format!("    [{side:?}: {text}]"));
         }
     }
 
-    /// Everything in order of time.
+    /// All lines in order of time.
     pub fn lines(mut self) -> Vec<String> {
         self.lines.sort_by_key(|(at, order, _)| (*at, *order));
         self.lines.into_iter().map(|(at, _, line)| format!("{:>12.6} {line}", at.as_secs_f64())).collect()

@@ -1,4 +1,4 @@
-//! The smallest case that breaks the same.
+//! The smallest case that breaks the same property.
 
 use crate::case::Case;
 use crate::parties::Plan;
@@ -16,7 +16,7 @@ struct Shrinker {
     runs: u32,
 }
 
-/// A case that breaks the same as `case`, from which nothing can be left out; `case` itself if it breaks nothing.
+/// The smallest case found that breaks the same property as `case`; `case` itself if it breaks none.
 pub fn shrink(case: &Case) -> Case {
     let (result, deeds) = played(case);
     let Err(failure) = result else { return case.clone() };
@@ -36,7 +36,7 @@ pub fn shrink(case: &Case) -> Case {
 }
 
 impl Shrinker {
-    /// Keeps a change if the case still breaks the same.
+    /// Keeps a change if the case still breaks the same property.
     fn attempt(&mut self, change: impl FnOnce(&mut Case)) -> bool {
         let mut changed = self.best.clone();
         change(&mut changed);
@@ -48,7 +48,7 @@ impl Shrinker {
         same
     }
 
-    /// Leaves out as many items of a list as it can, in parts that become smaller.
+    /// Removes as many items of a list as possible, in parts of decreasing size.
     fn thin_out<T>(&mut self, list: impl Fn(&mut Case) -> Option<&mut Vec<T>>) {
         let len = |case: &mut Case| list(case).map_or(0, |items| items.len());
         let mut part = len(&mut self.best);
@@ -103,7 +103,7 @@ impl Shrinker {
         self.attempt(|c| c.parties[n].accept_announced = false);
         self.attempt(|c| c.parties[n].settings.tcp = TcpSettings { timestamps: false, nagle: false, ..tcp.clone() });
         self.attempt(|c| c.parties[n].settings.tcp = tcp.clone());
-        // What is found with checksums on is not to be explained by their absence.
+        // Checksums stay on where the failure was found with them: their absence must not explain it.
         if self.best.parties[1 - n].settings.checksum || !self.best.class.needs_checksums() {
             self.attempt(|c| c.parties[n].settings.checksum = false);
         }
@@ -126,7 +126,7 @@ impl Shrinker {
         self.simplify_tcp(n);
     }
 
-    /// Setting by setting, where not all of them could be put back at once.
+    /// Resets each setting alone, where resetting all at once changed the failure.
     fn simplify_tcp(&mut self, n: usize) {
         type Put = fn(&mut TcpSettings, TcpSettings);
         let puts: [Put; 15] = [

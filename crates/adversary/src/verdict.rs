@@ -1,41 +1,41 @@
-//! What may be wrong with a transfer, and how one went.
+//! The properties that a transfer may break, and its outcome.
 
 use anabranch_trace::CloseReason;
 use anabranch_units::Instant;
 use core::fmt;
 
-/// What was broken.
+/// The property that was broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// The code panicked.
     Panic,
-    /// An endpoint goes on sending, or its timers go on firing, while time stands still.
+    /// An endpoint keeps sending, or its timers keep firing, while time stands still.
     Livelock,
     /// More packets than any transfer of that size needs.
     Storm,
     /// A byte was delivered that was not written there.
     Corrupt,
-    /// More was delivered than was written.
+    /// More bytes were delivered than written.
     Surplus,
     /// A clean end of stream before all bytes.
     FalseEnd,
-    /// A writer was told that all went well, and bytes are missing.
+    /// A writer's connection ended without error, and bytes are missing.
     SilentLoss,
-    /// Nothing is under way, no timer runs, and the transfer is not over.
+    /// No packet is under way, no timer runs, and the transfer is not over.
     Stuck,
-    /// There is something to read or room to write, and the application is not told.
+    /// There is data to read or room to write, and no event announced it.
     Unwoken,
     /// The transfer is not over after hours.
     Late,
-    /// The connection ended with an error although nothing gave reason to.
+    /// The connection ended with an error that no event of the case explains.
     Error,
-    /// A path of the client's was never established although nothing kept it away but a flood.
+    /// A client's path was never established, although only a flood delayed it.
     ShutOut,
     /// A host holds more bytes than its buffers.
     Memory,
     /// A connection is kept after its end.
     Leak,
-    /// A scheduler left data although nothing would call it again.
+    /// A scheduler left data waiting without a future call.
     Stall,
 }
 
@@ -68,14 +68,14 @@ impl fmt::Display for Kind {
     }
 }
 
-/// A transfer that broke something.
+/// A transfer that broke a property.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// What.
+    /// The property.
     pub kind: Kind,
-    /// When.
+    /// The virtual time.
     pub at: Instant,
-    /// In words.
+    /// A description.
     pub text: String,
 }
 
@@ -85,19 +85,19 @@ impl fmt::Display for Failure {
     }
 }
 
-/// How a transfer went that broke nothing.
+/// The outcome of a transfer that broke no property.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Packets that the hosts sent.
     pub packets: u64,
-    /// Bytes that client and server got.
+    /// Bytes that client and server received.
     pub delivered: [u64; 2],
-    /// Why client and server ended.
+    /// Why the connection ended at client and server.
     pub ended: [Option<CloseReason>; 2],
     /// Client and server fell back to plain TCP.
     pub fell_back: [bool; 2],
-    /// When it was over.
+    /// The virtual time of the end.
     pub over: Instant,
-    /// One end was left alone, as TCP may leave it, and was ended by its application.
+    /// One end remained half-open, as TCP permits, and its application ended it.
     pub half_open: bool,
 }

@@ -1,9 +1,9 @@
-//! What the endpoints tell of themselves.
+//! The endpoints' own reports.
 
 use anabranch_trace::{CloseReason, Event, Origin, PathState, Recorder};
 use anabranch_units::{ConnId, Instant, Side};
 
-/// What is remembered of both sides, the client's first.
+/// The record of both sides, the client's first.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     /// When it fell back to plain TCP.
@@ -12,11 +12,11 @@ pub(crate) struct Watch {
     pub plain: [bool; 2],
     /// Why it ended.
     pub ended: [Option<CloseReason>; 2],
-    /// Paths that were established once: a set of bits.
+    /// Paths that have been established: a set of bits.
     pub paths: [u32; 2],
-    /// A scheduler left data although nothing would call it again.
+    /// When a scheduler left data waiting without a future call.
     pub stall: Option<Instant>,
-    /// Events in words, if they are to be shown.
+    /// The events as text, if they are to be shown.
     pub log: Option<Vec<(Instant, Side, String)>>,
 }
 

@@ -1,12 +1,12 @@
-//! Fixed cases of every class: the first seeds, and those that once showed a defect. One fails alone with
+//! Fixed cases of every class: the first seeds, and those that once showed a defect. To play one alone:
 //! `cargo run --profile checked -p anabranch-adversary -- CLASS --shrink SEED`.
 
 use anabranch_adversary::{Case, Class, Failure, Kind, run, shrink};
 
-/// Seeds from 0 on that are played in every class.
+/// Seeds from 0 on that are played per class.
 const FIRST: u64 = 40;
 
-/// Seeds of cases that broke something before the engine was mended.
+/// Seeds that each showed a defect, now mended.
 const FOUND: [(Class, &[u64]); 13] = [
     (
         Class::Benign,
@@ -61,7 +61,7 @@ const FOUND: [(Class, &[u64]); 13] = [
     (Class::Race, &[]),
 ];
 
-/// What is not mended yet. A case that is here and breaks nothing, or something else, fails the test as well.
+/// Defects that are not mended. An entry that breaks nothing, or another property, fails the test as well.
 const KNOWN: &[(Class, u64, Kind)] = &[
     (Class::Benign, 10969133, Kind::Late),
     (Class::Nat, 1025997, Kind::Error),
@@ -111,7 +111,7 @@ fn a_case_is_a_function_of_its_seed() {
 
 #[test]
 fn any_bytes_are_a_case() {
-    // Bytes that look like nothing, of any length.
+    // Arbitrary bytes of any length.
     let bytes: Vec<u8> = (0u32..600).map(|n| (n.wrapping_mul(0x9e37_79b9) >> 13) as u8).collect();
     for class in 0..Class::ALL.len() as u8 {
         for from in (0..bytes.len()).step_by(97) {
@@ -127,7 +127,7 @@ fn any_bytes_are_a_case() {
     assert_eq!(empty.fell_back, [false, false]);
 }
 
-/// The first case of `Class::Payload` that breaks something, with checksums off at both ends.
+/// The first case of `Class::Payload` that breaks a property with checksums off at both ends.
 fn unprotected() -> (Case, Failure) {
     let case = |seed| {
         let mut case = Case::from_seed(Class::Payload, seed);

@@ -15,13 +15,13 @@ use core::time::Duration;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-/// How far a packet's time may be from the time that stands there.
+/// The greatest difference between a packet's time and the script's.
 const TOLERANCE: Duration = Duration::from_millis(1);
-/// The first port of a client that the engine is.
+/// The first port of the engine as a client.
 const FIRST_PORT: u16 = 40_000;
-/// Most timers that fire without time passing.
+/// Most timers that fire at one time.
 const MOST_SPINS: u32 = 10_000;
-/// Reason of a reset that the application asks for.
+/// Reason of a reset that the application requests.
 const UNSPECIFIED: Reason = Reason { code: 0, transient: false };
 
 /// Counts the violations that the engine records.
@@ -36,9 +36,9 @@ impl Recorder for Violations {
     }
 }
 
-/// Bytes for IP, TCP and all options that a data segment may have.
+/// Bytes for IP, TCP and the longest options of a data segment.
 fn engine_settings(asked: &Asked) -> Settings {
-    // What the engine counts as reserved in its announced MSS.
+    // The option bytes that the engine subtracts from its announced MSS.
     let dss = if asked.dss == 8 { 28 } else { 24 };
     let options = if asked.mptcp { dss } else { 0 } + if asked.timestamps { 12 } else { 0 };
     let duration = |time: Duration| anabranch_units::Duration::from_nanos(time.as_nanos() as u64);
@@ -84,7 +84,7 @@ fn setup(asked: &Asked, paths: Vec<PathSetup>) -> Result<Setup, String> {
     })
 }
 
-/// An endpoint with the connection that the script is about.
+/// An endpoint with the connection of the script.
 #[derive(Debug)]
 pub struct EngineHost {
     endpoint: Endpoint,
@@ -102,7 +102,7 @@ pub struct EngineHost {
     established: bool,
     multipath: bool,
     closed: Option<Closed>,
-    /// What was taken out of the connection and not yet read.
+    /// Bytes taken out of the connection and not yet read.
     left: Vec<u8>,
     ended: bool,
 }
@@ -150,7 +150,7 @@ impl EngineHost {
         Ok(done)
     }
 
-    /// Takes what the endpoint has to send and to tell.
+    /// Collects the endpoint's packets and events.
     fn poll(&mut self) {
         self.hear_events();
         let mut cx = Cx { now: self.now, recorder: &mut self.log, rng: &mut self.rng };
@@ -179,7 +179,7 @@ impl EngineHost {
                         CloseReason::TimedOut => Closed::TimedOut,
                         CloseReason::Refused => Closed::Refused,
                     });
-                    // It is forgotten soon: what is left to be read is read now.
+                    // The connection is removed soon, so the rest is read now.
                     self.drain(usize::MAX);
                 }
                 _ => {}
@@ -187,7 +187,7 @@ impl EngineHost {
         }
     }
 
-    /// Takes at least `wanted` bytes out of the connection, if it has them; it gives whole pieces.
+    /// Takes at least `wanted` bytes out of the connection, if it has them; the connection returns whole pieces.
     fn drain(&mut self, wanted: usize) {
         let mut cx = Cx { now: self.now, recorder: &mut self.log, rng: &mut self.rng };
         let Some(connection) = self.handle.and_then(|handle| self.endpoint.connection_mut(handle)) else { return };
@@ -198,7 +198,7 @@ impl EngineHost {
         self.ended |= connection.read_finished();
     }
 
-    /// The path that the application means, as the engine numbers it.
+    /// The engine's id of the application's path.
     fn path(&self, number: u8) -> Result<PathId, String> {
         let (local, peer) = self.ends[usize::from(number)];
         let connection = self.handle.and_then(|handle| self.endpoint.connection(handle));
@@ -247,7 +247,7 @@ impl Subject for EngineHost {
     }
 
     fn inject(&mut self, bytes: &[u8]) -> Result<(), String> {
-        // What the engine's own reader refuses does not reach it, as in a driver.
+        // Packets that the engine's parser refuses do not reach it, as in a driver.
         if let Ok(packet) = Packet::parse(Bytes::copy_from_slice(bytes)) {
             let mut cx = Cx { now: self.now, recorder: &mut self.log, rng: &mut self.rng };
             self.endpoint.handle_packet(&mut cx, &packet);

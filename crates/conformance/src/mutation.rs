@@ -14,17 +14,17 @@ pub struct Mutations {
     pub mutation: Vec<Mutation>,
 }
 
-/// One change, and who notices it.
+/// One change, and the scripts that notice it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mutation {
     /// The file, from the workspace's root.
     pub file: String,
-    /// Text that stands there once.
+    /// Text that the file contains once.
     pub find: String,
-    /// What stands there instead.
+    /// Its replacement.
     pub replace: String,
-    /// Scripts that must fail then.
+    /// Scripts that must fail with the replacement.
     pub scripts: Vec<String>,
 }
 
@@ -39,8 +39,8 @@ impl Mutations {
         toml::from_str(&text).map_err(|error| format!("mutations.toml: {error}"))
     }
 
-    /// What is wrong with the list, for `suite` and the workspace `workspace`. What the engine leaves out, no line of it
-    /// implements.
+    /// The faults of the list, for `suite` and the workspace `workspace`. A clause that the engine leaves out needs no
+    /// mutation, because no line implements it.
     pub fn faults(&self, workspace: &Path, suite: &[Script]) -> Vec<String> {
         let mut faults = Vec::new();
         let left_out = |script: &&Script| matches!(script.engine, EngineWord::LeavesOut(_));

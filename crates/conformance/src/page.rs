@@ -30,8 +30,8 @@ const TITLES: [(&str, &str); 19] = [
 const BEGINNING: &str = "\
 # Conformance
 
-What the suite in [tests/conformance](../tests/conformance/README.md) says of each clause. The same script is played against
-the engine, in virtual time, and against Linux; tests hold both words. Made by
+The suite in [tests/conformance](../tests/conformance/README.md), clause by clause. The same script is played against
+the engine, in virtual time, and against Linux; tests check both results. Made by
 `cargo run -p anabranch-conformance --bin page > docs/conformance.md`.
 
 ";
@@ -56,7 +56,7 @@ pub fn page(scripts: &[Script], mutations: &Mutations) -> String {
         scripts.iter().filter_map(move |script| Some((script, pick(&script.engine)?))).collect::<Vec<_>>()
     };
     let left_out = by_engine(|word| if let EngineWord::LeavesOut(why) = word { Some(why) } else { None });
-    list("What the engine leaves out on purpose", &left_out, &mut page);
+    list("Clauses that the engine leaves out on purpose", &left_out, &mut page);
     let defects = by_engine(|word| if let EngineWord::Fails(why) = word { Some(why) } else { None });
     list("Defects of the engine that scripts show", &defects, &mut page);
     let by_kernel = |pick: fn(&KernelWord) -> Option<&String>| {
@@ -65,7 +65,7 @@ pub fn page(scripts: &[Script], mutations: &Mutations) -> String {
     let differs = by_kernel(|word| if let KernelWord::Differs(why) = word { Some(why) } else { None });
     list("Where Linux differs", &differs, &mut page);
     let skipped = by_kernel(|word| if let KernelWord::Skipped(why) = word { Some(why) } else { None });
-    list("What Linux cannot be asked this way", &skipped, &mut page);
+    list("Clauses that cannot be tested with Linux", &skipped, &mut page);
     changes(mutations, &mut page);
     page
 }
@@ -77,15 +77,16 @@ fn counts(scripts: &[Script], mutations: &Mutations, page: &mut String) {
     let kernel = scripts.iter().filter(|script| script.kernel == KernelWord::Passes).count();
     let _ = writeln!(
         page,
-        "{} scripts for {} clauses: the engine passes {engine}, Linux {kernel} of the {asked} that it can be asked. {} mutations \
-         of the engine are each caught by the scripts that they name: all but those of what it leaves out.\n",
+        "{} scripts for {} clauses: the engine passes {engine}, Linux {kernel} of the {asked} that can test it. {}
+        mutations \
+         of the engine are each caught by the scripts that they name; clauses that the engine leaves out have none.\n",
         scripts.len(),
         clauses.len(),
         mutations.mutation.len()
     );
 }
 
-/// Sections by their numbers, not by their digits.
+/// Sections ordered by number, not by digits.
 fn order(clause: &Clause) -> (Vec<u32>, &str) {
     (clause.section.split('.').map(|part| part.parse().unwrap_or(0)).collect(), &clause.rule)
 }
@@ -139,7 +140,7 @@ fn changes(mutations: &Mutations, page: &mut String) {
         return;
     }
     let _ = writeln!(page, "## Mutations\n\nEach makes the scripts fail that name it above.\n");
-    let _ = writeln!(page, "| | file | what stands there | instead |\n|---|---|---|---|");
+    let _ = writeln!(page, "| | file | text | replacement |\n|---|---|---|---|");
     for (mutation, number) in mutations.mutation.iter().zip(1..) {
         let code = |text: &str| {
             let text = text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|");

@@ -6,10 +6,10 @@ use crate::script::Script;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// How a script's file ends.
+/// The file extension of scripts.
 const EXTENSION: &str = "script";
 
-/// Where the suite stands.
+/// The suite's folder.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance")
 }
@@ -44,10 +44,10 @@ pub fn load(root: &Path, file: &str) -> Result<Script, String> {
     Script::parse(file, &text).map_err(|error| error.to_string())
 }
 
-/// Plays a script against the engine; the end of the exchange, a line each.
+/// Plays a script against the engine; returns the end of the exchange, one line each.
 ///
 /// # Errors
-/// What was not followed.
+/// The line that was not followed.
 pub fn on_the_engine(script: &Script) -> Result<Vec<String>, String> {
     let mut host = EngineHost::new(script).map_err(|error| format!("{}: {error}", script.file))?;
     play(script, &mut host).map_err(|failure| failure.to_string())

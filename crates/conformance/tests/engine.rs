@@ -1,4 +1,4 @@
-//! All scripts against the engine, in virtual time; and that a wrong script fails.
+//! All scripts against the engine, in virtual time; wrong scripts fail.
 
 mod common;
 
@@ -6,7 +6,7 @@ use anabranch_conformance::script::{EngineWord, Script};
 use anabranch_conformance::suite;
 use common::{RIGHT, WRONG, with};
 
-/// What a script says of the engine holds.
+/// Each script's expectation for the engine holds.
 #[test]
 fn the_engine_does_what_the_scripts_say() {
     let root = suite::root();

@@ -1,4 +1,4 @@
-//! The page and the list of mutations fit the suite.
+//! The page and the list of mutations match the suite.
 
 use anabranch_conformance::mutation::Mutations;
 use anabranch_conformance::{page, suite};
@@ -38,7 +38,7 @@ fn scripts_stand_in_the_folder_of_their_clause() {
         let clause = &script.clauses[0];
         let folder = script.file.strip_prefix(&format!("{}/", clause.document)).and_then(|rest| rest.split_once('-'));
         let section = folder.map_or("", |(section, _)| section);
-        // 3.8.6 has what stands in 3.8.6.1, too.
+        // Section 3.8.6 includes 3.8.6.1.
         let within = clause.section == section || clause.section.starts_with(&format!("{section}."));
         assert!(within && !section.is_empty(), "{} is of {clause:?}", script.file);
     }

@@ -19,8 +19,8 @@ pub const ENTRY: Entry<dyn CongestionControl> = Entry {
 
 const PAGE: &str = "\
 ## Idea
-Friendliness to single-path TCP and responsiveness to change exclude each other; choose a point between LIA and OLIA whose
-existence, uniqueness and stability are proved.
+Friendliness to single-path TCP and responsiveness to change exclude each other; Balia is a point between LIA and OLIA
+whose existence, uniqueness and stability are proved.
 
 ## Rule
 x_r = w_r / T_r, T = smoothed RTT; alpha_r = max(x_s) / x_r, at least 1; sums over subflows with an RTT sample.
@@ -38,7 +38,7 @@ A slow path loses up to three quarters of its window with every loss. The smooth
 ## Departures
 Real arithmetic. The out-of-tree Linux module divides rates as integers, so that 1 <= alpha < 2 counts as 1 when a window
 shrinks, and scales them by the caller's segment size. Windows are weighted by their own segment sizes here. The floor of 1
-holds where there are several subflows; alone it is Reno's 2.
+holds where there are several subflows; for one subflow it is Reno's 2.
 
 ## References
 Q. Peng, A. Walid, J. Hwang, S. H. Low, \"Multipath TCP: analysis, design, and implementation\", IEEE/ACM Transactions on

@@ -1,4 +1,4 @@
-//! BBR, version 1: sends at the rate and with the amount in flight that its model of the path asks for (Cardwell et al.).
+//! BBR, version 1: its model of the path sets the pacing rate and the amount in flight (Cardwell et al.).
 
 use crate::single::{SinglePath, Uncoupled};
 use crate::window::WindowState;
@@ -13,7 +13,7 @@ use anabranch_units::{Duration, Instant, Rate};
 pub const ENTRY: Entry<dyn CongestionControl> = Entry {
     name: "bbr",
     aliases: &["bbr1"],
-    about: "BBR version 1 on each subflow by itself: paces at the measured rate of the bottleneck, as Linux's bbr",
+    about: "BBR version 1 per subflow, uncoupled: paces at the measured rate of the bottleneck, as Linux's bbr",
     page: PAGE,
     parameters: &[],
     build: |_| Box::new(Uncoupled::new(Bbr::default())),
@@ -21,37 +21,38 @@ pub const ENTRY: Entry<dyn CongestionControl> = Entry {
 
 const PAGE: &str = "\
 ## Idea
-Loss is not congestion, and a full queue is too late a sign of it. Model the path instead by the two things that matter, the
-bottleneck's rate and the round-trip time without a queue; send at that rate, with about that product in flight, and test
-now and then whether either has changed.
+Loss is not congestion, and a full queue is too late a sign of it. Model the path instead by two values, the bottleneck's
+rate and the round-trip time without a queue; send at that rate, with about their product in flight, and probe at
+intervals whether either has changed.
 
 ## Rule
-bw = greatest delivery rate of the last 10 round trips, samples for want of data aside unless they are greater;
+bw = greatest delivery rate of the last 10 round trips, without application-limited samples unless they are greater;
 min_rtt = least RTT of the last 10 s; BDP = bw min_rtt; both in packets.
-Startup: pacing gain 2.89, window gain 2.89, until bw has not grown by a quarter in three round trips in which there was
-enough to send. Drain: pacing gain 1/2.89, until no more than the BDP is in flight.
-ProbeBW: pacing gains 1.25, 0.75 and six times 1, each for a min_rtt (1.25 until so much is in flight or lost, 0.75 until no
-more than the BDP is); window gain 2.
+Startup: pacing gain 2.89, window gain 2.89, until bw has not grown by a quarter in three round trips that were not
+application-limited. Drain: pacing gain 1/2.89, until no more than the BDP is in flight.
+ProbeBW: pacing gains 1.25, 0.75 and six times 1, each for one min_rtt (1.25 until as much is in flight or lost, 0.75
+until no more than the BDP is); window gain 2.
 ProbeRTT: when min_rtt is 10 s old: window 4 until as little is in flight, then for 200 ms and a round trip.
 pacing rate = 0.99 pacing gain bw, and does not fall in Startup. Window target = window gain BDP and 3 quanta (1 packet below
-1.2 Mbit/s, 2 below 24 Mbit/s, else what takes 1 ms, 64 KB at most), 2 packets more in the phase of 1.25, and once the pipe
-was full what acknowledgments brought at once beyond bw in the last 10 round trips, 100 ms of bw at most; the window grows by
-what is acknowledged up to it, and is at least 4.
-Loss: for one round trip no more is sent than is acknowledged; then as before. Retransmission timeout: the window is what
-is in flight and 1; after the recovery it is what it was.
+1.2 Mbit/s, 2 below 24 Mbit/s, else the packets of 1 ms, 64 KB at most), 2 packets more in the phase of 1.25, and once
+the pipe was full the greatest burst of acknowledged packets beyond bw in the last 10 round trips, at most 100 ms of bw;
+the window grows towards it by the packets acknowledged, and is at least 4.
+Loss: packet conservation for one round trip; then as before. Retransmission timeout: the window is the flight plus 1;
+after the recovery its former value is restored.
 
 ## When it helps
-With random loss, with shallow buffers that Reno cannot use, with deep ones that it fills: high rate, short queue.
+With random loss, with shallow buffers that Reno cannot use, with deep buffers that Reno fills: high rate, short queue.
 
 ## When it hurts
-Beside others: with shallow queues it takes more than its share and loses much, with deep ones its flows keep a queue of about
-one BDP. Short paths gain over long ones less than Reno's, flows that start together share badly for long. On several
+Beside others: with shallow queues it takes more than its share and loses much, with deep ones its flows keep about one
+BDP queued. Short paths gain over long ones less than Reno's, flows that start together share badly for long. On several
 subflows through one bottleneck it takes as many shares as it has subflows.
 
 ## Departures
-As in the draft, and unlike Linux, a policer's token bucket is not looked for (the long-term rate), and windows are not made
-even; what comes in bursts is counted as Linux does. The phase in which ProbeBW begins is drawn from the clock, for want of a stream of
-random numbers here. ECN marks are ignored, as in both. A scheduler's penalty halves the window, which then grows as ever.
+As in the draft, and unlike in Linux, there is no detection of a policer (the long-term rate), and windows are not
+rounded to even numbers; bursts of acknowledgments are counted as in Linux. The first phase of ProbeBW is derived from
+the time, because a congestion control has no random stream. ECN marks are ignored, as in both. A scheduler's penalty
+halves the window, which then grows as usual.
 
 ## References
 N. Cardwell, Y. Cheng, C. S. Gunn, S. H. Yeganeh, V. Jacobson, \"BBR: congestion-based congestion control\", ACM Queue 14(5),
@@ -62,36 +63,37 @@ N. Cardwell, Y. Cheng, C. S. Gunn, S. H. Yeganeh, V. Jacobson, \"BBR: congestion
 const HIGH_GAIN: f64 = 2.885;
 const CWND_GAIN: f64 = 2.0;
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-/// What is left of the rate so that a queue drains in the long run (Linux `bbr_pacing_margin_percent`).
+/// The pacing rate stays below the bandwidth, so that a queue drains in the long run (Linux
+/// `bbr_pacing_margin_percent`).
 const MARGIN: f64 = 0.99;
 /// Least window, in packets.
 const MIN_PIPE: u32 = 4;
 const BW_ROUNDS: u64 = 10;
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
-/// Most that the window is enlarged by for acknowledgments in bursts, at the rate of the path (Linux).
+/// Limit of the window's allowance for acknowledgments in bursts, in seconds at the path's rate (Linux).
 const MAX_BURST: f64 = 0.1;
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
 
-/// What BBR is doing.
+/// The state of BBR's machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Mode {
     Startup,
     Drain,
-    /// A phase of [`CYCLE`], and since when.
+    /// A phase of [`CYCLE`], and its begin.
     ProbeBw(usize, Instant),
-    /// Once so little is in flight: until when, at least, and the packets that must be delivered until then.
+    /// Once the flight is small enough: the earliest end, and the packets that must be delivered by then.
     ProbeRtt(Option<(Instant, u64)>),
 }
 
-/// Recovery as seen with the last acknowledgment.
+/// The recovery phase at the last acknowledgment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Repair {
     None,
     /// A loss was found since.
     Found,
-    /// Nothing more is sent than is acknowledged, until so many packets are delivered.
+    /// Packet conservation, until this many packets are delivered.
     Conserving(u64),
-    /// It goes on.
+    /// The recovery continues, and the window grows again.
     Growing,
 }
 
@@ -101,27 +103,27 @@ pub struct Bbr {
     mode: Mode,
     /// Packets delivered.
     delivered: u64,
-    /// A round ends when a packet is acknowledged that was sent after so many had been delivered.
+    /// A round ends when a packet is acknowledged that was sent after this many had been delivered.
     round_end: u64,
     round: u64,
     round_start: bool,
     bw: WindowedMax,
-    /// Packets acknowledged beyond the rate, and since when they are counted.
+    /// Packets acknowledged beyond the rate.
     burst: WindowedMax,
     counting: (Instant, f64),
-    /// Of samples with a `prior_delivered` from here to there, the window of ProbeRTT was the limit.
+    /// Samples whose `prior_delivered` lies in this range were limited by ProbeRTT's window.
     low: (u64, u64),
     min_rtt: Option<(Duration, Instant)>,
-    /// Greatest rate when growth was last seen, and rounds without growth since.
+    /// Greatest rate at the last growth, and rounds without growth since.
     full: (f64, u32),
     is_full: bool,
     pacing: Option<Rate>,
     repair: Repair,
-    /// The window to return to after a recovery or ProbeRTT, and the one before the last loss.
+    /// The window to restore after a recovery or ProbeRTT, and the one before the last loss.
     prior_cwnd: u32,
     undo_cwnd: Option<u32>,
     idle_restart: bool,
-    /// The window that the subflow began with.
+    /// The initial window.
     initial: u32,
 }
 
@@ -163,14 +165,14 @@ impl Bbr {
     /// Packets in flight at `gain` times the BDP (draft §4.2.3.2); the initial window before an RTT is known.
     fn inflight(&self, gain: f64, mss: u32) -> u32 {
         let Some((min_rtt, _)) = self.min_rtt else { return self.initial };
-        // Linux `bbr_quantization_budget`: the probe must get above a small BDP.
+        // Linux `bbr_quantization_budget`: the probe must exceed a small BDP.
         let probe = if matches!(self.mode, Mode::ProbeBw(0, _)) { 2 } else { 0 };
         let quanta = 3 * self.quantum(mss) + probe;
         let packets = libm::ceil(gain * self.bw.get() * min_rtt.as_secs_f64());
         (packets as u32).saturating_add(quanta)
     }
 
-    /// Packets that may leave together (draft §4.2.2).
+    /// Packets that may leave in one burst (draft §4.2.2).
     fn quantum(&self, mss: u32) -> u32 {
         match self.pacing.map_or(0, Rate::as_bps) {
             0..1_200_000 => 1,
@@ -195,13 +197,13 @@ impl Bbr {
         }
     }
 
-    /// The rate of this sample was limited by something else than the path.
+    /// The sample was limited by the application or by ProbeRTT, not by the path.
     fn is_limited(&self, ack: &Acked) -> bool {
         ack.rate.is_some_and(|s| s.app_limited || (self.low.0..=self.low.1).contains(&s.prior_delivered))
     }
 
-    /// How many packets more than the rate explains are acknowledged since acknowledgments last fell behind it (Linux
-    /// `bbr_update_ack_aggregation`).
+    /// Packets acknowledged beyond the expected number since the acknowledgment rate last fell below the bandwidth
+    /// (Linux `bbr_update_ack_aggregation`).
     fn count_burst(&mut self, window: &WindowState, ack: &Acked) {
         let (since, before) = self.counting;
         let mut expected = self.bw.get() * ack.now.since(since).as_secs_f64();
@@ -253,12 +255,12 @@ impl Bbr {
     }
 
     fn enter_probe_bw(&mut self, now: Instant) {
-        // Any phase but the one that drains.
+        // Any phase except the draining one.
         let phase = 2 + (now.as_nanos() / 1000 % (CYCLE.len() as u64 - 1)) as usize;
         self.mode = Mode::ProbeBw(phase % CYCLE.len(), now);
     }
 
-    /// A small segment that was alone under way: its receiver may have waited for another before it acknowledged (Linux
+    /// A small segment that was alone in flight: its receiver may have delayed the acknowledgment (Linux
     /// `FLAG_ACK_MAYBE_DELAYED`).
     fn may_be_delayed(&self, ack: &Acked, path: &PathView) -> bool {
         let alone = ack.rate.is_some_and(|sample| sample.prior_delivered + 1 == self.delivered);
@@ -322,13 +324,13 @@ impl Bbr {
         }
     }
 
-    /// Remembers the window to return to, unless one is remembered already.
+    /// Saves the window to restore, unless one is saved already.
     fn save(&mut self, window: &WindowState) {
         let apart = self.repair != Repair::None || matches!(self.mode, Mode::ProbeRtt(_));
         self.prior_cwnd = if apart { self.prior_cwnd.max(window.cwnd()) } else { window.cwnd() };
     }
 
-    /// Follows loss recovery (draft §4.2.3.4). True if the window is settled by that.
+    /// Follows loss recovery (draft §4.2.3.4). True if that decides the window.
     fn repair(&mut self, window: &mut WindowState, ack: &Acked, path: &PathView) -> bool {
         let recovering = matches!(path.recovery, RecoveryPhase::Recovery | RecoveryPhase::Loss);
         let sustained = path.in_flight.saturating_add(ack.packets);
@@ -469,7 +471,7 @@ mod tests {
             }
         }
 
-        /// A round later: an acknowledgment of `packets` that shows a delivery rate of `per_round` packets in 40 ms.
+        /// One round later: an acknowledgment of `packets` with a delivery rate of `per_round` packets in 40 ms.
         fn ack(&mut self, packets: u32, per_round: u64) -> &mut Self {
             self.now += Duration::from_millis(40);
             let mut ack = Acked::default();
@@ -532,7 +534,7 @@ mod tests {
         b.ack(10, 44);
         assert_eq!(b.bbr.mode, Mode::Drain);
         close(b.paced(), 0.99 / 2.885 * 44.0 / 0.04);
-        // No more than the BDP of 44 and three quanta of two.
+        // The limit is the BDP of 44 and three quanta of two.
         b.path.in_flight = 51;
         b.ack(10, 44);
         assert_eq!(b.bbr.mode, Mode::Drain);
@@ -572,7 +574,7 @@ mod tests {
         }
         let at = gains.iter().position(|gain| *gain == 125).expect("it probes");
         assert_eq!(gains[at..at + 9], [125, 75, 100, 100, 100, 100, 100, 100, 125]);
-        // It goes on probing until a quarter more than the BDP is in flight.
+        // Probing continues until a quarter more than the BDP is in flight.
         let mut b = Bench::cruising();
         (b.bbr.mode, b.path.in_flight) = (Mode::ProbeBw(0, b.now), 4);
         for _ in 0..5 {
@@ -586,9 +588,9 @@ mod tests {
         b.path.in_flight = 18;
         b.ack(40, 40);
         assert!(matches!(b.bbr.mode, Mode::ProbeBw(1, _)), "1.25 times 40, three quanta, and 2");
-        // It drains for a round trip, or until no more than the BDP is in flight.
+        // Draining lasts a round trip, or until the flight is at most the BDP.
         for (in_flight, phase) in [(46, 1), (45, 2)] {
-            // Begun so lately that the round trip is not over.
+            // The phase began too recently for a round trip to be over.
             b.bbr.mode = Mode::ProbeBw(1, b.now + Duration::from_secs(1));
             b.path.in_flight = in_flight;
             b.ack(1, 40);
@@ -600,7 +602,7 @@ mod tests {
     fn the_window_is_twice_the_bdp_and_three_quanta() {
         let mut b = Bench::cruising();
         b.acks(10, 40, 40);
-        // And with an acknowledgment a round trip all of it comes at once.
+        // With one acknowledgment per round trip, all of it arrives in one burst.
         assert_eq!(b.window.cwnd(), 2 * 40 + 3 * 2 + 40);
     }
 
@@ -615,7 +617,7 @@ mod tests {
             b.bbr.burst.get()
         };
         b.window.set(100);
-        // A packet a millisecond is what the path carries.
+        // The path carries one packet per millisecond.
         b.bbr.counting = (b.now, 0.0);
         assert_eq!(burst(&mut b, 10, 12), 12.0, "12 in no time");
         assert_eq!(burst(&mut b, 11, 10), 21.0, "22 in a millisecond");
@@ -684,7 +686,7 @@ mod tests {
         (b.path.recovery, b.path.in_flight, b.lost) = (RecoveryPhase::Recovery, 30, 5);
         assert_eq!(b.ack(3, 40).window.cwnd(), 33);
         b.lost = 0;
-        // The round is over: growth up to the target.
+        // The round is over: the window grows up to the target.
         assert_eq!(b.ack(10, 40).window.cwnd(), 43);
         b.path.recovery = RecoveryPhase::Open;
         assert_eq!(b.ack(10, 40).window.cwnd(), before);
@@ -707,7 +709,7 @@ mod tests {
         assert_eq!(b.window.cwnd(), before / 2);
     }
 
-    /// An acknowledgment of `packets` that were sent when `prior_delivered` had been delivered, so much later.
+    /// An acknowledgment, `ms` later, of `packets` sent when `prior_delivered` had been delivered.
     fn late(b: &mut Bench, ms: u64, packets: u32, prior_delivered: u64) -> Acked {
         b.now += Duration::from_millis(ms);
         let mut ack = Acked::default();
@@ -773,7 +775,7 @@ mod tests {
             b.window.set(before);
             assert_eq!(b.ack(1, 40).window.cwnd(), after);
         }
-        // The first packets say little of the rate: below ten, the target does not hold.
+        // The first packets are a poor estimate of the rate: below ten, the target does not apply.
         let mut b = Bench::new();
         assert_eq!(b.ack(9, 1).window.cwnd(), 19);
         assert_eq!(b.ack(1, 1).window.cwnd(), 19);
@@ -811,7 +813,7 @@ mod tests {
         assert_eq!(begun, [10, 0, 10, 10, 10, 10, 10, 10]);
     }
 
-    /// Ten seconds after the least round trip was seen, with `in_flight` packets on their way.
+    /// Ten seconds after the least RTT was seen, with `in_flight` packets in flight.
     fn probing_rtt(in_flight: u32) -> Bench {
         let mut b = Bench::cruising();
         (b.rtt, b.path.in_flight) = (60, in_flight);
@@ -826,7 +828,7 @@ mod tests {
         let mut b = probing_rtt(4);
         let before = b.delivered;
         for _ in 0..10 {
-            // Sent before so little was in flight: the round trip is not over.
+            // Sent before the flight was small: the round trip is not over.
             let ack = late(&mut b, 100, 1, before - 1);
             b.bbr.on_ack(&mut b.window, &ack, &b.path);
             assert!(matches!(b.bbr.mode, Mode::ProbeRtt(_)));

@@ -1,10 +1,10 @@
-//! What the sums of coupled algorithms are made of.
+//! Terms of the sums of coupled algorithms.
 
 use crate::flows::{Flow, Flows, view_of};
 use anabranch_engine::schedule::PathView;
 use anabranch_units::Duration;
 
-/// The established subflows whose RTT is known, each with its view: coupled sums run over these.
+/// The established subflows with an RTT sample, each with its view: coupled sums run over these.
 pub fn measured<'a, T>(
     flows: &'a Flows<T>,
     paths: &'a [PathView],
@@ -12,17 +12,17 @@ pub fn measured<'a, T>(
     flows.iter().filter_map(|f| Some((f, view_of(paths, f.id).filter(|p| p.srtt.is_some())?)))
 }
 
-/// A window in bytes. In fast recovery it is at ssthresh, with which a subflow counts then (RFC 6356 §3).
+/// A window in bytes. In fast recovery it is at ssthresh, which is the value that counts (RFC 6356 §3).
 pub fn window_bytes<T>(flow: &Flow<T>, path: &PathView) -> f64 {
     f64::from(flow.window.cwnd()) * mss(path)
 }
 
-/// A segment size in bytes as a factor: at least 1.
+/// A segment size in bytes, at least 1, for use as a factor.
 pub fn mss(path: &PathView) -> f64 {
     f64::from(path.mss.max(1))
 }
 
-/// The smoothed RTT in seconds as a divisor: at least a nanosecond.
+/// The smoothed RTT in seconds, at least a nanosecond, for use as a divisor.
 pub fn rtt(path: &PathView) -> f64 {
     path.srtt.unwrap_or(Duration::ZERO).max(Duration::from_nanos(1)).as_secs_f64()
 }

@@ -13,7 +13,7 @@ use anabranch_units::{Duration, Instant};
 pub const ENTRY: Entry<dyn CongestionControl> = Entry {
     name: "cubic",
     aliases: &["uncoupled-cubic"],
-    about: "CUBIC on each subflow by itself: a cubic function of the time since the last loss; Linux's default",
+    about: "CUBIC per subflow, uncoupled: a cubic function of the time since the last loss; Linux's default",
     page: PAGE,
     parameters: &[
         Parameter {
@@ -62,19 +62,19 @@ pub const ENTRY: Entry<dyn CongestionControl> = Entry {
 
 const PAGE: &str = "\
 ## Idea
-After a loss, return quickly to just below the window at which it happened, linger there, then probe ever faster. The
-growth depends on time, not on the round-trip time. On several subflows each grows for itself.
+After a loss, return quickly to just below the window at which it happened, stay there, then probe ever faster. The
+growth depends on time, not on the round-trip time. Several subflows grow independently.
 
 ## Rule
 W(t) = C (t - K)^3 + W_max, K = cbrt((W_max - w_epoch) / C), t = time of congestion avoidance since the last loss.
 Per acknowledged packet: w += (target - w) / w, target = W(t + RTT) held within [w, 1.5 w].
 Reno-friendly region: where W(t) < W_est, w = W_est, with W_est += alpha / w per acknowledged packet,
 alpha = 3 (1 - beta) / (1 + beta), and 1 once W_est has regained the window before the last reduction.
-linux = true counts W_est as Linux: a packet for each floor(floor(8/alpha) w / 8) acknowledged ones, which is floor(15 w / 8),
-and no faster once the window is regained. With 1 % of loss and 50 ms that makes a tenth less.
+linux = true counts W_est as Linux does: one packet per floor(floor(8/alpha) w / 8) acknowledged ones, which is floor(15
+w / 8), and no faster once the window is regained. At 1 % loss and 50 ms the throughput is a tenth lower.
 Loss or ECN mark, once per episode: W_max = w, or w (1 + beta) / 2 under fast convergence if w had not regained W_max;
 ssthresh = max(beta w, 2), w = ssthresh.
-Retransmission timeout: the same ssthresh, w = 1, and the next curve starts at its own window with K = 0.
+Retransmission timeout: the same ssthresh, w = 1, and the next curve starts at its initial window with K = 0.
 Slow start ends at ssthresh, at a loss, or when HyStart finds the path full: from 16 packets on, once acknowledgments
 at most 2 ms apart have come for (least RTT + 1 ms) / 2 of a round (all of it when paced), or once the least of eight or
 more RTT samples of a round exceeds the least RTT by an eighth, at least 4 and at most 16 ms.
@@ -87,15 +87,16 @@ It keeps deep buffers full. On several subflows through one bottleneck it takes 
 start too early where the delay varies, as on wireless links.
 
 ## Departures
-beta applies to the window and not to the flight size, as in Linux. Before the first loss, and the first after a
-timeout, congestion avoidance adds a twentieth per round trip at least, as Linux does. t leaves out time in which the
-window was not the limit: between two acknowledgments at most one RTT counts, so idle periods shorter than a timeout
-are left out too.
+beta applies to the window and not to the flight size, as in Linux. Before the first loss, and before the first one after
+a timeout, congestion avoidance adds at least a twentieth per round trip, as in Linux. t leaves out time in which the
+window was not the limit: between two acknowledgments at most one RTT counts, so idle periods shorter than a timeout are
+left out too.
 In the Reno-friendly region w follows W_est by at most one packet per two acknowledged ones (Linux's bound for all of
-CUBIC), because a scheduler's penalty leaves W_est and the curve where they were and the window must not jump back at
-once. After a spurious loss the curve is restored with the window, as the RFC asks and Linux does not.
+CUBIC), because a scheduler's penalty does not change W_est and the curve, and the window must not return at once. After
+a spurious loss the curve is restored with the window, as the RFC requires and Linux does not.
 HyStart is Linux's (ack train and delay increase) rather than HyStart++ (RFC 9406), because results are compared with
-Linux, whose CUBIC has no HyStart++; it allows a fixed 1 ms for aggregation, to which Linux's figure comes below 2 Gbit/s.
+Linux, whose CUBIC has no HyStart++; its allowance for aggregation is a fixed 1 ms, which is Linux's value below 2
+Gbit/s.
 
 ## References
 RFC 9438; S. Ha, I. Rhee, L. Xu, \"CUBIC: a new TCP-friendly high-speed TCP variant\", 2008; S. Ha, I. Rhee, \"Taming the
@@ -121,7 +122,7 @@ struct Config {
     linux: bool,
 }
 
-/// What losses taught. Windows in packets; zero = no loss yet.
+/// State from past losses. Windows in packets; zero = no loss yet.
 #[derive(Clone, Copy, Debug, Default)]
 struct Curve {
     w_max: f64,
@@ -129,15 +130,15 @@ struct Curve {
     epoch: Option<Epoch>,
 }
 
-/// A stage of congestion avoidance: its time under the window's limit, K in seconds, and in packets the plateau of the
-/// curve (W_max) and what Reno would have (W_est).
+/// A stage of congestion avoidance: its time at the window's limit, K in seconds, and in packets the plateau of the
+/// curve (W_max) and Reno's estimate (W_est).
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
     elapsed: Duration,
     k: f64,
     plateau: f64,
     w_est: f64,
-    /// Acknowledged packets for which W_est has not grown yet, where it grows by whole ones.
+    /// Acknowledged packets that have not yet raised W_est, where it grows in whole packets.
     counted: f64,
 }
 
@@ -150,7 +151,7 @@ impl Config {
 
 impl Epoch {
     fn begin(config: &Config, w: f64, w_max: f64) -> Self {
-        // RFC 9438 §4.2 eq 2; without a loss to remember, and above the last one, the curve starts flat (§4.10).
+        // RFC 9438 §4.2 eq 2; without a previous loss, and above the last W_max, the curve starts flat (§4.10).
         let k = if w < w_max { libm::cbrt((w_max - w) / config.c) } else { 0.0 };
         Self { elapsed: Duration::ZERO, k, plateau: w_max.max(w), w_est: w, counted: 0.0 }
     }
@@ -161,7 +162,7 @@ impl Epoch {
         config.c * (d * d * d) + self.plateau
     }
 
-    /// By how much W_est grows in Linux 6.18 (`bictcp_update`).
+    /// The growth of W_est in Linux 6.18 (`bictcp_update`).
     fn whole_packets(&mut self, config: &Config, w: f64, acked: f64) -> f64 {
         let each = (libm::floor(8.0 / config.alpha) * libm::floor(w + 1e-9) / 8.0).max(1.0);
         let each = libm::floor(each);
@@ -213,15 +214,16 @@ impl Cubic {
         let config = &self.config;
         let epoch = match &mut self.curve.epoch {
             Some(epoch) => {
-                // An unbroken transmission is acknowledged at least once per RTT; more was idle (RFC 9438 §5.8).
+                // An uninterrupted transmission is acknowledged at least once per RTT; the excess was idle (RFC 9438
+                // §5.8).
                 epoch.elapsed += since_last.min(rtt);
                 epoch
             }
             none => none.insert(Epoch::begin(config, w, self.curve.w_max)),
         };
         let grown = epoch.grow(config, w, self.curve.w_prior, acked, rtt) - w;
-        // A curve without a loss says little about what the path carries: a twentieth per round trip at least, as Linux has
-        // it (`bictcp_update`).
+        // Without a loss the curve is a poor estimate of the path's capacity: growth is at least a twentieth per round
+        // trip, as in Linux (`bictcp_update`).
         let least = if self.curve.w_max > 0.0 { 0.0 } else { f64::from(acked) / 20.0 };
         window.add(grown.max(least));
     }
@@ -235,7 +237,8 @@ impl SinglePath for Cubic {
         {
             window.end_slow_start();
         }
-        // Linux's multiplied by its estimate of packets per acknowledgment when it counted acknowledgments (`delayed_ack`).
+        // When it counted acknowledgments, Linux multiplied by its estimate of packets per acknowledgment
+        // (`delayed_ack`).
         let acked = window.slow_start_by_packets(ack);
         if acked > 0 {
             let rtt = path.srtt.max(ack.rtt).unwrap_or(Duration::ZERO);
@@ -258,7 +261,7 @@ impl SinglePath for Cubic {
             ssthresh = self.ssthresh(window);
         }
         if matches!(loss, Loss::Timeout { .. }) {
-            // RFC 9438 §4.8: the next stage begins at its own window.
+            // RFC 9438 §4.8: the next stage begins at its initial window.
             self.curve = Curve { w_max: 0.0, epoch: None, ..self.curve };
             self.hystart = self.hystart.is_some().then(HyStart::default);
         }
@@ -330,8 +333,8 @@ mod tests {
 
     #[test]
     fn where_the_curve_meets_the_friendly_estimate_it_leads() {
-        // RFC 9438 §4.3: the estimate rules where W(t) is less. Both are at 16 packets here; a second later the curve is
-        // C higher.
+        // RFC 9438 §4.3: the estimate decides where W(t) is less. Both are at 16 packets here; a second later the curve
+        // is C higher.
         let mut epoch = Epoch::begin(&RFC, 16.0, 0.0);
         epoch.w_est = 15.9375;
         let grown = epoch.grow(&RFC, 16.0, 0.0, 1, Duration::from_secs(1));
@@ -348,7 +351,8 @@ mod tests {
 
     #[test]
     fn linux_counts_whole_packets_and_goes_on_as_it_did() {
-        // ⌊15 · 10 / 8⌋ = 18 acknowledged packets for each, the first of them after one more, beyond the last window too.
+        // ⌊15 · 10 / 8⌋ = 18 acknowledged packets per step; the first step after one more, which carries over between
+        // windows.
         let linux = Config { linux: true, ..RFC };
         let mut epoch = Epoch::begin(&linux, 10.0, 0.0);
         let mut grown = |packets: u32| {
@@ -362,7 +366,7 @@ mod tests {
 
     #[test]
     fn short_round_trips_follow_the_friendly_estimate() {
-        // At 10 ms Reno's line outgrows the curve, which would reach only 14.7 in this time.
+        // At 10 ms Reno's line exceeds the curve, which would reach only 14.7 in this time.
         let (mut c, mut window, mut now) = (cubic(&[]), WindowState::at(20, u32::MAX), 0);
         c.on_loss(&mut window, Instant::ZERO, Loss::Fast, &path());
         let fast = PathView { srtt: Some(Duration::from_millis(10)), ..path() };
@@ -410,7 +414,7 @@ mod tests {
         assert!(c.curve.epoch.is_none());
     }
 
-    /// Time of the curve after acknowledgments at the stated milliseconds; a flag says whether the window limited.
+    /// Time of the curve after acknowledgments at these milliseconds; the flag says whether the window was the limit.
     fn elapsed(acks: &[(u64, bool)]) -> Duration {
         let (mut c, mut window) = (cubic(&[]), WindowState::at(70, 70));
         for (now, limited) in acks {
@@ -446,7 +450,7 @@ mod tests {
 
     #[test]
     fn a_penalised_window_returns_without_a_burst() {
-        // The friendly estimate stays where it was before the penalty.
+        // W_est stays at its value before the penalty.
         let (mut c, mut window) = (cubic(&[]), WindowState::at(70, 70));
         c.on_ack(&mut window, &ack(1, 0), &path());
         c.on_loss(&mut window, Instant::ZERO, Loss::Penalty, &path());
@@ -460,7 +464,7 @@ mod tests {
 
     #[test]
     fn before_a_loss_the_window_grows_by_a_twentieth_per_round_trip() {
-        // As Linux: from 88 packets at 210 ms to 112 in 1.1 s.
+        // As in Linux: from 88 packets at 210 ms to 112 in 1.1 s.
         let (mut c, mut window) = (cubic(&[]), WindowState::at(88, 88));
         let mut grown = |w_max: f64, rounds: u64| {
             let start = window.exact();

@@ -1,12 +1,12 @@
-//! What round-trip times tell algorithms that listen to delay: samples by the round, and the least of all.
+//! RTT statistics of delay-based algorithms: the samples of each round, and the least of all.
 
 use anabranch_engine::congestion::Acked;
 use anabranch_units::Duration;
 
-/// A round with fewer samples tells nothing (Brakmo and Peterson 1995; Linux's `tcp_vegas`).
+/// A round with fewer samples is ignored (Brakmo and Peterson 1995; Linux's `tcp_vegas`).
 const MIN_SAMPLES: u64 = 3;
 
-/// The RTT samples of the round that runs, and the least ever.
+/// The RTT samples of the current round, and the least of all rounds.
 #[derive(Clone, Debug, Default)]
 pub struct Samples {
     base: Option<Duration>,
@@ -15,19 +15,19 @@ pub struct Samples {
     count: u64,
 }
 
-/// A round that ended.
+/// A finished round.
 #[derive(Clone, Copy, Debug)]
 pub enum Round {
-    /// With too few samples.
+    /// Too few samples.
     Silent,
-    /// With three samples or more.
+    /// Three samples or more.
     Measured(Delays),
 }
 
-/// What a round measured. Round-trip times are at least a nanosecond.
+/// The delays measured in a round, each at least a nanosecond.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Delays {
-    /// The least RTT ever: the path without a queue.
+    /// The least RTT so far: the path without a queue.
     pub base: Duration,
     /// The least RTT of the round.
     pub least: Duration,
@@ -36,7 +36,7 @@ pub struct Delays {
 }
 
 impl Samples {
-    /// Takes the sample of an acknowledgment, if it has one; the round that it ended, if it did.
+    /// Takes the RTT sample of an acknowledgment; returns the round that it ended, if any.
     pub fn on_ack(&mut self, ack: &Acked) -> Option<Round> {
         if let Some(rtt) = ack.rtt {
             let rtt = rtt.max(Duration::from_nanos(1));
@@ -66,7 +66,7 @@ impl Samples {
     }
 }
 
-/// `packets` scaled by `part` of `whole`, cut to a whole number.
+/// `packets` scaled by `part` of `whole`, rounded down.
 pub fn share(packets: u32, part: Duration, whole: Duration) -> u32 {
     let scaled = u128::from(packets) * u128::from(part.as_nanos()) / u128::from(whole.as_nanos().max(1));
     u32::try_from(scaled).unwrap_or(u32::MAX)

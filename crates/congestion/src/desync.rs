@@ -1,4 +1,4 @@
-//! Desynchronised multi-channel TCP (Cui et al.): only the widest window gives way, and seldom.
+//! Desynchronised multi-channel TCP (Cui et al.): only the widest window backs off, and at most once per interval.
 
 use crate::coupled::measured;
 use crate::flows::{Flows, view_of};
@@ -37,11 +37,11 @@ that join before it begin with 2 packets in congestion avoidance. One subflow al
 Several subflows over one fast path whose buffer is a few packets.
 
 ## When it hurts
-On different paths: a lossy path with a small window never gives way to congestion. It takes more than one TCP's share.
+On different paths: a lossy path with a small window never backs off. It takes more than one TCP's share.
 
 ## Departures
-The Linux module sets a later subflow's window to 2 with its first acknowledgment; here it joins with 2. A subflow that is
-alone halves after every loss, as Reno does.
+The Linux module sets a later subflow's window to 2 at its first acknowledgment; here it joins with 2. A lone subflow
+halves after every loss, as in Reno.
 
 ## References
 C. Cui, L. Xue, C.-H. Chiu, P. Kondikoppa, S.-J. Park, \"DMCTCP: desynchronized multi-channel TCP for high speed access
@@ -55,13 +55,13 @@ const LATE_WINDOW: u32 = 2;
 #[derive(Clone, Debug, Default)]
 pub struct Desync {
     flows: Flows<()>,
-    /// When a subflow last backed off, and when before that.
+    /// The times of a subflow's last two back-offs.
     backed_off: Option<Instant>,
     before: Option<Instant>,
 }
 
 impl Desync {
-    /// What one acknowledged packet adds to the window of `id`, in packets.
+    /// The increase of `id`'s window per acknowledged packet, in packets.
     fn increase(&self, id: PathId, paths: &[PathView]) -> f64 {
         let Some(own) = self.flows.get(id).map(|f| f.window.cwnd()) else { return 0.0 };
         let (mut total, mut least) = (0_u64, None);
@@ -80,7 +80,7 @@ impl Desync {
         }
     }
 
-    /// True if it is for `id` to back off now.
+    /// True if `id` must back off now.
     fn must_back_off(&self, id: PathId, now: Instant, paths: &[PathView]) -> bool {
         let mut widest: Option<(u32, PathId)> = None;
         let mut count = 0;

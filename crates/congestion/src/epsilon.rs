@@ -36,7 +36,7 @@ Congestion avoidance on r, per acknowledged packet: w_r += min(A (A w_r)^(1-e) /
 Slow start, loss, ECN mark and timeout on each subflow as Reno. One subflow alone is Reno.
 
 ## When it helps
-To see what coupling does to a result: sweep epsilon with everything else the same.
+To show the effect of coupling on a result: sweep epsilon with everything else equal.
 
 ## When it hurts
 Near 0 all traffic moves to the least congested path, and it flaps between equal ones. Near 2 it is as aggressive as
@@ -57,10 +57,10 @@ pub struct Epsilon {
     epsilon: f64,
 }
 
-/// What all subflows amount to.
+/// Sums over all subflows.
 #[derive(Clone, Copy, Debug)]
 pub struct Pool {
-    /// All windows in bytes: W.
+    /// W: the sum of all windows, in bytes.
     total: f64,
     /// The aggressiveness A.
     a: f64,
@@ -88,7 +88,7 @@ impl Rule for Epsilon {
         let Pool { total, a } = *sums;
         let own = libm::pow(a * window_bytes(flow, path), 1.0 - self.epsilon);
         let coupled = mss(path) * a * own / libm::pow(total, 2.0 - self.epsilon);
-        // Close to 2 the powers leave the range of numbers; the minimum with what is not a number is Reno's increase.
+        // Near 2 the powers leave the range of `f64`; `min` of NaN is Reno's increase.
         coupled.min(1.0 / f64::from(flow.window.cwnd()))
     }
 }
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn equal_subflows_grow_together_as_one_tcp_whatever_epsilon() {
-        // n subflows of window w: each adds 1/(n² w), so that all of them reach what one TCP reaches at the same loss.
+        // n subflows of window w: each adds 1/(n² w), so that together they equal one TCP at the same loss rate.
         for epsilon in [0.0, 0.5, 1.0, 1.5] {
             close(&increases(Epsilon { epsilon }, &[(12, 100, 1400); 3]), &[1.0 / 108.0; 3]);
         }

@@ -11,7 +11,7 @@ use anabranch_engine::schedule::PathView;
 pub const ENTRY: Entry<dyn CongestionControl> = Entry {
     name: "ewtcp",
     aliases: &[],
-    about: "Equally weighted Reno: each of n subflows takes 1/n of what one TCP would",
+    about: "Equally weighted Reno: each of n subflows takes 1/n of one TCP's rate",
     page: PAGE,
     parameters: &[Parameter {
         name: "exponent",
@@ -26,8 +26,7 @@ pub const ENTRY: Entry<dyn CongestionControl> = Entry {
 
 const PAGE: &str = "\
 ## Idea
-Run a weakened Reno on each of n subflows, so that all of them together take one TCP's share of a bottleneck that they have
-in common.
+Run a weakened Reno on each of n subflows, so that all of them together take one TCP's share of a common bottleneck.
 
 ## Rule
 a = n^-k, n = subflows with an RTT sample, k = exponent.
@@ -39,11 +38,11 @@ At loss probability p the window settles at sqrt(2 a / p): with k = 2 at 1/n of 
 As the simplest fair control: no round-trip times, no state.
 
 ## When it hurts
-It moves no traffic away from congested or slow paths: on separate paths it takes 1/n of what each would give.
+It moves no traffic away from congested or slow paths: on separate paths it takes 1/n of each path's rate.
 
 ## Departures
-NSDI 2011 prints a = 1/sqrt(n), with which two subflows would take 1.68 shares; 1/n^2 is what follows from the aim, and what
-the authors' simulator has. A subflow that joins or leaves changes a at once.
+NSDI 2011 prints a = 1/sqrt(n), with which two subflows would take 1.68 shares; 1/n^2 follows from the aim, and is the
+weight in the authors' simulator. A subflow that joins or leaves changes a at once.
 
 ## References
 M. Honda, Y. Nishida, L. Eggert, P. Sarolahti, H. Tokuda, \"Multipath congestion control for shared bottleneck\", PFLDNeT
@@ -89,7 +88,7 @@ mod tests {
 
     #[test]
     fn two_subflows_settle_at_one_share_or_more() {
-        // a / w = p w / 2: the sum of both at p = 1 %.
+        // a / w = p w / 2: the sum of both windows at p = 1 %.
         let both = |rule| 2.0 * (2.0 * increases(rule, &[(1, 100, 1400); 2])[0] / 0.01_f64).sqrt();
         close(&[both(SQUARE)], &[200.0_f64.sqrt()]);
         assert!((both(PRINTED) - 23.784).abs() < 1e-3);

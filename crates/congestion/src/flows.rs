@@ -1,4 +1,4 @@
-//! The subflows of a connection, each with its window and whatever an algorithm remembers of it.
+//! The subflows of a connection, each with its window and the algorithm's state.
 
 use crate::window::WindowState;
 use anabranch_engine::congestion::Window;
@@ -12,7 +12,7 @@ pub struct Flow<T> {
     pub id: PathId,
     /// Its window.
     pub window: WindowState,
-    /// What the algorithm remembers of it.
+    /// The algorithm's state.
     pub state: T,
 }
 
@@ -27,14 +27,14 @@ impl<T> Default for Flows<T> {
 }
 
 impl<T> Flows<T> {
-    /// A subflow begins; one that is known already begins anew.
+    /// Adds a subflow; a known one is replaced.
     pub fn join(&mut self, id: PathId, initial_window: u32, state: T) {
         self.leave(id);
         let at = self.0.partition_point(|f| f.id < id);
         self.0.insert(at, Flow { id, window: WindowState::new(initial_window), state });
     }
 
-    /// A subflow is gone.
+    /// Removes a subflow.
     pub fn leave(&mut self, id: PathId) {
         self.0.retain(|f| f.id != id);
     }
@@ -58,17 +58,17 @@ impl<T> Flows<T> {
         self.index(id).map(|i| &self.0[i])
     }
 
-    /// The subflow on path `id`, to be changed.
+    /// The subflow on path `id`, mutable.
     pub fn get_mut(&mut self, id: PathId) -> Option<&mut Flow<T>> {
         self.index(id).map(|i| &mut self.0[i])
     }
 
-    /// All of them, in the order of their paths.
+    /// All subflows, in the order of their paths.
     pub fn iter(&self) -> core::slice::Iter<'_, Flow<T>> {
         self.0.iter()
     }
 
-    /// What path `id` is allowed; one packet if it never joined.
+    /// The window of path `id`; one packet if it never joined.
     pub fn window(&self, id: PathId) -> Window {
         let known = self.get(id).map(|f| f.window.grant(None));
         known.unwrap_or(Window { cwnd: 1, ssthresh: u32::MAX, pacing: None })

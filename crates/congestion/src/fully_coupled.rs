@@ -34,12 +34,12 @@ Only paths with the least loss probability p carry traffic in the long run, and 
 As the ideal of congestion balancing: with static losses it takes no more than the best path.
 
 ## When it hurts
-With equal paths it is captured by one of them and flaps to another at random. A window at 1 grows by 1 / W a packet and so
-is slow to find out that its path is good again. It ignores round-trip times.
+With equal paths it settles on one of them and switches to another at random. A window of 1 grows by 1 / W per packet,
+and so is slow to use its path once it is good again. It ignores round-trip times.
 
 ## Departures
-None known. The simulator htsim caps the increase at Reno's, which follows here from W >= w_r. What `epsilon` does at
-epsilon = 0 is another algorithm: there only the increase is coupled. Windows are weighted by their segment sizes.
+None known. The simulator htsim caps the increase at Reno's, which follows here from W >= w_r. `epsilon` at epsilon = 0
+is another algorithm, in which only the increase is coupled. Windows are weighted by their segment sizes.
 
 ## References
 D. Wischik, C. Raiciu, A. Greenhalgh, M. Handley, \"Design, implementation and evaluation of congestion control for

@@ -3,7 +3,7 @@
 use anabranch_engine::congestion::Acked;
 use anabranch_units::{Duration, Instant};
 
-/// Below this window, in packets, slow start is left alone.
+/// Below this window, in packets, slow start continues unchecked.
 const LOW_WINDOW: u32 = 16;
 /// RTT samples that make a round's minimum.
 const MIN_SAMPLES: u32 = 8;
@@ -11,11 +11,11 @@ const MIN_SAMPLES: u32 = 8;
 const TRAIN_GAP: Duration = Duration::from_millis(2);
 /// Allowance for aggregation at sender and receiver; Linux lowers it only above 2 Gbit/s.
 const AGGREGATION: Duration = Duration::from_millis(1);
-/// Bounds of the delay increase that counts.
+/// Bounds of the delay increase that ends slow start.
 const DELAY_MIN: Duration = Duration::from_millis(4);
 const DELAY_MAX: Duration = Duration::from_millis(16);
 
-/// What HyStart has seen of a subflow since it began, or since its last timeout.
+/// HyStart's state on a subflow since its begin, or since its last timeout.
 #[derive(Clone, Debug, Default)]
 pub struct HyStart {
     found: bool,
@@ -37,8 +37,8 @@ impl Round {
         Self { start: now, train_end: now, least_rtt: Duration::MAX, samples: 0 }
     }
 
-    /// Acknowledgments have come back to back for as long as the path is thought to hold packets: half the least RTT,
-    /// or all of it where pacing spreads them.
+    /// The train of acknowledgments has lasted as long as the path's estimated length: half the least RTT, or all of it
+    /// if pacing spreads the packets.
     fn train_fills_path(&mut self, now: Instant, base: Duration, paced: bool) -> bool {
         if now.since(self.train_end) > TRAIN_GAP {
             return false;
@@ -59,7 +59,7 @@ impl Round {
 }
 
 impl HyStart {
-    /// Takes an acknowledgment that came in slow start at a window of `cwnd` packets; true if slow start should end.
+    /// Takes an acknowledgment in slow start at a window of `cwnd` packets; true if slow start should end.
     pub fn on_ack(&mut self, ack: &Acked, cwnd: u32, paced: bool) -> bool {
         if self.found {
             return false;
@@ -74,7 +74,7 @@ impl HyStart {
         if cwnd < LOW_WINDOW {
             return false;
         }
-        // Both look at every acknowledgment: each keeps its own count.
+        // Both tests see every acknowledgment, because each keeps its own count.
         let train = round.train_fills_path(ack.now, base, paced);
         self.found = round.delay_rose(rtt, base) || train;
         self.found
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_train_of_half_the_round_trip_ends_slow_start() {
-        // (100 + 1) / 2 ms of acknowledgments 1 ms apart: the 51st is the first that is later than that.
+        // (100 + 1) / 2 ms of acknowledgments 1 ms apart: the 51st is the first one later than that.
         assert_eq!(round(&mut HyStart::default(), 100, 90, 1000, 100, false), Some(51));
         assert_eq!(round(&mut HyStart::default(), 100, 90, 1000, 100, true), None);
         assert_eq!(round(&mut HyStart::default(), 100, 110, 1000, 100, true), Some(102));
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(round(&mut h, 100, 20, 5000, 100, false), None);
         assert_eq!(round(&mut h, 300, 20, 5000, 112, false), None);
         assert_eq!(round(&mut h, 500, 20, 5000, 113, false), Some(8));
-        // Once is enough.
+        // Slow start ends once.
         assert_eq!(round(&mut h, 700, 20, 5000, 200, false), None);
     }
 

@@ -32,14 +32,14 @@ One subflow alone is Reno.
 Where subflows may share a bottleneck with single-path TCP, and one of the paths is clearly better.
 
 ## When it hurts
-The smoothed RTT lags while a buffer fills, which makes alpha too small for the fast path. A subflow that idles with a
-large window enlarges W and slows the others. LIA shifts less traffic off a congested path than it could and is not
+The smoothed RTT lags while a buffer fills, which makes alpha too small for the fast path. An idle subflow with a large
+window enlarges W and slows the others. LIA shifts less traffic off a congested path than it could and is not
 Pareto-optimal (see olia).
 
 ## Departures
 alpha is a real number; Linux's out-of-tree module and the RFC's suggestion use scaled integers. Windows are weighted by
-their segment sizes, the RFC's form in bytes. alpha is computed anew when any window has changed by a packet (for a
-loss, a penalty, an undo and a restart do that too), when a subflow joins or leaves, and at least once per round trip.
+their segment sizes, the RFC's form in bytes. alpha is computed anew when any window has changed by a packet (also by a
+loss, a penalty, an undo or a restart), when a subflow joins or leaves, and at least once per round trip.
 
 ## References
 RFC 6356; D. Wischik, C. Raiciu, A. Greenhalgh, M. Handley, \"Design, implementation and evaluation of congestion
@@ -50,7 +50,7 @@ control for multipath TCP\", NSDI 2011.
 #[derive(Clone, Copy, Debug)]
 pub struct Lia;
 
-/// alpha over the total window, per byte: the increase in packets for each byte of segment size and acknowledged packet
+/// alpha over the total window, per byte: the increase in packets per byte of segment size and per acknowledged packet
 /// (RFC 6356 §3, §4).
 pub(crate) fn gain<T>(flows: &Flows<T>, paths: &[PathView]) -> f64 {
     let (mut best, mut rate) = (0.0_f64, 0.0);
@@ -63,7 +63,7 @@ pub(crate) fn gain<T>(flows: &Flows<T>, paths: &[PathView]) -> f64 {
     best / (rate * rate)
 }
 
-/// What an acknowledged packet adds, in packets, for the [`gain`] of the connection (RFC 6356 §3).
+/// The increase per acknowledged packet, in packets, for the connection's [`gain`] (RFC 6356 §3).
 pub(crate) fn increase<T>(gain: f64, flow: &Flow<T>, path: &PathView) -> f64 {
     (gain * mss(path)).min(1.0 / f64::from(flow.window.cwnd()))
 }
@@ -112,15 +112,14 @@ mod tests {
 
     #[test]
     fn byte_vector() {
-        // alpha 0.75, 42 000 bytes in all, 14 000 here: an acknowledged segment of 1400 adds 35 bytes.
+        // alpha 0.75, 42 000 bytes in total, 14 000 on this subflow: an acknowledged segment of 1400 adds 35 bytes.
         let found = increases(Lia, &[(10, 100, 1400), (20, 200, 1400)]);
         assert!((found[0] * 1400.0 - 35.0).abs() < 1e-9);
     }
 
     #[test]
     fn segment_sizes_weigh_the_windows() {
-        // The same bytes in segments half as large: the same alpha, half the increase in packets for a packet of half
-        // the size.
+        // The same bytes in segments of half the size: the same alpha, half the increase in packets per packet.
         check(&[(10, 100, 1400), (40, 200, 700)], 0.75, &[0.025, 0.0125]);
     }
 

@@ -1,4 +1,4 @@
-//! Algorithms in which a subflow's increase depends on all subflows, and how one of them serves a connection.
+//! Algorithms in which a subflow's increase depends on all subflows, and the adapter that runs them on a connection.
 
 use crate::coupled::measured;
 use crate::flows::{Flow, Flows, view_of};
@@ -9,23 +9,23 @@ use anabranch_engine::schedule::PathView;
 use anabranch_units::{Duration, Instant, PathId};
 use core::fmt::Debug;
 
-/// A coupled algorithm: what a subflow gains and loses, given the windows of all. Slow start, the reaction to a timeout and
-/// the restart after idling are Reno's on each subflow.
+/// A coupled algorithm: a subflow's increase and decrease, given the windows of all. Slow start, the reaction to a
+/// timeout and the restart after idling are Reno's on each subflow.
 pub trait Rule: Debug + Send {
-    /// What all windows and round trips together amount to.
+    /// The sums over all windows and round trips.
     type Sums: Copy + Debug + Send;
-    /// What is remembered of a subflow besides its window.
+    /// A subflow's state besides its window.
     type State: Clone + Debug + Default + Send;
-    /// Least slow-start threshold in packets after a loss when there are several subflows; alone it is Reno's.
+    /// Least slow-start threshold in packets after a loss with several subflows; with one it is Reno's.
     const LEAST_SSTHRESH: u32 = MIN_SSTHRESH;
 
-    /// The sums stay right while only round-trip times change, within a round: [`Self::increase`] asks for none itself.
+    /// The sums stay valid within a round, while only round-trip times change.
     const LASTING: bool = true;
 
     /// Sums over the established subflows with an RTT sample: see [`measured`].
     fn sums(&self, flows: &Flows<Self::State>, paths: &[PathView]) -> Self::Sums;
 
-    /// What an acknowledged packet adds to the window of `flow` in congestion avoidance, in packets.
+    /// The increase of `flow`'s window per acknowledged packet in congestion avoidance, in packets.
     fn increase(&self, sums: &Self::Sums, flow: &Flow<Self::State>, path: &PathView) -> f64;
 
     /// Slow-start threshold and window after a loss, in packets.
@@ -33,15 +33,15 @@ pub trait Rule: Debug + Send {
         f64::from(flow.window.cwnd()) / 2.0
     }
 
-    /// Takes from an acknowledgment what is to be remembered of its subflow.
+    /// Updates the subflow's state from an acknowledgment.
     fn observe(_state: &mut Self::State, _ack: &Acked) {}
 
-    /// The subflow restarts after idling.
+    /// Resets the state when the subflow restarts after idling.
     fn forget(_state: &mut Self::State) {}
 }
 
-/// One rule for all subflows of a connection. Sums that last are kept until a window changes by a packet (for a loss, a
-/// penalty, an undo and a restart do that too), a subflow joins or leaves, or a round trip ends.
+/// One rule for all subflows of a connection. Lasting sums are cached until a window changes by a packet (also by a
+/// loss, a penalty, an undo or a restart), a subflow joins or leaves, or a round trip ends.
 #[derive(Clone, Debug)]
 pub struct Linked<R: Rule> {
     rule: R,
@@ -50,13 +50,12 @@ pub struct Linked<R: Rule> {
 }
 
 impl<R: Rule> Linked<R> {
-    /// Without subflows yet.
+    /// A connection without subflows yet.
     pub fn new(rule: R) -> Self {
         Self { rule, flows: Flows::default(), sums: None }
     }
 
-    /// What one acknowledged packet adds to the window of `id`, in packets. A subflow of which nothing is known grows as
-    /// Reno.
+    /// The increase of `id`'s window per acknowledged packet, in packets. An unmeasured subflow grows as in Reno.
     fn increase(&mut self, id: PathId, paths: &[PathView]) -> f64 {
         let Some(flow) = self.flows.get(id) else { return 0.0 };
         let Some(path) = view_of(paths, id).filter(|p| p.srtt.is_some()) else {
@@ -77,7 +76,7 @@ impl<R: Rule> Linked<R> {
         whole(exact).max(least)
     }
 
-    /// Does `change` to the subflow `id`; what depends on the windows may then be out of date.
+    /// Applies `change` to subflow `id`; the cached sums are dropped if its window changed.
     fn change<T: Default>(&mut self, id: PathId, change: impl FnOnce(&mut Flow<R::State>) -> T) -> T {
         let Some(flow) = self.flows.get_mut(id) else { return T::default() };
         let before = flow.window.cwnd();
@@ -186,7 +185,8 @@ pub(crate) mod tests {
         ack
     }
 
-    /// Counts how often its sums are asked for; grows by the sum of windows and round trips, so that stale sums show.
+    /// Counts the computations of its sums; its increase is the sum of windows and round trips, so that stale sums
+    /// show.
     #[derive(Clone, Debug)]
     struct Total;
 

@@ -21,7 +21,7 @@ pub const ENTRY: Entry<dyn CongestionControl> = Entry {
 
 const PAGE: &str = "\
 ## Idea
-LIA says how fast the windows may grow together, Veno how much a loss should cost: a fifth where no queue explains it.
+LIA limits the joint growth of the windows; Veno decides the decrease after a loss: a fifth where no queue explains it.
 
 ## Rule
 alpha and W as in lia, N_r as in veno.
@@ -33,7 +33,7 @@ Retransmission timeout: the same ssthresh, w_r = 1. Slow start on each subflow a
 Where LIA helps, and losses are random.
 
 ## When it hurts
-With shallow queues it takes more than LIA would, for every loss looks random. All of LIA's cautions hold.
+With shallow queues it takes more than LIA, because every loss looks random. LIA's drawbacks apply too.
 
 ## Departures
 The coupling is ours: the papers that use MPVeno describe it (Veno in Multipath TCP, fair to one TCP) without its formula;

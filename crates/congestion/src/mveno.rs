@@ -21,8 +21,8 @@ pub const ENTRY: Entry<dyn CongestionControl> = Entry {
 
 const PAGE: &str = "\
 ## Idea
-Keep Veno's distinction between random loss and congestion on each subflow, and weight the increases, so that all subflows
-together take what one TCP would.
+Keep Veno's distinction between random loss and congestion on each subflow, and weight the increases, so that all
+subflows together take one TCP's rate.
 
 ## Rule
 x_s = w_s / T_s, T = smoothed RTT, over subflows with an RTT sample; delta_r = (x_r / sum of x_s)^2; N_r as in veno.
@@ -34,11 +34,11 @@ Retransmission timeout: the same ssthresh, w_r = 1. Slow start on each subflow a
 Over several wireless paths with random loss, where Reno's halving wastes capacity.
 
 ## When it hurts
-A subflow with a small share grows with the square of it: a path that has become good is slow to be found out.
+A subflow with a small share grows with the square of it: a path that has become good is used late.
 
 ## Departures
 The weights are ours: the papers that use mVeno describe it (Veno per subflow, coupled to be fair to one TCP) without its
-formula. With equal round trips and losses these weights make the rates of all subflows add up to one Veno's.
+formula. With equal round trips and losses the rates of all subflows add up to one Veno's.
 
 ## References
 Named in comparisons of multipath congestion controls for wireless paths; C. P. Fu, S. C. Liew, \"TCP Veno\", IEEE JSAC
@@ -91,8 +91,8 @@ pub(crate) mod tests {
     use crate::veno::tests::backlog;
     use anabranch_units::PathId;
 
-    /// The increases of two subflows with windows of 10 and 20 and round trips of 100 and 200 ms under `rule`, and what a
-    /// loss leaves of them; on the first 110 ms or 200 ms were measured after 100 ms.
+    /// The increases of two subflows with windows of 10 and 20 and round trips of 100 and 200 ms under `rule`, and
+    /// their windows after a loss; on the first, rounds of 100 ms and then of 110 or 200 ms were measured.
     pub(crate) fn outcome<R: Rule<State = Backlog>>(rule: R, queued: bool) -> ([f64; 2], [f64; 2]) {
         let state = |i| backlog(100, if i == 0 && queued { 200 } else { 100 });
         let (flows, views) = crate::coupled::tests::connection(&[(10, 100, 1400), (20, 200, 1400)], state);

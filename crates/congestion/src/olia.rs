@@ -23,7 +23,7 @@ pub const ENTRY: Entry<dyn CongestionControl> = Entry {
 
 const PAGE: &str = "\
 ## Idea
-Two terms: one couples the increases as congestion balancing wants them, and one moves window from the paths with the
+Two terms: one couples the increases for congestion balancing, and one moves window from the paths with the
 largest windows to better paths whose windows are still small. Decreases stay Reno's.
 
 ## Rule
@@ -39,13 +39,13 @@ but ssthresh may fall to 1 when there are several subflows. One subflow alone is
 Where LIA is too aggressive against single-path TCP or leaves traffic on congested paths.
 
 ## When it hurts
-On paths that change quickly: a path whose window is at 1 and whose l is small is probed slowly. Equal windows on all
-paths make M everything and alpha zero.
+On paths that change quickly: a path whose window is at 1 and whose l is small is probed slowly. With equal windows M
+holds all paths, and alpha is zero.
 
 ## Departures
 Real arithmetic instead of the kernel module's integers; its fixed floor of 2 for ssthresh is the draft's 1 here.
 B and M are found by exact comparison: windows in bytes, l and T^2 as integers with T in microseconds. After a spurious
-loss l is counted on as if the loss had not been. Windows are weighted by their segment sizes.
+loss l continues as if there had been no loss. Windows are weighted by their segment sizes.
 
 ## References
 R. Khalili, N. Gast, M. Popovic, J.-Y. Le Boudec, \"MPTCP is not Pareto-optimal: performance issues and a possible
@@ -58,14 +58,14 @@ pub struct Olia {
     flows: Flows<Transmitted>,
 }
 
-/// Bytes that a subflow got through.
+/// Bytes that a subflow has delivered.
 #[derive(Clone, Copy, Debug, Default)]
 struct Transmitted {
     /// Between the last two losses: l1.
     between_losses: u64,
     /// Since the last loss: l2.
     since_loss: u64,
-    /// l1 before the last loss, to be restored if that was spurious.
+    /// l1 before the last loss, restored if that loss was spurious.
     before: Option<u64>,
 }
 
@@ -75,7 +75,7 @@ impl Transmitted {
     }
 
     fn on_loss(&mut self, loss: Loss) {
-        // A mark is never spurious.
+        // An ECN mark is never spurious.
         self.before = (loss != Loss::Marked).then_some(self.between_losses);
         self.between_losses = core::mem::take(&mut self.since_loss);
     }
@@ -88,14 +88,14 @@ impl Transmitted {
     }
 }
 
-/// What decides whether a path is in M or B.
+/// The values that decide whether a path is in M or B.
 #[derive(Clone, Copy)]
 struct Standing {
     /// Bytes.
     window: u64,
     /// l in bytes.
     transmitted: u64,
-    /// T² in µs²; from 32 bits of RTT, so that products with l fit 128 bits.
+    /// T² in µs², from 32 bits of RTT, so that products with l fit 128 bits.
     rtt_squared: u64,
 }
 
@@ -109,7 +109,7 @@ impl Standing {
         }
     }
 
-    /// Compares l/T² by cross products: ties matter, and must not hang on rounding.
+    /// Compares l/T² by cross products: ties matter, so rounding must not decide them.
     fn by_rate(&self, other: &Self) -> Ordering {
         let product = |l: u64, t: u64| u128::from(l) * u128::from(t);
         product(self.transmitted, other.rtt_squared).cmp(&product(other.transmitted, self.rtt_squared))
@@ -118,7 +118,7 @@ impl Standing {
 
 /// All paths as seen from one of them.
 struct Survey {
-    /// What moves window towards the best paths: alpha_r.
+    /// alpha_r: shifts window towards the best paths.
     alpha: f64,
     /// The sum of w / T.
     rate: f64,
@@ -155,7 +155,7 @@ impl Survey {
 }
 
 impl Olia {
-    /// What one acknowledged packet adds to the window of `id`, in packets; may be negative.
+    /// The increase of `id`'s window per acknowledged packet, in packets; may be negative.
     fn increase(&self, id: PathId, paths: &[PathView]) -> f64 {
         let Some(flow) = self.flows.get(id) else { return 0.0 };
         let reno = 1.0 / f64::from(flow.window.cwnd());
@@ -193,7 +193,7 @@ impl CongestionControl for Olia {
         if begins_episode(loss) {
             flow.state.on_loss(loss);
         }
-        // draft-khalili: a threshold of one segment when there are several subflows, so that a bad path can empty.
+        // draft-khalili: the threshold is one segment when there are several subflows, so that a bad path can empty.
         let half = flow.window.cwnd() / 2;
         flow.window.on_loss(loss, if several { half.max(1) } else { halved(&flow.window) });
     }
@@ -282,15 +282,15 @@ mod tests {
             &alphas(&[(5, 20, 4_000), (5, 30, 9_000), (9, 100, 1_000), (9, 100, 1_000)]),
             &[0.125, 0.125, -0.125, -0.125],
         );
-        // The best path is the widest: nothing to move.
+        // The best path is the widest: nothing to shift.
         close(&alphas(&[(9, 20, 4_000), (5, 30, 5_000), (5, 100, 1_000)]), &[0.0; 3]);
-        // One of two best paths is also the widest: only the other one is collected.
+        // One of the two best paths is also the widest: only the other one is in the set of collected paths.
         close(&alphas(&[(9, 20, 4_000), (5, 20, 4_000), (5, 100, 1_000)]), &[-1.0 / 3.0, 1.0 / 3.0, 0.0]);
     }
 
     #[test]
     fn a_tie_is_exact() {
-        // Products beyond 64 bits that differ by one byte's worth.
+        // Products beyond 64 bits that differ by the share of one byte.
         let big = 1 << 50;
         close(&alphas(&[(5, 1000, big), (9, 1000, big)]), &[0.5, -0.5]);
         close(&alphas(&[(5, 1000, big - 1), (9, 1000, big)]), &[0.0, 0.0]);

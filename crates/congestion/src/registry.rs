@@ -27,7 +27,7 @@ static ALL: &[&Entry<dyn CongestionControl>] = &[
     &bbr::ENTRY,
 ];
 
-/// All congestion controls, in the order in which lists show them.
+/// All congestion controls, in the order of lists.
 pub fn all() -> &'static [&'static Entry<dyn CongestionControl>] {
     ALL
 }
@@ -61,8 +61,8 @@ pub fn build(name: &str, parameters: &[(String, f64)]) -> Result<Box<dyn Congest
     Ok(entry.build(parameters))
 }
 
-/// What plain TCP on one path uses where a multipath connection uses `name`: the algorithm that a coupled one becomes
-/// when it is alone, an uncoupled one itself. `reno` for a name that is not in the registry.
+/// The congestion control of plain TCP on one path, as baseline of a multipath connection with `name`: for a coupled
+/// algorithm its single-path form, for an uncoupled one itself. `reno` for an unknown name.
 pub fn single_path_form(name: &str) -> &'static str {
     match find(name).map(|e| e.name) {
         None | Some("lia" | "olia" | "balia" | "semicoupled" | "coupled" | "ewtcp" | "epsilon" | "desync") => {
@@ -87,10 +87,10 @@ pub enum BuildError {
     UnknownParameter {
         /// Canonical name of the congestion control.
         congestion: &'static str,
-        /// The parameter that it lacks.
+        /// The unknown parameter.
         parameter: String,
     },
-    /// The parameter does not take this value.
+    /// The value is out of the parameter's range.
     OutOfRange {
         /// The parameter.
         parameter: &'static str,

@@ -11,7 +11,7 @@ use anabranch_engine::schedule::PathView;
 pub const ENTRY: Entry<dyn CongestionControl> = Entry {
     name: "reno",
     aliases: &["newreno", "uncoupled"],
-    about: "Reno on each subflow by itself: one packet more per round trip, half after a loss",
+    about: "Reno per subflow, uncoupled: one packet more per round trip, half after a loss",
     page: PAGE,
     parameters: &[],
     build: |_| Box::new(Uncoupled::new(Reno)),
@@ -19,8 +19,8 @@ pub const ENTRY: Entry<dyn CongestionControl> = Entry {
 
 const PAGE: &str = "\
 ## Idea
-Probe for capacity by one packet per round trip and halve the window when a packet is lost. On several subflows each
-probes for itself: uncoupled Reno.
+Probe for capacity by one packet per round trip and halve the window when a packet is lost. Several subflows probe
+independently: uncoupled Reno.
 
 ## Rule
 Slow start, while w < ssthresh: w += 1 per acknowledged packet.
@@ -35,13 +35,13 @@ below some hundred packets.
 
 ## When it hurts
 On long fast paths, where a loss costs w/2 round trips. On several subflows through one bottleneck it takes as many
-shares as it has subflows. Random loss is read as congestion.
+shares as it has subflows. Random loss counts as congestion.
 
 ## Departures
 Acknowledged packets are counted rather than acknowledgments (RFC 3465 without a limit per acknowledgment), as Linux
 does, so delayed acknowledgments do not slow the increase; `tcp.abc_limit` sets that limit. The threshold is half the
-window, not half the flight size, again as Linux. During fast recovery the engine's proportional rate reduction governs
-what is sent in place of NewReno's window inflation; the window itself is at ssthresh at once.
+window, not half the flight size, again as Linux. During fast recovery the engine's proportional rate reduction replaces
+NewReno's window inflation; the window itself is at ssthresh at once.
 
 ## References
 RFC 5681, RFC 6582, RFC 6937.
@@ -99,7 +99,7 @@ mod tests {
         (ack.counted, ack.cwnd_limited, ack.may_grow) = (1, true, true);
         Reno.on_ack(&mut window, &ack, &path);
         assert_eq!(window.exact(), 10.1);
-        // A delayed acknowledgment that counts as the packets that it acknowledges.
+        // A delayed acknowledgment counts as the packets that it acknowledges.
         ack.counted = 2;
         (0..4).for_each(|_| Reno.on_ack(&mut window, &ack, &path));
         assert_eq!(window.cwnd(), 10);

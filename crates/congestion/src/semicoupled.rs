@@ -26,7 +26,7 @@ pub const ENTRY: Entry<dyn CongestionControl> = Entry {
 
 const PAGE: &str = "\
 ## Idea
-Increase every window by the same amount, which the total window decides, but let each subflow answer for its own losses
+Increase every window by the same amount, which the total window decides, but decrease each window for its own losses
 only. Most traffic moves to the least congested paths, and some stays on all of them, so that changes are noticed.
 
 ## Rule
@@ -37,11 +37,11 @@ At loss probabilities p_s the windows settle at w_r = sqrt(2 a) (1 / p_r) / sqrt
 is sqrt(n a) times one TCP's.
 
 ## When it helps
-Where paths differ in loss and change: it shifts less than coupled, and is never caught on one path.
+Where paths differ in loss and change: it shifts less than coupled, and never uses one path alone.
 
 ## When it hurts
 It ignores round-trip times: on a long path it takes less than one TCP would. With a = 1 it takes sqrt(n) shares of a
-bottleneck that n subflows have in common (lia computes a from windows and round-trip times).
+bottleneck that n subflows share (lia computes a from windows and round-trip times).
 
 ## Departures
 None known. Windows are weighted by their segment sizes.
@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(after_loss(&PAPER, &[(10, 100, 1400), (21, 200, 1400)]), [5, 10]);
     }
 
-    /// Where the page says that the windows settle.
+    /// The equilibrium windows that the page states.
     fn settled(a: f64, p: [f64; 2]) -> [f64; 2] {
         let root = p.iter().map(|p| 1.0 / p).sum::<f64>().sqrt();
         p.map(|p| (2.0 * a).sqrt() / p / root)
@@ -103,7 +103,7 @@ mod tests {
         for (a, windows) in [(1.0, [10, 10]), (1.0, [20, 10]), (0.5, [7, 30])] {
             let rule = SemiCoupled { a };
             let gains = increases(rule, &windows.map(|w| (w, 100, 1400)));
-            // An acknowledgment in 1/p is a loss, which costs w/2.
+            // One acknowledgment in 1/p is a loss, which costs w/2.
             let p = [0, 1].map(|i| 2.0 * gains[i] / f64::from(windows[i]));
             close(&settled(a, p), &windows.map(f64::from));
         }

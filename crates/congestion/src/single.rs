@@ -1,4 +1,4 @@
-//! Algorithms that know one subflow and nothing else, and how several of them serve a connection.
+//! Algorithms that know one subflow only, and the adapter that runs one per subflow.
 
 use crate::flows::{Flows, view_of};
 use crate::window::{WindowState, begins_episode};
@@ -8,13 +8,13 @@ use anabranch_engine::schedule::PathView;
 use anabranch_units::{Duration, Instant, PathId, Rate};
 use core::fmt::Debug;
 
-/// The congestion control of one subflow: Reno, CUBIC, Vegas… It changes the window that it is lent; a fresh value
-/// (a clone of the prototype) begins with each subflow.
+/// The congestion control of one subflow: Reno, CUBIC, Vegas… It changes the window that it borrows; each subflow
+/// begins with a clone of the prototype.
 pub trait SinglePath: Clone + Debug + Send {
     /// See [`CongestionControl::is_rate_based`].
     const RATE_BASED: bool = false;
 
-    /// An acknowledgment. [`WindowState::slow_start`] says what of it may increase the window.
+    /// An acknowledgment. [`WindowState::slow_start`] returns the part that may increase the window.
     fn on_ack(&mut self, window: &mut WindowState, ack: &Acked, path: &PathView);
 
     /// The slow-start threshold after a loss or a mark, in packets. Called once per episode.
@@ -36,14 +36,14 @@ pub trait SinglePath: Clone + Debug + Send {
         window.restart(idle, rto);
     }
 
-    /// Rate at which to pace, if the algorithm wants pacing of its own.
+    /// The pacing rate, if the algorithm has its own.
     fn pacing(&self) -> Option<Rate> {
         None
     }
 }
 
-/// One independent single-path algorithm per subflow: N subflows take up to N times what one TCP would at a shared
-/// bottleneck.
+/// One independent single-path algorithm per subflow: at a shared bottleneck N subflows take up to N times the rate of
+/// one TCP.
 #[derive(Clone, Debug)]
 pub struct Uncoupled<A> {
     prototype: A,
@@ -57,7 +57,7 @@ impl<A: SinglePath> Uncoupled<A> {
     }
 }
 
-/// Calls `f` with the view of path `id`; of a path that the connection does not show, nothing is known.
+/// Calls `f` with the view of path `id`; without one, with an unmeasured path.
 fn with_view(paths: &[PathView], id: PathId, f: impl FnOnce(&PathView)) {
     match view_of(paths, id) {
         Some(path) => f(path),

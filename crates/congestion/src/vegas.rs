@@ -14,7 +14,7 @@ use anabranch_units::{Duration, Instant};
 pub const ENTRY: Entry<dyn CongestionControl> = Entry {
     name: "vegas",
     aliases: &[],
-    about: "Vegas on each subflow by itself: holds a few packets in the queue by watching the round-trip time",
+    about: "Vegas per subflow, uncoupled: keeps a few packets in the queue, estimated from the round-trip time",
     page: PAGE,
     parameters: &[ALPHA, BETA, GAMMA],
     build: |parameters| Box::new(Uncoupled::new(Vegas::new(parameters))),
@@ -38,7 +38,7 @@ const BETA: Parameter = Parameter {
     about: "the window shrinks while more are queued",
 };
 
-/// Of Vegas and wVegas alike.
+/// The parameter of Vegas and wVegas.
 pub(crate) const GAMMA: Parameter = Parameter {
     name: "gamma",
     default: 1.0,
@@ -50,27 +50,27 @@ pub(crate) const GAMMA: Parameter = Parameter {
 
 const PAGE: &str = "\
 ## Idea
-The round-trip time tells how many of the own packets wait in queues. Keep that number between alpha and beta: the link is
-busy, and neither delay nor loss grow.
+The round-trip time shows how many of the flow's packets wait in queues. Keep that number between alpha and beta: the
+link is busy, and neither delay nor loss grows.
 
 ## Rule
 Once per round trip with at least three RTT samples: base = least RTT ever, rtt = least RTT of the round,
 diff = floor(w (rtt - base) / base).
 Congestion avoidance: w -= 1 if diff > beta, w += 1 if diff < alpha; at least 2.
 Slow start, doubling every round: if diff > gamma, w = min(w, floor(w base / rtt) + 1) and ssthresh = min(ssthresh, w).
-A round with fewer samples, and the time until a recovery is over: Reno. Loss, ECN mark and timeout: as Reno.
+Reno applies to a round with fewer samples, and until a recovery is over. Loss, ECN mark and timeout: as Reno.
 
 ## When it helps
-Alone, or among its like: full links with short queues, no losses of its own making.
+Alone, or beside other Vegas flows: full links with short queues, and no losses of its own making.
 
 ## When it hurts
-Beside Reno or CUBIC, which fill the queue that Vegas keeps out of, it starves. A path whose delay rises for good, or whose
-delay varies by itself, looks congested.
+It starves beside Reno or CUBIC, which fill the queue that Vegas keeps short. A path whose delay rises permanently, or
+varies without load, looks congested.
 
 ## Departures
-diff is divided by base as in Linux; the paper divides by rtt, which gives less where the queue is long. As in Linux too, slow
-start doubles every round, not every second one. The least RTT is forgotten when the subflow restarts after idling; Linux
-forgets it whenever data is sent with nothing in flight.
+diff is divided by base as in Linux; the paper divides by rtt, which is less where the queue is long. As in Linux too,
+slow start doubles every round, not every second one. The least RTT is reset when the subflow restarts after idling;
+Linux resets it whenever data is sent with nothing in flight.
 
 ## References
 L. Brakmo, L. Peterson, \"TCP Vegas: end to end congestion avoidance on a global Internet\", IEEE JSAC 13(8), 1995;
@@ -86,7 +86,7 @@ pub struct Vegas {
     samples: Samples,
 }
 
-/// Least window that delay may shrink to, in packets.
+/// The least window, in packets, that delay may cause.
 pub(crate) const LEAST: u32 = 2;
 
 impl Vegas {
@@ -95,12 +95,13 @@ impl Vegas {
         Self { alpha, beta, gamma, samples: Samples::default() }
     }
 
-    /// With the usual bounds in congestion avoidance.
+    /// The default bounds in congestion avoidance.
     pub(crate) fn with_gamma(gamma: f64) -> Self {
         Self { alpha: ALPHA.default, beta: BETA.default, gamma, samples: Samples::default() }
     }
 
-    /// Takes an acknowledgment. What a round measured is returned, to be acted on; all else is Reno's and done.
+    /// Takes an acknowledgment. Returns a finished round, for the caller to act on; everything else is Reno's, and done
+    /// here.
     pub(crate) fn listen(&mut self, window: &mut WindowState, ack: &Acked, path: &PathView) -> Option<Delays> {
         if path.recovery != RecoveryPhase::Open {
             self.samples.restart();
@@ -109,7 +110,7 @@ impl Vegas {
         }
         match self.samples.on_ack(ack) {
             Some(Round::Measured(delays)) => return Some(delays),
-            // A packet in the round is what Reno would add.
+            // One packet per round is Reno's increase.
             Some(Round::Silent) if window.slow_start(ack) > 0 => window.add(1.0),
             Some(Round::Silent) => {}
             None => {
@@ -119,7 +120,7 @@ impl Vegas {
         None
     }
 
-    /// Slow start goes on, or ends because `diff` packets are queued.
+    /// Slow start continues, or ends because `diff` packets are queued.
     pub(crate) fn start(&self, window: &mut WindowState, ack: &Acked, diff: u32, target: u32) {
         if f64::from(diff) > self.gamma {
             window.shrink((target.saturating_add(1)).max(LEAST));
@@ -192,12 +193,12 @@ mod tests {
         PathView::new(PathId(0), 1400)
     }
 
-    /// The window after a round in which the least RTT was `rtt` ms, after one of 100 ms that left it as it is.
+    /// The window after a round with a least RTT of `rtt` ms, which follows a neutral one of 100 ms.
     fn after(w: u32, ssthresh: u32, base: u64, rtt: u64) -> (u32, u32) {
         let (mut v, mut window) = (vegas(), WindowState::at(w, ssthresh));
         v.know(base);
         for mut ack in round(&[rtt + 5, rtt, rtt + 9]) {
-            // Slow start between the ends of rounds is another matter.
+            // Acknowledgments within a round would add slow start's growth.
             ack.counted = u32::from(ack.round_ended);
             v.on_ack(&mut window, &ack, &open());
         }

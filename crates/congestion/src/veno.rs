@@ -1,4 +1,4 @@
-//! TCP Veno: tell random loss from congestion by the backlog in the queue (Fu and Liew).
+//! TCP Veno: distinguishes random loss from congestion by the backlog in the queue (Fu and Liew).
 
 use crate::delay::{Round, Samples};
 use crate::single::{SinglePath, Uncoupled};
@@ -13,13 +13,13 @@ use anabranch_units::{Duration, Instant};
 pub const ENTRY: Entry<dyn CongestionControl> = Entry {
     name: "veno",
     aliases: &[],
-    about: "Veno on each subflow by itself: Reno that gives up less after losses which the queue does not explain",
+    about: "Veno per subflow, uncoupled: Reno with a smaller decrease after losses without a queue",
     page: PAGE,
     parameters: &[BETA],
     build: |parameters| Box::new(Uncoupled::new(Veno { beta: parameters.get(BETA.name), backlog: Backlog::default() })),
 };
 
-/// Of Veno, mVeno and MPVeno alike.
+/// The parameter of Veno, mVeno and MPVeno.
 pub(crate) const BETA: Parameter = Parameter {
     name: "beta",
     default: 3.0,
@@ -31,8 +31,9 @@ pub(crate) const BETA: Parameter = Parameter {
 
 const PAGE: &str = "\
 ## Idea
-Estimate as Vegas does how many of the own packets wait in queues. A loss with a short queue is random, as on wireless links:
-give up a fifth of the window, not half. With a long queue grow half as fast, to stay longer at the operating point.
+Estimate, as Vegas does, how many of the flow's packets wait in queues. A loss with a short queue is random, as on
+wireless links: reduce the window by a fifth, not by half. With a long queue grow half as fast, to stay longer at the
+operating point.
 
 ## Rule
 base = least RTT ever, rtt = least RTT of the last round with three samples or more, N = w (rtt - base) / rtt.
@@ -41,26 +42,27 @@ Loss or ECN mark, once per episode: ssthresh = floor(4w/5) if N < beta, else flo
 Retransmission timeout: the same ssthresh, w = 1. Slow start as Reno.
 
 ## When it helps
-On wireless paths with random loss and moderate queues, without harm to Reno beside it.
+On wireless paths with random loss and moderate queues, without harm to a Reno flow beside it.
 
 ## When it hurts
-With very shallow queues every loss looks random. Where the delay varies by itself, random losses look like congestion.
+With very shallow queues every loss looks random. Where the delay varies without load, random losses look like
+congestion.
 
 ## Departures
-The increase is spread over the round, half of it for each packet, where Linux leaves out every second step. N is taken from
-the least RTT of a whole round, as the paper has it; Linux's module looks at the last sample only. Before the first such
-round a loss is Reno's: nothing shows that it was random.
+The increase is spread over the round, half of it per packet, where Linux skips every second step. N is taken from
+the least RTT of a whole round, as in the paper; Linux's module uses the last sample only. Before the first such round
+the decrease is Reno's: no measurement shows that the loss was random.
 
 ## References
 C. P. Fu, S. C. Liew, \"TCP Veno: TCP enhancement for transmission over wireless access networks\", IEEE JSAC 21(2), 2003;
 Linux's tcp_veno.
 ";
 
-/// How much of a window waits in queues.
+/// The share of a window that waits in queues.
 #[derive(Clone, Debug, Default)]
 pub struct Backlog {
     samples: Samples,
-    /// Share of the last round's RTT that was queueing.
+    /// The share of the last round's RTT that was queueing.
     waiting: Option<f64>,
 }
 
@@ -72,17 +74,17 @@ impl Backlog {
         }
     }
 
-    /// Packets of `window` that wait: N. `None` before the first round was measured.
+    /// N: packets of `window` that wait. `None` before the first measured round.
     fn packets(&self, window: &WindowState) -> Option<f64> {
         Some(f64::from(window.cwnd()) * self.waiting?)
     }
 
-    /// What remains of Reno's increase.
+    /// The share of Reno's increase that applies.
     pub fn gain(&self, window: &WindowState, beta: f64) -> f64 {
         if self.packets(window).is_some_and(|n| n >= beta) { 0.5 } else { 1.0 }
     }
 
-    /// What a loss leaves of the window, in packets.
+    /// The window after a loss, in packets.
     pub fn remains(&self, window: &WindowState, beta: f64) -> f64 {
         let random = self.packets(window).is_some_and(|n| n < beta);
         f64::from(window.cwnd()) * if random { 0.8 } else { 0.5 }
@@ -123,7 +125,7 @@ pub(crate) mod tests {
     use anabranch_engine::congestion::Loss;
     use anabranch_units::PathId;
 
-    /// After rounds of `base` and of `rtt` ms.
+    /// The backlog after a round of `base` ms and one of `rtt` ms.
     pub(crate) fn backlog(base: u64, rtt: u64) -> Backlog {
         let mut backlog = Backlog::default();
         for ms in [base, rtt] {

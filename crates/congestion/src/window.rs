@@ -9,10 +9,10 @@ pub const MAX_WINDOW: u32 = 1 << 24;
 /// Least slow-start threshold in packets (RFC 5681 §3.1 eq 4).
 pub const MIN_SSTHRESH: u32 = 2;
 
-/// What rounding may take from a sum of increments: ten times 1/10 is one packet.
+/// The most that rounding may take from a sum of increments: ten times 1/10 is one packet.
 const ROUNDING: f64 = 1e-9;
 
-/// A congestion window in whole packets, with the part of a packet that its increases have earned so far.
+/// A congestion window in whole packets, with the fraction that its increases have accumulated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WindowState {
     cwnd: u32,
@@ -27,7 +27,7 @@ pub const fn begins_episode(loss: Loss) -> bool {
     matches!(loss, Loss::Fast | Loss::Marked | Loss::Timeout { again: false })
 }
 
-/// The whole part of a threshold in packets that was computed as a real number.
+/// The whole part of a threshold in packets.
 pub fn whole(packets: f64) -> u32 {
     (packets + ROUNDING) as u32
 }
@@ -44,7 +44,7 @@ impl WindowState {
         self.cwnd
     }
 
-    /// Packets that it began with.
+    /// The initial window, in packets.
     pub const fn initial(&self) -> u32 {
         self.initial
     }
@@ -64,21 +64,21 @@ impl WindowState {
         self.cwnd < self.ssthresh
     }
 
-    /// What the engine may use, paced at `pacing` if the algorithm wants that.
+    /// The window for the engine, paced at `pacing` if the algorithm has a rate.
     pub const fn grant(&self, pacing: Option<Rate>) -> Window {
         Window { cwnd: self.cwnd, ssthresh: self.ssthresh, pacing }
     }
 
-    /// Grows by what `ack` permits of slow start, and returns what is left of it for congestion avoidance: none where the window
-    /// must not grow at all.
+    /// Grows by the part of `ack` that slow start permits, and returns the part left for congestion avoidance: none
+    /// where the window must not grow.
     pub fn slow_start(&mut self, ack: &Acked) -> u32 {
         let before = self.cwnd;
         let left = self.slow_start_by_packets(ack);
-        // An acknowledgment counts in one of the two.
+        // Here an acknowledgment counts in one of the two only.
         if ack.one_in_avoidance { left.min(u32::from(self.cwnd == before)) } else { left }
     }
 
-    /// The same where packets count in congestion avoidance, whatever the settings say.
+    /// The same, with packets counted in congestion avoidance, whatever the settings say.
     pub fn slow_start_by_packets(&mut self, ack: &Acked) -> u32 {
         if !(ack.cwnd_limited && ack.may_grow) {
             return 0;
@@ -94,18 +94,18 @@ impl WindowState {
         self.ssthresh = self.ssthresh.min(ssthresh.max(MIN_SSTHRESH));
     }
 
-    /// HyStart's verdict: the threshold is here.
+    /// Ends slow start at the present window.
     pub fn end_slow_start(&mut self) {
         self.ssthresh = self.cwnd;
     }
 
-    /// To `cwnd` packets, which a model of the path asks for.
+    /// Sets the window to `cwnd` packets, from a model of the path.
     pub fn set(&mut self, cwnd: u32) {
         self.cwnd = cwnd.clamp(1, MAX_WINDOW);
         self.carry = 0.0;
     }
 
-    /// Down to `cwnd` packets because of delay, never up; slow start is over at this window.
+    /// Reduces the window to `cwnd` packets because of delay, and never raises it; slow start ends at this window.
     pub fn shrink(&mut self, cwnd: u32) {
         self.cwnd = cwnd.clamp(1, self.cwnd);
         self.ssthresh = self.ssthresh.min(self.cwnd);
@@ -118,20 +118,20 @@ impl WindowState {
         if !sum.is_finite() {
             return;
         }
-        // The cast cuts towards zero and saturates.
+        // The cast truncates towards zero and saturates.
         let whole = (sum + if sum < 0.0 { -ROUNDING } else { ROUNDING }) as i64;
         self.carry = sum - whole as f64;
         if whole != 0 {
             self.cwnd = i64::from(self.cwnd).saturating_add(whole).clamp(1, i64::from(MAX_WINDOW)) as u32;
         }
         if self.cwnd == 1 {
-            // The least window owes nothing.
+            // The least window carries no debt.
             self.carry = self.carry.max(0.0);
         }
     }
 
-    /// The reaction that all loss-based algorithms share, with the threshold that this one computed. A penalty and a
-    /// repeated timeout leave the threshold to this method.
+    /// The reaction common to all loss-based algorithms, with the threshold that this one computed. A penalty and a
+    /// repeated timeout ignore that threshold.
     pub fn on_loss(&mut self, loss: Loss, ssthresh: u32) {
         match loss {
             Loss::Fast => {
@@ -139,7 +139,7 @@ impl WindowState {
                 self.reduce(ssthresh);
             }
             Loss::Marked => {
-                // A mark is never spurious, and an undo of an older loss must not take its reduction back.
+                // An ECN mark is never spurious, and the undo of an older loss must not cancel its reduction.
                 self.before = None;
                 self.reduce(ssthresh);
             }
@@ -161,7 +161,7 @@ impl WindowState {
         self.cwnd = self.cwnd.min(ssthresh).max(1);
     }
 
-    /// Half the window; half the threshold, unless in slow start (the kernel's form of minRTT's penalty).
+    /// Halves the window, and the threshold unless in slow start (the penalty of the kernel's minRTT).
     fn penalise(&mut self) {
         if !self.in_slow_start() {
             self.ssthresh = (self.ssthresh / 2).max(MIN_SSTHRESH);
@@ -169,7 +169,7 @@ impl WindowState {
         self.cwnd = (self.cwnd / 2).max(1);
     }
 
-    /// The last loss was spurious: the threshold of before, and no less a window (RFC 4015 §3.2, Linux
+    /// The last loss was spurious: restores the threshold, and the window if it was greater (RFC 4015 §3.2, Linux
     /// `tcp_undo_cwnd_reduction`).
     pub fn undo(&mut self) {
         if let Some((cwnd, ssthresh)) = self.before.take() {
@@ -179,8 +179,8 @@ impl WindowState {
         }
     }
 
-    /// Restart after idling: one halving per timeout beyond the first begun, not below the restart window
-    /// (RFC 2861 §3.1, Linux `tcp_cwnd_restart`).
+    /// Restart after idling: one halving per timeout after the first, not below the restart window (RFC 2861 §3.1,
+    /// Linux `tcp_cwnd_restart`).
     pub fn restart(&mut self, idle: Duration, rto: Duration) {
         let timeouts = idle.as_nanos().div_ceil(rto.as_nanos().max(1));
         if timeouts < 2 {
@@ -193,8 +193,8 @@ impl WindowState {
         self.carry = 0.0;
     }
 
-    /// No more than `used` packets were in flight for a while: half of the rest is given back, down to the initial window
-    /// (RFC 2861 §3.2, Linux `tcp_cwnd_application_limited`).
+    /// At most `used` packets were in flight for a while: half of the rest is given up, down to the initial window (RFC
+    /// 2861 §3.2, Linux `tcp_cwnd_application_limited`).
     pub fn give_back(&mut self, used: u32) {
         let used = used.max(self.initial);
         if used < self.cwnd {
@@ -207,7 +207,7 @@ impl WindowState {
 
 #[cfg(test)]
 impl WindowState {
-    /// A window as a test vector gives it; initial window 10.
+    /// A window from a test vector; initial window 10.
     pub(crate) fn at(cwnd: u32, ssthresh: u32) -> Self {
         Self { cwnd, ssthresh, ..Self::new(10) }
     }
@@ -266,7 +266,7 @@ mod tests {
         let mut two = ack(2);
         two.one_in_avoidance = true;
         assert_eq!((window.slow_start(&two), window.cwnd()), (0, 12));
-        // What slow start leaves of an acknowledgment is lost.
+        // Slow start does not return the rest of an acknowledgment.
         assert_eq!((window.slow_start(&two), window.cwnd()), (0, 13));
         assert_eq!((window.slow_start(&two), window.cwnd()), (1, 13));
     }

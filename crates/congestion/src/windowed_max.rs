@@ -1,8 +1,8 @@
-//! The greatest of the last values.
+//! The greatest of the recent values.
 
 use std::collections::VecDeque;
 
-/// The greatest value of the last rounds. Holds at most one value a round; those that a later one reaches are forgotten.
+/// The greatest value of the last rounds. Keeps at most one value per round, and drops values that a later one reaches.
 #[derive(Clone, Debug)]
 pub struct WindowedMax {
     rounds: u64,
@@ -11,7 +11,7 @@ pub struct WindowedMax {
 }
 
 impl WindowedMax {
-    /// Over `rounds` rounds, the one that runs included.
+    /// Over `rounds` rounds, the current one included.
     pub const fn new(rounds: u64) -> Self {
         Self { rounds, best: VecDeque::new() }
     }
@@ -21,7 +21,7 @@ impl WindowedMax {
         self.best.front().map_or(0.0, |(_, value)| *value)
     }
 
-    /// A value of `round`, which never decreases.
+    /// Adds a value of `round`, which never decreases.
     pub fn insert(&mut self, round: u64, value: f64) {
         while self.best.back().is_some_and(|(_, last)| *last <= value) {
             self.best.pop_back();

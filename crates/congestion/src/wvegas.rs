@@ -1,4 +1,4 @@
-//! wVegas, weighted Vegas (Cao et al.): Vegas on each subflow, coupled by how many packets each may queue.
+//! wVegas, weighted Vegas (Cao et al.): Vegas on each subflow, coupled by the number of packets that each may queue.
 
 use crate::SinglePath;
 use crate::delay::{Delays, share};
@@ -33,7 +33,7 @@ pub const ENTRY: Entry<dyn CongestionControl> = Entry {
             min: 0.0,
             max: 1000.0,
             unit: "packets",
-            about: "of a subflow before its rate is known, and least",
+            about: "queued packets of a subflow before its rate is known, and the least",
         },
         GAMMA,
         Parameter {
@@ -42,7 +42,7 @@ pub const ENTRY: Entry<dyn CongestionControl> = Entry {
             min: 0.0,
             max: 1.0,
             unit: "bool",
-            about: "let every round count for draining, as the Linux module does, not only those with alpha packets queued",
+            about: "drain in any round, as the Linux module does, not only with alpha packets queued",
         },
     ],
     build: |parameters| Box::new(WeightedVegas::new(parameters)),
@@ -50,8 +50,8 @@ pub const ENTRY: Entry<dyn CongestionControl> = Entry {
 
 const PAGE: &str = "\
 ## Idea
-Vegas equalises how many packets each flow keeps in a queue. Give every subflow a share of one total by the rate that it
-achieves, and traffic moves to the paths where packets wait least; congestion becomes equal everywhere, before any loss.
+Vegas equalises the number of packets that each flow keeps in a queue. Give every subflow a share of one total, in
+proportion to its rate: traffic moves to the paths with the least queueing, and congestion becomes equal before any loss.
 
 ## Rule
 Once per round trip with at least three RTT samples: base = least RTT ever, rtt = mean RTT of the round,
@@ -60,23 +60,24 @@ Slow start: if diff > gamma, w = min(w, floor(w base / rtt) + 1) and ssthresh = 
 Congestion avoidance: if diff >= alpha_r: rate_r = w / rtt, alpha_r = max(initial_alpha, floor(total_alpha rate_r / sum of
 rates)). Then w -= 1 if diff > alpha_r, w += 1 if diff < alpha_r; at least 2.
 Draining, in rounds with diff >= alpha_r: q = rtt - base, qmin = least q since the last draining; if q >= 2 qmin:
-w = floor(w base / (2 rtt)), and qmin begins anew.
-A round with fewer samples, and the time until a recovery is over: Reno; alpha_r and the weight begin anew after it.
+w = floor(w base / (2 rtt)), and qmin is reset.
+Reno applies to a round with fewer samples, and until a recovery is over; after it alpha_r and the weight are reset.
 Loss, ECN mark and timeout as Reno. One subflow alone is Vegas with its own alpha and beta.
 
 ## When it helps
-On paths with long queues of which nobody else makes use: it shifts load by delay, faster than losses would.
+On paths with long queues and no other traffic: it shifts load by delay, earlier than losses would.
 
 ## When it hurts
-Beside loss-based traffic it gives way, as Vegas does. With a few packets in flight delayed acknowledgments pass for queues.
+Beside loss-based traffic it starves, as Vegas does. With a few packets in flight, delayed acknowledgments look like
+queues.
 
 ## Departures
 The Linux module compares q in every round, also before alpha_r packets are queued. Then the delay of one packet behind
-another, on an empty path, is soon twice what it was, and the window is halved again and again: of idle paths of 20 and 5
-Mbit/s it used 13 % in virtual time (`drain_early` brings that back). The module gives a lone subflow total_alpha; that would make a connection with one path another algorithm than the
-baseline that it is compared with. Draining is computed exactly; the module's 16-bit factor makes 5 of 30 packets at a
-fifth, not 6. ssthresh becomes w, not w - 1: the module still counts w = ssthresh as slow start. The least RTT is forgotten
-on an idle restart only.
+another, on an empty path, soon doubles, and the window is halved again and again: of idle paths of 20 and 5 Mbit/s it
+used 13 % in virtual time (`drain_early` restores that). The module gives a lone subflow total_alpha; a connection with
+one path would then differ from its baseline. Draining is computed exactly; the module's 16-bit factor turns 30 packets
+at a fifth into 5, not 6. ssthresh becomes w, not w - 1: the module still counts w = ssthresh as slow start. The least
+RTT is reset on an idle restart only.
 
 ## References
 Y. Cao, M. Xu, X. Fu, \"Delay-based congestion control for multipath TCP\", ICNP 2012; the out-of-tree Linux module.
@@ -92,11 +93,11 @@ pub struct WeightedVegas {
     flows: Flows<Weighted>,
 }
 
-/// What is remembered of a subflow.
+/// The state of a subflow.
 #[derive(Clone, Debug)]
 struct Weighted {
     vegas: Vegas,
-    /// Packets that it may queue.
+    /// Packets that the subflow may queue.
     alpha: f64,
     /// Packets per second when alpha was last computed.
     rate: Option<f64>,
@@ -109,13 +110,13 @@ impl Weighted {
         Self { vegas: Vegas::with_gamma(gamma), alpha, rate: None, least_queue: None }
     }
 
-    /// What coupling taught is void; what the path is like is not.
+    /// Resets the coupled state, and keeps the measurements of the path.
     fn restart(&mut self, alpha: f64) {
         self.vegas.restart();
         (self.alpha, self.rate, self.least_queue) = (alpha, None, None);
     }
 
-    /// True if the queue has at least doubled since it was shortest.
+    /// True if the queueing delay is at least twice its minimum.
     fn must_drain(&mut self, queue: Duration) -> bool {
         if queue.is_zero() {
             return false;
@@ -134,13 +135,13 @@ impl WeightedVegas {
         Self { total_alpha, initial_alpha, gamma, drain_early, flows: Flows::default() }
     }
 
-    /// The packets that `id`, now at `rate`, may queue.
+    /// Packets that `id`, now at `rate`, may queue.
     fn alpha(&self, id: PathId, rate: f64) -> f64 {
         let others: f64 = self.flows.iter().filter(|f| f.id != id).filter_map(|f| f.state.rate).sum();
         libm::floor(self.total_alpha * rate / (rate + others)).max(self.initial_alpha)
     }
 
-    /// Acts on what a round of `id`, one of several subflows, measured.
+    /// Adjusts the window of `id`, one of several subflows, after a round.
     fn adjust(&mut self, id: PathId, ack: &Acked, delays: &Delays) {
         let Some(flow) = self.flows.get(id) else { return };
         let (w, mut alpha) = (flow.window.cwnd(), flow.state.alpha);
@@ -249,13 +250,13 @@ mod tests {
         (control, views)
     }
 
-    /// Plays a round in which every RTT was `ms`; the window after it.
+    /// Plays a round of RTTs of `ms`; returns the window after it.
     fn play(control: &mut WeightedVegas, views: &[PathView], id: PathId, ms: u64) -> u32 {
         round(&[ms, ms, ms]).iter().for_each(|ack| control.on_ack(id, ack, views));
         control.window(id).cwnd
     }
 
-    /// Lets `id` know that its path takes 100 ms without a queue.
+    /// Gives `id` a base RTT of 100 ms.
     fn calm(control: &mut WeightedVegas, id: PathId) {
         control.flows.get_mut(id).expect("joined").state.vegas.know(100);
     }
@@ -278,7 +279,7 @@ mod tests {
     fn equal_to_alpha_holds_and_more_shrinks() {
         let (mut control, views) = two([30, 10]);
         calm(&mut control, P0);
-        // Far more comes over the other path, so that 2 are left here.
+        // The other path's rate is far higher, so that 2 remain here.
         control.flows.get_mut(P1).expect("joined").state.rate = Some(1e9);
         assert_eq!(play(&mut control, &views, P0, 120), 29, "diff 5");
         assert_eq!(play(&mut control, &views, P0, 108), 29, "diff 2");
@@ -290,7 +291,7 @@ mod tests {
         let (mut control, views) = two([30, 10]);
         calm(&mut control, P0);
         control.flows.get_mut(P0).expect("joined").state.least_queue = Some(Duration::from_millis(75));
-        // diff 18 of 10: 29, and of these 100 / 500. (Of 30 it would be 6; the module's 16-bit factor makes 5 of it.)
+        // diff 18 of 10: 29, and of these 100 / 500. (Of 30 it would be 6; the kernel module's 16-bit factor yields 5.)
         assert_eq!(play(&mut control, &views, P0, 250), 5);
         assert_eq!(control.flows.get(P0).and_then(|f| f.state.least_queue), None);
         assert_eq!(share(30, Duration::from_millis(100), Duration::from_millis(500)), 6);
@@ -314,7 +315,7 @@ mod tests {
             let (mut control, views) = two([10, 10]);
             control.drain_early = drain_early;
             calm(&mut control, P0);
-            // A diff of 0 of 2, with ever longer delays.
+            // A diff of 0 of 2, with increasing delays.
             [101, 103, 105, 107].map(|ms| play(&mut control, &views, P0, ms))
         };
         assert_eq!(after(false), [11, 12, 13, 14]);

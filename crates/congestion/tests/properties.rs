@@ -1,4 +1,4 @@
-//! What must hold for every congestion control, whatever happens to it.
+//! Properties that every congestion control must keep under any sequence of events.
 
 use anabranch_congestion::window::MAX_WINDOW;
 use anabranch_congestion::{BuildError, all, build, find, single_path_form};
@@ -34,7 +34,7 @@ enum Step {
     Hide,
 }
 
-/// A connection of up to four paths, some of which never join or are not shown.
+/// A connection of up to four paths, some of which never join or have no view.
 struct World {
     control: Box<dyn CongestionControl>,
     views: Vec<PathView>,
@@ -140,7 +140,7 @@ fn steps() -> impl Strategy<Value = Vec<(PathId, Duration, Step)>> {
     prop::collection::vec(((0..4_u8).prop_map(PathId), duration(), step()), 0..200)
 }
 
-/// What a connection with one path sees of itself, without anything absurd.
+/// Events that a connection with one path may see, with plausible values.
 fn ordinary_steps() -> impl Strategy<Value = Vec<(Duration, Step)>> {
     let ordinary = prop_oneof![
         12 => (1..5_u32, prop::bool::weighted(0.95), prop::bool::weighted(0.9), any::<bool>()).prop_map(
@@ -183,7 +183,7 @@ proptest! {
                 let before = world.control.window(*id);
                 world.step(*id, *after, step);
                 let grew = world.control.window(*id).cwnd > before.cwnd;
-                // A model of the path bounds the window by itself.
+                // A model of the path bounds the window independently of events.
                 let by_model = world.control.is_rate_based() && matches!(step, Step::Ack { .. });
                 let may = by_model
                     || matches!(step, Step::Ack { limited: true, may_grow: true, .. } | Step::Undo | Step::Join(_));

@@ -10,7 +10,7 @@ use anabranch_units::{Duration, Instant, PathId, Rng};
 const PATH: PathId = PathId(0);
 const RTT: Duration = Duration::from_millis(100);
 
-/// Mean packets per round over `rounds` after as many tenths for warming up. `lost` says of each packet whether it is.
+/// Mean packets per round over `rounds`, after a warm-up of a tenth. `lost` decides per packet.
 fn mean_window(name: &str, rounds: u64, mut lost: impl FnMut() -> bool) -> f64 {
     let mut control = build(name, &[]).expect("registered");
     let views = [PathView { srtt: Some(RTT), ..PathView::new(PATH, 1400) }];
@@ -32,7 +32,7 @@ fn mean_window(name: &str, rounds: u64, mut lost: impl FnMut() -> bool) -> f64 {
             control.on_ack(PATH, &ack, &views);
         }
         now += RTT;
-        // Recovery lasts for the round after a loss was noticed.
+        // Recovery lasts for the round after the detection of a loss.
         recovering = !clean;
         if !clean {
             control.on_loss(PATH, now, Loss::Fast, &views);
@@ -68,7 +68,7 @@ fn coupled_controls_alone_respond_as_reno() {
 
 #[test]
 fn cubic_follows_its_response_function_at_periodic_loss() {
-    // RFC 9438 §5.1 eq 5, deterministic loss model: where the cubic region rules, at 100 ms and little loss.
+    // RFC 9438 §5.1 eq 5, deterministic loss model, in the cubic region: at 100 ms and low loss rates.
     for period in [30_000, 100_000] {
         let mut packet = 0_u64;
         let found = mean_window("cubic", 30_000, || {

@@ -1,4 +1,4 @@
-//! Captures of what kernels send and get: IP packets of any protocol.
+//! Captures of the packets that kernels send and receive: IP packets of any protocol.
 
 use crate::LabError;
 use anabranch_trace::PcapNg;
@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
-/// One file a host: in a common one every packet would stand twice.
+/// One file per host: in a common file every packet would appear twice.
 pub struct Capture {
     files: [(PathBuf, PcapNg<BufWriter<File>>); 2],
 }
@@ -22,7 +22,7 @@ impl Capture {
     /// Makes `client.pcapng` and `server.pcapng` in `folder`, which is made too. `paths` are the names of the paths.
     ///
     /// # Errors
-    /// They cannot be written.
+    /// The files cannot be written.
     pub fn create(folder: &Path, paths: &[String]) -> Result<Self, LabError> {
         fs::create_dir_all(folder).map_err(LabError::system(format!("making {}", folder.display())))?;
         let open = |host, name: &str| {
@@ -34,17 +34,17 @@ impl Capture {
         Ok(Self { files: [open(Side::Client, "client.pcapng")?, open(Side::Server, "server.pcapng")?] })
     }
 
-    /// A packet left (`sent`) or reached a host over `path`.
+    /// Records a packet that left (`sent`) or reached a host over `path`.
     pub fn packet(&mut self, now: Instant, host: Side, sent: bool, path: usize, bytes: &[u8]) {
         for (_, capture) in &mut self.files {
             capture.raw(now, host, sent, PathId(path as u8), bytes);
         }
     }
 
-    /// Writes what is left.
+    /// Flushes both files.
     ///
     /// # Errors
-    /// The first that any file had.
+    /// The first error of either file.
     pub fn finish(self) -> Result<(), LabError> {
         for (file, capture) in self.files {
             capture.finish().map_err(LabError::system(format!("writing {}", file.display())))?;

@@ -1,19 +1,19 @@
-//! The wall clock as the world's time.
+//! The monotonic clock as the world's time.
 
 use anabranch_units::{Duration, Instant};
 use nix::poll::{PollFd, PollFlags};
 use nix::sys::time::TimeSpec;
 use std::os::fd::BorrowedFd;
 
-/// Monotonic time since a moment that is the world's zero.
+/// Monotonic time since the world's zero.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock(std::time::Instant);
 
-/// How long before a deadline to stop sleeping: the system wakes a thread 25 to 45 µs late.
+/// How early sleeping stops before a deadline: the system wakes a thread 25 to 45 µs late.
 const EARLY: Duration = Duration::from_micros(50);
 
 impl Clock {
-    /// Zero is now.
+    /// A clock whose zero is now.
     pub fn start() -> Self {
         Self(std::time::Instant::now())
     }
@@ -23,7 +23,7 @@ impl Clock {
         Instant::from_nanos(self.0.elapsed().as_nanos() as u64)
     }
 
-    /// Waits until `deadline`, or until one of `inputs` can be read. The last microseconds are spent spinning.
+    /// Waits until `deadline`, or until one of `inputs` is readable. The last microseconds are spent spinning.
     pub fn wait(&self, deadline: Instant, inputs: &[BorrowedFd<'_>]) {
         let mut polled: Vec<PollFd<'_>> = inputs.iter().map(|fd| PollFd::new(*fd, PollFlags::POLLIN)).collect();
         loop {
@@ -35,7 +35,7 @@ impl Clock {
             let sleep = TimeSpec::from_duration(std::time::Duration::from_nanos(sleep.as_nanos()));
             match nix::poll::ppoll(&mut polled, Some(sleep), None) {
                 Ok(0) => {}
-                // Interrupted, or something to read.
+                // Interrupted, or an input is readable.
                 _ => return,
             }
         }

@@ -1,18 +1,18 @@
-//! How long packets were under way.
+//! The measured one-way delays of packets.
 
 use anabranch_metrics::Histogram;
 use anabranch_units::{Direction, Duration};
 
-/// One-way delays of the packets that reached hosts outside: from the moment at which the world took a packet to that at
-/// which the host got it, lateness included.
+/// One-way delays of the packets that reached hosts outside: from the read of a packet by the world to its write to the
+/// host's device, lateness included.
 #[derive(Clone, Debug, Default)]
 pub struct Delays {
-    /// Nanoseconds; each path's down, then up.
+    /// Nanoseconds, per path: down, then up.
     ways: Vec<Histogram>,
 }
 
 impl Delays {
-    /// A packet was under way for `delay`.
+    /// Records a packet's delay.
     pub fn note(&mut self, path: usize, direction: Direction, delay: Duration) {
         let way = 2 * path + direction as usize;
         if way >= self.ways.len() {
@@ -21,17 +21,17 @@ impl Delays {
         self.ways[way].add(delay.as_nanos(), 1);
     }
 
-    /// Of one direction of a path.
+    /// The histogram of one direction of a path.
     fn way(&self, path: usize, direction: Direction) -> Option<&Histogram> {
         self.ways.get(2 * path + direction as usize)
     }
 
-    /// Their mean in seconds; `None` if no packet arrived.
+    /// The mean in seconds; `None` if no packet arrived.
     pub fn mean_s(&self, path: usize, direction: Direction) -> Option<f64> {
         Some(self.way(path, direction)?.mean()? / 1e9)
     }
 
-    /// The delay in seconds that a share `p` of the packets did not exceed; `None` if no packet arrived.
+    /// The quantile `p` in seconds; `None` if no packet arrived.
     pub fn quantile_s(&self, path: usize, direction: Direction, p: f64) -> Option<f64> {
         Some(self.way(path, direction)?.quantile(p)? / 1e9)
     }

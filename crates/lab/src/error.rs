@@ -1,68 +1,68 @@
-//! What can go wrong outside the world.
+//! Errors of hosts outside the world.
 
 use crate::privilege;
 use std::fmt;
 use std::io;
 
-/// Why a host could not be set up, or a run not be made.
+/// Why a host could not be set up, or a run failed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum LabError {
     /// Neither root, nor a user namespace that may open TUN devices.
     Privilege {
-        /// What was tried, and what the system answered.
+        /// The operation, and the system's answer.
         what: String,
     },
-    /// A program that sets hosts up is not installed.
+    /// A program that host setup needs is not installed.
     Tool {
-        /// Which.
+        /// Its name.
         program: String,
     },
-    /// The kernel does not speak Multipath TCP.
+    /// The kernel has no Multipath TCP.
     NoMptcp,
-    /// A signal asked to stop.
+    /// A signal ended the run.
     Interrupted,
-    /// The system refused something.
+    /// A system call failed.
     System {
-        /// What was tried.
+        /// The operation.
         what: String,
-        /// Its answer.
+        /// The system's answer.
         source: io::Error,
     },
-    /// A program that sets the host up failed.
+    /// A program of the host setup failed.
     Command {
         /// The command line.
         command: String,
-        /// What it wrote.
+        /// Its output.
         output: String,
     },
-    /// A program of the user's cannot be started.
+    /// The user's program cannot be started.
     Program {
-        /// Which.
+        /// Its command line.
         command: String,
         /// The system's answer.
         source: io::Error,
     },
-    /// The program at the end of a connection failed.
+    /// The application at one end of a connection failed.
     Application {
-        /// Which, and how.
+        /// Its end, and the error.
         what: String,
     },
-    /// The world cannot go on.
+    /// The world cannot continue.
     World {
-        /// Why, and when.
+        /// The reason, and the time.
         what: String,
     },
 }
 
 impl LabError {
-    /// The system's answer to `what`.
+    /// The system's error during `what`.
     pub fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
-        // A text is made only where something failed: this stands before every packet.
+        // The text is made only on failure, because this call precedes every packet.
         move |source| Self::System { what: what.into(), source }
     }
 
-    /// What the user can do about it.
+    /// Advice to the user.
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Privilege { .. } => Some(privilege::advice()),

@@ -1,4 +1,4 @@
-//! The loop that moves a world by the clock.
+//! The loop that runs a world in real time.
 
 use crate::interrupt;
 use crate::kernel::{Application, KernelHost, Sample, Sampler, SocketInfo, Told, events};
@@ -13,22 +13,22 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::mpsc::Receiver;
 
-/// A kernel at one end of the world's first flow, with the applications on it.
+/// A kernel at one end of the world's first flow, with its applications.
 #[derive(Debug)]
 pub struct Outside {
-    /// Which end.
+    /// The end of the flow.
     pub side: Side,
     /// The host.
     pub host: KernelHost,
-    /// On it.
+    /// Its applications.
     pub applications: Vec<Application>,
-    /// Between it and the network.
+    /// The middlebox between host and network.
     pub middlebox: Option<Middlebox>,
-    /// Looks at its subflows.
+    /// Samples its subflows.
     pub sampler: Option<Sampler>,
-    /// Hears which subflow belongs to which connection.
+    /// Receives the connection of each subflow.
     pub known: Option<Receiver<Known>>,
-    /// Its ends and what each subflow was like when it was last seen.
+    /// Its subflows and their last samples.
     pub subflows: Subflows,
 }
 
@@ -36,13 +36,12 @@ pub struct Outside {
 #[derive(Debug, Default)]
 pub struct Subflows {
     connections: BTreeMap<(SocketAddr, SocketAddr), ConnId>,
-    /// What they were like when they were last seen.
+    /// The last sample of each subflow.
     pub last: BTreeMap<(ConnId, usize), TcpInfo>,
 }
 
 impl Subflows {
-    /// What a sample shows, as events of its connection on `path`. One that belongs to no connection under test tells
-    /// nothing.
+    /// The events that a sample implies for its connection on `path`. A subflow of no measured connection yields none.
     fn look(&mut self, side: Side, path: usize, at: Instant, seen: SocketInfo, recorder: &mut dyn Recorder) {
         let Some(connection) = self.connections.get(&(seen.local, seen.remote)).copied() else { return };
         let origin = Origin { host: Some(side), connection, path: PathId(path as u8) };
@@ -54,13 +53,13 @@ impl Subflows {
 }
 
 impl Outside {
-    /// A host without applications, with nothing between it and the network.
+    /// A host without applications and without a middlebox.
     pub fn new(side: Side, host: KernelHost) -> Self {
         let (sampler, known, subflows) = (None, None, Subflows::default());
         Self { side, host, applications: Vec::new(), middlebox: None, sampler, known, subflows }
     }
 
-    /// Records what samples show of the subflows of the connections under test.
+    /// Records the events that samples imply for the measured connections.
     fn look(&mut self, recorder: &mut dyn Recorder) {
         while let Some(Known { local, remote, connection }) =
             self.known.as_ref().and_then(|known| known.try_recv().ok())
@@ -76,7 +75,7 @@ impl Outside {
         }
     }
 
-    /// What becomes of a packet on its way.
+    /// Passes a packet through the middlebox.
     fn pass(&mut self, way: Way, path: usize, packet: Raw) -> Option<Raw> {
         match &mut self.middlebox {
             Some(middlebox) => {
@@ -91,7 +90,7 @@ impl Outside {
 /// Why [`Exchange::run`] returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// Everything that was waited for is done.
+    /// All awaited applications are done.
     Done,
     /// The time is over.
     Time,
@@ -99,33 +98,34 @@ pub enum Ended {
 
 /// A world and the hosts outside it.
 ///
-/// After a stall the world catches up: what left its queues in that time left at its own times, and the rate of a path
-/// holds; but hosts get it together. [`Lateness`] counts that. What hosts sent meanwhile enters when it is read.
+/// After a stall the world catches up: packets left its queues at their simulated times, so the rate of a path holds,
+/// but hosts receive them together. [`Lateness`] counts that. Packets that hosts sent meanwhile enter when they are
+/// read.
 #[derive(Debug)]
 pub struct Exchange {
     /// The world.
     pub world: World,
-    /// Kernels at either end.
+    /// The kernels at either end.
     pub outside: Vec<Outside>,
-    /// The world's time.
+    /// The clock of the world's time.
     pub clock: Clock,
-    /// How late packets left.
+    /// The lateness of delivered packets.
     pub lateness: Lateness,
-    /// How long packets were under way.
+    /// The one-way delays of packets.
     pub delays: Delays,
     /// Whether packets of hosts outside are parsed for the recorder.
     pub captured: bool,
-    /// Where packets of hosts outside are written, whatever they are.
+    /// The capture of all packets of hosts outside.
     pub capture: Option<Capture>,
 }
 
 /// The measured flow is the world's first.
 pub(crate) const FLOW: usize = 0;
-/// Packets read from one device before the others have their turn.
+/// Packets read from one device before the next device is served.
 const BATCH: usize = 64;
 
 impl Exchange {
-    /// The clock starts now.
+    /// An exchange whose clock starts now.
     pub fn new(world: World, outside: Vec<Outside>) -> Self {
         Self {
             world,
@@ -141,7 +141,7 @@ impl Exchange {
     /// Runs until everything awaited is done, or until `until`.
     ///
     /// # Errors
-    /// An application fails, a device is gone, the world cannot go on.
+    /// An application fails, a device is gone, or the world cannot continue.
     pub fn run(&mut self, until: Instant, recorder: &mut dyn Recorder) -> Result<Ended, LabError> {
         let _first = Priority::raise();
         loop {
@@ -161,7 +161,7 @@ impl Exchange {
                 let deadline = self.world.poll_timeout().min(until);
                 let inputs: Vec<BorrowedFd<'_>> =
                     self.outside.iter().flat_map(|o| &o.host.devices).map(AsFd::as_fd).collect();
-                // Applications tell through a channel, which no device announces.
+                // Applications report through a channel, which does not wake the poll.
                 let nap = self.clock.now() + anabranch_units::Duration::from_millis(20);
                 self.clock.wait(deadline.min(nap), &inputs);
             }
@@ -176,7 +176,7 @@ impl Exchange {
         })
     }
 
-    /// Writes what reached hosts outside to their devices.
+    /// Writes packets that reached hosts outside to their devices.
     fn put_out(&mut self) -> Result<(), LabError> {
         let failed = "writing to a TUN device";
         while let Some(Outbound { side, path, content, sent, at, .. }) = self.world.poll_outside() {
@@ -207,7 +207,7 @@ impl Exchange {
         devices.try_for_each(Tun::flush).map_err(LabError::system(failed))
     }
 
-    /// Reads what hosts outside send. True if there may be more.
+    /// Reads packets from hosts outside. True if there may be more.
     fn take_in(&mut self, recorder: &mut dyn Recorder) -> Result<bool, LabError> {
         let mut more = false;
         for n in 0..self.outside.len() {
@@ -236,13 +236,13 @@ impl Exchange {
             if let Some(raw) = self.outside[n].pass(Way::Out, path, raw) {
                 self.world.inject(FLOW, side, path, raw, recorder);
             }
-            // What became due while reading must not wait for the batch.
+            // Packets that became due while reading must not wait for the batch.
             self.put_out()?;
         }
         Ok(true)
     }
 
-    /// Hears what the applications tell.
+    /// Takes the applications' reports.
     fn listen(&mut self, recorder: &mut dyn Recorder) -> Result<(), LabError> {
         for outside in &mut self.outside {
             outside.look(recorder);

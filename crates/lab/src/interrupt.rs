@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM: a run is torn down in order, and the user is told.
+//! SIGINT and SIGTERM: a run is torn down in order, and the user gets a message.
 
 use crate::LabError;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -15,14 +15,14 @@ fn asked() -> &'static Arc<AtomicBool> {
     ASKED.get_or_init(Arc::default)
 }
 
-/// From now on the first signal asks runs to stop; the second ends the process at once.
+/// From now on the first signal requests a stop; the second ends the process at once.
 ///
 /// # Errors
-/// The system does not let signals be caught.
+/// The signal handlers cannot be installed.
 pub fn listen() -> Result<(), LabError> {
     static LISTENS: OnceLock<()> = OnceLock::new();
     if LISTENS.set(()).is_err() {
-        // Twice, the first signal would count as the second.
+        // With two handlers, the first signal would count as the second.
         return Ok(());
     }
     for signal in [SIGINT, SIGTERM] {
@@ -33,7 +33,7 @@ pub fn listen() -> Result<(), LabError> {
     Ok(())
 }
 
-/// Set once a signal has come.
+/// The flag that the first signal sets.
 pub fn flag() -> &'static AtomicBool {
     asked()
 }

@@ -1,43 +1,43 @@
-//! How late the loop ran.
+//! The lateness of the loop.
 
 use anabranch_units::{Duration, Instant};
 
-/// Lateness of packets that left for hosts outside, in a histogram of one microsecond.
+/// Lateness of packets delivered to hosts outside, in a histogram of one-microsecond bins.
 #[derive(Clone, Debug, Default)]
 pub struct Lateness {
-    /// Packets by whole microseconds of lateness; the last counts all above.
+    /// Packets per whole microsecond of lateness; the last bin counts everything above.
     counts: Vec<u64>,
     total: u64,
     max: Duration,
     /// When the last packet left.
     left: Instant,
-    /// Packets in a row until then that left together.
+    /// Consecutive packets until then that left together.
     burst: u64,
     longest_burst: u64,
 }
 
-/// What became of a run's timing.
+/// The timing of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LatenessReport {
-    /// Packets.
+    /// Delivered packets.
     pub packets: u64,
-    /// Half of them were at most so late.
+    /// Median lateness.
     pub median: Duration,
-    /// 99 of 100 were.
+    /// 99th percentile of lateness.
     pub p99: Duration,
-    /// The latest was so late.
+    /// Greatest lateness.
     pub max: Duration,
-    /// Most packets in a row that left together, each late.
+    /// Most consecutive packets that left together, each late.
     pub burst: u64,
 }
 
 const BINS: usize = 100_000;
 
 impl Lateness {
-    /// A packet that was due `at` left.
+    /// Records a packet that was due `at` and left at `left`.
     pub fn note(&mut self, at: Instant, left: Instant) {
         let by = left.since(at);
-        // One that was due before the last one left goes out right behind it, wherever the model had it.
+        // A packet that was due before the previous one left follows it directly, whatever the model's spacing.
         let together = by > LatenessReport::GOOD && at <= self.left;
         self.burst = if together { self.burst + 1 } else { u64::from(by > LatenessReport::GOOD) };
         self.longest_burst = self.longest_burst.max(self.burst);
@@ -50,7 +50,7 @@ impl Lateness {
         self.max = self.max.max(by);
     }
 
-    /// The least lateness, in whole microseconds rounded up, that `share` of the packets did not exceed.
+    /// The quantile `share` of the lateness, in whole microseconds rounded up.
     fn quantile(&self, share: f64) -> Duration {
         let wanted = (self.total as f64 * share).ceil() as u64;
         let mut seen = 0;
@@ -61,7 +61,7 @@ impl Lateness {
         bin.map_or(Duration::ZERO, |micros| Duration::from_micros(micros as u64 + 1).min(self.max))
     }
 
-    /// In short.
+    /// The summary.
     pub fn report(&self) -> LatenessReport {
         LatenessReport {
             packets: self.total,
@@ -74,10 +74,10 @@ impl Lateness {
 }
 
 impl LatenessReport {
-    /// Lateness below which an emulated path is as good as its description.
+    /// Lateness below which an emulated path is as accurate as its description.
     pub const GOOD: Duration = Duration::from_millis(1);
 
-    /// Lateness above which the loop stalled: what it lets go together then is a burst that no path made.
+    /// Lateness of a stall: packets that leave together after it are a burst that no path made.
     pub const STALL: Duration = Duration::from_millis(10);
 
     /// 99 of 100 packets left within a millisecond of their time, and the loop never stalled.
@@ -116,7 +116,7 @@ mod tests {
             let report = lateness.report();
             (report.burst, report.is_accurate())
         };
-        // Late by themselves, each in its time.
+        // Late, each at its own time.
         assert_eq!([leave(10, 11), leave(20, 22), leave(30, 32)], [(0, true), (1, false), (1, false)]);
         assert_eq!(
             [leave(40, 50), leave(42, 50), leave(44, 50), leave(60, 60)],

@@ -1,8 +1,8 @@
-//! Real time: the same world as in virtual time, moved by the clock, with the Linux kernel at either end or both.
+//! Real time: the same world as in virtual time, run in real time, with the Linux kernel at either end or both.
 //!
-//! A kernel host is a network namespace of its own with one TUN device a path. What it sends enters the world's network;
-//! what the network delivers to it is written to the device. Namespaces have no name: they vanish with this process,
-//! however it ends, and everything in them too.
+//! A kernel host is a network namespace with one TUN device per path. Packets that it sends enter the world's network;
+//! packets that the network delivers to it are written to the device. Namespaces have no name: they vanish with this
+//! process, however it ends, with everything in them.
 
 #![cfg(target_os = "linux")]
 

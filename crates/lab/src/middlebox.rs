@@ -1,9 +1,9 @@
-//! What may stand between a host and its network and change what passes: options stripped, payload rewritten.
+//! A middlebox between a host and its network: it may strip options or rewrite payload.
 
 use bytes::Bytes;
 use std::fmt;
 
-/// Which way a packet passes, as the host sees it.
+/// The direction of a packet, as the host sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// The host sent it.
@@ -14,17 +14,17 @@ pub enum Way {
 
 type Rewrite = dyn FnMut(Way, usize, Bytes) -> Option<Bytes> + Send;
 
-/// Sees every IP packet that a host outside sends or gets.
+/// Sees every IP packet that a host outside sends or receives.
 pub struct Middlebox(Box<Rewrite>);
 
 impl Middlebox {
-    /// `rewrite` gets the way, the path's index and the packet, and gives what goes on instead; `None` drops it. Checksums
-    /// are its business.
+    /// `rewrite` gets the direction, the path's index and the packet, and returns the packet to forward; `None` drops
+    /// it. It also corrects checksums.
     pub fn new(rewrite: impl FnMut(Way, usize, Bytes) -> Option<Bytes> + Send + 'static) -> Self {
         Self(Box::new(rewrite))
     }
 
-    /// A packet passes.
+    /// Passes a packet.
     pub fn pass(&mut self, way: Way, path: usize, packet: Bytes) -> Option<Bytes> {
         (self.0)(way, path, packet)
     }

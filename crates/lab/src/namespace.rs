@@ -9,8 +9,8 @@ use std::os::fd::AsRawFd;
 use std::process::{Command, Stdio};
 use std::thread;
 
-/// A network namespace. It lives as long as this value, a process, a socket or a device in it: nothing is left when the
-/// process ends, however it ends.
+/// A network namespace. It lives as long as this value, a process, a socket or a device in it: nothing remains after
+/// the process ends, however it ends.
 #[derive(Debug)]
 pub struct Namespace(File);
 
@@ -18,10 +18,10 @@ pub struct Namespace(File);
 const OWN: &str = "/proc/thread-self/ns/net";
 
 impl Namespace {
-    /// An empty one, with a loopback device that is down.
+    /// A new namespace, with a loopback device that is down.
     ///
     /// # Errors
-    /// The system refuses: this takes CAP_SYS_ADMIN.
+    /// The system refuses: CAP_SYS_ADMIN is required.
     pub fn new() -> Result<Self, LabError> {
         let made = on_a_thread(|| {
             unshare(CloneFlags::CLONE_NEWNET).map_err(std::io::Error::from)?;
@@ -31,16 +31,16 @@ impl Namespace {
             .map_err(|error| LabError::Privilege { what: format!("no network namespace can be made: {error}") })
     }
 
-    /// A file that `nsenter --net=FILE` takes, as long as this value lives.
+    /// A file for `nsenter --net=FILE`, valid as long as this value lives.
     pub fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd())
     }
 
-    /// Does `work` on a thread inside. Sockets and devices opened there, and processes started there, belong to the
+    /// Runs `work` on a thread inside. Sockets and devices opened there, and processes started there, belong to the
     /// namespace.
     ///
     /// # Errors
-    /// The system does not let the thread in.
+    /// The thread cannot enter the namespace.
     pub fn enter<R: Send>(&self, work: impl FnOnce() -> R + Send) -> Result<R, LabError> {
         let entered = on_a_thread(|| {
             setns(&self.0, CloneFlags::CLONE_NEWNET).map_err(std::io::Error::from)?;
@@ -49,7 +49,7 @@ impl Namespace {
         entered.map_err(LabError::system("entering a network namespace"))
     }
 
-    /// Does `work` on a thread inside that goes on by itself.
+    /// Runs `work` on a detached thread inside.
     ///
     /// # Errors
     /// The system has no file or thread left.
@@ -67,7 +67,7 @@ impl Namespace {
         thread::Builder::new().name(name.into()).spawn(inside).map_err(LabError::system("starting a thread"))
     }
 
-    /// Runs a program inside to its end with `input`; what it prints.
+    /// Runs a program inside to its end with `input`; returns its output.
     ///
     /// # Errors
     /// It cannot be started, or fails.
@@ -97,14 +97,14 @@ impl Namespace {
     }
 }
 
-/// Where programs are: administrators' ones too, which are not on every user's PATH.
+/// The search path of programs, with the administrators' directories, which are not on every user's PATH.
 fn search_path() -> OsString {
     let mut path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
     path.push(":/usr/sbin:/sbin");
     path
 }
 
-/// A thread's namespace can be changed without touching that of the process.
+/// A thread can change its namespace without changing the process's.
 fn on_a_thread<R: Send>(work: impl FnOnce() -> std::io::Result<R> + Send) -> std::io::Result<R> {
     thread::scope(|scope| {
         let worker = thread::Builder::new().spawn_scoped(scope, work)?;

@@ -1,10 +1,10 @@
-//! Precedence for the loop over other threads.
+//! The loop's priority over other threads.
 
-/// While it lives, the calling thread goes before others, where the system lets it. A nice value, not a real-time class: one
-/// of those is held back for 50 ms in every second in which it does not rest, which is a burst.
+/// While it lives, the calling thread has the lowest nice value that the system permits. Not a real-time class: a thread
+/// of such a class that never sleeps is throttled for 50 ms in every second, which makes a burst.
 #[derive(Debug)]
 pub(crate) struct Priority {
-    /// What it was.
+    /// The former nice value.
     before: Option<i32>,
 }
 
@@ -12,9 +12,9 @@ pub(crate) struct Priority {
 const FIRST: i32 = -20;
 
 impl Priority {
-    /// From now on.
+    /// Raises the priority now.
     pub fn raise() -> Self {
-        // Linux keeps a nice value for each thread; "none" is the calling one.
+        // Linux keeps a nice value per thread; "none" is the calling one.
         let before = rustix::process::getpriority_process(None).ok();
         let raised = before.filter(|_| rustix::process::setpriority_process(None, FIRST).is_ok());
         Self { before: raised }
@@ -24,7 +24,7 @@ impl Priority {
 impl Drop for Priority {
     fn drop(&mut self) {
         if let Some(before) = self.before {
-            // Going back is always allowed.
+            // Lowering the priority is always permitted.
             let _ = rustix::process::setpriority_process(None, before);
         }
     }

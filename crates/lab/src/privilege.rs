@@ -1,4 +1,4 @@
-//! What hosts outside need of the system: to make network namespaces, and TUN devices in them.
+//! The privileges that hosts outside need: to make network namespaces, and TUN devices in them.
 
 use crate::{LabError, Namespace, Tun};
 use nix::sched::{CloneFlags, unshare};
@@ -12,7 +12,7 @@ const NEEDED: u64 = 1 << 12 | 1 << 21;
 /// process enters. To be called before any thread starts.
 ///
 /// # Errors
-/// Neither is possible here.
+/// The system permits neither.
 pub fn acquire() -> Result<(), LabError> {
     if effective_capabilities() & NEEDED != NEEDED {
         enter_user_namespace()?;
@@ -21,25 +21,25 @@ pub fn acquire() -> Result<(), LabError> {
     probe.enter(|| Tun::open("probe", 1500, false))?.map(drop)
 }
 
-/// Those of the calling thread; none if they cannot be read.
+/// The capabilities of the calling thread; none if they cannot be read.
 fn effective_capabilities() -> u64 {
     let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
     let value = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     value.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0)
 }
 
-/// The user becomes root of a user namespace of their own. Files still belong to them.
+/// Makes the user root of a new user namespace. Files still belong to the user.
 fn enter_user_namespace() -> Result<(), LabError> {
     let (user, group) = (getuid(), getgid());
     let denied = |source: io::Error| LabError::Privilege { what: format!("no user namespace can be made: {source}") };
     unshare(CloneFlags::CLONE_NEWUSER).map_err(|errno| denied(errno.into()))?;
-    // user_namespaces(7): the groups' map may be written only after this.
+    // user_namespaces(7): the group map may be written only after this.
     fs::write("/proc/self/setgroups", "deny").map_err(denied)?;
     fs::write("/proc/self/uid_map", format!("0 {user} 1")).map_err(denied)?;
     fs::write("/proc/self/gid_map", format!("0 {group} 1")).map_err(denied)
 }
 
-/// What the user can do about a lack of privilege, as this system is set.
+/// Advice on missing privileges, for this system's settings.
 pub(crate) fn advice() -> String {
     let is = |file: &str, value: &str| fs::read_to_string(file).is_ok_and(|text| text.trim() == value);
     let locks = [

@@ -1,4 +1,4 @@
-//! Trains of datagrams between two kernels of their own: what paths do to packets, with the loop that moves them.
+//! Trains of datagrams between two kernels: they measure the paths and the loop.
 
 use crate::kernel::{Addresses, KernelHost, KernelSettings};
 use crate::{Exchange, LabError, LatenessReport, Middlebox, Outside};
@@ -18,7 +18,7 @@ use std::time::SystemTime;
 /// One datagram to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shot {
-    /// How long after the first, at the earliest.
+    /// The earliest time after the first datagram.
     pub after: Duration,
     /// Size of its IP packet, [`SMALLEST`] to the MTU.
     pub size: u16,
@@ -27,56 +27,56 @@ pub struct Shot {
 /// One datagram that arrived. Both times are of one clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// Which shot of its train.
+    /// The index of its shot in the train.
     pub index: usize,
-    /// Just before it was handed to the sender's kernel.
+    /// Just before the sender's kernel got it.
     pub sent: Instant,
-    /// When the receiver's kernel got it from its device.
+    /// When the receiver's kernel read it from its device.
     pub received: Instant,
 }
 
 impl Sample {
-    /// How long it was under way.
+    /// The one-way delay.
     pub fn delay(&self) -> Duration {
         self.received.since(self.sent)
     }
 }
 
-/// Two kernels, the paths between them, and a socket at each end of each path. Nothing of it outlives this value.
+/// Two kernels, the paths between them, and a socket at each end of each path. All of it ends with this value.
 #[derive(Debug)]
 pub struct Probe {
     exchange: Exchange,
     addresses: Addresses,
     server: UdpSocket,
-    /// One a path.
+    /// One socket per path.
     clients: Vec<UdpSocket>,
     trains: u32,
 }
 
 /// Smallest IP packet of a datagram: header of either family, train, index, time of sending.
 pub const SMALLEST: u16 = 64;
-/// The datagram after a train's last.
+/// The index of the datagram that ends a train.
 const END: u32 = u32::MAX;
-/// How often it is sent until it arrives.
+/// The interval at which it is repeated until it arrives.
 const AGAIN: std::time::Duration = std::time::Duration::from_millis(20);
-/// How often a receiver looks whether its train was given up.
+/// The interval at which a receiver checks whether its train was given up.
 const LOOK: std::time::Duration = std::time::Duration::from_millis(20);
-/// How often the loop looks whether a train is over.
+/// The interval at which the loop checks whether a train is over.
 const SLICE: Duration = Duration::from_millis(2);
-/// Longest that anything takes beyond what it must.
+/// The longest wait beyond the expected time.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// What a receiver's socket may hold: it must not drop what the path delivered.
+/// The receive buffer: it must not drop delivered packets.
 const BUFFER: usize = 64 << 20;
 
 impl Probe {
     /// Sets up a world of `topology` alone, whose time begins now.
     ///
     /// # Errors
-    /// Neither root nor the like; the system refuses.
+    /// A lack of privilege, or a failed system call.
     pub fn new(topology: &Topology, seed: u64, v6: bool) -> Result<Self, LabError> {
         let addresses = Addresses { v6, paths: topology.paths.len() };
         let over: Vec<usize> = (0..addresses.paths).collect();
-        // Devices take packets of 1500 bytes: payload, 52 bytes of header and timestamps.
+        // Devices with packets of 1500 bytes: payload, 52 bytes of header and timestamps.
         let settings = Settings { mptcp: false, mss: 1448, ..Settings::default() };
         let settings = KernelSettings::new(&settings, "");
         let host = |side| KernelHost::new(side, addresses, &over, &[], &settings);
@@ -100,8 +100,8 @@ impl Probe {
         Ok(Self { exchange, addresses, server: listener, clients, trains: 0 })
     }
 
-    /// Sends a train over a path and returns what arrived, in the order of arrival. `rest` is the time that the path gets
-    /// after the last shot before the train is over; packets that are not overtaken need none.
+    /// Sends a train over a path and returns the arrivals in their order. `rest` is the time that the path gets after
+    /// the last shot before the train is over; packets that are not overtaken need none.
     ///
     /// # Errors
     /// A socket or the loop fails.
@@ -146,14 +146,14 @@ impl Probe {
         sampled.map_err(LabError::system("probing a path"))
     }
 
-    /// Puts something between a host and the network.
+    /// Puts a middlebox between a host and the network.
     pub fn set_middlebox(&mut self, side: Side, middlebox: Middlebox) {
         if let Some(outside) = self.exchange.outside.iter_mut().find(|outside| outside.side == side) {
             outside.middlebox = Some(middlebox);
         }
     }
 
-    /// How late packets left so far.
+    /// The lateness of packets so far.
     pub fn lateness(&self) -> LatenessReport {
         self.exchange.lateness.report()
     }
@@ -170,7 +170,7 @@ impl Probe {
 fn open(address: std::net::IpAddr) -> io::Result<UdpSocket> {
     let socket = UdpSocket::bind((address, 0))?;
     setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
-    // Only root may exceed the system's limit; without, a busy machine may lose some.
+    // Only root may exceed the system's limit; otherwise a busy machine may lose some packets.
     if setsockopt(&socket, sockopt::RcvBufForce, &BUFFER).is_err() {
         setsockopt(&socket, sockopt::RcvBuf, &BUFFER)?;
     }
@@ -214,7 +214,7 @@ impl Train<'_> {
         thread::sleep(std::time::Duration::from_nanos(self.rest.as_nanos()));
         let ended = std::time::Instant::now();
         let patience = std::time::Duration::from_nanos((self.rest + PATIENCE).as_nanos());
-        // The queue may be full at first. What gets in is behind all others.
+        // The queue may be full at first. A later copy is behind all other packets.
         while !self.is_over() && ended.elapsed() < patience {
             self.shoot(from, END, SMALLEST, &mut buffer)?;
             thread::sleep(AGAIN);
@@ -229,7 +229,7 @@ impl Train<'_> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         buffer[8..16].copy_from_slice(&(now.as_nanos() as u64).to_be_bytes());
         match from.send_to(&buffer[..len], self.to) {
-            // The device's queue is full: a packet that the loop was too late for.
+            // The device's queue is full because the loop is late.
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::StorageFull) => Ok(()),
             Err(error) if error.raw_os_error() == Some(nix::libc::ENOBUFS) => Ok(()),
             sent => sent.map(|_| ()),
@@ -261,7 +261,7 @@ fn parse(datagram: &[u8]) -> Option<(u32, u32, Instant)> {
     Some((u32::from_be_bytes(*number), u32::from_be_bytes(*index), sent))
 }
 
-/// A datagram's length, and when the kernel got it; `None` if none comes for a while.
+/// A datagram's length and its time of reception by the kernel; `None` after a while without one.
 fn receive_stamped(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<Option<(usize, Instant)>> {
     let mut control = nix::cmsg_space!(TimeSpec);
     let mut pieces = [IoSliceMut::new(buffer)];

@@ -1,4 +1,4 @@
-//! Whether this kernel can be the hosts that a plan asks for.
+//! Whether this kernel can be the hosts of a plan.
 
 use crate::kernel::facts;
 use crate::{LabError, interrupt, privilege};
@@ -7,13 +7,13 @@ use anabranch_run::{Choice, Job, Plan, Refusal};
 use anabranch_scenario::{Host, TimelineChange, nearest};
 use anabranch_units::Side;
 
-/// The scheduler of an unmodified kernel, by its name here.
+/// Our name of an unmodified kernel's scheduler.
 pub const LINUX_SCHEDULER: &str = "linux-default";
 
-/// Gets what `plan` needs of the system, before any thread starts.
+/// Acquires the privileges for `plan`, before any thread starts.
 ///
 /// # Errors
-/// A word that no kernel knows, or a lack of privilege, of a program or of Multipath TCP.
+/// A name that no kernel knows, or a lack of privilege, of a program or of Multipath TCP.
 pub fn prepare(plan: &Plan) -> Result<(), Refusal> {
     let available = facts::congestion_controls();
     let (mut linux, mut mptcp) = (false, false);
@@ -43,7 +43,7 @@ fn speaks_mptcp(job: &Job) -> bool {
     job.scenario.settings.mptcp && matches!(job.choice, Choice::Multipath(_))
 }
 
-/// A kernel that sends uses its own scheduler, and a congestion control that it has.
+/// A sending kernel uses its own scheduler, and a congestion control that it has.
 fn check_words(job: &Job, available: &[String]) -> Result<(), Refusal> {
     let later = job.scenario.timeline.iter().filter_map(|entry| match &entry.change {
         TimelineChange::Scheduler(plug_in) => Some(plug_in),
@@ -78,8 +78,7 @@ fn check_words(job: &Job, available: &[String]) -> Result<(), Refusal> {
     })
 }
 
-/// What a kernel uses for a job: the job's congestion control; one that only receives may lack it, and then takes what is
-/// nearest.
+/// A kernel's congestion control for a job: the job's; a receiver that lacks it uses the nearest available one.
 pub(crate) fn congestion(job: &Job) -> String {
     let available = facts::congestion_controls();
     let single = anabranch_congestion::single_path_form(&job.congestion.name);

@@ -14,7 +14,7 @@ use anabranch_trace::{Digest, Recorder, Tee};
 use anabranch_units::{Instant, Side};
 use std::net::SocketAddr;
 
-/// Runs jobs by the clock, one at a time: the machine cannot be shared.
+/// Runs jobs in real time, one at a time: the machine cannot be shared.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RealTime;
 
@@ -28,7 +28,7 @@ impl Driver for RealTime {
         let mut world = World::new(plan.world(job, Checks::default())?, plan.flows(job)?);
         world.stop_when(interrupt::flag());
         run(job, &plan, world, listener).map_err(|error| match error {
-            // A signal ends the programs that we started, too.
+            // A signal also ends the programs that this process started.
             _ if interrupt::is_asked() => RunError::Interrupted,
             error => RunError::Fault { what: format!("scenario `{}`: {error}", job.scenario.name) },
         })
@@ -61,7 +61,7 @@ fn run(job: &Job, plan: &Layout, world: World, listener: &mut dyn Recorder) -> R
     Ok(RunOutcome { curves, live: Some(live), ..outcome(&metrics, digest.finish(), exchange.world.events()) })
 }
 
-/// What neither a kernel's packets nor its `tcp_info` show would read as zero.
+/// Metrics that neither a kernel's packets nor its `tcp_info` show would read as zero.
 fn leave_out(kernels: &[Side], metrics: &mut RunMetrics) {
     if kernels.contains(&Side::Server) {
         metrics.values.retain(|(name, _)| !["idle_restarts", "window_blocked_s"].contains(name));
@@ -76,7 +76,7 @@ fn settings(job: &Job, plan: &Layout, side: Side) -> KernelSettings {
     let mut settings = job.scenario.settings.clone();
     settings.mptcp = plan.multipath;
     if side == Side::Server || plan.over.len() == 1 {
-        // Where a connection opens is for the client to say.
+        // The client decides on which path a connection opens.
         settings.first_path = FirstPath::First;
     }
     KernelSettings::new(&settings, &readiness::congestion(job))
@@ -120,7 +120,7 @@ fn start(exchange: &mut Exchange, job: &Job, plan: &Layout) -> Result<(), LabErr
     Ok(())
 }
 
-/// What only a run in real time has to tell.
+/// The results that only a run in real time has.
 pub(crate) fn live(exchange: &Exchange, job: &Job) -> Result<Live, LabError> {
     let report = exchange.lateness.report();
     let mut live = Live {
@@ -144,7 +144,7 @@ pub(crate) fn live(exchange: &Exchange, job: &Job) -> Result<Live, LabError> {
         };
         live.counters.insert(name.into(), host.counted()?);
         live.settings.insert(name.into(), host.listed()?.into_iter().collect());
-        // Of the first connection: what all together come to is in the metrics.
+        // The first connection's; totals over all connections are in the metrics.
         let first = subflows.last.iter().filter(|((connection, _), _)| *connection == CONNECTION);
         let named = first.map(|((_, path), info)| (paths[*path].name.clone(), info.clone()));
         live.tcp_info.insert(name.into(), named.collect());

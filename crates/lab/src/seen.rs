@@ -1,4 +1,4 @@
-//! What packets show of hosts whose inside nobody sees.
+//! Events of a kernel host, derived from its packets.
 
 use anabranch_observer::{Number, Observers};
 use anabranch_trace::{Event, Origin, Recorder};
@@ -7,25 +7,25 @@ use anabranch_wire::{Flags, Packet};
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// Which connection a subflow of a kernel belongs to.
+/// The connection of a kernel's subflow.
 #[derive(Clone, Copy, Debug)]
 pub struct Known {
     /// The kernel's end.
     pub local: SocketAddr,
-    /// The other end.
+    /// The remote end.
     pub remote: SocketAddr,
     /// Its connection.
     pub connection: ConnId,
 }
 
-/// Tells a recorder, beside all that happens, the events that an engine in the place of a kernel would have recorded.
+/// Passes all events to a recorder, and adds those that an engine in the kernel's place would have recorded.
 #[derive(Debug)]
 pub struct Seen<R> {
     kernels: Vec<Kernel>,
     inner: R,
 }
 
-/// What is seen of one kernel.
+/// The observer of one kernel.
 #[derive(Debug)]
 struct Kernel {
     side: Side,
@@ -34,8 +34,8 @@ struct Kernel {
 }
 
 impl<R: Recorder> Seen<R> {
-    /// Of the hosts outside. Each hears which subflow belongs to which connection, as `number` calls these by the client's
-    /// port.
+    /// An observer of the hosts outside. Each host receives the connection of its subflows; `number` derives it from
+    /// the client's port.
     pub fn new(
         kernels: impl IntoIterator<Item = Side>,
         number: Number,
@@ -64,7 +64,7 @@ impl Kernel {
             let source = SocketAddr::new(packet.src, packet.segment.src_port);
             let target = SocketAddr::new(packet.dst, packet.segment.dst_port);
             let (local, remote) = if sent { (source, target) } else { (target, source) };
-            // Nobody listens any more when a run is over.
+            // After the end of a run there is no receiver.
             let _ = self.tell.send(Known { local, remote, connection });
         }
     }

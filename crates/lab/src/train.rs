@@ -1,41 +1,41 @@
-//! Segments that leave as one packet, for the kernel to take apart (Generic Segmentation Offload).
+//! Segments that leave as one packet, which the kernel cuts up (Generic Segmentation Offload).
 
 use anabranch_wire::{Gso, GsoKind, Packet, VnetHeader};
 use bytes::Bytes;
 
-/// Segments of one subflow that follow each other. Their payload is never copied together.
+/// Consecutive segments of one subflow. Their payload is never copied together.
 #[derive(Debug, Default)]
 pub(crate) struct Train {
-    /// The header of all.
+    /// The common header.
     head: Packet,
     /// Their payload.
     parts: Vec<Bytes>,
-    /// Bytes of it.
+    /// Its length in bytes.
     len: usize,
 }
 
-/// Most payload, so that the packet's length can be written: 65535 less the longest headers, IPv6 and TCP with options.
+/// Most payload, so that the packet's length fits its field: 65535 less the longest headers, IPv6 and TCP with options.
 const MOST: usize = 65_535 - 40 - 60;
-/// Most segments: as many as the kernel takes pieces (`MAX_SKB_FRAGS` pages and more), and below `IOV_MAX`.
+/// Most segments: not more than the kernel takes pieces (`MAX_SKB_FRAGS` pages and more), and below `IOV_MAX`.
 const SEGMENTS: usize = 64;
 
 impl Train {
-    /// One segment.
+    /// A train of one segment.
     pub fn of(mut packet: Packet) -> Self {
         let payload = core::mem::take(&mut packet.segment.payload);
         Self { head: packet, len: payload.len(), parts: vec![payload] }
     }
 
-    /// Nothing is to be sent.
+    /// The train has no segment.
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }
 
-    /// Takes a segment that follows the last; gives back one that cannot go with the others.
+    /// Adds a segment that follows the last; returns one that cannot join the others.
     pub fn couple(&mut self, mut packet: Packet) -> Option<Packet> {
         let (Some(first), Some(last)) = (self.parts.first(), self.parts.last()) else { return Some(packet) };
         let more = packet.segment.payload.len();
-        // All have the first one's length but the last, which may be shorter.
+        // All segments have the first one's length; the last may be shorter.
         let fits = last.len() == first.len()
             && (1..=first.len()).contains(&more)
             && self.len + more <= MOST
@@ -50,7 +50,7 @@ impl Train {
         None
     }
 
-    /// Appends the headers; what the device is to do.
+    /// Appends the headers; returns the device's instructions.
     pub fn emit_headers_into(&self, out: &mut Vec<u8>) -> VnetHeader {
         let start = out.len();
         let left = self.head.emit_headers_into(self.len, out);

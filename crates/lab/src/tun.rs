@@ -10,16 +10,16 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd};
 use tun_rs::{DeviceBuilder, SyncDevice};
 
-/// A device of the namespace in which it was opened. It is gone with this value.
+/// A device of the namespace in which it was opened. It ends with this value.
 pub struct Tun {
     device: SyncDevice,
     /// Every packet has a [`VnetHeader`] before it.
     offload: bool,
-    /// Where the next packet is read into.
+    /// The buffer of the next packet.
     buffer: BytesMut,
-    /// What is to be written next.
+    /// The segments to write next.
     train: Train,
-    /// Where a segment is written before the device gets it.
+    /// The buffer of a segment to write.
     packet: Vec<u8>,
 }
 
@@ -33,7 +33,7 @@ impl std::fmt::Debug for Tun {
 const LONGEST: usize = 65_535;
 /// Size of the memory that packets are cut from.
 const CHUNK: usize = 1 << 20;
-/// Packets below this get memory of their own: one that waits out of order would keep a whole chunk.
+/// Packets below this size get memory of their own: one that waits out of order would keep a whole chunk alive.
 const OWN: usize = 16 << 10;
 
 /// The packet of `len` bytes at the beginning of `chunk`.
@@ -42,12 +42,11 @@ fn cut(chunk: &mut BytesMut, len: usize) -> Bytes {
 }
 
 impl Tun {
-    /// Opens the device `name` in the calling thread's namespace, still down. With `offload` it hands over and takes
-    /// packets of up to 64 KB that are still to be cut up, without checksums (`IFF_VNET_HDR`, `TUN_F_CSUM`, `TUN_F_TSO4`,
-    /// `TUN_F_TSO6`).
+    /// Opens the device `name` in the calling thread's namespace, still down. With `offload` it passes packets of up to
+    /// 64 KB that are still to be cut up, without checksums (`IFF_VNET_HDR`, `TUN_F_CSUM`, `TUN_F_TSO4`, `TUN_F_TSO6`).
     ///
     /// # Errors
-    /// The system refuses: this takes CAP_NET_ADMIN and access to `/dev/net/tun`.
+    /// The system refuses: CAP_NET_ADMIN and access to `/dev/net/tun` are required.
     pub fn open(name: &str, mtu: u16, offload: bool) -> Result<Self, LabError> {
         let builder = DeviceBuilder::new().name(name).mtu(mtu).enable(false).with(|only_linux| {
             only_linux.offload(offload);
@@ -67,7 +66,7 @@ impl Tun {
         }
     }
 
-    /// The next packet that the kernel sends; `None` if there is none now.
+    /// The next packet of the kernel; `None` if there is none now.
     ///
     /// # Errors
     /// The device is gone.
@@ -89,11 +88,11 @@ impl Tun {
         }
     }
 
-    /// Gives the kernel a packet, after those that [`Self::send`] still holds. One that it does not take for good is lost,
-    /// as on a wire.
+    /// Gives the kernel a packet, after those that [`Self::send`] still holds. A packet that it refuses permanently is
+    /// lost, as on a wire.
     ///
     /// # Errors
-    /// The device is gone; or it has no offload, and something is left to it.
+    /// The device is gone; or it has no offload, and the packet needs it.
     pub fn write(&mut self, packet: &Raw) -> io::Result<()> {
         self.flush()?;
         if self.offload {
@@ -111,7 +110,7 @@ impl Tun {
         taken(self.device.send(&packet.bytes))
     }
 
-    /// Gives the kernel a segment, perhaps only with [`Self::flush`]: with offload, those that follow each other go as one
+    /// Gives the kernel a segment, perhaps only with [`Self::flush`]: with offload, consecutive segments go as one
     /// packet.
     ///
     /// # Errors
@@ -129,7 +128,7 @@ impl Tun {
         Ok(())
     }
 
-    /// Gives the kernel what is held.
+    /// Gives the kernel the held segments.
     ///
     /// # Errors
     /// The device is gone.
@@ -147,11 +146,11 @@ impl Tun {
     }
 }
 
-/// Whether the device is still there.
+/// Whether the device still exists.
 fn taken(written: io::Result<usize>) -> io::Result<()> {
     match written {
         Ok(_) => Ok(()),
-        // EINVAL: not an IP packet, which the device itself refuses. EIO: someone inside took the device down.
+        // EINVAL: not an IP packet, which the device itself refuses. EIO: the device was set down from inside.
         Err(error) if error.raw_os_error() == Some(nix::libc::EIO) => Ok(()),
         Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::InvalidInput) => Ok(()),
         Err(error) => Err(error),

@@ -1,4 +1,4 @@
-//! What a path is found to be, from outside. The machine may be busy: bounds are loose, and what is late may be tried again.
+//! Preflight's estimates of paths. The machine may be busy: bounds are loose, and a late measurement is repeated.
 
 use anabranch_lab::preflight::{compare, preflight};
 use anabranch_lab::probe::{Probe, Shot};
@@ -14,7 +14,7 @@ fn topology(paths: Vec<PathSpec>) -> Topology {
     Topology { paths, links: Vec::new() }
 }
 
-/// The first of three answers that `fits`, or the last.
+/// The first of three results that `fits`, or the last.
 fn tried(mut measure: impl FnMut() -> Preflight, fits: impl Fn(&Preflight) -> bool) -> Preflight {
     let mut last = measure();
     for _ in 0..2 {
@@ -35,7 +35,7 @@ fn near(way: &WayCheck, bps: f64, delay: f64) -> bool {
 fn a_path_is_measured_in_both_directions() {
     let Some(_alone) = alone() else { return };
     let mut plain = path("wlan", 5, 20);
-    // Random loss would cost packets of the probe; it is left out.
+    // Random loss would drop packets of the probe, so preflight removes it.
     plain.down.loss = LossSpec::Bernoulli(0.3);
     let topology = topology(vec![plain, path("lte", 20, 40)]);
     for v6 in [false, true] {
@@ -96,12 +96,12 @@ fn a_stall_is_a_burst_that_is_told_and_delays_nothing_after_it() {
     let indices: Vec<usize> = samples.iter().map(|sample| sample.index).collect();
     assert_eq!(indices, (0..300).collect::<Vec<_>>());
     let late = probe.lateness();
-    // In 100 ms, 83 packets become due, of 1.2 ms each.
+    // In 100 ms, 83 packets of 1.2 ms each become due.
     assert!(late.burst >= 80 && late.max >= ms(95), "{late:?}");
     assert!(!late.is_accurate(), "{late:?}");
     let apart = samples[170].received.since(samples[110].received);
     assert!(apart < ms(50), "60 packets took {apart} after the stall, and 72 ms before it");
-    // The packets after it left at their times: the train of 360 ms is no longer for it.
+    // Later packets left at their times: the train of 360 ms is not longer because of the stall.
     let took = samples[299].received.since(samples[0].received);
     assert!(took < ms(359 + 60), "{took}");
 }

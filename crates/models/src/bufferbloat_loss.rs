@@ -1,4 +1,4 @@
-//! Loss rate of a flow that alone fills a bottleneck's buffer, over its size.
+//! Loss rate of a single flow that fills a bottleneck's buffer, as a function of the buffer's size.
 
 use crate::storage::{Cycle, Storage};
 use libm::ceil;

@@ -1,4 +1,4 @@
-//! Packets that the first subflow receives before the second one delivers: equations 1 to 9.
+//! Packets that the first subflow receives before the second subflow's first delivery: equations 1 to 9.
 
 use libm::{exp, expm1, floor, log, log1p, pow};
 
@@ -21,7 +21,7 @@ pub struct DelayedStart {
     pub loss_mode: LossMode,
 }
 
-/// What "a loss in round k" means in equation 5, for a round of d packets.
+/// The meaning of "a loss in round k" in equation 5, for a round of d packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossMode {
     /// As printed: p·(1 − p)^(d − 1), the probability that one *given* packet is lost and no other.
@@ -33,7 +33,7 @@ pub enum LossMode {
 }
 
 impl LossMode {
-    /// All, in the order of the registry's words.
+    /// All modes, in the order of the registry's words.
     pub const ALL: [Self; 3] = [Self::Literal, Self::Any, Self::ExactlyOne];
 }
 
@@ -77,7 +77,7 @@ impl DelayedStart {
         self.initial_window * (pow(self.growth(), self.rounds()) - 1.0) / (self.growth() - 1.0)
     }
 
-    /// Packets to expect (eq 9), linear between whole numbers of rounds.
+    /// Expected packets (eq 9), linear between whole numbers of rounds.
     pub fn expected_packets(&self) -> f64 {
         self.between(|rounds| self.expected_after(rounds))
     }
@@ -93,7 +93,7 @@ impl DelayedStart {
         if part > 0.0 { below + part * (at(whole as u32 + 1) - below) } else { below }
     }
 
-    /// Packets to expect after a whole number of rounds (eq 9).
+    /// Expected packets after a whole number of rounds (eq 9).
     pub fn expected_after(&self, rounds: u32) -> f64 {
         (0..).zip(self.probabilities(rounds)).map(|(k, probability)| probability * self.received(k, rounds)).sum()
     }
@@ -112,7 +112,7 @@ impl DelayedStart {
         if self.loss <= 0.0 {
             return (0..=rounds).map(|k| if k == 0 { 1.0 } else { 0.0 }).collect();
         }
-        // As logarithms, which do not vanish for large windows.
+        // Logarithms, because the products underflow for large windows.
         let kept = log1p(-self.loss);
         let without = |packets: f64| packets * kept;
         let mut before = 0.0;
@@ -130,7 +130,7 @@ impl DelayedStart {
         weights.into_iter().map(|weight| weight / sum).collect()
     }
 
-    /// Logarithm of the probability that round `k` of slow start has its loss.
+    /// Logarithm of the probability that the loss is in round `k` of slow start.
     fn loss_in_round(&self, k: u32) -> f64 {
         let (packets, kept) = (self.slow_start(k), log1p(-self.loss));
         match self.loss_mode {
@@ -187,7 +187,7 @@ mod tests {
             near(model(1.0, LossMode::Any), any, 0.0501);
             near(model(1.0, LossMode::ExactlyOne), exactly_one, 0.0501);
         }
-        // Two rounds in the other two readings are far off as well.
+        // The other two readings of two rounds are as far off.
         for (gamma, any, exactly_one) in [(3.9, 206.9, 186.7), (4.4, 225.5, 196.2), (6.0, 241.2, 224.7)] {
             let model = |mode| DelayedStart { gamma, ..with(mode) }.expected_packets();
             near(model(LossMode::Any), any, 0.0501);

@@ -1,4 +1,4 @@
-//! The window after idling: the restart part of RFC 2861, as the engine does it.
+//! The window after idling: the restart rule of RFC 2861, by the engine's own function.
 
 use anabranch_congestion::WindowState;
 use anabranch_units::Duration;
@@ -19,10 +19,10 @@ pub struct IdleRestart {
 }
 
 impl IdleRestart {
-    /// Window and slow-start threshold with which it goes on, packets. This is the engine's own function.
+    /// Window and slow-start threshold after the restart, packets. This is the engine's own function.
     pub fn after(&self) -> (u32, u32) {
         let mut window = WindowState::new(self.initial_window);
-        // A window that stood at the threshold when slow start ended, and is now this large.
+        // A window that was at the threshold at the end of slow start, and has grown to this size.
         window.set(self.ssthresh);
         window.end_slow_start();
         window.set(self.window);

@@ -1,4 +1,4 @@
-//! How much of single-path TCP's increase a coupled subflow gets: equations 11 and 12.
+//! The increase of a coupled subflow as a share of single-path TCP's: equations 11 and 12.
 
 /// Two subflows under the coupled control (LIA); the first one's increase.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,7 +17,7 @@ impl IncrementEfficiency {
         self.efficiency() / self.window
     }
 
-    /// The same ÷ what TCP alone would add, 1/w1.
+    /// The same as a share of TCP's increase alone, 1/w1.
     pub fn efficiency(&self) -> f64 {
         // Eq 11 (RFC 6356 §3): α/W = max(wᵢ/Rᵢ²) / (Σ wᵢ/Rᵢ)². In units of w1 and R1; where the first subflow is the better
         // one, β ≤ γ², this is equation 12.
@@ -43,13 +43,13 @@ mod tests {
         for (beta, gamma) in [(1.0, 2.0), (4.0, 8.0)] {
             assert!((efficiency(beta, gamma) - 4.0 / 9.0).abs() < 1e-12);
         }
-        // "By 61 %": an increase computed with γ = 2 while γ is 8.
+        // "By 61 %": the increase is computed with γ = 2, and γ is 8.
         assert!((1.0 - efficiency(2.0, 2.0) / efficiency(2.0, 8.0) - 0.609).abs() < 5e-4);
     }
 
     #[test]
     fn vectors_of_the_control_itself() {
-        // Those of `lia` in this project: windows 10 and 20 with RTTs 100 and 200 ms; 2 and 50 with 10 ms and 1 s.
+        // The values of this project's `lia`: windows 10 and 20 with RTTs 100 and 200 ms; 2 and 50 with 10 ms and 1 s.
         for (beta, gamma, window, increase) in [(2.0, 2.0, 10.0, 0.025), (25.0, 100.0, 2.0, 0.32)] {
             assert!((IncrementEfficiency { beta, gamma, window }.increase() - increase).abs() < 1e-12);
         }

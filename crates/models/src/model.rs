@@ -1,4 +1,4 @@
-//! What the registry says of a model.
+//! The description of a model in the registry.
 
 use anabranch_units::{Duration, Rate};
 
@@ -8,26 +8,26 @@ pub struct Model {
     pub name: &'static str,
     /// One line for lists.
     pub about: &'static str,
-    /// Where it comes from, in a few words.
+    /// Its source, in a few words.
     pub source: &'static str,
     /// The reference page: headings *Idea*, *Equations*, *Departures*, *References*.
     pub page: &'static str,
     /// Inputs.
     pub parameters: &'static [Parameter],
-    /// What each row holds.
+    /// Columns of the rows.
     pub columns: &'static [Column],
     /// Computes the rows, each as long as `columns`. Values are in range.
     pub evaluate: fn(&Values<'_>) -> Vec<Vec<f64>>,
 }
 
-/// An input. A parameter with words to choose from has the index of the word as value.
+/// An input. The value of a parameter with words is the word's index.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
     /// Its name.
     pub name: &'static str,
-    /// Value if none is given.
+    /// The default.
     pub default: f64,
-    /// Which values are allowed.
+    /// The allowed values.
     pub range: Range,
     /// Unit of the value.
     pub unit: Unit,
@@ -35,18 +35,18 @@ pub struct Parameter {
     pub about: &'static str,
 }
 
-/// Which values a parameter takes.
+/// The values that a parameter allows.
 #[derive(Clone, Copy, Debug)]
 pub enum Range {
     /// Real numbers from the first to the second.
     Real(f64, f64),
     /// Whole numbers from the first to the second.
     Whole(u32, u32),
-    /// One of these words.
+    /// One word of a list.
     Words(&'static [&'static str]),
 }
 
-/// What a number counts, in SI units.
+/// The unit of a number, in SI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// A ratio, a count of no particular thing, or a word.
@@ -94,7 +94,7 @@ impl Unit {
 }
 
 impl Parameter {
-    /// True if it may have `value`. Never for NaN.
+    /// True if `value` is allowed. Never for NaN.
     pub fn accepts(&self, value: f64) -> bool {
         match self.range {
             Range::Real(min, max) => (min..=max).contains(&value),
@@ -112,7 +112,7 @@ impl Parameter {
         }
     }
 
-    /// A value as users write it: the word, or the number with its unit's usual multiple.
+    /// A value as users write it: the word, or the number with its usual unit.
     pub fn show(&self, value: f64) -> String {
         match (self.range, self.unit) {
             (Range::Words(words), _) => words.get(value as usize).copied().unwrap_or_default().to_owned(),
@@ -128,7 +128,7 @@ fn is_whole(value: f64, min: f64, max: f64) -> bool {
     (min..=max).contains(&value) && libm::floor(value) == value
 }
 
-/// Without what a multiplication adds in the last digits.
+/// Removes the rounding error that a multiplication adds in the last digits.
 fn rounded(value: f64) -> f64 {
     format!("{value:.9}").parse().unwrap_or(value)
 }

@@ -9,7 +9,7 @@ pub fn all() -> &'static [Model] {
     MODELS
 }
 
-/// The model of this name.
+/// The model with this name.
 pub fn find(name: &str) -> Option<&'static Model> {
     MODELS.iter().find(|model| model.name == name)
 }
@@ -17,13 +17,13 @@ pub fn find(name: &str) -> Option<&'static Model> {
 const MODELS: &[Model] = &[
     Model {
         name: "delayed-start",
-        about: "packets that the first subflow receives before the second one delivers",
+        about: "packets that the first subflow receives before the second one's first delivery",
         source: "Chen and Towsley 2014, equations 1 to 9, figure 2",
         page: include_str!("pages/delayed-start.md"),
         parameters: &[GAMMA, LOSS, INITIAL_WINDOW, DELAYED_ACK, ROUNDS_FACTOR, LOSS_MODE],
         columns: &[
             column("rounds", Unit::Rounds, "rounds of the first subflow in the delay"),
-            column("expected_packets", Unit::Packets, "packets to expect (eq 9)"),
+            column("expected_packets", Unit::Packets, "expected packets (eq 9)"),
             column("loss_free_packets", Unit::Packets, "packets if nothing is lost (eq 3)"),
             column("no_loss", Unit::Probability, "probability that nothing is lost, given at most one loss (eq 7)"),
         ],
@@ -94,7 +94,7 @@ const MODELS: &[Model] = &[
     },
     Model {
         name: "idle-restart",
-        about: "window and threshold with which a subflow goes on after idling",
+        about: "window and threshold of a subflow after an idle restart",
         source: "RFC 2861; Chen and Towsley 2014, figures 7 and 8",
         page: include_str!("pages/idle-restart.md"),
         parameters: &[IDLE_WINDOW, SSTHRESH, INITIAL_WINDOW_WHOLE, RTO, IDLE],
@@ -132,7 +132,7 @@ const fn words(name: &'static str, words: &'static [&'static str], about: &'stat
     Parameter { name, default: 0.0, range: Range::Words(words), unit: Unit::None, about }
 }
 
-/// Larger windows than any network holds; half of the engine's limit.
+/// A larger window than any network holds; half of the engine's limit.
 const PACKETS: u32 = 1 << 23;
 
 const GAMMA: Parameter =
@@ -206,7 +206,7 @@ mod tests {
         }
     }
 
-    /// Both ends of every parameter, all others at their defaults, and all at the same end.
+    /// Both ends of every parameter's range, with all others at their defaults, and all at the same end.
     #[test]
     fn ends_of_ranges_give_finite_numbers() {
         let ends = |parameter: &Parameter| match parameter.range {

@@ -2,36 +2,36 @@
 
 use crate::storage::{Cycle, Storage};
 
-/// From the start of buffer filling to the loss that ends the cycle.
+/// One cycle, from the begin of buffer filling to the loss that ends it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RttCycle {
     /// The bottleneck.
     pub storage: Storage,
     /// Packets that one acknowledgment covers.
     pub delayed_ack: f64,
-    /// Where the cycle ends.
+    /// The end of the cycle.
     pub cycle: Cycle,
 }
 
-/// A moment of the cycle.
+/// A point of the cycle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Moment {
-    /// Since the buffer began to fill, seconds.
+    /// Seconds since the buffer began to fill.
     pub time: f64,
-    /// Packets.
+    /// Window in packets.
     pub window: f64,
-    /// Seconds.
+    /// Round-trip time in seconds.
     pub rtt: f64,
 }
 
 impl RttCycle {
-    /// The moment `time` seconds after the buffer began to fill.
+    /// The point `time` seconds after the buffer began to fill.
     pub fn at(&self, time: f64) -> Moment {
         let window = self.storage.window(time, self.delayed_ack);
         Moment { time, window, rtt: self.storage.rtt_at(window) }
     }
 
-    /// `steps` + 1 moments at equal distances, from the first to the last of the cycle.
+    /// `steps` + 1 equidistant points, from the first to the last of the cycle.
     pub fn moments(&self, steps: u32) -> impl Iterator<Item = Moment> + '_ {
         let end = self.storage.cycle_time(self.delayed_ack, self.cycle);
         (0..=steps).map(move |step| self.at(end * f64::from(step) / f64::from(steps.max(1))))
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn the_window_grows_by_one_per_round_of_b_windows() {
-        // dw/dt = μ/(b·w): one packet more in b·w/μ seconds, b round trips while the bottleneck is busy.
+        // dw/dt = μ/(b·w): one more packet per b·w/μ seconds, which are b round trips while the bottleneck is busy.
         let cycle = cycle(8.0, Cycle::Printed);
         let round = 2.0 * cycle.at(0.0).window / cycle.storage.packet_rate();
         let growth = cycle.at(round).window - cycle.at(0.0).window;

@@ -1,8 +1,9 @@
-//! What a bottleneck and its buffer hold, and the congestion-avoidance cycle over it: equation 10 and its neighbours.
+//! The packets that a bottleneck and its buffer hold, and the congestion-avoidance cycle over them: equation 10 and
+//! related ones.
 
 use libm::{ceil, floor, sqrt};
 
-/// What rounding may add to a whole number.
+/// The error that rounding may add to a whole number.
 const ROUNDING: f64 = 1e-9;
 
 /// A bottleneck that one flow fills, with packets of one size.
@@ -20,12 +21,12 @@ pub struct Storage {
     pub floor_bdp: bool,
 }
 
-/// Where a cycle of congestion avoidance ends.
+/// The end of a cycle of congestion avoidance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cycle {
     /// At w = F + 1, which the printed T_ca solves.
     Printed,
-    /// At w = F, as the text around it says.
+    /// At w = F, according to the text around it.
     Text,
 }
 
@@ -71,7 +72,7 @@ impl Storage {
         self.rtt + queued.max(0.0) / self.packet_rate()
     }
 
-    /// How long a cycle lasts, T_ca, in seconds.
+    /// The duration of a cycle, T_ca, in seconds.
     pub fn cycle_time(&self, delayed_ack: f64, cycle: Cycle) -> f64 {
         let f = self.packets();
         let packets = match cycle {
@@ -92,7 +93,7 @@ mod tests {
         let of = |buffer, floor_bdp| Storage { buffer, floor_bdp, ..Storage::default() }.packets();
         assert_eq!([0.0, 1.0, 8.0].map(|buffer| of(buffer, true)), [12.0, 24.0, 108.0]);
         assert_eq!([0.0, 1.0, 8.0].map(|buffer| of(buffer, false)), [13.0, 25.0, 113.0]);
-        // A product that is whole but for rounding is not rounded up.
+        // A product that is a whole number except for rounding is not rounded up.
         assert_eq!(Storage { rtt: 0.0144, ..Storage::default() }.packets(), 24.0);
     }
 
@@ -111,7 +112,7 @@ mod tests {
     fn round_trips_grow_with_the_queue_alone() {
         let storage = Storage { floor_bdp: true, ..Storage::default() };
         assert_eq!(storage.rtt_at(7.0), 0.015);
-        // 12 packets more at 1.2 ms each.
+        // 12 more packets of 1.2 ms each.
         assert!((storage.rtt_at(24.0) - 0.0294).abs() < 1e-12);
     }
 }

@@ -1,65 +1,66 @@
-//! Which part of the network has something to do next.
+//! The schedule of the network's parts: which one acts next.
 
 use anabranch_units::Instant;
 
-/// A time, then an insertion number that breaks ties, then a slot: one number, so that two compare in a step.
+/// A time, then an insertion number that breaks ties, then a slot: packed into one number, so that a comparison is one
+/// step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key(u128);
 
-/// Low bits that a key keeps for the slot: there are 32 paths at most, two ways each, and few links.
+/// Low bits of a key for the slot: at most 32 paths with two ways each, and few links.
 const SLOT_BITS: u32 = 16;
 const SLOT: u128 = (1 << SLOT_BITS) - 1;
 
 impl Key {
-    /// Nothing to do.
+    /// No action.
     pub(crate) const NEVER: Self = Self(!SLOT);
 
-    /// At `due`; of several at that time, the one with the least `seq` first, which is less than 2⁴⁸.
+    /// At `due`; among several at that time, the one with the least `seq` goes first, which is less than 2⁴⁸.
     pub(crate) fn new(due: Instant, seq: u64) -> Self {
         Self(u128::from(due.as_nanos()) << 64 | u128::from(seq << SLOT_BITS))
     }
 
-    /// When; [`Instant::MAX`] for never.
+    /// The time; [`Instant::MAX`] for never.
     pub(crate) fn due(self) -> Instant {
         Instant::from_nanos((self.0 >> 64) as u64)
     }
 
-    /// The same for `slot`.
+    /// The same key for `slot`.
     fn of(self, slot: usize) -> Self {
         Self(self.0 | slot as u128)
     }
 }
 
-/// A fixed number of slots, each with the key of its next deed. Networks have few, so that a scan beats a heap.
+/// A fixed number of slots, each with the key of its next action. Networks have few, so that a scan beats a heap.
 #[derive(Clone, Debug)]
 pub(crate) struct Agenda {
-    /// With their slots.
+    /// The keys, each with its slot.
     keys: Vec<Key>,
-    /// The least of them.
+    /// The least key.
     first: Key,
 }
 
 impl Agenda {
-    /// `slots` slots with nothing to do.
+    /// `slots` slots without an action.
     ///
     /// # Panics
-    /// If there are more than a key can tell apart.
+    /// If there are more slots than a key can encode.
     pub(crate) fn new(slots: usize) -> Self {
         assert!(slots as u128 <= SLOT, "too many paths and links");
         Self { keys: (0..slots).map(|slot| Key::NEVER.of(slot)).collect(), first: Key::NEVER }
     }
 
-    /// When the next deed is due; [`Instant::MAX`] for never.
+    /// The time of the next action; [`Instant::MAX`] for never.
     pub(crate) fn due(&self) -> Instant {
         self.first.due()
     }
 
-    /// The slot of the next deed.
+    /// The slot of the next action.
     pub(crate) fn slot(&self) -> usize {
         (self.first.0 & SLOT) as usize
     }
 
-    /// The next deed of `slot` is now `key`.
+    /// Sets the key of `slot`'s next action.
     pub(crate) fn set(&mut self, slot: usize, key: Key) {
         let own = key.of(slot);
         self.keys[slot] = own;
@@ -83,7 +84,7 @@ mod tests {
             let mut naive = vec![Key::NEVER; slots];
             for (insertion, (slot, due)) in sets.into_iter().enumerate() {
                 let slot = slot % slots;
-                // Every tenth time a slot falls silent.
+                // In every tenth case the slot has no action.
                 let key = if due < 5 { Key::NEVER } else { Key::new(Instant::from_nanos(due), insertion as u64) };
                 agenda.set(slot, key);
                 naive[slot] = key;

@@ -1,11 +1,11 @@
-//! A queue and what drains it, for one direction.
+//! A queue and its capacity, for one direction.
 
 use crate::{BottleneckSpec, Capacity, Qdisc, QueueState};
 use anabranch_trace::{LinkEvent, Recorder};
 use anabranch_units::{Direction, Instant, PathId, Rate};
 use std::collections::VecDeque;
 
-/// One direction of one path: its place in a table that holds each path's down, then up.
+/// One direction of one path, as an index into a table with each path's down, then up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WayId(u32);
 
@@ -14,7 +14,7 @@ impl WayId {
         Self::of(2 * path + direction as usize)
     }
 
-    /// The way at this place.
+    /// The way at this index.
     pub(crate) fn of(index: usize) -> Self {
         Self(index as u32)
     }
@@ -31,7 +31,7 @@ impl WayId {
         if self.0.is_multiple_of(2) { Direction::Down } else { Direction::Up }
     }
 
-    /// Tells that a packet of `size` bytes on this way met the network.
+    /// Records a link event of a packet of `size` bytes on this way.
     pub(crate) fn record(self, recorder: &mut dyn Recorder, at: Instant, size: u32, what: LinkEvent) {
         let path = PathId(self.path().min(u8::MAX.into()) as u8);
         recorder.link(at, path, self.direction(), size, what);
@@ -41,15 +41,15 @@ impl WayId {
 /// A packet at a bottleneck.
 #[derive(Clone, Debug)]
 pub(crate) struct Packet<T> {
-    /// What it carries; `None` if it vanishes behind the bottleneck.
+    /// The item carried; `None` if the packet ends behind the bottleneck.
     pub(crate) item: Option<T>,
     /// Its number in order of insertion into the network.
     pub(crate) seq: u64,
-    /// Where it goes on; `None` for cross traffic of a link, of which no events tell.
+    /// The way on which it continues; `None` for cross traffic of a link, which has no events.
     pub(crate) way: Option<WayId>,
     /// Bytes with the path's overhead.
     pub(crate) size: u32,
-    /// When it came.
+    /// Its time of arrival.
     pub(crate) arrived: Instant,
 }
 
@@ -65,12 +65,12 @@ fn count(packets: usize) -> u32 {
     u32::try_from(packets).unwrap_or(u32::MAX)
 }
 
-/// A queue and what drains it. It runs behind the clock until someone asks: [`Self::depart`] brings it up to date.
+/// A queue and its capacity. It is evaluated lazily: [`Self::depart`] brings it up to date.
 #[derive(Debug)]
 pub(crate) struct Queue<T> {
     /// In order; while `busy`, the first is in transmission.
     packets: VecDeque<Packet<T>>,
-    /// Bytes of those that wait.
+    /// Bytes of the waiting packets.
     bytes: u64,
     busy: bool,
     departs: Instant,
@@ -98,18 +98,18 @@ impl<T> Queue<T> {
         self.departs
     }
 
-    /// What waits.
+    /// The waiting packets.
     pub(crate) fn state(&self) -> QueueState {
         let packets = count(self.packets.len() - usize::from(self.busy));
         QueueState { packets, bytes: self.bytes, busy: self.busy }
     }
 
-    /// Packets that left so far.
+    /// Packets that have left.
     pub(crate) fn departed(&self) -> u64 {
         self.departed
     }
 
-    /// A packet comes; everything that left before `now` has been fetched.
+    /// A packet arrives. Every packet that left before `now` has been fetched.
     pub(crate) fn arrive(&mut self, now: Instant, recorder: &mut dyn Recorder, packet: Packet<T>) {
         let queue = self.state();
         let size = u64::from(packet.size);
@@ -127,7 +127,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// The next packet that leaves at or before `now`, and when.
+    /// The next packet that leaves at or before `now`, and its time.
     #[inline(always)]
     pub(crate) fn depart(&mut self, now: Instant, recorder: &mut dyn Recorder) -> Option<(Instant, Packet<T>)> {
         if self.departs > now || self.departs == Instant::MAX {
@@ -163,12 +163,12 @@ impl<T> Queue<T> {
         self.qdisc.idle(now);
     }
 
-    /// Items inside.
+    /// The items inside.
     pub(crate) fn items(&self) -> impl Iterator<Item = &T> {
         self.packets.iter().filter_map(|packet| packet.item.as_ref())
     }
 
-    /// The rate is `rate` from `now` on.
+    /// Sets the rate from `now` on.
     pub(crate) fn set_rate(&mut self, now: Instant, rate: Rate) {
         let departs = self.capacity.set_rate(now, rate, self.departs);
         if self.busy {
@@ -184,7 +184,8 @@ mod tests {
     use anabranch_trace::{DropCause, Event, Origin};
     use anabranch_units::Duration;
 
-    /// Drops every packet that waited longer than this, except the last one: CoDel's shape without its law.
+    /// Drops every packet that waited longer than this, except the last one: CoDel's drops at the head without its
+    /// control law.
     #[derive(Debug)]
     struct Impatient(Duration);
 
@@ -235,7 +236,7 @@ mod tests {
         let left: Vec<_> = core::iter::from_fn(|| queue.depart(Instant::from_millis(50), &mut drops))
             .map(|(at, packet)| (at.as_nanos() / 1_000_000, packet.item))
             .collect();
-        // 1 comes to the head at 1 ms, no longer than allowed; at 2 ms 2, 3 and 4 have waited too long, 5 is the last.
+        // 1 comes to the head at 1 ms, within the limit; at 2 ms 2, 3 and 4 have waited too long, 5 is the last.
         assert_eq!(left, [(1, Some(0)), (2, Some(1)), (3, Some(5))]);
         assert_eq!(drops.0, [(0, DropCause::Queue), (2, DropCause::Aqm), (2, DropCause::Aqm), (2, DropCause::Aqm)]);
         assert_eq!((queue.state(), queue.items().count()), (QueueState::default(), 0));

@@ -1,18 +1,18 @@
-//! How fast a bottleneck drains.
+//! The capacity of a bottleneck.
 
 use crate::{CapacitySpec, CapacityTrace};
 use anabranch_units::{Instant, Rate};
 use core::fmt::Debug;
 use std::sync::Arc;
 
-/// Sends packets one after the other, in calls of ascending time.
+/// Transmits packets one after the other, in calls of ascending time.
 pub trait Capacity: Debug + Send {
     /// A packet of `size` bytes comes to the head at `now`. Returns when its last bit leaves, [`Instant::MAX`] for
-    /// never. `idle`: there was no packet before it that left just now.
+    /// never. `idle`: no packet left just before it.
     fn transmit(&mut self, now: Instant, size: u32, idle: bool) -> Instant;
 
-    /// The rate is `rate` from `now` on. Returns when the packet in transmission leaves, which was to leave at
-    /// `departs`. Recorded capacity has no rate to set.
+    /// Sets the rate from `now` on. Returns when the packet in transmission leaves, which was to leave at `departs`.
+    /// Recorded capacity has no rate to set.
     fn set_rate(&mut self, _now: Instant, _rate: Rate, departs: Instant) -> Instant {
         departs
     }
@@ -22,14 +22,14 @@ pub trait Capacity: Debug + Send {
 #[derive(Clone, Debug)]
 pub struct FixedRate {
     rate: Rate,
-    /// When the packet in transmission had `left` to send.
+    /// When `left` was measured for the packet in transmission.
     since: Instant,
     /// Bits of it not yet sent, times 10⁹.
     left: u128,
 }
 
 impl FixedRate {
-    /// Drains at `rate`.
+    /// Capacity of a fixed `rate`.
     pub fn new(rate: Rate) -> Self {
         Self { rate, since: Instant::ZERO, left: 0 }
     }
@@ -53,17 +53,17 @@ impl Capacity for FixedRate {
     }
 }
 
-/// Recorded delivery opportunities, accounted by the byte as mahimahi does: small packets share an opportunity, one that
-/// does not fit is carried over, an opportunity that meets an empty queue is lost. A packet that arrives in the very
-/// moment of an opportunity has missed it.
+/// Recorded delivery opportunities, accounted by the byte as in mahimahi: small packets share an opportunity, a packet
+/// that does not fit continues in the next one, and an opportunity without a waiting packet is lost. A packet that
+/// arrives exactly at an opportunity misses it.
 #[derive(Clone, Debug)]
 pub struct TraceDriven {
     trace: Arc<CapacityTrace>,
-    /// Number of the next unused opportunity, counted through all repetitions.
+    /// Number of the next unused opportunity, counted over all repetitions.
     next: u64,
     /// Time of the opportunity in use.
     current: Instant,
-    /// What is left of it, bytes.
+    /// Bytes left of it.
     left: u64,
 }
 
@@ -94,7 +94,7 @@ impl Capacity for TraceDriven {
 }
 
 impl CapacitySpec {
-    /// The drain that it describes.
+    /// The capacity that it describes.
     pub(crate) fn build(&self) -> Box<dyn Capacity> {
         match self {
             CapacitySpec::Fixed(rate) => Box::new(FixedRate::new(*rate)),
@@ -124,12 +124,12 @@ mod tests {
         let mut link = FixedRate::new(Rate::from_bps(12_000_000));
         let departs = link.transmit(ms(0), 1500, true);
         assert_eq!(departs, ms(1));
-        // Half is left: 750 bytes at 6 Mbit/s take 1 ms; a quarter of the packet later, at 3 Mbit/s, 1 ms again.
+        // Half is left: 750 bytes at 6 Mbit/s take 1 ms; after another quarter of the packet, at 3 Mbit/s, 1 ms again.
         let departs = link.set_rate(Instant::from_nanos(500_000), Rate::from_bps(6_000_000), departs);
         assert_eq!(departs, Instant::from_nanos(1_500_000));
         let departs = link.set_rate(ms(1), Rate::from_bps(3_000_000), departs);
         assert_eq!(departs, ms(2));
-        // A stop, and a start that finds the same 187.5 bytes left.
+        // A stop, and a start with the same 187.5 bytes left.
         let never = link.set_rate(Instant::from_nanos(1_500_000), Rate::from_bps(0), departs);
         assert_eq!(never, Instant::MAX);
         let departs = link.set_rate(ms(100), Rate::from_bps(1_500_000), never);
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn packets_share_opportunities_and_are_carried_over() {
         let mut link = trace("10\n20\n20\n35\n");
-        // Three of 500 bytes fill the first opportunity, all leave with it.
+        // Three packets of 500 bytes fill the first opportunity; all leave with it.
         assert_eq!(link.transmit(ms(1), 500, true), ms(10));
         assert_eq!(link.transmit(ms(10), 500, false), ms(10));
         assert_eq!(link.transmit(ms(10), 500, false), ms(10));
@@ -174,7 +174,7 @@ mod tests {
     fn opportunities_that_meet_no_packet_are_lost() {
         let mut link = trace("10\n20\n");
         assert_eq!(link.transmit(ms(0), 100, true), ms(10));
-        // 1400 bytes of that one are lost; and a packet that comes at the moment of an opportunity misses it.
+        // 1400 bytes of that one are lost, and a packet that arrives at an opportunity misses it.
         assert_eq!(link.transmit(ms(10), 100, true), ms(20));
         assert_eq!(link.transmit(Instant::from_nanos(29_999_999), 1500, true), ms(30));
         assert_eq!(link.transmit(ms(30), 1500, true), ms(40));

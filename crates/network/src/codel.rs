@@ -9,7 +9,7 @@ use anabranch_units::{Duration, Instant};
 pub struct CodelSpec {
     /// Acceptable standing delay.
     pub target: Duration,
-    /// How long the delay may be above it: a worst-case round trip.
+    /// The time for which the delay may exceed it: a worst-case round trip.
     pub interval: Duration,
 }
 
@@ -20,37 +20,38 @@ impl Default for CodelSpec {
     }
 }
 
-/// Where RFC 8289's `deque` is: it may take several packets from the queue, and [`Qdisc::release`] sees each by itself.
+/// The position in RFC 8289's `deque`, which may take several packets from the queue; [`Qdisc::release`] sees one at a
+/// time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Not dropping.
+    /// No dropping.
     Passing,
-    /// The packet before was the first that was dropped.
+    /// The previous packet was the first to be dropped.
     Entering,
-    /// Dropping at the times of the control law.
+    /// Dropping, at the times of the control law.
     Dropping,
-    /// The packet before was dropped at such a time.
+    /// The previous packet was dropped at such a time.
     Dropped,
 }
 
-/// Drops packets at the head when they all have waited too long for too long.
+/// Drops packets at the head while the sojourn time has exceeded the target for an interval.
 #[derive(Clone, Debug)]
 pub struct Codel {
     spec: CodelSpec,
     limit: DropTail,
     phase: Phase,
-    /// When a delay that stays above the target has been there for an interval.
+    /// When a delay above the target will have lasted an interval.
     first_above: Option<Instant>,
     drop_next: Instant,
-    /// Drops since dropping began, and what that was when it began last.
+    /// Drops since dropping began, and the value of that count when it last began.
     count: u32,
     last_count: u32,
-    /// Bytes of the largest packet so far: the link's MTU, as far as it shows.
+    /// Bytes of the largest packet so far, as estimate of the link's MTU.
     largest: u32,
 }
 
 impl Codel {
-    /// An empty queue with room for `limit`.
+    /// An empty queue of capacity `limit`.
     pub fn new(spec: CodelSpec, limit: DropTail) -> Self {
         Self {
             spec,
@@ -64,7 +65,7 @@ impl Codel {
         }
     }
 
-    /// RFC 8289 §5.5: `dodequeue`. True if it is fine to drop.
+    /// RFC 8289 §5.5: `dodequeue`. True if dropping is permitted.
     fn may_drop(&mut self, now: Instant, sojourn: Duration, behind: u64) -> bool {
         if sojourn < self.spec.target || behind <= u64::from(self.largest) {
             self.first_above = None;
@@ -80,7 +81,7 @@ impl Codel {
         after + Duration::from_nanos(nanos as u64)
     }
 
-    /// Dropping begins: with the rate of the last time, if that was not long ago.
+    /// Begins dropping: at the previous rate, if dropping ended recently.
     fn begin(&mut self, now: Instant) {
         let delta = self.count - self.last_count;
         let recent = now.since(self.drop_next) < self.spec.interval * 16;
@@ -143,7 +144,8 @@ mod tests {
         codel
     }
 
-    /// Packets that waited `sojourn` come to the head every millisecond of `times`; returns when one was dropped.
+    /// Packets with a sojourn time of `sojourn` come to the head in every millisecond of `times`; returns the times of
+    /// drops.
     fn drops(codel: &mut Codel, times: core::ops::Range<u64>, sojourn: u64) -> Vec<u64> {
         let mut dropped = vec![];
         for ms in times {
@@ -168,7 +170,7 @@ mod tests {
         let mut codel = codel();
         for begin in [0, 100, 200] {
             assert_eq!(drops(&mut codel, begin..begin + 99, 20), []);
-            // At the target is above it; a nanosecond less is below.
+            // A delay equal to the target counts as above it; a nanosecond less is below.
             let below = Duration::from_nanos(4_999_999);
             assert_eq!(codel.release(Instant::from_millis(begin + 99), 1500, below, BEHIND), Ok(()));
         }
@@ -186,12 +188,12 @@ mod tests {
     #[test]
     fn dropping_ends_below_the_target_and_begins_anew_where_it_was() {
         let mut codel = codel();
-        // Four drops after the first: the next began with a count of 5.
+        // Four drops after the first, so the next begin has a count of 5.
         assert_eq!(drops(&mut codel, 0..400, 20).len(), 5);
         assert_eq!(drops(&mut codel, 400..410, 1), []);
-        // 100 ms above the target again: 5 − 1 = 4 is the count, so 50 ms to the next, then 100/√5.
+        // 100 ms above the target again: the count is 5 − 1 = 4, so 50 ms to the next drop, then 100/√5.
         assert_eq!(drops(&mut codel, 410..620, 20), [510, 560, 605]);
-        // After 16 intervals below the target it begins from one.
+        // After 16 intervals below the target the count begins at one.
         assert_eq!(drops(&mut codel, 620..2300, 1), []);
         assert_eq!(drops(&mut codel, 2300..2501, 20), [2400, 2500]);
     }
@@ -208,7 +210,7 @@ mod tests {
     fn a_backlog_may_cost_several_packets_at_once() {
         let mut codel = codel();
         assert_eq!(drops(&mut codel, 0..101, 20), [100]);
-        // Nothing came to the head for 300 ms: the drops of 200, 270.7, 328.4 and 378.4 ms are all due.
+        // No packet came to the head for 300 ms: the drops of 200, 270.7, 328.4 and 378.4 ms are all due.
         assert_eq!(drops(&mut codel, 400..401, 20), [400; 4]);
     }
 }

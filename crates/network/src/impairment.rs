@@ -1,29 +1,29 @@
-//! What happens to a packet after its bottleneck and its way.
+//! Impairments of packets at the far end of a path.
 
 use crate::{LossSpec, ReorderSpec, WaySpec};
 use anabranch_trace::DropCause;
 use anabranch_units::{Duration, Rng};
 use core::fmt::Debug;
 
-/// What becomes of one packet.
+/// The fate of one packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fate {
-    /// Does not arrive.
+    /// It does not arrive, for this cause.
     pub dropped: Option<DropCause>,
-    /// Arrives with a wrong checksum.
+    /// It arrives with a wrong checksum.
     pub corrupted: bool,
-    /// Arrives twice.
+    /// It arrives twice.
     pub duplicated: bool,
-    /// Arrives so much later than it should.
+    /// It arrives late by this time.
     pub held_back: Duration,
 }
 
-/// Something that may befall the packets of one direction of a path.
+/// An impairment of the packets of one direction of a path.
 ///
-/// It is asked once for each packet, in the order in which they left the bottleneck, and always with two numbers drawn
-/// from its own random stream, needed or not: so packet n meets the same luck whatever else happens in the run.
+/// It is called once per packet, in the order of departure from the bottleneck, and always with two numbers from its
+/// own random stream, whether needed or not: so packet n has the same draws whatever else happens in the run.
 pub trait Impairment: Debug + Send {
-    /// Decides about the next packet. `luck`: two draws, uniform in `[0, 1)`.
+    /// Decides the next packet's fate. `luck`: two draws, uniform in `[0, 1)`.
     fn befall(&mut self, luck: [f64; 2], fate: &mut Fate);
 }
 
@@ -61,7 +61,7 @@ impl GilbertElliott {
 }
 
 impl Impairment for GilbertElliott {
-    /// As netem does, a packet is lost by the state that it meets; the state that it leaves behind counts for the next.
+    /// As in netem, the state before the packet decides its loss; the state after it applies to the next packet.
     fn befall(&mut self, [luck, turn]: [f64; 2], fate: &mut Fate) {
         let (loss, change) = if self.bad { (self.loss_bad, self.r) } else { (self.loss_good, self.p) };
         self.bad ^= turn < change;
@@ -91,12 +91,12 @@ impl Impairment for Duplication {
     }
 }
 
-/// A packet is held back for a while with a probability, and others overtake it.
+/// With a probability, a packet is held back, and others overtake it.
 #[derive(Clone, Copy, Debug)]
 pub struct Reordering {
     /// Probability per packet.
     pub probability: f64,
-    /// For how long.
+    /// The delay.
     pub by: Duration,
 }
 
@@ -123,14 +123,14 @@ impl LossSpec {
 pub(crate) struct Impairments {
     loss: Option<Box<dyn Impairment>>,
     loss_luck: Rng,
-    /// Packets that met no loss model. They have not drawn, so that a way without loss costs nothing; if loss begins, it
-    /// makes up for them, so that each packet still meets its own luck.
+    /// Packets that met no loss model. Their draws are deferred, so that a way without loss costs nothing; if loss
+    /// begins, the stream skips them, so that each packet still has its own draws.
     not_drawn: u64,
     others: Vec<(Rng, Box<dyn Impairment>)>,
 }
 
 impl Impairments {
-    /// What `spec` describes, for the direction `way` (`"path.wlan.down"`).
+    /// The impairments of `spec`, for the direction `way` (`"path.wlan.down"`).
     pub(crate) fn new(spec: &WaySpec, seed: u64, way: &str) -> Self {
         let luck = |name| Rng::stream(seed, &format!("{way}.{name}"));
         let mut others: Vec<(Rng, Box<dyn Impairment>)> = vec![];
@@ -147,7 +147,7 @@ impl Impairments {
         Self { loss: spec.loss.build(), loss_luck: luck("loss"), not_drawn: 0, others }
     }
 
-    /// From the next packet on, loss is as `spec` says.
+    /// Sets the loss model from the next packet on.
     pub(crate) fn set_loss(&mut self, spec: &LossSpec) {
         self.loss = spec.build();
         if self.loss.is_some() {
@@ -157,19 +157,19 @@ impl Impairments {
         }
     }
 
-    /// There is one.
+    /// Whether there is any impairment.
     pub(crate) fn any(&self) -> bool {
         self.loss.is_some() || !self.others.is_empty()
     }
 
-    /// True if the next packet meets none: nearly always, and then [`Self::befall`] need not be asked.
+    /// True if the next packet meets no impairment, so that [`Self::befall`] need not be called: the usual case.
     pub(crate) fn spare(&mut self) -> bool {
         let none = !self.any();
         self.not_drawn += u64::from(none);
         none
     }
 
-    /// What becomes of the next packet.
+    /// The fate of the next packet.
     pub(crate) fn befall(&mut self) -> Fate {
         let mut fate = Fate::default();
         match &mut self.loss {
@@ -183,7 +183,7 @@ impl Impairments {
     }
 }
 
-/// What one packet draws from one stream.
+/// One packet's draws from one stream.
 fn draw(luck: &mut Rng) -> [f64; 2] {
     [luck.unit(), luck.unit()]
 }
@@ -192,7 +192,7 @@ fn draw(luck: &mut Rng) -> [f64; 2] {
 mod tests {
     use super::*;
 
-    /// Lengths of runs of lost packets among `n`, and how many were lost.
+    /// Lengths of runs of lost packets among `n`, and the number of lost packets.
     fn bursts(mut model: impl Impairment, n: u32) -> (Vec<u32>, u32) {
         let mut rng = Rng::stream(3, "test");
         let (mut runs, mut run, mut lost) = (vec![], 0, 0);
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn gilbert_elliott_has_its_stationary_loss_and_burst_length() {
         let n = 400_000;
-        // Gilbert's model: all is lost in the bad state; bursts are 1/r long, π(bad) = p/(p+r).
+        // Gilbert's model: every packet is lost in the bad state; bursts are 1/r long, π(bad) = p/(p+r).
         let (runs, lost) = bursts(GilbertElliott::new(0.01, 0.25, 0.0, 1.0), n);
         near(f64::from(lost) / f64::from(n), 0.01 / 0.26, 0.03);
         near(f64::from(runs.iter().sum::<u32>()) / runs.len() as f64, 4.0, 0.03);

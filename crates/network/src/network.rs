@@ -1,4 +1,4 @@
-//! The network: paths, shared links, and what is under way in them.
+//! The network: paths, shared links, and the packets in them.
 
 use crate::agenda::{Agenda, Key};
 use crate::bottleneck::{Packet, Queue, WayId};
@@ -11,42 +11,42 @@ use anabranch_units::{Direction, Duration, Instant, Rate};
 /// A packet that arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivery<T> {
-    /// Over which path.
+    /// The path.
     pub path: usize,
-    /// Which way.
+    /// The direction.
     pub direction: Direction,
-    /// What it carried.
+    /// The item carried.
     pub item: T,
-    /// Its checksum is wrong, and the network has recorded it as dropped: no receiver may take it for good.
+    /// Its checksum is wrong, and the network has recorded it as dropped: a receiver must discard it.
     pub corrupted: bool,
 }
 
-/// Paths and shared links with what is under way in them; `T` is what a packet carries. It is moved from queue to queue:
-/// box what is large.
+/// Paths and shared links with the packets in them; `T` is the item of a packet. It is moved from queue to queue, so
+/// box large items.
 ///
 /// Times given to one network never decrease. Call [`Self::send`] and [`Self::apply`] when something happens, and
-/// [`Self::poll_deliver`] until it gives nothing more, at the latest at [`Self::poll_timeout`].
+/// [`Self::poll_deliver`] until it returns `None`, at the latest at [`Self::poll_timeout`].
 ///
-/// Every packet of a path leaves events: `Enqueued` or `Dropped` when it comes to the bottleneck, `Departed` when its last
-/// bit leaves (with the exact time, told late; so is `Dropped` at a queue's head), `Dropped` when an impairment meets it at
-/// the far end. Cross traffic of a link belongs to no path and leaves none.
+/// Every packet of a path leaves events: `Enqueued` or `Dropped` on arrival at the bottleneck, `Departed` when its last
+/// bit leaves (with the exact time, recorded late; so is `Dropped` at a queue's head), `Dropped` when an impairment
+/// meets it at the far end. Cross traffic of a link belongs to no path and leaves no events.
 ///
 /// Paths and links are named by their index in the topology; an index beyond it panics.
 #[derive(Debug)]
 pub struct Network<T> {
-    /// Each path's down, then up; so also `entries`.
+    /// Each path's down, then up; `entries` has the same order.
     ways: Vec<Way<T>>,
     entries: Vec<Entry>,
     /// Each shared link's down, then up; then those of paths whose own bottleneck manages its queue.
     drains: Vec<Drain<T>>,
     links: usize,
-    /// One slot for each way, then one for each drain.
+    /// One slot per way, then one per drain.
     agenda: Agenda,
     /// Packets so far.
     sent: u64,
 }
 
-/// How a way begins.
+/// The entrance of a way.
 #[derive(Debug)]
 struct Entry {
     /// Bytes added to each packet.
@@ -63,8 +63,8 @@ enum Entrance {
     Drain(usize),
 }
 
-/// A bottleneck that is shared or drops not only at the tail, with the least delay of the ways behind it: so far may it lag
-/// behind the clock.
+/// A bottleneck that is shared or drops elsewhere than at the tail. It may lag behind the present time by the least
+/// delay of the ways behind it.
 #[derive(Debug)]
 struct Drain<T> {
     queue: Queue<T>,
@@ -78,14 +78,14 @@ impl<T> Drain<T> {
         Self { queue, least_delay: Duration::MAX, slot }
     }
 
-    /// Nothing that is inside now can arrive before this; it comes before any arrival of that moment.
+    /// No packet inside can arrive before this key; it precedes any arrival at the same time.
     fn bound(&self) -> Key {
         Key::new(self.queue.departs() + self.least_delay, 0)
     }
 }
 
 impl<T: Clone> Network<T> {
-    /// An empty network. Each impairment has a random stream of its own, named `path.<name>.<direction>.<impairment>`; so
+    /// An empty network. Each impairment has its own random stream, named `path.<name>.<direction>.<impairment>`; so
     /// has each queue of kind RED: `path.<name>.<direction>.red`, `link.<name>.<direction>.red`.
     ///
     /// # Panics
@@ -113,7 +113,7 @@ impl<T: Clone> Network<T> {
         network
     }
 
-    /// Its slot follows those of all `ways`.
+    /// Its slot follows the slots of all `ways`.
     fn add_drain(&mut self, spec: &BottleneckSpec, ways: usize, seed: u64, name: &str) -> usize {
         let drain = self.drains.len();
         self.drains.push(Drain::new(Queue::new(spec, seed, name), ways + drain));
@@ -145,8 +145,8 @@ impl<T: Clone> Network<T> {
         self.join_path(now, recorder, path, direction, size, Some(item));
     }
 
-    /// It matters in how many packets bytes enter a path: something there counts them, or befalls single ones, or the
-    /// largest packet takes longer to leave than `unseen`.
+    /// Whether the packetisation of bytes matters on a path: a part counts packets or impairs single ones, or the
+    /// largest packet takes longer to transmit than `unseen`.
     pub fn counts_packets(&self, path: usize, direction: Direction, unseen: Duration) -> bool {
         let way = WayId::new(path, direction).index();
         let entrance = match &self.entries[way].entrance {
@@ -156,7 +156,7 @@ impl<T: Clone> Network<T> {
         entrance || self.ways[way].impairs()
     }
 
-    /// Cross traffic over a path's bottleneck: a packet that vanishes behind it.
+    /// Cross traffic over a path's bottleneck: a packet that ends behind it.
     pub fn send_over_path(
         &mut self,
         now: Instant,
@@ -168,7 +168,7 @@ impl<T: Clone> Network<T> {
         self.join_path(now, recorder, path, direction, size, None);
     }
 
-    /// Cross traffic over a shared link: a packet that vanishes behind it, and leaves no events.
+    /// Cross traffic over a shared link: a packet that ends behind it, without events.
     pub fn send_over_link(
         &mut self,
         now: Instant,
@@ -228,14 +228,14 @@ impl<T: Clone> Network<T> {
         }
     }
 
-    /// When [`Self::poll_deliver`] must be called next, if nothing else happens first.
+    /// The latest time of the next call of [`Self::poll_deliver`], if nothing else happens first.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let due = self.agenda.due();
         (due < Instant::MAX).then_some(due)
     }
 
-    /// The next packet that arrives at or before `now`: in order of due time, ties in order of sending. `None`: nothing
-    /// more is due.
+    /// The next packet that arrives at or before `now`, in order of due time; ties in order of sending. `None`: no more
+    /// is due.
     pub fn poll_deliver(&mut self, now: Instant, recorder: &mut dyn Recorder) -> Option<Delivery<T>> {
         loop {
             let due = self.agenda.due();
@@ -257,7 +257,7 @@ impl<T: Clone> Network<T> {
         }
     }
 
-    /// The packet that is due next on a way, if it makes it.
+    /// The packet that is due next on a way, if it arrives.
     fn arrive(&mut self, way: usize, recorder: &mut dyn Recorder) -> Option<Delivery<T>> {
         let id = WayId::of(way);
         if let Some(item) = self.ways[way].arrive_unharmed() {
@@ -278,8 +278,8 @@ impl<T: Clone> Network<T> {
         Some(Delivery { path: id.path(), direction: id.direction(), item: item?, corrupted: dropped.is_some() })
     }
 
-    /// A change takes effect. One that does not apply is ignored: the own rate of a path with a shared bottleneck, the
-    /// rate of a trace.
+    /// Applies a change. One that does not apply is ignored: the own rate of a path with a shared bottleneck, the rate
+    /// of a trace.
     pub fn apply(&mut self, now: Instant, recorder: &mut dyn Recorder, change: &Change) {
         match *change {
             Change::PathRate(path, direction, rate) => {
@@ -320,7 +320,7 @@ impl<T: Clone> Network<T> {
         self.note(drain);
     }
 
-    /// What waits at the bottleneck of a path, its own or a shared one.
+    /// The queue at the bottleneck of a path, its own or a shared one.
     pub fn queue_len(
         &mut self,
         now: Instant,
@@ -336,7 +336,7 @@ impl<T: Clone> Network<T> {
         }
     }
 
-    /// Packets that have left the bottleneck of a path, its own or a shared one, as far as that was asked for.
+    /// Packets that have left the bottleneck of a path, its own or a shared one, as far as it has been evaluated.
     pub fn departed(&self, path: usize, direction: Direction) -> u64 {
         match &self.entries[WayId::new(path, direction).index()].entrance {
             Entrance::Own(tail) => tail.departed(),
@@ -344,7 +344,7 @@ impl<T: Clone> Network<T> {
         }
     }
 
-    /// Tells every departure up to `now`: for the end of a run.
+    /// Records every departure up to `now`: for the end of a run.
     pub fn settle(&mut self, now: Instant, recorder: &mut dyn Recorder) {
         (0..self.drains.len()).for_each(|drain| self.drain(drain, now, recorder));
         (0..self.ways.len()).for_each(|way| self.settle_entrance(way, now, recorder));
@@ -361,12 +361,12 @@ impl<T: Clone> Network<T> {
         }
     }
 
-    /// What is under way: waiting, in transmission, on its way, held back. Cross traffic does not count.
+    /// The packets under way: waiting, in transmission, in propagation, held back. Cross traffic does not count.
     pub fn under_way(&self) -> impl Iterator<Item = &T> {
         self.drains.iter().flat_map(|drain| drain.queue.items()).chain(self.ways.iter().flat_map(Way::items))
     }
 
-    /// How many packets are under way.
+    /// The number of packets under way.
     pub fn in_flight(&self) -> usize {
         self.under_way().count()
     }
@@ -378,7 +378,7 @@ impl<T: Clone> Network<T> {
         }
     }
 
-    /// What left a drain up to `now` goes on its way.
+    /// Forwards the packets that left a drain up to `now`.
     fn forward(&mut self, drain: usize, now: Instant, recorder: &mut dyn Recorder) {
         while let Some((at, packet)) = self.drains[drain].queue.depart(now, recorder) {
             if let (Some(way), Some(item)) = (packet.way, packet.item)
@@ -390,13 +390,13 @@ impl<T: Clone> Network<T> {
         self.note(drain);
     }
 
-    /// Something may have changed in what a drain does next.
+    /// A drain's next action may have changed.
     fn note(&mut self, drain: usize) {
         let drain = &self.drains[drain];
         self.agenda.set(drain.slot, drain.bound());
     }
 
-    /// Something changed in what a way does next.
+    /// A way's next action has changed.
     #[inline(always)]
     fn note_way(&mut self, way: usize) {
         self.agenda.set(way, self.ways[way].next());

@@ -1,4 +1,4 @@
-//! What waits at a bottleneck, and what is dropped.
+//! Queueing disciplines: the packets that wait at a bottleneck, and those that are dropped.
 
 use crate::{Codel, QueueSpec, Red};
 use anabranch_trace::DropCause;
@@ -12,13 +12,13 @@ pub struct QueueState {
     pub packets: u32,
     /// Bytes waiting.
     pub bytes: u64,
-    /// A packet is in transmission; if not, the next one need not wait.
+    /// A packet is in transmission; otherwise the next one need not wait.
     pub busy: bool,
 }
 
-/// Decides which packets of a first-in-first-out queue go on. It holds no packets, only its own memory of them.
+/// Decides which packets of a first-in-first-out queue are dropped. It holds no packets, only its own state.
 pub trait Qdisc: Debug + Send {
-    /// A packet of `size` bytes arrives and finds `queue`. An error drops it.
+    /// A packet of `size` bytes arrives at `queue`. An error drops it.
     fn admit(&mut self, now: Instant, size: u32, queue: QueueState) -> Result<(), DropCause>;
 
     /// A packet comes to the head after waiting for `sojourn`, with `queue` behind it. An error drops it, and the next
@@ -51,8 +51,8 @@ impl Qdisc for DropTail {
 }
 
 impl QueueSpec {
-    /// The discipline that it describes, before a link of `rate`. What draws lots has a random stream of its own, named
-    /// after the bottleneck, `name` (`path.wlan.down`).
+    /// The discipline, before a link of `rate`. A random one has its own stream, named after the bottleneck, `name`
+    /// (`path.wlan.down`).
     pub(crate) fn build(&self, rate: Rate, seed: u64, name: &str) -> Box<dyn Qdisc> {
         match *self {
             QueueSpec::Packets(_) | QueueSpec::Bytes(_) => Box::new(self.limit()),
@@ -63,7 +63,7 @@ impl QueueSpec {
         }
     }
 
-    /// What there is room for.
+    /// The capacity of the queue.
     pub fn limit(&self) -> DropTail {
         match *self {
             QueueSpec::Packets(limit) => DropTail::Packets(limit),
@@ -72,7 +72,7 @@ impl QueueSpec {
         }
     }
 
-    /// It drops packets only as they come, and only when it is full: when each leaves is known as it comes.
+    /// Whether it drops packets only on arrival at a full queue: then each departure is known on arrival.
     pub(crate) fn is_drop_tail(&self) -> bool {
         matches!(self, QueueSpec::Packets(_) | QueueSpec::Bytes(_))
     }

@@ -1,5 +1,5 @@
 //! Random Early Detection: Floyd & Jacobson, "Random Early Detection Gateways for Congestion Avoidance", IEEE/ACM ToN
-//! 1993, as ns-2 does it (`queue/red.cc` of 2.35), without ECN and without adaptive `max_p`.
+//! 1993, as implemented in ns-2 (`queue/red.cc` of 2.35), without ECN and without adaptive `max_p`.
 
 use crate::{DropTail, Qdisc, QueueState};
 use anabranch_trace::DropCause;
@@ -9,7 +9,8 @@ use anabranch_units::{Instant, Rate, Rng};
 /// `gentle_` and `mean_pktsize_` 500; unlike ns-2's, thresholds count packets and `wait_` is off.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RedSpec {
-    /// Average queue below which nothing is dropped early; 0 = 5 packets, or half of what 5 ms carry, if that is more.
+    /// Average queue below which there are no early drops; 0 = 5 packets, or half of the packets of 5 ms, whichever is
+    /// more.
     pub min: f64,
     /// Average queue at which the drop probability reaches `max_p`; 0 = three times `min`.
     pub max: f64,
@@ -19,12 +20,12 @@ pub struct RedSpec {
     pub max_p: f64,
     /// Weight of the newest sample in the average; 0 = 1 − exp(−1/C) with C packets per second.
     pub weight: f64,
-    /// Between `max` and twice that the probability rises from `max_p` to 1; if not, it is 1 from `max` on.
+    /// Between `max` and twice that the probability rises from `max_p` to 1; otherwise it is 1 from `max` on.
     pub gentle: bool,
-    /// No early drop before 1/p packets came since the last one (ns-2's `wait_`); if not, drops are uniform in 1 … 1/p,
-    /// as in the paper.
+    /// No early drop before 1/p packets have come since the last one (ns-2's `wait_`); otherwise drops are uniform in 1
+    /// … 1/p, as in the paper.
     pub wait: bool,
-    /// Mean bytes of a packet: how many packets could have passed while the queue was idle.
+    /// Mean bytes per packet: it decides how many packets could have passed while the queue was idle.
     pub mean_packet: u32,
 }
 
@@ -36,7 +37,7 @@ impl Default for RedSpec {
 }
 
 impl RedSpec {
-    /// With the values that a rate decides in place of zeros.
+    /// Replaces zeros by the values that follow from the rate.
     fn resolve(mut self, rate: Rate) -> Self {
         self.mean_packet = self.mean_packet.max(1);
         let packets_per_second = rate.as_bps() as f64 / (8.0 * f64::from(self.mean_packet));
@@ -68,13 +69,13 @@ impl RedSpec {
         p.min(1.0)
     }
 
-    /// Drop probability p_a of the packet that is number `count` since the last drop.
+    /// Drop probability p_a of packet number `count` since the last drop.
     fn final_probability(&self, p: f64, count: f64, size: u32) -> f64 {
         let due = count * p;
         let spread = match self.wait {
             true if due < 1.0 => 0.0,
             true if due < 2.0 => p / (2.0 - due),
-            // Floyd & Jacobson 1993 §7: makes the gaps between drops uniform, not geometric.
+            // Floyd & Jacobson 1993 §7: the gaps between drops become uniform instead of geometric.
             false if due < 1.0 => p / (1.0 - due),
             _ => 1.0,
         };
@@ -86,7 +87,7 @@ impl RedSpec {
     }
 }
 
-/// Drops packets as they come, with a probability that rises with the average queue.
+/// Drops packets on arrival, with a probability that rises with the average queue.
 #[derive(Clone, Debug)]
 pub struct Red {
     spec: RedSpec,
@@ -99,13 +100,13 @@ pub struct Red {
     count_bytes: u64,
     /// The average was above the lower threshold.
     above: bool,
-    /// Since when nothing waits and nothing is in transmission.
+    /// Since when the queue and the transmitter are empty.
     idle: Option<Instant>,
 }
 
 impl Red {
-    /// An empty queue with room for `limit` before a link of `rate`; draws from `rng`. The rate counts for the time in
-    /// which the queue is idle and for what the parameters leave to it; it is that at the beginning, as in ns-2.
+    /// An empty queue of capacity `limit` before a link of `rate`; draws from `rng`. The rate decides the packets of an
+    /// idle time, and the parameters that are 0; it is the initial rate, as in ns-2.
     pub fn new(spec: RedSpec, limit: DropTail, rate: Rate, rng: Rng) -> Self {
         let (spec, idle) = (spec.resolve(rate), Some(Instant::ZERO));
         Self { spec, limit, rate, rng, average: 0.0, count: 0, count_bytes: 0, above: false, idle }
@@ -116,7 +117,8 @@ impl Red {
         self.average
     }
 
-    /// A packet meets `waiting`. Those that could have passed while the queue was idle would have met nothing.
+    /// A packet meets `waiting`. Packets that could have passed while the queue was idle count as samples of an empty
+    /// queue.
     fn update_average(&mut self, now: Instant, waiting: f64) {
         let weight = self.spec.weight;
         if let Some(since) = self.idle.take() {
@@ -129,7 +131,7 @@ impl Red {
     fn drops_early(&mut self, size: u32, waiting: f64) -> bool {
         self.count = self.count.saturating_add(1);
         self.count_bytes += u64::from(size);
-        // ns-2 spares a packet that finds the queue empty or nearly so, whatever the average.
+        // ns-2 never drops a packet that finds the queue empty or nearly so, whatever the average.
         if self.average < self.spec.min || waiting <= 1.0 {
             self.above = false;
             return false;
@@ -161,7 +163,7 @@ impl Qdisc for Red {
         let waiting = if self.spec.in_bytes { queue.bytes as f64 } else { queue.packets.into() };
         self.update_average(now, waiting);
         let early = self.drops_early(size, waiting);
-        // What is full drops in any case, and counts as a drop.
+        // A full queue always drops, and that counts as a drop.
         self.limit.admit(now, size, queue).inspect_err(|_| self.restart(0, 0))?;
         if early { Err(DropCause::Aqm) } else { Ok(()) }
     }
@@ -178,7 +180,7 @@ mod tests {
     const FULL: DropTail = DropTail::Packets(1000);
 
     fn red(spec: RedSpec) -> Red {
-        // 1000 packets of 500 bytes a second.
+        // 1000 packets of 500 bytes per second.
         Red::new(spec, FULL, Rate::from_bps(4_000_000), Rng::stream(1, "path.a.down.red"))
     }
 
@@ -204,7 +206,7 @@ mod tests {
         // 500 packets could have passed: 0.05984008 · 0.998^500, and the sample.
         red.admit(Instant::from_nanos(1_500_900_000), 500, waiting(0)).unwrap();
         assert!(near(red.average(), 0.021_947_919_085_769_65), "{}", red.average());
-        // Not idle any more: time alone changes nothing.
+        // No longer idle: time alone changes nothing.
         red.admit(Instant::from_millis(9000), 500, waiting(0)).unwrap();
         assert!(near(red.average(), 0.021_904_023_247_598_114), "{}", red.average());
     }
@@ -219,7 +221,7 @@ mod tests {
             assert!(near(gentle.initial_probability(average), p), "{average}");
             assert!(near(steep.initial_probability(average), q), "{average}");
         }
-        // Equal thresholds are a step.
+        // Equal thresholds make a step.
         assert_eq!(RedSpec { min: 15.0, ..steep }.initial_probability(15.0), 1.0);
     }
 
@@ -253,7 +255,7 @@ mod tests {
         }
         let drops: u32 = gaps[1..20].iter().sum();
         assert_eq!(gaps.iter().sum::<u32>(), drops + gaps[20], "{gaps:?}");
-        // The first drop of all comes one later: the packet that crosses the threshold is spared.
+        // The very first drop comes one packet later, because the packet that crosses the threshold is never dropped.
         assert!(gaps[20] <= 1 && (19_500..20_500).contains(&drops), "{gaps:?}");
         let expected = drops / 19;
         assert!(gaps[1..20].iter().all(|n| n.abs_diff(expected) < expected / 5), "{gaps:?}");
@@ -263,7 +265,7 @@ mod tests {
     fn below_the_threshold_and_before_an_empty_queue_nothing_is_dropped() {
         let mut red = red(RedSpec { weight: 1.0, min: 1.0, max: 2.0, gentle: false, ..RedSpec::default() });
         assert!((0..1000).all(|_| red.admit(Instant::ZERO, 500, waiting(1)).is_ok()));
-        // The first packet above is spared, then the average is beyond `max`.
+        // The first packet above is not dropped, then the average is beyond `max`.
         let drops =
             |red: &mut Red| (0..3).map(|_| red.admit(Instant::ZERO, 500, waiting(2)).is_err()).collect::<Vec<_>>();
         assert_eq!(drops(&mut red), [false, true, true]);

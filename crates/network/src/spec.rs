@@ -1,4 +1,4 @@
-//! What a network is made of.
+//! The specification of a network.
 
 use crate::{CodelSpec, DropTail, RedSpec};
 use anabranch_units::{Direction, Duration, Instant, Rate};
@@ -35,12 +35,12 @@ pub struct LinkSpec {
     pub up: BottleneckSpec,
 }
 
-/// A queue and what drains it.
+/// A queue and its capacity.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BottleneckSpec {
-    /// How fast.
+    /// The capacity.
     pub capacity: CapacitySpec,
-    /// What waits, and what is dropped.
+    /// The queueing discipline.
     pub queue: QueueSpec,
 }
 
@@ -61,14 +61,14 @@ pub struct WaySpec {
     pub duplicate: f64,
     /// Probability that a packet arrives with a wrong checksum.
     pub corrupt: f64,
-    /// Times in which nothing arrives, `[from, to)`.
+    /// Times in which no packet arrives, `[from, to)`.
     pub outages: Vec<(Instant, Instant)>,
-    /// The bottleneck is the sending host's own device: the host can read how much waits there.
+    /// The bottleneck is the sending host's own device: the host can read its queue.
     pub device: bool,
 }
 
 impl WaySpec {
-    /// A bottleneck and a delay, and nothing that impairs.
+    /// A bottleneck and a delay, without impairments.
     pub fn clean(bottleneck: Bottleneck, delay: Duration) -> Self {
         Self {
             bottleneck,
@@ -84,7 +84,7 @@ impl WaySpec {
     }
 }
 
-/// Whose bottleneck.
+/// The owner of a bottleneck.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Bottleneck {
     /// The path's own.
@@ -93,7 +93,7 @@ pub enum Bottleneck {
     Shared(usize),
 }
 
-/// How fast a bottleneck drains.
+/// The capacity of a bottleneck.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CapacitySpec {
     /// A rate; a timeline may change it.
@@ -110,25 +110,25 @@ pub struct CapacityTrace {
     pub opportunities: Vec<u64>,
 }
 
-/// What waits at a bottleneck. The packet in transmission does not count.
+/// The queue of a bottleneck. The packet in transmission does not count.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum QueueSpec {
     /// Drop-tail, packets.
     Packets(u32),
     /// Drop-tail, bytes.
     Bytes(u64),
-    /// Random Early Detection, and what there is room for.
+    /// Random Early Detection, and the queue's capacity.
     Red(RedSpec, DropTail),
-    /// Controlled Delay, and what there is room for.
+    /// Controlled Delay, and the queue's capacity.
     Codel(CodelSpec, DropTail),
 }
 
-/// Random loss; drawn per packet index of the direction.
+/// Random loss, drawn per packet index of the direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LossSpec {
     /// None.
     None,
-    /// Each packet with this probability.
+    /// Every packet is lost with this probability.
     Bernoulli(f64),
     /// Two states (netem's `gemodel`): `p` good→bad, `r` bad→good, per packet; loss probability `1-k` in good,
     /// `1-h` in bad.

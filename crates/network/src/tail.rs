@@ -1,4 +1,4 @@
-//! The bottleneck of a path of its own. It drops only at the tail, so that when a packet leaves is known as it comes.
+//! The own bottleneck of a path. It drops only at the tail, so that each departure is known on arrival.
 
 use crate::bottleneck::WayId;
 use crate::{BottleneckSpec, Capacity, CapacitySpec, DropTail, FixedRate, Qdisc, QueueState, TraceDriven};
@@ -16,25 +16,25 @@ struct Leaving {
     begins: Instant,
     departs: Instant,
     size: u32,
-    /// It goes on; cross traffic does not.
+    /// Whether the packet travels on; cross traffic does not.
     travels: bool,
 }
 
-/// What drains it.
+/// The capacity.
 #[derive(Debug)]
 enum Drain {
     Fixed {
         rate: Rate,
-        /// A size and the time it takes: nearly every packet is as large as one before it.
+        /// A size and its transmission time: most packets are as large as an earlier one.
         known: (u32, Duration),
-        /// When the packet began in whose transmission the rate changed last, and what was left of it.
+        /// The packet during whose transmission the rate last changed: when it began, and how much of it was left.
         halfway: Option<(Instant, FixedRate)>,
     },
     Trace(TraceDriven),
 }
 
-/// A queue that drops only as packets come, and what drains it. It runs behind the clock until someone asks:
-/// [`Self::settle`] tells of the departures so far.
+/// A queue that drops only on arrival, and its capacity. It is evaluated lazily: [`Self::settle`] records the
+/// departures so far.
 #[derive(Debug)]
 pub(crate) struct Tail {
     way: WayId,
@@ -51,7 +51,7 @@ pub(crate) struct Tail {
 }
 
 impl Tail {
-    /// An empty queue before `way`; of the specified one the limit counts.
+    /// An empty queue before `way`; of the queue's specification only the limit applies.
     pub(crate) fn new(spec: &BottleneckSpec, way: WayId) -> Self {
         let drain = match &spec.capacity {
             CapacitySpec::Fixed(rate) => Drain::Fixed { rate: *rate, known: (0, Duration::ZERO), halfway: None },
@@ -61,18 +61,18 @@ impl Tail {
         Self { way, inside: VecDeque::new(), bytes: 0, free: Instant::ZERO, departed: 0, qdisc, drain }
     }
 
-    /// What waits.
+    /// The waiting packets.
     pub(crate) fn state(&self) -> QueueState {
         let packets = u32::try_from(self.inside.len().saturating_sub(1)).unwrap_or(u32::MAX);
         QueueState { packets, bytes: self.bytes, busy: !self.inside.is_empty() }
     }
 
-    /// Packets that left so far.
+    /// Packets that have left.
     pub(crate) fn departed(&self) -> u64 {
         self.departed
     }
 
-    /// A packet comes. Returns when its last bit will leave, [`Instant::MAX`] for never; `None` if it is dropped.
+    /// A packet arrives. Returns when its last bit will leave, [`Instant::MAX`] for never; `None` if it is dropped.
     #[inline(always)]
     pub(crate) fn arrive(
         &mut self,
@@ -100,7 +100,7 @@ impl Tail {
         Some(self.free)
     }
 
-    /// Tells of every departure up to `now`.
+    /// Records every departure up to `now`.
     #[inline]
     pub(crate) fn settle(&mut self, now: Instant, recorder: &mut dyn Recorder) {
         while let Some(&Leaving { departs, size, .. }) = self.inside.front() {
@@ -114,7 +114,7 @@ impl Tail {
         }
     }
 
-    /// It matters in how many packets bytes come: they are counted, or the largest one takes longer than `unseen`.
+    /// Whether the packetisation of bytes matters: packets are counted, or the largest one takes longer than `unseen`.
     pub(crate) fn counts_packets(&self, unseen: Duration) -> bool {
         let drained = match &self.drain {
             Drain::Fixed { rate, .. } => rate.time_for(LARGEST) > unseen,
@@ -123,7 +123,7 @@ impl Tail {
         drained || matches!(self.qdisc, DropTail::Packets(_))
     }
 
-    /// The rate is `rate` from `now` on, unless capacity is recorded; every departure before was told of.
+    /// Sets the rate from `now` on, unless capacity is recorded; every earlier departure has been recorded.
     pub(crate) fn set_rate(&mut self, now: Instant, new: Rate) {
         let Drain::Fixed { rate, known, halfway } = &mut self.drain else { return };
         let old = core::mem::replace(rate, new);
@@ -147,14 +147,14 @@ impl Tail {
         }
     }
 
-    /// When the packets inside that go on will leave, in order.
+    /// When the packets inside that travel on will leave, in order.
     pub(crate) fn departures(&self) -> impl Iterator<Item = Instant> {
         self.inside.iter().filter(|packet| packet.travels).map(|packet| packet.departs)
     }
 }
 
 impl Drain {
-    /// When the last bit of a packet leaves whose turn comes at `begins`; see [`Capacity::transmit`].
+    /// When the last bit leaves of a packet whose transmission begins at `begins`; see [`Capacity::transmit`].
     fn departure(&mut self, begins: Instant, size: u32, idle: bool) -> Instant {
         match self {
             Self::Fixed { rate, known, .. } => {

@@ -9,11 +9,11 @@ use core::fmt;
 pub struct TraceError {
     /// Line, from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// The fault.
     pub what: TraceFault,
 }
 
-/// What is wrong with a line.
+/// A fault of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceFault {
     /// Not a whole number of milliseconds.
@@ -46,7 +46,7 @@ impl CapacityTrace {
     /// Bytes that one opportunity carries.
     pub const BYTES: u64 = 1500;
 
-    /// Reads mahimahi's format: one whole number of milliseconds a line, never descending. Blank lines are skipped.
+    /// Reads mahimahi's format: one whole number of milliseconds per line, never descending. Blank lines are skipped.
     pub fn parse(text: &str) -> Result<Self, TraceError> {
         let mut opportunities = Vec::new();
         let mut last = 0;
@@ -81,7 +81,8 @@ impl CapacityTrace {
         Rate::from_bps(u64::try_from(bps).unwrap_or(u64::MAX))
     }
 
-    /// Number of the first opportunity after `now`, counted through all repetitions: so many there were up to `now`.
+    /// Number of the first opportunity after `now`, counted over all repetitions, which is also the number of
+    /// opportunities up to `now`.
     pub fn first_after(&self, now: Instant) -> u64 {
         let millis = now.as_nanos() / 1_000_000;
         let Some(round) = millis.checked_div(self.period_millis()) else { return 0 };

@@ -7,7 +7,7 @@ use anabranch_trace::DropCause;
 use anabranch_units::{Duration, Instant};
 use std::collections::VecDeque;
 
-/// A packet on its way.
+/// A packet in propagation.
 #[derive(Clone, Debug)]
 struct Travelling<T> {
     due: Instant,
@@ -32,7 +32,7 @@ pub(crate) struct Arrival<T> {
     pub(crate) outcome: Outcome<T>,
 }
 
-/// What became of a packet that was due.
+/// The fate of a packet that was due.
 #[derive(Clone, Debug)]
 pub(crate) enum Outcome<T> {
     /// It arrived.
@@ -51,7 +51,7 @@ pub(crate) struct Way<T> {
     delay: Duration,
     /// Due time of the last packet in `line`: later ones never come before it.
     last: Instant,
-    /// On the way, in order.
+    /// In propagation, in order.
     line: VecDeque<Travelling<T>>,
     /// Held back, and second copies; in order of their keys.
     held: VecDeque<Travelling<T>>,
@@ -77,7 +77,7 @@ impl<T: Clone> Way<T> {
         self.delay
     }
 
-    /// Something may befall single packets.
+    /// Single packets may be impaired.
     pub(crate) fn impairs(&self) -> bool {
         self.impairments.any()
     }
@@ -92,13 +92,13 @@ impl<T: Clone> Way<T> {
         self.impairments.set_loss(loss);
     }
 
-    /// What is due next.
+    /// The next due packet's key.
     pub(crate) fn next(&self) -> Key {
         let line = self.line.front().map_or(Key::NEVER, Travelling::key);
         self.held.front().map_or(line, |held| line.min(held.key()))
     }
 
-    /// The last packets have not left the bottleneck, and will leave it at other times, or meet another delay.
+    /// The last packets are still in the bottleneck, and their departures or their delay changed.
     pub(crate) fn reschedule(&mut self, departures: impl Iterator<Item = Instant>) {
         let departures: Vec<Instant> = departures.collect();
         let inside = self.line.len() - departures.len();
@@ -109,20 +109,20 @@ impl<T: Clone> Way<T> {
         }
     }
 
-    /// A packet leaves the bottleneck at `at`. True if it is now the only one on the way.
+    /// A packet leaves the bottleneck at `at`. True if it is now the only one in propagation.
     pub(crate) fn enter(&mut self, at: Instant, seq: u64, size: u32, item: T) -> bool {
         self.last = self.last.max(at + self.delay);
         self.line.push_back(Travelling { due: self.last, seq, size, corrupted: false, item });
         self.line.len() == 1
     }
 
-    /// What is on the way.
+    /// The items in propagation.
     pub(crate) fn items(&self) -> impl Iterator<Item = &T> {
         self.line.iter().chain(&self.held).map(|packet| &packet.item)
     }
 
-    /// Takes the packet that is due next, if nothing befalls it: [`Self::arrive`] says what it is otherwise. Nearly always
-    /// nothing does.
+    /// Takes the packet that is due next, if it meets no impairment; otherwise [`Self::arrive`] decides. The first is
+    /// the usual case.
     #[inline]
     pub(crate) fn arrive_unharmed(&mut self) -> Option<T> {
         let simple = self.held.is_empty() && self.outages.times.is_empty() && !self.line.is_empty();
@@ -160,19 +160,19 @@ impl<T: Clone> Way<T> {
         Some(Arrival { at, size, outcome })
     }
 
-    /// Puts a packet among those held back. They come nearly in order, so its place is near one end.
+    /// Inserts a packet among those held back. They come nearly in order, so its place is near one end.
     fn hold(&mut self, packet: Travelling<T>) {
         let at = self.held.partition_point(|other| other.key() <= packet.key());
         self.held.insert(at, packet);
     }
 }
 
-/// Times in which nothing arrives, asked in ascending order.
+/// Times in which no packet arrives, queried in ascending order.
 #[derive(Debug)]
 struct Outages {
     /// `[from, to)`, in order of `from`.
     times: Vec<(Instant, Instant)>,
-    /// Those before this one are over.
+    /// Outages before this index are over.
     next: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What holds for any network and any traffic.
+//! Properties of any network under any traffic.
 
 mod common;
 
@@ -23,7 +23,7 @@ fn any_capacity() -> impl Strategy<Value = CapacitySpec> {
     prop_oneof![(100_000u64..50_000_000).prop_map(|bps| CapacitySpec::Fixed(Rate::from_bps(bps))), trace]
 }
 
-/// Without RED: its luck depends on the bottleneck's name.
+/// Without RED, whose draws depend on the bottleneck's name.
 fn any_queue() -> impl Strategy<Value = QueueSpec> {
     let limit = prop_oneof![(0u32..20).prop_map(DropTail::Packets), (0u64..30_000).prop_map(DropTail::Bytes)];
     (limit, 0u64..20_000, 1u64..50_000, 0..3).prop_map(|(limit, target, interval, kind)| match (limit, kind) {
@@ -50,7 +50,7 @@ fn any_loss() -> impl Strategy<Value = LossSpec> {
 
 fn any_way() -> impl Strategy<Value = WaySpec> {
     let bottleneck = prop_oneof![any_bottleneck().prop_map(Bottleneck::Own), Just(Bottleneck::Shared(0))];
-    // Copies always or never, so that they can be counted.
+    // Duplicates always or never, so that they can be counted.
     let faults = (any_loss(), prop_oneof![Just(0.0), Just(0.2)], prop_oneof![Just(0.0), Just(1.0)], 0.0..0.2);
     let outages = prop::collection::vec((0u64..100_000, 0u64..30_000), 0..3);
     (bottleneck, 0u64..50_000, -60i32..60, faults, outages).prop_map(
@@ -71,7 +71,7 @@ fn any_way() -> impl Strategy<Value = WaySpec> {
     )
 }
 
-/// One with RED in place of drop-tail.
+/// A topology with RED in place of drop-tail.
 fn with_red(mut topology: Topology, red: RedSpec) -> Topology {
     let turn = |bottleneck: &mut BottleneckSpec| {
         if !matches!(bottleneck.queue, QueueSpec::Codel(..)) {
@@ -112,7 +112,7 @@ fn any_topology() -> impl Strategy<Value = Topology> {
     })
 }
 
-/// What a driver does, and how long after the thing before, in microseconds.
+/// An action of a driver, and microseconds since the previous one.
 #[derive(Clone, Debug)]
 enum Deed {
     Send(usize, Direction, u32),
@@ -143,7 +143,7 @@ fn any_deeds(changes: bool) -> impl Strategy<Value = Vec<(u64, Deed)>> {
     prop::collection::vec((prop_oneof![3 => Just(0u64), 5 => 0u64..3000, 1 => 0u64..50_000], deed), 1..200)
 }
 
-/// The change with its path folded into those that exist.
+/// The change with its path index reduced to an existing path.
 fn within(change: &Change, paths: usize) -> Change {
     let mut change = change.clone();
     match &mut change {
@@ -156,7 +156,8 @@ fn within(change: &Change, paths: usize) -> Change {
 /// Time, path, direction, item, corrupted.
 type Arrived = (Instant, usize, Direction, u32, bool);
 
-/// Runs `deeds`; items are numbers in order of sending. `exact`: polls whenever something is due, else with each deed.
+/// Runs `deeds`; items are numbers in order of sending. `exact`: polls whenever something is due, otherwise at each
+/// deed.
 fn run(topology: &Topology, deeds: &[(u64, Deed)], exact: bool) -> (Log, Vec<Arrived>) {
     let mut network = Network::new(topology, 7);
     let (mut log, mut arrived, mut now, mut item) = (Log::default(), vec![], us(0), 0);
@@ -182,7 +183,7 @@ fn run(topology: &Topology, deeds: &[(u64, Deed)], exact: bool) -> (Log, Vec<Arr
             Deed::CrossPath(direction, size) => network.send_over_path(now, &mut log, 0, *direction, *size),
             Deed::Change(change) => network.apply(now, &mut log, &within(change, topology.paths.len())),
         }
-        // Each packet sent arrived, was dropped or is under way.
+        // Each packet sent has arrived, was dropped or is under way.
         let lost = |cause| cause != DropCause::Corruption;
         let drops = log.0.iter().filter(|e| matches!(e.4, LinkEvent::Dropped(cause) if lost(cause))).count();
         let crossed = |(_, deed): &(u64, Deed)| matches!(deed, Deed::CrossPath(..));
@@ -214,7 +215,7 @@ proptest! {
                     Deed::Cross(..) | Deed::Change(_) => false,
                 })
                 .count();
-            // Cross traffic vanishes behind the bottleneck.
+            // Cross traffic ends behind the bottleneck.
             let all_travel = path > 0 || !deeds.iter().any(|(_, d)| matches!(d, Deed::CrossPath(..)));
             let came: Vec<_> = arrived.iter().filter(|a| (a.1, a.2) == (path, direction)).collect();
             let enqueued = count(|e| matches!(e, LinkEvent::Enqueued { .. }));
@@ -230,7 +231,7 @@ proptest! {
             prop_assert!(survivors * copies == done || !all_travel && survivors * copies > done);
             let corrupted = came.iter().filter(|a| a.4).count();
             prop_assert_eq!(corrupted, count(|e| e == LinkEvent::Dropped(DropCause::Corruption)));
-            // Nothing comes during an outage, and without reordering all comes in order.
+            // Nothing arrives during an outage, and without reordering packets arrive in order.
             prop_assert!(came.iter().all(|a| spec.outages.iter().all(|(from, to)| a.0 < *from || a.0 >= *to)));
             prop_assert!(spec.reorder.probability > 0.0 || came.is_sorted_by_key(|a| a.3));
             prop_assert!(came.is_sorted_by_key(|a| a.0));
@@ -241,7 +242,7 @@ proptest! {
     fn runs_repeat_and_events_are_in_order(topology in any_managed(), deeds in any_deeds(true)) {
         let (log, arrived) = run(&topology, &deeds, true);
         prop_assert_eq!(&(&log, &arrived), &(&run(&topology, &deeds, true).0, &run(&topology, &deeds, true).1));
-        // What leaves the queue at its head, to go on or not, is told late.
+        // Events at a queue's head are recorded late.
         let late = |what| matches!(what, LinkEvent::Departed | LinkEvent::Dropped(DropCause::Aqm));
         let others: Vec<_> = log.0.iter().filter(|e| !late(e.4)).collect();
         prop_assert!(others.is_sorted_by_key(|e| e.0));
@@ -249,7 +250,7 @@ proptest! {
 
     #[test]
     fn a_bottleneck_of_its_own_is_a_shared_one_with_one_path(topology in any_topology(), deeds in any_deeds(true)) {
-        // Departures are known in advance at the one and found as they come at the other.
+        // Departures are known in advance at the one bottleneck and found later at the other.
         let mut shared = topology.clone();
         for (n, path) in shared.paths.iter_mut().enumerate() {
             let own = |way: &mut WaySpec| match core::mem::replace(&mut way.bottleneck, Bottleneck::Shared(n + 1)) {
@@ -279,7 +280,7 @@ proptest! {
 
     #[test]
     fn a_lazy_driver_loses_nothing(topology in any_managed(), deeds in any_deeds(true)) {
-        // Only losses that depend on the time of a change differ: the change of a lazy driver is on time, too.
+        // Only losses that depend on the time of a change differ: the lazy driver's changes are on time, too.
         let (exact, lazy) = (run(&topology, &deeds, true).1, run(&topology, &deeds, false).1);
         let items = |arrived: &[Arrived]| arrived.iter().map(|a| (a.1, a.2, a.3, a.4)).collect::<Vec<_>>();
         prop_assert_eq!(items(&exact), items(&lazy));
@@ -308,7 +309,7 @@ proptest! {
         prop_assert_eq!(survivors(&spec, &first), survivors(&other, &second));
     }
 
-    /// Against the textbook recursion: departure = max(arrival, departure before) + size/rate.
+    /// Comparison with the textbook recursion: departure = max(arrival, previous departure) + size/rate.
     #[test]
     fn droptail_is_lindleys_queue(
         bps in 100_000u64..50_000_000,
@@ -326,7 +327,7 @@ proptest! {
             links: vec![LinkSpec { name: "l".into(), down: spec.clone(), up: spec }],
         };
         let (mut now, mut item, mut expected) = (us(0), 0, vec![]);
-        // Times at which accepted packets start and leave.
+        // Times at which accepted packets begin transmission and leave.
         let mut accepted: [Vec<(Instant, Instant)>; 2] = Default::default();
         for (gap, deed) in &deeds {
             now += Duration::from_micros(*gap);

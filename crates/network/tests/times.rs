@@ -33,7 +33,7 @@ fn droptail_counts_packets_without_the_one_in_transmission() {
     for item in 0..5 {
         network.send(us(0), &mut log, 0, Direction::Down, 1500, item);
     }
-    // At 1 ms sharp the first leaves before the next one comes.
+    // At exactly 1 ms the first leaves before the next one arrives.
     network.send(us(1000), &mut log, 0, Direction::Down, 750, 5);
     let waiting = network.queue_len(us(1000), &mut log, 0, Direction::Down);
     assert_eq!((waiting.packets, waiting.bytes, waiting.busy), (2, 2250, true));
@@ -49,7 +49,7 @@ fn droptail_counts_packets_without_the_one_in_transmission() {
 fn droptail_counts_bytes() {
     let mut network = Network::new(&droptail(QueueSpec::Bytes(2000), MS), 1);
     let mut log = Log::default();
-    // The first is in transmission; 1500 wait; 501 do not fit, 500 do; then even one byte is too much.
+    // The first is in transmission; 1500 wait; 501 do not fit, 500 do; then not one more byte does.
     for (item, size) in [3000, 1500, 501, 500, 1].into_iter().enumerate() {
         network.send(us(0), &mut log, 0, Direction::Down, size, item as u32);
     }
@@ -88,7 +88,7 @@ fn a_rate_change_meets_the_packet_in_transmission() {
     for item in 0..3 {
         network.send(us(0), &mut log, 0, Direction::Down, 1500, item);
     }
-    // Packet 1 has sent half; its other half and packet 2 go at a third of the rate.
+    // Packet 1 is half sent; its other half and packet 2 go at a third of the rate.
     let slower = Change::PathRate(0, Direction::Down, Rate::from_bps(4_000_000));
     network.apply(us(1500), &mut log, &slower);
     assert_eq!(network.poll_timeout(), Some(us(6000)));
@@ -118,7 +118,7 @@ fn a_longer_delay_spaces_and_a_shorter_one_keeps_the_order() {
         network.send(us(0), &mut log, 0, Direction::Down, 1500, item);
     }
     let delay = |ms| Change::Delay(0, Direction::Down, MS * ms);
-    // Packet 0 left at 1 ms with 10 ms before it, packet 1 at 2 ms with 20, packet 2 at 3 ms with 15, packet 3 with 1.
+    // Packet 0 left at 1 ms with a delay of 10 ms, packet 1 at 2 ms with 20, packet 2 at 3 ms with 15, packet 3 with 1.
     network.apply(us(1500), &mut log, &delay(20));
     network.apply(us(2500), &mut log, &delay(15));
     network.apply(us(3500), &mut log, &delay(1));
@@ -134,7 +134,8 @@ fn a_trace_drains_as_mahimahi_does() {
     assert_eq!(spec.capacity.initial_rate(), Rate::from_bps(1_371_428));
     let mut network = Network::new(&one_path(way(Bottleneck::Own(spec), MS)), 1);
     let mut log = Log::default();
-    // Three share the first opportunity; 1600 need both of 20 ms and leave 1400, lost as nothing waits.
+    // Three share the first opportunity; 1600 need both of 20 ms and leave 1400, which are lost because no packet
+    // waits.
     for (item, (at, size)) in
         [(0, 500), (0, 500), (9999, 500), (10_000, 1600), (20_000, 1400), (21_000, 101)].into_iter().enumerate()
     {
@@ -168,15 +169,15 @@ fn paths_of_a_shared_link_overtake_each_other() {
     network.send(us(0), &mut log, 1, Direction::Down, 1500, 2);
     network.send(us(0), &mut log, 0, Direction::Down, 1500, 3);
     network.send(us(0), &mut log, 1, Direction::Down, 1500, 4);
-    // The other direction is another queue.
+    // The other direction has its own queue.
     network.send(us(0), &mut log, 1, Direction::Up, 1500, 5);
     assert_eq!(arrivals(&mut network, &mut log), [(3000, 5), (4000, 1), (8000, 2), (51_000, 0), (57_000, 3)]);
-    // Packet 4 found five waiting; cross traffic of the path tells of itself, that of the link does not.
+    // Packet 4 found five waiting; cross traffic of the path has events, that of the link has none.
     assert_eq!(log.drops(DropCause::Queue), [0]);
     assert_eq!(log.queues(), [(0, 0), (1, 1500), (3, 6000), (4, 7500), (5, 9000), (0, 0)]);
     let of_far = log.0.iter().filter(|e| e.1 == 0 && e.4 == LinkEvent::Departed).count();
     assert_eq!((of_far, log.departures().len()), (3, 6));
-    // A link's rate changes for all.
+    // A link's rate changes for all its paths.
     network.apply(us(60_000), &mut log, &Change::LinkRate(0, Direction::Down, Rate::from_bps(1_200_000)));
     network.apply(us(60_000), &mut log, &Change::PathRate(0, Direction::Down, Rate::from_bps(9)));
     network.send(us(60_000), &mut log, 1, Direction::Down, 1500, 6);

@@ -1,4 +1,4 @@
-//! SYNs and what answers them (RFC 9293 §3.10.7.3, RFC 8684 §3.1, §3.2).
+//! SYNs and their answers (RFC 9293 §3.10.7.3, RFC 8684 §3.1, §3.2).
 
 use crate::observer::{Mode, Observer, Out, capable, join};
 use crate::stream::Owner;
@@ -27,7 +27,7 @@ impl Observer {
         s.sending.isn = segment.seq;
         s.offers.0 = Some(offer(segment));
         let (path, is_join, answers) = (s.path, s.join, s.stage == Stage::SynReceived);
-        // A join of the peer's is a subflow once it has proved that it holds the keys: anyone may send its SYN.
+        // A join of the peer becomes a subflow once the peer has authenticated: anyone may send its SYN.
         if !(again || answers && is_join) {
             out.tell_of(path, Event::Path(PathState::Opening));
         }
@@ -40,7 +40,7 @@ impl Observer {
                     self.subflows[i].key = Some(key);
                     self.outgoing.owner = Some(Owner::new(key));
                 }
-                // The peer tries without the option, perhaps because the answer was dropped for it (RFC 8684 §3.7).
+                // The peer retries without the option, perhaps because the answer was dropped for it (RFC 8684 §3.7).
                 None if self.subflows[i].key.is_some() => self.fall_back(out, i),
                 // Another candidate may still win with the option.
                 None if self.is_racing() => {}
@@ -56,7 +56,7 @@ impl Observer {
         let flags = segment.flags;
         let acks_our_syn = flags.has(Flags::ACK) && segment.ack == s.sending.isn.at(1);
         if !acks_our_syn {
-            // RFC 9293 §3.10.7.3. A simultaneous open is not followed: MPTCP is not agreed on that way.
+            // RFC 9293 §3.10.7.3. A simultaneous open is not followed, because it cannot negotiate MPTCP.
             let what = if flags.has(Flags::ACK) { Violation::BlindAck } else { Violation::UnexpectedOption };
             return self.violation(out, i, what);
         }
@@ -97,7 +97,7 @@ impl Observer {
         self.establish(out, i);
     }
 
-    /// A segment for a subflow that the peer is opening. True if it goes on as one of an established subflow.
+    /// A segment for a subflow that the peer is opening. True if it is then handled as one of an established subflow.
     pub(crate) fn on_opening(&mut self, out: &mut Out<'_>, i: usize, segment: &Segment) -> bool {
         let s = &mut self.subflows[i];
         let flags = segment.flags;
@@ -154,13 +154,13 @@ impl Observer {
         false
     }
 
-    /// The keys of the third ACK, or the fall back (RFC 8684 §3.1, §3.7). False: this segment does not tell.
+    /// The keys of the third ACK, or the fallback (RFC 8684 §3.1, §3.7). False: this segment decides neither.
     fn agree(&mut self, out: &mut Out<'_>, i: usize, segment: &Segment) -> bool {
         if self.mode != Mode::Opening {
             return true;
         }
         let local = self.subflows[i].key;
-        // Where several paths raced, this answer of the host's is the one that counts.
+        // Where several paths raced, this is the host's answer that counts.
         self.outgoing.owner = local.map(Owner::new);
         if local.is_none() {
             self.mode = Mode::Plain;
@@ -171,7 +171,7 @@ impl Observer {
                 self.incoming.owner = Some(Owner::new(theirs));
                 self.mode = Mode::Multipath;
             }
-            // What comes before the keys is as good as lost.
+            // Segments before the keys are as good as lost.
             _ if segment.options.dss().is_some() || segment.seq != self.subflows[i].receiving.isn.at(1) => {
                 return false;
             }
@@ -180,7 +180,7 @@ impl Observer {
         true
     }
 
-    /// The HMAC with which the peer proves in a join that it knows both keys (RFC 8684 §3.2).
+    /// The HMAC with which the peer authenticates a join (RFC 8684 §3.2).
     fn proof(&self, i: usize) -> Option<[u8; 32]> {
         let (local, remote) = (self.outgoing.owner?.key, self.incoming.owner?.key);
         let (ours, theirs) = self.subflows[i].offers;

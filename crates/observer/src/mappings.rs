@@ -13,7 +13,7 @@ pub(crate) struct Entry {
     pub sub: Range,
     /// Data offset of `sub.start`.
     pub data: u64,
-    /// It counts only once it is complete: its checksum covers all of it.
+    /// It applies only once it is complete, because its checksum covers all of it.
     pub whole: bool,
 }
 
@@ -28,21 +28,21 @@ impl Entry {
         Range::new(start, start + part.len())
     }
 
-    /// Both place a byte that they share, or would share if they were longer, alike.
+    /// Both map each byte that they share, or would share if they were longer, to the same place.
     fn agrees(&self, other: &Self) -> bool {
         self.data.wrapping_sub(self.sub.start) == other.data.wrapping_sub(other.sub.start)
     }
 }
 
-/// Mappings, ascending and disjoint; those that continue each other are one.
+/// Mappings, ascending and disjoint; adjacent ones that continue each other are merged.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Mappings {
     entries: VecDeque<Entry>,
 }
 
 impl Mappings {
-    /// Adds a mapping; what of it is known already is nothing new (Linux repeats a mapping on each of its segments).
-    /// One that contradicts what is known is not added at all.
+    /// Adds a mapping; its known part is ignored (Linux repeats a mapping on each of its segments). A mapping that
+    /// contradicts a known one is refused entirely.
     pub fn add(&mut self, mut entry: Entry) -> Result<(), Refused> {
         let mut at = self.entries.partition_point(|e| e.sub.end <= entry.sub.start);
         let shared = self.entries.range(at..).take_while(|known| known.sub.start < entry.sub.end);
@@ -64,7 +64,7 @@ impl Mappings {
         self.place(at, entry)
     }
 
-    /// Puts an entry that overlaps none before the entry `at`.
+    /// Inserts an entry without overlap before the entry `at`.
     fn place(&mut self, at: usize, entry: Entry) -> Result<(), Refused> {
         if let Some(below) = at.checked_sub(1).and_then(|below| self.entries.get_mut(below))
             && below.sub.end == entry.sub.start
@@ -97,7 +97,7 @@ impl Mappings {
         self.entries.back().map(|e| e.translate(e.sub).end)
     }
 
-    /// Nothing below `seq` will be asked for.
+    /// Drops mappings below `seq`.
     pub fn forget_below(&mut self, seq: u64) {
         while self.entries.front().is_some_and(|e| e.sub.end <= seq) {
             self.entries.pop_front();
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(m.add(entry(100, 200, 99)), Ok(()));
         assert_eq!(m.add(entry(300, 400, 299)), Ok(()));
         assert_eq!(m.entries.len(), 2);
-        // Repeated, with a hole filled and more behind it.
+        // Repeated, with a hole filled and more bytes behind it.
         assert_eq!(m.add(entry(50, 500, 49)), Ok(()));
         assert_eq!(m.end(), Some(499));
         assert_eq!(m.add(entry(499, 600, 0)), Err(Refused));

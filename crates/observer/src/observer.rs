@@ -1,4 +1,4 @@
-//! Which packet belongs to which subflow, and what the connection speaks.
+//! Assigns packets to subflows, and follows the connection's mode.
 
 use crate::mappings::Entry;
 use crate::stream::{Incoming, Outgoing};
@@ -7,10 +7,10 @@ use anabranch_trace::{Event, Origin, PathState, Recorder, Violation};
 use anabranch_units::{ConnId, Instant, PathId, Range, Side};
 use anabranch_wire::{Flags, Mapping, MpCapable, MpJoin, MptcpOption, Packet, Segment};
 
-/// Most subflows at a time, those that have closed included.
+/// Most subflows at a time, closed ones included.
 const MAX_SUBFLOWS: usize = 64;
 
-/// What could not be followed. All zero: the events are complete.
+/// Counts of data that could not be followed. All zero: the events are complete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unfollowed {
     /// Packets of no subflow of the connection: another connection's, a join with an unknown token, a capture that
@@ -18,21 +18,21 @@ pub struct Unfollowed {
     pub stray_packets: u64,
     /// Payload bytes without mapping.
     pub unmapped_bytes: u64,
-    /// Bytes that the host acknowledged before they were seen to arrive: the capture has a hole. They are told as arrived
-    /// with the acknowledgment.
+    /// Bytes that the host acknowledged before they were seen to arrive: the capture has a hole. They are recorded as
+    /// arrived at the acknowledgment.
     pub missed_bytes: u64,
-    /// What was left out since it would have taken more memory than is allowed.
+    /// Items left out because they would exceed a memory limit.
     pub overflows: u64,
 }
 
-/// What the connection speaks.
+/// The protocol of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// Not agreed yet.
+    /// Not negotiated yet.
     Opening,
     /// MPTCP.
     Multipath,
-    /// Plain TCP: never agreed on anything else, or fallen back to it (RFC 8684 §3.7).
+    /// Plain TCP, from the start or after a fallback (RFC 8684 §3.7).
     Plain,
 }
 
@@ -44,18 +44,18 @@ pub struct Observer {
     pub(crate) mode: Mode,
     /// The host's SYN offered MPTCP.
     pub(crate) offered: bool,
-    /// The peer has sent a DSS: from then on a segment without one is no sign of plain TCP.
+    /// The peer has sent a DSS: from then on a segment without one does not imply plain TCP.
     pub(crate) dss_seen: bool,
     pub(crate) outgoing: Outgoing,
     pub(crate) incoming: Incoming,
-    /// In [`Mode::Plain`]: from subflow to data sequence, for what is sent and what is received.
+    /// In [`Mode::Plain`]: the distances from subflow to data sequence, sent and received.
     pub(crate) plain: (Distance, Distance),
     pub(crate) subflows: Vec<Subflow>,
     pub(crate) unfollowed: Unfollowed,
     begun: bool,
 }
 
-/// Where events go.
+/// The output of events.
 pub(crate) struct Out<'a> {
     pub now: Instant,
     origin: Origin,
@@ -63,12 +63,12 @@ pub(crate) struct Out<'a> {
 }
 
 impl Out<'_> {
-    /// An event of the connection.
+    /// Records an event of the connection.
     pub fn tell(&mut self, event: Event) {
         self.recorder.record(self.now, self.origin, &event);
     }
 
-    /// An event of a path.
+    /// Records an event of a path.
     pub fn tell_of(&mut self, path: PathId, event: Event) {
         self.recorder.record(self.now, Origin { path, ..self.origin }, &event);
     }
@@ -98,13 +98,13 @@ pub(crate) fn joined_token(segment: &Segment) -> Option<u32> {
     }
 }
 
-/// A mapping holds 32 bits of the offset within the subflow: the one nearest to `near`.
+/// The subflow offset nearest to `near` of which a mapping holds 32 bits.
 pub(crate) fn subflow_offset(low: u32, near: u64) -> Option<u64> {
     near.checked_add_signed(i64::from(low.wrapping_sub(near as u32) as i32))
 }
 
 impl Observer {
-    /// Nothing seen yet. Events will name `host` and `connection`.
+    /// An observer before the first packet. Events will name `host` and `connection`.
     pub fn new(host: Side, connection: ConnId) -> Self {
         Self {
             host,
@@ -121,14 +121,13 @@ impl Observer {
         }
     }
 
-    /// What could not be followed so far.
+    /// The data that could not be followed so far.
     pub fn unfollowed(&self) -> Unfollowed {
         let waiting: u64 = self.subflows.iter().map(|s| s.receiving.unmapped_bytes()).sum();
         Unfollowed { unmapped_bytes: self.unfollowed.unmapped_bytes + waiting, ..self.unfollowed }
     }
 
-    /// A packet that the host sent or received on the network path `path`, in the order in which they pass.
-    /// The events go to `recorder`.
+    /// A packet that the host sent or received on the network path `path`, in their order. The events go to `recorder`.
     pub fn packet(&mut self, now: Instant, sent: bool, path: PathId, packet: &Packet, recorder: &mut dyn Recorder) {
         let origin = Origin { host: Some(self.host), connection: self.connection, path: PathId(0) };
         let out = &mut Out { now, origin, recorder };
@@ -149,25 +148,26 @@ impl Observer {
             return;
         };
         match (self.subflows[i].stage, sent) {
-            // What is still under way, and the host's answers to it, are no part of the connection.
+            // Packets still under way, and the host's answers to them, are not part of the connection.
             (Stage::Closed, _) => {}
             (_, true) => self.on_sent(out, i, segment),
             (_, false) => self.on_received(out, i, segment),
         }
     }
 
-    /// Its number.
+    /// The connection's number.
     pub(crate) fn connection(&self) -> ConnId {
         self.connection
     }
 
-    /// A SYN that the host sent, or got, with this token joins the connection. RFC 8684 §3.2: it is the receiver's.
+    /// Whether a SYN that the host sent, or received, with this token joins the connection. RFC 8684 §3.2: it is the
+    /// receiver's.
     pub(crate) fn is_joined_by(&self, sent: bool, token: u32) -> bool {
         let receiver = if sent { self.incoming.owner } else { self.outgoing.owner };
         receiver.is_some_and(|owner| owner.token == token)
     }
 
-    /// A SYN of another candidate for the first subflow (RobE_SIM): from the same port of the client's, before any was
+    /// A SYN of another candidate for the first subflow (RobE_SIM): from the same client port, before any was
     /// established.
     fn is_raced_by(&self, tuple: FourTuple, sent: bool, syn: &Segment) -> bool {
         let port = |t: FourTuple| if sent { t.local.port() } else { t.remote.port() };
@@ -181,7 +181,7 @@ impl Observer {
         self.subflows.iter().filter(|s| !s.join && s.is_live()).count() > 1
     }
 
-    /// Subflow `first` is the connection's first: the others that might have been are given up.
+    /// Makes subflow `first` the connection's first: the other candidates are given up.
     pub(crate) fn end_race(&mut self, out: &mut Out<'_>, first: usize) {
         for (_, s) in self.subflows.iter_mut().enumerate().filter(|(n, s)| *n != first && !s.join && s.is_live()) {
             let told = s.offers.0.is_some();
@@ -192,14 +192,14 @@ impl Observer {
         }
     }
 
-    /// A SYN takes the place of a subflow that has ended.
+    /// A SYN replaces a subflow that has ended.
     fn begins_anew(&self, i: usize, sent: bool, syn: &Segment) -> bool {
         let s = &self.subflows[i];
         let isn = if sent { s.sending.isn } else { s.receiving.isn };
         !s.is_live() && syn.seq != isn
     }
 
-    /// A SYN on new ends: the first one of the connection, or one that joins it.
+    /// A SYN between new ends: the connection's first, or a join.
     fn begin(&mut self, tuple: FourTuple, path: PathId, sent: bool, syn: &Segment) -> Option<usize> {
         let joins = match joined_token(syn) {
             Some(token) if self.is_joined_by(sent, token) => true,
@@ -225,16 +225,16 @@ impl Observer {
         self.unfollowed.unmapped_bytes += self.subflows.remove(i).receiving.unmapped_bytes();
     }
 
-    /// The peer's segment broke a rule, and the host had to ignore it or a part of it.
+    /// The peer's segment broke a rule, and the host had to ignore all or part of it.
     pub(crate) fn violation(&self, out: &mut Out<'_>, i: usize, what: Violation) {
         out.tell_of(self.subflows[i].path, Event::Violation(what));
     }
 
-    /// The subflow was reset or refused. What of it is still under way belongs to nobody.
+    /// The subflow was reset or refused. Its packets still under way belong to no subflow.
     pub(crate) fn drop_subflow(&mut self, out: &mut Out<'_>, i: usize) {
         let s = &mut self.subflows[i];
-        // One that the host has not answered has never been told of, nor a join of the peer's that proved nothing; one that
-        // is closed has.
+        // No event has named a subflow that the host did not answer, or a join of the peer without authentication; a
+        // closed one has had its event.
         let proven = !(s.join && s.stage == Stage::SynReceived);
         let told = s.offers.0.is_some() && s.is_live() && proven;
         s.stage = Stage::Closed;
@@ -253,14 +253,14 @@ impl Observer {
         }
     }
 
-    /// From here on the connection is plain TCP over its one subflow (RFC 8684 §3.7).
+    /// From here on the connection is plain TCP over its only subflow (RFC 8684 §3.7).
     pub(crate) fn fall_back(&mut self, out: &mut Out<'_>, i: usize) {
         if self.mode == Mode::Plain {
             return;
         }
         self.mode = Mode::Plain;
         out.tell(Event::Fallback);
-        // What has its place keeps it; what is new follows in the subflow's own sequence.
+        // Mapped data keeps its place; new data follows in the subflow's own sequence.
         let s = &self.subflows[i];
         let unacked = s.sending.mappings.end().unwrap_or(0);
         let sent = Distance { sub: s.sending.nxt, data: unacked.max(self.outgoing.acked) };
@@ -268,8 +268,8 @@ impl Observer {
         self.plain = (sent, received);
     }
 
-    /// The mapping that a segment brings, of the stream that goes the way it goes. MP_CAPABLE holds that of the first
-    /// data (RFC 8684 §3.1).
+    /// The mapping in a segment, of the stream in its direction. MP_CAPABLE holds that of the first data (RFC 8684
+    /// §3.1).
     pub(crate) fn mapping_of(&self, sent: bool, segment: &Segment) -> Option<(Mapping, bool)> {
         if let Some(dss) = segment.options.dss() {
             return dss.mapping.map(|mapping| (mapping, dss.data_fin));
@@ -280,12 +280,12 @@ impl Observer {
         Some((Mapping { data_seq, wide: true, subflow_seq: 1, len, checksum }, false))
     }
 
-    /// Where a finite mapping lies. `nears`: data offset and subflow offset that it is expected at.
+    /// The place of a finite mapping. `nears`: the expected data offset and subflow offset.
     pub(crate) fn place(&self, sent: bool, mapping: &Mapping, data_fin: bool, nears: (u64, u64)) -> Option<Entry> {
         let owner = if sent { self.outgoing.owner } else { self.incoming.owner };
         let data = owner?.mapped(mapping, nears.0)?;
         let len = u64::from(mapping.len).saturating_sub(u64::from(data_fin));
-        // A DATA_FIN alone stands nowhere in the subflow.
+        // A DATA_FIN alone has no place in the subflow.
         let sub = if data_fin && len == 0 { 0 } else { subflow_offset(mapping.subflow_seq, nears.1)? };
         let whole = !sent && mapping.checksum.is_some();
         Some(Entry { sub: Range::new(sub, sub + len), data, whole })

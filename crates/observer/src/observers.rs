@@ -1,4 +1,4 @@
-//! Which packet belongs to which connection of a host.
+//! Assigns packets to the connections of a host.
 
 use crate::observer::{Observer, Unfollowed, joined_token};
 use crate::subflow::FourTuple;
@@ -7,10 +7,10 @@ use anabranch_units::{ConnId, Instant, PathId, Side};
 use anabranch_wire::{Flags, Packet};
 use std::collections::BTreeMap;
 
-/// Most subflows over all connections; what comes after them is not followed.
+/// Most subflows over all connections; further ones are not followed.
 const MAX_SUBFLOWS: usize = 1 << 16;
 
-/// The number of the connection that a client opens from this port; `None` if it is not to be followed.
+/// The number of the connection that a client opens from this port; `None` to ignore it.
 pub type Number = fn(u16) -> Option<ConnId>;
 
 /// Follows all connections of one host, each by an [`Observer`].
@@ -19,22 +19,22 @@ pub struct Observers {
     host: Side,
     number: Number,
     each: Vec<Observer>,
-    /// To which of them a subflow belongs.
+    /// The connection of each subflow.
     subflows: BTreeMap<FourTuple, usize>,
-    /// Where the packet before belonged: mostly the next one does, too.
+    /// The connection of the previous packet, which usually is the next packet's too.
     last: Option<(FourTuple, usize)>,
     stray_packets: u64,
     overflows: u64,
 }
 
 impl Observers {
-    /// Nothing seen yet.
+    /// Observers before the first packet.
     pub fn new(host: Side, number: Number) -> Self {
         let (each, subflows) = (Vec::new(), BTreeMap::new());
         Self { host, number, each, subflows, last: None, stray_packets: 0, overflows: 0 }
     }
 
-    /// A packet as in [`Observer::packet`]. The connection to which it belongs, if that is followed.
+    /// A packet as in [`Observer::packet`]. Returns its connection, if that is followed.
     pub fn packet(
         &mut self,
         now: Instant,
@@ -53,7 +53,7 @@ impl Observers {
         Some(self.each[i].connection())
     }
 
-    /// What could not be followed so far, over all connections.
+    /// The data that could not be followed so far, over all connections.
     pub fn unfollowed(&self) -> Unfollowed {
         let own = Unfollowed { stray_packets: self.stray_packets, overflows: self.overflows, ..Unfollowed::default() };
         self.each.iter().map(Observer::unfollowed).fold(own, |all, each| Unfollowed {
@@ -92,7 +92,7 @@ impl Observers {
         Some(i)
     }
 
-    /// The place of a connection that is known by its number, or of a new one.
+    /// The index of a connection's observer; a new one if it has none.
     fn follow(&mut self, connection: ConnId) -> usize {
         let known = self.each.iter().position(|observer| observer.connection() == connection);
         known.unwrap_or_else(|| {

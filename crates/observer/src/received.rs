@@ -1,4 +1,4 @@
-//! What the host receives (RFC 9293 §3.10.7.4).
+//! Packets that the host receives (RFC 9293 §3.10.7.4).
 
 use crate::observer::{Mode, Observer, Out};
 use crate::subflow::{Distance, Stage};
@@ -6,14 +6,14 @@ use anabranch_trace::{Event, PathState, Violation};
 use anabranch_units::Range;
 use anabranch_wire::{DataAck, Flags, MpCapable, MptcpOption, Segment};
 
-/// How payload came.
+/// How payload arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum How {
     /// In a segment with a DSS.
     Seen,
     /// In a segment without.
     Bare,
-    /// Nobody saw it come, but the host acknowledged it.
+    /// Not captured, but acknowledged by the host.
     Proven,
 }
 
@@ -38,7 +38,7 @@ impl Observer {
             s.receiving.keep(stamps, seq, out.now);
         }
         if flags.has(Flags::RST) {
-            // RFC 5961 §3.2; or it proves by the host's key whose it is (RFC 8684 §3.5)
+            // RFC 5961 §3.2; or the host's key authenticates it (RFC 8684 §3.5).
             let receiver_key = self.outgoing.owner.map(|owner| owner.key);
             let proof = receiver_key.map(|receiver_key| MptcpOption::FastClose { receiver_key });
             let proven = proof.is_some_and(|proof| segment.options.mptcp().contains(&proof));
@@ -91,7 +91,7 @@ impl Observer {
             self.violation(out, i, Violation::OldTimestamp);
             return None;
         }
-        // The host's window is one of the connection: what is repeated on this subflow does not count against it.
+        // The window belongs to the connection: retransmissions on this subflow do not count against it.
         let limit = self.incoming.window.saturating_mul(2).max(1 << 16);
         let inside = seq.filter(|seq| s.receiving.accepts(*seq, u64::from(segment.seq_len()), limit));
         if inside.is_none() {
@@ -131,14 +131,14 @@ impl Observer {
         if fail && self.live() > 1 {
             self.violation(out, i, Violation::UnexpectedOption);
         }
-        // RFC 8684 §3.7: with one subflow the host answers in kind, or by a reset; that shows what became of it.
+        // RFC 8684 §3.7: with one subflow the host answers in kind, or by a reset; that answer decides.
     }
 
     fn live(&self) -> usize {
         self.subflows.iter().filter(|s| s.is_live()).count()
     }
 
-    /// The peer shows that it got the host's keys, or that nobody speaks MPTCP here (RFC 8684 §3.1, §3.7).
+    /// The peer shows that it has the host's keys, or that it does not speak MPTCP (RFC 8684 §3.1, §3.7).
     fn confirm(&mut self, out: &mut Out<'_>, i: usize, segment: &Segment, ack: u64) {
         let s = &mut self.subflows[i];
         if s.stage == Stage::Unconfirmed {
@@ -149,7 +149,7 @@ impl Observer {
         let speaks = !segment.options.mptcp().is_empty();
         let data = !segment.payload.is_empty() || ack != 1;
         let joined = s.join;
-        // An ADD_ADDR may leave no room for a DSS, and MP_CAPABLE with data maps it too.
+        // An ADD_ADDR may leave no room for a DSS, and an MP_CAPABLE with data has a mapping too.
         let shows = |o: &MptcpOption| {
             matches!(o, MptcpOption::AddAddr(_) | MptcpOption::Capable(MpCapable { data: Some(_), .. }))
         };
@@ -171,7 +171,7 @@ impl Observer {
         self.data_acked(out, upto.min(end));
     }
 
-    /// Plain TCP: what the subflow acknowledged is acknowledged at connection level.
+    /// Plain TCP: data that the subflow acknowledged is acknowledged at connection level.
     pub(crate) fn acked_by_subflow(&mut self, out: &mut Out<'_>, i: usize) {
         let s = &self.subflows[i];
         let una = Range::new(s.sending.una, s.sending.una + 1);
@@ -196,7 +196,7 @@ impl Observer {
                 return self.violation(out, i, Violation::UnexpectedOption);
             }
             self.fall_back(out, i);
-            // It may reach back; without a place of its own (as Linux has it) it begins here.
+            // It may reach back; without a subflow offset (as Linux sends it) it begins here.
             if let Some(entry) = place.filter(|_| mapping.subflow_seq != 0) {
                 self.plain.1 = Distance { sub: entry.sub.start, data: entry.data };
             }
@@ -222,7 +222,7 @@ impl Observer {
             return;
         }
         if self.mode == Mode::Plain && how != How::Proven {
-            // RFC 9293 §3.8.6: once it is acknowledged it must be kept, so what does not fit is not taken.
+            // RFC 9293 §3.8.6: acknowledged data must be kept, so data that does not fit is not accepted.
             let beyond = self.plain.1.translate(all).is_none_or(|data| data.end > self.incoming.edge);
             if beyond {
                 return self.violation(out, i, Violation::BeyondWindow);
@@ -241,14 +241,14 @@ impl Observer {
         receiving.mappings.forget_below(receiving.unplaced());
     }
 
-    /// Gives what waited for its mapping another chance.
+    /// Retries the data that waited for its mapping.
     fn pass_on_held(&mut self, out: &mut Out<'_>, i: usize) {
         for piece in self.subflows[i].receiving.take_unmapped() {
             self.pass_on(out, i, piece, How::Seen);
         }
     }
 
-    /// Bytes next in a subflow's sequence go to the connection by their mapping.
+    /// Hands the next bytes of a subflow's sequence to the connection by their mapping.
     fn pass_on(&mut self, out: &mut Out<'_>, i: usize, mut piece: Range, how: How) {
         while !piece.is_empty() {
             if self.mode != Mode::Multipath {
@@ -269,7 +269,7 @@ impl Observer {
             if !entry.whole {
                 self.arrived(out, i, entry.translate(part), how);
             } else if part.end == entry.sub.end {
-                // RFC 8684 §3.3: passed on once the checksum can be verified
+                // RFC 8684 §3.3: handed on once the checksum can be verified.
                 self.arrived(out, i, entry.translate(entry.sub), how);
             }
             piece.start = part.end;
@@ -286,14 +286,14 @@ impl Observer {
             self.plain.1 = Distance::default();
             return false;
         }
-        // What nobody saw come the DATA_ACK will tell.
+        // The DATA_ACK will account for data that was not captured.
         if how != How::Proven && !self.subflows[i].receiving.hold_unmapped(part) {
             self.unfollowed.unmapped_bytes += part.len();
         }
         true
     }
 
-    /// Bytes with their place in the data sequence.
+    /// Bytes with their place in the data sequence arrived.
     fn arrived(&mut self, out: &mut Out<'_>, i: usize, data: Range, how: How) {
         let end = self.incoming.fin.unwrap_or(u64::MAX);
         let beyond = data.end > self.incoming.edge && how != How::Proven;
@@ -308,7 +308,7 @@ impl Observer {
         self.take_data(out, i, data, how == How::Proven);
     }
 
-    /// Bytes come to the stream. `proven`: nobody saw them come, but the host acknowledged them.
+    /// Adds bytes to the stream. `proven`: they were not captured, but the host acknowledged them.
     pub(crate) fn take_data(&mut self, out: &mut Out<'_>, i: usize, data: Range, proven: bool) {
         let new = self.incoming.accept(data);
         self.unfollowed.missed_bytes += if proven { new } else { 0 };

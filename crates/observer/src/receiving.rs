@@ -1,4 +1,4 @@
-//! What a subflow received: segments back into the subflow's sequence (RFC 9293 §3.10.7.4), as ranges.
+//! The receive side of a subflow: segments back into the subflow's sequence (RFC 9293 §3.10.7.4), as ranges.
 
 use crate::mappings::Mappings;
 use anabranch_units::{Duration, Instant, Range, RangeSet, SeqNumber};
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 const MAX_PIECES: usize = 16_384;
 /// Most pieces that wait for their mapping.
 const MAX_UNMAPPED: usize = 1024;
-/// Time after which a timestamp of an idle peer says nothing (RFC 7323 §5.5).
+/// Time after which an idle peer's timestamp is invalid (RFC 7323 §5.5).
 const STALE: Duration = Duration::from_secs(24 * 86_400);
 
 /// Offsets: 0 = SYN, 1 = first payload byte.
@@ -21,7 +21,7 @@ pub(crate) struct Receiving {
     /// The latest acknowledgment that the host sent.
     pub acked: u64,
     next: u64,
-    /// Pieces out of order by their start, as they came: arrivals are told segment by segment.
+    /// Out-of-order pieces by their start, not merged: arrivals are recorded segment by segment.
     pieces: BTreeMap<u64, u64>,
     held: RangeSet,
     /// In sequence, without a mapping so far.
@@ -68,14 +68,14 @@ impl Receiving {
         self.recent.is_some_and(|(val, at)| (stamps.val.wrapping_sub(val) as i32) < 0 && now.since(at) < STALE)
     }
 
-    /// Keeps the timestamp of a segment at `seq` if it touches what was last acknowledged (RFC 7323 §4.3).
+    /// Keeps the timestamp of a segment at `seq` if it covers the last acknowledged number (RFC 7323 §4.3).
     pub fn keep(&mut self, stamps: Timestamps, seq: u64, now: Instant) {
         if !self.is_old(stamps, now) && seq <= self.next && self.acked >= self.next {
             self.recent = Some((stamps.val, now));
         }
     }
 
-    /// Keeps the timestamp of the peer's last segment, which came again: the host's acknowledgment was lost, and the next one
+    /// Keeps the timestamp of a copy of the peer's last segment: the host's acknowledgment was lost, and the next one
     /// echoes this copy.
     pub fn renew(&mut self, stamps: Timestamps, now: Instant) {
         if !self.is_old(stamps, now) {
@@ -83,8 +83,8 @@ impl Receiving {
         }
     }
 
-    /// Takes the payload of a segment; what of it is next in sequence. Then ask [`Self::pop`] for what follows.
-    /// `Err` if there is no room for another piece.
+    /// Takes the payload of a segment; returns its part that is next in sequence. [`Self::pop`] returns the pieces that
+    /// follow. `Err` if there is no room for another piece.
     pub fn accept(&mut self, all: Range) -> Result<Option<Range>, ()> {
         let limit = self.fin.unwrap_or(u64::MAX);
         let fresh = Range::new(all.start.max(self.next), all.end.min(limit));
@@ -118,7 +118,7 @@ impl Receiving {
         room
     }
 
-    /// What waits for its mapping, in order.
+    /// The pieces that wait for their mapping, in order.
     pub fn take_unmapped(&mut self) -> Vec<Range> {
         core::mem::take(&mut self.unmapped)
     }
@@ -133,14 +133,14 @@ impl Receiving {
         self.unmapped.first().map_or(self.next, |piece| piece.start)
     }
 
-    /// What has not come below `seq`, its lowest part. Nothing comes behind the FIN.
+    /// The lowest missing part below `seq`. Nothing is missing behind the FIN.
     pub fn first_gap(&self, seq: u64) -> Option<Range> {
         let limit = self.fin.unwrap_or(u64::MAX).min(seq);
         let end = self.held.first().map_or(limit, |r| r.start.min(limit));
         Some(Range::new(self.next, end)).filter(|gap| !gap.is_empty())
     }
 
-    /// Notes the peer's FIN at `offset`, unless it contradicts what is known, and steps over it once it is reached.
+    /// Records the peer's FIN at `offset`, unless it contradicts earlier data, and passes it once it is reached.
     pub fn note_fin(&mut self, offset: u64) {
         let beyond = self.held.last().is_some_and(|r| r.end > offset);
         if self.fin.is_none() && !beyond && offset >= self.next {
@@ -148,7 +148,7 @@ impl Receiving {
         }
     }
 
-    /// Steps over the peer's FIN if everything before it has come.
+    /// Passes the peer's FIN if everything before it has come.
     pub fn take_fin(&mut self) {
         if self.fin == Some(self.next) {
             self.next += 1;
@@ -208,7 +208,7 @@ mod tests {
         assert_eq!(r.accept(Range::new(1, 9)), Ok(Some(Range::new(1, 4))));
         r.take_fin();
         assert_eq!((r.is_finished(), r.next()), (true, 5));
-        // Whatever is acknowledged, nothing is missing behind the FIN.
+        // For any acknowledgment, nothing is missing behind the FIN.
         assert_eq!(r.first_gap(100), None);
     }
 }

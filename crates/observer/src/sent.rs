@@ -1,4 +1,4 @@
-//! What the host sends.
+//! Packets that the host sends.
 
 use crate::observer::{Mode, Observer, Out, capable};
 use crate::received::How;
@@ -53,7 +53,7 @@ impl Observer {
     fn on_rst_sent(&mut self, out: &mut Out<'_>, i: usize, segment: &Segment) {
         let s = &self.subflows[i];
         if s.offers.0.is_none() {
-            // The host refuses a SYN: that is no subflow of the connection.
+            // The host refuses a SYN, so there is no subflow.
             self.subflows.remove(i);
             self.unfollowed.stray_packets += 1;
             return;
@@ -65,7 +65,7 @@ impl Observer {
         }
     }
 
-    /// A client shows its key on the third ACK or the first data.
+    /// A client reveals its key on the third ACK or the first data.
     fn learn_key(&mut self, segment: &Segment) {
         if self.outgoing.owner.is_none()
             && let Some(MpCapable { sender_key: Some(key), receiver_key: Some(_), .. }) = capable(segment)
@@ -74,7 +74,7 @@ impl Observer {
         }
     }
 
-    /// What the host acknowledges it has, even if nobody saw it come.
+    /// Data that the host acknowledges has arrived, even if it was not captured.
     fn catch_up(&mut self, out: &mut Out<'_>, i: usize, segment: &Segment) {
         if !segment.flags.has(Flags::ACK) {
             return;
@@ -101,7 +101,7 @@ impl Observer {
         self.incoming.admit(size);
     }
 
-    /// The host shows that it fell back. What was acknowledged with the news counts already as plain TCP.
+    /// The host shows that it fell back. Data acknowledged by the same segment counts already as plain TCP.
     fn follow_back(&mut self, out: &mut Out<'_>, i: usize) {
         if self.mode == Mode::Multipath {
             self.fall_back(out, i);

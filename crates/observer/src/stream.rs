@@ -7,10 +7,10 @@ use anabranch_wire::{DataAck, Mapping, crypto};
 /// Most separate ranges held for a stream.
 const MAX_RANGES: usize = 65_536;
 
-/// No stream gets that far; what claims to is a number of something else.
+/// No stream reaches this offset; a number that claims to is of something else.
 const FARTHEST: u64 = 1 << 62;
 
-/// Whose stream it is, once its key is known (RFC 8684 §3.1).
+/// The owner of a stream, once its key is known (RFC 8684 §3.1).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Owner {
     pub key: u64,
@@ -41,13 +41,13 @@ impl Owner {
         offset.filter(|offset| *offset < FARTHEST)
     }
 
-    /// The wire's number of the first byte.
+    /// The first byte's number on the wire.
     pub fn first(&self) -> u64 {
         self.idsn.at(1).0
     }
 }
 
-/// What the host sends.
+/// The stream that the host sends.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outgoing {
     pub owner: Option<Owner>,
@@ -55,16 +55,16 @@ pub(crate) struct Outgoing {
     sent: RangeSet,
     /// End of what was sent.
     pub end: u64,
-    /// The peer has everything below.
+    /// The peer has every byte below.
     pub acked: u64,
-    /// Where the DATA_FIN stands.
+    /// The offset of the DATA_FIN.
     pub fin: Option<u64>,
-    /// The window that the peer named last, in bytes.
+    /// The window that the peer last advertised, in bytes.
     pub window: u64,
 }
 
 impl Outgoing {
-    /// Notes that `data` left; says whether for the first time. A packet that brings any new byte counts as first.
+    /// Records that `data` left; returns whether for the first time. A packet with any new byte counts as first.
     pub fn on_sent(&mut self, data: Range) -> SendKind {
         let fresh = Range::new(data.start.max(self.acked), data.end);
         self.end = self.end.max(data.end);
@@ -75,7 +75,7 @@ impl Outgoing {
         if self.sent.count() > MAX_RANGES
             && let Some(first) = self.sent.first()
         {
-            // The lowest hole is taken for sent: it is the one most likely to be outside the capture.
+            // The lowest hole counts as sent: it is the one most likely to be missing from the capture.
             self.sent.remove(first);
             let next = self.sent.first().map_or(first.end, |r| r.start);
             self.sent.insert(Range::new(first.start, next));
@@ -83,7 +83,7 @@ impl Outgoing {
         SendKind::First
     }
 
-    /// Everything below `upto` was acknowledged; true if that is news.
+    /// Everything below `upto` was acknowledged; true if that is new.
     pub fn on_acked(&mut self, upto: u64) -> bool {
         let news = upto > self.acked;
         if news {
@@ -94,7 +94,7 @@ impl Outgoing {
     }
 }
 
-/// What the host receives.
+/// The stream that the host receives.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Incoming {
     pub owner: Option<Owner>,
@@ -105,7 +105,7 @@ pub(crate) struct Incoming {
     pub edge: u64,
     /// The largest window that the host advertised.
     pub window: u64,
-    /// Where the DATA_FIN stands.
+    /// The offset of the DATA_FIN.
     pub fin: Option<u64>,
 }
 
@@ -120,13 +120,13 @@ impl Incoming {
         self.held.bytes()
     }
 
-    /// The host admits `size` bytes from the next on. What it promised it takes (RFC 9293 §3.8.6).
+    /// The host advertises `size` bytes from the next on. It must accept what it has advertised (RFC 9293 §3.8.6).
     pub fn admit(&mut self, size: u64) {
         self.window = self.window.max(size);
         self.edge = self.edge.max(self.next + size);
     }
 
-    /// The host takes no more separate ranges than this keeps.
+    /// The limit of separate ranges is reached.
     pub fn is_full(&self) -> bool {
         self.held.count() >= MAX_RANGES
     }
@@ -146,7 +146,7 @@ impl Incoming {
         new
     }
 
-    /// The DATA_FIN stands at `offset`; `false` if it is known better or cannot be.
+    /// The DATA_FIN is at `offset`; `false` if that contradicts earlier data.
     pub fn note_fin(&mut self, offset: u64) -> bool {
         let possible = offset >= self.next && offset <= self.edge;
         if self.fin.is_none() && possible {

@@ -21,20 +21,20 @@ impl FourTuple {
     }
 }
 
-/// How far a subflow is.
+/// The state of a subflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// The host sent a SYN.
     SynSent,
     /// The host got a SYN.
     SynReceived,
-    /// SYNs are exchanged; a join of the host's waits for the fourth ACK (RFC 8684 §3.2).
+    /// SYNs are exchanged; a join of the host waits for the fourth ACK (RFC 8684 §3.2).
     Unconfirmed,
     /// May carry data.
     Established,
     /// Both directions closed in order; the host answers for a while (RFC 9293 §3.6.1).
     TimeWait,
-    /// Closed in order or reset, and the host has forgotten it.
+    /// Closed in order or reset, and the host has removed it.
     Closed,
 }
 
@@ -60,7 +60,7 @@ impl Distance {
     }
 }
 
-/// What the host sent on a subflow. Offsets: 0 = SYN, 1 = first payload byte.
+/// The send side of a subflow. Offsets: 0 = SYN, 1 = first payload byte.
 #[derive(Clone, Debug)]
 pub(crate) struct Sending {
     /// The host's initial sequence number.
@@ -70,9 +70,9 @@ pub(crate) struct Sending {
     pub una: u64,
     /// Next offset to be sent.
     pub nxt: u64,
-    /// Where the FIN stands.
+    /// The offset of the FIN.
     pub fin: Option<u64>,
-    /// The peer's FIN came before the host's left: LAST-ACK, not TIME-WAIT, follows (RFC 9293 §3.3.2).
+    /// The peer's FIN came before the host's left: LAST-ACK follows instead of TIME-WAIT (RFC 9293 §3.3.2).
     pub fin_answers: bool,
 }
 
@@ -82,7 +82,7 @@ impl Sending {
     }
 }
 
-/// What a SYN offered.
+/// The offers of a SYN.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Offer {
     pub timestamps: bool,
@@ -118,7 +118,7 @@ impl Subflow {
             key: None,
             timestamps: false,
             offers: (None, None),
-            // The number of the end that has not spoken is filled in when it does.
+            // The initial number of the silent end is filled in at its first segment.
             sending: Sending::new(isn),
             receiving: Receiving::new(isn),
         }
@@ -134,7 +134,7 @@ impl Subflow {
         !matches!(self.stage, Stage::TimeWait | Stage::Closed)
     }
 
-    /// The window field of a segment in bytes, as the host (`sent`) or the peer means it.
+    /// The window field of a segment in bytes, in the scale of the host (`sent`) or of the peer.
     pub fn window(&self, sent: bool, flags: Flags, field: u16) -> u64 {
         let shift = match self.offers {
             // RFC 7323 §2.2: not on a SYN, and only if both offered it; §2.3: at most 14
@@ -148,7 +148,7 @@ impl Subflow {
         u64::from(field) << shift
     }
 
-    /// Where `part` of what the host sent lies in the data sequence, from its beginning as far as one mapping goes.
+    /// The place in the data sequence of the first bytes of `part`, as far as one mapping reaches.
     pub fn sent_data(&self, part: Range, plain: Option<Distance>) -> Option<Range> {
         match self.sending.mappings.find(part.start) {
             Some(Entry { sub, data, whole }) => {

@@ -1,4 +1,4 @@
-//! Two Linux kernels, captured: both ends are followed without a doubt, and the totals are those that tshark counts.
+//! Two captured Linux kernels: both ends are followed completely, and the totals equal tshark's counts.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "tests run on a host with files")]
 
@@ -9,7 +9,7 @@ use anabranch_trace::{Event, Origin, PathState, Recorder, SendKind};
 use anabranch_units::{ConnId, Instant, Range, RangeSet, Side};
 use pcap::Captured;
 
-/// What one host did.
+/// Totals of one host.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Totals {
     /// Segments with payload by path, and their bytes.
@@ -29,7 +29,7 @@ struct Totals {
     connected: Option<bool>,
     fallbacks: u32,
     violations: u32,
-    /// What was sent, and what came.
+    /// The ranges sent and received.
     sent: RangeSet,
     got: RangeSet,
 }
@@ -63,7 +63,7 @@ impl Recorder for Totals {
     }
 }
 
-/// Both hosts of a connection, and what its observers could not follow.
+/// Both hosts of a connection, and the data that their observers could not follow.
 fn follow(captures: &[&str]) -> [(Totals, Unfollowed); 2] {
     let packets = pcap::captured(captures);
     [Side::Client, Side::Server].map(|side| {
@@ -75,8 +75,7 @@ fn follow(captures: &[&str]) -> [(Totals, Unfollowed); 2] {
     })
 }
 
-/// What tshark counts of what a host sent: segments with payload, bytes of payload, segments without payload, on the
-/// first path and on the second.
+/// tshark's counts of a host's packets: segments with payload, bytes of payload, segments without payload, per path.
 type Counts = [(u32, u64, u32); 2];
 
 /// Everything was followed, both streams are whole, and the counts are right.
@@ -131,7 +130,7 @@ fn checksummed_mappings_arrive_as_a_whole() {
     let counts = ([(32, 40_960, 26), (15, 19_040, 14)], [(38, 49_152, 30), (8, 10_848, 20)]);
     let hosts = check(&["join4_csum.p1", "join4_csum.p2"], counts.0, counts.1);
     check_subflows(&hosts, (2, 2, 0));
-    // So many mappings of payload, in 93 segments.
+    // This many mappings of payload, in 93 segments.
     assert_eq!(hosts.map(|h| h.arrivals).iter().sum::<u32>(), 21);
 }
 
@@ -153,7 +152,7 @@ fn a_fast_close_and_a_refused_join() {
         assert_eq!((host.violations, host.established, host.closed), (0, 1, 0));
         assert_eq!(unfollowed.stray_packets, if host.control[1] == 0 { 1 } else { 0 });
     }
-    // The client's join is refused, then it aborts; of the join the server's connection never knew.
+    // The client's join is refused, then the client aborts; the server's connection never saw the join.
     assert_eq!(hosts.map(|(host, _)| host.dead), [2, 1]);
 }
 

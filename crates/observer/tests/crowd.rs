@@ -1,4 +1,4 @@
-//! Several connections between two hosts: each is told of under its own number, and as the engine inside recorded it.
+//! Several connections between two hosts: the events of each have its number, and equal those of the engine.
 
 #![allow(
     clippy::disallowed_methods,
@@ -102,10 +102,11 @@ fn candidates_of_a_race_are_one_connection() {
     let transfer = Transfer::new(vec![path("far", 4000, 40, 30), lossy("near", 8000, 10, 30, 0.02)]);
     let watch = watched(&transfer, true);
     for (Host { observers, engine, observed }, client) in watch.0.iter().zip([true, false]) {
-        // The far SYN comes to the server when the near path has won: it, its answer and the reset are no part of a connection.
+        // The far SYN reaches the server after the near path has won: it, its answer and the reset belong to no
+        // connection.
         let stray_packets = if client { 0 } else { 3 * u64::from(CONNECTIONS) };
         assert_eq!(observers.unfollowed(), Unfollowed { stray_packets, ..Unfollowed::default() });
-        // A server tells of no handshake that is not complete: its SYN/ACKs are not among what it records.
+        // A server records no incomplete handshake: its SYN/ACKs are not among its events.
         for (name, kind) in KINDS.iter().filter(|(name, _)| client || *name != "control") {
             let only = |log: &Log| -> Log {
                 log.iter().filter_map(|(now, origin, event)| Some((*now, *origin, kind(event)?))).collect()
@@ -140,7 +141,7 @@ fn every_connection_is_followed_under_its_number() {
             }
         }
     }
-    // Over both paths, so that joins were told apart, too.
+    // Over both paths, so that joins were assigned, too.
     let of = |id: ConnId, path| {
         let data = |(_, origin, event): &&(Instant, Origin, Event)| {
             (origin.connection, origin.path) == (id, PathId(path)) && matches!(event, Event::DataSent { .. })

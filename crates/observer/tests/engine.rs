@@ -1,9 +1,8 @@
-//! The strong test: over random networks the observer of each host tells what the engine inside recorded, event by
-//! event, from nothing but the packets.
+//! The strong test: over random networks the observer of each host derives, event by event, what the engine recorded,
+//! from the packets alone.
 //!
-//! Many networks are tried with
-//! `ANABRANCH_SEEDS=5000 cargo test --profile fast -p anabranch-observer --test engine`, one alone with
-//! `ANABRANCH_SEED=<seed>`.
+//! For many networks: `ANABRANCH_SEEDS=5000 cargo test --profile fast -p anabranch-observer --test engine`; for one
+//! alone: `ANABRANCH_SEED=<seed>`.
 
 #![allow(
     clippy::disallowed_methods,
@@ -24,9 +23,9 @@ use common::random::random_transfer;
 use common::{ADVERSARY, Transfer, asked};
 use watch::{Host, KINDS, Log, Seen, compare_host, copies_came_first, first_silent_end};
 
-/// Far more than any of these networks needs.
+/// Far longer than any of these networks needs.
 const LIMIT: Instant = Instant::from_millis(2 * 3600 * 1000);
-/// Networks of a commit's test run.
+/// Networks per test run of a commit.
 const SEEDS: u64 = 300;
 
 struct Notes<'a>(&'a mut Log, &'a mut Meter);
@@ -75,7 +74,7 @@ impl Recorder for Watch {
             self.meters[0].record(now, origin, event);
             self.hosts[place(side)].engine.push((now, origin, *event));
             if matches!(event, Event::Delivered(_) | Event::Written(_) | Event::WriteEnd(_)) {
-                // The application tells these itself.
+                // The application records these itself.
                 self.meters[1].record(now, origin, event);
             }
         }
@@ -94,7 +93,7 @@ impl Recorder for Watch {
 fn drive(transfer: &Transfer) -> (Watch, Instant) {
     let all: Vec<_> = (0..transfer.paths.len()).map(|n| (PathId(n as u8), false)).collect();
     let mut flow = transfer.flow(0, &all);
-    // The run goes on until both ends are closed.
+    // The run continues until both ends are closed.
     flow.awaited = false;
     let mut world = transfer.world_of(vec![flow]);
     let mut watch = Watch::new(transfer.paths.len());
@@ -107,7 +106,7 @@ fn drive(transfer: &Transfer) -> (Watch, Instant) {
     (watch, world.now())
 }
 
-/// Metrics that must be the same, of the run and of each path.
+/// Metrics that must be equal, of the run and of each path.
 const VALUES: [&str; 12] = [
     "goodput_bps",
     "delivered_bytes",
@@ -123,7 +122,7 @@ const VALUES: [&str; 12] = [
     "outage_s",
 ];
 const PATH_VALUES: [&str; 3] = ["sent_bytes", "retransmitted_packets", "loss_ratio"];
-/// These too, unless a copy left before what it is a copy of.
+/// These too, unless a copy left before its original.
 const KIND_VALUES: [&str; 2] = ["reinjected_packets", "reinjected_bytes"];
 fn compare_metrics(results: &[RunMetrics; 2], early_copies: bool) -> Result<(), String> {
     let [recorded, observed] = results;
@@ -181,10 +180,10 @@ fn observers_tell_what_engines_record() {
     println!("{seen:?}");
     assert!(wrong.is_empty(), "{} networks:\n{}", wrong.len(), wrong.join("\n"));
     if number("ANABRANCH_SEED").is_none() {
-        // Plain TCP is fallen back to behind middleboxes only, and there are none.
+        // Fallback needs a middlebox, and there is none.
         let quiet = KINDS.iter().zip(seen.events).filter(|(_, count)| *count == 0).map(|((name, _), _)| *name);
         assert_eq!(quiet.collect::<Vec<_>>(), ["fallback"]);
-        // What is bound ahead may be sent again elsewhere while it still waits for its path.
+        // Data bound ahead may be retransmitted elsewhere while it still waits for its path.
         let known = ["redundant", "linux-default", ADVERSARY];
         assert!(seen.early_copies.keys().all(|s| known.contains(&s.as_str())), "{:?}", seen.early_copies);
         assert!(seen.closed > 0 && seen.dead > 0 && seen.cut * 100 < seen.closed, "{seen:?}");

@@ -1,4 +1,4 @@
-//! Middleboxes that take options off, change data or reset subflows: what engines do then is observed too.
+//! Middleboxes that remove options, change data or reset subflows: the observer follows the engines' reactions too.
 
 #[path = "../../engine/tests/common/mod.rs"]
 mod common;
@@ -15,7 +15,7 @@ use bytes::Bytes;
 use std::collections::BTreeMap;
 use watch::{Host, Seen, compare_host};
 
-/// Changes a packet on its way: time, who sent it, over which path.
+/// A change of a packet in transit: time, sender, path.
 type Meddle = fn(Instant, Side, PathId, &mut Packet);
 
 struct Party {
@@ -27,7 +27,7 @@ struct Party {
     host: Host,
 }
 
-/// Keeps what the engine records.
+/// Records the engine's events.
 struct Inside<'a>(&'a mut Host);
 
 impl Recorder for Inside<'_> {
@@ -36,7 +36,7 @@ impl Recorder for Inside<'_> {
     }
 }
 
-/// Keeps what is observed.
+/// Records the observed events.
 struct Outside<'a>(&'a mut watch::Log);
 
 impl Recorder for Outside<'_> {
@@ -62,7 +62,7 @@ impl Party {
         observer.packet(now, sent, path, packet, &mut Outside(observed));
     }
 
-    /// Writes what there is, then finishes; reads what came.
+    /// Writes the remaining bytes, then finishes; reads the received bytes.
     fn serve(&mut self, now: Instant) {
         let mut cx = Cx { now, recorder: &mut Inside(&mut self.host), rng: &mut self.rng };
         self.handle = self.handle.or_else(|| self.endpoint.poll_accept());
@@ -80,7 +80,7 @@ impl Party {
     }
 }
 
-/// The client and the server after a minute. Each way takes 10 ms on path 0, 20 on path 1.
+/// The client and the server after a minute. Each direction takes 10 ms on path 0, 20 on path 1.
 fn run(paths: u8, settings: Settings, write: [usize; 2], meddle: Meddle) -> [Party; 2] {
     let mut parties = [Party::new(Side::Client, write[0]), Party::new(Side::Server, write[1])];
     let of_server = settings.clone();
@@ -131,7 +131,7 @@ fn run(paths: u8, settings: Settings, write: [usize; 2], meddle: Meddle) -> [Par
     parties
 }
 
-/// Both observers told what the engines recorded; how often each saw the fall back.
+/// Both observers' events equal the engines'; returns how often each saw the fallback.
 #[track_caller]
 fn check(parties: &[Party; 2]) -> [usize; 2] {
     for party in parties {
@@ -141,7 +141,7 @@ fn check(parties: &[Party; 2]) -> [usize; 2] {
     [0, 1].map(|n| parties[n].host.observed.iter().filter(|(_, _, e)| *e == Event::Fallback).count())
 }
 
-/// Takes every MPTCP option off.
+/// Removes every MPTCP option.
 fn strip(packet: &mut Packet) {
     let options = &packet.segment.options;
     let mut left = Options::new();
@@ -199,7 +199,7 @@ fn changed_data_ends_in_plain_tcp() {
             spoil(p);
         }
     };
-    // A client that has finished already must say MP_FAIL before its FIN.
+    // A client that has already finished must send MP_FAIL before its FIN.
     for client in [400_000, 0] {
         let parties = run(1, checked.clone(), [client, 400_000], meddle);
         assert_eq!((check(&parties), parties.map(|p| p.got)), ([1, 1], [400_000, client as u64]));

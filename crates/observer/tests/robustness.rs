@@ -1,4 +1,4 @@
-//! Captures with holes, late captures, and segments that say anything at all.
+//! Captures with holes, late captures, and arbitrary segments.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "tests run on a host with files")]
 
@@ -12,7 +12,7 @@ use bytes::Bytes;
 use pcap::Captured;
 use proptest::prelude::*;
 
-/// What must hold whatever the packets say.
+/// Invariants for any packets.
 #[derive(Debug, Default)]
 struct Sane {
     arrived: RangeSet,
@@ -160,7 +160,7 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
-/// Its DSS with the mapping or acknowledgment moved; one that has none gets one.
+/// Its DSS with the mapping or acknowledgment shifted; a segment without one gets one.
 fn set_dss(packet: &mut Packet, change: impl FnOnce(&mut Dss)) {
     let mut dss = packet.segment.options.dss().copied().unwrap_or_default();
     change(&mut dss);

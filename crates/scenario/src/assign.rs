@@ -1,4 +1,4 @@
-//! Setting one key of a tree by its dotted name, as `--set` and sweeps do.
+//! Sets one key of a tree by its dotted name, for `--set` and sweeps.
 
 use crate::diagnostic::Code;
 use crate::keys::{Directions, Fallback, Form, Key as KnownKey, Section};
@@ -6,7 +6,7 @@ use crate::read::{in_brackets, is_directed, section_names, unknown_key};
 use crate::suggest::nearest;
 use crate::tree::{Key, Node, Report, Table, Value, parse_value};
 
-/// The parts of a dotted key, in full: a bare key of `[connection]`, such as `mss` or `scheduler.lambda`, gets its section.
+/// The parts of a full key: a bare key of `[connection]`, such as `mss` or `scheduler.lambda`, gets its section.
 pub(crate) fn full_key(mut parts: Vec<Key>) -> Vec<Key> {
     if let [first, ..] = &parts[..]
         && Section::Connection.key(&first.name).is_some()
@@ -22,7 +22,7 @@ pub(crate) fn dotted(parts: &[Key]) -> String {
     parts.iter().map(|part| part.name.as_str()).collect::<Vec<_>>().join(".")
 }
 
-/// Sets the key that `parts` (see [`full_key`]) name. A section that is not as it must be is left to the reader to report.
+/// Sets the key that `parts` (see [`full_key`]) name. The reader reports a malformed section.
 pub(crate) fn assign(report: &mut Report, root: &mut Table, parts: &[Key], value: Node) {
     let [first, rest @ ..] = parts else { return };
     let section = Section::ALL.into_iter().find(|s| s.has_header() && s.name() == first.name);
@@ -49,7 +49,7 @@ pub(crate) fn assign(report: &mut Report, root: &mut Table, parts: &[Key], value
     }
 }
 
-/// `path.NAME.KEY`, `cross.0.KEY`, or `traffic.KEY` if there is one of them.
+/// `path.NAME.KEY`, `cross.0.KEY`, or `traffic.KEY` if there is one entry.
 fn assign_in_list(report: &mut Report, root: &mut Table, section: Section, parts: &[Key], value: Node) {
     let name = section.name();
     let items = match root.get_mut(name).map(|node| &mut node.value) {
@@ -86,13 +86,13 @@ fn assign_in_list(report: &mut Report, root: &mut Table, section: Section, parts
     }
 }
 
-/// How a dotted key calls an item of a list.
+/// The name of a list's item in a dotted key.
 fn item_name(item: &Node, index: usize, named: bool) -> String {
     let name = item.as_table().and_then(|table| table.get("name")?.as_text());
     if named { name.unwrap_or_default().into() } else { index.to_string() }
 }
 
-/// Sets `parts` (`[key]`, or a key and what is inside of its value) in a section's table.
+/// Sets `parts` (`[key]`, or a key and a key inside its value) in a section's table.
 fn assign_in_section(report: &mut Report, table: &mut Table, section: Section, last: &Key, parts: &[Key], value: Node) {
     let [key, inside @ ..] = parts else {
         let keys: Vec<_> = section.keys().map(|key| key.name).collect();
@@ -104,7 +104,7 @@ fn assign_in_section(report: &mut Report, table: &mut Table, section: Section, l
     };
     let known = section.key(&key.name);
     let before = table.get(&key.name).cloned().or_else(|| default_of(report, known, key));
-    // A bottleneck has one of these two: what is set last counts.
+    // A bottleneck has one of these two: the last one set applies.
     match key.name.as_str() {
         "rate" if inside.is_empty() => table.remove("trace"),
         "trace" if inside.is_empty() => table.remove("rate"),
@@ -121,7 +121,7 @@ fn default_of(report: &mut Report, known: Option<&KnownKey>, key: &Key) -> Optio
     }
 }
 
-/// `value`, or `before` with `value` at `inside` of it.
+/// `value`, or `before` with `value` set inside it.
 fn put(report: &mut Report, known: Option<&KnownKey>, before: Option<Node>, inside: &[Key], value: Node) -> Node {
     let [part, deeper @ ..] = inside else { return value };
     let at = part.at;
@@ -139,12 +139,12 @@ fn is_direction(part: &Key) -> bool {
     matches!(part.name.as_str(), "down" | "up")
 }
 
-/// True if a direction is set inside of a value that has none yet.
+/// True if a direction is set inside a value without directions.
 fn turns(known: Option<&KnownKey>, table: &Table, part: &Key) -> bool {
     is_direction(part) && known.is_some_and(|key| !is_directed(key, table))
 }
 
-/// A value without directions or parameters, in the form that has them.
+/// A value without directions or parameters, as a table that has them.
 fn spread(report: &mut Report, known: Option<&KnownKey>, scalar: Node, part: &Key) -> Table {
     let plug_in = matches!(known.map(|key| key.form), Some(Form::Scheduler | Form::Congestion));
     if plug_in && let Some(table) = in_brackets(report, &scalar) {

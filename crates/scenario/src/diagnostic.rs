@@ -1,4 +1,4 @@
-//! What is wrong, where, and what to write instead.
+//! Mistakes in a scenario: the place, the reason, and the remedy.
 
 use crate::text::{LONG_TOKEN, Text, clipped};
 use miette::{LabeledSpan, SourceCode};
@@ -15,13 +15,13 @@ pub enum Code {
     UnknownKey,
     /// A required key is absent.
     MissingKey,
-    /// A number where a text is needed, and the like.
+    /// A value of the wrong TOML type, such as a number in place of a string.
     WrongType,
     /// A quantity that is malformed, or has no unit, or one that does not exist or is ambiguous.
     WrongUnit,
-    /// Negative, zero, too large, or otherwise outside of what can be.
+    /// Negative, zero, too large, or otherwise impossible.
     ImpossibleValue,
-    /// A word that is none of the choices.
+    /// A word that is not among the choices.
     UnknownWord,
     /// A scheduler that does not exist.
     UnknownScheduler,
@@ -29,9 +29,9 @@ pub enum Code {
     UnknownCongestion,
     /// A path or link that does not exist.
     UnknownName,
-    /// Two paths or links of one name.
+    /// Two paths or links with the same name.
     DuplicateName,
-    /// Two things that exclude each other.
+    /// Two keys that exclude each other.
     Conflict,
     /// Planned, but not in this version.
     NotAvailable,
@@ -39,7 +39,7 @@ pub enum Code {
     UnreadableFile,
     /// A capacity trace that does not parse.
     BadTrace,
-    /// There are more mistakes than are told one by one. It comes last, and points at nothing.
+    /// There are more mistakes than the limit of messages. It comes last, without a place.
     MoreMistakes,
 }
 
@@ -87,20 +87,20 @@ impl Code {
     }
 }
 
-/// More of a message, or of a help, than anybody reads, in bytes.
+/// The longest message or help text, in bytes.
 const LONG_MESSAGE: usize = 300;
 const LONG_HELP: usize = 1500;
 
 /// One mistake in a scenario. A [`miette::Diagnostic`], so that any of miette's handlers prints it.
 #[derive(Clone, Debug)]
 pub struct Diagnostic {
-    /// Which kind.
+    /// Its kind.
     pub code: Code,
-    /// What is wrong, in one line.
+    /// The mistake, in one line.
     pub message: String,
-    /// What stands at the underlined token.
+    /// The label at the underlined token.
     pub label: String,
-    /// What to write instead.
+    /// The remedy.
     pub help: Option<String>,
     /// The token, in bytes of its source.
     pub at: Range<usize>,
@@ -113,19 +113,19 @@ impl Diagnostic {
         Self { code, message, label: "here".into(), help: None, at, source }
     }
 
-    /// Says what stands at the token.
+    /// Sets the label at the token.
     pub(crate) fn label(&mut self, label: impl Into<String>) -> &mut Self {
         self.label = clipped(label.into(), LONG_MESSAGE);
         self
     }
 
-    /// Says what to write instead.
+    /// Sets the remedy.
     pub(crate) fn help(&mut self, help: impl Into<String>) -> &mut Self {
         self.help = Some(clipped(help.into(), LONG_HELP));
         self
     }
 
-    /// The name of the file, or of the option whose text is wrong.
+    /// The name of the file or option that contains the mistake.
     pub fn source_name(&self) -> &str {
         self.source.name()
     }

@@ -11,7 +11,7 @@ use crate::tree::{Key, Node, Report, Span, Table, parse_document, parse_value};
 use anabranch_network::CapacityTrace;
 use std::sync::Arc;
 
-/// What a scenario file and its overrides say.
+/// The content of a scenario file and its overrides.
 #[derive(Clone, Debug)]
 pub struct Document {
     /// The scenario without its sweep.
@@ -25,10 +25,10 @@ pub struct Document {
     pub(crate) limits: Limits,
 }
 
-/// Reads a scenario, with `overrides` in their order over what the file says.
+/// Reads a scenario, with `overrides` applied to the file in their order.
 ///
 /// # Errors
-/// Everything that is wrong, in the order of the file and then of the overrides.
+/// Every mistake, in the order of the file and then of the overrides.
 pub fn read(source: &Source, overrides: &[Override], resolver: &dyn Resolver) -> Result<Document, Vec<Diagnostic>> {
     let mut report = Report::default();
     let mut traces = Traces::new(resolver);
@@ -49,7 +49,7 @@ fn document(report: &mut Report, traces: &mut Traces<'_>, source: &Source, overr
     let sweep = Sweep::take(report, &mut root, &fixed);
     let before = report.calls();
     let reading = read::scenario(report, traces, &root, &source.name);
-    // Mistakes outside of the sweep would be found again in every cell.
+    // Mistakes outside the sweep would be found again in every cell.
     if report.calls() > before {
         return None;
     }
@@ -68,7 +68,7 @@ fn document(report: &mut Report, traces: &mut Traces<'_>, source: &Source, overr
 fn apply(report: &mut Report, root: &mut Table, o: &Override) -> Vec<Key> {
     let typed = o.text();
     let source = report.add_source(&o.origin, typed.into());
-    // Key and value stand in it without the blanks around them.
+    // Key and value are in it, without surrounding blanks.
     let end = typed.trim_end().len();
     let value_at = Span { source, start: end - o.value.len(), end };
     let mut start = typed.len() - typed.trim_start().len();
@@ -90,11 +90,11 @@ fn apply(report: &mut Report, root: &mut Table, o: &Override) -> Vec<Key> {
     key
 }
 
-/// Reads a scheduler as an option gives it: its name, such as `blest+or` after `--scheduler`, its name with parameters, such as
-/// `blest(delta=0.01)`, or a TOML table of both.
+/// Reads a scheduler from an option: its name, such as `blest+or` after `--scheduler`, its name with parameters, such
+/// as `blest(delta=0.01)`, or a TOML table of both.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Every mistake in it.
 pub fn scheduler(origin: &str, text: &str) -> Result<PlugIn, Vec<Diagnostic>> {
     plug_in(origin, text, "scheduler")
 }
@@ -102,7 +102,7 @@ pub fn scheduler(origin: &str, text: &str) -> Result<PlugIn, Vec<Diagnostic>> {
 /// The same for a congestion control.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Every mistake in it.
 pub fn congestion(origin: &str, text: &str) -> Result<PlugIn, Vec<Diagnostic>> {
     plug_in(origin, text, "congestion")
 }
@@ -113,7 +113,7 @@ fn plug_in(origin: &str, text: &str, key: &str) -> Result<PlugIn, Vec<Diagnostic
     let node = parse_value(&mut report, Span { source, start: 0, end: text.len() }, text);
     let read = if key == "scheduler" { read::scheduler } else { read::congestion };
     let found = node.zip(Section::Connection.key(key)).and_then(|(node, key)| read(&mut report, key, &node));
-    // Of a table that has more than it may, the rest is found.
+    // A table with an unknown key is still read.
     found.filter(|_| report.is_clean()).ok_or_else(|| report.into_diagnostics())
 }
 
@@ -121,7 +121,7 @@ impl Document {
     /// Reads a scenario that names no files, without overrides.
     ///
     /// # Errors
-    /// Everything that is wrong.
+    /// Every mistake.
     pub fn parse(name: &str, text: &str) -> Result<Self, Vec<Diagnostic>> {
         read(&Source { name: name.into(), text: text.into() }, &[], &NoFiles)
     }

@@ -1,9 +1,9 @@
-//! Stacks of other years: what `[tcp] era` puts in place of the defaults. `docs/era.md` has the sources.
+//! Stacks of other years: the defaults of `[tcp] era`. `docs/era.md` has the sources.
 
 /// Other defaults of `[tcp]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Era {
-    /// As `era` names it.
+    /// The name, as in `era`.
     pub name: &'static str,
     /// Keys of `[tcp]` with their values, as a file would write them without quotes.
     pub keys: &'static [(&'static str, &'static str)],
@@ -71,7 +71,7 @@ pub const ERAS: &[Era] = &[
     },
 ];
 
-/// The era of this name.
+/// The era with this name.
 pub(crate) fn find(name: &str) -> Option<&'static Era> {
     ERAS.iter().find(|era| era.name == name)
 }

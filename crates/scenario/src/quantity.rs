@@ -1,4 +1,4 @@
-//! Quantities as `tc` users write them, read exactly: decimal digits become integers without passing through floats.
+//! Quantities in `tc`'s notation, read exactly: decimal digits become integers without floating point.
 
 use crate::keys::Form;
 use anabranch_units::{Duration, Rate};
@@ -6,22 +6,22 @@ use anabranch_units::{Duration, Rate};
 /// Why a quantity cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// Does not begin with a decimal number.
+    /// It does not begin with a decimal number.
     NotANumber,
-    /// Begins with a minus sign.
+    /// It begins with a minus sign.
     Negative,
-    /// A number alone.
+    /// A number without a unit.
     NoUnit,
-    /// A unit that does not exist here, or that different tools read differently.
+    /// An unknown unit, or one that tools read differently.
     Unit {
         /// As written.
         unit: String,
-        /// What to write instead, or why it is refused.
+        /// The unit to write instead, or the reason for the refusal.
         hint: Option<String>,
     },
-    /// Not a whole number of the smallest unit.
+    /// It is not a whole number of the smallest unit.
     TooFine,
-    /// More than an integer holds, or a probability above one.
+    /// It exceeds the integer type, or a probability of one.
     TooLarge,
 }
 
@@ -29,22 +29,22 @@ pub(crate) enum Fault {
 pub(crate) struct Units {
     /// The smallest unit, in the plural: everything is a whole number of these.
     pub smallest: &'static str,
-    /// Unit and its multiple of the smallest one; the first spelling of a multiple is the one to recommend.
+    /// A unit and its multiple of the smallest one; the first spelling of a multiple is the recommended one.
     pub units: &'static [(&'static str, u64)],
-    /// Case matters: `KB` is 1000 bytes, `kb` is anyone's guess.
+    /// Case matters: `KB` is 1000 bytes, `kb` is ambiguous.
     pub case_sensitive: bool,
-    /// What to write instead of a unit that tools read differently.
+    /// The unit to write instead of one that tools read differently.
     confused: fn(&Unit<'_>) -> Option<String>,
 }
 
-/// A number with a unit that does not exist.
+/// A number with an unknown unit.
 struct Unit<'a> {
     number: &'a str,
     /// As written.
     unit: &'a str,
     /// `k`, `m`, `g`, `t` or nothing.
     prefix: &'a str,
-    /// What follows the prefix, in lower case.
+    /// The rest after the prefix, in lower case.
     rest: &'a str,
 }
 
@@ -146,7 +146,7 @@ fn split(text: &str) -> Result<(Decimal, &str), Fault> {
     }
     let fraction = fraction.trim_end_matches('0');
     let digits = format!("{whole}{fraction}").parse().map_err(|_| Fault::TooLarge)?;
-    // 19 digits fit, so a scale above that has lost itself in leading zeros.
+    // 19 digits fit, so a larger scale consists of leading zeros.
     let scale = u32::try_from(fraction.len()).ok().filter(|s| *s <= 19).ok_or(Fault::TooFine)?;
     Ok((Decimal { digits, scale }, rest.trim()))
 }
@@ -165,7 +165,7 @@ impl Units {
         }
     }
 
-    /// What to write instead of `unit`.
+    /// The unit to write instead of `unit`.
     fn hint(&self, text: &str, unit: &str) -> Option<String> {
         let number = text.trim().trim_end_matches(unit).trim_end();
         let lower = unit.to_ascii_lowercase();
@@ -211,7 +211,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, Fault> {
     TIME.read(text).map(Duration::from_nanos)
 }
 
-/// A duration as scenario files write it, such as `200ms`; `None` if it is none.
+/// A duration in a scenario file's notation, such as `200ms`; `None` if it is malformed.
 pub fn parse_duration(text: &str) -> Option<Duration> {
     duration(text).ok()
 }
@@ -221,7 +221,7 @@ pub(crate) fn size(text: &str) -> Result<u64, Fault> {
     SIZE.read(text)
 }
 
-/// A probability in `[0, 1]`: `1%`, or a fraction with a point: `0.01`. A bare `1` might be either and is refused.
+/// A probability in `[0, 1]`: `1%`, or a fraction with a point: `0.01`. A bare `1` is ambiguous and refused.
 pub(crate) fn probability(text: &str) -> Result<f64, Fault> {
     let (number, unit) = split(text)?;
     let shift = match unit {
@@ -286,11 +286,11 @@ pub(crate) fn price(text: &str) -> Result<f64, Fault> {
     Ok(number.real(0).ok_or(Fault::TooFine)? / bytes as f64)
 }
 
-/// `text` as a number in SI units, outside of any scenario: seconds, bits per second, a fraction; of every other form a plain
-/// number.
+/// `text` as a number in SI units, outside any scenario: seconds, bits per second, a fraction; for every other form a
+/// plain number.
 ///
 /// # Errors
-/// What to write instead.
+/// The form to write instead.
 pub fn si_number(form: &Form, text: &str) -> Result<f64, String> {
     let number = match form {
         Form::Duration { .. } => duration(text).map(Duration::as_secs_f64),

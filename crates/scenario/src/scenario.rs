@@ -20,56 +20,56 @@ pub struct Scenario {
     pub repeat: u32,
     /// When the traffic starts, warm-up included.
     pub start: Duration,
-    /// It starts later by a random time in `[0, start_jitter)`.
+    /// The start is delayed by a random time in `[0, start_jitter)`.
     pub start_jitter: Duration,
     /// Schedulers to run; one unless the command line or a sweep says otherwise.
     pub scheduler: PlugIn,
     /// Congestion control.
     pub congestion: PlugIn,
-    /// The stack of other years whose defaults `settings` has, where the file says no other.
+    /// The era whose defaults `settings` has.
     pub era: Option<&'static str>,
     /// Buffers, MSS, TCP.
     pub settings: Settings,
     /// Paths and shared links; queues given in BDP are resolved to bytes.
     pub topology: Topology,
-    /// Paths that are only backups, by index.
+    /// Paths that are backups, by index.
     pub backup: Vec<bool>,
     /// Price, cap and weight, by path index.
     pub policy: Vec<PathPolicy>,
-    /// What the application does.
+    /// The applications.
     pub traffic: Vec<Traffic>,
     /// Other flows.
     pub cross: Vec<Cross>,
-    /// Changes while it runs.
+    /// Changes during the run.
     pub timeline: Vec<TimelineEntry>,
-    /// Which hosts are engines and which the Linux kernel.
+    /// Engine or Linux kernel, per host.
     pub hosts: Hosts,
 }
 
-/// A scheduler or congestion control by its canonical name, with the parameters that were given.
+/// A scheduler or congestion control by its canonical name, with the given parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlugIn {
     /// Canonical name; a scheduler's may end in `+pr` or `+or`.
     pub name: String,
-    /// Parameters that differ from the defaults or were written.
+    /// Parameters that were given, or differ from their defaults.
     pub parameters: Vec<(String, f64)>,
 }
 
-/// What the application does, on how many connections.
+/// Applications of one kind, with the number of their connections.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Traffic {
-    /// What it does.
+    /// The kind.
     pub kind: TrafficKind,
-    /// How many of it there are at a time, each on a connection of its own; at least 1. A page is one.
+    /// Simultaneous instances, each with its own connection; at least 1. One page counts as one.
     pub flows: u32,
     /// When they begin.
     pub arrivals: Arrivals,
 }
 
-/// What an application does on a connection.
+/// The application on a connection.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TrafficKind {
-    /// The server sends as much as it can; `size` bytes, or until the end.
+    /// The server sends as much as it can: `size` bytes, or until the end.
     Bulk {
         /// Bytes; `None` = until the end.
         size: Option<u64>,
@@ -80,10 +80,10 @@ pub enum TrafficKind {
         size: u64,
         /// Time from one frame to the next.
         interval: Duration,
-        /// How many; `None` = until the end.
+        /// Number of frames; `None` = until the end.
         count: Option<u64>,
     },
-    /// The client asks, the server answers, one after the other on the same connection.
+    /// The client sends requests and the server answers them, one after the other on the same connection.
     Request {
         /// Bytes of a request.
         request: u64,
@@ -91,39 +91,39 @@ pub enum TrafficKind {
         size: u64,
         /// Time from a response to the next request.
         interval: Duration,
-        /// How many; `None` = until the end.
+        /// Number of requests; `None` = until the end.
         count: Option<u64>,
     },
-    /// The client asks for a page's objects over several connections that share them out.
+    /// The client requests a page's objects over several connections.
     Web {
         /// Bytes of all objects together.
         size: u64,
-        /// How many objects; at most `size`.
+        /// Number of objects; at most `size`.
         objects: u32,
-        /// How many connections at a time.
+        /// Number of simultaneous connections.
         connections: u32,
-        /// How long they last.
+        /// The lifetime of a connection.
         connections_per: ConnectionsPer,
-        /// How `size` is shared out.
+        /// The distribution of `size` over the objects.
         sizes: ObjectSizes,
         /// Bytes of a request.
         request: u64,
     },
 }
 
-/// What a connection of a page serves for.
+/// The lifetime of a page's connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectionsPer {
-    /// The whole page: all connections open at the start and share the objects out.
+    /// The whole page: all connections open at the start and share the objects.
     Page,
-    /// One object: another connection opens as soon as an object is whole.
+    /// One object: another connection opens as soon as an object is complete.
     Object,
 }
 
-/// How the bytes of a page are shared out among its objects.
+/// The distribution of a page's bytes over its objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObjectSizes {
-    /// As equal as can be.
+    /// As equal as possible.
     Equal,
     /// Lognormal, drawn anew with each seed.
     Lognormal,
@@ -175,36 +175,36 @@ impl Traffic {
         }
     }
 
-    /// How many of them may be under way at a time.
+    /// The number of them that may be active at a time.
     pub fn at_once(&self) -> u32 {
         match self.kind {
-            // More than there are objects would have nothing to do.
+            // A connection beyond the number of objects would have no request.
             TrafficKind::Web { connections, objects, .. } => connections.min(objects),
             TrafficKind::Bulk { .. } | TrafficKind::Frames { .. } | TrafficKind::Request { .. } => self.flows,
         }
     }
 }
 
-/// Other flows across a path or a link, alike but for what each draws.
+/// Cross flows over a path or a link, alike except for their random draws.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cross {
     /// Path index, or link index if `shared`.
     pub over: usize,
     /// `over` counts links.
     pub shared: bool,
-    /// What kind of flow.
+    /// The kind of flow.
     pub kind: CrossKind,
-    /// Which way its data flows.
+    /// The direction of its data.
     pub direction: Direction,
-    /// How many.
+    /// The number of flows.
     pub count: u32,
-    /// When it starts: so long after the beginning.
+    /// When it starts, counted from the beginning.
     pub start: TimeRange,
     /// When it stops; `None` = never.
     pub stop: Option<Instant>,
 }
 
-/// A range of times of which each flow draws its own; often a single time.
+/// A range of times from which each flow draws one; often a single time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeRange {
     /// The shortest.
@@ -214,38 +214,38 @@ pub struct TimeRange {
 }
 
 impl TimeRange {
-    /// No luck is needed.
+    /// The range is a single time.
     pub fn is_fixed(&self) -> bool {
         self.min == self.max
     }
 }
 
-/// How values are spread around a mean.
+/// The distribution of values around a mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Distribution {
-    /// Not at all.
+    /// All equal.
     Fixed,
-    /// Exponentially.
+    /// Exponential.
     Exponential,
 }
 
-/// Least and greatest size of a packet whose size is drawn, bytes.
+/// Least and greatest size of a packet with a random size, in bytes.
 pub const PACKET_SIZES: (u32, u32) = (40, 1500);
 
-/// What the application on a TCP cross flow does.
+/// The application on a TCP cross flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum CrossData {
-    /// It sends as much as it can; so many bytes, or until the end.
+    /// It sends as much as it can: this many bytes, or until the end.
     Bulk(Option<u64>),
     /// It writes packets at exponential intervals.
     Packets {
-        /// Mean number.
+        /// Mean packets per second.
         per_second: f64,
-        /// Whether each flow draws a mean of its own.
+        /// Whether each flow draws its own mean.
         rates: Distribution,
-        /// Mean bytes of one.
+        /// Mean bytes per packet.
         packet: u32,
-        /// How their sizes are spread.
+        /// The distribution of packet sizes.
         packets: Distribution,
     },
 }
@@ -257,16 +257,16 @@ pub enum CrossKind {
     Tcp {
         /// Its congestion control.
         congestion: PlugIn,
-        /// One-way delay behind the bottleneck, each way; `None` = that of the path.
+        /// One-way delay behind the bottleneck, in each direction; `None` = the path's.
         delay: Option<TimeRange>,
-        /// What it carries.
+        /// Its data.
         data: CrossData,
     },
     /// Constant bit rate.
     Udp {
-        /// Bits per second, IP packets counted whole.
+        /// Bits per second, counting whole IP packets.
         rate: Rate,
-        /// Whether each flow draws a rate of its own.
+        /// Whether each flow draws its own rate.
         rates: Distribution,
         /// Bytes of one IP packet.
         packet: u32,
@@ -275,11 +275,11 @@ pub enum CrossKind {
     UdpOnOff {
         /// Rate while on.
         rate: Rate,
-        /// Whether each flow draws a rate of its own.
+        /// Whether each flow draws its own rate.
         rates: Distribution,
         /// Mean bytes of one IP packet.
         packet: u32,
-        /// How their sizes are spread.
+        /// The distribution of packet sizes.
         packets: Distribution,
         /// Mean on time.
         on: Duration,
@@ -290,16 +290,16 @@ pub enum CrossKind {
     },
 }
 
-/// Something that changes at a stated time.
+/// A change at a stated time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TimelineEntry {
-    /// When (warm-up included).
+    /// The time, warm-up included.
     pub at: Instant,
-    /// What.
+    /// The change.
     pub change: TimelineChange,
 }
 
-/// What a timeline changes.
+/// The target of a timeline's change.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TimelineChange {
     /// A path or a link.
@@ -318,7 +318,7 @@ impl Scenario {
     }
 }
 
-/// Who speaks at each end.
+/// The implementation at an end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Host {
     /// This engine.
@@ -328,7 +328,7 @@ pub enum Host {
     Linux,
 }
 
-/// Both ends, and the IP version between them.
+/// Both hosts, and the IP version between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hosts {
     /// The server's host: the sender of bulk data.
@@ -339,5 +339,5 @@ pub struct Hosts {
     pub ip: u8,
 }
 
-/// One cell of a sweep: the keys that vary with their values as written.
+/// One cell of a sweep: the varied keys with their values as written.
 pub type Cell = Vec<(String, String)>;

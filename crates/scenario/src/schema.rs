@@ -48,7 +48,7 @@ fn property(key: &Key) -> Value {
     if let Value::Object(object) = &mut value {
         object.insert("description".into(), format!("{} (default: {})", key.about, key.default()).into());
         if let Fallback::Value(text) = key.fallback {
-            // Numbers, lists, true and false are written alike in both languages; anything else is a string.
+            // Numbers, lists, true and false have the same notation in both languages; anything else is a string.
             object.insert("default".into(), serde_json::from_str(text).unwrap_or_else(|_| text.into()));
         }
     }

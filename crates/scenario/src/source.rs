@@ -1,22 +1,22 @@
-//! Where a scenario's text comes from.
+//! The texts of a scenario.
 
 /// A scenario file: its name, for messages, and its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// As the user knows it, such as `scenarios/handover.toml`; a scenario without `name` is called after it.
+    /// Its name for the user, such as `scenarios/handover.toml`; also the title of a scenario without `name`.
     pub name: String,
     /// TOML.
     pub text: String,
 }
 
-/// One key set from outside of the file, such as `--set path.wlan.loss=2%`. Later ones win.
+/// One key set from outside the file, such as `--set path.wlan.loss=2%`. The last one applies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Override {
-    /// What the user wrote it after, for messages: `--set`, `--seed`.
+    /// The option before it, for messages: `--set`, `--seed`.
     pub origin: String,
-    /// Dotted key; paths and links are addressed by name: `path.wlan.loss`, `connection.scheduler`, `tcp.rto_min`. A key of
-    /// `[connection]` may stand alone: `scheduler`, `scheduler.lambda`. `traffic`, `cross` and `timeline` entries are counted from 0
-    /// (`cross.0.rate`); the number may be left out if there is one.
+    /// Dotted key; paths and links are addressed by name: `path.wlan.loss`, `connection.scheduler`, `tcp.rto_min`. A
+    /// key of `[connection]` may be bare: `scheduler`, `scheduler.lambda`. `traffic`, `cross` and `timeline` entries
+    /// are counted from 0 (`cross.0.rate`); the number may be omitted if there is one entry.
     pub key: String,
     /// Plain text (`2%`, `blest`, `true`) or a TOML list, table or quoted string.
     pub value: String,
@@ -25,7 +25,7 @@ pub struct Override {
 }
 
 impl Override {
-    /// `value` for `key`, told in messages as coming from `origin`.
+    /// `value` for `key`; messages name `origin` as its source.
     pub fn new(origin: impl Into<String>, key: impl Into<String>, value: impl Into<String>) -> Self {
         let (key, value) = (key.into(), value.into());
         let typed = format!("{key}={value}");
@@ -38,27 +38,27 @@ impl Override {
         Self { origin: origin.into(), key: key.trim().into(), value: value.trim().into(), typed: text.into() }
     }
 
-    /// As messages show it: the key first, the value last.
+    /// The text in messages: the key first, the value last.
     pub(crate) fn text(&self) -> &str {
         &self.typed
     }
 }
 
-/// Fetches the files that a scenario names. This crate opens none.
+/// Reads the files that a scenario names. This crate opens none.
 pub trait Resolver {
-    /// The text of `file`, whose name is meant relative to the scenario's own place.
+    /// The text of `file`, whose name is relative to the scenario's own place.
     ///
     /// # Errors
     /// Why it cannot be read, in a few words.
     fn read(&self, file: &str) -> Result<String, String>;
 }
 
-/// Has no files: for scenarios that name none.
+/// A resolver without files, for scenarios that name none.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoFiles;
 
 impl Resolver for NoFiles {
     fn read(&self, _file: &str) -> Result<String, String> {
-        Err("no files are at hand here".into())
+        Err("no files are available here".into())
     }
 }

@@ -1,15 +1,15 @@
 //! The nearest valid word.
 
-/// The candidate that is the likeliest to be meant by `word`: the fewest typing mistakes apart, the first of equals;
-/// `None` if none is near. Case, `-` and `_` do not count.
+/// The candidate most similar to `word`: the one with the fewest typing mistakes, the first among equals; `None` if
+/// none is near. Case, `-` and `_` are ignored.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let plain = |text: &str| text.to_lowercase().replace('-', "_");
     let word = plain(word);
-    // A long word of garbage has no neighbour, and comparing it costs its length squared.
+    // A long word is garbage without a neighbour, and a comparison costs its length squared.
     if word.len() > 64 {
         return None;
     }
-    // One mistake in short words, one in three letters of longer ones.
+    // One mistake in short words, one per three letters in longer ones.
     let tolerated = (word.chars().count() / 3).max(1);
     // Each letter that one has and the other lacks is a mistake.
     let length = word.chars().count();

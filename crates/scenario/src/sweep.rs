@@ -5,23 +5,23 @@ use crate::diagnostic::Code;
 use crate::scenario::{Cell, Scenario};
 use crate::tree::{Key, Node, Report, Span, Table, Value, quoted};
 
-/// More cells than anybody waits for.
+/// Limit of cells.
 const MOST_CELLS: usize = 10_000;
 
-/// More keys than anybody varies at once.
+/// Limit of varied keys.
 const MOST_AXES: usize = 16;
 
-/// A key that varies.
+/// A varied key.
 #[derive(Debug)]
 pub(crate) struct Axis {
-    /// As written, for results.
+    /// As in the file, for results.
     name: String,
-    /// Its parts, in full.
+    /// Its parts, as a full key.
     pub key: Vec<Key>,
     values: Vec<Node>,
 }
 
-/// Reads the scenario in which some axes have these values.
+/// Reads the scenario in which the axes have these values.
 pub(crate) type ReadCell<'a> = dyn FnMut(&mut Report, &[(&Axis, &Node)]) -> Option<Scenario> + 'a;
 
 /// All axes.
@@ -32,7 +32,7 @@ pub(crate) struct Sweep {
 }
 
 impl Sweep {
-    /// Takes the sweep out of a document. A key that an override fixed does not vary.
+    /// Takes the sweep out of a document. A key that an override sets is not varied.
     pub fn take(report: &mut Report, root: &mut Table, fixed: &[Vec<Key>]) -> Self {
         let Some(node) = root.get("sweep").cloned() else { return Self::default() };
         root.remove("sweep");
@@ -69,9 +69,9 @@ impl Sweep {
         Self { axes, at: node.at }
     }
 
-    /// Reads every cell with `read`; the last axis varies fastest. `None` if something is wrong, which was reported.
+    /// Reads every cell with `read`; the last axis varies fastest. `None` if there was a mistake, which was reported.
     pub fn cells(&self, report: &mut Report, read: &mut ReadCell<'_>) -> Option<Vec<(Cell, Scenario)>> {
-        // Every value alone first, so that each mistake is told once and all are told.
+        // Every value alone first, so that every mistake is reported once.
         for (axis, value) in self.axes.iter().flat_map(|axis| axis.values.iter().map(move |value| (axis, value))) {
             if report.is_full() {
                 report.set_partial();
@@ -116,7 +116,7 @@ impl Sweep {
     }
 }
 
-/// Text without its quotes, anything else as it stands in the file.
+/// A string without its quotes, anything else as in the file.
 fn as_written(report: &Report, node: &Node) -> String {
     node.as_text().map_or_else(|| report.text(node.at).trim().into(), String::from)
 }

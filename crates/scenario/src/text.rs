@@ -1,12 +1,12 @@
-//! A source as messages show it: lines are found by search, and of a long line a part is shown.
+//! A source in messages: lines are found by search, and a long line is shown in part.
 
 use miette::{MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
 
-/// More of a token than anybody reads, in bytes.
+/// The longest token shown in full, in bytes.
 pub(crate) const LONG_TOKEN: usize = 80;
-/// A line that is longer is not shown whole.
+/// The longest line shown in full.
 const LONG_LINE: usize = 500;
-/// What is shown on either side of a token in it.
+/// The bytes shown on either side of a token in a longer line.
 const AROUND: usize = 60;
 
 /// A named text.
@@ -33,7 +33,7 @@ impl Text {
         &self.text
     }
 
-    /// The line, counted from 0, in which a byte stands.
+    /// The line of a byte, counted from 0.
     pub fn line_of(&self, at: usize) -> usize {
         self.lines.partition_point(|begin| *begin <= at) - 1
     }
@@ -42,10 +42,10 @@ impl Text {
         self.lines.get(line).copied().unwrap_or(self.text.len())
     }
 
-    /// What is shown around the token: its lines and those around it, or else the token's surroundings.
+    /// The text shown around a token: its lines and their neighbours, or, in a long line, the surrounding bytes.
     fn window(&self, start: usize, end: usize, before: usize, after: usize) -> (usize, usize) {
         let (first, last) = (self.line_of(start), self.line_of(end));
-        // One more, for the library looks beyond where an empty token stands at a line's end.
+        // One line more, because the library looks beyond an empty token at a line's end.
         let shown = first.saturating_sub(before + 1)..=last.saturating_add(after + 1).min(self.lines.len() - 1);
         let is_long = |line: usize| self.begin(line + 1) - self.begin(line) > LONG_LINE;
         if !shown.clone().any(is_long) {
@@ -68,7 +68,7 @@ impl SourceCode for Text {
         let end = span.offset().saturating_add(span.len()).min(self.text.len());
         let (from, to) = self.window(start, end, before, after);
         let first = self.line_of(from);
-        // What points beyond the text is refused there.
+        // A span beyond the text is refused there.
         let inside = SourceSpan::from((span.offset() - from, span.len()));
         let shown = &self.text[from..to];
         let contents = shown.read_span(&inside, before, after)?;
@@ -82,7 +82,7 @@ impl SourceCode for Text {
     }
 }
 
-/// The beginning of a text that nobody reads to its end.
+/// The beginning of a text, clipped to a length.
 pub(crate) fn clipped(mut text: String, most: usize) -> String {
     if text.len() > most {
         text.truncate(text.floor_char_boundary(most));
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
     use miette::NamedSource;
 
-    /// Offset, data, line and column of what is shown.
+    /// Offset, data, line and column of the shown text.
     fn shown(source: &dyn SourceCode, span: (usize, usize), context: usize) -> Option<(usize, String, usize, usize)> {
         let contents = source.read_span(&span.into(), context, context).ok()?;
         let data = String::from_utf8(contents.data().to_vec()).unwrap();
@@ -133,7 +133,7 @@ mod tests {
         assert!(data.len() < 3 + 2 * AROUND + 8 && text.text()[offset..].starts_with(&data), "{data}");
         assert!(offset <= at && at + 3 <= offset + data.len());
         assert_eq!((number, column), (1, offset - 6));
-        // The place that is named in front.
+        // The place in the message's first line.
         assert_eq!(shown(&text, (at, 3), 0).map(|(.., number, column)| (number, column)), Some((1, at - 6)));
     }
 

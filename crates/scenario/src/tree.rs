@@ -1,4 +1,4 @@
-//! TOML as a tree whose every node knows where it was written: in the file or in an override's text.
+//! TOML as a tree whose every node knows its place: in the file or in an override's text.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::text::Text;
@@ -20,14 +20,14 @@ pub(crate) struct Span {
     pub end: usize,
 }
 
-/// A value and where it stands. Of a table with a header, that is the header.
+/// A value and its place. For a table with a header, the header's.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub value: Value,
     pub at: Span,
 }
 
-/// What TOML knows.
+/// The types of TOML.
 #[derive(Clone, Debug)]
 pub(crate) enum Value {
     Text(String),
@@ -39,11 +39,11 @@ pub(crate) enum Value {
     Table(Table),
 }
 
-/// Keys and values in the order in which they were written.
+/// Keys and values in the order of the source.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table(pub Vec<(Key, Node)>);
 
-/// A key and where it stands.
+/// A key and its place.
 #[derive(Clone, Debug)]
 pub(crate) struct Key {
     pub name: String,
@@ -85,7 +85,7 @@ impl Node {
         }
     }
 
-    /// What it is, with an article.
+    /// Its type, with an article.
     pub fn kind(&self) -> &'static str {
         match self.value {
             Value::Text(_) => "a string",
@@ -99,7 +99,7 @@ impl Node {
     }
 }
 
-/// So many mistakes are told one by one; the others are counted.
+/// Most mistakes reported; further ones are counted.
 const MOST: usize = 50;
 
 /// The sources that were read and the mistakes found in them.
@@ -108,11 +108,11 @@ pub(crate) struct Report {
     sources: Vec<Arc<Text>>,
     /// The first [`MOST`].
     found: Vec<(usize, Diagnostic)>,
-    /// Where each of all stands, and a hash of its message: the same one is found again by another way.
+    /// The place of each mistake and a hash of its message, because the same one may be found twice.
     known: BTreeSet<(usize, usize, usize, u64)>,
-    /// Takes the words of one that is not told.
+    /// The target of texts for a mistake that is not reported.
     untold: Option<Diagnostic>,
-    /// Not everything was looked at.
+    /// Part of the source was not checked.
     partial: bool,
     /// Every call of [`Self::error`].
     calls: usize,
@@ -141,22 +141,22 @@ impl Report {
         self.untold.insert(diagnostic)
     }
 
-    /// No further mistake is told: what it takes to help is not worth its while.
+    /// The limit is reached: further mistakes are only counted, and need no help text.
     pub fn is_full(&self) -> bool {
         self.found.len() >= MOST
     }
 
-    /// Others may be where nobody looked.
+    /// Records that part of the source is not checked.
     pub fn set_partial(&mut self) {
         self.partial = true;
     }
 
-    /// Grows with each mistake that is recorded, a known one too.
+    /// Grows with each recorded mistake, including a known one.
     pub fn calls(&self) -> usize {
         self.calls
     }
 
-    /// True if nothing is wrong.
+    /// True without a mistake.
     pub fn is_clean(&self) -> bool {
         self.found.is_empty()
     }
@@ -166,13 +166,13 @@ impl Report {
         self.sources[at.source].text().get(at.start..at.end).unwrap_or("")
     }
 
-    /// Every mistake once, in the order of the file, then of the overrides; at the end, how many more there are.
+    /// Every mistake once, in the order of the file, then of the overrides; at the end the number of further ones.
     pub fn into_diagnostics(mut self) -> Vec<Diagnostic> {
         self.found.sort_by_key(|(source, d)| (*source, d.at.start, d.at.end));
         let more = self.known.len() - self.found.len();
         let message = match (more, self.partial) {
             (0, false) => None,
-            // Where it was not looked.
+            // Unchecked parts may have more.
             (_, true) => Some("there may be more mistakes".to_owned()),
             (1, false) => Some("1 more mistake".to_owned()),
             (_, false) => Some(format!("{more} more mistakes")),
@@ -187,7 +187,7 @@ impl Report {
     }
 }
 
-/// Parses a whole document. Reports what is not TOML, at most one mistake a line, and gives nothing then.
+/// Parses a whole document. Reports text that is not TOML, at most one mistake per line, and returns nothing then.
 pub(crate) fn parse_document(report: &mut Report, source: usize, text: &str) -> Option<Table> {
     let (root, errors) = DeTable::parse_recoverable(text);
     syntax_errors(report, Span { source, start: 0, end: text.len() }, text, errors)?;
@@ -195,8 +195,8 @@ pub(crate) fn parse_document(report: &mut Report, source: usize, text: &str) -> 
     Some(Reader { report, base }.table(root.get_ref()))
 }
 
-/// Parses the value of an override or a default, which stands at `at` in its source: a TOML number, `true`, `false`,
-/// list, table or quoted string; anything else is a string without quotes.
+/// Parses the value of an override or a default at `at` in its source: a TOML number, `true`, `false`, list, table or
+/// quoted string; anything else is a string without quotes.
 pub(crate) fn parse_value(report: &mut Report, at: Span, text: &str) -> Option<Node> {
     let (value, errors) = DeValue::parse_recoverable(text);
     let toml = text.starts_with(['[', '{', '"', '\''])
@@ -218,12 +218,12 @@ fn syntax_errors(report: &mut Report, within: Span, text: &str, mut errors: Vec<
     let mut last_begin = None;
     for error in errors {
         let span = error.span().unwrap_or(0..0);
-        // After one mistake the parser stumbles over the rest of the line.
+        // After one mistake the parser fails on the rest of the line.
         let begin = text.get(..span.start).map_or(0, |before| before.rfind('\n').map_or(0, |end| end + 1));
         if last_begin.replace(begin) == Some(begin) {
             continue;
         }
-        // Nothing to underline at the end of a line: take the character before it.
+        // At the end of a line there is nothing to underline, so the previous character is.
         let start = if span.is_empty() { text.floor_char_boundary(span.start.saturating_sub(1)) } else { span.start };
         let at = Span { source: within.source, start: within.start + start, end: within.start + span.end };
         report
@@ -233,7 +233,7 @@ fn syntax_errors(report: &mut Report, within: Span, text: &str, mut errors: Vec<
     None
 }
 
-/// Reads TOML's tree; `base` is the place of the text that its spans count from.
+/// Reads TOML's tree; spans count from `base`.
 struct Reader<'r> {
     report: &'r mut Report,
     base: Span,

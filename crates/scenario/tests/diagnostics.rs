@@ -1,6 +1,6 @@
-//! Every kind of mistake, as users see it: `tests/data/scenario/NAME.toml` and what is printed about it in `NAME.txt`.
+//! Every kind of mistake, as users see it: `tests/data/scenario/NAME.toml` and its message in `NAME.txt`.
 //!
-//! A line `#! --set KEY=VALUE` in a file is an override. After an intended change of words, write the texts anew with
+//! A line `#! --set KEY=VALUE` in a file is an override. After an intended change of texts, renew them with
 //! `BLESS=1 cargo test -p anabranch-scenario --test diagnostics`, and read the difference.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "tests run on a host with files")]
@@ -12,7 +12,7 @@ use common::{Folder, data, files};
 use miette::{GraphicalReportHandler, GraphicalTheme};
 use std::fs;
 
-/// As the command line prints it, without colours.
+/// As on the command line, without colours.
 fn rendered(diagnostics: &[Diagnostic]) -> String {
     let handler =
         GraphicalReportHandler::new_themed(GraphicalTheme::unicode_nocolor()).with_width(120).with_links(false);

@@ -24,7 +24,7 @@ fn a_connection_opens_where_it_is_told() {
     assert_eq!(first_path(names, ""), FirstPath::First);
     assert_eq!(first_path(names, "first_path = 'first'"), FirstPath::First);
     assert_eq!(first_path(names, "first_path = 'race'"), FirstPath::Race);
-    // Which path opens changes no id.
+    // The path that opens does not change any id.
     assert_eq!(first_path(names, "first_path = 'wlan'"), FirstPath::On(PathId(0)));
     assert_eq!(first_path(names, "first_path = 'lte'"), FirstPath::On(PathId(1)));
 }
@@ -35,7 +35,7 @@ fn a_path_may_be_named_as_a_word_where_nobody_asks_for_the_word() {
         assert_eq!(first_path(names, ""), FirstPath::First);
     }
     assert_eq!(first_path(["race", "other"], "first_path = 'other'"), FirstPath::On(PathId(1)));
-    // The first path may be called what it is.
+    // The first path may be named `first`.
     assert_eq!(first_path(["first", "second"], "first_path = 'first'"), FirstPath::First);
 }
 

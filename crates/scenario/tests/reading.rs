@@ -1,4 +1,4 @@
-//! What scenario files mean.
+//! The meaning of scenario files.
 
 #![allow(
     clippy::disallowed_methods,
@@ -136,13 +136,13 @@ fn keys_of_older_stacks_reach_their_settings_and_read_back() {
 fn an_era_puts_its_values_in_place_of_the_defaults_and_single_keys_override_them() {
     let read = |lines: &str| parse(&format!("duration = '1s'\n[tcp]\n{lines}\n{PATH}"));
     for era in ERAS {
-        // As if each of its keys were written.
+        // Equivalent to each of its keys in the file.
         let spelt: Vec<String> = era.keys.iter().map(|(key, value)| format!("{key} = {}", written(value))).collect();
         let (short, long) = (read(&format!("era = '{}'", era.name)), read(&spelt.join("\n")));
         assert_eq!(short.scenario.settings, long.scenario.settings, "{}", era.name);
         assert_ne!(short.scenario.settings, Settings::default(), "{}", era.name);
         assert_eq!((short.scenario.era, long.scenario.era), (Some(era.name), None));
-        // Spelt out it reads back, and says the same with and without the era.
+        // The resolved file reads back, and is equivalent with and without the era.
         assert_eq!(again(&short, Folder(data())).scenario, short.scenario);
         let resolved = short.resolved();
         assert!(resolved.contains(&format!("era = \"{}\"\n", era.name)));
@@ -150,14 +150,14 @@ fn an_era_puts_its_values_in_place_of_the_defaults_and_single_keys_override_them
     }
     let other = read("era = 'linux-3.11'\nabc_limit = 7\nautotune = false").scenario.settings.tcp;
     assert_eq!((other.abc_limit, other.autotune, other.recovery), (7, false, RecoveryKind::Fack));
-    // Also from the command line, and over the era of a file.
+    // From the command line too, overriding the file's era.
     let changed =
         with(&format!("duration = '1s'\n[tcp]\nera = 'ns-2'\n{PATH}"), &["tcp.era=ns-3", "tcp.initial_window=4"]);
     assert_eq!((changed.scenario.era, changed.scenario.settings.tcp.initial_window), (Some("ns-3"), 4));
     assert!(!changed.scenario.settings.tcp.sack);
 }
 
-/// A value as a file writes it.
+/// A value in a file's notation.
 fn written(value: &str) -> String {
     let plain = value.parse::<u64>().is_ok() || matches!(value, "true" | "false");
     if plain { value.into() } else { format!("'{value}'") }
@@ -293,7 +293,7 @@ fn queues_may_be_managed() {
     let spec = CodelSpec { target: Duration::from_millis(2), ..CodelSpec::default() };
     assert_eq!(queue(down(&s)), QueueSpec::Codel(spec, DropTail::Bytes(78_125)));
     assert_eq!(queue(up(&s)), QueueSpec::Packets(7));
-    // A scalar becomes the limit of what `--set` makes of it.
+    // `--set` turns a scalar into the limit of a table.
     let text = format!("duration = '10s'\n{PATH}queue = '50p'\n");
     let set = with(&text, &["path.wlan.queue.kind=codel", "path.wlan.queue.interval=30ms"]).scenario;
     let spec = CodelSpec { interval: Duration::from_millis(30), ..CodelSpec::default() };
@@ -357,14 +357,14 @@ fn parameters_may_stand_in_brackets() {
     assert_eq!(s.scheduler.name, "blest+or");
     assert_eq!(s.scheduler.parameters, [("lambda".to_string(), 2.0), ("delta".to_string(), 0.5)]);
     assert_eq!(s.congestion.parameters, [("hystart".to_string(), 0.0)]);
-    // As reports print it, it is read.
+    // The printed form is readable.
     for (plug_in, form) in [(s.scheduler, "blest+or(lambda=2,delta=0.5)"), (s.congestion, "cubic(hystart=false)")] {
         assert_eq!(plug_in.with_parameters(), form);
         let read = if form.starts_with('c') { anabranch_scenario::congestion } else { anabranch_scenario::scheduler };
         assert_eq!(read("option", form).unwrap(), plug_in);
     }
     assert_eq!(anabranch_scenario::scheduler("option", "minrtt()").unwrap().with_parameters(), "minrtt");
-    // What a table has too much is a mistake in an option as in a file.
+    // An unknown key of a table is a mistake in an option as in a file.
     assert!(anabranch_scenario::scheduler("option", "{ kind = 'blest', delat = 1 }").is_err());
 }
 
@@ -518,7 +518,7 @@ fn an_empty_list_of_paths_is_no_path() {
     assert_eq!(wrong[0].message, "a scenario needs at least one [[path]]");
 }
 
-/// Reads a document again from what it resolves to.
+/// Reads a document back from its resolved form.
 fn again(document: &Document, folder: Folder) -> Document {
     let source = Source { name: "resolved.toml".into(), text: document.resolved() };
     read(&source, &[], &folder).unwrap_or_else(|wrong| panic!("{wrong:#?}\n{}", source.text))
@@ -554,7 +554,7 @@ fn resolved_documents_read_back_to_themselves() {
     assert_eq!(first.resolved(), second.resolved());
 }
 
-/// The traffic of a scenario with these lines under `[[traffic]]`, which also reads back.
+/// The traffic of a scenario with these lines under `[[traffic]]`, and whether it reads back.
 fn traffic(lines: &str) -> (Traffic, bool) {
     let document = parse(&format!("duration = '9s'\n{PATH}[[traffic]]\n{lines}"));
     assert_eq!(document.scenario, again(&document, Folder(data())).scenario);
@@ -575,7 +575,7 @@ fn requests_and_pages_have_the_documented_defaults() {
     assert_eq!((page.total(), page.connections(), page.at_once()), (Some(73_728), 6, 6));
     let fresh = traffic("kind = 'web'\nsize = '72KiB'\nobjects = 15\nconnections_per = 'object'").0;
     assert_eq!((fresh.total(), fresh.connections(), fresh.at_once()), (Some(73_728), 15, 6));
-    // A connection that would have nothing to ask for is not opened.
+    // A connection without a request is not opened.
     assert_eq!(traffic("kind = 'web'\nsize = 1000\nobjects = 4\nsizes = 'lognormal'").0.connections(), 4);
 }
 

@@ -1,4 +1,4 @@
-//! No text makes the reader panic, and what it accepts it prints and reads back.
+//! No text makes the reader panic, and every accepted text is printed and read back.
 
 #![allow(
     clippy::disallowed_methods,
@@ -14,7 +14,7 @@ use miette::Diagnostic as _;
 use proptest::prelude::*;
 use std::fs;
 
-/// Reads, and prints whatever comes of it.
+/// Reads a text, and prints the result.
 fn exercise(text: &str, overrides: &[Override]) {
     let source = Source { name: "fuzz.toml".into(), text: text.into() };
     match read(&source, overrides, &NoFiles) {
@@ -34,7 +34,7 @@ fn exercise(text: &str, overrides: &[Override]) {
     }
 }
 
-/// What scenario files are made of.
+/// Fragments of scenario files.
 fn fragment() -> impl Strategy<Value = String> {
     let words: Vec<String> = anabranch_scenario::keys().iter().map(|key| key.name.to_string()).collect();
     let marks = [
@@ -91,7 +91,7 @@ proptest! {
         exercise(&parts.concat(), &[]);
     }
 
-    /// One value of a good scenario replaced: deeper than random text reaches.
+    /// One value of a valid scenario replaced: this goes deeper than random text.
     #[test]
     fn damaged_scenarios_are_read_or_refused(
         which in any::<prop::sample::Index>(),

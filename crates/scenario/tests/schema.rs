@@ -19,8 +19,8 @@ fn validator() -> Value {
     serde_json::from_str(&schema()).unwrap()
 }
 
-/// The first reason why `value` does not fit `schema`, for the words of JSON schema that ours uses; any other word is an
-/// error, so that none is silently ignored.
+/// The first reason why `value` does not match `schema`, for the JSON schema keywords that the schema uses; any other
+/// keyword is an error, so that none is silently ignored.
 fn check(schema: &Value, value: &Value, at: &str) -> Result<(), String> {
     let Value::Object(words) = schema else {
         return if *schema == Value::Bool(true) { Ok(()) } else { Err(at.into()) };
@@ -99,7 +99,7 @@ fn shipped_scenarios_are_valid_as_written_and_in_full() {
     }
 }
 
-/// What a schema can see: keys, types, units, words. References between parts of a file it cannot.
+/// A schema checks keys, types, units and words, but not references between parts of a file.
 #[test]
 fn mistakes_of_form_are_invalid() {
     let validator = validator();

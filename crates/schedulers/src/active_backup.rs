@@ -1,4 +1,4 @@
-//! Active-backup: one path carries everything, the others stand by.
+//! Active-backup: one path carries everything, the others are backups.
 
 use crate::pick::{fill, live};
 use anabranch_engine::plugin::{Entry, Parameter, Parameters};
@@ -25,19 +25,19 @@ a better path works again      → back to it after `updelay` of working, if `re
 
 # When it helps
 
-One connection for two uplinks of which only one should be paid, warmed or trusted; interactive traffic that
-must not be reordered; as the reference for what aggregation is worth.
+One connection over two uplinks of which only one should be paid for, powered or trusted; interactive traffic that
+must not be reordered; as the reference for the value of aggregation.
 
 # When it hurts
 
-Nothing is aggregated. The failure of the active path is noticed only by its retransmission timeout, for no
-other path delivers meanwhile; what it carried is sent again then.
+Nothing is aggregated. The failure of the active path is detected only by its retransmission timeout, because no other
+path delivers meanwhile; its data is retransmitted then.
 
 # Departures
 
 No paper: the rule is that of the Linux bonding driver (`mode=active-backup`, `updelay`,
-`primary_reselect`), on the state of subflows instead of links. Retransmissions of a subflow stay on it, as
-TCP must. Stranded data goes to the active path alone.
+`primary_reselect`), on the state of subflows instead of links. Retransmissions of a subflow stay on it, as TCP requires.
+Stranded data goes to the active path alone.
 
 # References
 
@@ -64,7 +64,7 @@ const PARAMETERS: &[Parameter] = &[
     },
 ];
 
-/// The registry's entry.
+/// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
     name: "active-backup",
     aliases: &["backup"],
@@ -74,12 +74,12 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
     build: |p| Box::new(ActiveBackup::new(Config::from(p))),
 };
 
-/// What may be set.
+/// The parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     /// How long a better path must have worked before it takes over.
     pub updelay: Duration,
-    /// Return to a better path at all.
+    /// Whether to return to a better path at all.
     pub reselect: bool,
 }
 
@@ -94,17 +94,17 @@ impl From<&Parameters<'_>> for Config {
 pub struct ActiveBackup {
     config: Config,
     active: Option<PathId>,
-    /// The best path that works though another one is active, and since when.
+    /// The best working path while another one is active, and since when.
     better: Option<(PathId, Instant)>,
 }
 
 impl ActiveBackup {
-    /// Before its first choice.
+    /// A scheduler before its first choice.
     pub fn new(config: Config) -> Self {
         Self { config, active: None, better: None }
     }
 
-    /// Which path is active now.
+    /// The path that is active now.
     fn choose(&mut self, view: &View) -> Option<PathId> {
         let works = |p: &&PathView| p.usable && live(view, p);
         let order = |p: &&PathView| (p.backup, p.id);
@@ -137,7 +137,7 @@ impl Scheduler for ActiveBackup {
         round.rescue_by(|p| (Some(p.id) == active).then_some(()));
     }
 
-    // A backup that is left alone must not lose the wait for a better path.
+    // A backup that is left alone must keep its wait for a better path.
     fn serves_lone_path(&self) -> bool {
         true
     }
@@ -155,7 +155,7 @@ mod tests {
         Bench::new(&[path(0, 50, 4, 0), path(1, 10, 4, 0), path(2, 10, 4, 0)])
     }
 
-    /// The paths that one more packet goes to, then takes it off them.
+    /// The paths of the next packet; removes it from them.
     fn next(bench: &mut Bench, scheduler: &mut ActiveBackup) -> Vec<u8> {
         bench.write(1);
         bench.round(scheduler);
@@ -192,7 +192,7 @@ mod tests {
         let (mut bench, mut scheduler) = (bench(), ActiveBackup::new(Config { updelay: second, ..PLAIN }));
         usable(&mut bench, 0, false);
         assert_eq!(next(&mut bench, &mut scheduler), [1]);
-        // It flaps: the time begins anew.
+        // The path flaps: the time begins anew.
         for (ms, works, expect) in
             [(100, true, 1), (900, false, 1), (1000, true, 1), (1999, true, 1), (2000, true, 0), (2001, false, 1)]
         {

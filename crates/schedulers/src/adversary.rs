@@ -1,7 +1,7 @@
 //! An adversary for tests of engine and simulator: commands from a seed, legal or not, and waits at random.
 //!
-//! Not in the registry. It always asks to be called again, and now and then it sends as a scheduler should, so a
-//! connection that obeys the rules of the seam finishes under it.
+//! Not in the registry. It always asks to be called again, and sometimes sends as a scheduler should, so that a
+//! connection with a correct scheduler interface finishes under it.
 
 use crate::pick::by_rtt;
 use anabranch_engine::schedule::{Repeat, Round, Scheduler, SchedulerEvent, View};
@@ -25,7 +25,7 @@ impl Adversary {
         Self { rng: Rng::stream(seed, "adversary"), wakeup: Instant::ZERO }
     }
 
-    /// A path: mostly one of those there are.
+    /// A path: mostly an existing one.
     fn path(&mut self, view: &View) -> PathId {
         match view.paths().get(self.rng.below(view.paths().len() as u64 + 1) as usize) {
             Some(p) => p.id,
@@ -33,7 +33,7 @@ impl Adversary {
         }
     }
 
-    /// A range near data that matters, of any length from nothing to beyond a segment.
+    /// A range near relevant data, of any length from zero to more than a segment.
     fn range(&mut self, view: &View) -> Range {
         let near = match self.rng.below(4) {
             0 => view.data_acked(),

@@ -9,18 +9,18 @@ page!(
     "\
 # Idea
 
-An early scheduler of Linux MPTCP: each path gets as much as its estimated bandwidth is of the whole, and the
-lowest data goes to the fastest path, in blocks.
+An early scheduler of Linux MPTCP: each path gets a share equal to its share of the estimated bandwidth, and the lowest
+data goes to the fastest path, in blocks.
 
 # Rule
 
 ```text
 n   = min(packets bound to no path, Σ a_j)          a_j = room in the window of path j
-n_j = n·(w_j/R_j)/Σ(w/R), by the largest remainder, at most a_j; what is left goes to the lowest R with room
+n_j = n·(w_j/R_j)/Σ(w/R), by the largest remainder, at most a_j; the rest goes to the lowest R with room
 ```
 
-In the order of R each path takes its n_j packets from the front of what waits. Ties of remainders go to the
-lower id. Every call makes such a plan; plans know nothing of each other.
+In the order of R each path takes its n_j packets from the front of the waiting data. Ties of remainders go to the lower
+id. Every call makes such a plan, independent of earlier ones.
 
 # When it helps
 
@@ -28,13 +28,13 @@ An application that writes much at a time over paths with similar delays: few bl
 
 # When it hurts
 
-When acknowledgments free a packet at a time, each plan has one packet and goes where the room is: the rule then
-decides nothing. When a block will arrive is not predicted.
+When acknowledgments free one packet at a time, each plan has one packet and goes where the room is: the rule then has no
+effect. The arrival of a block is not predicted.
 
 # Departures
 
 The thesis's shares are proportional; the largest remainder and the cap at the window are the choices here. A
-path without an RTT sample comes last and gets only what is left over, unless no path has one.
+path without an RTT sample comes last and gets only the rest, unless no path has one.
 
 # References
 
@@ -43,7 +43,7 @@ de Louvain, 2011.
 "
 );
 
-/// The registry's entry.
+/// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
     name: "barre",
     aliases: &[],
@@ -58,10 +58,10 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
 struct Block {
     path: PathId,
     rate: f64,
-    /// Packets that the window has room for.
+    /// Packets for which the window has room.
     room: u64,
     packets: u64,
-    /// What rounding down took from it.
+    /// The remainder after rounding down.
     rest: f64,
 }
 
@@ -71,7 +71,7 @@ pub struct Barre {
     blocks: Vec<Block>,
 }
 
-/// Shares `n` packets out among `blocks`, which are in the order of their RTT.
+/// Distributes `n` packets over `blocks`, which are in the order of their RTT.
 fn share(blocks: &mut [Block], n: u64) {
     let sum: f64 = blocks.iter().map(|b| b.rate).sum();
     let mut left = n;
@@ -103,7 +103,7 @@ fn share(blocks: &mut [Block], n: u64) {
 }
 
 impl Barre {
-    /// Makes the plan for what waits.
+    /// Makes the plan for the waiting data.
     fn plan(&mut self, view: &View) {
         self.blocks.clear();
         let eligible = || view.candidates().filter(|p| p.eligible());

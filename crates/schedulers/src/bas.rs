@@ -1,4 +1,4 @@
-//! BAS: the path that would drain its load first, at the bandwidth that acknowledgments show.
+//! BAS: the path that would drain its load first, at the bandwidth measured from acknowledgments.
 
 use crate::pick::{by_rtt, by_score, no_choice};
 use anabranch_engine::plugin::{Entry, Parameter, Parameters};
@@ -10,7 +10,7 @@ page!(
 # Idea
 
 Bandwidth-aware scheduling of W-SCTP: estimate the bandwidth of each path from the rate of its acknowledgments,
-as TCP Westwood does, and send where what is under way would be drained first.
+as TCP Westwood does, and send on the path that would drain its outstanding data first.
 
 # Rule
 
@@ -27,19 +27,19 @@ The interval is the smoothed RTT, but τ/2 at most. Half a τ without an acknowl
 
 # When it helps
 
-Paths whose bandwidths differ and whose windows are wide open, as after slow start into deep queues: their windows
-say nothing of bandwidth then, their acknowledgments do.
+Paths whose bandwidths differ and whose windows are wide open, as after slow start into deep queues: their windows do not
+show the bandwidth then, their acknowledgments do.
 
 # When it hurts
 
-The estimate is of what was sent: a path that carries little because the application writes little looks slow.
+The estimate depends on the data sent: a path that carries little because the application writes little looks slow.
 Only with `delay` is the propagation delay counted, and then only half a round trip.
 
 # Departures
 
-Westwood samples at every acknowledgment; an interval of a round trip, as Westwood+ has it, keeps acknowledgments
-that come in bursts from being taken for bandwidth (Δ near zero makes b_k boundless). A path without an estimate
-comes after those with one, in the order of RTT: with none at all this is minRTT.
+Westwood samples at every acknowledgment; an interval of a round trip, as in Westwood+, keeps bursts of acknowledgments
+from counting as bandwidth (b_k is unbounded as Δ approaches zero). A path without an estimate comes after those with
+one, in the order of RTT: with none at all this is minRTT.
 
 # References
 
@@ -67,22 +67,22 @@ const PARAMETERS: &[Parameter] = &[
     },
 ];
 
-/// The registry's entry.
+/// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
     name: "bas",
     aliases: &["w-sctp"],
-    about: "the path that would drain its load first, by the bandwidth that acknowledgments show",
+    about: "the path that would drain its load first, at the bandwidth measured from acknowledgments",
     page: PAGE,
     parameters: PARAMETERS,
     build: |p| Box::new(Bas::new(p.into())),
 };
 
-/// What may be set.
+/// The parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     /// Time constant of the filter.
     pub tau: Duration,
-    /// Half a round trip is a part of the score.
+    /// Whether half a round trip is part of the score.
     pub delay: bool,
 }
 
@@ -105,7 +105,7 @@ struct Bandwidth {
     heard: Instant,
 }
 
-/// So many samples of zero leave nothing of an estimate.
+/// After this many samples of zero an estimate is reset.
 const FORGOTTEN: u32 = 64;
 
 impl Bandwidth {
@@ -133,12 +133,12 @@ impl Bandwidth {
         *self = Self::default();
     }
 
-    /// `bytes` were acknowledged; samples are `interval` long at least.
+    /// `bytes` were acknowledged; a sample covers at least `interval`.
     fn on_ack(&mut self, now: Instant, bytes: u64, interval: Duration, tau: Duration) {
         self.age(now, tau);
         self.heard = now;
         let Some(since) = self.since else {
-            // What came before the first acknowledgment is not known.
+            // The time before the first acknowledgment is not a sample.
             self.since = Some(now);
             return;
         };
@@ -161,12 +161,12 @@ pub struct Bas {
 }
 
 impl Bas {
-    /// With nothing known.
+    /// A scheduler without estimates.
     pub fn new(config: Config) -> Self {
         Self { config, bandwidths: [Bandwidth::default(); PathId::LIMIT] }
     }
 
-    /// Seconds until a further segment would be drained.
+    /// Seconds until one more segment would be drained.
     fn score(&self, path: &PathView) -> f64 {
         let bandwidth = self.bandwidths[path.id.index()].estimate;
         if bandwidth <= 0.0 {
@@ -211,7 +211,8 @@ mod tests {
     const TAU: Duration = Duration::from_millis(500);
     const PLAIN: Config = Config { tau: TAU, delay: false };
 
-    /// Two paths with bandwidths of 1 and 0.25 MB/s and so many packets in flight: scores in µs, and who gets the next.
+    /// Two paths with bandwidths of 1 and 0.25 MB/s and the given packets in flight: scores in µs, and the path of the
+    /// next packet.
     fn scores(config: Config, in_flight: [u32; 2]) -> (Vec<u64>, usize) {
         let mut bas = Bas::new(config);
         bas.bandwidths[0].estimate = 1.0e6;
@@ -241,7 +242,7 @@ mod tests {
 
     #[test]
     fn the_estimate_approaches_a_steady_rate() {
-        // A packet of 1400 bytes each ms.
+        // A packet of 1400 bytes per ms.
         let mut b = Bandwidth::default();
         for ms in 0..6000 {
             b.on_ack(Instant::from_millis(ms), MSS, Duration::from_millis(40), TAU);
@@ -251,7 +252,7 @@ mod tests {
 
     #[test]
     fn a_burst_of_acknowledgments_is_no_bandwidth() {
-        // 40 packets at once every 40 ms are as much as one each ms.
+        // 40 packets at once every 40 ms are the same rate as one per ms.
         let mut b = Bandwidth::default();
         for n in 0..200 {
             for us in 0..40 {
@@ -280,7 +281,7 @@ mod tests {
         let mut bas = Bas::new(PLAIN);
         bench.round(&mut bas);
         assert_eq!((bench.bound(1), bench.bound(0)), (vec![0, 1], vec![2, 3]));
-        // Once a path is known, it comes first.
+        // A path with an estimate precedes one without.
         let mut bench = Bench::new(&[path(0, 60, 3, 0), path(1, 40, 2, 0)]);
         for ms in [0, 100] {
             bench.tell_ack(&mut bas, 0, ms, 10);

@@ -1,4 +1,4 @@
-//! BLEST: wait rather than let a slow path block the connection's window.
+//! BLEST: waits rather than letting a slow path block the connection's window.
 
 use crate::pick::{blocked, by_rtt_unless, fastest_live, fill, no_choice};
 use anabranch_engine::plugin::{Entry, Parameter, Parameters};
@@ -18,12 +18,12 @@ minRTT proposes S while F, the path with the lowest RTT, has no room. With r = R
 window:
 
 ```text
-X = MSS_F·(w_F + (r − 1)/2)·r          what F can send in one RTT of S
+X = MSS_F·(w_F + (r − 1)/2)·r          F's capacity in one RTT of S
 wait if  X·λ > M − MSS_S·(f_S + 1)     otherwise send on S
 ```
 
-λ starts at `lambda`. Once each R_F it grows by `delta` if the window blocked F in that time, otherwise it
-falls by `delta`; it stays within `lambda_min` and `lambda_max`.
+λ starts at `lambda`. Once per R_F it grows by `delta` if the window blocked F in that time, otherwise it falls by
+`delta`; it stays within `lambda_min` and `lambda_max`.
 
 # When it helps
 
@@ -38,10 +38,10 @@ fast window is full.
 # Departures
 
 The paper gives λ no bounds; [0, 4] is the choice here. Head-of-line blocking counts as observed when F has
-room and the peer's window refuses a new segment, or the send buffer is full of what is on its way. Time
-without a call does not change λ: each call takes at most one step. A path without an RTT sample is given its
-window without an estimate. A fast path that cannot be waited for (a timeout, nothing in flight) is passed
-over. With more than two paths S is minRTT's choice, and only its own flight is charged.
+room and the peer's window blocks a new segment, or the send buffer is full of data in flight. Time
+without a call does not change λ: each call takes at most one step. A path without an RTT sample gets its window without
+an estimate. A fast path that cannot be waited for (a timeout, nothing in flight) is passed over. With more than two
+paths S is minRTT's choice, and only its own flight is charged.
 
 # References
 
@@ -51,13 +51,13 @@ IFIP Networking 2016, section V. The authors' module retransmits, too: that is `
 );
 
 const PARAMETERS: &[Parameter] = &[
-    Parameter { name: "lambda", default: 1.0, min: 0.0, max: 100.0, unit: "", about: "first value of λ" },
-    Parameter { name: "delta", default: 0.001, min: 0.0, max: 1.0, unit: "", about: "step of λ in each fast RTT" },
+    Parameter { name: "lambda", default: 1.0, min: 0.0, max: 100.0, unit: "", about: "initial λ" },
+    Parameter { name: "delta", default: 0.001, min: 0.0, max: 1.0, unit: "", about: "step of λ per fast RTT" },
     Parameter { name: "lambda_min", default: 0.0, min: 0.0, max: 100.0, unit: "", about: "least λ" },
     Parameter { name: "lambda_max", default: 4.0, min: 0.0, max: 100.0, unit: "", about: "greatest λ" },
 ];
 
-/// The registry's entry.
+/// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
     name: "blest",
     aliases: &[],
@@ -67,12 +67,12 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
     build: |p| Box::new(Blest::new(Config::from(p))),
 };
 
-/// What may be set.
+/// The parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// First value of λ.
+    /// Initial λ.
     pub lambda: f64,
-    /// Step of λ in each RTT of the fast path.
+    /// Step of λ per RTT of the fast path.
     pub delta: f64,
     /// Least λ.
     pub lambda_min: f64,
@@ -92,14 +92,14 @@ impl From<&Parameters<'_>> for Config {
     }
 }
 
-/// BLEST as the paper has it.
+/// BLEST as in the paper.
 #[derive(Clone, Debug)]
 pub struct Blest {
     config: Config,
     lambda: f64,
     /// Window or send buffer blocked the fast path since the last step.
     blocked: bool,
-    /// When λ last changed, or was first asked for.
+    /// When λ last changed, or was first used.
     last_step: Option<Instant>,
 }
 
@@ -110,12 +110,12 @@ fn fast_bytes(mss: u32, cwnd: u32, fast: Duration, slow: Duration) -> f64 {
 }
 
 impl Blest {
-    /// With λ at its first value.
+    /// A scheduler with the initial λ.
     pub fn new(config: Config) -> Self {
         Self { config, lambda: config.lambda, blocked: false, last_step: None }
     }
 
-    /// One step of λ for each RTT of the fast path.
+    /// One step of λ per RTT of the fast path.
     fn step(&mut self, now: Instant, fast: Duration) {
         if now.since(*self.last_step.get_or_insert(now)) < fast {
             return;
@@ -171,7 +171,7 @@ mod tests {
         assert!((fast_bytes(1400, 10, ms(30), ms(100)) - 52_111.1).abs() < 0.05);
     }
 
-    /// Whether a segment goes on the slow path: R = (20, 100), the fast window of 10 full.
+    /// Whether a segment takes the slow path: R = (20, 100), the fast window of 10 full.
     fn uses_slow(lambda: f64, window: u64, slow_in_flight: u32) -> bool {
         let mut bench = Bench::new(&[path(0, 20, 10, 10), path(1, 100, 20, slow_in_flight)]);
         bench.view.set_window(window, 0);
@@ -191,8 +191,8 @@ mod tests {
 
     #[test]
     fn lambda_follows_the_blocking() {
-        // One call each R_F: the fast path has room, and the window does or does not refuse. A call judges the interval
-        // before it.
+        // One call per R_F: the fast path has room, and the window does or does not block. A call evaluates the
+        // interval before it.
         let mut blest = Blest::new(PAPER);
         let mut seen = Vec::new();
         for (i, hol) in [true, true, false, true, false, false, false, false].into_iter().enumerate() {
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_full_send_buffer_is_blocking_too() {
-        // Where the send buffer is no larger than the peer's window, it fills first: the window refuses nothing.
+        // A send buffer that is not larger than the peer's window fills first: the window blocks nothing.
         let mut blest = Blest::new(PAPER);
         for (step, full) in [(0, true), (1, true), (2, false), (3, false)] {
             let mut bench = Bench::new(&[path(0, 20, 10, 5), path(1, 100, 10, 5)]);

@@ -1,4 +1,4 @@
-//! BLEST as the out-of-tree Linux kernel has it: integers, bounded λ, worst-case delays.
+//! BLEST as in the out-of-tree Linux kernel: integers, bounded λ, worst-case delays.
 
 use crate::pick::{blocked, by_rtt_unless, fastest_live};
 use anabranch_engine::plugin::Entry;
@@ -10,8 +10,7 @@ page!(
 # Idea
 
 As `blest`: before a slower path S is used, estimate whether the fast path F would run out of the connection's
-window meanwhile. This is the kernel's form, in integers, with a delay estimate that leans on the greatest RTT
-ever seen.
+window meanwhile. This is the kernel's form, in integers, with a delay estimate that depends on the greatest RTT so far.
 
 # Rule
 
@@ -27,7 +26,7 @@ wait if  pk·MSS_F·λ/1000 > max(0, M − length of the segment − bytes outst
 ```
 
 minrtt and maxrtt are the extremes of the smoothed RTT since the path began. λ starts at 1200 and stays within
-1000 and 1300: when S is proposed, at most once each minrtt_S, it grows by 40 if a window or buffer blocked a
+1000 and 1300: when S is proposed, at most once per minrtt_S, it grows by 40 if a window or buffer blocked a
 path with room since, otherwise it falls by 10.
 
 # When it helps
@@ -36,14 +35,14 @@ Where `blest` does; it waits more readily.
 
 # When it hurts
 
-λ cannot sink below 1, which the paper finds right on a lossy fast path. An exact ratio of 5 counts 6 rounds.
-One episode of bufferbloat makes it cautious for ever, because the greatest RTT is never forgotten.
+λ cannot fall below 1, although the paper finds lower values useful on a lossy fast path. An exact ratio of 5 counts 6
+rounds.
+One episode of bufferbloat makes it wait more for ever, because the greatest RTT is never reset.
 
 # Departures
 
-The kernel's file retransmits and penalises by itself; here that is `blest-linux+pr`. A path without an RTT
-sample is given its window without an estimate. A fast path that cannot be waited for (a timeout, nothing in
-flight) is passed over.
+The kernel's file also retransmits and penalises; here that is `blest-linux+pr`. A path without an RTT sample gets its
+window without an estimate. A fast path that cannot be waited for (a timeout, nothing in flight) is passed over.
 
 # References
 
@@ -51,11 +50,11 @@ Linux out-of-tree MPTCP, mptcp_blest.c.
 "
 );
 
-/// The registry's entry.
+/// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
     name: "blest-linux",
     aliases: &[],
-    about: "BLEST as the out-of-tree Linux kernel has it",
+    about: "BLEST as in the out-of-tree Linux kernel",
     page: PAGE,
     parameters: &[],
     build: |_| Box::new(BlestLinux::default()),
@@ -70,7 +69,7 @@ const LAMBDA_DOWN: u64 = 10;
 /// Most doublings of a window in slow start.
 const ROUNDS_MAX: u64 = 16;
 
-/// BLEST as the kernel has it.
+/// BLEST as in the kernel.
 #[derive(Clone, Debug)]
 pub struct BlestLinux {
     lambda: u64,
@@ -90,7 +89,7 @@ fn flight(path: &PathView) -> u64 {
     u64::from(path.in_flight) + u64::from(path.queued)
 }
 
-/// How long a segment sent on `slow` may take, in µs.
+/// The longest time of a segment on `slow`, in µs.
 fn linger(slow: &PathView, srtt: Duration) -> u64 {
     let least = slow.min_srtt.unwrap_or(srtt).as_micros();
     let greatest = slow.max_srtt.unwrap_or(srtt).as_micros();
@@ -116,7 +115,7 @@ fn fast_packets(fast: &PathView, srtt: Duration, linger: u64) -> u64 {
 }
 
 impl BlestLinux {
-    /// λ changes when the slow path is proposed, at most once in its least RTT.
+    /// λ changes when the slow path is proposed, at most once per least RTT of that path.
     fn step(&mut self, now: Instant, slow: &PathView) {
         let least = slow.min_srtt.or(slow.srtt).unwrap_or(Duration::ZERO);
         if self.last_step.is_some_and(|last| now.since(last) < least) {
@@ -148,7 +147,7 @@ impl Scheduler for BlestLinux {
             waits = self.would_block(view, &fast, slow);
             waits
         });
-        // The kernel looks at the peer's window after it has chosen a path, and not if it waits.
+        // The kernel checks the peer's window after it has chosen a path, and not if it waits.
         let chosen = !waits && round.fastest_eligible().is_some();
         self.blocked |= chosen && blocked(round) && !round.outstanding().is_empty();
     }
@@ -219,7 +218,7 @@ mod tests {
 
     #[test]
     fn a_wait_of_its_own_is_no_blocking() {
-        // The fast path is full and the slow one has room; the peer's window refuses the next segment either way.
+        // The fast path is full and the slow one has room; the peer's window blocks the next segment either way.
         let unknown = PathView { srtt: None, ..path(1, 100, 10, 0) };
         for (slow, blocked) in [(path(1, 100, 10, 0), false), (unknown, true)] {
             let fast = PathView { cwnd: 5, ..fast() };

@@ -10,7 +10,7 @@ page!(
     "\
 # Idea
 
-Prefer the cheapest path; use dearer ones only for what it cannot carry, at once or in time.
+Prefer the cheapest path; use dearer ones only for data that it cannot carry, at once or in time.
 
 # Rule
 
@@ -27,12 +27,11 @@ otherwise wait for the cheaper ones
 ```
 
 F = bytes in flight and queued on the cheaper paths, b = the lowest offset that waits, r = Σ cwnd·MSS/SRTT
-of the cheaper paths. With `deadline = 0` the dear path takes what overflows the cheap windows; with a large
-one it takes over only when the cheap ones fail.
+of the cheaper paths. With `deadline = 0` the dear path takes the overflow of the cheap windows; with a large one it
+takes over only when the cheap ones fail.
 
-A cap counts payload sent on the path by this connection, repetitions included, from the connection's
-beginning. Price, cap and backup are keys of the scenario's `[[path]]`; without prices all paths are equal,
-which is `minrtt`.
+A cap counts payload sent on the path by this connection, with retransmissions, from the connection's beginning. Price,
+cap and backup are keys of the scenario's `[[path]]`; without prices all paths are equal, which is `minrtt`.
 
 # When it helps
 
@@ -43,14 +42,14 @@ most of the time.
 
 A bulk transfer always has data waiting: with `deadline = 0`, or one shorter than the send buffer takes to
 drain, it fills the dear path as well. With a long one, bursts wait for the cheap path that the dear one
-could have carried. A cheap path of long delay holds up what dear, fast ones delivered.
+could have carried. A cheap path of long delay holds up the data that dear, fast ones delivered.
 
 # Departures
 
 Cheapest path first as the draft and the paper on its adaptive form describe it; deadlines are after
-MP-DASH, which switches the dear path on and off for whole chunks; caps are new here. The time of writing is
-known to a sixteenth of the deadline. Retransmissions of a subflow stay on it, as TCP must, even beyond a
-cap. A cap is of this connection: other users of the tariff are not known here.
+MP-DASH, which switches the dear path on and off for whole chunks; caps are new here. The time of writing has a
+resolution of a sixteenth of the deadline. Retransmissions of a subflow stay on it, as TCP requires, even beyond a cap. A
+cap applies to this connection: other users of the tariff are unknown here.
 
 # References
 
@@ -70,17 +69,17 @@ const PARAMETERS: &[Parameter] = &[Parameter {
     about: "how long written data may take over the cheaper paths before a dearer one helps; 0: as soon as they are full",
 }];
 
-/// The registry's entry.
+/// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
     name: "cost",
     aliases: &["cheapest"],
-    about: "the cheapest path first, dearer ones for what overflows or would be late, within data caps",
+    about: "the cheapest path first, dearer ones for data that overflows or would be late, within data caps",
     page: PAGE,
     parameters: PARAMETERS,
     build: |p| Box::new(Cost::new(Config::from(p))),
 };
 
-/// What may be set.
+/// The parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     /// How long written data may take over the cheaper paths.
@@ -93,28 +92,28 @@ impl From<&Parameters<'_>> for Config {
     }
 }
 
-/// How many times of writing are told apart within a deadline.
+/// Times of writing that are distinguished within a deadline.
 const MARKS: usize = 16;
 
 /// Cheapest path first.
 #[derive(Clone, Debug)]
 pub struct Cost {
     config: Config,
-    /// Ends of what was written, each with the time at which its first byte was; no more than [`MARKS`].
+    /// Ends of written data, each with the time at which its first byte was written; at most [`MARKS`].
     written: VecDeque<(u64, Instant)>,
-    /// When data that waits would be late.
+    /// When waiting data would be late.
     late: Option<Instant>,
 }
 
-/// Which paths may be used: the least of these that some usable path has. Cap used up, then backup.
+/// The classes of paths, of which the least that a usable path has may be used: cap used up, then backup.
 type Tier = (bool, bool);
 
 fn tier(path: &PathView) -> Tier {
     (!path.is_within_cap(), path.backup)
 }
 
-/// The paths that may be used now. One that recovers from a timeout counts while data is out on it, which will bring news:
-/// a loss must not cost what the cap saves.
+/// The paths that may be used now. One that recovers from a timeout counts while its data is unacknowledged, because
+/// the acknowledgment will show its state: a loss must not spend what the cap saves.
 fn allowed(view: &View) -> impl Iterator<Item = &PathView> {
     let working = |p: &&PathView| p.usable && (p.in_flight_bytes > 0 || live(view, p));
     let working = move || view.paths().iter().filter(working);
@@ -128,12 +127,12 @@ fn cheapest<'v>(paths: impl Iterator<Item = &'v PathView>) -> Option<&'v PathVie
 }
 
 impl Cost {
-    /// Before anything was written.
+    /// A scheduler before the first write.
     pub fn new(config: Config) -> Self {
         Self { config, written: VecDeque::new(), late: None }
     }
 
-    /// Remembers when what waits was written.
+    /// Records the time at which the waiting data was written.
     fn note_written(&mut self, view: &View) {
         let lowest = view.backlog().first().map_or(view.written(), |r| r.start);
         while self.written.front().is_some_and(|(end, _)| *end <= lowest) {
@@ -146,14 +145,14 @@ impl Cost {
             _ if end > lowest => self.written.push_back((end, now)),
             _ => {}
         }
-        // The oldest of so many is late already, and so is the next.
+        // With this many marks the oldest is already late, and so is the next.
         if self.written.len() > MARKS {
             self.written.pop_front();
         }
     }
 
-    /// The time from which on something that waits would be late if it were left to the paths cheaper than `dear`.
-    /// `None` if there is no cheaper path that can be waited for.
+    /// The time from which on waiting data would be late if it were left to the paths cheaper than `dear`. `None` if no
+    /// cheaper path may be waited for.
     fn patience(&self, view: &View, dear: &PathView) -> Option<Instant> {
         let cheaper = || allowed(view).filter(|p| p.policy.price < dear.policy.price);
         if !cheaper().any(|p| view.may_wait_for(p.id)) {
@@ -194,7 +193,7 @@ impl Scheduler for Cost {
     fn rescue(&mut self, round: &mut Round<'_>) {
         let allowed = allowed(round).fold(0, |set, p| set | p.id.bit());
         let price = |p: &PathView| p.policy.price.to_bits();
-        // Prices are not negative, so their bits are in their order.
+        // Prices are not negative, so their bits have the same order.
         round.rescue_by(|p| (allowed & p.id.bit() != 0).then(|| (price(p), p.rtt_or_max(), p.id)));
     }
 
@@ -202,7 +201,7 @@ impl Scheduler for Cost {
         self.late
     }
 
-    // A backup serves while the only other path's cap is used up.
+    // A backup carries data while the only other path's cap is used up.
     fn serves_lone_path(&self) -> bool {
         true
     }
@@ -251,7 +250,7 @@ mod tests {
 
     #[test]
     fn a_deadline_waits_for_the_cheap_path_as_long_as_it_can() {
-        // 4 packets each 100 ms; 12 packets are through after 300 ms.
+        // 4 packets per 100 ms; 12 packets have arrived after 300 ms.
         for (deadline, dear) in [(301, 0), (299, 1), (199, 5), (1, 8)] {
             let (mut bench, mut scheduler) = (bench(), cost(deadline));
             bench.write(12);
@@ -273,7 +272,7 @@ mod tests {
         bench.at(101);
         bench.round(&mut scheduler);
         assert_eq!(bench.bound(0), [4]);
-        // What is written later has its own time.
+        // Later writes have their own time.
         bench.write(1);
         bench.at(124);
         bench.round(&mut scheduler);

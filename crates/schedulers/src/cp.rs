@@ -1,4 +1,5 @@
-//! CP: a slower path only if the receiver has room for what it puts out of order, and it is not too slow.
+//! CP: uses a slower path only if the receiver has room for the reordering that it causes, and the path is not too
+//! slow.
 
 use crate::pick::{by_rtt, live, no_choice};
 use anabranch_engine::plugin::{Entry, Parameter, Parameters};
@@ -28,20 +29,20 @@ is sent.
 
 # When it helps
 
-Small receive buffers over unlike paths; applications that would rather lose the capacity of a slow path than
-suffer its delay (`delay_max`).
+Small receive buffers over different paths; applications that prefer losing the capacity of a slow path to its delay
+(`delay_max`).
 
 # When it hurts
 
 x over-estimates a lossy fast path, and counts it in full although its application may have little to send.
-As with BLEST, a path that is not used keeps the RTT that was measured last.
+As with BLEST, an unused path keeps its last RTT measurement.
 
 # Departures
 
-The full paper was not at hand: that the expected reordering is compared with the buffer, and that a delay
-constraint exists, is certain; the formula above is the reading here. The bounds apply to slower paths only:
-the fastest provokes no reordering, and the peer's window bounds it anyway. Only paths that can be waited for
-count as faster. A path without an RTT sample is given its window without an estimate.
+The full paper was not available. It compares the expected reordering with the buffer and has a delay constraint; the
+formula above is this project's reading. The bounds apply to slower paths only: the fastest causes no reordering, and the
+peer's window bounds it in any case. Only paths that can be waited for count as faster. A path without an RTT sample gets
+its window without an estimate.
 
 # References
 
@@ -56,7 +57,7 @@ const PARAMETERS: &[Parameter] = &[
         min: 0.0,
         max: 1e12,
         unit: "bytes",
-        about: "what may lie out of order at the receiver; 0 = the peer's window",
+        about: "most out-of-order bytes at the receiver; 0 = the peer's window",
     },
     Parameter {
         name: "delay_max",
@@ -64,11 +65,11 @@ const PARAMETERS: &[Parameter] = &[
         min: 0.0,
         max: 1e6,
         unit: "ms",
-        about: "forward delay that a path may have beyond the fastest one's; 0 = any",
+        about: "most forward delay beyond the fastest path's; 0 = no limit",
     },
 ];
 
-/// The registry's entry.
+/// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
     name: "cp",
     aliases: &[],
@@ -78,12 +79,12 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
     build: |p| Box::new(Cp::new(Config::from(p))),
 };
 
-/// What may be set.
+/// The parameters.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Config {
-    /// Bytes that may lie out of order at the receiver; `None` = the peer's window.
+    /// Limit of out-of-order bytes at the receiver; `None` = the peer's window.
     pub buffer: Option<u64>,
-    /// Forward delay beyond the fastest path's; `None` = any.
+    /// Limit of the forward delay beyond the fastest path's; `None` = no limit.
     pub delay_max: Option<Duration>,
 }
 
@@ -166,7 +167,7 @@ mod tests {
         Cp::new(Config { buffer: Some(buffer), delay_max: Some(Duration::from_millis(delay_max)) })
     }
 
-    /// D = (10, 50), x = (0.5, 0.1) packets a millisecond; the fast path is full.
+    /// D = (10, 50), x = (0.5, 0.1) packets per millisecond; the fast path is full.
     fn paths() -> [PathView; 2] {
         [path(0, 20, 10, 10), path(1, 100, 10, 4)]
     }

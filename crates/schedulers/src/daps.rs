@@ -10,7 +10,7 @@ page!(
     "\
 # Idea
 
-Plan which segments go on which path over one least common multiple of the paths' forward delays, so that they
+Assign the segments to paths over one least common multiple of the paths' forward delays, so that they
 arrive in order.
 
 # Rule
@@ -21,15 +21,15 @@ id) and numbered in that order: this is the plan. Arrival is
 
 ```text
 daps, daps-pull:  (m + 1)·D     as printed in the paper
-daps-ack:         (2m + 1)·D    as acknowledgments really clock it, a window each 2·D
+daps-ack:         (2m + 1)·D    as acknowledgments clock it, one window per 2·D
 ```
 
 `daps` queues each segment with its path at once, also beyond that path's window, plan after plan, until the
 peer's window is used up. In `daps-pull` and `daps-ack` nothing is bound ahead: a path sends its own blocks in order,
-as its window allows, and nothing else, and a new plan is made when all blocks are handed out.
+as its window permits, and nothing else, and a new plan is made when all blocks are handed out.
 
-With `retransmit`, when the peer's window refuses new data, the lowest data that the fastest path has not
-carried is sent on it.
+With `retransmit`, when the peer's window blocks new data, the lowest data that the fastest path has not carried is
+retransmitted on it.
 
 # When it helps
 
@@ -37,18 +37,17 @@ Stable delays and windows, and bulk data: few segments wait for others at the re
 
 # When it hurts
 
-The plan ignores what happens until it is consumed. Every path is used although the fast one might suffice,
-which costs applications with little data much delay. A path that is slower than planned holds up the rest: in
-`daps` all that the window admits is bound by then, in the other forms a path that has spent its share idles.
+The plan ignores all events until it is consumed. Every path is used although the fast one might suffice,
+which costs applications with little data much delay. A path that is slower than planned holds up the rest: in `daps` all
+data that the window admits is bound by then; in the other forms a path that has sent its share idles.
 
 # Departures
 
 The printed algorithm numbers segments in the transmit loop only, which gives every path the same numbers;
-here blocks are numbered when planned. Departure times are not enforced: windows and ACKs pace the blocks. D
-is at most `horizon` times the least D, and so is L, because co-prime delays make the product explode. When a
-path fails or gives data back, `daps` takes all queues back and plans anew; in the other forms its blocks are
-dropped, and their data goes to the next in the plan. While a path has no RTT sample,
-minRTT decides.
+here blocks are numbered when planned. Departure times are not enforced: windows and ACKs pace the blocks. D is at most
+`horizon` times the least D, and so is L, because the product of co-prime delays is huge. When a path fails or gives data
+back, `daps` takes all queues back and plans anew; in the other forms its blocks are dropped, and their data goes to the
+next in the plan. While a path has no RTT sample, minRTT decides.
 
 # References
 
@@ -72,7 +71,7 @@ const PARAMETERS: &[Parameter] = &[
         min: 1.0,
         max: 1024.0,
         unit: "",
-        about: "the plan spans at most so many least delays",
+        about: "the plan spans at most this many least delays",
     },
     Parameter {
         name: "smooth",
@@ -88,7 +87,7 @@ const PARAMETERS: &[Parameter] = &[
         min: 0.0,
         max: 1.0,
         unit: "bool",
-        about: "when the peer's window is full, send the lowest data again on the fastest path",
+        about: "when the peer's window is full, retransmit the lowest data on the fastest path",
     },
 ];
 
@@ -105,7 +104,7 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
 /// `daps-pull`: nothing is bound ahead.
 pub const ENTRY_PULL: Entry<dyn Scheduler> = Entry {
     name: "daps-pull",
-    about: "DAPS whose paths pull what the plan gives them, as their windows allow",
+    about: "DAPS whose paths pull their segments of the plan, as their windows permit",
     build: |p| Box::new(Daps::new(Config { form: Form::Pull, ..Config::from(p) })),
     ..ENTRY
 };
@@ -113,34 +112,34 @@ pub const ENTRY_PULL: Entry<dyn Scheduler> = Entry {
 /// `daps-ack`: arrivals as acknowledgments clock them.
 pub const ENTRY_ACK: Entry<dyn Scheduler> = Entry {
     name: "daps-ack",
-    about: "DAPS that pulls, with a window each round trip instead of each forward delay",
+    about: "DAPS that pulls, with one window per round trip instead of per forward delay",
     build: |p| Box::new(Daps::new(Config { form: Form::AckClocked, ..Config::from(p) })),
     ..ENTRY
 };
 
-/// What a plan is, and when data is bound by it.
+/// The plan's formula, and when it binds data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// As printed; bound at once.
     Module,
     /// As printed; bound when a window has room.
     Pull,
-    /// A path emits a window each round trip, not each forward delay; bound when a window has room.
+    /// A path emits one window per round trip instead of per forward delay; bound when a window has room.
     AckClocked,
 }
 
-/// What may be set.
+/// The parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// What the plan is, and when data is bound by it.
+    /// The plan's formula, and when it binds data.
     pub form: Form,
     /// Forward delays are rounded to multiples of this; zero = of the least delay.
     pub round: Duration,
-    /// The plan spans at most so many least delays; at least 1.
+    /// The plan spans at most this many least delays; at least 1.
     pub horizon: u64,
-    /// Plan with averaged windows.
+    /// Whether averaged windows make the plan.
     pub smooth: bool,
-    /// Retransmit when the peer's window is full.
+    /// Whether to retransmit when the peer's window is full.
     pub retransmit: bool,
 }
 
@@ -156,13 +155,13 @@ impl From<&Parameters<'_>> for Config {
     }
 }
 
-/// What a plan is made of: a path with its forward delay in ticks and its window.
+/// An input of a plan: a path with its forward delay in ticks and its window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Source {
     path: PathId,
     delay: u64,
     window: u64,
-    /// When its next block arrives; after the last, never.
+    /// When its next block arrives; never after the last.
     arrival: u64,
     /// Blocks not yet placed.
     blocks: u64,
@@ -189,11 +188,11 @@ fn gcd(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
-/// Places the blocks of all sources in the order of their arrival; the sources' delays are at least 1.
+/// Orders the blocks of all sources by arrival; the sources' delays are at least 1.
 fn arrange(sources: &mut [Source], horizon: u64, ack_clocked: bool, plan: &mut Plan) {
     let Some(least) = sources.iter().map(|s| s.delay).min() else { return };
     let span = least.saturating_mul(horizon);
-    // The product of co-prime delays may be astronomic: stop at the horizon.
+    // The product of co-prime delays may be huge: stop at the horizon.
     let lcm = sources.iter().fold(1, |l: u64, s| (l / gcd(l, s.delay)).saturating_mul(s.delay).min(span));
     for s in sources.iter_mut() {
         s.delay = s.delay.min(span);
@@ -214,7 +213,7 @@ impl Daps {
         Self { config, plan: Plan::default(), ahead: Ahead::default(), windows, sources: Vec::new(), repeated: None }
     }
 
-    /// Plans for all paths that may be given data now, or be waited for.
+    /// Plans for all paths that may get data now, or be waited for.
     fn make_plan(&mut self, view: &View, plan: &mut Plan) {
         let ahead = self.config.form == Form::Module;
         let serves = |p: &&PathView| if ahead { takes_ahead(p) } else { live(view, p) };
@@ -231,7 +230,7 @@ impl Daps {
         arrange(&mut self.sources, self.config.horizon, self.config.form == Form::AckClocked, plan);
     }
 
-    /// Queues what the peer's window admits, by plan after plan.
+    /// Queues the data that the peer's window admits, one plan after the other.
     fn push(&mut self, round: &mut Round<'_>, plan: &mut Plan) {
         while !round.backlog().is_empty() {
             if !plan.next().and_then(|on| round.path(on)).is_some_and(takes_ahead) {
@@ -245,14 +244,14 @@ impl Daps {
         }
     }
 
-    /// Sends again, on the fastest path with room, the lowest data that it has not carried.
+    /// Retransmits, on the fastest path with room, the lowest data that it has not carried.
     fn retransmit(&mut self, round: &mut Round<'_>) {
         if !round.window_blocked() {
             self.repeated = None;
             return;
         }
         while let Some(fast) = round.fastest_eligible().copied() {
-            // Only the path itself adds to what it carries, so below the mark there is nothing left to do.
+            // Only the path itself adds to its data, so below the mark nothing is left to do.
             let from = self.repeated.filter(|(path, _)| *path == fast.id).map_or(0, |(_, mark)| mark);
             let missing = round.outstanding().from(from).find(|(_, copies)| !copies.on(fast.id));
             let Some((run, _)) = missing else { return };
@@ -382,7 +381,7 @@ mod tests {
         let mut daps = Daps::new(PULL);
         bench.round(&mut daps);
         assert_eq!((bench.send(0), bench.send(1)), (vec![0, 1], vec![6, 7, 8]));
-        // The slow path is acknowledged first, but the plan is not handed out: it waits.
+        // The slow path is acknowledged first, but waits, because the plan is not finished.
         bench.acked(1, 3);
         bench.round(&mut daps);
         assert_eq!(bench.bound(1), []);

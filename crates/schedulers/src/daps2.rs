@@ -1,4 +1,4 @@
-//! DAPS for two paths: so many segments on the fast path, then a window on the slow one.
+//! DAPS for two paths: a number of segments on the fast path, then a window on the slow one.
 
 use crate::pick::{by_rtt, live, no_choice};
 use crate::plan::Plan;
@@ -24,7 +24,7 @@ otherwise:                          all on the fast path
 ```
 
 A new plan is made when this one is handed out. With `rounds`, m_f = η·w_f, and the slow path sends its part at
-once, past what the fast path owns and has no window for yet.
+once, past the fast path's segments that its window does not admit yet.
 
 # When it helps
 
@@ -38,8 +38,8 @@ takes 2 segments and the slow one its whole window.
 # Departures
 
 Prose and algorithm of the source differ by one segment; the algorithm is followed. With more than two paths
-the slowest takes its free window, and each of the others ⌊R_s/R⌋ before it, fastest first. Paths that cannot
-be waited for have no part. While a path has no RTT sample, minRTT decides. `rounds` is a repair of ours.
+the slowest takes its free window, and each other path ⌊R_s/R⌋ segments before it, fastest first. Paths that cannot
+be waited for have no part. While a path has no RTT sample, minRTT decides. `rounds` is this project's correction.
 
 # References
 
@@ -54,10 +54,10 @@ const PARAMETERS: &[Parameter] = &[Parameter {
     min: 0.0,
     max: 1.0,
     unit: "bool",
-    about: "take η as round trips: η windows on the fast path instead of η packets",
+    about: "count η in round trips: η windows on the fast path instead of η packets",
 }];
 
-/// The registry's entry.
+/// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
     name: "daps2",
     aliases: &[],
@@ -67,7 +67,7 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
     build: |p| Box::new(Daps2::new(Config::from(p))),
 };
 
-/// What may be set.
+/// The parameters.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Config {
     /// η windows instead of η packets.

@@ -1,4 +1,5 @@
-//! The retransmission timer of a Linux kernel's connection, which repeats data that a slow subflow has not delivered yet.
+//! The connection-level retransmission timer of a Linux kernel, which retransmits data that a slow subflow has not
+//! delivered yet.
 
 use crate::send_memory::PIECE;
 use anabranch_engine::schedule::{PathView, Repeat, Round, View};
@@ -6,10 +7,11 @@ use anabranch_units::{Duration, Instant, PathId, Range};
 
 /// The timer's interval while no subflow's own timer is pending (TCP_RTO_MIN).
 pub const INTERVAL: Duration = Duration::from_millis(200);
-/// What the kernel adds to a tail loss probe's two round trips (TCP_TIMEOUT_MIN), and if one packet is in flight.
+/// The kernel's supplements to a tail loss probe's two round trips (TCP_TIMEOUT_MIN): always, and if one packet is in
+/// flight.
 const PROBE: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(200));
 
-/// When the connection's first piece is sent once more, and what of that still waits for room.
+/// When the connection's first piece is retransmitted, and the part of it that still waits for room.
 #[derive(Clone, Copy, Debug)]
 pub struct DataTimer {
     interval: Duration,
@@ -23,7 +25,7 @@ impl Default for DataTimer {
     }
 }
 
-/// How long a subflow's own timer takes, if it runs: a tail loss probe's (RFC 8985 §7.2) or a retransmission's.
+/// The interval of a subflow's own timer, if it runs: a tail loss probe's (RFC 8985 §7.2) or a retransmission's.
 fn own_timer(path: &PathView) -> Option<Duration> {
     let (least, alone) = PROBE;
     let extra = if path.in_flight == 1 { alone } else { least };
@@ -31,12 +33,12 @@ fn own_timer(path: &PathView) -> Option<Duration> {
     (path.in_flight > 0).then(|| probe.min(path.rto))
 }
 
-/// A tail loss probe's time on a path that is about to send more than one packet.
+/// A tail loss probe's interval on a path that is about to send more than one packet.
 fn own_probe(path: &PathView) -> Option<Duration> {
     path.srtt.map(|srtt| (srtt * 2 + PROBE.0).min(path.rto))
 }
 
-/// The first path that could repeat data: nothing in flight, nothing to send.
+/// The first path that could retransmit: nothing in flight, nothing to send.
 fn idle(view: &View) -> Option<PathId> {
     view.candidates().find(|p| p.in_flight_bytes == 0 && p.queued == 0).map(|p| p.id)
 }
@@ -47,13 +49,13 @@ impl DataTimer {
         self.interval = view.paths().iter().filter_map(own_timer).max().unwrap_or(INTERVAL);
     }
 
-    /// Data was acknowledged by the connection: it begins anew while there is more.
+    /// The connection acknowledged data: the timer restarts while there is more.
     pub fn restart(&mut self, view: &View) {
         let done = view.data_acked() >= view.written();
         self.at = if done { Instant::MAX } else { view.now() + self.interval };
     }
 
-    /// Repeats the first piece if it is time; `bound`: end of what was given to paths.
+    /// Retransmits the first piece when it is due; `bound`: end of the data given to paths.
     pub fn run(&mut self, round: &mut Round<'_>, bound: u64) {
         let first = round.data_acked();
         if first >= bound {
@@ -67,7 +69,7 @@ impl DataTimer {
             if let Some((on, _)) = self.again
                 && round.release(on, piece)
             {
-                // What is repeated runs under the path's own timer.
+                // Retransmitted data runs under the path's own timer.
                 self.interval = round.path(on).and_then(own_probe).unwrap_or(INTERVAL);
             }
             self.at = Instant::MAX;
@@ -76,13 +78,13 @@ impl DataTimer {
         self.again = self.again.and_then(|(on, range)| repeat(round, on, range));
     }
 
-    /// When it is due.
+    /// When the timer is due.
     pub fn at(&self) -> Option<Instant> {
         (self.at < Instant::MAX).then_some(self.at)
     }
 }
 
-/// Repeats `range` on `on`, segment by segment, while there is room; what is left of it.
+/// Retransmits `range` on `on`, segment by segment, while there is room; returns the rest.
 fn repeat(round: &mut Round<'_>, on: PathId, range: Range) -> Option<(PathId, Range)> {
     let mut start = range.start.max(round.data_acked());
     while start < range.end {
@@ -99,7 +101,7 @@ fn repeat(round: &mut Round<'_>, on: PathId, range: Range) -> Option<(PathId, Ra
     None
 }
 
-/// What was sent together with the byte at `start`, or waits with it in another path's queue.
+/// The data that was sent together with the byte at `start`, or waits with it in another path's queue.
 fn carried(view: &View, on: PathId, start: u64) -> Option<Range> {
     if let Some((run, _)) = view.outstanding().at(start) {
         return Some(run);
@@ -117,7 +119,8 @@ mod tests {
 
     const HALF: u32 = 12;
 
-    /// Path 0, of 300 ms, sent a piece and a half, of which the last `queued` segments wait; path 1 has nothing.
+    /// Path 0, with an RTT of 300 ms, sent a piece and a half, of which the last `queued` segments wait; path 1 is
+    /// empty.
     fn waiting(queued: u64) -> Bench {
         let mut bench = Bench::new(&[path(0, 300, 36 - queued as u32, 0), path(1, 20, HALF, 0)]);
         bench.write(36);
@@ -137,7 +140,8 @@ mod tests {
         bench.send(1)
     }
 
-    /// As seen in a capture: 200 ms after the first data on a path of 200 ms, the path that had just joined repeated it.
+    /// From a capture: 200 ms after the first data on a path with an RTT of 200 ms, the path that had just joined
+    /// retransmitted it.
     #[test]
     fn the_first_piece_is_repeated_on_a_path_with_nothing_to_do() {
         let (mut timer, mut bench) = (DataTimer::default(), waiting(20));
@@ -155,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_path_repeats_what_it_delivered_and_the_peer_dropped() {
-        // RFC 8684 §3.3.6: its subflow acknowledged all, the connection nothing.
+        // RFC 8684 §3.3.6: the subflow acknowledged everything, the connection nothing.
         let (mut timer, mut bench) = (DataTimer::default(), waiting(0));
         bench.view.set_releases(true);
         run(&mut timer, &mut bench, 0);

@@ -1,4 +1,4 @@
-//! DEMS: the fast path from the front of a message, slower ones from its end, to finish at the same time.
+//! DEMS: the fast path sends a message from its front, slower paths from its end, so that both finish at the same time.
 
 use crate::pick::{by_rtt, fastest_live, no_choice, rate};
 use anabranch_engine::plugin::{Entry, Parameter, Parameters};
@@ -10,41 +10,41 @@ page!(
 # Idea
 
 Decouple the paths within a chunk whose length is known: the fast one sends from its front, the slow one from its
-end, until they meet; split it so that both finish at the same time at the receiver; spend a little redundancy at
-the meeting point, where the split was wrong.
+end, until they meet; split it so that both finish at the same time at the receiver; duplicate a few packets at the
+meeting point, where the split was wrong.
 
 # Rule
 
 With C the chunk in packets, b = w/R a path's rate, D = R/2, f the fast path and s a slower one:
 
 ```text
-x = (C/b_s + D_s − D_f)/(1/b_f + 1/b_s), within [0, C]        what the fast path should carry
-s sends the last packet of the chunk that is bound to no path, if
+x = (C/b_s + D_s − D_f)/(1/b_f + 1/b_s), within [0, C]        share of the fast path
+s sends the last unbound packet of the chunk, if
     s has carried less than C − x of it, and
-    left/b_f + D_f ≥ 1/b_s + D_s                              left: packets bound to no path
+    left/b_f + D_f ≥ 1/b_s + D_s                              left: unbound packets
 ```
 
-When all is bound, and nothing else waits, a path with room sends again what others sent next to the meeting point
-and the peer has not acknowledged: the fast path upwards from there, slower ones downwards, at most
-max(1, `redundancy`·C) packets for a chunk.
+When everything is bound, and no other data waits, a path with room duplicates unacknowledged packets of other paths next
+to the meeting point: the fast path upwards from there, slower ones downwards, at most max(1, `redundancy`·C) packets per
+chunk.
 
 A chunk is a message of the application. Without one, minRTT.
 
 # When it helps
 
-Downloads whose end matters: files and web objects over paths of different delay.
+Downloads whose completion time matters: files and web objects over paths of different delay.
 
 # When it hurts
 
-The receiver must hold the whole part of the slow paths: with a small receive buffer only a part of the chunk is in
-reach, and the split is made for that part. A wrong rate leaves a gap that only the redundancy closes.
+The receiver must hold the whole part of the slow paths: with a small receive buffer the window admits only a part of the
+chunk, and the split is made for that part. A wrong rate leaves a gap that only duplicates close.
 
 # Departures
 
-The paper compares one-way delays that its receiver measures; half a round trip stands for them. A message is taken
-as far as it is written and the peer's window admits it: what lies beyond is a chunk of its own later. More than
-two paths: a slower path is held against the rates of all faster ones together. The fast path is the one with the
-lowest RTT that may be waited for; paths without an RTT sample take part from their first sample on.
+The paper compares one-way delays measured by its receiver; here half a round trip replaces them. A chunk is the part of
+a message that is written and that the peer's window admits: the rest is a later chunk. With more than two paths, a
+slower path is compared with the rates of all faster ones together. The fast path is the one with the lowest RTT that may
+be waited for; paths without an RTT sample take part from their first sample on.
 
 # References
 
@@ -58,32 +58,32 @@ const PARAMETERS: &[Parameter] = &[Parameter {
     min: 0.0,
     max: 1.0,
     unit: "",
-    about: "part of a chunk that may be sent twice at the meeting point; 0 = nothing",
+    about: "part of a chunk that may be duplicated at the meeting point; 0 = nothing",
 }];
 
-/// The registry's entry.
+/// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
     name: "dems",
     aliases: &[],
-    about: "the fast path from a message's front, slower ones from its end",
+    about: "the fast path sends a message from its front, slower ones from its end",
     page: PAGE,
     parameters: PARAMETERS,
     build: |p: &Parameters<'_>| Box::new(Dems::new(p.get("redundancy"))),
 };
 
-/// A part of a message that is being handed out.
+/// A part of a message that is being distributed.
 #[derive(Clone, Debug)]
 struct Chunk {
     range: Range,
-    /// It ends where the message does.
+    /// Whether it ends where the message does.
     last: bool,
-    /// What lies above was taken from the end.
+    /// Data above this offset was taken from the end.
     back: u64,
     /// Bytes that each path took from the end.
     taken: [u64; PathId::LIMIT],
-    /// Bytes that may still be sent twice.
+    /// Bytes that may still be duplicated.
     budget: u64,
-    /// Between these two, around the meeting point, everything was looked at for a second transmission.
+    /// The range around the meeting point in which every segment was checked for a second transmission.
     looked_at: Option<Range>,
 }
 
@@ -94,12 +94,12 @@ impl Chunk {
         Self { range, last, back: range.end, taken: [0; PathId::LIMIT], budget, looked_at: None }
     }
 
-    /// Bytes of it that are bound to no path: beyond it nothing is bound before it is.
+    /// Its unbound bytes: nothing beyond it is bound before these.
     fn left(&self, view: &View) -> u64 {
         view.backlog().bytes().saturating_sub(view.written().saturating_sub(self.range.end))
     }
 
-    /// Its last segment that is bound to no path.
+    /// Its last unbound segment.
     fn last_segment(&self, view: &View, mss: u32) -> Option<Range> {
         let piece = view.backlog().iter().rev().find(|piece| piece.start < self.back)?;
         let end = piece.end.min(self.back);
@@ -107,7 +107,7 @@ impl Chunk {
         (start < end).then(|| Range::new(start, end))
     }
 
-    /// `path` may take a packet from the end.
+    /// Whether `path` may take a packet from the end.
     fn is_for(&self, view: &View, path: &PathView, faster: Pace, own: Pace) -> bool {
         let packets = |bytes: u64| bytes as f64 / f64::from(path.mss.max(1));
         let all = packets(self.range.len());
@@ -164,7 +164,7 @@ fn split(packets: f64, fast: Pace, slow: Pace) -> f64 {
     x.max(0.0).min(packets)
 }
 
-/// A packet on `slow` arrives before `fast` could finish the `left` ones.
+/// Whether a packet on `slow` arrives before `fast` could finish the `left` ones.
 fn arrives_in_time(left: f64, fast: Pace, slow: Pace) -> bool {
     left / fast.rate + fast.delay >= 1.0 / slow.rate + slow.delay
 }
@@ -183,12 +183,12 @@ pub struct Dems {
 }
 
 impl Dems {
-    /// Without a chunk.
+    /// A scheduler without a chunk.
     pub fn new(redundancy: f64) -> Self {
         Self { redundancy, chunk: None }
     }
 
-    /// Goes on with the chunk, or takes the next. False if the lowest data belongs to no message.
+    /// Continues with the chunk, or takes the next. False if the lowest data belongs to no message.
     fn find_chunk(&mut self, view: &View, mss: u32) -> bool {
         let Some(lowest) = view.backlog().first() else { return true };
         let goes_on = |c: &Chunk| c.range.start <= lowest.start && lowest.start < c.range.end;
@@ -201,7 +201,7 @@ impl Dems {
         self.chunk.is_some()
     }
 
-    /// Sends the next segment of the chunk, from whichever end. False if none may be sent now.
+    /// Sends the next segment of the chunk, from either end. False if none may be sent now.
     fn send(&mut self, round: &mut Round<'_>, fast: &PathView) -> bool {
         let Some(chunk) = &mut self.chunk else { return false };
         if round.send_next(fast.id) {
@@ -226,7 +226,7 @@ impl Dems {
         false
     }
 
-    /// Sends again, next to the meeting point, what other paths carry.
+    /// Duplicates, next to the meeting point, segments that other paths carry.
     fn repeat(&mut self, round: &mut Round<'_>, fast: PathId) {
         let unfinished = |c: &&mut Chunk| c.last && c.budget > 0 && round.data_acked() < c.range.end;
         let Some(chunk) = self.chunk.as_mut().filter(unfinished) else { return };
@@ -272,13 +272,13 @@ mod tests {
         assert!((x - 88.0).abs() < 1e-9);
         let finish = [x / FAST.rate + FAST.delay, (100.0 - x) / SLOW.rate + SLOW.delay];
         assert!(finish.iter().all(|at| (at - 0.098).abs() < 1e-9), "{finish:?}");
-        // What the fast path finishes before a packet could cross the slow one is its own.
+        // The fast path keeps the packets that it finishes before one could cross the slow path.
         assert_eq!(split(8.0, FAST, SLOW), 8.0);
         assert!(!arrives_in_time(8.0, FAST, SLOW) && arrives_in_time(44.1, FAST, SLOW));
         assert!(!arrives_in_time(43.9, FAST, SLOW));
     }
 
-    /// Paths with the rates and delays above, and a message of so many packets, of which the first is sent.
+    /// Paths with the rates and delays above, and a message of `packets` packets, of which the first is sent.
     fn bench(packets: u64) -> Bench {
         let mut bench = Bench::new(&[path(0, 20, 20, 0), path(1, 100, 25, 0)]);
         assert!(bench.view.begin_message(packets * MSS));
@@ -335,7 +335,7 @@ mod tests {
         }
         bench.send(1);
         bench.round(&mut dems);
-        // 88 to 99 are the slow path's: the fast one repeats five of a hundred upwards from the meeting point.
+        // 88 to 99 are the slow path's: the fast one duplicates five of a hundred upwards from the meeting point.
         let copies: Vec<_> = bench.view.queue(PathId(0)).map(|q| (q.range.start / MSS, q.kind)).collect();
         assert_eq!(copies, (88..93).map(|n| (n, SendKind::Copy)).collect::<Vec<_>>());
         bench.round(&mut dems);
@@ -389,7 +389,7 @@ mod tests {
         assert!(bench.view.begin_message(200 * MSS));
         bench.write(200);
         bench.round(&mut Dems::new(0.0));
-        // The equal two from one end each; 2 packets/ms against 0.25: x = 840/(0.5 + 4) = 186.7.
+        // The two equal paths take one end each; 2 packets/ms against 0.25: x = 840/(0.5 + 4) = 186.7.
         let count = |id| bench.bound(id).len();
         assert_eq!((count(0), count(1), count(2)), (20, 20, 14));
         assert_eq!((bench.bound(1)[0], bench.bound(2)[0]), (199, 179));

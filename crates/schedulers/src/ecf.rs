@@ -1,4 +1,4 @@
-//! ECF: wait for the fast path if that completes what is left earlier than using a slow one.
+//! ECF: waits for the fast path if that completes the remaining data earlier than a slow one.
 
 use crate::pick::{by_rtt_unless, fastest_live, fill, no_choice};
 use anabranch_engine::plugin::{Entry, Parameter, Parameters};
@@ -9,8 +9,8 @@ page!(
     "\
 # Idea
 
-Earliest completion first: before a slower path S is used, compare when the data that is left would be complete
-if it all waited for the fast path F with when a segment sent on S now would be. If waiting wins, wait.
+Earliest completion first: before a slower path S is used, compare two completion times: of the remaining data if all of
+it waits for the fast path F, and of a segment sent on S now. If the first is earlier, wait.
 
 # Rule
 
@@ -31,15 +31,14 @@ while the fast one is idle.
 
 # When it hurts
 
-k knows only what is written: an application that writes at its own pace always shows a k of about zero. While
-much is left, ECF is minRTT, with its reordering. A single packet that is left fails the second test, and takes
-the slow path after all.
+k counts written data only: an application that writes at its own pace always has a k of about zero. While much data
+remains, ECF is minRTT, with its reordering. A single remaining packet fails the second test, and takes the slow path.
 
 # Departures
 
-As printed. The deviation is RFC 6298's RTTVAR. `waiting` belongs to the connection. A path without an RTT sample
-is given its window without a test. A fast path that cannot be waited for (a timeout, nothing in flight) is passed
-over. With more than two paths S is minRTT's choice. The kernel's module computes otherwise: `ecf-linux`.
+As printed. The deviation is RFC 6298's RTTVAR. `waiting` belongs to the connection. A path without an RTT sample gets
+its window without a test. A fast path that cannot be waited for (a timeout, nothing in flight) is passed over. With more
+than two paths S is minRTT's choice. The kernel's module differs: `ecf-linux`.
 
 # References
 
@@ -56,7 +55,7 @@ pub(crate) const fn parameters(sigma_factor: f64, sigma_min: f64) -> [Parameter;
             min: 0.0,
             max: 100.0,
             unit: "",
-            about: "hysteresis: how much longer waiting goes on once begun",
+            about: "hysteresis: how much longer waiting lasts once begun",
         },
         Parameter {
             name: "sigma_factor",
@@ -64,7 +63,7 @@ pub(crate) const fn parameters(sigma_factor: f64, sigma_min: f64) -> [Parameter;
             min: 0.0,
             max: 16.0,
             unit: "",
-            about: "times RTTVAR that count as deviation of an RTT",
+            about: "multiple of RTTVAR that counts as deviation of an RTT",
         },
         Parameter {
             name: "sigma_min",
@@ -77,29 +76,29 @@ pub(crate) const fn parameters(sigma_factor: f64, sigma_min: f64) -> [Parameter;
     ]
 }
 
-/// Also of SRPT-ECF.
+/// The parameters of ECF and SRPT-ECF.
 pub(crate) const PARAMETERS: &[Parameter] = &parameters(1.0, 0.0);
 
-/// The registry's entry.
+/// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
     name: "ecf",
     aliases: &["ecf-paper"],
-    about: "wait for the fast path if that completes what is left earlier",
+    about: "wait for the fast path if that completes the remaining data earlier",
     page: PAGE,
     parameters: PARAMETERS,
     build: |p| Box::new(Ecf::new(p.into())),
 };
 
-/// What may be set.
+/// The parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     /// Hysteresis.
     pub beta: f64,
-    /// Times RTTVAR.
+    /// Factor of RTTVAR.
     pub sigma_factor: f64,
     /// Least deviation of an RTT.
     pub sigma_min: Duration,
-    /// What is left counts as a window at least.
+    /// Whether the remaining data counts as at least one window.
     pub whole_windows: bool,
 }
 
@@ -110,12 +109,12 @@ impl From<&Parameters<'_>> for Config {
     }
 }
 
-/// What the two tests say of a segment on the slow path.
+/// The result of the two tests for a segment on the slow path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Send nothing.
     Wait,
-    /// Use it, though the fast path would complete earlier: too little is left for waiting to pay.
+    /// Use it, although the fast path would complete earlier: too little is left for waiting to pay off.
     Use,
     /// Use it: the fast path would not complete earlier.
     UseAndForget,
@@ -128,7 +127,7 @@ fn windows(left: u64, path: &PathView, at_least_one: bool) -> f64 {
 }
 
 impl Config {
-    /// Judges `slow` while `left` bytes are bound to no path.
+    /// Tests `slow` while `left` bytes are unbound.
     pub(crate) fn judge(&self, waiting: bool, left: u64, fast: &PathView, slow: &PathView) -> Verdict {
         let (Some(fast_rtt), Some(slow_rtt)) = (fast.srtt, slow.srtt) else { return Verdict::UseAndForget };
         let nanos = |time: Duration| time.as_nanos() as f64;
@@ -154,12 +153,12 @@ pub struct Ecf {
 }
 
 impl Ecf {
-    /// Not waiting.
+    /// A scheduler that does not wait.
     pub fn new(config: Config) -> Self {
         Self { config, waiting: false }
     }
 
-    /// Judges `slow` and remembers what came of it.
+    /// Tests `slow` and stores the result.
     fn waits(&mut self, left: u64, fast: &PathView, slow: &PathView) -> bool {
         let verdict = self.config.judge(self.waiting, left, fast, slow);
         self.waiting = verdict == Verdict::Wait || self.waiting && verdict == Verdict::Use;
@@ -186,7 +185,7 @@ mod tests {
 
     const PAPER: Config = Config { beta: 0.25, sigma_factor: 1.0, sigma_min: Duration::ZERO, whole_windows: false };
 
-    /// w = 10/10, R = 20/100 ms, δ = 5 ms: the verdict, and `waiting` after it.
+    /// w = 10/10, R = 20/100 ms, δ = 5 ms: the decision, and `waiting` after it.
     fn decide(config: Config, k: u64, waiting: bool) -> (bool, bool) {
         let [fast, slow] = [path(0, 20, 10, 10), path(1, 100, 10, 0)];
         let slow = PathView { rttvar: Duration::from_millis(5), ..slow };
@@ -204,7 +203,7 @@ mod tests {
 
     #[test]
     fn the_slow_path_is_kept_from_what_it_would_deliver_later_than_two_round_trips_of_the_fast() {
-        // The second inequality, where the first asks to wait: k/10 · 100 against 2 · 20 + 5.
+        // The second inequality, where the first demands waiting: k/10 · 100 against 2 · 20 + 5.
         assert_eq!(decide(PAPER, 4, false), (false, false), "40 < 45");
         assert_eq!(decide(PAPER, 5, false), (true, true), "50 ≥ 45");
     }

@@ -8,8 +8,8 @@ page!(
     "\
 # Idea
 
-ECF (see `ecf`) as the module of out-of-tree Linux has it: what is left counts as a window at least, and an RTT is
-taken to vary by a tenth of a second at least.
+ECF (see `ecf`) as in the module of out-of-tree Linux: the remaining data counts as at least one window, and the
+deviation of an RTT as at least 100 ms.
 
 # Rule
 
@@ -24,18 +24,18 @@ else                                            send on S, waiting = 0
 
 # When it helps
 
-As `ecf`, where round trips are long: R_S well above 2·R_F + 100 ms. The last packets then wait for the fast path,
+Like `ecf`, where round trips are long: R_S well above 2·R_F + 100 ms. The last packets then wait for the fast path,
 too.
 
 # When it hurts
 
-Where R_S < 2·R_F + 100 ms and less than a window is left, it never waits: with paths of 20 and 100 ms it is minRTT.
+Where R_S < 2·R_F + 100 ms and less than a window remains, it never waits: with paths of 20 and 100 ms it is minRTT.
 
 # Departures
 
-Linux keeps four times the deviation in `rttvar_us`, not below the least retransmission timeout (200 ms), and the
-module takes half of it: `sigma_factor` and `sigma_min`. It computes in bytes with whole numbers, here they are
-real. The module retransmits and penalises, too: that is `ecf-linux+pr`. What else differs stands with `ecf`.
+Linux keeps four times the deviation in `rttvar_us`, not below the least retransmission timeout (200 ms), and the module
+uses half of it: `sigma_factor` and `sigma_min`. It computes in bytes with integers, here with real numbers. The module
+retransmits and penalises, too: that is `ecf-linux+pr`. Other departures are on the page of `ecf`.
 
 # References
 
@@ -46,11 +46,11 @@ out-of-tree MPTCP, mptcp_ecf.c: its r_beta is 1/β; tcp_input.c, tcp_rtt_estimat
 
 const PARAMETERS: &[Parameter] = &parameters(2.0, 100.0);
 
-/// The registry's entry.
+/// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
     name: "ecf-linux",
     aliases: &[],
-    about: "ECF as the kernel's module has it: whole windows, deviations of 100 ms at least",
+    about: "ECF as in the kernel's module: whole windows, deviations of at least 100 ms",
     page: PAGE,
     parameters: PARAMETERS,
     build: |p| Box::new(Ecf::new(Config { whole_windows: true, ..Config::from(p) })),
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
     use crate::testing::{Bench, path};
 
-    /// w = 10/10, the fast path full: the packets that the slow one is given of `k`.
+    /// w = 10/10, the fast path full: the packets of `k` that the slow path gets.
     fn given(fast: u64, slow: u64, k: u64) -> usize {
         let mut bench = Bench::new(&[path(0, fast, 10, 10), path(1, slow, 10, 0)]);
         bench.write(k);
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn what_is_left_counts_from_a_window_on() {
-        // k = 20: (1 + 2)·20 < 200, 2·100 ≥ 140. From k = 14 on the second test asks to wait.
+        // k = 20: (1 + 2)·20 < 200, 2·100 ≥ 140. From k = 14 on the second test demands waiting.
         assert_eq!((given(20, 100, 20), given(20, 100, 14), given(20, 100, 13)), (0, 0, 10));
         // k = 100: (1 + 10)·20 ≥ 200; it waits as soon as (1 + k/10)·20 < 200, from k = 89 on.
         assert_eq!(given(20, 100, 100), 10);

@@ -11,7 +11,7 @@ page!(
 # Idea
 
 As `fps`, but the number of packets that the faster paths will deliver is an expectation over their losses, by
-a model of TCP's window. For wireless paths, where losses are no exception.
+a model of TCP's window. For wireless paths, where losses are common.
 
 # Rule
 
@@ -28,7 +28,7 @@ Without losses this is `fps`.
 
 # When it helps
 
-Unlike delays with random loss on the fast path, which `fps` over-estimates.
+Different delays with random loss on the fast path, which `fps` over-estimates.
 
 # When it hurts
 
@@ -36,12 +36,12 @@ The estimate of p needs many packets, so it reacts slowly; `f2pdps-ocps` correct
 
 # Departures
 
-The paper's formulas were not at hand: that the smoothed RTT and the loss rate enter a model of TCP's window is
-certain, the model is the choice here. A window counts in full in a round with loss. After a loss ssthresh is
-half the window of that time, 2 at least, so a window that was halved grows by a packet a round. Round `horizon`
-is the last that is treated so, because the number of cases doubles with each; from there the expected packets x
-of a round change by 1 − (x/B)² a round, B being what Padhye et al. expect in the long run. p is the engine's: loss
-episodes per packet, over about the last 256 packets. For the rest, see `fps`.
+The paper's formulas were not available. Smoothed RTT and loss rate enter a model of TCP's window; the model is the
+choice here. A window counts in full in a round with loss. After a loss ssthresh is half the window of that time, 2 at
+least, so a halved window grows by a packet per round. Round `horizon` is the last one treated so, because the number of
+cases doubles with each; from there the expected packets x of a round change by 1 − (x/B)² per round, where B is the
+long-run expectation of Padhye et al. p is the engine's: loss episodes per packet, over about the last 256 packets.
+For the rest, see `fps`.
 
 # References
 
@@ -57,10 +57,10 @@ pub(crate) const HORIZON: Parameter = Parameter {
     min: 1.0,
     max: HORIZON_MAX as f64,
     unit: "rounds",
-    about: "rounds of which every course of losses is considered",
+    about: "rounds for which every sequence of losses is evaluated",
 };
 
-/// The registry's entry.
+/// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
     name: "f2pdps",
     aliases: &[],
@@ -70,10 +70,10 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
     build: |p| Box::new(SkipAhead::new(F2pDps::new(Config::from(p)))),
 };
 
-/// What may be set.
+/// The parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// Predicted windows grow.
+    /// Whether predicted windows grow.
     pub growth: bool,
     /// Rounds of which every course is considered; at least 1.
     pub horizon: u64,
@@ -87,9 +87,9 @@ impl From<&Parameters<'_>> for Config {
 
 /// Most rounds of which every course is considered.
 const HORIZON_MAX: usize = 16;
-/// Losses so rare change no prediction.
+/// Losses this rare change no prediction.
 const LOSSLESS: f64 = 1e-9;
-/// The estimated loss changes with every packet: what was computed for one this much greater or less is good enough.
+/// The estimated loss changes with every packet: a cached result for a loss within this ratio is accurate enough.
 const SAME_LOSS: f64 = 1.0 / 16.0;
 
 /// ln cosh x, for any x ≥ 0.
@@ -102,7 +102,7 @@ fn ln_sinh(x: f64) -> f64 {
     x + libm::log1p(-libm::exp(-2.0 * x)) - core::f64::consts::LN_2
 }
 
-/// What an expectation depends on.
+/// The inputs of an expectation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Model {
     growth: bool,
@@ -136,14 +136,14 @@ impl Model {
         now + all_arrive * self.expectation(next, ssthresh, rounds - 1) + (1.0 - all_arrive) * lost
     }
 
-    /// Packets a round trip in the long run: Padhye et al., SIGCOMM 1998, eq 32, every packet acknowledged.
+    /// Packets per round trip in the long run: Padhye et al., SIGCOMM 1998, eq 32, every packet acknowledged.
     fn steady(&self) -> f64 {
         let p = self.loss;
         let repeats = (3.0 * libm::sqrt(3.0 * p / 8.0)).min(1.0) * p * (1.0 + 32.0 * p * p);
         1.0 / (libm::sqrt(2.0 * p / 3.0) + self.timeout as f64 * repeats)
     }
 
-    /// Packets in `rounds` further rounds, when `last` were sent in the round before: x′ = 1 − (x/B)², integrated.
+    /// Packets in `rounds` further rounds, when `last` were sent in the previous round: x′ = 1 − (x/B)², integrated.
     fn beyond(&self, last: f64, rounds: f64) -> f64 {
         let steady = self.steady();
         let share = last / steady;
@@ -164,7 +164,7 @@ impl Model {
     }
 }
 
-/// What is known of a path's expectations, by rounds; computed when asked for, and again when the path has changed.
+/// A path's expectations, by rounds; computed on demand, and again when the path has changed.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     model: Model,
@@ -177,7 +177,7 @@ impl Known {
         Self { model, window, expected: [None; HORIZON_MAX + 1] }
     }
 
-    /// Also good for this path.
+    /// Whether it is valid for this path.
     fn fits(&self, loss: f64, timeout: u64, window: (u32, u32)) -> bool {
         let change = self.model.loss - loss;
         let same_loss = change.max(-change) <= loss * SAME_LOSS;
@@ -301,7 +301,7 @@ mod tests {
 
     #[test]
     fn the_long_run_is_padhyes() {
-        // Eq 32 by hand, in packets a round trip: at a loss of one in ten the timeouts weigh more than the halvings.
+        // Eq 32 by hand, in packets per round trip: at a loss of one in ten the timeouts weigh more than the halvings.
         for (loss, timeout, expect) in [(0.01, 10, 9.9920), (0.1, 4, 1.7701), (0.1, 1, 2.9861)] {
             let steady = Model::new(true, loss, timeout).steady();
             assert!((steady - expect).abs() < 1e-4, "{loss} {timeout}: {steady}");
@@ -316,7 +316,7 @@ mod tests {
             for last in [0.0, steady / 3.0, steady, steady * 5.0] {
                 let rate = (model.beyond(last, 1e6) - model.beyond(last, 1e6 - 1.0)) / steady;
                 assert!((0.9999..1.0001).contains(&rate), "{loss} {last}: {rate}");
-                // Step by step it is the same to a few packets in a hundred.
+                // Step by step it is the same to within a few per cent.
                 let mut x = last;
                 let sum: f64 = (0..20)
                     .map(|_| {
@@ -338,7 +338,7 @@ mod tests {
         let lead = Duration::from_millis(40);
         let first = forecast.packets(&lossy(10, 0.05), lead);
         assert_eq!(forecast.packets(&lossy(10, 0.052), lead), first);
-        // The free window is always the one of the moment.
+        // The free window is always the present one.
         let full = forecast.packets(&PathView { in_flight: 10, ..lossy(10, 0.05) }, lead);
         assert!((first - 10.0 - full).abs() < 1e-9);
         assert!(forecast.packets(&lossy(10, 0.06), lead) < first);

@@ -9,9 +9,9 @@ page!(
     "\
 # Idea
 
-As the other forward prediction schedulers, a path skips what the faster ones deliver before its packet arrives.
-But half the round-trip time is a poor guess of the forward delay, so the difference of two paths' forward
-delays is measured: timestamps of sending and receiving give it although the hosts' clocks differ.
+As in the other forward prediction schedulers, a path skips the data that faster ones deliver before its packet arrives.
+But half the round-trip time is a poor estimate of the forward delay, so the difference of two paths' forward delays is
+measured: timestamps of sending and receiving show it although the hosts' clocks differ.
 
 # Rule
 
@@ -25,26 +25,25 @@ j sends the unassigned segments N + 1, N + 2, …
 
 # When it helps
 
-Asymmetric paths, queues on the way back (acknowledgments that come compressed): the return path does not
-enter.
+Asymmetric paths, queues on the return path (compressed acknowledgments): the return path has no effect.
 
 # When it hurts
 
-Clocks that are coarse beside the differences: timestamps tick by the millisecond. Of a burst only the first
-packet is aligned, the others wait in the path's own queue (see `fps`). As all of its kind it over-estimates a
-fast path that has little to send.
+Clocks that are coarse relative to the differences: timestamps tick in milliseconds. Of a burst only the first packet is
+aligned, the others wait in the path's own queue (see `fps`). Like all forward prediction, it over-estimates a fast path
+that has little to send.
 
 # Departures
 
-The paper's two algorithms are lost in the copy at hand; the formulas are rebuilt from its text. It wants send and
-receive times in options of their own; RFC 7323's timestamps do: t_r is the acknowledgment's TSval, t_s when the
-newest packet was sent that it acknowledges and that was sent once, so delayed acknowledgments matter only where
-no second packet follows. Samples expire after ten round trips. While a path lacks one, or the peer adds a
-different offset to its clock on each path (Linux does, unless its net.ipv4.tcp_timestamps is 2), all use RTT/2
-as `kim2012` does; the value `fdps.measured` in traces says which. The paper renews its choice of i* each RTT;
-here every decision compares the estimates of the moment. `measured_rate` takes the bytes acknowledged in the last
-round trip for w/R. Only faster paths that can be waited for count. When fewer than N + 1 segments are unassigned,
-or the peer's window does not admit the next, the path waits.
+The paper's two algorithms are missing from the available copy; the formulas are reconstructed from its text. It puts
+send and receive times into new options; RFC 7323's timestamps suffice: t_r is the acknowledgment's TSval, t_s the
+sending time of the newest acknowledged packet that was sent once, so delayed acknowledgments matter only where no second
+packet follows. Samples expire after ten round trips. While a path lacks one, or the peer adds a different offset to its
+clock on each path (Linux does, unless its net.ipv4.tcp_timestamps is 2), all use RTT/2 as `kim2012` does; the value
+`fdps.measured` in traces shows which. The paper renews its choice of i* each RTT; here every decision compares the
+present estimates. `measured_rate` replaces w/R by the bytes acknowledged in the last round trip. Only faster paths that
+can be waited for count. When fewer than N + 1 segments are unassigned, or the peer's window does not admit the next, the
+path waits.
 
 # References
 
@@ -58,14 +57,14 @@ const PARAMETERS: &[Parameter] = &[Parameter {
     min: 0.0,
     max: 1.0,
     unit: "bool",
-    about: "throughput of a faster path: what it delivered in its last round trip instead of cwnd/RTT",
+    about: "throughput of a faster path: its deliveries in the last round trip instead of cwnd/RTT",
 }];
 
 /// `fdps`.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
     name: "fdps",
     aliases: &[],
-    about: "skip what faster paths deliver meanwhile, by measured forward delays",
+    about: "skip the data that faster paths deliver meanwhile, by measured forward delays",
     page: PAGE,
     parameters: PARAMETERS,
     build: |p| Box::new(SkipAhead::new(Fdps::new(Config::from(p)))),
@@ -79,10 +78,10 @@ pub const ENTRY_STAR: Entry<dyn Scheduler> = Entry {
     ..ENTRY
 };
 
-/// What may be set.
+/// The parameters.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Config {
-    /// The throughput is measured.
+    /// Whether the throughput is measured.
     pub measured_rate: bool,
 }
 
@@ -92,12 +91,12 @@ impl From<&Parameters<'_>> for Config {
     }
 }
 
-/// What a path delivers, by round trips.
+/// A path's deliveries per round trip.
 #[derive(Clone, Copy, Debug, Default)]
 struct Throughput {
     since: Option<Instant>,
     bytes: u64,
-    /// Bytes a nanosecond in the last whole round trip.
+    /// Bytes per nanosecond in the last whole round trip.
     rate: Option<f64>,
 }
 
@@ -120,7 +119,7 @@ impl Throughput {
 pub struct Fdps {
     config: Config,
     now: Instant,
-    /// All candidates have a forward delay that was measured of late.
+    /// Whether all candidates have a recent measurement of their forward delay.
     measured: bool,
     throughput: [Throughput; PathId::LIMIT],
 }
@@ -199,7 +198,7 @@ mod tests {
     fn the_difference_of_forward_delays_counts() {
         let paths = [measured(0, 40, 20, 20, 10), measured(1, 80, 10, 0, 30)];
         assert_eq!(first_on(&paths, 1, fdps()), 10);
-        // The path with the longer RTT is the faster one forward: it takes the lowest data.
+        // The path with the longer RTT has the shorter forward delay: it takes the lowest data.
         let paths = [measured(0, 40, 20, 0, 30), measured(1, 80, 10, 0, 10)];
         assert_eq!((first_on(&paths, 1, fdps()), first_on(&paths, 0, fdps())), (0, 10 + 20 * 10 / 80));
     }
@@ -218,7 +217,7 @@ mod tests {
         let mut scheduler = fdps();
         bench.round(&mut scheduler);
         assert_eq!((bench.bound(1)[0], scheduler.values()), (20, Some(("fdps.measured", 0.0))));
-        // Measured, but 201 ms ago: ten round trips of path 0 are over.
+        // Measured, but 201 ms ago, which is more than ten round trips of path 0.
         for (at, expect) in [(200, 1.0), (201, 0.0)] {
             let mut bench = Bench::new(&[measured(0, 20, 10, 10, 10), measured(1, 100, 10, 0, 50)]);
             bench.write(100);
@@ -233,7 +232,7 @@ mod tests {
         let mut bench = Bench::new(&[measured(0, 40, 20, 20, 10), measured(1, 80, 10, 0, 30)]);
         bench.write(100);
         let mut scheduler = SkipAhead::new(Fdps::new(Config { measured_rate: true }));
-        // A packet each 4 ms for two round trips: 5 in the difference of 20 ms.
+        // A packet per 4 ms for two round trips: 5 in the difference of 20 ms.
         for n in 0..=20 {
             bench.at(4 * n);
             let mut acked = Acked::default();

@@ -1,4 +1,4 @@
-//! FIFO: whoever has room takes the next segment.
+//! FIFO: the path that has room takes the next segment.
 
 use crate::pick::{Ahead, fill, free, queued, takes_ahead, takes_up_to};
 use anabranch_engine::plugin::{Entry, Parameter, Parameters};
@@ -8,15 +8,14 @@ page!(
     "\
 # Idea
 
-The baseline of the FDPS evaluation: whoever has room takes the lowest unassigned data; paths are not
-compared.
+The baseline of the FDPS evaluation: the path that has room takes the lowest unassigned data; paths are not compared.
 
 # Rule
 
 When an acknowledgment frees room on path j: while j is eligible and data waits, send the lowest unassigned
 segment on j. Other paths that have room are served after it, in the order of their ids.
 
-With `queue` = Q > 0 each path has a queue of its own, of Q packets beyond what its window has room for. The lowest
+With `queue` = Q > 0 each path has its own queue, of Q packets beyond the room in its window. The lowest
 unassigned segment goes to the path whose queue has the most room (ties to the lower id), and leaves when that path's
 window allows.
 
@@ -32,9 +31,9 @@ reordering grows with the difference of the times that the paths take for Q pack
 
 # Departures
 
-The source describes it in prose only. Serving the other paths after the one that was acknowledged keeps a
-path alive that has room but nothing in flight. It does not say either whether data is bound to a path before its
-window has room; `queue` does so.
+The source describes it in prose only. Serving the other paths after the acknowledged one keeps a path in use that has
+room but nothing in flight. The source does not say whether data is bound to a path before its window has room; with
+`queue` it is.
 
 # References
 
@@ -42,11 +41,11 @@ Le and Bui, Forward Delay-based Packet Scheduling Algorithm for Multipath TCP (b
 "
 );
 
-/// The registry's entry.
+/// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
     name: "fifo",
     aliases: &["naive"],
-    about: "whoever has room takes the next segment",
+    about: "the path that has room takes the next segment",
     page: PAGE,
     parameters: &[QUEUE],
     build: |p: &Parameters<'_>| Box::new(Fifo::new(p.get("queue") as u64)),
@@ -59,7 +58,7 @@ pub(crate) const QUEUE: Parameter = Parameter {
     min: 0.0,
     max: 100_000.0,
     unit: "packets",
-    about: "most that may wait for a path, beyond what its window has room for; 0 = nothing is bound ahead",
+    about: "most packets that may wait for a path, beyond the room in its window; 0 = nothing is bound ahead",
 };
 
 /// FIFO.
@@ -71,7 +70,7 @@ pub struct Fifo {
 }
 
 impl Fifo {
-    /// With nothing bound.
+    /// A scheduler with nothing bound.
     pub fn new(queue: u64) -> Self {
         Self { queue, ahead: Ahead::default() }
     }

@@ -10,7 +10,7 @@ page!(
 # Idea
 
 When a path gets window space, predict how many packets the faster paths will have delivered by the time its
-own next packet arrives. Skip so many unassigned packets and send those after them: everything arrives in order.
+own next packet arrives. Skip that many unassigned packets and send those after them: everything arrives in order.
 
 # Rule
 
@@ -25,24 +25,24 @@ N = Σ N_i;  j sends the unassigned segments N + 1, N + 2, …
 
 # When it helps
 
-Unlike delays and little loss: data leaves in the order in which it arrives, which small receive buffers need.
+Different delays and little loss: data leaves in the order in which it arrives, which small receive buffers need.
 
 # When it hurts
 
-Each prediction is independent of how the last one turned out (`fps-ocps` adds that), and ignores losses
+Each prediction ignores the error of the last one (`fps-ocps` corrects it), and losses
 (`f2pdps`). A fast path limited by its application or by losses is over-estimated, and the slow path then waits
 at the end of the data. K is a whole number, so N jumps by a window where the ratio of delays is near one. In
-the first slow start, or with a slow path of many fast round trips, N exceeds any buffer: the slow path rests,
-and its RTT stays as it was measured last. Of a burst only the first packet is aligned: when the peer's window,
-having been full, lets a wide slow window go at once, the faster paths wait for the last of it.
+the first slow start, or with a slow path of many fast round trips, N exceeds any buffer: the slow path rests, and keeps
+its last RTT measurement. Of a burst only the first packet is aligned: when the peer's window, having been full, releases
+a wide slow window at once, the faster paths wait for its last packet.
 
 # Departures
 
-The seed describes FPS in prose; rounds as above are the choice here. The first round counts the free window
-only, since what is in flight is no longer unassigned. Equal RTTs leave nothing to each other. Paths are served
-in the order of their RTTs. Only faster paths that can be waited for count. When fewer than N + 1 segments are
-unassigned, or the peer's window does not admit the next, the path waits. A path without an RTT sample skips
-nothing and is served last. `growth` = 0 predicts with constant windows.
+The sources describe FPS in prose; rounds as above are the choice here. The first round counts the free window only,
+because data in flight is no longer unassigned. Paths with equal RTTs leave each other nothing. Paths are served in the
+order of their RTTs. Only faster paths that can be waited for count. When fewer than N + 1 segments are unassigned, or
+the peer's window does not admit the next, the path waits. A path without an RTT sample skips nothing and is served last.
+`growth` = 0 predicts with constant windows.
 
 # References
 
@@ -58,23 +58,23 @@ pub(crate) const GROWTH: Parameter = Parameter {
     min: 0.0,
     max: 1.0,
     unit: "bool",
-    about: "predicted windows grow from round to round: doubled below ssthresh, else by a packet",
+    about: "predicted windows grow from round to round: doubled below ssthresh, otherwise by one packet",
 };
 
-/// The registry's entry.
+/// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
     name: "fps",
     aliases: &[],
-    about: "skip what faster paths will deliver before this one's packet arrives",
+    about: "skip the data that faster paths will deliver before this one's packet arrives",
     page: PAGE,
     parameters: &[GROWTH],
     build: |p| Box::new(SkipAhead::new(Fps::new(Config::from(p)))),
 };
 
-/// What may be set.
+/// The parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// Predicted windows grow.
+    /// Whether predicted windows grow.
     pub growth: bool,
 }
 
@@ -101,7 +101,7 @@ pub(crate) fn grown(cwnd: u32, ssthresh: u32) -> u32 {
 /// Packets in `rounds` round trips without loss after one with the window `cwnd`.
 fn later_windows(mut cwnd: u32, ssthresh: u32, mut rounds: u64) -> f64 {
     let mut sum = 0.0;
-    // At most 32 times: it doubles.
+    // At most 32 times, because it doubles.
     while rounds > 0 && cwnd < ssthresh {
         cwnd = grown(cwnd, ssthresh);
         sum += f64::from(cwnd);

@@ -8,7 +8,7 @@ page!(
     "\
 # Idea
 
-Highest sending rate: prefer the path that would send the most bytes a second now.
+Highest sending rate: prefer the path that would send the most bytes per second now.
 
 # Rule
 
@@ -23,14 +23,14 @@ Throughput where the path with the widest window is also good: large transfers, 
 
 # When it hurts
 
-The rate says nothing of how much of the window is used already, so small paths starve while the application
+The rate ignores how much of the window is already in use, so small paths starve while the application
 has little to send. The newest sample is noisy. A wide path with a long delay is preferred, which delays
 single messages.
 
 # Departures
 
-The comparison that describes it does not say whether lost data is repeated elsewhere: `hsr+or` and `hsr+pr`
-are that. A path without a sample comes last.
+The comparison that describes it does not say whether data is retransmitted on other paths: `hsr+or` and `hsr+pr` do
+that. A path without a sample comes last.
 
 # References
 
@@ -39,7 +39,7 @@ Kimura, Lima, Loureiro, Alternative scheduling decisions for multipath TCP, IEEE
 "
 );
 
-/// The registry's entry.
+/// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
     name: "hsr",
     aliases: &[],
@@ -53,7 +53,7 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Hsr;
 
-/// Bytes a nanosecond.
+/// Bytes per nanosecond.
 fn rate(path: &PathView) -> f64 {
     let sample = path.latest_rtt.or(path.srtt);
     let nanos = sample.map_or(f64::INFINITY, |rtt| rtt.as_nanos().max(1) as f64);
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn the_highest_rate_is_filled_first() {
-        // 700, 1050 and 1120 bytes a millisecond.
+        // 700, 1050 and 1120 bytes per millisecond.
         let mut bench = Bench::new(&[path(0, 20, 10, 8), path(1, 80, 60, 58), path(2, 50, 40, 37)]);
         bench.write(6);
         bench.round(&mut Hsr);

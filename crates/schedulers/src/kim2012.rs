@@ -9,8 +9,8 @@ page!(
     "\
 # Idea
 
-After each acknowledgment choose the data that arrives in order: a path skips what the faster ones deliver
-before its packet arrives. The closest competitor of `fdps`.
+After each acknowledgment choose the data that arrives in order: a path skips the data that faster ones deliver before
+its packet arrives. The closest competitor of `fdps`.
 
 # Rule
 
@@ -27,8 +27,8 @@ Symmetric paths with stable windows.
 
 # When it hurts
 
-Half the round-trip time is not the forward delay where forward and return paths differ, or where
-acknowledgments queue: that is the point of FDPS.
+Half the round-trip time is not the forward delay where forward and return paths differ, or where acknowledgments queue,
+which is the motivation of FDPS.
 
 # Departures
 
@@ -45,11 +45,11 @@ Kim, Oh, Lee, Improvement of MPTCP performance in heterogeneous network using pa
 "
 );
 
-/// The registry's entry.
+/// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
     name: "kim2012",
     aliases: &[],
-    about: "skip what faster paths deliver meanwhile, by RTT/2 and cwnd/RTT",
+    about: "skip the data that faster paths deliver meanwhile, by RTT/2 and cwnd/RTT",
     page: PAGE,
     parameters: &[],
     build: |_| Box::new(SkipAhead::new(Kim2012)),

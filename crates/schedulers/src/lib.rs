@@ -2,7 +2,7 @@
 //!
 //! A name is a scheduler's canonical name or an alias, with `+pr` or `+or` after a pull scheduler: see [`resolve`].
 
-/// Makes a plug-in's reference page: the text that `explain` prints is its documentation here.
+/// Makes a plug-in's reference page: the text of `explain` is also its documentation here.
 macro_rules! page {
     ($text:literal) => {
         #[doc = $text]

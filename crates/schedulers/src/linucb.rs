@@ -1,4 +1,4 @@
-//! LinUCB: a linear estimate of a reward, with its doubt.
+//! LinUCB: a linear estimate of a reward, with its uncertainty.
 
 /// One arm of a contextual bandit: keeps the inverse of A = I + Σ x·xᵀ, and b = Σ r·x.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +27,7 @@ impl<const N: usize> LinUcb<N> {
     /// θ·x + α·√(x·A⁻¹·x), with θ = A⁻¹·b.
     pub fn score(&self, x: &[f64; N], alpha: f64) -> f64 {
         let v = self.times(x);
-        // Rounding may leave a little less than nothing.
+        // Rounding may make it slightly negative.
         dot(&v, &self.b) + alpha * dot(&v, x).max(0.0).sqrt()
     }
 
@@ -67,7 +67,7 @@ mod tests {
             }
         }
         for (i, row) in a.iter().enumerate() {
-            // Both are symmetric: a row stands for a column.
+            // Both are symmetric: a row equals a column.
             let product = arm.times(row);
             for (j, entry) in product.into_iter().enumerate() {
                 assert!((entry - f64::from(u8::from(i == j))).abs() < 1e-9, "{i} {j} {entry}");

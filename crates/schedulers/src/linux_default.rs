@@ -12,9 +12,9 @@ page!(
     "\
 # Idea
 
-What an unmodified Linux kernel does (`net.mptcp.scheduler = default`). Give the next run of data to the subflow
-that would need the least time to send what it holds already, at the rate at which it is paced. The data goes
-into the subflow's send queue at once, up to its send memory, however small its congestion window is.
+The scheduler of an unmodified Linux kernel (`net.mptcp.scheduler = default`). Give the next run of data to the subflow
+that would need the least time to send its queued data, at its pacing rate. The data goes into the subflow's send queue
+at once, up to its send memory, however small its congestion window is.
 
 # Rule
 
@@ -27,45 +27,44 @@ burst  = min(65428 bytes, room in the peer's window)
 A      = (A·q + P·burst) / (q + burst)
 ```
 
-A burst is made of whole pieces of 32728 bytes (the kernel's page fragments): it ends after the piece with which it
-is used up, the path's send memory is full, or the data is at its end. Then the rule is asked again. If the path
-with the least linger time has no memory left, nothing is bound. A new write or acknowledgment begins a new burst:
-none is continued. Backup paths are used if there is no other.
+A burst is made of whole pieces of 32728 bytes (the kernel's page fragments): it ends after the piece with which it is
+used up, the path's send memory is full, or the data ends. Then the rule is applied again. If the path with the least
+linger time has no memory left, nothing is bound. A new write or acknowledgment begins a new burst: none is continued.
+Backup paths are used if there is no other.
 
 Send memory of a path: `sndbuf` · max(10, its greatest window) · 2304 bytes (for a payload of 1400), at most its share
-of the connection's `send_buffer` (tcp_wmem). It follows the window at an acknowledgment that finds the writer asleep,
-the first time only where what is queued does not fill the window. What it holds: the payload, and 832 bytes for each
-`sk_buff`, which is a piece while queued; once sent, as many packets as leave in a millisecond, at least 2 (1.3 in
-congestion avoidance). The connection's memory, the sum of the paths' and 4096 bytes, counts payload that was written
-and that the connection's peer has not acknowledged. Once it is full the writer sleeps until a third of it is free, and
-no path gets what was not written.
+of the connection's `send_buffer` (tcp_wmem). It follows the window at an acknowledgment while the writer sleeps, the
+first time only if queued data does not fill the window. It holds the payload, and 832 bytes per `sk_buff`, which is a
+piece while queued; once sent, the packets of a millisecond, at least 2 (1.3 in congestion avoidance). The connection's
+memory, the sum of the paths' and 4096 bytes, counts written payload that the connection's peer has not acknowledged.
+Once it is full the writer sleeps until a third of it is free, and no path gets unwritten data.
 
-What a timeout strands is sent again piece by piece on paths that have nothing at all in flight; all of it at once
-when the path was closed or has been silent for so long that the kernel calls it stale. The connection's own timer
-does the same with its first piece although no path has failed: it starts with the first data and anew with every
-DATA_ACK, and takes the longest of what the subflows' timers take (a tail loss probe's two round trips, as a rule), as
-it was when data was last given to a path, or 200 ms while none was in flight. So a path that joins one of 200 ms
-begins with what that carries already. With `sender_model = linux` it repeats what a path
-delivered and the peer dropped on the same path, too.
+Data stranded by a timeout is retransmitted piece by piece on paths with nothing in flight; all of it at once when the
+path was closed or has been silent for so long that the kernel declares it stale. The connection's own timer retransmits
+the first piece although no path has failed: it starts with the first data and restarts with every DATA_ACK, and its
+interval is the longest of the subflows' timers (usually a tail loss probe's two round trips) at the time when data was
+last given to a path, or 200 ms while none was in flight. So a path that joins one of 200 ms begins with data that the
+other already carries. With `sender_model = linux` it also retransmits, on the same path, data that the path delivered
+and the peer dropped.
 
 # When it helps
 
-Long transfers over paths of any rate: no window is ever left unused for want of bound data.
+Long transfers over paths of any rate: no window is ever unused for lack of bound data.
 
 # When it hurts
 
-Round-trip times do not matter: an idle slow path beats a busy fast one. A transfer of less than 64 KB uses the
-first path only, if that is idle; short writes in quick succession alternate between the paths. Queues of several
-windows are bound long before they leave, so a path that becomes slow or silent holds the whole connection up.
+Round-trip times do not matter: an idle slow path beats a busy fast one. A transfer of less than 64 KB uses only the
+first path, if that is idle; short writes in quick succession alternate between the paths. Queues of several windows are
+bound long before they leave, so a path that becomes slow or silent holds the whole connection up.
 
 # Departures
 
-The memory of buffers is reckoned, not counted: within a tenth of what `ss` shows. The engine gives a path nothing
-new once it timed out and takes back what it had queued, whereas the kernel goes on filling it until it is stale; so
-after an outage the kernel has more to repeat and stalls longer. The kernel's own timer sends a stranded piece every
-200 ms or more; here the next piece follows when the path is idle again. What was acknowledged meanwhile is not
-repeated; the kernel has it queued by then. Stale is reckoned from the subflow's timeout: twice its retransmission
-timeout and `stale_loss_cnt` times 200 ms later. A connection of one path is scheduled too.
+The memory of buffers is computed by formula: within a tenth of the values in `ss`. The engine gives a path no new data
+once it timed out and takes back its queued data, whereas the kernel continues to fill it until it is stale; so after an
+outage the kernel has more to retransmit and stalls longer. The kernel's own timer sends a stranded piece every 200 ms or
+more; here the next piece follows when the path is idle again. Data acknowledged meanwhile is not retransmitted; the
+kernel has it queued by then. A path is stale twice its retransmission timeout and `stale_loss_cnt` times 200 ms after
+the subflow's timeout. A connection with one path is scheduled too.
 
 # References
 
@@ -80,7 +79,7 @@ const PARAMETERS: &[Parameter] = &[
         min: 1.0,
         max: 1e9,
         unit: "bytes",
-        about: "bound to a path before the choice is made again, rounded up to whole pieces",
+        about: "bytes bound to a path before the next choice, rounded up to whole pieces",
     },
     Parameter {
         name: "sndbuf",
@@ -88,7 +87,7 @@ const PARAMETERS: &[Parameter] = &[
         min: 1.0,
         max: 1000.0,
         unit: "windows",
-        about: "send memory of a path in its greatest windows, each packet counted as the kernel does",
+        about: "send memory of a path in multiples of its greatest window, each packet counted as in the kernel",
     },
     Parameter {
         name: "stale_loss_cnt",
@@ -96,11 +95,11 @@ const PARAMETERS: &[Parameter] = &[
         min: 0.0,
         max: 255.0,
         unit: "",
-        about: "intervals of silence after which a path's data is sent again elsewhere (net.mptcp.stale_loss_cnt)",
+        about: "intervals of silence after which a path's data is retransmitted on others (net.mptcp.stale_loss_cnt)",
     },
 ];
 
-/// The registry's entry.
+/// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
     name: "linux-default",
     aliases: &[],
@@ -110,14 +109,14 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
     build: |p| Box::new(LinuxDefault::new(Config::from(p))),
 };
 
-/// What may be set; see the parameters.
+/// The parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// Bytes bound before the choice is made again.
+    /// Bytes bound before the next choice.
     pub burst: u64,
     /// Send memory in greatest windows.
     pub sndbuf: f64,
-    /// Intervals of silence until a path is stale.
+    /// Intervals of silence after which a path is stale.
     pub stale_loss_cnt: u64,
 }
 
@@ -127,13 +126,13 @@ impl From<&Parameters<'_>> for Config {
     }
 }
 
-/// What is remembered of a path.
+/// The state of a path.
 #[derive(Clone, Copy, Debug, Default)]
 struct Flow {
     /// Average pacing rate, bytes per second; 0 = none yet.
     average: u64,
     memory: SendMemory,
-    /// When the path, which timed out, will be stale.
+    /// When a path that timed out will be stale.
     stale_at: Option<Instant>,
 }
 
@@ -155,13 +154,13 @@ fn blend(average: u64, held: u64, pace: u64, burst: u64) -> u64 {
     (sum / u128::from(held + burst)) as u64
 }
 
-/// How long `held` bytes take at `rate` bytes per second, in units of 2^-32 s.
+/// The time for `held` bytes at `rate` bytes per second, in units of 2^-32 s.
 fn linger(held: u64, rate: u64) -> u64 {
     (held.min(u64::from(u32::MAX)) << 32) / rate.max(1)
 }
 
 impl LinuxDefault {
-    /// With nothing bound and nothing known.
+    /// A scheduler with nothing bound and no averages.
     pub fn new(config: Config) -> Self {
         let flows = [Flow::default(); PathId::LIMIT];
         Self {
@@ -192,12 +191,12 @@ impl LinuxDefault {
         view.candidates().min_by_key(|p| (time(p), p.id)).copied()
     }
 
-    /// The next new data that the writer has written.
+    /// The next new data of the writer.
     fn next(&self, view: &View) -> Option<u64> {
         view.backlog().first().map(|next| next.start).filter(|start| *start < self.writer.upto())
     }
 
-    /// Binds one burst to `path`; false if the data or the peer's window ended.
+    /// Binds one burst to `path`; false at the end of the data or of the peer's window.
     fn burst(&mut self, round: &mut Round<'_>, path: &PathView) -> bool {
         let Some(next) = self.next(round) else { return false };
         let burst = self.config.burst.min(round.window_edge().saturating_sub(next));
@@ -221,12 +220,12 @@ impl LinuxDefault {
         }
     }
 
-    /// The path timed out, and the kernel would not call it stale yet.
+    /// The path timed out, and is not yet stale to the kernel.
     fn hopes_for(&self, path: &PathView, now: Instant) -> bool {
         self.flows[path.id.index()].stale_at.is_some_and(|at| now < at)
     }
 
-    /// Notes which paths are back.
+    /// Records which paths are back.
     fn look(&mut self, view: &View) {
         self.wakeup = None;
         for p in view.paths() {
@@ -238,13 +237,13 @@ impl LinuxDefault {
     }
 }
 
-/// The path on which the kernel repeats data before it gives the one that carries it up: nothing in flight, nothing to
-/// send.
+/// The path on which the kernel retransmits data before it declares the original path stale: nothing in flight, nothing
+/// to send.
 fn idle(view: &View) -> Option<PathView> {
     view.candidates().find(|p| p.in_flight_bytes == 0 && !view.has_admissible(p.id)).copied()
 }
 
-/// Sends the first stranded piece again on `on`. False if nothing could be sent.
+/// Retransmits the first stranded piece on `on`. False if nothing could be sent.
 fn rescue_piece(round: &mut Round<'_>, on: &PathView) -> bool {
     let mut sent = 0;
     while sent < PIECE
@@ -334,7 +333,7 @@ mod tests {
         LinuxDefault::new(DEFAULT)
     }
 
-    /// A path of which `held` bytes wait or travel, paced at `rate` bytes per second.
+    /// A path with `held` bytes queued or in flight, paced at `rate` bytes per second.
     fn loaded(id: u8, held: u64, rate: u64) -> PathView {
         let pacing = Some(Rate::from_bps(rate * 8));
         PathView { in_flight_bytes: held, pacing, cwnd: 100, ..path(id, 20, 100, 0) }
@@ -373,8 +372,8 @@ mod tests {
         assert_eq!((bench.bound(0).len(), bench.bound(1).len()), (BURST - 1, 0));
     }
 
-    /// As measured: 150 000 bytes on idle paths of 20 and 80 ms go 65 456 to the first, 65 456 to the second, the rest
-    /// to the first.
+    /// Measured: 150 000 bytes on idle paths of 20 and 80 ms go 65 456 to the first, 65 456 to the second, the rest to
+    /// the first.
     #[test]
     fn a_larger_object_alternates_by_bursts() {
         let mut bench = Bench::new(&[path(0, 20, 100, 0), path(1, 80, 100, 0)]);
@@ -386,7 +385,7 @@ mod tests {
         assert_eq!(bench.bound(0).len(), 107 - BURST);
     }
 
-    /// As measured: writes of 5000 bytes every 10 ms over 20 and 80 ms alternate while the first path is busy.
+    /// Measured: writes of 5000 bytes every 10 ms over 20 and 80 ms alternate while the first path is busy.
     #[test]
     fn a_burst_is_not_continued_by_the_next_write() {
         let mut bench = Bench::new(&[path(0, 20, 10, 0), path(1, 80, 10, 0)]);
@@ -401,7 +400,8 @@ mod tests {
 
     #[test]
     fn send_memory_bounds_the_queue_beyond_the_window() {
-        // 46 080 bytes hold one piece; the next overshoots. Of 96 256 bytes the writer fills three pieces: 71 segments.
+        // 46 080 bytes hold one piece; the next exceeds them. In 96 256 bytes the writer fills three pieces: 71
+        // segments.
         let mut bench = Bench::new(&[path(0, 20, 10, 0), path(1, 80, 10, 0)]);
         bench.write(1000);
         let mut linux = linux();
@@ -410,7 +410,7 @@ mod tests {
         assert!(linux.writer.waits(&bench.view));
     }
 
-    /// As measured: when a second path joins a bulk transfer, the first has its send memory full.
+    /// Measured: when a second path joins a bulk transfer, the first has its send memory full.
     #[test]
     fn a_path_that_is_alone_fills_its_memory() {
         let mut linux = linux();
@@ -418,7 +418,7 @@ mod tests {
         let mut bench = Bench::new(&[path(0, 20, 100, 100)]);
         bench.write(1000);
         bench.round(&mut linux);
-        // 460 800 bytes less the window in flight, 149 984 in trains of nine, in pieces of 24: the tenth overshoots.
+        // 460 800 bytes minus the window in flight, 149 984 in trains of nine, in pieces of 24: the tenth exceeds them.
         assert_eq!(bench.bound(0).len(), 240);
         assert!(linux.serves_lone_path());
     }

@@ -1,4 +1,4 @@
-//! LS-SCTP: a share for each path, in proportion to window over round-trip time.
+//! LS-SCTP: a share per path, in proportion to window over round-trip time.
 
 use crate::pick::{by_rtt, no_choice, rate};
 use anabranch_engine::plugin::Entry;
@@ -19,22 +19,22 @@ for each segment:  c_j = c_j + W_j/ΣW for every path;  it goes to the eligible 
                    (ties to the lower id), whose c_j falls by 1
 ```
 
-The weights are taken anew once in each round trip of the slowest path.
+The weights are updated once per round trip of the slowest path.
 
 # When it helps
 
-Paths of similar delay whose windows change slowly: each gets its share evenly in time.
+Paths of similar delay whose windows change slowly: each gets its share evenly over time.
 
 # When it hurts
 
-Nothing is known of order: with different delays many segments wait for others at the receiver.
+The order of arrival is ignored: with different delays many segments wait for others at the receiver.
 
 # Departures
 
-The paper speaks of proportion only; credits are the choice here, because they hand out the same shares in any
-number of segments. A path that cannot be used keeps at most a window of credit, and owes as much at most: what
-it missed is not made up for in one burst. A path without an RTT sample has no weight, unless no path has one. A
-lost segment is repaired by its own path.
+The paper states the proportion only; credits are the choice here, because they yield the same shares over any number of
+segments. A path that cannot be used keeps at most a window of credit or debt: it does not make up for the missed share
+in one burst. A path without an RTT sample has no weight, unless no path has one. A lost segment is repaired by its own
+path.
 
 # References
 
@@ -43,17 +43,17 @@ Computer Communications 27 (2004).
 "
 );
 
-/// The registry's entry.
+/// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
     name: "lssctp",
     aliases: &["ls-sctp"],
-    about: "each path its share, in proportion to window over round-trip time",
+    about: "a share per path, in proportion to window over round-trip time",
     page: PAGE,
     parameters: &[],
     build: |_| Box::new(LsSctp::default()),
 };
 
-/// A path's part of the whole and what it is owed.
+/// A path's weight and its credit.
 #[derive(Clone, Copy, Debug, Default)]
 struct Share {
     weight: f64,
@@ -64,14 +64,14 @@ struct Share {
 #[derive(Clone, Debug, Default)]
 pub struct LsSctp {
     shares: [Share; PathId::LIMIT],
-    /// The paths that have weights, as a set of [`PathId::bit`]s.
+    /// The paths with a weight, as a set of [`PathId::bit`]s.
     known: u32,
-    /// When the weights are due to be taken anew.
+    /// When the weights are to be updated.
     stale_at: Instant,
 }
 
 impl LsSctp {
-    /// Takes the weights anew if they are old, or if other paths may be used now.
+    /// Updates the weights if they are old, or if the set of usable paths changed.
     fn weigh(&mut self, view: &View) {
         let set = view.candidates().fold(0, |set, p| set | p.id.bit());
         if self.known == set && view.now() < self.stale_at {
@@ -87,14 +87,14 @@ impl LsSctp {
         self.stale_at = slowest.map_or(Instant::ZERO, |rtt| view.now() + rtt);
     }
 
-    /// What a path is owed once the next segment is shared out.
+    /// A path's credit once the next segment is distributed.
     fn owed(&self, path: &PathView) -> f64 {
         let Share { weight, credit } = self.shares[path.id.index()];
         let most = f64::from(path.cwnd);
         (credit + weight).min(most).max(-most)
     }
 
-    /// The path that the next segment is owed to; ties go to the lower id.
+    /// The path with the greatest credit; ties go to the lower id.
     fn choose(&self, view: &View) -> Option<PathId> {
         let eligible = view.candidates().filter(|p| p.eligible()).map(|p| (p.id, self.owed(p)));
         let most = eligible.reduce(|best, next| if next.1 > best.1 { next } else { best })?;

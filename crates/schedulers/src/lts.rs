@@ -38,7 +38,7 @@ Kimura, Lima, Loureiro, Alternative scheduling decisions for multipath TCP, IEEE
 "
 );
 
-/// The registry's entry.
+/// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
     name: "lts",
     aliases: &[],

@@ -8,7 +8,7 @@ page!(
     "\
 # Idea
 
-Largest window space: balance by what is free in the windows.
+Largest window space: balance by the free space in the windows.
 
 # Rule
 
@@ -38,7 +38,7 @@ Kimura, Lima, Loureiro, Alternative scheduling decisions for multipath TCP, IEEE
 "
 );
 
-/// The registry's entry.
+/// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
     name: "lws",
     aliases: &[],

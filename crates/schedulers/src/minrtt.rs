@@ -36,7 +36,7 @@ Linux out-of-tree MPTCP, mptcp_sched.c. Ferlin et al., BLEST, IFIP Networking 20
 "
 );
 
-/// The registry's entry.
+/// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
     name: "minrtt",
     aliases: &["lowrtt"],

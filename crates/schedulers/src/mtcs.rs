@@ -1,4 +1,4 @@
-//! MTCS: the earliest delivery path first, at a bandwidth that wireless losses do not lower.
+//! MTCS: the path with the earliest delivery first, at a bandwidth that wireless losses do not reduce.
 
 use crate::fifo::QUEUE;
 use crate::pick::{Ahead, by_rtt, no_choice, takes_ahead, takes_up_to};
@@ -11,24 +11,24 @@ page!(
     "\
 # Idea
 
-Multipath transmission control scheme, for real-time streams: share the load by the bandwidth of the paths, do not
-take losses on the radio for congestion, and send each packet on the path where it arrives first.
+Multipath transmission control scheme, for real-time streams: share the load by the bandwidth of the paths, do not treat
+losses on the radio as congestion, and send each packet on the path where it arrives first.
 
 # Rule
 
-With B_j the bandwidth of path j, d_j its propagation delay, A_j the time from which on it is free, L the segment:
+With B_j the bandwidth of path j, d_j its propagation delay, A_j the time at which it is free, L the segment:
 
 ```text
 e_j = max(now, A_j) + L/B_j + d_j;  the eligible path with the least e_j; ties to the lower d, then id
 A_j = max(now, A_j) + L/B_j         of the path that takes it
 ```
 
-With `queue` = Q > 0 each path has a queue of its own, of Q packets beyond what its window has room for, and a path is
-eligible while its queue has room.
+With `queue` = Q > 0 each path has its own queue, of Q packets beyond the room in its window, and a path is eligible
+while its queue has room.
 
-B_j is what was acknowledged in a round trip divided by its length (gain 1/4). A loss halves it, unless it counts as
-wireless: the delay d of that moment is below min + `threshold`·(max − min) of those seen. After a wireless loss
-samples do not lower B_j for a round trip.
+B_j is the data acknowledged in a round trip divided by its length (gain 1/4). A loss halves it, unless it counts as
+wireless: the present delay d is below min + `threshold`·(max − min) of all delays. After a wireless loss samples do not
+reduce B_j for a round trip.
 
 # When it helps
 
@@ -38,15 +38,15 @@ share.
 # When it hurts
 
 The model of a path, a rate and a fixed delay, is wrong where other traffic fills its queue, and where its delays
-back and forth differ. A path that carries little because the application writes little looks slow. Bulk data fills
-every window anyway.
+back and forth differ. A path that carries little because the application writes little looks slow. Bulk data fills every
+window in any case.
 
 # Departures
 
-The paper's receiver reports bandwidth; acknowledgments stand for it. d_j is half the least RTT, because A_j stands
-for the queue; the delay that judges a loss is the relative forward delay where timestamps tell it, otherwise half
-the newest RTT. Before the first sample B_j is the window over the RTT. A path that is silent keeps its B_j. A path
-without an RTT sample comes last.
+The paper's receiver reports bandwidth; here acknowledgments yield it. d_j is half the least RTT, because A_j accounts
+for the queue; the delay in the test of a loss is the relative forward delay where timestamps show it, otherwise half the
+newest RTT. Before the first sample B_j is the window over the RTT. A path that is silent keeps its B_j. A path without
+an RTT sample comes last.
 
 # References
 
@@ -63,45 +63,45 @@ const PARAMETERS: &[Parameter] = &[
         min: 0.0,
         max: 1.0,
         unit: "",
-        about: "where between the least and the greatest delay a loss begins to count as congestion; 0 = always",
+        about: "position between the least and the greatest delay from which on a loss counts as congestion; 0 = always",
     },
     QUEUE,
 ];
 
-/// The registry's entry.
+/// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
     name: "mtcs",
     aliases: &[],
-    about: "earliest delivery path first, told wireless losses from congestion",
+    about: "earliest delivery path first, with wireless losses distinguished from congestion",
     page: PAGE,
     parameters: PARAMETERS,
     build: |p: &Parameters<'_>| Box::new(Mtcs { queue: p.get("queue") as u64, ..Mtcs::new(p.get("threshold")) }),
 };
 
-/// What is known of a path.
+/// The estimates of a path.
 #[derive(Clone, Copy, Debug, Default)]
 struct Line {
     /// Bytes per second; zero = no sample yet.
     bandwidth: f64,
-    /// When it has sent what it was given.
+    /// When it has sent its assigned data.
     free: Instant,
     /// Bytes acknowledged in this round trip, and when it began.
     bytes: u64,
     since: Option<Instant>,
-    /// The least and the greatest delay, and whether these are relative ones.
+    /// The least and the greatest delay, and whether they are relative.
     delays: Option<(Duration, Duration, bool)>,
-    /// Samples do not lower the bandwidth before this.
+    /// Samples do not reduce the bandwidth before this time.
     spared_until: Instant,
 }
 
-/// A delay that grows with the path's queue, and whether it is a relative one.
+/// A delay that grows with the path's queue, and whether it is relative.
 fn trip(path: &PathView) -> Option<(Duration, bool)> {
     let relative = path.forward_delay.map(|forward| (forward.relative, true));
     relative.or(path.latest_rtt.map(|rtt| (rtt / 2, false)))
 }
 
 impl Line {
-    /// Time that `bytes` take; zero without any idea of the bandwidth.
+    /// The transmission time of `bytes`; zero without a bandwidth estimate.
     fn serialisation(&self, path: &PathView) -> Duration {
         let window = f64::from(path.cwnd) * f64::from(path.mss);
         let first = path.srtt.map_or(0.0, |rtt| window / rtt.max(Duration::from_nanos(1)).as_secs_f64());
@@ -133,7 +133,7 @@ impl Line {
         }
     }
 
-    /// True if a loss says nothing of congestion: the queue is short.
+    /// True if a loss does not indicate congestion, because the queue is short.
     fn is_wireless(&self, path: &PathView, threshold: f64) -> bool {
         let Some((trip, relative)) = trip(path) else { return false };
         let Some((least, greatest, _)) = self.delays.filter(|known| known.2 == relative) else { return false };
@@ -161,7 +161,7 @@ pub struct Mtcs {
 }
 
 impl Mtcs {
-    /// With nothing known and nothing bound ahead.
+    /// A scheduler without estimates, and with nothing bound ahead.
     pub fn new(threshold: f64) -> Self {
         Self { threshold, queue: 0, ahead: Ahead::default(), lines: [Line::default(); PathId::LIMIT] }
     }
@@ -171,7 +171,7 @@ impl Mtcs {
         if self.queue > 0 { takes_up_to(path, self.queue) } else { path.eligible() }
     }
 
-    /// The path on which a segment arrives first, and when that is free again.
+    /// The path on which a segment arrives first, and when that path is free again.
     fn earliest(&self, view: &View) -> Option<(PathId, Instant)> {
         let estimate = |p: &PathView| {
             let line = &self.lines[p.id.index()];
@@ -247,7 +247,7 @@ mod tests {
             bench.send(0);
             order.push(on);
         }
-        // The twelfth would be there at 34 ms on either; the thirteenth at 36 on the first and 34 on the second.
+        // The twelfth would arrive at 34 ms on either; the thirteenth at 36 on the first and 34 on the second.
         assert_eq!(order[..12], [0; 12]);
         assert_eq!(order[12..], [1, 0, 0, 1, 0, 0, 1]);
     }
@@ -288,7 +288,7 @@ mod tests {
     fn the_bandwidth_is_what_a_round_trip_acknowledges() {
         let bench = &mut Bench::new(&[path(0, 20, 100, 0)]);
         let mut mtcs = Mtcs::new(0.25);
-        // 10 packets each 10 ms: 1.4 MB/s. Then half of that for one round trip: an eighth less.
+        // 10 packets per 10 ms: 1.4 MB/s. Then half of that for one round trip: an eighth less.
         for ms in [0, 10, 20] {
             bench.tell_ack(&mut mtcs, 0, ms, 10);
         }
@@ -307,7 +307,7 @@ mod tests {
             bench.view.path_mut(PathId(0)).unwrap().latest_rtt = Some(between(rtt));
             mtcs.on_event(&SchedulerEvent::Loss { path: PathId(0) }, &bench.view);
             let after_loss = mtcs.lines[0].bandwidth;
-            // A poor round trip follows.
+            // A round trip with few deliveries follows.
             for ms in [0, 20] {
                 bench.tell_ack(&mut mtcs, 0, ms, 1);
             }

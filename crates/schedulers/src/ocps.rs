@@ -1,4 +1,4 @@
-//! OCPS: feedback from acknowledgments corrects what a forecast predicts.
+//! OCPS: feedback from acknowledgments corrects a forecast.
 
 use crate::f2pdps::{self, F2pDps};
 use crate::fps::{self, Fps};
@@ -13,14 +13,14 @@ page!(
     "\
 # Idea
 
-Offset compensation: a predictor (`fps` or `f2pdps`) says how many packets N a path leaves to the faster ones.
-Acknowledgments show afterwards whether data came too early or too late, and whose prediction was wrong in
-which direction. An offset corrects the next N.
+Offset compensation: a predictor (`fps` or `f2pdps`) computes how many packets N a path leaves to the faster ones.
+Acknowledgments show afterwards whether data came too early or too late, and so which prediction was wrong in which
+direction. An offset corrects the next N.
 
 # Rule
 
-A subflow's masters have a longer RTT, its slaves a shorter one. An acknowledgment of k shows that data of k
-arrived, while data before it is missing, which is on its way on another path h:
+A subflow's masters have a longer RTT, its slaves a shorter one. An acknowledgment of k shows that data of k arrived,
+while earlier data is missing, which is in flight on another path h:
 
 ```text
 h is a slave of k:   k's packet came too early    N_k was too large
@@ -37,20 +37,18 @@ Predictions that are wrong in the same way for a while: queues that build up, lo
 
 # When it hurts
 
-It corrects by what has just been, not by what will be, and verdicts that follow each other within a round trip
-repeat themselves.
+It corrects by past errors, not by future ones, and the feedback of one round trip repeats itself.
 
 # Departures
 
-The printed algorithm doubles from zero, and does not say where thresholds begin (here: infinitely far) or how
-often an offset changes: here once in `interval` round trips of the path whose N it is. With 1, every verdict is
-about what was sent after the last change, and little is gained; with 0, or once for each burst, where a burst is
-what one acknowledgment lets go, offsets run away and the slow path starves. MPTCP acknowledges data only cumulatively, so what is missing is known
-of one packet, the first: the one that k's own DATA_ACK names. It counts by the path that was given it first,
-and only if that was one. Nothing is concluded while k or h is repairing a loss, nor from data that h had when
-it last did, nor for equal RTTs; a loss of h that is not noticed yet deceives it. All offsets
-are cleared when a path comes, goes or times out. The clamp of N' to what is unassigned is left to the
-predictor's own rule, by which a path with nothing behind its N waits.
+The printed algorithm doubles from zero, and does not state the initial thresholds (here: infinite) or how often an
+offset changes: here once per `interval` round trips of the path that N belongs to. With 1, all feedback concerns data
+sent after the last change, and little is gained; with 0, or once per burst (the data that one acknowledgment releases),
+offsets diverge and the slow path starves. MPTCP acknowledges data only cumulatively, so only the first missing packet is
+known: the one that k's own DATA_ACK names. It counts for the path that carried it first, and only if that was a single
+path. There is no feedback while k or h repairs a loss, nor from data that h had at its last repair, nor for equal RTTs;
+an undetected loss of h misleads it. All offsets are cleared when a path joins, leaves or times out. The predictor's own
+rule replaces the clamp of N' to the unassigned data: a path with nothing behind its N waits.
 
 # References
 
@@ -75,7 +73,7 @@ const F2PDPS_PARAMETERS: &[Parameter] = &[INTERVAL, fps::GROWTH, f2pdps::HORIZON
 pub const ENTRY_FPS: Entry<dyn Scheduler> = Entry {
     name: "fps-ocps",
     aliases: &[],
-    about: "FPS corrected by what arrived out of order",
+    about: "FPS corrected by observed reordering",
     page: PAGE,
     parameters: FPS_PARAMETERS,
     build: |p| Box::new(SkipAhead::new(Ocps::new(Config::from(p), Fps::new(fps::Config::from(p))))),
@@ -84,13 +82,13 @@ pub const ENTRY_FPS: Entry<dyn Scheduler> = Entry {
 /// `f2pdps-ocps`.
 pub const ENTRY_F2PDPS: Entry<dyn Scheduler> = Entry {
     name: "f2pdps-ocps",
-    about: "F²P-DPS corrected by what arrived out of order",
+    about: "F²P-DPS corrected by observed reordering",
     parameters: F2PDPS_PARAMETERS,
     build: |p| Box::new(SkipAhead::new(Ocps::new(Config::from(p), F2pDps::new(f2pdps::Config::from(p))))),
     ..ENTRY_FPS
 };
 
-/// What may be set.
+/// The parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     /// Least time between two changes of a path's offset, in its smoothed RTTs.
@@ -103,14 +101,14 @@ impl From<&Parameters<'_>> for Config {
     }
 }
 
-/// What feedback says of a path's last prediction.
+/// The feedback on a path's last prediction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     TooLarge,
     TooSmall,
 }
 
-/// Offsets beyond this many packets mean nothing more.
+/// The limit of offsets, in packets.
 const FARTHEST: i64 = 1 << 30;
 
 /// The correction of one path's N.
@@ -160,15 +158,15 @@ impl Offset {
     }
 }
 
-/// Where a path's data stands.
+/// The state of a path's data.
 #[derive(Clone, Copy, Debug, Default)]
 struct Track {
-    /// The DATA_ACK that came last on it.
+    /// The last DATA_ACK received on it.
     data_ack: u64,
-    /// The highest end of the data that it was given.
+    /// The highest end of its data.
     given_end: u64,
-    /// Of its data below this some was lost or late within the subflow: a hole there says nothing of a prediction.
-    /// Acknowledgments of slower paths tell of it long after it was repaired.
+    /// Part of its data below this offset was lost or delayed within the subflow: a hole there does not judge a
+    /// prediction. Acknowledgments of slower paths report it long after the repair.
     repaired_below: u64,
 }
 
@@ -178,7 +176,7 @@ pub struct Ocps<F> {
     config: Config,
     base: F,
     offsets: [Offset; PathId::LIMIT],
-    /// Which path was given which data, back to the oldest that an acknowledgment may still be about.
+    /// The data of each path, back to the oldest that an acknowledgment may still concern.
     given: Outstanding,
     tracks: [Track; PathId::LIMIT],
     /// The offset that changed last, for traces.
@@ -190,7 +188,7 @@ fn repairs_nothing(path: &PathView) -> bool {
 }
 
 impl<F: Forecast> Ocps<F> {
-    /// Corrects `base`, at first by nothing.
+    /// Corrects `base`, initially by zero.
     pub fn new(config: Config, base: F) -> Self {
         Self {
             config,
@@ -202,7 +200,7 @@ impl<F: Forecast> Ocps<F> {
         }
     }
 
-    /// What an acknowledgment on `by` says, and of which path's N.
+    /// The feedback of an acknowledgment on `by`, and the path whose N it concerns.
     fn verdict(&self, view: &View, by: PathId, acked: &Acked) -> Option<(PathId, Verdict)> {
         let missing = acked.data_ack.filter(|missing| *missing < acked.data_end)?;
         let given = self.given.at(missing).map(|(_, copies)| copies)?;
@@ -219,7 +217,7 @@ impl<F: Forecast> Ocps<F> {
         }
     }
 
-    /// `path` repairs a loss, or something arrived out of order in it.
+    /// `path` repairs a loss, or had a reordering.
     fn taint(&mut self, path: PathId) {
         let track = &mut self.tracks[path.index()];
         track.repaired_below = track.given_end;
@@ -240,7 +238,7 @@ impl<F: Forecast> Ocps<F> {
             }
         }
         self.tracks[by.index()].data_ack = acked.data_ack.unwrap_or(view.data_acked());
-        // A path that is silent must not keep everything here: its timeout ends that.
+        // A silent path must not keep the list growing: its timeout ends that.
         let awaited = view.paths().iter().filter(|p| p.in_flight > 0 && p.recovery != RecoveryPhase::Loss);
         let oldest = awaited.map(|p| self.tracks[p.id.index()].data_ack).min();
         self.given.acked(oldest.map_or(view.data_acked(), |oldest| oldest.min(view.data_acked())));
@@ -353,8 +351,8 @@ mod tests {
         }
     }
 
-    /// The slow path with the RTT 60 skips N' packets and sends three, which arrive after `truly` packets of the fast
-    /// path, each time at the end of a slow round trip. Returns N' of each round.
+    /// The slow path, of RTT 60, skips N' packets and sends three, which arrive after `truly` packets of the fast path,
+    /// each time at the end of a slow round trip. Returns N' of each round.
     fn converge(base: f64, truly: usize, rounds: u64) -> Vec<i64> {
         let mut bench = Bench::new(&[path(0, 20, 20, 1), path(1, 60, 3, 1)]);
         let mut ocps = Ocps::new(CONFIG, Always(base));
@@ -391,11 +389,11 @@ mod tests {
         assert_eq!(converge(7.0, 5, 6), [7, 6, 5, 5, 5, 5]);
         assert_eq!(converge(3.0, 5, 6), [3, 4, 5, 5, 5, 5]);
         assert_eq!(converge(5.0, 5, 3), [5, 5, 5]);
-        // Doubled once too often, it comes back by one.
+        // After one doubling too many, it returns by one.
         assert_eq!(converge(2.0, 5, 7), [2, 3, 4, 6, 1, 3, 4]);
     }
 
-    /// Path 0 holds the packet 0 and path 1 the packet 1; `by` acknowledges its own while 0 is missing, or path 1's is.
+    /// Path 0 holds packet 0 and path 1 packet 1; `by` acknowledges its own while 0 is missing, or path 1's is.
     fn seen(by: u8, missing: u64, change: impl FnOnce(&mut Bench, &mut Ocps<Always>)) -> Vec<i64> {
         let mut bench = Bench::new(&[path(0, 20, 10, 2), path(1, 60, 10, 2), path(2, 100, 10, 2)]);
         let mut ocps = Ocps::new(CONFIG, Always(5.0));
@@ -437,7 +435,7 @@ mod tests {
 
     #[test]
     fn a_hole_that_was_filled_meanwhile_is_a_hole() {
-        // The acknowledgment of the slow path returns when the fast one's has long told that packet 0 is there.
+        // The slow path's acknowledgment arrives long after the fast one's has reported packet 0.
         assert_eq!(seen(1, 0, |bench, _| bench.view.on_data_acked(3 * MSS)), [0, -1, 0]);
     }
 
@@ -503,7 +501,7 @@ mod tests {
         assert_eq!(ack(&bench, 0, 60), 40);
     }
 
-    /// Knows the time of the round, and makes of it what it forecasts.
+    /// Records the time of the round, and forecasts from it.
     #[derive(Debug, Default)]
     struct Clock(Instant);
 

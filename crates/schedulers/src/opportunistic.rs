@@ -1,4 +1,4 @@
-//! Opportunistic retransmission (`+or`), with penalisation (`+pr`): what acts after a pull scheduler.
+//! Opportunistic retransmission (`+or`), with penalisation (`+pr`): a part that acts after a pull scheduler.
 
 use crate::pick::blocked;
 use anabranch_engine::plugin::{Entry, Parameter};
@@ -11,20 +11,20 @@ page!(
 # Idea
 
 A reactive cure for window blocking. When the peer's window (or the send buffer) is full although a path has
-room, the oldest data not acknowledged is sent again on that path (`+or`), and the slower path that holds it
-back is made to shrink (`+pr`). `minrtt+pr` is the papers' LowRTT or minRTT.
+room, the oldest unacknowledged data is retransmitted on that path (`+or`), and the window of the slower path that holds
+it back is reduced (`+pr`). `minrtt+pr` is the papers' LowRTT or minRTT.
 
 # Rule
 
 Let j be the eligible path with the lowest RTT and H the oldest segment that the peer has not acknowledged at
-connection level. It acts if the peer's window refuses the next new segment, or if all written data is bound
+connection level. It acts if the peer's window blocks the next new segment, or if all written data is bound
 and the send buffer is full.
 
 Penalise (`+pr` only), at most once per RTT of j: every other path s that carries H, is slower than j and is
 in the Open state: w_s = max(⌊w_s/2⌋, 1); ssthresh_s = max(⌊ssthresh_s/2⌋, 2), unless s was in slow start.
 
 Retransmit H on j, unless j carried it already: for the paths s that carry H, in order: if w_s ≤ 4, send;
-otherwise, if rtt_guard·R_j ≥ R_s, do not; otherwise go on, and send at the end.
+otherwise, if rtt_guard·R_j ≥ R_s, do not; otherwise continue with the next, and send at the end.
 
 # When it helps
 
@@ -33,13 +33,13 @@ Small windows and paths of different delay, where minRTT alone stalls.
 # When it hurts
 
 The slow path is kept below its capacity as long as the window is full. With a ratio of RTTs up to rtt_guard
-nothing is sent again unless the slow window is at most 4.
+nothing is retransmitted unless the slow window is at most 4.
 
 # Departures
 
-The guard of 4 RTTs is in the kernel and in no paper; rtt_guard = 0 turns it off. The penalty is the kernel's:
-NSDI'12 sets ssthresh to the reduced window instead. j is always minRTT's choice, whatever the scheduler
-before it would have picked, and H is tried once for each call.
+The guard of 4 RTTs is in the kernel only; rtt_guard = 0 turns it off. The penalty is the kernel's:
+NSDI'12 sets ssthresh to the reduced window instead. j is always minRTT's choice, whatever the scheduler's own choice,
+and H is tried once per call.
 
 # References
 
@@ -53,7 +53,7 @@ const PARAMETERS: &[Parameter] = &[Parameter {
     min: 0.0,
     max: 1000.0,
     unit: "",
-    about: "send again only if the slow path's RTT exceeds this many RTTs of the fast one; 0 = always",
+    about: "retransmit only if the slow path's RTT exceeds this many RTTs of the fast one; 0 = always",
 }];
 
 /// `+pr`.
@@ -74,12 +74,12 @@ pub const ENTRY_OR: Entry<dyn Scheduler> = Entry {
     ..ENTRY_PR
 };
 
-/// What may be set.
+/// The parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// Send again only if the slow path's RTT exceeds this many RTTs of the fast one.
+    /// Retransmit only if the slow path's RTT exceeds this many RTTs of the fast one.
     pub rtt_guard: f64,
-    /// Penalise, too.
+    /// Whether to penalise, too.
     pub penalise: bool,
 }
 
@@ -87,12 +87,12 @@ pub struct Config {
 #[derive(Clone, Debug)]
 pub struct Opportunistic {
     config: Config,
-    /// When each path last had others penalised; at first, when it came up.
+    /// When each path last had others penalised; initially, when it came up.
     last_penalty: [Instant; PathId::LIMIT],
 }
 
 impl Opportunistic {
-    /// Before any penalty.
+    /// A part before any penalty.
     pub fn new(config: Config) -> Self {
         Self { config, last_penalty: [Instant::ZERO; PathId::LIMIT] }
     }
@@ -106,7 +106,7 @@ impl Opportunistic {
         for i in 0..round.paths().len() {
             let slow = round.paths()[i];
             let slower = slow.srtt.is_some_and(|slow_rtt| rtt < slow_rtt);
-            // Without the test for the Open state a lossy slow path would collapse to one packet.
+            // The test for the Open state keeps a lossy slow path from collapsing to one packet.
             if slow.id != fast.id && copies.on(slow.id) && slower && slow.recovery == RecoveryPhase::Open {
                 round.penalise(slow.id);
                 *last = round.now();
@@ -114,7 +114,7 @@ impl Opportunistic {
         }
     }
 
-    /// True if sending the segment again on `fast` is worth it.
+    /// True if retransmitting the segment on `fast` pays off.
     fn worthwhile(&self, view: &View, fast: &PathView, copies: Copies) -> bool {
         let mut go = false;
         for slow in view.paths().iter().filter(|p| p.id != fast.id && copies.on(p.id)) {
@@ -133,7 +133,8 @@ impl Opportunistic {
 
 impl Scheduler for Opportunistic {
     fn schedule(&mut self, round: &mut Round<'_>) {
-        // Both triggers penalise: the kernel exempts a send buffer that still has room, and then there is no trigger.
+        // Both triggers penalise: the kernel exempts a send buffer that still has room, in which case there is no
+        // trigger.
         if !blocked(round) {
             return;
         }
@@ -142,7 +143,7 @@ impl Scheduler for Opportunistic {
         if self.config.penalise {
             self.penalise(round, &fast, copies);
         }
-        // After the penalty: halving 8 to 4 makes the retransmission legal in the same call.
+        // After the penalty: halving 8 to 4 permits the retransmission in the same call.
         if !copies.on(fast.id) && self.worthwhile(round, &fast, copies) {
             let head = Range::new(run.start, run.end.min(run.start + u64::from(fast.mss)));
             round.repeat(fast.id, head, Repeat::Opportunistic);
@@ -163,7 +164,7 @@ mod tests {
 
     const PR: Config = Config { rtt_guard: 4.0, penalise: true };
 
-    /// Fast path 0 with room; slow path 1 carries the head; the window is full. The clock stands at one second.
+    /// Fast path 0 with room; slow path 1 carries the head; the window is full. The time is one second.
     fn bench(fast_rtt: u64, slow_rtt: u64, slow_cwnd: u32, slow_ssthresh: u32) -> Bench {
         let slow = PathView { ssthresh: slow_ssthresh, ..path(1, slow_rtt, slow_cwnd, slow_cwnd) };
         let mut bench = Bench::with_window(&[path(0, fast_rtt, 10, 0), slow], 2 * MSS);
@@ -178,7 +179,7 @@ mod tests {
         bench
     }
 
-    /// Window and threshold of the slow path after one call, and what is sent again on the fast one.
+    /// Window and threshold of the slow path after one call, and the data retransmitted on the fast one.
     fn outcome(bench: &mut Bench, part: &mut Opportunistic) -> (u32, u32, Vec<u64>) {
         bench.round(part);
         let slow = bench.view.path(PathId(1)).unwrap();

@@ -1,4 +1,4 @@
-//! OTIAS: every segment to the path on which it is predicted to arrive first, at once.
+//! OTIAS: every segment is bound at once, to the path on which it is predicted to arrive first.
 
 use crate::opportunistic::{self, Opportunistic};
 use crate::pick::{Ahead, free, queued, takes_ahead};
@@ -24,8 +24,8 @@ T = n·R + R/2;  the path with the least T takes the segment; ties go to the low
 ```
 
 Nothing is queued beyond the peer's window. In `otias` no more than two windows wait for a path, beyond its free
-window. Where the path with the least T is at this limit, the others take what their windows have room for, and
-nothing waits for them. `otias-module` and `otias-paper` know no limit.
+window. Where the path with the least T is at this limit, the others take the packets for which their windows have room,
+and nothing waits for them. `otias-module` and `otias-paper` have no limit.
 
 # When it helps
 
@@ -33,17 +33,17 @@ Paths whose windows and delays are stable: data arrives almost in order without 
 
 # When it hurts
 
-The choice is final. After a loss the queue of the fast path is long and its prediction stale; what is sent
-again waits behind nothing, but what was queued does. Without a limit a receive window of megabytes is bound at
-once, by the windows and delays of that moment.
+The choice is final. After a loss the queue of the fast path is long and its prediction stale; retransmissions do not
+wait, but queued data does. Without a limit a receive window of megabytes is bound at once, by the windows and delays at
+that time.
 
 # Departures
 
-The paper's formula gives an idle path a negative T; c and n are clamped at zero. A path without an RTT sample
-takes what its window has room for, after all others. The limit of `otias` is chosen here, not the authors'. Were segments
-queued elsewhere because of it, as far as the limit there, the windows of a deep queue would take all that is written
-to the later path. When a path fails or gives data back, all queues are taken back and bound anew, because queues must
-stay in order.
+The paper's formula gives an idle path a negative T; c and n are clamped at zero. A path without an RTT sample takes the
+packets for which its window has room, after all others. The limit of `otias` is chosen here, not the authors'. If the
+limit of one path sent segments to another path's queue, a deep queue's large windows would bind all written data to the
+later path. When a path fails or gives data back, all queues are taken back and bound anew, because queues must stay in
+order.
 
 # References
 
@@ -60,7 +60,8 @@ const fn parameters(queue: f64) -> [Parameter; 2] {
             min: 0.0,
             max: 1000.0,
             unit: "windows",
-            about: "most that may wait for a path, beyond its free window; 0 = all that the peer's window admits",
+            about: "most windows that may wait for a path, beyond its free window; 0 = all that the peer's window
+            admits",
         },
         Parameter {
             name: "optim",
@@ -89,12 +90,12 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
 /// `otias-module`: as the authors' module.
 pub const ENTRY_MODULE: Entry<dyn Scheduler> = Entry {
     name: "otias-module",
-    about: "OTIAS as the authors' module: nothing but the peer's window limits the queues",
+    about: "OTIAS as in the authors' module: only the peer's window limits the queues",
     parameters: UNLIMITED,
     ..ENTRY
 };
 
-/// `otias-paper`.
+/// `otias-paper`: the paper's formula.
 pub const ENTRY_PAPER: Entry<dyn Scheduler> = Entry {
     name: "otias-paper",
     about: "OTIAS with the paper's formula for the waiting time, and no limit",
@@ -103,21 +104,21 @@ pub const ENTRY_PAPER: Entry<dyn Scheduler> = Entry {
     ..ENTRY
 };
 
-/// How many round trips a segment waits.
+/// How a segment's waiting time in round trips is rounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// As the authors' kernel module: rounded up.
+    /// As in the authors' kernel module: rounded up.
     Module,
-    /// As the paper: rounded down.
+    /// As in the paper: rounded down.
     Paper,
 }
 
-/// What may be set.
+/// The parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     /// The formula.
     pub form: Form,
-    /// Most windows that may wait for a path; 0 = no limit but the peer's window.
+    /// Most windows that may wait for a path; 0 = no limit except the peer's window.
     pub queue: f64,
 }
 
@@ -139,7 +140,7 @@ pub struct Otias {
 }
 
 impl Otias {
-    /// With nothing bound.
+    /// A scheduler with nothing bound.
     pub fn new(config: Config) -> Self {
         Self { config, ahead: Ahead::default() }
     }
@@ -158,14 +159,14 @@ impl Otias {
         Some(rtt * rounds + rtt / 2)
     }
 
-    /// No more may wait for `path`.
+    /// No more packets may wait for `path`.
     fn at_limit(&self, path: &PathView) -> bool {
         let (queued, free) = (queued(path), free(path));
         let most = self.config.queue * f64::from(path.cwnd.max(1));
         self.config.queue > 0.0 && queued >= free && (queued - free) as f64 >= most
     }
 
-    /// Where the next segment is to go.
+    /// The path for the next segment.
     fn earliest(&self, view: &View) -> Option<PathId> {
         let first = |serves: &dyn Fn(&PathView) -> bool| {
             let paths = view.candidates().filter(|p| takes_ahead(p) && serves(p));

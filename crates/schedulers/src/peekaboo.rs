@@ -10,13 +10,13 @@ page!(
     "\
 # Idea
 
-When the fast path is full and the next one is not, whether waiting pays depends on the paths of the day. Learn it:
-a contextual bandit chooses between waiting and sending, and is rewarded with what is acknowledged soon afterwards.
+When the fast path is full and the next one is not, whether waiting pays off depends on the paths. Learn it: a contextual
+bandit chooses between waiting and sending, and its reward is the data acknowledged soon afterwards.
 
 # Rule
 
 F is the path with the lowest RTT, S minRTT's choice while F is full. The context, with R the newest RTT samples,
-f in flight, B what waits and the peer's window admits, in packets (at most w_F + w_S), in packets per ms:
+f in flight, B the waiting data that the peer's window admits, in packets (at most w_F + w_S), in packets per ms:
 
 ```text
 x = (w_F/R_F, w_S/R_S, f_F/R_F, f_S/R_S, B/R_F, B/R_S)
@@ -27,8 +27,8 @@ reward:  T = max(2·R_F, R_S), g = 1;  for each packet, on whichever path, that 
          acknowledged t after it, up to 3·T:  r = r + g/t;  then g = g·0.9, 0.7, 0.5 for t up to T, 2·T, 3·T
 ```
 
-The first `learn` rewards are gathered so. From then on α is 0 and the winner is followed with probability
-`follow_wait` or `follow_send`, otherwise the other arm is (stochastic adjustment); learning goes on.
+The first `learn` rewards are collected so. From then on α is 0 and the winner is followed with probability `follow_wait`
+or `follow_send`, otherwise the other arm is (stochastic adjustment); learning continues.
 
 After a decision to wait there is no other until F has room.
 
@@ -38,23 +38,22 @@ Paths whose delay and loss vary, where no fixed rule fits for long.
 
 # When it hurts
 
-Short transfers end before anything is learned. Decisions that are not followed cost, on steady paths, what they
-gain on others: once it waits, the slow path rests until F has room, so that at `follow_send` = 0.9 it sends ten
-packets on average for each time that F's window opens. Where the fast path's window is of a packet or two, that is
-nearly all that is sent. A packet is worth 1/t: of a slow path that delivers seconds later, behind a full queue, the
-rewards say next to nothing, and whether it is used is left to chance.
+Short transfers end before anything is learned. On steady paths, decisions that are not followed are costly: once it
+waits, the slow path rests until F has room, so that at `follow_send` = 0.9 it sends ten packets on average per opening
+of F's window. Where the fast path's window is one or two packets, that is nearly all the traffic. A packet's reward is
+1/t: a slow path that delivers seconds later, behind a full queue, earns almost no reward, and its use is random.
 
 # Departures
 
-The paper's text was not at hand: the rule is that of its public ports, whose rewards differ; this one is the ns-3
-port's, with packets for bytes. That only packets sent after the decision count is the choice here: what was under
-way before came in whatever was decided, and soonest. `alpha`, `follow_wait` and `follow_send` are those of a public
-port. Without a source, and chosen here: the 100 rewards of `learn`; that at most 8 decisions are observed at a time;
-that one whose g is below 1/1000 counts as finished, so that it is taken, but nothing is learned from it.
+The paper's text was not available: the rule is that of its public ports, whose rewards differ; this one is the ns-3
+port's, with packets in place of bytes. Only packets sent after the decision count, by the choice made here: earlier
+packets arrive whatever the decision, and arrive first. `alpha`, `follow_wait` and `follow_send` are those of a public
+port. Without a source, and chosen here: the 100 rewards of `learn`; a limit of 8 decisions observed at a time; a
+decision whose g falls below 1/1000 is finished. (A decision beyond the limit is taken, but nothing is learned from it.)
 
-Its random numbers come from a stream of the run's seed, for each connection, and its knowledge ends with the
-connection. With more than two paths S is minRTT's choice, whichever path that is. A path without an RTT sample is
-used without a decision.
+Its random numbers come from one stream per connection, derived from the run's seed, and its knowledge ends with the
+connection. With more than two paths S is minRTT's choice, which may be any path. A path without an RTT sample is used
+without a decision.
 
 # References
 
@@ -71,7 +70,7 @@ const PARAMETERS: &[Parameter] = &[
         min: 0.0,
         max: 100.0,
         unit: "",
-        about: "how much doubt counts while learning",
+        about: "weight of the uncertainty while learning",
     },
     Parameter {
         name: "learn",
@@ -79,7 +78,7 @@ const PARAMETERS: &[Parameter] = &[
         min: 0.0,
         max: 1e9,
         unit: "rewards",
-        about: "rewards that are gathered before decisions are adjusted at random instead of explored",
+        about: "rewards collected before decisions are adjusted at random instead of explored",
     },
     Parameter {
         name: "follow_wait",
@@ -99,7 +98,7 @@ const PARAMETERS: &[Parameter] = &[
     },
 ];
 
-/// The registry's entry.
+/// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
     name: "peekaboo",
     aliases: &[],
@@ -109,12 +108,12 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
     build: |p| Box::new(Peekaboo::new(p.into())),
 };
 
-/// What may be set.
+/// The parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// Weight of doubt while learning.
+    /// Weight of the uncertainty while learning.
     pub alpha: f64,
-    /// Rewards to be gathered first.
+    /// Rewards to collect before deciding.
     pub learn: u64,
     /// Probabilities of following `wait` and `send`.
     pub follow: [f64; 2],
@@ -135,7 +134,7 @@ const OBSERVED: usize = 8;
 const WAIT: usize = 0;
 const SEND: usize = 1;
 
-/// A decision whose reward is being gathered.
+/// A decision whose reward is being collected.
 #[derive(Clone, Copy, Debug)]
 struct Trial {
     arm: usize,
@@ -147,11 +146,11 @@ struct Trial {
     weight: f64,
 }
 
-/// A weight below this adds nothing worth waiting for.
+/// A weight below this adds nothing relevant.
 const LEAST_WEIGHT: f64 = 1e-3;
 
 impl Trial {
-    /// Packets were acknowledged of which the newest was sent at `sent`.
+    /// Packets were acknowledged, the newest of which was sent at `sent`.
     fn on_ack(&mut self, now: Instant, sent: Instant, packets: u32) {
         if sent < self.at {
             return;
@@ -186,7 +185,7 @@ pub struct Peekaboo {
     arms: [LinUcb<FEATURES>; 2],
     trials: Vec<Trial>,
     rewards: u64,
-    /// Decided to wait for this path until it has room.
+    /// The path for which it waits until that has room.
     waiting: Option<PathId>,
     rng: Rng,
 }
@@ -212,7 +211,7 @@ fn context(view: &View, fast: &PathView, slow: &PathView) -> Option<([f64; FEATU
 }
 
 impl Peekaboo {
-    /// Without knowledge.
+    /// A scheduler before learning.
     pub fn new(config: Config) -> Self {
         let rng = Rng::stream(0, "peekaboo");
         Self { config, arms: [LinUcb::default(); 2], trials: Vec::new(), rewards: 0, waiting: None, rng }
@@ -357,7 +356,7 @@ mod tests {
         bench
     }
 
-    /// Knows that `arm` pays.
+    /// A scheduler that has learned that `arm` pays off.
     fn convinced(config: Config, arm: usize) -> Peekaboo {
         let mut peekaboo = Peekaboo::new(config);
         let bench = full_fast();

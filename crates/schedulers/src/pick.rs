@@ -5,7 +5,7 @@ use anabranch_trace::RecoveryPhase;
 use anabranch_units::{Duration, PathId, Range};
 use core::cmp::Ordering;
 
-/// May be given data ahead of time: also to a full window, but not while a timeout is repaired.
+/// Whether data may be bound ahead of time: also to a full window, but not during the repair of a timeout.
 pub fn takes_ahead(path: &PathView) -> bool {
     path.usable && path.recovery != RecoveryPhase::Loss
 }
@@ -15,21 +15,21 @@ pub fn queued(path: &PathView) -> u64 {
     path.queued_bytes.div_ceil(u64::from(path.mss.max(1)))
 }
 
-/// Packets that its window has room for.
+/// Packets for which its window has room.
 pub fn free(path: &PathView) -> u64 {
     path.cwnd.saturating_sub(path.in_flight).into()
 }
 
-/// May be given data ahead of time, and fewer than `most` packets wait for it beyond what its window has room for.
+/// Whether data may be bound ahead of time, and fewer than `most` packets wait for it beyond the room in its window.
 pub fn takes_up_to(path: &PathView, most: u64) -> bool {
     takes_ahead(path) && queued(path) < free(path) + most
 }
 
-/// For schedulers that queue beyond the congestion windows. Queues stay in order, so what was queued is taken back when
-/// lower data has to be bound.
+/// For schedulers that queue beyond the congestion windows. Queues stay in order: queued data is taken back when lower
+/// data has to be bound.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ahead {
-    /// Everything below this offset has been bound once: data waiting below it was given back.
+    /// Everything below this offset has been bound once: waiting data below it was given back.
     bound: u64,
 }
 
@@ -68,7 +68,7 @@ impl Ahead {
     }
 }
 
-/// Sends new segments on `on` while it takes them. True if it stopped for want of room, false if data or the peer's
+/// Sends new segments on `on` while it takes them. True if it stopped for lack of room, false if data or the peer's
 /// window ran out.
 pub fn fill(round: &mut Round<'_>, on: PathId) -> bool {
     while round.send_next(on) {}
@@ -98,8 +98,8 @@ pub fn by_score(round: &mut Round<'_>, order: impl Fn(&PathView, &PathView) -> O
     }
 }
 
-/// As [`by_rtt`], but before a path other than `fast`, the fastest live one, is used, asks `waits(view, slow)`: if so,
-/// nothing more is sent.
+/// As [`by_rtt`], but calls `waits(view, slow)` before a path other than `fast`, the fastest live one, is used: if
+/// true, no more is sent.
 pub fn by_rtt_unless(round: &mut Round<'_>, fast: &PathView, mut waits: impl FnMut(&View, &PathView) -> bool) {
     // Sending changes a path's own room only: `fast` stays the fastest live path, and is used until it is full.
     if fast.eligible() && !fill(round, fast.id) {
@@ -123,19 +123,19 @@ pub fn fastest_live(view: &View) -> Option<&PathView> {
     view.candidates().filter(|p| live(view, p)).min_by_key(|p| (p.rtt_or_max(), p.id))
 }
 
-/// Packets per second that the window lets through; `None` without an RTT sample.
+/// Packets per second at the window's rate; `None` without an RTT sample.
 pub fn rate(path: &PathView) -> Option<f64> {
     let rtt = path.srtt?.max(Duration::from_nanos(1));
     Some(f64::from(path.cwnd.max(1)) / rtt.as_secs_f64())
 }
 
-/// Nothing to choose: at most one path may carry new data.
+/// At most one path may carry new data, so there is no choice.
 pub fn no_choice(view: &View) -> bool {
     view.candidates().nth(1).is_none()
 }
 
-/// Something other than the paths' own windows keeps new data from being sent: the peer's window refuses the next segment,
-/// or everything written is bound and the application waits for room in the send buffer.
+/// A limit other than the paths' own windows stops new data: the peer's window blocks the next segment, or everything
+/// written is bound and the application waits for room in the send buffer.
 pub fn blocked(view: &View) -> bool {
     if view.backlog().is_empty() { view.send_buffer_full() } else { view.window_blocked() }
 }

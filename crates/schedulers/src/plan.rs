@@ -1,4 +1,4 @@
-//! A plan of which path sends which of the next segments, for schedulers that decide for many at once.
+//! A plan that assigns the next segments to paths, for schedulers that decide for many at once.
 
 use crate::pick::live;
 use anabranch_engine::schedule::{Round, View};
@@ -11,7 +11,7 @@ pub struct Run {
     pub segments: u64,
 }
 
-/// Who owns the next new segments, in order.
+/// The owners of the next new segments, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     runs: Vec<Run>,
@@ -32,19 +32,19 @@ impl Plan {
         }
     }
 
-    /// Forgets it.
+    /// Drops the plan.
     pub fn clear(&mut self) {
         self.runs.clear();
         self.owners = 0;
     }
 
-    /// What is planned and not handed out, first to go first.
+    /// The planned segments that are not handed out, first to go first.
     #[cfg(test)]
     pub fn runs(&self) -> &[Run] {
         &self.runs
     }
 
-    /// Who owns the next new segment; `None` if the plan is handed out.
+    /// The owner of the next new segment; `None` if the plan is handed out.
     pub fn next(&self) -> Option<PathId> {
         self.runs.first().map(|run| run.path)
     }
@@ -59,9 +59,9 @@ impl Plan {
         }
     }
 
-    /// Sends by the plan: a path sends its own and nothing else, and later data overtakes data that waits for another path.
-    /// Lets `make` fill it whenever it is handed out. What paths own that cannot be waited for
-    /// goes to the next in the plan.
+    /// Sends by the plan: a path sends its own segments only, and later data overtakes data that waits for another
+    /// path. Calls `make` for a new plan whenever the old one is handed out. Segments of paths that cannot be waited
+    /// for go to the next in the plan.
     pub fn follow(&mut self, round: &mut Round<'_>, mut make: impl FnMut(&View, &mut Self)) {
         self.drop_failed(round);
         while !round.backlog().is_empty() && round.fastest_eligible().is_some() {
@@ -83,7 +83,7 @@ impl Plan {
         }
     }
 
-    /// Drops what is owned by paths that cannot be waited for.
+    /// Drops the segments of paths that cannot be waited for.
     fn drop_failed(&mut self, view: &View) {
         let alive = view.candidates().filter(|p| live(view, p)).fold(0, |set, p| set | p.id.bit());
         if self.owners & !alive != 0 {
@@ -92,7 +92,7 @@ impl Plan {
         }
     }
 
-    /// Sends what `on` owns, as far as its window allows.
+    /// Sends the segments of `on`, as far as its window permits.
     fn send_own(&mut self, round: &mut Round<'_>, on: PathId) {
         let mss = round.path(on).map_or(0, |p| u64::from(p.mss));
         let (mut at, mut others) = (0, 0);

@@ -9,8 +9,8 @@ page!(
     "\
 # Idea
 
-A host knows at once what round trips tell it only later: how many packets wait in its own network devices. Send
-where a packet would be through the device and across the path first.
+A host can read how many packets wait in its own network devices, which round trips show only later. Send on the path
+where a packet would have left the device and crossed the path first.
 
 # Rule
 
@@ -18,7 +18,7 @@ where a packet would be through the device and across the path first.
 T_j = (Q_j + 1)·s_j + R_j/2;  the eligible path with the least T_j; ties to the lower R, then id
 ```
 
-Q_j is the number of packets in the device of path j, those that this round has bound to it included; s_j the mean
+Q_j is the number of packets in the device of path j, with those bound in this round; s_j the mean
 time for which the device serves one, measured from its counter while it was never empty (gain 1/8, samples of 8
 packets).
 
@@ -29,16 +29,16 @@ the queue shows it within a packet.
 
 # When it hurts
 
-Where the bottleneck lies further on, the device is empty and this is minRTT. So it is where Linux holds packets
-back before they reach the device (TSQ, BQL).
+Where the bottleneck is further along the path, the device is empty and this is minRTT. The same holds where Linux keeps
+packets back before they reach the device (TSQ, BQL).
 
 # Departures
 
 A path's queue is a device's only where the scenario says so: `device = true` under [[path]] declares that its
-first queue, the bottleneck, own or shared, stands in the sending host, as in the paper's testbed, and gives the
-host that device's counters (packets inside, packets sent), of all traffic and not more. Without it Q_j and s_j
-are zero. The smoothed RTT contains the device's queue as it was a round trip ago, so that a steady queue counts
-one and a half times. Paths that share a device see the same queue, but not what the round binds to the other.
+first queue, the bottleneck, own or shared, is in the sending host, as in the paper's testbed, and gives the host that
+device's counters for all traffic (packets inside, packets sent), and nothing else. Without it Q_j and s_j are zero. The
+smoothed RTT contains the device's queue of a round trip ago, so that a steady queue counts one and a half times. Paths
+that share a device see the same queue, but not the packets that the round binds to the other path.
 
 # References
 
@@ -46,11 +46,11 @@ Shreedhar, Mohan, Kaul, Kangasharju, QAware: A Cross-Layer Approach to MPTCP Sch
 "
 );
 
-/// The registry's entry.
+/// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
     name: "qaware",
     aliases: &[],
-    about: "the path that is through the sender's device and across first",
+    about: "the path with the least delay through the sender's device and across",
     page: PAGE,
     parameters: &[],
     build: |_| Box::new(QAware::default()),
@@ -59,14 +59,14 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
 /// Packets that make a sample of the service time.
 const SAMPLE: u64 = 8;
 
-/// What is known of one device's pace.
+/// The estimated pace of one device.
 #[derive(Clone, Copy, Debug, Default)]
 struct Service {
-    /// Mean time for a packet.
+    /// Mean service time of a packet.
     mean: Option<Duration>,
-    /// When the device was read last, and what it showed then.
+    /// When the device was last read, and its state then.
     last: Option<(Instant, Device)>,
-    /// From here on it was never empty: the time, and packets sent until then.
+    /// The begin of its present busy period: the time, and packets sent until then.
     from: (Instant, u64),
 }
 
@@ -77,7 +77,7 @@ impl Service {
             self.from = (now, device.sent);
             return;
         };
-        // Some of the packets that were inside the last time still are: it has not paused.
+        // Some of the packets inside at the last reading are still there: it has not paused.
         if device.sent.saturating_sub(before.sent) >= u64::from(before.queued) {
             self.from = (now, device.sent);
             return;
@@ -99,7 +99,7 @@ pub struct QAware {
 }
 
 impl QAware {
-    /// Time until one more packet would be at the peer. Without an RTT sample: the longest.
+    /// Time until one more packet would reach the peer. Without an RTT sample: the longest.
     fn time(&self, path: &PathView) -> Duration {
         let Some(rtt) = path.srtt else { return Duration::MAX };
         let ahead = path.device.map_or(0, |device| u64::from(device.queued)) + u64::from(path.queued);
@@ -136,7 +136,7 @@ mod tests {
         Instant::from_millis(ms)
     }
 
-    /// A device that serves a packet in `micros`, once known.
+    /// A device with a known service time of `micros` per packet.
     fn paced(micros: u64) -> Service {
         Service { mean: Some(Duration::from_micros(micros)), ..Service::default() }
     }
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn packets_bound_in_the_round_are_in_the_queue_too() {
-        // A packet each ms on the first, R/2 = 10 and 15: five go there, then they alternate with a tie for the first.
+        // A packet per ms on the first, R/2 = 10 and 15: five go there, then they alternate with a tie for the first.
         let with = |id, rtt| PathView { device: Some(Device::default()), ..path(id, rtt, 100, 0) };
         let mut bench = Bench::new(&[with(0, 20), with(1, 30)]);
         let mut qaware = QAware::default();
@@ -174,7 +174,7 @@ mod tests {
             service.look(at(ms), Device { queued, sent });
         }
         assert_eq!(service.mean, Some(Duration::from_millis(2)));
-        // Twice as fast: an eighth of the way.
+        // Twice as fast: an eighth of the difference.
         service.look(at(26), Device { queued: 5, sent: 17 });
         assert_eq!(service.mean, Some(Duration::from_micros(1875)));
     }

@@ -8,11 +8,11 @@ page!(
     "\
 # Idea
 
-The least latency at any price: copies of everything on all active paths (ReMP).
+The least latency at any cost: copies of everything on all active paths (ReMP).
 
 # Rule
 
-Each path keeps the offset behind the last segment that it was given. Paths take turns. The next segment of a
+Each path keeps the offset behind its last segment. Paths take turns. The next segment of a
 path is the lowest one at or above that offset that it has not carried and that the peer has not acknowledged:
 sent already by another path, it is a copy; not yet sent at all, it is new data. Backup paths carry only new
 data, and only if no other path is usable.
@@ -29,7 +29,7 @@ window is consumed by the leader. Coupled congestion control sees inflated windo
 
 # Departures
 
-The newer of the kernel's two forms. Penalisation makes no sense with it, so it takes no suffix.
+The newer of the kernel's two forms. Penalisation has no purpose here, so it takes no suffix.
 
 # References
 
@@ -37,7 +37,7 @@ Linux out-of-tree MPTCP, mptcp_redundant.c. Frommgen et al., ReMP TCP, ICC 2016.
 "
 );
 
-/// The registry's entry.
+/// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
     name: "redundant",
     aliases: &["remp"],
@@ -59,14 +59,14 @@ pub struct Redundant {
 }
 
 impl Redundant {
-    /// The path whose turn it is, of those not in `done`.
+    /// The next path in turn, of those not in `done`.
     fn turn(&self, view: &View, done: u32) -> Option<PathId> {
         let after = self.last.map_or(0, |last| last.index() + 1);
         let ready = view.candidates().filter(|p| p.eligible() && done & p.id.bit() == 0);
         ready.min_by_key(|p| (p.id.index() + PathId::LIMIT - after) % PathId::LIMIT).map(|p| p.id)
     }
 
-    /// The lowest data that others carry or are about to, and `on` does not.
+    /// The lowest data that others carry or are about to carry, and `on` does not.
     fn missing(&self, view: &View, on: PathId) -> Option<Range> {
         let from = self.next[on.index()];
         let sent = view.outstanding().from(from).find(|(_, copies)| !copies.on(on)).map(|(run, _)| run);

@@ -5,14 +5,14 @@ use anabranch_engine::schedule::{Scheduler, Then};
 use anabranch_trace::SchedulerName;
 use core::fmt;
 
-/// How a scheduler binds data, which decides whether a suffix makes sense.
+/// How a scheduler binds data, which decides whether it may have a suffix.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Binds {
     /// A segment at a time, when a window has room: takes a suffix.
     Pull,
-    /// Ahead of time, by a plan or into queues; retransmits, if at all, by its own rules.
+    /// Ahead of time, by a plan or into queues; it retransmits, if at all, by its own rules.
     Ahead,
-    /// Copies everything anyway.
+    /// It copies everything in any case.
     Copies,
     /// By an operator's rule, which copies on other paths would break.
     Policy,
@@ -93,12 +93,12 @@ pub fn takes_suffix(entry: &Entry<dyn Scheduler>) -> bool {
     REGISTRY.iter().any(|(e, binds)| e.name == entry.name && *binds == Binds::Pull)
 }
 
-/// What a scheduler's name stands for.
+/// The parts of a scheduler's name.
 #[derive(Clone, Copy)]
 pub struct Resolved {
     /// The scheduler.
     pub base: &'static Entry<dyn Scheduler>,
-    /// What acts after it.
+    /// The part that acts after it.
     pub suffix: Option<&'static Entry<dyn Scheduler>>,
 }
 
@@ -118,7 +118,8 @@ impl Resolved {
         self.base.parameters.iter().chain(self.suffix.map_or(&[][..], |s| s.parameters))
     }
 
-    /// Builds it. Errors: a parameter that neither part has, a value out of its range, or two that contradict each other.
+    /// Builds it. Errors: a parameter that neither part has, a value out of its range, or two that contradict each
+    /// other.
     pub fn build(&self, given: &[(String, f64)]) -> Result<Box<dyn Scheduler>, BuildError> {
         for (name, value) in given {
             let Some(parameter) = self.parameters().find(|p| p.name == name) else {
@@ -157,7 +158,7 @@ pub fn resolve(name: &str) -> Result<Resolved, BuildError> {
     }
 }
 
-/// Builds the scheduler that a name with an optional suffix stands for.
+/// Builds the scheduler of a name with an optional suffix.
 pub fn build(name: &str, parameters: &[(String, f64)]) -> Result<Box<dyn Scheduler>, BuildError> {
     resolve(name)?.build(parameters)
 }
@@ -191,11 +192,11 @@ pub enum BuildError {
         /// As given.
         value: f64,
     },
-    /// A least value above the greatest.
+    /// A lower bound above its upper bound.
     Contradiction {
-        /// The least.
+        /// The lower bound.
         least: &'static Parameter,
-        /// The greatest.
+        /// The upper bound.
         greatest: &'static Parameter,
     },
 }

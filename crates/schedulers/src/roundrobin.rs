@@ -14,7 +14,7 @@ Rotate over the paths without priority.
 # Rule
 
 Scan last+1 … last+N in cyclic order of path ids, where last is the path used last; the first eligible path
-takes up to `quantum` segments, then the scan goes on behind it.
+takes up to `quantum` segments, then the scan continues behind it.
 
 With `cwnd_limited = 0` the next path in the rotation must take its turn: while its window is full, nothing is
 sent. The split is then equal, at the pace of the slowest path.
@@ -25,14 +25,13 @@ As a reference without knowledge of the paths; equal paths.
 
 # When it hurts
 
-A short transfer's last packets land on the slow path. A saturated sender with `cwnd_limited = 1` is clocked
-by ACKs and behaves as fifo does.
+A short transfer's last packets land on the slow path. A saturated sender with `cwnd_limited = 1` is clocked by ACKs and
+behaves like fifo.
 
 # Departures
 
-The kernel keeps a quota per path and among untouched paths takes the last of its list; here the rotation is a
-plain one. With `cwnd_limited = 0`, a path that cannot be waited for (a timeout, nothing in flight) loses its
-turn.
+The kernel keeps a quota per path and among untouched paths takes the last of its list; here the rotation is simple. With
+`cwnd_limited = 0`, a path that cannot be waited for (a timeout, nothing in flight) loses its turn.
 
 # References
 
@@ -59,7 +58,7 @@ const PARAMETERS: &[Parameter] = &[
     },
 ];
 
-/// The registry's entry.
+/// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
     name: "roundrobin",
     aliases: &["rr"],
@@ -69,12 +68,12 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
     build: |p| Box::new(RoundRobin::new(Config::from(p))),
 };
 
-/// What may be set.
+/// The parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     /// Consecutive segments on one path; at least 1.
     pub quantum: u32,
-    /// Pass over a path whose window is full; if not, wait for it.
+    /// Whether to pass over a path whose window is full, instead of waiting for it.
     pub cwnd_limited: bool,
 }
 
@@ -88,19 +87,19 @@ impl From<&Parameters<'_>> for Config {
 #[derive(Clone, Debug)]
 pub struct RoundRobin {
     config: Config,
-    /// The path used last; at first the one before path 0.
+    /// The path used last; initially the one before path 0.
     last: PathId,
     /// Segments that it may still take in this turn.
     left: u32,
 }
 
 impl RoundRobin {
-    /// Before its first turn.
+    /// A scheduler before its first turn.
     pub fn new(config: Config) -> Self {
         Self { config, last: PathId(PathId::LIMIT as u8 - 1), left: 0 }
     }
 
-    /// Whose turn it is, if that path can take a segment.
+    /// The path in turn, if it can take a segment.
     fn next(&self, round: &Round<'_>) -> Option<PathId> {
         let (last, left) = (self.last.index(), self.left);
         let turn = |p: &&PathView| match p.id.index() {
@@ -133,7 +132,7 @@ mod tests {
 
     const PLAIN: Config = Config { quantum: 1, cwnd_limited: true };
 
-    /// The path chosen for one packet when just the paths of `open` have room.
+    /// The path chosen for one packet when only the paths of `open` have room.
     fn choose(rr: &mut RoundRobin, paths: u8, open: &[u8]) -> Option<u8> {
         let views: Vec<_> = (0..paths).map(|i| path(i, 10, 1, u32::from(!open.contains(&i)))).collect();
         let mut bench = Bench::new(&views);

@@ -1,33 +1,34 @@
-//! Send memory as a Linux kernel counts it: what a subflow may hold, and how far that lets the application write.
+//! Send memory by a Linux kernel's rules: how much a subflow may hold, and how far that lets the application write.
 
 use anabranch_engine::schedule::{PathView, View};
 
-/// What the kernel binds in one go: a page fragment of 32 KiB less its header.
+/// The data that the kernel binds at once: a page fragment of 32 KiB less its header.
 pub const PIECE: u64 = 32_768 - 40;
-/// Packets that the send memory allows for at least (TCP_INIT_CWND).
+/// Least number of packets for which send memory suffices (TCP_INIT_CWND).
 const INITIAL_WINDOW: u32 = 10;
 /// Memory of an `sk_buff` beside its payload.
 const SK_BUFF: u64 = 832;
 /// Payload of the largest `sk_buff`.
 const LARGEST: u64 = 64 << 10;
-/// Send memory that the connection has by itself, beside its subflows' (`tcp_wmem`, first value).
+/// The connection's own send memory, beside its subflows' (`tcp_wmem`, first value).
 const OWN: u64 = 4096;
 
-/// The pacing rate in bytes per second. A kernel that knows no RTT knows no bound either.
+/// The pacing rate in bytes per second, unbounded without an RTT sample, as in the kernel.
 pub fn pace(path: &PathView) -> u64 {
     path.pacing_rate().map_or(u64::from(u32::MAX), |rate| (rate.as_bps() / 8).clamp(1, u64::from(u32::MAX)))
 }
 
-/// Packets that leave in one `sk_buff`: a millisecond's worth, at least two (`tcp_tso_autosize`).
+/// Packets that leave in one `sk_buff`: those of a millisecond, at least two (`tcp_tso_autosize`).
 fn train(path: &PathView) -> u64 {
     let mss = u64::from(path.mss).max(1);
     ((pace(path) >> 10) / mss).clamp(2, (LARGEST / mss).max(2))
 }
 
-/// Memory of what a path holds, queued and in flight.
+/// Memory of a path's queued and in-flight data.
 pub fn held(path: &PathView) -> u64 {
     let packets = path.in_flight_bytes.div_ceil(u64::from(path.mss).max(1));
-    // In congestion avoidance a slow path's window has room for one packet half of the time. Measured: 1.3 packets in one.
+    // In congestion avoidance a slow path's window has room for one packet half of the time. Measured: 1.3 packets in
+    // one.
     let sent = match train(path) {
         2 if path.cwnd >= path.ssthresh => packets * 3 / 4,
         train => packets.div_ceil(train),
@@ -35,20 +36,20 @@ pub fn held(path: &PathView) -> u64 {
     path.in_flight_bytes + path.queued_bytes + SK_BUFF * (sent + path.queued_bytes.div_ceil(PIECE))
 }
 
-/// The greatest send memory of a subflow (`tcp_wmem`, third value) with which a connection holds `send_buffer` bytes: all
-/// its `subflows` together, its own and the last piece, which may begin while there is a byte of memory left.
+/// The greatest send memory of a subflow (`tcp_wmem`, third value) with which a connection holds `send_buffer` bytes:
+/// all its `subflows` together, its own memory and the last piece, which may begin while one byte of memory is left.
 pub const fn subflow_memory(send_buffer: u64, subflows: usize) -> u64 {
     let subflows = if subflows == 0 { 1 } else { subflows as u64 };
     let share = send_buffer.saturating_sub(OWN + PIECE) / subflows;
     if share > OWN { share } else { OWN }
 }
 
-/// What the kernel allows a packet of the window: a power of two that holds headers and payload, and the `sk_buff`.
+/// The kernel's memory per packet of the window: a power of two that holds headers and payload, and the `sk_buff`.
 fn per_packet(mss: u32) -> u64 {
     (u64::from(mss) + 576).next_power_of_two() + 256
 }
 
-/// A subflow's send memory, by the window for which it was made. It never shrinks.
+/// A subflow's send memory, by the window for which it was computed. It never shrinks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SendMemory(u32);
 
@@ -60,9 +61,9 @@ impl SendMemory {
             .min(subflow_memory(view.send_buffer(), view.known_paths()))
     }
 
-    /// An acknowledgment came while the writer waited: the memory follows the window. The kernel skips that while what is
-    /// queued fills the window (`tcp_should_expand_sndbuf`); once the first burst is gone, packets that make no pair leave
-    /// room often enough (measured: it lags behind by a twentieth).
+    /// An acknowledgment came while the writer waited: the memory follows the window. The kernel skips that while
+    /// queued data fills the window (`tcp_should_expand_sndbuf`); after the first burst, packets that make no pair
+    /// leave room often enough (measured: it lags behind by a twentieth).
     pub fn follow(&mut self, path: &PathView) {
         if self.0 > 0 || path.in_flight + path.queued < path.cwnd {
             self.0 = self.0.max(path.cwnd);
@@ -70,7 +71,7 @@ impl SendMemory {
     }
 }
 
-/// The application, as far as the connection's send memory lets it write. What was written beyond waits.
+/// The application, as far as the connection's send memory lets it write. Data written beyond that waits.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Writer {
     upto: u64,
@@ -78,8 +79,8 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Writes piece by piece while there is memory; then sleeps until a third of it is free. While nothing is under way
-    /// that could wake it, it writes a piece all the same. `subflows`: the sum of their send memories.
+    /// Writes piece by piece while there is memory; then sleeps until a third of it is free. While no data is under way
+    /// that could wake it, it writes a piece regardless. `subflows`: the sum of their send memories.
     pub fn write(&mut self, view: &View, subflows: u64) {
         let limit = subflows + OWN;
         let unacked = self.upto.saturating_sub(view.data_acked());
@@ -97,7 +98,7 @@ impl Writer {
         self.upto
     }
 
-    /// It waits for memory.
+    /// Whether it waits for memory.
     pub fn waits(&self, view: &View) -> bool {
         self.asleep || view.send_buffer_full()
     }
@@ -117,7 +118,7 @@ mod tests {
         view
     }
 
-    /// As `ss` showed for a kernel's subflows (packets in flight, bytes not sent, RTT, window): their `w`.
+    /// From `ss` of a kernel's subflows (packets in flight, bytes not sent, RTT, window): their `w`.
     #[test]
     fn what_a_path_holds() {
         for (in_flight, queued_bytes, rtt, window, slow_start, seen) in [
@@ -149,7 +150,7 @@ mod tests {
         let filled = PathView { cwnd: 200, queued: 200, ..full };
         memory.follow(&filled);
         assert_eq!(memory.size(&filled, &view, 2.0), 200 * 4608);
-        // Large frames are allowed for.
+        // Large frames fit.
         assert!(SendMemory::default().size(&PathView { mss: 8960, ..full }, &view, 2.0) > 20 * 8960);
     }
 
@@ -160,7 +161,7 @@ mod tests {
         let mut memory = SendMemory::default();
         memory.follow(&p);
         view.set_send_buffer(1 << 20, 2);
-        // With the connection's own 4096 bytes and a last piece, both come to 1 MiB.
+        // With the connection's own 4096 bytes and a last piece, both add up to 1 MiB.
         assert_eq!(memory.size(&p, &view, 2.0), ((1 << 20) - 4096 - 32_728) / 2);
         assert_eq!((subflow_memory(0, 0), subflow_memory(u64::MAX, 1)), (4096, u64::MAX - 4096 - 32_728));
     }
@@ -179,7 +180,7 @@ mod tests {
         view.on_data_acked(2 * PIECE - 33_450);
         writer.write(&view, 46_080);
         assert_eq!((writer.upto(), writer.waits(&view)), (3 * PIECE, true));
-        // The subflow acknowledged all, the connection has not: nothing would wake the writer.
+        // The subflow acknowledged everything, the connection has not: nothing would wake the writer.
         view.path_mut(PathId(0)).unwrap().in_flight_bytes = 0;
         writer.write(&view, 46_080);
         assert_eq!(writer.upto(), 4 * PIECE);
@@ -201,7 +202,7 @@ mod tests {
 
     #[test]
     fn packets_that_leave_in_trains_share_their_memory() {
-        // 280 kB/s: a millisecond's worth is less than two packets.
+        // 280 kB/s: a millisecond is less than two packets.
         let p = PathView { pacing: None, ..path(0, 200, 40, 40) };
         assert_eq!(held(&PathView { ssthresh: u32::MAX, ..p }), 40 * MSS + 20 * SK_BUFF, "two by two");
         assert_eq!(

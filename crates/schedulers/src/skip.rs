@@ -1,12 +1,12 @@
-//! What forward prediction schedulers share: a slower path skips the data that faster ones will deliver before its
-//! packet arrives, and sends what comes after it.
+//! The common part of forward prediction schedulers: a slower path skips the data that faster ones will deliver before
+//! its packet arrives, and sends the data after it.
 
 use crate::pick::live;
 use anabranch_engine::schedule::{PathView, Round, Scheduler, SchedulerEvent, View};
 use anabranch_units::{Duration, PathId, Range};
 use core::fmt::Debug;
 
-/// Predicts what a path delivers. Only paths with an RTT sample are asked about.
+/// Predicts the deliveries of a path. Called only for paths with an RTT sample.
 pub trait Forecast: Debug + Send {
     /// A round begins.
     fn begin(&mut self, _view: &View) {}
@@ -28,7 +28,7 @@ pub trait Forecast: Debug + Send {
     /// `range` was bound to `path`.
     fn on_bound(&mut self, _path: PathId, _range: Range) {}
 
-    /// A fact.
+    /// An event.
     fn on_event(&mut self, _event: &SchedulerEvent<'_>, _view: &View) {}
 
     /// As [`Scheduler::values`].
@@ -37,7 +37,7 @@ pub trait Forecast: Debug + Send {
     }
 }
 
-/// Which faster paths a path leaves data to.
+/// The faster paths to which a path leaves data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeaveTo {
     /// All of them.
@@ -47,8 +47,8 @@ pub enum LeaveTo {
 }
 
 /// A scheduler by forecast. Paths with room are served in the order of their forward delays; each skips the unassigned
-/// data that is predicted for the faster ones. If nothing lies behind that, or the peer's window does not admit it, the
-/// path waits; the fastest live path never does, so a live path is always served or in flight.
+/// data predicted for the faster ones. If no data lies behind that, or the peer's window does not admit it, the path
+/// waits. The fastest live path never waits, so a live path is always served or in flight.
 #[derive(Clone, Debug)]
 pub struct SkipAhead<F> {
     forecast: F,
@@ -56,7 +56,7 @@ pub struct SkipAhead<F> {
 }
 
 impl<F: Forecast> SkipAhead<F> {
-    /// A path leaves to all faster ones what is predicted for them.
+    /// A path leaves to all faster ones the data predicted for them.
     pub const fn new(forecast: F) -> Self {
         Self { forecast, leave_to: LeaveTo::Faster }
     }
@@ -66,12 +66,12 @@ impl<F: Forecast> SkipAhead<F> {
         Self { forecast, leave_to: LeaveTo::Fastest }
     }
 
-    /// Forward delay; unknown counts as longest.
+    /// Forward delay; an unknown one counts as longest.
     fn delay(&self, path: &PathView) -> Duration {
         path.srtt.map_or(Duration::MAX, |_| self.forecast.delay(path))
     }
 
-    /// The next path to serve: has room, the least delay, not in `served`.
+    /// The next path to serve: one with room, of the least delay, not in `served`.
     fn next<'a>(&self, view: &'a View, served: u32) -> Option<&'a PathView> {
         let waiting = view.candidates().filter(|p| p.eligible() && served & p.id.bit() == 0);
         waiting.min_by_key(|p| (self.delay(p), p.id))
@@ -131,13 +131,13 @@ impl<F: Forecast> Scheduler for SkipAhead<F> {
     }
 }
 
-/// Packets that a window per round trip amounts to in `time`, without growth: `⌊time·w/R⌋`.
+/// Packets in `time` at one window per round trip, without growth: `⌊time·w/R⌋`.
 pub fn fluid(path: &PathView, time: Duration) -> f64 {
     let rtt = path.rtt_or_max().as_nanos().max(1);
     (f64::from(path.cwnd) * time.as_nanos() as f64 / rtt as f64) as u64 as f64
 }
 
-/// Round trips of a path that begin at once, and after each R, and whose data arrives no later than `lead` from now.
+/// Round trips of a path that begin at once, and after each R, and whose data arrives within `lead` from now.
 pub fn rounds(path: &PathView, lead: Duration) -> u64 {
     lead.as_nanos() / path.rtt_or_max().as_nanos().max(1) + 1
 }
@@ -148,7 +148,7 @@ mod tests {
     use crate::testing::{Bench, MSS, path};
     use anabranch_trace::RecoveryPhase;
 
-    /// A packet a millisecond.
+    /// A packet per millisecond.
     #[derive(Debug)]
     struct Steady;
 
@@ -179,7 +179,7 @@ mod tests {
         bench.send(0);
         bench.acked(0, 2);
         bench.round(&mut scheduler);
-        // 4 to 23 are left to the fast path, 24 and 25 are gone.
+        // 4 to 23 are left to the fast path, 24 and 25 are bound.
         assert_eq!(bench.bound(0), [26, 27]);
     }
 

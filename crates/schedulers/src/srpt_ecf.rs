@@ -1,4 +1,4 @@
-//! SRPT-ECF: messages by what is left of them, each with ECF's test.
+//! SRPT-ECF: messages in the order of their remaining bytes, each with ECF's test.
 
 use crate::ecf::{self, Verdict};
 use crate::pick::{by_rtt, fastest_live, no_choice};
@@ -10,38 +10,37 @@ page!(
     "\
 # Idea
 
-Among the messages that wait, send first of the one of which least is left (shortest remaining processing time),
+Among the waiting messages, send first from the one with the least remaining data (shortest remaining processing time),
 and use a slower path only for a message that would not be complete earlier if it waited for the fast one.
 
 # Rule
 
-Messages in the order of what is left of them, ties to the older one. While F, the path with the lowest RTT, has
-room, it gets the next segment of the first. When only a slower path S has room, K is what is left of a message
-and of all before it, and the first message for which ECF's two tests (see `ecf`), with k = K, choose S is sent
-on S. If there is none, wait.
+Messages are ordered by their remaining data, ties to the older one. While F, the path with the lowest RTT, has
+room, it gets the next segment of the first. When only a slower path S has room, K is the remaining data of a message and
+of all before it, and the first message for which ECF's two tests (see `ecf`), with k = K, choose S is sent on S. If
+there is none, wait.
 
-What is left of a message counts from its announced length, so also what is not written yet. Data of no message
-counts as a message as far as it is written.
+The remaining data of a message counts from its announced length, and so includes data not written yet. Data outside
+messages counts as a message as far as it is written.
 
 # When it helps
 
-Several objects at once on one connection: short ones are not served behind long ones, and the slow path carries
-the part of the longest that is too far away for the fast one anyway.
+Several objects at once on one connection: short ones are not served behind long ones, and the slow path carries the part
+of the longest that the fast one could not carry soon.
 
 # When it hurts
 
 Long messages starve while short ones keep coming. The length must be known. A connection is one ordered stream
-of bytes: the receiver cannot read a short message before the longer one that was written before it, so that
-sending it first gains nothing there and takes window; the paper's transport has a stream for each message. Where
-messages come one after the other, the order is that of the stream, and what differs from ECF is that what is
-not written yet counts.
+of bytes: the receiver cannot read a short message before the longer one that was written before it, so that sending it
+first gains nothing there and uses window; the paper's transport has one stream per message. Where messages come one
+after the other, the order is that of the stream, and the only difference from ECF is that unwritten data counts.
 
 # Departures
 
-The paper is for transports with streams; messages of one stream of bytes take the place of streams. A segment
-never spans two messages. As in `ecf-linux`, what is left counts as one window at least; the deviation is that of
-`ecf`. A message whose next segment the peer's window does not admit is passed over. Without messages the whole
-backlog is one.
+The paper is for transports with streams; messages of one byte stream replace streams. A segment
+never spans two messages. As in `ecf-linux`, the remaining data counts as at least one window; the deviation is that of
+`ecf`. A message whose next segment the peer's window does not admit is passed over. Without messages the whole backlog
+is one message.
 
 # References
 
@@ -50,24 +49,24 @@ Jonglez, Heusse, Gaujal, SRPT-ECF: challenging Round-Robin for stream-aware mult
 "
 );
 
-/// The registry's entry.
+/// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
     name: "srpt-ecf",
     aliases: &[],
-    about: "the message with least left first, each with ECF's test",
+    about: "the message with the least remaining data first, each with ECF's test",
     page: PAGE,
     parameters: ecf::PARAMETERS,
     build: |p: &Parameters<'_>| Box::new(SrptEcf::new(ecf::Config { whole_windows: true, ..p.into() })),
 };
 
-/// A message, or a part of the stream between messages, of which something is bound to no path.
+/// A message, or a part of the stream between messages, with unbound data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Job {
     left: u64,
     range: Range,
 }
 
-/// What the list of jobs was made of: while this is the same, so are they.
+/// The inputs of the list of jobs: while they are equal, so is the list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Basis {
     backlog: u64,
@@ -86,29 +85,29 @@ impl Basis {
 pub struct SrptEcf {
     config: ecf::Config,
     waiting: bool,
-    /// Least left first; ties in the order of the stream.
+    /// Least remaining first; ties in the order of the stream.
     jobs: Vec<Job>,
     basis: Basis,
 }
 
-/// The next segment of a job on `path`; `None` if nothing of it is written and unbound, or if it is a rest that the
+/// The next segment of a job on `path`; `None` if none of it is written and unbound, or if it is a rest that the
 /// application has not completed yet.
 fn next_segment(view: &View, job: &Job, path: &PathView) -> Option<Range> {
     let piece = view.backlog().within(job.range).next()?;
     let end = piece.end.min(piece.start + u64::from(path.segment));
     let short = end - piece.start < u64::from(path.segment) && end == view.written() && end < job.range.end;
-    // As Nagle (RFC 9293 §3.7.4): an acknowledgment will come.
+    // As Nagle's algorithm (RFC 9293 §3.7.4): an acknowledgment will come.
     let held = short && !view.write_ended() && !view.send_buffer_full() && !view.outstanding().is_empty();
     (!held).then_some(Range::new(piece.start, end))
 }
 
 impl SrptEcf {
-    /// Not waiting.
+    /// A scheduler that does not wait.
     pub fn new(config: ecf::Config) -> Self {
         Self { config, waiting: false, jobs: Vec::new(), basis: Basis::default() }
     }
 
-    /// Brings the jobs up to date with what was written, announced or given back.
+    /// Updates the jobs after writes, announcements and data given back.
     fn look(&mut self, view: &View) {
         let basis = Basis::of(view);
         if basis == self.basis {
@@ -147,7 +146,7 @@ impl SrptEcf {
         if job.left == 0 {
             self.jobs.remove(at);
         } else {
-            // Less is left of it: it may move forward.
+            // Less remains of it: it may move forward.
             let key = |job: &Job| (job.left, job.range.start);
             let place = self.jobs[..at].partition_point(|other| key(other) < key(&self.jobs[at]));
             self.jobs[place..=at].rotate_right(1);
@@ -155,12 +154,12 @@ impl SrptEcf {
         true
     }
 
-    /// Sends on the fast path, of the first message that can be sent of.
+    /// Sends on the fast path, from the first message with a sendable segment.
     fn send_first(&mut self, round: &mut Round<'_>, on: PathId) -> bool {
         (0..self.jobs.len()).any(|at| self.send(round, at, on))
     }
 
-    /// Sends on a slower path, of the first message that would not be complete earlier without it.
+    /// Sends on a slower path, from the first message that would not be complete earlier without it.
     fn send_worth(&mut self, round: &mut Round<'_>, fast: &PathView, slow: &PathView) -> bool {
         let mut before = 0;
         for at in 0..self.jobs.len() {
@@ -206,7 +205,7 @@ mod tests {
         SrptEcf::new(ecf::Config { beta: 0.25, sigma_factor: 1.0, sigma_min: Duration::ZERO, whole_windows: true })
     }
 
-    /// Writes a message of so many packets.
+    /// Writes a message of `packets` packets.
     fn message(bench: &mut Bench, packets: u64) {
         assert!(bench.view.begin_message(packets * MSS));
         bench.write(packets);

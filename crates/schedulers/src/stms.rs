@@ -1,4 +1,4 @@
-//! STMS: the slow path sends ahead by a gap that follows from what its acknowledgments show.
+//! STMS: the slow path sends ahead by a gap, which its acknowledgments adjust.
 
 use crate::pick::{fastest_live, fill, rate};
 use anabranch_engine::congestion::Acked;
@@ -10,9 +10,8 @@ page!(
     "\
 # Idea
 
-Slide together: the fast path sends the lowest data, a slower path data that lies a gap further on, so that both
-arrive in order. The gap follows from whether the slower path's data comes too early or too late at the receiver,
-not from estimates of the paths.
+Slide together: the fast path sends the lowest data, a slower path data that lies a gap further on, so that both arrive
+in order. The gap is adjusted when the slower path's data arrives too early or too late, without estimates of the paths.
 
 # Rule
 
@@ -26,25 +25,23 @@ a packet s of path j is acknowledged, by a segment whose DATA_ACK is A (all in p
   A > s + 1:  L = A − s − 1 waited for it:       G = G + ⌈L/gain⌉
 ```
 
-at most once in each round trip of path j. If G_j or fewer packets wait, path j sends nothing: the faster ones
-finish.
+at most once per round trip of path j. If G_j or fewer packets wait, path j sends nothing: the faster ones finish.
 
 # When it helps
 
-Paths of different delay and small buffers: the receiver need not hold the slow path's data in order, and what the
-fast path holds back for it is little.
+Paths of different delay and small buffers: the receiver holds little out-of-order data of either path.
 
 # When it hurts
 
-A loss on the fast path looks as if the slow one were early. The end of a transfer is the fast path's alone. The
+After a loss on the fast path the slow path seems early. The end of a transfer goes over the fast path alone. The
 gap oscillates where the delays change within a few round trips.
 
 # Departures
 
-The paper fixes the two gaps and that acknowledgments adapt them. Without a source, and chosen here: the step of a
-quarter; the two round trips after a loss on path j in which its gap stays as it is, because what is sent again comes
-late, however large the gap; with more than two paths, a gap for each path slower than F. F is the path with the
-lowest RTT that may be waited for. A path without an RTT sample has no gap at first.
+The paper specifies the two gaps and their adjustment by acknowledgments. Without a source, and chosen here: the step of
+a quarter; the two round trips after a loss on path j in which its gap does not change, because a retransmission is late,
+whatever the gap; with more than two paths, a gap for each path slower than F. F is the path with the lowest RTT that may
+be waited for. A path without an RTT sample has no gap at first.
 
 # References
 
@@ -59,14 +56,14 @@ const PARAMETERS: &[Parameter] = &[Parameter {
     min: 1.0,
     max: 1024.0,
     unit: "",
-    about: "an error changes the gap by this part of itself: 4 = a quarter",
+    about: "divisor of an error when it changes the gap: 4 = a quarter",
 }];
 
-/// The registry's entry.
+/// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
     name: "stms",
     aliases: &[],
-    about: "slower paths send ahead by a gap that their acknowledgments adapt",
+    about: "slower paths send ahead by a gap that their acknowledgments adjust",
     page: PAGE,
     parameters: PARAMETERS,
     build: |p: &Parameters<'_>| Box::new(Stms::new(p.get("gain"))),
@@ -76,7 +73,7 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
 #[derive(Clone, Copy, Debug)]
 struct Gap {
     packets: u64,
-    /// The next change is due then.
+    /// The time of the next change.
     settled: Instant,
 }
 
@@ -87,7 +84,7 @@ pub struct Stms {
     gaps: [Option<Gap>; PathId::LIMIT],
 }
 
-/// The gap that the paths' rates and delays suggest.
+/// The initial gap, from the paths' rates and delays.
 fn first_gap(view: &View, path: &PathView) -> u64 {
     let Some(rtt) = path.srtt else { return 0 };
     let faster = view.candidates().filter(|p| p.srtt.is_some_and(|other| other < rtt));
@@ -99,7 +96,7 @@ fn first_gap(view: &View, path: &PathView) -> u64 {
 }
 
 impl Stms {
-    /// Without gaps.
+    /// A scheduler without gaps.
     pub fn new(gain: f64) -> Self {
         Self { gain, gaps: [None; PathId::LIMIT] }
     }
@@ -132,7 +129,7 @@ impl Scheduler for Stms {
         let Some(fast) = fastest_live(round).map(|p| p.id) else { return };
         fill(round, fast);
         let mut done = fast.bit();
-        // In the order of delay, so that a path's gap is counted from what the faster ones have left.
+        // In the order of delay, so that a path's gap counts from the data that the faster ones have left.
         while let Some(p) = next(round, done).copied() {
             done |= p.id.bit();
             let skip = self.gap(round, &p) * u64::from(p.mss);
@@ -147,7 +144,7 @@ impl Scheduler for Stms {
                     self.adapt(p, acked);
                 }
             }
-            // What is sent again comes late, whatever the gap.
+            // A retransmission is late, whatever the gap.
             SchedulerEvent::Loss { path } | SchedulerEvent::Timeout { path } => {
                 if let (Some(gap), Some(rtt)) = (&mut self.gaps[path.index()], view.path(*path).and_then(|p| p.srtt)) {
                     gap.settled = view.now() + rtt * 2;
@@ -171,7 +168,7 @@ mod tests {
     use crate::testing::{Bench, MSS, path};
     use anabranch_units::Duration;
 
-    /// The fast path sends a packet each ms; D = 10 and 50 ms.
+    /// The fast path sends a packet per ms; D = 10 and 50 ms.
     fn bench(packets: u64) -> Bench {
         let mut bench = Bench::new(&[path(0, 20, 20, 0), path(1, 100, 4, 0)]);
         bench.write(packets);
@@ -209,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_gap_for_each_slower_path() {
-        // 1 packet each ms on each of the first two: 20·1 for the second, 40 + 20 for the third.
+        // 1 packet per ms on each of the first two: 20·1 for the second, 40 + 20 for the third.
         let mut bench = Bench::new(&[path(0, 20, 20, 20), path(1, 60, 60, 60), path(2, 100, 4, 0)]);
         bench.write(200);
         let mut stms = Stms::new(4.0);

@@ -1,4 +1,4 @@
-//! STTF: every segment to the path that would deliver it first, its window growing meanwhile.
+//! STTF: every segment to the path that would deliver it first, with a growing window.
 
 use crate::pick::Ahead;
 use anabranch_engine::plugin::{Entry, Parameter, Parameters};
@@ -24,12 +24,12 @@ else:   Q = Q − a, then round by round  w = 2·w if w ≤ ssthresh, else w + 1
 ```
 
 The path with the least T takes the segment; ties go to the lower id. Nothing is queued beyond the peer's window.
-At the end of a path's round trip what waits in the queues is shared out again, if the rule would give some path
-more packets, or fewer, than it has, by more than `replan`.
+At the end of a path's round trip the queued data is distributed again, if the rule would give some path more packets, or
+fewer, than it has, by more than `replan`.
 
 # When it helps
 
-Short transfers: a fast path in slow start is known to have room for them soon.
+Short transfers: the prediction shows that a fast path in slow start will have room for them soon.
 
 # When it hurts
 
@@ -39,11 +39,11 @@ buffer, leaves a long queue behind it until the plan is made anew.
 # Departures
 
 The rounds of congestion avoidance are summed in closed form. The module's own formula differs where a threshold is
-no power of two times the window: there the round in which slow start ends sends only part of a window. What waits
-is shared out anew only after a tenth as many were acknowledged since the last time: so each that is sent costs ten
-that are queued again, at most. A path without an RTT sample takes what its window has room for, after all others. When a path
-fails or gives data back, all queues are taken back, because queues must stay in order. The module retransmits,
-too, when the peer's window is full; this does not.
+no power of two times the window: there the round in which slow start ends sends only part of a window. Waiting packets
+are distributed anew only after a tenth of their number was acknowledged since the last time: so each packet sent costs
+at most ten that are queued again. A path without an RTT sample takes the packets for which its window has room, after
+all others. When a path fails or gives data back, all queues are taken back, because queues must stay in order. The
+module also retransmits when the peer's window is full; this form does not.
 
 # References
 
@@ -58,20 +58,20 @@ const PARAMETERS: &[Parameter] = &[Parameter {
     min: 0.0,
     max: 1_000_000.0,
     unit: "packets",
-    about: "what waits is shared out anew if a path has so many more or fewer than it should",
+    about: "waiting packets are distributed anew if a path has this many more or fewer than by the rule",
 }];
 
-/// The registry's entry.
+/// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
     name: "sttf",
     aliases: &[],
-    about: "queue every segment where it would arrive first, windows growing meanwhile",
+    about: "queue every segment where it would arrive first, with growing windows",
     page: PAGE,
     parameters: PARAMETERS,
     build: |p: &Parameters<'_>| Box::new(Sttf::new(p.get("replan") as u64)),
 };
 
-/// What waits is shared out anew after a part of it, one in so many, was acknowledged.
+/// Waiting data is distributed anew after this fraction of it (one in this many) was acknowledged.
 const AMORTISED: u64 = 10;
 
 /// Whole rounds until `packets` are sent by a window that has just sent `window` and grows before each round.
@@ -88,7 +88,7 @@ fn rounds(mut packets: u64, window: u64, ssthresh: u64) -> u64 {
     rounds + libm::ceil(n - 1e-9) as u64
 }
 
-/// Packets that leave in so many whole rounds: the reverse of [`rounds`].
+/// Packets that leave in this many whole rounds: the inverse of [`rounds`].
 fn sent_in(rounds: u64, window: u64, ssthresh: u64) -> u64 {
     let (mut window, mut rounds, mut sent) = (window.max(1), rounds, 0u64);
     while window <= ssthresh && rounds > 0 {
@@ -108,7 +108,7 @@ fn rtt(path: &PathView) -> Option<Duration> {
     path.latest_rtt.or(path.srtt)
 }
 
-/// When the last of `packets` that wait would arrive. Without an RTT sample only the free window counts.
+/// When the last of `packets` waiting packets would arrive. Without an RTT sample only the free window counts.
 fn transfer_time(path: &PathView, packets: u64) -> Option<Duration> {
     let Some(rtt) = rtt(path) else { return (packets <= free(path)).then_some(Duration::MAX) };
     let more = packets.saturating_sub(free(path));
@@ -116,14 +116,14 @@ fn transfer_time(path: &PathView, packets: u64) -> Option<Duration> {
     Some(rtt * rounds + rtt / 2)
 }
 
-/// How many packets would have arrived after `time`.
+/// The number of packets that would have arrived after `time`.
 fn arrived_by(path: &PathView, time: Duration) -> u64 {
     let Some(rtt) = rtt(path).filter(|rtt| time >= *rtt / 2) else { return 0 };
     let rounds = time.saturating_sub(rtt / 2).as_nanos() / rtt.as_nanos().max(1);
     free(path).saturating_add(sent_in(rounds, path.cwnd.into(), path.ssthresh.into()))
 }
 
-/// May be given data: also to a full window, but not while a timeout is repaired.
+/// May get data: also with a full window, but not during the repair of a timeout.
 fn takes(path: &PathView) -> bool {
     path.usable && path.recovery != RecoveryPhase::Loss
 }
@@ -135,17 +135,17 @@ pub struct Sttf {
     ahead: Ahead,
     /// A round trip ended since the last look at the queues.
     round_ended: bool,
-    /// Packets acknowledged since what waits was last shared out.
+    /// Packets acknowledged since waiting data was last distributed.
     acked: u64,
 }
 
 impl Sttf {
-    /// With nothing bound.
+    /// A scheduler with nothing bound.
     pub fn new(replan: u64) -> Self {
         Self { replan, ahead: Ahead::default(), round_ended: false, acked: 0 }
     }
 
-    /// The path with the least time, and how many packets it can take before that time grows.
+    /// The path with the least time, and the number of packets that it can take before that time grows.
     fn shortest(&self, view: &View) -> Option<(PathId, u64)> {
         let times = view.candidates().filter(|p| takes(p));
         let times = times.filter_map(|p| Some((transfer_time(p, u64::from(p.queued) + 1)?, p.id)));
@@ -155,7 +155,7 @@ impl Sttf {
         Some((id, room.saturating_sub(path.queued.into()).max(1)))
     }
 
-    /// True if the rule would share what waits out differently.
+    /// True if the rule would distribute the waiting data differently.
     fn is_out_of_date(&self, view: &View) -> bool {
         let waiting: u64 = view.candidates().map(|p| u64::from(p.queued)).sum();
         if waiting == 0 || self.acked < waiting / AMORTISED {
@@ -163,7 +163,7 @@ impl Sttf {
         }
         let by = |time| view.candidates().filter(|p| takes(p)).map(move |p| arrived_by(p, time));
         let arrived = |time| by(time).fold(0, u64::saturating_add);
-        // The first moment by which all would have arrived; far within a day, or it is not worth a thought.
+        // The first time by which all would have arrived, searched within a day.
         let (mut early, mut late) = (0, 86_400_000_000_000);
         while early < late {
             let middle = early + (late - early) / 2;
@@ -183,7 +183,7 @@ impl Sttf {
         })
     }
 
-    /// Queues what waits.
+    /// Queues the waiting data.
     fn enqueue(&mut self, round: &mut Round<'_>) {
         while let Some((on, room)) = self.shortest(round) {
             for _ in 0..room {
@@ -302,7 +302,7 @@ mod tests {
         // 10 at 30 ms on the first, 10 at 50 on the second, 11 at 90, 9 more at 150 on either: the first.
         assert_eq!(replanned(1), (30, 10));
         assert_eq!(replanned(10), (33, 7));
-        // Three packets would change places: by more than that it must differ.
+        // Three packets would change places: the difference must exceed that.
         assert_eq!((replanned(2), replanned(3)), ((30, 10), (33, 7)));
     }
 

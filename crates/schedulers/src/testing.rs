@@ -1,4 +1,4 @@
-//! States for unit tests: a view set up by hand, no packets.
+//! States for unit tests: a view set up by hand, without packets.
 
 use anabranch_engine::congestion::{Acked, FixedWindows};
 use anabranch_engine::schedule::{Cause, PathView, Round, Scheduler, SchedulerEvent, View};
@@ -22,7 +22,7 @@ pub fn path(id: u8, rtt: u64, cwnd: u32, in_flight: u32) -> PathView {
     }
 }
 
-/// A connection with constant windows and, until told otherwise, a boundless window of the peer.
+/// A connection with constant windows and, by default, an unlimited window of the peer.
 pub struct Bench {
     pub view: View,
     pub windows: FixedWindows,
@@ -41,7 +41,7 @@ impl Bench {
         Self { view, windows, written: 0 }
     }
 
-    /// As [`Self::new`], but the peer's window admits `bytes` and not more.
+    /// As [`Self::new`], but the peer's window admits `bytes`.
     pub fn with_window(paths: &[PathView], bytes: u64) -> Self {
         let mut bench = Self::new(paths);
         let mut view = View::new(false);
@@ -78,7 +78,7 @@ impl Bench {
         self.view.queue(PathId(id)).map(|q| q.range.start / MSS).collect()
     }
 
-    /// Everything that is bound and admitted leaves; the numbers of the packets of one path.
+    /// Sends everything that is bound and admitted; returns the numbers of one path's packets.
     pub fn send(&mut self, id: u8) -> Vec<u64> {
         let mut sent = Vec::new();
         while let Some(q) = self.view.take_admissible(PathId(id)) {
@@ -96,7 +96,7 @@ impl Bench {
         self.view.on_sent(PathId(id), range);
     }
 
-    /// Tells `scheduler` of an acknowledgment, `ms` after the start, of as many packets.
+    /// Gives `scheduler` an acknowledgment, `ms` after the start, of `packets` packets.
     pub fn tell_ack(&mut self, scheduler: &mut dyn Scheduler, id: u8, ms: u64, packets: u32) {
         self.at(ms);
         let mut acked = Acked::default();

@@ -1,4 +1,4 @@
-//! Weighted round robin: each path a share of the traffic.
+//! Weighted round robin: a share of the traffic per path.
 
 use crate::pick::live;
 use anabranch_engine::plugin::{Entry, Parameter, Parameters};
@@ -9,24 +9,24 @@ page!(
     "\
 # Idea
 
-Give each path a share of the traffic: what the operator says, or else what its window lets through.
+Give each path a share of the traffic: by the operator's weights, or otherwise by the rate of its window.
 
 # Rule
 
-Each path has a tag τ, the segments it was given divided by its weight; the least tag is next (ties go to
-the lower id). With the virtual time V, the tag at which the last segment was given:
+Each path has a tag τ, its bytes so far divided by its weight; the least tag is next (ties go to the lower id). V is the
+virtual time, the tag at which the last segment was sent:
 
 ```text
 pick j with the least max(τ_j, V)         V = max(τ_j, V)         τ_j = V + MSS_j/weight_j
 ```
 
 So a path that rested, was full or has just joined begins on equal terms instead of catching up. The weights
-are the scenario's `weight` of each path; if some have none, these weigh 1. If none has one, a path weighs
+are the scenario's `weight` of each path; a path without one has weight 1. If no path has one, a path's weight is
 cwnd·MSS/SRTT.
 
-Given weights are a promise: with `strict`, a path whose turn it is and whose window is full is waited for,
-so that the shares hold at the pace of the path that is slowest for its share. Weights taken from windows
-are a guess, and a full path is passed over.
+Given weights are exact: with `strict`, the scheduler waits for the path in turn while its window is full, so that the
+shares hold at the pace of the path that is slowest relative to its share. Weights from windows are estimates, and a full
+path is passed over.
 
 # When it helps
 
@@ -35,15 +35,15 @@ with a known split.
 
 # When it hurts
 
-Given shares that do not match the rates waste the other paths. Packets of one burst spread over paths of
+Given shares that do not match the rates leave the other paths underused. Packets of one burst spread over paths of
 different delay and arrive out of order. Without given weights and with data always waiting, every window is
 always full, and acknowledgments decide, as with `fifo`.
 
 # Departures
 
 No paper: start-time fair queueing, with paths in place of flows. A path that cannot be waited for (a
-timeout, nothing in flight) loses its turn. A path without an RTT sample weighs as much as the lightest that
-has one. Only new data is shared out; retransmissions stay where they are.
+timeout, nothing in flight) loses its turn. A path without an RTT sample has the weight of the lightest path with one.
+Only new data is distributed; retransmissions stay on their path.
 
 # References
 
@@ -58,23 +58,23 @@ const PARAMETERS: &[Parameter] = &[Parameter {
     min: 0.0,
     max: 1.0,
     unit: "bool",
-    about: "with given weights, wait for a path whose turn it is; if not, pass over it",
+    about: "with given weights, wait for the path in turn; if not, pass over it",
 }];
 
-/// The registry's entry.
+/// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
     name: "weighted",
     aliases: &["wrr"],
-    about: "each path its share: the scenario's weights, or what the windows let through",
+    about: "a share per path: the scenario's weights, or the rates of the windows",
     page: PAGE,
     parameters: PARAMETERS,
     build: |p| Box::new(Weighted::new(Config::from(p))),
 };
 
-/// What may be set.
+/// The parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// With given weights, wait for a path whose turn it is.
+    /// Whether to wait for the path in turn, with given weights.
     pub strict: bool,
 }
 
@@ -97,7 +97,7 @@ pub struct Weighted {
 /// The weights of one round, by path id.
 struct Weights {
     given: bool,
-    /// Weight of a path that has none of its own.
+    /// Weight of a path without one.
     otherwise: f64,
 }
 
@@ -117,7 +117,7 @@ impl Weights {
 }
 
 impl Weighted {
-    /// Before its first turn.
+    /// A scheduler before its first turn.
     pub fn new(config: Config) -> Self {
         Self { config, tags: [0.0; PathId::LIMIT], time: 0.0 }
     }
@@ -126,7 +126,7 @@ impl Weighted {
         self.tags[path.id.index()].max(self.time)
     }
 
-    /// Whose turn it is, if that path can take a segment.
+    /// The path in turn, if it can take a segment.
     fn next<'r>(&self, round: &'r Round<'_>, waits: bool) -> Option<&'r PathView> {
         let takes_turn = |p: &&PathView| p.eligible() || waits && live(round, p);
         let turns = round.candidates().filter(takes_turn);
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn without_weights_the_windows_decide_and_nobody_is_waited_for() {
-        // 20 packets in 10 ms are ten times 10 packets in 50 ms.
+        // 20 packets per 10 ms are ten times 10 packets per 50 ms.
         let mut bench = Bench::new(&[path(0, 10, 20, 0), path(1, 50, 10, 0)]);
         bench.write(11);
         let mut scheduler = weighted(true);

@@ -35,7 +35,7 @@ fn reordering(sent: &[Sent]) -> (u64, usize, usize) {
 
 struct Case {
     scheduler: &'static str,
-    /// Shown to BLEST's test; never a limit.
+    /// The window shown to BLEST; never a limit.
     window: u64,
     on: [&'static str; 2],
     last_arrival: u64,
@@ -76,7 +76,7 @@ fn check(delays: [u64; 2], window: u32, packets: u64, cases: &[Case]) {
     }
 }
 
-/// A window that BLEST never minds.
+/// A window that never blocks BLEST.
 const LARGE: u64 = 1 << 20;
 
 #[test]

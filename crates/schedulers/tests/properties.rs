@@ -1,4 +1,4 @@
-//! What holds for every scheduler, on random paths.
+//! Properties of every scheduler, on random paths.
 
 mod toy;
 
@@ -59,7 +59,7 @@ proptest! {
         writes in some_writes(),
     ) {
         paths[0].silent_from = Some(silent_from);
-        // The one that dies may stand anywhere.
+        // The path that dies may have any index.
         let at = silent_from as usize % paths.len();
         paths.swap(0, at);
         for name in names() {
@@ -88,7 +88,8 @@ proptest! {
             let mut first: Vec<_> = toy.sent.iter().filter(|s| s.kind == SendKind::First).map(|s| s.number).collect();
             first.sort();
             prop_assert!(first.windows(2).all(|w| w[0] < w[1]), "{}", name);
-            // What is repeated elsewhere before it leaves its queue (linux-default) need not be sent for the first time.
+            // Data retransmitted elsewhere before it leaves its queue (linux-default) need not be sent for the first
+            // time.
             let all: BTreeSet<_> = toy.sent.iter().map(|s| s.number).collect();
             prop_assert!(all.into_iter().eq(1..=packets), "{}", name);
         }

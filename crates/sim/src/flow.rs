@@ -1,4 +1,4 @@
-//! Two hosts with what stands between them: their connections, their addresses.
+//! Two hosts and the network between them: their connections, their addresses.
 
 use crate::host::{Opening, Party};
 use anabranch_engine::FourTuple;
@@ -9,18 +9,18 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 /// The server's port.
 pub const PORT: u16 = 5001;
 
-/// What stands at one end of a flow.
+/// The kind of host at one end of a flow.
 #[derive(Debug)]
 pub enum End {
     /// This engine.
     Engine {
-        /// Its connections. A server gives each to the client whose address its setup names, and else in the order in which
-        /// clients come.
+        /// Its connections. A server assigns each to the client whose address its setup names, otherwise in the order
+        /// of arrival.
         parties: Vec<Party>,
         /// When a client opens them.
         opening: Opening,
     },
-    /// A host that the world does not know: its packets enter by [`crate::World::inject`] and leave by
+    /// A host that the world does not simulate: its packets enter by [`crate::World::inject`] and leave by
     /// [`crate::World::poll_outside`].
     Outside,
 }
@@ -34,15 +34,16 @@ impl From<Party> for End {
 /// Two hosts and the connections between them.
 #[derive(Debug)]
 pub struct FlowSetup {
-    /// Number of the first connection in traces; it names the random streams of the hosts.
+    /// Number of the first connection in traces; the names of the hosts' random streams contain it.
     pub id: ConnId,
     /// When the client connects.
     pub start: Instant,
     /// When both ends abort; `None` = never.
     pub stop: Option<Instant>,
-    /// The run is over when all flows that are waited for are done.
+    /// The run is over when all awaited flows are done.
     pub awaited: bool,
-    /// If it is waited for, it is done as well when the client's connections are gone. If not, the run cannot end then.
+    /// If the flow is awaited, it is also done when the client's connections are gone. Otherwise the run cannot end
+    /// then.
     pub may_fail: bool,
     /// Captures see its packets.
     pub captured: bool,
@@ -50,13 +51,13 @@ pub struct FlowSetup {
     pub client: End,
     /// The server's end.
     pub server: End,
-    /// The client's addresses, each with the network path on which it is: for packets of no connection, and for subflows
-    /// between addresses that the setup does not name.
+    /// The client's addresses, each with its network path: for packets of no connection, and for subflows between
+    /// addresses that the setup does not name.
     pub routes: Vec<(IpAddr, usize)>,
 }
 
 impl FlowSetup {
-    /// The first flow, from the beginning on and without end: nobody waits for it or captures it.
+    /// The first flow, from the beginning on and without end, neither awaited nor captured.
     pub fn between(client: End, server: End, routes: Vec<(IpAddr, usize)>) -> Self {
         let (id, start) = (ConnId(0), Instant::ZERO);
         Self { id, start, stop: None, awaited: false, may_fail: false, captured: false, client, server, routes }
@@ -78,8 +79,8 @@ pub fn client_port(connection: ConnId) -> u16 {
     49_152 + (connection.0 % 16_384) as u16
 }
 
-/// The paths of flow `flow` over the network paths `over` as `side` knows them: id, backup. The client has an address on
-/// each, the server one that is reached over all of them.
+/// The paths of flow `flow` over the network paths `over` as `side` knows them: id, backup. The client has one address
+/// per path, the server one that all paths reach.
 pub fn paths_between(v6: bool, flow: u32, side: Side, over: &[(PathId, bool)]) -> Vec<PathSetup> {
     let port = |first: bool| if first { client_port(ConnId(flow)) } else { 0 };
     over.iter()

@@ -14,7 +14,7 @@ use bytes::Bytes;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// A connection to be, and the application on it.
+/// A future connection and its application.
 #[derive(Debug)]
 pub struct Party {
     /// The connection.
@@ -26,15 +26,16 @@ pub struct Party {
 /// When a client opens its connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Opening {
-    /// From the flow's start on so many at a time, others when these are done.
+    /// From the flow's start on this many at a time, others when these are done.
     AtOnce(usize),
-    /// As [`Self::AtOnce`], but another opens as soon as one of them [is served](Workload::is_served), which closes meanwhile.
+    /// As [`Self::AtOnce`], but another opens as soon as one of them [is served](Workload::is_served); the old one
+    /// closes meanwhile.
     Served(usize),
-    /// Each at its own time, whatever became of those before; in order of time, none before the flow's start.
+    /// Each at its own time, whatever the state of earlier ones; in order of time, none before the flow's start.
     At(Vec<Instant>),
 }
 
-/// A scheduler that takes over while a connection runs.
+/// A scheduler that takes over during a connection.
 #[derive(Clone)]
 pub struct Switch {
     /// Its name, for the trace.
@@ -49,13 +50,13 @@ impl core::fmt::Debug for Switch {
     }
 }
 
-/// An application whose connection exists or existed.
+/// An application whose connection exists or has existed.
 #[derive(Debug)]
 struct Application {
     handle: Handle,
     workload: Box<dyn Workload>,
     established: bool,
-    /// When the workload wants to be called, as it said after it was called last; `MAX` for never.
+    /// When the workload wants to be called, by its answer to the last call; `MAX` for never.
     wakeup: Instant,
 }
 
@@ -71,7 +72,7 @@ impl Application {
     }
 }
 
-/// An application that waits for its connection: a client's with what it takes to connect.
+/// An application that waits for its connection; a client's has the parameters to connect.
 #[derive(Debug)]
 struct Waiting {
     id: ConnId,
@@ -88,9 +89,9 @@ pub(crate) struct Host {
     applications: Vec<Application>,
     /// Applications without a connection yet.
     waiting: VecDeque<Waiting>,
-    /// The scheduler that took over, for connections to be.
+    /// The scheduler that took over, for future connections.
     switch: Option<Switch>,
-    /// When a client opens connections, and how many it has opened.
+    /// When a client opens connections, and the number opened so far.
     opening: Opening,
     opened: usize,
     started: bool,
@@ -99,14 +100,14 @@ pub(crate) struct Host {
     /// Applications that are done and whose connections are gone.
     gone: usize,
     fault: Option<Fault>,
-    /// The earliest wake-up that stands in the world's agenda.
+    /// The earliest wake-up in the world's agenda.
     pub alarm: Instant,
-    /// What it did since time moved last.
+    /// Its activity since time last advanced.
     pub still: Stillness,
 }
 
 impl Host {
-    /// A host for `parties`, which a client opens as `opening` says.
+    /// A host for `parties`, which a client opens according to `opening`.
     pub fn new(side: Side, port: u16, parties: Vec<Party>, opening: Opening, rng: Rng) -> Self {
         let mut endpoint = Endpoint::default();
         let mut setups = VecDeque::new();
@@ -127,7 +128,7 @@ impl Host {
             let race = race.map(|setup| setup.settings.clone());
             let accept: Accept = Box::new(move |tuple| take(&mut setups, |setup| is_for(setup, tuple)));
             match race {
-                // Each connection has an application, so none may be made of a SYN that loses.
+                // Each connection has an application, so a losing SYN of a race must not make a connection.
                 Some(settings) => endpoint.listen_for_complete(port, settings, accept),
                 None => endpoint.listen(port, accept),
             }
@@ -150,7 +151,7 @@ impl Host {
         }
     }
 
-    /// A client opens as many connections as it may now.
+    /// Opens as many connections of a client as are due now.
     pub fn connect(&mut self, now: Instant, recorder: &mut dyn Recorder) {
         self.started = true;
         while self.may_open(now)
@@ -171,7 +172,7 @@ impl Host {
         }
     }
 
-    /// An application gets its connection, which has the scheduler that took over meanwhile, if one did.
+    /// Gives an application its connection, with the scheduler that took over meanwhile, if any.
     fn adopt(&mut self, now: Instant, recorder: &mut dyn Recorder, handle: Handle, workload: Box<dyn Workload>) {
         self.applications.push(Application::new(handle, workload));
         let mut cx = Cx { now, recorder, rng: &mut self.rng };
@@ -180,7 +181,7 @@ impl Host {
         }
     }
 
-    /// Another scheduler takes over on every connection, present and to come.
+    /// Changes the scheduler of every connection, present and future.
     pub fn set_scheduler(&mut self, now: Instant, recorder: &mut dyn Recorder, switch: &Switch) {
         let mut cx = Cx { now, recorder, rng: &mut self.rng };
         for application in &self.applications {
@@ -201,7 +202,7 @@ impl Host {
         }
     }
 
-    /// A packet arrived. True if an application got a connection, or was told something of its own.
+    /// Handles a packet. True if an application got a connection, or an event.
     pub fn receive(&mut self, now: Instant, recorder: &mut dyn Recorder, packet: &Packet) -> bool {
         let mut cx = Cx { now, recorder: &mut *recorder, rng: &mut self.rng };
         let handle = self.endpoint.handle_packet(&mut cx, packet);
@@ -223,7 +224,7 @@ impl Host {
         told
     }
 
-    /// Timers and wake-ups that are due.
+    /// Handles timers and wake-ups that are due.
     pub fn on_timer(&mut self, now: Instant, recorder: &mut dyn Recorder) {
         let mut cx = Cx { now, recorder: &mut *recorder, rng: &mut self.rng };
         self.endpoint.handle_timeout(&mut cx);
@@ -242,7 +243,7 @@ impl Host {
         self.go_on(now, recorder);
     }
 
-    /// The next connections of a client, if it has begun.
+    /// Opens the next connections of a client, once it has begun.
     fn go_on(&mut self, now: Instant, recorder: &mut dyn Recorder) {
         if self.started && !self.waiting.is_empty() {
             self.connect(now, recorder);
@@ -260,13 +261,13 @@ impl Host {
         self.endpoint.transmit_into(&mut cx, packet)
     }
 
-    /// Acts on the endpoint at `now`.
+    /// Changes the endpoint at `now`.
     pub fn act(&mut self, now: Instant, recorder: &mut dyn Recorder, act: &mut dyn FnMut(&mut Endpoint, &mut Cx<'_>)) {
         let mut cx = Cx { now, recorder, rng: &mut self.rng };
         act(&mut self.endpoint, &mut cx);
     }
 
-    /// Tells an application what happened to its connection; false if nothing did.
+    /// Gives an application the events of its connection; false if there are none.
     fn serve(&mut self, n: usize, now: Instant, recorder: &mut dyn Recorder) -> bool {
         let Application { handle, workload, established, .. } = &mut self.applications[n];
         let Some(connection) = self.endpoint.news_of(*handle) else { return false };
@@ -289,7 +290,7 @@ impl Host {
             self.fault = Some(fault);
         }
         self.applications[n].note_wakeup();
-        // The last of a host is kept, to be looked at.
+        // The last one of a host is kept for inspection.
         if closed && self.applications[n].workload.is_done() && !self.waiting.is_empty() {
             self.applications.swap_remove(n);
             self.gone += 1;
@@ -297,17 +298,17 @@ impl Host {
         true
     }
 
-    /// The first connection's, or the one that took its place.
+    /// The first connection's handle, or its successor's.
     pub fn handle(&self) -> Option<Handle> {
         self.applications.first().map(|application| application.handle)
     }
 
-    /// Every application has done all that it ever will.
+    /// Every application has finished its work.
     pub fn is_done(&self) -> bool {
         self.waiting.is_empty() && self.applications.iter().all(|application| application.workload.is_done())
     }
 
-    /// A client opened all its connections, and none is left.
+    /// A client has opened all its connections, and none is left.
     pub fn is_gone(&self) -> bool {
         let connected = |application: &Application| self.endpoint.connection(application.handle).is_some();
         self.started && self.waiting.is_empty() && !self.applications.iter().any(connected)
@@ -318,33 +319,34 @@ impl Host {
         self.gone + self.applications.iter().filter(|application| application.workload.is_done()).count()
     }
 
-    /// The first thing that a connection did wrong.
+    /// The first fault of a connection.
     pub fn fault(&self) -> Option<Fault> {
         self.fault
     }
 
-    /// When this host must be called next.
+    /// When this host must next be called.
     pub fn next_alarm(&self) -> Instant {
         let timer = self.endpoint.poll_timeout().unwrap_or(Instant::MAX);
-        // One whose connection is gone is not called any more.
+        // An application whose connection is gone is not called any more.
         let connected = |application: &Application| self.endpoint.connection(application.handle).is_some();
         let wakeups = self.applications.iter().filter(|a| a.wakeup < timer && connected(a));
         wakeups.fold(timer, |first, application| first.min(application.wakeup))
     }
 }
 
-/// A server's setup for the client at the other end of `tuple`: those ends have a port over which it may open.
+/// Whether a server's setup is for the client at the other end of `tuple`: these ends belong to a port over which it
+/// may open.
 fn is_for(setup: &Setup, tuple: FourTuple) -> bool {
     setup.paths.iter().any(|path| path.tuple == tuple)
 }
 
-/// Takes out the first that fits, and else the first of all.
+/// Takes the first item that fits, otherwise the first of all.
 fn take<T>(queue: &mut VecDeque<T>, fits: impl FnMut(&T) -> bool) -> Option<T> {
     let place = queue.iter().position(fits).unwrap_or(0);
     queue.remove(place)
 }
 
-/// A connection lent to its application.
+/// A connection borrowed by its application.
 struct Io<'a, 'b> {
     connection: &'a mut Connection,
     cx: &'a mut Cx<'b>,

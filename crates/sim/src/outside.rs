@@ -1,38 +1,38 @@
-//! The world's border: hosts that it does not know, and their packets.
+//! The world's border: hosts outside it, and their packets.
 
 use crate::host::Host;
 use anabranch_units::{Instant, Side};
 use anabranch_wire::{Packet, ParseError, VnetHeader};
 use bytes::Bytes;
 
-/// An IP packet of whatever protocol, as a host outside sent it.
+/// An IP packet of any protocol, as a host outside sent it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Raw {
     /// The packet.
     pub bytes: Bytes,
-    /// What is left to the device of the host that gets it.
+    /// Work left to the device of the receiving host.
     pub left: VnetHeader,
 }
 
 impl From<Bytes> for Raw {
-    /// A finished packet.
+    /// A complete packet.
     fn from(bytes: Bytes) -> Self {
         Self { bytes, left: VnetHeader::default() }
     }
 }
 
 impl Raw {
-    /// The TCP segment in it. Nothing was ever wrong with one whose checksum is not filled in yet.
+    /// Its TCP segment. A checksum that is not filled in yet counts as correct.
     ///
     /// # Errors
-    /// There is none, or it is damaged.
+    /// It has no segment, or a damaged one.
     pub fn parse(&self) -> Result<Packet, ParseError> {
         let parse = if self.left.checksum.is_some() { Packet::parse_unverified } else { Packet::parse };
         parse(self.bytes.clone())
     }
 }
 
-/// What reached a host outside.
+/// The content of a packet that reached a host outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     /// A segment of an engine.
@@ -54,18 +54,18 @@ impl Content {
 /// A packet that reached a host outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outbound {
-    /// Which flow, by its place.
+    /// The index of the flow.
     pub flow: usize,
-    /// Which end of it.
+    /// The end of the flow.
     pub side: Side,
-    /// Over which network path.
+    /// The network path.
     pub path: usize,
     /// When it entered the network.
     pub sent: Instant,
-    /// When it was due there.
+    /// When it was due at the host.
     pub at: Instant,
-    /// The packet. One that was corrupted on the way, and recorded as dropped, has a wrong bit: the host's own checksum
-    /// must find it.
+    /// The packet. One that was corrupted in transit, and recorded as dropped, has a wrong bit, which the host's
+    /// checksum must detect.
     pub content: Content,
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn damaged(bytes: &[u8]) -> Raw {
 #[derive(Debug)]
 pub(crate) enum Place {
     Engine(Box<Host>),
-    /// Outside; `true` when it has said that it is done.
+    /// Outside; `true` once it has reported that it is done.
     Outside(bool),
 }
 

@@ -1,13 +1,13 @@
-//! How much a host does while time stands still.
+//! Limits on a host's activity while time stands still.
 
 use anabranch_units::Instant;
 
-/// Timer rounds that a host may have at one moment. One or two are usual; pacing beyond all rates takes more.
+/// Timer rounds that a host may have at one time. One or two are usual; pacing at very high rates takes more.
 pub const MOST_ROUNDS: u32 = 100_000;
-/// Packets that a host may send at one moment: more than any window holds.
+/// Packets that a host may send at one time: more than any window holds.
 pub const MOST_PACKETS: u32 = 10_000_000;
 
-/// What a host did since time moved last.
+/// A host's activity since time last advanced.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Stillness {
     at: Instant,
@@ -16,13 +16,13 @@ pub(crate) struct Stillness {
 }
 
 impl Stillness {
-    /// A timer round at `now`.
+    /// Counts a timer round at `now`.
     pub fn round(&mut self, now: Instant) {
         self.move_to(now);
         self.rounds += 1;
     }
 
-    /// So many packets left at `now`.
+    /// Counts packets that left at `now`.
     pub fn sent(&mut self, now: Instant, packets: u32) {
         self.move_to(now);
         self.packets += packets;
@@ -34,12 +34,12 @@ impl Stillness {
         }
     }
 
-    /// The host will never be done at this moment.
+    /// The host exceeds a limit.
     pub fn is_endless(&self) -> bool {
         self.rounds > MOST_ROUNDS || self.packets > MOST_PACKETS
     }
 
-    /// Rounds and packets.
+    /// Timer rounds and packets.
     pub fn counts(&self) -> (u32, u32) {
         (self.rounds, self.packets)
     }

@@ -1,4 +1,4 @@
-//! How a world's run ends.
+//! The ends of a world's run.
 
 use anabranch_units::Side;
 use anabranch_workload::Fault;
@@ -8,36 +8,36 @@ use anabranch_workload::Fault;
 pub enum Halt {
     /// All awaited flows are done.
     Done,
-    /// The time is over.
+    /// The time limit is reached.
     Time,
 }
 
-/// Why a run cannot go on.
+/// Why a run cannot continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stuck {
-    /// Nothing will ever happen again, and an awaited flow is not done.
+    /// No event is left, and an awaited flow is not done.
     Silence,
-    /// An application got what was never written.
+    /// An application received wrong data.
     Fault {
-        /// Which flow, by its place.
+        /// The index of the flow.
         flow: usize,
-        /// What.
+        /// The fault.
         fault: Fault,
     },
-    /// A packet did not survive being written and read back.
+    /// A packet changed when it was written and read back.
     Wire,
-    /// Time stands still: a host is due at this moment again and again, or sends without end.
+    /// Time stands still: a host has timers at one time again and again, or sends without end.
     Still {
-        /// Which flow, by its place.
+        /// The index of the flow.
         flow: usize,
-        /// Which end of it.
+        /// The end of the flow.
         side: Side,
-        /// Its timer rounds at this moment.
+        /// Its timer rounds at this time.
         rounds: u32,
-        /// The packets that it sent at this moment.
+        /// Its packets at this time.
         packets: u32,
     },
-    /// It was asked to stop: see [`crate::World::stop_when`].
+    /// A stop was requested: see [`crate::World::stop_when`].
     Asked,
 }
 

@@ -19,27 +19,27 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What a world is made of, but for its flows.
+/// The setup of a world, without its flows.
 #[derive(Debug)]
 pub struct WorldSetup {
     /// Paths and links.
     pub topology: Topology,
     /// Seed of every random stream.
     pub seed: u64,
-    /// What changes while it runs.
+    /// Changes during the run.
     pub timeline: Vec<(Instant, Change)>,
-    /// Datagrams that cross it.
+    /// Sources of datagram cross traffic.
     pub sources: Vec<SourceSetup>,
-    /// What is checked on the way.
+    /// Extra checks.
     pub checks: Checks,
 }
 
-/// Something that changes while a world runs.
+/// A change during a run.
 #[derive(Clone, Debug)]
 pub enum Change {
     /// A path or a link.
     Network(anabranch_network::Change),
-    /// The scheduler at both ends of the flow with this place.
+    /// The scheduler at both ends of the flow with this index.
     Scheduler(usize, Switch),
 }
 
@@ -52,36 +52,36 @@ impl From<anabranch_network::Change> for Change {
 /// Extra checks of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Checks {
-    /// Every packet is written to bytes and read back before it travels; the run must not notice.
+    /// Every packet is written to bytes and read back before it travels; the run must not change.
     pub wire: bool,
 }
 
 /// A source of datagrams and the bottleneck that they cross.
 #[derive(Debug)]
 pub struct SourceSetup {
-    /// When and how large.
+    /// Times and sizes of its packets.
     pub source: Box<dyn PacketSource>,
     /// Index of the path, or of the shared link.
     pub over: usize,
     /// `over` counts links.
     pub shared: bool,
-    /// Which way.
+    /// Its direction.
     pub direction: Direction,
 }
 
-/// A packet that takes no longer to leave may as well be several: drivers that follow the clock are no more exact.
+/// A packet of at most this transmission time may be cut into several: drivers in real time are not more exact.
 const UNSEEN: Duration = Duration::from_micros(50);
 
-/// Events between two looks whether the world is asked to stop; a power of two.
+/// Events between two checks for a stop; a power of two.
 const LOOK: u32 = 256;
 
-/// What a packet carries through the network.
+/// The content of a packet in the network.
 #[derive(Clone, Debug, Default)]
 struct Parcel {
     host: u32,
     sent: Instant,
     packet: Packet,
-    /// The packet as a host outside sent it; then `packet` does not count.
+    /// The packet as a host outside sent it; `packet` is unused then.
     raw: Option<Raw>,
 }
 
@@ -113,21 +113,21 @@ struct Flow {
 pub struct World {
     now: Instant,
     network: Network<Box<Parcel>>,
-    /// Boxes of delivered parcels, to be used again: packets are built in them, and move as pointers.
+    /// Boxes of delivered parcels for reuse: packets are built in them, and move as pointers.
     #[expect(clippy::vec_box, reason = "the boxes themselves are what is used again")]
     spare: Vec<Box<Parcel>>,
-    /// The parcel that the next packet is built in.
+    /// The parcel for the next packet.
     draft: Box<Parcel>,
     /// Client and server of flow n at 2n and 2n + 1.
     hosts: Vec<Place>,
     /// Packets that reached hosts outside.
     outbox: VecDeque<Outbound>,
     flows: Vec<Flow>,
-    /// Ways whose bottleneck is the sending host's device: the path and who sends there.
+    /// Ways whose bottleneck is the sending host's device: the path and the sender.
     devices: Vec<(usize, Side)>,
     sources: Vec<Source>,
     timeline: Vec<(Instant, Change)>,
-    /// What is due when; the number makes the order of equal times that of insertion.
+    /// Alarms by time; the number orders equal times by insertion.
     agenda: BinaryHeap<Reverse<(Instant, u64, Alarm)>>,
     inserted: u64,
     events: u64,
@@ -135,9 +135,9 @@ pub struct World {
     /// Awaited flows that are not done; `None` if no flow is awaited.
     awaiting: Option<usize>,
     stuck: Option<Stuck>,
-    /// Set from outside to stop.
+    /// A request from outside to stop.
     stop: Option<&'static AtomicBool>,
-    /// Counts to the next look at it.
+    /// Counts down to its next check.
     turns: u32,
 }
 
@@ -199,7 +199,7 @@ impl World {
         }
     }
 
-    /// From now on [`Self::run`] ends soon with [`Stuck::Asked`] once `asked` is set, in the middle of whatever happens.
+    /// From now on [`Self::run`] ends with [`Stuck::Asked`] soon after `asked` is set, whatever the state.
     pub fn stop_when(&mut self, asked: &'static AtomicBool) {
         self.stop = Some(asked);
     }
@@ -213,7 +213,7 @@ impl World {
         self.now
     }
 
-    /// Events handled so far: packets delivered and alarms.
+    /// Events handled so far: delivered packets and alarms.
     pub fn events(&self) -> u64 {
         self.events
     }
@@ -222,24 +222,24 @@ impl World {
         &self.hosts[flow * 2 + usize::from(side == Side::Server)]
     }
 
-    /// A host's endpoint, to look at; `None` if it is outside.
+    /// A host's endpoint, for inspection; `None` if it is outside.
     pub fn endpoint(&self, flow: usize, side: Side) -> Option<&Endpoint> {
         self.place(flow, side).engine().map(|host| &host.endpoint)
     }
 
-    /// A host's first connection, to look at; `None` before the client connects or the server accepts, and after it
+    /// A host's first connection, for inspection; `None` before the client connects or the server accepts, and after it
     /// has closed.
     pub fn connection(&self, flow: usize, side: Side) -> Option<&Connection> {
         let host = self.place(flow, side).engine()?;
         host.handle().and_then(|handle| host.endpoint.connection(handle))
     }
 
-    /// A host's first connection, to act on by [`Self::act`]; `None` before there is one.
+    /// A host's first connection, as handle for [`Self::act`]; `None` before it exists.
     pub fn handle(&self, flow: usize, side: Side) -> Option<Handle> {
         self.place(flow, side).engine()?.handle()
     }
 
-    /// How many applications at this end have done all that they ever will.
+    /// The number of applications at this end that have finished their work.
     pub fn done(&self, flow: usize, side: Side) -> usize {
         match self.place(flow, side) {
             Place::Engine(host) => host.done(),
@@ -247,8 +247,8 @@ impl World {
         }
     }
 
-    /// A host's endpoint, with its time, to act on between two calls of [`Self::run`]; what it has to send leaves when
-    /// the world runs on. Nothing happens at a host outside.
+    /// Changes a host's endpoint between two calls of [`Self::run`]; its packets leave when the world continues.
+    /// Without effect on a host outside.
     pub fn act(
         &mut self,
         flow: usize,
@@ -264,8 +264,8 @@ impl World {
         }
     }
 
-    /// A host outside sent an IP packet into a network path. It enters now: [`Self::run`] up to the present first. One that
-    /// is still to be cut up is cut up here, where it matters to the path in how many packets its bytes come.
+    /// A host outside sent an IP packet into a network path. It enters now, so call [`Self::run`] up to the present
+    /// first. A packet that is still to be cut up is cut up here if the packetisation matters to the path.
     pub fn inject(&mut self, flow: usize, side: Side, path: usize, raw: Raw, recorder: &mut dyn Recorder) {
         let direction = side.sends();
         let gso = raw.left.gso.filter(|_| self.network.counts_packets(path, direction, UNSEEN));
@@ -286,7 +286,7 @@ impl World {
         }
     }
 
-    /// For what this end of a flow sends now.
+    /// A parcel for a packet that this end of a flow sends now.
     fn parcel(&mut self, flow: usize, side: Side) -> Box<Parcel> {
         let mut parcel = self.spare.pop().unwrap_or_default();
         parcel.host = (flow * 2 + usize::from(side == Side::Client)) as u32;
@@ -294,7 +294,7 @@ impl World {
         parcel
     }
 
-    /// Packets on their way to this end of a flow that entered the network at `until` or before.
+    /// Packets under way to this end of a flow that entered the network at `until` or before.
     pub fn under_way_to(&self, flow: usize, side: Side, until: Instant) -> usize {
         let host = (flow * 2 + usize::from(side == Side::Server)) as u32;
         self.network.under_way().filter(|parcel| parcel.host == host && parcel.sent <= until).count()
@@ -305,7 +305,7 @@ impl World {
         self.outbox.pop_front()
     }
 
-    /// A host outside has done all that it ever will.
+    /// Records that a host outside has finished its work.
     pub fn set_done(&mut self, flow: usize, side: Side) {
         let host = flow * 2 + usize::from(side == Side::Server);
         if let Place::Outside(done) = &mut self.hosts[host] {
@@ -314,7 +314,7 @@ impl World {
         }
     }
 
-    /// When the next thing happens inside.
+    /// The time of the next internal event.
     pub fn poll_timeout(&self) -> Instant {
         let alarm = self.agenda.peek().map_or(Instant::MAX, |Reverse((at, ..))| *at);
         alarm.min(self.network.poll_timeout().unwrap_or(Instant::MAX))
@@ -353,14 +353,14 @@ impl World {
         }
     }
 
-    /// Delivers what is due now.
+    /// Delivers the packets that are due now.
     fn deliver(&mut self, recorder: &mut dyn Recorder) {
         while let Some(Delivery { path, mut item, corrupted, .. }) = self.network.poll_deliver(self.now, recorder) {
             self.events += 1;
             let host = item.host as usize;
             match &self.hosts[host] {
                 Place::Outside(_) => self.put_out(host, path, &mut item, corrupted, recorder),
-                // Its checksum would not match.
+                // The checksum would not match.
                 Place::Engine(_) if corrupted => {}
                 Place::Engine(_) => self.take_in(host, path, &item, recorder),
             }
@@ -368,13 +368,13 @@ impl World {
         }
     }
 
-    /// A packet reached an engine.
+    /// Delivers a packet to an engine.
     fn take_in(&mut self, host: usize, path: usize, parcel: &Parcel, recorder: &mut dyn Recorder) {
         let Place::Engine(engine) = &mut self.hosts[host] else { return };
         let read;
         let packet = match &parcel.raw {
             None => &parcel.packet,
-            // What is not TCP an engine does not hear.
+            // An engine ignores packets other than TCP.
             Some(raw) => match raw.parse() {
                 Ok(packet) => {
                     read = packet;
@@ -393,11 +393,11 @@ impl World {
         }
     }
 
-    /// A packet reached a host outside.
+    /// Delivers a packet to a host outside.
     fn put_out(&mut self, host: usize, path: usize, parcel: &mut Parcel, corrupted: bool, recorder: &mut dyn Recorder) {
         let (flow, side) = (host / 2, if host.is_multiple_of(2) { Side::Client } else { Side::Server });
         let content = match parcel.raw.take() {
-            // A checksum that is filled in behind the damage would cover it.
+            // A checksum filled in after the damage would cover it.
             Some(raw) if corrupted && raw.left.checksum.is_some() => return,
             Some(raw) if corrupted => Content::Raw(damaged(&raw.bytes)),
             Some(raw) => Content::Raw(raw),
@@ -424,7 +424,7 @@ impl World {
         match alarm {
             Alarm::Host(host) => {
                 let host = host as usize;
-                // A later entry may have been replaced by an earlier one that rang already.
+                // A later entry may have been replaced by an earlier one, which has been handled.
                 if let Place::Engine(engine) = &mut self.hosts[host]
                     && engine.alarm == at
                 {
@@ -495,7 +495,7 @@ impl World {
         self.agenda.push(Reverse((at, self.inserted, alarm)));
     }
 
-    /// Sends what an engine has to send, and notes when it wants to be called.
+    /// Sends an engine's packets, and schedules its next call.
     fn flush(&mut self, host: usize, recorder: &mut dyn Recorder) {
         if !self.devices.is_empty() {
             self.read_devices(host, recorder);
@@ -538,7 +538,7 @@ impl World {
         }
     }
 
-    /// A host reads the counters of its devices. Apart, since most worlds have none.
+    /// Updates a host's device counters. A separate function, because most worlds have none.
     #[cold]
     #[inline(never)]
     fn read_devices(&mut self, host: usize, recorder: &mut dyn Recorder) {
@@ -551,7 +551,7 @@ impl World {
         }
     }
 
-    /// Looks whether the flow of `host` is done or went wrong.
+    /// Checks whether the flow of `host` is done or has failed.
     #[inline]
     fn check(&mut self, host: usize) {
         if let Some(fault) = self.hosts[host].engine().and_then(Host::fault) {
@@ -562,7 +562,7 @@ impl World {
         }
     }
 
-    /// Looks whether a flow that is waited for is done.
+    /// Checks whether an awaited flow is done.
     #[inline(never)]
     fn check_end(&mut self, flow: usize) {
         let done = self.hosts[flow * 2].is_done() && self.hosts[flow * 2 + 1].is_done();
@@ -573,15 +573,15 @@ impl World {
     }
 }
 
-/// The ways of a network whose bottleneck is a device of the host that sends there.
+/// The ways of a network whose bottleneck is a device of the sending host.
 fn devices(topology: &Topology) -> Vec<(usize, Side)> {
     let sides = [Side::Server, Side::Client];
     let ways = topology.paths.iter().enumerate().flat_map(|(n, path)| [&path.down, &path.up].map(|way| (n, way)));
     ways.zip(sides.into_iter().cycle()).filter(|((_, way), _)| way.device).map(|((n, _), side)| (n, side)).collect()
 }
 
-/// The network path of a packet that an engine sends. That of a subflow whose addresses the setup names has the number of
-/// the subflow's path; otherwise the client's address decides. A reset for a stray segment from nowhere has none.
+/// The network path of a packet from an engine. A subflow whose addresses the setup names uses the path of the same
+/// number; otherwise the client's address decides. A reset for a stray segment from an unknown address has none.
 fn network_path(path: Option<PathId>, side: Side, packet: &Packet, routes: &[(IpAddr, usize)]) -> Option<usize> {
     if let Some(path) = path
         && (routes.is_empty() || path.index() < routes.len())

@@ -1,4 +1,4 @@
-//! What active queue management does to the queue that TCP builds.
+//! The effect of active queue management on the queue that TCP builds.
 
 mod common;
 
@@ -8,13 +8,13 @@ use anabranch_units::{Direction, Instant, PathId};
 use common::{Delivered, Transfer, path};
 use std::collections::VecDeque;
 
-/// How long packets wait and how many wait, on the way to the client, from a time on.
+/// Delays and queue lengths of packets to the client, from a time on.
 #[derive(Debug, Default)]
 struct Seen {
     from: Instant,
-    /// When each packet that is inside came.
+    /// When each packet inside arrived.
     inside: VecDeque<Instant>,
-    /// Seconds from coming to leaving.
+    /// Seconds from arrival to departure.
     stays: Vec<f64>,
     lengths: Vec<f64>,
     /// Early drops are at the head, of packets that are inside.
@@ -51,7 +51,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// 8 Mbit/s and 20 ms each way behind `queue`, for Reno.
+/// 8 Mbit/s and 20 ms in each direction behind `queue`, for Reno.
 fn transfer(queue: QueueSpec) -> Transfer {
     let mut link = path("a", 8_000, 20, 1000);
     if let Bottleneck::Own(own) = &mut link.down.bottleneck {
@@ -62,7 +62,7 @@ fn transfer(queue: QueueSpec) -> Transfer {
     t
 }
 
-/// Two minutes of some flows after the first 20 s; with the share of the rate that was delivered.
+/// Two minutes of several flows after the first 20 s; with the delivered share of the rate.
 fn run(queue: QueueSpec, flows: u32) -> (Seen, f64) {
     let (from, at_head) = (Instant::from_millis(20_000), matches!(queue, QueueSpec::Codel(..)));
     let mut seen = Tee(Delivered { from, ..Delivered::default() }, Seen { from, at_head, ..Seen::default() });
@@ -81,8 +81,9 @@ fn codel_keeps_the_standing_delay_near_its_target() {
     // Reno fills a queue of 1000 packets: more than a second.
     println!("drop-tail: {:.1} ms mean stay", mean(&unmanaged.stays) * 1e3);
     assert!(mean(&unmanaged.stays) > 0.5, "{}", mean(&unmanaged.stays));
-    // What a packet stays is its wait and the 1.45 ms of its own transmission. Each drop halves a window that stands a few
-    // milliseconds above the path's own round trip, so the mean is about the target, and the least of any 200 ms is below.
+    // A packet's stay is its wait and its own transmission of 1.45 ms. Each drop halves a window that exceeds the
+    // path's own round trip by a few milliseconds, so the mean is about the target, and the least of any 200 ms is
+    // below.
     let wait = mean(&codel.stays) - 0.001_452;
     println!("CoDel: {:.2} ms mean wait, {} drops, {:.1} % of the rate", wait * 1e3, codel.early, share * 100.0);
     assert!((0.001..0.010).contains(&wait), "{wait}");

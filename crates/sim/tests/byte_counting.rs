@@ -1,4 +1,4 @@
-//! What one acknowledgment counts for when a window grows: RFC 3465's limit L, in whole transfers.
+//! RFC 3465's limit L of packets per acknowledgment, in whole transfers.
 
 mod common;
 
@@ -9,7 +9,7 @@ use anabranch_units::{Instant, PathId, SeqNumber, Side};
 use anabranch_wire::{Flags, Packet};
 use common::{Transfer, path};
 
-/// An acknowledgment that the sender received, and what became of its window.
+/// An acknowledgment that the sender received, and the window after it.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     packets: u32,
@@ -17,7 +17,7 @@ struct Step {
     ssthresh: u32,
 }
 
-/// The sender's acknowledgments in order; those that come while a loss is repaired are left out.
+/// The sender's acknowledgments in order, without those during a loss repair.
 #[derive(Debug, Default)]
 struct Steps {
     last: Option<SeqNumber>,
@@ -46,8 +46,8 @@ impl Recorder for Steps {
     }
 }
 
-/// What Reno's sender saw over a path of 50 Mbit/s and 20 ms, which holds 167 packets and a queue of 100: slow start, one
-/// overshoot, and congestion avoidance.
+/// The acknowledgments of Reno's sender over a path of 50 Mbit/s and 20 ms, which holds 167 packets and a queue of 100:
+/// slow start, one overshoot, and congestion avoidance.
 fn reno(abc_limit: u32) -> Vec<Step> {
     reno_with(|tcp| tcp.abc_limit = abc_limit)
 }
@@ -75,12 +75,12 @@ fn packets_count_in_slow_start_and_acknowledgments_in_avoidance() {
     let starting = |s: &Step| s.ssthresh == u32::MAX && s.cwnd < 200 && s.packets == 2;
     let started: Vec<_> = pairs(&steps, starting).collect();
     assert!(started.len() > 50 && started.iter().all(|(a, b)| b.cwnd == a.cwnd + 2), "{started:?}");
-    // In avoidance as many acknowledgments as the window has packets; each stands for two.
+    // In avoidance one step takes as many acknowledgments as the window has packets; each covers two.
     let avoiding = |s: &Step| s.ssthresh != u32::MAX && s.cwnd > s.ssthresh;
     let rises =
         steps.chunk_by(|a, b| a.cwnd == b.cwnd).filter(|rise| rise.iter().all(|s| avoiding(s) && s.packets == 2));
     let lengths: Vec<_> = rises.map(|rise| (rise.len() as u32, rise[0].cwnd)).collect();
-    // The first and the last of a series are cut off by what comes before and after.
+    // The first and the last of a series are incomplete.
     let whole = lengths.windows(3).filter(|three| three[1].1 == three[0].1 + 1 && three[2].1 == three[1].1 + 1);
     let whole: Vec<_> = whole.map(|three| three[1]).collect();
     assert!(whole.len() > 20 && whole.iter().all(|(acks, cwnd)| acks.abs_diff(*cwnd) <= 1), "{lengths:?}");
@@ -116,7 +116,7 @@ fn a_delayed_acknowledgment_of_two_segments_grows_slow_start_by_the_limit() {
 
 #[test]
 fn congestion_avoidance_takes_as_many_acknowledgments_as_the_limit_asks() {
-    // From one whole window to the next: w acknowledgments that count for one packet each, or w/2 for two.
+    // From one whole window to the next: w acknowledgments that count one packet each, or w/2 that count two.
     for (limit, each) in [(u32::MAX, 2), (1, 1), (2, 2)] {
         let steps = reno(limit);
         let avoiding = |s: &Step| s.ssthresh != u32::MAX && s.cwnd >= s.ssthresh;

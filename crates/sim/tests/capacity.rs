@@ -1,4 +1,4 @@
-//! A path without loss is filled, by plain TCP and by Multipath TCP.
+//! Plain TCP and Multipath TCP fill a path without loss.
 //!
 //! The fastest link takes millions of packets:
 //! `cargo test --profile fast -p anabranch-sim --test capacity -- --include-ignored --nocapture`.
@@ -11,7 +11,7 @@ use anabranch_units::{Duration, Instant, PathId, Side};
 use anabranch_wire::Packet;
 use common::{Delivered, Transfer, path};
 
-/// Bytes of headers and options of a full data packet, as they were emitted.
+/// Bytes of headers and options of a full data packet, as emitted.
 #[derive(Debug, Default)]
 struct Headers(usize);
 
@@ -24,7 +24,7 @@ impl Recorder for Headers {
     }
 }
 
-/// A path whose queue holds what the path itself does, and at least ten packets.
+/// A path whose queue is as large as its bandwidth-delay product, and at least ten packets.
 fn buffered(name: &str, mbit: u64, one_way_us: u64) -> PathSpec {
     let packets = (mbit * one_way_us * 2).div_ceil(8 * 1452);
     let mut p = path(name, mbit * 1000, 0, packets.max(10) as u32);
@@ -33,7 +33,7 @@ fn buffered(name: &str, mbit: u64, one_way_us: u64) -> PathSpec {
     p
 }
 
-/// Goodput after `warm_up` seconds, over `seconds`, by what all the paths could carry of it.
+/// Goodput after `warm_up` seconds, over `seconds`, as a share of the paths' capacity.
 fn filled(t: &Transfer, mbit: u64, warm_up: u64, seconds: u64) -> f64 {
     let mut seen =
         Tee(Delivered { from: Instant::from_millis(warm_up * 1000), ..Delivered::default() }, Headers::default());
@@ -89,8 +89,8 @@ fn two_unequal_paths_add_up() {
     }
 }
 
-/// How much of two idle paths a congestion control must use at least where that is not nearly all. COUPLED takes half of
-/// both windows from the path that loses a packet, and gives it back one packet in a round trip of both.
+/// The least share of two idle paths for a congestion control that does not fill them. COUPLED takes half of both
+/// windows from the path that loses a packet, and returns it at one packet per round trip of both.
 const LESS: [(&str, f64); 1] = [("coupled", 0.7)];
 
 #[test]

@@ -8,7 +8,7 @@ use anabranch_units::{Instant, PathId, Side};
 use common::random::random_transfer;
 use common::{Transfer, lossy, path};
 
-/// Networks of each test.
+/// Networks per test.
 const SEEDS: u64 = 60;
 const SCHEDULERS: [&str; 5] = ["minrtt+pr", "blest", "redundant", "roundrobin", "peekaboo"];
 
@@ -33,7 +33,7 @@ fn the_same_seed_gives_the_same_run_in_any_order() {
 
 #[test]
 fn other_seeds_give_other_runs() {
-    // One network throughout: only its luck differs.
+    // One network throughout: only its random draws differ.
     let mut t = Transfer::new(vec![lossy("a", 5_000, 10, 50, 0.01), lossy("b", 5_000, 30, 50, 0.01)]);
     t.size = Some(1_000_000);
     let runs = (0..SEEDS).map(|seed| digest(&Transfer { seed, ..t.clone() }));
@@ -64,7 +64,7 @@ fn a_scheduler_that_draws_lots_changes_nobody_elses_luck() {
     assert_eq!(keys("peekaboo"), keys("minrtt"));
 }
 
-/// A digest of what the hosts of one connection did.
+/// A digest of the events at the hosts of one connection.
 struct Of(u32, Digest);
 
 impl Recorder for Of {
@@ -82,7 +82,7 @@ fn the_order_in_which_flows_are_listed_does_not_matter() {
         size: Some(300_000),
         ..transfer(7)
     };
-    // Two connections that share nothing but the world.
+    // Two connections that share nothing except the world.
     let over = |first: u8| [(PathId(first), false), (PathId(first + 1), false)];
     for flow in [0, 1] {
         let digest_of = |swapped: bool| {

@@ -1,11 +1,11 @@
-//! Every scheduler with every congestion control brings every byte home, over random networks.
+//! Every scheduler with every congestion control delivers every byte, over random networks.
 //!
-//! What must hold in each: the receiver gets every byte once and in order (the sink verifies them), both ends close in
-//! order, no scheduler stalls, and while data waits that some usable path could carry, a time without delivery is measured
-//! in the largest retransmission timeout, back-off included, that a usable path had in it. More than three of them take
-//! the loss of a retransmission or two, so all but a few networks in a thousand stay below; eight are never passed.
+//! In each network: the receiver gets every byte once and in order (the sink verifies them), both ends close in order,
+//! no scheduler stalls. While data waits that a usable path could carry, a time without delivery is measured in the
+//! largest retransmission timeout, back-off included, of a usable path. More than three of them need the loss of a
+//! retransmission or two, so all but a few networks in a thousand stay below; eight are never exceeded.
 //!
-//! One network fails alone with `ANABRANCH_SEED=<seed>`; many are tried with
+//! To run one network alone: `ANABRANCH_SEED=<seed>`; to run many:
 //! `ANABRANCH_SEEDS=5000 cargo test --profile fast -p anabranch-sim --test liveness`.
 
 #![allow(
@@ -22,27 +22,27 @@ use anabranch_units::{Duration, Instant, PathId, Rng, Side};
 use common::random::{random_policy, random_transfer, spread};
 use common::{ADVERSARY, Delivered, Transfer, asked};
 
-/// How often the paths are looked at.
+/// The interval at which the paths are checked.
 const STEP: Duration = Duration::from_millis(20);
-/// Far more than any of these networks needs.
+/// Far longer than any of these networks needs.
 const LIMIT: Instant = Instant::from_millis(2 * 3600 * 1000);
-/// Networks of a commit's test run for each pair of scheduler and congestion control.
+/// Networks per pair of scheduler and congestion control in a commit's test run.
 const SEEDS_PER_PAIR: u64 = 10;
-/// Networks of a commit's test run for each scheduler that takes over in mid-transfer.
+/// Networks per scheduler that takes over in mid-transfer in a commit's test run.
 const SWITCHED_PER_SCHEDULER: u64 = 40;
-/// Networks, each with who met it, that showed what no smaller test does: a FIN before data that OTIAS had taken back; a
-/// full queue behind the window and lower data bound nowhere; lower data behind half a megabyte of rescues; a join
-/// half-open at the end.
+/// Networks, each with scheduler and congestion control, for defects that no smaller test shows: a FIN before data that
+/// OTIAS had taken back; a full queue behind the window and lower data unbound; lower data behind half a megabyte of
+/// rescues; a join half-open at the end.
 const FOUND: [(u64, &str, &str); 4] =
     [(81_156, "otias", "reno"), (13_335, ADVERSARY, "olia"), (50_286, "otias", "lia"), (9_879, "minrtt+or", "lia")];
-/// Timeouts without a delivery: what is usual at most, and what must never be.
+/// Timeouts without a delivery: the usual maximum, and the limit.
 const USUAL_GAP: f64 = 3.0;
 const LONGEST_GAP: f64 = 8.0;
-/// What must never be where more than luck delays data: without SACK one loss is repaired in a round trip (RFC 6582),
-/// and schedulers that bind data long before it leaves let it wait in their queues.
+/// The limit where other causes delay data: without SACK one loss is repaired per round trip (RFC 6582), and schedulers
+/// that bind data long before it leaves let it wait in their queues.
 const LONGEST_GAP_BEHIND_QUEUES: f64 = 50.0;
 
-/// What both ends told.
+/// The events of both ends.
 #[derive(Debug, Default)]
 struct Watch {
     written: u64,
@@ -50,10 +50,10 @@ struct Watch {
     last_delivery: Instant,
     stalls: u32,
     fallbacks: u32,
-    /// Schedulers that took over at the server.
+    /// Schedulers that have taken over at the server.
     switches: u32,
-    /// How often each of the server's subflows has doubled its timeout: once for each that fired since its last RTT
-    /// sample (RFC 6298 §5.7: an acknowledgment without a sample ends no back-off).
+    /// How often each of the server's subflows has doubled its timeout: once per timeout since its last RTT sample (RFC
+    /// 6298 §5.7: an acknowledgment without a sample ends no back-off).
     backoff: [u32; PathId::LIMIT],
     /// When the server's subflows were first established.
     up: Vec<(PathId, Instant)>,
@@ -88,7 +88,7 @@ impl Recorder for Watch {
     }
 }
 
-/// The time without delivery that runs, and the longest so far in terms of the timeout.
+/// The present time without delivery, and the longest so far in multiples of the timeout.
 #[derive(Debug, Default)]
 struct Gap {
     since: Instant,
@@ -97,7 +97,7 @@ struct Gap {
 }
 
 impl Gap {
-    /// Looks at the sender.
+    /// Checks the sender.
     fn look(&mut self, world: &World, watch: &Watch) {
         let now = world.now();
         let in_force = |p: &anabranch_engine::schedule::PathView| p.rto * (1 << watch.backoff[p.id.index()].min(16));
@@ -124,17 +124,17 @@ enum Outcome {
     Failed,
 }
 
-/// Runs until both ends are closed; says how it went, or what was wrong.
+/// Runs until both ends are closed; returns the outcome, or the violation.
 fn drive(transfer: &Transfer, watch: &mut Watch) -> Result<(Outcome, f64), String> {
     let all: Vec<_> = (0..transfer.paths.len()).map(|n| (PathId(n as u8), false)).collect();
     drive_over(transfer, &all, watch)
 }
 
-/// As [`drive`], some paths being backups.
+/// As [`drive`], with some paths as backups.
 fn drive_over(transfer: &Transfer, over: &[(PathId, bool)], watch: &mut Watch) -> Result<(Outcome, f64), String> {
     let size = transfer.size.expect("sized");
     let mut flow = transfer.flow(0, over);
-    // The run goes on until both ends are closed.
+    // The run continues until both ends are closed.
     flow.awaited = false;
     let mut world = transfer.world_of(vec![flow]);
     let mut log = Delivered { verbose: asked("SHOW").is_some(), ..Delivered::default() };
@@ -175,7 +175,7 @@ fn outcome(watch: &Watch, size: u64) -> Result<Outcome, String> {
     }
 }
 
-/// Lets a path die for good in a time in which another one carries a subflow, if the network has such a time.
+/// Lets a path die for good while another one carries a subflow, if the network has such a time.
 fn kill_a_path(transfer: &mut Transfer, watch: &Watch) {
     let mut rng = Rng::stream(transfer.seed, "death");
     let [.., (_, second)] = watch.up[..] else { return };
@@ -207,7 +207,7 @@ fn try_network(seed: u64, scheduler: &str, congestion: &str) -> Result<(Outcome,
     outcome.map_err(|wrong| format!("seed {seed}, {scheduler}, {congestion}: {wrong}\n  {watch:?}"))
 }
 
-/// Every scheduler of the registry, with the suffixes that it takes.
+/// Every scheduler of the registry, with each suffix that it takes.
 fn schedulers() -> Vec<String> {
     let mut names = vec![ADVERSARY.to_string()];
     for entry in anabranch_schedulers::all() {
@@ -259,7 +259,7 @@ fn every_byte_arrives_once_and_in_order() {
     );
 }
 
-/// Operators' schedulers with parameters, prices, caps, weights and backups at random.
+/// Operators' schedulers with random parameters, prices, caps, weights and backups.
 fn operated(seed: u64) -> (Transfer, Vec<(PathId, bool)>) {
     let mut rng = Rng::stream(seed, "operator");
     let (scheduler, parameter) = match seed % 3 {
@@ -291,7 +291,7 @@ fn operators_rules_bring_every_byte_home() {
     assert!(gaps as u64 * 50 <= networks, "{gaps} had gaps of more than {USUAL_GAP} timeouts");
 }
 
-/// A connection whose scheduler changes up to a dozen times while it runs.
+/// A connection whose scheduler changes up to a dozen times.
 fn switching(seed: u64, schedulers: &[String]) -> Transfer {
     let mut rng = Rng::stream(seed, "switches");
     let mut any = || schedulers[rng.below(schedulers.len() as u64) as usize].clone();

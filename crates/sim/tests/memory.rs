@@ -1,4 +1,4 @@
-//! Memory does not grow with simulated time. Alone in its process, since it counts every allocation.
+//! Memory does not grow with simulated time. The only test of its process, because it counts every allocation.
 
 mod common;
 

@@ -31,7 +31,7 @@ fn large() -> Raw {
     Raw { bytes, left: VnetHeader { checksum: Some((20, 16)), gso: Some(gso) } }
 }
 
-/// What arrives of it, and when.
+/// The packets of it that arrive, and their times.
 fn carried(mut world: World) -> Vec<(Instant, Content)> {
     world.inject(0, Side::Server, 0, large(), &mut ());
     world.run(Instant::from_millis(1000), &mut ()).expect("a world that goes on");
@@ -65,7 +65,7 @@ fn each_segment_of_a_large_packet_has_its_own_luck() {
 fn where_nothing_counts_packets_a_large_one_stays_whole() {
     let arrived = carried(world(1_000_000, QueueSpec::Bytes(1 << 20), LossSpec::None));
     assert!(matches!(&arrived[..], [(_, Content::Raw(raw))] if *raw == large()));
-    // But the first segment does not wait for the last one on a slow path.
+    // But on a slow path the first segment does not wait for the last one.
     assert_eq!(carried(world(1_000, QueueSpec::Bytes(1 << 20), LossSpec::None)).len(), 30);
 }
 

@@ -1,4 +1,4 @@
-//! What stands in the queue of controls that listen to delay or measure rates, and how full they keep the link.
+//! The queues of delay-based and rate-based controls, and the link's utilisation.
 //!
 //! `cargo test --profile fast -p anabranch-sim --test queues -- --nocapture` prints the tables of `docs/validation.md`.
 
@@ -13,7 +13,7 @@ const MSS: f64 = 1400.0;
 /// A packet of plain TCP with timestamps.
 const PACKET: f64 = 1452.0;
 
-/// How long a path's queue towards the client is, as packets find it that join, from a time on.
+/// The length of a path's queue towards the client, at the arrival of packets, from a time on.
 #[derive(Debug, Default)]
 struct Queue {
     from: Instant,
@@ -42,24 +42,24 @@ impl Queue {
         self.lengths.iter().map(|n| f64::from(*n)).sum::<f64>() / self.lengths.len() as f64
     }
 
-    /// The length that nineteen of twenty packets do not find exceeded.
+    /// The 95th percentile of the length.
     fn usual(&mut self) -> u32 {
         self.lengths.sort_unstable();
         self.lengths[self.lengths.len() * 95 / 100]
     }
 }
 
-/// What a run showed after its first seconds.
+/// The measurements of a run after its first seconds.
 #[derive(Debug)]
 struct Shown {
-    /// Goodput by what the link could carry of it, random loss deducted.
+    /// Goodput as a share of the link's capacity without random loss.
     share: f64,
     mean: f64,
     usual: u32,
     dropped: f64,
 }
 
-/// A minute of `congestion` over plain TCP on `link` of `mbit`, of whose packets `loss` are lost; after 20 s.
+/// A minute of `congestion` over plain TCP on `link` of `mbit` with a loss probability of `loss`; after 20 s.
 fn run(congestion: &str, link: PathSpec, mbit: u64, loss: f64) -> Shown {
     run_after(20_000, congestion, link, mbit, loss)
 }
@@ -90,7 +90,7 @@ fn run_after(warm_up: u64, congestion: &str, link: PathSpec, mbit: u64, loss: f6
     shown
 }
 
-/// Packets that a path of `mbit` and 20 ms each way holds.
+/// Packets that a path of `mbit` and 20 ms in each direction holds.
 fn bdp(mbit: u64) -> f64 {
     mbit as f64 * 1e6 / 8.0 * 0.04 / PACKET
 }
@@ -98,11 +98,11 @@ fn bdp(mbit: u64) -> f64 {
 #[test]
 fn vegas_queues_between_alpha_and_beta() {
     for mbit in [2, 10, 50] {
-        // Slow start ends with hundreds of packets too many, of which one goes in a round trip.
+        // Slow start ends with hundreds of packets too many, of which one leaves per round trip.
         let shown = run_after(100_000, "vegas", path("a", mbit * 1000, 20, 1000), mbit, 0.0);
         assert!(shown.share > 0.97, "{shown:?}");
-        // Between alpha and beta, counted in whole packets by the least of a round: less than beta + 1; and every second
-        // packet finds the other one of its pair, because the receiver acknowledges two at a time.
+        // Between alpha and beta, counted in whole packets by the least of a round: less than beta + 1; and every
+        // second packet meets the other one of its pair, because the receiver acknowledges two at a time.
         assert!((2.0..5.0 + 1.0).contains(&shown.mean), "{shown:?}");
         assert_eq!(shown.dropped, 0.0);
     }
@@ -121,7 +121,7 @@ fn wvegas_shares_its_packets_by_rate() {
     let (fast, slow) = (fast.mean(), slow.mean());
     println!("wvegas, 20 + 5 Mbit/s: {:.1} % of both rates, {fast:.1} and {slow:.1} packets queued", share * 100.0);
     assert!(share > 0.9, "{share}");
-    // Of ten packets, eight and two; less whenever a queue is drained, and half a packet more for pairs.
+    // Of ten packets, eight and two; fewer while a queue is drained, and half a packet more because of pairs.
     assert!((4.0..9.0).contains(&fast) && (1.0..3.5).contains(&slow), "{fast} and {slow}");
 }
 

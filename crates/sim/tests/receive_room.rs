@@ -1,4 +1,4 @@
-//! What receive and send buffers offer: counted as bytes or as memory, tuned, and per subflow.
+//! The windows of receive and send buffers: counted as bytes or as memory, tuned, and per subflow.
 
 mod common;
 
@@ -9,14 +9,13 @@ use anabranch_units::{Instant, PathId, Side};
 use anabranch_wire::{Flags, Packet};
 use common::{Transfer, lossy, path};
 
-/// What the server's application had written and the client not acknowledged, what was sent of it, and the windows that the
-/// client offered.
+/// Unacknowledged data written by the server's application, its sent part, and the windows that the client offered.
 #[derive(Debug, Default)]
 struct Buffers {
     written: u64,
     sent: u64,
     acked: u64,
-    /// The most bytes in the send buffer, and the most that were sent and not acknowledged as data.
+    /// The most bytes in the send buffer, and the most sent bytes without DATA_ACK.
     most_written: u64,
     most_sent: u64,
     shift: u8,
@@ -59,7 +58,7 @@ impl Buffers {
     }
 }
 
-/// `size` bytes over `t`'s paths, with buffers of `buffer` bytes; the sender's is another one if `t` says so.
+/// `size` bytes over `t`'s paths, with buffers of `buffer` bytes; the sender's is `t`'s if it sets one.
 fn carried(mut t: Transfer, buffer: u64, size: u64, change: impl FnOnce(&mut TcpSettings)) -> Buffers {
     let send = if t.settings.send_buffer == Settings::default().send_buffer { buffer } else { t.settings.send_buffer };
     (t.settings.recv_buffer, t.settings.send_buffer, t.size) = (buffer, send, Some(size));
@@ -70,7 +69,7 @@ fn carried(mut t: Transfer, buffer: u64, size: u64, change: impl FnOnce(&mut Tcp
     seen
 }
 
-/// 20 Mbit/s and 100 ms there and back: 250 KB.
+/// 20 Mbit/s and a round trip of 100 ms: 250 KB.
 fn long() -> Transfer {
     Transfer::new(vec![path("long", 20_000, 50, 200)])
 }
@@ -86,8 +85,8 @@ fn tuned_buffers_begin_small_and_grow_with_what_a_round_trip_brings() {
     assert!(all.most_written == 4 << 20 && all.windows[0] >= (4 << 20) - 512);
     let tuned = carried(long(), 4 << 20, 10_000_000, |tcp| tcp.autotune = true);
     assert!(tuned.windows[0] <= 65_535, "{}", tuned.windows[0]);
-    // The path holds 250 KB and its queue 290: right-sizing offers at least twice what it carries in the bare trip. What
-    // a repaired hole lets the application read at once adds to what a full path and queue carry.
+    // The path holds 250 KB and its queue 290: right-sizing offers at least twice the path's own data. Data that a
+    // repaired hole releases at once comes on top of a full path and queue.
     assert!((500_000..2_200_000).contains(&tuned.widest()), "{}", tuned.widest());
     assert!(tuned.most_written < 2_500_000, "{}", tuned.most_written);
     // It costs a round trip or two.
@@ -111,7 +110,7 @@ fn a_kernels_memory_offers_half_of_its_buffer_and_less_while_segments_are_held()
     assert!(memory.most_sent <= 128 << 10, "{}", memory.most_sent);
     // 113 buffers of 2304 bytes, each with a segment of 1400.
     assert_eq!((bytes.most_written, memory.most_written), (256 << 10, 113 * 1400));
-    // With half of the buffer the same is not the same: what is held takes more than its bytes.
+    // With half of the buffer the two differ: held data takes more memory than its bytes.
     let half = carried(unequal(), 128 << 10, 3_000_000, |_| {});
     assert!(memory.done > half.done, "{:?} {:?}", memory.done, half.done);
 }
@@ -128,7 +127,7 @@ fn with_a_buffer_for_each_subflow_as_much_is_under_way_as_they_hold_together() {
     assert!(shared.most_sent <= 64 << 10, "{}", shared.most_sent);
     assert!(apart.most_sent > 64 << 10 && apart.most_sent <= 128 << 10, "{}", apart.most_sent);
     assert!(apart.widest() <= 64 << 10);
-    // What fills a subflow's buffer waits for the other's data.
+    // Data in one subflow's buffer waits for the other's.
     assert!(apart.windows.iter().any(|window| *window < 16 << 10), "never nearly full");
 }
 

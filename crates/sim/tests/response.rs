@@ -1,4 +1,4 @@
-//! The long run of congestion control: its response to random loss, and its share of a bottleneck.
+//! Long runs of congestion control: its response to random loss, and its share of a bottleneck.
 //!
 //! `cargo test --profile fast -p anabranch-sim --test response -- --include-ignored --nocapture` prints the table of
 //! `docs/validation.md`.
@@ -72,7 +72,7 @@ fn shared_path(name: &str) -> PathSpec {
     p
 }
 
-/// What two subflows get in competition with one Reno flow, by half the link.
+/// The rate of two subflows beside one Reno flow, as a share of half the link.
 fn share(congestion: &str, seed: u64) -> f64 {
     // A queue as large as the path: 10 Mbit/s for 40 ms.
     let end = BottleneckSpec {
@@ -95,7 +95,7 @@ fn share(congestion: &str, seed: u64) -> f64 {
     seen.bytes[0] as f64 * 1480.0 / MSS / half
 }
 
-/// Controls whose aim is one TCP's share where all subflows meet.
+/// Controls that aim at one TCP's share where all subflows share a bottleneck.
 const FAIR: [&str; 8] = ["lia", "olia", "balia", "coupled", "ewtcp", "epsilon", "mveno", "mpveno"];
 
 /// Prints the shares of `congestion`; returns their mean.
@@ -123,7 +123,7 @@ fn others_take_what_their_pages_say() {
     for congestion in others {
         let mean = mean_share(congestion, 12);
         match congestion {
-            // They give way to the queue that Reno fills.
+            // They lose to Reno, which fills the queue.
             "vegas" | "wvegas" => assert!(mean < 0.95, "{congestion}: {mean}"),
             // As many shares as subflows, or more than one.
             _ => assert!(mean > 1.1, "{congestion}: {mean}"),

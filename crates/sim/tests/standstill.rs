@@ -1,4 +1,4 @@
-//! A world whose time stands still is reported, never waited for.
+//! A world whose time stands still is reported instead of running for ever.
 
 mod common;
 
@@ -8,7 +8,7 @@ use anabranch_workload::{Fault, Stream, Workload};
 use common::{Transfer, ms, path};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-/// From a certain time on it wants to be called at once, again and again.
+/// From a certain time on it requests another call at once, again and again.
 #[derive(Debug)]
 struct AlwaysDue(Instant);
 
@@ -54,7 +54,7 @@ fn the_same_world_goes_on_until_then() {
     assert_eq!((ended, now), (Ok(Halt::Time), Instant::ZERO + ms(499)));
 }
 
-/// Asks for the world's end from its application, as a signal would from outside.
+/// Requests the world's stop from its application, as a signal would from outside.
 #[derive(Debug)]
 struct Asks {
     every: u64,
@@ -95,6 +95,6 @@ fn a_world_that_is_asked_to_stop_stops_in_the_middle() {
     let mut world = transfer.world_of(vec![flow]);
     world.stop_when(&ASKED);
     assert_eq!(world.run(Instant::MAX, &mut ()), Err(Stuck::Asked));
-    // A second of virtual time had passed; it is not looked at every event.
+    // A second of virtual time had passed; the request is not checked at every event.
     assert!((ms(1000)..ms(3000)).contains(&world.now().since(Instant::ZERO)), "{}", world.now());
 }

@@ -68,7 +68,7 @@ fn a_host_reads_the_counters_of_its_own_device() {
         assert_eq!(devices(Side::Client), [None, None]);
         let seen = devices(Side::Server);
         let device = seen[1].expect("the scenario says so");
-        // 10 Mbit/s are 845 packets of 1480 bytes a second; a window beyond the path's own is in the queue.
+        // 10 Mbit/s are 845 packets of 1480 bytes per second; a window beyond the path's own is in the queue.
         assert_eq!(seen[0], None);
         assert!((1..=101).contains(&device.queued), "{device:?}");
         assert!(device.sent > last && device.sent - last < 900, "{device:?}");
@@ -109,7 +109,7 @@ fn a_path_that_returns_takes_over_from_one_that_died() {
     }
     let mut world = t.world();
     assert_eq!(world.run(Instant::from_millis(60_000), &mut ()), Ok(Halt::Done));
-    // Half of it was delivered before; the timeout that notices the end of the outage comes some 1.6 s after it at most.
+    // Half of it was delivered before; the timeout that detects the end of the outage follows at most some 1.6 s later.
     assert!(world.now() < Instant::from_millis(7_000), "{}", world.now());
 }
 
@@ -160,13 +160,13 @@ fn pacing_waits_for_the_window_without_waking_up() {
     let mut world = t.world();
     assert_eq!(world.run(Instant::from_millis(60_000), &mut ()), Ok(Halt::Done));
     assert!(world.now() < Instant::from_millis(1_500), "{}", world.now());
-    // 715 segments: each delivered, acknowledged, and waited for.
+    // 715 segments: each delivered, acknowledged, and awaited.
     assert!(world.events() < 4_000, "{}", world.events());
 }
 
 #[test]
 fn a_scheduler_that_is_not_asked_does_not_wake_its_connection() {
-    // Over one path no scheduler is asked, so the time for which this one asks is over soon.
+    // Over one path no scheduler is called, so this scheduler's waiting time ends soon.
     let mut t = Transfer::new(vec![path("a", 10_000, 10, 100)]);
     t.size = Some(1_000_000);
     t.scheduler = ADVERSARY.into();
@@ -182,7 +182,7 @@ fn the_end_of_the_stream_finds_a_way_around_a_dead_path() {
     t.settings.tcp.retries = 5;
     let mut seen = Delivered::default();
     assert!(both_closed(&to_the_end(&t, &mut seen)));
-    // The client knows nothing of it: it has sent no data that could time out.
+    // The client cannot detect it: it has sent no data that could time out.
     let dead = (seen.last, Instant::MAX);
     t.paths[0].down.outages.push(dead);
     t.paths[0].up.outages.push(dead);
@@ -191,7 +191,7 @@ fn the_end_of_the_stream_finds_a_way_around_a_dead_path() {
     assert_eq!(seen.bytes, [200_000]);
 }
 
-/// An application that wants to be called every 10 ms, for ever, and counts how often it was.
+/// An application that requests a call every 10 ms, for ever, and counts the calls.
 #[derive(Debug)]
 struct Ticking(Instant, std::sync::Arc<std::sync::atomic::AtomicU32>);
 
@@ -224,7 +224,7 @@ fn an_application_is_not_called_when_its_connection_is_gone() {
     let workload = Box::new(Ticking(Instant::ZERO, std::sync::Arc::clone(&ticks)));
     flow.client = Party { setup, workload }.into();
     let mut world = t.world_of(vec![flow]);
-    // It used to be woken for ever in the same instant.
+    // Not called for ever at the same time.
     assert_eq!(world.run(Instant::from_millis(2_000), &mut Delivered::default()), Ok(Halt::Time));
     let ticks = ticks.load(std::sync::atomic::Ordering::Relaxed);
     assert!((95..=101).contains(&ticks), "{ticks}");

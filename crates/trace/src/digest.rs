@@ -1,4 +1,4 @@
-//! A hash over everything that happened.
+//! A hash over all events.
 
 use crate::{Event, LinkEvent, Origin, Recorder};
 use anabranch_units::{Direction, Duration, Instant, PathId};
@@ -8,11 +8,11 @@ use xxhash_rust::xxh3::xxh3_64;
 /// Hashes the canonical encoding of every event to 128 bits.
 ///
 /// An event is a run of 64-bit words: its time in nanoseconds, a head (connection, path, host, tag), and its integers,
-/// with a zero behind an odd number of them. The tag fixes how many words follow. No float and no wall time takes part,
+/// with a zero behind an odd number of them. The tag fixes the number of words. No float and no wall time takes part,
 /// so equal digests mean equal runs on every machine.
 ///
-/// The words are absorbed in pairs, each by one multiplication to 128 bits (see `State`): it meets mistakes, not
-/// attackers, and the next event need not wait for a buffer.
+/// The words are absorbed in pairs, each by one multiplication to 128 bits (see `State`): the hash detects mistakes,
+/// not attackers, and the next event need not wait for a buffer.
 #[derive(Clone)]
 pub struct Digest {
     state: State,
@@ -20,7 +20,7 @@ pub struct Digest {
 }
 
 impl Digest {
-    /// Of no events.
+    /// The digest of no events.
     pub const fn new() -> Self {
         Self { state: State::START, events: 0 }
     }
@@ -32,13 +32,13 @@ impl Digest {
 
     /// The hash as 32 hexadecimal digits.
     pub fn finish(self) -> String {
-        // Some rounds more, so that the last words reach every bit.
+        // Further rounds, so that the last words affect every bit.
         let State(a, b) = (0..4).fold(self.state, |state, round| state.absorb(self.events, round));
         format!("{a:016x}{b:016x}")
     }
 }
 
-/// What the hash remembers of the words so far.
+/// The state after the words so far.
 #[derive(Clone, Copy)]
 struct State(u64, u64);
 
@@ -46,8 +46,8 @@ impl State {
     /// The first digits of π's fraction.
     const START: Self = Self(0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344);
 
-    /// Takes in two words. The product's halves change places and keep what they were made of beside them, so that
-    /// nothing is lost where the product is small or even.
+    /// Absorbs two words. The product's halves are swapped and combined with their factors, so that no information is
+    /// lost where the product is small or even.
     #[inline(always)]
     fn absorb(self, x: u64, y: u64) -> Self {
         let (a, b) = (self.0 ^ x, self.1 ^ y);
@@ -56,16 +56,16 @@ impl State {
     }
 }
 
-/// What an event begins with.
+/// The first words of an event.
 struct Start {
     state: State,
     time: u64,
-    /// Without the tag.
+    /// The head without the tag.
     head: u64,
 }
 
 impl Start {
-    /// Takes in the whole event.
+    /// Absorbs a whole event.
     #[inline(always)]
     fn put<const N: usize>(self, tag: u8, fields: [u64; N]) -> State {
         let mut state = self.state.absorb(self.time, self.head | u64::from(tag) << 56);
@@ -81,10 +81,10 @@ fn head(origin: Origin) -> u64 {
     u64::from(origin.connection.0) | u64::from(origin.path.0) << 32 | host << 40
 }
 
-/// Takes in an event.
+/// Absorbs an event.
 #[inline(always)]
 fn encode(at: Start, event: &Event) -> State {
-    // Tags are part of the encoding: a number once given stays.
+    // Tags are part of the encoding: a number never changes.
     match *event {
         Event::Written(r) => at.put(1, [r.start, r.end]),
         Event::Delivered(r) => at.put(2, [r.start, r.end]),
@@ -95,7 +95,7 @@ fn encode(at: Start, event: &Event) -> State {
         Event::DataArrived { data, new, ofo } => at.put(7, [data.start, data.end, new, ofo]),
         Event::DataAcked(offset) => at.put(8, [offset]),
         Event::Window(w) => {
-            // Samples are never u64::MAX long, so "none" has a value of its own.
+            // Samples are never u64::MAX long, so that value means "none".
             let rtt = w.rtt.unwrap_or(Duration::MAX).as_nanos();
             let windows = (w.cwnd as u64) << 32 | w.ssthresh as u64;
             at.put(9, [windows, w.in_flight as u64, w.srtt.as_nanos(), rtt])
@@ -121,7 +121,7 @@ fn encode(at: Start, event: &Event) -> State {
     }
 }
 
-/// Takes in [`Event::Link`].
+/// Absorbs [`Event::Link`].
 #[inline(always)]
 fn encode_link(at: Start, direction: Direction, size: u32, what: LinkEvent) -> State {
     let packet = (size as u64) << 1 | direction as u64;
@@ -133,7 +133,7 @@ fn encode_link(at: Start, direction: Direction, size: u32, what: LinkEvent) -> S
 }
 
 impl Digest {
-    /// An event begins.
+    /// Begins an event.
     #[inline(always)]
     fn start(&mut self, now: Instant, origin: Origin) -> Start {
         self.events += 1;
@@ -180,7 +180,7 @@ mod tests {
         digest.finish()
     }
 
-    /// What the documentation says, with sums and shifts of its own.
+    /// The documented algorithm, written independently with sums and shifts.
     fn by_hand(words: &[u64], events: u64) -> String {
         let mut state = (0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344);
         let ends = (0..4).flat_map(|round| [events, round]);

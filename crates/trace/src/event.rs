@@ -19,14 +19,14 @@ pub enum SendKind {
     Retransmission,
 }
 
-/// A subflow's life as its user sees it.
+/// The state of a subflow as its user sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PathState {
     /// SYN sent or received.
     Opening,
     /// May carry data.
     Established,
-    /// Timed out and silent since: not to be given new data.
+    /// Silent since a timeout: gets no new data.
     Failing,
     /// Closed in order.
     Closed,
@@ -37,7 +37,7 @@ pub enum PathState {
 /// Loss recovery (RFC 5681, 6675, 8985, 5682), in Linux's terms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum RecoveryPhase {
-    /// Nothing is wrong.
+    /// No loss or reordering.
     #[default]
     Open,
     /// SACKs or duplicate ACKs, no loss marked yet.
@@ -78,7 +78,8 @@ pub enum CloseReason {
     Refused,
 }
 
-/// A rule that a peer's segment broke. The segment is ignored or answered as the rule says; nothing is lost.
+/// A rule that a peer's segment broke. The segment is ignored or answered as the rule demands; the connection
+/// continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Violation {
@@ -90,7 +91,7 @@ pub enum Violation {
     BlindReset,
     /// SYN in a synchronized state: RFC 5961 §4.
     BlindSyn,
-    /// ACK of what was never sent or long gone: RFC 5961 §5.
+    /// ACK of data that was never sent, or long ago: RFC 5961 §5.
     BlindAck,
     /// Data without mapping: RFC 8684 §3.3.
     Unmapped,
@@ -100,7 +101,7 @@ pub enum Violation {
     Checksum,
     /// Data beyond the data-level window: RFC 8684 §3.3.1.
     BeyondWindow,
-    /// DATA_ACK of what was never sent: RFC 8684 §3.3.2.
+    /// DATA_ACK of data that was never sent: RFC 8684 §3.3.2.
     DataAckBeyond,
     /// DATA_FIN at another place than before: RFC 8684 §3.3.3.
     DataFinMoved,
@@ -110,9 +111,9 @@ pub enum Violation {
     UnknownToken,
     /// MP_FASTCLOSE with the wrong key: RFC 8684 §3.5.
     WrongKey,
-    /// An MPTCP option where it may not stand.
+    /// An MPTCP option that is not permitted there.
     UnexpectedOption,
-    /// More than this endpoint will hold for a peer.
+    /// Beyond this endpoint's limits for a peer.
     TooMuch,
 }
 
@@ -127,7 +128,7 @@ pub struct WindowChange {
     pub in_flight: u32,
     /// Smoothed round-trip time; zero before the first sample.
     pub srtt: Duration,
-    /// The newest sample, if this change brought one.
+    /// The newest sample, if this change has one.
     pub rtt: Option<Duration>,
 }
 
@@ -146,12 +147,12 @@ impl core::fmt::Display for SchedulerName {
     }
 }
 
-/// The name of a [`Event::SchedulerValue`] without the scheduler's: λ is `lambda`, whichever of the schedulers has it.
+/// The name of an [`Event::SchedulerValue`] without the scheduler's: λ is `lambda`, whichever scheduler has it.
 pub fn value_name(name: &'static str) -> &'static str {
     name.rsplit_once('.').map_or(name, |(_, value)| value)
 }
 
-/// What a link did with a packet. Links are named by [`crate::Origin::path`] and a direction.
+/// A link's action on a packet. Links are named by [`crate::Origin::path`] and a direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LinkEvent {
     /// Accepted. `departs` = when its last bit leaves the bottleneck, if already known; queue lengths are those after
@@ -162,22 +163,22 @@ pub enum LinkEvent {
         /// Bytes waiting.
         queue_bytes: u64,
     },
-    /// Its last bit left the bottleneck (the event's time is when that was).
+    /// Its last bit left the bottleneck, at the event's time.
     Departed,
     /// Dropped.
     Dropped(DropCause),
 }
 
-/// One thing that happened. Ranges are offsets in the data sequence (0 = IDSN+1, the first byte) unless said otherwise.
+/// One event. Ranges are offsets in the data sequence (0 = IDSN+1, the first byte) unless stated otherwise.
 ///
-/// The tag has a byte of its own: every recorder looks at it first, and one folded into a field takes longer to read.
+/// The tag has its own byte: every recorder reads it first, and a tag packed into a field takes longer to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 #[non_exhaustive]
 pub enum Event {
     /// The application handed over bytes.
     Written(Range),
-    /// The application got bytes, in order.
+    /// The application received bytes, in order.
     Delivered(Range),
     /// The writer will write no more; the stream ends at this offset.
     WriteEnd(u64),
@@ -187,7 +188,7 @@ pub enum Event {
         seq: u64,
         /// Data-level range.
         data: Range,
-        /// Why.
+        /// The reason.
         kind: SendKind,
     },
     /// Follows the [`Event::DataSent`] of new data that the scheduler had bound to the subflow earlier, ahead of its window.
@@ -202,16 +203,16 @@ pub enum Event {
         /// A retransmission (of SYN or FIN).
         again: bool,
     },
-    /// Payload arrived at the connection, in subflow order. `new` = bytes that it did not have.
+    /// Payload arrived at the connection, in subflow order. `new` = bytes that were missing.
     DataArrived {
         /// Data-level range.
         data: Range,
-        /// Bytes seen for the first time.
+        /// Bytes received for the first time.
         new: u64,
-        /// Bytes in the connection's out-of-order queue (OFO) since.
+        /// Bytes in the connection's out-of-order queue (OFO) after it.
         ofo: u64,
     },
-    /// The sender learned that everything below this offset arrived.
+    /// Everything below this offset was acknowledged to the sender.
     DataAcked(u64),
     /// An acknowledgment changed the subflow's sender.
     Window(WindowChange),
@@ -219,10 +220,10 @@ pub enum Event {
     Recovery(RecoveryPhase),
     /// Segments were marked lost.
     Lost {
-        /// How many packets.
+        /// The number of packets.
         packets: u32,
     },
-    /// The retransmission timer fired; `n` = how often in a row.
+    /// The retransmission timer fired; `n` = consecutive times.
     Timeout {
         /// Consecutive timeouts, this one included.
         n: u32,
@@ -231,7 +232,7 @@ pub enum Event {
     TailLossProbe,
     /// A failing path is probed with a segment without payload.
     PathProbe,
-    /// A window reduction was taken back: the retransmission had been spurious.
+    /// A window reduction was undone: the retransmission had been spurious.
     Undo,
     /// The congestion window restarted after idling (RFC 2861).
     IdleRestart,
@@ -251,9 +252,9 @@ pub enum Event {
     Closed(CloseReason),
     /// A peer's segment broke a rule.
     Violation(Violation),
-    /// A value that a scheduler makes known (λ of BLEST, for instance), times 10⁶, rounded.
+    /// A value that a scheduler publishes (λ of BLEST, for instance), times 10⁶, rounded.
     SchedulerValue {
-        /// Which one.
+        /// Its name.
         name: &'static str,
         /// Times 10⁶.
         micro: i64,
@@ -262,11 +263,11 @@ pub enum Event {
     Scheduler(SchedulerName),
     /// A packet of `size` bytes met a link.
     Link {
-        /// Which way.
+        /// The direction.
         direction: Direction,
         /// Whole IP packet with the path's overhead.
         size: u32,
-        /// What became of it.
+        /// The link's action.
         what: LinkEvent,
     },
 }

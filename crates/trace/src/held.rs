@@ -1,20 +1,20 @@
-//! The packets that a receiver holds out of order.
+//! Counts the packets that a receiver holds out of order.
 
 use anabranch_units::Range;
 use std::collections::BTreeMap;
 
-/// Counts what [`crate::Event::DataArrived`] tells of and the application cannot have yet: packets whose data lies above
-/// the lowest byte that is missing. Holds one entry for each of them.
+/// Counts packets of [`crate::Event::DataArrived`] that the application cannot read yet, because their data lies above
+/// the lowest missing byte. Holds one entry per packet.
 #[derive(Clone, Debug, Default)]
 pub struct Held {
     /// Everything below this arrived.
     next: u64,
-    /// Beginnings and ends of what arrived above it.
+    /// Begin and end of each piece that arrived above it.
     ahead: BTreeMap<u64, u64>,
 }
 
 impl Held {
-    /// `data` arrived, some of it for the first time. Returns how many packets are held since.
+    /// Adds `data`, some of which is new. Returns the number of packets held after it.
     pub fn arrive(&mut self, data: Range) -> usize {
         if data.start > self.next {
             self.ahead.insert(data.start, data.end);

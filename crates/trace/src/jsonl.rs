@@ -12,21 +12,22 @@ use std::io;
 /// ```
 ///
 /// `time` is in milliseconds with all its nanoseconds. `host` is absent for events of the network. `data` holds the
-/// fields of the event: byte ranges `[start, end)` are offsets in the data sequence; `_ms` are milliseconds; windows and
-/// queue lengths are packets unless they end in `_bytes`. Names and their categories:
+/// fields of the event: byte ranges `[start, end)` are offsets in the data sequence; `_ms` are milliseconds; windows
+/// and queue lengths are packets unless they end in `_bytes`. Names and their categories:
 ///
 /// - `application`: `written`, `delivered` {start, end}; `write_end` {offset}
-/// - `transport`: `data_sent` {seq, start, end, kind}; `control_sent` {flags, again}; `data_arrived` {start, end, new, ofo};
-///   `data_acked` {offset}; `window_blocked` {blocked}
-/// - `recovery`: `window` {cwnd, ssthresh, in_flight, srtt_ms, rtt_ms}, the last three only where known; `phase` {phase};
-///   `lost` {packets}; `timeout` {n}; `tail_loss_probe`; `undo`; `idle_restart`
-/// - `scheduler`: `penalised`; `stall`; `value` {name, value}; `bound_ahead` {since}, right behind the `data_sent` it is of
+/// - `transport`: `data_sent` {seq, start, end, kind}; `control_sent` {flags, again}; `data_arrived` {start, end, new,
+///   ofo}; `data_acked` {offset}; `window_blocked` {blocked}
+/// - `recovery`: `window` {cwnd, ssthresh, in_flight, srtt_ms, rtt_ms}, the last three only where known; `phase`
+///   {phase}; `lost` {packets}; `timeout` {n}; `tail_loss_probe`; `undo`; `idle_restart`
+/// - `scheduler`: `penalised`; `stall`; `value` {name, value}; `bound_ahead` {since}, right behind the `data_sent` it
+///   is of
 /// - `connectivity`: `path` {state}; `connected` {mptcp}; `fallback`; `closed` {reason}; `violation` {rule}
-/// - `network`: `enqueued` {direction, size, queue, queue_bytes}; `departed` {direction, size};
-///   `dropped` {direction, size, cause}
+/// - `network`: `enqueued` {direction, size, queue, queue_bytes}; `departed` {direction, size}; `dropped` {direction,
+///   size, cause}
 ///
-/// Lines come in order of time, but for `departed`, which may be told late. After the sink's first error nothing more
-/// is written; [`JsonLines::finish`] returns it.
+/// Lines are in order of time, except for `departed`, which may be late. After the sink's first error nothing more is
+/// written; [`JsonLines::finish`] returns it.
 #[derive(Debug)]
 pub struct JsonLines<W> {
     sink: W,
@@ -40,7 +41,7 @@ impl<W: io::Write> JsonLines<W> {
         Self { sink, line: String::new(), error: None }
     }
 
-    /// Flushes and gives the sink back, or the first error that it had.
+    /// Flushes and returns the sink, or its first error.
     pub fn finish(mut self) -> io::Result<W> {
         match self.error {
             Some(error) => Err(error),

@@ -1,4 +1,4 @@
-//! What happened in a run: one enum of events, and recorders that listen.
+//! The events of a run: one enum, and the recorders that receive it.
 //!
 //! Every metric, capture and chart is a fold over these events, in virtual and in real time alike.
 

@@ -11,9 +11,9 @@ use std::borrow::Cow;
 use std::io;
 use std::time;
 
-/// Writes every packet that a host sends or gets as pcapng (draft-ietf-opsawg-pcapng): IP packets without link layer
-/// (LINKTYPE_RAW), in nanoseconds since the run began. Each host's end of each path is an interface, `client:wlan`.
-/// The same run gives the same bytes on every machine.
+/// Writes every packet that a host sends or receives as pcapng (draft-ietf-opsawg-pcapng): IP packets without link
+/// layer (LINKTYPE_RAW), in nanoseconds since the run began. Each host's end of each path is an interface,
+/// `client:wlan`. The same run yields the same bytes on every machine.
 ///
 /// After the sink's first error nothing more is written; [`PcapNg::finish`] returns it.
 pub struct PcapNg<W: io::Write> {
@@ -21,7 +21,7 @@ pub struct PcapNg<W: io::Write> {
     paths: Vec<String>,
     host: Option<Side>,
     snap_len: u32,
-    /// Those described so far; the place is the interface's number.
+    /// Interfaces described so far; the index is the interface's number.
     interfaces: Vec<(Side, PathId)>,
     bytes: Vec<u8>,
     error: Option<io::Error>,
@@ -41,7 +41,7 @@ impl<W: io::Write> PcapNg<W> {
         Ok(Self { writer, paths, host: None, snap_len: 0, interfaces: Vec::new(), bytes: Vec::new(), error: None })
     }
 
-    /// Captures this host alone. A capture of both has every packet twice that was not lost.
+    /// Captures this host alone. A capture of both hosts has every delivered packet twice.
     pub fn only(mut self, host: Side) -> Self {
         self.host = Some(host);
         self
@@ -53,7 +53,7 @@ impl<W: io::Write> PcapNg<W> {
         self
     }
 
-    /// Flushes and gives the sink back, or the first error that it had.
+    /// Flushes and returns the sink, or its first error.
     pub fn finish(self) -> io::Result<W> {
         if let Some(error) = self.error {
             return Err(error);
@@ -63,7 +63,7 @@ impl<W: io::Write> PcapNg<W> {
         Ok(sink)
     }
 
-    /// Writes an IP packet of any protocol, as it is. [`Recorder::packet`] does so with the segments of engines.
+    /// Writes an IP packet of any protocol, unchanged. [`Recorder::packet`] does so with the segments of engines.
     pub fn raw(&mut self, now: Instant, host: Side, sent: bool, path: PathId, bytes: &[u8]) {
         if self.error.is_none() && self.host.is_none_or(|only| only == host) {
             self.error = self.write(now, host, sent, path, bytes).err().map(io_error);
@@ -83,7 +83,7 @@ impl<W: io::Write> PcapNg<W> {
         Ok(())
     }
 
-    /// The number of a host's end of a path, which is described when its first packet comes.
+    /// The interface number of a host's end of a path, which is described at its first packet.
     fn interface(&mut self, host: Side, path: PathId) -> Result<u32, PcapError> {
         if let Some(known) = self.interfaces.iter().position(|&end| end == (host, path)) {
             return Ok(known as u32);

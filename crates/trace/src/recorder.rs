@@ -1,16 +1,16 @@
-//! Who listens to events.
+//! The receivers of events.
 
 use crate::{Event, LinkEvent};
 use anabranch_units::{ConnId, Direction, Instant, PathId, Side};
 use anabranch_wire::Packet;
 
-/// Where an event happened. In the order in which the digest packs it: taking it apart and together costs nothing then.
+/// Where an event happened. The fields are in the digest's order, so that packing costs nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub struct Origin {
     /// The connection; 0 for the network.
     pub connection: ConnId,
-    /// The path; 0 where no one path is meant.
+    /// The path; 0 if the event concerns no single path.
     pub path: PathId,
     /// The host; `None` for the network.
     pub host: Option<Side>,
@@ -23,28 +23,28 @@ impl Origin {
     }
 }
 
-/// Listens to events. Events arrive in order of time, but for [`crate::LinkEvent::Departed`], which may be told late.
+/// Receives events, in order of time except for [`crate::LinkEvent::Departed`], which may be late.
 pub trait Recorder {
-    /// Something happened.
+    /// Receives an event.
     fn record(&mut self, now: Instant, origin: Origin, event: &Event);
 
-    /// A packet of `size` bytes met a link: the same as an [`Event::Link`]. Nearly half of all events are of this kind, so
-    /// that whoever listens in a hot loop has a short way for them.
+    /// A packet of `size` bytes met a link: equivalent to an [`Event::Link`]. Nearly half of all events are of this
+    /// kind, so that recorders in a hot loop have a fast path for them.
     fn link(&mut self, now: Instant, path: PathId, direction: Direction, size: u32, what: LinkEvent) {
         self.record(now, Origin::network(path), &Event::Link { direction, size, what });
     }
 
-    /// A packet left (`sent`) or reached a host. `path` is the network path. Captures listen to this. What sending it means is
-    /// told before, what its arrival means after.
+    /// A packet left (`sent`) or reached a host. `path` is the network path. Captures use this. The events of sending
+    /// come before it, the events of its arrival after it.
     fn packet(&mut self, _now: Instant, _host: Side, _sent: bool, _path: PathId, _packet: &Packet) {}
 }
 
-/// Nobody listens.
+/// Discards all events.
 impl Recorder for () {
     fn record(&mut self, _now: Instant, _origin: Origin, _event: &Event) {}
 }
 
-/// Lent for a while.
+/// A borrowed recorder.
 impl<R: Recorder + ?Sized> Recorder for &mut R {
     fn record(&mut self, now: Instant, origin: Origin, event: &Event) {
         (**self).record(now, origin, event);
@@ -57,7 +57,7 @@ impl<R: Recorder + ?Sized> Recorder for &mut R {
     }
 }
 
-/// One listens, or nobody.
+/// A recorder, or none.
 impl<R: Recorder> Recorder for Option<R> {
     fn record(&mut self, now: Instant, origin: Origin, event: &Event) {
         if let Some(recorder) = self {
@@ -76,7 +76,7 @@ impl<R: Recorder> Recorder for Option<R> {
     }
 }
 
-/// Two listen.
+/// Two recorders.
 #[derive(Debug, Default)]
 pub struct Tee<A, B>(pub A, pub B);
 

@@ -3,7 +3,7 @@
 use crate::{Event, Held, LinkEvent, Origin, Recorder, WindowChange, value_name};
 use anabranch_units::{ConnId, Direction, Duration, Instant, PathId, Side};
 
-/// Most samples that are kept: eleven hours at 10 ms. Later ones are left out.
+/// Most samples kept: eleven hours at 10 ms. Later ones are dropped.
 const MAX_SAMPLES: usize = 1 << 22;
 
 /// Time series of one connection that the server sends on, as plain columns of equal length.
@@ -18,32 +18,32 @@ pub struct Series {
 /// One value over time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// What, with its unit.
+    /// Its name, with the unit.
     pub name: &'static str,
-    /// Of which path; `None` = of the connection.
+    /// The path; `None` = the connection.
     pub path: Option<PathId>,
-    /// One value a sample; NaN where nothing was known yet.
+    /// One value per sample; NaN before the first value.
     pub values: Vec<f64>,
 }
 
-/// Listens and samples: per path `cwnd_packets` and `srtt_s` (last value), `in_flight_packets` and `queue_packets` of
-/// the server → client bottleneck (greatest value), `sent_bytes` (payload within the step); for the connection
-/// `ofo_bytes` and `ofo_packets` (greatest value), `delivered_bytes` (within the step), and what its scheduler makes known,
-/// such as λ (`lambda`), by its name (last value).
+/// Samples events: per path `cwnd_packets` and `srtt_s` (last value), `in_flight_packets` and `queue_packets` of the
+/// server → client bottleneck (greatest value), `sent_bytes` (payload within the step); for the connection `ofo_bytes`
+/// and `ofo_packets` (greatest value), `delivered_bytes` (within the step), and the values that its scheduler
+/// publishes, such as λ (`lambda`), by name (last value).
 ///
-/// A queue's length is that after the last packet entered, less the packets that left since: exact when packets enter;
-/// between, it lags by as much as the network tells departures late.
+/// A queue's length is the length after the last arrival, minus later departures: exact at arrivals; in between it
+/// lags, because the network records departures late.
 #[derive(Debug)]
 pub struct SeriesRecorder {
     connection: ConnId,
     step: Duration,
-    /// End of the sample that is open.
+    /// End of the open sample.
     boundary: Instant,
     ofo: Peak,
     held: Held,
     held_packets: Peak,
     delivered: u64,
-    /// What the scheduler makes known: its last value, and the column.
+    /// The scheduler's published values: the last value, and the column.
     told: Vec<(f64, Column)>,
     paths: Vec<PathNow>,
     columns: Vec<Column>,
@@ -78,7 +78,7 @@ const OF_CONNECTION: [&str; 3] = ["ofo_bytes", "delivered_bytes", "ofo_packets"]
 const OF_PATH: [&str; 5] = ["cwnd_packets", "srtt_s", "in_flight_packets", "queue_packets", "sent_bytes"];
 
 impl SeriesRecorder {
-    /// The usual step.
+    /// The default step.
     pub const STEP: Duration = Duration::from_millis(10);
 
     /// Samples `connection` and its first `paths` paths every `step` (at least a microsecond).
@@ -105,7 +105,7 @@ impl SeriesRecorder {
         }
     }
 
-    /// The series up to `now`; a last sample that has only begun counts.
+    /// The series up to `now`; a last incomplete sample counts.
     pub fn finish(mut self, now: Instant) -> Series {
         self.advance(now);
         if now > self.boundary - self.step {

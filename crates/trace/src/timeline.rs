@@ -1,20 +1,20 @@
-//! What became of each packet of a connection, as `timeline/*.json` of a results directory holds it.
+//! The fates of a connection's packets, in the format of `timeline/*.json` in a results directory.
 
 use crate::SendKind;
 use serde::{Deserialize, Serialize};
 
-/// The packets of payload that a connection's server sent from some time on. Times are seconds since the run began.
+/// The packets of payload that a connection's server sent from a given time on. Times are seconds since the run began.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Timeline {
     /// The paths' names.
     pub paths: Vec<String>,
-    /// End of the time that was watched.
+    /// End of the observed time.
     pub duration_s: f64,
     /// In the order of sending.
     pub packets: Vec<TimelinePacket>,
 }
 
-/// One packet's life.
+/// The times and fate of one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TimelinePacket {
     /// First offset in the data sequence.
@@ -27,41 +27,40 @@ pub struct TimelinePacket {
     pub bound_s: f64,
     /// When it was sent.
     pub sent_s: f64,
-    /// When it reached the receiving host; `None` = not until the end.
+    /// When it reached the receiving host; `None` = not before the end.
     pub arrived_s: Option<f64>,
-    /// When the application got its last byte, in order; `None` unless it was delivered.
+    /// When the application received its last byte, in order; `None` unless it was delivered.
     pub delivered_s: Option<f64>,
     /// Why it was sent.
     pub kind: SendKind,
-    /// What had become of it by the end.
+    /// Its fate at the end.
     pub fate: Fate,
 }
 
-/// Where a packet was at the end of what was watched.
+/// The fate of a packet at the end of the observed time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fate {
-    /// The application had got its data from it.
+    /// The application received its data from it.
     Delivered,
     /// It arrived after other packets with the same data.
     Superseded,
     /// It had arrived and waited for earlier data.
     Waiting,
-    /// It was still on its way, or lost without a sign of it yet.
+    /// It was still in flight, or its loss was not yet visible.
     OnTheWay,
-    /// It will not arrive: on a path that keeps the order a later packet arrived, or it is twice as old as any packet of its
-    /// path became.
+    /// It will not arrive: on a path that keeps the order a later packet arrived, or it is twice as old as the slowest
+    /// packet of its path.
     Lost,
 }
 
 impl TimelinePacket {
-    /// How long it waited at the receiver for earlier data, in seconds: head-of-line blocking. Absent unless it was
-    /// delivered.
+    /// Seconds that it waited at the receiver for earlier data: head-of-line blocking. `None` unless it was delivered.
     pub fn waited_s(&self) -> Option<f64> {
         Some(self.delivered_s? - self.arrived_s?)
     }
 
-    /// Of a run that ended at `end`.
+    /// The time of the last event, in a run that ended at `end`.
     fn until(&self, end: f64) -> f64 {
         match self.fate {
             Fate::Waiting | Fate::OnTheWay => end,
@@ -71,7 +70,7 @@ impl TimelinePacket {
 }
 
 impl Timeline {
-    /// The first `limit` packets, with the time until nothing more becomes of them.
+    /// The first `limit` packets, with the time until their last event.
     pub fn first(&self, limit: usize) -> Self {
         if self.packets.len() <= limit {
             return self.clone();
@@ -81,7 +80,7 @@ impl Timeline {
         Self { paths: self.paths.clone(), duration_s, packets }
     }
 
-    /// How many packets met this fate.
+    /// The number of packets with this fate.
     pub fn count(&self, fate: Fate) -> usize {
         self.packets.iter().filter(|packet| packet.fate == fate).count()
     }
@@ -140,7 +139,7 @@ mod tests {
         let timeline = Timeline { paths: vec![], duration_s: 20.0, packets };
         assert_eq!(timeline.first(3), timeline);
         assert_eq!((timeline.first(2).duration_s, timeline.first(2).packets.len()), (4.0, 2));
-        // What still waits at the end does so until the end.
+        // A packet that still waits at the end has waited until the end.
         let mut waiting = timeline.clone();
         waiting.packets[0] = packet(0.0, Some(1.0), None);
         assert_eq!(waiting.first(2).duration_s, 20.0);

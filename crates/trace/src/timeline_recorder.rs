@@ -5,27 +5,26 @@ use anabranch_units::{ConnId, Instant, PathId, Range, RangeSet, Side};
 use anabranch_wire::Packet;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What makes a packet on its way known again: path, sequence number, and the sender's timestamp, in which repetitions
-/// differ.
+/// Identifies a packet in flight: path, sequence number, and the sender's timestamp, in which retransmissions differ.
 type Mark = (PathId, u32, Option<u32>);
 
-/// Follows the first packets that a connection's server sends from a given time on. Its memory is bounded by their number
-/// and by the receiver's window. Needs the packets themselves ([`Recorder::packet`]): events alone do not tell when a packet
-/// arrives that waits behind another one of its subflow.
+/// Follows the first packets that a connection's server sends from a given time on. Its memory is bounded by their
+/// number and by the receiver's window. It needs the packets themselves ([`Recorder::packet`]), because events do not
+/// show the arrival of a packet that waits behind another one of its subflow.
 #[derive(Debug)]
 pub struct TimelineRecorder {
     connection: ConnId,
     from: Instant,
     limit: usize,
     packets: Vec<TimelinePacket>,
-    /// The packets of `packets` from this one on were told of as events and not yet seen.
+    /// Packets from this index on have had their event, and were not yet seen.
     seen: usize,
-    /// Where packets are that have not arrived: from here, so many.
+    /// Packets that have not arrived: first index and count.
     under_way: BTreeMap<Mark, (usize, usize)>,
-    /// What arrived and was not delivered.
+    /// Data that arrived and was not delivered.
     arrived: RangeSet,
     delivered: u64,
-    /// Ends and places of packets that arrived and wait to be delivered.
+    /// Ends and indices of packets that arrived and wait for delivery.
     waiting: BTreeSet<(u64, usize)>,
 }
 
@@ -45,7 +44,7 @@ impl TimelineRecorder {
         }
     }
 
-    /// What was seen until `now`; `paths` are the names of all paths.
+    /// The timeline until `now`; `paths` are the names of all paths.
     pub fn finish(mut self, now: Instant, paths: Vec<String>) -> Timeline {
         let duration_s = now.as_secs_f64();
         mark_lost(&mut self.packets, duration_s);
@@ -72,7 +71,7 @@ impl TimelineRecorder {
         });
     }
 
-    /// Something arrived for the first time; not if this is false.
+    /// Whether some of `data` arrives for the first time.
     fn is_news(&mut self, data: Range) -> bool {
         let rest = Range::new(data.start.max(self.delivered), data.end);
         !rest.is_empty() && self.arrived.insert(rest) > 0
@@ -104,7 +103,7 @@ impl TimelineRecorder {
     }
 }
 
-/// What the packets of one path tell of those that did not arrive.
+/// Statistics of a path's arrivals, which decide about the other packets.
 #[derive(Clone, Default)]
 struct PathSeen {
     /// Longest from sending to arrival.
@@ -113,11 +112,11 @@ struct PathSeen {
     latest_s: f64,
     /// When the last of those that arrived was sent.
     last_sent_s: f64,
-    /// Of two packets the one sent later arrived first.
+    /// A packet that was sent later arrived first.
     reorders: bool,
 }
 
-/// Tells the lost from those that are still on their way at `end`. `packets` in the order of sending.
+/// Distinguishes lost packets from those still in flight at `end`. `packets` in the order of sending.
 fn mark_lost(packets: &mut [TimelinePacket], end: f64) {
     let paths = packets.iter().map(|packet| packet.path + 1).max().unwrap_or(0);
     let mut seen = vec![PathSeen::default(); paths];
@@ -128,7 +127,7 @@ fn mark_lost(packets: &mut [TimelinePacket], end: f64) {
         path.last_sent_s = packet.sent_s;
         path.longest_s = Some(path.longest_s.unwrap_or(0.0).max(arrived - packet.sent_s));
     }
-    // Where nothing arrived, what other paths took; where nothing arrived at all, the initial RTO (RFC 6298 §2).
+    // Where nothing arrived, the times of other paths; where nothing arrived at all, the initial RTO (RFC 6298 §2).
     let of_all =
         seen.iter().filter_map(|path| path.longest_s).fold(None, |a: Option<f64>, b| Some(a.unwrap_or(b).max(b)));
     for packet in packets.iter_mut().filter(|packet| packet.fate == Fate::OnTheWay) {
@@ -152,7 +151,7 @@ impl Recorder for TimelineRecorder {
                     packet.bound_s = since.as_secs_f64();
                 }
             }
-            // Of packets that are not followed, too: a followed copy brings nothing new then.
+            // Packets that are not followed count too, because a followed copy is not new then.
             (Some(Side::Client), Event::DataArrived { data, .. }) => {
                 self.is_news(*data);
             }
@@ -168,7 +167,7 @@ impl Recorder for TimelineRecorder {
         }
         let mark = (path, segment.seq.0, segment.options.timestamps().map(|stamps| stamps.val));
         match (host, sent) {
-            // A kernel's packet may be longer than what one mapping covers: several events, one packet.
+            // A kernel's packet may exceed one mapping: several events, one packet.
             (Side::Server, true) if self.seen < self.packets.len() => {
                 self.under_way.insert(mark, (self.seen, self.packets.len() - self.seen));
                 self.seen = self.packets.len();
@@ -205,7 +204,7 @@ mod tests {
             self.tell(ms, Side::Server, path, Event::DataSent { seq: 1, data: Range::new(start, start + 10), kind });
             self.packet(ms, Side::Server, path, start, ms as u32);
         }
-        /// The packet that was sent at `stamp` arrives, and the application is given what is in order then.
+        /// The packet sent at `stamp` arrives, and the application receives the data that is in order then.
         fn arrived(&mut self, ms: u64, path: u8, start: u64, stamp: u32, delivered: Option<u64>) {
             self.packet(ms, Side::Client, path, start, stamp);
             self.tell(
@@ -281,7 +280,7 @@ mod tests {
         for n in 1..9 {
             run.sent(5 + n, 0, n * 10, SendKind::First);
         }
-        // What came before the window counts as having arrived.
+        // Data before the window counts as arrived.
         run.arrived(20, 0, 0, 1, None);
         run.tell(30, Side::Server, 0, Event::BoundAhead { since: AT(1) });
         run.arrived(31, 0, 10, 6, Some(20));
@@ -305,7 +304,7 @@ mod tests {
             run.sent(5, 0, 40, SendKind::First);
             run.sent(6, 1, 30, SendKind::Copy);
             run.arrived(21, 0, 0, 1, Some(10));
-            // Byte 10 to 19 is missing: what was sent behind it on its path is there.
+            // Bytes 10 to 19 are missing: a later packet of the same path has arrived.
             run.arrived(24, 0, 30, 4, None);
             run.arrived(28, 1, 20, 3, None);
             run.arrived(30, 1, 30, 6, None);
@@ -313,7 +312,7 @@ mod tests {
         };
         use Fate::*;
         assert_eq!(fates(story(), 31), [Delivered, Lost, Waiting, Waiting, OnTheWay, Superseded]);
-        // No packet took more than 20 ms over path 0: after twice that the last is lost as well.
+        // No packet took more than 20 ms over path 0: after twice that time the last counts as lost too.
         assert_eq!(fates(story(), 46), [Delivered, Lost, Waiting, Waiting, Lost, Superseded]);
     }
 

@@ -1,4 +1,4 @@
-//! Identifiers that every room shares.
+//! Identifiers that all crates share.
 
 use core::fmt;
 
@@ -21,7 +21,7 @@ impl PathId {
         1 << self.0
     }
 
-    /// The index of this path's item. Paths are few, and usually dense: the id's own place is looked at first.
+    /// The index of this path's item. Paths are few, and usually dense: the index equal to the id is checked first.
     #[inline(always)]
     pub fn place_in<T>(self, items: &[T], id_of: impl Fn(&T) -> Self) -> Option<usize> {
         match items.get(self.index()) {
@@ -41,7 +41,7 @@ impl fmt::Display for PathId {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnId(pub u32);
 
-/// Which host: the client connects, the server listens.
+/// A host: the client connects, the server listens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Side {
     /// The host that connects.
@@ -50,7 +50,7 @@ pub enum Side {
     Server = 2,
 }
 
-/// Which way a packet goes: `Down` = server → client, `Up` = client → server.
+/// The direction of a packet: `Down` = server → client, `Up` = client → server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Direction {
     /// Server → client.

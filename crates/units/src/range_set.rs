@@ -20,7 +20,7 @@ impl Range {
     pub const fn len(self) -> u64 {
         self.end.saturating_sub(self.start)
     }
-    /// True if nothing is inside.
+    /// True without any offset.
     pub const fn is_empty(self) -> bool {
         self.end <= self.start
     }
@@ -57,7 +57,7 @@ impl RangeSet {
         self.ranges.is_empty()
     }
 
-    /// How many separate ranges.
+    /// The number of separate ranges.
     pub fn count(&self) -> usize {
         self.ranges.len()
     }
@@ -189,7 +189,7 @@ impl RangeSet {
         merged
     }
 
-    /// Takes `range` out; returns how many offsets were inside.
+    /// Removes `range`; returns how many offsets were inside.
     pub fn remove(&mut self, range: Range) -> u64 {
         if range.is_empty() {
             return 0;
@@ -231,7 +231,7 @@ impl RangeSet {
         removed
     }
 
-    /// Takes out everything below `offset`; returns how many offsets that were.
+    /// Removes everything below `offset`; returns the number of removed offsets.
     pub fn remove_below(&mut self, offset: u64) -> u64 {
         let mut removed = 0;
         while let Some(first) = self.ranges.front_mut() {
@@ -264,10 +264,10 @@ impl RangeSet {
         Some(Range::new(start, inside.end.min(start + len)))
     }
 
-    /// The offset of this set that `skip` others lie below. Sought from both ends at once: what schedulers skip to lies
-    /// near one of them.
+    /// The offset of this set with `skip` others below it. The search runs from both ends, because schedulers skip to
+    /// offsets near one of them.
     fn nth(&self, mut skip: u64) -> Option<u64> {
-        // Offsets from the one sought to the end.
+        // Offsets from the target to the end.
         let mut rest = self.bytes.checked_sub(skip).filter(|rest| *rest > 0)?;
         for (low, high) in self.ranges.iter().zip(self.ranges.iter().rev()) {
             if rest <= high.len() {

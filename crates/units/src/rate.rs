@@ -30,14 +30,14 @@ impl Rate {
             }
         }
     }
-    /// Bytes that pass in `time`, rounded down.
+    /// Bytes transmitted in `time`, rounded down.
     pub const fn bytes_in(self, time: Duration) -> u64 {
         (self.0 as u128 * time.as_nanos() as u128 / 8_000_000_000) as u64
     }
 }
 
 impl fmt::Display for Rate {
-    /// As a scenario file writes it: `25mbit`, `1.5mbit`, `387kbit`.
+    /// A scenario file's notation: `25mbit`, `1.5mbit`, `387kbit`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (unit, per) = match self.0 {
             r if r >= 1_000_000_000 => ("gbit", 1_000_000_000),

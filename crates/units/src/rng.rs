@@ -5,7 +5,7 @@ use rand_pcg::Pcg64Mcg;
 
 /// A random stream that belongs to one component of a run.
 ///
-/// A stream is keyed by the run's seed and the component's name alone, so two components never share luck, and adding
+/// A stream is keyed by the run's seed and the component's name alone, so two components never share draws, and adding
 /// one never changes another's. The sequence is the same on every machine and version.
 #[derive(Clone, Debug)]
 pub struct Rng(Pcg64Mcg);
@@ -17,7 +17,7 @@ impl Rng {
         Self(Pcg64Mcg::from_seed(key.to_le_bytes()))
     }
 
-    /// A stream of its own for `name`, which depends on what this one would give next and leaves it as it is.
+    /// A separate stream for `name`, derived from this one's next value without advancing it.
     pub fn fork(&self, name: &str) -> Self {
         Self::stream(self.clone().bits(), name)
     }

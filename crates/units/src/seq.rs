@@ -1,4 +1,4 @@
-//! Sequence numbers as the wire carries them, and their way to and from stream offsets.
+//! Sequence numbers as on the wire, and their conversion to and from stream offsets.
 //!
 //! Inside the engine, positions are 64-bit *offsets* from the initial sequence number: they never wrap, so they order.
 

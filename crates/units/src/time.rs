@@ -40,7 +40,7 @@ impl Instant {
 }
 
 impl Duration {
-    /// No time.
+    /// A length of zero.
     pub const ZERO: Self = Self(0);
     /// The longest time.
     pub const MAX: Self = Self(u64::MAX);
@@ -82,7 +82,7 @@ impl Duration {
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
-    /// True for no time at all.
+    /// True for a length of zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
@@ -151,7 +151,7 @@ impl fmt::Display for Instant {
 }
 
 impl fmt::Display for Duration {
-    /// As a scenario file writes it: `25ms`, `1.5ms`, `200us`, `90s`.
+    /// A scenario file's notation: `25ms`, `1.5ms`, `200us`, `90s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ns = self.0;
         let (unit, per) = match ns {

@@ -1,4 +1,4 @@
-//! The Internet checksum (RFC 1071), and the DSS checksum that is built on it.
+//! The Internet checksum (RFC 1071), and the DSS checksum, which uses it.
 
 use core::net::IpAddr;
 use etherparse::checksum::Sum16BitWords;
@@ -11,7 +11,7 @@ pub struct ChecksumAccumulator {
 }
 
 impl ChecksumAccumulator {
-    /// Nothing added yet.
+    /// A checksum over no bytes.
     pub fn new() -> Self {
         Self::default()
     }
@@ -30,15 +30,15 @@ impl ChecksumAccumulator {
         self.odd ^= bytes.len() % 2 == 1;
     }
 
-    /// The checksum of what was added and the pseudo-header. `data_seq` has all 64 bits, however many are sent;
-    /// `len` is the mapping's length, which counts a DATA_FIN.
+    /// The checksum of the added bytes and the pseudo-header. `data_seq` has all 64 bits, however many are sent; `len`
+    /// is the mapping's length, which counts a DATA_FIN.
     pub fn finish(&self, data_seq: u64, subflow_seq: u32, len: u16) -> u16 {
         let header = self.sum.clone().add_8bytes(data_seq.to_be_bytes()).add_4bytes(subflow_seq.to_be_bytes());
         header.add_2bytes(len.to_be_bytes()).ones_complement().to_be()
     }
 }
 
-/// The checksum of a mapping whose payload is at hand in one piece; see [`ChecksumAccumulator`].
+/// The checksum of a mapping whose payload is one piece; see [`ChecksumAccumulator`].
 pub fn dss_checksum(data_seq: u64, subflow_seq: u32, len: u16, payload: &[u8]) -> u16 {
     let mut sum = ChecksumAccumulator::new();
     sum.add(payload);
@@ -50,12 +50,12 @@ pub(crate) fn internet(bytes: &[u8]) -> u16 {
     Sum16BitWords::new().add_slice(bytes).ones_complement().to_be()
 }
 
-/// The TCP checksum of `segment` with its pseudo-header (RFC 9293 §3.1); zero if the right one stands in its field.
+/// The TCP checksum of `segment` with its pseudo-header (RFC 9293 §3.1); zero if its field is correct.
 pub(crate) fn tcp(src: IpAddr, dst: IpAddr, segment: &[u8]) -> u16 {
     pseudo_header_sum(src, dst, segment.len()).add_slice(segment).ones_complement().to_be()
 }
 
-/// The sum of the pseudo-header of a segment of `len` bytes: what stands in the checksum's field of a segment whose
+/// The sum of the pseudo-header of a segment of `len` bytes: the value of the checksum field in a segment whose
 /// checksum is still to be filled in.
 pub(crate) fn pseudo_header(src: IpAddr, dst: IpAddr, len: usize) -> u16 {
     !pseudo_header_sum(src, dst, len).ones_complement().to_be()

@@ -1,11 +1,11 @@
-//! One header for segments that follow each other, as receive offload (GRO) makes it, and the way back (GSO).
+//! One header for consecutive segments, as receive offload (GRO) makes it, and the reverse (GSO).
 
 use crate::{Dss, Flags, Packet, Segment};
 
 impl Segment {
-    /// Makes `self` the header of a segment that carries the payload of `next` too, behind `len` bytes of its own, with one
-    /// mapping over all of it (RFC 8684 §3.3: a mapping may span segments). False, with nothing changed, if one header
-    /// cannot speak for both. The payload itself is the caller's business.
+    /// Makes `self` the header of a segment that carries also the payload of `next`, behind `len` bytes of its own,
+    /// with one mapping over all of it (RFC 8684 §3.3: a mapping may span segments). False, with nothing changed, if
+    /// one header cannot describe both. The caller merges the payload.
     pub fn absorb_header(&mut self, len: usize, next: &Self) -> bool {
         let follows = self.flags == Flags::ACK
             && (next.flags == Flags::ACK || next.flags == Flags::ACK | Flags::PSH)
@@ -21,8 +21,8 @@ impl Segment {
 }
 
 impl Packet {
-    /// The packets that segmentation offload makes of this one, with `size` bytes of payload each but the last. All repeat
-    /// the options, so that a mapping spans them.
+    /// The packets into which segmentation offload cuts this one, with `size` bytes of payload each except the last.
+    /// All repeat the options, so that a mapping spans them.
     pub fn cut(&self, size: u16) -> impl Iterator<Item = Self> {
         let (payload, size) = (&self.segment.payload, usize::from(size.max(1)));
         let parts = payload.len().div_ceil(size).max(1);
@@ -49,7 +49,7 @@ pub(crate) fn extend(ours: &mut Option<Dss>, len: usize, next: &Option<Dss>, mor
     };
     let (Some(mapping), Some(next)) = (&mut ours.mapping, &next.mapping) else { return false };
     let mask = if mapping.wide { u64::MAX } else { u64::from(u32::MAX) };
-    // A checksum covers its mapping as it was sent; an empty mapping is an infinite one.
+    // A checksum covers its mapping unchanged; an empty mapping is an infinite one.
     let goes_on = mapping.checksum.is_none()
         && next.checksum.is_none()
         && mapping.wide == next.wide
@@ -105,7 +105,7 @@ mod tests {
             (u64::MAX, (u32::MAX - 2).wrapping_sub(1_000), 11)
         );
         assert_eq!((head.seq, head.flags), (SeqNumber(u32::MAX - 2), last.flags));
-        // What is pushed ends it.
+        // PSH ends it.
         assert!(!head.absorb_header(11, &segment(8, 10, true, b"k")));
     }
 
@@ -172,7 +172,7 @@ mod tests {
         let whole = Packet { segment: segment.clone(), ..Packet::default() };
         let parts: Vec<Segment> = whole.cut(1000).map(|packet| packet.segment).collect();
         let seen: Vec<_> = parts.iter().map(|s| (s.seq.0, s.payload.len(), s.flags)).collect();
-        // Only the last is pushed and ends the stream.
+        // Only the last has PSH and ends the stream.
         assert_eq!(seen, [(2_000, 1000, Flags::ACK), (3_000, 1000, Flags::ACK), (4_000, 500, segment.flags)]);
         assert!(parts.iter().all(|part| part.options == segment.options));
         assert_eq!(whole.cut(2500).collect::<Vec<_>>(), core::slice::from_ref(&whole));

@@ -5,7 +5,7 @@ use core::net::IpAddr;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 
-/// The token that a peer's MP_JOIN names a connection by: the hash's first 32 bits (§3.2).
+/// The token by which a peer's MP_JOIN names a connection: the hash's first 32 bits (§3.2).
 pub fn token(key: u64) -> u32 {
     let [a, b, c, d, ..] = sha256(key);
     u32::from_be_bytes([a, b, c, d])
@@ -16,13 +16,13 @@ pub fn idsn(key: u64) -> DataSeq {
     DataSeq(rightmost_64(&sha256(key)))
 }
 
-/// The HMAC with which the host `local` proves in MP_JOIN that it knows both keys (§3.2). The SYN/ACK carries its
+/// The HMAC with which the host `local` authenticates itself in MP_JOIN, by both keys (§3.2). The SYN/ACK carries its
 /// [`leftmost_64`] bits, the third ACK its [`leftmost_160`].
 pub fn join_hmac(local_key: u64, remote_key: u64, local_nonce: u32, remote_nonce: u32) -> [u8; 32] {
     hmac_sha256(&joined(local_key, remote_key), &[&local_nonce.to_be_bytes(), &remote_nonce.to_be_bytes()])
 }
 
-/// The HMAC of an ADD_ADDR (§3.4.1): the rightmost 64 bits. `sender_key` is the key of who announces the address.
+/// The HMAC of an ADD_ADDR (§3.4.1): the rightmost 64 bits. `sender_key` is the announcing host's.
 pub fn add_addr_hmac(sender_key: u64, receiver_key: u64, address_id: u8, address: IpAddr, port: Option<u16>) -> u64 {
     let key = joined(sender_key, receiver_key);
     // §3.4.1: an absent port counts as zero.
@@ -33,13 +33,13 @@ pub fn add_addr_hmac(sender_key: u64, receiver_key: u64, address_id: u8, address
     })
 }
 
-/// The first 64 bits, as the SYN/ACK of MP_JOIN carries them.
+/// The first 64 bits, which the SYN/ACK of MP_JOIN carries.
 pub fn leftmost_64(hmac: &[u8; 32]) -> u64 {
     let [a, b, c, d, e, f, g, h, ..] = *hmac;
     u64::from_be_bytes([a, b, c, d, e, f, g, h])
 }
 
-/// The first 160 bits, as the third ACK of MP_JOIN carries them.
+/// The first 160 bits, which the third ACK of MP_JOIN carries.
 pub fn leftmost_160(hmac: &[u8; 32]) -> [u8; 20] {
     core::array::from_fn(|i| hmac[i])
 }

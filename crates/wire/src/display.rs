@@ -1,4 +1,4 @@
-//! One line for each value, in the manner of tcpdump; MPTCP options are named as in RFC 8684.
+//! One line per value, in tcpdump's notation; MPTCP options are named as in RFC 8684.
 
 use crate::{AddAddr, DataAck, Dss, Flags, MpCapable, MpJoin, MptcpOption, Options, Packet, Reason, Segment};
 use core::fmt::{Display, Formatter, Result};
@@ -39,7 +39,7 @@ fn fmt_after_ports(segment: &Segment, f: &mut Formatter<'_>) -> Result {
 }
 
 impl Display for Flags {
-    /// `S`, `S.`, `P.`: a letter for each bit, a point for ACK.
+    /// `S`, `S.`, `P.`: a letter per bit, a point for ACK.
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         const LETTERS: [(Flags, &str); 8] = [
             (Flags::FIN, "F"),

@@ -5,13 +5,13 @@ use bytes::BufMut;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use etherparse::{IpNumber, Ipv4Header, Ipv6Header};
 
-/// Time to live of what we send (RFC 1700's recommendation, and Linux's).
+/// Time to live of emitted packets (RFC 1700's recommendation, and Linux's).
 const HOP_LIMIT: u8 = 64;
-/// Where the checksum stands in a TCP header.
+/// The offset of the checksum in a TCP header.
 const CHECKSUM: usize = 16;
 
 impl Segment {
-    /// Appends the segment with its checksum, as it travels from `src` to `dst`.
+    /// Appends the segment with its checksum for `src` and `dst`.
     pub fn emit_into(&self, src: IpAddr, dst: IpAddr, out: &mut Vec<u8>) {
         let start = out.len();
         self.emit_header(out);
@@ -44,15 +44,16 @@ impl Packet {
         out
     }
 
-    /// Appends the packet's bytes. If the packet is longer than IP can say, the length field is zero, as Linux has it
-    /// in packets that are still to be cut up.
+    /// Appends the packet's bytes. If the packet is longer than the length field's range, the field is zero, as in
+    /// Linux for packets that are still to be cut up.
     pub fn emit_into(&self, out: &mut Vec<u8>) {
         let (src, dst) = self.emit_ip(self.segment.payload.len(), out);
         self.segment.emit_into(src, dst, out);
     }
 
-    /// Appends the headers of a packet with `payload` bytes of payload, which come from elsewhere. The checksum is left to
-    /// a device, which adds the segment to the pseudo-header's sum in the field; what to tell it.
+    /// Appends the headers of a packet with `payload` bytes of payload, which are written separately. The checksum is
+    /// left to a device, which adds the segment to the pseudo-header's sum in the field; returns the device's
+    /// instructions.
     pub fn emit_headers_into(&self, payload: usize, out: &mut Vec<u8>) -> VnetHeader {
         let start = out.len();
         let (src, dst) = self.emit_ip(payload, out);
@@ -63,7 +64,7 @@ impl Packet {
         VnetHeader { checksum: Some(((tcp - start) as u16, CHECKSUM as u16)), gso: None }
     }
 
-    /// Appends the IP header of a packet with `payload` bytes of payload; the addresses that stand in it.
+    /// Appends the IP header of a packet with `payload` bytes of payload; returns its addresses.
     fn emit_ip(&self, payload: usize, out: &mut Vec<u8>) -> (IpAddr, IpAddr) {
         let len = self.segment.header_len() + payload;
         match (self.src, self.dst) {
@@ -72,7 +73,7 @@ impl Packet {
                 (src.into(), dst.into())
             }
             (src, dst) => {
-                // One host of each family cannot meet but in the IPv6 form of both (RFC 4291 §2.5.5.2).
+                // Addresses of different families can only be combined in IPv6 form (RFC 4291 §2.5.5.2).
                 let (src, dst) = (mapped(src), mapped(dst));
                 emit_ipv6(src, dst, len, out);
                 (src.into(), dst.into())

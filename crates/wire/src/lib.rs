@@ -1,5 +1,5 @@
-//! TCP segments with Multipath TCP options: as values that hold what the wire can carry and nothing else, as bytes
-//! (IPv4 or IPv6), and as text.
+//! TCP segments with Multipath TCP options: as values that hold exactly what the wire can carry, as bytes (IPv4 or
+//! IPv6), and as text.
 
 mod checksum;
 mod coalesce;

@@ -2,7 +2,7 @@
 
 use core::net::IpAddr;
 
-/// MP_CAPABLE (§3.1). Which keys are present follows from the segment: none on SYN, one on SYN/ACK, two on ACK.
+/// MP_CAPABLE (§3.1). The segment decides which keys are present: none on SYN, one on SYN/ACK, two on ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MpCapable {
     /// Protocol version; 1 here.
@@ -11,19 +11,19 @@ pub struct MpCapable {
     pub checksum: bool,
     /// Flag C: the peer must not join to the source address and port of this segment.
     pub no_join_here: bool,
-    /// Flag H: HMAC-SHA256, the only algorithm of version 1. A SYN may propose others beside it (flags D to G); with keys it is
-    /// set only if it is the one that was chosen.
+    /// Flag H: HMAC-SHA256, the only algorithm of version 1. A SYN may propose others beside it (flags D to G); with
+    /// keys it is set only if it is the chosen one.
     pub hmac_sha256: bool,
-    /// The key of whoever sends the segment.
+    /// The sender's key.
     pub sender_key: Option<u64>,
-    /// The key of whoever receives it; on the third ACK and the first data.
+    /// The receiver's key; on the third ACK and the first data.
     pub receiver_key: Option<u64>,
     /// On the first data segment: data-level length, and the checksum if in use.
     pub data: Option<(u16, Option<u16>)>,
 }
 
 impl MpCapable {
-    /// What the first SYN of a version 1 connection offers, without checksums.
+    /// The offer of the first SYN of a version 1 connection, without checksums.
     pub const OFFER: Self = Self {
         version: 1,
         checksum: false,
@@ -35,7 +35,7 @@ impl MpCapable {
     };
 }
 
-/// MP_JOIN (§3.2): one form for each of its three segments.
+/// MP_JOIN (§3.2): one form per segment of its handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MpJoin {
     /// On the SYN.
@@ -67,7 +67,7 @@ pub enum MpJoin {
     },
 }
 
-/// A data acknowledgment, as wide as it was sent.
+/// A data acknowledgment in the width in which it was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DataAck {
     /// Low 32 bits.
@@ -86,7 +86,7 @@ pub struct Mapping {
     /// Subflow sequence number, relative to the subflow's ISN: the first data byte has 1. Zero in an infinite mapping
     /// only by the sender's choice.
     pub subflow_seq: u32,
-    /// Data-level length, with DATA_FIN counted. Zero makes the mapping infinite (§3.7).
+    /// Data-level length, including a DATA_FIN. Zero makes the mapping infinite (§3.7).
     pub len: u16,
     /// Checksum, if negotiated.
     pub checksum: Option<u16>,
@@ -126,7 +126,7 @@ pub struct Reason {
     pub transient: bool,
 }
 
-/// Every option but DSS, which has a place of its own in [`crate::Options`].
+/// Every option except DSS, which has its own field in [`crate::Options`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MptcpOption {
     /// MP_CAPABLE.
@@ -135,7 +135,7 @@ pub enum MptcpOption {
     Join(MpJoin),
     /// ADD_ADDR or its echo.
     AddAddr(AddAddr),
-    /// REMOVE_ADDR with up to 4 address IDs; unused places are `None` and stand last.
+    /// REMOVE_ADDR with up to 4 address IDs; unused elements are `None` and come last.
     RemoveAddr([Option<u8>; 4]),
     /// MP_PRIO: the backup flag of the subflow that carries it.
     Prio {
@@ -144,7 +144,7 @@ pub enum MptcpOption {
     },
     /// MP_FAIL with the data sequence number from which the checksum failed.
     Fail {
-        /// Where the failed mapping starts.
+        /// The start of the failed mapping.
         data_seq: u64,
     },
     /// MP_FASTCLOSE with the receiver's key.
@@ -181,7 +181,7 @@ impl Dss {
 }
 
 impl MptcpOption {
-    /// True if there are bytes for it.
+    /// True if it can be encoded.
     pub(crate) fn has_form(&self) -> bool {
         match self {
             Self::Capable(c) => {

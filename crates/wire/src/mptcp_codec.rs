@@ -8,7 +8,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub(crate) const KIND: u8 = 30;
 const NOP: u8 = 1;
 
-/// The four bits that tell MPTCP options apart (RFC 8684 §7.2).
+/// The four bits that distinguish MPTCP options (RFC 8684 §7.2).
 mod subtype {
     pub const MP_CAPABLE: u8 = 0;
     pub const MP_JOIN: u8 = 1;
@@ -42,7 +42,7 @@ mod dss {
 /// Flag B of MP_JOIN and MP_PRIO, E of ADD_ADDR, T of MP_TCPRST: the bit beside the subtype.
 const LOW_FLAG: u8 = 0x01;
 
-/// Appends the option that `body` writes, and NOPs up to a multiple of four, behind it as Linux does.
+/// Appends the option that `body` writes, followed by NOPs up to a multiple of four, as in Linux.
 fn framed(out: &mut Vec<u8>, subtype: u8, low_bits: u8, body: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.put_slice(&[KIND, 0, subtype << 4 | low_bits]);
@@ -175,7 +175,7 @@ pub(crate) fn parse(body: &[u8], options: &mut Options) -> Option<()> {
             return Some(());
         }
         subtype::REMOVE_ADDR => {
-            // §3.4.2 sets no limit to how many are removed at once: more than four become several values.
+            // §3.4.2 sets no limit to the number of removed addresses: more than four become several values.
             for ids in rest.chunks(4) {
                 options.push_mptcp(MptcpOption::RemoveAddr(core::array::from_fn(|i| ids.get(i).copied())));
             }
@@ -210,7 +210,7 @@ fn parse_dss(mut rest: &[u8]) -> Option<Dss> {
             data_seq: if wide { rest.try_get_u64().ok()? } else { rest.try_get_u32().ok()?.into() },
             subflow_seq: rest.try_get_u32().ok()?,
             len: rest.try_get_u16().ok()?,
-            // §3.3: only the length tells whether there is one.
+            // §3.3: only the length shows whether there is one.
             checksum: rest.try_get_u16().ok(),
         });
     }
@@ -219,12 +219,12 @@ fn parse_dss(mut rest: &[u8]) -> Option<Dss> {
 
 fn parse_capable(version: u8, mut rest: &[u8]) -> Option<MpCapable> {
     let flags = rest.try_get_u8().ok()?;
-    // §3.1: with B set the rest may mean anything.
+    // §3.1: with B set the rest is undefined.
     if flags & capable::EXTENSIBLE != 0 {
         return None;
     }
     let sender_key = rest.try_get_u64().ok();
-    // §3.1: whoever answers sets one bit.
+    // §3.1: the answering host sets one bit.
     let proposed = if sender_key.is_some() { capable::ALGORITHMS } else { capable::HMAC_SHA256 };
     let receiver_key = rest.try_get_u64().ok();
     let len = if receiver_key.is_some() { rest.try_get_u16().ok() } else { None };
@@ -252,7 +252,7 @@ fn parse_join(backup: bool, mut rest: &[u8]) -> Option<MpJoin> {
 fn parse_add_addr(echo: bool, mut rest: &[u8]) -> Option<AddAddr> {
     let address_id = rest.try_get_u8().ok()?;
     let hmac_len = if echo { 0 } else { 8 };
-    // §3.4.1: version 1 has no field for the family, the length tells it.
+    // §3.4.1: version 1 has no field for the family, which follows from the length.
     let address: IpAddr = match rest.len().checked_sub(hmac_len)? {
         4 | 6 => Ipv4Addr::from(rest.get_u32()).into(),
         16 | 18 => Ipv6Addr::from(rest.get_u128()).into(),

@@ -24,9 +24,9 @@ pub struct SackBlock {
     pub end: SeqNumber,
 }
 
-/// The options of one segment. Every setter keeps the whole within [`MAX_OPTIONS`] and says whether it fitted.
+/// The options of one segment. Every setter keeps the whole within [`MAX_OPTIONS`] and returns whether it fitted.
 ///
-/// Each option is padded to four bytes, as Linux lays them out; SACK-permitted shares the padding of timestamps.
+/// Each option is padded to four bytes, in Linux's layout; SACK-permitted shares the padding of timestamps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     mss: Option<u16>,
@@ -46,7 +46,7 @@ impl Options {
         Self::default()
     }
 
-    /// Takes every option out, so that the value can be used again.
+    /// Removes every option, for reuse of the value.
     pub fn clear(&mut self) {
         self.mss = None;
         self.window_scale = None;
@@ -144,7 +144,7 @@ impl Options {
         fits
     }
 
-    /// Sets as many of `blocks` as fit, first ones first, once; returns how many that were.
+    /// Sets as many of `blocks` as fit, first ones first, once; returns their number.
     pub fn set_sack(&mut self, blocks: &[SackBlock]) -> usize {
         let n = blocks.len().min(4).min(self.room().saturating_sub(4) / 8);
         if n == 0 || self.sack_len > 0 {
@@ -170,8 +170,8 @@ impl Options {
         fits
     }
 
-    /// Extends the mapping, of `len` bytes, by that of `next`, of `more` bytes; false, with nothing changed, if it does not
-    /// go on there or another option differs.
+    /// Extends the mapping, of `len` bytes, by that of `next`, of `more` bytes; false, with nothing changed, if it does
+    /// not continue there or another option differs.
     pub(crate) fn absorb(&mut self, len: usize, next: &Self, more: usize) -> bool {
         (next.mss, next.window_scale, next.sack_permitted) == (self.mss, self.window_scale, self.sack_permitted)
             && next.timestamps == self.timestamps
@@ -181,7 +181,7 @@ impl Options {
     }
 
     /// Adds another MPTCP option, unless it does not fit or RFC 8684 has no form for it: a receiver's key without the
-    /// sender's, data without keys, a version above 15, a REMOVE_ADDR of nothing.
+    /// sender's, data without keys, a version above 15, an empty REMOVE_ADDR.
     pub fn push_mptcp(&mut self, option: MptcpOption) -> bool {
         let fits = option.has_form() && self.reserve(option.encoded_len());
         if fits {

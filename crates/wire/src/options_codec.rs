@@ -53,9 +53,8 @@ pub(crate) fn emit(options: &Options, out: &mut Vec<u8>) {
 
 /// Reads the options in any order and with any padding, as Linux does: an unknown kind is skipped by its length; a
 /// known kind of the wrong length is skipped too; a length below 2 or past the end of the header ends the list, and
-/// what stood before it counts (RFC 9293 MUST-7 asks for no more than not to fail). Of a kind that may come once, the
-/// first counts. Options packed so tightly that [`Options`] cannot hold all of them lose SACK blocks first, then
-/// whatever comes last.
+/// earlier options count (RFC 9293 MUST-7 demands only not to fail). Of a kind that may come once, the first counts.
+/// Options packed too tightly for [`Options`] lose SACK blocks first, then the last ones.
 pub(crate) fn parse(mut bytes: &[u8]) -> Options {
     let mut options = Options::new();
     let mut sack: &[u8] = &[];

@@ -3,7 +3,7 @@
 use crate::Segment;
 use core::net::{IpAddr, Ipv4Addr};
 
-/// One IP packet with its TCP segment. Both addresses are of one family; if not, it is emitted as IPv6 with the IPv4
+/// One IP packet with its TCP segment. Both addresses are of one family; otherwise it is emitted as IPv6 with the IPv4
 /// address mapped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet {

@@ -7,14 +7,14 @@ use core::fmt;
 use core::net::IpAddr;
 use etherparse::{IpNumber, IpSlice, TcpSlice};
 
-/// Why bytes are no TCP segment to be heard.
+/// Why bytes are not an acceptable TCP segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParseError {
-    /// The IP header or an extension header is cut off or malformed, or says more bytes than there are.
+    /// The IP header or an extension header is cut off or malformed, or states more bytes than there are.
     IpHeader,
     /// The IPv4 header's checksum does not match.
     IpChecksum,
-    /// A fragment: the segment is not whole.
+    /// A fragment: the segment is incomplete.
     Fragment,
     /// Another protocol, with this number.
     NotTcp(u8),
@@ -40,14 +40,14 @@ impl fmt::Display for ParseError {
 impl core::error::Error for ParseError {}
 
 impl Packet {
-    /// Reads an IPv4 or IPv6 packet; the payload shares the memory of `bytes`. IPv4 options and IPv6 extension headers
-    /// are skipped, and so is what follows the packet's end. Reading what [`Packet::emit`] wrote gives an equal value.
+    /// Reads an IPv4 or IPv6 packet; the payload shares the memory of `bytes`. IPv4 options, IPv6 extension headers and
+    /// bytes beyond the packet's end are skipped. Reading the bytes of [`Packet::emit`] gives an equal value.
     pub fn parse(bytes: Bytes) -> Result<Self, ParseError> {
         Self::read(bytes, true)
     }
 
-    /// As [`Self::parse`], but the TCP checksum may be anything: for packets that never were on a wire, whose sender left
-    /// it to a device to fill in ([`crate::VnetHeader::checksum`]).
+    /// As [`Self::parse`], but the TCP checksum may be anything: for packets that never were on a wire, whose sender
+    /// left it to a device to fill in ([`crate::VnetHeader::checksum`]).
     pub fn parse_unverified(bytes: Bytes) -> Result<Self, ParseError> {
         Self::read(bytes, false)
     }
@@ -74,9 +74,9 @@ impl Packet {
 }
 
 impl Segment {
-    /// Reads a segment that came from `src` to `dst`; the payload shares the memory of `bytes`. What a segment's value
-    /// has no place for is left out: reserved bits, the urgent pointer, an acknowledgment number without
-    /// [`Flags::ACK`], and options that are unknown or malformed.
+    /// Reads a segment that came from `src` to `dst`; the payload shares the memory of `bytes`. Parts that the value
+    /// cannot hold are dropped: reserved bits, the urgent pointer, an acknowledgment number without [`Flags::ACK`], and
+    /// options that are unknown or malformed.
     pub fn parse(bytes: Bytes, src: IpAddr, dst: IpAddr) -> Result<Self, ParseError> {
         let segment = Self::read(bytes.clone())?;
         if checksum::tcp(src, dst, &bytes) != 0 {

@@ -1,10 +1,11 @@
-//! What a packet's sender leaves to a device: the header that TUN puts before each packet on demand.
+//! Work that a packet's sender leaves to a device: the optional header that TUN puts before each packet.
 
-/// `struct virtio_net_hdr` (virtio 1.2 §5.1.6), as far as a TUN device and its reader need it. The default leaves nothing.
+/// `struct virtio_net_hdr` (virtio 1.2 §5.1.6), as far as a TUN device and its reader need it. The default leaves no
+/// work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VnetHeader {
-    /// The checksum is still to be filled in: where what it covers begins, from the packet's start, and where its field
-    /// stands from there. The field holds the pseudo-header's sum.
+    /// The checksum is still to be filled in: the start of the covered bytes, from the packet's start, and the offset
+    /// of its field from there. The field holds the pseudo-header's sum.
     pub checksum: Option<(u16, u16)>,
     /// The packet is still to be cut up.
     pub gso: Option<Gso>,
@@ -13,7 +14,7 @@ pub struct VnetHeader {
 /// How a packet is to be cut up (Generic Segmentation Offload).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gso {
-    /// What it is.
+    /// Its protocol.
     pub kind: GsoKind,
     /// Bytes of all headers.
     pub header_len: u16,
@@ -21,7 +22,7 @@ pub struct Gso {
     pub size: u16,
 }
 
-/// What is cut up, by the header's number for it.
+/// The protocol of the packet, by the header's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GsoKind(pub u8);
 
@@ -39,7 +40,7 @@ impl VnetHeader {
     /// Bytes of the header.
     pub const LEN: usize = 10;
 
-    /// The header's bytes, numbers as the machine has them.
+    /// The header's bytes, in native byte order.
     pub fn to_bytes(self) -> [u8; Self::LEN] {
         let (flags, (start, field)) = self.checksum.map_or((0, (0, 0)), |place| (NEEDS_CHECKSUM, place));
         let (kind, header_len, size) = self.gso.map_or((NO_GSO, 0, 0), |gso| (gso.kind.0, gso.header_len, gso.size));
@@ -81,7 +82,7 @@ mod tests {
             let gso = Gso { kind: GsoKind::TCP_V4, header_len: 52, size: 1448 };
             assert_eq!(read, VnetHeader { checksum: Some((20, 16)), gso: Some(gso) });
         }
-        // A checksum that was verified leaves nothing to do.
+        // A verified checksum leaves no work.
         assert_eq!(VnetHeader::from_bytes([2, 0, 0, 0, 0, 0, 0, 0, 0, 0]), VnetHeader::default());
     }
 }

@@ -1,4 +1,4 @@
-//! Values as lines, named as tcpdump and RFC 8684 name them.
+//! Values as lines, in the terms of tcpdump and RFC 8684.
 
 use anabranch_units::SeqNumber;
 use anabranch_wire::{
@@ -18,7 +18,7 @@ fn a_segment_says_the_numbers_that_it_occupies() {
         (Flags::ACK, Bytes::new(), "443 > 5000: Flags [.], ack 9, win 0, length 0"),
         (Flags::SYN | Flags::ACK, Bytes::new(), "443 > 5000: Flags [S.], seq 7, ack 9, win 0, length 0"),
         (Flags::FIN | Flags::ACK, Bytes::new(), "443 > 5000: Flags [F.], seq 7, ack 9, win 0, length 0"),
-        // A reset occupies nothing, but its number is what counts (RFC 5961 §3).
+        // A reset occupies no number, but its own number matters (RFC 5961 §3).
         (Flags::RST, Bytes::new(), "443 > 5000: Flags [R], seq 7, win 0, length 0"),
         (Flags::ACK | Flags::PSH, data, "443 > 5000: Flags [P.], seq 7:10, ack 9, win 0, length 3"),
     ] {

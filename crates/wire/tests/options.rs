@@ -1,4 +1,4 @@
-//! Options as the RFCs draw them, byte by byte, and as they should not be.
+//! Options as in the RFCs' drawings, byte by byte, and malformed ones.
 
 use anabranch_units::SeqNumber;
 use anabranch_wire::{
@@ -17,7 +17,7 @@ fn hex(text: &str) -> Vec<u8> {
     digits.chunks(2).map(byte).collect()
 }
 
-/// The options that a segment with these option bytes is read to have.
+/// The options of a segment with these option bytes.
 fn parsed(text: &str) -> Options {
     let options = hex(text);
     assert!(options.len().is_multiple_of(4), "data offset counts words");
@@ -42,7 +42,7 @@ fn emitted(options: &Options) -> Vec<u8> {
     bytes.split_off(20)
 }
 
-/// `option` and the bytes in `text` are the same, both ways.
+/// `option` and the bytes in `text` are equivalent, in both directions.
 #[track_caller]
 fn same(option: MptcpOption, text: &str) {
     let mut options = Options::new();
@@ -79,7 +79,7 @@ fn mp_capable() {
     same(MptcpOption::Capable(data), "1e 16 01 a1 0102030405060708 1112131415161718 0064 0101");
     let summed = MpCapable { data: Some((100, Some(0xabcd))), ..ack };
     same(MptcpOption::Capable(summed), "1e 18 01 a1 0102030405060708 1112131415161718 0064 abcd");
-    // Version 0 had the key on the SYN; the engine answers it or not.
+    // Version 0 had the key on the SYN; the engine decides whether to answer.
     let old = MpCapable { version: 0, sender_key: Some(5), ..syn };
     same(MptcpOption::Capable(old), "1e 0c 00 01 0000000000000005");
 }
@@ -186,7 +186,7 @@ fn tcp_options() {
 fn other_orders_and_paddings_are_understood() {
     let mut syn = Options::new();
     assert!(syn.set_mss(1460) && syn.set_window_scale(7) && syn.set_sack_permitted());
-    // As macOS and Windows write them, and with the list ended early; what is behind the end does not count.
+    // The layouts of macOS and Windows, and a list that ends early; bytes behind the end are ignored.
     assert_eq!(parsed("02 04 05b4  01 03 03 07  01 01  04 02"), syn);
     assert_eq!(parsed("03 03 07  02 04 05b4  04 02  00 02 04"), syn);
     // An unknown kind (here fast open) is skipped by its length.
@@ -197,7 +197,7 @@ fn other_orders_and_paddings_are_understood() {
 
 #[test]
 fn tightly_packed_options_lose_sack_blocks_first() {
-    // 10 + 10 + 16 bytes (and 4 of end) that need 12 + 12 + 20 of ours.
+    // 10 + 10 + 16 bytes (and 4 of end), which take 12 + 12 + 20 in this layout.
     let options =
         parsed("08 0a 00000005 00000006  05 0a 0000000a 00000014  1e 12 20 05 00000001 00000002 00000003 0004 01 00");
     assert!(options.timestamps().is_some());
@@ -343,7 +343,7 @@ fn errors_say_what_is_wrong() {
     let mut changed = bytes.clone();
     changed[8] = 63;
     assert_eq!(parse(&changed), Err(ParseError::IpChecksum));
-    // Ethernet pads short frames: what is behind the packet is not of it.
+    // Ethernet pads short frames: bytes behind the packet are not part of it.
     assert_eq!(parse(&[&bytes[..], &[0; 6]].concat()), Ok(packet()));
 }
 

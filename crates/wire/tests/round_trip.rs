@@ -1,4 +1,4 @@
-//! What is emitted parses to the same; what parses is emitted to the same; nothing panics.
+//! Emitted values parse to the same value; parsed bytes are emitted as the same bytes; no input panics.
 
 use anabranch_units::SeqNumber;
 use anabranch_wire::{
@@ -138,7 +138,7 @@ fn packet() -> impl Strategy<Value = Packet> {
     (addresses, segment()).prop_map(|((src, dst), segment)| Packet { src, dst, segment })
 }
 
-/// Option lists as a stranger might write them: pieces that nearly make sense.
+/// Option lists of a foreign stack: fragments that are nearly valid.
 fn foreign_options() -> impl Strategy<Value = Vec<u8>> {
     let any_option =
         (0u8..35, vec(any::<u8>(), 0..12)).prop_map(|(kind, body)| [vec![kind, body.len() as u8 + 2], body].concat());
@@ -153,7 +153,7 @@ fn foreign_options() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// A segment with these bytes as its options, and a right checksum.
+/// A segment with these bytes as its options, and a correct checksum.
 fn raw_segment(options: &[u8]) -> Bytes {
     let address = IpAddr::from([0; 4]);
     let mut bytes = Vec::new();

@@ -90,7 +90,7 @@ fn tokens_and_initial_numbers() {
     }
 }
 
-/// Keys of 16 bytes and messages of 8, as MP_JOIN has them, here written as text.
+/// Keys of 16 bytes and messages of 8, as in MP_JOIN, here as text.
 #[test]
 fn join_hmacs_of_text() {
     let number = |text: &[u8]| u64::from_be_bytes(text.try_into().unwrap());

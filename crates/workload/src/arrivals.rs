@@ -2,8 +2,8 @@
 
 use anabranch_units::{Duration, Instant, Rng};
 
-/// Poisson arrivals at `rate` a second, from `start` on: `count` times with exponential gaps, in order. All at `start` if
-/// the rate is not above zero.
+/// Poisson arrivals at `rate` per second, from `start` on: `count` times with exponential gaps, in order. All at
+/// `start` if the rate is not above zero.
 pub fn poisson(start: Instant, rate: f64, count: usize, rng: &mut Rng) -> Vec<Instant> {
     let mut at = start;
     let mut next = || {

@@ -1,4 +1,4 @@
-//! As much as the connection carries, in one direction or in both.
+//! As much data as the connection carries, in one direction or in both.
 
 use crate::halves::{Reader, Writer};
 use crate::{Fault, Stream, Workload};
@@ -23,7 +23,7 @@ impl BulkSource {
         self.writer.written()
     }
 
-    /// What has a size is one message.
+    /// A source with a size is one message.
     fn begin(&mut self, io: &mut dyn Stream) {
         if let Some(size) = self.size {
             io.begin_message(size);
@@ -79,7 +79,7 @@ impl BulkSink {
         self.reader.received()
     }
 
-    /// Reads all there is. True if the end has just come.
+    /// Reads all available data. True if the end has just come.
     fn drain(&mut self, io: &mut dyn Stream) -> bool {
         let ends = self.reader.read(io);
         if let Some(expected) = self.expected {
@@ -105,8 +105,8 @@ impl Workload for BulkSink {
     }
 }
 
-/// Both directions at once: sends as a [`BulkSource`] does, and verifies what comes as a [`BulkSink`] does. Each direction
-/// ends by itself.
+/// Both directions at once: sends as a [`BulkSource`], and verifies received data as a [`BulkSink`]. Each direction
+/// ends independently.
 #[derive(Clone, Debug)]
 pub struct Duplex {
     source: BulkSource,
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(sink.fault(), None);
     }
 
-    /// What a sink that expects `expected` bytes says about `pieces` and then, if `end`, the end.
+    /// The fault that a sink expecting `expected` bytes finds in `pieces` and then, if `end`, the end.
     fn verdict(expected: Option<u64>, pieces: &[Bytes], end: bool) -> Option<Fault> {
         let mut sink = BulkSink::new(expected);
         let mut io = Pipe::new(u64::MAX, usize::MAX);

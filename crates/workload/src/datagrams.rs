@@ -1,21 +1,21 @@
-//! Cross traffic that no congestion control holds back.
+//! Cross traffic without congestion control.
 
 use crate::PacketSizes;
 use anabranch_units::{Duration, Instant, Rate, Rng};
 use core::fmt::Debug;
 
-/// A packet to be sent.
+/// A packet to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagram {
-    /// When.
+    /// The time.
     pub at: Instant,
     /// Bytes of the whole IP packet.
     pub size: u32,
 }
 
-/// Sends packets at times that it alone decides.
+/// Sends packets at its own times.
 pub trait PacketSource: Debug + Send {
-    /// The next packet, never earlier than the one before; `None`: there are no more.
+    /// The next packet, never earlier than the previous one; `None` after the last.
     fn next_packet(&mut self) -> Option<Datagram>;
 }
 
@@ -40,7 +40,7 @@ impl ConstantRate {
 
 impl PacketSource for ConstantRate {
     fn next_packet(&mut self) -> Option<Datagram> {
-        // Counted from the start, so that rounding never adds up.
+        // Counted from the start, so that rounding errors never add up.
         let at = self.start + self.rate.time_for(self.sent);
         if self.size == 0 || at >= self.stop {
             return None;
@@ -67,8 +67,8 @@ pub struct OnOffSpec {
 
 /// Bursts at a constant rate: Pareto on times, exponential off times. It begins with an off time.
 ///
-/// A packet is sent for every packet's worth of *on* time, counted through all bursts, so that the mean rate is
-/// exactly `rate` · on / (on + off), however short the bursts are.
+/// On time is counted through all bursts, one packet per transmission time, so that the mean rate is exactly `rate` ·
+/// on / (on + off), however short the bursts are.
 #[derive(Clone, Debug)]
 pub struct OnOff {
     spec: OnOffSpec,
@@ -77,14 +77,14 @@ pub struct OnOff {
     sizes: Rng,
     /// Bytes sent.
     sent: u64,
-    /// When the current burst began, how much on time there was before it, and how long it is.
+    /// The begin of the current burst, the on time before it, and its length.
     burst: Instant,
     before: Duration,
     length: Duration,
 }
 
 impl OnOff {
-    /// Bursts in `[start, stop)`, with luck from `rng`. None at all if `rate`, the sizes or `on` is zero or `shape` is not
+    /// Bursts in `[start, stop)`, drawn from `rng`. None at all if `rate`, the sizes or `on` is zero or `shape` is not
     /// above 1.
     pub fn new(spec: OnOffSpec, start: Instant, stop: Option<Instant>, rng: Rng) -> Self {
         let silent =
@@ -137,7 +137,7 @@ mod tests {
         let sent = all(ConstantRate::new(Rate::from_bps(3), 7, start, Some(stop)));
         let at: Vec<_> = sent.iter().map(|d| d.at.since(start).as_nanos()).collect();
         assert_eq!(at, [0, 18_666_666_667, 37_333_333_334]);
-        // The fourth would come at the very moment of the stop.
+        // The fourth would come exactly at the stop.
         assert_eq!(all(ConstantRate::new(Rate::from_bps(0), 7, start, None)), []);
         assert_eq!(all(ConstantRate::new(Rate::from_bps(8), 0, start, None)), []);
     }
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn bursts_have_the_stated_means() {
         let sent = on_off(SPEC, 10_000, 1);
-        // 1000 packets a second while on, a quarter of the time.
+        // 1000 packets per second while on, a quarter of the time.
         assert!((2_350_000..2_650_000).contains(&sent.len()), "{}", sent.len());
         let gaps: Vec<_> = sent.windows(2).map(|w| w[1].at.since(w[0].at).as_nanos()).collect();
         let offs: Vec<_> = gaps.iter().filter(|gap| **gap > 1_000_001).map(|gap| gap - 1_000_000).collect();

@@ -4,8 +4,8 @@ use crate::halves::{Reader, Writer};
 use crate::{Fault, Stream, Workload};
 use anabranch_units::{Duration, Instant};
 
-/// Writes a frame every `interval`, the first when the connection is established. Frames that the send buffer has no room
-/// for are written as soon as it has, in order; none is left out.
+/// Writes a frame every `interval`, the first when the connection is established. Frames without room in the send
+/// buffer are written as soon as there is room, in order; none is dropped.
 #[derive(Clone, Debug)]
 pub struct FrameSource {
     size: u64,
@@ -13,7 +13,7 @@ pub struct FrameSource {
     count: Option<u64>,
     /// When the next frame is due; `None` before the first.
     next: Option<Instant>,
-    /// Frames that are due or were.
+    /// Frames due so far.
     due: u64,
     writer: Writer,
     reader: Reader,
@@ -31,7 +31,7 @@ impl FrameSource {
         self.count.is_some_and(|count| self.due >= count)
     }
 
-    /// Makes frames up to `now`, and writes what there is room for.
+    /// Makes frames up to `now`, and writes as far as there is room.
     fn go_on(&mut self, now: Instant, io: &mut dyn Stream) {
         let mut next = self.next.unwrap_or(now);
         while next <= now && !self.ended() {
@@ -92,7 +92,7 @@ mod tests {
     use crate::pattern;
     use bytes::Bytes;
 
-    /// Takes so many bytes; remembers what it took.
+    /// Accepts this many bytes; records them.
     #[derive(Default)]
     struct Sink {
         room: u64,

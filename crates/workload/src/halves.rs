@@ -1,4 +1,4 @@
-//! The two halves of an application: what writes the pattern, and what reads and verifies it.
+//! The two halves of an application: a writer of the pattern, and a reader that verifies it.
 
 use crate::{Fault, Stream, pattern};
 
@@ -19,7 +19,7 @@ impl Writer {
         self.finished
     }
 
-    /// Writes up to the offset `until` what there is room for. True if all of it is written.
+    /// Writes up to the offset `until`, as far as there is room. True if all of it is written.
     pub fn write(&mut self, io: &mut dyn Stream, until: u64) -> bool {
         while self.written < until {
             let len = (until - self.written).min(io.writable()).min(pattern::LONGEST as u64) as usize;
@@ -60,12 +60,12 @@ impl Reader {
         self.ended
     }
 
-    /// The first thing that was wrong.
+    /// The first fault.
     pub fn fault(&self) -> Option<Fault> {
         self.fault
     }
 
-    /// Reads all there is. True if the end has just come.
+    /// Reads all available data. True if the end has just come.
     pub fn read(&mut self, io: &mut dyn Stream) -> bool {
         while let Some(data) = io.read() {
             if self.fault.is_none() {
@@ -78,7 +78,7 @@ impl Reader {
         ends
     }
 
-    /// Finds fault with a stream that is longer than `len` bytes, or ended before.
+    /// Records a fault if the stream is longer than `len` bytes, or ended before.
     pub fn expect(&mut self, len: u64) {
         let got = self.received;
         if self.fault.is_none() && (got > len || self.ended && got < len) {
@@ -86,7 +86,7 @@ impl Reader {
         }
     }
 
-    /// Reads all there is, of a peer that has nothing to say.
+    /// Reads all available data of a peer that must send none.
     pub fn refuse(&mut self, io: &mut dyn Stream) {
         self.read(io);
         self.expect(0);

@@ -1,5 +1,5 @@
-//! What applications do, sans-IO: [`Workload`]s at the ends of a connection, and [`PacketSource`]s that send datagrams
-//! past all congestion control.
+//! Applications, sans-IO: [`Workload`]s at the ends of a connection, and [`PacketSource`]s that send datagrams without
+//! congestion control.
 
 mod arrivals;
 mod bulk;

@@ -6,11 +6,11 @@ use std::sync::Arc;
 /// Sizes in bytes, by number from 0 on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Objects {
-    /// All alike.
+    /// All of one size.
     Same {
         /// Bytes of each.
         size: u64,
-        /// How many; `None` = without end.
+        /// Their number; `None` = without end.
         count: Option<u64>,
     },
     /// Each with its own size.
@@ -31,7 +31,7 @@ impl Objects {
         }
     }
 
-    /// `count` objects (at least 1) of `total` bytes together, as equal as can be.
+    /// `count` objects (at least 1) of `total` bytes together, as equal as possible.
     pub fn equal(total: u64, count: u32) -> Self {
         let rest = u128::from(total.saturating_sub(count.into()));
         Self::between((1..=u128::from(count)).map(|n| (rest * n / u128::from(count)) as u64))
@@ -42,13 +42,14 @@ impl Objects {
         let rest = total.saturating_sub(count.into());
         let weights: Vec<f64> = (0..count.max(1)).map(|_| libm::exp(SIGMA * normal(rng))).collect();
         let all: f64 = weights.iter().sum();
-        // Where one object ends the next begins, so that rounding never adds up; the last ends at the total.
+        // Each object begins where the previous one ends, so that rounding errors never add up; the last ends at the
+        // total.
         let sums = weights[1..].iter().scan(weights[0], |sum, weight| Some(core::mem::replace(sum, *sum + weight)));
         let bounds = sums.map(|sum| ((rest as f64 * (sum / all)) as u64).min(rest));
         Self::between(bounds.chain([rest]))
     }
 
-    /// Objects of a byte each and what lies between two bounds, from zero on.
+    /// Objects of one byte plus the distance between two bounds, from zero on.
     fn between(bounds: impl Iterator<Item = u64>) -> Self {
         let mut before = 0;
         Self::Each(bounds.map(|bound| 1 + bound - core::mem::replace(&mut before, bound)).collect())

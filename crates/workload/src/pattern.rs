@@ -3,16 +3,16 @@
 use bytes::Bytes;
 use std::sync::LazyLock;
 
-/// After how many bytes the pattern repeats: the least prime above 1 MiB. No shift by a multiple of a segment, window
-/// or buffer size is a multiple of it, so a misplaced segment never looks right.
+/// Period of the pattern: the least prime above 1 MiB. No shift by a multiple of a segment, window or buffer size is a
+/// multiple of it, so a misplaced segment never looks correct.
 const PERIOD: u64 = 1_048_583;
 
 /// Longest piece in one call.
 pub const LONGEST: usize = 64 << 10;
 
-/// One period of random bytes, and its beginning again, so that no piece ever wraps.
+/// One period of random bytes, followed by its beginning, so that no piece wraps.
 static PATTERN: LazyLock<Vec<u8>> = LazyLock::new(|| {
-    // Knuth's MMIX generator, its weak low bits mixed: a megabyte of it is made at every start.
+    // Knuth's MMIX generator with its weak low bits mixed: a megabyte of it is made at every start.
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut word = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -29,18 +29,18 @@ fn slice(offset: u64, len: usize) -> &'static [u8] {
     &PATTERN[start..start + len.min(LONGEST)]
 }
 
-/// The `len` bytes of a stream from `offset` on; at most [`LONGEST`]. Nothing is copied.
+/// The `len` bytes of a stream from `offset` on; at most [`LONGEST`]. They are not copied.
 pub fn piece(offset: u64, len: usize) -> Bytes {
     Bytes::from_static(slice(offset, len))
 }
 
-/// The offset of the first byte of `data`, which begins at `offset` of its stream, that is wrong.
+/// The offset of the first wrong byte of `data`, which begins at `offset` of its stream.
 pub fn mismatch(offset: u64, data: &[u8]) -> Option<u64> {
     let mut at = offset;
     for part in data.chunks(LONGEST) {
         let right = slice(at, part.len());
-        // The very bytes of the pattern at this offset, not a copy of them: where the network hands on what was written
-        // there is nothing to compare. Any other bytes are, one by one.
+        // A slice of the pattern itself at this offset needs no comparison: the network forwards written data without a
+        // copy. Any other bytes are compared one by one.
         if !core::ptr::eq(part, right) && part != right {
             return part.iter().zip(right).position(|(a, b)| a != b).map(|wrong| at + wrong as u64);
         }

@@ -4,7 +4,7 @@ use crate::Stream;
 use bytes::Bytes;
 use std::collections::VecDeque;
 
-/// A connection without a network: what one end writes, the same end reads. Takes `per_write` bytes at once.
+/// A connection without a network: one end reads the bytes that it writes. Accepts `per_write` bytes at once.
 #[derive(Default)]
 pub struct Pipe {
     pub buffer: VecDeque<Bytes>,
@@ -48,7 +48,7 @@ impl Stream for Pipe {
     }
 }
 
-/// Two pipes, one each way, as one end sees them.
+/// Two pipes, one per direction, as one end sees them.
 pub struct Both<'a>(pub &'a mut Pipe, pub &'a mut Pipe);
 
 impl Stream for Both<'_> {

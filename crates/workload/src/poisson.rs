@@ -4,8 +4,8 @@ use crate::halves::{Reader, Writer};
 use crate::{Fault, PacketSizes, Stream, Workload};
 use anabranch_units::{Duration, Instant, Rng};
 
-/// Writes packets at exponential intervals, from establishment on and without end. What the send buffer has no room for is
-/// written as soon as it has; none is left out.
+/// Writes packets at exponential intervals, from establishment on and without end. Packets without room in the send
+/// buffer are written as soon as there is room; none is dropped.
 #[derive(Clone, Debug)]
 pub struct PoissonSource {
     /// Mean seconds from one packet to the next.
@@ -14,26 +14,26 @@ pub struct PoissonSource {
     rng: Rng,
     /// When the next packet is due; `None` before the first.
     next: Option<Instant>,
-    /// Bytes that are due or were.
+    /// Bytes due so far.
     due: u64,
     writer: Writer,
     reader: Reader,
 }
 
 impl PoissonSource {
-    /// `per_second` packets on average (at most one a microsecond), with luck from `rng`. None at all if that is not above
-    /// zero.
+    /// `per_second` packets on average (at most one per microsecond), drawn from `rng`. None at all if that is not
+    /// above zero.
     pub fn new(per_second: f64, sizes: PacketSizes, rng: Rng) -> Self {
         let interval = if per_second > 0.0 { (1.0 / per_second).max(1e-6) } else { f64::INFINITY };
         Self { interval, sizes, rng, next: None, due: 0, writer: Writer::default(), reader: Reader::default() }
     }
 
     fn gap(&mut self) -> Duration {
-        // One ns at least: the time must go on.
+        // At least one nanosecond, so that time advances.
         Duration::from_secs_f64(self.rng.exponential() * self.interval).max(Duration::from_nanos(1))
     }
 
-    /// Makes packets up to `now`, and writes what there is room for.
+    /// Makes packets up to `now`, and writes as far as there is room.
     fn go_on(&mut self, now: Instant, io: &mut dyn Stream) {
         let mut next = match self.next {
             Some(next) => next,
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
     use bytes::Bytes;
 
-    /// Takes so many bytes; remembers how many at a time.
+    /// Accepts this many bytes; records how many at a time.
     struct Sink {
         room: u64,
         taken: Vec<usize>,

@@ -1,4 +1,4 @@
-//! Requests and responses: a client asks for objects one after the other on each connection, a server answers.
+//! Requests and responses: a client requests objects one after the other on each connection, a server answers.
 
 use crate::halves::{Reader, Writer};
 use crate::{Fault, Objects, Stream, Workload, pattern};
@@ -11,10 +11,10 @@ const NUMBER: usize = 8;
 /// Least and greatest size of a request, bytes.
 pub const REQUEST_BYTES: core::ops::RangeInclusive<u64> = NUMBER as u64..=pattern::LONGEST as u64;
 
-/// What client and server know of their exchange.
+/// The parameters of an exchange, common to client and server.
 #[derive(Clone, Debug)]
 pub struct Exchange {
-    /// What there is to ask for.
+    /// The objects.
     pub objects: Objects,
     /// Bytes of a request, in [`REQUEST_BYTES`].
     pub request: u64,
@@ -33,29 +33,29 @@ impl Exchange {
     }
 }
 
-/// Asks for objects, each when the one before is there, and finishes after the last.
+/// Requests objects, each after the previous response, and finishes after the last.
 #[derive(Clone, Debug)]
 pub struct RequestClient {
     exchange: Exchange,
     think: Duration,
     shared: bool,
-    /// Most objects that it asks for.
+    /// Most objects that it requests.
     most: u64,
     /// Objects that this connection has chosen.
     chosen: u64,
     /// The next request, and when it is due.
     next: Option<(Instant, u64)>,
-    /// Bytes of all requests so far, and what of the last is not yet written.
+    /// Bytes of all requests so far, and the unwritten rest of the last.
     requested: u64,
     unwritten: Bytes,
-    /// Bytes of all responses that were asked for.
+    /// Bytes of all requested responses.
     expected: u64,
     reader: Reader,
     finished: bool,
 }
 
 impl RequestClient {
-    /// Asks for all objects in order, each `think` after the response before.
+    /// Requests all objects in order, each `think` after the previous response.
     pub fn new(exchange: Exchange, think: Duration) -> Self {
         Self {
             exchange,
@@ -72,17 +72,17 @@ impl RequestClient {
         }
     }
 
-    /// Asks for those objects that the host's other connections have not asked for ([`Stream::take_ticket`]).
+    /// Requests the objects that the host's other connections have not requested ([`Stream::take_ticket`]).
     pub fn sharing(exchange: Exchange) -> Self {
         Self { shared: true, ..Self::new(exchange, Duration::ZERO) }
     }
 
-    /// Asks for one object that none of the host's other connections has asked for.
+    /// Requests one object that none of the host's other connections has requested.
     pub fn for_one(exchange: Exchange) -> Self {
         Self { most: 1, ..Self::sharing(exchange) }
     }
 
-    /// Nothing is under way: chooses the next object, to be asked for at `due`, or finishes.
+    /// No request is outstanding: chooses the next object, to request at `due`, or finishes.
     fn choose(&mut self, due: Instant, io: &mut dyn Stream) {
         let mut choose = || if self.shared { io.take_ticket() } else { self.chosen };
         let number = (self.chosen < self.most).then(&mut choose);
@@ -98,7 +98,7 @@ impl RequestClient {
         }
     }
 
-    /// Asks for what is due, and writes what there is room for.
+    /// Sends the due request, as far as there is room.
     fn go_on(&mut self, now: Instant, io: &mut dyn Stream) {
         if let Some((_, number)) = self.next.take_if(|(due, _)| *due <= now) {
             self.unwritten = self.exchange.request(number, self.requested);
@@ -172,13 +172,13 @@ pub struct ResponseServer {
     number: [u8; NUMBER],
     ended: bool,
     fault: Option<Fault>,
-    /// Bytes of all responses that were asked for.
+    /// Bytes of all requested responses.
     asked: u64,
     writer: Writer,
 }
 
 impl ResponseServer {
-    /// Holds the objects.
+    /// A server of the exchange's objects.
     pub fn new(exchange: Exchange) -> Self {
         let (number, writer) = ([0; NUMBER], Writer::default());
         Self { exchange, received: 0, number, ended: false, fault: None, asked: 0, writer }
@@ -194,11 +194,11 @@ impl ResponseServer {
         self.received += data.len() as u64;
     }
 
-    /// A request is there as a whole.
+    /// Handles a complete request.
     fn answer(&mut self, io: &mut dyn Stream) {
         let request = self.exchange.request_len() as u64;
         match self.exchange.objects.size(u64::from_be_bytes(self.number)) {
-            // It came before the answer to the one before was written.
+            // It came before the previous answer was written.
             _ if self.writer.written() < self.asked => {
                 let (got, expected) = (self.received, self.received - request);
                 self.fault = self.fault.or(Some(Fault::WrongLength { got, expected }));
@@ -303,7 +303,7 @@ mod tests {
             Self { client, server, up: Pipe::new(room, per_write), down: Pipe::new(room, per_write) }
         }
 
-        /// Both ends once. The client draws `tickets`.
+        /// One round of both ends. The client draws `tickets`.
         fn turn(&mut self, now: Instant, first: bool, tickets: &mut u64) {
             let io = &mut Shared(Both(&mut self.up, &mut self.down), tickets);
             if first {
@@ -342,7 +342,7 @@ mod tests {
                 }
             }
             prop_assert!(lines.iter().all(Line::is_done));
-            // Each object once, and each connection has found that there is no further one.
+            // Each object once, and each connection has found that there is no other one.
             prop_assert_eq!(tickets as usize, sizes.len() + connections);
             prop_assert_eq!(lines.iter().map(|line| line.client.chosen).sum::<u64>(), sizes.len() as u64);
             let received: u64 = lines.iter().map(|line| line.client.reader.received()).sum();
@@ -362,7 +362,7 @@ mod tests {
         let think = Duration::from_millis(30);
         let mut line = Line::new(RequestClient::new(exchange.clone(), think), &exchange, 10_000, 10_000);
         line.turn(Instant::ZERO, true, &mut 0);
-        // The first response is there at 5 ms: the second request is due at 35 ms and not before.
+        // The first response arrives at 5 ms: the second request is due at 35 ms and not before.
         let io = &mut Both(&mut line.up, &mut line.down);
         line.client.on_readable(Instant::from_millis(5), io);
         assert_eq!((line.client.next_wakeup(), line.up.held), (Some(Instant::from_millis(35)), 0));
@@ -372,7 +372,7 @@ mod tests {
         for _ in 0..3 {
             line.turn(Instant::from_millis(40), false, &mut 0);
         }
-        // After the last response there is nothing to think about.
+        // After the last response there is no think time.
         assert!(line.is_done());
     }
 
@@ -383,7 +383,7 @@ mod tests {
         assert_eq!(pattern::mismatch(308, &request[8..]), None);
     }
 
-    /// What a server that holds one object says about these bytes.
+    /// The fault that a server with one object finds in these bytes.
     fn verdict(requests: &[Bytes], end: bool) -> Option<Fault> {
         let mut server = ResponseServer::new(exchange(&[5000], 100));
         let (mut up, mut down) = (Pipe::new(u64::MAX, usize::MAX), Pipe::new(1000, usize::MAX));

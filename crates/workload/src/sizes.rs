@@ -1,26 +1,26 @@
-//! How large packets are.
+//! Packet sizes.
 
 use anabranch_units::Rng;
 
 /// The sizes of a flow's packets, bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PacketSizes {
-    /// All alike.
+    /// All equal.
     Fixed(u32),
-    /// Exponential with this mean, then cut to lie between `least` and `most`.
+    /// Exponential with this mean, then clamped between `least` and `most`.
     Exponential {
-        /// Mean before the cut.
+        /// Mean before the clamp.
         scale: f64,
-        /// What is smaller becomes this.
+        /// The lower clamp.
         least: u32,
-        /// What is larger becomes this.
+        /// The upper clamp.
         most: u32,
     },
 }
 
 impl PacketSizes {
-    /// Exponential sizes cut to lie between `least` and `most` whose mean *after* the cut is `mean`, so that a flow's rate is
-    /// as written; fixed ones if `mean` does not lie between.
+    /// Exponential sizes clamped between `least` and `most` whose mean *after* the clamp is `mean`, so that a flow's
+    /// rate is as written; fixed sizes if `mean` does not lie between.
     pub fn exponential(mean: u32, (least, most): (u32, u32)) -> Self {
         if mean <= least || mean >= most {
             return Self::Fixed(mean);
@@ -62,7 +62,7 @@ mod tests {
             let got = drawn.iter().map(|size| f64::from(*size)).sum::<f64>() / 100_000.0;
             assert!((got - f64::from(mean)).abs() < 6.0, "{mean}: {got}");
         }
-        // 500 bytes: the cut takes 34 from the mean of an exponential with mean 500, so that its scale is larger.
+        // 500 bytes: the clamp takes 34 from the mean of an exponential with mean 500, so that its scale is larger.
         let PacketSizes::Exponential { scale, .. } = PacketSizes::exponential(500, (40, 1500)) else { panic!() };
         assert!((525.0..540.0).contains(&scale), "{scale}");
     }

@@ -1,13 +1,13 @@
-//! Changes of one packet: options taken off, payload changed, addresses and numbers translated.
+//! Changes of one packet: options removed, payload changed, addresses and numbers translated.
 
 use anabranch_units::{Direction, SeqNumber};
 use anabranch_wire::{Dss, Flags, MptcpOption, Options, Packet, SackBlock, Segment};
 use core::net::IpAddr;
 
-/// Options that are taken off.
+/// Options to remove.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strip {
-    /// All of MPTCP's.
+    /// All MPTCP options.
     Mptcp,
     /// DSS.
     Dss,
@@ -28,7 +28,7 @@ pub enum Strip {
 /// A change of MP_CAPABLE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Twist {
-    /// Flag A is turned over.
+    /// Flag A is inverted.
     Checksum,
     /// Flag C is set.
     NoJoinHere,
@@ -38,7 +38,7 @@ pub enum Twist {
     Version(u8),
 }
 
-/// What may stay of a segment's options.
+/// The options that may remain on a segment.
 pub(crate) struct Sieve<'a> {
     pub keeps: &'a dyn Fn(Strip) -> bool,
     pub sack: &'a dyn Fn(SackBlock) -> SackBlock,
@@ -75,7 +75,7 @@ pub(crate) fn sift(old: &Options, sieve: &Sieve<'_>) -> Options {
     new
 }
 
-/// Takes options off; true if there was one.
+/// Removes options; true if there was one.
 pub(crate) fn strip(segment: &mut Segment, what: Strip) -> bool {
     let options = sift(&segment.options, &Sieve { keeps: &|kind| kind != what, sack: &|block| block });
     let stripped = options != segment.options;
@@ -105,8 +105,8 @@ pub(crate) fn twist(segment: &mut Segment, twist: Twist) -> bool {
     found
 }
 
-/// Raises one byte by one, which no other raised bytes of the same mapping can make up for in its checksum, since all of
-/// them add to the sum. The first byte from `at` on that can be raised; true if there is one.
+/// Adds one to one byte, the first from `at` on that can be raised. Every change adds to the checksum's sum, so that no
+/// two changes of a mapping cancel. True if there is such a byte.
 pub(crate) fn raise_byte(segment: &mut Segment, at: usize) -> bool {
     let mut payload = segment.payload.to_vec();
     let len = payload.len();
@@ -118,16 +118,16 @@ pub(crate) fn raise_byte(segment: &mut Segment, at: usize) -> bool {
     place.is_some()
 }
 
-/// How a path translates.
+/// The translation on a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nat {
-    /// Added to the client's port, and again to it after [`Self::rebind`].
+    /// The offset of the client's port; [`Self::rebind`] adds it a second time.
     pub port: u16,
     /// The client's address as the server sees it.
     pub address: IpAddr,
-    /// What the client's and the server's first initial sequence number become; later ones are shifted as far.
+    /// The translated initial sequence numbers of client and server; later numbers shift by the same offset.
     pub isn: [u32; 2],
-    /// Of the client's packets, the one from which on it has another port.
+    /// The client's packet from which on its port is another one.
     pub rebind: Option<u32>,
 }
 
@@ -137,8 +137,8 @@ impl Nat {
         if again { self.port.wrapping_mul(2) } else { self.port }
     }
 
-    /// Translates a packet. `shifts`: what is added to the client's and the server's numbers; `sent`: packets of the
-    /// client so far; `client`: its true address. False: it was for a port that the client does not have any more.
+    /// Translates a packet. `shifts`: offsets of the client's and the server's numbers; `sent`: packets of the client
+    /// so far; `client`: its true address. False: the packet is for a port that the client no longer has.
     pub fn translate(&self, way: Direction, shifts: [u32; 2], sent: u32, client: IpAddr, packet: &mut Packet) -> bool {
         let shift = self.shift(sent);
         let segment = &mut packet.segment;
@@ -164,7 +164,7 @@ impl Nat {
             Direction::Down => {
                 packet.dst = client;
                 segment.dst_port = segment.dst_port.wrapping_sub(shift);
-                // A client's port is one of a few: what comes for the port before it was bound anew meets nobody.
+                // Packets for the client's port before the rebinding reach no host.
                 segment.dst_port >= 1000
             }
         }

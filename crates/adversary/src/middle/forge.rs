@@ -1,4 +1,5 @@
-//! Forged segments: made from one under way, by somebody who sees it or who guesses.
+//! Forged segments, made from a model: a segment under way, which an attacker on the path sees and one off the path
+//! guesses.
 
 use crate::luck::Luck;
 use anabranch_units::SeqNumber;
@@ -9,30 +10,30 @@ use anabranch_wire::{
 use bytes::Bytes;
 use core::net::IpAddr;
 
-/// What a forged segment has in place of its model's.
+/// The fields in which a forged segment differs from its model.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Forgery {
-    /// It goes the other way, as the model's receiver would answer.
+    /// The opposite direction, as an answer of the model's receiver.
     pub back: bool,
     /// Added to the sequence number.
     pub seq: i32,
     /// Added to the acknowledgment number.
     pub ack: i32,
-    /// Its flags, if other ones.
+    /// Flags; the model's if absent.
     pub flags: Option<Flags>,
-    /// Its window, if another one.
+    /// Window; the model's if absent.
     pub window: Option<u16>,
-    /// Bytes of its payload, if another one.
+    /// Bytes of payload; the model's if absent.
     pub payload: Option<u16>,
-    /// Added to TSval; none takes timestamps off.
+    /// Added to TSval; `None` removes timestamps.
     pub stamps: Option<i32>,
-    /// It has the model's DSS and MPTCP options.
+    /// Keeps the model's DSS and MPTCP options.
     pub keeps_mptcp: bool,
     /// SACK blocks, relative to the acknowledgment number.
     pub sack: Vec<(i32, i32)>,
-    /// Its DSS.
+    /// A DSS in place of the model's.
     pub dss: Option<ForgedDss>,
-    /// Another option.
+    /// One more option.
     pub option: Option<MptcpOption>,
 }
 
@@ -54,7 +55,7 @@ fn plus(n: SeqNumber, by: i32) -> SeqNumber {
 }
 
 impl Forgery {
-    /// The forged packet; `fill` is what its payload is made of.
+    /// The forged packet; `fill` is repeated as its payload.
     pub fn make(&self, model: &Packet) -> Packet {
         let mut packet = model.clone();
         let stamps = model.segment.options.timestamps();
@@ -166,7 +167,7 @@ fn any_option(luck: &mut Luck<'_>) -> MptcpOption {
     }
 }
 
-/// One that nobody without the keys can make count.
+/// An option without effect unless its sender knows the keys.
 fn harmless_option(luck: &mut Luck<'_>) -> MptcpOption {
     let number = luck.bits();
     match luck.below(3) {
@@ -181,13 +182,13 @@ fn harmless_option(luck: &mut Luck<'_>) -> MptcpOption {
     }
 }
 
-/// Data that comes too early, perhaps far too early.
+/// Data ahead of the next expected byte, perhaps beyond the window.
 fn ahead(luck: &mut Luck<'_>) -> Forgery {
     let seq = luck.spread(1, 1 << 21) as i32;
     Forgery { seq, flags: Some(Flags::ACK), payload: Some(1400), stamps: Some(0), ..Forgery::default() }
 }
 
-/// Anything, by somebody who sees the model.
+/// Any forgery of an attacker on the path.
 pub(crate) fn anything(luck: &mut Luck<'_>) -> Forgery {
     if luck.chance(0.2) {
         return ahead(luck);
@@ -217,26 +218,27 @@ pub(crate) fn anything(luck: &mut Luck<'_>) -> Forgery {
     }
 }
 
-/// One that a host must not heed (RFC 9293 §3.10.7.4, RFC 5961 §3 to §5, RFC 7323 §5.3, RFC 8684 §3.4.1, §3.5).
+/// A segment that a host must ignore (RFC 9293 §3.10.7.4, RFC 5961 §3 to §5, RFC 7323 §5.3, RFC 8684 §3.4.1, §3.5).
 pub(crate) fn guess(luck: &mut Luck<'_>) -> Forgery {
     let ack = Flags::ACK;
     let stamps = *luck.pick(&[Some(0), None, Some(1 << 20), Some(i32::MAX), Some(-1000)]);
     let payload = Some(*luck.pick(&[100, 0, 1, 1400]));
     let base = Forgery { back: luck.chance(0.4), stamps, payload, flags: Some(ack), ..Forgery::default() };
     match luck.below(8) {
-        // Far outside the window, whatever it says.
+        // Far outside the window.
         0 | 1 => {
             let any = [ack, Flags::RST, Flags::RST | ack, Flags::SYN, Flags::SYN | ack, Flags::FIN | ack, Flags(0)];
             Forgery { seq: far(luck), flags: Some(*luck.pick(&any)), keeps_mptcp: luck.chance(0.5), ..base }
         }
-        // Further than any of these streams gets: in a large window, but not exactly where a reset must be.
+        // Beyond the end of these streams: within a large window, but not at the exact place that a reset needs.
         2 => Forgery { seq: luck.within(500_000, 900_000) as i32, flags: Some(Flags::RST), payload: Some(0), ..base },
         3 => Forgery { flags: Some(Flags::SYN), seq: luck.within(0, 100) as i32, payload: Some(0), ..base },
-        // Without ACK it is not looked at.
+        // A segment without ACK is dropped (RFC 9293 §3.10.7.4).
         4 => Forgery { flags: Some(*luck.pick(&[Flags(0), Flags::PSH, Flags::FIN])), ..base },
-        // Of what was never sent, or long gone.
+        // Acknowledges data that was never sent, or long ago.
         5 | 6 => Forgery { ack: far(luck), flags: Some(*luck.pick(&[ack, ack | Flags::FIN])), ..base },
-        // Nothing new, with an option that proves nothing. The other way it would acknowledge what may be lost.
+        // Nothing new, with an option that proves nothing. In the opposite direction it would acknowledge data that may
+        // be lost.
         _ => Forgery {
             back: false,
             stamps: Some(0),

@@ -1,7 +1,7 @@
-//! The man in the middle: rules by which he draws what he does to each packet, and the list of what he did.
+//! The man in the middle: rules by which he draws the change of each packet, and the list of his deeds.
 //!
-//! A case is first played by its rules. What he did is noted packet by packet, and can be played again from that list,
-//! or from a part of it.
+//! A case is first played by its rules. His deeds are recorded packet by packet; the list, or a part of it, can be
+//! played in place of the rules.
 
 mod change;
 mod forge;
@@ -17,48 +17,48 @@ use anabranch_wire::Packet;
 use core::fmt;
 use std::collections::BTreeMap;
 
-/// One thing done to a packet.
+/// One change of a packet.
 #[derive(Clone, Debug, PartialEq)]
 pub enum What {
     /// It is lost.
     Drop,
-    /// It comes again, so much later.
+    /// A copy follows after this time.
     Duplicate(Duration),
-    /// It comes so much later.
+    /// It is delayed by this time.
     Delay(Duration),
-    /// It is cut into pieces of so many bytes.
+    /// It is cut into pieces of this many bytes.
     Split(u16),
-    /// It waits for the next one, and both become one if one header can speak for both.
+    /// It waits for the next one; both are merged if one header can describe both.
     Hold,
-    /// Options are taken off.
+    /// Options are removed.
     Strip(Strip),
-    /// The byte at this place of its payload is changed.
+    /// The byte at this offset of its payload is changed.
     Change(u16),
-    /// Another window is put in.
+    /// Its window becomes this.
     Window(u16),
-    /// Its window becomes no greater than this.
+    /// Its window becomes at most this.
     Clamp(u16),
     /// Its MP_CAPABLE is changed.
     Capable(Twist),
     /// A forged packet follows it.
     Forge(Forgery),
-    /// A forged packet takes its place.
+    /// A forged packet replaces it.
     Replace(Forgery),
 }
 
-/// A packet by its path, its way and its number there.
+/// A packet by path, direction and number.
 pub type Place = (u8, Direction, u32);
 
-/// What was done to a packet.
+/// A change and its packet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Deed {
-    /// Which packet.
+    /// The packet.
     pub place: Place,
-    /// What was done.
+    /// The change.
     pub what: What,
 }
 
-/// A packet as he lets it go on.
+/// A packet that he forwards.
 #[derive(Clone, Debug)]
 pub(crate) struct Passed {
     pub packet: Packet,
@@ -66,14 +66,14 @@ pub(crate) struct Passed {
     pub later: Duration,
 }
 
-/// Most packets in a row that are lost on a path and way, so that no loss is a reason to give up.
+/// Most consecutive losses per path and direction, so that loss is no reason to give up.
 const LOST_IN_A_ROW: u32 = 3;
-/// Longest that a packet waits for another.
+/// The longest time that a packet waits for the next.
 pub(crate) const HOLDS: Duration = Duration::from_millis(1);
-/// Most deeds of a case.
+/// Most deeds per case.
 const MOST_DEEDS: usize = 20_000;
 
-/// Where what he does comes from.
+/// The source of his deeds.
 enum Source {
     Rules(Vec<Rule>, Luck<'static>),
     List(BTreeMap<Place, Vec<What>>),
@@ -82,10 +82,11 @@ enum Source {
 /// The man in the middle.
 pub(crate) struct Middle {
     source: Source,
-    /// Guesses may begin: in SYN-RECEIVED a SYN in the window takes a passive end back to LISTEN (RFC 9293 §3.10.7.4).
+    /// Forgeries of an attacker off the path may begin: in SYN-RECEIVED a SYN in the window returns a passive end to
+    /// LISTEN (RFC 9293 §3.10.7.4).
     pub guesses: bool,
     pub done: Vec<Deed>,
-    /// By path and way: packets so far, how many of the last were lost in a row, and one that waits.
+    /// By path and direction: packets so far, consecutive losses, and the packet that waits.
     lines: BTreeMap<(u8, Direction), Line>,
 }
 
@@ -116,7 +117,7 @@ impl Middle {
         self.lines.get(&(path, way)).map_or(0, |line| line.sent)
     }
 
-    /// A packet comes. Returns what goes on, and whether one waits now.
+    /// Handles a packet. Returns the packets to forward, and whether one waits now.
     pub fn take(&mut self, path: u8, way: Direction, packet: Packet) -> (Vec<Passed>, bool) {
         let line = self.lines.entry((path, way)).or_default();
         let place = (path, way, line.sent);
@@ -132,7 +133,7 @@ impl Middle {
         };
         let mut passed = self.carry_out(place, packet, deeds);
         let line = self.lines.entry((path, way)).or_default();
-        // One that waited goes first, unless it has become part of this one.
+        // The waiting packet goes first, unless it was merged into this one.
         if let Some(mut held) = line.held.take() {
             match passed.first_mut() {
                 Some(next) if next.way == way && absorb(&mut held, &next.packet) => next.packet = held,
@@ -147,7 +148,7 @@ impl Middle {
         (passed, false)
     }
 
-    /// The packet that waits goes on alone.
+    /// The waiting packet continues alone.
     pub fn release(&mut self, path: u8, way: Direction) -> Option<Packet> {
         self.lines.get_mut(&(path, way))?.held.take()
     }
@@ -220,7 +221,7 @@ fn split(passed: &mut Vec<Passed>, size: u16) -> bool {
     cut
 }
 
-/// Makes `held` one with `next`, which follows it.
+/// Merges `next`, which follows, into `held`.
 fn absorb(held: &mut Packet, next: &Packet) -> bool {
     let payload = &held.segment.payload;
     if payload.is_empty() || next.segment.payload.is_empty() || payload.len() + next.segment.payload.len() > 60_000 {

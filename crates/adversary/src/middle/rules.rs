@@ -7,7 +7,7 @@ use crate::luck::Luck;
 use anabranch_units::Direction;
 use anabranch_wire::{Flags, Packet};
 
-/// Which packets of a line a rule is for.
+/// The packets of a line that a rule applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Which {
     All,
@@ -17,7 +17,7 @@ enum Which {
     Pure,
 }
 
-/// What a rule does; how, is drawn packet by packet.
+/// The effect of a rule; the details are drawn per packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Does {
     Drop,
@@ -35,7 +35,7 @@ enum Does {
     Replace,
 }
 
-/// Something that happens to packets `from..until` of a line, each with a probability.
+/// A change of packets `from..until` of a line, each with a probability.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Rule {
     path: Option<u8>,
@@ -48,12 +48,12 @@ pub(crate) struct Rule {
 }
 
 impl Rule {
-    /// It forges what must have no effect.
+    /// It forges segments that must have no effect.
     pub fn guesses(&self) -> bool {
         self.does == Does::Guess
     }
 
-    /// What it does to a packet, if it does anything.
+    /// Its change of a packet, if any.
     pub fn apply(&self, luck: &mut Luck<'_>, place: Place, packet: &Packet, may_lose: bool) -> Option<What> {
         let (path, way, n) = place;
         let meant = self.path.is_none_or(|p| p == path) && self.way.is_none_or(|w| w == way);
@@ -105,7 +105,7 @@ struct Draw<'a, 'b> {
 }
 
 impl Draw<'_, '_> {
-    /// A rule for some path, or all, and some way, or both.
+    /// A rule for one path or all, and for one direction or both.
     fn rule(&mut self, which: Which, does: Does, from: u32, until: u32, chance: f64) {
         let path = (!self.luck.chance(0.4)).then(|| self.luck.below(self.paths) as u8);
         let way = *self.luck.pick(&[None, Some(Direction::Up), Some(Direction::Down)]);
@@ -116,7 +116,7 @@ impl Draw<'_, '_> {
         self.luck.spread_real(0.002, most)
     }
 
-    /// Losses, delays, duplicates: what every network does.
+    /// Losses, delays, duplicates: the benign part.
     fn weather(&mut self) {
         if self.luck.chance(0.6) {
             let p = self.probability(0.3);
@@ -146,7 +146,8 @@ impl Draw<'_, '_> {
     }
 
     fn tcp_options(&mut self) {
-        // What is taken off the SYN is not offered; off the SYN/ACK alone it would be agreed at one end only.
+        // An option removed from the SYN is not offered; removed from the SYN/ACK alone it would be agreed at one end
+        // only.
         for kind in [Strip::SackPermitted, Strip::Timestamps, Strip::WindowScale] {
             if self.luck.chance(0.3) {
                 let all = Rule {
@@ -172,7 +173,7 @@ impl Draw<'_, '_> {
         }
     }
 
-    /// Boxes that hold a sender back by its peer's window; they open it again.
+    /// Boxes that throttle a sender by its peer's window, and open it later.
     fn windows(&mut self) {
         let from = self.luck.spread(1, 60) as u32;
         let until = from + self.luck.spread(1, 12) as u32;
@@ -224,10 +225,10 @@ impl Draw<'_, '_> {
     }
 }
 
-/// The rules of a case. `bad`: the one path whose payload is changed, where it is one.
+/// The rules of a case. `bad`: the path whose payload is changed, if only one path has such a rule.
 pub(crate) fn draw(luck: &mut Luck<'_>, class: Class, paths: usize, bad: Option<u8>) -> Vec<Rule> {
     let mut draw = Draw { luck, paths: paths as u64, rules: Vec::new() };
-    // The benign classes are about the weather; the others have it now and then.
+    // Benign changes are the subject of the benign classes, and an occasional addition in the others.
     let weather = match class {
         Class::Benign | Class::Plain | Class::Race => true,
         Class::App | Class::Floods => false,

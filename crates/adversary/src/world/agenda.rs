@@ -1,24 +1,24 @@
-//! What is going to happen, in order of time.
+//! The events to come, in order of time.
 
 use anabranch_units::{Direction, Instant};
 use anabranch_wire::Packet;
 use core::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What is going to happen.
+/// An event to come.
 #[allow(clippy::large_enum_variant, reason = "nearly all are arrivals")]
 pub(super) enum Event {
     Arrival(usize, Packet),
-    /// A packet that waited for another one goes on.
+    /// A packet that waited for the next one continues.
     Release(u8, Direction),
     Flood(usize, u32),
     Act(usize),
 }
 
-/// Events to come. They stay where they are while their places in time are sorted: a packet is large.
+/// The queue of events. Only their indices are sorted, because a packet is large.
 #[derive(Default)]
 pub(super) struct Agenda {
-    /// Time, order of those of the same time, and place among the events.
+    /// Time, order within the same time, and index of the event.
     heap: BinaryHeap<Reverse<(Instant, u64, usize)>>,
     events: Vec<Option<Event>>,
     free: Vec<usize>,
@@ -26,7 +26,7 @@ pub(super) struct Agenda {
 }
 
 impl Agenda {
-    /// Puts one in, behind those of the same time.
+    /// Adds an event behind those of the same time.
     pub fn put(&mut self, at: Instant, event: Event) {
         let place = self.free.pop().unwrap_or(self.events.len());
         match self.events.get_mut(place) {
@@ -37,12 +37,12 @@ impl Agenda {
         self.heap.push(Reverse((at, self.order, place)));
     }
 
-    /// When the next one is.
+    /// The time of the next event.
     pub fn next(&self) -> Option<Instant> {
         self.heap.peek().map(|Reverse((at, ..))| *at)
     }
 
-    /// The next one, if it is due.
+    /// The next event, if it is due.
     pub fn pop(&mut self, now: Instant) -> Option<Event> {
         self.next().filter(|at| *at <= now)?;
         let Reverse((_, _, place)) = self.heap.pop()?;

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Payload that is counted as long as somebody holds it.
+/// Payload that is counted as long as a reference to it exists.
 struct Counted(Bytes, Arc<AtomicU64>);
 
 impl AsRef<[u8]> for Counted {
@@ -24,7 +24,7 @@ impl Drop for Counted {
 pub(super) struct Held(Arc<AtomicU64>);
 
 impl Held {
-    /// A copy of `payload` that counts as long as it exists. What is cut out of another one would keep that alive.
+    /// A copy of `payload` that counts as long as it exists. A slice of a larger buffer would keep that buffer alive.
     pub fn count(&self, payload: &Bytes) -> Bytes {
         self.0.fetch_add(payload.len() as u64, Ordering::Relaxed);
         Bytes::from_owner(Counted(Bytes::copy_from_slice(payload), self.0.clone()))

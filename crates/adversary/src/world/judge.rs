@@ -1,4 +1,4 @@
-//! What must hold while a case is played, and when it is over.
+//! The properties that must hold during a case and at its end.
 
 use super::{PATIENCE, SIDES, SPARE, Step, World, other};
 use crate::application::Application;
@@ -12,14 +12,14 @@ impl World<'_> {
     pub(super) fn check_memory(&self, n: usize) -> Step {
         let held = self.held[n].bytes();
         let settings = &self.case.parties[n].settings;
-        // Nearly always: less than one buffer.
+        // The usual case: less than one buffer.
         if held <= settings.recv_buffer + SPARE {
             return Ok(());
         }
         let connection = self.apps[n].handle.and_then(|h| self.ends[n].connection(h));
         let subflows = connection.map_or(0, |c| c.subflows().count()).max(1) as u64;
-        // What is out of order waits within the window of its subflow; what a subflow has handed on, in that of the connection,
-        // also after the subflow's end.
+        // Out-of-order data waits within its subflow's window; data that a subflow has handed on waits within the
+        // connection's, also after the subflow's end.
         if held > settings.recv_buffer * (subflows + 1) + SPARE {
             let buffer = settings.recv_buffer;
             let text = format!("{:?} holds {held} bytes on {subflows} subflows, its buffer is {buffer}", SIDES[n]);
@@ -28,7 +28,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// What the application of side `n` got, against what the other has written.
+    /// Compares the bytes received by side `n` with the bytes that the other side has written.
     pub(super) fn check_bytes(&mut self, n: usize) -> Step {
         let (app, peer) = (&self.apps[n], &self.apps[other(n)]);
         let must = self.case.class.bytes();
@@ -36,7 +36,7 @@ impl World<'_> {
             return Ok(());
         }
         let side = SIDES[n];
-        // Plain TCP has no checksum of its own; the reader has been told that it is that.
+        // Plain TCP has no checksum of its own, and the reader has had the event of the fallback.
         let excused = must == Must::IntactUntilFallback && (app.fell_back || self.watch.plain[n]);
         if let Some(at) = app.changed.filter(|_| !excused) {
             return self.fail(Kind::Corrupt, format!("{side:?} got a wrong byte at {at} of {}", app.delivered));
@@ -59,7 +59,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// What everybody has, in words.
+    /// The state of both hosts as text.
     pub(super) fn state(&self) -> String {
         let one = |n: usize| {
             let (app, end) = (&self.apps[n], &self.ends[n]);
@@ -112,12 +112,12 @@ impl World<'_> {
         for (n, side) in SIDES.into_iter().enumerate() {
             let (app, peer) = (&self.apps[n], &self.apps[other(n)]);
             if app.closed == Some(CloseReason::Finished) && peer.delivered < app.written && !peer.aborted {
-                let text = format!("{side:?} was told Finished, and {}", self.state());
+                let text = format!("{side:?} got Finished, and {}", self.state());
                 return self.fail(Kind::SilentLoss, text);
             }
         }
         if let Some(n) = (0..2).find(|n| !self.is_told(*n)) {
-            return self.fail(Kind::Unwoken, format!("{:?} was not told of the fall back; {}", SIDES[n], self.state()));
+            return self.fail(Kind::Unwoken, format!("{:?} got no event of the fallback; {}", SIDES[n], self.state()));
         }
         let all = (0..2).all(|n| self.apps[n].delivered == self.apps[other(n)].written && self.apps[n].finished);
         let in_order = self.apps.iter().all(|app| app.closed == Some(CloseReason::Finished));
@@ -136,25 +136,25 @@ impl World<'_> {
         Ok(())
     }
 
-    /// The application knows whether it is on plain TCP.
+    /// The application has had the event of the fallback.
     fn is_told(&self, n: usize) -> bool {
         let app = &self.apps[n];
         self.watch.fell_back[n].is_none() || !app.established || app.fell_back || self.watch.plain[n]
     }
 
-    /// There was a reason why not everything arrived, or (`all` has) why an end was told of an error.
+    /// An event explains why not everything arrived, or (`all` has arrived) why an end reports an error.
     fn is_excused(&self, all: bool) -> bool {
         let calls = || self.case.script.iter().map(|act| &act.call);
         let lone = self.watch.plain[0] || self.watch.fell_back.iter().any(Option::is_some);
-        // Who only listens behind a translator that has forgotten it is not found again on that path.
+        // A host that only listens behind a rebound translator is unreachable on that path.
         let rebound = (lone || self.confirmed.is_none() || self.case.paths.len() == 1)
             && self.case.paths.iter().any(|p| p.nat.as_ref().is_some_and(|nat| nat.rebind.is_some()));
-        // RFC 9293 §3.8.3: a handshake that was not answered for as often as is allowed is given up.
+        // RFC 9293 §3.8.3: a handshake is given up after the last permitted retry.
         let gave_up = |app: &Application| !app.established && app.closed == Some(CloseReason::TimedOut);
-        // A server that is asked for complete handshakes alone does not hear of one that it gave up.
+        // A server that accepts complete handshakes alone reports none that it gave up.
         let unheard = self.apps.iter().any(gave_up) || self.case.class == Class::Race && self.apps[1].handle.is_none();
-        // A reset is sent once: where it is lost, a peer with nothing to send does not hear of it.
-        // RFC 9293 §3.6: whoever has everything may be gone while the other's last segment is lost again and again.
+        // A reset is sent once: if it is lost, a peer with nothing to send does not notice. RFC 9293 §3.6: an end that
+        // has everything may be gone while the other's last segment is lost again and again.
         all || rebound
             || unheard
             || self.reset_early

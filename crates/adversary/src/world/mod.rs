@@ -1,4 +1,4 @@
-//! Plays a case in virtual time, and watches.
+//! Plays a case in virtual time, and checks it.
 
 mod agenda;
 mod held;
@@ -23,22 +23,22 @@ use anabranch_wire::{Flags, Packet};
 use held::Held;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Virtual time in which every transfer must be over: some timeouts and keep-alives last long.
+/// Virtual time within which every transfer must be over: some timeouts and keep-alives are long.
 const LIMIT: Duration = Duration::from_secs(3 * 3600);
-/// When the applications of a class of which nothing is asked but to end well are stopped.
+/// When the applications stop in a class that need not complete.
 const STOP: Duration = Duration::from_secs(600);
-/// How long a client needs at most to join over a path from which it was kept away for some seconds.
+/// The longest time that a client needs to join over a path after an interruption of some seconds.
 const PATIENCE: Duration = Duration::from_secs(90);
-/// Packets that one call may answer with.
+/// Most packets that one call may produce.
 const BURST: u32 = 20_000;
-/// Rounds of timers while time stands still.
+/// Most rounds of timers at one virtual time.
 const SPINS: u32 = 2_000;
-/// Packets of a whole case.
+/// Most packets per case.
 const STORM: u64 = 150_000;
 /// Bytes that a host may hold beside a receive window on each subflow: a segment and its rounding.
 const SPARE: u64 = 4_096;
 
-/// How often a host asks what became of the connections that nobody serves.
+/// The interval at which a host checks connections without an application.
 const HEARS_STRANGERS: Duration = Duration::from_secs(1);
 
 const SIDES: [Side; 2] = [Side::Client, Side::Server];
@@ -58,15 +58,15 @@ struct World<'a> {
     /// Bytes that each host holds.
     held: [Held; 2],
     token: u32,
-    /// Connections of the server's that nobody serves: of floods, or of a SYN that came twice.
+    /// The server's connections without an application: of floods, or of a duplicated SYN.
     strangers: Vec<Handle>,
-    /// Connections of the client's that the server has accepted.
+    /// Connections of the client that the server has accepted.
     accepted: u32,
-    /// When they are asked again what became of them.
+    /// When they are checked next.
     hears_strangers: Instant,
-    /// What each path's translator adds to sequence numbers.
+    /// Each path translator's offset of sequence numbers.
     shifts: Vec<[Option<u32>; 2]>,
-    /// Since when the client knows that the server speaks MPTCP: only then it may join (RFC 8684 §3.2).
+    /// When the client learned that the server speaks MPTCP: only then it may join (RFC 8684 §3.2).
     confirmed: Option<Instant>,
     /// Number of the server's last SYN that reached the client.
     server_syn: Option<SeqNumber>,
@@ -74,7 +74,7 @@ struct World<'a> {
     reset_early: bool,
     /// An application has reset a path.
     was_reset: bool,
-    /// A reset was lost, or what asked for it.
+    /// A reset was lost, or the segment that caused it.
     reset_lost: bool,
     stopped: bool,
     half_open: bool,
@@ -86,18 +86,18 @@ type Step = Result<(), Failure>;
 /// Plays a case.
 ///
 /// # Errors
-/// What it broke first.
+/// The first property that it broke.
 pub fn run(case: &Case) -> Result<Outcome, Failure> {
     play(case, None).0
 }
 
-/// Plays a case, and says what was done to the packets and, in lines, what everybody saw.
+/// Plays a case; returns also the deeds, and both hosts' exchange as lines.
 pub fn told(case: &Case) -> (Result<Outcome, Failure>, Vec<Deed>, Vec<String>) {
     let (result, deeds, exchange) = play(case, Some(Exchange::default()));
     (result, deeds, exchange.map(Exchange::lines).unwrap_or_default())
 }
 
-/// Plays a case; with what was done to the packets.
+/// Plays a case; returns also the deeds.
 pub(crate) fn played(case: &Case) -> (Result<Outcome, Failure>, Vec<Deed>) {
     let (result, deeds, _) = play(case, None);
     (result, deeds)
@@ -120,11 +120,11 @@ fn play(case: &Case, exchange: Option<Exchange>) -> (Result<Outcome, Failure>, V
 }
 
 thread_local! {
-    /// Where this thread panicked last.
+    /// Where this thread last panicked.
     static PLACE: std::cell::Cell<Option<String>> = const { std::cell::Cell::new(None) };
 }
 
-/// From now on a panic is not printed, for it is a finding, but its place is remembered.
+/// From now on a panic is not printed, because it is a finding; its place is recorded.
 pub fn hush_panics() {
     std::panic::set_hook(Box::new(|info| PLACE.set(info.location().map(ToString::to_string))));
 }
@@ -161,7 +161,7 @@ impl<'a> World<'a> {
             Some(setup(&template, Side::Server, u32::from(!ours)))
         };
         match case.class {
-            // Each SYN of a race would be a connection, all but one of which are reset.
+            // Each SYN of a race would be a connection, of which all but one are reset.
             Class::Race => server.listen_for_complete(PORT, case.parties[1].settings.clone(), Box::new(accept)),
             _ => server.listen(PORT, Box::new(accept)),
         }
@@ -239,14 +239,14 @@ impl<'a> World<'a> {
         self.judge()
     }
 
-    /// When something happens next.
+    /// The time of the next event.
     fn next(&self) -> Option<Instant> {
         let timers = self.ends.iter().filter_map(Endpoint::poll_timeout);
         let apps = self.apps.iter().map(Application::next_wakeup).filter(|at| *at < Instant::MAX);
         timers.chain(apps).chain(self.agenda.next()).min()
     }
 
-    /// Everything that is due. True if something came, beside timers.
+    /// Handles everything that is due. True if it was more than timers.
     fn step(&mut self) -> Result<bool, Failure> {
         if let Some(event) = self.agenda.pop(self.now) {
             self.happen(event)?;
@@ -294,7 +294,7 @@ impl<'a> World<'a> {
         if n == 0 && packet.segment.flags.has(Flags::SYN) {
             self.server_syn = Some(packet.segment.seq);
         }
-        // A keep-alive and a probe of the window lie outside of the window: their options are not looked at.
+        // A keep-alive and a zero-window probe lie outside the window: their options are ignored.
         let probes = self.server_syn == Some(packet.segment.seq);
         let speaks = !packet.segment.payload.is_empty() || self.apps[0].written > 0 && !probes;
         if n == 0 && taken.is_some() && speaks && packet.segment.options.dss().is_some() {
@@ -306,13 +306,13 @@ impl<'a> World<'a> {
         self.check_memory(n)
     }
 
-    /// The server's application gets its connection: the client's, not that of a flood.
+    /// The server's application accepts its connection: the client's, not one of a flood.
     fn adopt(&mut self, n: usize) {
         while let Some(handle) = self.ends[n].poll_accept() {
             let ours = self.ends[n].connection(handle).is_some_and(|c| c.id() == ConnId(0));
             self.accepted += u32::from(ours);
             let app = &self.apps[n];
-            // A handshake that failed may be followed by another one.
+            // Another handshake may follow one that failed.
             let free = app.handle.is_none_or(|_| app.closed.is_some() && !app.established);
             if ours && free {
                 self.apps[n] = Application::new(SIDES[n], self.case.parties[n].plan, self.case.start);
@@ -323,7 +323,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The application and its endpoint act until neither has anything left to do.
+    /// Runs the application and its endpoint until neither has anything left to do.
     fn flush(&mut self, n: usize) -> Step {
         let mut burst = 0;
         loop {
@@ -361,7 +361,7 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// A host asks now and then what became of each connection; those that ended are forgotten then.
+    /// Checks each connection without an application at intervals, and removes those that ended.
     fn hear_strangers(&mut self) {
         if self.now < self.hears_strangers {
             return;
@@ -374,8 +374,8 @@ impl<'a> World<'a> {
         });
     }
 
-    /// Connections that nobody serves are ended, as whoever accepts one that says nothing would do. A forger can complete a
-    /// handshake, and its connection lasts for ever then (RFC 9293 §3.8.4). True if there were some.
+    /// Ends connections without an application, as a server ends an idle connection. A forger can complete a handshake,
+    /// and such a connection lasts for ever otherwise (RFC 9293 §3.8.4). True if there were some.
     fn dismiss_strangers(&mut self) -> Result<bool, Failure> {
         let strangers = core::mem::take(&mut self.strangers);
         for handle in &strangers {
@@ -431,7 +431,7 @@ impl<'a> World<'a> {
         })
     }
 
-    /// Applications of which nothing is asked any more end.
+    /// Ends the applications of a class that need not complete.
     fn stop(&mut self) -> Step {
         self.stopped = true;
         for n in 0..2 {
@@ -440,7 +440,7 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// Nothing is under way and no timer runs. True if an application that was left alone has done something about it.
+    /// No packet is under way and no timer runs. True if the application of a half-open connection has acted.
     fn wind_up(&mut self) -> Result<bool, Failure> {
         if self.is_over() {
             return self.dismiss_strangers();
@@ -471,7 +471,7 @@ impl<'a> World<'a> {
         self.fail(Kind::Stuck, self.state())
     }
 
-    /// RFC 9293 §3.5.1: the peer is gone, and its reset was lost; an end with nothing to send cannot know.
+    /// RFC 9293 §3.5.1: the peer is gone and its reset was lost; an end with nothing to send cannot notice.
     fn is_deserted(&self, n: usize) -> bool {
         let (app, peer) = (&self.apps[n], &self.apps[other(n)]);
         let reset = self.case.script.iter().any(|act| act.call.ends_a_lone_path());

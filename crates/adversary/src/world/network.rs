@@ -1,4 +1,4 @@
-//! The way between the hosts: who gets a packet, when, and what is sent by nobody that they know.
+//! The network between the hosts: delivery of packets, and packets of third parties.
 
 use super::agenda::Event;
 use super::{SIDES, Step, World};
@@ -20,7 +20,7 @@ impl World<'_> {
             .filter(|(path, there)| usize::from(*path) < self.case.paths.len() && *there == way);
         let Some((path, _)) = line else {
             if let Some(exchange) = &mut self.exchange {
-                exchange.leaves(self.now, SIDES[n], &packet, &[], Some("to nobody"));
+                exchange.leaves(self.now, SIDES[n], &packet, &[], Some("to no host"));
             }
             return;
         };
@@ -33,7 +33,7 @@ impl World<'_> {
         let before = self.middle.done.len();
         let shown = self.exchange.is_some().then(|| packet.clone());
         self.middle.guesses |= self.apps[1].established;
-        // Of a reset that is not exactly in place the peer asks by an acknowledgment (RFC 5961 §3.2).
+        // A reset that is not exactly in place is answered by a challenge ACK (RFC 5961 §3.2).
         let resets = packet.segment.flags.has(Flags::RST) || self.was_reset && packet.segment.payload.is_empty();
         let (passed, waits) = self.middle.take(path, way, packet);
         self.reset_lost |= resets && self.middle.done[before..].iter().any(|deed| deed.what == What::Drop);
@@ -53,7 +53,7 @@ impl World<'_> {
         dark.iter().any(|o| o.from <= now && now < o.until && o.way.is_none_or(|w| w == way))
     }
 
-    /// A packet goes its way, `later` than others.
+    /// Carries a packet, delayed by `later`.
     pub(super) fn carry(&mut self, path: u8, way: Direction, mut packet: Packet, later: Duration) {
         let spec = &self.case.paths[usize::from(path)];
         let w = usize::from(way == Direction::Down);
@@ -87,7 +87,7 @@ impl World<'_> {
     }
 }
 
-/// The token that the server's key gives, if the segment tells it.
+/// The token of the server's key, if the segment has the key.
 fn token_in(segment: &Segment) -> u32 {
     let key = segment.options.mptcp().iter().find_map(|o| match o {
         MptcpOption::Capable(c) => c.sender_key,

@@ -1,7 +1,8 @@
-//! Applies each mutation of `tests/conformance/mutations.toml` to a copy of the workspace, builds the player of scripts, and
-//! checks that every script fails that the mutation names.
+//! Applies each mutation of `tests/conformance/mutations.toml` to a copy of the workspace, builds the player of
+//! scripts, and checks that every script fails that the mutation names.
 //!
-//! `cargo run -p anabranch-conformance --bin mutations [-- WORD…]`: only those whose file, text or scripts have a word.
+//! `cargo run -p anabranch-conformance --bin mutations [-- WORD…]`: only mutations whose file, text or scripts contain
+//! one of the words.
 
 use anabranch_conformance::mutation::{Mutation, Mutations};
 use anabranch_conformance::script::EngineWord;
@@ -11,9 +12,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-/// What the copy needs: all members, for cargo reads their manifests.
+/// The parts that the copy needs: all members, because cargo reads their manifests.
 const COPIED: [&str; 5] = ["Cargo.toml", "Cargo.lock", "crates", "benches", "tests/conformance"];
-/// A mutation may make the engine run for ever: that is caught, too.
+/// A mutation may make the engine run for ever: this limit catches it.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn main() -> ExitCode {
@@ -47,7 +48,7 @@ fn run() -> Result<bool, String> {
         let caught = caught(&scratch, file, find, replace)?;
         println!("{number} {file}: {:.0} s", begun.elapsed().as_secs_f64());
         for script in named {
-            // Such a script fails anyway, and proves nothing before the repair.
+            // A script with `engine fails` fails without the mutation, and proves nothing before the repair.
             let waits = scripts.iter().any(|one| one.file == *script && matches!(one.engine, EngineWord::Fails(_)));
             match (caught.contains(script), waits) {
                 (true, false) => println!("    caught by {script}"),
@@ -89,7 +90,7 @@ fn build(scratch: &Path) -> Result<(), String> {
         .current_dir(scratch)
         .env("CARGO_TARGET_DIR", scratch.join("target"))
         .env("CARGO_INCREMENTAL", "1")
-        // Built often, run for milliseconds.
+        // The copy is built often and runs for milliseconds.
         .env("CARGO_PROFILE_DEV_OPT_LEVEL", "0")
         .env("CARGO_PROFILE_DEV_DEBUG", "0")
         .output()
@@ -97,7 +98,7 @@ fn build(scratch: &Path) -> Result<(), String> {
     if built.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&built.stderr).into_owned()) }
 }
 
-/// Plays all scripts, each by itself, so that one which never ends stops no other.
+/// Plays each script alone, so that an endless one stops no other.
 fn play(scratch: &Path) -> Result<Vec<String>, String> {
     let root = scratch.join("tests/conformance");
     let files = suite::files(&root).map_err(|error| error.to_string())?;
@@ -127,7 +128,7 @@ fn play(scratch: &Path) -> Result<Vec<String>, String> {
     Ok(failed)
 }
 
-/// Copies what changed since the last time, so that cargo builds no more than that.
+/// Copies the files that changed since the last copy, so that cargo rebuilds nothing else.
 fn copy_all(workspace: &Path, scratch: &Path) -> Result<(), String> {
     for name in COPIED {
         copy(&workspace.join(name), &scratch.join(name)).map_err(|error| format!("copying {name}: {error}"))?;
@@ -146,7 +147,7 @@ fn copy(from: &Path, to: &PathBuf) -> std::io::Result<()> {
     }
     let names: Vec<_> =
         fs::read_dir(from)?.map(|entry| entry.map(|entry| entry.file_name())).collect::<Result<_, _>>()?;
-    // What is gone there must go here.
+    // Files removed from the workspace are removed from the copy.
     for entry in fs::read_dir(to).into_iter().flatten().flatten().filter(|entry| !names.contains(&entry.file_name())) {
         if entry.path().is_dir() { fs::remove_dir_all(entry.path())? } else { fs::remove_file(entry.path())? }
     }

@@ -1,5 +1,6 @@
-//! Plays scripts against the engine: `cargo run -p anabranch-conformance --bin play -- tests/conformance/…/name.script`.
-//! Without files it plays all; with `-v` it shows the exchange of those that pass, too.
+//! Plays scripts against the engine:
+//! `cargo run -p anabranch-conformance --bin play -- tests/conformance/…/name.script`. Without files it plays all; with
+//! `-v` it also shows the exchange of scripts that pass.
 
 use anabranch_conformance::suite;
 use std::path::Path;

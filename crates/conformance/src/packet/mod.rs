@@ -1,4 +1,4 @@
-//! Packets as bytes, written and read apart from the engine's own code, so that an error there cannot hide itself.
+//! Packets as bytes, written and read independently of the engine's code, so that an error there cannot hide itself.
 
 mod option;
 pub mod proof;
@@ -131,7 +131,7 @@ fn ip_header(src: IpAddr, dst: IpAddr, len: usize) -> Vec<u8> {
     }
 }
 
-/// RFC 9293 §3.1: what the checksum covers beside the segment.
+/// RFC 9293 §3.1: the part of the checksum beside the segment.
 fn pseudo_header(src: IpAddr, dst: IpAddr, len: usize) -> u16 {
     let mut bytes = Vec::new();
     for address in [src, dst] {

@@ -225,7 +225,7 @@ fn mptcp_bytes(option: &Opt) -> Vec<u8> {
     }
 }
 
-/// All options but padding. What has no form is kept as bytes; so is the rest of a list that cannot be read.
+/// All options but padding. An option of an unknown form is kept as bytes, as is the unreadable rest of a list.
 pub(super) fn read(mut bytes: &[u8]) -> Vec<Opt> {
     let mut found = Vec::new();
     while let Some(&kind) = bytes.first() {
@@ -249,7 +249,7 @@ pub(super) fn read(mut bytes: &[u8]) -> Vec<Opt> {
     found
 }
 
-/// Takes numbers off the front.
+/// Reads numbers from the front.
 struct Take<'a>(&'a [u8]);
 
 impl Take<'_> {

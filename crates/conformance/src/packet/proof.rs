@@ -1,4 +1,4 @@
-//! Tokens, initial data numbers and HMACs (RFC 8684 §3.1, §3.2, §3.4.1), apart from the engine's own.
+//! Tokens, initial data numbers and HMACs (RFC 8684 §3.1, §3.2, §3.4.1), independent of the engine's.
 
 use core::net::IpAddr;
 use hmac::{Hmac, KeyInit, Mac};
@@ -29,22 +29,22 @@ pub fn idsn(key: u64) -> u64 {
     first_64(&hash(key)[24..])
 }
 
-/// What the host with the key `ours` and the random number `mine` proves a join with.
+/// The HMAC with which the host of key `ours` and random number `mine` authenticates a join.
 pub fn join(ours: u64, theirs: u64, mine: u32, other: u32) -> [u8; 32] {
     hmac(ours, theirs, &[mine.to_be_bytes(), other.to_be_bytes()].concat())
 }
 
-/// As a SYN/ACK carries it.
+/// The form of a SYN/ACK: 8 bytes.
 pub fn join_short(proof: &[u8; 32]) -> u64 {
     first_64(proof)
 }
 
-/// As an ACK carries it.
+/// The form of an ACK: 20 bytes.
 pub fn join_long(proof: &[u8; 32]) -> [u8; 20] {
     core::array::from_fn(|i| proof[i])
 }
 
-/// What the host with the key `ours` proves an announced address with.
+/// The HMAC with which the host of key `ours` authenticates an announced address.
 pub fn announced(ours: u64, theirs: u64, id: u8, address: IpAddr, port: Option<u16>) -> u64 {
     let mut message = vec![id];
     match address {

@@ -1,4 +1,4 @@
-//! Our own codec against the engine's: two hands wrote them.
+//! The suite's codec against the engine's, which is written independently.
 
 use super::*;
 use anabranch_wire::{Flags, Packet};

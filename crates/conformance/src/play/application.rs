@@ -1,10 +1,10 @@
-//! What the application does and sees.
+//! The application's calls and the state that it sees.
 
 use super::{Got, Player, Wrong};
 use crate::script::{Call, Sort, State};
 use core::time::Duration;
 
-/// How long to wait before looking again, where the host takes its time.
+/// The pause before looking again, for a host in real time.
 const NAP: Duration = Duration::from_millis(2);
 
 impl Player<'_> {
@@ -17,7 +17,7 @@ impl Player<'_> {
                 got => Err(shown(&got).into()),
             },
             Call::ReadNothing => {
-                // As long as something that should not be there may take to come.
+                // The time in which an unwanted packet may still arrive.
                 let until = self.subject.now() + self.subject.afterwards();
                 self.listen(until)?;
                 match self.subject.read(1) {
@@ -77,7 +77,7 @@ impl Player<'_> {
         Ok(all)
     }
 
-    /// Reads, and waits for it a little where the host takes its time.
+    /// Reads, and waits a little for a host in real time.
     fn read_soon(&mut self, most: usize) -> Result<Got, Wrong> {
         let until = self.subject.now() + self.subject.patience();
         loop {

@@ -1,4 +1,4 @@
-//! A packet that came, against the one that is expected.
+//! A received packet against the expected one.
 
 use super::resolve::{Resolver, same_form};
 use super::show::{show_flags, show_option};
@@ -9,11 +9,11 @@ use crate::script::{Number, Pattern, Sort};
 const PSH: u8 = 0x08;
 const ACK: u8 = 0x10;
 
-/// In what the packet differs from the pattern; nothing if it does not.
+/// The differences between packet and pattern; empty if there are none.
 pub fn differences(world: &World, number: u8, pattern: &Pattern, packet: &TcpPacket) -> Vec<String> {
     let mut found = Vec::new();
     let path = &world.paths[usize::from(number)];
-    // When a sender pushes is its own business (RFC 9293 §3.9.1.2), unless the script asks for it.
+    // RFC 9293 §3.9.1.2 leaves PSH to the sender, unless the script demands it.
     let care = match pattern.flags {
         named if pattern.open_flags => named,
         named if named & PSH == 0 => !PSH,
@@ -78,7 +78,7 @@ fn options(world: &World, path: u8, pattern: &Pattern, packet: &TcpPacket, found
     }
 }
 
-/// Every byte is what the application wrote there.
+/// Every byte is the one that the application wrote there.
 fn payload(world: &World, number: u8, pattern: &Pattern, packet: &TcpPacket, found: &mut Vec<String>) {
     let path = &world.paths[usize::from(number)];
     let seq = i64::from(packet.seq.wrapping_sub(path.local_isn.unwrap_or(0)) as i32);

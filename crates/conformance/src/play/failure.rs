@@ -1,4 +1,4 @@
-//! Why a script failed, for whoever wrote it.
+//! Why a script failed, for its author.
 
 use std::fmt;
 
@@ -11,11 +11,11 @@ pub struct Failure {
     pub line: usize,
     /// That line.
     pub expected: String,
-    /// What came instead, in the script's own notation.
+    /// The packet or state that came instead, in the script's notation.
     pub came: String,
-    /// In what the two differ.
+    /// The differences.
     pub differences: Vec<String>,
-    /// The exchange so far, a line each.
+    /// The exchange so far, one line each.
     pub log: Vec<String>,
 }
 

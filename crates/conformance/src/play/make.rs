@@ -5,16 +5,16 @@ use super::world::{Way, World, mapping};
 use crate::packet::TcpPacket;
 use crate::script::{Number, OptionPattern, Pattern, Sort};
 
-/// Makes the packet, and remembers what it tells the host: random numbers, mappings, texts.
+/// Makes the packet, and records what it reveals to the host: random numbers, mappings, texts.
 ///
 /// # Errors
-/// Something is not known yet; or the options take more than 40 bytes, which the packet's writer says.
+/// A value is not known yet, or the options take more than 40 bytes.
 pub fn make(world: &mut World, number: u8, pattern: &Pattern) -> Result<TcpPacket, String> {
     remember_nonces(world, number, pattern);
     let path = world.paths[usize::from(number)].clone();
     let len = usize::from(pattern.len.unwrap_or(0));
     let seq = relative(pattern.seq, path.peer_isn);
-    // The mapping is needed for the place of the payload, and the payload for the mapping's checksum: twice, then.
+    // The mapping decides the place of the payload, and the payload the mapping's checksum: hence two passes.
     let draft = options(world, number, pattern, &[]);
     let mut mappings = path.into.clone();
     for option in draft.iter().flatten() {

@@ -1,4 +1,4 @@
-//! Plays a script against a host: what the peer sends, what the application does, what must come of it.
+//! Plays a script against a host: the peer's packets, the application's calls, the expected packets.
 
 mod application;
 mod compare;
@@ -23,7 +23,7 @@ use world::{Way, World};
 /// Lines of the exchange that a failure shows.
 const LOG: usize = 60;
 
-/// Plays `script` against `subject`; the end of the exchange, a line each.
+/// Plays `script` against `subject`; returns the end of the exchange, one line each.
 ///
 /// # Errors
 /// The first line that was not followed.
@@ -53,14 +53,14 @@ struct Pending {
 struct Welcome {
     path: u8,
     pattern: Pattern,
-    /// It may come again.
+    /// It may come more than once.
     again: bool,
 }
 
 /// Why the present line failed.
 #[derive(Default)]
 struct Wrong {
-    /// Which line, if not the present one.
+    /// The line, if not the present one.
     line: Option<(usize, String)>,
     came: String,
     differences: Vec<String>,
@@ -76,7 +76,7 @@ struct Player<'a> {
     script: &'a Script,
     subject: &'a mut dyn Subject,
     world: World,
-    /// When the step before was done.
+    /// When the previous step was done.
     last: Duration,
     pending: VecDeque<Pending>,
     welcome: Vec<Welcome>,
@@ -127,14 +127,14 @@ impl Player<'_> {
         self.log.push_back(format!("{:9.6} {line}", at.as_secs_f64()));
     }
 
-    /// Any step but one that expects packets.
+    /// Any step except an expected packet.
     fn step(&mut self, step: &Step) -> Result<(), Wrong> {
         let at = self.last + step.after.least;
         self.listen(at)?;
         if !step.after.least.is_zero() {
             self.nothing_pending("that this line comes next")?;
         }
-        // By the clock a step may be late.
+        // In real time a step may be late.
         self.last = at.max(self.subject.now());
         match &step.what {
             What::In(path, pattern) => self.inject(*path, pattern)?,
@@ -168,7 +168,7 @@ impl Player<'_> {
         Ok(self.subject.inject(&bytes)?)
     }
 
-    /// A new connection takes the path: the host's numbers are learned again.
+    /// A new connection uses the path: the host's numbers are learned anew.
     fn forget(&mut self, number: u8) {
         let client = self.script.is_client();
         let path = &mut self.world.paths[usize::from(number)];
@@ -176,13 +176,13 @@ impl Player<'_> {
         path.local_port = path.local_port.filter(|_| !client);
     }
 
-    /// Hears what the host sends until `until`.
+    /// Collects the host's packets until `until`.
     fn listen(&mut self, until: Duration) -> Result<(), Wrong> {
         while self.hear(until)? {}
         Ok(())
     }
 
-    /// Hears the next packet; false if none came until `until`.
+    /// Takes the next packet; false if none came until `until`.
     fn hear(&mut self, until: Duration) -> Result<bool, Wrong> {
         loop {
             let Some(Sent { at, bytes }) = self.subject.receive(until)? else { return Ok(false) };
@@ -211,7 +211,7 @@ impl Player<'_> {
     }
 
     fn nothing_pending(&mut self, expected: &str) -> Result<(), Wrong> {
-        // Lines that came since may have made some welcome.
+        // Lines since its arrival may permit some of the pending packets.
         while let Some(Pending { path, packet, .. }) = self.pending.front() {
             let (path, packet) = (*path, packet.clone());
             if !self.is_welcome(path, &packet) {
@@ -230,7 +230,7 @@ impl Player<'_> {
     }
 }
 
-/// How many steps from the first on expect packets that come together.
+/// How many steps from the first on expect packets of the same time.
 fn group(steps: &[Step]) -> usize {
     let is_out = |step: &&Step| matches!(step.what, What::Out(..));
     let joined = |step: &&Step| is_out(step) && step.after.least.is_zero() && step.after.most == Most::Exactly;

@@ -1,5 +1,5 @@
-//! Packets that the host must send. Lines that follow each other at once are one group: on each path their order holds,
-//! between paths it is free, for RFC 8684 has no order between subflows.
+//! Packets that the host must send. Consecutive expectations are one group: on each path their order holds; between
+//! paths it is free, because RFC 8684 has no order between subflows.
 
 use super::compare::differences;
 use super::{Pending, Player, Wanted, Welcome, Wrong};
@@ -25,7 +25,7 @@ impl Player<'_> {
                 return Err(Wrong { line, came, differences: Vec::new() });
             };
             let Some(at) = self.fitting(&wanted, &next) else {
-                // It may be one that is optional here and elsewhere.
+                // It may be a packet that is optional here and elsewhere.
                 if self.is_welcome(next.path, &next.packet) {
                     continue;
                 }
@@ -34,7 +34,7 @@ impl Player<'_> {
             let line = wanted.remove(at);
             self.in_time(&line, &next, (base, earliest))?;
             self.last = self.last.max(next.at);
-            // Those that follow come at once after this one.
+            // The rest of the group comes directly after this packet.
             let tolerance = self
                 .subject
                 .bounds(&crate::script::After { least: Duration::ZERO, most: crate::script::Most::Exactly });
@@ -44,7 +44,7 @@ impl Player<'_> {
             wanted.into_iter().map(|line| Welcome { path: line.path, pattern: line.pattern.clone(), again: false });
         let left: Vec<Welcome> = left.collect();
         self.welcome.extend(left);
-        // What is welcome now may have come already.
+        // A packet that is permitted now may have come already.
         let pending: Vec<Pending> = self.pending.drain(..).collect();
         for next in pending {
             if !self.is_welcome(next.path, &next.packet) {
@@ -75,7 +75,7 @@ impl Player<'_> {
         Ok(self.pending.pop_front())
     }
 
-    /// The line that the packet is: the first of its path that must come, or an optional one before it.
+    /// The line that the packet matches: the first required one of its path, or an optional one before it.
     fn fitting(&self, wanted: &[Wanted<'_>], next: &Pending) -> Option<usize> {
         for (at, line) in wanted.iter().enumerate().filter(|(_, line)| line.path == next.path) {
             if differences(&self.world, next.path, line.pattern, &next.packet).is_empty() {
@@ -103,7 +103,7 @@ impl Player<'_> {
         }
     }
 
-    /// Only the first of a group has a time; the others come when they come.
+    /// Only the first of a group has a time; the others have none.
     fn in_time(&self, line: &Wanted<'_>, next: &Pending, (base, earliest): (Duration, Duration)) -> Result<(), Wrong> {
         if earliest.is_zero() || next.at >= base + earliest {
             return Ok(());

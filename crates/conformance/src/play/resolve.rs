@@ -1,4 +1,4 @@
-//! A pattern's fields → the numbers that stand on the wire.
+//! A pattern's fields → the numbers on the wire.
 
 use super::stream::dss_checksum;
 use super::world::{Way, World};
@@ -9,13 +9,13 @@ type Result<T> = core::result::Result<T, String>;
 
 /// Resolves the options of one packet.
 pub struct Resolver<'a> {
-    /// What is known.
+    /// The known values.
     pub world: &'a World,
     /// The packet's path.
     pub path: u8,
-    /// Where it goes.
+    /// The packet's direction.
     pub way: Way,
-    /// Its payload as the stream has it, for a checksum over all of it.
+    /// Its payload as in the stream, for a checksum over all of it.
     pub payload: &'a [u8],
 }
 
@@ -27,12 +27,12 @@ fn open<T>(value: Option<T>) -> Result<T> {
     value.ok_or_else(|| "another form of the option came".to_owned())
 }
 
-/// A field: what was heard where it is open, `right` where it is to be computed.
+/// A field: the received value where the pattern leaves it open, `right` where it is to be computed.
 fn field(field: Field, heard: Option<u64>, right: impl FnOnce() -> Result<u64>) -> Result<u64> {
     Ok(match field {
         Field::Any => open(heard)?,
         Field::Right => right()?,
-        // Never zero, so that it is the wrong one of any width.
+        // The mask is non-zero in every byte, so that the value is wrong at any width.
         Field::Wrong => right()? ^ 0x0101_0101_0101_0101,
         Field::Is(number) => number,
     })
@@ -43,10 +43,10 @@ fn given() -> Result<u64> {
 }
 
 impl Resolver<'_> {
-    /// The option; `heard` is the one of its form that came, from which what is open is taken.
+    /// The option; open fields are taken from `heard`, the received option of the same form.
     ///
     /// # Errors
-    /// Something is not known yet, or `heard` has another form.
+    /// A value is not known yet, or `heard` has another form.
     pub fn option(&self, pattern: &OptionPattern, heard: Option<&Opt>) -> Result<Opt> {
         Ok(match pattern {
             OptionPattern::Nop => Opt::Nop,
@@ -76,7 +76,7 @@ impl Resolver<'_> {
             OptionPattern::Dss { fin, ack, map } => {
                 let (heard_ack, heard_map) =
                     if let Some(Opt::Dss { ack, map, .. }) = heard { (*ack, *map) } else { (None, None) };
-                // `*` lets it be missing, too.
+                // `*` also permits its absence.
                 let ack = ack.filter(|ack| ack.at != Number::Any || heard_ack.is_some());
                 let ack = ack.map(|ack| self.wide(ack, self.way.back(), heard_ack)).transpose()?;
                 let map = map.map(|map| self.map(&map, *fin, heard_map)).transpose()?;
@@ -86,7 +86,7 @@ impl Resolver<'_> {
             OptionPattern::Fail(at) => {
                 let heard =
                     if let Some(Opt::Fail(dsn)) = heard { Some(Sized64 { wide: true, number: *dsn }) } else { None };
-                // RFC 8684 §3.7: a number of the direction that failed
+                // RFC 8684 §3.7: a number of the direction that failed.
                 let wide = Wide { width: Width::Eight, at: *at };
                 Opt::Fail(self.wide(wide, self.way.back(), heard)?.number)
             }
@@ -147,7 +147,7 @@ impl Resolver<'_> {
         Ok(Opt::Capable { version: *version, flags, keys, len, csum })
     }
 
-    /// Bytes that a mapping covers: the payload as it is sent, if it is all of them; else the stream's.
+    /// The bytes that a mapping covers: the payload as sent, if it is all of them; otherwise the stream's.
     fn covered(&self, offset: i64, len: usize) -> Vec<u8> {
         if self.payload.len() == len {
             return self.payload.to_vec();
@@ -180,7 +180,7 @@ impl Resolver<'_> {
         let heard_csum = heard.and_then(|heard| heard.csum).map(u64::from);
         let right = || {
             let offset = unknown(self.world.data_offset(self.way, dsn))?;
-            // All 64 bits count, however many are sent.
+            // The checksum covers all 64 bits, however many are sent.
             let whole = unknown(self.world.idsn(self.way))?.wrapping_add(offset as u64 + 1);
             let whole = if dsn.wide { dsn.number } else { whole };
             let payload = self.covered(offset, usize::from(len).saturating_sub(fin.into()));

@@ -42,7 +42,7 @@ pub fn show(world: &World, path: u8, way: Way, packet: &TcpPacket) -> String {
     line
 }
 
-/// One option. Proofs are `ok` where they are right.
+/// One option. Correct HMACs and tokens are shown as `ok`.
 pub fn show_option(world: &World, path: u8, way: Way, option: &Opt) -> String {
     let shown = Shown { world, path, way };
     match option {

@@ -1,8 +1,8 @@
-//! The bytes of the two streams, and where on a subflow they stand.
+//! The bytes of the two streams, and their places on a subflow.
 
 use std::collections::BTreeMap;
 
-/// A stream: at every offset a byte that follows from it, except where another was put. The two directions differ.
+/// A stream: a pattern over the offset, except where other bytes were put. The two directions differ.
 #[derive(Clone, Debug)]
 pub struct Stream {
     seed: u64,
@@ -10,7 +10,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// One whose pattern is told from others by `seed`.
+    /// A stream whose pattern follows from `seed`.
     pub fn new(seed: u64) -> Self {
         Self { seed, texts: BTreeMap::new() }
     }
@@ -48,12 +48,12 @@ struct Piece {
 pub struct Mappings(Vec<Piece>);
 
 impl Mappings {
-    /// `len` bytes from the subflow's number `ssn` on stand at `offset` of the stream; zero = all from there on.
+    /// Maps `len` bytes from the subflow's number `ssn` on to `offset` of the stream; zero = all from there on.
     pub fn add(&mut self, ssn: u32, offset: i64, len: u16) {
         self.0.push(Piece { ssn: ssn.into(), offset, len: (len > 0).then_some(len.into()) });
     }
 
-    /// The offset in the stream of the subflow's number `seq`. Without a mapping it is plain TCP's.
+    /// The offset in the stream of the subflow's number `seq`. Without a mapping it is as in plain TCP.
     pub fn offset(&self, seq: i64) -> i64 {
         let holds = |piece: &&Piece| seq >= piece.ssn && piece.len.is_none_or(|len| seq < piece.ssn + len);
         self.0.iter().rev().find(holds).map_or(seq - 1, |piece| piece.offset + seq - piece.ssn)

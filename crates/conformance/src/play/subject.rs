@@ -6,13 +6,13 @@ use core::time::Duration;
 /// A packet that the host sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sent {
-    /// When, since the beginning.
+    /// The time since the beginning.
     pub at: Duration,
     /// The IP packet.
     pub bytes: Vec<u8>,
 }
 
-/// What the application can see of the connection.
+/// The state of the connection that an application can see.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Status {
     /// The handshake was completed.
@@ -23,10 +23,10 @@ pub struct Status {
     pub closed: Option<Closed>,
 }
 
-/// What an application gets when it reads.
+/// The result of a read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Got {
-    /// These bytes, not none.
+    /// At least one byte.
     Bytes(Vec<u8>),
     /// Nothing yet.
     Nothing,
@@ -36,7 +36,7 @@ pub enum Got {
     Broken(String),
 }
 
-/// A host under test. Times count from its beginning. Errors say what cannot be done.
+/// A host under test. Times count from its beginning. Errors name the operation that is impossible.
 pub trait Subject {
     /// The present time.
     fn now(&self) -> Duration;
@@ -53,30 +53,30 @@ pub trait Subject {
     /// The host is gone.
     fn inject(&mut self, bytes: &[u8]) -> Result<(), String>;
 
-    /// The application calls. Reading has a method of its own.
+    /// Makes a call of the application. Reading has its own method.
     ///
     /// # Errors
-    /// The call failed, or would have to wait.
+    /// The call failed, or would block.
     fn call(&mut self, call: &Call, data: Vec<u8>) -> Result<(), String>;
 
     /// Reads at most `most` bytes.
     fn read(&mut self, most: usize) -> Got;
 
-    /// What the application can see.
+    /// The state that the application can see.
     ///
     /// # Errors
-    /// It cannot be asked.
+    /// The state cannot be read.
     fn status(&mut self) -> Result<Status, String>;
 
-    /// A counter of the host's own; `None` if it is another host's.
+    /// A counter of the host; `None` if it belongs to another kind of host.
     fn count(&mut self, counter: crate::script::Counter, name: &str) -> Result<Option<u64>, String>;
 
-    /// The earliest and the latest time that `after` allows, from the step before.
+    /// The earliest and the latest time that `after` allows, counted from the previous step.
     fn bounds(&self, after: &After) -> (Duration, Duration);
 
-    /// How long an application waits at most for what should be there at once.
+    /// The longest wait of an application for data that is due at once.
     fn patience(&self) -> Duration;
 
-    /// How long to listen at the end for packets that should not come.
+    /// How long to listen at the end for unwanted packets.
     fn afterwards(&self) -> Duration;
 }

@@ -1,11 +1,11 @@
-//! What lines let pass and what they do not, against a host that sends what it is told to.
+//! The packets that lines accept and refuse, tested against a host that sends a given list.
 
 use super::*;
 use crate::packet::{Opt, TcpPacket};
 use crate::script::{After, Call, Counter};
 use world::{SERVER_PORT, address};
 
-/// Sends packets at their times, whatever it hears.
+/// Sends packets at their times, regardless of its input.
 struct Puppet {
     now: Duration,
     left: VecDeque<Sent>,
@@ -31,7 +31,7 @@ fn packet(path: u8, flags: u8, seq: u32, options: Vec<Opt>) -> TcpPacket {
 }
 
 impl Puppet {
-    /// Milliseconds and packets.
+    /// Pairs of milliseconds and packet.
     fn new(packets: Vec<(u64, TcpPacket)>) -> Self {
         let sent = |(at, packet): (u64, TcpPacket)| Sent {
             at: Duration::from_millis(at),
@@ -113,7 +113,7 @@ fn packets_come_in_their_time() {
     passes(&[(21, 0, 1)], "+0.01~0.03 > . 1:1(0) ack *");
     fails(&[(9, 0, 1)], "+0.02 > . 1:1(0) ack *", "too early");
     fails(&[(31, 0, 1)], "+0.01~0.03 > . 1:1(0) ack *", "nothing up to");
-    // Times count from the packet before.
+    // Times count from the previous packet.
     passes(&[(25, 0, 1), (45, 0, 2)], "+0.01~0.03 > . 1:1(0) ack *\n+0.02 > . 2:2(0) ack *");
 }
 
@@ -133,7 +133,7 @@ fn an_ignored_packet_comes_as_often_as_it_likes_but_not_before() {
     passes(&[(10, 0, 2), (20, 0, 1), (30, 0, 1), (150, 0, 1)], lines);
     fails(&[(10, 0, 2), (20, 0, 1), (30, 0, 3)], lines, "a packet that no line has");
     fails(&[(5, 0, 3), (10, 0, 2)], lines, "seq 3, not 2");
-    // What a line asks for is that line's, whatever else it might be.
+    // A packet that a line requires counts for that line, even if another line permits it.
     passes(&[(10, 0, 1), (10, 0, 1)], "+0 ignore > * *:*(0)\n+0.01 > . 1:1(0) ack *");
     fails(&[], "+0 ignore > * *:*(0)\n+0.01 > . 1:1(0) ack *", "nothing up to");
 }

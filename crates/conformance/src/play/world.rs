@@ -1,4 +1,4 @@
-//! What the script's host knows: ends, numbers, keys, streams.
+//! The state that the script's host knows: ends, numbers, keys, streams.
 
 use super::stream::{Mappings, Stream};
 use crate::packet::{Opt, TcpPacket, proof};
@@ -17,7 +17,7 @@ pub const PATHS: u8 = 8;
 const SYN: u8 = 0x02;
 const ACK: u8 = 0x10;
 
-/// Which way a packet goes.
+/// The direction of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// From the script to the host.
@@ -43,24 +43,24 @@ pub struct Path {
     pub nonces: (u32, u32),
     /// The host's last timestamp.
     pub last_stamp: u32,
-    /// Where the host's bytes stand in its stream.
+    /// The places of the host's bytes in its stream.
     pub out: Mappings,
-    /// Where the script's bytes stand in its stream.
+    /// The places of the script's bytes in its stream.
     pub into: Mappings,
 }
 
-/// All of it.
+/// The state of all paths and both streams.
 #[derive(Clone, Debug)]
 pub struct World {
-    /// By number.
+    /// Paths, by number.
     pub paths: Vec<Path>,
     /// The host's key, once seen.
     pub local_key: Option<u64>,
-    /// What the host's application writes.
+    /// The stream of the host's application.
     pub written: Stream,
-    /// How much it has written.
+    /// Its length so far.
     pub written_len: u64,
-    /// What the script sends.
+    /// The stream of the script.
     pub sent: Stream,
     v6: bool,
 }
@@ -80,13 +80,13 @@ pub fn address(v6: bool, whose: Address) -> IpAddr {
 }
 
 impl World {
-    /// Before anything happened.
+    /// The state before the first step.
     pub fn new(script: &Script) -> Self {
         let v6 = script.settings.ipv6;
         let client = script.is_client();
         let path = |number: u8| {
             let line = script.paths.iter().find(|line| line.path == number);
-            // The client has an address a path, the server one for all.
+            // The client has one address per path, the server one for all.
             let (local, peer) =
                 line.map_or(if client { (number, 0) } else { (0, number) }, |line| (line.local, line.peer));
             let port = if client { SERVER_PORT } else { CLIENT_PORT + u16::from(number) };
@@ -99,7 +99,7 @@ impl World {
                 ),
                 local_port,
                 local_isn: None,
-                // Close to where numbers wrap.
+                // Close to the wrap of sequence numbers.
                 peer_isn: 0xffff_fc00u32.wrapping_add(0x1000_0000 * u32::from(number)),
                 nonces: (0, 0x5eed_0000 + u32::from(number)),
                 last_stamp: 0,
@@ -134,7 +134,7 @@ impl World {
         self.paths.iter().position(|path| core::ptr::eq(path, known)).map(|at| at as u8)
     }
 
-    /// Remembers what a packet of the host's tells.
+    /// Records what a packet of the host reveals.
     pub fn observe(&mut self, number: u8, packet: &TcpPacket) {
         let path = &mut self.paths[usize::from(number)];
         if packet.flags & SYN != 0 && (path.local_isn.is_none() || path.local_port != Some(packet.src_port)) {
@@ -172,7 +172,7 @@ impl World {
         Some(from - 1)
     }
 
-    /// The key of whoever sends in this direction.
+    /// The key of the sender in this direction.
     pub fn key(&self, way: Way) -> Option<u64> {
         match way {
             Way::In => Some(PEER_KEY),
@@ -196,7 +196,7 @@ impl Way {
     }
 }
 
-/// What an option maps: subflow number, data number (`None` = the stream's first), length.
+/// The mapping in an option: subflow number, data number (`None` = the stream's first), length.
 pub fn mapping(option: &Opt) -> Option<(u32, Option<crate::packet::Sized64>, u16)> {
     match option {
         Opt::Dss { map: Some(map), fin, .. } if map.len > u16::from(*fin) || map.len == 0 => {

@@ -1,21 +1,21 @@
-//! What is wrong with a script, and where.
+//! An error in a script, and its place.
 
 use std::fmt;
 
-/// A word of a script that cannot be read.
+/// A token of a script that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptError {
     /// The script's file.
     pub file: String,
     /// The line, counted from 1.
     pub line: usize,
-    /// The column where the word begins, counted from 1.
+    /// The column where the token begins, counted from 1.
     pub column: usize,
-    /// The word; empty at the end of the line.
+    /// The token; empty at the end of the line.
     pub token: String,
-    /// What is wrong with it.
+    /// The error.
     pub message: String,
-    /// The valid word that is nearest.
+    /// The nearest valid word.
     pub nearest: Option<String>,
 }
 
@@ -30,7 +30,7 @@ impl fmt::Display for ScriptError {
 
 impl std::error::Error for ScriptError {}
 
-/// The nearest of `words`, if one is near at all.
+/// The nearest of `words`, if one is near enough.
 pub fn nearest(token: &str, words: &[&str]) -> Option<String> {
     let score = |word: &&str| strsim::jaro_winkler(&token.to_lowercase(), &word.to_lowercase());
     let best = words.iter().max_by(|a, b| score(a).total_cmp(&score(b)))?;

@@ -7,11 +7,11 @@ use super::{
 };
 use core::time::Duration;
 
-/// What was read so far.
+/// The header as read so far.
 pub(super) struct Header<'a> {
     file: &'a str,
     title: Vec<String>,
-    /// No line but comments was read.
+    /// Only comments have been read so far.
     in_title: bool,
     clauses: Vec<Clause>,
     kernel: Option<KernelWord>,
@@ -36,7 +36,7 @@ impl<'a> Header<'a> {
         }
     }
 
-    /// A line without words: the title, if it stands first.
+    /// A line without tokens: the title, if it comes first.
     pub fn comment(&mut self, source: &str) {
         if self.in_title {
             self.title.extend(source.trim().strip_prefix('#').map(|text| text.trim().to_owned()));

@@ -1,19 +1,19 @@
-//! A line as words, and a cursor over them that knows where it stands.
+//! A line as tokens, and a cursor over them that knows their columns.
 
 use super::error::{ScriptError, nearest};
 
-/// A word or a mark, with its column.
+/// A word or a punctuation mark, with its column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Token {
     pub text: String,
     pub column: usize,
-    /// It stood in quotation marks.
+    /// It was quoted.
     pub quoted: bool,
 }
 
 const MARKS: &str = "<>,[]():";
 
-/// The words of a line without its comment, and whether a quotation mark is missing.
+/// The tokens of a line without its comment, and whether a closing quotation mark is missing.
 pub(super) fn tokens(line: &str) -> (Vec<Token>, bool) {
     let mut found: Vec<Token> = Vec::new();
     let mut chars = line.char_indices().peekable();
@@ -47,7 +47,7 @@ pub(super) fn tokens(line: &str) -> (Vec<Token>, bool) {
     (found, false)
 }
 
-/// Reads the words of one line in order.
+/// Reads the tokens of one line in order.
 #[derive(Debug)]
 pub(super) struct Cursor<'a> {
     pub file: &'a str,
@@ -95,7 +95,7 @@ impl<'a> Cursor<'a> {
         if self.take(word) { Ok(()) } else { Err(self.error(format!("`{word}` should stand here"))) }
     }
 
-    /// Nothing may follow.
+    /// Requires the end of the line.
     pub fn finish(&self) -> Result<()> {
         if self.at == self.tokens.len() { Ok(()) } else { Err(self.error("nothing should follow here")) }
     }
@@ -112,12 +112,12 @@ impl<'a> Cursor<'a> {
         self.error_at(self.at, message.into(), &[])
     }
 
-    /// An error at the word that was just read.
+    /// An error at the token just read.
     pub fn before(&self, message: impl Into<String>) -> ScriptError {
         self.error_at(self.at - 1, message.into(), &[])
     }
 
-    /// The word that was just read is none of `words`.
+    /// An error: the token just read is none of `words`.
     pub fn unknown(&self, what: &str, words: &[&str]) -> ScriptError {
         let message = format!("not a {what}; there are {}", words.join(", "));
         self.error_at(self.at - 1, message, words)

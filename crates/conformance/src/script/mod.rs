@@ -15,14 +15,14 @@ pub use value::*;
 
 use lex::{Cursor, tokens};
 
-/// With what lines before the first step begin.
+/// The first words of header lines.
 const WORDS_OF_HEADERS: [&str; 6] = ["clause", "kernel", "engine", "set", "path", "join"];
 
 impl Script {
     /// Reads a script. `file` names it in errors.
     ///
     /// # Errors
-    /// A word that cannot be read, with its place.
+    /// A token that cannot be read, with its place.
     pub fn parse(file: &str, text: &str) -> Result<Self, ScriptError> {
         let mut script = header::Header::new(file);
         let mut steps = Vec::new();

@@ -82,7 +82,7 @@ fn at_end(cursor: &Cursor<'_>) -> bool {
     matches!(cursor.peek(), None | Some("," | ">"))
 }
 
-/// What is sent must be known; a number of a random kind that was left open is given one.
+/// A sent option must have known values; an open number of a random kind gets a fixed one.
 fn settle(cursor: &Cursor<'_>, option: &mut OptionPattern) -> Result<()> {
     let open = match option {
         OptionPattern::Mss(f) | OptionPattern::WindowScale(f) | OptionPattern::FastClose(f) => *f == Field::Any,

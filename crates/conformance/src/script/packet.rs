@@ -67,7 +67,7 @@ pub(super) fn read(cursor: &mut Cursor<'_>, sent: bool) -> Result<Pattern> {
     Ok(pattern)
 }
 
-/// The bits, and whether others may be set too.
+/// The control bits, and whether others may be set too.
 fn flags(cursor: &mut Cursor<'_>, sent: bool) -> Result<(u8, bool)> {
     let word = cursor.word("flags")?;
     if word == "-" {
@@ -111,7 +111,7 @@ pub(super) fn number(cursor: &mut Cursor<'_>, what: &str) -> Result<Number> {
     found.ok_or_else(|| cursor.before(format!("{what} is a number, `*`, or `=N` for one as on the wire")))
 }
 
-/// What stands between `<` and `>`; true if others may stand there too.
+/// The options between `<` and `>`; true if further ones are permitted.
 fn options(cursor: &mut Cursor<'_>, sent: bool, all: &mut Vec<OptionPattern>) -> Result<bool> {
     let mut open = false;
     if cursor.take(">") {

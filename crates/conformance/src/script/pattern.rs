@@ -1,26 +1,26 @@
-//! Packets and options as a line writes them.
+//! Packets and options as a line of a script writes them.
 
 use super::Address;
 
 /// A sequence number, acknowledgment or data number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Number {
-    /// `*`
+    /// `*`: any.
     Any,
-    /// From the initial number.
+    /// Relative to the initial number.
     At(i64),
     /// `=N`: as on the wire.
     Wire(u64),
 }
 
-/// A field that is computed, left open, or given.
+/// A field that is computed, open, or given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {
-    /// `*`
+    /// `*`: any.
     Any,
-    /// `ok`
+    /// `ok`: the correct value.
     Right,
-    /// `bad`
+    /// `bad`: a wrong value.
     Wrong,
     /// A number.
     Is(u64),
@@ -37,16 +37,16 @@ pub enum Width {
     Eight,
 }
 
-/// Which bytes a payload has.
+/// The bytes of a payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sort {
-    /// Those that stand there in the stream.
+    /// The stream's bytes at the packet's place.
     Stream,
-    /// Those of another place of the stream.
+    /// The stream's bytes at another place.
     From(u64),
-    /// Changed ones.
+    /// The stream's bytes, changed.
     Changed,
-    /// These.
+    /// The given bytes.
     Text(Vec<u8>),
     /// Any, where expected.
     Any,
@@ -57,7 +57,7 @@ pub enum Sort {
 pub struct Pattern {
     /// Control bits.
     pub flags: u8,
-    /// Other bits may be set too: `R*`.
+    /// Whether other bits may be set too: `R*`.
     pub open_flags: bool,
     /// First number.
     pub seq: Number,
@@ -69,7 +69,7 @@ pub struct Pattern {
     pub window: Option<u16>,
     /// Options, in order.
     pub options: Vec<OptionPattern>,
-    /// `...`: others may stand there too.
+    /// `...`: further options are permitted.
     pub open: bool,
     /// The payload's bytes.
     pub payload: Sort,
@@ -77,7 +77,7 @@ pub struct Pattern {
     pub bad_checksum: bool,
 }
 
-/// Whose key.
+/// The owner of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyName {
     /// The host's.
@@ -93,9 +93,9 @@ pub enum KeyName {
 /// A data number with its width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wide {
-    /// Bytes.
+    /// The width in bytes.
     pub width: Width,
-    /// Where.
+    /// The number.
     pub at: Number,
 }
 
@@ -182,7 +182,7 @@ pub enum OptionPattern {
     },
     /// `add_addr echo id 1 local.1 port 5000 hmac ok`
     AddAddr {
-        /// An echo.
+        /// Whether it is an echo.
         echo: bool,
         /// Address ID.
         id: Field,
@@ -217,6 +217,6 @@ pub enum Stamp {
     Any,
     /// A number.
     Is(u32),
-    /// `last`, `last+5`, `last-5`: the host's last TSval on this path, and so much.
+    /// `last`, `last+5`, `last-5`: the host's last TSval on this path, and an offset.
     Last(i64),
 }

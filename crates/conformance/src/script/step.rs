@@ -4,7 +4,7 @@ use super::lex::{Cursor, Result};
 use super::{Address, After, Call, Closed, Counter, Most, Need, Sort, State, Step, What, packet};
 use core::time::Duration;
 
-/// Most steps that `repeat` makes.
+/// Most steps per `repeat`.
 const MOST_REPEATS: u64 = 100_000;
 
 /// Reads one line into one step, or as many as it repeats.
@@ -43,7 +43,7 @@ fn time(cursor: &mut Cursor<'_>) -> Result<After> {
     Ok(After { least, most })
 }
 
-/// Seconds with a fraction; or with `ms` or `s` behind.
+/// Seconds with a fraction, or a number with the suffix `ms` or `s`.
 pub(super) fn duration(text: &str) -> Option<Duration> {
     let (text, scale) = match text.strip_suffix("ms") {
         Some(text) => (text, 1_000_000),

@@ -1,4 +1,4 @@
-//! What scripts mean, and what errors say.
+//! The meaning of scripts, and the texts of errors.
 
 use super::*;
 use core::time::Duration;

@@ -4,26 +4,26 @@ use super::pattern::{Pattern, Sort};
 use core::net::IpAddr;
 use core::time::Duration;
 
-/// A script: what it stands for, how the host is set, and what happens.
+/// A script: its clauses, the host's settings, and the steps.
 #[derive(Clone, Debug)]
 pub struct Script {
     /// Its file, relative to the suite's root.
     pub file: String,
     /// The comment before the first line, in one line.
     pub title: String,
-    /// The clauses that it tests; the first is the one it stands under.
+    /// The clauses that it tests; the page lists it under the first.
     pub clauses: Vec<Clause>,
-    /// What Linux does.
+    /// The result that Linux gives.
     pub kernel: KernelWord,
-    /// What the engine does.
+    /// The result that the engine gives.
     pub engine: EngineWord,
-    /// How the host under test is set.
+    /// The settings of the host under test.
     pub settings: Settings,
-    /// Paths that differ from the usual ones.
+    /// Paths that differ from the defaults.
     pub paths: Vec<PathLine>,
-    /// Paths over which the host joins by itself.
+    /// Paths over which the host joins on its own.
     pub joins: Vec<JoinLine>,
-    /// What happens, in order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
 }
 
@@ -34,7 +34,7 @@ impl Script {
     }
 }
 
-/// A section of a document, and a rule of it in words where it has many: `rfc9293 3.10.7.4 RST`.
+/// A section of a document, and the name of a rule in a section that has many: `rfc9293 3.10.7.4 RST`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Clause {
     /// `rfc8684`.
@@ -45,34 +45,34 @@ pub struct Clause {
     pub rule: String,
 }
 
-/// What a script says of Linux.
+/// The expected result for Linux.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KernelWord {
     /// It passes.
     Passes,
     /// It fails, for this reason.
     Differs(String),
-    /// It cannot be asked, for this reason.
+    /// It cannot be tested, for this reason.
     Skipped(String),
 }
 
-/// What a script says of the engine.
+/// The expected result for the engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EngineWord {
     /// It passes.
     Passes,
-    /// It fails by a defect.
+    /// It fails because of a defect.
     Fails(String),
-    /// It fails on purpose.
+    /// It fails on purpose: the engine leaves the clause out.
     LeavesOut(String),
 }
 
-/// How the host under test is set. What is not named is as Linux has it.
+/// Settings of the host under test. Defaults are Linux's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// Speak MPTCP.
     pub mptcp: bool,
-    /// Ask for DSS checksums.
+    /// Require DSS checksums.
     pub checksum: bool,
     /// The MSS that the host announces: the MTU less IP and TCP header.
     pub mss: u16,
@@ -116,7 +116,7 @@ pub struct Settings {
     pub dss: u8,
     /// IPv6.
     pub ipv6: bool,
-    /// A client's paths race for the first subflow, with so much time between their SYNs.
+    /// A client's paths race for the first subflow; the time between their SYNs.
     pub race: Option<Duration>,
 }
 
@@ -151,29 +151,29 @@ impl Default for Settings {
     }
 }
 
-/// An end of a path, by whose address it is and its index.
+/// An address of a path's end, by its owner and index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Address {
     /// Of the host under test: `local.1`.
     Local(u8),
     /// Of the script: `peer.1`.
     Peer(u8),
-    /// Written out.
+    /// A literal address.
     Literal(IpAddr),
 }
 
 /// `path 1 local.0 peer.1 port 5000`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathLine {
-    /// Which.
+    /// The number of the path.
     pub path: u8,
     /// Index of the host's address.
     pub local: u8,
     /// Index of the peer's address.
     pub peer: u8,
-    /// The peer's port, if not the usual one.
+    /// The peer's port, if not the default.
     pub port: Option<u16>,
-    /// The host's port, if not the usual one.
+    /// The host's port, if not the default.
     pub local_port: Option<u16>,
 }
 
@@ -186,12 +186,12 @@ pub struct JoinLine {
     pub backup: bool,
 }
 
-/// When a step is due after the one before.
+/// When a step is due after the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct After {
-    /// At the earliest.
+    /// The earliest time.
     pub least: Duration,
-    /// At the latest.
+    /// The latest time.
     pub most: Most,
 }
 
@@ -206,27 +206,27 @@ pub enum Most {
     Open,
 }
 
-/// One line.
+/// A line of the script.
 #[derive(Clone, Debug)]
 pub struct Step {
     /// Its number.
     pub line: usize,
     /// Its text.
     pub text: String,
-    /// When.
+    /// The time.
     pub after: After,
-    /// What.
+    /// The action or expectation.
     pub what: What,
 }
 
-/// What a line does or expects.
+/// The action or expectation of a line.
 #[derive(Clone, Debug)]
 pub enum What {
     /// The peer sends a packet.
     In(u8, Pattern),
     /// The host sends a packet.
     Out(u8, Pattern, Need),
-    /// The host sends nothing for so long.
+    /// The host sends nothing for this time.
     Quiet(Duration),
     /// The application calls.
     Call(Call),
@@ -234,35 +234,35 @@ pub enum What {
     State(State),
     /// A counter has this value.
     Count(Counter, String, u64),
-    /// From here on a path's numbers are those of a new connection.
+    /// From here on the path carries a new connection.
     Anew(u8),
 }
 
-/// Whether an outgoing packet must come.
+/// Whether an expected packet must come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
     /// It must.
     Required,
-    /// Once or not at all, at any time from here on.
+    /// At most once, at any time from here on.
     Optional,
-    /// Any number, from here on.
+    /// Any number of times, from here on.
     Ignored,
 }
 
-/// What an application does.
+/// A call of the application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Call {
     /// Listens.
     Listen,
     /// Begins to connect over path 0.
     Connect,
-    /// Takes the connection.
+    /// Accepts the connection.
     Accept,
     /// Writes the next bytes of the pattern.
     Write(usize),
     /// Writes these bytes.
     WriteText(Vec<u8>),
-    /// Reads so many bytes of the peer's pattern.
+    /// Reads this many bytes of the peer's pattern.
     Read(usize, Sort),
     /// Reads these bytes.
     ReadText(Vec<u8>),
@@ -278,7 +278,7 @@ pub enum Call {
     Abort,
     /// Announces an address under an ID, with a port or without.
     Announce(u8, Address, Option<u16>),
-    /// Takes an address back.
+    /// Withdraws an address.
     Withdraw(u8),
     /// Makes a path a backup, or no longer.
     Backup(u8, bool),
@@ -291,11 +291,11 @@ pub enum Call {
 pub enum State {
     /// The handshake is complete.
     Established,
-    /// It is not.
+    /// The handshake is not complete.
     Opening,
     /// It speaks MPTCP.
     Multipath,
-    /// It does not, or no longer.
+    /// It speaks plain TCP, from the start or after a fallback.
     Fallback,
     /// It ended.
     Closed(Closed),
@@ -310,7 +310,7 @@ pub enum Closed {
     Finished,
     /// By the peer's RST or MP_FASTCLOSE.
     Reset,
-    /// Nobody answered.
+    /// No answer came.
     TimedOut,
     /// The SYN was refused.
     Refused,
@@ -318,7 +318,7 @@ pub enum Closed {
     Aborted,
 }
 
-/// Whose counters.
+/// The owner of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counter {
     /// Violations that the engine records, by name.

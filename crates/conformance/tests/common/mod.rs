@@ -1,4 +1,4 @@
-//! A script that is right, and ways to make it wrong.
+//! A correct script, and ways to make it wrong.
 
 /// It passes against any host.
 pub const RIGHT: &str = "\
@@ -27,8 +27,8 @@ pub fn with(line: &str, instead: &str) -> String {
     RIGHT.replace(line, instead)
 }
 
-/// Lines, what stands there instead, and what the failure then says: a number, length, flag, window or option that is wrong; a
-/// packet that is missing, one too many, one too late.
+/// A line, its replacement, and the text of the failure. The replacements are wrong numbers, lengths, flags, windows
+/// and options; a missing packet, one too many, one too late.
 pub const WRONG: [(&str, &str, &str); 18] = [
     ("> .  1:1(0) ack 101", "> .  1:1(0) ack 102", "ack 101, not 102"),
     ("> P. 1:301(300) ack 101", "> P. 2:302(300) ack 101", "seq 1, not 2"),

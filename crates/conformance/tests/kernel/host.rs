@@ -16,13 +16,13 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-/// A kernel's jiffies, and the time that a busy machine takes.
+/// One jiffy of a kernel, and the delay of a busy machine.
 const EARLY: Duration = Duration::from_millis(10);
 const LATE: Duration = Duration::from_millis(200);
 /// How long a device may take to come up.
 const READY: Duration = Duration::from_secs(2);
 
-/// A kernel with the connection that the script is about.
+/// A kernel with the connection of the script.
 pub struct KernelHost {
     script: Script,
     namespace: Namespace,
@@ -32,14 +32,14 @@ pub struct KernelHost {
     sent: VecDeque<Sent>,
     listener: Option<Socket>,
     socket: Option<Socket>,
-    /// It was connected once.
+    /// It has been connected.
     established: bool,
     closed: Option<Closed>,
-    /// The own direction was ended.
+    /// The local direction was ended.
     finished: bool,
 }
 
-/// A device that was just set up carries nothing before the kernel has noticed, and has its addresses.
+/// A new device carries nothing before the kernel has noticed it and it has its addresses.
 fn wait_for_the_link(namespace: &Namespace, family: &str, v6: bool) -> Result<(), String> {
     let begun = Instant::now();
     let routes = |table| namespace.command("ip", &[family, "route", "show", "table", table], "").map_err(text);
@@ -116,7 +116,7 @@ impl KernelHost {
 
     fn listen(&mut self) -> Result<(), String> {
         let socket = self.open()?;
-        // On every address, for a kernel takes joins only where one listens.
+        // On every address, because a kernel accepts joins only on a listening one.
         let any: IpAddr =
             if self.script.settings.ipv6 { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
         let bound = socket.bind(&SockAddr::from(SocketAddr::new(any, SERVER_PORT)));
@@ -172,7 +172,7 @@ impl KernelHost {
         };
     }
 
-    /// What `ss` lists, with `arguments`.
+    /// The output of `ss` with `arguments`.
     fn sockets(&self, arguments: &[&str]) -> Result<String, String> {
         self.namespace.command("ss", arguments, "").map_err(text)
     }
@@ -219,7 +219,7 @@ impl Subject for KernelHost {
                 return Ok(None);
             }
             if self.sent.is_empty() {
-                // poll counts milliseconds; what is left below one is waited for without it.
+                // poll counts milliseconds; the rest below one millisecond is spent without it.
                 let nap = PollTimeout::try_from(left.as_millis()).unwrap_or(PollTimeout::MAX);
                 let mut polled = [PollFd::new(self.device.as_fd(), PollFlags::POLLIN)];
                 poll(&mut polled, nap).map_err(|error| error.to_string())?;
@@ -294,11 +294,11 @@ impl Subject for KernelHost {
 
     fn status(&mut self) -> Result<Status, String> {
         if self.listener.is_some() && self.socket.is_none() && !self.established {
-            // It may be there to be accepted.
+            // The connection may be ready to accept.
             let _ = self.accept();
         }
         self.look_for_the_end()?;
-        // A connection that never spoke MPTCP, or gave it up, is not listed, or listed as such.
+        // A connection that never spoke MPTCP, or fell back, is not listed, or is listed as such.
         let listed = self.sockets(&["-HMnia", "state", "connected"])?;
         let multipath = !listed.trim().is_empty() && !listed.contains("fallback");
         Ok(Status { established: self.established, multipath, closed: self.closed })

@@ -1,7 +1,7 @@
-//! All scripts against the Linux kernel that this machine runs: what each says of it holds.
+//! All scripts against this machine's Linux kernel: each script's expectation for it holds.
 //!
-//! `cargo test -p anabranch-conformance --test kernel -- WORD…` plays those whose file has one of the words in its name.
-//! Where namespaces and TUN devices cannot be made, or the kernel has no MPTCP, it says SKIPPED and passes.
+//! `cargo test -p anabranch-conformance --test kernel -- WORD…` plays those whose file name contains one of the words.
+//! Where namespaces and TUN devices cannot be made, or the kernel has no MPTCP, the test says SKIPPED and passes.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -21,16 +21,16 @@ use std::time::{Duration, Instant};
 
 /// Scripts that are played at once; they wait most of the time.
 const AT_ONCE: usize = 4;
-/// How often one is played until its word holds.
+/// How often a script is played until its expectation holds.
 const ATTEMPTS: u32 = 3;
-/// All of them may take so long.
+/// The time limit of all scripts together.
 const MOST_TIME: Duration = Duration::from_secs(360);
 
-/// What became of a script.
+/// The outcome of a script.
 struct Outcome {
-    /// Why its word does not hold.
+    /// Why its expectation does not hold.
     wrong: Option<String>,
-    /// How often it was played, and what was wrong when it did not hold.
+    /// How often it was played, and why the expectation failed.
     attempts: u32,
     before: Vec<String>,
 }
@@ -84,7 +84,7 @@ fn main() -> ExitCode {
     ExitCode::from(u8::from(late || !failed.is_empty() || !mistaken.is_empty()))
 }
 
-/// What is wrong with the player: a right script that fails, wrong ones that pass.
+/// Defects of the player: a correct script that fails, a wrong one that passes.
 fn mistaken() -> Vec<String> {
     let play =
         |text: &str| Script::parse("test.script", text).map_err(|error| error.to_string()).and_then(|s| played(&s));
@@ -98,7 +98,7 @@ fn mistaken() -> Vec<String> {
     right.into_iter().chain(common::WRONG.iter().filter_map(passes)).collect()
 }
 
-/// Plays a script until what it says of the kernel holds.
+/// Plays a script until its expectation for the kernel holds.
 fn held(root: &std::path::Path, file: &str) -> Outcome {
     let script = match suite::load(root, file) {
         Ok(script) => script,

@@ -1,4 +1,4 @@
-//! What a script's settings are to a kernel: sysctls, routes, limits.
+//! A script's settings as a kernel's sysctls, routes and limits.
 
 use anabranch_conformance::play::world::address;
 use anabranch_conformance::script::{Address, Script, Settings};
@@ -30,7 +30,7 @@ pub fn sysctls(settings: &Settings) -> Vec<(&'static str, String)> {
         ("net.ipv4.tcp_synack_retries", settings.syn_retries.clamp(1, 127).to_string()),
         ("net.ipv4.tcp_retries2", settings.retries.to_string()),
         ("net.ipv4.tcp_rto_max_ms", settings.rto_max.as_millis().clamp(1000, 120_000).to_string()),
-        // RFC 6298 §5.5: back-off from the first repeat on.
+        // RFC 6298 §5.5: back-off from the first retransmission on.
         ("net.ipv4.tcp_syn_linear_timeouts", "0".into()),
         ("net.ipv4.tcp_no_metrics_save", yes(true)),
         ("net.mptcp.enabled", yes(true)),

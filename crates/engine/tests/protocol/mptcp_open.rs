@@ -95,7 +95,7 @@ fn first_data_without_the_keys_means_plain_tcp() {
     assert!(h.connection().read_finished());
 }
 
-/// A peer that has not heard of the fall back yet gets no DATA_ACK, and sends its data again with new sequence numbers.
+/// A peer that has not received it of the fall back yet gets no DATA_ACK, and sends its data again with new sequence numbers.
 #[test]
 fn data_repeated_by_a_peer_that_did_not_fall_back_is_passed_over() {
     let mut h = Solo::server(plain_stamps());

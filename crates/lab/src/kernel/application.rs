@@ -15,7 +15,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
-/// What a socket speaks.
+/// The protocol of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// Plain TCP.
@@ -24,7 +24,7 @@ pub enum Protocol {
     Mptcp,
 }
 
-/// Applications on threads of their own, inside a host's namespace: one on each connection.
+/// Applications on threads of their own, inside a host's namespace: one per connection.
 #[derive(Debug)]
 pub struct Application {
     told: Receiver<Told>,
@@ -32,41 +32,41 @@ pub struct Application {
     thread: Option<JoinHandle<Result<(), LabError>>>,
 }
 
-/// What applications need to reach their peers.
+/// The parameters with which applications reach their peers.
 #[derive(Clone, Debug)]
 pub struct Line {
     /// Client or server.
     pub side: Side,
     /// The server's address and port.
     pub server: SocketAddr,
-    /// What to speak.
+    /// The protocol.
     pub protocol: Protocol,
     /// Congestion control, by the kernel's name.
     pub congestion: String,
-    /// Small segments do not wait for acknowledgments (TCP_NODELAY).
+    /// Nagle's algorithm is off (TCP_NODELAY).
     pub no_delay: bool,
-    /// The world's time.
+    /// The clock of the world's time.
     pub clock: Clock,
     /// When a client begins.
     pub start: Instant,
-    /// When it opens its connections; a server serves as many as come.
+    /// When a client opens its connections; a server accepts all of them.
     pub opening: Opening,
-    /// The client's address of the first subflow. Each connection has a port of its own there ([`client_port`]), by which
+    /// The client's address of the first subflow. Each connection has its own port there ([`client_port`]), by which
     /// both ends number it alike.
     pub from: IpAddr,
 }
 
-/// How long an idle application sleeps before it looks whether it shall stop.
+/// The interval at which an idle application checks for the end of the run.
 const NAP: Duration = Duration::from_millis(50);
-/// Stack of a thread that serves one connection.
+/// Stack size of a thread that serves one connection.
 const STACK: usize = 256 << 10;
 
 impl Application {
-    /// One connection for each of `workloads`, numbered in their order: as a client opens them, or as they come to a
-    /// server. A server listens when this returns.
+    /// One connection for each of `workloads`, numbered in their order: as a client opens them, or as a server accepts
+    /// them. A server listens when this returns.
     ///
     /// # Errors
-    /// The socket is refused.
+    /// The socket cannot be made.
     pub fn start(namespace: &Namespace, line: Line, workloads: Vec<Box<dyn Workload>>) -> Result<Self, LabError> {
         let (tell, told) = channel();
         let stop = Arc::new(AtomicBool::new(false));
@@ -87,7 +87,7 @@ impl Application {
         Ok(Self { told, stop, thread: Some(thread) })
     }
 
-    /// What it has told since the last call.
+    /// The next report.
     pub fn poll(&self) -> Option<Told> {
         self.told.try_recv().ok()
     }
@@ -97,13 +97,13 @@ impl Drop for Application {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // Its outcome was told.
+            // Its outcome has been reported.
             let _ = thread.join();
         }
     }
 }
 
-/// An application that waits for its connection, with the number of this.
+/// An application that waits for its connection, with the connection's number.
 type Party = (ConnId, Box<dyn Workload>);
 type Queue = Mutex<VecDeque<Party>>;
 
@@ -130,7 +130,7 @@ impl Crowd<'_> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A server: a thread for each connection that comes, with the application that its client's port names, or else the
+    /// A server: one thread per accepted connection, with the application that the client's port names, or else the
     /// first that waits.
     fn serve(&self, listener: &Socket) -> io::Result<()> {
         thread::scope(|scope| {
@@ -145,7 +145,7 @@ impl Crowd<'_> {
                 drop(queue);
                 threads.push(spawn(scope, move || self.run(id, socket, workload, Place(None)))?);
             }
-            // The listener outlives them: further subflows need it.
+            // The listener outlives the threads, because further subflows need it.
             threads.into_iter().try_for_each(finish)
         })
     }
@@ -160,7 +160,7 @@ impl Crowd<'_> {
         }
     }
 
-    /// As many threads as connections at a time, each of which takes the next application when one is done.
+    /// As many threads as simultaneous connections; each takes the next application when one is done.
     fn connect_by_turns(&self, count: usize) -> io::Result<()> {
         thread::scope(|scope| {
             let one_by_one = || {
@@ -176,7 +176,7 @@ impl Crowd<'_> {
         })
     }
 
-    /// A thread for each connection, begun when fewer than `count` others are not served.
+    /// One thread per connection, started when fewer than `count` others are unserved.
     fn connect_as_served(&self, count: usize) -> io::Result<()> {
         let (tell, served) = channel();
         thread::scope(|scope| {
@@ -184,7 +184,7 @@ impl Crowd<'_> {
             let mut busy = 0;
             while !self.stopped() {
                 if busy == count {
-                    // Every thread tells once; until then the wait may be ended by the end of the run.
+                    // Every thread reports once; the end of the run may come before that.
                     busy -= usize::from(served.recv_timeout(std::time::Duration::from_nanos(NAP.as_nanos())).is_ok());
                     continue;
                 }
@@ -197,7 +197,7 @@ impl Crowd<'_> {
         })
     }
 
-    /// A thread for each connection, begun at its time.
+    /// One thread per connection, started at its time.
     fn connect_at(&self, times: &[Instant]) -> io::Result<()> {
         thread::scope(|scope| {
             let mut threads = Vec::new();
@@ -215,12 +215,12 @@ impl Crowd<'_> {
         })
     }
 
-    /// A client's next application, with a socket that connects. SYNs leave in the order of the applications.
+    /// A client's next application, with a connecting socket. SYNs leave in the order of the applications.
     fn begin(&self) -> io::Result<Option<(Party, Socket)>> {
         let mut queue = self.queue();
         let Some(party) = queue.pop_front() else { return Ok(None) };
         let socket = open(self.line)?;
-        // Another connection from this port may still be in TIME-WAIT.
+        // A previous connection from this port may still be in TIME-WAIT.
         socket.set_reuse_address(true)?;
         socket.bind(&SocketAddr::new(self.line.from, client_port(party.0)).into())?;
         match socket.connect(&self.line.server.into()) {
@@ -229,7 +229,7 @@ impl Crowd<'_> {
         }
     }
 
-    /// One application when its socket is connected; false if the end comes before.
+    /// Runs one application once its socket is connected; false if the run ends before.
     fn run_connected(&self, (id, workload): Party, socket: Socket, place: Place) -> io::Result<bool> {
         let connected = connected(&socket, self)?;
         if connected {
@@ -238,7 +238,7 @@ impl Crowd<'_> {
         Ok(connected)
     }
 
-    /// One application, from the connection's first moment to its end.
+    /// Runs one application from the connection's begin to its end.
     fn run(&self, id: ConnId, socket: Socket, mut workload: Box<dyn Workload>, mut place: Place) -> io::Result<()> {
         let clock = self.line.clock;
         let mut io = KernelStream::new(socket, clock, id, self.tell.clone(), self.tickets);
@@ -271,18 +271,18 @@ impl Crowd<'_> {
                 workload.on_readable(clock.now(), &mut io);
             }
         }
-        // Told to stop in the middle: a reset tells the peer at once.
+        // The run ends in the middle of a transfer: a reset informs the peer at once.
         io.reset_on_close()
     }
 }
 
-/// The place of a connection among those that may be under way at a time; it is left once, at the latest when dropped.
+/// A slot among simultaneous connections; released once, at the latest on drop.
 struct Place(Option<Sender<()>>);
 
 impl Place {
     fn leave(&mut self) {
         if let Some(tell) = self.0.take() {
-            // Who waited for it may have stopped.
+            // The receiver may have stopped.
             let _ = tell.send(());
         }
     }
@@ -320,14 +320,14 @@ fn open(line: &Line) -> io::Result<Socket> {
 fn listen(line: &Line) -> io::Result<Socket> {
     let socket = open(line)?;
     socket.set_reuse_address(true)?;
-    // On every address: the kernel takes an MP_JOIN only where one listens.
+    // On every address: the kernel accepts an MP_JOIN only on a listening one.
     let any = if line.server.is_ipv6() { IpAddr::V6(Ipv6Addr::UNSPECIFIED) } else { Ipv4Addr::UNSPECIFIED.into() };
     socket.bind(&SocketAddr::new(any, line.server.port()).into())?;
     socket.listen(1024)?;
     Ok(socket)
 }
 
-/// The next connection that comes, with its client's port; `None` if none comes before the end.
+/// The next accepted connection, with its client's port; `None` if the run ends first.
 fn accept(listener: &Socket, crowd: &Crowd<'_>) -> io::Result<Option<(Socket, u16)>> {
     while !crowd.stopped() {
         if wait(listener, PollFlags::POLLIN, NAP)?.is_empty() {
@@ -339,7 +339,7 @@ fn accept(listener: &Socket, crowd: &Crowd<'_>) -> io::Result<Option<(Socket, u1
                 socket.set_tcp_nodelay(crowd.line.no_delay)?;
                 return Ok(Some((socket, client.as_socket().map_or(0, |client| client.port()))));
             }
-            // It was reset before it could be taken.
+            // The connection was reset before it was accepted.
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::ConnectionAborted) => {}
             Err(error) => return Err(error),
         }
@@ -347,7 +347,7 @@ fn accept(listener: &Socket, crowd: &Crowd<'_>) -> io::Result<Option<(Socket, u1
     Ok(None)
 }
 
-/// Waits until a socket is connected; false if the end comes before.
+/// Waits until a socket is connected; false if the run ends before.
 fn connected(socket: &Socket, crowd: &Crowd<'_>) -> io::Result<bool> {
     while !crowd.stopped() {
         if !wait(socket, PollFlags::POLLOUT, NAP)?.is_empty() {

@@ -1,12 +1,12 @@
-//! The kernel's own counters.
+//! The kernel's MIB counters.
 
 use crate::{LabError, Namespace};
 use std::collections::BTreeMap;
 
-/// Counters by the names that `nstat` gives them: `TcpRetransSegs`, `MPTcpExtMPJoinSynRx`.
+/// Counters by their `nstat` names: `TcpRetransSegs`, `MPTcpExtMPJoinSynRx`.
 pub type Counters = BTreeMap<String, u64>;
 
-/// The counters of a namespace. `nstat` itself keeps a history file that namespaces share, so the tables are read directly.
+/// The counters of a namespace. `nstat` keeps a history file that namespaces share, so the tables are read directly.
 ///
 /// # Errors
 /// The tables cannot be read.

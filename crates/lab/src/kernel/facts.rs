@@ -1,4 +1,4 @@
-//! What the kernel that we run on is and has.
+//! The version and features of the running kernel.
 
 use std::fs;
 
@@ -7,18 +7,18 @@ pub fn release() -> String {
     fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned()
 }
 
-/// The congestion controls that its sockets may use; none if it does not tell.
+/// The congestion controls that its sockets may use; none if the list cannot be read.
 pub fn congestion_controls() -> Vec<String> {
     let list = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
     list.split_whitespace().map(str::to_owned).collect()
 }
 
-/// It speaks Multipath TCP.
+/// Whether it has Multipath TCP.
 pub fn has_mptcp() -> bool {
     fs::exists("/proc/sys/net/mptcp/enabled").unwrap_or(false)
 }
 
-/// How Multipath TCP is set in the calling thread's namespace: names and values of its sysctls.
+/// The Multipath TCP sysctls of the calling thread's namespace: names and values.
 pub fn mptcp_sysctls() -> Vec<(String, String)> {
     let files = fs::read_dir("/proc/sys/net/mptcp").into_iter().flatten().flatten();
     let mut list: Vec<(String, String)> = files

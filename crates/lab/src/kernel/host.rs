@@ -1,4 +1,4 @@
-//! A kernel as a host: a namespace, one device a path, addresses, routes, MPTCP endpoints.
+//! A kernel as a host: a namespace, one device per path, addresses, routes, MPTCP endpoints.
 
 use super::{Counters, KernelSettings, counters, facts};
 use crate::{LabError, Namespace, Tun};
@@ -8,27 +8,27 @@ use std::fmt::Write;
 use std::io::ErrorKind;
 use std::net::IpAddr;
 
-/// Who is where: the client has one address on each path, the server one that is reached over all of them.
+/// The addresses: the client has one per path, the server one that all paths reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Addresses {
     /// IPv6.
     pub v6: bool,
-    /// How many paths there are.
+    /// The number of paths.
     pub paths: usize,
 }
 
 impl Addresses {
-    /// The client's on a path.
+    /// The client's address on a path.
     pub fn client(&self, path: usize) -> IpAddr {
         address(self.v6, PathId(path as u8), 0, Side::Client)
     }
 
-    /// The server's.
+    /// The server's address.
     pub fn server(&self) -> IpAddr {
         address(self.v6, PathId(0), 0, Side::Server)
     }
 
-    /// The path on which the client has this address.
+    /// The path of a client address.
     pub fn path(&self, client: IpAddr) -> Option<usize> {
         (0..self.paths).find(|path| self.client(*path) == client)
     }
@@ -39,18 +39,18 @@ impl Addresses {
     }
 }
 
-/// A network namespace with a TUN device for each path.
+/// A network namespace with a TUN device per path.
 #[derive(Debug)]
 pub struct KernelHost {
-    /// Where it is.
+    /// The namespace.
     pub namespace: Namespace,
     /// Its devices, in the order of the paths.
     pub devices: Vec<Tun>,
-    /// Who is where.
+    /// The addresses of both hosts.
     pub addresses: Addresses,
-    /// What was set in it.
+    /// Its settings.
     pub settings: KernelSettings,
-    /// Counters when it was ready.
+    /// Counters at the end of setup.
     before: Counters,
 }
 
@@ -65,11 +65,11 @@ fn device(path: usize) -> String {
 }
 
 impl KernelHost {
-    /// Sets a host up. `backup` says which of the client's paths are for emergencies only, by index; `over` are the paths
-    /// in use, of which the first carries the first subflow.
+    /// Sets a host up. `backup` marks the client's backup paths, by index; `over` are the paths in use, of which the
+    /// first carries the first subflow.
     ///
     /// # Errors
-    /// Neither root nor the like; a program or a setting that this system does not have.
+    /// A lack of privilege; a program or a setting that this system does not have.
     pub fn new(
         side: Side,
         addresses: Addresses,
@@ -100,7 +100,7 @@ impl KernelHost {
         Ok(Self { namespace, devices, addresses, settings, before })
     }
 
-    /// Packets that its devices dropped because nobody read them in time.
+    /// Packets that its devices dropped because they were not read in time.
     ///
     /// # Errors
     /// The table cannot be read.
@@ -110,7 +110,7 @@ impl KernelHost {
         Ok(text.lines().filter_map(dropped).sum())
     }
 
-    /// What was set in it, and how Multipath TCP is set there, by name.
+    /// Its settings and the Multipath TCP sysctls, by name.
     ///
     /// # Errors
     /// The namespace is gone.
@@ -126,7 +126,7 @@ impl KernelHost {
         Ok(list)
     }
 
-    /// What its kernel has counted since it was set up.
+    /// The increase of its counters since setup.
     ///
     /// # Errors
     /// The tables cannot be read.
@@ -147,14 +147,14 @@ fn dropped(line: &str) -> Option<u64> {
     counters.split_whitespace().nth(11).filter(|_| path)?.parse().ok()
 }
 
-/// Settings, before the devices exist: what a device copies when it is made must be right by then.
+/// Sysctls to set before the devices exist, because a device copies them when it is made.
 fn prepare(namespace: &Namespace, addresses: Addresses, settings: &KernelSettings) -> Result<(), LabError> {
     let disable = if addresses.v6 { "0" } else { "1" };
-    // A path is one-way to a kernel that checks where a packet should have come from.
+    // With reverse-path filtering a kernel would drop packets that its own routes would send elsewhere.
     let routing = [
         ("net.ipv4.conf.all.rp_filter", "0"),
         ("net.ipv4.conf.default.rp_filter", "0"),
-        // The first packet of a device would be a router solicitation.
+        // Otherwise the first packet of a device is a router solicitation.
         ("net.ipv6.conf.all.disable_ipv6", disable),
         ("net.ipv6.conf.default.disable_ipv6", disable),
         ("net.ipv6.conf.default.accept_dad", "0"),
@@ -172,16 +172,16 @@ fn prepare(namespace: &Namespace, addresses: Addresses, settings: &KernelSetting
     Ok(())
 }
 
-/// Devices up. Writing to a text cannot fail.
+/// Sets the devices up. Writing to a string cannot fail.
 fn devices_up(addresses: Addresses, script: &mut String) {
     let _ = writeln!(script, "link set lo up");
     for path in 0..addresses.paths {
-        // By netlink: the ioctl for it is refused in a user namespace.
+        // By netlink: its ioctl is refused in a user namespace.
         let _ = writeln!(script, "link set {} txqueuelen {QUEUE} up", device(path));
     }
 }
 
-/// Length of a prefix that is one address.
+/// The prefix length of a single address.
 fn host_prefix(addresses: Addresses) -> u8 {
     if addresses.v6 { 128 } else { 32 }
 }
@@ -194,7 +194,7 @@ fn client(addresses: Addresses, over: &[usize], route: &str) -> String {
     for (rank, path) in over.iter().copied().enumerate() {
         let (address, device, table) = (addresses.client(path), device(path), TABLE + path);
         let _ = writeln!(script, "addr add {address}/{prefix} dev {device}{nodad}");
-        // What has this address leaves by this device, wherever it goes.
+        // Packets from this address leave by this device, whatever their destination.
         let _ = writeln!(script, "rule add from {address} table {table}");
         let _ = writeln!(script, "route add default dev {device} table {table}{route}");
         let metric = rank + 1;
@@ -206,7 +206,7 @@ fn client(addresses: Addresses, over: &[usize], route: &str) -> String {
 
 /// The addresses from which a client joins.
 fn endpoints(addresses: Addresses, over: &[usize], backup: &[bool], script: &mut String) {
-    // The first too: a connection that begins on another path joins over it.
+    // The first path too: a connection that begins on another path joins over it.
     for path in over.iter().copied() {
         let kind = if backup.get(path) == Some(&true) { "subflow backup" } else { "subflow" };
         let (address, device) = (addresses.client(path), device(path));

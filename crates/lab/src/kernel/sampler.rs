@@ -1,4 +1,4 @@
-//! Looks at a kernel's subflows at regular times.
+//! Samples a kernel's subflows at regular times.
 
 use super::sock_diag::{SockDiag, SocketInfo};
 use crate::{Clock, LabError, Namespace};
@@ -11,9 +11,9 @@ use std::thread::JoinHandle;
 /// Sockets of a host at one time.
 #[derive(Clone, Debug)]
 pub struct Sample {
-    /// When.
+    /// The time.
     pub at: Instant,
-    /// All that were open.
+    /// All open sockets.
     pub sockets: Vec<SocketInfo>,
 }
 
@@ -26,14 +26,14 @@ pub struct Sampler {
     thread: Option<JoinHandle<Result<(), LabError>>>,
 }
 
-/// From one sample to the next.
+/// The sampling interval.
 const STEP: std::time::Duration = std::time::Duration::from_millis(50);
 
 impl Sampler {
-    /// Begins at once.
+    /// Starts sampling at once.
     ///
     /// # Errors
-    /// The system refuses.
+    /// The socket or the thread cannot be made.
     pub fn start(namespace: &Namespace, v6: bool, clock: Clock) -> Result<Self, LabError> {
         let opened = namespace.enter(SockDiag::open)?;
         let mut diag = opened.map_err(LabError::system("asking the kernel for its sockets"))?;
@@ -41,7 +41,7 @@ impl Sampler {
         let (stop, stopped) = channel();
         let thread = namespace.spawn("sampler", move || {
             while stopped.recv_timeout(STEP) == Err(RecvTimeoutError::Timeout) {
-                // A sample that the system does not give is left out.
+                // A sample that the kernel refuses is skipped.
                 let Ok(sockets) = diag.sockets(v6) else { continue };
                 let _ = tell.send(Sample { at: clock.now(), sockets });
             }
@@ -59,13 +59,13 @@ impl Drop for Sampler {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // It has no outcome.
+            // The thread has no result.
             let _ = thread.join();
         }
     }
 }
 
-/// What happened on a subflow between two samples, as far as they show it.
+/// The events between two samples of a subflow, as far as `tcp_info` shows them.
 pub fn events(before: Option<&TcpInfo>, now: &TcpInfo) -> Vec<Event> {
     let get = |info: &TcpInfo, name: &str| info.get(name).copied().unwrap_or(0);
     let word = |name: &str| get(now, name).min(u64::from(u32::MAX)) as u32;

@@ -1,4 +1,4 @@
-//! What of a kernel is set for a run, so that it means what the scenario says.
+//! The kernel settings that apply a scenario to a host.
 
 use anabranch_engine::{
     BufferAccounting, FirstPath, LimitedDecay, ReceiveWindow, RecoveryKind, RtoForm, Settings, TcpSettings,
@@ -7,7 +7,7 @@ use anabranch_schedulers::linux_default::subflow_memory;
 use anabranch_units::Duration;
 use std::fmt::Write;
 
-/// Settings of one host's kernel. All are of its namespace alone.
+/// Settings of one host's kernel, all of its namespace alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelSettings {
     /// `sysctl` names and values, in the order in which they are set.
@@ -16,15 +16,15 @@ pub struct KernelSettings {
     pub congestion: String,
     /// Connections speak Multipath TCP.
     pub mptcp: bool,
-    /// What `ip route` says of every route.
+    /// Attributes of every route, as `ip route` writes them.
     pub route: String,
     /// Bytes of a data segment: payload, TCP header and options.
     pub segment: u32,
     /// The connection's send buffer in bytes.
     pub send_buffer: u64,
-    /// Settings of the scenario that a kernel cannot be given, each with the reason.
+    /// Settings of the scenario that a kernel does not have, each with the reason.
     pub not_applied: Vec<String>,
-    /// Its devices hand over and take packets of up to 64 KB. It pays where paths limit nothing: elsewhere they are cut up.
+    /// Its devices pass packets of up to 64 KB. Useful where paths have no limits; elsewhere the packets are cut up.
     pub offload: bool,
 }
 
@@ -32,13 +32,13 @@ pub struct KernelSettings {
 const TCP_HEADER: u32 = 20;
 /// Timestamps with their padding.
 const TIMESTAMPS: u32 = 12;
-/// Data ACK of 4 bytes, mapping of 14, and the checksum or padding: what a kernel writes that only sends data.
+/// Data ACK of 4 bytes, mapping of 14, and the checksum or padding: the DSS of a kernel that only sends data.
 const DSS: u32 = 24;
 /// Least MTU of IPv6 (RFC 8200 §5).
 const LEAST_MTU_V6: u32 = 1280;
 
 impl KernelSettings {
-    /// Those that say for a kernel what `settings` say for the engine.
+    /// The kernel's equivalent of the engine's `settings`.
     pub fn new(settings: &Settings, congestion: &str) -> Self {
         let tcp = &settings.tcp;
         let options = if tcp.timestamps { TIMESTAMPS } else { 0 } + if settings.mptcp { DSS } else { 0 };
@@ -54,12 +54,12 @@ impl KernelSettings {
         }
     }
 
-    /// With what depends on the IP version and on how many subflows there are.
+    /// Adds the settings that depend on the IP version and on the number of subflows.
     pub(crate) fn fitted(mut self, v6: bool, subflows: usize) -> Self {
         let most = if self.mptcp { subflow_memory(self.send_buffer, subflows) } else { self.send_buffer };
         let most = most.clamp(LEAST_BUFFER, i32::MAX as u64);
         let first = FIRST_SEND_BUFFER.min(most);
-        // First of all, so that it can still be said otherwise.
+        // First in the list, so that a later entry can override it.
         self.sysctls.insert(0, ("net.ipv4.tcp_wmem".into(), format!("{LEAST_BUFFER} {first} {most}")));
         if v6 && self.segment + 40 < LEAST_MTU_V6 {
             self.not_applied
@@ -74,7 +74,7 @@ impl KernelSettings {
         u16::try_from(mtu).unwrap_or(u16::MAX)
     }
 
-    /// All that was set, by name, for the results.
+    /// All settings, by name, for the results.
     pub fn list(&self) -> impl Iterator<Item = (String, String)> + '_ {
         let others = [("congestion", &self.congestion), ("route", &self.route)];
         let others = others.into_iter().filter(|(_, value)| !value.is_empty());
@@ -83,9 +83,9 @@ impl KernelSettings {
     }
 }
 
-/// Smallest buffer that a kernel takes.
+/// The smallest buffer that a kernel accepts.
 const LEAST_BUFFER: u64 = 4096;
-/// Where a send buffer begins before it tunes itself, as for every user.
+/// The initial send buffer before autotuning, which is Linux's default.
 const FIRST_SEND_BUFFER: u64 = 16_384;
 
 fn sysctls(settings: &Settings) -> Vec<(String, String)> {
@@ -93,16 +93,16 @@ fn sysctls(settings: &Settings) -> Vec<(String, String)> {
     let tcp = &settings.tcp;
     let buffer = receive_buffer(settings.recv_buffer, settings.mss);
     let mut list = vec![
-        // The whole window from the start, as the scenario says, not what would be tuned.
+        // The whole window from the start, as in the scenario, without autotuning.
         ("net.ipv4.tcp_rmem", format!("{} {buffer} {buffer}", LEAST_BUFFER.min(buffer))),
         ("net.ipv4.tcp_window_scaling", yes(true)),
         ("net.ipv4.tcp_slow_start_after_idle", yes(tcp.idle_restart)),
-        // 2: without a random offset for each pair of addresses, so that forward delays of paths can be compared.
+        // 2: without a random offset per pair of addresses, so that forward delays of paths can be compared.
         ("net.ipv4.tcp_timestamps", if tcp.timestamps { "2" } else { "0" }.to_owned()),
         ("net.ipv4.tcp_sack", yes(tcp.sack)),
         ("net.ipv4.tcp_syn_retries", tcp.syn_retries.clamp(1, 127).to_string()),
         ("net.ipv4.tcp_retries2", tcp.retries.to_string()),
-        // What one connection learned must not change the next.
+        // Metrics of one connection must not change the next.
         ("net.ipv4.tcp_no_metrics_save", yes(true)),
     ];
     if tcp.rto_max != TcpSettings::default().rto_max {
@@ -115,17 +115,18 @@ fn sysctls(settings: &Settings) -> Vec<(String, String)> {
     list.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// The receive buffer whose free space a kernel advertises as `window`. It takes of its buffer the share that payload has
-/// in the memory of the packets that come, in 256ths: 0.62 at 1400 bytes.
+/// The receive buffer whose free space a kernel advertises as `window`. The window is the buffer's share that payload
+/// has in the memory of received packets, in 256ths: 0.62 at 1400 bytes.
 fn receive_buffer(window: u64, mss: u32) -> u64 {
     let payload = u64::from(mss);
-    // A packet read from a TUN device: its bytes with room before and behind in a power of two, and its descriptor.
+    // A packet read from a TUN device: its bytes with head and tail room, rounded up to a power of two, and its
+    // descriptor.
     let memory = (payload + 80 + 384).next_power_of_two().max(1024) + 256;
     let ratio = (256 * payload / memory).max(1);
     (window * 256).div_ceil(ratio).clamp(LEAST_BUFFER, i32::MAX as u64)
 }
 
-/// Attributes of routes; nothing where the kernel's own values are meant.
+/// Attributes of routes; empty where the kernel's defaults apply.
 fn route(tcp: &TcpSettings) -> String {
     let usual = TcpSettings::default();
     let mut route = String::new();
@@ -141,7 +142,7 @@ fn route(tcp: &TcpSettings) -> String {
     route
 }
 
-/// Settings that ask for something else than every kernel does.
+/// Settings that differ from every kernel's behaviour.
 fn not_applied(settings: &Settings) -> Vec<String> {
     let (tcp, usual) = (&settings.tcp, Settings::default());
     let other_ack = tcp.delayed_ack != usual.tcp.delayed_ack && !tcp.delayed_ack.is_zero();
@@ -170,13 +171,13 @@ fn not_applied(settings: &Settings) -> Vec<String> {
         (tcp.autotune, "tcp.autotune: a kernel's buffers begin at their full size"),
         (capped, "tcp.rto_max: a kernel takes 1s to 120s"),
         (!whole(tcp.rto_min), "tcp.rto_min: a kernel takes whole milliseconds"),
-        (other_ack, "tcp.delayed_ack: a kernel decides it between 40ms and 200ms; only 0s can be asked for"),
+        (other_ack, "tcp.delayed_ack: a kernel decides it between 40ms and 200ms; a kernel's sockets permit only 0s"),
         (
             tcp.quick_acks != usual.tcp.quick_acks,
             "tcp.quick_acks: a kernel acknowledges at once while its window grows, 16 segments at least",
         ),
         (tcp.pacing, "tcp.pacing: a kernel paces where its congestion control does"),
-        (tcp.keep_alive.is_some(), "tcp.keep_alive: not asked for on a kernel's sockets"),
+        (tcp.keep_alive.is_some(), "tcp.keep_alive: not set on a kernel's sockets"),
         (tcp.time_wait != usual.tcp.time_wait, "tcp.time_wait: a kernel's is 60s"),
         (!(1..=127).contains(&tcp.syn_retries), "tcp.syn_retries: a kernel takes 1 to 127"),
         (settings.first_path == FirstPath::Race, "connection.first_path: a kernel does not race its paths"),
@@ -225,7 +226,7 @@ mod tests {
             .filter(|(name, _)| name == "net.ipv4.tcp_wmem")
             .map(|(_, value)| &**value)
             .collect();
-        // Two subflows, 4096 bytes of the connection and a last piece of 32 728 come to 1 MiB.
+        // Two subflows, 4096 bytes of the connection and a last piece of 32 728 add up to 1 MiB.
         assert_eq!(values, ["4096 16384 505876", "1 2 3"]);
         let plain = changed(|s| (s.send_buffer, s.mptcp) = (1 << 20, false)).fitted(false, 1);
         assert_eq!(plain.sysctls[0].1, "4096 16384 1048576");

@@ -1,4 +1,4 @@
-//! What a kernel knows of its TCP sockets: sock_diag(7), as `ss -ti` asks it.
+//! A kernel's TCP sockets, read by sock_diag(7) as in `ss -ti`.
 
 use anabranch_run::TcpInfo;
 use socket2::{Domain, Protocol, Socket, Type};
@@ -8,42 +8,42 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 /// A TCP socket, which may be a subflow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SocketInfo {
-    /// Our end.
+    /// The local end.
     pub local: SocketAddr,
-    /// The peer's.
+    /// The remote end.
     pub remote: SocketAddr,
     /// `struct tcp_info`, as far as this kernel fills it in.
     pub tcp: TcpInfo,
 }
 
-/// What waits in a socket of TCP or of Multipath TCP.
+/// The data that waits in a socket of TCP or of Multipath TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backlog {
     /// Its state.
     pub state: State,
-    /// It is one of Multipath TCP. Its subflows are TCP sockets beside it.
+    /// A Multipath TCP socket. Its subflows are separate TCP sockets.
     pub mptcp: bool,
-    /// Our end.
+    /// The local end.
     pub local: SocketAddr,
-    /// The peer's.
+    /// The remote end.
     pub remote: SocketAddr,
-    /// Bytes that the peer has not acknowledged; the end of the stream counts as one.
+    /// Unacknowledged bytes; the end of the stream counts as one.
     pub unacknowledged: u64,
-    /// Bytes that the program has not read; the end of the stream counts as one. Of a listening socket, connections
-    /// that it has not accepted.
+    /// Bytes not read by the program; the end of the stream counts as one. For a listening socket: connections not
+    /// accepted.
     pub unread: u64,
-    /// No program has it any more. A subflow never has one.
+    /// No program holds it any more. A subflow never has a program.
     pub orphaned: bool,
-    /// One of Multipath TCP that is plain TCP now: what is not acknowledged waits in the TCP socket between the same ends.
+    /// A Multipath TCP socket after fallback: its unacknowledged data waits in the TCP socket between the same ends.
     pub fallen_back: bool,
 }
 
-/// A state of RFC 9293 §3.3.2, as far as it matters for what waits.
+/// A state of RFC 9293 §3.3.2, as far as it matters for waiting data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// LISTEN.
     Listening,
-    /// FIN-WAIT-1, CLOSING or LAST-ACK: closed here, and the peer has not acknowledged that.
+    /// FIN-WAIT-1, CLOSING or LAST-ACK: closed locally, and not acknowledged by the peer.
     Closing,
     /// CLOSE-WAIT: closed by the peer alone.
     PeerClosed,
@@ -63,7 +63,7 @@ impl State {
     }
 }
 
-/// A socket to ask. It belongs to the namespace of the thread that opened it.
+/// A netlink socket. It belongs to the namespace of the thread that opened it.
 #[derive(Debug)]
 pub struct SockDiag {
     socket: Socket,
@@ -94,8 +94,8 @@ const ANSWER: usize = 72;
 const STATES: u32 = 1 << 1 | 1 << 4 | 1 << 5 | 1 << 8 | 1 << 9 | 1 << 11;
 const LISTEN: u32 = 1 << 10;
 
-/// Fields of `struct tcp_info` (linux/tcp.h): name, offset, length. Longer ones were added at its end, so that an older
-/// kernel's is a prefix.
+/// Fields of `struct tcp_info` (linux/tcp.h): name, offset, length. New fields are appended, so that an older kernel's
+/// structure is a prefix.
 const FIELDS: &[(&str, usize, usize)] = &[
     ("tcpi_state", 0, 1),
     ("tcpi_ca_state", 1, 1),
@@ -134,10 +134,10 @@ const FIELDS: &[(&str, usize, usize)] = &[
 ];
 
 impl SockDiag {
-    /// Opens one in the calling thread's namespace.
+    /// Opens a socket in the calling thread's namespace.
     ///
     /// # Errors
-    /// The system refuses.
+    /// The socket cannot be made.
     pub fn open() -> io::Result<Self> {
         let socket = Socket::new(Domain::from(AF_NETLINK), Type::DGRAM, Some(Protocol::from(NETLINK_SOCK_DIAG)))?;
         socket.set_read_timeout(Some(std::time::Duration::from_secs(1)))?;
@@ -147,22 +147,22 @@ impl SockDiag {
     /// All open TCP sockets of an IP version.
     ///
     /// # Errors
-    /// The system refuses.
+    /// The request fails.
     pub fn sockets(&mut self, v6: bool) -> io::Result<Vec<SocketInfo>> {
         self.ask(&request(v6, STATES, false), socket)
     }
 
-    /// What waits in the sockets of both IP versions, of TCP and of Multipath TCP.
+    /// The waiting data of the sockets of both IP versions, of TCP and of Multipath TCP.
     ///
     /// # Errors
-    /// The system refuses.
+    /// The request fails.
     pub fn backlogs(&mut self) -> io::Result<Vec<Backlog>> {
         let mut found = Vec::new();
         for v6 in [false, true] {
             found.extend(self.ask(&request(v6, STATES | LISTEN, false), |message| backlog(message, false))?);
             match self.ask(&request(v6, STATES, true), |message| backlog(message, true)) {
                 Ok(sockets) => found.extend(sockets),
-                // This kernel does not tell of them, or has none.
+                // This kernel does not list them, or has none.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }
@@ -182,7 +182,7 @@ impl SockDiag {
     }
 }
 
-/// `struct nlmsghdr` and `struct inet_diag_req_v2`, and the protocol where it does not fit into that.
+/// `struct nlmsghdr` and `struct inet_diag_req_v2`, and an attribute for a protocol number that does not fit into it.
 fn request(v6: bool, states: u32, mptcp: bool) -> Vec<u8> {
     let mut bytes = vec![0; HEADER + REQUEST];
     bytes[4..6].copy_from_slice(&SOCK_DIAG_BY_FAMILY.to_ne_bytes());
@@ -249,7 +249,7 @@ fn backlog(message: &[u8], mptcp: bool) -> Option<Backlog> {
     })
 }
 
-/// Our end and the peer's.
+/// The local and the remote end.
 fn ends(message: &[u8]) -> Option<(SocketAddr, SocketAddr)> {
     let v6 = *message.first()? == AF_INET6;
     let end = |port: usize, address: usize| {
@@ -259,7 +259,7 @@ fn ends(message: &[u8]) -> Option<(SocketAddr, SocketAddr)> {
     Some((end(4, 8)?, end(6, 24)?))
 }
 
-/// What its protocol tells of a socket.
+/// The protocol's attribute of a socket.
 fn info(message: &[u8]) -> Option<&[u8]> {
     let mut attributes = message.get(ANSWER..)?;
     while let (Some(len), Some(kind)) = (number(attributes, 0, 2), number(attributes, 2, 2)) {
@@ -278,7 +278,7 @@ fn ip(bytes: &[u8], v6: bool) -> Option<IpAddr> {
     Some(if v6 { Ipv6Addr::from(all).to_canonical() } else { Ipv4Addr::new(a, b, c, d).into() })
 }
 
-/// A number of 1, 2, 4 or 8 bytes in the machine's order.
+/// A number of 1, 2, 4 or 8 bytes in native byte order.
 fn number(bytes: &[u8], at: usize, len: usize) -> Option<u64> {
     let bytes = bytes.get(at..at + len)?;
     Some(match *bytes {
@@ -291,7 +291,7 @@ fn number(bytes: &[u8], at: usize, len: usize) -> Option<u64> {
 
 /// Messages and attributes begin at multiples of four.
 fn aligned(len: usize) -> usize {
-    // A length of zero would never end.
+    // A length of zero would never end the loop.
     len.max(4).next_multiple_of(4)
 }
 

@@ -13,16 +13,16 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 
-/// What applications tell.
+/// A report of the applications.
 #[derive(Clone, Debug)]
 pub enum Told {
-    /// Something that a run records, and on which connection it happened.
+    /// An event, its time and its connection.
     Event(Instant, ConnId, Event),
-    /// All are done; the first error, if there was one.
+    /// All applications are done; the first error, if there was one.
     Done(Result<(), String>),
 }
 
-/// Waits up to `nap` for one of the `wanted` events; those that came.
+/// Waits up to `nap` for one of the `wanted` events; returns those that occurred.
 pub(super) fn wait(socket: &Socket, wanted: PollFlags, nap: Duration) -> io::Result<PollFlags> {
     let mut polled = [PollFd::new(socket.as_fd(), wanted)];
     let nap = PollTimeout::try_from(nap.as_millis().max(1)).unwrap_or(PollTimeout::MAX);
@@ -30,7 +30,7 @@ pub(super) fn wait(socket: &Socket, wanted: PollFlags, nap: Duration) -> io::Res
     Ok(polled[0].revents().unwrap_or(PollFlags::empty()))
 }
 
-/// What an application does here is told as the engine's connection would record it.
+/// Reports the application's actions as the events that the engine's connection would record.
 pub(super) struct KernelStream<'a> {
     socket: Socket,
     clock: Clock,
@@ -38,19 +38,19 @@ pub(super) struct KernelStream<'a> {
     tell: Sender<Told>,
     written: u64,
     read: u64,
-    /// The socket took less than was offered.
+    /// The socket accepted less than was offered.
     pub blocked: bool,
-    /// The application has left bytes unread: it wants no more until it wakes up.
+    /// The application has left bytes unread, and reads no more until its next wake-up.
     pub left_unread: bool,
     /// The peer has finished.
     ended: bool,
     error: Option<io::Error>,
     buffer: BytesMut,
-    /// The host's.
+    /// The host's tickets.
     tickets: &'a AtomicU64,
 }
 
-/// Read at once.
+/// Bytes per read.
 const PIECE: usize = 256 << 10;
 /// Size of the memory that pieces are cut from.
 const CHUNK: usize = 4 * PIECE;
@@ -74,11 +74,11 @@ impl<'a> KernelStream<'a> {
     }
 
     fn event(&self, event: Event) {
-        // Nobody listens any more when a run is over.
+        // After the end of a run there is no receiver.
         let _ = self.tell.send(Told::Event(self.clock.now(), self.id, event));
     }
 
-    /// Waits up to `nap` for what the application waits for.
+    /// Waits up to `nap` for the events that the application needs.
     pub fn wait(&self, nap: Duration) -> io::Result<PollFlags> {
         let mut wanted = PollFlags::empty();
         if !self.ended && !self.left_unread {
@@ -90,18 +90,17 @@ impl<'a> KernelStream<'a> {
         wait(&self.socket, wanted, nap)
     }
 
-    /// The peer has finished, and so have we.
+    /// Both ends have finished.
     pub fn is_over(&self) -> bool {
         self.ended
     }
 
-    /// # Errors
-    /// What the socket refused.
+    /// # Errors The socket's error.
     pub fn check(&mut self) -> io::Result<()> {
         self.error.take().map_or(Ok(()), Err)
     }
 
-    /// The connection will end with a reset.
+    /// Makes the close send a reset.
     pub fn reset_on_close(&self) -> io::Result<()> {
         self.socket.set_linger(Some(std::time::Duration::ZERO))
     }

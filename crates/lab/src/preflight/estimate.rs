@@ -1,15 +1,15 @@
-//! What a train's arrivals tell of its path.
+//! Estimates of a path's parameters from the arrivals of a train.
 
 use crate::probe::{Sample, Shot};
 use anabranch_network::{BottleneckSpec, CapacitySpec, DropTail, QueueSpec};
 use anabranch_units::{Duration, Rate};
 
-/// How one direction of a path is measured: single small packets first, then a burst that fills the queue, then packets a
-/// quarter faster than the path, so that its queue stays full.
+/// The train that measures one direction of a path: single small packets first, then a burst that fills the queue, then
+/// packets a quarter faster than the path, so that its queue stays full.
 #[derive(Clone, Debug)]
 pub(super) struct Sounding {
     pub shots: Vec<Shot>,
-    /// Of them, the single ones.
+    /// The number of single packets.
     quiet: usize,
     rate: Rate,
     overhead: i32,
@@ -21,7 +21,7 @@ pub(super) struct Sounding {
     pub lasts: Duration,
 }
 
-/// What was found. Seconds, bits per second, packets.
+/// The estimates. Seconds, bits per second, packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Found {
     pub rate_bps: Option<f64>,
@@ -36,11 +36,11 @@ const QUIET: usize = 20;
 const GAP: Duration = Duration::from_millis(2);
 /// Their size.
 const SMALL: u16 = 100;
-/// The size of the train's, where that does not take too long.
+/// The size of the train's packets, unless their transmission takes too long.
 const LARGE: u16 = 1500;
-/// Longest transmission time of one.
+/// Longest transmission time of one packet.
 const LONGEST: Duration = Duration::from_millis(10);
-/// How long the train is, at least; stamps are some 50 µs uncertain, so that this is 0.05 %.
+/// The train's minimum length; timestamps have an error of some 50 µs, so that this is 0.05 %.
 const TRAIN: Duration = Duration::from_millis(100);
 /// Least packets of a train.
 const FEWEST: u64 = 16;
@@ -50,7 +50,7 @@ const MOST: u64 = 10_000;
 const FILL: Duration = Duration::from_millis(400);
 
 impl Sounding {
-    /// For a bottleneck of fixed rate; `None` for recorded capacity, and for a rate of zero.
+    /// The train for a bottleneck of fixed rate; `None` for recorded capacity, and for a rate of zero.
     pub fn new(bottleneck: &BottleneckSpec, overhead: i32) -> Option<Self> {
         let CapacitySpec::Fixed(rate) = bottleneck.capacity else { return None };
         if rate.as_bps() == 0 {
@@ -66,7 +66,7 @@ impl Sounding {
             DropTail::Packets(packets) => packets.into(),
             DropTail::Bytes(bytes) => bytes / wire(size),
         };
-        // One that is managed is never full, or not for long.
+        // A queue under active management is never full, or only briefly.
         let managed = matches!(bottleneck.queue, QueueSpec::Red(..) | QueueSpec::Codel(..));
         let filled = !managed && holds < MOST && Duration::from_nanos(holds * takes) <= FILL;
         let burst = if filled { holds + holds / 8 + 8 } else { FEWEST };
@@ -90,7 +90,7 @@ impl Sounding {
         u32::from(size).saturating_add_signed(self.overhead).max(1).into()
     }
 
-    /// What `samples` tell. What they do not tell is `None`.
+    /// The estimates from `samples`; `None` where they are not enough.
     pub fn found(&self, samples: &[Sample]) -> Found {
         let (quiet, train): (Vec<Sample>, Vec<Sample>) = samples.iter().partition(|sample| sample.index < self.quiet);
         let transmission = self.rate.time_for(self.wire(SMALL)).as_secs_f64();
@@ -107,7 +107,7 @@ impl Sounding {
         }
     }
 
-    /// Dispersion: the bytes of packets that waited, over the time that passed from the arrival before theirs.
+    /// Dispersion: the bytes of packets that waited, over the time since the arrival before theirs.
     fn rate_of(&self, train: &[Sample], delay: f64) -> Option<f64> {
         let bits = self.wire(self.size) as f64 * 8.0;
         let takes = bits / self.rate.as_bps() as f64;
@@ -119,14 +119,14 @@ impl Sounding {
         (n + 1 >= FEWEST / 2 && time > 0.0).then(|| n as f64 * bits / time)
     }
 
-    /// What waits before a packet that finds the last place: the limit without what has left of the one in transmission.
-    /// Known if packets were dropped, or if more wait than may.
+    /// The packets ahead of one that takes the last place: the limit minus the sent part of the packet in transmission.
+    /// Known if packets were dropped, or if more packets wait than the limit.
     fn queue_of(&self, train: &[Sample], delay: f64, rate_bps: Option<f64>) -> Option<f64> {
         let limit = f64::from(self.queue?);
         let takes = self.wire(self.size) as f64 * 8.0 / rate_bps?;
         let mut waits: Vec<f64> = train.iter().map(|s| (s.delay().as_secs_f64() - delay) / takes - 1.0).collect();
         waits.sort_by(f64::total_cmp);
-        // Not the longest: that may have met a late loop.
+        // Not the maximum, which a late loop may have caused.
         let packets = waits.get(waits.len() * 9 / 10)?.round().max(0.0);
         let dropped = train.len() < self.shots.len() - self.quiet;
         (dropped || packets > limit).then_some(packets)
@@ -144,7 +144,7 @@ mod tests {
         BottleneckSpec { capacity, queue: QueueSpec::Packets(packets) }
     }
 
-    /// What a queue of `limit` packets, drained at `rate`, does to the shots of a sounding.
+    /// The effect of a queue of `limit` packets, drained at `rate`, on the shots of a sounding.
     fn through(sounding: &Sounding, rate: Rate, limit: usize, delay: Duration) -> Vec<Sample> {
         let mut leaving: Vec<Instant> = Vec::new();
         let mut samples = Vec::new();

@@ -1,7 +1,7 @@
-//! Before a run: what the emulated paths are, measured from outside.
+//! Measures the emulated paths from outside, before a run.
 //!
-//! The measured hosts and the world between them are made for the purpose and vanish: the run that follows starts as if
-//! nothing had been measured. Loss, reordering, cross traffic, outages and the timeline are left out.
+//! The hosts and the world of the measurement are separate and temporary: the run that follows starts in a fresh world.
+//! Loss, reordering, cross traffic, outages and the timeline are not measured.
 
 mod estimate;
 
@@ -16,15 +16,15 @@ use anabranch_units::{Direction, Duration, Side};
 use estimate::Sounding;
 use std::sync::{Mutex, PoisonError};
 
-/// Measures every direction of every path that can be measured within `limit`.
+/// Measures every direction of every measurable path, within `limit`.
 ///
 /// # Errors
-/// Neither root nor the like; the system refuses.
+/// A lack of privilege, or a failed system call.
 pub fn preflight(topology: &Topology, v6: bool, limit: Duration) -> Result<Preflight, LabError> {
     compare(topology, topology, v6, limit)
 }
 
-/// Measures `actual`, and holds it against `configured`, which has the same paths.
+/// Measures `actual`, and compares it with `configured`, which has the same paths.
 ///
 /// # Errors
 /// As [`preflight`].
@@ -73,14 +73,14 @@ fn sound(
     Ok(())
 }
 
-/// The paths without what happens at random or at certain times.
+/// The paths without random events and without a schedule.
 fn clean(topology: &Topology) -> Topology {
     let way = |way: &WaySpec| WaySpec { overhead: way.overhead, ..WaySpec::clean(way.bottleneck.clone(), way.delay) };
     let path = |path: &PathSpec| PathSpec { name: path.name.clone(), down: way(&path.down), up: way(&path.up) };
     Topology { paths: topology.paths.iter().map(path).collect(), links: topology.links.clone() }
 }
 
-/// A way's own bottleneck, or the shared one.
+/// The direction's own bottleneck, or the shared one.
 fn bottleneck<'a>(topology: &'a Topology, way: &'a WaySpec, direction: Direction) -> &'a BottleneckSpec {
     match (&way.bottleneck, direction) {
         (Bottleneck::Own(own), _) => own,
@@ -98,13 +98,13 @@ fn figures(bottleneck: &BottleneckSpec, way: &WaySpec) -> WayFigures {
         delay_s: Some(way.delay.as_secs_f64()),
         queue_packets: match bottleneck.queue {
             QueueSpec::Packets(packets) => Some(packets.into()),
-            // How many packets a queue holds that counts bytes, or manages itself, nobody has configured.
+            // A queue that counts bytes, or is actively managed, has no configured limit in packets.
             QueueSpec::Bytes(_) | QueueSpec::Red(..) | QueueSpec::Codel(..) => None,
         },
     }
 }
 
-/// Real time, with each network measured before its first run.
+/// The real-time driver, with each network measured before its first run.
 #[derive(Debug)]
 pub struct Preflighted {
     limit: Duration,
@@ -112,15 +112,15 @@ pub struct Preflighted {
 }
 
 impl Preflighted {
-    /// Measures what can be measured within `limit`.
+    /// A driver that measures within `limit` per network.
     pub fn new(limit: Duration) -> Self {
         Self { limit, known: Mutex::new(Vec::new()) }
     }
 
-    /// Of a job's network, measured now unless it was before.
+    /// The measurement of a job's network, made at its first use.
     fn of(&self, job: &Job) -> Result<Preflight, LabError> {
         let (topology, v6) = (&job.scenario.topology, job.scenario.hosts.ip == 6);
-        // Held while measuring: others would disturb it.
+        // The lock is held while measuring, because other measurements would disturb this one.
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((.., preflight)) = known.iter().find(|(of, ip, _)| (of, *ip) == (topology, v6)) {
             return Ok(preflight.clone());

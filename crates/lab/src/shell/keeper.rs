@@ -1,9 +1,9 @@
-//! The keeper: a process of this program between the shell and a program that it runs. Whatever the program starts is the
-//! keeper's to end, and the keeper ends when the shell does, however that ends.
+//! The keeper: a process of this program between the shell and a program that it runs. It ends every process that the
+//! program starts, and it ends when the shell does, however that ends.
 //!
-//! A program may start others in sessions of their own, whose parents end at once: they become the keeper's children
-//! (`PR_SET_CHILD_SUBREAPER`). A shell that is killed has no time for anything, but the kernel tells the keeper
-//! (`PR_SET_PDEATHSIG`). So no process is left in the namespaces, and the namespaces go with the last one.
+//! A program may start others in new sessions whose parents end at once: they become the keeper's children
+//! (`PR_SET_CHILD_SUBREAPER`). A shell that is killed cannot clean up, but the kernel signals the keeper
+//! (`PR_SET_PDEATHSIG`). So no process remains in the namespaces, and the namespaces vanish with the last one.
 
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, setns};
@@ -21,29 +21,29 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// The name under which this program is a keeper.
+/// The program name that makes this process a keeper.
 pub(super) const NAME: &str = "anabranch-keeper";
-/// Asks a keeper to end what is left.
+/// Requests the end of all remaining processes.
 pub(super) const END: Signal = Signal::SIGUSR2;
 /// The shell is gone.
 const ORPHANED: Signal = Signal::SIGUSR1;
 
-/// How long programs may take to end when they are asked to.
+/// The time that programs have to end after the request.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long the kernel may take to end what is killed.
+/// The time that the kernel has to end killed processes.
 const DYING: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(10);
 
-/// What a keeper is told on its command line, in this order; then the program and its arguments.
+/// A keeper's command line, in this order; then the program and its arguments.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Orders {
     /// The file of the network namespace.
     pub namespace: OsString,
     /// The file that it reports to.
     pub report: OsString,
-    /// Process number of the shell.
+    /// Process id of the shell.
     pub shell: i32,
-    /// The process group that the program joins: 0 for one of its own, nothing for the keeper's.
+    /// The process group of the program: 0 for a new one, `None` for the keeper's.
     pub group: Option<i32>,
 }
 
@@ -60,7 +60,7 @@ impl Orders {
     }
 }
 
-/// A keeper's work, if this process was started as one; its exit code. To be asked first of all.
+/// Runs as a keeper if this process was started as one; returns its exit code. To be called first of all.
 pub fn keep(mut arguments: impl Iterator<Item = OsString>) -> Option<u8> {
     if arguments.next().as_deref() != Some(OsStr::new(NAME)) {
         return None;
@@ -73,15 +73,15 @@ pub fn keep(mut arguments: impl Iterator<Item = OsString>) -> Option<u8> {
 }
 
 fn run(orders: &Orders, mut report: File, mut line: impl Iterator<Item = OsString>) -> io::Result<()> {
-    // Whoever ends all processes of the shell's name ends the shell. It is the keeper that must not miss that.
+    // Under another name than the shell's, so that `killall` of the shell does not end the keeper.
     let _ = prctl::set_name(c"keeper");
     prctl::set_child_subreaper(true)?;
-    // The terminal's keys are the program's; what is asked of the keeper it reads below.
+    // The terminal's signals are for the program; the keeper reads its own below.
     let signals = SignalFd::with_flags(&SigSet::all(), SfdFlags::SFD_CLOEXEC)?;
     SigSet::all().thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
     prctl::set_pdeathsig(ORPHANED)?;
     if getppid().as_raw() != orders.shell {
-        // It was gone before.
+        // The shell was gone before.
         return Ok(());
     }
     setns(File::open(&orders.namespace)?, CloneFlags::CLONE_NEWNET)?;
@@ -122,12 +122,12 @@ fn run(orders: &Orders, mut report: File, mut line: impl Iterator<Item = OsStrin
     }
 }
 
-/// A line to the shell, in one piece. It may be gone; a signal tells that.
+/// Writes a line to the shell, in one piece. The shell may be gone, which a signal reports.
 fn tell(report: &mut File, line: &str) {
     let _ = report.write_all(format!("{line}\n").as_bytes());
 }
 
-/// Takes note of children that have ended; the exit code of `program` if it is among them, as a shell tells it.
+/// Reaps ended children; returns the exit code of `program` if it is among them, in the form of a shell.
 fn reap(program: Option<Pid>) -> Option<u8> {
     let mut code = None;
     loop {
@@ -140,7 +140,7 @@ fn reap(program: Option<Pid>) -> Option<u8> {
     }
 }
 
-/// Ends every process that is left: asks it, and after `grace` does not ask.
+/// Ends every remaining process: requests it, and kills after `grace`.
 fn end(grace: Duration) -> io::Result<()> {
     let begun = Instant::now();
     if !grace.is_zero() {
@@ -150,7 +150,7 @@ fn end(grace: Duration) -> io::Result<()> {
         std::thread::sleep(LOOK);
     }
     let begun = Instant::now();
-    // Some may be starting others meanwhile.
+    // Processes may start others meanwhile.
     while has_children() && begun.elapsed() < DYING {
         signal_all(Signal::SIGKILL);
         std::thread::sleep(LOOK);
@@ -158,7 +158,7 @@ fn end(grace: Duration) -> io::Result<()> {
     Ok(())
 }
 
-/// Children are left. None that is not a descendant of one of them is.
+/// Children are left. Without any there are no descendants either, because orphans become children of the keeper.
 fn has_children() -> bool {
     loop {
         match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
@@ -171,12 +171,13 @@ fn has_children() -> bool {
 
 fn signal_all(signal: Signal) {
     for pid in descendants(getpid()) {
-        // One that has ended does not mind. Its number is not a stranger's: its parent has not been told, or is here.
+        // A signal to an ended process has no effect. Its id cannot be reused, because its parent has not yet reaped
+        // it, or is this process.
         let _ = kill(pid, signal);
     }
 }
 
-/// All processes that `of` started, and those that they did.
+/// All descendants of `of`.
 fn descendants(of: Pid) -> Vec<Pid> {
     let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
     for (pid, parent) in fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(|entry| parent(&entry.path()))
@@ -192,7 +193,7 @@ fn descendants(of: Pid) -> Vec<Pid> {
     found
 }
 
-/// A process's number and its parent's. proc_pid_stat(5): pid, name in brackets, state, parent.
+/// A process's id and its parent's. proc_pid_stat(5): pid, name in brackets, state, parent.
 fn parent(process: &Path) -> Option<(i32, i32)> {
     let pid = process.file_name()?.to_str()?.parse().ok()?;
     let stat = fs::read_to_string(process.join("stat")).ok()?;
@@ -213,7 +214,7 @@ mod tests {
             assert_eq!(line.collect::<Vec<_>>(), ["sh", "-c"]);
         }
         assert_eq!(keep(["anabranch", "shell"].map(OsString::from).into_iter()), None);
-        // Not as the shell starts it.
+        // Not the shell's command line.
         assert_eq!(keep([OsString::from(NAME)].into_iter()), Some(1));
     }
 
@@ -223,7 +224,7 @@ mod tests {
         let mut child = Command::new("sh").args(["-c", script]).stdout(std::process::Stdio::piped()).spawn().unwrap();
         let begun = Instant::now();
         let pid = Pid::from_raw(child.id() as i32);
-        // The inner shell, and what it runs.
+        // The inner shell and its program.
         while descendants(pid).len() < 2 && begun.elapsed() < Duration::from_secs(20) {
             std::thread::sleep(LOOK);
         }

@@ -1,7 +1,7 @@
 //! A shell between emulated paths: any program over the scenario's network, in real time.
 //!
-//! Both hosts are Linux kernels. A program runs in the client's namespace, with the terminal, and perhaps one in the
-//! server's; what they send to each other crosses the scenario's paths, whatever it is: its IP packets travel unparsed.
+//! Both hosts are Linux kernels. A program runs in the client's namespace, with the terminal, and optionally one in the
+//! server's. All packets between them cross the scenario's paths; their IP packets are not parsed.
 
 mod keeper;
 mod program;
@@ -31,12 +31,12 @@ use std::path::Path;
 use std::sync::Arc;
 pub use summary::{PathSummary, Summary, WaySummary};
 
-/// Two kernels and the paths between them, ready for programs; for as long as the thread lives that starts them. A process
-/// that uses this asks [`keep`] first of all. Signals that end a process by a key or by hanging up are
-/// held back from this thread as long as it lives: they are the programs'.
+/// Two kernels and the paths between them, ready for programs, as long as the starting thread lives. A process that
+/// uses this calls [`keep`] first of all. Signals from the terminal's keys and hang-up are blocked on this thread as
+/// long as it lives: they are for the programs.
 #[derive(Debug)]
 pub struct Shell {
-    // The order is that in which they are dropped: programs first.
+    // In the order of dropping: programs first.
     client: Option<Program>,
     server: Option<Program>,
     exchange: Exchange,
@@ -45,7 +45,7 @@ pub struct Shell {
     signals: Signals,
 }
 
-/// What became of a server's start.
+/// The outcome of a server's start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Served {
     /// It listens: a socket of its namespace waits for connections or datagrams.
@@ -56,10 +56,10 @@ pub enum Served {
     Ended,
 }
 
-/// What did not arrive though it was waited for.
+/// The data that did not arrive although it was waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unarrived {
-    /// How much.
+    /// The amount.
     pub left: Pending,
     /// Why the wait ended.
     pub why: Why,
@@ -70,29 +70,29 @@ pub struct Unarrived {
 pub enum Why {
     /// A signal came.
     Interrupted,
-    /// So long nothing arrived.
+    /// Nothing arrived for this time.
     NoProgress(Duration),
-    /// It took so long.
+    /// The time limit.
     TooLong(Duration),
 }
 
-/// How long the wait lasts before the user is told.
+/// How long the wait lasts before the user gets a message.
 const UNTOLD: Duration = Duration::from_secs(1);
-/// How long a server may take until it listens.
+/// The time that a server has until it listens.
 const LISTENING: std::time::Duration = std::time::Duration::from_secs(10);
-/// How often to look whether it does.
+/// The interval at which this is checked.
 const LOOK: std::time::Duration = std::time::Duration::from_millis(20);
-/// How often to look whether the program has ended.
+/// The interval at which the program's end is checked.
 const PULSE: Duration = Duration::from_millis(10);
 /// The kernel's name for the congestion control of a namespace.
 const CONGESTION: &str = "net.ipv4.tcp_congestion_control";
 
 impl Shell {
-    /// Sets both hosts up. The scenario's traffic, scheduler and duration do not count; its congestion control does where
-    /// the kernel lets a namespace choose it. `captures` is a directory for captures of both hosts.
+    /// Sets both hosts up. The scenario's traffic, scheduler and duration are ignored; its congestion control applies
+    /// where the kernel lets a namespace choose it. `captures` is a directory for captures of both hosts.
     ///
     /// # Errors
-    /// Neither root nor the like; a program or a setting that this system does not have.
+    /// A lack of privilege; a program or a setting that this system does not have.
     pub fn new(scenario: &Scenario, captures: Option<&Path>) -> Result<Self, LabError> {
         privilege::acquire()?;
         let signals = Signals::hold().map_err(LabError::system("holding signals back"))?;
@@ -129,19 +129,19 @@ impl Shell {
         paths.map(move |(n, path)| (path.name.as_str(), addresses.client(n)))
     }
 
-    /// A file that `nsenter --net=FILE` takes to enter a host's namespace from elsewhere.
+    /// A file for `nsenter --net=FILE`, to enter a host's namespace from elsewhere.
     pub fn namespace(&self, side: Side) -> String {
         self.host(side).namespace.path()
     }
 
-    /// The kernel's congestion control, if it is not the scenario's.
+    /// The kernel's congestion control, if it differs from the scenario's.
     pub fn other_congestion(&self) -> Option<(&str, &str)> {
         let (_, chosen) = self.host(Side::Client).settings.sysctls.iter().find(|(name, _)| name == CONGESTION)?;
         let wanted = self.job.congestion.name.as_str();
         (chosen != wanted).then_some((wanted, chosen))
     }
 
-    /// Variables that tell programs where they are.
+    /// Environment variables that describe the network to programs.
     pub fn environment(&self) -> Vec<(String, String)> {
         let mut all = vec![("ANABRANCH_SERVER".to_owned(), self.server().to_string())];
         all.extend(self.paths().map(|(name, address)| (variable(name), address.to_string())));
@@ -155,8 +155,8 @@ impl Shell {
         &found.expect("a shell has a kernel at each end").host
     }
 
-    /// Starts `command` by `sh -c` in the server's namespace, and waits until it listens. What it prints goes to standard
-    /// error. It is ended with the shell.
+    /// Starts `command` by `sh -c` in the server's namespace, and waits until it listens. Its output goes to standard
+    /// error. It ends with the shell.
     ///
     /// # Errors
     /// It cannot be started, or fails before it listens.
@@ -167,7 +167,7 @@ impl Shell {
         let begun = std::time::Instant::now();
         let failed = |what: &str| LabError::Application { what: format!("the server `{command}` {what}") };
         let served = loop {
-            // Asked before its sockets: one that has ended may have left another that listens.
+            // Checked before its sockets: a program that ended may have left another one that listens.
             let ended = server.exited()?;
             if listens(&self.host(Side::Server).namespace)? {
                 break Served::Listening;
@@ -186,11 +186,11 @@ impl Shell {
         Ok(served)
     }
 
-    /// Runs `command` (the program first) in the client's namespace until it ends: its exit code, as a shell tells it. The
-    /// network's time begins now.
+    /// Runs `command` (the program first) in the client's namespace until it ends; returns its exit code in the form of
+    /// a shell. The network's time begins now.
     ///
     /// # Errors
-    /// It cannot be started; the network fails.
+    /// It cannot be started, or the network fails.
     pub fn run(&mut self, command: &[OsString]) -> Result<u8, LabError> {
         let Some(program) = command.first() else {
             return Err(LabError::Application { what: "there is no command to run".into() });
@@ -204,7 +204,7 @@ impl Shell {
             let until = self.exchange.clock.now() + PULSE;
             self.exchange.run(until, &mut self.meter)?;
             while let Some(signal) = self.signals.next() {
-                // The others come from keys of the terminal, which gives them to the program as well.
+                // The others come from the terminal's keys, and reach the program as well.
                 if matches!(signal, Signal::SIGTERM | Signal::SIGHUP) {
                     child.signal(signal);
                 }
@@ -215,14 +215,14 @@ impl Shell {
         }
     }
 
-    /// Waits until what the program sent has arrived and the server has read it, and tells `slow` when that takes its time.
-    /// What the program left behind is ended meanwhile. Gives up when nothing arrives for half a minute, after ten minutes,
-    /// or when a signal comes; then what is left.
+    /// Waits until the data that the program sent has arrived and the server has read it; calls `slow` when that takes
+    /// long. Processes that the program left are ended meanwhile. Gives up after half a minute without progress, after
+    /// ten minutes, or on a signal; returns the rest then.
     ///
     /// # Errors
-    /// The network fails; the kernel does not tell of its sockets.
+    /// The network fails, or the kernel does not list its sockets.
     pub fn settle(&mut self, slow: &mut dyn FnMut(&Pending)) -> Result<Option<Unarrived>, LabError> {
-        // A key that ended the program counts no more.
+        // A signal that ended the program no longer counts.
         while self.signals.next().is_some() {}
         if let Some(client) = &self.client {
             client.end();
@@ -251,7 +251,7 @@ impl Shell {
             };
             return Ok((!left.is_nothing()).then_some(Unarrived { left, why }));
         }
-        // What has arrived is the server's; it is given time, and asked nothing.
+        // The rest has arrived at the server; it gets time, and no signal.
         let mut patience = Patience::new(READING, self.exchange.clock.now());
         loop {
             let now = self.pulse()?;
@@ -262,14 +262,14 @@ impl Shell {
         }
     }
 
-    /// Lets the network run for a moment; the time then.
+    /// Runs the network briefly; returns the time then.
     fn pulse(&mut self) -> Result<Instant, LabError> {
         let until = self.exchange.clock.now() + PULSE;
         self.exchange.run(until, &mut self.meter)?;
         Ok(until)
     }
 
-    /// Ends the server and sums up; and whether the captures are whole.
+    /// Ends the server and summarises; also whether the captures are complete.
     ///
     /// # Errors
     /// The kernels' counters cannot be read.
@@ -296,11 +296,11 @@ fn job(scenario: &Scenario) -> Job {
     }
 }
 
-/// Sets a namespace's congestion control to `wanted` if the kernel lets it; the one that it has then.
+/// Sets a namespace's congestion control to `wanted` if the kernel permits it; returns the one in effect.
 fn congestion(host: &KernelHost, wanted: &str) -> Result<String, LabError> {
     let read = |name: &str| std::fs::read_to_string(format!("/proc/sys/net/ipv4/{name}"));
     let choose = || {
-        // A namespace may have those alone that every user may have.
+        // A namespace may use only the algorithms that are open to every user.
         if read("tcp_allowed_congestion_control")?.split_whitespace().any(|allowed| allowed == wanted) {
             std::fs::write("/proc/sys/net/ipv4/tcp_congestion_control", wanted)?;
         }

@@ -11,37 +11,38 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
-/// A program that we started. It, and all that it started, is ended when this value is dropped.
+/// A started program. It and its descendants are ended when this value is dropped.
 #[derive(Debug)]
 pub(super) struct Program {
-    /// Not reaped before the end: no signal can meet a stranger.
+    /// Reaped at the very end, so that no signal can hit a reused process id.
     keeper: Child,
     report: PipeReader,
-    /// What was read of it.
+    /// The keeper's report so far.
     told: String,
-    /// There will be no more of it.
+    /// The report has ended.
     silent: bool,
     code: Option<u8>,
 }
 
-/// How a program is run.
+/// The way in which a program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// With the terminal, in our process group.
+    /// With the terminal, in this process's group.
     Foreground,
-    /// Without input, as the leader of a group that the terminal's keys do not reach; its output goes to standard error.
+    /// Without input, as the leader of a group that the terminal's keys do not reach; its output goes to standard
+    /// error.
     Background,
 }
 
-/// How long to wait for the keeper's first word before looking whether it is still there, in milliseconds.
+/// Milliseconds to wait for the keeper's first line between checks that it still runs.
 const LOOK: u8 = 10;
-/// The exit code that a shell tells of a program that was killed.
+/// The exit code of a killed program, in the form of a shell.
 const KILLED: u8 = 128 + Signal::SIGKILL as u8;
 
 impl Program {
     /// Starts the program `line[0]`, called `name`, with the rest as its arguments.
     ///
-    /// To be called by a thread that lives as long as the program shall.
+    /// To be called by a thread that lives as long as the program.
     pub fn start(
         namespace: &Namespace,
         place: Place,
@@ -51,7 +52,7 @@ impl Program {
     ) -> Result<Self, LabError> {
         let refused = |source| LabError::Program { command: name.into(), source };
         let (report, writer) = io::pipe().map_err(refused)?;
-        // None of ours where the group's leader is out of sight, in a container.
+        // `None` where the group's leader is out of sight, in a container.
         let group = Some(getpgrp().as_raw()).filter(|group| *group > 0);
         let own = std::process::id();
         let orders = Orders {
@@ -79,11 +80,12 @@ impl Program {
     }
 
     fn signal_keeper(&self, signal: Signal) {
-        // One that has ended does not mind.
+        // A signal to an ended process has no effect.
         let _ = kill(Pid::from_raw(self.keeper.id() as i32), signal);
     }
 
-    /// The keeper's first word. Our own end of the pipe is still open: only its end tells that there will be none.
+    /// The keeper's first line. This process still holds the pipe's other end, so only the keeper's exit shows that
+    /// there will be none.
     fn wait_for_a_word(&mut self) -> io::Result<String> {
         loop {
             let ended = self.keeper.try_wait()?.is_some();
@@ -96,7 +98,7 @@ impl Program {
         }
     }
 
-    /// The next line of the report, if it comes in so many milliseconds.
+    /// The next line of the report, if it comes within `patience` milliseconds.
     fn next_word(&mut self, patience: u8) -> io::Result<Option<String>> {
         loop {
             if let Some((word, rest)) = self.told.split_once('\n') {
@@ -126,14 +128,14 @@ impl Program {
         }
     }
 
-    /// Its exit code once it has ended: that of a shell, 128 and the signal's number if one ended it. Others that it started
-    /// may go on.
+    /// Its exit code once it has ended, in the form of a shell: 128 and the signal's number if a signal ended it. Its
+    /// descendants may still run.
     pub fn exited(&mut self) -> Result<Option<u8>, LabError> {
         if self.code.is_none() {
             let word = self.next_word(0).map_err(LabError::system("waiting for a program"))?;
             self.code = match word {
                 Some(word) => Some(word.strip_prefix("ended ").and_then(|code| code.parse().ok()).unwrap_or(KILLED)),
-                // Somebody killed the keeper.
+                // The keeper was killed.
                 None if self.silent => Some(KILLED),
                 None => None,
             };
@@ -146,7 +148,7 @@ impl Program {
         self.signal_keeper(signal);
     }
 
-    /// Asks everything that it left behind to end.
+    /// Requests the end of everything that it left behind.
     pub fn end(&self) {
         self.signal_keeper(keeper::END);
     }

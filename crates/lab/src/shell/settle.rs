@@ -1,38 +1,38 @@
-//! After the program has ended: what it sent arrives before the network goes.
+//! After the program has ended: its data arrives before the network ends.
 
 use crate::kernel::{Backlog, SockDiag, State};
 use crate::{LabError, Namespace};
 use anabranch_units::{Duration, Instant};
 use std::collections::BTreeSet;
 
-/// So long the rest is waited for while nothing of it arrives. A sender that repeats itself ever more seldom is heard again
-/// after an outage of half of that.
+/// The longest wait without progress. A sender whose retransmissions back off gets through again after an outage of half
+/// of that.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
-/// So long a server may take to read what it has, and to answer the end of a stream by its own.
+/// The time that a server has to read its data, and to answer the end of a stream by its own.
 pub(super) const READING: Duration = Duration::from_secs(2);
-/// However much arrives meanwhile.
+/// The limit of the whole wait.
 pub(super) const LONGEST: Duration = Duration::from_secs(600);
 
-/// What has not arrived.
+/// The data that has not arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pending {
-    /// Connections that no program has any more, and whose data or end the server has not acknowledged.
+    /// Connections without a program whose data or end the server has not acknowledged.
     pub connections: usize,
-    /// Bytes of these, each end of a stream counted as one.
+    /// Their unacknowledged bytes; each end of a stream counts as one.
     pub bytes: u64,
     /// Packets on the emulated paths to the server.
     pub packets: usize,
 }
 
 impl Pending {
-    /// All has arrived.
+    /// All data has arrived.
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
 
-    /// What waits in the client's sockets.
+    /// The waiting data of the client's sockets.
     fn of(sockets: &[Backlog]) -> Self {
-        // A subflow belongs to the kernel: its connection says whether a program has it.
+        // A subflow belongs to the kernel: its connection shows whether a program holds it.
         let fallen_back: BTreeSet<_> = sockets
             .iter()
             .filter(|socket| socket.mptcp && socket.orphaned && socket.fallen_back)
@@ -51,7 +51,7 @@ impl Pending {
     }
 }
 
-/// What a server has still to do with streams that have ended: bytes to read, connections to accept and to close.
+/// The server's remaining work on ended streams: bytes to read, connections to accept and to close.
 fn unread(sockets: &[Backlog]) -> u64 {
     let of = |socket: &Backlog| match socket.state {
         State::Listening => socket.unread,
@@ -61,7 +61,7 @@ fn unread(sockets: &[Backlog]) -> u64 {
     sockets.iter().map(of).sum()
 }
 
-/// Asks both kernels.
+/// Reads the sockets of both kernels.
 #[derive(Debug)]
 pub(super) struct Look {
     client: SockDiag,
@@ -74,12 +74,12 @@ impl Look {
         Ok(Self { client: open(client)?, server: open(server)? })
     }
 
-    /// What the client's sockets have not got rid of.
+    /// The data that the client's sockets have not delivered.
     pub fn sent(&mut self) -> Result<Pending, LabError> {
         Ok(Pending::of(&self.client.backlogs().map_err(refused())?))
     }
 
-    /// What the server has not read of streams that have ended.
+    /// The data of ended streams that the server has not read.
     pub fn unread(&mut self) -> Result<u64, LabError> {
         Ok(unread(&self.server.backlogs().map_err(refused())?))
     }
@@ -89,23 +89,23 @@ fn refused() -> impl FnOnce(std::io::Error) -> LabError {
     LabError::system("asking the kernel for its sockets")
 }
 
-/// How long something is waited for that ought to become less.
+/// The time limit of a wait for an amount to shrink.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience {
     limit: Duration,
     begun: Instant,
-    /// When it became less last.
+    /// When the amount last shrank.
     moved: Instant,
     least: u64,
 }
 
 impl Patience {
-    /// From now on, for `limit` without progress.
+    /// Starts now, with `limit` without progress.
     pub fn new(limit: Duration, now: Instant) -> Self {
         Self { limit, begun: now, moved: now, least: u64::MAX }
     }
 
-    /// So much is left. True if it is no use to wait on.
+    /// Updates the amount left. True if waiting is over.
     pub fn ends(&mut self, now: Instant, left: u64) -> bool {
         if left < self.least {
             (self.least, self.moved) = (left, now);
@@ -113,7 +113,7 @@ impl Patience {
         now.since(self.moved) >= self.limit || now.since(self.begun) >= LONGEST
     }
 
-    /// Since when it is waited.
+    /// The begin of the wait.
     pub fn begun(&self) -> Instant {
         self.begun
     }
@@ -141,14 +141,14 @@ mod tests {
             (connections, bytes)
         };
         assert_eq!(bytes(&[closing]), (1, 100));
-        // Whose program goes on, and what has arrived.
+        // A socket whose program runs, and data that has arrived.
         assert_eq!(bytes(&[subflow, socket(2, State::Other), socket(3, State::PeerClosed)]), (0, 0));
         // The end of a stream alone.
         assert_eq!(bytes(&[Backlog { unacknowledged: 0, ..closing }]), (1, 1));
-        // Over a path that is down a subflow's own end may wait for ever.
+        // Over a path that is down, a subflow's own end may wait for ever.
         assert_eq!(bytes(&[mptcp, subflow]), (1, 100));
         assert_eq!(bytes(&[Backlog { state: State::Other, ..mptcp }, subflow]), (0, 0));
-        // Where it fell back, the data is in the subflow alone.
+        // After fallback the data is in the subflow alone.
         let fallen_back = Backlog { fallen_back: true, unacknowledged: 0, state: State::Other, ..mptcp };
         assert_eq!(bytes(&[fallen_back, subflow]), (1, 100));
         assert_eq!(bytes(&[Backlog { state: State::Closing, ..fallen_back }, subflow]), (1, 100));

@@ -1,12 +1,12 @@
-//! Signals that are the programs', not ours.
+//! Signals for the programs, blocked in this process.
 
 use nix::errno::Errno;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use std::io;
 
-/// Holds signals back from this thread, and from those that it starts, as long as it lives. Programs that are started
-/// meanwhile get them as ever.
+/// Blocks signals on this thread, and on threads that it starts, as long as it lives. Programs started meanwhile
+/// receive them.
 #[derive(Debug)]
 pub(super) struct Signals {
     /// The thread's own mask, to be restored.
@@ -14,7 +14,7 @@ pub(super) struct Signals {
     arrived: SignalFd,
 }
 
-/// A terminal's keys and its hanging up, and what asks a process to end.
+/// The terminal's keys and its hang-up, and the request to end.
 const HELD: [Signal; 4] = [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM, Signal::SIGHUP];
 
 impl Signals {
@@ -25,7 +25,7 @@ impl Signals {
         Ok(Self { before, arrived })
     }
 
-    /// The next one that came.
+    /// The next signal.
     pub fn next(&self) -> Option<Signal> {
         loop {
             match self.arrived.read_signal() {
@@ -39,7 +39,7 @@ impl Signals {
 
 impl Drop for Signals {
     fn drop(&mut self) {
-        // One that came late would end this process as soon as it is let through.
+        // A late signal would end this process once it is unblocked.
         while self.next().is_some() {}
         let _ = self.before.thread_set_mask();
     }

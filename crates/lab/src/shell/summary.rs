@@ -1,4 +1,4 @@
-//! What became of everything that programs sent.
+//! The outcome of all traffic of the programs.
 
 use crate::exchange::Exchange;
 use anabranch_metrics::{LinkMeter, LinkTotals};
@@ -8,7 +8,7 @@ use anabranch_units::{Direction, Instant};
 use indexmap::IndexMap;
 use serde::Serialize;
 
-/// Of one shell.
+/// The summary of one shell.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
     /// Version of this layout.
@@ -17,16 +17,16 @@ pub struct Summary {
     pub scenario: String,
     /// Its seed.
     pub seed: u64,
-    /// How long the program ran, and what it sent was under way.
+    /// Seconds from the program's start until its data had arrived.
     pub elapsed_s: f64,
-    /// By name, in the scenario's order.
+    /// Per path, in the scenario's order.
     pub paths: IndexMap<String, PathSummary>,
     /// Lateness, the kernels' counters and settings.
     #[serde(flatten)]
     pub live: Live,
 }
 
-/// Of one path.
+/// The summary of one path.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PathSummary {
     /// Server → client.
@@ -35,7 +35,7 @@ pub struct PathSummary {
     pub up: WaySummary,
 }
 
-/// One direction of a path. What does not apply is absent.
+/// One direction of a path. A value that does not apply is absent.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WaySummary {
     /// IP packets that crossed the bottleneck.
@@ -44,27 +44,27 @@ pub struct WaySummary {
     pub bytes: u64,
     /// Packets that found the queue full.
     pub queue_drops: u64,
-    /// Dropped by active queue management.
+    /// Packets dropped by active queue management.
     pub aqm_drops: u64,
-    /// Lost at random behind the bottleneck.
+    /// Packets lost at random behind the bottleneck.
     pub loss_drops: u64,
-    /// Lost because the path was down.
+    /// Packets lost because the path was down.
     pub outage_drops: u64,
-    /// Delivered with a wrong bit.
+    /// Packets delivered with a wrong bit.
     pub corruption_drops: u64,
-    /// Bytes ÷ what the bottleneck could have carried.
+    /// Bytes divided by the bottleneck's capacity.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub utilisation: Option<f64>,
-    /// Packets waiting, on average over the packets that came.
+    /// Packets in the queue, averaged over arriving packets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_mean_packets: Option<f64>,
-    /// Most packets waiting.
+    /// Most packets in the queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_max_packets: Option<u32>,
-    /// One-way delay of the packets that arrived, lateness included.
+    /// Mean one-way delay of the packets that arrived, lateness included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_mean_s: Option<f64>,
-    /// 99 of 100 took no longer.
+    /// 99th percentile of the delay.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_p99_s: Option<f64>,
 }

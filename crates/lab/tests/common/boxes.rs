@@ -1,4 +1,4 @@
-//! Middleboxes for tests: raw IP packets are changed as a box on the way would.
+//! Middleboxes for tests: they change raw IP packets as a box on the path does.
 
 use anabranch_lab::{Middlebox, Way};
 use bytes::Bytes;
@@ -13,7 +13,7 @@ const MPTCP: u8 = 30;
 pub const SYN: u8 = 0x02;
 pub const ACK: u8 = 0x10;
 
-/// A TCP packet taken apart: where its header and payload begin.
+/// A parsed TCP packet: where its header and payload begin.
 pub struct Tcp<'a> {
     bytes: &'a mut [u8],
     at: usize,
@@ -42,7 +42,7 @@ impl<'a> Tcp<'a> {
         self.payload < self.bytes.len()
     }
 
-    /// Puts NOPs in the place of every MPTCP option. True if there was one.
+    /// Replaces every MPTCP option by NOPs. True if there was one.
     pub fn strip_mptcp(&mut self) -> bool {
         let (mut at, mut found) = (self.at + 20, false);
         while at < self.payload && self.bytes[at] != END {
@@ -63,7 +63,7 @@ impl<'a> Tcp<'a> {
         found
     }
 
-    /// Changes a byte in the middle of the payload, and makes TCP's own checksum right.
+    /// Changes a byte in the middle of the payload, and corrects TCP's own checksum.
     pub fn change_payload(&mut self) {
         let middle = (self.payload + self.bytes.len()) / 2;
         self.bytes[middle] ^= 0x20;
@@ -97,7 +97,7 @@ pub fn rewriting(mut change: impl FnMut(Way, usize, &mut Tcp<'_>) + Send + 'stat
     })
 }
 
-/// Something that a test turns on and off while the world runs, and that counts what it did.
+/// A switch that a test operates while the world runs, with a count of its actions.
 #[derive(Clone, Debug, Default)]
 pub struct Switch {
     on: Arc<AtomicBool>,

@@ -1,7 +1,7 @@
-//! One engine and one kernel with paths between them, moved by the clock; the test steers the applications at both ends.
+//! One engine and one kernel with paths between them, in real time; the test steers the applications at both ends.
 //!
-//! Where this machine cannot (root, TUN and MPTCP are needed) a test says SKIPPED and passes. Tests wait for each other:
-//! time is real.
+//! Where this machine lacks root, TUN or MPTCP, a test says SKIPPED and passes. Tests run one at a time, because time
+//! is real.
 #![allow(dead_code)] // each test binary uses its own part
 
 pub mod boxes;
@@ -27,7 +27,7 @@ pub fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-/// A path that is the same both ways: Mbit/s, one-way delay in ms. Its queue holds 100 ms.
+/// A path that is the same in both directions: Mbit/s, one-way delay in ms. Its queue holds 100 ms.
 pub fn path(name: &str, mbit: u64, delay: u64) -> PathSpec {
     let queue = QueueSpec::Packets((mbit * 10).max(20) as u32);
     let bottleneck = BottleneckSpec { capacity: CapacitySpec::Fixed(Rate::from_bps(mbit * 1_000_000)), queue };
@@ -35,7 +35,7 @@ pub fn path(name: &str, mbit: u64, delay: u64) -> PathSpec {
     PathSpec { name: name.into(), down: way.clone(), up: way }
 }
 
-/// The same with random loss both ways.
+/// The same with random loss in both directions.
 pub fn lossy(name: &str, mbit: u64, delay: u64, loss: f64) -> PathSpec {
     let mut path = path(name, mbit, delay);
     path.down.loss = LossSpec::Bernoulli(loss);
@@ -43,43 +43,43 @@ pub fn lossy(name: &str, mbit: u64, delay: u64, loss: f64) -> PathSpec {
     path
 }
 
-/// What a test wants.
+/// The setup of a test.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Which end is the engine; the other is the kernel.
+    /// The engine's end; the other is the kernel's.
     pub engine: Side,
     pub v6: bool,
     pub paths: Vec<PathSpec>,
     pub timeline: Vec<(Instant, Change)>,
     pub seed: u64,
-    /// Of the engine; the kernel is set alike.
+    /// The engine's settings; the kernel's are equivalent.
     pub settings: Settings,
     pub scheduler: String,
     pub congestion: String,
-    /// Which paths an engine that is the client joins as backups.
+    /// The paths that an engine client joins as backups.
     pub backup: Vec<bool>,
-    /// How many of the paths an engine knows beforehand.
+    /// The number of paths that an engine knows beforehand.
     pub known: usize,
     pub announce: Vec<(u8, IpAddr, Option<u16>)>,
     pub accept_announced: bool,
-    /// What the kernel's socket speaks, and its congestion control.
+    /// The protocol of the kernel's socket, and its congestion control.
     pub protocol: Protocol,
     pub kernel_congestion: String,
-    /// Devices that hand over and take packets of up to 64 KB.
+    /// Devices that pass packets of up to 64 KB.
     pub offload: bool,
     /// Further settings of the kernel.
     pub sysctls: Vec<(String, String)>,
-    /// Lines for `ip -batch` on the kernel's host when it stands.
+    /// Lines for `ip -batch` on the kernel's host after setup.
     pub ip: Vec<String>,
     /// Paths on which the kernel client's address is an MPTCP endpoint, with flags.
     pub endpoints: Vec<(usize, String)>,
-    /// Remember the engine's packets.
+    /// Record the engine's packets.
     pub captured: bool,
 }
 
 impl Plan {
-    /// An engine at this end, a kernel at the other, `paths` paths of 20 Mbit/s and 20 ms there and back. A kernel that is
-    /// the client joins over no path but the first until it is told to.
+    /// An engine at this end, a kernel at the other, `paths` paths of 20 Mbit/s and a round trip of 20 ms. A kernel
+    /// client joins no further path until the test adds an endpoint.
     pub fn new(engine: Side, paths: usize) -> Self {
         Self {
             engine,
@@ -120,19 +120,19 @@ impl Plan {
         Addresses { v6: self.v6, paths: self.paths.len() }
     }
 
-    /// The kernel client's address on a path becomes an MPTCP endpoint: `subflow`, `subflow fullmesh`, `signal`…
+    /// Makes the kernel client's address on a path an MPTCP endpoint: `subflow`, `subflow fullmesh`, `signal`…
     pub fn endpoint(mut self, path: usize, flags: &str) -> Self {
         self.endpoints.push((path, flags.into()));
         self
     }
 
-    /// The line that makes one.
+    /// The `ip` line that adds an endpoint.
     fn endpoint_line(&self, (path, flags): &(usize, String)) -> String {
         let address = self.addresses().client(*path);
         format!("mptcp endpoint add {address} dev path{path} id {} {flags}", path + 1)
     }
 
-    /// The end that is the kernel.
+    /// The kernel's end.
     pub fn kernel(&self) -> Side {
         match self.engine {
             Side::Client => Side::Server,
@@ -140,13 +140,13 @@ impl Plan {
         }
     }
 
-    /// Of the engine's connection number `n`.
+    /// The setup of the engine's connection number `n`.
     fn setup(&self, n: usize) -> Setup {
         let over: Vec<(PathId, bool)> = (0..self.known).map(|n| (PathId(n as u8), self.backup[n])).collect();
         let mut paths = paths_between(self.v6, 0, self.engine, &over);
         if self.engine == Side::Client {
             let port = paths[0].tuple.local.port() + n as u16;
-            // All that may become the first have the port by which both ends number the connection.
+            // All subflows that may become the first use the port by which both ends number the connection.
             let raced = self.settings.first_path == FirstPath::Race;
             let opening = if raced { paths.len() } else { 1 };
             paths[..opening].iter_mut().for_each(|path| path.tuple.local.set_port(port));
@@ -181,7 +181,7 @@ impl Plan {
             id: ConnId(0),
             start: Instant::ZERO,
             stop: None,
-            // The test says when it is over.
+            // The test decides when it is over.
             awaited: false,
             may_fail: false,
             captured: true,
@@ -192,8 +192,8 @@ impl Plan {
         World::new(setup, vec![flow])
     }
 
-    /// Everything stands and the clock runs. Each end has an application for each connection, of which the client opens
-    /// `at_once` at a time.
+    /// Sets everything up and starts the clock. Each end has one application per connection; the client opens `at_once`
+    /// at a time.
     pub fn begin(
         &self,
         at_engine: Vec<Box<dyn Workload>>,
@@ -234,10 +234,10 @@ impl Plan {
     }
 }
 
-/// Holds off every other test.
+/// Serialises the tests.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// What this machine lacks.
+/// The requirement that this machine lacks.
 fn missing() -> Option<&'static str> {
     static MISSING: OnceLock<Option<String>> = OnceLock::new();
     let look = || -> Result<(), LabError> {
@@ -252,17 +252,17 @@ fn missing() -> Option<&'static str> {
     MISSING.get_or_init(|| look().err().map(|error| error.to_string())).as_deref()
 }
 
-/// The machine for one test alone; `None`, and a word on standard error, where this machine cannot.
+/// The machine for one test alone; `None`, and a message on standard error, where this machine cannot run it.
 pub fn alone() -> Option<MutexGuard<'static, ()>> {
     let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(why) = missing() else { return Some(alone) };
     let test = std::thread::current().name().unwrap_or("a test").to_owned();
-    // Not by a macro: those are heard only when a test fails.
+    // Not by a macro, whose output appears only when a test fails.
     let _ = writeln!(std::io::stderr(), "SKIPPED {test}: {why}");
     None
 }
 
-/// A running laboratory. Every wait in it moves the world.
+/// A running laboratory. Every wait in it runs the world.
 pub struct Lab {
     pub exchange: Exchange,
     pub notes: Notes,
@@ -270,31 +270,31 @@ pub struct Lab {
     pub engine: Steer,
     /// The kernel's application.
     pub kernel: Steer,
-    /// How the kernel's application failed.
+    /// The error of the kernel's application.
     pub kernel_error: Option<String>,
     pub plan: Plan,
     _alone: MutexGuard<'static, ()>,
 }
 
-/// One turn of the world between two looks at a condition.
+/// The world's time between two checks of a condition.
 const TURN: Duration = Duration::from_millis(5);
-/// Longest wait unless said otherwise: the machine may be busy.
+/// The default time limit of a wait: the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 impl Lab {
-    /// Applications that the test steers, on both ends. `None`, and a word on standard error, where it cannot be.
+    /// Applications that the test steers, at both ends. `None`, and a message on standard error, where it cannot run.
     pub fn start(plan: Plan) -> Option<Self> {
         Self::start_behind(plan, None)
     }
 
-    /// The same with something between the kernel and the network.
+    /// The same with a middlebox between the kernel and the network.
     pub fn start_behind(plan: Plan, middlebox: Option<Middlebox>) -> Option<Self> {
         let (engine, kernel) = (Steer::new(), Steer::new());
         let (at_engine, at_kernel) = (engine.workload(), kernel.workload());
         Self::with(plan, middlebox, (engine, at_engine), (kernel, at_kernel))
     }
 
-    /// Any applications. What a [`Steer`] that has no workload says means nothing.
+    /// Any applications. A [`Steer`] without a workload has no meaning.
     pub fn with(
         plan: Plan,
         middlebox: Option<Middlebox>,
@@ -307,7 +307,7 @@ impl Lab {
         Some(Self { exchange, notes, engine, kernel, kernel_error: None, plan, _alone: alone })
     }
 
-    /// Lets the world run for a while.
+    /// Runs the world for `time`.
     pub fn run(&mut self, time: Duration) {
         let until = self.exchange.clock.now() + time;
         while self.exchange.clock.now() < until {
@@ -321,12 +321,12 @@ impl Lab {
         }
     }
 
-    /// Lets the world run until `holds`; panics after 15 s.
+    /// Runs the world until `holds`; panics after 15 s.
     pub fn until(&mut self, what: &str, holds: impl FnMut(&mut Self) -> bool) {
         self.until_in(PATIENCE, what, holds);
     }
 
-    /// The same with another patience.
+    /// The same with another time limit.
     pub fn until_in(&mut self, patience: Duration, what: &str, mut holds: impl FnMut(&mut Self) -> bool) {
         let limit = self.exchange.clock.now() + patience;
         while !holds(self) {
@@ -335,7 +335,7 @@ impl Lab {
         }
     }
 
-    /// What a failed test shows.
+    /// The state that a failed test shows.
     pub fn describe(&self) -> String {
         let subflows = self.subflows();
         format!(
@@ -355,19 +355,19 @@ impl Lab {
         self.until("a connection", |lab| lab.engine.progress().established && lab.kernel.progress().established);
     }
 
-    /// Both ends may use `n` subflows; the kernel counts all but the first.
+    /// Both ends have `n` subflows; the kernel counts all but the first.
     pub fn until_subflows(&mut self, n: usize) {
         self.until(&format!("{n} subflows"), |lab| lab.established() == n && lab.kernel_subflows() + 1 == n);
     }
 
-    /// `bytes` from the engine to the kernel and as many back arrive whole.
+    /// `bytes` from the engine to the kernel and as many back arrive intact.
     pub fn exchange_bytes(&mut self, bytes: u64) {
         self.engine.send(bytes);
         self.kernel.send(bytes);
         self.until_arrived();
     }
 
-    /// Everything that was ordered has been written and read, unharmed.
+    /// All requested bytes have been written and read, intact.
     pub fn until_arrived(&mut self) {
         self.until("all data", |lab| {
             let (engine, kernel) = (lab.engine.progress(), lab.kernel.progress());
@@ -376,14 +376,14 @@ impl Lab {
         });
     }
 
-    /// Both finish, and everything arrives; then the engine's connection ends in order, and no error is seen.
+    /// Both finish, and everything arrives; then the engine's connection ends in order, without an error.
     pub fn close(&mut self) {
         self.engine.finish();
         self.kernel.finish();
         self.until_ended();
     }
 
-    /// Both have been told to finish: everything arrives, and the connection ends in order.
+    /// After both have been asked to finish: everything arrives, and the connection ends in order.
     pub fn until_ended(&mut self) {
         self.until("the end of both streams", |lab| lab.engine.progress().ended && lab.kernel.progress().ended);
         self.until_arrived();
@@ -392,12 +392,12 @@ impl Lab {
         assert_eq!(self.kernel_error, None);
     }
 
-    /// The engine's connection, to look at; `None` before there is one and after it has gone.
+    /// The engine's connection; `None` before it exists and after its removal.
     pub fn connection(&self) -> Option<&Connection> {
         self.exchange.world.connection(0, self.plan.engine)
     }
 
-    /// The engine's connection, to act on.
+    /// Acts on the engine's connection.
     pub fn act(&mut self, mut act: impl FnMut(&mut Connection, &mut Cx<'_>)) {
         let side = self.plan.engine;
         let handle = self.exchange.world.handle(0, side).expect("a connection");
@@ -413,7 +413,7 @@ impl Lab {
         list.unwrap_or_default()
     }
 
-    /// How many subflows of the engine are established.
+    /// The number of established subflows of the engine.
     pub fn established(&self) -> usize {
         self.subflows().iter().filter(|(_, _, state)| *state == anabranch_engine::State::Established).count()
     }
@@ -423,7 +423,7 @@ impl Lab {
         &self.exchange.outside[0].host
     }
 
-    /// What the kernel counted since its host was set up.
+    /// The increase of the kernel's counters since setup.
     pub fn counters(&self) -> Counters {
         self.host().counted().expect("counters")
     }
@@ -433,20 +433,20 @@ impl Lab {
         self.counters().get(name).copied().unwrap_or(0)
     }
 
-    /// Runs a program on the kernel's host; what it prints.
+    /// Runs a program on the kernel's host; returns its output.
     pub fn command(&self, line: &str) -> String {
         let words: Vec<&str> = line.split_whitespace().collect();
         self.host().namespace.command(words[0], &words[1..], "").expect(line)
     }
 
-    /// TCP sockets of the kernel that are subflows of MPTCP and established, but for the first.
+    /// The kernel's established MPTCP subflows except the first.
     pub fn kernel_subflows(&self) -> usize {
-        // `ss` tells MPTCP's own view with -M, a connection a line, but its subflows only as TCP sockets.
+        // `ss -M` shows one line per connection, and subflows only as TCP sockets.
         let sockets = self.command("ss -Htni state established");
         sockets.matches("tcp-ulp-mptcp").count().saturating_sub(1)
     }
 
-    /// The kernel's application is gone at once: its socket is closed with whatever it has not read, lingering for 0 s.
+    /// Ends the kernel's application at once: its socket is closed with unread data, lingering for 0 s.
     pub fn kill_kernel_application(&mut self) {
         self.exchange.outside[0].applications.clear();
     }

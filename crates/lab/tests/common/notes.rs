@@ -1,4 +1,4 @@
-//! What a test remembers of a run: the engine's events and packets.
+//! A test's record of a run: the engine's events and packets.
 
 use anabranch_trace::{CloseReason, Event, Origin, PcapNg, Recorder, Violation};
 use anabranch_units::{Instant, PathId, Side};
@@ -7,7 +7,7 @@ use bytes::Bytes;
 use std::fs::File;
 use std::io::BufWriter;
 
-/// A packet that the engine sent or got, without its payload.
+/// A packet that the engine sent or received, without its payload.
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub at: Instant,
@@ -26,7 +26,7 @@ impl Seen {
     }
 }
 
-/// Remembers one engine's packets, if it is to, and the events that are not about single packets.
+/// Records one engine's packets, if requested, and the events other than single packets.
 pub struct Notes {
     engine: Side,
     captured: bool,
@@ -37,7 +37,7 @@ pub struct Notes {
     file: Option<PcapNg<BufWriter<File>>>,
 }
 
-/// Set to a directory, every test leaves a capture there, named after it.
+/// With this variable set to a directory, every test writes a capture there, named after the test.
 const PCAP: &str = "ANABRANCH_PCAP";
 
 impl Notes {
@@ -55,7 +55,7 @@ impl Notes {
         self.packets.iter().filter(|seen| seen.sent)
     }
 
-    /// Packets that the engine got.
+    /// Packets that the engine received.
     pub fn got(&self) -> impl Iterator<Item = &Seen> {
         self.packets.iter().filter(|seen| !seen.sent)
     }
@@ -72,7 +72,7 @@ impl Notes {
         })
     }
 
-    /// What the engine found wrong with the peer's segments.
+    /// The violations that the engine found in the peer's segments.
     pub fn violations(&self) -> Vec<Violation> {
         let violation = |(_, _, event): &(_, _, Event)| match event {
             Event::Violation(violation) => Some(*violation),
@@ -110,7 +110,7 @@ impl Recorder for Notes {
         if host == self.engine && self.captured {
             let mut packet = packet.clone();
             let len = packet.segment.payload.len();
-            // Its payload is a piece of a large buffer.
+            // Its payload is a slice of a large buffer.
             packet.segment.payload = Bytes::new();
             self.packets.push(Seen { at: now, sent, path, packet, len });
         }

@@ -4,10 +4,10 @@ use anabranch_units::{Duration, Instant};
 use anabranch_workload::{Fault, Stream, Workload, pattern};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// How often it looks for new orders.
+/// The interval at which it checks for new requests.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// What it shall do, and what it has done so far.
+/// The requests so far, and the progress.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
     /// Writes up to this offset.
@@ -22,18 +22,18 @@ pub struct Progress {
     pub received: u64,
     /// The peer has finished, and all of it was read.
     pub ended: bool,
-    /// The first byte that was not what the peer wrote.
+    /// The first byte that differs from the peer's.
     pub fault: Option<Fault>,
     /// Wrong bytes do not stop it.
     pub tolerant: bool,
 }
 
-/// The test's hold on an application; clones hold the same one.
+/// The test's handle on an application; clones share it.
 #[derive(Clone, Debug)]
 pub struct Steer(Arc<Mutex<Progress>>);
 
 impl Steer {
-    /// Writes nothing, reads everything, finishes when told.
+    /// Writes nothing, reads everything, finishes on request.
     pub fn new() -> Self {
         Self(Arc::new(Mutex::new(Progress {
             to_write: 0,
@@ -53,7 +53,7 @@ impl Steer {
         self.0.lock().expect("no application panics")
     }
 
-    /// How far it is.
+    /// The progress.
     pub fn progress(&self) -> Progress {
         *self.lock()
     }
@@ -63,12 +63,12 @@ impl Steer {
         self.lock().to_write += bytes;
     }
 
-    /// Writes no more than it was told so far, and then finishes.
+    /// Finishes after the bytes requested so far.
     pub fn finish(&self) {
         self.lock().to_finish = true;
     }
 
-    /// Reads about `bytes` more and then nothing: what else comes stays in the receive buffer.
+    /// Reads about `bytes` more and then nothing: the rest stays in the receive buffer.
     pub fn read_only(&self, bytes: u64) {
         let mut progress = self.lock();
         progress.to_read = progress.received + bytes;
@@ -79,12 +79,12 @@ impl Steer {
         self.lock().to_read = u64::MAX;
     }
 
-    /// Wrong bytes are only noted.
+    /// Wrong bytes are only recorded.
     pub fn tolerate_faults(&self) {
         self.lock().tolerant = true;
     }
 
-    /// The workload to hand to a host.
+    /// The workload for a host.
     pub fn workload(&self) -> Box<dyn Workload> {
         Box::new(Steered { steer: self.clone(), next: Instant::ZERO })
     }

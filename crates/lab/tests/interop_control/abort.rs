@@ -17,7 +17,7 @@ fn server() -> Plan {
     Plan::new(Side::Server, 2).endpoint(1, "subflow")
 }
 
-/// The engine aborts in the middle of a transfer: the kernel's application hears of a reset.
+/// The engine aborts in the middle of a transfer: the kernel's application sees a reset.
 fn engine_aborts(plan: Plan) {
     let Some(mut lab) = two(plan) else { return };
     lab.engine.send(4_000_000);
@@ -42,7 +42,7 @@ fn engine_server_aborts() {
     engine_aborts(server());
 }
 
-/// The kernel's application closes with bytes in its receive buffer that it has not read.
+/// The kernel's application closes with unread bytes in its receive buffer.
 fn kernel_aborts(plan: Plan) {
     let Some(mut lab) = two(plan) else { return };
     lab.kernel.read_only(0);
@@ -93,7 +93,7 @@ fn kernel_client_leaves() {
     kernel_leaves(server());
 }
 
-/// One subflow is reset from the engine's side in the middle of a transfer: the other carries on.
+/// The engine resets one subflow in the middle of a transfer: the other continues.
 fn engine_resets_a_subflow(plan: Plan) {
     let Some(mut lab) = two(plan) else { return };
     lab.engine.send(2_000_000);
@@ -121,7 +121,7 @@ fn engine_server_resets_a_subflow() {
     engine_resets_a_subflow(server());
 }
 
-/// One subflow is destroyed on the kernel's side in the middle of a transfer: the other carries on.
+/// The kernel destroys one subflow in the middle of a transfer: the other continues.
 fn kernel_resets_a_subflow(plan: Plan) {
     let Some(mut lab) = two(plan) else { return };
     lab.engine.send(2_000_000);

@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 const BYTES: u64 = 300_000;
 
-/// A second address of the server's, which every client reaches by its default route.
+/// A second address of the server, which every client reaches by its default route.
 fn second(v6: bool) -> IpAddr {
     if v6 { IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 9, 0, 0, 0, 2)) } else { IpAddr::V4(Ipv4Addr::new(10, 9, 0, 2)) }
 }
@@ -24,7 +24,7 @@ fn announcements(lab: &Lab, sent: bool) -> Vec<AddAddr> {
     packets.flat_map(|p| p.packet.segment.options.mptcp().iter().filter_map(add_addr)).collect()
 }
 
-/// Sent by the engine or got by it: the address IDs of REMOVE_ADDRs.
+/// The address IDs of REMOVE_ADDRs that the engine sent or received.
 fn removals(lab: &Lab, sent: bool) -> Vec<u8> {
     let packets = lab.notes.packets.iter().filter(|p| p.sent == sent);
     let options = packets.flat_map(|p| p.packet.segment.options.mptcp().iter());
@@ -37,7 +37,7 @@ fn removals(lab: &Lab, sent: bool) -> Vec<u8> {
         .collect()
 }
 
-/// An engine server announces; the kernel joins to it.
+/// An engine server announces; the kernel joins to the announced address.
 fn engine_announces(v6: bool, port: Option<u16>) {
     let mut plan = Plan::new(Side::Server, 1);
     plan.v6 = v6;
@@ -81,8 +81,8 @@ fn engine_server_announces_a_port_v6() {
     engine_announces(true, Some(6001));
 }
 
-/// An engine server announces a second address to a kernel with `fullmesh` endpoints: every address of the kernel's joins
-/// to both of ours.
+/// An engine server announces a second address to a kernel with `fullmesh` endpoints: every address of the kernel joins
+/// to both of the engine's.
 #[test]
 fn engine_server_announces_to_a_full_mesh() {
     let mut plan = Plan::new(Side::Server, 2).endpoint(1, "subflow fullmesh");
@@ -122,7 +122,7 @@ fn signalling(v6: bool, port: Option<u16>) -> Plan {
     plan
 }
 
-/// The kernel announces; the engine joins to it.
+/// The kernel announces; the engine joins to the announced address.
 fn kernel_announces(v6: bool, port: Option<u16>) {
     kernel_announces_by(signalling(v6, port), v6, port);
 }
@@ -174,7 +174,7 @@ fn kernel_server_announces_a_port_v6() {
     kernel_announces_by(plan, true, Some(6001));
 }
 
-/// An engine client announces an address and does not join from it; a kernel that is a server joins to it.
+/// An engine client announces an address and does not join from it; a kernel server joins to it.
 #[test]
 fn kernel_server_joins_to_the_engine_client() {
     let mut plan = Plan::new(Side::Client, 2);
@@ -191,7 +191,7 @@ fn kernel_server_joins_to_the_engine_client() {
     lab.close();
 }
 
-/// A kernel client announces; an engine that is a server echoes, and leaves joining to the client.
+/// A kernel client announces; an engine server echoes, and leaves joining to the client.
 #[test]
 fn kernel_client_announces() {
     let plan = Plan::new(Side::Server, 2).endpoint(1, "signal");
@@ -224,7 +224,7 @@ fn kernel_removes(plan: Plan, delete: &str, id: u8) {
     assert!(removals(&lab, false).contains(&id), "{:?}", removals(&lab, false));
     assert_eq!(lab.counter("MPTcpExtRmAddrTx"), 1);
     lab.run(crate::common::ms(1500));
-    // What was taken back is not joined again.
+    // A withdrawn address is not joined again.
     assert_eq!((lab.established(), lab.kernel_subflows()), (1, 0));
     lab.exchange_bytes(BYTES);
     lab.close();
@@ -265,7 +265,7 @@ fn engine_removes(plan: Plan, id: Option<u8>) {
     lab.until("the kernel to close the subflow", |lab| lab.kernel_subflows() == 0);
     assert!(lab.engine.progress().received < 4_010_000, "the transfer was over before");
     lab.until_arrived();
-    // There is no echo: it is said again, and the kernel must not mind.
+    // There is no echo: it is repeated, and the kernel must ignore the copies.
     let said = removals(&lab, true);
     assert!(!said.is_empty() && said.iter().all(|id| *id == removed), "{said:?}");
     assert!(lab.counter("MPTcpExtRmAddr") >= 1);

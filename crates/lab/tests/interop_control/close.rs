@@ -1,4 +1,4 @@
-//! DATA_FIN and FIN: each side finishes first, and the other goes on sending.
+//! DATA_FIN and FIN: each side finishes first, and the other continues to send.
 
 use crate::common::{Lab, Plan, ms};
 use anabranch_units::Side;
@@ -23,7 +23,7 @@ fn begin(plan: Plan) -> Option<Lab> {
     Some(lab)
 }
 
-/// `engine_first`: the engine finishes first, and the kernel sends after that; or the other way round.
+/// With `engine_first` the engine finishes first, and the kernel sends after that; otherwise the reverse.
 fn half_close(plan: Plan, engine_first: bool) {
     let Some(mut lab) = begin(plan) else { return };
     lab.engine.send(BYTES);
@@ -42,7 +42,7 @@ fn half_close(plan: Plan, engine_first: bool) {
     over(&mut lab);
 }
 
-/// Nothing is left: no reset was needed, and the kernel holds no socket but in TIME-WAIT.
+/// Nothing is left: no reset was needed, and the kernel holds no socket except in TIME-WAIT.
 fn over(lab: &mut Lab) {
     lab.until("no socket but in TIME-WAIT", |lab| {
         lab.command("ss -Htan").lines().all(|line| line.starts_with("TIME-WAIT") || line.starts_with("LISTEN"))

@@ -1,4 +1,4 @@
-//! What becomes of a connection when its peer, or something on the way, does not speak Multipath TCP (RFC 8684 §3.7).
+//! A connection whose peer, or a box on the path, does not speak Multipath TCP (RFC 8684 §3.7).
 
 use crate::common::boxes::{ACK, SYN, Switch, Tcp, rewriting};
 use crate::common::{Lab, Plan, ms};
@@ -10,7 +10,8 @@ use anabranch_wire::{Flags, MptcpOption};
 
 const BYTES: u64 = 300_000;
 
-/// Plain TCP from the handshake on: bytes both ways, a half-close, the end; no MPTCP option after the handshake.
+/// Plain TCP from the handshake on: bytes in both directions, a half-close, the end; no MPTCP option after the
+/// handshake.
 fn plain(lab: &mut Lab) {
     lab.connect();
     lab.exchange_bytes(BYTES);
@@ -98,7 +99,7 @@ fn stripping(which: Which, stripped: &Switch) -> Middlebox {
     })
 }
 
-/// A box takes the options off `which` packets: both ends go on in plain TCP, and everything arrives.
+/// A box removes the options of `which` packets: both ends continue in plain TCP, and everything arrives.
 fn stripped(engine: Side, v6: bool, which: Which, counter: &str) {
     let mut plan = Plan::new(engine, 1);
     plan.v6 = v6;
@@ -159,7 +160,7 @@ fn stripped_from_data_engine_server() {
     stripped(Side::Server, false, data, "MPTcpExtMPCapableDataFallback");
 }
 
-/// A box that takes the options off joins: the subflow is refused, the connection goes on with the first one.
+/// A box that removes the options of joins: the subflow is refused, the connection continues on the first one.
 fn stripped_joins(plan: Plan) {
     let stripped = Switch::default();
     let count = stripped.clone();
@@ -190,8 +191,8 @@ fn stripped_joins_of_the_kernel() {
     stripped_joins(Plan::new(Side::Server, 2).endpoint(1, "subflow"));
 }
 
-/// A box that begins to take the options off in the middle of a transfer, on one of two subflows: that one is given up,
-/// and all data arrives over the other.
+/// A box that begins to remove the options in the middle of a transfer, on one of two subflows: that subflow is given
+/// up, and all data arrives over the other.
 fn stripped_in_the_middle(plan: Plan) {
     let (on, stripped) = (Switch::default(), Switch::default());
     let (is_on, count) = (on.clone(), stripped.clone());
@@ -225,7 +226,7 @@ fn stripped_in_the_middle_engine_server() {
     stripped_in_the_middle(Plan::new(Side::Server, 2).endpoint(1, "subflow"));
 }
 
-/// With DSS checksums, once `on`, a box changes the payload of one packet that passes `way` on `path`.
+/// With DSS checksums: once `on`, a box changes the payload of one packet in direction `way` on `path`.
 fn changing(way: Way, path: usize, switch: &Switch) -> Middlebox {
     let switch = switch.clone();
     rewriting(move |at_way, at, tcp| {
@@ -237,8 +238,8 @@ fn changing(way: Way, path: usize, switch: &Switch) -> Middlebox {
     })
 }
 
-/// The payload changes on one of two subflows: that one is reset with MP_FAIL, and what it carried comes again, right, over
-/// the other.
+/// The payload changes on one of two subflows: that one is reset with MP_FAIL, and its data is retransmitted intact
+/// over the other.
 fn changed_on_one_of_two(mut plan: Plan, way: Way) {
     plan.settings.checksum = true;
     let switch = Switch::default();
@@ -254,7 +255,7 @@ fn changed_on_one_of_two(mut plan: Plan, way: Way) {
         packets.filter(|p| p.has(|o| matches!(o, MptcpOption::Fail { .. }))).count()
     };
     match way {
-        // The engine found it.
+        // The engine detected it.
         Way::Out => assert!(fails(true) > 0 && lab.counter("MPTcpExtMPFailRx") > 0),
         Way::In => {
             assert!(fails(false) > 0 && lab.counter("MPTcpExtMPFailTx") > 0);
@@ -285,8 +286,8 @@ fn payload_changed_towards_the_kernel_client() {
     changed_on_one_of_two(Plan::new(Side::Server, 2).endpoint(1, "subflow"), Way::In);
 }
 
-/// The payload changes on the only subflow: MP_FAIL and an infinite mapping, and the connection goes on in plain TCP with
-/// what the box made of it.
+/// The payload changes on the only subflow: MP_FAIL and an infinite mapping, and the connection continues in plain TCP
+/// with the changed payload.
 fn changed_on_the_only_one(mut plan: Plan, way: Way) {
     plan.settings.checksum = true;
     let switch = Switch::default();
@@ -307,8 +308,8 @@ fn changed_on_the_only_one(mut plan: Plan, way: Way) {
         Way::Out => lab.counter("MPTcpExtMPFailRx") > 0,
         Way::In => lab.connection().is_some_and(|c| !c.is_multipath()),
     });
-    // The first new data carries the infinite mapping. It is short, since Linux makes a full segment longer than the MTU
-    // with it, which then never leaves.
+    // The first new data carries the infinite mapping. It is short, because Linux makes a full segment longer than the
+    // MTU with it, which then never leaves.
     from.send(500);
     lab.until("the infinite mapping", |_| to.progress().received == from.progress().to_write);
     from.send(BYTES);
@@ -340,7 +341,7 @@ fn payload_changed_on_the_only_subflow_towards_the_kernel() {
     changed_on_the_only_one(Plan::new(Side::Client, 1), Way::In);
 }
 
-/// A box begins to take the options off the only subflow in the middle of a transfer, both ways.
+/// A box that begins to remove the options on the only subflow in the middle of a transfer, in both directions.
 fn stripping_all(on: &Switch) -> Middlebox {
     let on = on.clone();
     rewriting(move |_, _, tcp| {
@@ -350,7 +351,7 @@ fn stripping_all(on: &Switch) -> Middlebox {
     })
 }
 
-/// From the kernel: the engine holds what has no mapping for a while, and resets the subflow (RFC 8684 §3.7). Once options
+/// The kernel sends: the engine holds unmapped data for a while, and resets the subflow (RFC 8684 §3.7). Once options
 /// pass again it joins anew, and everything arrives.
 #[test]
 fn stripped_in_the_middle_of_the_only_subflow_from_the_kernel() {
@@ -370,8 +371,8 @@ fn stripped_in_the_middle_of_the_only_subflow_from_the_kernel() {
     lab.close();
 }
 
-/// To the kernel, which goes on in plain TCP by itself. The engine hears no DATA_ACK any more and must not send again what
-/// the kernel would take for new data: it resets the subflow, and nothing that arrived was wrong.
+/// The engine sends: the kernel continues in plain TCP on its own. The engine receives no DATA_ACK and must not
+/// retransmit data that the kernel would treat as new: it resets the subflow, and no wrong byte arrived.
 #[test]
 fn stripped_in_the_middle_of_the_only_subflow_to_the_kernel() {
     let on = Switch::default();

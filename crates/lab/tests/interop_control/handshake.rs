@@ -14,7 +14,7 @@ fn capable(option: &MptcpOption) -> Option<MpCapable> {
     }
 }
 
-/// One subflow: keys, bytes both ways, the end.
+/// One subflow: keys, bytes in both directions, the end.
 fn one_subflow(plan: Plan) {
     let engine = plan.engine;
     let Some(mut lab) = Lab::start(plan) else { return };
@@ -26,7 +26,7 @@ fn one_subflow(plan: Plan) {
         let all = lab.notes.packets.iter().filter(move |p| p.packet.segment.flags.has(Flags::SYN) == syn);
         all.flat_map(|p| p.packet.segment.options.mptcp().iter().filter_map(capable)).collect::<Vec<_>>()
     };
-    // RFC 8684 §3.1: no key on the SYN, the server's on the SYN/ACK, both on what follows.
+    // RFC 8684 §3.1: no key on the SYN, the server's on the SYN/ACK, both on the segments that follow.
     let [syn, syn_ack] = options(true)[..] else { panic!("{:?}", options(true)) };
     assert_eq!((syn.version, syn.sender_key, syn.receiver_key), (1, None, None));
     assert!(syn_ack.sender_key.is_some() && syn_ack.receiver_key.is_none());
@@ -43,7 +43,7 @@ fn one_subflow(plan: Plan) {
     assert_no_trouble(&lab);
 }
 
-/// The kernel saw nothing that it had to drop, repair or fall back from.
+/// The kernel dropped, repaired and fell back from nothing.
 fn assert_no_trouble(lab: &Lab) {
     let counters = lab.counters();
     for name in ["Fallback", "Infinite", "CsumErr", "AckHMacFailure", "NoToken", "MPFail", "MPRst", "DSSNotMatching"] {
@@ -74,12 +74,12 @@ fn engine_server_one_subflow_v6() {
     one_subflow(Plan::new(Side::Server, 1).v6());
 }
 
-/// The engine joins over the second path and on.
+/// The engine joins over the second path and further ones.
 fn engine_joins(plan: Plan) {
     let paths = plan.paths.len();
     let Some(mut lab) = Lab::start(plan) else { return };
     lab.connect();
-    // RFC 8684 §3.1: the server's keys are known to have arrived with the first data.
+    // RFC 8684 §3.1: the server's first data shows that its keys have arrived.
     lab.exchange_bytes(10_000);
     lab.until_subflows(paths);
     lab.exchange_bytes(2 * BYTES * paths as u64);
@@ -95,7 +95,7 @@ fn engine_joins(plan: Plan) {
     assert_no_trouble(&lab);
 }
 
-/// The kernel joins from each of the endpoints that it was given.
+/// The kernel joins from each of its endpoints.
 fn kernel_joins(plan: Plan) {
     let paths = plan.paths.len();
     let Some(mut lab) = Lab::start(plan) else { return };
@@ -105,7 +105,7 @@ fn kernel_joins(plan: Plan) {
     lab.exchange_bytes(2 * BYTES * paths as u64);
     let engine_sent = |path| lab.notes.sent().any(|p| p.path.index() == path && p.len > 0);
     assert!((0..paths).all(engine_sent));
-    // Each join came with an address ID of its own (RFC 8684 §3.2).
+    // Each join had its own address ID (RFC 8684 §3.2).
     let ids = lab.notes.got().filter(|p| p.packet.segment.flags.has(Flags::SYN)).filter_map(|p| {
         p.packet.segment.options.mptcp().iter().find_map(|o| match o {
             MptcpOption::Join(MpJoin::Syn { address_id, .. }) => Some(*address_id),

@@ -1,5 +1,5 @@
-//! The engine and the Linux kernel agree on Multipath TCP's control plane: how connections and subflows begin, change
-//! and end, and what becomes of them when something on the way does not speak it.
+//! The engine and the Linux kernel agree on Multipath TCP's control plane: connections and subflows begin, change and
+//! end, and fall back when a box on the path does not speak MPTCP.
 
 mod abort;
 mod addresses;

@@ -7,7 +7,7 @@ use anabranch_wire::MptcpOption;
 
 const BYTES: u64 = 600_000;
 
-/// Bytes of payload that the engine sent and got over a path, since the packet with this index.
+/// Bytes of payload that the engine sent and received over a path, since the packet with this index.
 fn carried(lab: &Lab, path: u8, since: usize) -> (usize, usize) {
     let on = |sent: bool| {
         let packets = lab.notes.packets[since..].iter().filter(|p| p.sent == sent && p.path == PathId(path));
@@ -25,9 +25,9 @@ fn two(plan: Plan) -> Option<Lab> {
     Some(lab)
 }
 
-/// Transfers both ways; what the second path carried.
+/// Transfers in both directions; returns the bytes that the second path carried.
 fn transfer(lab: &mut Lab) -> (usize, usize) {
-    // What is under way by the old rule arrives first.
+    // Data in flight under the old rule arrives first.
     lab.run(ms(200));
     let since = lab.notes.packets.len();
     lab.exchange_bytes(BYTES);
@@ -98,7 +98,7 @@ fn backup_takes_over(plan: Plan) {
     lab.kernel.send(4_000_000);
     lab.run(ms(300));
     cut.set(true);
-    // The kernel declares a path stale after some timeouts only.
+    // The kernel declares a path stale only after several timeouts.
     lab.until_in(ms(40_000), "the transfer over the backup", |lab| {
         let (engine, kernel) = (lab.engine.progress(), lab.kernel.progress());
         engine.received == kernel.to_write && kernel.received == engine.to_write

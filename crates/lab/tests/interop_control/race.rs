@@ -29,14 +29,14 @@ fn candidates(lab: &Lab, path: usize) -> usize {
         .count()
 }
 
-/// Connections that wait for accept(2), as `ss` shows them: the second column of a listener.
+/// Connections that wait for accept(2), from `ss`: the second column of a listener.
 fn waiting(lab: &Lab) -> u64 {
     let listeners = lab.command("ss -Hltn");
     let column = |line: &str| line.split_whitespace().nth(1).and_then(|n| n.parse::<u64>().ok());
     listeners.lines().filter_map(column).sum()
 }
 
-/// All candidates have been answered, and of all but the winner the kernel knows nothing any more.
+/// All candidates have been answered, and the kernel holds no state of any but the winner.
 fn assert_accepted_once(lab: &mut Lab, candidates: u64) {
     lab.until("all SYNs", |lab| lab.counter("MPTcpExtMPCapableSYNRX") == candidates);
     lab.until("resets", |lab| lab.command("ss -Htan state syn-recv").is_empty());
@@ -44,7 +44,7 @@ fn assert_accepted_once(lab: &mut Lab, candidates: u64) {
     assert_eq!(waiting(lab), 0);
 }
 
-/// No fall back, no join that was refused.
+/// No fallback, no refused join.
 fn assert_no_trouble(lab: &Lab) {
     let counters = lab.counters();
     for name in ["Fallback", "Infinite", "AckHMacFailure", "NoToken", "MPFail", "DSSNotMatching"] {
@@ -63,14 +63,14 @@ fn races(delays: &[u64], race_delay: Duration, wins: usize, v6: bool) {
     assert_eq!(winner(&lab), Some(PathId(wins as u8)));
     assert_accepted_once(&mut lab, paths as u64);
     lab.exchange_bytes(10_000);
-    // Those that lost are joined, each from a port that its candidate did not have.
+    // The losing paths are joined, each from a port other than its candidate's.
     lab.until_subflows(paths);
     assert_eq!(lab.counter("MPTcpExtMPJoinAckRx"), paths as u64 - 1);
     lab.exchange_bytes(600_000 * paths as u64);
     lab.close();
     assert_eq!((0..paths).map(|path| candidates(&lab, path)).collect::<Vec<_>>(), vec![1; paths]);
     assert_no_trouble(&lab);
-    // Each candidate that lost had its SYN/ACK, and one reset for it; nobody else was reset.
+    // Each losing candidate had its SYN/ACK, and one reset for it; nothing else was reset.
     let late = lab.notes.sent().filter(|p| p.packet.segment.flags == Flags::RST).count();
     assert_eq!(late, paths - 1);
 }
@@ -101,7 +101,7 @@ fn a_dead_first_path_costs_an_attempt_delay() {
     let mut plan = racing(&[10, 10], ms(100));
     plan.paths[0] = lossy("path0", 20, 10, 1.0);
     let Some(mut lab) = Lab::start(plan) else { return };
-    // Without a race there would be no connection at all.
+    // Without a race there would be no connection.
     lab.connect();
     assert_eq!(winner(&lab), Some(PathId(1)));
     lab.exchange_bytes(600_000);

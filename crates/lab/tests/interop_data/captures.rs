@@ -35,8 +35,8 @@ const FIELDS: [&str; 7] = [
     "mptcp.stream",
 ];
 
-/// What tshark remarks on that is no fault: a connection that is opened or closed, an acknowledgment that tells nothing
-/// but its MPTCP option (RFC 8684 §3), padding, a window update, a repeat that was not needed (a busy machine is late).
+/// Remarks of tshark that are no fault: a connection that is opened or closed, an acknowledgment with an MPTCP option
+/// only (RFC 8684 §3), padding, a window update, a spurious retransmission (a busy machine is late).
 const HARMLESS: [&str; 6] =
     ["Connection ", "This frame ", "Duplicate ACK", "4 NOP in a row", "TCP window update", "D-SACK Sequence"];
 
@@ -77,7 +77,7 @@ fn check(packets: &[Vec<String>], host: &str) {
     assert!(["0", "1", "2"].iter().all(|subtype| subtypes.contains(subtype)), "{subtypes:?}");
     let [one, two] = ["one", "two"].map(|path| interfaces.get(&*format!("{host}:{path}")).copied().unwrap_or(0));
     assert!(one > 0 && two > 0, "{interfaces:?}");
-    // Without loss a byte may still travel twice, over two paths.
+    // Even without loss a byte may travel twice, over two paths.
     assert!((2 * BYTES..3 * BYTES).contains(&(one + two)), "{interfaces:?}");
 }
 

@@ -1,4 +1,4 @@
-//! Web pages, requests and many flows by the clock, with a kernel at either end or none.
+//! Web pages, requests and many flows in real time, with a kernel at either end or none.
 
 use crate::common::alone;
 use crate::runs::run;
@@ -17,7 +17,7 @@ rate = "10mbit"
 delay = "15ms"
 "#;
 
-/// Sender, receiver, and a scheduler that the sender has.
+/// Sender, receiver, and a scheduler of the sender.
 const HOSTS: [(&str, &str, &str); 3] =
     [("engine", "linux", "minrtt"), ("linux", "engine", "linux-default"), ("engine", "engine", "minrtt")];
 
@@ -39,7 +39,7 @@ fn with_each_host(traffic: &str, check: impl Fn(&RunRecord)) {
 fn a_page_over_six_connections() {
     with_each_host("kind = \"web\"\nsize = \"300KiB\"\nobjects = 20\nsizes = \"lognormal\"", |run| {
         assert_eq!(run.metrics["delivered_bytes"], 307_200.0);
-        // What all six sent for the first time, as engine or observer saw it.
+        // First transmissions of all six, as engine or observer saw them.
         let sent: f64 = ["near", "far"].iter().map(|path| run.paths[*path]["sent_bytes"]).sum();
         let again = run.metrics["retransmitted_packets"] + run.metrics["reinjected_packets"];
         assert!(sent >= 307_200.0 && sent <= 307_200.0 + again * 1400.0, "{run:?}");
@@ -48,13 +48,14 @@ fn a_page_over_six_connections() {
 
 #[test]
 fn twenty_downloads_at_once() {
-    // A kernel whose application has finished writing rejects joins (MPTcpExtMPJoinRejected): more than it buffers at first.
+    // A kernel whose application has finished writing rejects joins (MPTcpExtMPJoinRejected): hence more bytes than it
+    // buffers at first.
     with_each_host("kind = \"bulk\"\nsize = \"250KB\"\nflows = 20", |run| {
         assert_eq!((run.metrics["delivered_bytes"], run.metrics["flows_finished"]), (5_000_000.0, 20.0));
         let [mean, max, all] =
             ["flow_completion_mean_s", "flow_completion_max_s", "completion_s"].map(|name| run.metrics[name]);
         assert!(0.0 < mean && mean <= max && max <= all, "{run:?}");
-        // Joins of every connection were told apart: both paths carried data.
+        // Joins were assigned to their connections: both paths carried data.
         assert!(["near", "far"].iter().all(|path| run.paths[*path]["share"] > 0.0), "{run:?}");
     });
 }
@@ -64,7 +65,7 @@ fn flows_that_arrive_at_random() {
     let traffic = "kind = \"bulk\"\nsize = \"20KB\"\nflows = 8\narrivals = { kind = \"poisson\", rate = 20.0 }";
     with_each_host(traffic, |run| {
         assert_eq!(run.metrics["flows_finished"], 8.0);
-        // Alone on the paths, a flow ends long before the last arrives.
+        // Alone on the paths, a flow ends long before the last one arrives.
         assert!(run.metrics["flow_completion_p50_s"] < run.metrics["completion_s"], "{run:?}");
     });
 }

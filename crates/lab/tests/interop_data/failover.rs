@@ -1,4 +1,4 @@
-//! The active path falls silent and comes back: docs/failover.md.
+//! The active path goes silent and returns: docs/failover.md.
 
 use crate::common::alone;
 use crate::runs::run;
@@ -7,8 +7,8 @@ use anabranch_run::Serial;
 
 const SCENARIO: &str = include_str!("../../../../scenarios/silence.toml");
 
-/// The faster path of an engine that sends to a kernel is silent for four seconds. Bounds are wide: the machine is busy, and
-/// what is measured is a tenth of them.
+/// The faster path of an engine that sends to a kernel is silent for four seconds. Bounds are ten times the usual
+/// values, because the machine is busy.
 #[test]
 fn a_silence_of_four_seconds_is_bridged_and_forgotten() {
     let Some(_alone) = alone() else { return };
@@ -19,11 +19,11 @@ fn a_silence_of_four_seconds_is_bridged_and_forgotten() {
     let (metrics, fast) = (&run.metrics, &run.paths["fast"]);
     assert!(metrics["outage_s"] < 2.0, "nothing arrived for {} s", metrics["outage_s"]);
     assert!(fast["return_s"] < 3.0, "the path came back unused for {} s", fast["return_s"]);
-    // A queue's worth was stranded, and is sent again once; the path was looked after with small segments.
+    // One queue of data was stranded, and retransmitted once; the path was probed with small segments.
     assert!((10_000.0..1e6).contains(&metrics["rescued_bytes"]), "{metrics:?}");
     assert!(metrics["duplicate_bytes"] < 1e6, "{metrics:?}");
     assert!((2.0..=12.0).contains(&metrics["path_probes"]), "{metrics:?}");
-    // The other path alone carries 10 Mbit/s; with four of ten seconds on it, both together more.
+    // The other path alone carries 10 Mbit/s; with the first path in four of ten seconds, the goodput is higher.
     assert!(metrics["goodput_bps"] > 10e6 && fast["share"] > 0.2, "{metrics:?} {fast:?}");
     assert_eq!(run.live.as_ref().expect("a real run").counters["client"]["MPTcpExtMPJoinSynAckRx"], 1);
 }

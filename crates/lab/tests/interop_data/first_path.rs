@@ -1,4 +1,4 @@
-//! `connection.first_path` by the clock, with a kernel at either end: what packets show of the kernels, too.
+//! `connection.first_path` in real time, with a kernel at either end: events that the kernels' packets show too.
 
 use crate::common::alone;
 use anabranch_lab::RealTime;
@@ -29,7 +29,7 @@ objects = 6
 connections = 3
 "#;
 
-/// First SYNs of the client's, and first subflows as either host has them.
+/// The client's first SYNs, and the first subflows as either host has them.
 #[derive(Default)]
 struct Heard {
     syns: Vec<(ConnId, PathId)>,
@@ -89,7 +89,7 @@ fn a_kernel_is_seen_to_accept_the_winners_alone() {
     let (outcome, heard) = run(Host::Linux, Host::Engine, "race");
     assert!(outcome.finished);
     assert_eq!(heard.first, [all_on(NEAR), all_on(NEAR)]);
-    // Two candidates each, and the joins that there was time for.
+    // Two candidates each, and the joins for which there was time.
     assert!(heard.syns.len() >= 6 && outcome.metrics["syns_sent"] >= 6.0);
     let live = outcome.live.expect("a run by the clock");
     let counted = |name: &str| live.counters["server"].get(name).copied().unwrap_or(0);

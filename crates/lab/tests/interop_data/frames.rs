@@ -5,7 +5,7 @@ use crate::runs::run;
 use anabranch_lab::RealTime;
 use anabranch_run::Serial;
 
-/// 1000 bytes every 40 ms: held back by Nagle's rule, each would wait for an acknowledgment of the one before.
+/// 1000 bytes every 40 ms: with Nagle's algorithm, each would wait for the previous acknowledgment.
 const SCENARIO: &str = r#"
 name = "small frames"
 [[path]]

@@ -5,7 +5,7 @@ use crate::transfer::{BOTH, EXCUSED, MIB, Outcome, both_ways, each, families, pl
 use anabranch_network::{LossSpec, ReorderSpec, WaySpec};
 use anabranch_units::{Duration, Side};
 
-/// Both ways of every path are impaired; MPTCP over two paths, and plain TCP over one, each in both families.
+/// Both directions of every path are impaired; MPTCP over two paths, and plain TCP over one, each in both IP versions.
 fn impaired(impair: impl Fn(&mut WaySpec) + Sync, check: impl Fn(&Outcome) + Sync) {
     let Some(_alone) = alone() else { return };
     let plans = BOTH.into_iter().flat_map(|engine: Side| [plan(engine, 2), plain(engine)]);
@@ -36,8 +36,8 @@ fn ten_percent_lost() {
 
 #[test]
 fn lost_in_bursts() {
-    // Half of a burst survives: bursts last by packets, and what repeats one packet at doubling intervals (a kernel's last
-    // FIN) would else stay in one for minutes now and then.
+    // Half of a burst survives: bursts last by packets, so a retransmission with doubling intervals (a kernel's last
+    // FIN) could otherwise remain in one for minutes.
     let bursts = LossSpec::GilbertElliott { p: 0.01, r: 0.2, h: 0.5, k: 1.0 };
     impaired(|way| way.loss = bursts, |outcome| assert!(outcome.counter("TcpRetransSegs") > 0));
 }
@@ -50,7 +50,7 @@ fn reordered() {
 
 #[test]
 fn duplicated() {
-    // The engine tells of a duplicate by DSACK, as the kernel does (RFC 2883).
+    // The engine reports a duplicate by DSACK, as the kernel does (RFC 2883).
     impaired(
         |way| way.duplicate = 0.1,
         |outcome| {

@@ -1,4 +1,4 @@
-//! What is left of a world that ends badly.
+//! Resources after a world ends badly.
 
 use crate::common::{Plan, Steer, alone, ms};
 use std::collections::BTreeSet;
@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// The network namespaces in which this process has a thread, or of which it has a descriptor.
+/// The network namespaces in which this process has a thread, or to which it has a descriptor.
 fn namespaces() -> BTreeSet<u64> {
     let entries = |folder: &str| fs::read_dir(folder).into_iter().flatten().flatten();
     let threads =
@@ -19,8 +19,8 @@ fn namespaces() -> BTreeSet<u64> {
     threads.chain(files).collect()
 }
 
-/// A thread that panics in the middle of a transfer takes its host along: the applications' threads, the devices and the
-/// namespace, which has no name and so is gone with them.
+/// A thread that panics in the middle of a transfer takes its host along: the applications' threads, the devices and
+/// the unnamed namespace.
 #[test]
 fn a_panic_leaves_no_namespace() {
     let Some(_alone) = alone() else { return };

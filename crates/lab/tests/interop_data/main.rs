@@ -1,5 +1,5 @@
-//! The engine and the Linux kernel carry each other's data: every byte, both ways, over paths of every kind, with every
-//! plug-in, under tiny windows, in one connection or thousands.
+//! The engine and the Linux kernel carry each other's data: every byte, in both directions, over paths of every kind,
+//! with every plug-in, under tiny windows, in one connection or thousands.
 
 #[path = "../common/mod.rs"]
 mod common;

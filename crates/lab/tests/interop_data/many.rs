@@ -5,19 +5,19 @@ use crate::transfer::{BOTH, EXCUSED, Outcome, each, plan, transfer, until};
 use anabranch_units::Side;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// The engine has forgotten every connection, and after a while the kernel has no socket in use.
+/// The engine has removed every connection, and after a while the kernel has no socket in use.
 fn assert_nothing_left(outcome: &mut Outcome) {
     let patience = ms(30_000);
     until(&mut outcome.exchange, &mut outcome.notes, patience, "the kernel's sockets to go", |exchange, _| {
         let read = || std::fs::read_to_string("/proc/thread-self/net/sockstat").expect("socket statistics");
         let stat = exchange.outside[0].host.namespace.enter(read).expect("a namespace");
         let tcp = stat.lines().find_map(|line| line.strip_prefix("TCP: ")).expect("a line about TCP");
-        // What is in TIME-WAIT ("tw") is no socket any more; orphans are counted over all namespaces.
+        // A socket in TIME-WAIT ("tw") is not in use; orphans are counted over all namespaces.
         tcp.starts_with("inuse 0 ")
     });
 }
 
-/// 200 connections at once, 20 KB each way on each, over paths whose queues hold all of them.
+/// 200 connections at once, 20 KB in each direction, over paths whose queues hold all of them.
 fn at_once(engine: Side) {
     let Some(_alone) = alone() else { return };
     let mut plan = plan(engine, 2);
@@ -38,8 +38,8 @@ fn two_hundred_at_once_engine_server() {
     at_once(Side::Server);
 }
 
-/// The same over one path that loses handshakes and first data alike: the queue holds no more than a tenth. Connections
-/// whose keys get lost fall back to plain TCP, and every byte arrives all the same.
+/// The same over one path that loses handshakes and first data: its queue holds a tenth. Connections whose keys get
+/// lost fall back to plain TCP, and every byte still arrives.
 #[test]
 fn two_hundred_at_once_through_a_short_queue() {
     let Some(_alone) = alone() else { return };
@@ -54,8 +54,8 @@ fn two_hundred_at_once_through_a_short_queue() {
     });
 }
 
-/// Two hundred at once; `None` if the kernel reset one because it had repeated data at connection level before it learned of
-/// the fall back, after which it does not fall back any more (MPTcpExtFallbackFailed). That shows nothing of ours.
+/// Two hundred at once; `None` if the kernel reset one because it had retransmitted data at connection level before the
+/// fallback, after which it refuses to fall back (MPTcpExtFallbackFailed). That is no fault of the engine.
 fn unless_the_kernel_may_not_fall_back(plan: &Plan) -> Option<Outcome> {
     let all = || transfer(plan, &[(20_000, 20_000); 200], 200, ms(60_000));
     match catch_unwind(AssertUnwindSafe(all)) {
@@ -67,7 +67,7 @@ fn unless_the_kernel_may_not_fall_back(plan: &Plan) -> Option<Outcome> {
     }
 }
 
-/// Resident memory of this process, bytes.
+/// Resident memory of this process in bytes.
 fn memory() -> u64 {
     let pages = std::fs::read_to_string("/proc/self/statm").expect("this process's memory");
     pages.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok()).expect("pages") * 4096
@@ -84,7 +84,7 @@ fn two_thousand_one_after_another() {
             outcome.assert_in_order();
             assert_nothing_left(&mut outcome);
         };
-        // What is kept for the next connections is there after the first.
+        // Memory kept for later connections is allocated in the first run.
         run(200);
         let before = memory();
         run(2000);

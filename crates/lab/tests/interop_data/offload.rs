@@ -1,11 +1,11 @@
-//! Packets of up to 64 KB, whose checksums nobody fills in.
+//! Packets of up to 64 KB, without checksums.
 
 use crate::common::{Plan, alone, ms};
 use crate::transfer::{BOTH, EXCUSED, MIB, Outcome, plain, plan, transfer};
 use anabranch_network::{Bottleneck, CapacitySpec, LossSpec, QueueSpec};
 use anabranch_units::{Rate, Side};
 
-/// Paths that limit nothing, between devices with offload.
+/// Paths without limits, between devices with offload.
 fn unlimited(mut plan: Plan) -> Plan {
     plan.offload = true;
     for path in &mut plan.paths {
@@ -30,10 +30,11 @@ fn packets(outcome: &Outcome) -> (u64, u64) {
 }
 
 const SIZE: u64 = 32 * MIB;
-/// As many as there would be of one MSS each.
+/// The number of packets at one MSS each.
 const SEGMENTS: u64 = SIZE / 1448;
 
-/// Every byte both ways, in fewer packets than segments. Both at once: a kernel whose peer has finished refuses joins.
+/// Every byte in both directions, in fewer packets than segments. Both directions at once: a kernel whose peer has
+/// finished refuses joins.
 fn carries(plan: &Plan) {
     let outcome = transfer(plan, &[(SIZE, SIZE)], 1, ms(60_000));
     outcome.assert_in_order();
@@ -58,7 +59,7 @@ fn in_plain_tcp() {
     }
 }
 
-/// A mapping with a checksum stays as it was sent, so that each segment of the engine goes by itself.
+/// A mapping with a checksum is not split, so that each segment of the engine is a packet.
 #[test]
 fn with_checksums_of_mappings() {
     let Some(_alone) = alone() else { return };
@@ -67,7 +68,7 @@ fn with_checksums_of_mappings() {
     transfer(&plan, &[(8 * MIB, 8 * MIB)], 1, ms(60_000)).assert_in_order();
 }
 
-/// What is lost and damaged is repaired, whatever it was part of.
+/// Lost and damaged segments are repaired, whatever packet they were part of.
 #[test]
 fn where_packets_are_lost_and_damaged() {
     let Some(_alone) = alone() else { return };

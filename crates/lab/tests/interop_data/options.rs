@@ -1,4 +1,4 @@
-//! What DSS options look like, and that each end takes what the other sends.
+//! The forms of DSS options; each end accepts the other's.
 
 use crate::common::alone;
 use crate::transfer::{BOTH, MIB, each, plan, sysctl, transfer};
@@ -10,7 +10,7 @@ fn dss(packet: &Packet) -> Option<&Dss> {
     packet.segment.options.dss()
 }
 
-/// RFC 8684 §3.1: checksums are used if either end asks for them.
+/// RFC 8684 §3.1: checksums are used if either end requests them.
 #[test]
 fn checksums_are_used_if_either_end_asks() {
     let Some(_alone) = alone() else { return };
@@ -34,7 +34,7 @@ fn checksums_are_used_if_either_end_asks() {
     });
 }
 
-/// The kernel sends 8-byte data sequence numbers, and acknowledgments as wide as the numbers that it gets.
+/// The kernel sends 8-byte data sequence numbers, and acknowledgments of the width of the numbers that it receives.
 #[test]
 fn the_kernel_answers_wide_numbers_with_wide_ones() {
     let Some(_alone) = alone() else { return };
@@ -45,7 +45,7 @@ fn the_kernel_answers_wide_numbers_with_wide_ones() {
         outcome.assert_in_order();
         let kernels: Vec<_> = outcome.notes.got().filter_map(|p| dss(&p.packet)).collect();
         assert!(kernels.iter().filter_map(|dss| dss.mapping).all(|mapping| mapping.wide));
-        // Before it has got a number it does not know, and sends 4 bytes.
+        // Before it has received a number it sends 4 bytes.
         let acks = kernels.iter().filter_map(|dss| dss.ack).skip_while(|ack| matches!(ack, DataAck::Short(_)));
         let acks: Vec<DataAck> = acks.collect();
         assert!(acks.len() > 100 && acks.iter().all(|ack| matches!(ack, DataAck::Long(_))), "{}", acks.len());
@@ -55,8 +55,8 @@ fn the_kernel_answers_wide_numbers_with_wide_ones() {
     });
 }
 
-/// Numbers of 4 bytes from the engine: the kernel takes them and acknowledges them with 4 bytes; its own stay wide,
-/// and so do the engine's acknowledgments of them.
+/// The engine sends numbers of 4 bytes: the kernel accepts them and acknowledges with 4 bytes; its own stay wide, and
+/// so do the engine's acknowledgments of them.
 #[test]
 fn the_kernel_takes_narrow_numbers() {
     let Some(_alone) = alone() else { return };
@@ -71,7 +71,7 @@ fn the_kernel_takes_narrow_numbers() {
         let narrow = |ack: DataAck| matches!(ack, DataAck::Short(_));
         assert!(of(true).filter_map(|dss| dss.mapping).all(|mapping| !mapping.wide));
         assert!(of(false).filter_map(|dss| dss.ack).filter(|ack| narrow(*ack)).count() > 100);
-        // What MP_CAPABLE maps counts as wide, so the first few may be wide too.
+        // MP_CAPABLE's mapping counts as wide, so the first few acknowledgments may be wide too.
         assert!(of(false).filter_map(|dss| dss.ack).last().is_some_and(narrow));
         assert!(of(false).filter_map(|dss| dss.mapping).all(|mapping| mapping.wide));
     });

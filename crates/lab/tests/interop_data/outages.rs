@@ -1,4 +1,4 @@
-//! Paths that fall silent: for a while, for good, all of them.
+//! Paths that go silent: for a while, for good, all of them.
 
 use crate::common::{Notes, Plan, Steer, alone, path};
 use crate::transfer::{BOTH, MIB, each, families, plan, until};
@@ -24,7 +24,7 @@ fn slow(engine: anabranch_units::Side) -> Plan {
     plan
 }
 
-/// Both ends send all the time until the test says that it is enough.
+/// Both ends send continuously until the test stops them.
 struct Talk {
     exchange: Exchange,
     notes: Notes,
@@ -32,7 +32,7 @@ struct Talk {
     kernel: Steer,
 }
 
-/// Bytes ahead of what arrived.
+/// Bytes written ahead of those that arrived.
 const AHEAD: u64 = 2 * MIB;
 
 impl Talk {
@@ -53,7 +53,7 @@ impl Talk {
         });
     }
 
-    /// Both finish, and everything arrives unharmed.
+    /// Both finish, and everything arrives intact.
     fn arrive(&mut self) {
         self.engine.finish();
         self.kernel.finish();
@@ -81,7 +81,7 @@ fn carried(notes: &Notes, path: usize, sent: bool, after: Instant) -> usize {
     late.map(|p| p.len).sum()
 }
 
-/// A path falls silent for 10 s, and then both ends use it again.
+/// A path goes silent for 10 s, and then both ends use it again.
 #[test]
 fn a_path_that_comes_back_carries_data_again() {
     let Some(_alone) = alone() else { return };
@@ -103,7 +103,7 @@ fn a_path_that_comes_back_carries_data_again() {
     });
 }
 
-/// A path falls silent for good: the rest goes over the other.
+/// A path goes silent for good: the rest goes over the other.
 #[test]
 fn a_path_that_stays_away_is_done_without() {
     let Some(_alone) = alone() else { return };
@@ -120,12 +120,12 @@ fn a_path_that_stays_away_is_done_without() {
         });
         talk.arrive();
         assert_eq!(carried(&talk.notes, lost, false, at(3)), 0, "a path that is away delivered");
-        // The silent subflow is not waited for.
+        // The end does not wait for the silent subflow.
         talk.finish();
     });
 }
 
-/// All paths fall silent for 5 s.
+/// All paths go silent for 5 s.
 #[test]
 fn a_connection_outlives_the_silence_of_all_its_paths() {
     let Some(_alone) = alone() else { return };

@@ -1,4 +1,4 @@
-//! TCP options that the kernel has or has not.
+//! TCP options that the kernel has or lacks.
 
 use crate::common::{Plan, alone};
 use crate::transfer::{BOTH, EXCUSED, MIB, both_ways, each, families, plain, plan, sysctl};
@@ -6,7 +6,7 @@ use anabranch_network::LossSpec;
 use anabranch_units::Side;
 use anabranch_wire::Flags;
 
-/// Timestamps, SACK, window scaling: each on the kernel's side or not.
+/// Timestamps, SACK, window scaling: each on or off at the kernel.
 type Has = [bool; 3];
 
 fn with(mut plan: Plan, has: Has) -> Plan {

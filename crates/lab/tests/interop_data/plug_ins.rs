@@ -1,4 +1,4 @@
-//! Every scheduler and congestion control that sends.
+//! Every scheduler and congestion control, as sender.
 
 use crate::common::{alone, path};
 use crate::transfer::{BOTH, EXCUSED, MIB, Outcome, each, plan, sysctl, transfer};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The kernel sends, too: once it has finished writing it takes and makes no further subflows.
+/// The kernel sends, too: once it has finished writing it accepts and makes no further subflows.
 const TWO_WAYS: &[(u64, u64)] = &[(2 * MIB, 6 * MIB)];
 
 /// The second path was used.
@@ -21,8 +21,8 @@ fn joined(outcome: &Outcome) -> bool {
     outcome.notes.events.iter().any(|(_, path, event)| *path == PathId(1) && *event == established)
 }
 
-/// Every scheduler of the registry, and those that take a suffix with it, from the engine to the kernel over two paths
-/// that differ in everything.
+/// Every scheduler of the registry, with each suffix that it takes, from the engine to the kernel over two different
+/// paths.
 #[test]
 fn every_scheduler_sends_to_the_kernel() {
     let Some(_alone) = alone() else { return };
@@ -41,11 +41,11 @@ fn every_scheduler_sends_to_the_kernel() {
     });
 }
 
-/// FDPS compares forward delays where all of the kernel's paths show one clock, and nowhere else.
+/// FDPS compares forward delays where all paths of the kernel show one clock, and nowhere else.
 #[test]
 fn forward_delays_are_compared_by_one_clock_of_the_kernel() {
     let Some(_alone) = alone() else { return };
-    // 1: an offset of its own for each pair of addresses. 2: none.
+    // 1: a separate offset per pair of addresses. 2: none.
     let cases = BOTH.into_iter().flat_map(|engine| [(1, false), (2, true)].map(|case| (engine, case)));
     each(cases, 4, |(engine, (stamps, measured))| {
         let mut plan = plan(engine, 2);
@@ -61,7 +61,7 @@ fn forward_delays_are_compared_by_one_clock_of_the_kernel() {
     });
 }
 
-/// One scheduler after the other takes over in the middle of one transfer.
+/// The schedulers take over from each other within one transfer.
 #[test]
 fn schedulers_take_over_while_the_kernel_receives() {
     let Some(_alone) = alone() else { return };

@@ -1,4 +1,4 @@
-//! Whole runs of scenarios, as `anabranch run` makes them.
+//! Whole runs of scenarios, as in `anabranch run`.
 
 use anabranch_run::{Driver, Options, Plan, Pool, Results, Runner, Variant};
 use anabranch_scenario::{NoFiles, Override, Source, read, scheduler};

@@ -4,7 +4,7 @@ use crate::common::{alone, ms, path};
 use crate::transfer::{BOTH, MIB, both_ways, plain, plan, transfer};
 use anabranch_units::Side;
 
-/// Nothing, next to nothing, all around a segment, around 64 KiB.
+/// No byte, a few bytes, sizes around a segment, around 64 KiB.
 fn sizes() -> Vec<(u64, u64)> {
     let mut sizes: Vec<u64> = vec![0, 1, 2];
     sizes.extend(1399..=1500);

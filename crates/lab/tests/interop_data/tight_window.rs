@@ -1,4 +1,4 @@
-//! What the simulator predicts of two schedulers, a kernel that receives shows too: docs/tight-window.md.
+//! A prediction of the simulator for two schedulers holds with a receiving kernel: docs/tight-window.md.
 
 use crate::common::alone;
 use crate::runs::run;
@@ -8,10 +8,10 @@ use anabranch_run::{Pool, Results, Serial, VirtualTime};
 const SCENARIO: &str = include_str!("../../../../scenarios/tight-window.toml");
 const SCHEDULERS: [&str; 2] = ["blest", "minrtt+pr"];
 const PAIRS: usize = 3;
-/// What the simulator must predict at least, as a part of the goodput of `minrtt+pr`.
+/// The least prediction, as a share of the goodput of `minrtt+pr`.
 const PREDICTED: f64 = 0.10;
 
-/// Two runs at a time: those of a pair, which so meet the same machine.
+/// Two runs at a time: those of a pair, which share the machine's conditions.
 struct TwoByTwo;
 
 impl Pool for TwoByTwo {
@@ -25,7 +25,7 @@ impl Pool for TwoByTwo {
     }
 }
 
-/// Each pair's difference as a part of the goodput of `minrtt+pr`.
+/// Each pair's difference as a share of the goodput of `minrtt+pr`.
 fn gains(results: &Results) -> Vec<f64> {
     let [blest, minrtt] = SCHEDULERS.map(|scheduler| {
         let of = results.runs.iter().filter(|run| run.scheduler == scheduler);

@@ -1,4 +1,4 @@
-//! Packets followed and curves drawn by the clock, with a kernel at either end.
+//! Packet timelines and curves in real time, with a kernel at either end.
 
 use crate::common::alone;
 use anabranch_lab::RealTime;

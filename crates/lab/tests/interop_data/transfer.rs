@@ -11,13 +11,13 @@ use std::thread;
 
 pub const BOTH: [Side; 2] = [Side::Client, Side::Server];
 pub const MIB: u64 = 1 << 20;
-/// What an engine may find wrong where a path loses or reorders, and nothing is: what was overtaken has an old timestamp
-/// (RFC 7323 §5.3); a kernel that has everything resets a subflow on which the engine still repeats some of it, with
-/// numbers that are old by then.
+/// Violations that are harmless on a path that loses or reorders: an overtaken segment has an old timestamp (RFC 7323
+/// §5.3); a kernel that has everything resets a subflow on which the engine still retransmits, with numbers that are
+/// old by then.
 pub const EXCUSED: &[Violation] = &[Violation::OldTimestamp, Violation::Unacceptable];
 
-/// An engine at this end and a kernel at the other, which join over all of `paths` paths of 100 Mbit/s and 4 ms there and
-/// back. TIME-WAIT is short, so that a run sees an engine's connections go.
+/// An engine at this end and a kernel at the other, which join over all of `paths` paths of 100 Mbit/s and a round trip
+/// of 4 ms. TIME-WAIT is short, so that a run sees an engine's connections end.
 pub fn plan(engine: Side, paths: usize) -> Plan {
     let mut plan = Plan::new(engine, paths);
     plan.paths = (0..paths).map(|n| crate::common::path(&format!("path{n}"), 100, 2)).collect();
@@ -46,7 +46,7 @@ pub fn sysctl(plan: &mut Plan, name: &str, value: impl ToString) {
     plan.sysctls.push((name.into(), value.to_string()));
 }
 
-/// Runs `run` with each case, `at_a_time` of them side by side: what waits leaves the machine to others.
+/// Runs `run` with each case, `at_a_time` of them side by side: waiting runs use little of the machine.
 pub fn each<T: Send>(cases: impl IntoIterator<Item = T>, at_a_time: usize, run: impl Fn(T) + Sync) {
     let cases: Mutex<Vec<(usize, T)>> = Mutex::new(cases.into_iter().enumerate().collect());
     let test = thread::current().name().unwrap_or("test").to_owned();
@@ -56,7 +56,7 @@ pub fn each<T: Send>(cases: impl IntoIterator<Item = T>, at_a_time: usize, run: 
         for _ in 0..at_a_time {
             scope.spawn(move || {
                 while let Some((n, case)) = take() {
-                    // Under a name of its own, by which its capture is found.
+                    // Under a distinct name, which its capture has too.
                     thread::scope(|scope| {
                         let named = thread::Builder::new().name(format!("{test}-{n}"));
                         named.spawn_scoped(scope, || run(case)).expect("a thread");
@@ -67,7 +67,7 @@ pub fn each<T: Send>(cases: impl IntoIterator<Item = T>, at_a_time: usize, run: 
     });
 }
 
-/// What is left when all connections have ended.
+/// The state after all connections have ended.
 pub struct Outcome {
     pub exchange: Exchange,
     pub notes: Notes,
@@ -79,7 +79,7 @@ impl Outcome {
         self.counters.get(name).copied().unwrap_or(0)
     }
 
-    /// The engine found nothing wrong with the kernel's segments but what is `excused`, and all connections ended in order.
+    /// The engine found no violation in the kernel's segments except `excused`, and all connections ended in order.
     pub fn assert_clean(&self, excused: &[Violation]) {
         let violations = self.notes.violations();
         let wrong: Vec<_> = violations.iter().filter(|violation| !excused.contains(violation)).collect();
@@ -87,7 +87,7 @@ impl Outcome {
         self.assert_finished();
     }
 
-    /// Nobody found anything wrong with the other's segments, and all connections ended in order.
+    /// Neither end found a violation, and all connections ended in order.
     pub fn assert_in_order(&self) {
         self.assert_clean(&[]);
         assert_eq!(self.counter("TcpInErrs") + self.counter("TcpInCsumErrors"), 0, "{:#?}", self.counters);
@@ -110,10 +110,10 @@ impl Outcome {
     }
 }
 
-/// One turn of the world between two looks at a condition.
+/// The world's time between two checks of a condition.
 const TURN: Duration = Duration::from_millis(5);
 
-/// Moves the world until `holds`; panics after `patience`, and if either application finds a fault.
+/// Runs the world until `holds`; panics after `patience`, and if either application finds a fault.
 pub fn until(
     exchange: &mut Exchange,
     notes: &mut Notes,
@@ -131,7 +131,7 @@ pub fn until(
     }
 }
 
-/// What a failed test shows.
+/// The state that a failed test shows.
 fn describe(exchange: &Exchange, notes: &Notes) -> String {
     let last = notes.events.iter().rev().take(40).rev();
     let events: String = last.map(|(at, path, event)| format!("{at} {path} {event:?}\n")).collect();
@@ -140,13 +140,13 @@ fn describe(exchange: &Exchange, notes: &Notes) -> String {
     format!("{events}{:?}\n{}", host.counted(), sockets.unwrap_or_default())
 }
 
-/// For each pair a connection: the engine sends as many bytes as the first says, the kernel as many as the second, both at
-/// once. The client opens `at_once` of them at a time. Ends when no connection of the engine is left.
+/// One connection per pair of sizes: the engine sends the first number of bytes, the kernel the second, both at once.
+/// The client opens `at_once` of them at a time. Ends when the engine has no connection left.
 pub fn transfer(plan: &Plan, sizes: &[(u64, u64)], at_once: usize, patience: Duration) -> Outcome {
     transfer_noting(plan, sizes, at_once, patience, Notes::new(plan.engine, plan.captured))
 }
 
-/// The same with `notes` taken.
+/// The same with `notes`.
 pub fn transfer_noting(
     plan: &Plan,
     sizes: &[(u64, u64)],
@@ -169,7 +169,7 @@ pub fn transfer_noting(
     Outcome { exchange, notes, counters }
 }
 
-/// One connection with as many bytes each way.
+/// One connection with `bytes` in each direction.
 pub fn both_ways(plan: &Plan, bytes: u64) -> Outcome {
     transfer(plan, &[(bytes, bytes)], 1, ms(60_000))
 }

@@ -1,11 +1,11 @@
-//! Receive windows that are tiny, or shut for a while.
+//! Receive windows that are tiny, or closed for a while.
 
 use crate::common::{Lab, Plan, alone, ms};
 use crate::transfer::{BOTH, EXCUSED, each, families, plain, plan, sysctl, transfer};
 use anabranch_units::{Duration, Side};
 use anabranch_wire::Flags;
 
-/// The kernel's own choice of buffers, whatever the engine's are.
+/// The kernel's default buffers, whatever the engine's are.
 fn usual_buffers(plan: &mut Plan) {
     sysctl(plan, "net.ipv4.tcp_rmem", "4096 131072 6291456");
     sysctl(plan, "net.ipv4.tcp_wmem", "4096 16384 4194304");
@@ -41,7 +41,7 @@ fn tiny_window_of_the_kernel() {
     });
 }
 
-/// Bytes that no pair of buffers here holds.
+/// More bytes than any pair of buffers here holds.
 const MUCH: u64 = 12 << 20;
 
 fn pausing(mut plan: Plan) -> Plan {

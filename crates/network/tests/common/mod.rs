@@ -19,7 +19,7 @@ pub fn way(bottleneck: Bottleneck, delay: Duration) -> WaySpec {
     WaySpec::clean(bottleneck, delay)
 }
 
-/// Its way up is fast and ideal.
+/// A path whose up direction is fast and ideal.
 pub fn path(name: &str, down: WaySpec) -> PathSpec {
     let up = BottleneckSpec {
         capacity: CapacitySpec::Fixed(Rate::from_bps(1_000_000_000)),
@@ -28,7 +28,7 @@ pub fn path(name: &str, down: WaySpec) -> PathSpec {
     PathSpec { name: name.into(), down, up: way(Bottleneck::Own(up), Duration::from_millis(10)) }
 }
 
-/// Remembers every link event: time, path, direction, size, what.
+/// Records every link event: time, path, direction, size, event.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Log(pub Vec<(Instant, u8, Direction, u32, LinkEvent)>);
 
@@ -53,7 +53,7 @@ impl Log {
         let dropped = self.0.iter().filter(|e| e.4 == LinkEvent::Dropped(cause));
         dropped.map(|e| e.0.as_nanos() / 1000).collect()
     }
-    /// Queue lengths told on arrival.
+    /// Queue lengths recorded on arrival.
     pub fn queues(&self) -> Vec<(u32, u64)> {
         let told = self.0.iter().filter_map(|e| match e.4 {
             LinkEvent::Enqueued { queue_packets, queue_bytes } => Some((queue_packets, queue_bytes)),
@@ -63,7 +63,7 @@ impl Log {
     }
 }
 
-/// Everything that arrives up to `until`, with its time, as a driver in virtual time would see it.
+/// Every delivery up to `until`, with its time, as a driver in virtual time sees it.
 pub fn deliver<T: Clone>(
     network: &mut Network<T>,
     recorder: &mut dyn Recorder,

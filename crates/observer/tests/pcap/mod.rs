@@ -14,7 +14,7 @@ pub struct Captured {
     pub packet: Packet,
 }
 
-/// The packets of `names`; the client is who sends SYNs.
+/// The packets of `names`; the client is the sender of SYNs.
 pub fn captured(names: &[&str]) -> Vec<Captured> {
     const ETHERNET_HEADER: usize = 14;
     let mut all = Vec::new();

@@ -1,4 +1,4 @@
-//! What an engine records beside what is observed of it.
+//! An engine's own events beside the observed ones.
 #![allow(dead_code)] // each test file uses its own part
 
 use anabranch_observer::Observer;
@@ -10,7 +10,7 @@ pub type Log = Vec<(Instant, Origin, Event)>;
 
 pub struct Host {
     pub observer: Observer,
-    /// What the engine recorded, and what was observed.
+    /// The engine's events, and the observed ones.
     pub engine: Log,
     pub observed: Log,
 }
@@ -21,10 +21,10 @@ impl Host {
     }
 }
 
-/// A kind of event, as packets can tell it.
+/// A kind of event, in the form that packets can show.
 type Kind = fn(&Event) -> Option<Event>;
 
-/// These must be the same, one by one, with time and path.
+/// These must be equal, one by one, with time and path.
 pub const KINDS: [(&str, Kind); 7] = [
     ("violation", |e| match e {
         // Checksums are not verified.
@@ -55,7 +55,8 @@ fn only(log: &Log, kind: Kind) -> Log {
     log.iter().filter_map(|(now, origin, event)| Some((*now, *origin, kind(event)?))).collect()
 }
 
-/// Openings, and the first time that each subflow was established: a return from failing shows nowhere.
+/// The log with openings, and the first time that each subflow was established: packets do not show a return from
+/// failing.
 fn lives(log: &Log) -> Log {
     let mut up = [false; PathId::LIMIT];
     let mut begins = log.clone();
@@ -73,8 +74,8 @@ fn lives(log: &Log) -> Log {
     begins
 }
 
-/// What was observed, without joins that proved who they are when the connection was over already: the host refuses them and
-/// records nothing, and outside that cannot be told. They carry nothing.
+/// The observed events without authenticated joins that came after the connection's end: the host refuses them and
+/// records nothing, and packets do not show that. They carry no data.
 fn without_refused(observed: &Log, engine: &Log) -> Log {
     let opening = Event::Path(PathState::Opening);
     let recorded = |now, path| engine.iter().any(|(at, o, e)| (*at, o.path) == (now, path) && *e == opening);
@@ -95,7 +96,7 @@ fn ends(log: &Log, how: PathState) -> Vec<(Instant, PathId)> {
     ends.map(|(now, origin, _)| (*now, origin.path)).collect()
 }
 
-/// A copy that left before what it is a copy of is seen as the first.
+/// A copy that left before its original is seen as the original.
 pub fn copies_came_first(host: &Host) -> bool {
     let kinds = |log: &Log| -> Vec<_> {
         log.iter()
@@ -105,21 +106,21 @@ pub fn copies_came_first(host: &Host) -> bool {
     kinds(&host.engine).iter().zip(kinds(&host.observed)).any(|(meant, seen)| seen_as(*meant) != seen)
 }
 
-/// What the networks were like, so that the test cannot pass by seeing nothing.
+/// Counts of the networks' properties, so that the test cannot pass without covering them.
 #[derive(Debug, Default)]
 pub struct Seen {
     pub events: [usize; KINDS.len()],
     pub early_copies: BTreeMap<String, u32>,
     pub dead: usize,
     pub closed: usize,
-    /// Ends that nobody saw.
+    /// Ends that packets do not show.
     pub given_up: usize,
-    /// Hosts of which only the time before such an end was compared.
+    /// Hosts that were compared only up to such an end.
     pub cut: usize,
 }
 
-/// Ends that nobody saw: after timeouts, for want of a FIN, of joins that were given up. `true` if the subflow had been
-/// established.
+/// Ends that packets do not show: after timeouts, without a FIN, of joins that were given up. `true` if the subflow had
+/// been established.
 fn silent_ends(host: &Host) -> Vec<(Instant, PathId, bool)> {
     let [dead, closed] = [PathState::Dead, PathState::Closed].map(|how| ends(&host.observed, how));
     let told = |now, path| dead.contains(&(now, path)) || closed.iter().any(|(at, p)| *p == path && *at <= now);
@@ -139,8 +140,8 @@ fn silent_ends(host: &Host) -> Vec<(Instant, PathId, bool)> {
     silent
 }
 
-/// When the host first forgot a subflow that had been established without a word. What comes on it from then on it no
-/// longer hears, and nobody sees that.
+/// When the host first removed an established subflow silently. Packets on it after that no longer reach the host, and
+/// the observer cannot see that.
 pub fn first_silent_end(host: &Host) -> Instant {
     silent_ends(host).iter().find(|(.., up)| *up).map_or(Instant::MAX, |(now, ..)| *now)
 }

@@ -119,7 +119,7 @@ fn tcp(report: &mut Report, fields: &Fields<'_>, data: Option<CrossData>) -> Opt
     Some(CrossKind::Tcp { congestion: congestion?, delay, data: data? })
 }
 
-/// The most packets that a flow writes in a second.
+/// The most packets that a flow writes per second.
 const MOST_PACKETS: f64 = 1e6;
 
 fn writes(report: &mut Report, fields: &Fields<'_>) -> Option<CrossData> {
@@ -150,7 +150,7 @@ fn packet(report: &mut Report, fields: &Fields<'_>) -> Option<u32> {
     fields.get(report, "packet", value::size).and_then(|bytes| u32::try_from(bytes).ok())
 }
 
-/// The mean size of packets, and how their sizes are spread.
+/// The mean size of packets, and the distribution of their sizes.
 fn packets(report: &mut Report, fields: &Fields<'_>) -> Option<(u32, Distribution)> {
     let mean = packet(report, fields);
     let spread = distribution(report, fields, "packet_distribution");

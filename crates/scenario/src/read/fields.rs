@@ -1,4 +1,4 @@
-//! The keys of one table: unknown ones reported, absent ones filled in from the table of keys.
+//! The keys of one table: unknown ones are reported, absent ones get their defaults.
 
 use crate::diagnostic::Code;
 use crate::keys::{Directions, Fallback, Form, Key, Section};
@@ -41,19 +41,19 @@ impl<T> Pair<Option<T>> {
 pub(crate) struct Fields<'t> {
     section: Section,
     table: Option<&'t Table>,
-    /// Values of keys that are not written, before those of the table of keys.
+    /// Defaults that precede those of the table of keys.
     defaults: &'static [(&'static str, &'static str)],
-    /// Where to point if a key is missing: the header.
+    /// The place of a missing key: the header.
     pub at: Span,
-    /// It is not a table at all, which was reported; what is missing in it is not worth a word.
+    /// It is not a table, which has been reported; keys missing in it are not.
     broken: bool,
 }
 
-/// Among more unknown keys nobody looks for the one that was meant.
+/// With more unknown keys than this, none is compared with known ones.
 const MOST_MISSPELT: usize = 50;
 
 impl<'t> Fields<'t> {
-    /// The section's table at `node`; `None` if the file has none, then everything is as if not written.
+    /// The section's table at `node`; without one, every key has its default.
     pub fn open(report: &mut Report, section: Section, node: Option<&'t Node>) -> Self {
         let Some(node) = node else {
             return Self { section, table: None, defaults: &[], at: Span::default(), broken: false };
@@ -80,12 +80,12 @@ impl<'t> Fields<'t> {
         Self { defaults, ..self }
     }
 
-    /// The value as written.
+    /// The value in the file.
     pub fn written(&self, name: &str) -> Option<&'t Node> {
         self.table.and_then(|table| table.get(name))
     }
 
-    /// The value, or its default, as `read` understands it. `None` if absent without a default, or unreadable.
+    /// The value, or its default, parsed by `read`. `None` if absent without a default, or unreadable.
     pub fn get<T>(
         &self,
         report: &mut Report,
@@ -123,19 +123,19 @@ impl<'t> Fields<'t> {
                 );
                 None
             }
-            // A missing key is reported once, not once per direction.
+            // A missing key is reported once, not per direction.
             _ => self.fallback(report, key),
         };
         let mut side = |written: Option<&Node>| written.or(fallback.as_ref()).and_then(|node| read(report, key, node));
         Pair { down: side(written.down), up: side(written.up) }
     }
 
-    /// The values per direction as written, whatever they are.
+    /// The values per direction in the file, unparsed.
     pub fn places(&self, name: &str) -> Pair<Option<&'t Node>> {
         self.written(name).map(|node| split(self.key(name), node)).unwrap_or_default()
     }
 
-    /// Reports that a key must be written.
+    /// Reports that a required key is missing.
     pub fn missing(&self, report: &mut Report, key: &Key) {
         if !self.broken && !self.is_misspelt(key) {
             let when = match key.fallback {
@@ -152,14 +152,14 @@ impl<'t> Fields<'t> {
         }
     }
 
-    /// True if a key that does not exist seems to mean this one, which was told with it.
+    /// True if an unknown key resembles this one, and was reported with it.
     fn is_misspelt(&self, key: &Key) -> bool {
         let written = self.table.map_or(&[][..], |table| &table.0).iter().map(|(written, _)| written.name.as_str());
         let mut unknown = written.filter(|name| self.section.key(name).is_none()).take(MOST_MISSPELT);
         unknown.any(|name| nearest(name, self.section.keys().map(|key| key.name)) == Some(key.name))
     }
 
-    /// The row of the table of keys. The names that this crate asks for are in it: a test reads every key.
+    /// The row of the table of keys. Every name that this crate uses is in it: a test reads every key.
     pub fn key(&self, name: &str) -> &'static Key {
         self.section.key(name).unwrap_or_else(|| panic!("no key `{name}` in `{}`", self.section.name()))
     }
@@ -200,7 +200,7 @@ pub(crate) fn unknown_key<'a>(
     report.error(Code::UnknownKey, at, message).label("unknown key").help(help);
 }
 
-/// Reports a value that is there for one direction only.
+/// Reports a value that is given for one direction only.
 pub(crate) fn missing_direction(report: &mut Report, key: &Key, node: &Node, direction: Direction) {
     let word = if direction == Direction::Down { "down" } else { "up" };
     report
@@ -209,7 +209,7 @@ pub(crate) fn missing_direction(report: &mut Report, key: &Key, node: &Node, dir
         .help("a value without a direction applies to both");
 }
 
-/// What a written value says for each direction.
+/// The value of each direction in a file.
 pub(crate) fn split<'n>(key: &Key, node: &'n Node) -> Pair<Option<&'n Node>> {
     match &node.value {
         Value::Table(table) if is_directed(key, table) => Pair { down: table.get("down"), up: table.get("up") },
@@ -219,12 +219,12 @@ pub(crate) fn split<'n>(key: &Key, node: &'n Node) -> Pair<Option<&'n Node>> {
 
 /// Whether a table holds a value per direction.
 pub(crate) fn is_directed(key: &Key, table: &Table) -> bool {
-    // These have a table form of their own.
+    // These have their own table form.
     let has_table_form = matches!(key.form, Form::Loss | Form::Reorder | Form::Queue);
     !has_table_form || table.get("down").is_some() || table.get("up").is_some()
 }
 
-/// Reports what is neither `down` nor `up` in a value per direction.
+/// Reports keys other than `down` and `up` in a value per direction.
 pub(crate) fn check_directions(report: &mut Report, key: &Key, node: &Node) {
     if let Some(table) = node.as_table().filter(|table| is_directed(key, table)) {
         for (name, _) in table.0.iter().filter(|(name, _)| !["down", "up"].contains(&name.name.as_str())) {
@@ -236,7 +236,7 @@ pub(crate) fn check_directions(report: &mut Report, key: &Key, node: &Node) {
 /// Keys that only some kinds have, with these kinds.
 pub(super) type Only = [(&'static str, &'static [&'static str])];
 
-/// Reports keys that mean nothing for `kind`.
+/// Reports keys without a meaning for `kind`.
 pub(super) fn check_only(report: &mut Report, fields: &Fields<'_>, only: &Only, what: &str, kind: &str) {
     for (name, kinds) in only {
         if let (Some(node), false) = (fields.written(name), kinds.contains(&kind)) {

@@ -1,4 +1,4 @@
-//! `loss`, `reorder`, `outage`: values that are more than one number.
+//! `loss`, `reorder`, `outage`: values of more than one number.
 
 use super::fields::Fields;
 use super::value;
@@ -21,7 +21,7 @@ pub(crate) fn loss(report: &mut Report, key: &'static Key, node: &Node) -> Optio
     Some(LossSpec::GilbertElliott { p: p?, r: r?, h: h?, k: k? })
 }
 
-/// A probability, or one with the time by which a packet is held back.
+/// A probability, or one with the delay of a held-back packet.
 pub(crate) fn reorder(report: &mut Report, key: &'static Key, node: &Node) -> Option<ReorderSpec> {
     if node.as_table().is_some() {
         let fields = Fields::open(report, Section::Reorder, Some(node));
@@ -34,7 +34,7 @@ pub(crate) fn reorder(report: &mut Report, key: &'static Key, node: &Node) -> Op
     Some(ReorderSpec { probability, by })
 }
 
-/// Pairs of times, each after the one before.
+/// Pairs of times, each after the previous one.
 pub(crate) fn outages(report: &mut Report, key: &'static Key, node: &Node) -> Option<Vec<(Instant, Instant)>> {
     let Value::List(items) = &node.value else {
         value::wrong_type(report, key, node);

@@ -30,13 +30,13 @@ use anabranch_units::Duration;
 use fields::Fields;
 use network::Names;
 
-/// A scenario, and what it does not say of its queues.
+/// A scenario, and its queues as written.
 pub(crate) struct Reading {
     pub scenario: Scenario,
     pub limits: Limits,
 }
 
-/// Reads one scenario; `file` is what it is called if it does not say. `None` if something is wrong, which was reported.
+/// Reads one scenario; `file` is its name if it states none. `None` if there was a mistake, which was reported.
 pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Table, file: &str) -> Option<Reading> {
     check_top(report, root);
     let root_node = Node { value: Value::Table(top_keys(root)), at: Span::default() };
@@ -100,12 +100,12 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
     Some(Reading { scenario, limits: network.limits })
 }
 
-/// Everything that stands under a header: `path`, `tcp`…
+/// The names that may be headers: `path`, `tcp`…
 pub(crate) fn section_names() -> impl Iterator<Item = &'static str> + Clone {
     Section::ALL.into_iter().filter(|section| section.has_header()).map(Section::name).chain(["sweep"])
 }
 
-/// Reports what is neither a key of the top nor a section.
+/// Reports names at the top that are neither keys nor sections.
 fn check_top(report: &mut Report, root: &Table) {
     for (key, _) in &root.0 {
         if Section::Top.key(&key.name).is_none() && section_names().all(|name| name != key.name) {
@@ -119,7 +119,7 @@ fn top_keys(root: &Table) -> Table {
     Table(root.0.iter().filter(|(key, _)| Section::Top.key(&key.name).is_some()).cloned().collect())
 }
 
-/// The tables of a section that may be repeated.
+/// The tables of a section that may repeat.
 fn tables<'t>(report: &mut Report, root: &'t Table, section: Section) -> Vec<Fields<'t>> {
     match root.get(section.name()).map(|node| (&node.value, node)) {
         None => Vec::new(),
@@ -135,7 +135,7 @@ fn tables<'t>(report: &mut Report, root: &'t Table, section: Section) -> Vec<Fie
     }
 }
 
-/// All changes in the order in which they happen.
+/// All changes in order of time.
 fn timeline(
     report: &mut Report,
     names: &Names,
@@ -149,7 +149,7 @@ fn timeline(
     Some(changes)
 }
 
-/// There must be a path, and no more than the protocol uses.
+/// There must be a path, and not more than the protocol can name.
 fn check_paths(report: &mut Report, root: &Table, paths: &[Fields<'_>], mptcp: bool) {
     let written = root.get("path");
     if written.is_none_or(|node| matches!(&node.value, Value::List(items) if items.is_empty())) {
@@ -170,7 +170,7 @@ fn check_paths(report: &mut Report, root: &Table, paths: &[Fields<'_>], mptcp: b
     }
 }
 
-/// A kernel opens a connection over one path.
+/// A kernel opens its connections over one path.
 fn check_race(report: &mut Report, connection: &Fields<'_>, settings: Option<&Settings>, hosts: Option<Hosts>) {
     let race = settings.is_some_and(|settings| settings.first_path == FirstPath::Race);
     if let (true, Some(Host::Linux), Some(node)) =
@@ -183,7 +183,7 @@ fn check_race(report: &mut Report, connection: &Fields<'_>, settings: Option<&Se
     }
 }
 
-/// Traffic must start while the run lasts.
+/// Traffic must start before the end of the run.
 fn check_start(report: &mut Report, top: &Fields<'_>, [duration, warmup, start]: [Option<Duration>; 3]) {
     let end = duration.zip(warmup).map(|(duration, warmup)| warmup + duration);
     if let (Some(end), Some(start), Some(node)) = (end, start, top.written("start"))
@@ -196,7 +196,7 @@ fn check_start(report: &mut Report, top: &Fields<'_>, [duration, warmup, start]:
     }
 }
 
-/// A run must end, and what ends at the last byte has no time to discard.
+/// A run must end, and one that ends at the last byte has no warm-up.
 fn check_end(
     report: &mut Report,
     top: &Fields<'_>,
@@ -221,7 +221,7 @@ fn check_end(
     }
 }
 
-/// The file's name without folders and extension, as far as it can be a title.
+/// The file's name without folders and extension, as a title.
 fn stem(file: &str) -> String {
     let base = file.rsplit(['/', '\\']).next().unwrap_or(file);
     let stem = base.rsplit_once('.').map_or(base, |(stem, _)| stem);

@@ -18,7 +18,7 @@ use anabranch_network::{
 use anabranch_units::{Direction, Duration, Instant, PathId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What the paths say, beyond the topology.
+/// The paths' keys beyond the topology.
 pub(crate) struct Network {
     pub topology: Topology,
     pub backup: Vec<bool>,
@@ -26,30 +26,30 @@ pub(crate) struct Network {
     pub limits: Limits,
 }
 
-/// All queues as written. A link's or a path's number of packets or bytes follows from them; where a direction
-/// has a link, the path's own is not used.
+/// All queues as written. The number of packets or bytes of a queue follows from them; where a direction has a link,
+/// the path's own queue is unused.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Limits {
     pub paths: Vec<Pair<Queue>>,
     pub links: Vec<Pair<Queue>>,
 }
 
-/// The names of all paths and links, as far as they can be read.
+/// The names of all paths and links, as far as they are readable.
 pub(crate) struct Names {
     pub paths: Listed,
     pub links: Listed,
 }
 
-/// Names in their order.
+/// Names in the order of the file.
 pub(crate) struct Listed {
     names: Vec<Option<String>>,
     /// The first place of each.
     places: BTreeMap<String, usize>,
 }
 
-/// What `first_path` may be, beside the name of a path.
+/// The values of `first_path` other than a path's name.
 const FIRST_PATHS: [(&str, FirstPath); 2] = [("first", FirstPath::First), ("race", FirstPath::Race)];
-/// The names among which the nearest to an unknown one is looked for.
+/// The number of names that are compared with an unknown one.
 const MOST_NEIGHBOURS: usize = 1000;
 
 impl Listed {
@@ -63,19 +63,19 @@ impl Listed {
         Self { names, places }
     }
 
-    /// Where a name stands.
+    /// The index of a name.
     pub fn place(&self, name: &str) -> Option<usize> {
         self.places.get(name).copied()
     }
 
-    /// What may have been meant by a name that is not among them.
+    /// Candidates for an unknown name.
     pub fn neighbours(&self) -> impl Iterator<Item = &str> + Clone {
         self.names.iter().flatten().map(String::as_str).take(MOST_NEIGHBOURS)
     }
 }
 
 impl Names {
-    /// Reads them all first, because references may point forward.
+    /// Reads all of them first, because references may point forward.
     pub fn read(report: &mut Report, paths: &[Fields<'_>], links: &[Fields<'_>]) -> Self {
         let mut taken: BTreeSet<String> = BTreeSet::new();
         let mut read = |fields: &Fields<'_>| {
@@ -114,7 +114,7 @@ impl Names {
         index.map(|index| FirstPath::On(PathId(index)))
     }
 
-    /// Reports a word that may mean a path of that name, too. The first path may well be named `first`.
+    /// Reports a word that is also a path's name. The first path itself may be named `first`.
     pub fn check_first_path(&self, report: &mut Report, node: &Node) {
         let is_word = |text: &&str| FIRST_PATHS.iter().any(|(name, _)| name == text);
         let Some(word) = node.as_text().filter(is_word) else { return };
@@ -142,7 +142,7 @@ fn find(report: &mut Report, key: &'static Key, node: &Node, names: &Listed, wha
     index
 }
 
-/// Bytes of the largest data packet with an `mss` of payload: IP header, 20 bytes of TCP header and 40 of options.
+/// Bytes of the largest data packet with a payload of `mss`: IP header, 20 bytes of TCP header and 40 of options.
 pub fn full_packet(mss: u32, ip: u8) -> u64 {
     u64::from(mss) + if ip == 6 { 100 } else { 80 }
 }
@@ -162,10 +162,10 @@ struct Draft {
     device: bool,
 }
 
-/// More links than anybody shares.
+/// The limit of shared links.
 const MOST_LINKS: usize = 1000;
 
-/// Reads everything about paths and links. `None` if something is wrong, which was reported.
+/// Reads all paths and links. `None` if there was a mistake, which was reported.
 pub(crate) fn read(
     report: &mut Report,
     traces: &mut Traces<'_>,
@@ -282,7 +282,7 @@ fn capacity(report: &mut Report, traces: &mut Traces<'_>, fields: &Fields<'_>) -
     Pair { down: either(Direction::Down), up: either(Direction::Up) }
 }
 
-/// A direction with a link has no bottleneck of its own. Returns which directions have a link.
+/// A direction with a link has no bottleneck of its own. Returns the directions that have a link.
 fn exclude_own_bottleneck(report: &mut Report, fields: &Fields<'_>) -> Pair<bool> {
     let link = fields.places("link");
     for name in ["rate", "trace", "queue"] {
@@ -297,7 +297,7 @@ fn exclude_own_bottleneck(report: &mut Report, fields: &Fields<'_>) -> Pair<bool
     Pair { down: link.down.is_some(), up: link.up.is_some() }
 }
 
-/// Says that a direction has neither rate nor trace, unless what was written for it was wrong and reported already.
+/// Reports that a direction has neither rate nor trace, unless a mistake in either was already reported.
 fn missing_capacity(report: &mut Report, fields: &Fields<'_>, direction: Direction) {
     let (rate, trace) = (fields.places("rate"), fields.places("trace"));
     if rate.get(direction).is_some() || trace.get(direction).is_some() {
@@ -305,13 +305,13 @@ fn missing_capacity(report: &mut Report, fields: &Fields<'_>, direction: Directi
     }
     match (fields.written("rate").or(fields.written("trace")), direction) {
         (None, Direction::Down) => fields.missing(report, fields.key("rate")),
-        // Said for `down` already.
+        // Reported for `down` already.
         (None, Direction::Up) => {}
         (Some(node), _) => missing_direction(report, fields.key("rate"), node, direction),
     }
 }
 
-/// Links with their queues; a product of bandwidth and delay counts the longest path that crosses the link.
+/// Links with their queues; a bandwidth-delay product uses the longest path that crosses the link.
 fn links_of(
     names: &Names,
     bottlenecks: &[Pair<Option<(CapacitySpec, Queue)>>],

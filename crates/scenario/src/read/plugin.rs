@@ -75,7 +75,7 @@ pub(crate) fn congestion(report: &mut Report, key: &'static Key, node: &Node) ->
     plug_in(report, entry.name.into(), &entry.parameters.iter().collect::<Vec<_>>(), given)
 }
 
-/// A text with brackets as the table that it stands for; anything else as it is.
+/// A text with brackets as the equivalent table; anything else unchanged.
 fn spelt_out<'n>(report: &mut Report, node: &'n Node) -> Cow<'n, Node> {
     match in_brackets(report, node) {
         Some(table) => Cow::Owned(Node { value: Value::Table(table), at: node.at }),
@@ -84,11 +84,11 @@ fn spelt_out<'n>(report: &mut Report, node: &'n Node) -> Cow<'n, Node> {
 }
 
 /// `blest(delta=0.01)`, as reports print it, as the table `{ kind = "blest", delta = 0.01 }`; `None` for a text without
-/// brackets. What is wrong is reported and left out.
+/// brackets. Mistakes are reported and left out.
 pub(crate) fn in_brackets(report: &mut Report, node: &Node) -> Option<Table> {
     let text = node.as_text()?;
     let (name, inside) = text.split_once('(')?;
-    // Quotes are no part of the text; where it has escapes, its parts cannot be told apart in the source.
+    // Without the quotes; in a text with escapes the parts have no place of their own in the source.
     let written = report.text(node.at);
     let quote = usize::from(written.starts_with(['"', '\'']));
     let plain = written.get(quote..).is_some_and(|written| written.starts_with(text));
@@ -139,7 +139,7 @@ fn kind<'n>(report: &mut Report, key: &Key, node: &'n Node) -> Option<(&'n Node,
     Some((kind?, Some(table)))
 }
 
-/// Checks the parameters. Those that equal their defaults are left out, so that the same thing is always told the same way.
+/// Checks the parameters. Those that equal their defaults are left out, so that there is one notation per value.
 fn plug_in(report: &mut Report, name: String, known: &[&'static Parameter], given: Option<&Table>) -> Option<PlugIn> {
     let entries: &[(WrittenKey, Node)] = given.map_or(&[], |table| &table.0);
     for (key, _) in entries {
@@ -160,7 +160,7 @@ fn plug_in(report: &mut Report, name: String, known: &[&'static Parameter], give
     }
     if let Some((least, greatest)) = contradiction(known, &parameters) {
         let place = |name: &str| entries.iter().find(|(key, _)| key.name == name).map(|(_, node)| node.at);
-        // One of them was given: their defaults agree.
+        // At least one of them was given, because the defaults agree.
         let at = place(least.name).or(place(greatest.name))?;
         report
             .error(Code::Conflict, at, format!("`{}` is above `{}`", least.name, greatest.name))

@@ -8,14 +8,14 @@ use crate::quantity::{QueueLimit, Threshold};
 use crate::tree::{Node, Report};
 use anabranch_network::{CodelSpec, DropTail, QueueSpec, RedSpec};
 
-/// A queue as written: how much a limit in bandwidth-delay products is follows from rates and delays.
+/// A queue as written: a limit in bandwidth-delay products depends on rates and delays.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Queue {
     pub limit: QueueLimit,
     pub manager: Manager,
 }
 
-/// Who drops packets before the limit is reached.
+/// Active queue management, which drops packets before the limit is reached.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Manager {
     Nobody,
@@ -35,7 +35,7 @@ impl Queue {
     }
 }
 
-/// RFC 8289 leaves it open; 1000 packets is Linux's.
+/// RFC 8289 leaves it open; 1000 packets is Linux's default.
 const CODEL_LIMIT: QueueLimit = QueueLimit::Packets(1000);
 const RED_LIMIT: QueueLimit = QueueLimit::Bdp(1_000_000);
 
@@ -97,7 +97,7 @@ fn red(report: &mut Report, fields: &Fields<'_>) -> Option<RedSpec> {
     })
 }
 
-/// Both in packets or both in bytes, the upper one above the lower; zero is for the network to decide.
+/// Both in packets or both in bytes, the upper one above the lower; zero leaves the value to the network.
 fn thresholds(
     report: &mut Report,
     fields: &Fields<'_>,

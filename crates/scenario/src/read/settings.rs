@@ -17,7 +17,7 @@ use anabranch_units::Duration;
 /// RFC 8305 §5: least and greatest time between two attempts.
 const RACE_DELAYS: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(2));
 
-/// Everything about the connection but its scheduler and congestion control. `nagle` is the default of that key.
+/// All settings of the connection except its scheduler and congestion control. `nagle` is the default of that key.
 pub(crate) fn settings(
     report: &mut Report,
     names: &Names,
@@ -47,7 +47,7 @@ pub(crate) fn settings(
         mss: u32::try_from(mss?).ok()?,
         send_buffer: send_buffer?,
         recv_buffer: recv_buffer?,
-        // [`hosts`] says both.
+        // [`hosts`] sets both.
         receiver_model: HostModel::default(),
         sender_model: HostModel::default(),
         first_path: first_path?,
@@ -66,7 +66,7 @@ fn race_delay(report: &mut Report, key: &'static Key, node: &Node) -> Option<Dur
     Some(delay)
 }
 
-/// A buffer that holds a segment at least.
+/// A buffer for at least one segment.
 fn buffer(report: &mut Report, connection: &Fields<'_>, name: &str, mss: u64) -> Option<u64> {
     connection.get(report, name, |report, key, node| {
         let bytes = value::size(report, key, node)?;
@@ -165,7 +165,7 @@ fn initial_ssthresh(report: &mut Report, key: &'static Key, node: &Node) -> Opti
     Some(if in_bytes { InitialThreshold::Bytes(amount as u64) } else { InitialThreshold::Packets(amount as u32) })
 }
 
-/// Who speaks at each end, and how engines count windows: as senders, as receivers.
+/// The host at each end, and the rules by which engines count windows as senders and as receivers.
 pub(crate) fn hosts(report: &mut Report, fields: &Fields<'_>) -> Option<(Hosts, [HostModel; 2])> {
     let [sender, receiver] = ["sender", "receiver"].map(|name| fields.get(report, name, value::word));
     let ip = fields.get(report, "ip", value::integer);

@@ -1,4 +1,4 @@
-//! `[[timeline]]`: what changes while the experiment runs.
+//! `[[timeline]]`: changes during the experiment.
 
 use super::fields::{Fields, Pair, check_directions, split};
 use super::network::Names;
@@ -11,7 +11,7 @@ use crate::tree::{Node, Report};
 use anabranch_network::{Bottleneck, CapacitySpec, Change, Topology};
 use anabranch_units::{Direction, Instant};
 
-/// What a timeline may change.
+/// The targets of a timeline.
 #[derive(Clone, Copy)]
 enum Target {
     Path(usize),
@@ -28,7 +28,7 @@ pub(crate) fn entry(
 ) -> Option<Vec<TimelineEntry>> {
     let at = fields.get(report, "at", value::duration);
     let set = fields.get(report, "set", |report, key, node| target(report, names, key, node));
-    // Its default is an error: it must be written.
+    // Its default is an error, because the key is required.
     fields.get(report, "value", |_, _, _| Some(()));
     let (target, key, direction) = set?;
     let node = fields.written("value")?;
@@ -81,7 +81,7 @@ fn of_connection(report: &mut Report, key: &'static Key, node: &Node, name: &str
         found => {
             let reason = match found.name {
                 "congestion" => "its windows are the state of the subflows: run the scenario once with each",
-                _ => "what can change: scheduler",
+                _ => "keys that can change: scheduler",
             };
             let message = format!("`{}` cannot change while the experiment runs", found.full_name());
             report.error(Code::UnknownKey, node.at, message).label("not such a key").help(reason);
@@ -90,7 +90,7 @@ fn of_connection(report: &mut Report, key: &'static Key, node: &Node, name: &str
     }
 }
 
-/// `path.NAME.KEY` or `link.NAME.KEY`, perhaps with a direction, or `connection.scheduler`.
+/// `path.NAME.KEY` or `link.NAME.KEY`, with an optional direction, or `connection.scheduler`.
 fn target(report: &mut Report, names: &Names, key: &'static Key, node: &Node) -> Option<Changed> {
     let text = value::reference(report, key, node)?;
     if let Some(name) = text.strip_prefix("connection.") {
@@ -115,7 +115,7 @@ fn target(report: &mut Report, names: &Names, key: &'static Key, node: &Node) ->
         report
             .error(Code::UnknownKey, node.at, message)
             .label("not such a key")
-            .help(format!("what can change: {}", changeable.join(", ")));
+            .help(format!("keys that can change: {}", changeable.join(", ")));
         return None;
     }
     let Some(index) = listed.place(name) else {

@@ -9,14 +9,14 @@ use anabranch_network::{CapacityTrace, TraceError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Why a file is of no use.
+/// Why a file cannot be used.
 #[derive(Clone, Debug)]
 enum Trouble {
     Unreadable(String),
     NotATrace(TraceError),
 }
 
-/// Recorded capacities by the name of their file.
+/// Recorded capacities by file name.
 pub(crate) struct Traces<'r> {
     resolver: &'r dyn Resolver,
     files: BTreeMap<String, Result<Arc<CapacityTrace>, Trouble>>,
@@ -53,7 +53,7 @@ impl<'r> Traces<'r> {
         CapacityTrace::parse(&text).map(Arc::new).map_err(Trouble::NotATrace)
     }
 
-    /// Each trace that was read, with the name of its file.
+    /// Each trace that was read, with its file's name.
     pub fn into_files(self) -> Vec<(String, Arc<CapacityTrace>)> {
         self.files.into_iter().filter_map(|(file, trace)| Some((file, trace.ok()?))).collect()
     }

@@ -1,4 +1,4 @@
-//! `[[traffic]]`: what the application does.
+//! `[[traffic]]`: the applications.
 
 use super::fields::{Fields, Only, check_only, required};
 use super::value;
@@ -9,13 +9,13 @@ use crate::suggest::nearest;
 use crate::tree::{Node, Report};
 use anabranch_units::Duration;
 
-/// One unlimited bulk transfer unless the file says otherwise.
+/// One unlimited bulk transfer unless the file has traffic.
 pub(crate) fn traffic(report: &mut Report, entries: &[Fields<'_>]) -> Option<Vec<Traffic>> {
     if let Some(second) = entries.get(1) {
         report
             .error(Code::NotAvailable, second.at, "several [[traffic]] tables are not available yet")
             .label("the second one")
-            .help("this version runs one kind of application; `flows` says how many of it");
+            .help("this version runs one kind of application; `flows` sets their number");
     }
     if entries.is_empty() {
         return Some(vec![TrafficKind::Bulk { size: None }.into()]);
@@ -23,7 +23,7 @@ pub(crate) fn traffic(report: &mut Report, entries: &[Fields<'_>]) -> Option<Vec
     entries.iter().map(|fields| application(report, fields)).collect()
 }
 
-/// Kinds of which there may be several.
+/// Kinds that may have several flows.
 const SINGLE: &[&str] = &["bulk", "frames", "request"];
 
 /// The keys that only some kinds of traffic have.
@@ -104,7 +104,7 @@ fn web(report: &mut Report, fields: &Fields<'_>) -> Option<TrafficKind> {
     if let (ConnectionsPer::Object, Some(objects), Some(node)) = (connections_per, objects, fields.written("objects"))
         && i64::from(objects) > MAX_FLOWS
     {
-        value::impossible(report, fields.key("objects"), node, "is more than there are ports for, one to a connection");
+        value::impossible(report, fields.key("objects"), node, "needs more ports than there are: one per connection");
     }
     let sizes = if sizes? == "lognormal" { ObjectSizes::Lognormal } else { ObjectSizes::Equal };
     let (size, objects, connections, request) = (size?, objects?, connections?, request?);

@@ -33,13 +33,13 @@ pub(crate) fn wrong_type(report: &mut Report, key: &Key, node: &Node) {
         .help(help);
 }
 
-/// Reports a value that cannot be.
+/// Reports an impossible value.
 pub(crate) fn impossible(report: &mut Report, key: &Key, node: &Node, why: &str) {
     let help = format!("expected {}", key.form.expected());
     report.error(Code::ImpossibleValue, node.at, format!("`{}` {why}", key.full_name())).label(why).help(help);
 }
 
-/// Reports a word that is none of `words`.
+/// Reports a word that is not among `words`.
 pub(crate) fn unknown_word<'a>(
     report: &mut Report,
     code: Code,
@@ -91,7 +91,7 @@ fn text<'n>(report: &mut Report, key: &Key, node: &'n Node) -> Option<&'n str> {
     text
 }
 
-/// A text that `parse` understands.
+/// A text that `parse` accepts.
 fn quantity<T>(
     report: &mut Report,
     key: &Key,
@@ -167,7 +167,7 @@ pub(crate) fn probability(report: &mut Report, key: &'static Key, node: &Node) -
             None
         }
         Value::Integer(n) => {
-            // netem reads `loss 1` as one percent, a mathematician as always.
+            // netem reads `loss 1` as one percent; mathematically it is a probability of one.
             report
                 .error(Code::WrongUnit, node.at, format!("`{}` may mean {n} percent or a fraction", key.full_name()))
                 .label("ambiguous")
@@ -210,7 +210,7 @@ pub(crate) fn real(report: &mut Report, key: &'static Key, node: &Node) -> Optio
     let value = match node.value {
         Value::Real(x) => x,
         Value::Integer(n) => n as f64,
-        // A default is plain text; a file must leave the quotes out.
+        // A default is plain text; a file must omit the quotes.
         _ => {
             wrong_type(report, key, node);
             return None;
@@ -258,7 +258,7 @@ pub(crate) fn title(report: &mut Report, key: &'static Key, node: &Node) -> Opti
 /// The longest name of a path or link.
 const LONGEST_NAME: usize = 64;
 
-/// A name that can stand in a dotted key, in results and in file names.
+/// A name that is valid in a dotted key, in results and in file names.
 pub(crate) fn name(report: &mut Report, key: &'static Key, node: &Node) -> Option<String> {
     let text = text(report, key, node)?;
     let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');

@@ -1,4 +1,4 @@
-//! A document in full: every default and both directions of every path, as a scenario file that says the same.
+//! A document in full: every default and both directions of every path, as an equivalent scenario file.
 
 mod text;
 
@@ -80,7 +80,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A line with a value for each direction that has one.
+    /// A line with a value per direction that has one.
     fn pair(&mut self, key: &str, down: Option<String>, up: Option<String>) {
         let parts = [("down", down), ("up", up)].map(|(name, value)| value.map(|value| format!("{name} = {value}")));
         let parts: Vec<String> = parts.into_iter().flatten().collect();
@@ -111,7 +111,7 @@ impl Writer<'_> {
         self.line("recv_buffer", bytes(s.settings.recv_buffer));
         let paths = &s.topology.paths;
         let first_path = match s.settings.first_path {
-            // The word is refused where it may mean another path.
+            // The word is refused where it may name another path.
             FirstPath::First => Some("first").filter(|word| paths.iter().skip(1).all(|path| path.name != *word)),
             FirstPath::On(path) => paths.get(path.index()).map(|path| path.name.as_str()),
             FirstPath::Race => Some("race"),
@@ -157,7 +157,7 @@ impl Writer<'_> {
         self.line("time_wait", shown(tcp.time_wait));
     }
 
-    /// How windows grow and shrink.
+    /// The rules of window growth and reduction.
     fn growth(&mut self, tcp: &TcpSettings) {
         let counting = match tcp.ack_counting {
             AckCounting::Packets => "packets",
@@ -178,7 +178,7 @@ impl Writer<'_> {
         self.line("limited_decay", quoted(decay));
     }
 
-    /// What buffers are worth.
+    /// The rules of buffer accounting.
     fn room(&mut self, tcp: &TcpSettings) {
         let window = match tcp.receive_window {
             ReceiveWindow::Connection => "connection",
@@ -252,7 +252,7 @@ impl Writer<'_> {
         self.pair("rate", down.and_then(rate), up.and_then(rate));
         self.pair("trace", down.and_then(trace), up.and_then(trace));
         let Some(limits) = limits else { return };
-        // What a product comes to stands beside it: written as bytes it would no longer follow rate and delay.
+        // The value of a product is in a comment: written as bytes, it would no longer follow rate and delay.
         let comment = |spec: Option<&BottleneckSpec>, limit| match (spec.map(|spec| spec.queue.limit()), limit) {
             (Some(DropTail::Bytes(bytes)), QueueLimit::Bdp(_)) => Some(format!("{bytes} bytes")),
             _ => None,
@@ -389,7 +389,7 @@ impl Writer<'_> {
                     ObjectSizes::Equal => "equal",
                     ObjectSizes::Lognormal => "lognormal",
                 };
-                // A page is one.
+                // A page counts as one flow.
                 return self.line("sizes", quoted(sizes));
             }
         }

@@ -1,4 +1,4 @@
-//! Values as a scenario file writes them.
+//! Values in a scenario file's notation.
 
 use crate::quantity::{self, QueueLimit};
 use crate::read::{Manager, Queue};
@@ -116,7 +116,7 @@ pub(super) fn plug_in(plug_in: &PlugIn) -> String {
 }
 
 impl PlugIn {
-    /// `blest(delta=0.01)`, as scenarios and options take it; `blest` where all parameters have their defaults.
+    /// `blest(delta=0.01)`, as scenarios and options accept it; `blest` where all parameters have their defaults.
     pub fn with_parameters(&self) -> String {
         let known = known(self);
         let written = |(name, number): &(String, f64)| {

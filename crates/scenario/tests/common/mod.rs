@@ -29,7 +29,7 @@ pub struct Folder(pub PathBuf);
 
 impl Resolver for Folder {
     fn read(&self, file: &str) -> Result<String, String> {
-        // Not the system's words, which differ between systems.
+        // Without the system's message, which differs between systems.
         fs::read_to_string(self.0.join(file)).map_err(|_| "no such file".into())
     }
 }

@@ -1,5 +1,5 @@
 //! A toy model that drives real schedulers: constant windows, no random loss, no serialisation time, an ACK returns D
-//! after the arrival. Within one instant all ACKs come first, then the scheduler is called once. A path may fall silent,
+//! after the arrival. Within one instant all ACKs come first, then the scheduler is called once. A path may go silent,
 //! time out, and die.
 
 use anabranch_engine::congestion::{Acked, FixedWindows};
@@ -17,9 +17,9 @@ pub struct ToyPath {
     /// One-way delay in ms.
     pub delay: u64,
     pub window: u32,
-    /// The RTT is known from the start, not only after the first ACK.
+    /// Whether the RTT is known from the start, not only after the first ACK.
     pub sampled: bool,
-    /// From this time in ms on, nothing arrives and nothing returns.
+    /// From this time in ms on, no packet arrives and no ACK returns.
     pub silent_from: Option<u64>,
 }
 
@@ -77,7 +77,7 @@ pub struct Toy {
 }
 
 impl Toy {
-    /// `send_window` is what the view shows; the peer admits `peer_window` bytes beyond what it has in order.
+    /// `send_window` is the window in the view; the peer admits `peer_window` bytes beyond its in-order data.
     pub fn new(scheduler: Box<dyn Scheduler>, paths: &[ToyPath], send_window: u64, peer_window: u64) -> Self {
         let mut view = View::new(false);
         let mut windows = FixedWindows::default();
@@ -118,7 +118,7 @@ impl Toy {
         toy
     }
 
-    /// Writes `packets` packets at each time in ms, and runs until nothing is left to happen or `limit` is over.
+    /// Writes `packets` packets at each time in ms, and runs until no event is left or `limit` is over.
     pub fn run(&mut self, writes: &[(u64, u64)], limit: Instant) {
         for (at, packets) in writes {
             self.push(Instant::from_millis(*at), Event::Write(*packets));
@@ -137,7 +137,7 @@ impl Toy {
         }
     }
 
-    /// The next event; wake-ups count only while data waits, and come after what already happened.
+    /// The next event; wake-ups count only while data waits, and come after earlier events.
     fn next_time(&self) -> Option<Instant> {
         let event = self.events.keys().next().map(|key| key.0);
         let waits = self.view.data_acked() < self.view.written();
@@ -169,14 +169,14 @@ impl Toy {
             }
             Event::Ack(path, range, upto) => self.on_ack(now, path, range, upto),
             Event::Write(packets) => {
-                // What is written at a time belongs together.
+                // Data written at one time is a message.
                 self.view.begin_message(packets * MSS);
                 self.view.set_written(self.view.written() + packets * MSS);
                 Some(Cause::Written)
             }
             Event::Timeout(path) => {
                 let id = PathId(path);
-                // With and without being taken out of use: both must be survived.
+                // With and without taking it out of use: a scheduler must survive both.
                 let usable = self.paths[usize::from(path)].silent_from.is_some_and(|from| from % 2 == 0);
                 let p = self.view.path_mut(id)?;
                 (p.recovery, p.in_flight, p.in_flight_bytes, p.usable) = (RecoveryPhase::Loss, 0, 0, usable);

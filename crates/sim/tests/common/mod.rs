@@ -1,4 +1,4 @@
-//! Worlds for tests: paths in a line or two, one bulk transfer, a log of what happened.
+//! Worlds for tests: one path or more, one bulk transfer, a log of events.
 #![allow(dead_code)] // each test file uses its own part
 
 pub mod random;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// The scheduler that gives commands at random.
 pub const ADVERSARY: &str = "adversary";
 
-/// A word from whoever runs the tests: which seeds, and whether to print packets.
+/// Environment variables for whoever runs the tests: seeds, and whether to print packets.
 #[expect(clippy::disallowed_methods, reason = "only what is tried and printed depends on it")]
 pub fn asked(name: &str) -> Option<String> {
     std::env::var(name).ok()
@@ -36,7 +36,7 @@ pub fn way(kbit: u64, delay: u64, queue: u32) -> WaySpec {
     WaySpec::clean(Bottleneck::Own(bottleneck), ms(delay))
 }
 
-/// A path that is the same both ways.
+/// A path that is the same in both directions.
 pub fn path(name: &str, kbit: u64, delay: u64, queue: u32) -> PathSpec {
     PathSpec { name: name.into(), down: way(kbit, delay, queue), up: way(kbit, delay, queue) }
 }
@@ -63,11 +63,11 @@ pub struct Transfer {
     pub timeline: Vec<(Instant, anabranch_network::Change)>,
     /// Schedulers that take over.
     pub switches: Vec<(Instant, String)>,
-    /// What the operator says of paths, by index.
+    /// The operator's policies of paths, by index.
     pub policy: Vec<PathPolicy>,
     /// A name of the registry, or [`ADVERSARY`].
     pub scheduler: String,
-    /// Its parameters, not those of others that take over.
+    /// Its parameters; schedulers that take over have none.
     pub parameters: Vec<(String, f64)>,
     pub congestion: String,
     pub size: Option<u64>,
@@ -130,7 +130,7 @@ impl Transfer {
         self.world_of(vec![self.flow(0, &all)])
     }
 
-    /// What changes: the network, then the schedulers.
+    /// The changes: the network's, then the schedulers'.
     fn changes(&self) -> Vec<(Instant, Change)> {
         let network = self.timeline.iter().map(|(at, change)| (*at, change.clone().into()));
         let switches = self.switches.iter().map(|(at, name)| {
@@ -154,7 +154,7 @@ impl Transfer {
     }
 }
 
-/// Counts what the client's application got, per connection, after a given time.
+/// Counts the bytes that the client's application received, per connection, after a given time.
 #[derive(Debug, Default)]
 pub struct Delivered {
     pub from: Instant,

@@ -18,7 +18,7 @@ fn within(rng: &mut Rng, low: u64, high: u64) -> u64 {
     low + rng.below(high - low + 1)
 }
 
-/// A probability: mostly zero, else log-uniform from one in a thousand to `most`.
+/// A probability: mostly zero, otherwise log-uniform from one in a thousand to `most`.
 fn rarely(rng: &mut Rng, how_often: f64, most: f64) -> f64 {
     if rng.chance(how_often) { spread(rng, 0.001, most) } else { 0.0 }
 }
@@ -27,7 +27,7 @@ fn random_loss(rng: &mut Rng) -> LossSpec {
     match rng.below(4) {
         0 => LossSpec::None,
         1 | 2 => LossSpec::Bernoulli(spread(rng, 0.0005, 0.2)),
-        // In the bad state up to half is lost, for 20 packets on average; bad is every fourth packet at most.
+        // In the bad state up to half is lost, for 20 packets on average; at most every fourth packet is in it.
         _ => LossSpec::GilbertElliott { p: spread(rng, 0.001, 0.016), r: 0.05, h: 0.5 + 0.5 * rng.unit(), k: 1.0 },
     }
 }
@@ -49,7 +49,7 @@ fn impair(rng: &mut Rng, way: &mut WaySpec) {
 fn random_path(rng: &mut Rng, n: usize) -> PathSpec {
     let kbit = spread(rng, 100.0, 100_000.0) as u64;
     let delay = spread(rng, 1.0, 300.0) as u64;
-    // From two packets up to about twice the path's own content.
+    // From two packets up to about twice the path's bandwidth-delay product.
     let content = kbit * delay / 12_000;
     let queue = spread(rng, 2.0, 20.0 + 2.0 * content as f64) as u32;
     let mut p = path(&format!("p{n}"), kbit, delay, queue);
@@ -96,7 +96,7 @@ fn random_settings(rng: &mut Rng, paths: usize) -> Settings {
     settings
 }
 
-/// What an operator may say of a path.
+/// A policy that an operator may set for a path.
 pub fn random_policy(rng: &mut Rng) -> PathPolicy {
     PathPolicy {
         price: [0.0, 1e-9, 5e-9][rng.below(3) as usize],
@@ -105,7 +105,7 @@ pub fn random_policy(rng: &mut Rng) -> PathPolicy {
     }
 }
 
-/// The transfer with this seed; what schedules and controls it is named by the caller.
+/// The transfer with this seed; the caller names scheduler and congestion control.
 pub fn random_transfer(seed: u64, scheduler: &str, congestion: &str) -> Transfer {
     let mut rng = Rng::stream(seed, "liveness");
     let count = within(&mut rng, 1, 4) as usize;
@@ -127,8 +127,8 @@ pub fn random_transfer(seed: u64, scheduler: &str, congestion: &str) -> Transfer
     transfer
 }
 
-/// What stacks of other years did otherwise. Windows of subflows are left out: when a path dies, they may shut the others
-/// (Raiciu et al., NSDI 2012, §4.2).
+/// Settings of older stacks. Windows per subflow are left out: when a path dies, they may close the others' (Raiciu et
+/// al., NSDI 2012, §4.2).
 fn older_stack(rng: &mut Rng, tcp: &mut TcpSettings) {
     if rng.chance(0.5) {
         tcp.recovery = RecoveryKind::Fack;

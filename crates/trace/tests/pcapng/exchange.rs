@@ -62,7 +62,7 @@ enum Item {
     Other(MptcpOption),
 }
 
-/// Who sent it (the client?), on which path, and what.
+/// Whether the client sent it, its path, and the packet.
 type Sent = (bool, PathId, Packet);
 
 const REQUEST: &[u8] = b"GET / HTTP/1.0\r\n";
@@ -164,7 +164,7 @@ fn join(second: &mut Subflow) -> [Sent; 4] {
     ]
 }
 
-/// How often each MPTCP subtype (RFC 8684 §7.2) occurs.
+/// The number of each MPTCP subtype (RFC 8684 §7.2).
 pub fn subtypes() -> BTreeMap<u8, usize> {
     let mut counts = BTreeMap::new();
     for (_, _, packet) in packets() {

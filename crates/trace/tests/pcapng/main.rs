@@ -16,7 +16,7 @@ use std::io::{self, Write};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// The exchange as both hosts saw it, a packet a millisecond, ten microseconds underway.
+/// The exchange as both hosts saw it, a packet per millisecond, each ten microseconds in flight.
 fn record(capture: &mut impl Recorder) {
     for (i, (by_client, path, packet)) in exchange::packets().into_iter().enumerate() {
         let (from, to) = if by_client { (Side::Client, Side::Server) } else { (Side::Server, Side::Client) };
@@ -83,7 +83,7 @@ fn one_host_and_the_first_bytes() {
     assert_eq!(packets, exchange::packets().len());
 }
 
-/// Takes so many bytes and then fails.
+/// Accepts this many bytes and then fails.
 struct Full(usize);
 
 impl Write for Full {
@@ -104,7 +104,7 @@ fn the_first_error_is_kept() {
     assert_eq!(capture.finish().err().map(|e| e.kind()), Some(io::ErrorKind::StorageFull));
 }
 
-/// The fields of each packet as tshark sees them, or `None` where there is no tshark.
+/// The fields of each packet from tshark, or `None` without tshark.
 fn tshark(capture: &[u8], fields: &[&str]) -> Option<Vec<Vec<String>>> {
     let mut command = Command::new("tshark");
     command.args(["-r", "-", "-T", "fields"]).args(["-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE"]);
@@ -135,8 +135,8 @@ fn wireshark_finds_no_fault() {
     let Some(rows) = tshark(&capture, &fields) else { return };
     assert_eq!(rows.len(), exchange::packets().len());
     let mut subtypes = BTreeMap::<String, usize>::new();
-    // What Wireshark remarks on that is no fault: a connection that is opened, closed or reset, an ACK that tells
-    // nothing but its MPTCP option (RFC 8684 §3), and four NOPs, in a row or not, as Linux pads too.
+    // Remarks of Wireshark that are no fault: a connection that is opened, closed or reset, an ACK with an MPTCP option
+    // only (RFC 8684 §3), and four NOPs, in a row or not, because Linux pads so too.
     let harmless = ["Connection ", "This frame ", "Duplicate ACK", "4 NOP in a row"];
     for (row, (_, path, packet)) in rows.iter().zip(exchange::packets()) {
         let [protocols, interface, subtype, checksum, malformed, remarks, stream] = &row[..] else {

@@ -6,7 +6,7 @@ use anabranch_wire::{AddAddr, ChecksumAccumulator, DataAck, Dss, Flags, MpCapabl
 use std::collections::HashMap;
 use std::net::SocketAddr;
 
-/// How many values of a kind were checked.
+/// Numbers of checked values, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Proofs {
     pub tokens: u32,
@@ -27,7 +27,7 @@ struct Unfinished {
 
 #[derive(Default)]
 pub struct Connection {
-    /// Of the client and the server.
+    /// Keys of the client and the server.
     keys: Option<(u64, u64)>,
     /// The random numbers of MP_JOIN by the client's socket: the client's, the server's.
     nonces: HashMap<SocketAddr, (u32, u32)>,
@@ -72,7 +72,7 @@ impl Connection {
         }
     }
 
-    /// Mappings with a checksum of which the captures lack payload.
+    /// Mappings with a checksum whose payload is not all captured.
     pub fn unfinished_mappings(&self) -> usize {
         self.unfinished.len()
     }

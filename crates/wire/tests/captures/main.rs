@@ -1,5 +1,5 @@
-//! Packets that two Linux kernels exchanged: every one is read, is written back as it came, and proves to use the
-//! tokens, HMACs and checksums that we compute.
+//! Packets between two Linux kernels: each is read and written back unchanged, and its tokens, HMACs and checksums
+//! equal the computed ones.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "tests run on a host with files")]
 
@@ -43,8 +43,8 @@ fn every_packet_is_emitted_as_it_came() {
     }
 }
 
-/// What was checked in the captures of one connection, first path first. The numbers that the tests expect are
-/// tshark's counts of the same fields.
+/// The checks in the captures of one connection, first path first. The expected numbers are tshark's counts of the same
+/// fields.
 #[track_caller]
 fn proofs(captures: &[&str]) -> Proofs {
     let mut connection = Connection::default();
