@@ -14,6 +14,7 @@ mod kept;
 mod link_table;
 mod load;
 mod marked;
+mod number;
 mod opener;
 mod out_folder;
 mod output;
@@ -22,6 +23,8 @@ mod parity_table;
 mod plain_table;
 mod pool;
 mod preflight_table;
+#[cfg(target_os = "linux")]
+mod programs;
 mod reference;
 mod reproduction;
 mod results_folder;
@@ -112,6 +115,7 @@ fn dispatch(arguments: Arguments, drivers: &Drivers<'_>) -> Result<Told, Failure
         Command::Reproduce(arguments) => commands::reproduce(&arguments, drivers),
         Command::Compare(arguments) => commands::compare(&arguments, drivers.virtual_time),
         Command::Model(arguments) => commands::model(&arguments).map(Told::from),
+        Command::New(arguments) => commands::new(&arguments).map(Told::from),
         Command::Parity(arguments) => commands::parity(&arguments, drivers),
         Command::Report(arguments) => commands::report(&arguments),
     }

@@ -2,7 +2,7 @@
 //! event, from nothing but the packets.
 //!
 //! Many networks are tried with
-//! `ANABRANCH_SEEDS=5000 cargo test --profile fast -p anabranch-observer --test engine`, one alone with
+//! `ANABRANCH_SEEDS=5000 cargo test --release -p anabranch-observer --test engine`, one alone with
 //! `ANABRANCH_SEED=<seed>`.
 
 #![allow(

@@ -1,7 +1,7 @@
 //! A path without loss is filled, by plain TCP and by Multipath TCP.
 //!
 //! The fastest link takes millions of packets:
-//! `cargo test --profile fast -p anabranch-sim --test capacity -- --include-ignored --nocapture`.
+//! `cargo test --release -p anabranch-sim --test capacity -- --include-ignored --nocapture`.
 
 mod common;
 

@@ -6,7 +6,7 @@
 //! the loss of a retransmission or two, so all but a few networks in a thousand stay below; eight are never passed.
 //!
 //! One network fails alone with `ANABRANCH_SEED=<seed>`; many are tried with
-//! `ANABRANCH_SEEDS=5000 cargo test --profile fast -p anabranch-sim --test liveness`.
+//! `ANABRANCH_SEEDS=5000 cargo test --release -p anabranch-sim --test liveness`.
 
 #![allow(
     clippy::disallowed_methods,

@@ -1,6 +1,6 @@
 //! What stands in the queue of controls that listen to delay or measure rates, and how full they keep the link.
 //!
-//! `cargo test --profile fast -p anabranch-sim --test queues -- --nocapture` prints the tables of `docs/validation.md`.
+//! `cargo test --release -p anabranch-sim --test queues -- --nocapture` prints the tables of `docs/validation.md`.
 
 mod common;
 
