@@ -2,7 +2,7 @@
 
 use crate::number::{self, Repetitions};
 use anabranch_units::Duration;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::ffi::OsString;
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -15,6 +15,13 @@ pub struct Arguments {
     /// What to do; without it, a short tour.
     #[command(subcommand)]
     pub command: Option<Command>,
+}
+
+impl Arguments {
+    /// True if there is a command of this name.
+    pub fn has_command(name: &str) -> bool {
+        Self::command().find_subcommand(name).is_some()
+    }
 }
 
 /// The commands.
@@ -139,7 +146,7 @@ pub enum ListFormat {
 #[derive(Debug, Args)]
 pub struct Output {
     /// Threads; one per core unless given, one where runs follow the clock, which disturb each other
-    #[arg(long, value_name = "N", value_parser = number::threads::<NonZeroUsize>)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::threads::<NonZeroUsize>)]
     pub jobs: Option<NonZeroUsize>,
     /// How to print the results
     #[arg(long, value_enum, default_value_t)]
@@ -148,10 +155,10 @@ pub struct Output {
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// How many packets timeline/ follows, from the beginning of the measured time, in each row's first run; 0 for none
-    #[arg(long, value_name = "N", default_value_t = 20_000, requires = "out", value_parser = number::packets)]
+    #[arg(long, value_name = "N", default_value_t = 20_000, requires = "out", allow_negative_numbers = true, value_parser = number::packets)]
     pub timeline: usize,
     /// Which of several connections series/ and timeline/ follow, as they are opened; 1 is the first
-    #[arg(long, value_name = "N", default_value = "1", requires = "out", value_parser = number::ordinal::<NonZeroU32>)]
+    #[arg(long, value_name = "N", default_value = "1", requires = "out", allow_negative_numbers = true, value_parser = number::ordinal::<NonZeroU32>)]
     pub connection: NonZeroU32,
     /// Show the report when it is written
     #[arg(long, requires = "out")]
@@ -183,7 +190,7 @@ pub struct ReportArguments {
 #[derive(Debug, Args)]
 pub struct DemoArguments {
     /// Repetitions of each row, with seeds 1, 2, …
-    #[arg(long, value_name = "N", default_value = "20", value_parser = number::repeat::<NonZeroU32>)]
+    #[arg(long, value_name = "N", default_value = "20", allow_negative_numbers = true, value_parser = number::repeat::<NonZeroU32>)]
     pub repeat: NonZeroU32,
     #[command(flatten)]
     pub output: Output,
@@ -202,7 +209,7 @@ pub struct ShellArguments {
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Seed of losses and cross traffic
-    #[arg(long, value_name = "N", value_parser = number::seed)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::seed)]
     pub seed: Option<u64>,
     /// Write the summary as JSON into this file
     #[arg(long, value_name = "FILE")]
@@ -359,10 +366,10 @@ pub struct CompareArguments {
     #[arg(long, conflicts_with = "repeat")]
     pub quick: bool,
     /// Seeds a cell instead of the scenarios' number
-    #[arg(long, value_name = "N", value_parser = number::repeat::<NonZeroU32>)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::repeat::<NonZeroU32>)]
     pub repeat: Option<NonZeroU32>,
     /// Threads; one per core unless given
-    #[arg(long, value_name = "N", value_parser = number::threads::<NonZeroUsize>)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::threads::<NonZeroUsize>)]
     pub jobs: Option<NonZeroUsize>,
     /// How to print the standings
     #[arg(long, value_enum, default_value_t)]
@@ -453,10 +460,10 @@ pub struct ReproduceArguments {
     #[arg(long, conflicts_with = "quick")]
     pub readings: bool,
     /// Repetitions instead of the papers'; `auto` adds seeds until the 95 % interval of the main metric is narrow enough
-    #[arg(long, value_name = "N|auto", value_parser = number::repetitions)]
+    #[arg(long, value_name = "N|auto", allow_negative_numbers = true, value_parser = number::repetitions)]
     pub repeat: Option<Repetitions>,
     /// Threads; one per core unless given
-    #[arg(long, value_name = "N", value_parser = number::threads::<NonZeroUsize>)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::threads::<NonZeroUsize>)]
     pub jobs: Option<NonZeroUsize>,
     /// How to print the verdicts
     #[arg(long, value_enum, default_value_t)]
@@ -503,10 +510,10 @@ pub struct ParityArguments {
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Repetitions of each row
-    #[arg(long, value_name = "N", default_value = "3", value_parser = number::repeat::<NonZeroU32>)]
+    #[arg(long, value_name = "N", default_value = "3", allow_negative_numbers = true, value_parser = number::repeat::<NonZeroU32>)]
     pub repeat: NonZeroU32,
     /// Runs by the clock at a time: more are sooner done, but disturb each other when the paths are fast
-    #[arg(long, value_name = "N", default_value = "1", value_parser = number::threads::<NonZeroUsize>)]
+    #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true, value_parser = number::threads::<NonZeroUsize>)]
     pub jobs: NonZeroUsize,
     /// How to print the results
     #[arg(long, value_enum, default_value_t)]
@@ -535,14 +542,14 @@ pub struct RunArguments {
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Seed of the first repetition
-    #[arg(long, value_name = "N", value_parser = number::seed)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::seed)]
     pub seed: Option<u64>,
     /// Repetitions; `auto` adds seeds until the 95 % interval of the table's first figure (goodput, completion time
     /// or delay) is narrower than 2 % of its mean in every row, at most 200
-    #[arg(long, value_name = "N|auto", value_parser = number::repetitions)]
+    #[arg(long, value_name = "N|auto", allow_negative_numbers = true, value_parser = number::repetitions)]
     pub repeat: Option<Repetitions>,
     /// Measured time, such as 90s
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "T", allow_hyphen_values = true)]
     pub duration: Option<String>,
     /// Do not run the paths alone
     #[arg(long)]

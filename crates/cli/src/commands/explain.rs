@@ -1,6 +1,6 @@
 //! `anabranch explain`
 
-use crate::args::{Catalogue, ExplainArguments, Listing};
+use crate::args::{Arguments, Catalogue, ExplainArguments, Listing};
 use crate::builtin;
 use crate::commands::model;
 use crate::failure::Failure;
@@ -41,7 +41,14 @@ fn explain_name(name: &str) -> Result<String, Failure> {
     pages.extend(model::page(name));
     pages.extend(builtin::find(name).map(|text| format!("{name} (built-in scenario)\n\n{text}")));
     pages.extend(name.starts_with("single:").then(|| SINGLE.to_owned()));
-    if pages.is_empty() { Err(unknown(name)) } else { Ok(pages.join("\n")) }
+    match pages.is_empty() {
+        false => Ok(pages.join("\n")),
+        true if Arguments::has_command(name) => {
+            let help = Some(format!("anabranch {name} --help"));
+            Err(Failure::unusable("anabranch::cli::command", format!("`{name}` is a command"), help))
+        }
+        true => Err(unknown(name)),
+    }
 }
 
 const SINGLE: &str = "\
@@ -123,7 +130,7 @@ fn metric_answers_to(metric: &str, name: &str) -> bool {
 fn unknown(name: &str) -> Failure {
     let keys: Vec<String> = anabranch_scenario::keys().iter().map(|key| key.full_name()).collect();
     let mut candidates: Vec<&str> = Vec::new();
-    for entry in anabranch_schedulers::all().iter().chain(anabranch_schedulers::suffixes()) {
+    for entry in anabranch_schedulers::suffixes().iter().chain(anabranch_schedulers::all()) {
         candidates.extend(entry.aliases.iter().chain([&entry.name]));
     }
     for entry in anabranch_congestion::all() {
@@ -141,5 +148,5 @@ fn unknown(name: &str) -> Failure {
         .filter_map(|listing| listing.to_possible_value())
         .map(|listing| format!("`anabranch list {}`", listing.get_name()))
         .collect();
-    Failure::unknown_word("name", name, &candidates, &format!("names are listed by {}", lists.join(", ")))
+    Failure::unknown_word("page", name, &candidates, &format!("names are listed by {}", lists.join(", ")))
 }
