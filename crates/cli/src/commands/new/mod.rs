@@ -36,7 +36,7 @@ fn scheduler(name: &str) -> Result<String, Failure> {
     // Everything is read and made before anything is written.
     let library = edited(&folder.join(LIBRARY), |text| with_module(text, &names.module))?;
     let registry = edited(&folder.join(REGISTRY), |text| registered(text, &names.module))?;
-    write(&file, &source(&names))?;
+    write(&file, source(&names))?;
     write(&folder.join(LIBRARY), &library)?;
     write(&folder.join(REGISTRY), &registry)?;
     Ok(next(&names))
