@@ -9,13 +9,15 @@ use xxhash_rust::xxh3::Xxh3;
 const BESIDE_RUNS: [&str; 6] = ["adversary", "cli", "conformance", "observer", "report", "reproduce"];
 
 fn main() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    // The folders stand here by links, so that the packed crate has them too; `root` is of a checkout alone.
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = own.join("../..");
     let target = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     for (file, folder) in [("scenarios.rs", "scenarios"), ("frontier.rs", "scenarios/frontier")] {
-        fs::write(target.join(file), scenario_list(&root.join(folder))).expect("OUT_DIR takes files");
+        fs::write(target.join(file), scenario_list(&own.join(folder))).expect("OUT_DIR takes files");
     }
-    fs::write(target.join("papers.rs"), paper_list(&root.join("papers"))).expect("OUT_DIR takes files");
-    println!("cargo:rustc-env=ANABRANCH_ENGINE={:032x}", engine(&root));
+    fs::write(target.join("papers.rs"), paper_list(&own.join("papers"))).expect("OUT_DIR takes files");
+    println!("cargo:rustc-env=ANABRANCH_ENGINE={:032x}", engine(own, &root));
     if let Some(commit) = git(&root, &["rev-parse", "HEAD"]) {
         println!("cargo:rustc-env=ANABRANCH_COMMIT={commit}");
     }
@@ -26,13 +28,15 @@ fn main() {
     println!("cargo:rerun-if-changed=build.rs");
 }
 
-/// A digest of every source file that decides a run's outcome, with the versions of what they use.
-fn engine(root: &Path) -> u128 {
+/// A digest of every source file that decides a run's outcome, with the versions of what they use; of a packed crate, which
+/// takes the others from a registry, the versions say all.
+fn engine(own: &Path, root: &Path) -> u128 {
     let crates = entries(&root.join("crates")).into_iter().filter(|folder| {
         let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
         folder.is_dir() && !BESIDE_RUNS.contains(&name.as_str())
     });
-    let mut files = vec![root.join("Cargo.lock")];
+    let locked = [root, own].map(|folder| folder.join("Cargo.lock"));
+    let mut files: Vec<PathBuf> = locked.into_iter().filter(|file| file.is_file()).take(1).collect();
     for folder in crates {
         println!("cargo:rerun-if-changed={}", folder.join("src").display());
         sources(&folder.join("src"), &mut files);

@@ -1,12 +1,12 @@
 //! The command line.
 
+use crate::number::{self, Repetitions};
 use anabranch_units::Duration;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::ffi::OsString;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
-use std::str::FromStr;
 
 /// Multipath TCP, deterministic: run packet schedulers and coupled congestion controls over simulated paths.
 #[derive(Debug, Parser)]
@@ -15,6 +15,13 @@ pub struct Arguments {
     /// What to do; without it, a short tour.
     #[command(subcommand)]
     pub command: Option<Command>,
+}
+
+impl Arguments {
+    /// True if there is a command of this name.
+    pub fn has_command(name: &str) -> bool {
+        Self::command().find_subcommand(name).is_some()
+    }
 }
 
 /// The commands.
@@ -32,12 +39,12 @@ pub enum Command {
     /// Parse and validate a scenario, and print it with every default filled in
     #[command(after_help = "Example:\n  anabranch check my.toml --set path.wlan.loss=2%")]
     Check(CheckArguments),
-    /// List schedulers, congestion controls, built-in scenarios, papers or metrics
+    /// List schedulers, congestion controls, built-in scenarios, papers, metrics, scenario keys or models
     #[command(after_help = "Example:\n  anabranch list schedulers")]
     List(ListArguments),
-    /// Explain a scheduler, congestion control, metric, model or scenario key
+    /// Explain a scheduler, congestion control, metric, model, scenario key or one of its values
     #[command(after_help = "Examples:\n  anabranch explain blest\n  anabranch explain minrtt+pr\n  \
-                            anabranch explain path.loss\n  anabranch explain ofo_mean_bytes\n  anabranch explain delayed-start\n  \
+                            anabranch explain path.loss\n  anabranch explain web\n  anabranch explain ofo_mean_bytes\n  anabranch explain delayed-start\n  \
                             anabranch explain --all schedulers > docs/schedulers.md")]
     Explain(ExplainArguments),
     /// Print a completion script for a shell
@@ -60,6 +67,9 @@ pub enum Command {
     /// Run a scenario in the simulator and with Linux at either end, and show how far the answers lie apart
     #[command(after_help = PARITY_EXAMPLES)]
     Parity(Box<ParityArguments>),
+    /// Begin a scheduler in a checkout of the repository: its file, and its lines in the lists
+    #[command(after_help = "Example:\n  anabranch new scheduler my-rule")]
+    New(NewArguments),
     /// Make the HTML report of a results directory
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportArguments),
@@ -136,7 +146,7 @@ pub enum ListFormat {
 #[derive(Debug, Args)]
 pub struct Output {
     /// Threads; one per core unless given, one where runs follow the clock, which disturb each other
-    #[arg(long, value_name = "N", value_parser = above_zero::<NonZeroUsize>)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::threads::<NonZeroUsize>)]
     pub jobs: Option<NonZeroUsize>,
     /// How to print the results
     #[arg(long, value_enum, default_value_t)]
@@ -145,10 +155,10 @@ pub struct Output {
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// How many packets timeline/ follows, from the beginning of the measured time, in each row's first run; 0 for none
-    #[arg(long, value_name = "N", default_value_t = 20_000, requires = "out", value_parser = whole::<usize>)]
+    #[arg(long, value_name = "N", default_value_t = 20_000, requires = "out", allow_negative_numbers = true, value_parser = number::packets)]
     pub timeline: usize,
     /// Which of several connections series/ and timeline/ follow, as they are opened; 1 is the first
-    #[arg(long, value_name = "N", default_value = "1", requires = "out", value_parser = above_zero::<NonZeroU32>)]
+    #[arg(long, value_name = "N", default_value = "1", requires = "out", allow_negative_numbers = true, value_parser = number::ordinal::<NonZeroU32>)]
     pub connection: NonZeroU32,
     /// Show the report when it is written
     #[arg(long, requires = "out")]
@@ -176,40 +186,11 @@ pub struct ReportArguments {
     pub open: bool,
 }
 
-/// How often each row is run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Repetitions {
-    /// So many seeds.
-    Count(u32),
-    /// As many as the interval needs.
-    Auto,
-}
-
-/// For numbers that may be zero.
-fn whole<T: FromStr>(text: &str) -> Result<T, String> {
-    text.parse().map_err(|_| "a whole number, zero or above, is wanted".into())
-}
-
-/// For numbers that may not: `T` is a type without zero.
-fn above_zero<T: FromStr>(text: &str) -> Result<T, String> {
-    text.parse().map_err(|_| "a whole number above zero is wanted".into())
-}
-
-fn repetitions(text: &str) -> Result<Repetitions, String> {
-    match text {
-        "auto" => Ok(Repetitions::Auto),
-        _ => match text.parse() {
-            Ok(count) if count > 0 => Ok(Repetitions::Count(count)),
-            _ => Err("a whole number above zero, or `auto`, is wanted".into()),
-        },
-    }
-}
-
 /// `anabranch demo`.
 #[derive(Debug, Args)]
 pub struct DemoArguments {
     /// Repetitions of each row, with seeds 1, 2, …
-    #[arg(long, value_name = "N", default_value = "20", value_parser = above_zero::<NonZeroU32>)]
+    #[arg(long, value_name = "N", default_value = "20", allow_negative_numbers = true, value_parser = number::repeat::<NonZeroU32>)]
     pub repeat: NonZeroU32,
     #[command(flatten)]
     pub output: Output,
@@ -219,7 +200,7 @@ pub struct DemoArguments {
 #[derive(Debug, Args)]
 pub struct ShellArguments {
     /// A scenario file or the name of a built-in scenario
-    pub scenario: String,
+    pub scenario: PathBuf,
     /// A command line for `sh` in the server's namespace, started first and ended last; it stays in the foreground, and
     /// what it prints goes to standard error
     #[arg(long, value_name = "CMD")]
@@ -228,7 +209,7 @@ pub struct ShellArguments {
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Seed of losses and cross traffic
-    #[arg(long, value_name = "N", value_parser = whole::<u64>)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::seed)]
     pub seed: Option<u64>,
     /// Write the summary as JSON into this file
     #[arg(long, value_name = "FILE")]
@@ -251,10 +232,10 @@ pub struct ShellArguments {
 pub struct PreflightArguments {
     /// Measure every path before the run, however long that takes; without it, those that take no longer than two seconds
     /// in all
-    #[arg(long, overrides_with = "no_preflight")]
+    #[arg(long, conflicts_with = "no_preflight")]
     pub preflight: bool,
     /// Measure nothing before the run
-    #[arg(long, overrides_with = "preflight")]
+    #[arg(long)]
     pub no_preflight: bool,
 }
 
@@ -273,7 +254,7 @@ impl PreflightArguments {
 #[derive(Debug, Args)]
 pub struct CheckArguments {
     /// A scenario file or the name of a built-in scenario
-    pub scenario: String,
+    pub scenario: PathBuf,
     /// Set a key of the scenario, as in path.wlan.loss=2%; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
@@ -303,6 +284,10 @@ pub enum Listing {
     Papers,
     /// What is measured
     Metrics,
+    /// Keys of a scenario file
+    Keys,
+    /// Closed-form models
+    Models,
 }
 
 /// `anabranch explain`.
@@ -314,6 +299,23 @@ pub struct ExplainArguments {
     /// Every page, as one Markdown document
     #[arg(long, value_enum, value_name = "WHAT")]
     pub all: Option<Catalogue>,
+}
+
+/// `anabranch new`.
+#[derive(Debug, Args)]
+pub struct NewArguments {
+    /// What to begin
+    #[arg(value_enum)]
+    pub kind: PlugInKind,
+    /// Its name: small letters and digits, with - between words
+    pub name: String,
+}
+
+/// What can be begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PlugInKind {
+    /// A packet scheduler
+    Scheduler,
 }
 
 /// What has reference pages.
@@ -364,10 +366,10 @@ pub struct CompareArguments {
     #[arg(long, conflicts_with = "repeat")]
     pub quick: bool,
     /// Seeds a cell instead of the scenarios' number
-    #[arg(long, value_name = "N", value_parser = above_zero::<NonZeroU32>)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::repeat::<NonZeroU32>)]
     pub repeat: Option<NonZeroU32>,
     /// Threads; one per core unless given
-    #[arg(long, value_name = "N", value_parser = above_zero::<NonZeroUsize>)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::threads::<NonZeroUsize>)]
     pub jobs: Option<NonZeroUsize>,
     /// How to print the standings
     #[arg(long, value_enum, default_value_t)]
@@ -408,7 +410,7 @@ pub struct ModelArguments {
     /// Which model; without it, all of them with their parameters
     pub name: Option<String>,
     /// Of `oracle` alone: a scenario file or the name of a built-in scenario
-    pub scenario: Option<String>,
+    pub scenario: Option<PathBuf>,
     /// Set a parameter, as in gamma=4.4 or rtt=30ms (of `oracle`, a key of the scenario); may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
@@ -445,7 +447,7 @@ A claim is of the first class that applies:
 #[derive(Debug, Args)]
 pub struct ReproduceArguments {
     /// A paper of `anabranch list papers`, `all`, or a folder with a claims.toml and the scenarios that it names
-    pub paper: String,
+    pub paper: PathBuf,
     /// One of its items; all of them unless given
     pub item: Option<String>,
     /// Also run what needs kernels at the receiving end, by the clock; how long it takes is said first. Needs Linux and root
@@ -458,10 +460,10 @@ pub struct ReproduceArguments {
     #[arg(long, conflicts_with = "quick")]
     pub readings: bool,
     /// Repetitions instead of the papers'; `auto` adds seeds until the 95 % interval of the main metric is narrow enough
-    #[arg(long, value_name = "N|auto", value_parser = repetitions)]
+    #[arg(long, value_name = "N|auto", allow_negative_numbers = true, value_parser = number::repetitions)]
     pub repeat: Option<Repetitions>,
     /// Threads; one per core unless given
-    #[arg(long, value_name = "N", value_parser = above_zero::<NonZeroUsize>)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::threads::<NonZeroUsize>)]
     pub jobs: Option<NonZeroUsize>,
     /// How to print the verdicts
     #[arg(long, value_enum, default_value_t)]
@@ -494,7 +496,7 @@ Ctrl-C ends the runs, with exit code 130; the scenarios that are finished are pr
 pub struct ParityArguments {
     /// A scenario file or the name of a built-in scenario
     #[arg(required_unless_present = "grid", conflicts_with = "grid")]
-    pub scenario: Option<String>,
+    pub scenario: Option<PathBuf>,
     /// Every scenario file of this directory
     #[arg(long, value_name = "DIR")]
     pub grid: Option<PathBuf>,
@@ -508,10 +510,10 @@ pub struct ParityArguments {
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Repetitions of each row
-    #[arg(long, value_name = "N", default_value = "3", value_parser = above_zero::<NonZeroU32>)]
+    #[arg(long, value_name = "N", default_value = "3", allow_negative_numbers = true, value_parser = number::repeat::<NonZeroU32>)]
     pub repeat: NonZeroU32,
     /// Runs by the clock at a time: more are sooner done, but disturb each other when the paths are fast
-    #[arg(long, value_name = "N", default_value = "1", value_parser = above_zero::<NonZeroUsize>)]
+    #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true, value_parser = number::threads::<NonZeroUsize>)]
     pub jobs: NonZeroUsize,
     /// How to print the results
     #[arg(long, value_enum, default_value_t)]
@@ -528,7 +530,7 @@ pub struct ParityArguments {
 #[derive(Debug, Args)]
 pub struct RunArguments {
     /// A scenario file or the name of a built-in scenario
-    pub scenario: String,
+    pub scenario: PathBuf,
     /// Schedulers to run instead of the scenario's, separated by commas; `all` for each of them; `NAME(PARAMETER=VALUE)`
     /// sets a parameter
     #[arg(long, value_name = "A[,B…]|all")]
@@ -540,14 +542,14 @@ pub struct RunArguments {
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Seed of the first repetition
-    #[arg(long, value_name = "N", value_parser = whole::<u64>)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::seed)]
     pub seed: Option<u64>,
     /// Repetitions; `auto` adds seeds until the 95 % interval of the table's first figure (goodput, completion time
     /// or delay) is narrower than 2 % of its mean in every row, at most 200
-    #[arg(long, value_name = "N|auto", value_parser = repetitions)]
+    #[arg(long, value_name = "N|auto", allow_negative_numbers = true, value_parser = number::repetitions)]
     pub repeat: Option<Repetitions>,
     /// Measured time, such as 90s
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "T", allow_hyphen_values = true)]
     pub duration: Option<String>,
     /// Do not run the paths alone
     #[arg(long)]

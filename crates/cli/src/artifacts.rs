@@ -62,6 +62,11 @@ pub struct ScenarioText {
     pub overrides: Vec<String>,
 }
 
+/// The words of the command line; bytes that are not UTF-8 become U+FFFD.
+pub fn command_line() -> Vec<String> {
+    std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
+}
+
 /// Where the program runs.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Machine {
@@ -111,7 +116,7 @@ pub fn write(
         schema: results.schema,
         anabranch: env!("CARGO_PKG_VERSION").to_owned(),
         git_commit: option_env!("ANABRANCH_COMMIT").map(str::to_owned),
-        command: std::env::args().collect(),
+        command: command_line(),
         scenario: ScenarioText {
             source: loaded.source.name.clone(),
             text: loaded.source.text.clone(),

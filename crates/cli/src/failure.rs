@@ -1,5 +1,6 @@
 //! How a command fails, and how the user is told.
 
+use crate::input::why;
 use crate::out_folder::meant;
 use crate::stage::Kept;
 use anabranch_run::Refusal;
@@ -60,7 +61,7 @@ impl Failure {
 
     /// A file or directory that cannot be written.
     pub fn unwritable(path: &Path, error: &io::Error) -> Self {
-        Self::failed("anabranch::cli::unwritable", format!("cannot write {}: {error}", meant(path).display()))
+        Self::failed("anabranch::cli::unwritable", format!("cannot write {}: {}", meant(path).display(), why(error)))
     }
 
     /// One unknown word of what the user typed, underlined, with its nearest neighbour, the words that begin with it, or the
@@ -73,10 +74,10 @@ impl Failure {
             Some((only, [])) => format!("did you mean `{only}`?"),
             Some((last, others)) => format!("did you mean `{}` or `{last}`?", others.join("`, `")),
         };
-        let diagnostic = MietteDiagnostic::new(format!("unknown {what}"))
+        let diagnostic = MietteDiagnostic::new(format!("there is no {what} `{typed}`"))
             .with_code("anabranch::cli::unknown_word")
             .with_help(help)
-            .with_label(LabeledSpan::new(Some(format!("no {what} of this name")), 0, typed.len()));
+            .with_label(LabeledSpan::new(Some("unknown".into()), 0, typed.len()));
         Self::Unusable(vec![Report::new(diagnostic).with_source_code(typed.to_owned())])
     }
 

@@ -40,6 +40,17 @@ pub fn read_regular(file: &Path) -> io::Result<String> {
     Ok(text)
 }
 
+/// Why a file cannot be read, in words that do not depend on the system.
+pub fn why(error: &io::Error) -> String {
+    match error.kind() {
+        ErrorKind::NotFound => "no such file or directory".into(),
+        ErrorKind::PermissionDenied => "permission denied".into(),
+        ErrorKind::IsADirectory => "it is a directory".into(),
+        ErrorKind::InvalidData => "it is not UTF-8 text".into(),
+        _ => error.to_string(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

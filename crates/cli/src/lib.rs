@@ -14,6 +14,7 @@ mod kept;
 mod link_table;
 mod load;
 mod marked;
+mod number;
 mod opener;
 mod out_folder;
 mod output;
@@ -22,6 +23,8 @@ mod parity_table;
 mod plain_table;
 mod pool;
 mod preflight_table;
+#[cfg(target_os = "linux")]
+mod programs;
 mod reference;
 mod reproduction;
 mod results_folder;
@@ -37,8 +40,10 @@ use anabranch_run::Driver;
 use anabranch_units::Duration;
 use args::{Arguments, Command};
 use clap::Parser;
+use clap::error::{ContextKind, ContextValue};
 use failure::Failure;
 use std::ffi::OsString;
+use std::path::Path;
 use told::Told;
 
 /// What runs scenarios.
@@ -89,9 +94,26 @@ fn refusal(error: &clap::Error, colour: bool) -> Answer {
     let rendered = error.render();
     let text = if colour { rendered.ansi().to_string() } else { rendered.to_string() };
     match error.use_stderr() {
-        true => Answer { errors: text, code: 2, ..Answer::default() },
+        true => Answer { errors: text + &tip(error), code: 2, ..Answer::default() },
         false => Answer { output: rendered.to_string(), ..Answer::default() },
     }
+}
+
+/// What a word may have been meant for where clap knows no neighbour of it.
+fn tip(error: &clap::Error) -> String {
+    let word = |kind| match error.get(kind) {
+        Some(ContextValue::String(word)) => Some(word.as_str()),
+        _ => None,
+    };
+    let scenario = |word: &&str| builtin::find(word).is_some() || Path::new(word).is_file();
+    if let Some(word) = word(ContextKind::InvalidSubcommand).filter(scenario) {
+        return format!("\n`anabranch run {word}` runs this scenario.\n");
+    }
+    let key = word(ContextKind::InvalidArg).and_then(|word| word.strip_prefix("--"));
+    let key = key.filter(|word| !anabranch_scenario::find_keys(word).is_empty());
+    key.map_or(String::new(), |key| {
+        format!("\n`{key}` is a key of scenarios: see `anabranch explain {key}`, and --set.\n")
+    })
 }
 
 fn dispatch(arguments: Arguments, drivers: &Drivers<'_>) -> Result<Told, Failure> {
@@ -112,6 +134,7 @@ fn dispatch(arguments: Arguments, drivers: &Drivers<'_>) -> Result<Told, Failure
         Command::Reproduce(arguments) => commands::reproduce(&arguments, drivers),
         Command::Compare(arguments) => commands::compare(&arguments, drivers.virtual_time),
         Command::Model(arguments) => commands::model(&arguments).map(Told::from),
+        Command::New(arguments) => commands::new(&arguments).map(Told::from),
         Command::Parity(arguments) => commands::parity(&arguments, drivers),
         Command::Report(arguments) => commands::report(&arguments),
     }

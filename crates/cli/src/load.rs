@@ -2,9 +2,9 @@
 
 use crate::builtin;
 use crate::failure::Failure;
-use crate::input::{SCENARIO, TRACES, read_within};
+use crate::input::{SCENARIO, TRACES, read_within, why};
 use anabranch_run::Variant;
-use anabranch_scenario::{Diagnostic, Document, Override, PlugIn, Resolver, Source};
+use anabranch_scenario::{Diagnostic, Document, Override, PlugIn, Resolver, Source, nearest};
 use miette::Report;
 use std::cell::Cell;
 use std::fs;
@@ -40,23 +40,24 @@ impl Resolver for Folder<'_> {
             Err(_) => self.used.get(),
         };
         self.used.set(used);
-        read.map_err(|error| error.to_string())
+        read.map_err(|error| why(&error))
     }
 }
 
 impl Loaded {
-    /// Reads the file `name`, or else the built-in scenario of that name.
-    pub fn read(name: &str, overrides: Vec<Override>) -> Result<Self, Failure> {
-        let path = Path::new(name);
+    /// Reads the file `path`, or else the built-in scenario of that name.
+    pub fn read(path: &Path, overrides: Vec<Override>) -> Result<Self, Failure> {
+        // For messages, and for built-in names; the file is opened by its own bytes.
+        let name = path.to_string_lossy().into_owned();
         let text = match read_within(SCENARIO, 0, path) {
             Ok(text) => text,
-            Err(error) => match builtin::find(name) {
+            Err(error) => match builtin::find(&name) {
                 Some(text) if !path.exists() => text.to_owned(),
-                _ => return Err(unreadable(name, &error)),
+                _ => return Err(unreadable(&name, &error)),
             },
         };
         let folder = path.parent().unwrap_or(Path::new(""));
-        Self::parse(Source { name: name.to_owned(), text }, folder, overrides)
+        Self::parse(Source { name, text }, folder, overrides)
     }
 
     /// A scenario that comes with the program.
@@ -86,7 +87,7 @@ impl Loaded {
 /// The scenario files of a directory, by name.
 pub fn scenario_files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let unreadable = |error: std::io::Error| {
-        let message = format!("cannot read {}: {error}", folder.display());
+        let message = format!("cannot read {}: {}", folder.display(), why(&error));
         Failure::unusable("anabranch::cli::unreadable", message, None)
     };
     let entries = fs::read_dir(folder).and_then(Iterator::collect::<Result<Vec<_>, _>>).map_err(unreadable)?;
@@ -159,10 +160,26 @@ fn unusable(diagnostics: Vec<Diagnostic>) -> Failure {
 }
 
 fn unreadable(name: &str, error: &std::io::Error) -> Failure {
-    if error.kind() == ErrorKind::NotFound && !name.contains(['/', '\\']) {
+    let is_file_name = name.contains(['/', '\\']) || name.ends_with(".toml");
+    if error.kind() == ErrorKind::NotFound && !is_file_name {
         return unknown_scenario(name);
     }
-    Failure::unusable("anabranch::cli::unreadable", format!("cannot read {name}: {error}"), None)
+    let help = match error.kind() {
+        ErrorKind::NotFound => Some(beside(name)),
+        ErrorKind::IsADirectory => Some("name a scenario file in it".to_owned()),
+        _ => None,
+    };
+    Failure::unusable("anabranch::cli::unreadable", format!("cannot read {name}: {}", why(error)), help)
+}
+
+/// What may be meant by the name of a file that does not exist.
+fn beside(name: &str) -> String {
+    let file = Path::new(name).file_name().unwrap_or_default().to_string_lossy();
+    let stem = file.strip_suffix(".toml").unwrap_or(&file);
+    match nearest(stem, builtin::SCENARIOS.iter().map(|(name, _)| *name)) {
+        Some(near) => format!("did you mean the built-in scenario `{near}`?"),
+        None => "`anabranch list scenarios` lists the built-in scenarios".into(),
+    }
 }
 
 /// Neither a file here nor a scenario that comes with the program.

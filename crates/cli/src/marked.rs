@@ -1,7 +1,7 @@
 //! Files with places for tables, each between two marks.
 
 use crate::failure::Failure;
-use crate::input::read_regular;
+use crate::input::{read_regular, why};
 use crate::output::write;
 use std::path::Path;
 
@@ -21,7 +21,7 @@ impl<'a> Marked<'a> {
         let unusable = |message, help| Err(Failure::unusable("anabranch::cli::unreadable", message, help));
         let text = match read_regular(file) {
             Ok(text) => text,
-            Err(error) => return unusable(format!("cannot read {}: {error}", file.display()), None),
+            Err(error) => return unusable(format!("cannot read {}: {}", file.display(), why(&error)), None),
         };
         let names: Vec<&str> = match names.iter().copied().filter(|name| text.contains(&open(name))).collect::<Vec<_>>()
         {

@@ -2,7 +2,7 @@
 
 use crate::builtin::PAPERS;
 use crate::failure::Failure;
-use crate::input::read_regular;
+use crate::input::{read_regular, why};
 use anabranch_reproduce::{Item, Mistake, Paper};
 use miette::{LabeledSpan, MietteDiagnostic, NamedSource, Report};
 use std::fs;
@@ -40,24 +40,24 @@ impl Source {
 const CLAIMS: &str = "claims";
 
 /// True if all papers are meant.
-pub fn are_all(key: &str) -> bool {
-    key.eq_ignore_ascii_case("all")
+pub fn are_all(key: &Path) -> bool {
+    key.as_os_str().eq_ignore_ascii_case("all")
 }
 
 /// The papers called `key`; all that come with the program for `all`; a folder with a `claims.toml`. Capitals do not count.
-pub fn find(key: &str) -> Result<Vec<Source>, Failure> {
+pub fn find(key: &Path) -> Result<Vec<Source>, Failure> {
     if are_all(key) {
         return PAPERS.iter().map(built_in).collect();
     }
-    if let Some(paper) = PAPERS.iter().find(|(known, _)| known.eq_ignore_ascii_case(key)) {
+    if let Some(paper) = PAPERS.iter().find(|(known, _)| key.as_os_str().eq_ignore_ascii_case(known)) {
         return Ok(vec![built_in(paper)?]);
     }
-    if Path::new(key).is_dir() {
-        return Ok(vec![own(Path::new(key))?]);
+    if key.is_dir() {
+        return Ok(vec![own(key)?]);
     }
     let keys: Vec<&str> = PAPERS.iter().map(|(key, _)| *key).chain(["all"]).collect();
     let help = format!("there are {}; or name a folder with a {CLAIMS}.toml", keys.join(", "));
-    Err(Failure::unknown_word("paper", key, &keys, &help))
+    Err(Failure::unknown_word("paper", &key.to_string_lossy(), &keys, &help))
 }
 
 fn built_in((key, files): &(&str, &[(&str, &str)])) -> Result<Source, Failure> {
@@ -68,7 +68,11 @@ fn built_in((key, files): &(&str, &[(&str, &str)])) -> Result<Source, Failure> {
 /// Every TOML file of a folder.
 fn own(folder: &Path) -> Result<Source, Failure> {
     let unreadable = |path: &Path, error: std::io::Error| {
-        Failure::unusable("anabranch::cli::unreadable", format!("cannot read {}: {error}", path.display()), None)
+        Failure::unusable(
+            "anabranch::cli::unreadable",
+            format!("cannot read {}: {}", path.display(), why(&error)),
+            None,
+        )
     };
     let entries = fs::read_dir(folder).map_err(|error| unreadable(folder, error))?;
     let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
@@ -111,7 +115,7 @@ mod tests {
 
     #[test]
     fn every_item_of_every_paper_has_a_plan() {
-        for source in find("all").unwrap_or_else(|failure| panic!("{}", failure.render(false))) {
+        for source in find(Path::new("all")).unwrap_or_else(|failure| panic!("{}", failure.render(false))) {
             let key = &source.paper.key;
             assert!(PAPERS.iter().any(|(folder, _)| folder == key), "{key} is not the name of its folder");
             for item in &source.paper.items {

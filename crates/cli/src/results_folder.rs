@@ -2,7 +2,7 @@
 
 use crate::artifacts::Manifest;
 use crate::failure::Failure;
-use crate::input::read_regular;
+use crate::input::{read_regular, why};
 use crate::output::{create, write};
 use crate::watch::file_stem;
 use anabranch_report::of_run::{self, Found, Series};
@@ -85,7 +85,7 @@ fn found(manifest: Manifest, series: Vec<(String, Series)>, timelines: Vec<(Stri
 
 fn read_json<T: DeserializeOwned>(file: &Path) -> Result<T, Failure> {
     let help = "give a directory that `--out` wrote".to_owned();
-    let text = read_regular(file).map_err(|error| unusable(file, &error.to_string(), Some(help)))?;
+    let text = read_regular(file).map_err(|error| unusable(file, &why(&error), Some(help)))?;
     // Says line and column.
     serde_json::from_str(&text).map_err(|error| unusable(file, &error.to_string(), None))
 }
@@ -101,7 +101,7 @@ fn each<T>(
     let mut paths: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|e| e == ending)).collect();
     paths.sort();
     let read = |path: PathBuf| {
-        let text = read_regular(&path).map_err(|error| unusable(&path, &error.to_string(), None))?;
+        let text = read_regular(&path).map_err(|error| unusable(&path, &why(&error), None))?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let value = parse(&text).map_err(|why| unusable(&path, &why, None))?;
         Ok((name, value))

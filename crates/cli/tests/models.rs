@@ -125,7 +125,7 @@ fn mistakes_are_underlined_with_the_nearest_word() {
         let text = errors(&[&["model"], arguments].concat(), 2);
         assert!(parts.iter().all(|part| text.contains(part)), "{text}");
     };
-    wrong(&["delayed-strt"], &["unknown model", "did you mean `delayed-start`?"]);
+    wrong(&["delayed-strt"], &["there is no model `delayed-strt`", "did you mean `delayed-start`?"]);
     wrong(&["delayed-start", "--set", "gama=4"], &["`gama` is no parameter", "did you mean `gamma`?"]);
     wrong(&["delayed-start", "--set", "zzz=4"], &["choose from gamma, loss"]);
     wrong(&["delayed-start", "--set", "gamma"], &["`gamma` has no value"]);

@@ -569,3 +569,21 @@ fn what_a_command_leaves_behind_ends_with_the_shell() {
     let pids = [place.processes("client"), place.processes("server")].concat();
     assert_eq!(pids.iter().filter(|pid| runs(pid)).collect::<Vec<_>>(), Vec::<&String>::new());
 }
+
+#[test]
+fn programs_that_are_missing_are_named_with_their_packages_before_anything_is_set_up() {
+    let told = |arguments: &[&str]| {
+        let mut anabranch = Command::new(assert_cmd::cargo::cargo_bin!("anabranch"));
+        let output = anabranch.env("PATH", "").args(["shell", "3g-wlan"]).args(arguments).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, text) = told(&["--", "iperf3", "-c", "10.0.0.2"]);
+    assert_eq!(code, Some(127), "{text}");
+    assert!(text.contains("`iperf3` is not on the PATH") && text.contains("apt install iperf3"), "{text}");
+    let (code, text) = told(&["--server", "mptcpize run iperf3 -s", "--", "true"]);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("`mptcpize` and `iperf3` are not on the PATH"), "{text}");
+    assert!(text.contains("apt install mptcpize iperf3"), "{text}");
+    // Of no known package, and started by its path: the system's answer comes later.
+    assert!(told(&["--", "no-such-program"]).1.contains("`no-such-program` is not on the PATH"));
+}

@@ -102,9 +102,32 @@ fn sections_and_keys_as_they_are_set_are_explained() {
         let page = output(&["explain", name]);
         assert!(page.starts_with(&format!("{key} (scenario key)")), "{name}: {page}");
     }
-    assert!(errors(&["explain", "path.wifi.los"], 2).contains("no name of this name"));
+    assert!(errors(&["explain", "path.wifi.los"], 2).contains("there is no page `path.wifi.los`"));
     // A bare number with a point is a fraction, quoted or not.
     assert!(output(&["explain", "path.loss"]).contains("or a fraction with a point, such as 0.01 or \"0.01\""));
+}
+
+#[test]
+fn words_that_keys_take_are_explained() {
+    let web = output(&["explain", "web"]);
+    assert!(web.starts_with("web (value of traffic.kind)\n\nthe client asks for a page's objects"), "{web}");
+    assert!(["| objects ", "| sizes "].iter().all(|key| web.contains(key)) && !web.contains("| interval "), "{web}");
+    for (word, key) in [
+        ("bulk", "traffic.kind"),
+        ("frames", "traffic.kind"),
+        ("request", "traffic.kind"),
+        ("red", "path.queue.kind"),
+        ("gilbert-elliott", "path.loss.kind"),
+        ("race", "connection.first_path"),
+        ("truesize", "tcp.buffer_accounting"),
+    ] {
+        let page = output(&["explain", word]);
+        assert!(page.contains(&format!("{word} (value of {key})\n\n")), "{page}");
+    }
+    // What is a key, too, has both pages.
+    assert!(output(&["explain", "request"]).contains("traffic.request (scenario key)"));
+    assert!(errors(&["explain", "framse"], 2).contains("did you mean `frames`?"));
+    assert!(errors(&["explain", "zzzzzzzzzz"], 2).contains("`anabranch list keys`"));
 }
 
 #[test]
@@ -126,15 +149,20 @@ fn lists_of_schedulers_have_parameters_in_brackets() {
 
 #[test]
 fn numbers_that_are_none_are_told_what_is_wanted() {
+    let count = "expected a whole number from 1 to 1000000";
     for (arguments, wanted) in [
-        (&["run", "wifi-lte", "--seed", "x"][..], "a whole number, zero or above, is wanted"),
-        (&["run", "wifi-lte", "--jobs", "0"], "a whole number above zero is wanted"),
-        (&["run", "wifi-lte", "--repeat", "some"], "a whole number above zero, or `auto`, is wanted"),
-        (&["run", "wifi-lte", "--out", "x", "--timeline", "-"], "a whole number, zero or above, is wanted"),
-        (&["run", "wifi-lte", "--out", "x", "--connection", "0"], "a whole number above zero is wanted"),
-        (&["demo", "--repeat", "0"], "a whole number above zero is wanted"),
-        (&["compare", "--repeat", "y"], "a whole number above zero is wanted"),
-        (&["parity", "wifi-lte", "--jobs", "y"], "a whole number above zero is wanted"),
+        (&["run", "wifi-lte", "--seed", "x"][..], "expected a whole number from 0 to 9223372036854775807"),
+        (&["run", "wifi-lte", "--seed", "18446744073709551615"], "too large; expected a whole number from 0 to"),
+        (&["run", "wifi-lte", "--jobs", "0"], "too small; expected a whole number from 1 to 1024"),
+        (&["run", "wifi-lte", "--repeat", "some"], "expected a whole number from 1 to 1000000, or `auto`"),
+        (&["run", "wifi-lte", "--repeat", "99999999999"], "too large; expected a whole number from 1 to 1000000, or"),
+        (&["run", "wifi-lte", "--out", "x", "--timeline", "-"], "expected a whole number from 0 to"),
+        (&["run", "wifi-lte", "--out", "x", "--connection", "0"], "too small; expected a whole number from 1 to"),
+        (&["demo", "--repeat", "0"], count),
+        (&["compare", "--repeat", "y"], count),
+        (&["parity", "wifi-lte", "--repeat", "1000001"], count),
+        (&["reproduce", "fdps", "--repeat", "99999999999"], "too large; expected a whole number from 1 to 1000000, or"),
+        (&["parity", "wifi-lte", "--jobs", "y"], "expected a whole number from 1 to 1024"),
     ] {
         let text = errors(arguments, 2);
         assert!(text.contains(wanted), "{text}");
@@ -152,9 +180,14 @@ fn all_mistakes_of_a_command_line_are_told_at_once() {
 
 #[test]
 fn lists_come_as_tables_and_as_json() {
-    for (what, name) in
-        [("schedulers", "minrtt"), ("congestion", "olia"), ("scenarios", "wifi-lte"), ("metrics", "goodput_bps")]
-    {
+    for (what, name) in [
+        ("schedulers", "minrtt"),
+        ("congestion", "olia"),
+        ("scenarios", "wifi-lte"),
+        ("metrics", "goodput_bps"),
+        ("keys", "path.loss"),
+        ("models", "delayed-start"),
+    ] {
         assert!(output(&["list", what]).lines().any(|line| line.starts_with(name)), "{what}");
         let items: Value = serde_json::from_str(&output(&["list", what, "--format", "json"])).unwrap();
         let items = items.as_array().unwrap();
@@ -162,11 +195,16 @@ fn lists_come_as_tables_and_as_json() {
         assert!(items.iter().all(|item| item["about"].as_str().is_some_and(|about| !about.is_empty())), "{what}");
     }
     assert!(errors(&["list", "schedulars"], 2).contains("schedulers"));
+    let keys: Value = serde_json::from_str(&output(&["list", "keys", "--format", "json"])).unwrap();
+    let loss = keys.as_array().unwrap().iter().find(|key| key["name"] == "path.loss").unwrap();
+    assert_eq!(loss["default"], "0%");
+    assert!(loss["form"].as_str().unwrap().starts_with("a probability"), "{loss}");
+    assert!(output(&["list", "models"]).contains("oracle"));
 }
 
 #[test]
 fn everything_listed_is_explained() {
-    for what in ["schedulers", "congestion", "scenarios", "metrics"] {
+    for what in ["schedulers", "congestion", "scenarios", "metrics", "keys", "models"] {
         let items: Value = serde_json::from_str(&output(&["list", what, "--format", "json"])).unwrap();
         for item in items.as_array().unwrap() {
             let name = item["name"].as_str().unwrap();
@@ -278,8 +316,60 @@ fn bad_files_are_underlined_and_missing_ones_named() {
         "{text}"
     );
     assert!(!text.contains('\x1b'), "no colour unless asked");
-    assert!(errors(&["run", "no/such/file.toml"], 2).contains("no/such/file.toml"));
-    assert!(errors(&["check", folder.path().to_str().unwrap()], 2).contains("cannot read"));
+    for name in ["no/such/file.toml", "nope.toml"] {
+        let text = errors(&["run", name], 2);
+        assert!(text.contains(&format!("cannot read {name}: no such file")), "{text}");
+    }
+    assert!(errors(&["run", "wifi-ltee.toml"], 2).contains("did you mean the built-in scenario `wifi-lte`?"));
+    assert!(errors(&["check", folder.path().to_str().unwrap()], 2).contains("it is a directory"));
+    let empty = folder.path().join("empty.toml");
+    for text in ["", "# nothing yet\n"] {
+        std::fs::write(&empty, text).unwrap();
+        let told = errors(&["check", empty.to_str().unwrap()], 2);
+        assert_eq!(told.matches("anabranch::").count(), 1, "{told}");
+        assert!(
+            ["a scenario needs a [[path]] and an end", "[[path]]\n", "rate = "].iter().all(|part| told.contains(part)),
+            "{told}"
+        );
+    }
+}
+
+#[test]
+fn words_that_are_something_else_are_told_what() {
+    assert!(errors(&["wifi-lte"], 2).contains("`anabranch run wifi-lte` runs this scenario"));
+    assert!(!errors(&["wifi-ltee"], 2).contains("anabranch run"));
+    assert!(errors(&["run", "wifi-lte", "--warmup", "0s"], 2).contains("`warmup` is a key of scenarios"));
+    assert!(!errors(&["run", "wifi-lte", "--nonsense"], 2).contains("key of scenarios"));
+    assert!(errors(&["explain", "demo"], 2).contains("anabranch demo --help"));
+    assert!(errors(&["explain", "pr"], 2).contains("did you mean `+pr`?"));
+    assert!(errors(&["run", "wifi-lte", "--duration", "-5s"], 2).contains("`duration`"));
+    assert!(errors(&["run", "wifi-lte", "--seed", "-1"], 2).contains("expected a whole number from 0"));
+    assert!(errors(&["report", "nowhere"], 2).contains("cannot read nowhere/results.json: no such file"));
+}
+
+#[test]
+fn options_that_contradict_each_other_are_refused() {
+    let text = errors(&["run", "wifi-lte", "--preflight", "--no-preflight"], 2);
+    assert!(text.contains("'--preflight' cannot be used with '--no-preflight'"), "{text}");
+}
+
+#[cfg(unix)]
+#[test]
+fn names_of_files_need_not_be_utf_8() {
+    use std::os::unix::ffi::OsStrExt;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join(std::ffi::OsStr::from_bytes(b"caf\xe9.toml"));
+    std::fs::write(&file, output(&["check", "wifi-lte"])).unwrap();
+    let answer = |words: &[&std::ffi::OsStr]| {
+        let mut ran = assert_cmd::Command::new(assert_cmd::cargo::cargo_bin!("anabranch"));
+        ran.args(words).assert().success().get_output().stdout.clone()
+    };
+    let checked = String::from_utf8(answer(&["check".as_ref(), file.as_ref()])).unwrap();
+    assert!(checked.contains("[[path]]"), "{checked}");
+    let out = folder.path().join(std::ffi::OsStr::from_bytes(b"\xff"));
+    let run = ["run".as_ref(), file.as_ref(), "--duration".as_ref(), "1s".as_ref(), "--out".as_ref(), out.as_ref()];
+    answer(&run);
+    assert!(out.join("results.json").is_file());
 }
 
 #[test]

@@ -83,7 +83,27 @@ impl<'a> Parameters<'a> {
     }
 }
 
+/// The headings of every reference page, in their order.
+pub const HEADINGS: [&str; 6] = ["Idea", "Rule", "When it helps", "When it hurts", "Departures", "References"];
+
+/// What stands in place of a text that a template leaves open.
+pub const TO_BE_WRITTEN: &str = "To be written";
+
 impl<T: ?Sized> Entry<T> {
+    /// What its `about` and its page lack, a phrase each: a heading, or the text below one.
+    pub fn lacking(&self) -> Vec<String> {
+        let is_written = |text: &str| !text.is_empty() && !text.starts_with(TO_BE_WRITTEN);
+        let about = (!is_written(self.about)).then(|| "`about` is to be written".to_owned());
+        let lacks = |heading: &&str| match self.page.split_once(&format!("# {heading}\n")) {
+            None => Some(format!("no heading `# {heading}`")),
+            Some((_, below)) => {
+                let text = below.split("\n#").next().unwrap_or_default().trim();
+                (!is_written(text)).then(|| format!("`# {heading}` is to be written"))
+            }
+        };
+        about.into_iter().chain(HEADINGS.iter().filter_map(lacks)).collect()
+    }
+
     /// Builds with `given` over the defaults.
     pub fn build(&self, given: &[(String, f64)]) -> Box<T> {
         (self.build)(&Parameters::new(self.parameters, given))
@@ -112,6 +132,22 @@ mod tests {
     #[should_panic(expected = "delay is not among the parameters")]
     fn a_parameter_that_is_not_listed_has_no_value() {
         Parameters::new(&[], &[("delay".into(), 1.0)]).get("delay");
+    }
+
+    #[test]
+    fn a_page_says_what_it_lacks() {
+        let page = "# Idea\n\nOne.\n\n# Rule\n\n# When it helps\n\nTo be written.\n\n# When it hurts\n\nNever.\n\n# References\n\nNone.\n";
+        let entry: Entry<str> =
+            Entry { name: "x", aliases: &[], about: "", page, parameters: &[], build: |_| String::new().into() };
+        assert_eq!(
+            entry.lacking(),
+            [
+                "`about` is to be written",
+                "`# Rule` is to be written",
+                "`# When it helps` is to be written",
+                "no heading `# Departures`"
+            ]
+        );
     }
 
     #[test]

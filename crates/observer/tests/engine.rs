@@ -1,7 +1,7 @@
 //! The strong test: over random networks the observer of each host derives, event by event, what the engine recorded,
 //! from the packets alone.
 //!
-//! For many networks: `ANABRANCH_SEEDS=5000 cargo test --profile fast -p anabranch-observer --test engine`; for one
+//! For many networks: `ANABRANCH_SEEDS=5000 cargo test --release -p anabranch-observer --test engine`; for one
 //! alone: `ANABRANCH_SEED=<seed>`.
 
 #![allow(

@@ -40,11 +40,27 @@ pub fn read(source: &Source, overrides: &[Override], resolver: &dyn Resolver) ->
     }
 }
 
+/// The smallest scenario, for a file in which nothing stands.
+const LEAST: &str = "\
+duration = \"10s\"
+
+[[path]]
+name = \"wlan\"
+rate = \"25mbit\"
+delay = \"25ms\"";
+
 type Parts = (Reading, Vec<(String, Vec<String>)>, Vec<(Cell, Scenario)>);
 
 fn document(report: &mut Report, traces: &mut Traces<'_>, source: &Source, overrides: &[Override]) -> Option<Parts> {
     let file = report.add_source(&source.name, source.text.clone());
     let mut root = parse_document(report, file, &source.text)?;
+    if root.0.is_empty() {
+        report
+            .error(Code::MissingKey, Span { source: file, start: 0, end: 0 }, "a scenario needs a [[path]] and an end")
+            .label("nothing is set in this file")
+            .help(format!("begin with:\n{LEAST}"));
+        return None;
+    }
     let fixed: Vec<_> = overrides.iter().map(|o| apply(report, &mut root, o)).collect();
     let sweep = Sweep::take(report, &mut root, &fixed);
     let before = report.calls();
@@ -124,5 +140,15 @@ impl Document {
     /// Every mistake.
     pub fn parse(name: &str, text: &str) -> Result<Self, Vec<Diagnostic>> {
         read(&Source { name: name.into(), text: text.into() }, &[], &NoFiles)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_smallest_scenario_is_one() {
+        assert!(Document::parse("least", LEAST).is_ok());
     }
 }

@@ -323,6 +323,8 @@ const MAX_WINDOW: u64 = 65_535 << 14;
 const MAX_MSS: u64 = 65_435;
 /// Most connections of the traffic: each has its own port on the client.
 pub(crate) const MAX_FLOWS: i64 = 10_000;
+/// Most repetitions of a scenario.
+pub const MAX_REPEAT: i64 = 1_000_000;
 /// Far more than any network, and far from overflow in bits.
 const MAX_BYTES: u64 = 1 << 60;
 
@@ -350,7 +352,7 @@ const KEYS: &[Key] = &[
     key(Top, "duration", POSITIVE_TIME, Nothing("until all traffic is delivered"), "measured time, after the warm-up; required if traffic is unlimited"),
     key(Top, "warmup", TIME, Value("0s"), "discarded time before the measured time; needs a duration"),
     key(Top, "seed", Form::Integer { min: 0, max: i64::MAX }, Value("1"), "seed of the first repetition; repetition r uses seed + r"),
-    key(Top, "repeat", Form::Integer { min: 1, max: 1_000_000 }, Value("1"), "repetitions; a scenario without randomness is run once"),
+    key(Top, "repeat", Form::Integer { min: 1, max: MAX_REPEAT }, Value("1"), "repetitions; a scenario without randomness is run once"),
     key(Top, "start", TIME, Value("0s"), "when the traffic starts, warm-up included; cross traffic may be under way by then"),
     key(Top, "start_jitter", TIME, Value("0s"), "random delay of the start, below this value; it breaks phase locks"),
 

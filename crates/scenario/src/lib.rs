@@ -15,11 +15,12 @@ mod suggest;
 mod sweep;
 mod text;
 mod tree;
+mod word;
 
 pub use diagnostic::{Code, Diagnostic};
 pub use document::{Document, congestion, read, scheduler};
 pub use era::{ERAS, Era};
-pub use keys::{Directions, Fallback, Form, Key, Section, find_keys, keys};
+pub use keys::{Directions, Fallback, Form, Key, MAX_REPEAT, Section, find_keys, keys};
 pub use quantity::parse_duration;
 pub use quantity::si_number;
 pub use read::full_packet;
@@ -30,3 +31,4 @@ pub use scenario::{
 pub use schema::schema;
 pub use source::{NoFiles, Override, Resolver, Source};
 pub use suggest::nearest;
+pub use word::{Word, words};

@@ -54,7 +54,12 @@ pub mod srpt_ecf;
 pub mod stms;
 pub mod sttf;
 #[cfg(test)]
+mod template;
+#[cfg(test)]
 mod testing;
 pub mod weighted;
+
+/// The source of a new scheduler, complete but for its name and its page; it is compiled and tested with the others.
+pub const TEMPLATE: &str = include_str!("template.rs");
 
 pub use registry::{BuildError, Resolved, all, build, find, resolve, suffixes, takes_suffix};

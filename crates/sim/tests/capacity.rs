@@ -1,7 +1,7 @@
 //! Plain TCP and Multipath TCP fill a path without loss.
 //!
 //! The fastest link takes millions of packets:
-//! `cargo test --profile fast -p anabranch-sim --test capacity -- --include-ignored --nocapture`.
+//! `cargo test --release -p anabranch-sim --test capacity -- --include-ignored --nocapture`.
 
 mod common;
 

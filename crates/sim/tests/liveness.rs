@@ -6,7 +6,7 @@
 //! retransmission or two, so all but a few networks in a thousand stay below; eight are never exceeded.
 //!
 //! To run one network alone: `ANABRANCH_SEED=<seed>`; to run many:
-//! `ANABRANCH_SEEDS=5000 cargo test --profile fast -p anabranch-sim --test liveness`.
+//! `ANABRANCH_SEEDS=5000 cargo test --release -p anabranch-sim --test liveness`.
 
 #![allow(
     clippy::disallowed_methods,

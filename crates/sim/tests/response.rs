@@ -1,6 +1,6 @@
 //! Long runs of congestion control: its response to random loss, and its share of a bottleneck.
 //!
-//! `cargo test --profile fast -p anabranch-sim --test response -- --include-ignored --nocapture` prints the table of
+//! `cargo test --release -p anabranch-sim --test response -- --include-ignored --nocapture` prints the table of
 //! `docs/validation.md`.
 
 mod common;

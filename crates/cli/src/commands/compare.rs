@@ -189,9 +189,7 @@ fn path_sets(arguments: &CompareArguments) -> Result<Vec<PathSet>, Failure> {
     let repeat = arguments.repeat.map(NonZeroU32::get).or(arguments.quick.then_some(QUICK));
     let overrides = || repeat.map(|n| Override::new("--repeat", "repeat", n.to_string())).into_iter().collect();
     let loaded: Result<Vec<Loaded>, Failure> = match &arguments.grid {
-        Some(folder) => {
-            scenario_files(folder)?.iter().map(|file| Loaded::read(&file.to_string_lossy(), overrides())).collect()
-        }
+        Some(folder) => scenario_files(folder)?.iter().map(|file| Loaded::read(file, overrides())).collect(),
         None => builtin::FRONTIER.iter().map(|(name, text)| Loaded::given(name, text, overrides())).collect(),
     };
     let sets = |loaded: Loaded| {

@@ -1,6 +1,6 @@
 //! `anabranch explain`
 
-use crate::args::{Catalogue, ExplainArguments};
+use crate::args::{Arguments, Catalogue, ExplainArguments, Listing};
 use crate::builtin;
 use crate::commands::model;
 use crate::failure::Failure;
@@ -8,8 +8,9 @@ use crate::reference::{self, page, table};
 use anabranch_engine::Scheduler;
 use anabranch_engine::plugin::Entry;
 use anabranch_metrics::METRICS;
-use anabranch_scenario::{Key, Section};
+use anabranch_scenario::{Key, Section, Word};
 use anabranch_schedulers::BuildError;
+use clap::ValueEnum;
 
 /// What was asked for.
 pub fn explain(arguments: &ExplainArguments) -> Result<String, Failure> {
@@ -36,10 +37,18 @@ fn explain_name(name: &str) -> Result<String, Failure> {
     }));
     let sections = Section::ALL.into_iter().filter(|section| !name.is_empty() && section.name() == name);
     pages.extend(sections.map(section_page));
+    pages.extend(anabranch_scenario::words().filter(|word| word.name == name).map(|word| word_page(&word)));
     pages.extend(model::page(name));
     pages.extend(builtin::find(name).map(|text| format!("{name} (built-in scenario)\n\n{text}")));
     pages.extend(name.starts_with("single:").then(|| SINGLE.to_owned()));
-    if pages.is_empty() { Err(unknown(name)) } else { Ok(pages.join("\n")) }
+    match pages.is_empty() {
+        false => Ok(pages.join("\n")),
+        true if Arguments::has_command(name) => {
+            let help = Some(format!("anabranch {name} --help"));
+            Err(Failure::unusable("anabranch::cli::command", format!("`{name}` is a command"), help))
+        }
+        true => Err(unknown(name)),
+    }
 }
 
 const SINGLE: &str = "\
@@ -88,9 +97,23 @@ fn section_page(section: Section) -> String {
         (false, _) => "a table that is a key's value".to_owned(),
     };
     let rows = section.keys().map(|key| [key.name, key.default(), key.about].map(str::to_owned));
-    let keys = table(["key", "default", "meaning"], rows);
+    let keys = table(KEY_COLUMNS, rows);
     format!("{} ({header})\n\n{}\n\n{keys}", section.name(), section.about())
 }
+
+/// A word that a key takes, with the keys that count for it.
+fn word_page(word: &Word) -> String {
+    let mut text = format!("{} (value of {})\n\n{}\n", word.name, word.key.full_name(), word.about());
+    let keys = word.keys();
+    if !keys.is_empty() {
+        let rows = keys.into_iter().map(|(key, about)| [key.name, key.default(), about].map(str::to_owned));
+        text += &format!("\n{}", table(KEY_COLUMNS, rows));
+    }
+    text
+}
+
+/// What tables say of keys.
+const KEY_COLUMNS: [&str; 3] = ["key", "default", "meaning"];
 
 /// Which suffixes a scheduler takes.
 fn suffixes(entry: &Entry<dyn Scheduler>) -> Vec<String> {
@@ -107,7 +130,7 @@ fn metric_answers_to(metric: &str, name: &str) -> bool {
 fn unknown(name: &str) -> Failure {
     let keys: Vec<String> = anabranch_scenario::keys().iter().map(|key| key.full_name()).collect();
     let mut candidates: Vec<&str> = Vec::new();
-    for entry in anabranch_schedulers::all().iter().chain(anabranch_schedulers::suffixes()) {
+    for entry in anabranch_schedulers::suffixes().iter().chain(anabranch_schedulers::all()) {
         candidates.extend(entry.aliases.iter().chain([&entry.name]));
     }
     for entry in anabranch_congestion::all() {
@@ -118,8 +141,12 @@ fn unknown(name: &str) -> Failure {
     candidates.extend(anabranch_scenario::keys().iter().map(|key| key.name));
     candidates.extend(keys.iter().map(String::as_str));
     candidates.extend(Section::ALL.map(Section::name));
+    candidates.extend(anabranch_scenario::words().map(|word| word.name));
     candidates.extend(builtin::SCENARIOS.iter().map(|(name, _)| *name));
-    let lists =
-        "names stand in `anabranch list schedulers`, `congestion`, `metrics` and `scenarios`, and in `anabranch model`";
-    Failure::unknown_word("name", name, &candidates, lists)
+    let lists: Vec<String> = Listing::value_variants()
+        .iter()
+        .filter_map(|listing| listing.to_possible_value())
+        .map(|listing| format!("`anabranch list {}`", listing.get_name()))
+        .collect();
+    Failure::unknown_word("page", name, &candidates, &format!("names are listed by {}", lists.join(", ")))
 }

@@ -3,25 +3,33 @@
 use crate::args::{ListArguments, ListFormat, Listing};
 use crate::builtin;
 use crate::builtin::PAPERS;
+use crate::commands::model;
 use crate::failure::Failure;
 use crate::papers::{self, Source};
 use crate::plain_table::{plain_table, print_table};
 use anabranch_engine::plugin::Entry;
-use anabranch_metrics::METRICS;
+use anabranch_metrics::{METRICS, MetricInfo};
 use anabranch_reproduce::Paper;
+use anabranch_scenario::Key;
 use comfy_table::{CellAlignment, ContentArrangement};
 use serde::Serialize;
+use std::borrow::Cow;
 
 /// One line of a list.
 #[derive(Debug, Default, Serialize)]
 struct Item {
-    name: &'static str,
+    name: Cow<'static, str>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     aliases: &'static [&'static str],
     #[serde(skip_serializing_if = "Option::is_none")]
     unit: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     per_path: Option<bool>,
+    /// Form of a scenario key's value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    form: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    default: Option<&'static str>,
     about: String,
     /// Tables and figures of a paper.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -43,7 +51,7 @@ impl PaperItem {
 
 impl Item {
     fn of_entry<T: ?Sized>(entry: &Entry<T>) -> Self {
-        Self { name: entry.name, aliases: entry.aliases, about: entry.about.into(), ..Self::default() }
+        Self { name: entry.name.into(), aliases: entry.aliases, about: entry.about.into(), ..Self::default() }
     }
 
     fn of_paper((name, source): (&'static str, Source)) -> Self {
@@ -53,7 +61,17 @@ impl Item {
             PaperItem { name: item.id, about, live: item.live }
         };
         let items = items.into_iter().map(item).collect();
-        Self { name, about: format!("{title}. {authors}, {venue}"), items, ..Self::default() }
+        Self { name: name.into(), about: format!("{title}. {authors}, {venue}"), items, ..Self::default() }
+    }
+
+    fn of_key(key: &Key) -> Self {
+        let (form, default) = (Some(key.form.expected()), Some(key.default()));
+        Self { name: key.full_name().into(), form, default, about: key.about.into(), ..Self::default() }
+    }
+
+    fn of_metric(metric: &MetricInfo) -> Self {
+        let (unit, per_path) = (Some(metric.unit), Some(metric.per_path));
+        Self { name: metric.name.into(), unit, per_path, about: metric.about.into(), ..Self::default() }
     }
 
     /// Its name, as a table shows it.
@@ -77,21 +95,16 @@ pub fn list(arguments: &ListArguments) -> Result<String, Failure> {
         Listing::Congestion => anabranch_congestion::all().iter().map(|entry| Item::of_entry(entry)).collect(),
         Listing::Scenarios => builtin::SCENARIOS
             .iter()
-            .map(|(name, text)| Item { name, about: builtin::about(text), ..Item::default() })
+            .map(|(name, text)| Item { name: (*name).into(), about: builtin::about(text), ..Item::default() })
             .collect(),
         Listing::Papers => {
             let keys = PAPERS.iter().map(|(key, _)| *key);
-            keys.zip(papers::find("all")?).map(Item::of_paper).collect()
+            keys.zip(papers::find("all".as_ref())?).map(Item::of_paper).collect()
         }
-        Listing::Metrics => METRICS
-            .iter()
-            .map(|metric| Item {
-                name: metric.name,
-                unit: Some(metric.unit),
-                per_path: Some(metric.per_path),
-                about: metric.about.into(),
-                ..Item::default()
-            })
+        Listing::Metrics => METRICS.iter().map(Item::of_metric).collect(),
+        Listing::Keys => anabranch_scenario::keys().iter().map(Item::of_key).collect(),
+        Listing::Models => model::abouts()
+            .map(|(name, about)| Item { name: name.into(), about: about.into(), ..Item::default() })
             .collect(),
     };
     Ok(match arguments.format {
@@ -111,6 +124,7 @@ pub fn list(arguments: &ListArguments) -> Result<String, Failure> {
                 Listing::Schedulers => {
                     "\nA scheduler that pulls may be followed by +pr or +or: see `anabranch explain +pr`.\n"
                 }
+                Listing::Keys => "\n`anabranch explain KEY` has the form of its value and its default.\n",
                 _ => "",
             };
             print_table(&table) + suffixes

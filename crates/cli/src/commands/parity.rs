@@ -86,8 +86,8 @@ fn scenarios(arguments: &ParityArguments) -> Result<Vec<Loaded>, Failure> {
         overrides
     };
     let Some(folder) = &arguments.grid else {
-        let name = arguments.scenario.as_deref().unwrap_or_default();
+        let name = arguments.scenario.as_deref().unwrap_or(Path::new(""));
         return Ok(vec![Loaded::read(name, overrides())?]);
     };
-    scenario_files(folder)?.iter().map(|file| Loaded::read(&file.to_string_lossy(), overrides())).collect()
+    scenario_files(folder)?.iter().map(|file| Loaded::read(file, overrides())).collect()
 }

@@ -1,12 +1,13 @@
 //! `anabranch reproduce`
 
 use crate::Drivers;
-use crate::args::{ListFormat, Repetitions, ReproduceArguments};
-use crate::artifacts::Machine;
+use crate::args::{ListFormat, ReproduceArguments};
+use crate::artifacts::{Machine, command_line};
 use crate::failure::Failure;
 use crate::kept::Kept;
 use crate::load::Loaded;
 use crate::marked::Marked;
+use crate::number::Repetitions;
 use crate::opener::Opener;
 use crate::out_folder::OutFolder;
 use crate::output::{create, write};
@@ -203,7 +204,7 @@ impl Found {
 
 /// How the runs came about, which took `wall_time`.
 fn around(seeds: Vec<u64>, wall_time: Duration) -> Around {
-    let command = std::env::args().collect::<Vec<_>>().join(" ");
+    let command = command_line().join(" ");
     let wall_time = format!("{:.1} s, without runs that were kept from before", wall_time.as_secs_f64());
     let settings = [("command", command), ("wall time", wall_time), ("machine", Machine::here().to_string())];
     Around {
@@ -230,7 +231,7 @@ fn chosen<'a>(source: &'a Source, arguments: &ReproduceArguments) -> Result<Vec<
     let item = source.item(id)?;
     if item.live && !arguments.live {
         let message = format!("`{id}` has a kernel at the receiving end and runs by the clock");
-        let help = format!("anabranch reproduce {} {id} --live", arguments.paper);
+        let help = format!("anabranch reproduce {} {id} --live", arguments.paper.display());
         return Err(Failure::unusable("anabranch::cli::usage", message, Some(help)));
     }
     Ok(vec![item])

@@ -1,10 +1,11 @@
 //! `anabranch run`
 
 use crate::Drivers;
-use crate::args::{Format, Output, Repetitions, RunArguments};
+use crate::args::{Format, Output, RunArguments};
 use crate::artifacts;
 use crate::failure::Failure;
 use crate::load::{Loaded, congestions, schedulers, set_overrides};
+use crate::number::Repetitions;
 use crate::opener::Opener;
 use crate::out_folder::OutFolder;
 use crate::results_folder::{PAGE, make_report};

@@ -6,6 +6,7 @@ use crate::link_table::link_table;
 use crate::load::{Loaded, set_overrides};
 use crate::plain_table::seconds;
 use crate::preflight_table::preflight_table;
+use crate::programs::{missing_of_command, missing_of_line};
 use crate::told::Told;
 use anabranch_lab::LabError;
 use anabranch_lab::preflight::preflight;
@@ -23,6 +24,13 @@ const NOT_STARTED: u8 = 127;
 /// Runs a command, or a shell, over a scenario's paths. What it prints goes to our own streams while it runs.
 pub fn shell(arguments: &ShellArguments) -> Result<Told, Failure> {
     let scenario = scenario(arguments)?;
+    // Said before anything is set up, and before it is found that this takes root.
+    if let Some(missing) = arguments.server.as_deref().and_then(missing_of_line) {
+        return Err(missing);
+    }
+    if let Some(missing) = missing_of_command(&command(arguments)) {
+        return Ok(Told { code: NOT_STARTED, ..missing.into() });
+    }
     let measure = |limit| preflight(&scenario.topology, scenario.hosts.ip == 6, limit);
     let measured = arguments.preflight.limit().map(measure).transpose().map_err(failed)?;
     let mut shell = Shell::new(&scenario, arguments.pcap.as_deref()).map_err(failed)?;
@@ -70,7 +78,8 @@ fn scenario(arguments: &ShellArguments) -> Result<Scenario, Failure> {
     match cells.len() {
         1 => Ok(cells.remove(0).1),
         n => {
-            let message = format!("{} is a sweep of {n} cells, and a shell has one network", arguments.scenario);
+            let message =
+                format!("{} is a sweep of {n} cells, and a shell has one network", arguments.scenario.display());
             Err(Failure::unusable("anabranch::shell::sweep", message, Some("leave [sweep] out".into())))
         }
     }

@@ -7,7 +7,7 @@ macro_rules! networks {
     ($($name:literal: $around:expr),* $(,)?) => {
         &[$(Network {
             name: $name,
-            text: include_str!(concat!("../../../../scenarios/purposes/", $name, ".toml")),
+            text: include_str!(concat!("../../scenarios/", $name, ".toml")),
             around: &$around,
         }),*]
     };

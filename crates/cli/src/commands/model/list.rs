@@ -11,9 +11,15 @@ use serde::Serialize;
 /// The oracle's reference page.
 const ORACLE: &str = include_str!("oracle.md");
 
+/// Every model's name, with one line about it.
+pub fn abouts() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let closed = anabranch_models::all().iter().map(|model| (model.name, model.about));
+    closed.chain([(oracle::NAME, oracle::ABOUT)])
+}
+
 /// All names.
 pub fn names() -> Vec<&'static str> {
-    anabranch_models::all().iter().map(|model| model.name).chain([oracle::NAME]).collect()
+    abouts().map(|(name, _)| name).collect()
 }
 
 /// The reference page of the model of this name.

@@ -9,7 +9,7 @@ use crate::args::ModelArguments;
 use crate::failure::Failure;
 use questions::Questions;
 
-pub use list::{names, page};
+pub use list::{abouts, names, page};
 
 /// The models, or what one of them says.
 pub fn model(arguments: &ModelArguments) -> Result<String, Failure> {
@@ -21,7 +21,7 @@ pub fn model(arguments: &ModelArguments) -> Result<String, Failure> {
         return Err(Failure::unknown_word("model", name, &names(), "`anabranch model` lists them"));
     };
     if let Some(scenario) = &arguments.scenario {
-        let message = format!("`{name}` takes no scenario, as in `{scenario}`");
+        let message = format!("`{name}` takes no scenario, as in `{}`", scenario.display());
         let help = Some(format!("`--set {}=…` sets a parameter", model.parameters[0].name));
         return Err(Failure::unusable("anabranch::cli::no_scenario", message, help));
     }

@@ -1,0 +1,144 @@
+//! What we depend on is what `deny.toml` admits: licences, bans, sources.
+
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+#[derive(Deserialize)]
+struct Deny {
+    licenses: Licences,
+    bans: Bans,
+    sources: Sources,
+}
+
+#[derive(Deserialize)]
+struct Licences {
+    allow: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Bans {
+    deny: Vec<Ban>,
+}
+
+#[derive(Deserialize)]
+struct Ban {
+    #[serde(rename = "crate")]
+    name: String,
+    reason: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Sources {
+    allow_registry: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+    license: Option<String>,
+    source: Option<String>,
+    dependencies: Vec<Dependency>,
+}
+
+#[derive(Deserialize)]
+struct Dependency {
+    name: String,
+    req: String,
+}
+
+fn rules() -> Deny {
+    toml::from_str(&fs::read_to_string(root().join("deny.toml")).unwrap()).unwrap()
+}
+
+fn packages() -> Vec<Package> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut asked = Command::new(cargo);
+    let asked = asked.current_dir(root()).args(["metadata", "--format-version", "1", "--locked", "--all-features"]);
+    let output = asked.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice::<Metadata>(&output.stdout).unwrap().packages
+}
+
+/// True if `expression` (SPDX; `/` is an old form of OR) can be met by `allowed` licences.
+fn is_met(expression: &str, allowed: &[String]) -> bool {
+    let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");
+    let words: Vec<&str> = spaced.split_whitespace().collect();
+    let mut rest = words.as_slice();
+    either(&mut rest, allowed) && rest.is_empty()
+}
+
+fn either(rest: &mut &[&str], allowed: &[String]) -> bool {
+    let mut met = both(rest, allowed);
+    while rest.first() == Some(&"OR") {
+        *rest = &rest[1..];
+        met |= both(rest, allowed);
+    }
+    met
+}
+
+fn both(rest: &mut &[&str], allowed: &[String]) -> bool {
+    let mut met = licence(rest, allowed);
+    while rest.first() == Some(&"AND") {
+        *rest = &rest[1..];
+        met &= licence(rest, allowed);
+    }
+    met
+}
+
+fn licence(rest: &mut &[&str], allowed: &[String]) -> bool {
+    let Some((word, behind)) = rest.split_first() else { return false };
+    *rest = behind;
+    if *word == "(" {
+        let met = either(rest, allowed);
+        let closed = rest.first() == Some(&")");
+        *rest = rest.get(1..).unwrap_or_default();
+        return met && closed;
+    }
+    if let ["WITH", exception, behind @ ..] = *rest {
+        *rest = behind;
+        return allowed.contains(&format!("{word} WITH {exception}"));
+    }
+    allowed.iter().any(|one| one == word)
+}
+
+#[test]
+fn an_expression_is_met_by_what_is_allowed() {
+    let allowed = ["MIT", "ISC"].map(str::to_owned);
+    for met in ["MIT", "MIT OR GPL-3.0", "GPL-3.0/MIT", "(GPL-3.0 OR MIT) AND ISC", "A WITH x OR MIT"] {
+        assert!(is_met(met, &allowed), "{met}");
+    }
+    for unmet in ["", "GPL-3.0", "MIT AND GPL-3.0", "MIT WITH x", "(MIT", "MIT ISC", "GPL-3.0 OR (MIT AND A)"] {
+        assert!(!is_met(unmet, &allowed), "{unmet}");
+    }
+}
+
+#[test]
+fn licences_bans_and_sources_are_admitted() {
+    let Deny { licenses, bans, sources } = rules();
+    let banned: BTreeMap<&str, &str> = bans.deny.iter().map(|ban| (ban.name.as_str(), ban.reason.as_str())).collect();
+    let packages = packages();
+    assert!(packages.len() > 100, "cargo metadata tells all of them");
+    for Package { name, license, source, dependencies } in &packages {
+        let license = license.as_deref().unwrap_or_default();
+        assert!(is_met(license, &licenses.allow), "{name} is under `{license}`, which deny.toml does not allow");
+        assert!(!banned.contains_key(name.as_str()), "{name} is banned: {}", banned[name.as_str()]);
+        let registry = source.as_deref().map(|source| source.trim_start_matches("registry+"));
+        let known = registry.is_none_or(|registry| sources.allow_registry.iter().any(|allowed| allowed == registry));
+        assert!(known, "{name} comes from {source:?}, which deny.toml does not allow");
+        let wildcard = dependencies.iter().find(|dependency| source.is_none() && dependency.req == "*");
+        assert!(wildcard.is_none(), "{name} takes any version of {}", wildcard.unwrap().name);
+    }
+}
