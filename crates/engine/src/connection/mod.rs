@@ -27,7 +27,7 @@ pub use paths::PathSetup;
 
 use crate::congestion::CongestionControl;
 use crate::cx::Cx;
-use crate::schedule::{Cause, Device, Scheduler, SchedulerEvent, View};
+use crate::schedule::{Assignment, Cause, Device, Scheduler, SchedulerEvent, View};
 use crate::settings::{HostModel, Settings};
 use crate::subflow::forward::PeerClock;
 use crate::subflow::{FourTuple, State, Subflow};
@@ -141,7 +141,7 @@ pub struct Connection {
     peer_clock: PeerClock,
     scheduler: Box<dyn Scheduler>,
     congestion: Box<dyn CongestionControl>,
-    view: View,
+    view: Assignment,
     subflows: Vec<Subflow>,
     epoch: u64,
     mode: Mode,
@@ -223,7 +223,7 @@ impl Connection {
     fn new(setup: Setup, side: Side, local: SocketAddr) -> Self {
         let Setup { id, settings, scheduler, congestion, paths, announce, accept_announced } = setup;
         let mode = if settings.mptcp { Mode::Opening } else { Mode::Plain };
-        let mut view = View::new(settings.tcp.nagle);
+        let mut view = Assignment::new(settings.tcp.nagle);
         view.set_send_buffer(settings.send_buffer, paths.len());
         if mode == Mode::Plain {
             view.set_in_sequence();

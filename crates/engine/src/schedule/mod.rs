@@ -3,6 +3,7 @@
 //! A scheduler reads a [`View`] and gives commands through a [`Round`]. One command binds at most one segment. A command
 //! that the rules refuse returns `false` and has no effect, so no scheduler can break the protocol.
 
+mod assignment;
 mod combine;
 mod outstanding;
 mod round;
@@ -10,6 +11,7 @@ mod view;
 
 pub use crate::path::{Device, ForwardDelay, PathPolicy, PathView};
 pub use anabranch_trace::RecoveryPhase;
+pub use assignment::Assignment;
 pub use combine::{Command, OneStep, Then};
 pub use outstanding::{Copies, Outstanding};
 pub use round::{Repeat, Round};
