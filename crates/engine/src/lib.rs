@@ -3,14 +3,22 @@
 //! No socket, no clock, no thread: time is an argument. The engine defines what a packet scheduler and a congestion
 //! control are ([`Scheduler`], [`CongestionControl`]) and knows no implementation of either.
 
+mod accounting;
 pub mod congestion;
 pub mod connection;
 mod cx;
+mod deadlines;
 pub mod endpoint;
+mod mode;
 mod path;
+mod paths;
 mod pieces;
 pub mod plugin;
+mod reasons;
+mod receiving;
 pub mod schedule;
+mod sending;
+mod session;
 mod settings;
 mod slots;
 mod subflow;

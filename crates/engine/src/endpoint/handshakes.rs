@@ -6,8 +6,9 @@
 
 use super::syn_queue::Place;
 use super::{Endpoint, Handle, Slot};
-use crate::connection::{Connection, Setup, asked, fresh_key, offers_multipath};
+use crate::connection::{Connection, Setup};
 use crate::cx::Cx;
+use crate::session::{asked, fresh_key, offers_multipath};
 use crate::subflow::FourTuple;
 use crate::subflow::half_open::{HalfOpen, Offer, Sense};
 use anabranch_units::PathId;

@@ -363,11 +363,9 @@ impl Endpoint {
                 let newborn_or_dying = slot.unproven | slot.connection.has_ended();
                 // One that ended by what it sent has a timer due, once, so that the driver asks what became of it.
                 let ended = newborn_or_dying && slot.connection.is_closed() && !slot.connection.is_over();
-                // Without an entry, deadlines that have come no nearer count too.
-                let at = match slot.timer {
-                    _ if ended && !core::mem::replace(&mut slot.prompted, true) => cx.now,
-                    Instant::MAX => slot.connection.poll_timeout().unwrap_or(Instant::MAX),
-                    _ => slot.connection.poll_nearer(),
+                let at = match ended && !core::mem::replace(&mut slot.prompted, true) {
+                    true => cx.now,
+                    false => slot.connection.deadline(),
                 };
                 if at < slot.timer {
                     self.timers.remove(&(slot.timer, handle));

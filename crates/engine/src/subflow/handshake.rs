@@ -1,6 +1,6 @@
 //! The SYN exchange: what is offered, what was agreed, when to repeat it (RFC 9293 §3.5, RFC 6298 §5).
 
-use super::half_open::HalfOpen;
+use crate::deadlines::NEVER;
 use crate::settings::{DssWidth, Settings, TcpSettings};
 use anabranch_units::{Duration, Instant};
 use anabranch_wire::{Options, Timestamps};
@@ -53,7 +53,7 @@ pub(crate) struct Handshake {
     rto_max: Duration,
     /// When it was first sent.
     pub sent: Option<Instant>,
-    /// It was sent again since: because time passed, or for a SYN that came again.
+    /// It was repeated since: because time passed, or for a SYN that was repeated.
     again: bool,
     /// The peer proved that it holds all it needs: data may flow.
     pub confirmed: bool,
@@ -74,7 +74,7 @@ impl Handshake {
         Self {
             due: false,
             repeats: 0,
-            deadline: Instant::MAX,
+            deadline: NEVER,
             timeout: tcp.rto_initial,
             rto_max: tcp.rto_max,
             sent: None,
@@ -94,12 +94,12 @@ impl Handshake {
         self
     }
 
-    /// The SYN/ACK left before this was made.
-    pub fn resume(&mut self, half: &HalfOpen, now: Instant) {
+    /// The SYN/ACK left before this was made: first at `since`, `answers` times in all, of them `repeats` because time passed.
+    pub fn resume(&mut self, since: Instant, answers: u8, repeats: u8, now: Instant) {
         self.due = false;
-        self.sent = Some(half.since);
-        self.again = half.answers > 1;
-        self.repeats = half.repeats.into();
+        self.sent = Some(since);
+        self.again = answers > 1;
+        self.repeats = repeats.into();
         self.deadline = now + self.timeout;
     }
 
@@ -120,14 +120,14 @@ impl Handshake {
         // RFC 6298 §5.5
         self.timeout = (self.timeout * 2).min(self.rto_max);
         self.due = true;
-        self.deadline = Instant::MAX;
+        self.deadline = NEVER;
         true
     }
 
     /// Nothing more to repeat.
     pub fn complete(&mut self) {
         self.due = false;
-        self.deadline = Instant::MAX;
+        self.deadline = NEVER;
     }
 
     /// The RTT of an exchange that was not repeated (Karn: RFC 6298 §3).

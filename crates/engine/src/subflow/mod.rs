@@ -1,10 +1,14 @@
 //! One TCP subflow: a pipeline of small parts that pass values. Parts never call parts; the connection calls them.
 
+pub(crate) mod acceptance;
 pub(crate) mod ack;
 pub(crate) mod forward;
 pub(crate) mod half_open;
 pub(crate) mod handshake;
+pub(crate) mod life;
+pub(crate) mod mapping;
 pub(crate) mod receive;
+pub(crate) mod segments;
 pub(crate) mod sender;
 pub(crate) mod stamps;
 mod state;
@@ -13,16 +17,16 @@ pub(crate) mod window;
 
 pub use state::{Move, State};
 
-use crate::connection::mapping::{Mappings, Unmapped};
+use crate::deadlines::NEVER;
 use crate::path::ForwardDelay;
 use crate::settings::{Settings, TcpSettings};
 use ack::AckPolicy;
 use anabranch_trace::PathState;
-use anabranch_units::{Duration, Instant, PathId, Range, RangeSet, SeqNumber};
-use anabranch_wire::{Flags, MptcpOption, Reason, Segment, Timestamps};
-use bytes::Bytes;
+use anabranch_units::{Duration, Instant, PathId, RangeSet, SeqNumber};
+use anabranch_wire::{MptcpOption, Reason};
 use core::net::{IpAddr, SocketAddr};
 use handshake::{Handshake, Terms};
+use mapping::Placement;
 use receive::Receiver;
 use sender::Sender;
 use stamps::Stamps;
@@ -87,8 +91,8 @@ pub(crate) struct Subflow {
     /// Of the packets that it sends.
     pub ends: Ends,
     pub state: State,
-    /// What users were last told of it.
-    pub told: PathState,
+    /// The state that was recorded last.
+    pub reported: PathState,
     /// Made by MP_JOIN.
     pub join: bool,
     pub isn: SeqNumber,
@@ -106,8 +110,7 @@ pub(crate) struct Subflow {
     pub forward: Option<ForwardDelay>,
     /// What the segment that is being taken acknowledges at connection level.
     pub data_ack: Option<u64>,
-    pub mappings: Mappings,
-    pub unmapped: Unmapped,
+    pub placement: Placement,
     pub usage: WindowUsage,
     pub underuse: Underuse,
     /// A round trip as we see it as a receiver; `None` where nobody asks.
@@ -124,7 +127,7 @@ pub(crate) struct Subflow {
     pub backup: (bool, bool),
     /// Timed out, or silent while others delivered; nothing acknowledged since.
     pub failing: bool,
-    /// When the failing path is probed next; `MAX`: not at all, since no other carries the data.
+    /// When the failing path is probed next; [`NEVER`]: not at all, since no other carries the data.
     pub path_probe: Instant,
     /// A probe of the failing path was sent and not answered.
     pub probed: bool,
@@ -132,8 +135,8 @@ pub(crate) struct Subflow {
     pub signals: VecDeque<MptcpOption>,
     /// A tail loss probe is to be sent.
     pub probe: bool,
-    /// A segment just below the window is to be sent, to make the peer answer.
-    pub poke: bool,
+    /// A segment just below the window is to be sent, which the peer must answer (RFC 9293 §3.8.6.1, §3.8.4).
+    pub window_probe: bool,
     pub last_sent: Option<Instant>,
     pub last_heard: Instant,
     /// The window was restarted for the idle time since `last_sent`.
@@ -161,7 +164,7 @@ impl Subflow {
             tuple,
             ends: tuple.into(),
             state: State::Closed,
-            told: PathState::Opening,
+            reported: PathState::Opening,
             join: false,
             isn,
             peer_isn: SeqNumber(0),
@@ -175,8 +178,7 @@ impl Subflow {
             stamps: Stamps::new(),
             forward: None,
             data_ack: None,
-            mappings: Mappings::default(),
-            unmapped: Unmapped::default(),
+            placement: Placement::default(),
             usage: WindowUsage::default(),
             underuse: Underuse::default(),
             trip: None,
@@ -188,18 +190,18 @@ impl Subflow {
             refusal: None,
             backup: (false, false),
             failing: false,
-            path_probe: Instant::MAX,
+            path_probe: NEVER,
             probed: false,
             signals: VecDeque::new(),
             probe: false,
-            poke: false,
+            window_probe: false,
             last_sent: None,
             last_heard: now,
             idle_done: false,
             peer_window: 0,
             window: SendWindow::default(),
             heard_window: 0,
-            linger: Instant::MAX,
+            linger: NEVER,
             probes: 0,
             answer_after: Instant::ZERO,
         }
@@ -216,39 +218,6 @@ impl Subflow {
         }
     }
 
-    /// The connection is over before this join was: the peer is told if it may know of it, and nothing is waited for.
-    pub fn give_up_joining(&mut self) {
-        if !self.join || self.handshake.confirmed {
-            return;
-        }
-        // RFC 8684 §3.6: code 0, unspecified
-        self.close_by_reset(Reset::Because(Reason { code: 0, transient: false }));
-    }
-
-    /// Ends by reset; before the SYN was answered there is nobody to tell.
-    pub fn close_by_reset(&mut self, reset: Reset) {
-        if self.state == State::SynSent {
-            self.handshake.complete();
-            self.go(Move::Abort);
-        } else {
-            self.reset.get_or_insert(reset);
-        }
-    }
-
-    /// The connection is aborted: its peer is told, unless there is none yet, or none any more (RFC 9293 §3.10.5).
-    pub fn abort(&mut self, reset: Reset) {
-        match self.state {
-            State::Closed => {}
-            State::SynSent => self.close_by_reset(reset),
-            // The peer has closed too, unless its stream goes on elsewhere.
-            State::TimeWait | State::Closing | State::LastAck if reset != Reset::FastClose => {
-                self.go(Move::Abort);
-            }
-            _ if reset == Reset::FastClose => self.reset = Some(reset),
-            _ => self.close_by_reset(reset),
-        }
-    }
-
     /// A segment that anybody may have sent may be answered now; not again for a while then.
     pub fn may_answer(&mut self, now: Instant) -> bool {
         let may = now >= self.answer_after;
@@ -261,21 +230,6 @@ impl Subflow {
     /// May carry data of the connection: handshake complete on both sides, our FIN not sent.
     pub fn may_carry(&self) -> bool {
         self.state.may_send() && self.handshake.confirmed && !self.fin.wanted && self.reset.is_none()
-    }
-
-    /// Something other than data may be waiting to be sent.
-    pub fn has_control(&self) -> bool {
-        // Nearly always none is, so that asking one after the other saves nothing.
-        let handshake = self.handshake.due | self.handshake.third_ack;
-        let ending = self.fin.wanted | self.reset.is_some() | self.refusal.is_some();
-        self.acks.is_due() | self.probe | self.poke | handshake | ending | !self.signals.is_empty()
-    }
-
-    /// Something is due that neither windows nor pacing hold back.
-    pub fn must_send(&self) -> bool {
-        let said = !self.is_unproven() && (self.poke || !self.signals.is_empty());
-        let answer = self.acks.is_due() || self.handshake.third_ack || said;
-        self.state.is_synchronized() && (answer || self.reset.is_some() || self.refusal.is_some())
     }
 
     /// RFC 9293 §3.8.6: what the peer's window no longer admits is not sent again, but for the first byte, which asks whether
@@ -300,33 +254,10 @@ impl Subflow {
         self.backup.0 || self.backup.1
     }
 
-    /// A segment with an acknowledgment leaves; returns the duplicate that it should report.
-    pub fn acknowledges(&mut self) -> Option<Range> {
-        self.acked_to = self.receiver.next();
-        self.acks.on_sent()
-    }
-
-    /// Makes `segment` one with ports, numbers, window and timestamps filled in, and no payload.
-    pub fn begin(&self, segment: &mut Segment, seq: u64, flags: Flags, window: u16, now: Instant) {
-        self.begin_with(segment, seq, flags, window, now, Bytes::new());
-    }
-
-    /// As [`Self::begin`], with a payload.
-    #[inline(always)]
-    pub fn begin_with(&self, segment: &mut Segment, seq: u64, flags: Flags, window: u16, now: Instant, payload: Bytes) {
-        segment.src_port = self.ends.src_port;
-        segment.dst_port = self.ends.dst_port;
-        segment.seq = self.isn.at(seq);
-        segment.ack = if flags.has(Flags::ACK) { self.peer_isn.at(self.receiver.next()) } else { SeqNumber(0) };
-        segment.flags = flags;
-        segment.window = window;
-        segment.options.clear();
-        if self.terms.timestamps {
-            let stamps = self.stamps.option(now);
-            // RFC 7323 §3.2: an echo goes with an acknowledgment
-            let ecr = if flags.has(Flags::ACK) { stamps.ecr } else { 0 };
-            segment.options.set_timestamps(Timestamps { ecr, ..stamps });
-        }
-        segment.payload = payload;
+    /// A join on `tuple` takes its place: same ends but for the peer's port, and it is silent.
+    pub fn is_replaced_by(&self, tuple: FourTuple) -> bool {
+        let (ours, theirs) = (self.tuple, tuple);
+        let same = ours.local == theirs.local && ours.remote.ip() == theirs.remote.ip();
+        same && ours.remote != theirs.remote && self.sender.has_timed_out()
     }
 }

@@ -609,11 +609,11 @@ impl Sender {
     }
 
     /// When to call [`Self::on_timer`].
-    pub fn poll_timeout(&self) -> Option<Instant> {
+    pub fn deadline(&self) -> Instant {
         self.timers.next()
     }
 
-    /// Does what is due at `now`, one thing at a time: ask [`Self::poll_timeout`] again afterwards.
+    /// Does what is due at `now`, one thing at a time: ask [`Self::deadline`] again afterwards.
     pub fn on_timer(&mut self, now: Instant) -> Fired {
         match self.timers.expire(now) {
             None => Fired::Nothing,

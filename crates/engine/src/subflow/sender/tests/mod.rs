@@ -105,7 +105,7 @@ impl Bench {
 
     /// Waits for the next timer, which must be due at `ms`.
     fn fire(&mut self, ms: u64) -> Fired {
-        assert_eq!(self.sender.poll_timeout(), Some(at(ms)));
+        assert_eq!(self.sender.deadline(), at(ms));
         self.now = at(ms);
         self.sender.on_timer(self.now)
     }

@@ -1,6 +1,7 @@
 //! RFC 8985: losses found by time, and tail loss probes.
 
 use super::*;
+use crate::deadlines::NEVER;
 use RecoveryPhase::{Disorder, Loss, Open, Recovery};
 
 #[test]
@@ -19,7 +20,7 @@ fn three_packets_that_overtook_end_the_waiting() {
     assert_eq!((repaired.change, repaired.acked_packets), (Some(Change::ExitRecovery), 2));
     b.expect(Open, 0);
     assert!(b.sender.is_empty());
-    assert_eq!(b.sender.poll_timeout(), None);
+    assert_eq!(b.sender.deadline(), NEVER);
 }
 
 #[test]
@@ -36,7 +37,7 @@ fn one_packet_that_overtook_needs_a_quarter_rtt_of_patience() {
     assert_eq!(b.sender.effective_window(5), 1);
     assert_eq!(b.resend(), Some(1));
     // No tail loss probe is left over.
-    assert_eq!(b.sender.poll_timeout(), Some(at(50) + b.rto()));
+    assert_eq!(b.sender.deadline(), at(50) + b.rto());
 }
 
 #[test]
@@ -311,7 +312,7 @@ fn patience(b: &mut Bench, n: u64) -> Duration {
     b.send(1);
     b.now += ms(40);
     b.ack(n, &[p(n + 2, n + 2)]);
-    b.sender.poll_timeout().unwrap().since(start) - ms(40)
+    b.sender.deadline().since(start) - ms(40)
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn a_packet_is_lost_once_three_above_it_are_sacked() {
     // Packet 8: now 3 has three above it, 5 has two.
     assert_eq!(b.ack(0, &[p(8, 8), p(6, 6), p(4, 4)]).newly_lost, 1);
     assert_eq!(b.resend_all(), [3]);
-    assert_eq!(b.sender.poll_timeout(), Some(at(40) + b.rto()));
+    assert_eq!(b.sender.deadline(), at(40) + b.rto());
 }
 
 #[test]
@@ -202,10 +202,10 @@ fn no_stack_without_the_switch_probes_or_skips_ahead() {
     let mut b = sack();
     b.send(6);
     b.at(40).ack(1, &[]);
-    assert_eq!(b.sender.poll_timeout(), Some(at(40) + b.rto()));
+    assert_eq!(b.sender.deadline(), at(40) + b.rto());
     assert_eq!(b.ack(1, &[p(6, 6)]).newly_lost, 0);
     let mut b = Bench::new(TcpSettings { tail_loss_probe: Some(false), ..TcpSettings::default() }, true);
     b.send(6);
     b.at(40).ack(1, &[]);
-    assert_eq!(b.sender.poll_timeout(), Some(at(40) + b.rto()));
+    assert_eq!(b.sender.deadline(), at(40) + b.rto());
 }

@@ -1,6 +1,7 @@
 //! RFC 6298, 5682, 3522, 2018: timeouts, and what takes them back.
 
 use super::*;
+use crate::deadlines::NEVER;
 use RecoveryPhase::{Loss, Open, Recovery};
 
 /// A sender without tail loss probes.
@@ -62,9 +63,9 @@ fn the_limit_shortens_the_timeout_that_is_running() {
     b.resend_all();
     b.fire(720);
     b.resend_all();
-    assert_eq!(b.sender.poll_timeout(), Some(at(720 + 960)));
+    assert_eq!(b.sender.deadline(), at(720 + 960));
     b.sender.limit_rto(ms(500));
-    assert_eq!((b.sender.poll_timeout(), b.rto()), (Some(at(720 + 500)), ms(500)));
+    assert_eq!((b.sender.deadline(), b.rto()), (at(720 + 500), ms(500)));
     b.sender.limit_rto(ms(1));
     assert_eq!(b.rto(), ms(240));
 }
@@ -73,14 +74,14 @@ fn the_limit_shortens_the_timeout_that_is_running() {
 fn acknowledgments_and_only_they_restart_the_timer() {
     let mut b = old();
     b.send(1).at(100).send(1);
-    assert_eq!(b.sender.poll_timeout(), Some(at(240)));
+    assert_eq!(b.sender.deadline(), at(240));
     b.at(120).ack(0, &[]);
-    assert_eq!(b.sender.poll_timeout(), Some(at(240)));
+    assert_eq!(b.sender.deadline(), at(240));
     b.at(140).ack(1, &[]);
     let rto = b.rto();
-    assert_eq!(b.sender.poll_timeout(), Some(at(140) + rto));
+    assert_eq!(b.sender.deadline(), at(140) + rto);
     b.ack(2, &[]);
-    assert_eq!(b.sender.poll_timeout(), None);
+    assert_eq!(b.sender.deadline(), NEVER);
 }
 
 #[test]
@@ -227,7 +228,7 @@ fn progress_between_timeouts_makes_a_new_episode() {
     b.resend();
     b.at(280).ack(1, &[]);
     b.resend();
-    let due = b.sender.poll_timeout().unwrap();
+    let due = b.sender.deadline();
     b.now = due;
     assert!(matches!(b.sender.on_timer(due), Fired::Timeout { n: 1, again: false, .. }));
     // RFC 5682 §3.1 step 1: F-RTO is for the first timeout of a recovery, so that packet 3 proves nothing.
@@ -261,7 +262,7 @@ fn a_receiver_that_discards_what_it_sacked_gets_it_again() {
     let outcome = b.ack(1, &[]);
     assert!(outcome.una_advanced);
     let srtt = b.sender.rtt().srtt().unwrap();
-    let due = b.sender.poll_timeout().unwrap();
+    let due = b.sender.deadline();
     assert_eq!(due, at(50) + srtt / 2);
     b.now = due;
     assert_eq!(b.sender.on_timer(due), Fired::Timeout { n: 1, newly_lost: 3, again: false });
@@ -351,10 +352,10 @@ fn sacks_of_what_was_sent_before_the_head_restart_the_timer() {
     assert_eq!(b.resend_all(), [1]);
     b.send(1);
     b.at(60).ack(0, &[p(2, 5)]);
-    assert_eq!(b.sender.poll_timeout(), Some(at(60) + b.rto()));
+    assert_eq!(b.sender.deadline(), at(60) + b.rto());
     // Packet 7 was sent when 1 was sent again: its SACK is no reason to wait longer for that.
     b.at(80).ack(0, &[p(2, 5), p(7, 7)]);
-    assert!(b.sender.poll_timeout().unwrap() < at(80) + b.rto());
+    assert!(b.sender.deadline() < at(80) + b.rto());
 }
 
 #[test]
