@@ -1,10 +1,10 @@
-//! What a driver lends the engine for one call, and what a connection lends its parts of that.
+//! Time, recorder and random numbers: a driver lends them to the engine for one call, the connection to its parts.
 
 use crate::settings::Settings;
 use anabranch_trace::{Event, Origin, Recorder, Violation};
 use anabranch_units::{ConnId, Instant, PathId, Rng, Side};
 
-/// The time, the recorder, and luck: lent for one call.
+/// The time, the recorder and random numbers, lent for one call.
 pub struct Cx<'a> {
     /// Now. Never earlier than in the call before.
     pub now: Instant,
@@ -14,7 +14,7 @@ pub struct Cx<'a> {
     pub rng: &'a mut Rng,
 }
 
-/// What stays the same as long as a connection lives.
+/// The constants of a connection.
 #[derive(Debug)]
 pub(crate) struct Frame {
     /// Number in traces.
@@ -23,7 +23,7 @@ pub(crate) struct Frame {
     pub settings: Settings,
 }
 
-/// What a part is lent for one call: the time, the settings, and the connection's place in the trace.
+/// The context of one call of a part: the time, the settings, and the connection's place in the trace.
 pub(crate) struct Scope<'a> {
     pub side: Side,
     pub now: Instant,

@@ -1,4 +1,4 @@
-//! What is due when. Each owner has one table: the time to sleep until and what is done then both come from it, so that they
+//! Deadlines. Each owner has one table: the time to sleep until and what is done then both come from it, so that they
 //! cannot disagree.
 
 use anabranch_units::Instant;
@@ -16,7 +16,7 @@ impl<T: Copy + PartialEq, const N: usize> Deadlines<T, N> {
         self.0.iter().fold(NEVER, |at, (_, deadline)| at.min(*deadline))
     }
 
-    /// What is due at `now`, after `last` in the order of the table; from its beginning on without one.
+    /// The next deadline that has come at `now`, after `last` in the order of the table; the first without one.
     pub fn due_after(&self, last: Option<T>, now: Instant) -> Option<T> {
         let from = last.and_then(|last| self.0.iter().position(|(kind, _)| *kind == last)).map_or(0, |at| at + 1);
         self.0[from..].iter().find(|(_, deadline)| *deadline <= now).map(|(kind, _)| *kind)

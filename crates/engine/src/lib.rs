@@ -9,6 +9,7 @@ pub mod connection;
 mod cx;
 mod deadlines;
 pub mod endpoint;
+mod four_tuple;
 mod mode;
 mod path;
 mod paths;
@@ -25,9 +26,10 @@ mod subflow;
 
 pub use congestion::CongestionControl;
 pub use cx::Cx;
+pub use four_tuple::FourTuple;
 pub use schedule::Scheduler;
 pub use settings::{
     AckCounting, BufferAccounting, DssWidth, FirstPath, HostModel, InitialThreshold, LimitedDecay, ReceiveWindow,
     RecoveryKind, RtoForm, Settings, TcpSettings,
 };
-pub use subflow::{FourTuple, Move, State};
+pub use subflow::{Move, State};

@@ -1,6 +1,6 @@
-//! What a connection speaks. The parts are told: none asks another one.
+//! The protocol that a connection speaks. Parts get it as an argument.
 
-/// What the connection speaks.
+/// The protocol that a connection speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// MPTCP was offered or requested and is not agreed yet.

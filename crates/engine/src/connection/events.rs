@@ -1,8 +1,8 @@
-//! What a connection tells its driver and application.
+//! Events for drivers and applications.
 
 use anabranch_trace::CloseReason;
 
-/// What a driver or application is told. Each is said once until it is polled.
+/// An event for the driver or application. Each is reported once until it is polled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConnectionEvent {

@@ -1,8 +1,10 @@
 //! A connection's beginning, its subflows' coming and going, what time does to it, and its end (RFC 8684 §3.1 to §3.6).
 
+use super::lifetime::{Facts, Verdict};
 use super::{Connection, Setup};
 use crate::cx::Cx;
 use crate::deadlines::{Deadlines, NEVER};
+use crate::four_tuple::FourTuple;
 use crate::paths::{Announcement, PathSetup, Race};
 use crate::reasons::{INTERFERENCE, MPTCP_ERROR, NO_RESOURCES, UNSPECIFIED};
 use crate::schedule::{Cause, PathView};
@@ -10,12 +12,12 @@ use crate::sending::{Peer, Probed};
 use crate::session::{Keys, Session, asked};
 use crate::subflow::half_open::{HalfOpen, Offer};
 use crate::subflow::life::{Ending, Timer};
-use crate::subflow::{FourTuple, Move, Reset, State, Subflow};
+use crate::subflow::{Both, Move, Reset, State, Subflow};
 use anabranch_trace::{CloseReason, Event, PathState, Violation};
 use anabranch_units::{Instant, PathId, Side};
 use anabranch_wire::{AddAddr, Flags, MptcpOption, Reason, Segment};
 
-/// What is due of the connection as a whole.
+/// Deadlines of the connection as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Due {
     /// A SYN over the next path of a race.
@@ -109,9 +111,10 @@ impl Connection {
         let remote_id = self.paths.remote_id(id).unwrap_or(0);
         // RFC 8684 §3.2: the address of the first subflow has ID 0, whichever path that is.
         let own_id = if join { self.addresses.id_for(tuple.local).unwrap_or(0) } else { 0 };
-        let mut s = Subflow::opening(id, tuple, &self.frame.settings, cx.rng, cx.now, (own_id, remote_id));
+        let mut s =
+            Subflow::opening(id, tuple, &self.frame.settings, cx.rng, cx.now, Both { ours: own_id, theirs: remote_id });
         s.join = join;
-        s.backup.0 = backup;
+        s.backup.ours = backup;
         self.add_subflow(cx, s);
     }
 
@@ -167,7 +170,7 @@ impl Connection {
 
     /// Both SYNs are exchanged, and `segment` acknowledges ours: the subflow's sender begins.
     pub(super) fn establish(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
-        self.ends.orphaned = None;
+        self.lifetime.orphaned = None;
         let multipath = !self.session.is_plain();
         let settings = &self.frame.settings;
         let s = &mut self.subflows[i];
@@ -219,10 +222,10 @@ impl Connection {
                 self.paths.delivered(s.id);
             }
             if how == PathState::Dead {
-                self.ends.add_loss();
+                self.lifetime.add_loss();
             }
         }
-        self.paths.lost(s.id, cx.now, self.ends.closed || s.fin.wanted, !opened);
+        self.paths.lost(s.id, cx.now, self.lifetime.closed || s.fin.wanted, !opened);
         self.sending.path_down(s.id);
         self.sending.refresh_usability(&self.frame.settings, &mut self.subflows);
         self.sending.ask_for_round(Cause::PathChange(s.id));
@@ -231,7 +234,7 @@ impl Connection {
     /// Subflows that came into use and were lost since either stream last moved.
     fn losses(&mut self) -> u32 {
         let streams = self.sending.view().data_acked() + self.receiving.next();
-        self.ends.losses(streams)
+        self.lifetime.losses(streams)
     }
 
     // ---- joins of the peer's: half open beside the connection until the third ACK has proved the keys ----
@@ -250,7 +253,7 @@ impl Connection {
     }
 
     fn may_be_joined(&self, tuple: FourTuple) -> Result<(), Reason> {
-        let over = self.ends.closed || self.both_ended();
+        let over = self.lifetime.closed || self.both_ended();
         let open = self.session.is_confirmed() && !over && self.addresses.listens_on(tuple.local);
         if open { Ok(()) } else { Err(MPTCP_ERROR) }
     }
@@ -267,7 +270,7 @@ impl Connection {
         let tuple = half.tuple();
         self.may_be_joined(tuple).ok()?;
         let id = self.path_of_join(tuple)?;
-        let option = self.session.join_answer(nonces, address_ids.0, self.paths.is_backup(id));
+        let option = self.session.join_answer(nonces, address_ids.ours, self.paths.is_backup(id));
         let window = self.receiving.advertise(self.session.mode(), &self.subflows, 0);
         half.answer(cx.now, &self.frame.settings, window, Some(option), out);
         let flags = Flags::SYN | Flags::ACK;
@@ -300,7 +303,7 @@ impl Connection {
         self.session.joined = true;
         let i = self.subflows.len() - 1;
         let s = &mut self.subflows[i];
-        s.backup.0 = self.paths.is_backup(id);
+        s.backup.ours = self.paths.is_backup(id);
         s.resume(half, cx.now);
         self.synchronize(cx, i, segment);
         self.on_synchronized(cx, i, segment);
@@ -323,7 +326,7 @@ impl Connection {
     }
 
     pub(super) fn announce_addresses(&mut self, cx: &mut Cx<'_>) {
-        if self.ends.closed || !self.session.is_multipath() {
+        if self.lifetime.closed || !self.session.is_multipath() {
             return;
         }
         while self.addresses.next() <= cx.now
@@ -354,9 +357,9 @@ impl Connection {
         self.subflows.iter().fold(self.deadlines().next(), |at, s| at.min(subflow(s)))
     }
 
-    /// What is due of the connection as a whole.
+    /// Deadlines of the connection as a whole.
     fn deadlines(&self) -> Deadlines<Due, 7> {
-        let open = |at: Instant| if self.ends.closed { NEVER } else { at };
+        let open = |at: Instant| if self.lifetime.closed { NEVER } else { at };
         let paths = if self.session.is_multipath() { self.paths.next().min(self.addresses.next()) } else { NEVER };
         Deadlines([
             (Due::Race, open(self.race.next())),
@@ -365,7 +368,7 @@ impl Connection {
             (Due::DataFin, open(self.sending.data_fin.deadline())),
             (Due::Failure, open(self.session.failure_deadline())),
             (Due::Paths, open(paths)),
-            (Due::Orphan, open(self.ends.deadline())),
+            (Due::Orphan, open(self.lifetime.deadline())),
         ])
     }
 
@@ -425,7 +428,7 @@ impl Connection {
 
     fn on_linger(&mut self, cx: &mut Cx<'_>, i: usize) {
         let over = !self.session.is_plain() && self.receiving.is_finished();
-        let ending = Ending { over, closing: self.ends.closing };
+        let ending = Ending { over, closing: self.lifetime.closing };
         if !self.subflows[i].on_linger(cx.now, self.frame.settings.tcp.keep_alive, ending) {
             self.give_up(cx, i);
         }
@@ -497,12 +500,12 @@ impl Connection {
         self.sending.data_fin.is_acked() && self.receiving.is_finished()
     }
 
-    /// What follows from what has changed: DATA_FIN, FINs, subflows to reap, the end. Called after every input.
+    /// Settles DATA_FIN, FINs, closed subflows and the connection's end. Called after every input.
     pub(super) fn settle(&mut self, cx: &mut Cx<'_>) {
         self.settle_stream();
         self.reap(cx);
         self.settle_end(cx);
-        if self.ends.closed {
+        if self.lifetime.closed {
             self.reap(cx);
         }
     }
@@ -518,7 +521,7 @@ impl Connection {
     /// After the last data comes the end: FIN, or DATA_FIN and then the FINs.
     pub(super) fn settle_stream(&mut self) {
         let ending = self.sending.is_finished() || self.receiving.has_fin();
-        if self.ends.closed || !ending || !self.subflows.iter().any(|s| s.state.is_synchronized()) {
+        if self.lifetime.closed || !ending || !self.subflows.iter().any(|s| s.state.is_synchronized()) {
             return;
         }
         if self.session.is_plain() {
@@ -544,39 +547,34 @@ impl Connection {
     }
 
     fn settle_end(&mut self, cx: &mut Cx<'_>) {
-        if self.ends.closed {
+        if self.lifetime.closed {
             return;
         }
-        let plain = self.session.is_plain();
+        let (plain, received_all) = (self.session.is_plain(), self.receiving.is_finished());
         let (finished, delivered) = (self.sending.is_finished(), self.sending.all_delivered());
         let fin_acked = self.sending.data_fin.is_acked();
-        let sent_all = if plain { finished && delivered } else { fin_acked };
-        // Events are polled before segments: the end is told before the last reset leaves.
-        let over = |s: &Subflow| matches!(s.state, State::TimeWait | State::Closed) || s.reset.is_some();
-        if sent_all && self.receiving.is_finished() && self.subflows.iter().all(over) {
-            return self.end(cx, CloseReason::Finished);
-        }
         // RFC 9293 §3.8.3, R2: subflow after subflow, and none delivers what waits.
         let waits = !(delivered && (fin_acked || !finished));
-        if waits && self.losses() > self.frame.settings.tcp.retries {
-            return self.break_off(cx, CloseReason::TimedOut);
-        }
+        let in_vain = waits && self.losses() > self.frame.settings.tcp.retries;
+        // Events are polled before segments: the end is told before the last reset leaves.
+        let over = |s: &Subflow| matches!(s.state, State::TimeWait | State::Closed) || s.reset.is_some();
         // Attempts to join do not count: they might go on forever.
         let open = |s: &Subflow| s.state.is_synchronized() && !s.is_unproven();
-        let hears = |s: &Subflow| open(s) && (s.state.may_receive() || self.receiving.is_finished());
-        if self.subflows.iter().any(hears) {
-            self.ends.orphaned = None;
-        } else if self.session.is_multipath() {
-            // What can still be sent is: its own timers bound that.
-            let sends = !delivered && self.subflows.iter().any(|s| s.may_carry() && open(s));
-            if sends || self.ends.orphaned.is_none() {
-                self.ends.orphaned = Some(cx.now);
-            } else if self.ends.deadline() <= cx.now {
-                // RFC 8684 §3.3.3: closed with FINs and without a DATA_FIN, it is over after a timeout.
-                self.end(cx, CloseReason::TimedOut);
-            }
-        } else if self.subflows.is_empty() {
-            self.first_failed(cx, CloseReason::TimedOut);
+        let facts = Facts {
+            multipath: self.session.is_multipath(),
+            sent_all: if plain { finished && delivered } else { fin_acked },
+            received_all,
+            subflows_over: self.subflows.iter().all(over),
+            hears: self.subflows.iter().any(|s| open(s) && (s.state.may_receive() || received_all)),
+            sends: !delivered && self.subflows.iter().any(|s| s.may_carry() && open(s)),
+            alone: self.subflows.is_empty(),
+        };
+        match self.lifetime.verdict(&facts, cx.now) {
+            Verdict::Finished => self.end(cx, CloseReason::Finished),
+            _ if in_vain => self.break_off(cx, CloseReason::TimedOut),
+            Verdict::TimedOut => self.end(cx, CloseReason::TimedOut),
+            Verdict::NeverOpened => self.first_failed(cx, CloseReason::TimedOut),
+            Verdict::GoesOn => {}
         }
     }
 
@@ -611,10 +609,10 @@ impl Connection {
 
     /// The connection ends, for the reason given first.
     pub(super) fn end(&mut self, cx: &mut Cx<'_>, why: CloseReason) {
-        if self.ends.closed {
+        if self.lifetime.closed {
             return;
         }
-        self.ends.closed = true;
+        self.lifetime.closed = true;
         self.paths.stop();
         self.race.stop();
         self.sending.stop();

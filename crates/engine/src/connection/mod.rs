@@ -6,9 +6,9 @@
 //! The connection conducts its parts, each of which owns its state and knows no other: the session (keys, options, fall
 //! back), the send side, the receive side, the paths, and the subflows. What one returns is told to the next here.
 
-mod ends;
 mod events;
 mod life;
+mod lifetime;
 mod segments;
 mod transmit;
 
@@ -17,6 +17,7 @@ pub use events::ConnectionEvent;
 
 use crate::congestion::CongestionControl;
 use crate::cx::{Cx, Frame};
+use crate::four_tuple::FourTuple;
 use crate::paths::{Addresses, PathManager, Race};
 use crate::reasons::UNSPECIFIED;
 use crate::receiving::Receiving;
@@ -25,14 +26,14 @@ use crate::sending::Sending;
 use crate::session::Session;
 use crate::settings::Settings;
 use crate::subflow::forward::PeerClock;
-use crate::subflow::{FourTuple, Reset, State, Subflow};
+use crate::subflow::{Reset, State, Subflow};
 use anabranch_trace::{CloseReason, Event, SchedulerName};
 use anabranch_units::{ConnId, Instant, PathId, Side};
 use anabranch_wire::Reason;
 use bytes::Bytes;
 use core::net::{IpAddr, SocketAddr};
-use ends::Ends;
 use events::Pending;
+use lifetime::Lifetime;
 
 /// Everything that a new connection needs.
 #[derive(Debug)]
@@ -70,7 +71,7 @@ pub struct Connection {
     race: Race,
     /// Forward delays of all subflows are taken by it.
     peer_clock: PeerClock,
-    ends: Ends,
+    lifetime: Lifetime,
     pending: Pending,
 }
 
@@ -88,7 +89,7 @@ impl Connection {
             addresses: Addresses::new(local, &announce),
             race: Race::default(),
             peer_clock: PeerClock::default(),
-            ends: Ends::default(),
+            lifetime: Lifetime::default(),
             pending: Pending::default(),
             frame: Frame { id, side, settings },
         }
@@ -98,7 +99,7 @@ impl Connection {
 
     /// Takes as much of `bytes` as the send buffer has room for; returns how much that was. Zero after [`Self::finish`].
     pub fn write(&mut self, cx: &mut Cx<'_>, bytes: Bytes) -> usize {
-        if self.sending.is_finished() || self.ends.closed {
+        if self.sending.is_finished() || self.lifetime.closed {
             return 0;
         }
         self.sending.write(&mut cx.scope(&self.frame), &mut self.subflows, bytes)
@@ -122,7 +123,7 @@ impl Connection {
 
     /// No more will be written: the stream ends here.
     pub fn finish(&mut self, cx: &mut Cx<'_>) {
-        if !self.sending.is_finished() && !self.ends.closed {
+        if !self.sending.is_finished() && !self.lifetime.closed {
             self.sending.finish(&mut cx.scope(&self.frame));
             self.settle(cx);
         }
@@ -174,7 +175,7 @@ impl Connection {
         self.epoch
     }
 
-    /// What its scheduler sees.
+    /// The scheduler's view.
     pub fn view(&self) -> &View {
         self.sending.view()
     }
@@ -191,17 +192,17 @@ impl Connection {
 
     /// The connection ended, and its subflows are gone.
     pub fn is_closed(&self) -> bool {
-        self.ends.closed && self.subflows.is_empty()
+        self.lifetime.closed && self.subflows.is_empty()
     }
 
     /// The connection ended; subflows may be left.
     pub(crate) fn has_ended(&self) -> bool {
-        self.ends.closed
+        self.lifetime.closed
     }
 
     /// It ended in order, everything was read, and that was polled: nothing but old duplicates is waited for (TIME-WAIT).
     pub(crate) fn only_lingers(&self) -> bool {
-        let over = self.ends.closed && self.pending.over && self.read_finished();
+        let over = self.lifetime.closed && self.pending.over && self.read_finished();
         over && self.subflows.iter().all(|s| s.state == State::TimeWait)
     }
 
@@ -214,7 +215,7 @@ impl Connection {
     pub fn set_backup(&mut self, id: PathId, backup: bool) {
         self.paths.set_backup(id, backup);
         if let Some(i) = self.index(id).filter(|_| !self.session.is_plain()) {
-            self.subflows[i].backup.0 = backup;
+            self.subflows[i].backup.ours = backup;
             // Before a peer is known to have our keys, they go first (RFC 8684 §3.1).
             if self.session.is_confirmed() {
                 self.subflows[i].signal_backup();
@@ -224,7 +225,7 @@ impl Connection {
         }
     }
 
-    /// What the device is known to hold by which the path leaves. Good for the next round: tell it before.
+    /// Sets the contents of the device by which the path leaves. Valid for the next round.
     pub fn set_device(&mut self, id: PathId, device: Device) {
         self.sending.set_device(id, device);
     }
@@ -232,7 +233,7 @@ impl Connection {
     /// Puts another scheduler in place of the present one. What that one bound and did not send is bound anew; what is in
     /// flight stays. Congestion control has no such method: its windows are the state of the subflows themselves.
     pub fn set_scheduler(&mut self, cx: &mut Cx<'_>, name: SchedulerName, mut scheduler: Box<dyn Scheduler>) {
-        if !self.ends.closed {
+        if !self.lifetime.closed {
             scheduler.seed(cx.rng.fork("scheduler"));
             self.sending.set_scheduler(&mut cx.scope(&self.frame), &mut self.subflows, name, scheduler);
         }
@@ -247,7 +248,7 @@ impl Connection {
 
     /// The ID under which the peer knows a local end, if it has one.
     pub fn address_id(&self, local: SocketAddr) -> Option<u8> {
-        self.subflows.iter().find(|s| s.tuple.local == local).map(|s| s.handshake.address_ids.0)
+        self.subflows.iter().find(|s| s.tuple.local == local).map(|s| s.handshake.address_ids.ours)
     }
 
     /// Takes back the address with this ID: tells the peer with REMOVE_ADDR, and closes the subflows over it
@@ -256,7 +257,7 @@ impl Connection {
         if let Some(own) = self.addresses.remove(cx.now, id).filter(|own| own.port.is_none() && id != 0) {
             self.paths.abandon(own.address);
         }
-        for s in self.subflows.iter_mut().filter(|s| s.handshake.address_ids.0 == id) {
+        for s in self.subflows.iter_mut().filter(|s| s.handshake.address_ids.ours == id) {
             self.paths.withdraw(s.id);
             s.close_by_reset(Reset::Because(UNSPECIFIED));
         }
@@ -276,7 +277,7 @@ impl Connection {
         true
     }
 
-    /// What the driver or application should know.
+    /// The next event.
     pub fn poll_event(&mut self) -> Option<ConnectionEvent> {
         self.pending.poll(&mut self.sending.writable)
     }

@@ -10,9 +10,9 @@ use crate::cx::Cx;
 use crate::mode::{Mode, Offset};
 use crate::reasons::{INTERFERENCE, MPTCP_ERROR, UNSPECIFIED};
 use crate::schedule::Cause;
-use crate::session::{Learned, MappedTo, offers_multipath, reason_in};
+use crate::session::{Checked, Learned, MappedTo, offers_multipath, reason_in};
 use crate::settings::HostModel;
-use crate::subflow::acceptance::{Facts, cut_off};
+use crate::subflow::acceptance::{Facts, Opening, cut_off};
 use crate::subflow::mapping::{Entry, Placed, subflow_offset};
 use crate::subflow::{Move, Reset, State, Subflow};
 use anabranch_trace::{CloseReason, Event, PathState, Violation};
@@ -37,7 +37,7 @@ impl Connection {
             _ => self.on_synchronized(cx, i, segment),
         }
         // Nearly always: nothing is about to end.
-        let ending = self.ends.closed || self.sending.is_finished() || self.receiving.has_fin();
+        let ending = self.lifetime.closed || self.sending.is_finished() || self.receiving.has_fin();
         if ending || self.subflows.get(i).is_none_or(|s| s.state != State::Established) {
             self.settle(cx);
         }
@@ -47,31 +47,14 @@ impl Connection {
 
     fn on_syn_sent(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
         let racing = self.race.is_open();
-        let s = &mut self.subflows[i];
-        let flags = segment.flags;
-        let acks_our_syn = flags.has(Flags::ACK) && segment.ack == s.isn.at(1);
-        if flags.has(Flags::ACK) && !acks_our_syn {
-            // RFC 9293 §3.10.7.3: the peer may hold an old connection
-            s.refusal = Some(segment.ack).filter(|_| !flags.has(Flags::RST));
-            return self.violation(cx, i, Violation::BlindAck);
-        }
-        if flags.has(Flags::RST) {
-            if acks_our_syn {
-                self.refused(cx, i, segment);
-            }
-            return;
-        }
-        if !flags.has(Flags::SYN) {
-            return;
-        }
-        if !acks_our_syn && (s.join || racing) {
-            // MP_JOIN knows no simultaneous open, and neither does a race: it would end in plain TCP.
-            return self.violation(cx, i, Violation::UnexpectedOption);
+        let opening = self.subflows[i].in_syn_sent(segment, racing);
+        if !matches!(opening, Opening::Answered | Opening::Crossed) {
+            return self.not_opened(cx, i, segment, opening);
         }
         let i = if racing { self.win(cx, i) } else { i };
         let s = &mut self.subflows[i];
         s.learn(segment, cx.now);
-        if acks_our_syn {
+        if opening == Opening::Answered {
             return self.on_syn_ack(cx, i, segment);
         }
         // Simultaneous open: answer with SYN/ACK; MPTCP is not agreed that way.
@@ -82,14 +65,24 @@ impl Connection {
         self.sending.learn_window(segment.window);
     }
 
+    /// A segment that opens nothing.
+    fn not_opened(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, opening: Opening) {
+        match opening {
+            Opening::Broken(violation) => self.violation(cx, i, violation),
+            Opening::Challenged(violation) => self.challenge(cx, i, violation),
+            Opening::Refused => self.refused(cx, i, segment),
+            Opening::Nothing | Opening::Answered | Opening::Crossed => {}
+        }
+    }
+
     fn on_syn_ack(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
         let s = &mut self.subflows[i];
         if s.join {
-            match self.session.check_syn_ack(segment, s.handshake.nonces.0) {
+            match self.session.check_syn_ack(segment, s.handshake.nonces.ours) {
                 Ok(answer) => {
-                    s.backup.1 = answer.backup;
-                    s.handshake.nonces.1 = answer.nonce;
-                    s.handshake.address_ids.1 = answer.address_id;
+                    s.backup.theirs = answer.backup;
+                    s.handshake.nonces.theirs = answer.nonce;
+                    s.handshake.address_ids.theirs = answer.address_id;
                 }
                 Err(violation) => {
                     // RFC 8684 §3.2, §3.7: a join that is not understood is reset
@@ -138,38 +131,17 @@ impl Connection {
 
     fn on_syn_received(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
         let s = &mut self.subflows[i];
-        let flags = segment.flags;
-        let again = flags.has(Flags::SYN) && !flags.has(Flags::RST) && segment.seq == s.peer_isn;
-        // The other half of a simultaneous open (§3.5) is a SYN/ACK that begins with what was received already.
-        let crossed = again && flags.has(Flags::ACK) && s.handshake.active;
-        if again && !flags.has(Flags::ACK) {
-            return s.on_syn_again(cx.now, offers_multipath(segment));
-        }
+        let crossed = match s.repeats_syn(segment) {
+            Some(false) => return s.on_syn_again(cx.now, offers_multipath(segment)),
+            repeated => repeated.is_some(),
+        };
         if !crossed && self.acceptable(cx, i, segment).is_none() {
             return;
         }
         let s = &mut self.subflows[i];
-        if flags.has(Flags::RST) {
-            if segment.seq == s.peer_isn.at(1) {
-                return self.refused(cx, i, segment);
-            }
-            // RFC 5961 §3.2
-            return self.challenge(cx, i, Violation::BlindReset);
-        }
-        if flags.has(Flags::SYN) && !crossed {
-            if !s.handshake.active {
-                // Back to LISTEN: the peer begins another connection. It sends its SYN again.
-                return self.refused(cx, i, segment);
-            }
-            // RFC 5961 §4
-            return self.challenge(cx, i, Violation::BlindSyn);
-        }
-        if !flags.has(Flags::ACK) {
-            return;
-        }
-        if segment.ack != s.isn.at(1) {
-            s.refusal = Some(segment.ack);
-            return self.violation(cx, i, Violation::BlindAck);
+        let opening = s.in_syn_received(segment, crossed);
+        if opening != Opening::Answered {
+            return self.not_opened(cx, i, segment, opening);
         }
         match self.session.learn_from_ack(segment, s.peer_isn) {
             Learned::Mode => {}
@@ -216,7 +188,7 @@ impl Connection {
         let cut = beyond.then(|| self.cut_off(cx, i, segment, window_end - seq));
         let segment = cut.as_ref().unwrap_or(segment);
         let place = self.on_options(cx, i, segment, seq);
-        if self.ends.closed || self.subflows[i].reset.is_some() {
+        if self.lifetime.closed || self.subflows[i].reset.is_some() {
             return;
         }
         let s = &mut self.subflows[i];
@@ -255,13 +227,13 @@ impl Connection {
         if seq != self.subflows[i].receiver.next() && !self.session.is_fast_close(segment) {
             return self.challenge(cx, i, Violation::BlindReset);
         }
-        let before = self.ends.closed;
+        let before = self.lifetime.closed;
         for option in segment.options.mptcp() {
-            if !self.ends.closed && matches!(option, MptcpOption::FastClose { .. }) {
+            if !self.lifetime.closed && matches!(option, MptcpOption::FastClose { .. }) {
                 self.on_option(cx, i, segment, option);
             }
         }
-        if self.ends.closed && !before {
+        if self.lifetime.closed && !before {
             return;
         }
         // RFC 8684 §3.6: a path that was reset for a reason that is not transient is not tried again.
@@ -275,7 +247,7 @@ impl Connection {
         }
     }
 
-    /// What of a segment lies within the window, `len` bytes.
+    /// The part of a segment within the window, `len` bytes.
     #[cold]
     fn cut_off(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, len: u64) -> Segment {
         self.violation(cx, i, Violation::BeyondWindow);
@@ -334,8 +306,8 @@ impl Connection {
             return self.end_with_fin(cx, i);
         }
         self.retire_half_closed();
-        if self.both_ended() && self.ends.closing.is_none() {
-            self.ends.closing = Some(cx.now);
+        if self.both_ended() && self.lifetime.closing.is_none() {
+            self.lifetime.closing = Some(cx.now);
             let waits = |s: &&mut Subflow| !matches!(s.state, State::TimeWait | State::FinWait2);
             self.subflows.iter_mut().filter(waits).for_each(|s| s.linger = cx.now);
         }
@@ -378,14 +350,14 @@ impl Connection {
         self.confirm(cx, i, segment);
         let place = segment.options.dss().and_then(|dss| self.on_dss(cx, i, segment, seq, dss));
         for option in segment.options.mptcp() {
-            if self.ends.closed || self.subflows[i].reset.is_some() {
+            if self.lifetime.closed || self.subflows[i].reset.is_some() {
                 break;
             }
             // It may stand in place of a DSS: keys (RFC 8684 §3.1), or an ADD_ADDR, which leaves no room for one.
             self.sending.note_answer();
             self.on_option(cx, i, segment, option);
         }
-        let fell_back = self.session.is_plain() && !self.ends.closed;
+        let fell_back = self.session.is_plain() && !self.lifetime.closed;
         if fell_back && self.mapped_to(i, segment, seq) != MappedTo::Sequence {
             return ControlFlow::Break(());
         }
@@ -435,7 +407,7 @@ impl Connection {
         let s = &mut self.subflows[i];
         if self.session.confirm(segment) {
             // MP_CAPABLE does not tell that a path is a backup.
-            if s.backup.0 && !s.join {
+            if s.backup.ours && !s.join {
                 s.signal_backup();
             }
             self.paths.open();
@@ -465,7 +437,7 @@ impl Connection {
             MptcpOption::AddAddr(announced) => self.on_add_addr(cx, i, announced),
             MptcpOption::RemoveAddr(ids) => ids.into_iter().flatten().for_each(|id| self.on_remove_addr(id)),
             MptcpOption::Prio { backup } => {
-                self.subflows[i].backup.1 = backup;
+                self.subflows[i].backup.theirs = backup;
                 self.sending.refresh_usability(&self.frame.settings, &mut self.subflows);
                 self.sending.ask_for_round(Cause::PathChange(self.subflows[i].id));
             }
@@ -553,7 +525,7 @@ impl Connection {
     /// RFC 8684 §3.4.2: the subflows over that address are closed, at once as Linux does, unless none would be left.
     fn on_remove_addr(&mut self, address_id: u8) {
         self.paths.taken_back(address_id, None);
-        let over = |s: &Subflow| s.handshake.address_ids.1 == address_id && s.state != State::SynSent;
+        let over = |s: &Subflow| s.handshake.address_ids.theirs == address_id && s.state != State::SynSent;
         if !self.subflows.iter().any(|s| s.may_carry() && !over(s)) {
             return;
         }
@@ -572,18 +544,11 @@ impl Connection {
         }
         let Some(start) = self.session.data_offset(mapping, self.receiving.next()) else { return };
         let len = u64::from(mapping.len) - u64::from(data_fin);
-        if mapping.checksum.is_some() != self.session.has_checksum() {
-            // RFC 8684 §3.3: present though it was not agreed on, or absent though it was
-            return self.refuse(cx, i, Violation::Checksum, MPTCP_ERROR);
-        }
-        // RFC 8684 §3.3: the checksum covers the DATA_FIN. Beside payload it is taken with that.
-        if data_fin && (len == 0 || !self.session.has_checksum()) {
-            let Mapping { subflow_seq, len: all, .. } = *mapping;
-            let is_right = |sum| self.session.is_right(sum, start, subflow_seq, all, &Bytes::new());
-            if !mapping.checksum.is_none_or(is_right) {
-                return self.violation(cx, i, Violation::Checksum);
-            }
-            self.note_data_fin(cx, i, start + len);
+        match self.session.check_mapping(mapping, start, data_fin) {
+            Checked::NotAgreed => return self.refuse(cx, i, Violation::Checksum, MPTCP_ERROR),
+            Checked::Wrong => return self.violation(cx, i, Violation::Checksum),
+            Checked::DataFin => self.note_data_fin(cx, i, start + len),
+            Checked::Payload => {}
         }
         if len == 0 {
             return;
@@ -617,29 +582,15 @@ impl Connection {
     /// Payload in the subflow's sequence; `place`: see [`Self::on_options`].
     #[inline(always)]
     fn on_payload(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, seq: u64, place: Option<u64>) {
-        // RFC 5681 §4.2: at least every second segment; of those that came in one piece, from a device that leaves them so,
-        // there are enough.
-        let (len, mss) = (segment.payload.len() as u32, self.frame.settings.mss);
         let s = &mut self.subflows[i];
-        if self.receiving.is_sized() && len >= mss {
+        if self.receiving.is_sized() && segment.payload.len() as u32 >= self.frame.settings.mss {
             s.note_trip(segment, cx.now);
         }
-        // What we send ourselves will acknowledge a small one.
-        let at_once = len >= 2 * mss || s.acks.is_small(len.min(mss)) && s.sender.is_empty();
+        let (mut ready, simple) = s.take_payload(cx.now, segment, seq, self.frame.settings.mss);
+        if let Some(start) = place.filter(|_| simple && !self.session.is_plain()) {
+            return self.deliver(cx, i, start, segment.payload.clone());
+        }
         let bare = segment.options.dss().is_none();
-        let mut ready = if s.receiver.take_next(seq, len.into()) {
-            // Nearly always: the next bytes, and no hole anywhere.
-            s.acks.on_arrival(cx.now, at_once);
-            if let Some(start) = place.filter(|_| !self.session.is_plain()) {
-                return self.deliver(cx, i, start, segment.payload.clone());
-            }
-            Some((seq, segment.payload.clone()))
-        } else {
-            let arrival = s.receiver.accept(seq, &segment.payload);
-            arrival.duplicate.into_iter().for_each(|duplicate| s.acks.report(duplicate));
-            s.acks.on_arrival(cx.now, at_once || arrival.acknowledge_now);
-            arrival.ready
-        };
         while let Some((seq, bytes)) = ready {
             if !self.place(cx, i, seq, bytes, bare) {
                 return;
@@ -650,7 +601,7 @@ impl Connection {
         s.placement.forget_below(s.receiver.next());
     }
 
-    /// What waited for its mapping gets another chance.
+    /// Places data that waited for its mapping.
     fn place_unmapped(&mut self, cx: &mut Cx<'_>, i: usize) {
         if self.subflows[i].placement.first_unmapped().is_some() {
             let held = self.subflows[i].placement.take_unmapped();
@@ -709,7 +660,7 @@ impl Connection {
         s.placement.keep(entry, bytes);
         s.acks.demand();
         self.fall_back(cx, i);
-        if self.ends.closed {
+        if self.lifetime.closed {
             return false;
         }
         // As long as Linux waits for an answer (TCP_RTO_MAX).
@@ -816,7 +767,7 @@ impl Connection {
             return;
         }
         self.fall_back(cx, i);
-        if !self.ends.closed {
+        if !self.lifetime.closed {
             self.session.hear_failure(data_seq);
             self.answer_failure(i);
         }

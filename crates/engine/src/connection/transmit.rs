@@ -1,4 +1,4 @@
-//! What leaves: handshakes, retransmissions, new data, FINs, acknowledgments, resets (RFC 9293 §3.8).
+//! Transmission: handshakes, retransmissions, new data, FINs, acknowledgments, resets (RFC 9293 §3.8).
 
 use super::Connection;
 use crate::cx::Cx;
@@ -6,7 +6,7 @@ use crate::session::Said;
 use crate::settings::HostModel;
 use crate::subflow::segments::{Waiting, Wanted};
 use crate::subflow::sender::Sent;
-use crate::subflow::{Move, State, Subflow};
+use crate::subflow::{Move, State};
 use anabranch_trace::{Event, PathState, SendKind};
 use anabranch_units::{PathId, Range};
 use anabranch_wire::{Flags, Packet, Segment};
@@ -39,7 +39,7 @@ impl Connection {
         }
     }
 
-    /// What subflow `i` is to send.
+    /// The next segment of subflow `i`.
     #[inline(always)]
     fn wanted(&self, i: usize) -> Wanted {
         let s = &self.subflows[i];
@@ -119,29 +119,15 @@ impl Connection {
     fn send_data(&mut self, cx: &mut Cx<'_>, i: usize, out: &mut Segment) -> bool {
         let s = &mut self.subflows[i];
         let room = self.sending.has_room(s, cx.now);
-        let lost = |s: &Subflow| s.sender.next_lost().filter(|lost| s.may_repeat(lost)).cloned();
-        if room && let Some(lost) = lost(s) {
+        if room && let Some(lost) = s.next_lost() {
             return self.retransmit(cx, i, &lost, out);
         }
-        let fresh = (room || s.probe) && s.handshake.confirmed && (s.state.may_send() || !s.fin.wanted);
-        if fresh && s.fin.offset.is_none() && self.send_new(cx, i, out) {
+        if s.may_send_new(room) && self.send_new(cx, i, out) {
             return true;
         }
         let s = &mut self.subflows[i];
-        if room && s.sender.wants_new() {
-            s.sender.no_new();
-            if let Some(lost) = lost(s) {
-                return self.retransmit(cx, i, &lost, out);
-            }
-        }
-        if room && let Some(again) = s.sender.next_speculative().filter(|again| s.may_repeat(again)).cloned() {
+        if let Some(again) = s.next_repeat(room) {
             return self.retransmit(cx, i, &again, out);
-        }
-        if core::mem::take(&mut s.probe)
-            && let Some(last) = s.sender.last().filter(|last| s.may_repeat(last)).cloned()
-        {
-            // RFC 8985 §7.3: no new data to probe with
-            return self.retransmit(cx, i, &last, out);
         }
         let ending = s.fin.wanted && s.fin.offset.is_none() && !self.sending.has_queued(s.id);
         if ending {

@@ -1,9 +1,9 @@
 //! Which paths a connection has, tries and announces (RFC 8684 §3.2, §3.4).
 
 use crate::deadlines::NEVER;
+use crate::four_tuple::FourTuple;
 use crate::path::PathPolicy;
 use crate::settings::Settings;
-use crate::subflow::FourTuple;
 use anabranch_units::{Duration, Instant, PathId, Side};
 use core::net::{IpAddr, SocketAddr};
 
@@ -19,7 +19,7 @@ pub struct PathSetup {
     pub tuple: FourTuple,
     /// A backup by our wish.
     pub backup: bool,
-    /// What the operator says of it, for our scheduler.
+    /// The operator's policy, for our scheduler.
     pub policy: PathPolicy,
 }
 
@@ -150,7 +150,7 @@ impl PathManager {
         self.known.iter().any(|k| k.setup.id == id && k.setup.backup)
     }
 
-    /// What the operator says of a path, and the bytes that subflows which are gone have sent on it.
+    /// The operator's policy for a path, and the bytes that subflows which are gone have sent on it.
     pub fn account(&self, id: PathId) -> (PathPolicy, u64) {
         let known = self.known.iter().find(|k| k.setup.id == id);
         known.map_or_else(Default::default, |k| (k.setup.policy, k.used))

@@ -30,7 +30,7 @@ impl Default for Race {
 }
 
 impl Race {
-    /// What `settings` make of a connection's paths. A backup goes last: it is for when no other answers.
+    /// The race over a connection's paths that `settings` ask for. A backup goes last: it is for when no other answers.
     pub fn of(settings: &Settings, paths: &[PathSetup]) -> Self {
         let order = match settings.first_path {
             FirstPath::First => paths.iter().take(1).collect(),

@@ -3,7 +3,7 @@
 
 use crate::settings::Settings;
 
-/// What waits at a receiver, in bytes of payload.
+/// Data that waits at a receiver, in bytes of payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Waiting {
     /// Next data offset expected.
@@ -49,7 +49,7 @@ impl LinuxWindow {
         Self { buffer: settings.recv_buffer, unmeasured: unmeasured(settings), mss: settings.mss.into() }
     }
 
-    /// What counts of the buffer. `measured`: every subflow has brought data.
+    /// The share of the buffer that counts, bytes. `measured`: every subflow has brought data.
     pub fn buffer(&self, measured: bool) -> u64 {
         if measured { self.buffer } else { self.unmeasured }
     }

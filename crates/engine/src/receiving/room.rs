@@ -7,7 +7,7 @@ use anabranch_units::{Duration, Instant};
 
 /// The window with which right-sizing begins. `tcp_rmem[1]` is 87,380 bytes, of which no more are offered in a SYN.
 const WINDOW_START: u64 = 65_535;
-/// What is offered of the receive buffer.
+/// The share of the receive buffer that is offered.
 #[derive(Debug)]
 pub(super) struct Room {
     /// The window while nothing is held.
@@ -16,8 +16,16 @@ pub(super) struct Room {
     most: u64,
     mss: u64,
     truesize: Option<Truesize>,
-    /// Right-sizing: when the present measurement began, and at which byte of those read.
-    measured: Option<(Instant, u64)>,
+    /// Right-sizing: the present measurement.
+    measured: Option<Measurement>,
+}
+
+/// Of what the application reads in a round trip.
+#[derive(Clone, Copy, Debug)]
+struct Measurement {
+    since: Instant,
+    /// Bytes read before it began.
+    read: u64,
 }
 
 impl Room {
@@ -27,7 +35,7 @@ impl Room {
         let most = if truesize.is_some() { settings.recv_buffer / 2 } else { settings.recv_buffer };
         let most = most.max(u64::from(settings.mss).min(settings.recv_buffer));
         let limit = if settings.tcp.autotune { most.min(WINDOW_START) } else { most };
-        let measured = settings.tcp.autotune.then_some((Instant::ZERO, 0));
+        let measured = settings.tcp.autotune.then_some(Measurement { since: Instant::ZERO, read: 0 });
         Self { limit, most, mss: settings.mss.into(), truesize, measured }
     }
 
@@ -41,7 +49,7 @@ impl Room {
         self.measured.is_some()
     }
 
-    /// What is left of the window when `held` bytes are held: as kernels count, half of the memory that they do not take.
+    /// The rest of the window when `held` bytes are held: as kernels count, half of the memory that they do not take.
     pub fn left(&self, held: u64) -> u64 {
         match &self.truesize {
             None => self.limit.saturating_sub(held),
@@ -52,7 +60,7 @@ impl Room {
     /// The first offset that is not offered: `read` bytes were read of those below `next`, and `ahead` are held above.
     pub fn edge(&self, read: u64, next: u64, ahead: u64) -> u64 {
         match &self.truesize {
-            // What is held above lies inside the window.
+            // Data held above lies inside the window.
             None => read + self.limit,
             Some(_) => next + self.left(next - read + ahead),
         }
@@ -74,11 +82,11 @@ impl Room {
     /// Dynamic right-sizing (Fisk and Feng, 2001; Linux `tcp_rcv_space_adjust`): of what the application reads in a round trip
     /// twice as much is offered, and 16 segments more; never less than before. `read` bytes were read so far.
     pub fn on_read(&mut self, now: Instant, read: u64, trip: Duration) {
-        let Some((since, from)) = self.measured.filter(|(since, _)| now.since(*since) >= trip) else { return };
-        if since > Instant::ZERO {
-            self.limit = self.limit.max(2 * (read - from) + 16 * self.mss).min(self.most);
+        let Some(before) = self.measured.filter(|before| now.since(before.since) >= trip) else { return };
+        if before.since > Instant::ZERO {
+            self.limit = self.limit.max(2 * (read - before.read) + 16 * self.mss).min(self.most);
         }
-        self.measured = Some((now, read));
+        self.measured = Some(Measurement { since: now, read });
     }
 }
 

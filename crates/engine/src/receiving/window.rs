@@ -152,7 +152,7 @@ impl Receiving {
 
     fn waiting(&self, mode: Mode, subflows: &[Subflow]) -> Waiting {
         let next = self.reassembly.next();
-        // What a subflow of Multipath TCP holds behind its own hole is charged to the subflow, whose memory does not decide
+        // Data that a subflow of Multipath TCP holds behind its own hole is charged to the subflow, whose memory does not decide
         // about the window (Linux 6.18: `mptcp_space`).
         let held = match mode {
             Mode::Plain => subflows.iter().map(|s| s.receiver.held_bytes()).sum(),

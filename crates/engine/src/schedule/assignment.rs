@@ -1,7 +1,7 @@
-//! What is bound to which subflow: the state that a [`View`] shows, and everything that changes it.
+//! The assignment of data to subflows: the state that a [`View`] shows, and everything that changes it.
 
 use super::View;
-use super::view::{Queue, Queued};
+use super::view::{PathQueue, Queued};
 use crate::path::PathView;
 use anabranch_trace::SendKind;
 use anabranch_units::{Instant, PathId, Range, RangeSet};
@@ -40,7 +40,7 @@ impl Assignment {
     }
     #[cold]
     fn take_bound_of(&mut self, start: u64) -> Option<Instant> {
-        // What was cut off because the peer had it already is never asked for.
+        // Data that was cut off because the peer had it already is never asked for.
         while let Some(first) = self.bound_ahead.first_entry().filter(|first| *first.key() < self.view.acked.min(start))
         {
             first.remove();
@@ -67,7 +67,7 @@ impl Assignment {
             None => {
                 let i = self.view.paths.partition_point(|p| p.id < path.id);
                 self.view.paths.insert(i, PathView { queued: 0, queued_bytes: 0, ..path });
-                self.view.queues.insert(i, Queue::default());
+                self.view.queues.insert(i, PathQueue::default());
             }
         }
     }
@@ -185,7 +185,7 @@ impl Assignment {
             self.view.rescue.remove(range);
         }
     }
-    /// What was sent and not acknowledged at connection level is new again; copies of it that are queued are none any more.
+    /// Data sent and not acknowledged at connection level is new again; its queued copies are dropped.
     pub fn send_all_again(&mut self) {
         self.take_all_back();
         for (range, _) in core::mem::take(&mut self.view.outstanding).iter() {

@@ -46,7 +46,7 @@ pub enum SchedulerEvent<'a> {
     Ack {
         /// Which subflow.
         path: PathId,
-        /// What it taught.
+        /// Its content.
         acked: &'a Acked,
     },
     /// Everything below `upto` arrived at the peer's connection level.
@@ -101,7 +101,7 @@ pub trait Scheduler: Debug + Send {
         false
     }
 
-    /// True: what a silent path strands waits for its retransmission timer, as in the kernel. Otherwise it is sent again
+    /// True: what a silent path strands waits for its retransmission timer, as in the kernel. Otherwise it is retransmitted
     /// elsewhere as soon as the path is silent while others deliver (`Settings::early_rescue`).
     fn waits_for_timeouts(&self) -> bool {
         false

@@ -7,7 +7,7 @@ use anabranch_trace::{RecoveryPhase, SendKind};
 use anabranch_units::{PathId, Range};
 use core::ops::Deref;
 
-/// Why data is sent again on another path.
+/// Why data is retransmitted on another path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repeat {
     /// Opportunistic retransmission: to free a blocked window.
@@ -125,7 +125,7 @@ impl<'a> Round<'a> {
     /// dropped it (RFC 8684 §3.3.6). True if there was such data; never unless the sender counts windows as Linux does, since otherwise
     /// it does not overrun them.
     pub fn release(&mut self, on: PathId, range: Range) -> bool {
-        // What a timeout called lost is not in flight, and not acknowledged.
+        // Packets that a timeout called lost are not in flight, and not acknowledged.
         let whole = |p: &PathView| p.recovery == RecoveryPhase::Open && p.in_flight_bytes == 0 && p.queued == 0;
         let idle = self.assignment.path(on).is_some_and(whole);
         idle && self.assignment.releases && self.assignment.view.outstanding.released(on, range)

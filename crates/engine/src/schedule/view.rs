@@ -1,4 +1,4 @@
-//! What schedulers see of a connection.
+//! The scheduler's view of a connection.
 
 use super::Outstanding;
 use crate::path::PathView;
@@ -23,7 +23,7 @@ impl Queued {
 }
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Queue {
+pub(super) struct PathQueue {
     pub items: VecDeque<Queued>,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Queue {
 pub struct View {
     pub(super) now: Instant,
     pub(super) paths: Vec<PathView>,
-    pub(super) queues: Vec<Queue>,
+    pub(super) queues: Vec<PathQueue>,
     pub(super) backlog: RangeSet,
     pub(super) outstanding: Outstanding,
     pub(super) rescue: RangeSet,
@@ -78,11 +78,11 @@ impl View {
     pub const fn outstanding(&self) -> &Outstanding {
         &self.outstanding
     }
-    /// Data stranded by a timeout or a lost subflow, to be sent again elsewhere.
+    /// Data stranded by a timeout or a lost subflow, to be retransmitted elsewhere.
     pub const fn rescue(&self) -> &RangeSet {
         &self.rescue
     }
-    /// What is bound to a path and not yet sent, first to go first.
+    /// Data bound to a path and not yet sent, first to go first.
     pub fn queue(&self, id: PathId) -> impl Iterator<Item = Queued> + '_ {
         self.index(id).into_iter().flat_map(|i| self.queues[i].items.iter().copied())
     }
@@ -151,7 +151,7 @@ impl View {
         (!held).then_some(next)
     }
 
-    /// What a peer with a small window is sent at once: half of the largest that it ever offered (RFC 9293 §3.8.6.2.1),
+    /// The least segment for a peer with a small window: half of the largest that it ever offered (RFC 9293 §3.8.6.2.1),
     /// or all of that if it is smaller than the default MSS, as Linux has it.
     pub(super) fn largest_worth(&self) -> u64 {
         match self.max_window {

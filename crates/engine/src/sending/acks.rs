@@ -1,4 +1,4 @@
-//! What acknowledgments, windows and transmissions mean for the connection's send side.
+//! Acknowledgments, windows and transmissions, as they change the connection's send side.
 
 use super::{Fresh, Sending};
 use crate::congestion::{Acked, Loss, PACED_HEADERS};
@@ -7,7 +7,7 @@ use crate::mode::Mode;
 use crate::schedule::{Cause, SchedulerEvent};
 use crate::settings::{AckCounting, LimitedDecay};
 use crate::subflow::Subflow;
-use crate::subflow::sender::{AckOutcome, Change};
+use crate::subflow::sender::{AckOutcome, RecoveryChange};
 use anabranch_trace::{Event, PathState, RecoveryPhase};
 use anabranch_units::{Instant, Range};
 use anabranch_wire::Segment;
@@ -25,7 +25,7 @@ impl Sending {
             p.window = s.window.left(s.sender.nxt());
             let news = match reach {
                 Ordering::Greater => shut,
-                // What is queued may not leave any more: somebody must ask for the window then.
+                // Queued data may not leave any more: the window must be probed then.
                 Ordering::Less => p.queued > 0,
                 Ordering::Equal => false,
             };
@@ -115,26 +115,35 @@ impl Sending {
     }
 
     /// Acts on what an acknowledgment or a timer found out about losses.
-    pub(super) fn on_change(&mut self, cx: &mut Scope<'_>, s: &mut Subflow, change: Option<Change>, newly_lost: u32) {
+    pub(super) fn on_change(
+        &mut self,
+        cx: &mut Scope<'_>,
+        s: &mut Subflow,
+        change: Option<RecoveryChange>,
+        newly_lost: u32,
+    ) {
         let id = s.id;
         if newly_lost > 0 {
             cx.record(Some(id), Event::Lost { packets: newly_lost });
         }
         let Some(change) = change else { return };
         match change {
-            Change::EnterRecovery | Change::ProbeRepaired => {
+            RecoveryChange::EnterRecovery | RecoveryChange::ProbeRepaired => {
                 self.congestion.on_loss(id, cx.now, Loss::Fast, self.assignment.paths());
                 let ssthresh = self.congestion.window(id).ssthresh;
-                if change == Change::EnterRecovery && !self.congestion.is_rate_based() {
+                if change == RecoveryChange::EnterRecovery && !self.congestion.is_rate_based() {
                     s.sender.begin_recovery(ssthresh);
                 }
                 self.scheduler.on_event(&SchedulerEvent::Loss { path: id }, &self.assignment);
             }
-            Change::Undo => {
+            RecoveryChange::Undo => {
                 self.congestion.on_undo(id, cx.now);
                 cx.record(Some(id), Event::Undo);
             }
-            Change::ExitRecovery | Change::EnterDisorder | Change::LeaveDisorder | Change::LeaveLoss => {}
+            RecoveryChange::ExitRecovery
+            | RecoveryChange::EnterDisorder
+            | RecoveryChange::LeaveDisorder
+            | RecoveryChange::LeaveLoss => {}
         }
         cx.record(Some(id), Event::Recovery(s.sender.phase()));
     }

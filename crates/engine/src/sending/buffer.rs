@@ -1,4 +1,4 @@
-//! What the application wrote and the peer has not acknowledged at connection level.
+//! Data that the application wrote and the peer has not acknowledged at connection level.
 
 use crate::accounting::truesize;
 use crate::settings::Settings;

@@ -59,7 +59,7 @@ impl Sending {
             return s.sender.await_news(s.last_heard);
         }
         let (id, heard) = (s.id, s.last_heard);
-        // What left the peer before this path fell silent proves nothing: the peer, or all its paths, may have paused.
+        // Segments that left the peer before this path fell silent prove nothing: the peer, or all its paths, may have paused.
         let one_way = |o: &Subflow| o.sender.rtt().srtt().unwrap_or_default() / 2;
         let delivers = |o: &Subflow| o.sender.is_empty() || o.last_heard > heard + one_way(o);
         if subflows.iter().any(|o| o.id != id && o.may_carry() && !o.failing && delivers(o)) {
@@ -106,7 +106,7 @@ impl Sending {
         true
     }
 
-    /// What paths that timed out have not delivered may go out again over one that works, now that there is one.
+    /// Data that failing paths have not delivered may go out again over a path that works, now that there is one.
     pub fn relieve_failing(&mut self, now: Instant, subflows: &mut [Subflow]) {
         for s in subflows.iter_mut().filter(|s| s.failing) {
             self.relieve(now, s);

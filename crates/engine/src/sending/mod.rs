@@ -87,7 +87,7 @@ impl Sending {
         }
     }
 
-    /// What the scheduler sees.
+    /// The scheduler's view.
     #[inline(always)]
     pub fn view(&self) -> &View {
         &self.assignment
@@ -205,7 +205,7 @@ impl Sending {
         self.assignment.backlog().is_empty() && !self.assignment.anything_queued()
     }
 
-    /// What the peer may acknowledge at most: the DATA_FIN counts as a byte (RFC 8684 §3.3.3).
+    /// The highest offset that the peer may acknowledge: the DATA_FIN counts as a byte (RFC 8684 §3.3.3).
     pub fn sent_upto(&self) -> u64 {
         self.sent_end + u64::from(self.data_fin.has_left() && self.sent_end == self.buffer.end())
     }
@@ -254,7 +254,7 @@ impl Sending {
 
     // ---- paths ----
 
-    /// What is bound to a path and never left is bound anew.
+    /// Data that is bound to a path and has not left is bound anew.
     pub fn take_back(&mut self, id: PathId) {
         self.assignment.take_back(id);
     }

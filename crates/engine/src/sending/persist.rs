@@ -11,21 +11,27 @@ use anabranch_units::{Duration, Instant, PathId};
 /// Longest time between two zero-window probes.
 const PERSIST_MAX: Duration = Duration::from_secs(60);
 
+/// The subflow that was probed last, and when.
+#[derive(Clone, Copy, Debug)]
+struct LastProbe {
+    path: PathId,
+    at: Instant,
+}
+
 /// Zero-window probing.
 #[derive(Debug)]
 pub(super) struct Persist {
     at: Instant,
     /// How often so far.
     probes: u32,
-    /// The subflow that was probed last, and when.
-    probed: Option<(PathId, Instant)>,
+    last: Option<LastProbe>,
     /// A DATA_ACK came since, or another option of a peer that speaks MPTCP.
     answered: bool,
 }
 
 impl Default for Persist {
     fn default() -> Self {
-        Self { at: NEVER, probes: 0, probed: None, answered: true }
+        Self { at: NEVER, probes: 0, last: None, answered: true }
     }
 }
 
@@ -37,7 +43,7 @@ impl Persist {
 
     /// The subflow on `id` is gone.
     pub fn forget(&mut self, id: PathId) {
-        self.probed = self.probed.filter(|(probed, _)| *probed != id);
+        self.last = self.last.filter(|last| last.path != id);
     }
 
     /// The peer has acknowledged data.
@@ -46,7 +52,7 @@ impl Persist {
     }
 }
 
-/// What is known of the peer when the window is probed.
+/// Facts about the peer at the time of a window probe.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer {
     /// It speaks MPTCP, and has shown so by a DSS or a join.
@@ -55,7 +61,7 @@ pub(crate) struct Peer {
     pub joined: bool,
 }
 
-/// What follows from a probe that is due.
+/// The result of a probe that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Probed {
     /// It is on its way.
@@ -97,12 +103,12 @@ impl Sending {
         };
         let id = s.id;
         let answered = core::mem::take(&mut self.persist.answered);
-        let last = self.persist.probed.replace((id, cx.now));
-        let heard = |(id, at): &(PathId, Instant)| subflows.iter().any(|s| s.id == *id && s.last_heard > *at);
-        if let Some((last, _)) = last.filter(|last| !answered && peer.maps && heard(last)) {
+        let last = self.persist.last.replace(LastProbe { path: id, at: cx.now });
+        let heard = |last: &LastProbe| subflows.iter().any(|s| s.id == last.path && s.last_heard > last.at);
+        if let Some(last) = last.filter(|last| !answered && peer.maps && heard(last)) {
             // Its acknowledgments have lost their DATA_ACKs, and with them the connection's window (RFC 8684 §3.3.5). A peer that
             // went on without mappings, as Linux does, would take what is retransmitted for new data.
-            return Probed::Unmapped(last);
+            return Probed::Unmapped(last.path);
         }
         if self.persist.probes > 1 && (answered || peer.joined) && !self.assignment.outstanding().is_empty() {
             // RFC 8684 §3.3.6: a receiver may drop at connection level what its subflow acknowledged. Its answer, or a

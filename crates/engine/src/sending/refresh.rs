@@ -1,4 +1,4 @@
-//! What the scheduler and congestion control see of the subflows, kept up to date.
+//! Keeps up to date what the scheduler and congestion control see of the subflows.
 
 use super::Sending;
 use super::buffer::greatest_capacity;
@@ -43,7 +43,7 @@ impl Sending {
         self.scheduler.on_event(&SchedulerEvent::PathUp { path: id }, &self.assignment);
     }
 
-    /// What the device is known to hold by which the path leaves.
+    /// Sets the contents of the device by which the path leaves.
     pub fn set_device(&mut self, id: PathId, device: Device) {
         if let Some(p) = self.assignment.path_mut(id) {
             p.device = Some(device);

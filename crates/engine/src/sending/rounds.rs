@@ -9,7 +9,7 @@ use crate::subflow::Subflow;
 use anabranch_trace::{Event, SchedulerName, SendKind};
 use anabranch_units::{Instant, PathId, RangeSet};
 
-/// What is remembered from one round to the next.
+/// State that outlives a round.
 #[derive(Debug)]
 pub(super) struct Rounds {
     /// When the scheduler wants to be called again, as it said in its last round.
@@ -72,7 +72,7 @@ impl Sending {
     /// Holds the round that is due. False if there is no path to send on.
     pub fn hold_round(&mut self, cx: &mut Scope<'_>, mode: Mode, subflows: &mut [Subflow]) -> bool {
         let Some(cause) = self.due.take() else { return false };
-        // What the scheduler asked for in its last round is answered by this one, whether or not a path is left.
+        // This round answers the wake-up that the scheduler asked for in its last one, whether or not a path is left.
         self.rounds.wakeup = NEVER;
         if self.assignment.paths().is_empty() {
             self.persist.disarm();
@@ -206,7 +206,7 @@ impl Sending {
 
     /// A scheduler that waits although nothing will call it again: noted, and put right by sending on the fastest path.
     fn notice_stall(&mut self, cx: &mut Scope<'_>, subflows: &[Subflow]) {
-        // What is not acknowledged will be retransmitted, and that brings news: also what was just found lost.
+        // Unacknowledged data will be retransmitted, and that brings news: also data that was just found lost.
         let idle = subflows.iter().all(|s| s.sender.is_empty());
         let waits = |view: &View| !view.backlog().is_empty() && !view.window_blocked();
         if !idle || !waits(&self.assignment) || self.has_admissible() || self.rounds.wakeup < NEVER {

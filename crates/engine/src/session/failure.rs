@@ -9,7 +9,7 @@ use crate::subflow::mapping::subflow_offset;
 use anabranch_units::{DataSeq, Duration, Instant};
 use anabranch_wire::{Mapping, MptcpOption, Segment};
 
-/// What is left to be settled after a checksum failed on the only subflow.
+/// The state of MP_FAIL after a checksum failed on the only subflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Failure {
     None,

@@ -1,19 +1,19 @@
-//! What handshakes of MP_CAPABLE and MP_JOIN agree on (RFC 8684 §3.1, §3.2, §3.7).
+//! The handshakes of MP_CAPABLE and MP_JOIN (RFC 8684 §3.1, §3.2, §3.7).
 
 use super::offers::{capable, is_spoken, join, speaks_later};
 use super::{Keys, Session};
 use crate::mode::Mode;
 use crate::reasons::MPTCP_ERROR;
-use crate::subflow::Subflow;
 use crate::subflow::half_open::{HalfOpen, Offer};
+use crate::subflow::{Both, Subflow};
 use anabranch_trace::Violation;
 use anabranch_units::{DataSeq, SeqNumber};
 use anabranch_wire::{AddAddr, MpCapable, MpJoin, MptcpOption, Reason, Segment, crypto};
 
-/// What a segment of a third ACK tells.
+/// The information in a third ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Learned {
-    /// What is spoken is known.
+    /// The protocol is known.
     Mode,
     /// That the peer does not speak MPTCP.
     PlainTcp,
@@ -21,7 +21,7 @@ pub(crate) enum Learned {
     Nothing,
 }
 
-/// What the SYN/ACK of a join says: the peer wants a backup; its random number; its address ID.
+/// The SYN/ACK of a join: the peer wants a backup; its random number; its address ID.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Answer {
     pub backup: bool,
@@ -97,7 +97,7 @@ impl Session {
         }
     }
 
-    /// What the MP_JOIN of a SYN asks for, and whether the peer wants a backup. `nonce` is our random number, `own_id` the
+    /// The offer in the MP_JOIN of a SYN. `nonce` is our random number, `own_id` the
     /// address ID of our end.
     ///
     /// # Errors
@@ -106,11 +106,16 @@ impl Session {
         let Some(MpJoin::Syn { backup, address_id, token, nonce: theirs }) = join(syn).copied() else {
             return Err(MPTCP_ERROR);
         };
-        Ok(Offer::Join { token, nonces: (nonce(), theirs), address_ids: (own_id, address_id), backup })
+        Ok(Offer::Join {
+            token,
+            nonces: Both { ours: nonce(), theirs },
+            address_ids: Both { ours: own_id, theirs: address_id },
+            backup,
+        })
     }
 
     /// The SYN/ACK's option of a join with these random numbers.
-    pub fn join_answer(&self, (ours, theirs): (u32, u32), address_id: u8, backup: bool) -> MptcpOption {
+    pub fn join_answer(&self, Both { ours, theirs }: Both<u32>, address_id: u8, backup: bool) -> MptcpOption {
         let hmac = crypto::join_hmac(self.keys.local, self.keys.remote, ours, theirs);
         MptcpOption::Join(MpJoin::SynAck { backup, address_id, hmac: crypto::leftmost_64(&hmac), nonce: ours })
     }
@@ -119,7 +124,7 @@ impl Session {
     ///
     /// # Errors
     /// The rule that it broke. RFC 8684 §3.2: every segment of a join is proof, until the peer has heard from us.
-    pub fn check_third_ack(&self, segment: &Segment, (ours, theirs): (u32, u32)) -> Result<(), Violation> {
+    pub fn check_third_ack(&self, segment: &Segment, Both { ours, theirs }: Both<u32>) -> Result<(), Violation> {
         let Some(MpJoin::Ack { hmac }) = join(segment).copied() else { return Err(Violation::UnexpectedOption) };
         let expected = crypto::join_hmac(self.keys.remote, self.keys.local, theirs, ours);
         if hmac == crypto::leftmost_160(&expected) { Ok(()) } else { Err(Violation::Hmac) }
@@ -131,9 +136,9 @@ impl Session {
             return None;
         }
         if s.join {
-            let (nonce, address_id) = (s.handshake.nonces.0, s.handshake.address_ids.0);
+            let (nonce, address_id) = (s.handshake.nonces.ours, s.handshake.address_ids.ours);
             let token = self.keys.remote_token;
-            return Some(MptcpOption::Join(MpJoin::Syn { backup: s.backup.0, address_id, token, nonce }));
+            return Some(MptcpOption::Join(MpJoin::Syn { backup: s.backup.ours, address_id, token, nonce }));
         }
         Some(MptcpOption::Capable(MpCapable {
             checksum: self.checksum,
@@ -146,7 +151,7 @@ impl Session {
     /// The option of a third ACK: both keys, or the HMAC of a join.
     pub fn third_ack_option(&self, s: &Subflow) -> MptcpOption {
         if s.join {
-            let (ours, theirs) = s.handshake.nonces;
+            let Both { ours, theirs } = s.handshake.nonces;
             let hmac = crypto::join_hmac(self.keys.local, self.keys.remote, ours, theirs);
             MptcpOption::Join(MpJoin::Ack { hmac: crypto::leftmost_160(&hmac) })
         } else {

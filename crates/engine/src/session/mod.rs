@@ -11,14 +11,14 @@ pub(crate) use failure::MappedTo;
 pub(crate) use handshake::Learned;
 pub(crate) use keys::{Keys, fresh_key};
 pub(crate) use offers::{asked, offers_multipath, reason_in};
-pub(crate) use options::Said;
+pub(crate) use options::{Checked, Said};
 
 use crate::mode::Mode;
 use crate::settings::{DssWidth, Settings};
 use anabranch_wire::{MptcpOption, Segment};
 use failure::{Failure, Infinite};
 
-/// What both ends agreed on.
+/// The terms that both ends agreed on.
 #[derive(Debug)]
 pub(crate) struct Session {
     mode: Mode,
@@ -55,7 +55,7 @@ impl Session {
         }
     }
 
-    /// What is spoken.
+    /// The protocol that is spoken.
     #[inline(always)]
     pub fn mode(&self) -> Mode {
         self.mode

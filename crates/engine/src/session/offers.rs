@@ -1,4 +1,4 @@
-//! What a segment says of MPTCP: offers, keys, joins (RFC 8684 §3.1, §3.2, §3.6).
+//! The MPTCP handshake options of a segment: offers, keys, joins (RFC 8684 §3.1, §3.2, §3.6).
 
 use crate::settings::Settings;
 use crate::subflow::half_open::Offer;
@@ -14,7 +14,7 @@ pub(super) fn capable(segment: &Segment) -> Option<&MpCapable> {
     capable_if(segment, is_spoken)
 }
 
-/// What a first SYN offers, in a form that can be answered. A version is the highest that the peer knows: a later one than ours
+/// The offer of a first SYN, if it can be answered. A version is the highest that the peer knows: a later one than ours
 /// is answered with ours (RFC 8684 §3.1).
 fn offered(syn: &Segment) -> Option<&MpCapable> {
     capable_if(syn, |c| c.version >= 1 && c.hmac_sha256 && c.sender_key.is_none())
@@ -49,7 +49,7 @@ pub(crate) fn reason_in(segment: &Segment) -> Option<Reason> {
     })
 }
 
-/// What the first SYN of a connection asks for, answered with a `key` if need be. An offer that is not spoken here is
+/// The offer in the first SYN of a connection, with our `key` if it is MPTCP. An offer that is not spoken here is
 /// answered as plain TCP (RFC 8684 §3.1).
 pub(crate) fn asked(syn: &Segment, settings: &Settings, key: impl FnOnce() -> u64) -> Offer {
     let offer = offered(syn).filter(|_| settings.mptcp);

@@ -10,7 +10,7 @@ use anabranch_units::DataSeq;
 use anabranch_wire::{DataAck, Dss, Mapping, MptcpOption, Options, Segment, dss_checksum};
 use bytes::Bytes;
 
-/// What a control segment says beside its own acknowledgment.
+/// The connection-level content of a control segment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Said {
     /// Next offset of the peer's stream.
@@ -19,7 +19,34 @@ pub(crate) struct Said {
     pub data_fin: Option<u64>,
 }
 
+/// The meaning of a mapping's length, checksum and DATA_FIN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Checked {
+    /// RFC 8684 §3.3: it has a checksum though that was not agreed on, or none though it was.
+    NotAgreed,
+    /// The checksum of a DATA_FIN by itself is wrong.
+    Wrong,
+    /// The stream ends with it.
+    DataFin,
+    /// It maps payload, whose checksum is verified when it has come, a DATA_FIN included.
+    Payload,
+}
+
 impl Session {
+    /// Checks a mapping of the peer's data at `start`, with or without a DATA_FIN.
+    pub fn check_mapping(&self, mapping: &Mapping, start: u64, data_fin: bool) -> Checked {
+        if mapping.checksum.is_some() != self.checksum {
+            return Checked::NotAgreed;
+        }
+        let len = u64::from(mapping.len) - u64::from(data_fin);
+        // RFC 8684 §3.3: the checksum covers the DATA_FIN. Beside payload it is taken with that.
+        if !data_fin || len > 0 && self.checksum {
+            return Checked::Payload;
+        }
+        let is_right = |sum| self.is_right(sum, start, mapping.subflow_seq, mapping.len, &Bytes::new());
+        if mapping.checksum.is_none_or(is_right) { Checked::DataFin } else { Checked::Wrong }
+    }
+
     /// The offset at which a mapping starts, near the `next` one.
     pub fn data_offset(&self, mapping: &Mapping, next: u64) -> Option<u64> {
         let first = self.keys.remote_number(0);
@@ -47,11 +74,6 @@ impl Session {
     /// The peer sends data sequence numbers of this width.
     pub fn note_width(&mut self, mapping: &Mapping) {
         self.peer_wide |= mapping.wide;
-    }
-
-    /// Checksums are used.
-    pub fn has_checksum(&self) -> bool {
-        self.checksum
     }
 
     /// `checksum` is the one of the mapped bytes, the first of which is the peer's data at `start`.

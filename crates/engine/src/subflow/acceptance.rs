@@ -23,7 +23,7 @@ pub(crate) struct Refused {
     old: bool,
 }
 
-/// What the connection knows that decides about an answer.
+/// Facts about the connection that decide about an answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Facts {
     pub mode: Mode,
@@ -33,16 +33,84 @@ pub(crate) struct Facts {
     pub max_window: u64,
 }
 
+/// The meaning of a segment for a subflow that is not synchronized.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Opening {
+    /// Nothing.
+    Nothing,
+    /// It breaks a rule, and what follows from that is noted.
+    Broken(Violation),
+    /// It breaks a rule, and is answered with an acknowledgment, seldom (RFC 5961).
+    Challenged(Violation),
+    /// The peer refuses.
+    Refused,
+    /// It acknowledges our SYN.
+    Answered,
+    /// Both SYNs crossed (RFC 9293 §3.5).
+    Crossed,
+}
+
 /// RFC 9293 §3.10.7.4: what of a segment lies within the window, `len` bytes.
 pub(crate) fn cut_off(segment: &Segment, len: u64) -> Segment {
     let mut segment = segment.clone();
-    // What is left of a packet would keep all of it in memory.
+    // A slice of a packet would keep all of it in memory.
     segment.payload = Bytes::copy_from_slice(&segment.payload[..len as usize]);
     segment.flags = Flags(segment.flags.0 & !Flags::FIN.0);
     segment
 }
 
 impl Subflow {
+    /// The meaning of a segment in SYN-SENT (RFC 9293 §3.10.7.3). `racing`: other paths have sent a SYN too.
+    pub fn in_syn_sent(&mut self, segment: &Segment, racing: bool) -> Opening {
+        let flags = segment.flags;
+        let acks_our_syn = flags.has(Flags::ACK) && segment.ack == self.isn.at(1);
+        if flags.has(Flags::ACK) && !acks_our_syn {
+            // RFC 9293 §3.10.7.3: the peer may hold an old connection
+            self.refusal = Some(segment.ack).filter(|_| !flags.has(Flags::RST));
+            return Opening::Broken(Violation::BlindAck);
+        }
+        match (flags.has(Flags::RST), flags.has(Flags::SYN)) {
+            (true, _) if acks_our_syn => Opening::Refused,
+            (true, _) | (false, false) => Opening::Nothing,
+            (false, true) if acks_our_syn => Opening::Answered,
+            // MP_JOIN knows no simultaneous open, and neither does a race: it would end in plain TCP.
+            (false, true) if self.join || racing => Opening::Broken(Violation::UnexpectedOption),
+            (false, true) => Opening::Crossed,
+        }
+    }
+
+    /// The SYN of a segment in SYN-RECEIVED is the one that came already. `Some(true)`: with an acknowledgment, the other half
+    /// of a simultaneous open (RFC 9293 §3.5); `Some(false)`: our SYN/ACK was lost.
+    pub fn repeats_syn(&self, segment: &Segment) -> Option<bool> {
+        let flags = segment.flags;
+        let again = flags.has(Flags::SYN) && !flags.has(Flags::RST) && segment.seq == self.peer_isn;
+        let crossed = flags.has(Flags::ACK) && self.handshake.active;
+        again.then_some(crossed).filter(|crossed| *crossed || !flags.has(Flags::ACK))
+    }
+
+    /// The meaning of an acceptable segment in SYN-RECEIVED (RFC 9293 §3.10.7.4); `crossed`: see [`Self::repeats_syn`].
+    pub fn in_syn_received(&mut self, segment: &Segment, crossed: bool) -> Opening {
+        let flags = segment.flags;
+        if flags.has(Flags::RST) {
+            // RFC 5961 §3.2
+            let exact = segment.seq == self.peer_isn.at(1);
+            return if exact { Opening::Refused } else { Opening::Challenged(Violation::BlindReset) };
+        }
+        if flags.has(Flags::SYN) && !crossed {
+            // Back to LISTEN: the peer begins another connection. It sends its SYN again. Or else RFC 5961 §4.
+            let listens = !self.handshake.active;
+            return if listens { Opening::Refused } else { Opening::Challenged(Violation::BlindSyn) };
+        }
+        if !flags.has(Flags::ACK) {
+            return Opening::Nothing;
+        }
+        if segment.ack != self.isn.at(1) {
+            self.refusal = Some(segment.ack);
+            return Opening::Broken(Violation::BlindAck);
+        }
+        Opening::Answered
+    }
+
     /// Sequence number and timestamps (RFC 9293 §3.10.7.4, first step): the segment's offset, if it is acceptable in a window
     /// that ends at `end`.
     ///
@@ -83,7 +151,7 @@ impl Subflow {
         if !old && seq.is_some_and(|seq| seq > next) {
             cx.violation(self.id, Violation::BeyondWindow);
         }
-        // What was sent and not acknowledged is never more than a window.
+        // The peer's unacknowledged data is never more than a window.
         let lowest = next.saturating_sub(facts.widest + LARGEST_SEGMENT);
         let repeated = len > 0 && !flags.has(Flags::SYN);
         let Some(seq) = seq.filter(|seq| repeated && (lowest..next).contains(seq)) else {
@@ -109,7 +177,7 @@ impl Subflow {
         self.handshake.third_ack |= waiting && self.handshake.active;
     }
 
-    /// What the peer sent last comes again: our acknowledgment was lost, or it waits in TIME-WAIT.
+    /// The peer's last segment comes again: our acknowledgment was lost, or it waits in TIME-WAIT.
     fn on_last_again(&mut self, cx: &Scope<'_>, segment: &Segment, facts: Facts) {
         let known = segment.flags.has(Flags::ACK) && self.acked(segment, facts.max_window).is_some();
         if let Some(stamps) = segment.options.timestamps().filter(|_| self.terms.timestamps && known) {
@@ -215,5 +283,29 @@ impl Subflow {
             }
         }
         (count, dsack)
+    }
+
+    /// Takes the payload of a segment at `seq`, of at most `mss` bytes unless a device left several in one piece. Returns what is
+    /// next in sequence now, and whether that is the whole payload and no hole is anywhere: nearly always.
+    #[inline(always)]
+    pub fn take_payload(
+        &mut self,
+        now: Instant,
+        segment: &Segment,
+        seq: u64,
+        mss: u32,
+    ) -> (Option<(u64, Bytes)>, bool) {
+        let len = segment.payload.len() as u32;
+        // RFC 5681 §4.2: at least every second segment; of those that came in one piece there are enough. What we send
+        // ourselves will acknowledge a small one.
+        let at_once = len >= 2 * mss || self.acks.is_small(len.min(mss)) && self.sender.is_empty();
+        if self.receiver.take_next(seq, len.into()) {
+            self.acks.on_arrival(now, at_once);
+            return (Some((seq, segment.payload.clone())), true);
+        }
+        let arrival = self.receiver.accept(seq, &segment.payload);
+        arrival.duplicate.into_iter().for_each(|duplicate| self.acks.report(duplicate));
+        self.acks.on_arrival(now, at_once || arrival.acknowledge_now);
+        (arrival.ready, false)
     }
 }

@@ -1,5 +1,6 @@
 //! The SYN exchange: what is offered, what was agreed, when to repeat it (RFC 9293 §3.5, RFC 6298 §5).
 
+use super::Both;
 use crate::deadlines::NEVER;
 use crate::settings::{DssWidth, Settings, TcpSettings};
 use anabranch_units::{Duration, Instant};
@@ -25,7 +26,7 @@ fn options_len(timestamps: bool, dss: Option<DssWidth>) -> u32 {
     dss + if timestamps { STAMPS_LEN } else { 0 }
 }
 
-/// What both ends agreed on.
+/// The terms that both ends agreed on.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Terms {
     pub timestamps: bool,
@@ -64,9 +65,9 @@ pub(crate) struct Handshake {
     /// A third ACK with MP_CAPABLE or MP_JOIN is to be sent.
     pub third_ack: bool,
     /// Random numbers of a join: ours, the peer's.
-    pub nonces: (u32, u32),
+    pub nonces: Both<u32>,
     /// Address IDs of a join: ours, the peer's.
-    pub address_ids: (u8, u8),
+    pub address_ids: Both<u8>,
 }
 
 impl Handshake {
@@ -83,8 +84,8 @@ impl Handshake {
             active: false,
             bare: false,
             third_ack: false,
-            nonces: (0, 0),
-            address_ids: (0, 0),
+            nonces: Both::default(),
+            address_ids: Both::default(),
         }
         .started(now)
     }
@@ -142,7 +143,7 @@ fn shift_for(buffer: u64) -> u8 {
 }
 
 impl Terms {
-    /// What our SYN offers.
+    /// The offer of our SYN.
     pub fn offer(settings: &Settings) -> Self {
         Self {
             timestamps: settings.tcp.timestamps,
@@ -154,7 +155,7 @@ impl Terms {
         }
     }
 
-    /// What is agreed on after the peer's SYN or SYN/ACK with `options`, which came over IPv6 or IPv4.
+    /// The terms agreed on after the peer's SYN or SYN/ACK with `options`, which came over IPv6 or IPv4.
     pub fn agree(self, options: &Options, v6: bool) -> Self {
         let scaled = options.window_scale();
         let default_mss = if v6 { DEFAULT_MSS_V6 } else { DEFAULT_MSS };

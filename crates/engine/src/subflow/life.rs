@@ -5,8 +5,9 @@ use super::handshake::Terms;
 use super::sender::Sender;
 use super::stamps::Stamps;
 use super::window::SendWindow;
-use super::{FourTuple, Move, Reset, State, Subflow};
+use super::{Both, Move, Reset, State, Subflow};
 use crate::deadlines::{Deadlines, NEVER};
+use crate::four_tuple::FourTuple;
 use crate::reasons::{OUTSTANDING, UNSPECIFIED};
 use crate::settings::{Settings, TcpSettings};
 use anabranch_trace::PathState;
@@ -24,7 +25,7 @@ const JOIN_RETRIES: u32 = 2;
 /// How long a subflow may stay silent once the peer closes others: retransmission timeouts, and at least.
 const CLOSE_PATIENCE: (u64, Duration) = (3, Duration::from_secs(1));
 
-/// What is due of a subflow.
+/// The timers of a subflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Timer {
     /// A delayed acknowledgment.
@@ -43,7 +44,7 @@ pub(crate) enum Timer {
     Pacing,
 }
 
-/// What is known of the connection when a subflow lingers.
+/// Facts about the connection for a subflow that lingers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ending {
     /// With MPTCP: the peer's stream has ended, so that nothing but its FIN is waited for.
@@ -60,13 +61,13 @@ impl Subflow {
         settings: &Settings,
         rng: &mut Rng,
         now: Instant,
-        address_ids: (u8, u8),
+        address_ids: Both<u8>,
     ) -> Self {
         let mut s = Self::new(id, tuple, settings, SeqNumber(rng.bits() as u32), now);
         s.terms = Terms::offer(settings);
         s.handshake.active = true;
         s.handshake.due = true;
-        s.handshake.nonces.0 = rng.bits() as u32;
+        s.handshake.nonces.ours = rng.bits() as u32;
         s.handshake.address_ids = address_ids;
         s.go(Move::SendSyn);
         s
@@ -90,7 +91,7 @@ impl Subflow {
         self.handshake.resume(half.since, half.answers, half.repeats, now);
         if let Offer::Join { nonces, address_ids, backup, .. } = half.offer {
             self.join = true;
-            self.backup.1 = backup;
+            self.backup.theirs = backup;
             self.handshake.nonces = nonces;
             self.handshake.address_ids = address_ids;
         }
@@ -191,7 +192,7 @@ impl Subflow {
 
     // ---- time ----
 
-    /// What is due when; `pacing`: when its next segment may leave, if nothing else holds it back.
+    /// The table of deadlines; `pacing`: when its next segment may leave, if nothing else holds it back.
     #[inline(always)]
     pub fn deadlines(&self, pacing: Instant) -> Deadlines<Timer, 7> {
         Deadlines([
@@ -240,7 +241,7 @@ impl Subflow {
         if now.since(self.last_heard) < after {
             self.linger = self.last_heard + after;
         } else if !self.sender.is_empty() {
-            // What was sent is an inquiry itself, and its timer counts the answers that do not come.
+            // Outstanding data is an inquiry itself, and its timer counts the answers that do not come.
             self.linger = now + after;
         } else if self.probes >= KEEP_ALIVE_PROBES {
             return false;

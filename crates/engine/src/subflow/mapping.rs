@@ -187,7 +187,7 @@ impl Unmapped {
     }
 }
 
-/// What became of bytes that are next in the subflow's sequence.
+/// The place of bytes that are next in the subflow's sequence.
 #[derive(Debug)]
 pub(crate) enum Placed {
     /// They belong at this offset of the data sequence.

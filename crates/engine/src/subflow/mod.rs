@@ -18,13 +18,14 @@ pub(crate) mod window;
 pub use state::{Move, State};
 
 use crate::deadlines::NEVER;
+use crate::four_tuple::FourTuple;
 use crate::path::ForwardDelay;
 use crate::settings::{Settings, TcpSettings};
 use ack::AckPolicy;
 use anabranch_trace::PathState;
 use anabranch_units::{Duration, Instant, PathId, RangeSet, SeqNumber};
 use anabranch_wire::{MptcpOption, Reason};
-use core::net::{IpAddr, SocketAddr};
+use core::net::IpAddr;
 use handshake::{Handshake, Terms};
 use mapping::Placement;
 use receive::Receiver;
@@ -39,28 +40,26 @@ use window::SendWindow;
 /// `tcp_invalid_ratelimit`.
 const ANSWER_GAP: Duration = Duration::from_millis(500);
 
-/// The two ends of a subflow, as its own host sees them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FourTuple {
-    /// Our address and port.
-    pub local: SocketAddr,
-    /// The peer's.
-    pub remote: SocketAddr,
-}
-
 /// A [`FourTuple`] taken apart, as packets carry it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ends {
+pub(crate) struct PacketEnds {
     pub src: IpAddr,
     pub dst: IpAddr,
     src_port: u16,
     dst_port: u16,
 }
 
-impl From<FourTuple> for Ends {
+impl From<FourTuple> for PacketEnds {
     fn from(FourTuple { local, remote }: FourTuple) -> Self {
         Self { src: local.ip(), dst: remote.ip(), src_port: local.port(), dst_port: remote.port() }
     }
+}
+
+/// A value of each end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Both<T> {
+    pub ours: T,
+    pub theirs: T,
 }
 
 /// How a subflow ends by reset.
@@ -89,7 +88,7 @@ pub(crate) struct Subflow {
     pub id: PathId,
     pub tuple: FourTuple,
     /// Of the packets that it sends.
-    pub ends: Ends,
+    pub ends: PacketEnds,
     pub state: State,
     /// The state that was recorded last.
     pub reported: PathState,
@@ -108,7 +107,7 @@ pub(crate) struct Subflow {
     pub offered: u64,
     pub stamps: Stamps,
     pub forward: Option<ForwardDelay>,
-    /// What the segment that is being taken acknowledges at connection level.
+    /// The DATA_ACK of the segment that is being processed.
     pub data_ack: Option<u64>,
     pub placement: Placement,
     pub usage: WindowUsage,
@@ -123,8 +122,8 @@ pub(crate) struct Subflow {
     pub reset: Option<Reset>,
     /// A reset is due that answers an acknowledgment of this number and changes nothing here.
     pub refusal: Option<SeqNumber>,
-    /// Backup by our wish, by the peer's.
-    pub backup: (bool, bool),
+    /// Used as a backup only, by either end's wish.
+    pub backup: Both<bool>,
     /// Timed out, or silent while others delivered; nothing acknowledged since.
     pub failing: bool,
     /// When the failing path is probed next; [`NEVER`]: not at all, since no other carries the data.
@@ -143,7 +142,7 @@ pub(crate) struct Subflow {
     pub idle_done: bool,
     /// The window field of the peer's last segment.
     pub peer_window: u16,
-    /// What the peer admits on this subflow.
+    /// The peer's window on this subflow.
     pub window: SendWindow,
     /// The window that a Linux sender takes for the one offered on it.
     pub heard_window: u64,
@@ -188,7 +187,7 @@ impl Subflow {
             fin: Fin::default(),
             reset: None,
             refusal: None,
-            backup: (false, false),
+            backup: Both::default(),
             failing: false,
             path_probe: NEVER,
             probed: false,
@@ -232,7 +231,7 @@ impl Subflow {
         self.state.may_send() && self.handshake.confirmed && !self.fin.wanted && self.reset.is_none()
     }
 
-    /// RFC 9293 §3.8.6: what the peer's window no longer admits is not sent again, but for the first byte, which asks whether
+    /// RFC 9293 §3.8.6: what the peer's window no longer admits is not retransmitted, but for the first byte, which asks whether
     /// it is open again.
     pub fn may_repeat(&self, sent: &sender::Sent) -> bool {
         sent.seq.start == self.sender.una() || self.window.admits(sent.seq.end)
@@ -246,12 +245,12 @@ impl Subflow {
     /// The peer is told with MP_PRIO whether this is a backup (RFC 8684 §3.3.8); only the last word counts.
     pub fn signal_backup(&mut self) {
         self.signals.retain(|signal| !matches!(signal, MptcpOption::Prio { .. }));
-        self.signals.push_back(MptcpOption::Prio { backup: self.backup.0 });
+        self.signals.push_back(MptcpOption::Prio { backup: self.backup.ours });
     }
 
     /// Used as a backup only.
     pub fn is_backup(&self) -> bool {
-        self.backup.0 || self.backup.1
+        self.backup.ours || self.backup.theirs
     }
 
     /// A join on `tuple` takes its place: same ends but for the peer's port, and it is silent.

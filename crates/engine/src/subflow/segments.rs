@@ -1,4 +1,4 @@
-//! What a subflow is to send, and its segments without the options of MPTCP.
+//! Segments of a subflow without the options of MPTCP, and the choice of the next one.
 
 use super::sender::Sent;
 use super::{Move, Reset, State, Subflow};
@@ -11,7 +11,7 @@ use bytes::Bytes;
 /// After so many SYNs without an answer, MP_CAPABLE itself may be what is dropped on the way.
 const SYNS_WITH_OPTION: u32 = 2;
 
-/// What a subflow is to send. Windows and pacing may hold back what it has to send of a stream.
+/// The next segment of a subflow. Windows and pacing may hold back a stream's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
     Nothing,
@@ -28,7 +28,7 @@ pub(crate) enum Wanted {
     },
 }
 
-/// What the connection has for a subflow.
+/// Data of the connection that waits for a subflow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Waiting {
     /// Data is bound to it.
@@ -38,7 +38,7 @@ pub(crate) struct Waiting {
 }
 
 impl Subflow {
-    /// What is to be sent: the one place that answers this.
+    /// The next segment to be sent: the one place that decides this.
     #[inline(always)]
     pub fn wanted(&self, mode: Mode, waiting: Waiting) -> Wanted {
         if self.reset.is_some() | self.refusal.is_some() {
@@ -145,6 +145,35 @@ impl Subflow {
         self.begin_with(out, sent.seq.start, flags, window, now, sent.payload.clone());
     }
 
+    /// The lowest packet that is lost, if the peer's window admits it.
+    #[inline(always)]
+    pub fn next_lost(&self) -> Option<Sent> {
+        self.sender.next_lost().filter(|lost| self.may_repeat(lost)).cloned()
+    }
+
+    /// New data may be sent: its window has `room`, or a tail loss probe is due.
+    #[inline(always)]
+    pub fn may_send_new(&self, room: bool) -> bool {
+        let open = self.handshake.confirmed && (self.state.may_send() || !self.fin.wanted);
+        (room || self.probe) && open && self.fin.offset.is_none()
+    }
+
+    /// The packet to retransmit where nothing was lost and there is no new data, or the window has no `room` for it.
+    pub fn next_repeat(&mut self, room: bool) -> Option<Sent> {
+        if room && self.sender.wants_new() {
+            self.sender.no_new();
+            if let Some(lost) = self.next_lost() {
+                return Some(lost);
+            }
+        }
+        if room && let Some(again) = self.sender.next_speculative().filter(|again| self.may_repeat(again)).cloned() {
+            return Some(again);
+        }
+        // RFC 8985 §7.3: no new data to probe with
+        let probe = core::mem::take(&mut self.probe);
+        self.sender.last().filter(|last| probe && self.may_repeat(last)).cloned()
+    }
+
     /// New data left.
     #[inline(always)]
     pub fn on_sent(&mut self, now: Instant, sent: Sent) {
@@ -153,7 +182,7 @@ impl Subflow {
         self.idle_done = false;
     }
 
-    /// What was sent and not acknowledged is one piece of the data sequence, in order, and ends at `end`.
+    /// Unacknowledged data is one piece of the data sequence, in order, and ends at `end`.
     pub fn carries_in_order(&self, end: u64) -> bool {
         let mut data = self.sender.unacknowledged().filter(|sent| !sent.payload.is_empty());
         let Some(first) = data.next() else { return true };

@@ -88,7 +88,7 @@ impl Bench {
         self.sender.on_ack(&AckInput { echo, ..self.input(n, sack) })
     }
 
-    /// The packet that is to be sent again, for there is nothing new; sends it.
+    /// The packet that is to be retransmitted, for there is nothing new; sends it.
     fn resend(&mut self) -> Option<u64> {
         if self.sender.wants_new() {
             self.sender.no_new();
@@ -98,7 +98,7 @@ impl Bench {
         Some((start - 1) / MSS + 1)
     }
 
-    /// Everything that is to be sent again, sent.
+    /// Everything that is to be retransmitted, sent.
     fn resend_all(&mut self) -> Vec<u64> {
         core::iter::from_fn(|| self.resend()).collect()
     }

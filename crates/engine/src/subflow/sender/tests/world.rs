@@ -6,7 +6,7 @@ use anabranch_units::RangeSet;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// What the network does to a packet.
+/// The network's treatment of a packet.
 #[derive(Clone, Copy, Debug)]
 struct Fate {
     lost: bool,
@@ -108,8 +108,8 @@ impl World {
         self.probe = false;
     }
 
-    fn follow(&mut self, change: Option<Change>) {
-        if change == Some(Change::EnterRecovery) {
+    fn follow(&mut self, change: Option<RecoveryChange>) {
+        if change == Some(RecoveryChange::EnterRecovery) {
             assert_eq!(self.sender.phase(), RecoveryPhase::Recovery);
             self.sender.begin_recovery(Self::WINDOW / 2);
         }
@@ -212,7 +212,7 @@ proptest! {
         prop_assert_eq!((sender.phase(), sender.deadline()), (RecoveryPhase::Open, NEVER));
     }
 
-    /// Whatever a peer says, in whatever order, the sums stay right and nothing panics.
+    /// Any acknowledgments in any order leave the sums right, and nothing panics.
     #[test]
     fn nonsense_does_no_harm(
         script in prop::collection::vec(
