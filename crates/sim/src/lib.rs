@@ -1,6 +1,6 @@
 //! A world: hosts that are engines, joined by a modelled network. Deterministic to the bit.
 //!
-//! The caller moves its time. Between hosts that are all engines, time is virtual; a driver that moves it by the clock can
+//! The caller moves its time. Between hosts that are all engines, time is virtual; a driver that moves it in real time can
 //! put hosts outside the world at either end.
 
 mod flow;

@@ -16,8 +16,8 @@ use crate::subflow::acceptance::{Facts, Opening, cut_off};
 use crate::subflow::mapping::{Entry, Placed, subflow_offset};
 use crate::subflow::{Move, Reset, State, Subflow};
 use anabranch_trace::{CloseReason, Event, PathState, Violation};
-use anabranch_units::Range;
-use anabranch_wire::{AddAddr, DataAck, Dss, Flags, Mapping, MpJoin, MptcpOption, Segment};
+use anabranch_units::{PathId, Range};
+use anabranch_wire::{AddAddr, DataAck, Dss, Flags, Mapping, MpJoin, MptcpOption, Reason, Segment};
 use bytes::Bytes;
 use core::net::SocketAddr;
 use core::ops::ControlFlow;
@@ -27,7 +27,7 @@ const MAX_SIGNALS: usize = 16;
 
 impl Connection {
     /// Takes a segment that arrived on `path`.
-    pub fn handle_segment(&mut self, cx: &mut Cx<'_>, path: anabranch_units::PathId, segment: &Segment) {
+    pub fn handle_segment(&mut self, cx: &mut Cx<'_>, path: PathId, segment: &Segment) {
         let Some(i) = self.index(path) else { return };
         self.sending.set_now(cx.now);
         match self.subflows[i].state {
@@ -568,7 +568,7 @@ impl Connection {
     }
 
     /// The peer broke a rule on a subflow, which is reset for that `reason`.
-    fn refuse(&mut self, cx: &mut Cx<'_>, i: usize, violation: Violation, reason: anabranch_wire::Reason) {
+    fn refuse(&mut self, cx: &mut Cx<'_>, i: usize, violation: Violation, reason: Reason) {
         self.violation(cx, i, violation);
         self.subflows[i].reset = Some(Reset::Because(reason));
     }
