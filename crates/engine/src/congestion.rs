@@ -4,7 +4,7 @@ use crate::path::PathView;
 use anabranch_units::{Duration, Instant, PathId, Rate};
 use core::fmt::Debug;
 
-/// What one acknowledgment taught about a subflow.
+/// One acknowledgment, as far as it concerns a subflow.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct Acked {
@@ -30,7 +30,7 @@ pub struct Acked {
     pub round_ended: bool,
     /// End of the highest data among the packets newly acknowledged or SACKed, as an offset in the stream.
     pub data_end: u64,
-    /// What this very segment acknowledged at connection level. The connection may know more by now, from a path whose
+    /// The DATA_ACK of this very segment. The connection may know more by now, from a path whose
     /// acknowledgments return sooner.
     pub data_ack: Option<u64>,
     /// Packets that this acknowledgment showed to be lost.
@@ -72,7 +72,7 @@ pub enum Loss {
     Penalty,
 }
 
-/// What congestion control allows a subflow.
+/// The window and the pace that congestion control allows a subflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     /// Packets that may be in flight; at least 1.

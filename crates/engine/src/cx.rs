@@ -1,14 +1,55 @@
-//! What a driver lends the engine for one call.
+//! Time, recorder and random numbers: a driver lends them to the engine for one call, the connection to its parts.
 
-use anabranch_trace::Recorder;
-use anabranch_units::{Instant, Rng};
+use crate::settings::Settings;
+use anabranch_trace::{Event, Origin, Recorder, Violation};
+use anabranch_units::{ConnId, Instant, PathId, Rng, Side};
 
-/// The time, who listens, and luck: lent for one call.
+/// The time, the recorder and random numbers, lent for one call.
 pub struct Cx<'a> {
     /// Now. Never earlier than in the call before.
     pub now: Instant,
-    /// Who listens to events.
+    /// Takes the events.
     pub recorder: &'a mut dyn Recorder,
     /// Random numbers for keys, nonces and initial sequence numbers.
     pub rng: &'a mut Rng,
+}
+
+/// The constants of a connection.
+#[derive(Debug)]
+pub(crate) struct Frame {
+    /// Number in traces.
+    pub id: ConnId,
+    pub side: Side,
+    pub settings: Settings,
+}
+
+/// The context of one call of a part: the time, the settings, and the connection's place in the trace.
+pub(crate) struct Scope<'a> {
+    pub side: Side,
+    pub now: Instant,
+    pub settings: &'a Settings,
+    recorder: &'a mut dyn Recorder,
+    origin: Origin,
+}
+
+impl Cx<'_> {
+    #[inline(always)]
+    pub(crate) fn scope<'a>(&'a mut self, frame: &'a Frame) -> Scope<'a> {
+        let origin = Origin { host: Some(frame.side), connection: frame.id, path: PathId::default() };
+        Scope { side: frame.side, now: self.now, settings: &frame.settings, recorder: &mut *self.recorder, origin }
+    }
+}
+
+impl Scope<'_> {
+    /// Records an event of a path, or of the connection as a whole.
+    #[inline(always)]
+    pub fn record(&mut self, path: Option<PathId>, event: Event) {
+        let origin = Origin { path: path.unwrap_or_default(), ..self.origin };
+        self.recorder.record(self.now, origin, &event);
+    }
+
+    /// Records that the peer broke a rule on `path`.
+    pub fn violation(&mut self, path: PathId, violation: Violation) {
+        self.record(Some(path), Event::Violation(violation));
+    }
 }

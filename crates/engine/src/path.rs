@@ -23,7 +23,7 @@ impl ForwardDelay {
     }
 }
 
-/// What the operator says of a path. Only schedulers that ask for it heed it.
+/// The operator's policy for a path. Only schedulers that ask for it follow it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PathPolicy {
     /// Price per byte.
@@ -97,7 +97,7 @@ pub struct PathView {
     pub recovery: RecoveryPhase,
     /// Rate at which the path is paced, if it is; see [`Self::pacing_rate`].
     pub pacing: Option<Rate>,
-    /// What the operator says of it.
+    /// The operator's policy.
     pub policy: PathPolicy,
     /// Payload bytes that the connection has sent on it, repetitions included, those of earlier subflows too.
     pub used_bytes: u64,
@@ -156,7 +156,7 @@ impl PathView {
     }
 
     /// May take a segment now: usable, the windows have room, and not in recovery from a timeout (where it is the only
-    /// path left, slow start may send new data there as soon as nothing is left to be sent again).
+    /// path left, slow start may send new data there as soon as nothing is left to be retransmitted).
     pub fn eligible(&self) -> bool {
         self.usable && (self.sole || self.recovery != RecoveryPhase::Loss) && self.room() > 0 && !self.is_shut()
     }

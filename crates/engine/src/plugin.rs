@@ -1,4 +1,4 @@
-//! What a registry says of a plug-in: its name, its parameters, its reference page, how to build it.
+//! A registry's entry for a plug-in: its name, its parameters, its reference page, how to build it.
 
 /// A numeric parameter of a plug-in. A yes/no parameter has the unit `"bool"` and the values 0 and 1. Of two that are called
 /// `X_min` and `X_max`, the first is at most the second: [`contradiction`].

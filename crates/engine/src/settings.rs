@@ -14,7 +14,7 @@ pub enum RecoveryKind {
     Fack,
 }
 
-/// What counts when a window grows in congestion avoidance.
+/// The unit by which a window grows in congestion avoidance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AckCounting {
     /// Packets, as many as [`TcpSettings::abc_limit`] lets an acknowledgment count for.
@@ -43,7 +43,7 @@ impl InitialThreshold {
     }
 }
 
-/// What becomes of a window that is not filled because the application writes too little (RFC 2861 §3.2).
+/// The decay of a window that is not filled because the application writes too little (RFC 2861 §3.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LimitedDecay {
     /// It stays.
@@ -77,7 +77,7 @@ pub enum ReceiveWindow {
     Subflow,
 }
 
-/// What a buffer's size counts.
+/// The unit of a buffer's size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BufferAccounting {
     /// Bytes of payload.
@@ -108,17 +108,17 @@ pub struct TcpSettings {
     /// Most packets that one acknowledgment counts for when a window grows: L of RFC 3465 §2.2, also in congestion
     /// avoidance. 1 counts acknowledgments (RFC 5681 §3.1), `u32::MAX` every packet, as Linux does since 4.0.
     pub abc_limit: u32,
-    /// What counts in congestion avoidance.
+    /// The unit of growth in congestion avoidance.
     pub ack_counting: AckCounting,
     /// The slow-start threshold at the beginning; `None` = none.
     pub initial_ssthresh: Option<InitialThreshold>,
     /// Restart the window after idling longer than an RTO (RFC 2861).
     pub idle_restart: bool,
-    /// What becomes of a window that is not used up.
+    /// The decay of a window that is not used up.
     pub limited_decay: LimitedDecay,
     /// Whose receive window it is.
     pub receive_window: ReceiveWindow,
-    /// What `send_buffer` and `recv_buffer` count.
+    /// The unit of `send_buffer` and `recv_buffer`.
     pub buffer_accounting: BufferAccounting,
     /// The window begins at 64 KB and grows with what the application reads in a round trip, and the send buffer at 16 KiB and
     /// grows with the congestion windows; the buffers' sizes are their limits.

@@ -261,6 +261,7 @@ impl Scheduler for Dems {
 mod tests {
     use super::*;
     use crate::testing::{Bench, MSS, path};
+    use anabranch_engine::schedule::Assignment;
     use anabranch_trace::SendKind;
 
     const FAST: Pace = Pace { rate: 1000.0, delay: 0.010 };
@@ -361,7 +362,7 @@ mod tests {
     fn what_is_out_of_the_windows_reach_is_a_chunk_of_its_own() {
         let mut bench = bench(200);
         bench.view = {
-            let mut view = View::new(false);
+            let mut view = Assignment::new(false);
             bench.view.paths().iter().for_each(|p| view.set_path(*p));
             view.set_window(100 * MSS, 100 * MSS);
             assert!(view.begin_message(200 * MSS));

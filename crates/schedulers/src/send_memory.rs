@@ -108,11 +108,12 @@ impl Writer {
 mod tests {
     use super::*;
     use crate::testing::{MSS, path};
+    use anabranch_engine::schedule::Assignment;
     use anabranch_units::PathId;
 
     /// A view of `paths`, of which all is written.
-    fn view(paths: &[PathView]) -> View {
-        let mut view = View::new(false);
+    fn view(paths: &[PathView]) -> Assignment {
+        let mut view = Assignment::new(false);
         paths.iter().for_each(|p| view.set_path(*p));
         view.set_written(1 << 40);
         view
@@ -188,7 +189,7 @@ mod tests {
 
     #[test]
     fn the_writer_writes_no_more_than_there_is() {
-        let mut view = View::new(false);
+        let mut view = Assignment::new(false);
         view.set_written(3 * MSS);
         let mut writer = Writer::default();
         writer.write(&view, 1 << 20);

@@ -199,6 +199,7 @@ impl Scheduler for SrptEcf {
 mod tests {
     use super::*;
     use crate::testing::{Bench, MSS, path};
+    use anabranch_engine::schedule::Assignment;
     use anabranch_units::Duration;
 
     fn srpt_ecf() -> SrptEcf {
@@ -291,7 +292,7 @@ mod tests {
 
     #[test]
     fn a_rest_that_may_still_grow_waits_while_an_acknowledgment_will_come() {
-        let next = |change: &dyn Fn(&mut View)| {
+        let next = |change: &dyn Fn(&mut Assignment)| {
             let mut bench = Bench::new(&[path(0, 20, 10, 0), path(1, 100, 2, 2)]);
             assert!(bench.view.begin_message(5 * MSS));
             bench.write(1);

@@ -1,7 +1,7 @@
 //! States for unit tests: a view set up by hand, without packets.
 
 use anabranch_engine::congestion::{Acked, FixedWindows};
-use anabranch_engine::schedule::{Cause, PathView, Round, Scheduler, SchedulerEvent, View};
+use anabranch_engine::schedule::{Assignment, Cause, PathView, Round, Scheduler, SchedulerEvent};
 use anabranch_units::{Duration, Instant, PathId, Range};
 
 pub const MSS: u64 = 1400;
@@ -24,14 +24,14 @@ pub fn path(id: u8, rtt: u64, cwnd: u32, in_flight: u32) -> PathView {
 
 /// A connection with constant windows and, by default, an unlimited window of the peer.
 pub struct Bench {
-    pub view: View,
+    pub view: Assignment,
     pub windows: FixedWindows,
     written: u64,
 }
 
 impl Bench {
     pub fn new(paths: &[PathView]) -> Self {
-        let mut view = View::new(false);
+        let mut view = Assignment::new(false);
         let mut windows = FixedWindows::default();
         for p in paths {
             view.set_path(*p);
@@ -44,7 +44,7 @@ impl Bench {
     /// As [`Self::new`], but the peer's window admits `bytes`.
     pub fn with_window(paths: &[PathView], bytes: u64) -> Self {
         let mut bench = Self::new(paths);
-        let mut view = View::new(false);
+        let mut view = Assignment::new(false);
         paths.iter().for_each(|p| view.set_path(*p));
         view.set_window(bytes, bytes);
         bench.view = view;

@@ -31,6 +31,42 @@ impl From<Party> for End {
     }
 }
 
+/// One end of a flow, among all hosts of a world.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct HostId(u32);
+
+impl HostId {
+    /// The end of flow number `flow` on `side`.
+    pub fn new(flow: usize, side: Side) -> Self {
+        Self(flow as u32 * 2 + u32::from(side == Side::Server))
+    }
+
+    /// The client and the server of flow number `flow`.
+    pub fn both(flow: usize) -> [Self; 2] {
+        [Side::Client, Side::Server].map(|side| Self::new(flow, side))
+    }
+
+    /// The number of its flow.
+    pub fn flow(self) -> usize {
+        self.0 as usize / 2
+    }
+
+    /// Which end of the flow it is.
+    pub fn side(self) -> Side {
+        if self.0.is_multiple_of(2) { Side::Client } else { Side::Server }
+    }
+
+    /// The other end of the flow.
+    pub fn peer(self) -> Self {
+        Self(self.0 ^ 1)
+    }
+
+    /// Its place in a list of all hosts.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// Two hosts and the connections between them.
 #[derive(Debug)]
 pub struct FlowSetup {

@@ -1,6 +1,6 @@
 //! The event loop.
 
-use crate::flow::{End, FlowSetup, PORT};
+use crate::flow::{End, FlowSetup, HostId, PORT};
 use crate::host::{Host, Opening, Switch};
 use crate::outside::{Content, Outbound, Place, Raw, damaged};
 use crate::stillness::MOST_PACKETS;
@@ -69,16 +69,24 @@ pub struct SourceSetup {
     pub direction: Direction,
 }
 
-/// A packet of at most this transmission time may be cut into several: drivers in real time are not more exact.
+/// A packet that takes no longer to leave may as well be several: drivers in real time are no more exact.
 const UNSEEN: Duration = Duration::from_micros(50);
 
 /// Events between two checks for a stop; a power of two.
 const LOOK: u32 = 256;
 
-/// The content of a packet in the network.
+/// A device of a host: the network path that begins there, and the side that sends on it.
+#[derive(Clone, Copy, Debug)]
+struct DeviceId {
+    path: usize,
+    side: Side,
+}
+
+/// What a packet carries through the network.
 #[derive(Clone, Debug, Default)]
 struct Parcel {
-    host: u32,
+    /// Where it goes.
+    host: HostId,
     sent: Instant,
     packet: Packet,
     /// The packet as a host outside sent it; `packet` is unused then.
@@ -87,7 +95,7 @@ struct Parcel {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Alarm {
-    Host(u32),
+    Host(HostId),
     Start(u32),
     Stop(u32),
     Source(u32),
@@ -101,7 +109,7 @@ struct Source {
 }
 
 #[derive(Debug)]
-struct Flow {
+struct FlowState {
     awaited: bool,
     may_fail: bool,
     captured: bool,
@@ -118,13 +126,13 @@ pub struct World {
     spare: Vec<Box<Parcel>>,
     /// The parcel for the next packet.
     draft: Box<Parcel>,
-    /// Client and server of flow n at 2n and 2n + 1.
+    /// By [`HostId::index`].
     hosts: Vec<Place>,
     /// Packets that reached hosts outside.
     outbox: VecDeque<Outbound>,
-    flows: Vec<Flow>,
-    /// Ways whose bottleneck is the sending host's device: the path and the sender.
-    devices: Vec<(usize, Side)>,
+    flows: Vec<FlowState>,
+    /// Bottlenecks that are the sending host's device.
+    devices: Vec<DeviceId>,
     sources: Vec<Source>,
     timeline: Vec<(Instant, Change)>,
     /// Alarms by time; the number orders equal times by insertion.
@@ -193,7 +201,7 @@ impl World {
         self.hosts.push(place(Side::Client, flow.client, stream("client")));
         self.hosts.push(place(Side::Server, flow.server, stream("server")));
         let FlowSetup { awaited, may_fail, captured, routes, .. } = flow;
-        self.flows.push(Flow { awaited, may_fail, captured, routes });
+        self.flows.push(FlowState { awaited, may_fail, captured, routes });
         if awaited {
             self.awaiting = Some(self.awaiting.unwrap_or(0) + 1);
         }
@@ -219,7 +227,7 @@ impl World {
     }
 
     fn place(&self, flow: usize, side: Side) -> &Place {
-        &self.hosts[flow * 2 + usize::from(side == Side::Server)]
+        &self.hosts[HostId::new(flow, side).index()]
     }
 
     /// A host's endpoint, for inspection; `None` if it is outside.
@@ -256,8 +264,8 @@ impl World {
         recorder: &mut dyn Recorder,
         act: &mut dyn FnMut(&mut Endpoint, &mut Cx<'_>),
     ) {
-        let host = flow * 2 + usize::from(side == Side::Server);
-        if let Some(engine) = self.hosts[host].engine_mut() {
+        let host = HostId::new(flow, side);
+        if let Some(engine) = self.hosts[host.index()].engine_mut() {
             engine.act(self.now, recorder, act);
             self.flush(host, recorder);
             self.check(host);
@@ -289,14 +297,14 @@ impl World {
     /// A parcel for a packet that this end of a flow sends now.
     fn parcel(&mut self, flow: usize, side: Side) -> Box<Parcel> {
         let mut parcel = self.spare.pop().unwrap_or_default();
-        parcel.host = (flow * 2 + usize::from(side == Side::Client)) as u32;
+        parcel.host = HostId::new(flow, side).peer();
         parcel.sent = self.now;
         parcel
     }
 
     /// Packets under way to this end of a flow that entered the network at `until` or before.
     pub fn under_way_to(&self, flow: usize, side: Side, until: Instant) -> usize {
-        let host = (flow * 2 + usize::from(side == Side::Server)) as u32;
+        let host = HostId::new(flow, side);
         self.network.under_way().filter(|parcel| parcel.host == host && parcel.sent <= until).count()
     }
 
@@ -307,8 +315,8 @@ impl World {
 
     /// Records that a host outside has finished its work.
     pub fn set_done(&mut self, flow: usize, side: Side) {
-        let host = flow * 2 + usize::from(side == Side::Server);
-        if let Place::Outside(done) = &mut self.hosts[host] {
+        let host = HostId::new(flow, side);
+        if let Place::Outside(done) = &mut self.hosts[host.index()] {
             *done = true;
             self.check(host);
         }
@@ -357,20 +365,20 @@ impl World {
     fn deliver(&mut self, recorder: &mut dyn Recorder) {
         while let Some(Delivery { path, mut item, corrupted, .. }) = self.network.poll_deliver(self.now, recorder) {
             self.events += 1;
-            let host = item.host as usize;
-            match &self.hosts[host] {
-                Place::Outside(_) => self.put_out(host, path, &mut item, corrupted, recorder),
-                // The checksum would not match.
+            let host = item.host;
+            match &self.hosts[host.index()] {
+                Place::Outside(_) => self.arrive_outside(host, path, &mut item, corrupted, recorder),
+                // Its checksum would not match.
                 Place::Engine(_) if corrupted => {}
-                Place::Engine(_) => self.take_in(host, path, &item, recorder),
+                Place::Engine(_) => self.arrive_inside(host, path, &item, recorder),
             }
             self.spare.push(item);
         }
     }
 
-    /// Delivers a packet to an engine.
-    fn take_in(&mut self, host: usize, path: usize, parcel: &Parcel, recorder: &mut dyn Recorder) {
-        let Place::Engine(engine) = &mut self.hosts[host] else { return };
+    /// A packet reached an engine.
+    fn arrive_inside(&mut self, host: HostId, path: usize, parcel: &Parcel, recorder: &mut dyn Recorder) {
+        let Place::Engine(engine) = &mut self.hosts[host.index()] else { return };
         let read;
         let packet = match &parcel.raw {
             None => &parcel.packet,
@@ -383,19 +391,26 @@ impl World {
                 Err(_) => return,
             },
         };
-        if self.flows[host / 2].captured {
+        if self.flows[host.flow()].captured {
             recorder.packet(self.now, engine.side, false, PathId(path as u8), packet);
         }
-        let told = engine.receive(self.now, recorder, packet);
+        let has_news = engine.receive(self.now, recorder, packet);
         self.flush(host, recorder);
-        if told {
+        if has_news {
             self.check(host);
         }
     }
 
-    /// Delivers a packet to a host outside.
-    fn put_out(&mut self, host: usize, path: usize, parcel: &mut Parcel, corrupted: bool, recorder: &mut dyn Recorder) {
-        let (flow, side) = (host / 2, if host.is_multiple_of(2) { Side::Client } else { Side::Server });
+    /// A packet reached a host outside.
+    fn arrive_outside(
+        &mut self,
+        host: HostId,
+        path: usize,
+        parcel: &mut Parcel,
+        corrupted: bool,
+        recorder: &mut dyn Recorder,
+    ) {
+        let (flow, side) = (host.flow(), host.side());
         let content = match parcel.raw.take() {
             // A checksum filled in after the damage would cover it.
             Some(raw) if corrupted && raw.left.checksum.is_some() => return,
@@ -423,9 +438,8 @@ impl World {
         self.events += 1;
         match alarm {
             Alarm::Host(host) => {
-                let host = host as usize;
-                // A later entry may have been replaced by an earlier one, which has been handled.
-                if let Place::Engine(engine) = &mut self.hosts[host]
+                // A later entry may have been replaced by an earlier one that rang already.
+                if let Place::Engine(engine) = &mut self.hosts[host.index()]
                     && engine.alarm == at
                 {
                     engine.alarm = Instant::MAX;
@@ -436,16 +450,16 @@ impl World {
                 }
             }
             Alarm::Start(flow) => {
-                let host = flow as usize * 2;
-                if let Place::Engine(engine) = &mut self.hosts[host] {
+                let host = HostId::new(flow as usize, Side::Client);
+                if let Place::Engine(engine) = &mut self.hosts[host.index()] {
                     engine.connect(self.now, recorder);
                     self.flush(host, recorder);
                     self.check(host);
                 }
             }
             Alarm::Stop(flow) => {
-                for host in [flow as usize * 2, flow as usize * 2 + 1] {
-                    if let Place::Engine(engine) = &mut self.hosts[host] {
+                for host in HostId::both(flow as usize) {
+                    if let Place::Engine(engine) = &mut self.hosts[host.index()] {
                         engine.abort(self.now, recorder);
                         self.flush(host, recorder);
                         self.check(host);
@@ -473,8 +487,8 @@ impl World {
         match change {
             Change::Network(change) => self.network.apply(self.now, recorder, change),
             Change::Scheduler(flow, switch) => {
-                for host in [flow * 2, flow * 2 + 1] {
-                    if let Some(engine) = self.hosts.get_mut(host).and_then(Place::engine_mut) {
+                for host in HostId::both(*flow) {
+                    if let Some(engine) = self.hosts.get_mut(host.index()).and_then(Place::engine_mut) {
                         engine.set_scheduler(self.now, recorder, switch);
                         self.flush(host, recorder);
                     }
@@ -495,13 +509,13 @@ impl World {
         self.agenda.push(Reverse((at, self.inserted, alarm)));
     }
 
-    /// Sends an engine's packets, and schedules its next call.
-    fn flush(&mut self, host: usize, recorder: &mut dyn Recorder) {
+    /// Sends what an engine has to send, and notes when it wants to be called.
+    fn flush(&mut self, host: HostId, recorder: &mut dyn Recorder) {
         if !self.devices.is_empty() {
             self.read_devices(host, recorder);
         }
-        let Place::Engine(engine) = &mut self.hosts[host] else { return };
-        let Flow { captured, routes, .. } = &self.flows[host / 2];
+        let Place::Engine(engine) = &mut self.hosts[host.index()] else { return };
+        let FlowState { captured, routes, .. } = &self.flows[host.flow()];
         let (side, mut sent) = (engine.side, 0);
         while let Some(path) = engine.transmit_into(self.now, recorder, &mut self.draft.packet) {
             sent += 1;
@@ -519,7 +533,7 @@ impl World {
             let size = packet.len() as u32;
             let next = self.spare.pop().unwrap_or_default();
             let mut parcel = core::mem::replace(&mut self.draft, next);
-            parcel.host = (host ^ 1) as u32;
+            parcel.host = host.peer();
             parcel.sent = self.now;
             parcel.raw = None;
             self.network.send(self.now, recorder, path, side.sends(), size, parcel);
@@ -527,23 +541,23 @@ impl World {
         engine.still.sent(self.now, sent);
         if engine.still.is_endless() {
             let (rounds, packets) = engine.still.counts();
-            self.stuck = Some(Stuck::Still { flow: host / 2, side, rounds, packets });
+            self.stuck = Some(Stuck::Still { flow: host.flow(), side, rounds, packets });
         }
         let at = engine.next_alarm();
         let alarm = engine.alarm;
         if at < alarm {
             // An alarm is never in the past.
             engine.alarm = at.max(self.now);
-            self.set_alarm(at.max(self.now), Alarm::Host(host as u32));
+            self.set_alarm(at.max(self.now), Alarm::Host(host));
         }
     }
 
     /// Updates a host's device counters. A separate function, because most worlds have none.
     #[cold]
     #[inline(never)]
-    fn read_devices(&mut self, host: usize, recorder: &mut dyn Recorder) {
-        let Place::Engine(engine) = &mut self.hosts[host] else { return };
-        for &(path, side) in self.devices.iter().filter(|(_, side)| *side == engine.side) {
+    fn read_devices(&mut self, host: HostId, recorder: &mut dyn Recorder) {
+        let Place::Engine(engine) = &mut self.hosts[host.index()] else { return };
+        for &DeviceId { path, side } in self.devices.iter().filter(|device| device.side == engine.side) {
             let queue = self.network.queue_len(self.now, recorder, path, side.sends());
             let queued = queue.packets.saturating_add(queue.busy.into());
             let sent = self.network.departed(path, side.sends());
@@ -553,31 +567,36 @@ impl World {
 
     /// Checks whether the flow of `host` is done or has failed.
     #[inline]
-    fn check(&mut self, host: usize) {
-        if let Some(fault) = self.hosts[host].engine().and_then(Host::fault) {
-            self.stuck = Some(Stuck::Fault { flow: host / 2, fault });
+    fn check(&mut self, host: HostId) {
+        if let Some(fault) = self.hosts[host.index()].engine().and_then(Host::fault) {
+            self.stuck = Some(Stuck::Fault { flow: host.flow(), fault });
         }
-        if self.flows[host / 2].awaited {
-            self.check_end(host / 2);
+        if self.flows[host.flow()].awaited {
+            self.check_end(host.flow());
         }
     }
 
     /// Checks whether an awaited flow is done.
     #[inline(never)]
     fn check_end(&mut self, flow: usize) {
-        let done = self.hosts[flow * 2].is_done() && self.hosts[flow * 2 + 1].is_done();
-        if done || self.flows[flow].may_fail && self.hosts[flow * 2].engine().is_some_and(Host::is_gone) {
+        let [client, server] = HostId::both(flow).map(|host| &self.hosts[host.index()]);
+        if client.is_done() && server.is_done()
+            || self.flows[flow].may_fail && client.engine().is_some_and(Host::is_gone)
+        {
             self.flows[flow].awaited = false;
             self.awaiting = self.awaiting.map(|n| n - 1);
         }
     }
 }
 
-/// The ways of a network whose bottleneck is a device of the sending host.
-fn devices(topology: &Topology) -> Vec<(usize, Side)> {
+/// The ways of a network whose bottleneck is a device of the host that sends there.
+fn devices(topology: &Topology) -> Vec<DeviceId> {
     let sides = [Side::Server, Side::Client];
     let ways = topology.paths.iter().enumerate().flat_map(|(n, path)| [&path.down, &path.up].map(|way| (n, way)));
-    ways.zip(sides.into_iter().cycle()).filter(|((_, way), _)| way.device).map(|((n, _), side)| (n, side)).collect()
+    ways.zip(sides.into_iter().cycle())
+        .filter(|((_, way), _)| way.device)
+        .map(|((path, _), side)| DeviceId { path, side })
+        .collect()
 }
 
 /// The network path of a packet from an engine. A subflow whose addresses the setup names uses the path of the same

@@ -6,9 +6,10 @@
 
 use super::syn_queue::Place;
 use super::{Endpoint, Handle, Slot};
-use crate::connection::{Connection, Setup, asked, fresh_key, offers_multipath};
+use crate::connection::{Connection, Setup};
 use crate::cx::Cx;
-use crate::subflow::FourTuple;
+use crate::four_tuple::FourTuple;
+use crate::session::{asked, fresh_key, offers_multipath};
 use crate::subflow::half_open::{HalfOpen, Offer, Sense};
 use anabranch_units::PathId;
 use anabranch_wire::{MpJoin, MptcpOption, Packet, Reason};
@@ -66,7 +67,7 @@ impl Endpoint {
         })?;
         let tokens = &self.tokens;
         let connection = Connection::accept(cx, setup, tuple, &packet.segment, &|token| tokens.contains_key(&token));
-        let handle = self.take_in(connection);
+        let handle = self.admit(connection);
         if let Some(slot) = self.slots.get_mut(handle) {
             slot.unproven = true;
             self.unproven.insert(handle);
@@ -84,7 +85,7 @@ impl Endpoint {
     }
 
     /// A connection that is to be accepted.
-    fn take_in(&mut self, connection: Connection) -> Handle {
+    fn admit(&mut self, connection: Connection) -> Handle {
         let handle = self.adopt(connection);
         self.accepted.push_back(handle);
         self.index_ends(handle);
@@ -142,7 +143,7 @@ impl Endpoint {
         if let Some(path) = first {
             connection.handle_segment(cx, path, &packet.segment);
         }
-        Some(self.take_in(connection))
+        Some(self.admit(connection))
     }
 
     fn complete_join(

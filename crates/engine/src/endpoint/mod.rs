@@ -5,10 +5,10 @@ mod syn_queue;
 
 use crate::connection::{Connection, ConnectionEvent, Setup};
 use crate::cx::Cx;
+use crate::four_tuple::FourTuple;
 use crate::schedule::Device;
 use crate::settings::Settings;
 use crate::slots::Slots;
-use crate::subflow::FourTuple;
 use anabranch_units::{Instant, PathId, SeqNumber};
 use anabranch_wire::{Flags, MptcpOption, Packet, Reason, Segment};
 use core::net::IpAddr;
@@ -29,7 +29,7 @@ struct Slot {
     /// Its entry among the timers.
     timer: Instant,
     /// Its entries among the ends, and the state of its subflows that they are for.
-    ends: Vec<Ends>,
+    ends: Vec<SubflowKey>,
     epoch: u64,
     /// It ended while it sent, and a timer has said so.
     prompted: bool,
@@ -48,9 +48,9 @@ struct Listener {
 }
 
 /// A subflow's two ends as numbers that compare fast: the ports first, for those differ most.
-type Ends = (u32, u128, u128);
+type SubflowKey = (u32, u128, u128);
 
-fn ends(local: (IpAddr, u16), remote: (IpAddr, u16)) -> Ends {
+fn ends(local: (IpAddr, u16), remote: (IpAddr, u16)) -> SubflowKey {
     let number = |ip: IpAddr| match ip {
         // RFC 4291 §2.5.5.2: an IPv4-mapped address
         IpAddr::V4(ip) => 0xffff << 32 | u128::from(ip.to_bits()),
@@ -59,7 +59,7 @@ fn ends(local: (IpAddr, u16), remote: (IpAddr, u16)) -> Ends {
     (u32::from(remote.1) << 16 | u32::from(local.1), number(remote.0), number(local.0))
 }
 
-fn ends_of(FourTuple { local, remote }: &FourTuple) -> Ends {
+fn ends_of(FourTuple { local, remote }: &FourTuple) -> SubflowKey {
     ends((local.ip(), local.port()), (remote.ip(), remote.port()))
 }
 
@@ -90,11 +90,11 @@ impl Awake {
 
 /// Subflows whose segments came lately, each in the place that its ends give it: nearly every segment belongs to one.
 #[derive(Default)]
-struct Recent([Option<(Ends, Handle, PathId)>; 8]);
+struct Recent([Option<(SubflowKey, Handle, PathId)>; 8]);
 
 impl Recent {
     /// Where these ends are looked for. Addresses differ in any byte, often in one only, at either end or at both.
-    fn place(&mut self, (_, remote, local): &Ends) -> &mut Option<(Ends, Handle, PathId)> {
+    fn place(&mut self, (_, remote, local): &SubflowKey) -> &mut Option<(SubflowKey, Handle, PathId)> {
         let bits = (*remote as u32).wrapping_add((*local as u32).wrapping_mul(5));
         &mut self.0[((bits ^ bits >> 8 ^ bits >> 16) % 8) as usize]
     }
@@ -103,7 +103,7 @@ impl Recent {
 /// Many connections behind one door.
 pub struct Endpoint {
     slots: Slots<Slot>,
-    ends: BTreeMap<Ends, (Handle, PathId)>,
+    ends: BTreeMap<SubflowKey, (Handle, PathId)>,
     /// A part of `ends`; emptied when those change.
     recent: Recent,
     tokens: BTreeMap<u32, Handle>,
@@ -119,7 +119,7 @@ pub struct Endpoint {
     /// Resets for segments that belong to nobody.
     replies: VecDeque<Packet>,
     /// There may be resets, or SYN/ACKs of handshakes that have no connection.
-    stirred: bool,
+    has_replies: bool,
     /// Connections to be accepted.
     accepted: VecDeque<Handle>,
     /// Connections in TIME-WAIT, the first to come first. Some may be gone.
@@ -157,7 +157,7 @@ impl Endpoint {
             awake: Awake::default(),
             timers: BTreeSet::new(),
             replies: VecDeque::new(),
-            stirred: false,
+            has_replies: false,
             accepted: VecDeque::new(),
             lingering: VecDeque::new(),
             limit,
@@ -224,7 +224,7 @@ impl Endpoint {
         self.slots.len() == 0
     }
 
-    /// What happened to a connection. One that said [`ConnectionEvent::Closed`] is forgotten with the next
+    /// The next event of a connection. One that reported [`ConnectionEvent::Closed`] is forgotten with the next
     /// [`Self::poll_transmit`] after its last subflow is gone: read first what is left to be read.
     pub fn poll_event(&mut self, handle: Handle) -> Option<ConnectionEvent> {
         let slot = self.slots.get_mut(handle)?;
@@ -257,7 +257,7 @@ impl Endpoint {
             }
             return Some(handle);
         }
-        self.stirred = true;
+        self.has_replies = true;
         let tuple = FourTuple { local: local.into(), remote: remote.into() };
         if !self.syns.is_empty()
             && let Some(handle) = self.on_half_open(cx, tuple, packet)
@@ -273,7 +273,7 @@ impl Endpoint {
     }
 
     /// The subflow between these ends.
-    fn find(&mut self, ends: Ends) -> Option<(Handle, PathId)> {
+    fn find(&mut self, ends: SubflowKey) -> Option<(Handle, PathId)> {
         let place = self.recent.place(&ends);
         match place {
             Some((known, handle, path)) if *known == ends => Some((*handle, *path)),
@@ -310,7 +310,7 @@ impl Endpoint {
         self.replies.push_back(Packet { src: packet.dst, dst: packet.src, segment: answer });
     }
 
-    /// What a device of this host holds now, for the connections that are about to send on `path`.
+    /// Sets the contents of a device of this host, for the connections that are about to send on `path`.
     pub fn set_device(&mut self, path: PathId, device: Device) {
         for handle in self.awake.iter() {
             if let Some(slot) = self.slots.get_mut(*handle) {
@@ -321,7 +321,7 @@ impl Endpoint {
 
     /// Does what is due.
     pub fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
-        self.stirred |= self.syns.handle_timeout(cx.now);
+        self.has_replies |= self.syns.handle_timeout(cx.now);
         while let Some((at, handle)) = self.timers.first().copied().filter(|(at, _)| *at <= cx.now) {
             self.timers.remove(&(at, handle));
             let Some(slot) = self.slots.get_mut(handle) else { continue };
@@ -348,7 +348,7 @@ impl Endpoint {
 
     /// As [`Self::poll_transmit`], into a packet that is overwritten.
     pub fn transmit_into(&mut self, cx: &mut Cx<'_>, packet: &mut Packet) -> Option<Option<PathId>> {
-        if self.stirred
+        if self.has_replies
             && let Some(path) = self.transmit_beside(cx, packet)
         {
             return Some(path);
@@ -363,11 +363,9 @@ impl Endpoint {
                 let newborn_or_dying = slot.unproven | slot.connection.has_ended();
                 // One that ended by what it sent has a timer due, once, so that the driver asks what became of it.
                 let ended = newborn_or_dying && slot.connection.is_closed() && !slot.connection.is_over();
-                // Without an entry, deadlines that have come no nearer count too.
-                let at = match slot.timer {
-                    _ if ended && !core::mem::replace(&mut slot.prompted, true) => cx.now,
-                    Instant::MAX => slot.connection.poll_timeout().unwrap_or(Instant::MAX),
-                    _ => slot.connection.poll_nearer(),
+                let at = match ended && !core::mem::replace(&mut slot.prompted, true) {
+                    true => cx.now,
+                    false => slot.connection.deadline(),
                 };
                 if at < slot.timer {
                     self.timers.remove(&(slot.timer, handle));
@@ -390,7 +388,7 @@ impl Endpoint {
         None
     }
 
-    /// What is to be sent beside the segments of connections.
+    /// The next packet that belongs to no connection.
     #[cold]
     fn transmit_beside(&mut self, cx: &mut Cx<'_>, packet: &mut Packet) -> Option<Option<PathId>> {
         if let Some(reply) = self.replies.pop_front() {
@@ -398,7 +396,7 @@ impl Endpoint {
             return Some(None);
         }
         let answer = self.answer_syn(cx, packet);
-        self.stirred = answer.is_some();
+        self.has_replies = answer.is_some();
         answer
     }
 

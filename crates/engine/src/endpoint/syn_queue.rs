@@ -5,9 +5,9 @@
 //! 1 - (k / [`ROOM`])^[`CHOICES`]. At 100,000 a second, 20,000 come during a round trip of 200 ms: one handshake in a million
 //! is lost.
 
+use crate::four_tuple::FourTuple;
 use crate::settings::TcpSettings;
-use crate::subflow::FourTuple;
-use crate::subflow::half_open::{Ends, HalfOpen, Offer};
+use crate::subflow::half_open::{CompactEnds, HalfOpen, Offer};
 use anabranch_units::{Instant, Rng};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -47,7 +47,7 @@ pub(super) struct Place(u32);
 pub(super) struct SynQueue {
     places: Vec<Option<Entry>>,
     free: Vec<Place>,
-    by_ends: BTreeMap<Ends, Place>,
+    by_ends: BTreeMap<CompactEnds, Place>,
     timers: BTreeSet<(Instant, Place)>,
     /// The first of them: kept, for it is asked for after every packet.
     next: Instant,
@@ -83,7 +83,7 @@ impl SynQueue {
 
     /// The handshake on `tuple`.
     pub fn find(&self, tuple: FourTuple) -> Option<(Place, &HalfOpen)> {
-        let place = *self.by_ends.get(&Ends::from(tuple))?;
+        let place = *self.by_ends.get(&CompactEnds::from(tuple))?;
         let entry = self.places.get(place.0 as usize)?.as_ref()?;
         Some((place, &entry.half))
     }
@@ -210,7 +210,6 @@ impl SynQueue {
 mod tests {
     use super::*;
     use crate::settings::Settings;
-    use crate::subflow::FourTuple;
     use anabranch_wire::Segment;
     use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -302,7 +301,7 @@ mod tests {
     #[test]
     fn an_entry_is_small() {
         // Nodes of a map hold 5 to 11 entries: with half-empty ones it is as large as it can be.
-        let maps = (size_of::<Ends>() + size_of::<Place>() + size_of::<(Instant, Place)>() + 6) * 11 / 5;
+        let maps = (size_of::<CompactEnds>() + size_of::<Place>() + size_of::<(Instant, Place)>() + 6) * 11 / 5;
         let worst = ROOM * (size_of::<Option<Entry>>() + maps + 4 * size_of::<Place>());
         assert!(worst <= 12 << 20, "{worst}");
     }

@@ -3,6 +3,7 @@
 //! A scheduler reads a [`View`] and gives commands through a [`Round`]. One command binds at most one segment. A command
 //! that the rules refuse returns `false` and has no effect, so no scheduler can break the protocol.
 
+mod assignment;
 mod combine;
 mod outstanding;
 mod round;
@@ -10,6 +11,7 @@ mod view;
 
 pub use crate::path::{Device, ForwardDelay, PathPolicy, PathView};
 pub use anabranch_trace::RecoveryPhase;
+pub use assignment::Assignment;
 pub use combine::{Command, OneStep, Then};
 pub use outstanding::{Copies, Outstanding};
 pub use round::{Repeat, Round};
@@ -44,7 +46,7 @@ pub enum SchedulerEvent<'a> {
     Ack {
         /// Which subflow.
         path: PathId,
-        /// What it taught.
+        /// Its content.
         acked: &'a Acked,
     },
     /// Everything below `upto` arrived at the peer's connection level.
@@ -99,7 +101,7 @@ pub trait Scheduler: Debug + Send {
         false
     }
 
-    /// True: what a silent path strands waits for its retransmission timer, as in the kernel. Otherwise it is sent again
+    /// True: what a silent path strands waits for its retransmission timer, as in the kernel. Otherwise it is retransmitted
     /// elsewhere as soon as the path is silent while others deliver (`Settings::early_rescue`).
     fn waits_for_timeouts(&self) -> bool {
         false

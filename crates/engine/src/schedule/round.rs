@@ -1,13 +1,13 @@
 //! The commands of a scheduling round.
 
-use super::view::{Queued, View};
-use super::{Cause, PathView};
+use super::view::Queued;
+use super::{Assignment, Cause, PathView, View};
 use crate::congestion::{CongestionControl, Loss};
 use anabranch_trace::{RecoveryPhase, SendKind};
 use anabranch_units::{PathId, Range};
 use core::ops::Deref;
 
-/// Why data is sent again on another path.
+/// Why data is retransmitted on another path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repeat {
     /// Opportunistic retransmission: to free a blocked window.
@@ -20,7 +20,7 @@ pub enum Repeat {
 
 /// One round: reads like a [`View`] and takes commands. Reads reflect the round's own commands.
 pub struct Round<'a> {
-    view: &'a mut View,
+    assignment: &'a mut Assignment,
     congestion: &'a mut dyn CongestionControl,
     cause: Cause,
     penalised: u32,
@@ -29,14 +29,14 @@ pub struct Round<'a> {
 impl Deref for Round<'_> {
     type Target = View;
     fn deref(&self) -> &View {
-        self.view
+        self.assignment
     }
 }
 
 impl<'a> Round<'a> {
-    /// A round over `view`; penalties go to `congestion`.
-    pub fn new(view: &'a mut View, congestion: &'a mut dyn CongestionControl, cause: Cause) -> Self {
-        Self { view, congestion, cause, penalised: 0 }
+    /// A round over `assignment`; penalties go to `congestion`.
+    pub fn new(assignment: &'a mut Assignment, congestion: &'a mut dyn CongestionControl, cause: Cause) -> Self {
+        Self { assignment, congestion, cause, penalised: 0 }
     }
 
     /// Why this round is held.
@@ -58,34 +58,34 @@ impl<'a> Round<'a> {
     /// As [`Self::send_next`], but skips `skip` bytes of unassigned data first.
     pub fn send_ahead(&mut self, on: PathId, skip: u64) -> bool {
         let Some((i, mss)) = self.eligible(on) else { return false };
-        let Some(next) = self.view.next_new(skip, mss) else { return false };
-        self.view.bind(i, next)
+        let Some(next) = self.assignment.next_new(skip, mss) else { return false };
+        self.assignment.bind(i, next)
     }
 
     /// Binds `range` of unassigned data to `on`, to be sent now. Refused also if the range is empty, longer than a
     /// segment, or not wholly unassigned.
     pub fn send(&mut self, on: PathId, range: Range) -> bool {
         let Some((i, mss)) = self.eligible(on) else { return false };
-        let whole = !range.is_empty() && range.len() <= u64::from(mss) && self.view.backlog.covers(range);
-        whole && self.view.bind(i, range)
+        let whole = !range.is_empty() && range.len() <= u64::from(mss) && self.assignment.backlog.covers(range);
+        whole && self.assignment.bind(i, range)
     }
 
     /// Binds the next new segment to `on`, to be sent when its window and the peer's allow. Refused if the path is not
     /// usable, if there is no new data, or if the queue would be out of order.
     pub fn enqueue_next(&mut self, on: PathId) -> bool {
-        let Some(i) = self.view.index(on) else { return false };
-        let p = self.view.paths()[i];
+        let Some(i) = self.assignment.index(on) else { return false };
+        let p = self.assignment.paths()[i];
         if !p.usable {
             return false;
         }
-        let Some(next) = self.view.next_new(0, p.mss) else { return false };
-        let last = self.view.queues[i].items.iter().rev().find(|q| q.kind == SendKind::First);
+        let Some(next) = self.assignment.next_new(0, p.mss) else { return false };
+        let last = self.assignment.queues[i].items.iter().rev().find(|q| q.kind == SendKind::First);
         if last.is_some_and(|q| q.range.end > next.start) {
             return false;
         }
-        self.view.backlog.remove(next);
-        self.view.note_bound(next.start);
-        self.view.push(i, Queued { range: next, kind: SendKind::First }, false);
+        self.assignment.view.backlog.remove(next);
+        self.assignment.note_bound(next.start);
+        self.assignment.push(i, Queued { range: next, kind: SendKind::First }, false);
         true
     }
 
@@ -95,18 +95,18 @@ impl<'a> Round<'a> {
     /// or neither wholly outstanding nor within one such segment.
     pub fn repeat(&mut self, on: PathId, range: Range, why: Repeat) -> bool {
         let able = |p: &&PathView| if why == Repeat::Rescue { self.may_rescue(p, range) } else { p.eligible() };
-        let Some(p) = self.view.path(on).filter(able) else { return false };
-        if range.is_empty() || range.len() > u64::from(p.mss) || range.end > self.view.window_edge() {
+        let Some(p) = self.assignment.path(on).filter(able) else { return false };
+        if range.is_empty() || range.len() > u64::from(p.mss) || range.end > self.assignment.window_edge() {
             return false;
         }
-        if self.view.queue(on).any(|q| !q.range.intersect(range).is_empty()) {
+        if self.assignment.queue(on).any(|q| !q.range.intersect(range).is_empty()) {
             return false;
         }
         if !self.outstanding_elsewhere(on, range) {
             if !self.first_elsewhere(on, range) {
                 return false;
             }
-            self.view.copied_early = true;
+            self.assignment.copied_early = true;
         }
         let kind = match why {
             Repeat::Opportunistic => SendKind::Opportunistic,
@@ -114,10 +114,10 @@ impl<'a> Round<'a> {
             Repeat::Rescue => SendKind::Rescue,
         };
         if why == Repeat::Rescue {
-            self.view.rescue.remove(range);
+            self.assignment.view.rescue.remove(range);
         }
-        let i = self.view.index(on).expect("eligible paths exist");
-        self.view.push(i, Queued { range, kind }, true);
+        let i = self.assignment.index(on).expect("eligible paths exist");
+        self.assignment.push(i, Queued { range, kind }, true);
         true
     }
 
@@ -125,24 +125,24 @@ impl<'a> Round<'a> {
     /// dropped it (RFC 8684 §3.3.6). True if there was such data; never unless the sender counts windows as Linux does, since otherwise
     /// it does not overrun them.
     pub fn release(&mut self, on: PathId, range: Range) -> bool {
-        // What a timeout called lost is not in flight, and not acknowledged.
+        // Packets that a timeout called lost are not in flight, and not acknowledged.
         let whole = |p: &PathView| p.recovery == RecoveryPhase::Open && p.in_flight_bytes == 0 && p.queued == 0;
-        let idle = self.view.path(on).is_some_and(whole);
-        idle && self.view.releases && self.view.outstanding.released(on, range)
+        let idle = self.assignment.path(on).is_some_and(whole);
+        idle && self.assignment.releases && self.assignment.view.outstanding.released(on, range)
     }
 
     /// Takes back what was bound to `on` and never left; new data returns to the backlog.
     pub fn recall(&mut self, on: PathId) {
-        self.view.take_back(on);
+        self.assignment.take_back(on);
     }
 
     /// Penalises `on`; congestion control decides how much. The round sees the new window at once.
     pub fn penalise(&mut self, on: PathId) {
-        let Some(i) = self.view.index(on) else { return };
-        let now = self.view.now();
-        self.congestion.on_loss(on, now, Loss::Penalty, self.view.paths());
+        let Some(i) = self.assignment.index(on) else { return };
+        let now = self.assignment.now();
+        self.congestion.on_loss(on, now, Loss::Penalty, self.assignment.paths());
         let window = self.congestion.window(on);
-        let p = self.view.path_at_mut(i);
+        let p = self.assignment.path_at_mut(i);
         p.cwnd = window.cwnd;
         p.ssthresh = window.ssthresh;
         self.penalised |= on.bit();
@@ -158,18 +158,18 @@ impl<'a> Round<'a> {
     /// that might still take it but has no room is waited for, if waiting is safe. What all of them carry already is left
     /// to their own retransmissions.
     pub fn rescue_by<K: Ord>(&mut self, rank: impl Fn(&PathView) -> Option<K>) {
-        while let Some(stranded) = self.view.rescue.first() {
+        while let Some(stranded) = self.assignment.rescue.first() {
             if self.send_new_below(stranded, &rank) {
                 continue;
             }
-            let Some((run, copies)) = self.view.outstanding.at(stranded.start) else {
-                self.view.rescue.remove(stranded);
+            let Some((run, copies)) = self.assignment.outstanding.at(stranded.start) else {
+                self.assignment.view.rescue.remove(stranded);
                 continue;
             };
             let fresh = |p: &&PathView| !copies.on(p.id) && rank(p).is_some();
             if !self.paths().iter().any(|p| fresh(&p)) {
                 // One that dies strands it again.
-                self.view.rescue.remove(run.intersect(stranded));
+                self.assignment.view.rescue.remove(run.intersect(stranded));
                 continue;
             }
             let able = self.paths().iter().filter(|p| fresh(p) && self.may_rescue(p, stranded));
@@ -186,7 +186,7 @@ impl<'a> Round<'a> {
     /// New data below `stranded` (a scheduler that skips data had left it to a path that is gone) holds up the receiver more
     /// than that: a segment of it goes first, on the path of the least rank that has room. False: nothing went.
     fn send_new_below<K: Ord>(&mut self, stranded: Range, rank: impl Fn(&PathView) -> Option<K>) -> bool {
-        if self.view.backlog.first().is_none_or(|new| new.start >= stranded.start) {
+        if self.assignment.backlog.first().is_none_or(|new| new.start >= stranded.start) {
             return false;
         }
         let able = self.paths().iter().filter(|p| p.eligible() && rank(p).is_some());
@@ -196,8 +196,8 @@ impl<'a> Round<'a> {
 
     /// Index and MSS of a path that is [`PathView::eligible`].
     fn eligible(&self, on: PathId) -> Option<(usize, u32)> {
-        let i = self.view.index(on)?;
-        let p = &self.view.paths()[i];
+        let i = self.assignment.index(on)?;
+        let p = &self.assignment.paths()[i];
         p.eligible().then_some((i, p.mss))
     }
 
@@ -205,14 +205,15 @@ impl<'a> Round<'a> {
     /// not keep stranded data from being rescued.
     fn may_rescue(&self, p: &PathView, range: Range) -> bool {
         let rescue = Queued { range, kind: SendKind::Rescue };
-        let ahead = self.view.queue(p.id).take_while(|q| !q.yields_to(rescue)).take(p.cwnd as usize).count() as u32;
+        let ahead =
+            self.assignment.queue(p.id).take_while(|q| !q.yields_to(rescue)).take(p.cwnd as usize).count() as u32;
         PathView { queued: ahead, ..*p }.eligible()
     }
 
     /// All of `range` was sent and none of it on `on`.
     fn outstanding_elsewhere(&self, on: PathId, range: Range) -> bool {
         let mut from = range.start;
-        for (run, copies) in self.view.outstanding.from(range.start) {
+        for (run, copies) in self.assignment.outstanding.from(range.start) {
             if run.start > from || copies.on(on) || from >= range.end {
                 break;
             }
@@ -223,7 +224,7 @@ impl<'a> Round<'a> {
 
     /// Another path is about to send `range` for the first time.
     fn first_elsewhere(&self, on: PathId, range: Range) -> bool {
-        let others = self.view.paths().iter().zip(&self.view.queues).filter(|(p, _)| p.id != on);
+        let others = self.assignment.paths().iter().zip(&self.assignment.queues).filter(|(p, _)| p.id != on);
         // Newest first: what is copied was most likely bound just now.
         others
             .flat_map(|(_, queue)| queue.items.iter().rev())
@@ -241,8 +242,8 @@ mod tests {
     const FIRST: Range = Range::new(0, 1000);
 
     /// Two paths with room, two segments of 1000 bytes written; the first is bound to `A`.
-    fn bound() -> View {
-        let mut view = View::new(false);
+    fn bound() -> Assignment {
+        let mut view = Assignment::new(false);
         view.set_path(PathView::new(A, 1000));
         view.set_path(PathView::new(B, 1000));
         view.set_window(1 << 20, 1 << 20);
@@ -251,7 +252,7 @@ mod tests {
         view
     }
 
-    fn with_round<T>(view: &mut View, commands: impl FnOnce(&mut Round<'_>) -> T) -> T {
+    fn with_round<T>(view: &mut Assignment, commands: impl FnOnce(&mut Round<'_>) -> T) -> T {
         commands(&mut Round::new(view, &mut FixedWindows::default(), Cause::Written))
     }
 
@@ -324,7 +325,7 @@ mod tests {
 
     #[test]
     fn messages_are_ranges_of_the_stream_until_they_are_acknowledged() {
-        let mut view = View::new(false);
+        let mut view = Assignment::new(false);
         view.set_written(500);
         assert!(!view.begin_message(0) && view.begin_message(1000));
         view.set_written(1200);

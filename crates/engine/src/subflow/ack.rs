@@ -1,5 +1,6 @@
 //! When to acknowledge (RFC 9293 §3.8.6.3, RFC 5681 §4.2).
 
+use crate::deadlines::NEVER;
 use anabranch_units::{Duration, Instant, Range};
 
 /// Decides when an acknowledgment is due.
@@ -19,7 +20,7 @@ pub(crate) struct AckPolicy {
 impl AckPolicy {
     /// The first `quick` segments are acknowledged at once, later ones after `delay` at the latest.
     pub fn new(delay: Duration, quick: u32) -> Self {
-        Self { delay, quick, unacknowledged: 0, full: 0, now: false, deadline: Instant::MAX, duplicate: None }
+        Self { delay, quick, unacknowledged: 0, full: 0, now: false, deadline: NEVER, duplicate: None }
     }
 
     /// Payload or FIN came; `at_once` if RFC 5681 §4.2 wants an immediate acknowledgment.
@@ -62,7 +63,7 @@ impl AckPolicy {
     /// The delay is over.
     pub fn on_timer(&mut self, now: Instant) {
         if self.deadline <= now {
-            self.deadline = Instant::MAX;
+            self.deadline = NEVER;
             self.now = true;
         }
     }
@@ -76,7 +77,7 @@ impl AckPolicy {
     pub fn on_sent(&mut self) -> Option<Range> {
         self.unacknowledged = 0;
         self.now = false;
-        self.deadline = Instant::MAX;
+        self.deadline = NEVER;
         self.duplicate.take()
     }
 }

@@ -11,7 +11,7 @@ const TICK: i64 = 1_000_000;
 /// its clock for each pair of addresses, unless `net.ipv4.tcp_timestamps` is 2.
 const FARTHEST: u64 = 10_000_000_000;
 
-/// What the peer's clock showed at some time of ours.
+/// A reading of the peer's clock at some time of ours.
 #[derive(Debug, Default)]
 pub(crate) struct PeerClock(Option<(u32, u64)>);
 

@@ -1,14 +1,15 @@
 //! A handshake that a peer began and has not completed: all that is kept of it (RFC 9293 §3.10.7.2, RFC 8684 §3.1, §3.2).
 
-use super::FourTuple;
+use super::Both;
 use super::handshake::Terms;
 use super::stamps::Stamps;
+use crate::four_tuple::FourTuple;
 use crate::settings::Settings;
 use anabranch_units::{Instant, Rng, SeqNumber};
 use anabranch_wire::{Flags, MpCapable, MptcpOption, Segment, Timestamps};
 use core::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-/// What a SYN asked for, and what it was answered.
+/// The offer of a SYN, and our answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Offer {
     /// Plain TCP.
@@ -17,10 +18,10 @@ pub(crate) enum Offer {
     /// and the third ACK tells what it is to be (RFC 8684 §3.7).
     Capable { key: u64, checksum: bool, bare: bool },
     /// MP_JOIN: whose token it names, both random numbers, both address IDs, and whether the peer wants a backup.
-    Join { token: u32, nonces: (u32, u32), address_ids: (u8, u8), backup: bool },
+    Join { token: u32, nonces: Both<u32>, address_ids: Both<u8>, backup: bool },
 }
 
-/// What a segment means for a handshake that is half open.
+/// The meaning of a segment for a half-open handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sense {
     /// Nothing.
@@ -39,12 +40,12 @@ pub(crate) enum Sense {
 
 /// Both ends in little room, ours first: ports, and addresses as IPv6 has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Ends {
+pub(crate) struct CompactEnds {
     ports: [u16; 2],
     addresses: [[u8; 16]; 2],
 }
 
-impl From<FourTuple> for Ends {
+impl From<FourTuple> for CompactEnds {
     fn from(FourTuple { local, remote }: FourTuple) -> Self {
         let octets = |end: SocketAddr| match end.ip() {
             // RFC 4291 §2.5.5.2
@@ -58,7 +59,7 @@ impl From<FourTuple> for Ends {
 /// A SYN that was answered. Small, since anyone may send some.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HalfOpen {
-    ends: Ends,
+    ends: CompactEnds,
     pub isn: SeqNumber,
     pub peer_isn: SeqNumber,
     pub terms: Terms,
@@ -106,7 +107,7 @@ impl HalfOpen {
     }
 
     /// Its ends.
-    pub fn ends(&self) -> Ends {
+    pub fn ends(&self) -> CompactEnds {
         self.ends
     }
 
@@ -128,7 +129,7 @@ impl HalfOpen {
         stamps
     }
 
-    /// What `segment` means for it (RFC 9293 §3.10.7.4, SYN-RECEIVED).
+    /// The meaning of `segment` for it (RFC 9293 §3.10.7.4, SYN-RECEIVED).
     pub fn sense(&self, segment: &Segment) -> Sense {
         let flags = segment.flags;
         // RFC 7323 §2.2: the window of a SYN/ACK is not scaled.

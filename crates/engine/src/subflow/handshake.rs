@@ -1,6 +1,7 @@
 //! The SYN exchange: what is offered, what was agreed, when to repeat it (RFC 9293 §3.5, RFC 6298 §5).
 
-use super::half_open::HalfOpen;
+use super::Both;
+use crate::deadlines::NEVER;
 use crate::settings::{DssWidth, Settings, TcpSettings};
 use anabranch_units::{Duration, Instant};
 use anabranch_wire::{Options, Timestamps};
@@ -25,7 +26,7 @@ fn options_len(timestamps: bool, dss: Option<DssWidth>) -> u32 {
     dss + if timestamps { STAMPS_LEN } else { 0 }
 }
 
-/// What both ends agreed on.
+/// The terms that both ends agreed on.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Terms {
     pub timestamps: bool,
@@ -53,7 +54,7 @@ pub(crate) struct Handshake {
     rto_max: Duration,
     /// When it was first sent.
     pub sent: Option<Instant>,
-    /// It was sent again since: because time passed, or for a SYN that came again.
+    /// It was repeated since: because time passed, or for a SYN that was repeated.
     again: bool,
     /// The peer proved that it holds all it needs: data may flow.
     pub confirmed: bool,
@@ -64,9 +65,9 @@ pub(crate) struct Handshake {
     /// A third ACK with MP_CAPABLE or MP_JOIN is to be sent.
     pub third_ack: bool,
     /// Random numbers of a join: ours, the peer's.
-    pub nonces: (u32, u32),
+    pub nonces: Both<u32>,
     /// Address IDs of a join: ours, the peer's.
-    pub address_ids: (u8, u8),
+    pub address_ids: Both<u8>,
 }
 
 impl Handshake {
@@ -74,7 +75,7 @@ impl Handshake {
         Self {
             due: false,
             repeats: 0,
-            deadline: Instant::MAX,
+            deadline: NEVER,
             timeout: tcp.rto_initial,
             rto_max: tcp.rto_max,
             sent: None,
@@ -83,8 +84,8 @@ impl Handshake {
             active: false,
             bare: false,
             third_ack: false,
-            nonces: (0, 0),
-            address_ids: (0, 0),
+            nonces: Both::default(),
+            address_ids: Both::default(),
         }
         .started(now)
     }
@@ -94,12 +95,12 @@ impl Handshake {
         self
     }
 
-    /// The SYN/ACK left before this was made.
-    pub fn resume(&mut self, half: &HalfOpen, now: Instant) {
+    /// The SYN/ACK left before this was made: first at `since`, `answers` times in all, of them `repeats` because time passed.
+    pub fn resume(&mut self, since: Instant, answers: u8, repeats: u8, now: Instant) {
         self.due = false;
-        self.sent = Some(half.since);
-        self.again = half.answers > 1;
-        self.repeats = half.repeats.into();
+        self.sent = Some(since);
+        self.again = answers > 1;
+        self.repeats = repeats.into();
         self.deadline = now + self.timeout;
     }
 
@@ -120,14 +121,14 @@ impl Handshake {
         // RFC 6298 §5.5
         self.timeout = (self.timeout * 2).min(self.rto_max);
         self.due = true;
-        self.deadline = Instant::MAX;
+        self.deadline = NEVER;
         true
     }
 
     /// Nothing more to repeat.
     pub fn complete(&mut self) {
         self.due = false;
-        self.deadline = Instant::MAX;
+        self.deadline = NEVER;
     }
 
     /// The RTT of an exchange that was not repeated (Karn: RFC 6298 §3).
@@ -142,7 +143,7 @@ fn shift_for(buffer: u64) -> u8 {
 }
 
 impl Terms {
-    /// What our SYN offers.
+    /// The offer of our SYN.
     pub fn offer(settings: &Settings) -> Self {
         Self {
             timestamps: settings.tcp.timestamps,
@@ -154,7 +155,7 @@ impl Terms {
         }
     }
 
-    /// What is agreed on after the peer's SYN or SYN/ACK with `options`, which came over IPv6 or IPv4.
+    /// The terms agreed on after the peer's SYN or SYN/ACK with `options`, which came over IPv6 or IPv4.
     pub fn agree(self, options: &Options, v6: bool) -> Self {
         let scaled = options.window_scale();
         let default_mss = if v6 { DEFAULT_MSS_V6 } else { DEFAULT_MSS };

@@ -1,10 +1,14 @@
 //! One TCP subflow: a pipeline of small parts that pass values. Parts never call parts; the connection calls them.
 
+pub(crate) mod acceptance;
 pub(crate) mod ack;
 pub(crate) mod forward;
 pub(crate) mod half_open;
 pub(crate) mod handshake;
+pub(crate) mod life;
+pub(crate) mod mapping;
 pub(crate) mod receive;
+pub(crate) mod segments;
 pub(crate) mod sender;
 pub(crate) mod stamps;
 mod state;
@@ -13,16 +17,17 @@ pub(crate) mod window;
 
 pub use state::{Move, State};
 
-use crate::connection::mapping::{Mappings, Unmapped};
+use crate::deadlines::NEVER;
+use crate::four_tuple::FourTuple;
 use crate::path::ForwardDelay;
 use crate::settings::{Settings, TcpSettings};
 use ack::AckPolicy;
 use anabranch_trace::PathState;
-use anabranch_units::{Duration, Instant, PathId, Range, RangeSet, SeqNumber};
-use anabranch_wire::{Flags, MptcpOption, Reason, Segment, Timestamps};
-use bytes::Bytes;
-use core::net::{IpAddr, SocketAddr};
+use anabranch_units::{Duration, Instant, PathId, RangeSet, SeqNumber};
+use anabranch_wire::{MptcpOption, Reason};
+use core::net::IpAddr;
 use handshake::{Handshake, Terms};
+use mapping::Placement;
 use receive::Receiver;
 use sender::Sender;
 use stamps::Stamps;
@@ -35,28 +40,26 @@ use window::SendWindow;
 /// `tcp_invalid_ratelimit`.
 const ANSWER_GAP: Duration = Duration::from_millis(500);
 
-/// The two ends of a subflow, as its own host sees them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FourTuple {
-    /// Our address and port.
-    pub local: SocketAddr,
-    /// The peer's.
-    pub remote: SocketAddr,
-}
-
 /// A [`FourTuple`] taken apart, as packets carry it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ends {
+pub(crate) struct PacketEnds {
     pub src: IpAddr,
     pub dst: IpAddr,
     src_port: u16,
     dst_port: u16,
 }
 
-impl From<FourTuple> for Ends {
+impl From<FourTuple> for PacketEnds {
     fn from(FourTuple { local, remote }: FourTuple) -> Self {
         Self { src: local.ip(), dst: remote.ip(), src_port: local.port(), dst_port: remote.port() }
     }
+}
+
+/// A value of each end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Both<T> {
+    pub ours: T,
+    pub theirs: T,
 }
 
 /// How a subflow ends by reset.
@@ -85,10 +88,10 @@ pub(crate) struct Subflow {
     pub id: PathId,
     pub tuple: FourTuple,
     /// Of the packets that it sends.
-    pub ends: Ends,
+    pub ends: PacketEnds,
     pub state: State,
-    /// What users were last told of it.
-    pub told: PathState,
+    /// The state that was recorded last.
+    pub reported: PathState,
     /// Made by MP_JOIN.
     pub join: bool,
     pub isn: SeqNumber,
@@ -104,10 +107,9 @@ pub(crate) struct Subflow {
     pub offered: u64,
     pub stamps: Stamps,
     pub forward: Option<ForwardDelay>,
-    /// What the segment that is being taken acknowledges at connection level.
+    /// The DATA_ACK of the segment that is being processed.
     pub data_ack: Option<u64>,
-    pub mappings: Mappings,
-    pub unmapped: Unmapped,
+    pub placement: Placement,
     pub usage: WindowUsage,
     pub underuse: Underuse,
     /// A round trip as we see it as a receiver; `None` where nobody asks.
@@ -120,11 +122,11 @@ pub(crate) struct Subflow {
     pub reset: Option<Reset>,
     /// A reset is due that answers an acknowledgment of this number and changes nothing here.
     pub refusal: Option<SeqNumber>,
-    /// Backup by our wish, by the peer's.
-    pub backup: (bool, bool),
+    /// Used as a backup only, by either end's wish.
+    pub backup: Both<bool>,
     /// Timed out, or silent while others delivered; nothing acknowledged since.
     pub failing: bool,
-    /// When the failing path is probed next; `MAX`: not at all, since no other carries the data.
+    /// When the failing path is probed next; [`NEVER`]: not at all, since no other carries the data.
     pub path_probe: Instant,
     /// A probe of the failing path was sent and not answered.
     pub probed: bool,
@@ -132,15 +134,15 @@ pub(crate) struct Subflow {
     pub signals: VecDeque<MptcpOption>,
     /// A tail loss probe is to be sent.
     pub probe: bool,
-    /// A segment just below the window is to be sent, to make the peer answer.
-    pub poke: bool,
+    /// A segment just below the window is to be sent, which the peer must answer (RFC 9293 §3.8.6.1, §3.8.4).
+    pub window_probe: bool,
     pub last_sent: Option<Instant>,
     pub last_heard: Instant,
     /// The window was restarted for the idle time since `last_sent`.
     pub idle_done: bool,
     /// The window field of the peer's last segment.
     pub peer_window: u16,
-    /// What the peer admits on this subflow.
+    /// The peer's window on this subflow.
     pub window: SendWindow,
     /// The window that a Linux sender takes for the one offered on it.
     pub heard_window: u64,
@@ -161,7 +163,7 @@ impl Subflow {
             tuple,
             ends: tuple.into(),
             state: State::Closed,
-            told: PathState::Opening,
+            reported: PathState::Opening,
             join: false,
             isn,
             peer_isn: SeqNumber(0),
@@ -175,8 +177,7 @@ impl Subflow {
             stamps: Stamps::new(),
             forward: None,
             data_ack: None,
-            mappings: Mappings::default(),
-            unmapped: Unmapped::default(),
+            placement: Placement::default(),
             usage: WindowUsage::default(),
             underuse: Underuse::default(),
             trip: None,
@@ -186,20 +187,20 @@ impl Subflow {
             fin: Fin::default(),
             reset: None,
             refusal: None,
-            backup: (false, false),
+            backup: Both::default(),
             failing: false,
-            path_probe: Instant::MAX,
+            path_probe: NEVER,
             probed: false,
             signals: VecDeque::new(),
             probe: false,
-            poke: false,
+            window_probe: false,
             last_sent: None,
             last_heard: now,
             idle_done: false,
             peer_window: 0,
             window: SendWindow::default(),
             heard_window: 0,
-            linger: Instant::MAX,
+            linger: NEVER,
             probes: 0,
             answer_after: Instant::ZERO,
         }
@@ -213,39 +214,6 @@ impl Subflow {
                 true
             }
             None => false,
-        }
-    }
-
-    /// The connection is over before this join was: the peer is told if it may know of it, and nothing is waited for.
-    pub fn give_up_joining(&mut self) {
-        if !self.join || self.handshake.confirmed {
-            return;
-        }
-        // RFC 8684 §3.6: code 0, unspecified
-        self.close_by_reset(Reset::Because(Reason { code: 0, transient: false }));
-    }
-
-    /// Ends by reset; before the SYN was answered there is nobody to tell.
-    pub fn close_by_reset(&mut self, reset: Reset) {
-        if self.state == State::SynSent {
-            self.handshake.complete();
-            self.go(Move::Abort);
-        } else {
-            self.reset.get_or_insert(reset);
-        }
-    }
-
-    /// The connection is aborted: its peer is told, unless there is none yet, or none any more (RFC 9293 §3.10.5).
-    pub fn abort(&mut self, reset: Reset) {
-        match self.state {
-            State::Closed => {}
-            State::SynSent => self.close_by_reset(reset),
-            // The peer has closed too, unless its stream goes on elsewhere.
-            State::TimeWait | State::Closing | State::LastAck if reset != Reset::FastClose => {
-                self.go(Move::Abort);
-            }
-            _ if reset == Reset::FastClose => self.reset = Some(reset),
-            _ => self.close_by_reset(reset),
         }
     }
 
@@ -263,22 +231,7 @@ impl Subflow {
         self.state.may_send() && self.handshake.confirmed && !self.fin.wanted && self.reset.is_none()
     }
 
-    /// Something other than data may be waiting to be sent.
-    pub fn has_control(&self) -> bool {
-        // Nearly always none is, so that asking one after the other saves nothing.
-        let handshake = self.handshake.due | self.handshake.third_ack;
-        let ending = self.fin.wanted | self.reset.is_some() | self.refusal.is_some();
-        self.acks.is_due() | self.probe | self.poke | handshake | ending | !self.signals.is_empty()
-    }
-
-    /// Something is due that neither windows nor pacing hold back.
-    pub fn must_send(&self) -> bool {
-        let said = !self.is_unproven() && (self.poke || !self.signals.is_empty());
-        let answer = self.acks.is_due() || self.handshake.third_ack || said;
-        self.state.is_synchronized() && (answer || self.reset.is_some() || self.refusal.is_some())
-    }
-
-    /// RFC 9293 §3.8.6: what the peer's window no longer admits is not sent again, but for the first byte, which asks whether
+    /// RFC 9293 §3.8.6: what the peer's window no longer admits is not retransmitted, but for the first byte, which asks whether
     /// it is open again.
     pub fn may_repeat(&self, sent: &sender::Sent) -> bool {
         sent.seq.start == self.sender.una() || self.window.admits(sent.seq.end)
@@ -292,41 +245,18 @@ impl Subflow {
     /// The peer is told with MP_PRIO whether this is a backup (RFC 8684 §3.3.8); only the last word counts.
     pub fn signal_backup(&mut self) {
         self.signals.retain(|signal| !matches!(signal, MptcpOption::Prio { .. }));
-        self.signals.push_back(MptcpOption::Prio { backup: self.backup.0 });
+        self.signals.push_back(MptcpOption::Prio { backup: self.backup.ours });
     }
 
     /// Used as a backup only.
     pub fn is_backup(&self) -> bool {
-        self.backup.0 || self.backup.1
+        self.backup.ours || self.backup.theirs
     }
 
-    /// A segment with an acknowledgment leaves; returns the duplicate that it should report.
-    pub fn acknowledges(&mut self) -> Option<Range> {
-        self.acked_to = self.receiver.next();
-        self.acks.on_sent()
-    }
-
-    /// Makes `segment` one with ports, numbers, window and timestamps filled in, and no payload.
-    pub fn begin(&self, segment: &mut Segment, seq: u64, flags: Flags, window: u16, now: Instant) {
-        self.begin_with(segment, seq, flags, window, now, Bytes::new());
-    }
-
-    /// As [`Self::begin`], with a payload.
-    #[inline(always)]
-    pub fn begin_with(&self, segment: &mut Segment, seq: u64, flags: Flags, window: u16, now: Instant, payload: Bytes) {
-        segment.src_port = self.ends.src_port;
-        segment.dst_port = self.ends.dst_port;
-        segment.seq = self.isn.at(seq);
-        segment.ack = if flags.has(Flags::ACK) { self.peer_isn.at(self.receiver.next()) } else { SeqNumber(0) };
-        segment.flags = flags;
-        segment.window = window;
-        segment.options.clear();
-        if self.terms.timestamps {
-            let stamps = self.stamps.option(now);
-            // RFC 7323 §3.2: an echo goes with an acknowledgment
-            let ecr = if flags.has(Flags::ACK) { stamps.ecr } else { 0 };
-            segment.options.set_timestamps(Timestamps { ecr, ..stamps });
-        }
-        segment.payload = payload;
+    /// A join on `tuple` takes its place: same ends but for the peer's port, and it is silent.
+    pub fn is_replaced_by(&self, tuple: FourTuple) -> bool {
+        let (ours, theirs) = (self.tuple, tuple);
+        let same = ours.local == theirs.local && ours.remote.ip() == theirs.remote.ip();
+        same && ours.remote != theirs.remote && self.sender.has_timed_out()
     }
 }

@@ -5,7 +5,7 @@ use anabranch_units::{Range, RangeSet};
 use bytes::Bytes;
 use std::collections::VecDeque;
 
-/// What became of a segment's payload and FIN.
+/// The result of taking a segment's payload.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Arrival {
     /// Bytes that are next in sequence, with their offset.
@@ -20,7 +20,7 @@ pub(crate) struct Arrival {
 #[derive(Debug)]
 pub(crate) struct Receiver {
     next: u64,
-    /// What is held out of order with its offsets, ascending and disjoint: nearly always it comes at the end.
+    /// Pieces held out of order with their offsets, ascending and disjoint: nearly always it comes at the end.
     pieces: VecDeque<(u64, Bytes)>,
     held: RangeSet,
     fin: Option<u64>,
@@ -132,7 +132,7 @@ impl Receiver {
         })
     }
 
-    /// What of `all` is here already, its lowest part.
+    /// The lowest part of `all` that is here already.
     fn overlap(&self, all: Range) -> Option<Range> {
         let below = Range::new(all.start, all.end.min(self.next));
         if !below.is_empty() {

@@ -26,7 +26,7 @@ impl Stamps {
         ((now.as_nanos() / TICK) as u32).wrapping_add(1)
     }
 
-    /// What to send now.
+    /// The option to send now.
     pub fn option(&self, now: Instant) -> Timestamps {
         Timestamps { val: Self::clock(now), ecr: self.recent.map_or(0, |(val, _)| val) }
     }

@@ -27,7 +27,7 @@ pub enum State {
     TimeWait,
 }
 
-/// What moves a subflow from one state to another.
+/// A cause for a subflow to change its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Move {
     /// We sent a SYN.

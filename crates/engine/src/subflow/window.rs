@@ -3,29 +3,31 @@
 
 use core::cmp::Ordering;
 
-/// What the peer admits. Positions are offsets in the subflow's sequence.
+/// The peer's window. Positions are offsets in the subflow's sequence.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SendWindow {
     /// First offset that is not admitted: `SND.UNA + SND.WND`.
     edge: u64,
-    /// Where the segment that last moved it began, and what it acknowledged: `SND.WL1`, `SND.WL2`.
-    last: (u64, u64),
+    /// Where the segment that last moved it began: `SND.WL1`.
+    wl1: u64,
+    /// The number that this segment acknowledged: `SND.WL2`.
+    wl2: u64,
 }
 
 impl SendWindow {
     /// After a SYN that offers `size` bytes.
     pub fn new(size: u64) -> Self {
-        Self { edge: 1 + size, last: (0, 1) }
+        Self { edge: 1 + size, wl1: 0, wl2: 1 }
     }
 
     /// A segment that begins at `seq` and acknowledges `ack` offers `size` bytes in units of `unit`. How far the window
     /// reaches then, compared with before.
     pub fn update(&mut self, seq: u64, ack: u64, size: u64, unit: u64) -> Ordering {
         // RFC 9293 §3.10.7.4: not an old segment
-        if (seq, ack) < self.last {
+        if (seq, ack) < (self.wl1, self.wl2) {
             return Ordering::Equal;
         }
-        self.last = (seq, ack);
+        (self.wl1, self.wl2) = (seq, ack);
         let edge = ack + size;
         // RFC 7323 §2.4: the size is rounded down, so that the edge may waver by less than a unit.
         let rounded = size > 0 && edge < self.edge && self.edge - edge < unit;
@@ -41,7 +43,7 @@ impl SendWindow {
         self.edge.saturating_sub(nxt)
     }
 
-    /// What ends at `end` is admitted.
+    /// Data that ends at `end` is admitted.
     pub fn admits(&self, end: u64) -> bool {
         end <= self.edge
     }

@@ -3,7 +3,7 @@
 //! time out, and die.
 
 use anabranch_engine::congestion::{Acked, FixedWindows};
-use anabranch_engine::schedule::{Cause, PathView, Round, Scheduler, SchedulerEvent, View};
+use anabranch_engine::schedule::{Assignment, Cause, PathView, Round, Scheduler, SchedulerEvent};
 use anabranch_trace::{RecoveryPhase, SendKind};
 use anabranch_units::{Duration, Instant, PathId, Range, RangeSet};
 use std::collections::BTreeMap;
@@ -65,7 +65,7 @@ enum Event {
 }
 
 pub struct Toy {
-    pub view: View,
+    pub view: Assignment,
     pub sent: Vec<Sent>,
     windows: FixedWindows,
     scheduler: Box<dyn Scheduler>,
@@ -79,7 +79,7 @@ pub struct Toy {
 impl Toy {
     /// `send_window` is the window in the view; the peer admits `peer_window` bytes beyond its in-order data.
     pub fn new(scheduler: Box<dyn Scheduler>, paths: &[ToyPath], send_window: u64, peer_window: u64) -> Self {
-        let mut view = View::new(false);
+        let mut view = Assignment::new(false);
         let mut windows = FixedWindows::default();
         for (i, p) in paths.iter().enumerate() {
             let id = PathId(i as u8);

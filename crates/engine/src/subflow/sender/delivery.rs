@@ -5,7 +5,7 @@ use crate::congestion::RateSample;
 use anabranch_units::{Duration, Instant};
 use std::collections::VecDeque;
 
-/// What was true when a packet left (§3.1.2).
+/// The state when a packet left (§3.1.2).
 #[derive(Debug)]
 struct Departure {
     key: SendKey,

@@ -13,7 +13,7 @@ pub(super) enum Deviation {
         smoothed: Duration,
         /// Its greatest value in the present round trip, at least `rto_min` (`mdev_max`).
         greatest: Duration,
-        /// What the timeout adds to srtt (`rttvar`).
+        /// The part of the timeout beyond srtt (`rttvar`).
         term: Duration,
         /// The round trip ends when more than this is acknowledged.
         round_end: u64,

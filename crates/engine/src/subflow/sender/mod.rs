@@ -1,4 +1,4 @@
-//! The send side's reliability: what was sent, what became of it, what is to be sent again, and when.
+//! The send side's reliability: what was sent, what became of it, what is to be retransmitted, and when.
 //!
 //! Positions are offsets in the subflow's sequence, 0 = SYN, 1 = first payload byte; they never wrap. The parts pass
 //! values and do not know each other; [`Sender`] joins them.
@@ -53,14 +53,14 @@ pub struct AckInput<'a> {
     pub sack: &'a [Range],
     /// The DSACK block (RFC 2883).
     pub dsack: Option<Range>,
-    /// What the echoed timestamp tells: the RTT, and when the segment was sent, rounded down to at most a
+    /// The echoed timestamp: the RTT, and when the segment was sent, rounded down to at most a
     /// millisecond.
     pub echo: Option<(Duration, Instant)>,
     /// The segment carries no payload, SYN or FIN, and moved no window: it may be a duplicate acknowledgment (RFC 5681 §2).
     pub bare: bool,
 }
 
-/// What an acknowledgment brought.
+/// The effect of an acknowledgment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AckOutcome {
     /// Packets newly acknowledged or SACKed; without SACK, a duplicate acknowledgment counts as one.
@@ -79,8 +79,8 @@ pub struct AckOutcome {
     pub newly_lost: u32,
     /// Packets in flight before.
     pub prior_in_flight: u32,
-    /// What changed in recovery.
-    pub change: Option<Change>,
+    /// The change in recovery.
+    pub change: Option<RecoveryChange>,
     /// A round trip ended: the first packet sent after the last such mark was acknowledged.
     pub round_ended: bool,
     /// The window may grow: data was acknowledged and no fast recovery is under way.
@@ -93,14 +93,14 @@ pub struct AckOutcome {
 
 /// A change of phase, or a reason for congestion control to act.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum RecoveryChange {
     /// Fast recovery begins: congestion control must react, then [`Sender::begin_recovery`] be called.
     EnterRecovery,
     /// A tail loss probe repaired a loss: congestion control must react as to a fast recovery that is over already.
     ProbeRepaired,
     /// Fast recovery ended.
     ExitRecovery,
-    /// Something arrived out of order or was sent again.
+    /// Something arrived out of order or was retransmitted.
     EnterDisorder,
     /// All is in order again.
     LeaveDisorder,
@@ -110,7 +110,7 @@ pub enum Change {
     Undo,
 }
 
-/// What a timer asks for.
+/// The action that a timer asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fired {
     /// Nothing.
@@ -119,8 +119,8 @@ pub enum Fired {
     ReorderTimer {
         /// Packets newly marked lost.
         newly_lost: u32,
-        /// What changed in recovery.
-        change: Option<Change>,
+        /// The change in recovery.
+        change: Option<RecoveryChange>,
     },
     /// A tail loss probe is to be sent, whatever the congestion window: new data if there is some and the peer's window
     /// admits it, else [`Sender::last`] again.
@@ -160,7 +160,7 @@ pub struct Sender {
     frto: bool,
     /// New packets that F-RTO sends before anything that is lost, to find out whether it is.
     new_first: u32,
-    /// The first packet must be sent again, whatever the window: a timeout.
+    /// The first packet must be retransmitted, whatever the window: a timeout.
     head_due: bool,
     prr: Option<Prr>,
     /// For [`Self::begin_recovery`]: packets outstanding before the last event, and what it brought.
@@ -229,7 +229,7 @@ impl Sender {
         self.delivery = Some(Box::default());
     }
 
-    /// Before an acknowledgment is taken: if the delivery rate is measured, and nothing is to be sent again. `window` =
+    /// Before an acknowledgment is taken: if the delivery rate is measured, and nothing is to be retransmitted. `window` =
     /// what may be in flight; nothing new waits for room in it.
     pub fn note_starved(&mut self, window: u32) {
         let in_flight = self.in_flight();
@@ -312,12 +312,12 @@ impl Sender {
         self.board.misses_any() || self.phase == RecoveryPhase::Recovery
     }
 
-    /// The lowest packet that is lost and was not sent again since.
+    /// The lowest packet that is lost and was not retransmitted since.
     pub fn next_lost(&self) -> Option<&Sent> {
         self.board.next_lost().filter(|_| self.new_first == 0)
     }
 
-    /// F-RTO asks for new data before anything is sent again (RFC 5682 §3.1 step 2.b).
+    /// F-RTO asks for new data before anything is retransmitted (RFC 5682 §3.1 step 2.b).
     pub fn wants_new(&self) -> bool {
         self.new_first > 0
     }
@@ -328,7 +328,7 @@ impl Sender {
         self.new_first = 0;
     }
 
-    /// What may be sent again if nothing is lost, nothing is new, and the window has room (RFC 6675 §4, `NextSeg` rules
+    /// The packet that may be retransmitted if nothing is lost, nothing is new, and the window has room (RFC 6675 §4, `NextSeg` rules
     /// 3 and 4). Always `None` with RACK.
     pub fn next_speculative(&self) -> Option<&Sent> {
         let asked = self.phase == RecoveryPhase::Recovery && self.sack && self.kind != RecoveryKind::Rack;
@@ -355,7 +355,7 @@ impl Sender {
         self.arm_probe(now);
     }
 
-    /// The packet that begins at `start` was sent again.
+    /// The packet that begins at `start` was retransmitted.
     pub fn on_retransmitted(&mut self, now: Instant, start: u64) {
         let Some(n) = self.board.number_of(start) else { return };
         self.next_seg.on_retransmitted(n, &self.board);
@@ -405,17 +405,15 @@ impl Sender {
         self.inform_rack(input, &delivered, prior_highest);
         let idle = delivered.packets == 0 && !una_advanced;
         let repaired = self.probe.on_ack(self.una(), input.dsack, idle);
-        if una_advanced {
-            self.timeouts = 0;
-        }
+        self.timeouts = if una_advanced { 0 } else { self.timeouts };
         let facts = self.facts(input, &delivered, una_advanced);
         self.answered = false;
         // RFC 6582 §3.2 step 3: the acknowledgment that ends a fast recovery does not widen the window. (With SACK it does, in
         // Linux.)
         let holds = !self.sack && self.phase == RecoveryPhase::Recovery;
         let verdict = self.judge(&facts);
-        let change = verdict.change.filter(|&c| !repaired || c == Change::EnterRecovery);
-        let change = change.or(repaired.then_some(Change::ProbeRepaired));
+        let change = verdict.change.filter(|&c| !repaired || c == RecoveryChange::EnterRecovery);
+        let change = change.or(repaired.then_some(RecoveryChange::ProbeRepaired));
         self.progress = Progress { delivered: delivered.packets, lost: verdict.lost, una_advanced };
         let in_flight = self.in_flight();
         if let Some(prr) = &mut self.prr {
@@ -423,8 +421,7 @@ impl Sender {
         }
         self.set_timers(input.now, &delivered, una_advanced);
         self.loss.on_delivered(delivered.packets);
-        let useless = idle && input.dsack.is_none() && verdict.lost == 0 && change.is_none();
-        if useless {
+        if idle && input.dsack.is_none() && verdict.lost == 0 && change.is_none() {
             return nothing;
         }
         // Linux (`tcp_may_raise_cwnd`): SACKs let the window grow only where packets are known to be reordered.
@@ -478,12 +475,12 @@ impl Sender {
         if self.answered {
             return None;
         }
-        // What the acknowledgment of a packet that was sent again covers besides may have arrived long ago.
+        // Other packets that the acknowledgment of a retransmitted one covers may have arrived long ago.
         let prompt = |span: Option<(Instant, Instant)>| span.filter(|_| delivered.repeated.is_none());
         let (oldest, newest) = match (prompt(delivered.acked_sent), prompt(delivered.sacked_sent)) {
             (Some(acked), sacked) => {
                 let newest = sacked.map_or(acked.1, |sacked| sacked.1.max(acked.1));
-                // What else the answer to a probe covers may have arrived long before the probe, too.
+                // Other packets that the answer to a probe covers may have arrived long before the probe, too.
                 let oldest = if self.probe.is_answered(self.una()) { acked.1 } else { acked.0 };
                 (input.now.since(oldest), input.now.since(newest))
             }
@@ -587,7 +584,7 @@ impl Sender {
         self.timers.arm(Timer::Silence, at);
     }
 
-    /// The path answers a probe after timeouts: what is lost is sent again now, without waiting for the next one. The
+    /// The path answers a probe after timeouts: what is lost is retransmitted now, without waiting for the next one. The
     /// answer itself must be given to [`Self::on_ack`] next: it neither tells an RTT nor that a timeout was spurious. It counts
     /// as a timeout: a peer may answer for ever, and acknowledge nothing (RFC 9293 §3.8.3, R2).
     pub fn retry(&mut self, now: Instant) {
@@ -609,11 +606,11 @@ impl Sender {
     }
 
     /// When to call [`Self::on_timer`].
-    pub fn poll_timeout(&self) -> Option<Instant> {
+    pub fn deadline(&self) -> Instant {
         self.timers.next()
     }
 
-    /// Does what is due at `now`, one thing at a time: ask [`Self::poll_timeout`] again afterwards.
+    /// Does what is due at `now`, one thing at a time: ask [`Self::deadline`] again afterwards.
     pub fn on_timer(&mut self, now: Instant) -> Fired {
         match self.timers.expire(now) {
             None => Fired::Nothing,

@@ -46,7 +46,7 @@ impl Probe {
                 }
                 repaired
             }
-            // What was outstanding when the timer fired moved before the probe was sent.
+            // Outstanding data moved between the timer and the probe.
             Probe::Due if !idle => {
                 *self = Probe::Idle;
                 false

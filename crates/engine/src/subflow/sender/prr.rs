@@ -1,6 +1,6 @@
 //! Proportional rate reduction: how fast to send during fast recovery (RFC 6937, with Linux's choice of the bound).
 
-/// What an acknowledgment in recovery brought.
+/// The effect of an acknowledgment in recovery.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Progress {
     /// Packets newly acknowledged or SACKed.

@@ -11,7 +11,7 @@ const PERSIST: u32 = 16;
 /// Longest reordering window, in quarters of the least RTT (Linux's bound).
 const MULTIPLIER_MAX: u32 = 255;
 
-/// What RACK remembers of a subflow.
+/// RACK's state of a subflow.
 #[derive(Debug)]
 pub(super) struct Rack {
     newest: Option<SendKey>,

@@ -4,7 +4,7 @@ use super::probe::Probe;
 use super::prr::{Progress, Prr};
 use super::scoreboard::{Delivered, Marked};
 use super::timers::Timer;
-use super::{AckInput, Change, Fired, Sender};
+use super::{AckInput, Fired, RecoveryChange, Sender};
 use crate::settings::RecoveryKind;
 use anabranch_trace::RecoveryPhase;
 use anabranch_units::{Duration, Instant};
@@ -12,7 +12,7 @@ use anabranch_units::{Duration, Instant};
 /// Packets that must have overtaken another before it is taken for lost (RFC 5681 §3.2, RFC 6675 §2).
 const DUP_THRESHOLD: u32 = 3;
 
-/// What an acknowledgment showed, for the phases.
+/// Facts from an acknowledgment, for the phases.
 #[derive(Debug)]
 pub(super) struct Facts {
     pub now: Instant,
@@ -26,16 +26,16 @@ pub(super) struct Facts {
     pub original: bool,
 }
 
-/// What follows from it.
+/// The verdict on it.
 #[derive(Debug, Default)]
 pub(super) struct Verdict {
-    pub change: Option<Change>,
+    pub change: Option<RecoveryChange>,
     /// Packets newly marked lost.
     pub lost: u32,
 }
 
-impl From<Change> for Verdict {
-    fn from(change: Change) -> Self {
+impl From<RecoveryChange> for Verdict {
+    fn from(change: RecoveryChange) -> Self {
         Verdict { change: Some(change), lost: 0 }
     }
 }
@@ -74,10 +74,10 @@ impl Sender {
 
     fn judge_recovery(&mut self, ack: &Facts) -> Verdict {
         if self.board.una() >= self.high {
-            return self.leave(ack, Change::ExitRecovery);
+            return self.leave(ack, RecoveryChange::ExitRecovery);
         }
         if ack.una_advanced && self.undo.delayed(ack.echo) {
-            // The hole was filled by a delayed packet. Wait for what else was sent again.
+            // The hole was filled by a delayed packet. Wait for what else was retransmitted.
             self.rack.on_reordering();
             return if self.board.retransmitted() == 0 { self.take_back() } else { Verdict::default() };
         }
@@ -101,7 +101,7 @@ impl Sender {
             self.no_new();
         }
         if self.board.una() >= self.high {
-            return self.leave(ack, Change::LeaveLoss);
+            return self.leave(ack, RecoveryChange::LeaveLoss);
         }
         let marked = self.detect(ack.now, ack.una_advanced);
         // RFC 8985 §6.3: a retransmission that is lost too is a new sign of congestion.
@@ -110,14 +110,14 @@ impl Sender {
     }
 
     /// All that was outstanding when the recovery began is acknowledged.
-    fn leave(&mut self, ack: &Facts, change: Change) -> Verdict {
+    fn leave(&mut self, ack: &Facts, change: RecoveryChange) -> Verdict {
         if self.undo.all_duplicates() || (ack.una_advanced && self.undo.delayed(ack.echo)) {
             return self.take_back();
         }
         self.end_episode();
         let next = self.judge_open(ack);
         // A recovery may begin at once; that the phase went by Open or Disorder is not worth telling.
-        let entered = next.change.filter(|&c| c == Change::EnterRecovery);
+        let entered = next.change.filter(|&c| c == RecoveryChange::EnterRecovery);
         Verdict { change: entered.or(Some(change)), lost: next.lost }
     }
 
@@ -139,25 +139,25 @@ impl Sender {
             self.end_episode();
         }
         self.keep_open();
-        Change::Undo.into()
+        RecoveryChange::Undo.into()
     }
 
-    /// Disorder as long as something is SACKed or was sent again, else Open.
-    fn keep_open(&mut self) -> Option<Change> {
+    /// Disorder as long as something is SACKed or was retransmitted, else Open.
+    fn keep_open(&mut self) -> Option<RecoveryChange> {
         let again = self.board.retransmitted() > 0 || self.board.first().is_some_and(|p| p.transmissions > 1);
         if !again {
             self.undo.settle();
         }
         let disorder = again || self.board.sacked() > 0 || self.duplicates > 0 || self.board.lost() > 0;
         let (phase, change) = if disorder {
-            (RecoveryPhase::Disorder, Change::EnterDisorder)
+            (RecoveryPhase::Disorder, RecoveryChange::EnterDisorder)
         } else {
-            (RecoveryPhase::Open, Change::LeaveDisorder)
+            (RecoveryPhase::Open, RecoveryChange::LeaveDisorder)
         };
         (core::mem::replace(&mut self.phase, phase) != phase).then_some(change)
     }
 
-    fn enter_recovery(&mut self) -> Change {
+    fn enter_recovery(&mut self) -> RecoveryChange {
         self.phase = RecoveryPhase::Recovery;
         self.high = self.board.nxt();
         self.no_new();
@@ -167,7 +167,7 @@ impl Sender {
         self.next_seg = Default::default();
         self.undo.begin(self.board.una(), self.board.retransmitted());
         self.loss.on_episode();
-        Change::EnterRecovery
+        RecoveryChange::EnterRecovery
     }
 
     /// Marks what is lost, by the rules that were agreed, and arms the reordering timer.
@@ -203,7 +203,7 @@ impl Sender {
     /// Duplicate and partial acknowledgments: RFC 6582 §3.2.
     fn detect_by_duplicates(&mut self, una_advanced: bool) -> u32 {
         let lost = match self.phase {
-            // Step 2: once per window, so that what was sent again in vain does not begin another recovery.
+            // Step 2: once per window, so that what was retransmitted in vain does not begin another recovery.
             RecoveryPhase::Open | RecoveryPhase::Disorder => {
                 self.duplicates >= DUP_THRESHOLD && self.recover.is_none_or(|recover| self.board.una() > recover)
             }
@@ -219,7 +219,7 @@ impl Sender {
         }
     }
 
-    /// After [`Change::EnterRecovery`], once congestion control has set `ssthresh` (packets): RFC 6937. Without effect
+    /// After [`RecoveryChange::EnterRecovery`], once congestion control has set `ssthresh` (packets): RFC 6937. Without effect
     /// in any other phase.
     pub fn begin_recovery(&mut self, ssthresh: u32) {
         if self.phase == RecoveryPhase::Recovery {

@@ -1,4 +1,4 @@
-//! What was sent and is not yet acknowledged: in order of the sequence, and in order of the last transmission.
+//! Packets sent and not yet acknowledged: in order of the sequence, and in order of the last transmission.
 
 use anabranch_units::{Instant, Range};
 use bytes::Bytes;

@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn linux_forgets_a_deviation_slowly() {
-        // What Linux's integer arithmetic gives for these samples (srtt, mdev / 4, rto in microseconds), one packet
+        // Linux's integer arithmetic gives this for these samples (srtt, mdev / 4, rto in microseconds), one packet
         // acknowledged by each and `window` outstanding.
         let check = |window: u64, steps: &[(u64, [u64; 3])]| {
             let mut rtt = with(RtoForm::Linux);

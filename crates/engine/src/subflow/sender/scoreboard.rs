@@ -1,4 +1,4 @@
-//! Which packets are acknowledged, SACKed, lost, sent again (RFC 2018, RFC 6675 §4, RFC 8985 §6.2).
+//! Which packets are acknowledged, SACKed, lost, retransmitted (RFC 2018, RFC 6675 §4, RFC 8985 §6.2).
 
 use super::retransmit::{SendKey, Sent, SentQueue};
 use anabranch_units::{Duration, Instant, Range, RangeSet};
@@ -11,7 +11,7 @@ pub(super) fn echo_before(echo: Option<Instant>, at: Instant) -> bool {
     echo.is_some_and(|sent| sent + ECHO_TICK <= at)
 }
 
-/// What the scoreboard must know of an acknowledgment besides its ranges.
+/// An acknowledgment without its ranges, for the scoreboard.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival {
     pub now: Instant,
@@ -29,7 +29,7 @@ impl Arrival {
     }
 }
 
-/// What one acknowledgment delivered.
+/// Packets that one acknowledgment delivered.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Delivered {
     /// Packets newly acknowledged or SACKed.
@@ -86,7 +86,7 @@ impl Delivered {
     }
 }
 
-/// What marking found.
+/// The result of marking.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Marked {
     /// Packets newly taken for lost, retransmissions included.
@@ -103,7 +103,7 @@ pub(super) struct Scoreboard {
     nxt: u64,
     /// Numbers of the SACKed packets.
     sacked: RangeSet,
-    /// Numbers of the packets that are lost and were not sent again since.
+    /// Numbers of the packets that are lost and were not retransmitted since.
     missing: RangeSet,
     lost: u32,
     retransmitted: u32,
@@ -180,11 +180,11 @@ impl Scoreboard {
     pub fn highest(&self) -> u64 {
         self.highest
     }
-    /// Some packet is lost and was not sent again since.
+    /// Some packet is lost and was not retransmitted since.
     pub fn misses_any(&self) -> bool {
         !self.missing.is_empty()
     }
-    /// The lowest packet that is lost and was not sent again since.
+    /// The lowest packet that is lost and was not retransmitted since.
     pub fn next_lost(&self) -> Option<&Sent> {
         self.queue.get(self.missing.first()?.start)
     }
@@ -212,7 +212,7 @@ impl Scoreboard {
         true
     }
 
-    /// Packet `n` was sent again; false if there is no need to know that.
+    /// Packet `n` was retransmitted; false if there is no need to know that.
     pub fn on_retransmitted(&mut self, now: Instant, n: u64) -> bool {
         let Some(packet) = self.queue.get_mut(n).filter(|p| !p.sacked) else { return false };
         packet.sent_at = now;
@@ -474,7 +474,7 @@ impl Scoreboard {
         (end > self.queue.start()).then(|| end - 1)
     }
 
-    /// True if packet `n` waits to be sent again.
+    /// True if packet `n` waits to be retransmitted.
     pub fn is_missing(&self, n: u64) -> bool {
         self.missing.contains(n)
     }

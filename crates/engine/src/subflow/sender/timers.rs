@@ -1,5 +1,6 @@
 //! The sender's four timers and the back-off of the retransmission timeout.
 
+use crate::deadlines::{Deadlines, NEVER};
 use anabranch_units::{Duration, Instant};
 
 /// Which timer.
@@ -15,7 +16,7 @@ pub(super) enum Timer {
     Retransmission,
 }
 
-/// Deadlines; `Instant::MAX` = not armed.
+/// Deadlines; [`NEVER`] = not armed.
 #[derive(Debug)]
 pub(super) struct Timers {
     reorder: Instant,
@@ -31,7 +32,7 @@ pub(super) struct Timers {
 impl Timers {
     /// `limit` = longest timeout after back-off.
     pub fn new(limit: Duration) -> Self {
-        let off = Instant::MAX;
+        let off = NEVER;
         Self { reorder: off, probe: off, silence: off, retransmission: off, started: Instant::ZERO, backoff: 0, limit }
     }
 
@@ -55,29 +56,33 @@ impl Timers {
     }
 
     pub fn disarm(&mut self, timer: Timer) {
-        self.arm(timer, Instant::MAX);
+        self.arm(timer, NEVER);
     }
 
     pub fn disarm_all(&mut self) {
-        let off = Instant::MAX;
+        let off = NEVER;
         (self.reorder, self.probe, self.silence, self.retransmission) = (off, off, off, off);
     }
 
     /// The earliest deadline.
-    pub fn next(&self) -> Option<Instant> {
-        let at = self.reorder.min(self.probe).min(self.silence).min(self.retransmission);
-        (at < Instant::MAX).then_some(at)
+    pub fn next(&self) -> Instant {
+        self.table().next()
+    }
+
+    /// The timers, the gentlest first.
+    fn table(&self) -> Deadlines<Timer, 4> {
+        Deadlines([
+            (Timer::Reorder, self.reorder),
+            (Timer::Probe, self.probe),
+            (Timer::Silence, self.silence),
+            (Timer::Retransmission, self.retransmission),
+        ])
     }
 
     /// Takes the timer that is due first; on a tie the gentlest.
     pub fn expire(&mut self, now: Instant) -> Option<Timer> {
-        let at = self.next().filter(|&at| at <= now)?;
-        let timer = match at {
-            _ if at == self.reorder => Timer::Reorder,
-            _ if at == self.probe => Timer::Probe,
-            _ if at == self.silence => Timer::Silence,
-            _ => Timer::Retransmission,
-        };
+        let table = self.table();
+        let timer = table.due_after(None, table.next().min(now))?;
         self.disarm(timer);
         Some(timer)
     }
@@ -102,7 +107,7 @@ impl Timers {
     /// No timeout lasts longer than `limit` from now on, the one that is running included.
     pub fn set_limit(&mut self, limit: Duration, rto: Duration) {
         self.limit = limit;
-        if self.retransmission < Instant::MAX {
+        if self.retransmission < NEVER {
             self.retransmission = self.retransmission.min(self.started + self.backed_off(rto));
         }
     }
@@ -125,11 +130,11 @@ mod tests {
     fn the_earliest_expires_first_and_once() {
         let mut timers = Timers::new(ms(1000));
         let at = Instant::from_millis;
-        assert_eq!((timers.next(), timers.expire(at(9))), (None, None));
+        assert_eq!((timers.next(), timers.expire(at(9))), (NEVER, None));
         timers.arm(Timer::Retransmission, at(30));
         timers.arm(Timer::Probe, at(30));
         timers.arm(Timer::Reorder, at(20));
-        assert_eq!((timers.next(), timers.expire(at(19))), (Some(at(20)), None));
+        assert_eq!((timers.next(), timers.expire(at(19))), (at(20), None));
         assert_eq!(timers.expire(at(20)), Some(Timer::Reorder));
         assert_eq!(timers.expire(at(40)), Some(Timer::Probe));
         assert_eq!(timers.expire(at(40)), Some(Timer::Retransmission));
@@ -140,14 +145,14 @@ mod tests {
     fn a_limit_shortens_only_what_is_running() {
         let mut timers = Timers::new(ms(1000));
         timers.set_limit(ms(500), ms(300));
-        assert_eq!(timers.next(), None);
+        assert_eq!(timers.next(), NEVER);
         timers.back_off();
         timers.start_retransmission(Instant::from_millis(10), ms(300));
-        assert_eq!(timers.next(), Some(Instant::from_millis(510)));
+        assert_eq!(timers.next(), Instant::from_millis(510));
         timers.set_limit(ms(400), ms(300));
-        assert_eq!(timers.next(), Some(Instant::from_millis(410)));
+        assert_eq!(timers.next(), Instant::from_millis(410));
         timers.set_limit(ms(900), ms(300));
-        assert_eq!(timers.next(), Some(Instant::from_millis(410)));
+        assert_eq!(timers.next(), Instant::from_millis(410));
     }
 
     #[test]

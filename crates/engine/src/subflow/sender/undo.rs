@@ -3,7 +3,7 @@
 use super::scoreboard::echo_before;
 use anabranch_units::{Instant, Range};
 
-/// What must be known to take back the reaction to a loss that was none.
+/// State needed to undo the reaction to a spurious loss.
 #[derive(Debug, Default)]
 pub(super) struct Undo {
     /// `una` when the window was reduced; `None` if there is nothing to undo.
@@ -17,7 +17,7 @@ pub(super) struct Undo {
 }
 
 impl Undo {
-    /// The window is reduced; `retransmitted` packets sent again are in flight already.
+    /// The window is reduced; `retransmitted` packets retransmitted are in flight already.
     pub fn begin(&mut self, una: u64, retransmitted: u32) {
         self.marker = Some(una);
         self.unproven = (retransmitted > 0).then_some(retransmitted);

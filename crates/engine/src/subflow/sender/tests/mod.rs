@@ -88,7 +88,7 @@ impl Bench {
         self.sender.on_ack(&AckInput { echo, ..self.input(n, sack) })
     }
 
-    /// The packet that is to be sent again, for there is nothing new; sends it.
+    /// The packet that is to be retransmitted, for there is nothing new; sends it.
     fn resend(&mut self) -> Option<u64> {
         if self.sender.wants_new() {
             self.sender.no_new();
@@ -98,14 +98,14 @@ impl Bench {
         Some((start - 1) / MSS + 1)
     }
 
-    /// Everything that is to be sent again, sent.
+    /// Everything that is to be retransmitted, sent.
     fn resend_all(&mut self) -> Vec<u64> {
         core::iter::from_fn(|| self.resend()).collect()
     }
 
     /// Waits for the next timer, which must be due at `ms`.
     fn fire(&mut self, ms: u64) -> Fired {
-        assert_eq!(self.sender.poll_timeout(), Some(at(ms)));
+        assert_eq!(self.sender.deadline(), at(ms));
         self.now = at(ms);
         self.sender.on_timer(self.now)
     }

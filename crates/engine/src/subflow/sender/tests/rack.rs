@@ -1,25 +1,26 @@
 //! RFC 8985: losses found by time, and tail loss probes.
 
 use super::*;
+use crate::deadlines::NEVER;
 use RecoveryPhase::{Disorder, Loss, Open, Recovery};
 
 #[test]
 fn three_packets_that_overtook_end_the_waiting() {
     let mut b = Bench::rack();
     b.send(5).at(40);
-    assert_eq!(b.ack(0, &[p(2, 2)]).change, Some(Change::EnterDisorder));
+    assert_eq!(b.ack(0, &[p(2, 2)]).change, Some(RecoveryChange::EnterDisorder));
     assert_eq!(b.ack(0, &[p(2, 3)]).change, None);
     b.expect(Disorder, 3);
     let third = b.ack(0, &[p(2, 4)]);
-    assert_eq!((third.change, third.newly_lost), (Some(Change::EnterRecovery), 1));
+    assert_eq!((third.change, third.newly_lost), (Some(RecoveryChange::EnterRecovery), 1));
     b.expect(Recovery, 1);
     assert_eq!(b.resend_all(), [1]);
     b.at(80);
     let repaired = b.ack(5, &[]);
-    assert_eq!((repaired.change, repaired.acked_packets), (Some(Change::ExitRecovery), 2));
+    assert_eq!((repaired.change, repaired.acked_packets), (Some(RecoveryChange::ExitRecovery), 2));
     b.expect(Open, 0);
     assert!(b.sender.is_empty());
-    assert_eq!(b.sender.poll_timeout(), None);
+    assert_eq!(b.sender.deadline(), NEVER);
 }
 
 #[test]
@@ -30,13 +31,13 @@ fn one_packet_that_overtook_needs_a_quarter_rtt_of_patience() {
     b.expect(Disorder, 1);
     // Sent at 0, RACK.rtt 40 ms, reordering window 10 ms.
     let fired = b.fire(50);
-    assert_eq!(fired, Fired::ReorderTimer { newly_lost: 1, change: Some(Change::EnterRecovery) });
+    assert_eq!(fired, Fired::ReorderTimer { newly_lost: 1, change: Some(RecoveryChange::EnterRecovery) });
     b.expect(Recovery, 0);
     b.sender.begin_recovery(5);
     assert_eq!(b.sender.effective_window(5), 1);
     assert_eq!(b.resend(), Some(1));
     // No tail loss probe is left over.
-    assert_eq!(b.sender.poll_timeout(), Some(at(50) + b.rto()));
+    assert_eq!(b.sender.deadline(), at(50) + b.rto());
 }
 
 #[test]
@@ -47,7 +48,7 @@ fn the_reordering_timer_waits_for_the_last_packet_overtaken() {
     }
     b.at(43).ack(0, &[p(4, 4)]);
     // RFC 8985 §6.2 step 5: the longest remaining time, that of packet 3.
-    assert_eq!(b.fire(52), Fired::ReorderTimer { newly_lost: 3, change: Some(Change::EnterRecovery) });
+    assert_eq!(b.fire(52), Fired::ReorderTimer { newly_lost: 3, change: Some(RecoveryChange::EnterRecovery) });
     assert_eq!(b.resend_all(), [1, 2, 3]);
 }
 
@@ -58,7 +59,7 @@ fn a_packet_that_was_only_late_makes_the_sender_patient() {
     b.ack(0, &[p(2, 2)]);
     b.at(45);
     let late = b.ack(2, &[]);
-    assert_eq!((late.change, late.newly_lost), (Some(Change::LeaveDisorder), 0));
+    assert_eq!((late.change, late.newly_lost), (Some(RecoveryChange::LeaveDisorder), 0));
     // From now on three packets that overtake do not suffice: reordering was seen.
     b.ack(5, &[]);
     b.at(100).send(5).at(140);
@@ -82,7 +83,7 @@ fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
     assert_eq!((outcome.newly_lost, outcome.change), (1, None));
     assert_eq!(b.resend_all(), [1]);
     b.at(121);
-    assert_eq!(b.ack(8, &[]).change, Some(Change::ExitRecovery));
+    assert_eq!(b.ack(8, &[]).change, Some(RecoveryChange::ExitRecovery));
 }
 
 #[test]
@@ -105,13 +106,13 @@ fn a_timestamp_tells_that_the_original_arrived_late() {
     assert_eq!(b.resend_all(), [1]);
     // Late enough for the retransmission, but the echo is of the original.
     b.at(90);
-    assert_eq!(b.echo(1, &[p(2, 4)], 0).change, Some(Change::Undo));
+    assert_eq!(b.echo(1, &[p(2, 4)], 0).change, Some(RecoveryChange::Undo));
     assert_eq!(b.echo(1, &[p(2, 4)], 0).newly_lost, 0);
     b.expect(Disorder, 1);
     // The reordering is remembered.
     b.at(91).echo(5, &[], 0);
     b.at(100).send(5).at(140);
-    assert_eq!(b.ack(5, &[p(7, 10)]).change, Some(Change::EnterDisorder));
+    assert_eq!(b.ack(5, &[p(7, 10)]).change, Some(RecoveryChange::EnterDisorder));
 }
 
 #[test]
@@ -152,7 +153,7 @@ fn the_tail_is_probed_after_two_rtts() {
     // The probe's SACK shows that packet 2 is lost: fast recovery instead of a timeout.
     b.at(160);
     let outcome = b.ack(1, &[p(3, 3)]);
-    assert_eq!((outcome.newly_lost, outcome.change), (1, Some(Change::EnterRecovery)));
+    assert_eq!((outcome.newly_lost, outcome.change), (1, Some(RecoveryChange::EnterRecovery)));
     assert_eq!(b.resend_all(), [2]);
 }
 
@@ -213,7 +214,7 @@ fn new_data_puts_the_probe_off_and_serves_as_one() {
     b.at(150);
     let outcome = b.ack(0, &[p(4, 4)]);
     assert_eq!(outcome.newly_lost, 3);
-    assert_eq!(outcome.change, Some(Change::EnterRecovery));
+    assert_eq!(outcome.change, Some(RecoveryChange::EnterRecovery));
 }
 
 #[test]
@@ -228,7 +229,7 @@ fn a_probe_that_repaired_the_tail_counts_as_a_loss() {
     // RFC 8985 §7.4.2: without a DSACK the next acknowledgment tells.
     b.send(1).at(360);
     let next = b.ack(3, &[]);
-    assert_eq!(next.change, Some(Change::ProbeRepaired));
+    assert_eq!(next.change, Some(RecoveryChange::ProbeRepaired));
     assert!(next.may_grow);
     b.expect(Open, 0);
 }
@@ -241,7 +242,7 @@ fn a_repaired_loss_is_told_whatever_else_happens() {
     b.sender.on_retransmitted(b.now, upto(1));
     b.at(320).ack(2, &[]);
     b.send(3).at(360);
-    assert_eq!(b.ack(3, &[p(5, 5)]).change, Some(Change::ProbeRepaired));
+    assert_eq!(b.ack(3, &[p(5, 5)]).change, Some(RecoveryChange::ProbeRepaired));
     b.expect(Disorder, 1);
 }
 
@@ -263,7 +264,7 @@ fn prr_paces_the_recovery() {
     b.send(20).at(40);
     b.ack(0, &[p(2, 2)]);
     b.ack(0, &[p(2, 3)]);
-    assert_eq!(b.ack(0, &[p(2, 4)]).change, Some(Change::EnterRecovery));
+    assert_eq!(b.ack(0, &[p(2, 4)]).change, Some(RecoveryChange::EnterRecovery));
     b.sender.begin_recovery(10);
     // One delivered packet since recovery began: one may leave.
     assert_eq!((b.sender.in_flight(), b.sender.effective_window(10)), (16, 17));
@@ -289,7 +290,7 @@ fn what_was_lost_beyond_the_recovery_point_begins_another_recovery() {
     // Packet 6 is lost; the acknowledgment that ends the first recovery shows it.
     b.at(85);
     let outcome = b.ack(5, &[p(7, 9)]);
-    assert_eq!((outcome.change, outcome.newly_lost), (Some(Change::EnterRecovery), 1));
+    assert_eq!((outcome.change, outcome.newly_lost), (Some(RecoveryChange::EnterRecovery), 1));
     assert_eq!(b.resend_all(), [6]);
 }
 
@@ -311,13 +312,13 @@ fn patience(b: &mut Bench, n: u64) -> Duration {
     b.send(1);
     b.now += ms(40);
     b.ack(n, &[p(n + 2, n + 2)]);
-    b.sender.poll_timeout().unwrap().since(start) - ms(40)
+    b.sender.deadline().since(start) - ms(40)
 }
 
 #[test]
 fn duplicates_lengthen_the_patience_once_a_round() {
     let mut b = Bench::rack();
-    assert_eq!(needless(&mut b, 0).change, Some(Change::Undo));
+    assert_eq!(needless(&mut b, 0).change, Some(RecoveryChange::Undo));
     assert_eq!(patience(&mut b, 5), ms(20));
 
     let mut b = Bench::rack();
@@ -343,7 +344,7 @@ fn sixteen_recoveries_without_duplicates_end_the_lengthening() {
         b.ack(5 * i, &[p(5 * i + 2, 5 * i + 5)]);
         b.resend_all();
         b.now += ms(40);
-        assert_eq!(b.ack(5 * i + 5, &[]).change, Some(Change::ExitRecovery));
+        assert_eq!(b.ack(5 * i + 5, &[]).change, Some(RecoveryChange::ExitRecovery));
     }
     assert_eq!(patience(&mut b, 85), ms(10));
 }
@@ -362,6 +363,6 @@ fn a_retransmission_lost_after_a_timeout_begins_fast_recovery() {
     // The second retransmission arrives, the first does not.
     b.at(375);
     let outcome = b.ack(0, &[p(2, 2)]);
-    assert_eq!((outcome.newly_lost, outcome.change), (1, Some(Change::EnterRecovery)));
+    assert_eq!((outcome.newly_lost, outcome.change), (1, Some(RecoveryChange::EnterRecovery)));
     b.expect(Recovery, 0);
 }

@@ -19,11 +19,11 @@ impl Bench {
 fn the_third_duplicate_acknowledgment_retransmits() {
     let mut b = reno();
     b.send(6).at(40);
-    assert_eq!(b.ack(0, &[]).change, Some(Change::EnterDisorder));
+    assert_eq!(b.ack(0, &[]).change, Some(RecoveryChange::EnterDisorder));
     b.ack(0, &[]);
     b.expect(Disorder, 4);
     let third = b.ack(0, &[]);
-    assert_eq!((third.change, third.newly_lost, third.acked_packets), (Some(Change::EnterRecovery), 1, 1));
+    assert_eq!((third.change, third.newly_lost, third.acked_packets), (Some(RecoveryChange::EnterRecovery), 1, 1));
     b.sender.begin_recovery(3);
     b.expect(Recovery, 2);
     assert_eq!(b.resend_all(), [1]);
@@ -33,7 +33,7 @@ fn the_third_duplicate_acknowledgment_retransmits() {
     b.expect(Recovery, 1);
     b.at(80);
     let full = b.ack(6, &[]);
-    assert_eq!((full.change, full.acked_packets), (Some(Change::ExitRecovery), 1));
+    assert_eq!((full.change, full.acked_packets), (Some(RecoveryChange::ExitRecovery), 1));
     b.expect(Open, 0);
 }
 
@@ -50,7 +50,7 @@ fn a_partial_acknowledgment_retransmits_the_next_hole() {
     assert_eq!((partial.change, partial.newly_lost, partial.may_grow), (None, 1, false));
     assert_eq!(b.resend_all(), [4]);
     b.at(120);
-    assert_eq!(b.ack(8, &[]).change, Some(Change::ExitRecovery));
+    assert_eq!(b.ack(8, &[]).change, Some(RecoveryChange::ExitRecovery));
     b.expect(Open, 0);
 }
 
@@ -64,7 +64,7 @@ fn duplicates_of_what_was_sent_again_begin_no_second_recovery() {
     b.ack(5, &[]);
     // RFC 6582 §3.2 step 2: nothing beyond `recover` is acknowledged yet.
     for _ in 0..5 {
-        assert_ne!(b.ack(5, &[]).change, Some(Change::EnterRecovery));
+        assert_ne!(b.ack(5, &[]).change, Some(RecoveryChange::EnterRecovery));
     }
 }
 
@@ -122,7 +122,7 @@ fn duplicates_of_what_a_timeout_sent_again_begin_no_recovery() {
     b.at(280).ack(4, &[]);
     b.send(5);
     for _ in 0..4 {
-        assert_ne!(b.ack(4, &[]).change, Some(Change::EnterRecovery));
+        assert_ne!(b.ack(4, &[]).change, Some(RecoveryChange::EnterRecovery));
     }
 }
 

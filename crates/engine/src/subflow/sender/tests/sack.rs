@@ -23,14 +23,14 @@ fn a_packet_is_lost_once_three_above_it_are_sacked() {
     b.ack(0, &[p(4, 4), p(2, 2)]);
     b.expect(Disorder, 8);
     let outcome = b.ack(0, &[p(6, 6), p(4, 4), p(2, 2)]);
-    assert_eq!((outcome.change, outcome.newly_lost), (Some(Change::EnterRecovery), 1));
+    assert_eq!((outcome.change, outcome.newly_lost), (Some(RecoveryChange::EnterRecovery), 1));
     b.expect(Recovery, 6);
     b.sender.begin_recovery(5);
     assert_eq!(b.resend_all(), [1]);
     // Packet 8: now 3 has three above it, 5 has two.
     assert_eq!(b.ack(0, &[p(8, 8), p(6, 6), p(4, 4)]).newly_lost, 1);
     assert_eq!(b.resend_all(), [3]);
-    assert_eq!(b.sender.poll_timeout(), Some(at(40) + b.rto()));
+    assert_eq!(b.sender.deadline(), at(40) + b.rto());
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn next_seg_rule_3_fills_holes_that_are_not_lost_yet() {
     assert_eq!((b.speculate(), b.speculate()), (Some(5), Some(7)));
     // Both the original and the retransmission of 5 and 7 are in flight.
     b.expect(Recovery, 2 + 4 + 2);
-    // 5 is lost after all: it was sent again already.
+    // 5 is lost after all: it was retransmitted already.
     let outcome = b.ack(0, &[p(3, 4), p(6, 6), p(8, 9)]);
     assert_eq!(outcome.newly_lost, 1);
     assert!(b.sender.next_lost().is_none());
@@ -113,10 +113,10 @@ fn after_recovery_losses_are_counted_anew() {
     b.sender.begin_recovery(3);
     b.resend_all();
     b.at(80);
-    assert_eq!(b.ack(5, &[]).change, Some(Change::ExitRecovery));
+    assert_eq!(b.ack(5, &[]).change, Some(RecoveryChange::ExitRecovery));
     b.send(5).at(120);
-    assert_eq!(b.ack(5, &[p(7, 8)]).change, Some(Change::EnterDisorder));
-    assert_eq!(b.ack(5, &[p(7, 9)]).change, Some(Change::EnterRecovery));
+    assert_eq!(b.ack(5, &[p(7, 8)]).change, Some(RecoveryChange::EnterDisorder));
+    assert_eq!(b.ack(5, &[p(7, 9)]).change, Some(RecoveryChange::EnterRecovery));
     assert_eq!(b.resend_all(), [6]);
     b.at(160);
     b.ack(10, &[]);
@@ -136,7 +136,7 @@ fn three_below_the_highest_sacked_are_lost_by_forward_acknowledgment() {
     b.ack(0, &[p(3, 3)]);
     b.expect(Disorder, 7);
     let outcome = b.ack(0, &[p(5, 5), p(3, 3)]);
-    assert_eq!((outcome.change, outcome.newly_lost), (Some(Change::EnterRecovery), 2));
+    assert_eq!((outcome.change, outcome.newly_lost), (Some(RecoveryChange::EnterRecovery), 2));
     b.sender.begin_recovery(4);
     assert_eq!(b.resend_all(), [1, 2]);
     // Packet 4 is one below packet 5, and three below packet 7.
@@ -168,7 +168,7 @@ fn without_rack_a_probe_uncovers_a_lost_tail() {
     b.sender.on_retransmitted(b.now, last.start);
     b.at(160);
     let outcome = b.ack(1, &[p(6, 6)]);
-    assert_eq!((outcome.newly_lost, outcome.change), (2, Some(Change::EnterRecovery)));
+    assert_eq!((outcome.newly_lost, outcome.change), (2, Some(RecoveryChange::EnterRecovery)));
     assert_eq!(b.resend_all(), [2, 3]);
     // RFC 6675 alone waits for two more above: with it the probe repairs nothing but itself.
     let settings = TcpSettings { recovery: RecoveryKind::Sack, tail_loss_probe: Some(true), ..TcpSettings::default() };
@@ -202,10 +202,10 @@ fn no_stack_without_the_switch_probes_or_skips_ahead() {
     let mut b = sack();
     b.send(6);
     b.at(40).ack(1, &[]);
-    assert_eq!(b.sender.poll_timeout(), Some(at(40) + b.rto()));
+    assert_eq!(b.sender.deadline(), at(40) + b.rto());
     assert_eq!(b.ack(1, &[p(6, 6)]).newly_lost, 0);
     let mut b = Bench::new(TcpSettings { tail_loss_probe: Some(false), ..TcpSettings::default() }, true);
     b.send(6);
     b.at(40).ack(1, &[]);
-    assert_eq!(b.sender.poll_timeout(), Some(at(40) + b.rto()));
+    assert_eq!(b.sender.deadline(), at(40) + b.rto());
 }

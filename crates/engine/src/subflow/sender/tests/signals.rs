@@ -1,4 +1,4 @@
-//! What congestion control and schedulers are told.
+//! Signals to congestion control and schedulers.
 
 use super::*;
 
@@ -31,7 +31,7 @@ fn the_newest_packet_sent_once_and_the_highest_data_are_reported() {
     b.send(2).at(20).send(2).at(60);
     let outcome = b.ack(2, &[p(4, 4)]);
     assert_eq!((outcome.sent, outcome.data_end), (Some(at(20)), 4 * MSS));
-    // What was sent again says nothing, whichever transmission arrived.
+    // A retransmitted packet gives no sample, whichever transmission arrived.
     b.sender.on_retransmitted(b.now, p(3, 3).start);
     let outcome = b.at(100).ack(4, &[]);
     assert_eq!((outcome.acked_packets, outcome.sent, outcome.data_end), (1, None, 3 * MSS));

@@ -1,6 +1,7 @@
 //! RFC 6298, 5682, 3522, 2018: timeouts, and what takes them back.
 
 use super::*;
+use crate::deadlines::NEVER;
 use RecoveryPhase::{Loss, Open, Recovery};
 
 /// A sender without tail loss probes.
@@ -18,7 +19,7 @@ fn everything_is_lost_and_sent_again_in_order() {
     assert_eq!(b.resend_all(), [1, 2, 3, 4]);
     b.at(280);
     assert_eq!(b.ack(3, &[]).change, None);
-    assert_eq!(b.ack(4, &[]).change, Some(Change::LeaveLoss));
+    assert_eq!(b.ack(4, &[]).change, Some(RecoveryChange::LeaveLoss));
     b.expect(Open, 0);
 }
 
@@ -50,7 +51,7 @@ fn a_timestamp_gives_a_sample_where_karn_forbids_one() {
     b.at(300);
     let outcome = b.echo(1, &[], 240);
     assert_eq!(outcome.rtt, Some(ms(60)));
-    assert_eq!(outcome.change, Some(Change::LeaveLoss));
+    assert_eq!(outcome.change, Some(RecoveryChange::LeaveLoss));
     assert_eq!(b.rto(), b.sender.rtt().rto());
 }
 
@@ -62,9 +63,9 @@ fn the_limit_shortens_the_timeout_that_is_running() {
     b.resend_all();
     b.fire(720);
     b.resend_all();
-    assert_eq!(b.sender.poll_timeout(), Some(at(720 + 960)));
+    assert_eq!(b.sender.deadline(), at(720 + 960));
     b.sender.limit_rto(ms(500));
-    assert_eq!((b.sender.poll_timeout(), b.rto()), (Some(at(720 + 500)), ms(500)));
+    assert_eq!((b.sender.deadline(), b.rto()), (at(720 + 500), ms(500)));
     b.sender.limit_rto(ms(1));
     assert_eq!(b.rto(), ms(240));
 }
@@ -73,14 +74,14 @@ fn the_limit_shortens_the_timeout_that_is_running() {
 fn acknowledgments_and_only_they_restart_the_timer() {
     let mut b = old();
     b.send(1).at(100).send(1);
-    assert_eq!(b.sender.poll_timeout(), Some(at(240)));
+    assert_eq!(b.sender.deadline(), at(240));
     b.at(120).ack(0, &[]);
-    assert_eq!(b.sender.poll_timeout(), Some(at(240)));
+    assert_eq!(b.sender.deadline(), at(240));
     b.at(140).ack(1, &[]);
     let rto = b.rto();
-    assert_eq!(b.sender.poll_timeout(), Some(at(140) + rto));
+    assert_eq!(b.sender.deadline(), at(140) + rto);
     b.ack(2, &[]);
-    assert_eq!(b.sender.poll_timeout(), None);
+    assert_eq!(b.sender.deadline(), NEVER);
 }
 
 #[test]
@@ -94,7 +95,7 @@ fn eifel_takes_a_timeout_back() {
     b.at(370);
     // The original of packet 2, sent at 0, arrives at last.
     let outcome = b.echo(2, &[], 0);
-    assert_eq!(outcome.change, Some(Change::Undo));
+    assert_eq!(outcome.change, Some(RecoveryChange::Undo));
     assert!(b.sender.next_lost().is_none());
     assert_ne!(b.sender.phase(), Loss);
     b.at(371);
@@ -108,10 +109,10 @@ fn frto_takes_a_timeout_back_when_originals_arrive() {
     b.send(4);
     b.fire(240);
     assert_eq!(b.resend(), Some(1));
-    // Packet 2, never sent again, arrives: RFC 5682 §3.1 step 3.b.
+    // Packet 2, never retransmitted, arrives: RFC 5682 §3.1 step 3.b.
     b.at(250);
     let outcome = b.ack(2, &[]);
-    assert_eq!(outcome.change, Some(Change::Undo));
+    assert_eq!(outcome.change, Some(RecoveryChange::Undo));
     // Karn: packet 1, which it acknowledges too, was sent twice.
     assert_eq!(outcome.rtt, None);
     assert!(b.sender.next_lost().is_none());
@@ -125,7 +126,7 @@ fn frto_heeds_sacks_too() {
     b.fire(240);
     assert_eq!(b.resend(), Some(1));
     b.at(250);
-    assert_eq!(b.ack(0, &[p(2, 2)]).change, Some(Change::Undo));
+    assert_eq!(b.ack(0, &[p(2, 2)]).change, Some(RecoveryChange::Undo));
     assert_eq!(b.sender.timeouts, 0);
 }
 
@@ -144,7 +145,7 @@ fn the_answer_to_a_probe_of_the_path_proves_nothing() {
     assert_eq!((outcome.change, outcome.rtt, b.sender.rtt().srtt()), (None, None, rtt));
     b.expect(Loss, 0);
     assert_eq!(b.resend(), Some(1), "at once");
-    // What follows is an acknowledgment like any other.
+    // The next one is an acknowledgment like any other.
     b.at(1140);
     assert!(b.echo(3, &[], 1100).rtt.is_some());
 }
@@ -175,9 +176,9 @@ fn frto_sends_new_data_to_find_out() {
     b.send(2);
     assert!(!b.sender.wants_new());
     b.at(290);
-    assert_eq!(b.ack(2, &[]).change, Some(Change::Undo));
+    assert_eq!(b.ack(2, &[]).change, Some(RecoveryChange::Undo));
     assert!(b.sender.next_lost().is_none());
-    // They do not: step 3.a, and what was lost is sent again.
+    // They do not: step 3.a, and what was lost is retransmitted.
     let mut b = old();
     b.send(4);
     b.fire(240);
@@ -207,7 +208,7 @@ fn frto_gives_up_when_the_retransmission_moves_the_window() {
 fn a_timeout_in_recovery_belongs_to_its_episode() {
     let mut b = old();
     b.send(6).at(40);
-    assert_eq!(b.ack(0, &[p(2, 4)]).change, Some(Change::EnterRecovery));
+    assert_eq!(b.ack(0, &[p(2, 4)]).change, Some(RecoveryChange::EnterRecovery));
     b.sender.begin_recovery(3);
     assert_eq!(b.resend_all(), [1]);
     let rto = b.rto();
@@ -227,11 +228,11 @@ fn progress_between_timeouts_makes_a_new_episode() {
     b.resend();
     b.at(280).ack(1, &[]);
     b.resend();
-    let due = b.sender.poll_timeout().unwrap();
+    let due = b.sender.deadline();
     b.now = due;
     assert!(matches!(b.sender.on_timer(due), Fired::Timeout { n: 1, again: false, .. }));
     // RFC 5682 §3.1 step 1: F-RTO is for the first timeout of a recovery, so that packet 3 proves nothing.
-    assert_eq!(b.ack(3, &[]).change, Some(Change::LeaveLoss));
+    assert_eq!(b.ack(3, &[]).change, Some(RecoveryChange::LeaveLoss));
 }
 
 #[test]
@@ -261,7 +262,7 @@ fn a_receiver_that_discards_what_it_sacked_gets_it_again() {
     let outcome = b.ack(1, &[]);
     assert!(outcome.una_advanced);
     let srtt = b.sender.rtt().srtt().unwrap();
-    let due = b.sender.poll_timeout().unwrap();
+    let due = b.sender.deadline();
     assert_eq!(due, at(50) + srtt / 2);
     b.now = due;
     assert_eq!(b.sender.on_timer(due), Fired::Timeout { n: 1, newly_lost: 3, again: false });
@@ -272,15 +273,15 @@ fn a_receiver_that_discards_what_it_sacked_gets_it_again() {
 fn all_retransmissions_were_duplicates() {
     let mut b = Bench::rack();
     b.send(6).at(40);
-    assert_eq!(b.ack(0, &[p(3, 5)]).change, Some(Change::EnterRecovery));
+    assert_eq!(b.ack(0, &[p(3, 5)]).change, Some(RecoveryChange::EnterRecovery));
     b.sender.begin_recovery(3);
     assert_eq!(b.resend_all(), [1, 2]);
     b.at(45);
-    assert_eq!(b.ack(6, &[]).change, Some(Change::ExitRecovery));
+    assert_eq!(b.ack(6, &[]).change, Some(RecoveryChange::ExitRecovery));
     b.at(80);
     assert_eq!(b.dsack(6, p(1, 1)).change, None);
     // RFC 2883 §4: the last of the retransmissions was spurious too.
-    assert_eq!(b.dsack(6, p(2, 2)).change, Some(Change::Undo));
+    assert_eq!(b.dsack(6, p(2, 2)).change, Some(RecoveryChange::Undo));
     // A third report can only be the network's doing.
     assert_eq!(b.dsack(6, p(2, 2)).change, None);
 }
@@ -294,9 +295,9 @@ fn a_delayed_packet_that_fills_the_hole_ends_recovery() {
     b.expect(Recovery, 0);
     assert_eq!(b.resend(), Some(1));
     b.at(45);
-    // The first original arrives; nothing else was sent again, so all is taken back.
+    // The first original arrives; nothing else was retransmitted, so all is taken back.
     let outcome = b.echo(2, &[p(4, 6)], 0);
-    assert_eq!(outcome.change, Some(Change::Undo));
+    assert_eq!(outcome.change, Some(RecoveryChange::Undo));
     assert_eq!(b.sender.in_flight(), 1);
 }
 
@@ -311,7 +312,7 @@ fn all_that_was_sent_again_must_be_accounted_for() {
     assert_eq!(b.echo(1, &[p(3, 5)], 0).change, None);
     b.expect(Recovery, 2);
     b.at(46);
-    assert_eq!(b.echo(5, &[], 0).change, Some(Change::Undo));
+    assert_eq!(b.echo(5, &[], 0).change, Some(RecoveryChange::Undo));
     b.expect(Open, 1);
 }
 
@@ -335,12 +336,12 @@ fn every_recovery_has_its_own_first_retransmission() {
     b.ack(0, &[p(2, 5)]);
     b.resend_all();
     b.at(80);
-    assert_eq!(b.echo(5, &[], 40).change, Some(Change::ExitRecovery));
+    assert_eq!(b.echo(5, &[], 40).change, Some(RecoveryChange::ExitRecovery));
     b.at(100).send(5).at(140);
     b.echo(5, &[p(7, 9)], 100);
     assert_eq!(b.resend_all(), [6]);
     b.at(150);
-    assert_eq!(b.echo(9, &[], 100).change, Some(Change::Undo));
+    assert_eq!(b.echo(9, &[], 100).change, Some(RecoveryChange::Undo));
 }
 
 #[test]
@@ -351,10 +352,10 @@ fn sacks_of_what_was_sent_before_the_head_restart_the_timer() {
     assert_eq!(b.resend_all(), [1]);
     b.send(1);
     b.at(60).ack(0, &[p(2, 5)]);
-    assert_eq!(b.sender.poll_timeout(), Some(at(60) + b.rto()));
-    // Packet 7 was sent when 1 was sent again: its SACK is no reason to wait longer for that.
+    assert_eq!(b.sender.deadline(), at(60) + b.rto());
+    // Packet 7 was sent when 1 was retransmitted: its SACK is no reason to wait longer for that.
     b.at(80).ack(0, &[p(2, 5), p(7, 7)]);
-    assert!(b.sender.poll_timeout().unwrap() < at(80) + b.rto());
+    assert!(b.sender.deadline() < at(80) + b.rto());
 }
 
 #[test]

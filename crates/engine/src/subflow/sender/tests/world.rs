@@ -1,11 +1,12 @@
 //! A sender, a receiver and a network that loses, delays and duplicates: everything arrives, and the sums are right.
 
 use super::*;
+use crate::deadlines::NEVER;
 use anabranch_units::RangeSet;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// What the network does to a packet.
+/// The network's treatment of a packet.
 #[derive(Clone, Copy, Debug)]
 struct Fate {
     lost: bool,
@@ -107,8 +108,8 @@ impl World {
         self.probe = false;
     }
 
-    fn follow(&mut self, change: Option<Change>) {
-        if change == Some(Change::EnterRecovery) {
+    fn follow(&mut self, change: Option<RecoveryChange>) {
+        if change == Some(RecoveryChange::EnterRecovery) {
             assert_eq!(self.sender.phase(), RecoveryPhase::Recovery);
             self.sender.begin_recovery(Self::WINDOW / 2);
         }
@@ -152,9 +153,9 @@ impl World {
         let board = &self.sender.board;
         assert!(self.sender.in_flight() <= 2 * board.outstanding());
         assert_eq!(self.sender.prr.is_some(), self.sender.phase() == RecoveryPhase::Recovery);
-        match self.sender.poll_timeout() {
-            Some(at) => assert!(at > self.now && !board.is_empty()),
-            None => assert!(board.is_empty(), "nothing would ever happen again"),
+        match self.sender.deadline() {
+            NEVER => assert!(board.is_empty(), "nothing would ever happen again"),
+            at => assert!(at > self.now && !board.is_empty()),
         }
     }
 
@@ -164,12 +165,12 @@ impl World {
             self.transmit();
             self.check();
             let arrival = self.network.arrivals.first_key_value().map(|(&(at, _), _)| at);
-            let timer = self.sender.poll_timeout();
+            let timer = self.sender.deadline();
             self.now = match (arrival, timer) {
-                (None, None) => return,
-                (arrival, timer) => arrival.unwrap_or(Instant::MAX).min(timer.unwrap_or(Instant::MAX)),
+                (None, NEVER) => return,
+                (arrival, timer) => arrival.unwrap_or(NEVER).min(timer),
             };
-            if timer == Some(self.now) {
+            if timer == self.now {
                 self.on_timer();
             } else if let Some((_, what)) = self.network.arrivals.pop_first() {
                 self.on_arrival(what);
@@ -208,10 +209,10 @@ proptest! {
         let sender = &world.sender;
         prop_assert!(sender.is_empty());
         prop_assert_eq!((sender.una(), sender.in_flight(), sender.in_flight_bytes()), (upto(total), 0, 0));
-        prop_assert_eq!((sender.phase(), sender.poll_timeout()), (RecoveryPhase::Open, None));
+        prop_assert_eq!((sender.phase(), sender.deadline()), (RecoveryPhase::Open, NEVER));
     }
 
-    /// Whatever a peer says, in whatever order, the sums stay right and nothing panics.
+    /// Any acknowledgments in any order leave the sums right, and nothing panics.
     #[test]
     fn nonsense_does_no_harm(
         script in prop::collection::vec(
@@ -243,7 +244,7 @@ proptest! {
             sender.board.audit();
             prop_assert!(sender.una() <= sender.nxt());
             prop_assert!(sender.effective_window(1) > 0 || sender.phase() == RecoveryPhase::Recovery);
-            prop_assert_eq!(sender.poll_timeout().is_some(), !sender.is_empty());
+            prop_assert_eq!(sender.deadline() < NEVER, !sender.is_empty());
         }
     }
 }

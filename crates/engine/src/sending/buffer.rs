@@ -1,8 +1,25 @@
-//! What the application wrote and the peer has not acknowledged at connection level.
+//! Data that the application wrote and the peer has not acknowledged at connection level.
 
+use crate::accounting::truesize;
+use crate::settings::Settings;
 use anabranch_units::Range;
 use bytes::{Bytes, BytesMut};
 use std::collections::VecDeque;
+
+/// The send buffer with which its growth begins: `tcp_wmem[1]`.
+const SEND_START: u64 = 16_384;
+
+/// Bytes that the application may have written and the peer not yet acknowledged, at most.
+pub(super) fn greatest_capacity(settings: &Settings) -> u64 {
+    let payload = truesize(settings).map_or(settings.send_buffer, |truesize| truesize.payload(settings.send_buffer));
+    payload.max(u64::from(settings.mss).min(settings.send_buffer))
+}
+
+/// The same at the beginning.
+pub(super) fn first_capacity(settings: &Settings) -> u64 {
+    let most = greatest_capacity(settings);
+    if settings.tcp.autotune { most.min(SEND_START.max(settings.mss.into())) } else { most }
+}
 
 /// Bytes by data offset, in the pieces in which they were written.
 #[derive(Debug, Default)]
@@ -97,5 +114,16 @@ mod tests {
         buffer.release(7);
         assert_eq!(buffer.len(), 5);
         assert_eq!(&buffer.slice(Range::new(7, 12))[..], b"hijkl");
+    }
+
+    #[test]
+    fn a_buffer_holds_its_bytes_or_what_their_memory_leaves() {
+        use crate::settings::{BufferAccounting, TcpSettings};
+        let settings = |tcp| Settings { mss: 1448, send_buffer: 1 << 20, tcp, ..Settings::default() };
+        let truesize = TcpSettings { buffer_accounting: BufferAccounting::Truesize, ..TcpSettings::default() };
+        assert_eq!(first_capacity(&settings(TcpSettings::default())), 1 << 20);
+        // A megabyte holds 455 buffers of 2304 bytes.
+        assert_eq!(first_capacity(&settings(truesize)), 455 * 1448);
+        assert_eq!(first_capacity(&settings(TcpSettings { autotune: true, ..TcpSettings::default() })), 16_384);
     }
 }

@@ -1,12 +1,10 @@
 //! Which paths a connection has, tries and announces (RFC 8684 §3.2, §3.4).
 
-use super::Connection;
-use crate::cx::Cx;
+use crate::deadlines::NEVER;
+use crate::four_tuple::FourTuple;
 use crate::path::PathPolicy;
 use crate::settings::Settings;
-use crate::subflow::{FourTuple, Reset};
 use anabranch_units::{Duration, Instant, PathId, Side};
-use anabranch_wire::Reason;
 use core::net::{IpAddr, SocketAddr};
 
 /// Most addresses of the peer's that are joined on its word (Linux allows `add_addr_accepted` to be 8 at most).
@@ -21,7 +19,7 @@ pub struct PathSetup {
     pub tuple: FourTuple,
     /// A backup by our wish.
     pub backup: bool,
-    /// What the operator says of it, for our scheduler.
+    /// The operator's policy, for our scheduler.
     pub policy: PathPolicy,
 }
 
@@ -69,7 +67,7 @@ impl Known {
 
 /// Keeps the paths of one connection.
 #[derive(Debug)]
-pub(super) struct PathManager {
+pub(crate) struct PathManager {
     side: Side,
     known: Vec<Known>,
     accept_announced: bool,
@@ -101,7 +99,7 @@ impl PathManager {
             first_delay,
             ready: false,
             stopped: false,
-            next: Instant::MAX,
+            next: NEVER,
         }
     }
 
@@ -152,7 +150,7 @@ impl PathManager {
         self.known.iter().any(|k| k.setup.id == id && k.setup.backup)
     }
 
-    /// What the operator says of a path, and the bytes that subflows which are gone have sent on it.
+    /// The operator's policy for a path, and the bytes that subflows which are gone have sent on it.
     pub fn account(&self, id: PathId) -> (PathPolicy, u64) {
         let known = self.known.iter().find(|k| k.setup.id == id);
         known.map_or_else(Default::default, |k| (k.setup.policy, k.used))
@@ -319,87 +317,22 @@ impl PathManager {
     fn find_next(&self) -> Instant {
         let open = self.ready && !self.stopped && self.side == Side::Client;
         let attempts = self.known.iter().filter(|_| open).map(|k| self.attempt_at(k));
-        attempts.min().unwrap_or(Instant::MAX)
+        attempts.min().unwrap_or(NEVER)
     }
 
     /// When a path is to be tried.
     fn attempt_at(&self, known: &Known) -> Instant {
         match known.attempt {
-            _ if self.forbidden == Some(known.setup.tuple.remote) => Instant::MAX,
+            _ if self.forbidden == Some(known.setup.tuple.remote) => NEVER,
             Attempt::Due => Instant::ZERO,
             Attempt::After(at) => at,
-            Attempt::Open | Attempt::Unwanted | Attempt::Never => Instant::MAX,
+            Attempt::Open | Attempt::Unwanted | Attempt::Never => NEVER,
         }
     }
 
-    fn due_attempt(&self, now: Instant) -> Option<PathSetup> {
-        self.known.iter().find(|k| self.attempt_at(k) <= now).map(|k| k.setup.clone())
-    }
-}
-
-impl Connection {
-    /// When a path is to be opened or an address announced.
-    pub(super) fn next_path_work(&self) -> Instant {
-        self.paths.next().min(self.addresses.next())
-    }
-
-    /// Opens and announces what is due. Joins begin once the peer confirmed MPTCP, as Linux does.
-    pub(super) fn manage_paths(&mut self, cx: &mut Cx<'_>) {
-        if self.closed || !self.speaks_mptcp() || self.next_path_work() > cx.now {
-            return;
-        }
-        while self.side == Side::Client
-            && self.paths.ready
-            && let Some(setup) = self.paths.due_attempt(cx.now)
-        {
-            if self.subflows.iter().any(|s| s.tuple == setup.tuple) {
-                self.paths.withdraw(setup.id);
-                continue;
-            }
-            self.open_path(cx, setup, true);
-        }
-        self.announce_addresses(cx);
-    }
-
-    /// Begins the handshake of a subflow over a path. One that names no local port draws it.
-    pub(super) fn open_path(&mut self, cx: &mut Cx<'_>, setup: PathSetup, join: bool) {
-        let PathSetup { id, mut tuple, backup, .. } = setup;
-        if tuple.local.port() == 0 {
-            tuple.local.set_port(self.fresh_port(cx));
-        }
-        self.paths.opened(id);
-        self.start_subflow(cx, id, tuple, join, backup);
-    }
-
-    /// A port of ours that no present subflow of this connection uses (RFC 6335 §6: the dynamic ones).
-    fn fresh_port(&self, cx: &mut Cx<'_>) -> u16 {
-        loop {
-            let port = 49_152 + cx.rng.below(16_384) as u16;
-            if self.subflows.iter().all(|s| s.tuple.local.port() != port) {
-                return port;
-            }
-        }
-    }
-
-    /// The subflow that a join on `tuple` takes the place of: same ends but for the peer's port, and silent.
-    pub(super) fn replaced_by(&self, tuple: FourTuple) -> Option<usize> {
-        self.subflows.iter().position(|s| {
-            s.tuple.local == tuple.local
-                && s.tuple.remote.ip() == tuple.remote.ip()
-                && s.tuple.remote != tuple.remote
-                && s.sender.has_timed_out()
-        })
-    }
-
-    /// Resets one subflow with MP_TCPRST (RFC 8684 §3.6); its data goes out on the others. A client joins over the path
-    /// again if the reason is transient. False if there is no such subflow.
-    pub fn reset_path(&mut self, cx: &mut Cx<'_>, id: PathId, reason: Reason) -> bool {
-        let Some(i) = self.index(id) else { return false };
-        if !reason.transient {
-            self.paths.withdraw(id);
-        }
-        self.subflows[i].close_by_reset(Reset::Because(reason));
-        self.settle(cx);
-        true
+    /// A path that is to be tried now: a client's joins begin once the peer confirmed MPTCP, as Linux does.
+    pub fn due(&self, now: Instant) -> Option<PathSetup> {
+        let open = self.ready && self.side == Side::Client;
+        self.known.iter().filter(|_| open).find(|k| self.attempt_at(k) <= now).map(|k| k.setup.clone())
     }
 }

@@ -1,6 +1,7 @@
 //! From a subflow's sequence to the data sequence (RFC 8684 §3.3.1).
 
-use crate::pieces::kept;
+use crate::deadlines::NEVER;
+use crate::pieces::{Pieces, kept};
 use anabranch_trace::Violation;
 use anabranch_units::{Duration, Instant, Range};
 use bytes::Bytes;
@@ -8,6 +9,12 @@ use std::collections::VecDeque;
 
 /// Most mappings held for one subflow.
 const MAX_MAPPINGS: usize = 16_384;
+
+/// A mapping holds 32 bits of the offset within the subflow: the one nearest to what is expected next.
+pub(crate) fn subflow_offset(low: u32, next: u64) -> Option<u64> {
+    let ahead = low.wrapping_sub(next as u32) as i32;
+    next.checked_add_signed(i64::from(ahead))
+}
 
 /// Bytes `sub` of the subflow are bytes `data..` of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,7 +155,7 @@ pub(crate) struct Unmapped {
 
 impl Default for Unmapped {
     fn default() -> Self {
-        Self { pieces: VecDeque::new(), deadline: Instant::MAX, bare: 0 }
+        Self { pieces: VecDeque::new(), deadline: NEVER, bare: 0 }
     }
 }
 
@@ -174,9 +181,123 @@ impl Unmapped {
 
     /// Everything held, to be looked at again because a mapping came.
     pub fn take(&mut self) -> VecDeque<(u64, Bytes)> {
-        self.deadline = Instant::MAX;
+        self.deadline = NEVER;
         self.bare = 0;
         core::mem::take(&mut self.pieces)
+    }
+}
+
+/// The place of bytes that are next in the subflow's sequence.
+#[derive(Debug)]
+pub(crate) enum Placed {
+    /// They belong at this offset of the data sequence.
+    Data { start: u64, bytes: Bytes },
+    /// They wait for the rest of their mapping, whose checksum covers all of it.
+    Collected,
+    /// They complete a mapping with a checksum: all of its bytes.
+    Whole { entry: Entry, bytes: Bytes },
+    /// No mapping is known for them.
+    Unmapped { seq: u64, bytes: Bytes },
+}
+
+/// The place of a subflow's bytes in the data sequence.
+#[derive(Debug, Default)]
+pub(crate) struct Placement {
+    mappings: Mappings,
+    unmapped: Unmapped,
+    /// A mapping whose bytes are collected until its checksum can be verified (RFC 8684 §3.3).
+    collecting: Option<(Entry, Pieces)>,
+}
+
+impl Placement {
+    /// Notes a mapping.
+    ///
+    /// # Errors
+    /// It contradicts one that is known, or there are too many.
+    pub fn add(&mut self, entry: Entry) -> Result<(), Violation> {
+        self.mappings.add(entry)
+    }
+
+    /// No mapping is held, and nothing waits for one.
+    pub fn is_empty(&self) -> bool {
+        self.mappings.is_empty() && self.unmapped.first().is_none()
+    }
+
+    /// The first offset in the subflow's sequence that waits for its mapping.
+    pub fn first_unmapped(&self) -> Option<u64> {
+        self.unmapped.first()
+    }
+
+    /// When the subflow is given up unless a mapping has come.
+    pub fn deadline(&self) -> Instant {
+        self.unmapped.deadline
+    }
+
+    /// Finds the place of the bytes at `seq`; also returns what of them is to be placed next.
+    pub fn place(&mut self, seq: u64, mut bytes: Bytes) -> (Placed, Option<(u64, Bytes)>) {
+        let Some(entry) = self.mappings.find(seq) else {
+            let rest = match self.mappings.next_after(seq) {
+                Some(start) if start < seq + bytes.len() as u64 => {
+                    Some((start, bytes.split_off((start - seq) as usize)))
+                }
+                _ => None,
+            };
+            return (Placed::Unmapped { seq, bytes }, rest);
+        };
+        let part = Range::new(seq, entry.sub.end.min(seq + bytes.len() as u64));
+        let start = entry.translate(part).start;
+        if part.len() == bytes.len() as u64 && entry.checksum.is_none() {
+            // Nearly always: a mapping for each segment.
+            return (Placed::Data { start, bytes }, None);
+        }
+        let entry = *entry;
+        let rest = bytes.split_off(part.len() as usize);
+        let rest = (!rest.is_empty()).then_some((part.end, rest));
+        if entry.checksum.is_none() {
+            return (Placed::Data { start, bytes }, rest);
+        }
+        (self.collect(entry, part, bytes), rest)
+    }
+
+    fn collect(&mut self, entry: Entry, part: Range, bytes: Bytes) -> Placed {
+        let begun = self.collecting.take().filter(|(begun, _)| begun.sub == entry.sub);
+        let (entry, mut pieces) = begun.unwrap_or_else(|| (entry, Pieces::default()));
+        pieces.push_back(bytes);
+        if part.end < entry.sub.end {
+            self.collecting = Some((entry, pieces));
+            return Placed::Collected;
+        }
+        Placed::Whole { entry, bytes: pieces.whole() }
+    }
+
+    /// The mapping that is being collected.
+    pub fn collecting(&self) -> Option<&Entry> {
+        self.collecting.as_ref().map(|(entry, _)| entry)
+    }
+
+    /// The checksum of a mapping failed: its bytes are kept for what follows.
+    pub fn keep(&mut self, entry: Entry, bytes: Bytes) {
+        self.collecting = Some((entry, Pieces::from(bytes)));
+    }
+
+    /// The mapping that is being collected, with the bytes that came; it is collected no further.
+    pub fn take_collected(&mut self) -> Option<(Entry, Bytes)> {
+        self.collecting.take().map(|(entry, pieces)| (entry, pieces.whole()))
+    }
+
+    /// See [`Unmapped::hold`].
+    pub fn hold(&mut self, now: Instant, seq: u64, bytes: Bytes, window: u64, bare: bool) -> bool {
+        self.unmapped.hold(now, seq, bytes, window, bare)
+    }
+
+    /// See [`Unmapped::take`].
+    pub fn take_unmapped(&mut self) -> VecDeque<(u64, Bytes)> {
+        self.unmapped.take()
+    }
+
+    /// Everything below `next` was passed on, but for what waits for its mapping.
+    pub fn forget_below(&mut self, next: u64) {
+        self.mappings.forget_below(self.unmapped.first().unwrap_or(next));
     }
 }
 
@@ -250,7 +371,7 @@ mod tests {
         assert!(held.hold(at(1), 1, piece.clone(), 250, true) && held.hold(at(5), 151, piece.clone(), 250, false));
         assert!(!held.hold(at(5), 152, piece.clone(), 250, false));
         assert_eq!((held.first(), held.deadline), (Some(1), at(2001)));
-        assert_eq!((held.take().len(), held.first(), held.deadline), (2, None, Instant::MAX));
+        assert_eq!((held.take().len(), held.first(), held.deadline), (2, None, NEVER));
         let mut hold = |n: u64, bare| held.hold(at(9), n, Bytes::from_static(b"x"), 1 << 20, bare);
         assert!((0..1024).all(|n| hold(n, n % 3 > 0)));
         assert!(!hold(1024, false));

@@ -24,7 +24,7 @@ pub(crate) struct Reassembly {
     next: u64,
     read: u64,
     ready: Pieces,
-    /// What is held out of order, ascending and disjoint. Two runs touch where a hole between them was filled.
+    /// Data held out of order, ascending and disjoint. Two runs touch where a hole between them was filled.
     runs: VecDeque<Run>,
     /// Bytes in the runs.
     held: u64,

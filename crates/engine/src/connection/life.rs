@@ -1,0 +1,626 @@
+//! A connection's beginning, its subflows' coming and going, what time does to it, and its end (RFC 8684 §3.1 to §3.6).
+
+use super::lifetime::{Facts, Verdict};
+use super::{Connection, Setup};
+use crate::cx::Cx;
+use crate::deadlines::{Deadlines, NEVER};
+use crate::four_tuple::FourTuple;
+use crate::paths::{Announcement, PathSetup, Race};
+use crate::reasons::{INTERFERENCE, MPTCP_ERROR, NO_RESOURCES, UNSPECIFIED};
+use crate::schedule::{Cause, PathView};
+use crate::sending::{Peer, Probed};
+use crate::session::{Keys, Session, asked};
+use crate::subflow::half_open::{HalfOpen, Offer};
+use crate::subflow::life::{Ending, Timer};
+use crate::subflow::{Both, Move, Reset, State, Subflow};
+use anabranch_trace::{CloseReason, Event, PathState, Violation};
+use anabranch_units::{Instant, PathId, Side};
+use anabranch_wire::{AddAddr, Flags, MptcpOption, Reason, Segment};
+
+/// Deadlines of the connection as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Due {
+    /// A SYN over the next path of a race.
+    Race,
+    /// The round that the scheduler asked for.
+    Wakeup,
+    /// A zero-window probe.
+    Persist,
+    /// The DATA_FIN again.
+    DataFin,
+    /// MP_FAIL again.
+    Failure,
+    /// A path to open, or an address to announce.
+    Paths,
+    /// The end of a connection without subflows.
+    Orphan,
+}
+
+impl Connection {
+    // ---- the beginning ----
+
+    /// A client's connection: its first SYN is ready to be sent. `taken` says which tokens are in use on this host.
+    ///
+    /// # Panics
+    /// If `setup` names no path.
+    pub fn connect(cx: &mut Cx<'_>, setup: Setup, taken: &dyn Fn(u32) -> bool) -> Self {
+        let race = Race::of(&setup.settings, &setup.paths);
+        let local = race.favourite().expect("a client needs a path").tuple.local;
+        let mut connection = Self::new(setup, Side::Client, local);
+        connection.race = race;
+        connection.sending.seed(cx.rng.fork("scheduler"));
+        connection.session.set_keys(Keys::generate(cx.rng, taken));
+        connection.open_next(cx);
+        connection.run_race(cx);
+        connection
+    }
+
+    /// A server's connection, made by a SYN that was received on `tuple`.
+    pub fn accept(cx: &mut Cx<'_>, setup: Setup, tuple: FourTuple, syn: &Segment, taken: &dyn Fn(u32) -> bool) -> Self {
+        let mut connection = Self::new(setup, Side::Server, tuple.local);
+        connection.sending.seed(cx.rng.fork("scheduler"));
+        connection.session.set_keys(Keys::generate(cx.rng, taken));
+        let offer = asked(syn, connection.settings(), || connection.session.local_key());
+        let half = HalfOpen::new(cx.rng, cx.now, connection.settings(), tuple, syn, offer);
+        connection.begin(cx, &half);
+        connection
+    }
+
+    /// A server's connection whose peer has acknowledged the SYN/ACK of `half`: take that segment next.
+    pub(crate) fn resume(cx: &mut Cx<'_>, setup: Setup, half: &HalfOpen, taken: &dyn Fn(u32) -> bool) -> Self {
+        let mut connection = Self::new(setup, Side::Server, half.tuple().local);
+        connection.sending.seed(cx.rng.fork("scheduler"));
+        let (keys, offer) = connection.session.resume(half, || Keys::generate(cx.rng, taken), taken);
+        connection.session.set_keys(keys);
+        connection.begin(cx, &half.with(offer));
+        let s = connection.subflows.last_mut().expect("just begun");
+        s.resume(half, cx.now);
+        connection.receiving.advertise(connection.session.mode(), &connection.subflows, 0);
+        connection
+    }
+
+    /// The first subflow of a server's connection.
+    fn begin(&mut self, cx: &mut Cx<'_>, half: &HalfOpen) {
+        self.session.begin(half);
+        let id = self.paths.id_for(half.tuple()).unwrap_or_default();
+        self.admit(cx, id, half);
+        self.sending.learn_window(half.window);
+    }
+
+    // ---- subflows ----
+
+    /// A subflow of the peer's, whose SYN is to be answered.
+    fn admit(&mut self, cx: &mut Cx<'_>, id: PathId, half: &HalfOpen) {
+        let s = Subflow::admitted(id, half, &self.frame.settings, cx.now);
+        self.add_subflow(cx, s);
+    }
+
+    fn add_subflow(&mut self, cx: &mut Cx<'_>, s: Subflow) {
+        cx.scope(&self.frame).record(Some(s.id), Event::Path(PathState::Opening));
+        self.subflows.push(s);
+        self.epoch += 1;
+    }
+
+    /// Begins the handshake of a subflow over a path. One that names no local port draws it.
+    fn open_path(&mut self, cx: &mut Cx<'_>, setup: PathSetup, join: bool) {
+        let PathSetup { id, mut tuple, backup, .. } = setup;
+        if tuple.local.port() == 0 {
+            tuple.local.set_port(self.fresh_port(cx));
+        }
+        self.paths.opened(id);
+        let remote_id = self.paths.remote_id(id).unwrap_or(0);
+        // RFC 8684 §3.2: the address of the first subflow has ID 0, whichever path that is.
+        let own_id = if join { self.addresses.id_for(tuple.local).unwrap_or(0) } else { 0 };
+        let mut s =
+            Subflow::opening(id, tuple, &self.frame.settings, cx.rng, cx.now, Both { ours: own_id, theirs: remote_id });
+        s.join = join;
+        s.backup.ours = backup;
+        self.add_subflow(cx, s);
+    }
+
+    /// A port of ours that no present subflow of this connection uses (RFC 6335 §6: the dynamic ones).
+    fn fresh_port(&self, cx: &mut Cx<'_>) -> u16 {
+        loop {
+            let port = 49_152 + cx.rng.below(16_384) as u16;
+            if self.subflows.iter().all(|s| s.tuple.local.port() != port) {
+                return port;
+            }
+        }
+    }
+
+    /// Sends a SYN over each path whose turn has come.
+    fn run_race(&mut self, cx: &mut Cx<'_>) {
+        while self.race.next() <= cx.now {
+            self.open_next(cx);
+        }
+    }
+
+    /// Sends a SYN over the next path; false if there is none.
+    fn open_next(&mut self, cx: &mut Cx<'_>) -> bool {
+        let Some(path) = self.race.start(cx.now) else { return false };
+        self.open_path(cx, path, false);
+        true
+    }
+
+    /// Subflow `i` was answered first. All others are given up as RFC 9293 §3.10.5 does in SYN-SENT: a SYN/ACK that comes for
+    /// one of them finds no connection, and is answered with a reset (§3.10.7.1). So the peer accepts one connection alone.
+    /// Returns where the winner stands now.
+    pub(super) fn win(&mut self, cx: &mut Cx<'_>, i: usize) -> usize {
+        let (id, local) = (self.subflows[i].id, self.subflows[i].tuple.local);
+        self.race.stop();
+        let due = self.sending.due();
+        for i in (0..self.subflows.len()).rev().filter(|n| *n != i) {
+            self.subflows[i].go(Move::Abort);
+            self.drop_subflow(cx, i, PathState::Closed);
+        }
+        // None of them could carry anything.
+        self.sending.restore_due(due);
+        self.paths.decided(id);
+        self.addresses.begin_at(local);
+        0
+    }
+
+    /// A SYN of the connection to be was refused, or never answered. While others may be answered that is no end, and
+    /// nothing is gained by waiting for the next one's turn.
+    pub(super) fn first_failed(&mut self, cx: &mut Cx<'_>, why: CloseReason) {
+        if !self.open_next(cx) && self.subflows.iter().all(|s| s.join) {
+            self.end(cx, why);
+        }
+    }
+
+    /// Both SYNs are exchanged, and `segment` acknowledges ours: the subflow's sender begins.
+    pub(super) fn establish(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
+        self.lifetime.orphaned = None;
+        let multipath = !self.session.is_plain();
+        let settings = &self.frame.settings;
+        let s = &mut self.subflows[i];
+        let id = s.id;
+        let window = s.begin_sending(segment, &settings.tcp, cx.now);
+        let mss = s.terms.payload_limit(settings, multipath);
+        let (policy, used_bytes) = self.paths.account(id);
+        let path = PathView { usable: false, backup: s.is_backup(), policy, used_bytes, ..PathView::new(id, mss) };
+        let mut scope = cx.scope(&self.frame);
+        self.sending.add_path(&scope, s, path, window);
+        if !s.join {
+            self.pending.established = true;
+            self.sending.writable = true;
+            scope.record(Some(id), Event::Connected(multipath));
+        }
+        if self.session.is_confirmed() {
+            self.addresses.open();
+        }
+        if self.subflows[i].handshake.confirmed {
+            self.path_up(cx, i);
+        }
+    }
+
+    /// The subflow may carry data from now on.
+    pub(super) fn path_up(&mut self, cx: &mut Cx<'_>, i: usize) {
+        let s = &mut self.subflows[i];
+        let id = s.id;
+        self.session.joined |= s.join;
+        s.reported = PathState::Established;
+        cx.scope(&self.frame).record(Some(id), Event::Path(PathState::Established));
+        self.sending.refresh_usability(&self.frame.settings, &mut self.subflows);
+        self.retire_half_closed();
+        self.sending.relieve_failing(cx.now, &mut self.subflows);
+        self.sending.path_up(id);
+        self.sending.ask_for_round(Cause::PathChange(id));
+    }
+
+    /// A subflow is gone: what it carried alone goes out again elsewhere.
+    pub(super) fn drop_subflow(&mut self, cx: &mut Cx<'_>, i: usize, how: PathState) {
+        let s = self.subflows.remove(i);
+        self.epoch += 1;
+        if let Some(used) = self.sending.remove_path(s.id) {
+            self.paths.set_used(s.id, used);
+        }
+        cx.scope(&self.frame).record(Some(s.id), Event::Path(how));
+        let opened = s.reported != PathState::Opening;
+        if opened {
+            if self.losses() == 0 {
+                self.paths.delivered(s.id);
+            }
+            if how == PathState::Dead {
+                self.lifetime.add_loss();
+            }
+        }
+        self.paths.lost(s.id, cx.now, self.lifetime.closed || s.fin.wanted, !opened);
+        self.sending.path_down(s.id);
+        self.sending.refresh_usability(&self.frame.settings, &mut self.subflows);
+        self.sending.ask_for_round(Cause::PathChange(s.id));
+    }
+
+    /// Subflows that came into use and were lost since either stream last moved.
+    fn losses(&mut self) -> u32 {
+        let streams = self.sending.view().data_acked() + self.receiving.next();
+        self.lifetime.losses(streams)
+    }
+
+    // ---- joins of the peer's: half open beside the connection until the third ACK has proved the keys ----
+
+    /// How the handshake goes on that a MP_JOIN SYN for this connection begins on `tuple`.
+    ///
+    /// # Errors
+    /// It is to be reset, with this reason.
+    pub(crate) fn begin_join(&mut self, cx: &mut Cx<'_>, tuple: FourTuple, syn: &Segment) -> Result<HalfOpen, Reason> {
+        self.may_be_joined(tuple)?;
+        self.path_of_join(tuple).ok_or(NO_RESOURCES)?;
+        let own_id = self.addresses.id_for(tuple.local).ok_or(MPTCP_ERROR)?;
+        let mut half = HalfOpen::new(cx.rng, cx.now, &self.frame.settings, tuple, syn, Offer::Plain);
+        half.offer = Session::join_offer(syn, || cx.rng.bits() as u32, own_id)?;
+        Ok(half)
+    }
+
+    fn may_be_joined(&self, tuple: FourTuple) -> Result<(), Reason> {
+        let over = self.lifetime.closed || self.both_ended();
+        let open = self.session.is_confirmed() && !over && self.addresses.listens_on(tuple.local);
+        if open { Ok(()) } else { Err(MPTCP_ERROR) }
+    }
+
+    /// The path on which a join would be.
+    fn path_of_join(&self, tuple: FourTuple) -> Option<PathId> {
+        let replaced = self.subflows.iter().find(|s| s.is_replaced_by(tuple)).map(|s| s.id);
+        replaced.or_else(|| self.paths.likely_id(tuple))
+    }
+
+    /// Makes `out` the SYN/ACK of a join; returns the path on which it would be. `None` if nothing more can come of it.
+    pub(crate) fn answer_join(&mut self, cx: &mut Cx<'_>, half: &HalfOpen, out: &mut Segment) -> Option<PathId> {
+        let Offer::Join { nonces, address_ids, .. } = half.offer else { return None };
+        let tuple = half.tuple();
+        self.may_be_joined(tuple).ok()?;
+        let id = self.path_of_join(tuple)?;
+        let option = self.session.join_answer(nonces, address_ids.ours, self.paths.is_backup(id));
+        let window = self.receiving.advertise(self.session.mode(), &self.subflows, 0);
+        half.answer(cx.now, &self.frame.settings, window, Some(option), out);
+        let flags = Flags::SYN | Flags::ACK;
+        let event = Event::ControlSent { flags: flags.0, again: half.answers > 0 };
+        cx.scope(&self.frame).record(Some(id), event);
+        Some(id)
+    }
+
+    /// Takes a segment that acknowledges the SYN/ACK of a join. RFC 8684 §3.1 wants a DSS first; as Linux does, the proof
+    /// alone is taken for enough: where the server speaks first, the DSS may come later, on a slower path.
+    ///
+    /// # Errors
+    /// It is to be reset, with this reason.
+    pub(crate) fn complete_join(&mut self, cx: &mut Cx<'_>, half: &HalfOpen, segment: &Segment) -> Result<(), Reason> {
+        let Offer::Join { nonces, .. } = half.offer else { return Err(MPTCP_ERROR) };
+        let tuple = half.tuple();
+        self.may_be_joined(tuple)?;
+        if let Err(violation) = self.session.check_third_ack(segment, nonces) {
+            cx.scope(&self.frame).record(None, Event::Violation(violation));
+            return Err(MPTCP_ERROR);
+        }
+        if let Some(old) = self.subflows.iter().position(|s| s.is_replaced_by(tuple)) {
+            // The peer lost this subflow before we noticed.
+            self.drop_subflow(cx, old, PathState::Dead);
+        }
+        let id = self.paths.id_for(tuple).ok_or(NO_RESOURCES)?;
+        self.sending.set_now(cx.now);
+        self.admit(cx, id, half);
+        // The peer has proved that it speaks MPTCP: what comes without it from now on was changed on the way.
+        self.session.joined = true;
+        let i = self.subflows.len() - 1;
+        let s = &mut self.subflows[i];
+        s.backup.ours = self.paths.is_backup(id);
+        s.resume(half, cx.now);
+        self.synchronize(cx, i, segment);
+        self.on_synchronized(cx, i, segment);
+        self.settle(cx);
+        Ok(())
+    }
+
+    // ---- paths and addresses ----
+
+    /// Opens and announces what is due.
+    fn manage_paths(&mut self, cx: &mut Cx<'_>) {
+        while let Some(setup) = self.paths.due(cx.now) {
+            if self.subflows.iter().any(|s| s.tuple == setup.tuple) {
+                self.paths.withdraw(setup.id);
+                continue;
+            }
+            self.open_path(cx, setup, true);
+        }
+        self.announce_addresses(cx);
+    }
+
+    pub(super) fn announce_addresses(&mut self, cx: &mut Cx<'_>) {
+        if self.lifetime.closed || !self.session.is_multipath() {
+            return;
+        }
+        while self.addresses.next() <= cx.now
+            && let Some(own) = self.addresses.due(cx.now)
+        {
+            let option = match own.kind {
+                Announcement::Add => {
+                    let (address_id, address, port) = (own.id, own.address, own.port);
+                    self.session.announcement(AddAddr { address_id, address, port, hmac: None })
+                }
+                Announcement::Remove => MptcpOption::RemoveAddr([Some(own.id), None, None, None]),
+            };
+            if let Some(s) = self.subflows.iter_mut().find(|s| s.state == State::Established && s.reset.is_none()) {
+                s.signals.push_back(option);
+                self.addresses.said(cx.now, cx.now + s.sender.rtt().rto());
+            }
+        }
+    }
+
+    // ---- time ----
+
+    /// When something is due: [`NEVER`] for nothing.
+    pub(crate) fn deadline(&self) -> Instant {
+        let subflow = |s: &Subflow| {
+            let pacing = if self.sending.is_paced(s) { s.pacer.next() } else { NEVER };
+            s.deadlines(pacing).next()
+        };
+        self.subflows.iter().fold(self.deadlines().next(), |at, s| at.min(subflow(s)))
+    }
+
+    /// Deadlines of the connection as a whole.
+    fn deadlines(&self) -> Deadlines<Due, 7> {
+        let open = |at: Instant| if self.lifetime.closed { NEVER } else { at };
+        let paths = if self.session.is_multipath() { self.paths.next().min(self.addresses.next()) } else { NEVER };
+        Deadlines([
+            (Due::Race, open(self.race.next())),
+            (Due::Wakeup, open(self.sending.wakeup())),
+            (Due::Persist, self.sending.persist_deadline()),
+            (Due::DataFin, open(self.sending.data_fin.deadline())),
+            (Due::Failure, open(self.session.failure_deadline())),
+            (Due::Paths, open(paths)),
+            (Due::Orphan, open(self.lifetime.deadline())),
+        ])
+    }
+
+    /// Does what is due.
+    pub fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
+        self.sending.set_now(cx.now);
+        for i in (0..self.subflows.len()).rev() {
+            self.on_subflow_timers(cx, i);
+        }
+        // A scheduler whose time has come is asked whatever woke us.
+        self.sending.on_wakeup(cx.now);
+        let mut last = None;
+        while let Some(due) = self.deadlines().due_after(last, cx.now) {
+            match due {
+                Due::Race => self.run_race(cx),
+                Due::Persist => self.probe_window(cx),
+                Due::DataFin => self.repeat_data_fin(cx),
+                Due::Failure => self.repeat_failure(cx),
+                Due::Paths => self.manage_paths(cx),
+                Due::Wakeup | Due::Orphan => {}
+            }
+            last = Some(due);
+        }
+        self.settle(cx);
+    }
+
+    fn on_subflow_timers(&mut self, cx: &mut Cx<'_>, i: usize) {
+        let mut last = None;
+        while let Some(timer) = self.subflows[i].deadlines(NEVER).due_after(last, cx.now) {
+            let s = &mut self.subflows[i];
+            match timer {
+                Timer::Acknowledgment => s.acks.on_timer(cx.now),
+                Timer::PathProbe => {
+                    s.probe_path(cx.now);
+                    cx.scope(&self.frame).record(Some(s.id), Event::PathProbe);
+                }
+                Timer::Mapping => return self.never_mapped(cx, i),
+                Timer::Handshake => return self.on_handshake_timer(cx, i),
+                Timer::Linger => return self.on_linger(cx, i),
+                Timer::Sender => return self.on_sender_timer(cx, i),
+                Timer::Pacing => {}
+            }
+            last = Some(timer);
+        }
+    }
+
+    fn on_handshake_timer(&mut self, cx: &mut Cx<'_>, i: usize) {
+        let s = &mut self.subflows[i];
+        let only = !s.join;
+        if !s.on_handshake_timer(cx.now, self.frame.settings.tcp.syn_retries) {
+            self.drop_subflow(cx, i, PathState::Dead);
+            if only {
+                self.first_failed(cx, CloseReason::TimedOut);
+            }
+        }
+    }
+
+    fn on_linger(&mut self, cx: &mut Cx<'_>, i: usize) {
+        let over = !self.session.is_plain() && self.receiving.is_finished();
+        let ending = Ending { over, closing: self.lifetime.closing };
+        if !self.subflows[i].on_linger(cx.now, self.frame.settings.tcp.keep_alive, ending) {
+            self.give_up(cx, i);
+        }
+    }
+
+    fn on_sender_timer(&mut self, cx: &mut Cx<'_>, i: usize) {
+        let mode = self.session.mode();
+        if !self.sending.on_sender_timer(&mut cx.scope(&self.frame), mode, &mut self.subflows, i) {
+            self.give_up(cx, i);
+        }
+    }
+
+    /// A subflow that has been silent for too long (RFC 9293 §3.8.3, R2).
+    fn give_up(&mut self, cx: &mut Cx<'_>, i: usize) {
+        let plain = self.session.is_plain();
+        self.drop_subflow(cx, i, PathState::Dead);
+        if plain {
+            self.end(cx, CloseReason::TimedOut);
+        }
+    }
+
+    fn probe_window(&mut self, cx: &mut Cx<'_>) {
+        let joined = self.session.joined;
+        let maps = (self.session.has_seen_dss() || joined) && self.session.is_multipath();
+        let scope = cx.scope(&self.frame);
+        match self.sending.probe_window(&scope, Peer { maps, joined }, &mut self.subflows) {
+            Probed::Sent => {}
+            Probed::Unmapped(id) => {
+                let Some(i) = self.index(id) else { return };
+                cx.scope(&self.frame).violation(id, Violation::Unmapped);
+                self.subflows[i].reset = Some(Reset::Because(INTERFERENCE));
+            }
+            Probed::Silent(id) => {
+                let Some(i) = self.index(id) else { return };
+                self.give_up(cx, i);
+            }
+        }
+    }
+
+    /// The DATA_FIN was not acknowledged.
+    fn repeat_data_fin(&mut self, cx: &mut Cx<'_>) {
+        let alone = self.sending.all_delivered();
+        let Some(repeats) = self.sending.data_fin.on_timer(cx.now, alone) else { return };
+        if self.session.is_plain() {
+            self.sending.data_fin.hold();
+        }
+        // RFC 8684 §3.1: a peer that has not got our keys takes no DSS, which leaves no room for them.
+        for s in &mut self.subflows {
+            s.handshake.third_ack |= self.session.shows_keys(s);
+        }
+        if repeats > self.frame.settings.tcp.retries {
+            self.abort_with(cx, CloseReason::TimedOut);
+        }
+    }
+
+    /// MP_FAIL was not answered in time.
+    fn repeat_failure(&mut self, cx: &mut Cx<'_>) {
+        if self.session.repeat_failure(cx.now) {
+            self.subflows.iter_mut().for_each(|s| s.acks.demand());
+        } else {
+            self.abort_with(cx, CloseReason::TimedOut);
+        }
+    }
+
+    // ---- the end ----
+
+    /// Both DATA_FINs were acknowledged: nothing but the subflows is left.
+    pub(super) fn both_ended(&self) -> bool {
+        self.sending.data_fin.is_acked() && self.receiving.is_finished()
+    }
+
+    /// Settles DATA_FIN, FINs, closed subflows and the connection's end. Called after every input.
+    pub(super) fn settle(&mut self, cx: &mut Cx<'_>) {
+        self.settle_stream();
+        self.reap(cx);
+        self.settle_end(cx);
+        if self.lifetime.closed {
+            self.reap(cx);
+        }
+    }
+
+    /// Forgets the subflows that have closed.
+    fn reap(&mut self, cx: &mut Cx<'_>) {
+        let is_gone = |s: &Subflow| s.state == State::Closed && s.reset.is_none();
+        while let Some(i) = self.subflows.iter().position(is_gone) {
+            self.drop_subflow(cx, i, PathState::Closed);
+        }
+    }
+
+    /// After the last data comes the end: FIN, or DATA_FIN and then the FINs.
+    pub(super) fn settle_stream(&mut self) {
+        let ending = self.sending.is_finished() || self.receiving.has_fin();
+        if self.lifetime.closed || !ending || !self.subflows.iter().any(|s| s.state.is_synchronized()) {
+            return;
+        }
+        if self.session.is_plain() {
+            // RFC 9293 §3.10.4: FIN after the last data. What is queued may still be taken back. A peer that does not
+            // know yet that this is plain TCP would take the FIN for the end of a subflow only.
+            let known = !self.session.awaits_reaction();
+            let all_sent = self.sending.is_finished() && known && self.sending.all_sent();
+            self.subflows.iter_mut().filter(|_| all_sent).for_each(|s| s.fin.wanted = true);
+            return;
+        }
+        self.sending.settle_data_fin();
+        // RFC 8684 §3.3.3: with both DATA_FINs acknowledged the subflows are closed
+        if self.both_ended() {
+            for s in &mut self.subflows {
+                s.fin.wanted = true;
+                s.give_up_joining();
+            }
+            self.paths.stop();
+            if self.subflows.iter().any(|s| s.fin.offset.is_none()) {
+                self.sending.refresh_usability(&self.frame.settings, &mut self.subflows);
+            }
+        }
+    }
+
+    fn settle_end(&mut self, cx: &mut Cx<'_>) {
+        if self.lifetime.closed {
+            return;
+        }
+        let (plain, received_all) = (self.session.is_plain(), self.receiving.is_finished());
+        let (finished, delivered) = (self.sending.is_finished(), self.sending.all_delivered());
+        let fin_acked = self.sending.data_fin.is_acked();
+        // RFC 9293 §3.8.3, R2: subflow after subflow, and none delivers what waits.
+        let waits = !(delivered && (fin_acked || !finished));
+        let in_vain = waits && self.losses() > self.frame.settings.tcp.retries;
+        // Events are polled before segments: the end is told before the last reset leaves.
+        let over = |s: &Subflow| matches!(s.state, State::TimeWait | State::Closed) || s.reset.is_some();
+        // Attempts to join do not count: they might go on forever.
+        let open = |s: &Subflow| s.state.is_synchronized() && !s.is_unproven();
+        let facts = Facts {
+            multipath: self.session.is_multipath(),
+            sent_all: if plain { finished && delivered } else { fin_acked },
+            received_all,
+            subflows_over: self.subflows.iter().all(over),
+            hears: self.subflows.iter().any(|s| open(s) && (s.state.may_receive() || received_all)),
+            sends: !delivered && self.subflows.iter().any(|s| s.may_carry() && open(s)),
+            alone: self.subflows.is_empty(),
+        };
+        match self.lifetime.verdict(&facts, cx.now) {
+            Verdict::Finished => self.end(cx, CloseReason::Finished),
+            _ if in_vain => self.break_off(cx, CloseReason::TimedOut),
+            Verdict::TimedOut => self.end(cx, CloseReason::TimedOut),
+            Verdict::NeverOpened => self.first_failed(cx, CloseReason::TimedOut),
+            Verdict::GoesOn => {}
+        }
+    }
+
+    /// RFC 8684 §3.3.3: a FIN ends one direction of its subflow. In the other, data may go on until our DATA_FIN is
+    /// acknowledged. Where another subflow is open both ways it is answered in kind: the peer has done with this one, and
+    /// Linux resets it if data comes after its FIN.
+    pub(super) fn retire_half_closed(&mut self) {
+        let open = |s: &Subflow| s.may_carry() && s.state == State::Established && !s.failing;
+        if self.session.is_plain() || !self.subflows.iter().any(open) {
+            return;
+        }
+        for s in self.subflows.iter_mut().filter(|s| s.state == State::CloseWait && !s.fin.wanted) {
+            s.fin.wanted = true;
+            self.sending.take_back(s.id);
+            self.sending.ask_for_round(Cause::PathChange(s.id));
+        }
+        self.sending.refresh_usability(&self.frame.settings, &mut self.subflows);
+    }
+
+    pub(super) fn abort_with(&mut self, cx: &mut Cx<'_>, why: CloseReason) {
+        self.break_off(cx, why);
+        self.settle(cx);
+    }
+
+    /// The connection ends, and the peer is told on every subflow. Subflows keep their places until all is [settled](Self::settle).
+    pub(super) fn break_off(&mut self, cx: &mut Cx<'_>, why: CloseReason) {
+        let multipath = self.session.is_multipath();
+        let reset = if multipath { Reset::FastClose } else { Reset::Because(UNSPECIFIED) };
+        self.subflows.iter_mut().for_each(|s| s.abort(reset));
+        self.end(cx, why);
+    }
+
+    /// The connection ends, for the reason given first.
+    pub(super) fn end(&mut self, cx: &mut Cx<'_>, why: CloseReason) {
+        if self.lifetime.closed {
+            return;
+        }
+        self.lifetime.closed = true;
+        self.paths.stop();
+        self.race.stop();
+        self.sending.stop();
+        self.pending.closed = Some(why);
+        self.pending.readable = true;
+        cx.scope(&self.frame).record(None, Event::Closed(why));
+        if why != CloseReason::Finished {
+            self.subflows.iter_mut().for_each(|s| s.abort(Reset::Because(UNSPECIFIED)));
+        }
+    }
+}

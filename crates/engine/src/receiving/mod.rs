@@ -1,0 +1,214 @@
+//! The receive side of the connection: the subflows' bytes in the order of the data sequence, and the window that the peer is
+//! offered (RFC 8684 §3.3).
+
+mod linux_window;
+mod reassembly;
+mod room;
+mod window;
+
+use crate::cx::Scope;
+use crate::mode::{Mode, Offset};
+use crate::settings::{HostModel, ReceiveWindow, Settings};
+use crate::subflow::Subflow;
+use anabranch_trace::{Event, Violation};
+use anabranch_units::{Duration, Instant, Range};
+use bytes::Bytes;
+use linux_window::LinuxWindow;
+use reassembly::Reassembly;
+use room::Room;
+
+/// The connection's receive buffer and window.
+#[derive(Debug)]
+pub(crate) struct Receiving {
+    reassembly: Reassembly,
+    room: Room,
+    /// Where the window is counted as Linux counts it.
+    linux: Option<LinuxWindow>,
+    /// Each subflow has a receive buffer of its own.
+    separate: bool,
+    /// Right edge of the window that was advertised last.
+    announced: u64,
+    /// The widest window that was ever advertised.
+    widest: u64,
+    /// Where the peer's stream ends, once that is known.
+    fin: Option<u64>,
+    /// The peer's stream in the only subflow's sequence: plain TCP.
+    offset: Offset,
+}
+
+impl Receiving {
+    pub fn new(settings: &Settings) -> Self {
+        Self {
+            reassembly: Reassembly::default(),
+            room: Room::new(settings),
+            linux: (settings.receiver_model == HostModel::Linux).then(|| LinuxWindow::new(settings)),
+            separate: settings.tcp.receive_window == ReceiveWindow::Subflow,
+            announced: 0,
+            widest: 0,
+            fin: None,
+            offset: Offset { sub: 1, data: 0 },
+        }
+    }
+
+    /// Next data offset expected.
+    pub fn next(&self) -> u64 {
+        self.reassembly.next()
+    }
+
+    /// The next offset to acknowledge: the end of the stream counts as a byte (RFC 8684 §3.3.3).
+    pub fn acked(&self) -> u64 {
+        self.next() + u64::from(self.is_finished())
+    }
+
+    /// The end of the peer's stream is known.
+    pub fn has_fin(&self) -> bool {
+        self.fin.is_some()
+    }
+
+    /// All of the peer's stream has come, its end included.
+    pub fn is_finished(&self) -> bool {
+        self.fin.is_some_and(|fin| self.reassembly.next() >= fin)
+    }
+
+    /// All of the peer's stream was read, its end included.
+    pub fn is_read(&self) -> bool {
+        self.fin.is_some_and(|fin| self.reassembly.read_bytes() >= fin)
+    }
+
+    /// The widest window that was ever advertised.
+    pub fn widest(&self) -> u64 {
+        self.widest
+    }
+
+    /// The next bytes for the application.
+    #[inline]
+    pub fn read(&mut self) -> Option<(Range, Bytes)> {
+        self.reassembly.read()
+    }
+
+    /// The application read at `now`. A measurement lasts for the longest round trip of all subflows, so that what they bring
+    /// in it is what their rates and that trip ask for (RFC 6182 §5.3).
+    #[inline]
+    pub fn right_size(&mut self, now: Instant, subflows: &[Subflow]) {
+        if !self.room.is_sized() {
+            return;
+        }
+        let trips = subflows.iter().filter_map(|s| s.trip.or(s.sender.rtt().srtt()));
+        let longest: Option<Duration> = trips.max();
+        if let Some(trip) = longest {
+            self.room.on_read(now, self.reassembly.read_bytes(), trip);
+        }
+    }
+
+    /// The window follows what the application reads.
+    pub fn is_sized(&self) -> bool {
+        self.room.is_sized()
+    }
+
+    /// The peer's DATA_FIN stands at `offset`, as subflow `s` says. True if that is news.
+    pub fn note_data_fin(&mut self, cx: &mut Scope<'_>, mode: Mode, s: &mut Subflow, offset: u64) -> bool {
+        let possible = offset >= self.reassembly.next() && offset <= self.edge(mode);
+        let moved = self.fin.is_some_and(|known| known != offset);
+        if moved || self.fin.is_none() && !possible {
+            cx.violation(s.id, Violation::DataFinMoved);
+            return false;
+        }
+        // RFC 8684 §3.3.3: acknowledged at connection level like data
+        s.acks.demand();
+        self.fin.replace(offset).is_none()
+    }
+
+    /// Bytes with their place in the data sequence came on subflow `i`. True if bytes came into order.
+    pub fn on_arrival(
+        &mut self,
+        cx: &mut Scope<'_>,
+        mode: Mode,
+        subflows: &mut [Subflow],
+        i: usize,
+        start: u64,
+        mut bytes: Bytes,
+    ) -> bool {
+        let id = subflows[i].id;
+        let mut range = Range::new(start, start + bytes.len() as u64);
+        if self.linux_drops(mode, range) {
+            cx.violation(id, Violation::BeyondWindow);
+            return false;
+        }
+        let end = self.edge(mode).min(self.fin.unwrap_or(u64::MAX));
+        if range.end > end {
+            // RFC 8684 §3.3.4: beyond the window, or behind the end of the stream
+            cx.violation(id, Violation::BeyondWindow);
+            if start >= end {
+                return false;
+            }
+            bytes = Bytes::copy_from_slice(&bytes[..(end - start) as usize]);
+            range.end = end;
+        }
+        let ofo_before = self.reassembly.ofo_bytes();
+        let next_before = self.reassembly.next();
+        let new = self.reassembly.accept(start, bytes);
+        let ofo = self.reassembly.ofo_bytes();
+        cx.record(Some(id), Event::DataArrived { data: range, new, ofo });
+        if new > 0 && self.is_separate(mode) {
+            self.note_unread(subflows, i, Range::new(range.start.max(next_before), range.end));
+        }
+        if new == 0 || (ofo == 0 && ofo_before > 0) {
+            // A copy, or a hole that is filled: the peer's window waits for this DATA_ACK.
+            subflows[i].acks.demand();
+        }
+        self.reassembly.next() > next_before
+    }
+
+    /// Bytes of the data sequence are dropped as a whole: they are out of order and end beyond what was promised, though their
+    /// subflow has acknowledged them. The peer's data-level timer repairs that (RFC 8684 §3.3.6).
+    ///
+    /// Linux 6.18: `mptcp_data_queue_ofo`, counted as `MPTcpExtNoDSSInWindow`.
+    fn linux_drops(&self, mode: Mode, range: Range) -> bool {
+        let beyond = || range.start > self.reassembly.next() && range.end > self.announced;
+        self.linux.is_some() && mode != Mode::Plain && beyond()
+    }
+
+    // ---- plain TCP: the subflow's sequence is the data sequence (RFC 8684 §3.7) ----
+
+    /// The data offset of byte `seq` of the only subflow.
+    pub fn start_of(&self, seq: u64) -> Option<u64> {
+        (self.offset.data + seq).checked_sub(self.offset.sub)
+    }
+
+    /// Where the subflow's sequence became the data sequence.
+    pub fn offset(&self) -> Offset {
+        self.offset
+    }
+
+    /// The peer's stream goes on at `offset`.
+    pub fn go_on_at(&mut self, offset: Offset) {
+        self.offset = offset;
+    }
+
+    /// `len` bytes of the subflow's sequence repeat what came: the stream goes on after them.
+    pub fn skip(&mut self, len: u64) {
+        self.offset.sub += len;
+    }
+
+    /// Where the peer's stream stands on `s`, the only subflow: what comes next in its sequence, and the place of that in the
+    /// data sequence. `None` if there is a hole.
+    pub fn place_on(&self, s: &Subflow) -> Option<Offset> {
+        let next = self.reassembly.next();
+        if self.reassembly.ofo_bytes() > 0 {
+            return None;
+        }
+        if let Some(entry) = s.placement.collecting() {
+            return Some(Offset { sub: entry.sub.start, data: entry.data }).filter(|place| place.data <= next);
+        }
+        let come = s.receiver.next() - u64::from(s.receiver.is_finished());
+        Some(Offset { sub: s.placement.first_unmapped().unwrap_or(come), data: next })
+    }
+
+    /// In plain TCP a FIN, which has come on `s`, ends the stream, at the place where it stands in the subflow's sequence.
+    /// False if that is not where the stream ends: something is missing that will never come.
+    pub fn end_with_fin(&mut self, s: &Subflow) -> bool {
+        let at = self.start_of(s.receiver.next() - 1);
+        let known = *self.fin.get_or_insert(at.unwrap_or(u64::MAX));
+        at == Some(known) && known == self.reassembly.next()
+    }
+}

@@ -1,0 +1,186 @@
+//! The window that the peer is offered, one for the connection or one for each subflow, and when the peer is told of it
+//! (RFC 8684 §3.3.4, §3.3.5; RFC 9293 §3.8.6).
+
+use super::Receiving;
+use super::linux_window::Waiting;
+use crate::mode::Mode;
+use crate::subflow::Subflow;
+use anabranch_units::Range;
+
+impl Receiving {
+    /// Each subflow has a window of its own.
+    #[inline(always)]
+    pub fn is_separate(&self, mode: Mode) -> bool {
+        self.separate && mode.is_multipath()
+    }
+
+    /// The end of the window (`RCV.NXT + RCV.WND`) in the sequence of `s`, on which `next` is expected next.
+    #[inline(always)]
+    pub fn window_end(&self, mode: Mode, s: &Subflow, next: u64) -> u64 {
+        match mode {
+            Mode::Multipath { .. } if self.separate && s.own_edge > 0 => s.own_edge.max(next),
+            Mode::Plain => (self.offset.sub + self.announced).saturating_sub(self.offset.data).max(next),
+            // RFC 8684 §3.3.4: the window is the connection's, and where data belongs decides. What a sender may have under
+            // way on a subflow is never more than the widest window (§3.3.5), of which it may have been told on any of them.
+            // The RFC's own check, SSN - SUBFLOW_ACK <= DSN - DATA_ACK, would refuse copies of data that came elsewhere.
+            Mode::Opening | Mode::Multipath { .. } => next + self.widest,
+        }
+    }
+
+    /// First offset that is not taken.
+    pub(super) fn edge(&self, mode: Mode) -> u64 {
+        if self.is_separate(mode) { u64::MAX } else { self.announced.max(self.offer()) }
+    }
+
+    /// First offset that is not offered now.
+    fn offer(&self) -> u64 {
+        let r = &self.reassembly;
+        self.room.edge(r.read_bytes(), r.next(), r.ofo_bytes())
+    }
+
+    /// The application read: acknowledgments tell the peer if that opens its window by much (RFC 9293 §3.8.6.2.2).
+    #[inline(always)]
+    pub fn on_read(&self, mode: Mode, subflows: &mut [Subflow]) {
+        if self.linux.is_some() {
+            return self.tell_as_linux(mode, subflows);
+        }
+        if self.is_separate(mode) {
+            return self.tell_each(subflows);
+        }
+        let left = self.announced.saturating_sub(self.reassembly.next());
+        // Nearly always: more than a quarter of the widest window is left.
+        if left < self.room.limit() / 4 {
+            self.tell(left, subflows);
+        }
+    }
+
+    /// Tells the peer of its window, of which it knows only that `left` bytes are left, if it may grow by much.
+    #[inline(never)]
+    fn tell(&self, left: u64, subflows: &mut [Subflow]) {
+        let next = self.reassembly.next();
+        // Without scaling the field cannot say more than 65535.
+        let shift = subflows.iter().map(|s| s.terms.recv_shift).max().unwrap_or(0);
+        let full = self.room.limit().min(0xffff << shift);
+        let edge = self.offer().min(next + full);
+        if self.room.is_news(full, left, edge.saturating_sub(self.announced)) {
+            subflows.iter_mut().filter(|s| s.state.is_synchronized()).for_each(|s| s.acks.demand());
+        }
+    }
+
+    /// The window to advertise on subflow `i` now, in units of 2^`shift`: see [`Self::advertise`].
+    #[inline(always)]
+    pub fn advertise_on(&mut self, mode: Mode, subflows: &mut [Subflow], i: usize, shift: u8) -> u16 {
+        if self.is_separate(mode) {
+            self.advertise_apart(&mut subflows[i], shift)
+        } else {
+            self.advertise(mode, subflows, shift)
+        }
+    }
+
+    /// The same on an open subflow, which remembers it.
+    #[inline(always)]
+    pub fn offer_on(&mut self, mode: Mode, subflows: &mut [Subflow], i: usize) -> u16 {
+        let shift = subflows[i].terms.recv_shift;
+        let window = self.advertise_on(mode, subflows, i, shift);
+        subflows[i].offered = u64::from(window) << shift;
+        window
+    }
+
+    /// The window to advertise now, unscaled, whose edge is remembered. Never taken back (RFC 9293 §3.8.6).
+    #[inline]
+    pub fn advertise(&mut self, mode: Mode, subflows: &[Subflow], shift: u8) -> u16 {
+        let next = self.reassembly.next();
+        let target = match &self.linux {
+            Some(linux) => linux.edge(is_measured(subflows), self.waiting(mode, subflows)).max(self.announced),
+            None => self.room.step(self.announced, self.offer()),
+        };
+        // RFC 7323 §2.4: rounded down, so the edge may waver by less than a unit; what was promised is still taken.
+        // Rounding up would promise more with every segment.
+        let size = (target.saturating_sub(next) >> shift).min(0xffff);
+        self.announced = self.announced.max(next + (size << shift));
+        self.widest = self.widest.max(size << shift);
+        size as u16
+    }
+
+    // ---- one window for each subflow ----
+
+    /// New bytes came on subflow `i`; what came on another before counts there.
+    pub(super) fn note_unread(&self, subflows: &mut [Subflow], i: usize, came: Range) {
+        let fresh = Range::new(came.start.max(self.reassembly.read_bytes()), came.end);
+        if fresh.is_empty() {
+            return;
+        }
+        let others = subflows.iter().enumerate().filter(|(n, _)| *n != i);
+        let known: Vec<Range> = others.flat_map(|(_, s)| s.unread.within(fresh)).collect();
+        let unread = &mut subflows[i].unread;
+        unread.insert(fresh);
+        for range in known {
+            unread.remove(range);
+        }
+    }
+
+    /// The first offset in its sequence that is not offered on `s`.
+    fn edge_of(&self, s: &Subflow) -> u64 {
+        s.receiver.next() + self.room.left(s.unread.bytes())
+    }
+
+    /// As [`Self::advertise`], for a subflow with a buffer of its own.
+    fn advertise_apart(&mut self, s: &mut Subflow, shift: u8) -> u16 {
+        let target = self.room.step(s.own_edge, self.edge_of(s));
+        let next = s.receiver.next();
+        let units = (target.saturating_sub(next) >> shift).min(0xffff);
+        s.own_edge = s.own_edge.max(next + (units << shift));
+        self.widest = self.widest.max(units << shift);
+        units as u16
+    }
+
+    /// The application read: tells the peer of those subflows whose own window may grow by much.
+    fn tell_each(&self, subflows: &mut [Subflow]) {
+        let read = self.reassembly.read_bytes();
+        for s in subflows {
+            s.unread.remove_below(read);
+            let edge = self.edge_of(s);
+            let full = self.room.limit().min(0xffff << s.terms.recv_shift);
+            let left = s.own_edge.saturating_sub(s.receiver.next());
+            if s.state.is_synchronized() && self.room.is_news(full, left, edge.saturating_sub(s.own_edge)) {
+                s.acks.demand();
+            }
+        }
+    }
+
+    // ---- as Linux counts ----
+
+    fn waiting(&self, mode: Mode, subflows: &[Subflow]) -> Waiting {
+        let next = self.reassembly.next();
+        // Data that a subflow of Multipath TCP holds behind its own hole is charged to the subflow, whose memory does not decide
+        // about the window (Linux 6.18: `mptcp_space`).
+        let held = match mode {
+            Mode::Plain => subflows.iter().map(|s| s.receiver.held_bytes()).sum(),
+            Mode::Opening | Mode::Multipath { .. } => 0,
+        };
+        Waiting { next, unread: next - self.reassembly.read_bytes(), held: self.reassembly.ofo_bytes() + held }
+    }
+
+    /// The application read. A subflow tells of it if at most half of the buffer is left of what was offered on that subflow, and
+    /// at least twice as much is free; what another has told meanwhile does not count.
+    ///
+    /// Linux 6.18: `mptcp_cleanup_rbuf`, `__tcp_cleanup_rbuf`.
+    fn tell_as_linux(&self, mode: Mode, subflows: &mut [Subflow]) {
+        let Some(linux) = &self.linux else { return };
+        let measured = is_measured(subflows);
+        let free = linux.edge(measured, self.waiting(mode, subflows)) - self.reassembly.next();
+        let buffer = linux.buffer(measured);
+        for s in subflows.iter_mut().filter(|s| s.state.is_synchronized()) {
+            let left = s.offered.saturating_sub(s.receiver.next() - s.acked_to);
+            if 2 * left <= buffer && free > 0 && free >= 2 * left {
+                s.acks.demand();
+            }
+        }
+    }
+}
+
+/// Every subflow has brought data.
+fn is_measured(subflows: &[Subflow]) -> bool {
+    let mut open = subflows.iter().filter(|s| s.state.is_synchronized()).peekable();
+    open.peek().is_some() && open.all(|s| s.receiver.next() > 1)
+}

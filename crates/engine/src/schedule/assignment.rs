@@ -1,0 +1,316 @@
+//! The assignment of data to subflows: the state that a [`View`] shows, and everything that changes it.
+
+use super::View;
+use super::view::{PathQueue, Queued};
+use crate::path::PathView;
+use anabranch_trace::SendKind;
+use anabranch_units::{Instant, PathId, Range, RangeSet};
+use core::ops::Deref;
+use std::collections::BTreeMap;
+
+/// The send side's assignment of data to subflows. The connection keeps it up to date, rounds change it by their
+/// commands, and tests set up situations with it; schedulers read it as a [`View`].
+#[derive(Clone, Debug, Default)]
+pub struct Assignment {
+    pub(super) view: View,
+    /// See [`Self::set_releases`].
+    pub(super) releases: bool,
+    /// Some first transmission was copied while it still waited in a queue: another path may have delivered it.
+    pub(super) copied_early: bool,
+    /// When new data was queued ahead of its window, by its first offset. Empty unless a scheduler does so.
+    bound_ahead: BTreeMap<u64, Instant>,
+}
+
+impl Deref for Assignment {
+    type Target = View;
+    fn deref(&self) -> &View {
+        &self.view
+    }
+}
+
+impl Assignment {
+    /// New data from `start` on is queued ahead of its window.
+    pub(super) fn note_bound(&mut self, start: u64) {
+        self.bound_ahead.insert(start, self.view.now);
+    }
+    /// New data from `start` on is sent: when it was queued ahead of its window, if it was.
+    #[inline]
+    pub(crate) fn take_bound(&mut self, start: u64) -> Option<Instant> {
+        if self.bound_ahead.is_empty() { None } else { self.take_bound_of(start) }
+    }
+    #[cold]
+    fn take_bound_of(&mut self, start: u64) -> Option<Instant> {
+        // Data that was cut off because the peer had it already is never asked for.
+        while let Some(first) = self.bound_ahead.first_entry().filter(|first| *first.key() < self.view.acked.min(start))
+        {
+            first.remove();
+        }
+        self.bound_ahead.remove(&start)
+    }
+    /// Of an empty connection; `nagle` holds back small rests.
+    pub fn new(nagle: bool) -> Self {
+        Self { view: View { nagle, send_buffer: u64::MAX, ..View::default() }, ..Self::default() }
+    }
+    /// Sets the time.
+    pub fn set_now(&mut self, now: Instant) {
+        self.view.now = now;
+    }
+    /// Adds a path or replaces what is known of it; queue counts are kept by the view itself.
+    pub fn set_path(&mut self, path: PathView) {
+        let segment = self.largest_worth().min(path.mss.into()) as u32;
+        let path = PathView { segment, worth: segment, ..path };
+        match self.index(path.id) {
+            Some(i) => {
+                let (queued, queued_bytes) = (self.view.paths[i].queued, self.view.paths[i].queued_bytes);
+                self.view.paths[i] = PathView { queued, queued_bytes, ..path };
+            }
+            None => {
+                let i = self.view.paths.partition_point(|p| p.id < path.id);
+                self.view.paths.insert(i, PathView { queued: 0, queued_bytes: 0, ..path });
+                self.view.queues.insert(i, PathQueue::default());
+            }
+        }
+    }
+    /// The connection is plain TCP: data leaves in the order in which it was written.
+    pub(crate) fn set_in_sequence(&mut self) {
+        self.view.in_sequence = true;
+    }
+    /// A path's values, to be changed in place. Leave the queue counts alone.
+    pub fn path_mut(&mut self, id: PathId) -> Option<&mut PathView> {
+        self.index(id).map(|i| &mut self.view.paths[i])
+    }
+    /// The application wrote up to `offset`.
+    pub fn set_written(&mut self, offset: u64) {
+        if offset > self.view.written {
+            self.view.backlog.insert(Range::new(self.view.written, offset));
+            self.view.written = offset;
+        }
+    }
+    /// The next `len` bytes that are written are one message. Refused if that is none, or if the message before is not
+    /// wholly written: so there are no more messages than bytes in the send buffer.
+    pub fn begin_message(&mut self, len: u64) -> bool {
+        let fits = len > 0 && self.view.messages.back().is_none_or(|last| last.end <= self.view.written);
+        if fits {
+            self.view.messages.push_back(Range::new(self.view.written, self.view.written.saturating_add(len)));
+        }
+        fits
+    }
+    /// The application will write no more: a message that is not wholly written ends here.
+    pub fn set_ended(&mut self) {
+        self.view.ended = true;
+        if let Some(last) = self.view.messages.back_mut() {
+            last.end = last.end.min(self.view.written);
+        }
+    }
+    /// The application waits for room in the send buffer.
+    pub fn set_buffer_full(&mut self, full: bool) {
+        self.view.buffer_full = full;
+    }
+    /// Schedulers may give a path once more what it delivered and the peer dropped; see `Round::release`.
+    pub fn set_releases(&mut self, releases: bool) {
+        self.releases = releases;
+    }
+    /// The send buffer holds `bytes`, and so many `paths` are known beforehand.
+    pub fn set_send_buffer(&mut self, bytes: u64, paths: usize) {
+        self.view.send_buffer = bytes;
+        self.view.known_paths = paths;
+    }
+    /// The peer's window: its size and its right edge. An edge never moves back.
+    pub fn set_window(&mut self, size: u64, edge: u64) {
+        self.view.send_window = size;
+        self.view.window_edge = self.view.window_edge.max(edge);
+        if size > self.view.max_window {
+            self.view.max_window = size;
+            let worth = self.largest_worth();
+            self.view.paths.iter_mut().for_each(|p| p.segment = worth.min(p.mss.into()) as u32);
+        }
+    }
+    /// A round begins: what the windows must have room for follows from what waits.
+    #[inline]
+    pub(crate) fn weigh(&mut self) {
+        let waits = self.view.backlog.bytes().max(1);
+        for p in &mut self.view.paths {
+            p.worth = waits.min(p.segment.into()) as u32;
+        }
+    }
+    /// `path` sent `range`.
+    pub fn on_sent(&mut self, path: PathId, range: Range) {
+        self.view.outstanding.sent(path, range);
+        if self.copied_early {
+            // A copy left although the path that was to send first gave the data back.
+            self.view.backlog.remove(range);
+        }
+    }
+    /// The peer has everything below `offset`.
+    pub fn on_data_acked(&mut self, offset: u64) {
+        if offset <= self.view.acked {
+            return;
+        }
+        self.view.acked = offset;
+        self.view.outstanding.acked(offset);
+        self.view.rescue.remove_below(offset);
+        self.view.backlog.remove_below(offset);
+        while self.view.messages.front().is_some_and(|m| m.end <= offset) {
+            self.view.messages.pop_front();
+        }
+        for i in 0..self.view.queues.len() {
+            // Queued copies may have become pointless. They stand in front. First transmissions follow in order: the first
+            // of them is below `offset` only if what a lost path carried was queued again, unless a copy overtook them.
+            let items = &self.view.queues[i].items;
+            let first = items.iter().position(|q| q.kind == SendKind::First).map_or(items.len(), |n| n + 1);
+            let suspects = if self.copied_early { items.len() } else { first };
+            if items.iter().take(suspects).any(|q| q.range.start < offset) {
+                let kept = core::mem::take(&mut self.view.queues[i].items);
+                self.view.queues[i].items = kept
+                    .into_iter()
+                    .map(|q| Queued { range: Range::new(q.range.start.max(offset), q.range.end), ..q })
+                    .filter(|q| !q.range.is_empty())
+                    .collect();
+                self.recount(i);
+            }
+        }
+    }
+    /// A timeout or a lost subflow: what `path` carries and no other healthy path does must go out again elsewhere.
+    pub fn strand(&mut self, path: PathId) {
+        let healthy: u32 = self.view.paths.iter().filter(|p| p.usable && p.id != path).map(|p| p.id.bit()).sum();
+        for (range, copies) in self.view.outstanding.iter() {
+            if copies.on(path) && copies.paths & healthy == 0 {
+                self.view.rescue.insert(range);
+            }
+        }
+    }
+    /// `path` delivers after all what it carries: that need not go out again elsewhere.
+    pub fn unstrand(&mut self, path: PathId) {
+        for (range, _) in self.view.outstanding.iter().filter(|(_, copies)| copies.on(path)) {
+            self.view.rescue.remove(range);
+        }
+    }
+    /// Data sent and not acknowledged at connection level is new again; its queued copies are dropped.
+    pub fn send_all_again(&mut self) {
+        self.take_all_back();
+        for (range, _) in core::mem::take(&mut self.view.outstanding).iter() {
+            self.view.backlog.insert(range);
+        }
+        self.view.rescue = RangeSet::new();
+    }
+    /// A subflow is gone: its data is stranded, its queue goes back to the backlog, the path is forgotten.
+    pub fn remove_path(&mut self, id: PathId) {
+        let Some(i) = self.index(id) else { return };
+        self.strand(id);
+        self.unbind(id);
+        self.view.paths.remove(i);
+        self.view.queues.remove(i);
+        self.view.outstanding.forget(id);
+    }
+    /// Takes back what is bound to `id` and never left.
+    pub fn take_back(&mut self, id: PathId) {
+        if let Some(i) = self.index(id) {
+            self.give_back(i, false);
+        }
+    }
+    /// Takes back what is bound to any path and never left.
+    pub fn take_all_back(&mut self) {
+        for i in 0..self.view.queues.len() {
+            self.give_back(i, false);
+        }
+    }
+    /// A path is of no use for now: what is bound to it and never left goes back, and with it the new data that other
+    /// paths have queued. Otherwise later data, which the peer's window does not admit yet, could fill the queues of all
+    /// of them while the lowest is bound to none.
+    pub fn unbind(&mut self, id: PathId) {
+        let bound = self.queue(id).any(|q| q.kind == SendKind::First);
+        self.take_back(id);
+        for other in 0..if bound { self.view.paths.len() } else { 0 } {
+            self.give_back(other, true);
+        }
+    }
+    /// Queued data goes back to where it came from; `copies_stay`: only new data does.
+    fn give_back(&mut self, i: usize, copies_stay: bool) {
+        for q in core::mem::take(&mut self.view.queues[i].items) {
+            match q.kind {
+                SendKind::First => {
+                    self.view.backlog.insert(q.range);
+                    self.bound_ahead.remove(&q.range.start);
+                    if self.copied_early {
+                        let sent = self.view.outstanding.from(q.range.start).take_while(|(r, _)| r.start < q.range.end);
+                        sent.for_each(|(r, _)| {
+                            self.view.backlog.remove(r.intersect(q.range));
+                        });
+                    }
+                }
+                _ if copies_stay => self.view.queues[i].items.push_back(q),
+                SendKind::Rescue => {
+                    self.view.rescue.insert(q.range);
+                }
+                SendKind::Opportunistic | SendKind::Copy | SendKind::Retransmission => {}
+            }
+        }
+        self.recount(i);
+    }
+    /// The first range in the path's queue that the peer's window admits, taken out of the queue.
+    pub fn take_admissible(&mut self, id: PathId) -> Option<Queued> {
+        let i = self.index(id)?;
+        loop {
+            let at = self.admissible(i)?;
+            let items = &mut self.view.queues[i].items;
+            let taken = if at == 0 { items.pop_front() } else { items.remove(at) }?;
+            self.view.paths[i].queued -= 1;
+            self.view.paths[i].queued_bytes -= taken.range.len();
+            // A peer may acknowledge a gap that was never sent.
+            let range = Range::new(taken.range.start.max(self.view.acked), taken.range.end);
+            if !range.is_empty() {
+                return Some(Queued { range, ..taken });
+            }
+        }
+    }
+    /// Binds the next new segment to a path whose window may be full, for a tail loss probe, if there is one that the
+    /// peer's window admits. Nagle's rule does not count.
+    pub(crate) fn bind_probe(&mut self, id: PathId) {
+        let Some(i) = self.index(id) else { return };
+        let mss = u64::from(self.view.paths[i].mss).min(self.largest_worth());
+        if let Some(next) = self.view.backlog.after_skipping(0, mss) {
+            self.bind(i, next);
+        }
+    }
+    /// Binds the next new bytes to `id`, as many as the peer's windows admit, however few: RFC 9293 §3.8.6.2.1 (4). They may
+    /// have been queued for any path, also for one whose window has been shut since. False if the windows admit none.
+    pub(crate) fn bind_what_fits(&mut self, id: PathId) -> bool {
+        let Some(i) = self.index(id) else { return false };
+        for path in 0..self.view.paths.len() {
+            self.give_back(path, true);
+        }
+        let Some(next) = self.view.backlog.first() else { return false };
+        let p = &self.view.paths[i];
+        let len = p.left().min(self.view.window_edge.saturating_sub(next.start)).min(p.mss.into());
+        let part = Range::new(next.start, next.end.min(next.start + len));
+        !part.is_empty() && self.bind(i, part)
+    }
+    pub(super) fn path_at_mut(&mut self, i: usize) -> &mut PathView {
+        &mut self.view.paths[i]
+    }
+    fn recount(&mut self, i: usize) {
+        self.view.paths[i].queued = self.view.queues[i].items.len() as u32;
+        self.view.paths[i].queued_bytes = self.view.queues[i].items.iter().map(|q| q.range.len()).sum();
+    }
+    /// Binds new data to a path, to be sent now. False if the peer's windows do not admit it.
+    pub(super) fn bind(&mut self, i: usize, range: Range) -> bool {
+        let admitted = range.end <= self.view.window_edge && range.len() <= self.view.paths[i].left();
+        if admitted {
+            self.view.backlog.remove(range);
+            self.push(i, Queued { range, kind: SendKind::First }, false);
+        }
+        admitted
+    }
+    pub(super) fn push(&mut self, i: usize, queued: Queued, ahead: bool) {
+        self.view.paths[i].queued += 1;
+        self.view.paths[i].queued_bytes += queued.range.len();
+        if ahead {
+            // Copies go before first transmissions, in the order in which they were asked for.
+            let at = self.view.queues[i].items.iter().position(|q| q.yields_to(queued));
+            let at = at.unwrap_or(self.view.queues[i].items.len());
+            self.view.queues[i].items.insert(at, queued);
+        } else {
+            self.view.queues[i].items.push_back(queued);
+        }
+    }
+}

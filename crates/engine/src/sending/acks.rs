@@ -1,0 +1,253 @@
+//! Acknowledgments, windows and transmissions, as they change the connection's send side.
+
+use super::{Fresh, Sending};
+use crate::congestion::{Acked, Loss, PACED_HEADERS};
+use crate::cx::Scope;
+use crate::mode::Mode;
+use crate::schedule::{Cause, SchedulerEvent};
+use crate::settings::{AckCounting, LimitedDecay};
+use crate::subflow::Subflow;
+use crate::subflow::sender::{AckOutcome, RecoveryChange};
+use anabranch_trace::{Event, PathState, RecoveryPhase};
+use anabranch_units::{Instant, Range};
+use anabranch_wire::Segment;
+use core::cmp::Ordering;
+
+impl Sending {
+    /// The window of the subflow. In plain TCP it is the connection's too; MPTCP's moves with its DATA_ACK.
+    #[inline]
+    pub fn on_window(&mut self, mode: Mode, s: &mut Subflow, segment: &Segment, seq: u64, ack: u64) {
+        let shift = s.terms.send_shift;
+        let size = u64::from(segment.window) << shift;
+        let reach = s.window.update(seq, ack, size, 1 << shift);
+        if let Some(p) = self.assignment.path_mut(s.id) {
+            let shut = p.is_shut();
+            p.window = s.window.left(s.sender.nxt());
+            let news = match reach {
+                Ordering::Greater => shut,
+                // Queued data may not leave any more: the window must be probed then.
+                Ordering::Less => p.queued > 0,
+                Ordering::Equal => false,
+            };
+            if news {
+                self.ask_for_round(Cause::Window);
+            }
+        }
+        if mode == Mode::Plain {
+            let acked = (self.offset.data + ack).saturating_sub(self.offset.sub);
+            self.move_window(size, acked + size);
+        }
+    }
+
+    /// The first window of the connection. RFC 7323 §2.2: that of a SYN is not scaled.
+    pub fn learn_window(&mut self, window: u16) {
+        self.assignment.set_window(window.into(), window.into());
+    }
+
+    /// The peer's window and its right edge.
+    #[inline]
+    pub fn move_window(&mut self, size: u64, edge: u64) {
+        let before = self.assignment.window_edge();
+        self.assignment.set_window(size, edge);
+        if self.assignment.window_edge() > before {
+            self.ask_for_round(Cause::Window);
+        }
+    }
+
+    /// The windows of all `subflows` together, where the widest of one is `size`.
+    pub fn all_windows(&self, size: u64, subflows: usize) -> u64 {
+        let subflows = subflows.max(1) as u64;
+        size.max(self.assignment.max_window() / subflows) * subflows
+    }
+
+    /// Where the delivery rate is measured: if the last round left nothing for a subflow to send, and room in its window,
+    /// the application or the scheduler is what limits the rate.
+    #[inline]
+    pub fn note_starved(&self, s: &mut Subflow) {
+        if s.sender.measures_rate()
+            && self.due.is_none()
+            && let Some(p) = self.assignment.path(s.id).filter(|p| p.queued == 0)
+        {
+            s.sender.note_starved(p.cwnd);
+        }
+    }
+
+    /// Subflow `i` was acknowledged.
+    #[inline(always)]
+    pub fn on_ack(&mut self, cx: &mut Scope<'_>, mode: Mode, subflows: &mut [Subflow], i: usize, outcome: &AckOutcome) {
+        if outcome.una_advanced && subflows[i].failing {
+            self.on_return(cx, subflows, i);
+        }
+        let s = &mut subflows[i];
+        let id = s.id;
+        self.on_change(cx, s, outcome.change, outcome.newly_lost);
+        let window = self.congestion.window(id);
+        let acked = Acked {
+            now: cx.now,
+            packets: outcome.acked_packets,
+            counted: outcome.acked_packets.min(cx.settings.tcp.abc_limit), // RFC 3465 §2.2
+            one_in_avoidance: cx.settings.tcp.ack_counting == AckCounting::AcksInAvoidance,
+            bytes: outcome.acked_bytes,
+            rtt: outcome.rtt,
+            prior_in_flight: outcome.prior_in_flight,
+            cwnd_limited: s.usage.is_limited(window.cwnd, window.ssthresh),
+            may_grow: outcome.may_grow,
+            round_ended: outcome.round_ended,
+            data_end: outcome.data_end,
+            data_ack: s.data_ack,
+            lost: outcome.newly_lost,
+            rate: outcome.rate,
+        };
+        self.refresh_measures(s);
+        if acked.packets > 0 || acked.rtt.is_some() {
+            self.congestion.on_ack(id, &acked, self.assignment.paths());
+        }
+        if outcome.may_grow && cx.settings.tcp.limited_decay == LimitedDecay::Linux {
+            s.underuse.restart(cx.now);
+        }
+        self.refresh_window(cx.settings, s);
+        self.record_window(cx, id, outcome.rtt);
+        self.scheduler.on_event(&SchedulerEvent::Ack { path: id, acked: &acked }, &self.assignment);
+        self.due = Some(Cause::Ack(id));
+        if mode == Mode::Plain {
+            self.acked_by_subflow(cx, &subflows[i]);
+        }
+    }
+
+    /// Acts on what an acknowledgment or a timer found out about losses.
+    pub(super) fn on_change(
+        &mut self,
+        cx: &mut Scope<'_>,
+        s: &mut Subflow,
+        change: Option<RecoveryChange>,
+        newly_lost: u32,
+    ) {
+        let id = s.id;
+        if newly_lost > 0 {
+            cx.record(Some(id), Event::Lost { packets: newly_lost });
+        }
+        let Some(change) = change else { return };
+        match change {
+            RecoveryChange::EnterRecovery | RecoveryChange::ProbeRepaired => {
+                self.congestion.on_loss(id, cx.now, Loss::Fast, self.assignment.paths());
+                let ssthresh = self.congestion.window(id).ssthresh;
+                if change == RecoveryChange::EnterRecovery && !self.congestion.is_rate_based() {
+                    s.sender.begin_recovery(ssthresh);
+                }
+                self.scheduler.on_event(&SchedulerEvent::Loss { path: id }, &self.assignment);
+            }
+            RecoveryChange::Undo => {
+                self.congestion.on_undo(id, cx.now);
+                cx.record(Some(id), Event::Undo);
+            }
+            RecoveryChange::ExitRecovery
+            | RecoveryChange::EnterDisorder
+            | RecoveryChange::LeaveDisorder
+            | RecoveryChange::LeaveLoss => {}
+        }
+        cx.record(Some(id), Event::Recovery(s.sender.phase()));
+    }
+
+    /// A failing path delivers again.
+    fn on_return(&mut self, cx: &mut Scope<'_>, subflows: &mut [Subflow], i: usize) {
+        let s = &mut subflows[i];
+        let id = s.id;
+        s.recovered();
+        if s.sender.phase() != RecoveryPhase::Loss {
+            // It was silent, and had not timed out: nothing of what it carries is known to be lost.
+            self.assignment.unstrand(id);
+        }
+        cx.record(Some(id), Event::Path(PathState::Established));
+        self.refresh_usability(cx.settings, subflows);
+        self.relieve_failing(cx.now, subflows);
+        self.path_up(id);
+    }
+
+    /// Plain TCP: what the subflow acknowledged is acknowledged at connection level.
+    pub(super) fn acked_by_subflow(&mut self, cx: &mut Scope<'_>, s: &Subflow) {
+        let upto = match s.sender.first() {
+            Some(first) => first.data.start,
+            None => self.offset.data + s.sender.nxt().saturating_sub(self.offset.sub),
+        };
+        self.on_data_acked(cx, upto.min(self.buffer.end()));
+    }
+
+    /// The peer has everything below `upto`.
+    #[inline]
+    pub fn on_data_acked(&mut self, cx: &mut Scope<'_>, upto: u64) {
+        if upto > self.assignment.data_acked() {
+            self.release(cx, upto);
+        }
+    }
+
+    /// The peer has everything below `upto`, which is news.
+    fn release(&mut self, cx: &mut Scope<'_>, upto: u64) {
+        self.acked_before = self.assignment.data_acked();
+        self.assignment.on_data_acked(upto);
+        self.buffer.release(upto);
+        self.wake_writer();
+        self.persist.on_data_acked();
+        cx.record(None, Event::DataAcked(upto));
+        self.scheduler.on_event(&SchedulerEvent::DataAck { upto }, &self.assignment);
+        self.ask_for_round(Cause::Window);
+    }
+
+    // ---- transmissions ----
+
+    /// New data left on `s`, at `seq` of its sequence.
+    #[inline(always)]
+    pub fn on_sent(&mut self, cx: &mut Scope<'_>, s: &mut Subflow, seq: u64, fresh: &Fresh) {
+        let Fresh { range, kind, .. } = *fresh;
+        if fresh.data_fin {
+            self.data_fin_sent(cx, s);
+        }
+        self.assignment.on_sent(s.id, range);
+        self.sent_end = self.sent_end.max(range.end);
+        self.after_sending(cx.now, s, range.len());
+        if cx.settings.tcp.limited_decay != LimitedDecay::None {
+            self.give_back_unused(cx, s);
+        }
+        cx.record(Some(s.id), Event::DataSent { seq, data: range, kind });
+        if let Some(since) = self.assignment.take_bound(range.start).filter(|since| *since < cx.now) {
+            cx.record(Some(s.id), Event::BoundAhead { since });
+        }
+    }
+
+    /// Our DATA_FIN left on `s`.
+    pub fn data_fin_sent(&mut self, cx: &Scope<'_>, s: &Subflow) {
+        self.data_fin.on_sent(cx.now, s.id, s.sender.rtt().rto(), cx.settings.tcp.rto_max);
+    }
+
+    /// A segment with so many bytes of payload left on `s`.
+    pub fn after_sending(&mut self, now: Instant, s: &mut Subflow, bytes: u64) {
+        let Some(p) = self.assignment.path_mut(s.id) else { return };
+        p.in_flight = s.sender.in_flight();
+        p.in_flight_bytes = s.sender.in_flight_bytes();
+        p.window = s.window.left(s.sender.nxt());
+        p.used_bytes += bytes;
+        s.usage.on_sent(s.sender.una(), s.sender.nxt(), p.in_flight, p.cwnd);
+        if let Some(rate) = p.pacing {
+            s.pacer.on_sent(now, rate, bytes + PACED_HEADERS);
+        }
+    }
+
+    /// RFC 2861 §3.2: a window that was not full for a retransmission timeout loses part of what was not used; not while data
+    /// waits for room in the send buffer (Linux).
+    fn give_back_unused(&mut self, cx: &mut Scope<'_>, s: &mut Subflow) {
+        let Some((in_flight, cwnd)) = self.assignment.path(s.id).map(|p| (p.in_flight, p.cwnd)) else { return };
+        let rto = s.sender.rtt().rto();
+        let Some(used) = s.underuse.on_sent(cx.now, in_flight, cwnd, rto) else { return };
+        if s.sender.phase() != RecoveryPhase::Open || self.wants_to_write {
+            return;
+        }
+        self.congestion.on_underuse(s.id, used);
+        self.refresh_window(cx.settings, s);
+        self.record_window(cx, s.id, None);
+    }
+
+    /// The end of our stream in the data sequence, for the FIN of a subflow.
+    pub fn written(&self) -> Range {
+        let end = self.assignment.written();
+        Range::new(end, end)
+    }
+}

@@ -1,0 +1,87 @@
+//! Our DATA_FIN (RFC 8684 §3.3.3). It stands at the offset where the stream ends.
+
+use crate::deadlines::NEVER;
+use anabranch_units::{Duration, Instant, PathId};
+
+/// How long one beside payload waits for the payload's own repetition.
+const BESIDE_PAYLOAD: Duration = Duration::from_secs(1);
+
+/// Our DATA_FIN.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DataFin {
+    /// It has left once.
+    left: bool,
+    /// When it is repeated by itself.
+    again: Instant,
+    repeats: u32,
+    /// The subflows on which it is still to be sent, without payload: on every one, since one may have died unnoticed.
+    due: u32,
+    acked: bool,
+}
+
+impl Default for DataFin {
+    fn default() -> Self {
+        Self { left: false, again: NEVER, repeats: 0, due: 0, acked: false }
+    }
+}
+
+impl DataFin {
+    /// It is to be sent by itself on `id`.
+    #[inline(always)]
+    pub fn is_due_on(&self, id: PathId) -> bool {
+        self.due & id.bit() != 0
+    }
+
+    /// It has left, beside data or by itself.
+    pub fn has_left(&self) -> bool {
+        self.left
+    }
+
+    /// The peer has acknowledged it.
+    pub fn is_acked(&self) -> bool {
+        self.acked
+    }
+
+    /// When to call [`Self::on_timer`].
+    pub fn deadline(&self) -> Instant {
+        if self.acked { NEVER } else { self.again }
+    }
+
+    /// It is to be sent by itself, on every subflow.
+    pub fn send(&mut self) {
+        self.due = u32::MAX;
+    }
+
+    /// It is not to be sent by itself any more.
+    pub fn hold(&mut self) {
+        self.due = 0;
+    }
+
+    /// It left on `id` at `now`, where the retransmission timeout is `rto` and `most` at most.
+    pub fn on_sent(&mut self, now: Instant, id: PathId, rto: Duration, most: Duration) {
+        let wait = rto * (1 << self.repeats.min(6));
+        // Bounded as the retransmission timer is (RFC 6298 §2.5): after a slow handshake the RTO itself may be a minute.
+        self.again = now + wait.min(most);
+        self.left = true;
+        self.due &= !id.bit();
+    }
+
+    /// The peer has acknowledged it.
+    pub fn on_acked(&mut self) {
+        self.acked = true;
+        self.due = 0;
+    }
+
+    /// It was not acknowledged in time: it is repeated, if it is `alone`. One beside payload is repeated with that. How often
+    /// it was repeated, if it is now.
+    pub fn on_timer(&mut self, now: Instant, alone: bool) -> Option<u32> {
+        if !alone {
+            self.again = now + BESIDE_PAYLOAD;
+            return None;
+        }
+        self.again = NEVER;
+        self.repeats += 1;
+        self.due = u32::MAX;
+        Some(self.repeats)
+    }
+}

@@ -1,0 +1,123 @@
+//! Timers of a subflow's sender, and paths that fall silent or time out: others carry on for them, and they are probed.
+
+use super::Sending;
+use crate::congestion::Loss;
+use crate::cx::Scope;
+use crate::mode::Mode;
+use crate::schedule::{Cause, SchedulerEvent};
+use crate::subflow::Subflow;
+use crate::subflow::sender::Fired;
+use anabranch_trace::{Event, PathState};
+use anabranch_units::{Duration, Instant, Side};
+
+/// A path that timed out is tried at least this often while others carry the data: this bounds how long a path that
+/// came back stays unused.
+const FAILING_RTO_MAX: Duration = Duration::from_secs(2);
+
+impl Sending {
+    /// A timer of the sender of subflow `i` is due. False if the subflow has been silent for too long, and is to be given up.
+    pub fn on_sender_timer(&mut self, cx: &mut Scope<'_>, mode: Mode, subflows: &mut [Subflow], i: usize) -> bool {
+        let s = &mut subflows[i];
+        let id = s.id;
+        match s.sender.on_timer(cx.now) {
+            Fired::Nothing => {}
+            Fired::ReorderTimer { newly_lost, change } => {
+                self.refresh(cx.settings, s);
+                self.on_change(cx, s, change, newly_lost);
+                self.refresh(cx.settings, s);
+                self.record_window(cx, id, None);
+                self.ask_for_round(Cause::Ack(id));
+            }
+            Fired::Probe => {
+                s.probe = true;
+                // RFC 8985 §7.3: new data if there is some. Where paths can be chosen, that is what the scheduler has bound.
+                if self.lone_path() == Some(id) && self.assignment.path(id).is_some_and(|p| p.queued == 0) {
+                    self.assignment.bind_probe(id);
+                }
+                cx.record(Some(id), Event::TailLossProbe);
+                self.ask_for_round(Cause::Ack(id));
+            }
+            Fired::Silence => self.on_silence(cx, mode, subflows, i),
+            Fired::Timeout { n, newly_lost, again } => {
+                cx.record(Some(id), Event::Timeout { n });
+                if newly_lost > 0 {
+                    cx.record(Some(id), Event::Lost { packets: newly_lost });
+                }
+                return self.on_timeout(cx, subflows, i, n, again);
+            }
+        }
+        true
+    }
+
+    /// A path has acknowledged nothing for longer than usual. While another one delivers, that is no pause of the peer's:
+    /// its data goes out again there before the retransmission timer fires, and new data keeps off it.
+    fn on_silence(&mut self, cx: &mut Scope<'_>, mode: Mode, subflows: &mut [Subflow], i: usize) {
+        let s = &mut subflows[i];
+        let Some(patience) = s.sender.patience().filter(|_| !s.failing && mode != Mode::Plain) else { return };
+        if cx.now.since(s.last_heard) < patience {
+            // It speaks, only the first packet is not acknowledged: loss recovery's business.
+            return s.sender.await_news(s.last_heard);
+        }
+        let (id, heard) = (s.id, s.last_heard);
+        // Segments that left the peer before this path fell silent prove nothing: the peer, or all its paths, may have paused.
+        let one_way = |o: &Subflow| o.sender.rtt().srtt().unwrap_or_default() / 2;
+        let delivers = |o: &Subflow| o.sender.is_empty() || o.last_heard > heard + one_way(o);
+        if subflows.iter().any(|o| o.id != id && o.may_carry() && !o.failing && delivers(o)) {
+            self.fail(cx, subflows, i);
+            self.relieve(cx.now, &mut subflows[i]);
+            self.due = Some(Cause::PathChange(id));
+        } else {
+            subflows[i].sender.look_again(cx.now + patience / 2);
+        }
+    }
+
+    /// A path is not to be given new data until it delivers again.
+    fn fail(&mut self, cx: &mut Scope<'_>, subflows: &mut [Subflow], i: usize) {
+        let s = &mut subflows[i];
+        if !s.failing {
+            s.failing = true;
+            s.reported = PathState::Failing;
+            cx.record(Some(s.id), Event::Path(PathState::Failing));
+        }
+        self.refresh_usability(cx.settings, subflows);
+        self.refresh(cx.settings, &subflows[i]);
+    }
+
+    /// The retransmission timer fired for the `n`th time in a row (RFC 6298 §5.4-5.7). False if that is too often.
+    fn on_timeout(&mut self, cx: &mut Scope<'_>, subflows: &mut [Subflow], i: usize, n: u32, again: bool) -> bool {
+        let s = &subflows[i];
+        let id = s.id;
+        let others = subflows.iter().any(|s| s.id != id && s.may_carry() && !s.failing);
+        // A server cannot join again, and its client may not know that the path was lost: it goes on trying.
+        if n > cx.settings.tcp.retries && !s.is_answered_beyond_window() && !(others && cx.side == Side::Server) {
+            return false;
+        }
+        self.refresh(cx.settings, s);
+        self.congestion.on_loss(id, cx.now, Loss::Timeout { again }, self.assignment.paths());
+        cx.record(Some(id), Event::Recovery(s.sender.phase()));
+        self.fail(cx, subflows, i);
+        subflows[i].sender.limit_rto(cx.settings.tcp.rto_max);
+        if others {
+            self.relieve(cx.now, &mut subflows[i]);
+        }
+        self.record_window(cx, id, None);
+        self.scheduler.on_event(&SchedulerEvent::Timeout { path: id }, &self.assignment);
+        self.due = Some(Cause::Timeout(id));
+        true
+    }
+
+    /// Data that failing paths have not delivered may go out again over a path that works, now that there is one.
+    pub fn relieve_failing(&mut self, now: Instant, subflows: &mut [Subflow]) {
+        for s in subflows.iter_mut().filter(|s| s.failing) {
+            self.relieve(now, s);
+        }
+    }
+
+    /// Others carry on for a failing path; it is tried again often enough to notice its return.
+    fn relieve(&mut self, now: Instant, s: &mut Subflow) {
+        s.probe_soon(now);
+        s.sender.limit_rto(FAILING_RTO_MAX);
+        self.assignment.unbind(s.id);
+        self.assignment.strand(s.id);
+    }
+}

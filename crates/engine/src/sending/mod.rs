@@ -1,0 +1,313 @@
+//! The send side of the connection: what was written and not acknowledged, what of it is bound to which subflow, and what
+//! acknowledgments, losses and silence mean for that.
+
+mod acks;
+mod buffer;
+mod data_fin;
+mod failing;
+mod persist;
+mod refresh;
+mod rounds;
+
+pub(crate) use data_fin::DataFin;
+pub(crate) use persist::{Peer, Probed};
+
+use crate::congestion::CongestionControl;
+use crate::cx::Scope;
+use crate::mode::{Mode, Offset};
+use crate::schedule::{Assignment, Cause, Scheduler, View};
+use crate::settings::{HostModel, Settings};
+use crate::subflow::Subflow;
+use anabranch_trace::{Event, SendKind};
+use anabranch_units::{Instant, PathId, Range, Rng};
+use buffer::SendBuffer;
+use bytes::Bytes;
+use persist::Persist;
+use rounds::Rounds;
+
+/// The connection's send buffer, its assignment to subflows, and what decides about that.
+#[derive(Debug)]
+pub(crate) struct Sending {
+    assignment: Assignment,
+    scheduler: Box<dyn Scheduler>,
+    congestion: Box<dyn CongestionControl>,
+    buffer: SendBuffer,
+    /// Bytes that it may hold now.
+    capacity: u64,
+    /// End of the data that was sent at least once.
+    sent_end: u64,
+    /// The application finished writing.
+    finished: bool,
+    /// The connection has ended.
+    stopped: bool,
+    wants_to_write: bool,
+    /// The application is to be told that there is room again.
+    pub writable: bool,
+    pub data_fin: DataFin,
+    /// Our stream in the only subflow's sequence: plain TCP.
+    offset: Offset,
+    /// The end of the data that the peer had acknowledged before its newest acknowledgment.
+    acked_before: u64,
+    /// Why a round is to be held.
+    due: Option<Cause>,
+    rounds: Rounds,
+    persist: Persist,
+}
+
+impl Sending {
+    pub fn new(
+        settings: &Settings,
+        scheduler: Box<dyn Scheduler>,
+        congestion: Box<dyn CongestionControl>,
+        known_paths: usize,
+    ) -> Self {
+        let mut assignment = Assignment::new(settings.tcp.nagle);
+        assignment.set_send_buffer(settings.send_buffer, known_paths);
+        if !settings.mptcp {
+            assignment.set_in_sequence();
+        }
+        assignment.set_releases(settings.sender_model == HostModel::Linux);
+        Self {
+            assignment,
+            rounds: Rounds::new(&*scheduler),
+            scheduler,
+            congestion,
+            buffer: SendBuffer::default(),
+            capacity: buffer::first_capacity(settings),
+            sent_end: 0,
+            finished: false,
+            stopped: false,
+            wants_to_write: false,
+            writable: false,
+            data_fin: DataFin::default(),
+            offset: Offset { sub: 1, data: 0 },
+            acked_before: 0,
+            due: None,
+            persist: Persist::default(),
+        }
+    }
+
+    /// The scheduler's view.
+    #[inline(always)]
+    pub fn view(&self) -> &View {
+        &self.assignment
+    }
+
+    /// Time has passed.
+    #[inline(always)]
+    pub fn set_now(&mut self, now: Instant) {
+        self.assignment.set_now(now);
+    }
+
+    /// A round is to be held, for this reason unless there is another one already.
+    #[inline(always)]
+    pub fn ask_for_round(&mut self, cause: Cause) {
+        self.due.get_or_insert(cause);
+    }
+
+    /// Why a round is to be held.
+    #[inline(always)]
+    pub fn due(&self) -> Option<Cause> {
+        self.due
+    }
+
+    /// Takes back what was asked for since `due` was [`Self::due`].
+    pub fn restore_due(&mut self, due: Option<Cause>) {
+        self.due = due;
+    }
+
+    /// Gives the scheduler a random stream.
+    pub fn seed(&mut self, rng: Rng) {
+        self.scheduler.seed(rng);
+    }
+
+    // ---- the application's side ----
+
+    /// Takes as much of `bytes` as there is room for; returns how much that was.
+    pub fn write(&mut self, cx: &mut Scope<'_>, subflows: &mut [Subflow], mut bytes: Bytes) -> usize {
+        let room = self.room();
+        let taken = room.min(bytes.len() as u64);
+        // A full buffer leaves the application waiting, whether or not it offered more than fitted.
+        self.wants_to_write = taken == room;
+        self.assignment.set_buffer_full(self.wants_to_write);
+        if taken > 0 {
+            subflows.iter_mut().for_each(|s| self.note_starved(s));
+            bytes.truncate(taken as usize);
+            let start = self.buffer.end();
+            self.buffer.push(bytes);
+            self.assignment.set_written(self.buffer.end());
+            cx.record(None, Event::Written(Range::new(start, self.buffer.end())));
+            self.ask_for_round(Cause::Written);
+        }
+        taken as usize
+    }
+
+    /// Bytes that [`Self::write`] would take now.
+    pub fn room(&self) -> u64 {
+        if self.finished || self.stopped { 0 } else { self.capacity.saturating_sub(self.buffer.len()) }
+    }
+
+    /// Bytes written and not acknowledged by the peer.
+    pub fn unacknowledged(&self) -> u64 {
+        self.buffer.len()
+    }
+
+    /// The next `len` bytes that are written belong together.
+    pub fn begin_message(&mut self, len: u64) -> bool {
+        !self.finished && self.assignment.begin_message(len)
+    }
+
+    /// The application finished writing.
+    #[inline(always)]
+    pub fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    /// No more will be written.
+    pub fn finish(&mut self, cx: &mut Scope<'_>) {
+        self.finished = true;
+        self.assignment.set_ended();
+        cx.record(None, Event::WriteEnd(self.buffer.end()));
+        self.ask_for_round(Cause::Written);
+    }
+
+    /// The connection has ended: nothing more is written, probed for or said.
+    pub fn stop(&mut self) {
+        self.stopped = true;
+        self.persist.disarm();
+        self.data_fin.hold();
+    }
+
+    /// Tells the application, if it waits for it, that there is room in the send buffer.
+    fn wake_writer(&mut self) {
+        // As Linux: a third of the buffer must be free, so that an application is not woken for every segment.
+        if self.wants_to_write && self.room() >= self.capacity / 3 {
+            self.wants_to_write = false;
+            self.assignment.set_buffer_full(false);
+            self.writable = true;
+        }
+    }
+
+    // ---- where the stream stands ----
+
+    /// End of what was written.
+    pub fn end(&self) -> u64 {
+        self.buffer.end()
+    }
+
+    /// The peer has acknowledged everything that was written so far.
+    pub fn all_delivered(&self) -> bool {
+        self.assignment.data_acked() >= self.buffer.end()
+    }
+
+    /// Everything that was written was sent, and nothing of it waits to be sent in a queue.
+    pub fn all_sent(&self) -> bool {
+        self.assignment.backlog().is_empty() && !self.assignment.anything_queued()
+    }
+
+    /// The highest offset that the peer may acknowledge: the DATA_FIN counts as a byte (RFC 8684 §3.3.3).
+    pub fn sent_upto(&self) -> u64 {
+        self.sent_end + u64::from(self.data_fin.has_left() && self.sent_end == self.buffer.end())
+    }
+
+    /// The DATA_FIN is to be sent by itself as soon as everything else was delivered.
+    pub fn settle_data_fin(&mut self) {
+        let fin = &self.data_fin;
+        let due = self.finished && self.all_delivered() && !fin.is_acked() && !fin.has_left();
+        if due && !self.assignment.anything_queued() {
+            self.data_fin.send();
+        }
+    }
+
+    /// Everything that was sent and is not acknowledged, up to the last byte, is on `s`, in one piece and in order.
+    pub fn is_in_order_on(&self, s: &Subflow) -> bool {
+        let view = self.view();
+        let carried = view.outstanding().iter().all(|(_, copies)| copies.on(s.id));
+        let new = |start| start >= self.sent_end;
+        let queued = view.queue(s.id).filter(|q| q.kind == SendKind::First).all(|q| new(q.range.start));
+        let backlog = view.backlog().first().is_none_or(|range| new(range.start));
+        carried && queued && backlog && s.carries_in_order(self.sent_end)
+    }
+
+    /// From here on the connection is plain TCP: data leaves in the order in which it was written.
+    pub fn become_plain(&mut self) {
+        self.assignment.set_in_sequence();
+    }
+
+    /// From here on our stream goes on in the sequence of `s`. What was sent with mappings keeps its place; new data follows in
+    /// the subflow's own sequence. What the subflow has acknowledged has arrived, also where no DATA_ACK says so yet.
+    pub fn go_on_in(&mut self, cx: &mut Scope<'_>, subflows: &mut [Subflow], i: usize) {
+        let s = &subflows[i];
+        let id = s.id;
+        self.offset = Offset { sub: s.sender.nxt(), data: self.sent_end.max(self.assignment.data_acked()) };
+        self.data_fin.hold();
+        self.assignment.take_back(id);
+        self.refresh_usability(cx.settings, subflows);
+        self.acked_by_subflow(cx, &subflows[i]);
+        self.ask_for_round(Cause::PathChange(id));
+    }
+
+    /// Where the last data begins that is known to have come intact.
+    pub fn intact(&self) -> u64 {
+        self.acked_before
+    }
+
+    // ---- paths ----
+
+    /// Data that is bound to a path and has not left is bound anew.
+    pub fn take_back(&mut self, id: PathId) {
+        self.assignment.take_back(id);
+    }
+
+    /// Bytes that path `id` has waiting.
+    #[inline(always)]
+    pub fn has_queued(&self, id: PathId) -> bool {
+        self.assignment.path(id).is_some_and(|p| p.queued > 0)
+    }
+
+    /// The congestion window of `s` has room, and its pacer lets a segment leave at `now`.
+    #[inline(always)]
+    pub fn has_room(&self, s: &Subflow, now: Instant) -> bool {
+        let window = self.assignment.path(s.id).map_or(0, |p| p.cwnd);
+        s.sender.in_flight() < window && s.pacer.next() <= now
+    }
+
+    /// Data of `s` waits only for its pacer.
+    #[inline(always)]
+    pub fn is_paced(&self, s: &Subflow) -> bool {
+        // Where the window is what holds it back, pacing has nothing to say.
+        let paced =
+            s.pacer.next() > self.assignment.now() && self.assignment.path(s.id).is_some_and(|p| p.pacing.is_some());
+        paced && (self.assignment.has_admissible(s.id) || s.sender.next_lost().is_some())
+    }
+
+    /// When the scheduler wants to be called again: only if there is something to send.
+    #[inline(always)]
+    pub fn wakeup(&self) -> Instant {
+        self.rounds.wakeup_for(self.assignment.backlog())
+    }
+
+    /// The next new data for `s`, taken out of its queue, if the peer's window admits it.
+    #[inline(always)]
+    pub fn take_next(&mut self, s: &mut Subflow, mode: Mode, linux: bool, keeps_keys: bool) -> Option<Fresh> {
+        let queued = self.assignment.take_admissible(s.id)?;
+        let payload = self.buffer.slice(queued.range);
+        if linux {
+            s.heard_window = s.heard_window.max(self.assignment.window_edge().saturating_sub(queued.range.start));
+        }
+        // MP_CAPABLE with the first data has no place for it; it follows by itself then.
+        let last = self.finished && queued.range.end == self.buffer.end();
+        let data_fin = mode != Mode::Plain && last && !(s.sender.nxt() == 1 && keeps_keys);
+        Some(Fresh { range: queued.range, kind: queued.kind, payload, data_fin })
+    }
+}
+
+/// New data that is about to leave.
+#[derive(Debug)]
+pub(crate) struct Fresh {
+    pub range: Range,
+    pub kind: SendKind,
+    pub payload: Bytes,
+    /// The DATA_FIN goes with it.
+    pub data_fin: bool,
+}

@@ -1,0 +1,146 @@
+//! Zero-window probes (RFC 9293 §3.8.6.1), and repetitions of data that the peer dropped at connection level
+//! (RFC 8684 §3.3.6).
+
+use super::Sending;
+use crate::cx::Scope;
+use crate::deadlines::NEVER;
+use crate::schedule::Cause;
+use crate::subflow::Subflow;
+use anabranch_units::{Duration, Instant, PathId};
+
+/// Longest time between two zero-window probes.
+const PERSIST_MAX: Duration = Duration::from_secs(60);
+
+/// The subflow that was probed last, and when.
+#[derive(Clone, Copy, Debug)]
+struct LastProbe {
+    path: PathId,
+    at: Instant,
+}
+
+/// Zero-window probing.
+#[derive(Debug)]
+pub(super) struct Persist {
+    at: Instant,
+    /// How often so far.
+    probes: u32,
+    last: Option<LastProbe>,
+    /// A DATA_ACK came since, or another option of a peer that speaks MPTCP.
+    answered: bool,
+}
+
+impl Default for Persist {
+    fn default() -> Self {
+        Self { at: NEVER, probes: 0, last: None, answered: true }
+    }
+}
+
+impl Persist {
+    /// Nothing is to be probed.
+    pub fn disarm(&mut self) {
+        self.at = NEVER;
+    }
+
+    /// The subflow on `id` is gone.
+    pub fn forget(&mut self, id: PathId) {
+        self.last = self.last.filter(|last| last.path != id);
+    }
+
+    /// The peer has acknowledged data.
+    pub fn on_data_acked(&mut self) {
+        self.probes = 0;
+    }
+}
+
+/// Facts about the peer at the time of a window probe.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peer {
+    /// It speaks MPTCP, and has shown so by a DSS or a join.
+    pub maps: bool,
+    /// It has joined a second subflow.
+    pub joined: bool,
+}
+
+/// The result of a probe that is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Probed {
+    /// It is on its way.
+    Sent,
+    /// This subflow answered the last one without a DATA_ACK: something takes its options off.
+    Unmapped(PathId),
+    /// This subflow has left too many without an answer.
+    Silent(PathId),
+}
+
+impl Sending {
+    /// When the peer's window is probed.
+    pub fn persist_deadline(&self) -> Instant {
+        self.persist.at
+    }
+
+    /// A DATA_ACK came, or another option that shows that the peer speaks MPTCP.
+    #[inline(always)]
+    pub fn note_answer(&mut self) {
+        self.persist.answered = true;
+    }
+
+    /// The window is probed if it `waits` for nothing else, and is not any more otherwise.
+    #[inline(always)]
+    pub(super) fn arm_persist(&mut self, cx: &Scope<'_>, waits: bool) {
+        if !waits {
+            self.persist.disarm();
+        } else if self.persist.at == NEVER {
+            self.persist.at = cx.now + self.persist_interval(cx);
+        }
+    }
+
+    /// RFC 9293 §3.8.6.1: nothing is in flight that could bring news of the peer's window or its acknowledgment.
+    pub fn probe_window(&mut self, cx: &Scope<'_>, peer: Peer, subflows: &mut [Subflow]) -> Probed {
+        self.persist.probes += 1;
+        self.persist.at = cx.now + self.persist_interval(cx);
+        let Some(s) = self.next_to_probe().and_then(|id| subflows.iter_mut().find(|s| s.id == id)) else {
+            return Probed::Sent;
+        };
+        let id = s.id;
+        let answered = core::mem::take(&mut self.persist.answered);
+        let last = self.persist.last.replace(LastProbe { path: id, at: cx.now });
+        let heard = |last: &LastProbe| subflows.iter().any(|s| s.id == last.path && s.last_heard > last.at);
+        if let Some(last) = last.filter(|last| !answered && peer.maps && heard(last)) {
+            // Its acknowledgments have lost their DATA_ACKs, and with them the connection's window (RFC 8684 §3.3.5). A peer that
+            // went on without mappings, as Linux does, would take what is retransmitted for new data.
+            return Probed::Unmapped(last.path);
+        }
+        if self.persist.probes > 1 && (answered || peer.joined) && !self.assignment.outstanding().is_empty() {
+            // RFC 8684 §3.3.6: a receiver may drop at connection level what its subflow acknowledged. Its answer, or a
+            // second subflow, shows that it still speaks MPTCP: otherwise it would take this for new data.
+            self.assignment.send_all_again();
+            self.ask_for_round(Cause::Window);
+        }
+        if self.assignment.bind_what_fits(id) {
+            // It leaves before the scheduler is called again, which might bind it as before.
+            self.due = None;
+            return Probed::Sent;
+        }
+        // RFC 9293 §3.8.6.1: as long as the peer answers, for ever; else like any retransmission.
+        let Some(s) = subflows.iter_mut().find(|s| s.id == id) else { return Probed::Sent };
+        s.probes += 1;
+        if s.probes > cx.settings.tcp.retries {
+            return Probed::Silent(id);
+        }
+        s.window_probe = true;
+        Probed::Sent
+    }
+
+    /// One path after the other, the fastest first: it may be the one that is silent.
+    fn next_to_probe(&self) -> Option<PathId> {
+        let mut paths: Vec<_> = self.assignment.candidates().map(|p| (p.rtt_or_max(), p.id)).collect();
+        paths.sort();
+        let turn = (self.persist.probes - 1) as usize % paths.len().max(1);
+        paths.get(turn).map(|(_, id)| *id)
+    }
+
+    fn persist_interval(&self, cx: &Scope<'_>) -> Duration {
+        let rto = self.assignment.fastest().map_or(cx.settings.tcp.rto_initial, |p| p.rto);
+        (rto * (1 << self.persist.probes.min(16))).min(PERSIST_MAX)
+    }
+}

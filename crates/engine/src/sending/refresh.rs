@@ -1,0 +1,132 @@
+//! Keeps up to date what the scheduler and congestion control see of the subflows.
+
+use super::Sending;
+use super::buffer::greatest_capacity;
+use crate::cx::Scope;
+use crate::schedule::{Device, PathView, SchedulerEvent};
+use crate::settings::Settings;
+use crate::subflow::Subflow;
+use anabranch_trace::{Event, WindowChange};
+use anabranch_units::{Duration, PathId};
+
+impl Sending {
+    /// A subflow of the path is established: its window begins with `initial_window` packets.
+    pub fn add_path(&mut self, cx: &Scope<'_>, s: &mut Subflow, path: PathView, initial_window: u32) {
+        if self.congestion.is_rate_based() {
+            s.sender.measure_rate();
+        }
+        self.congestion.on_join(s.id, initial_window);
+        if let Some(threshold) = cx.settings.tcp.initial_ssthresh {
+            self.congestion.set_threshold(s.id, threshold.packets(path.mss));
+        }
+        self.assignment.set_path(path);
+        self.refresh(cx.settings, s);
+    }
+
+    /// The subflow of a path is gone: what it carried alone goes out again elsewhere. Payload bytes that the path has carried;
+    /// `None` if it never was established.
+    pub fn remove_path(&mut self, id: PathId) -> Option<u64> {
+        let used = self.assignment.path(id)?.used_bytes;
+        self.assignment.remove_path(id);
+        self.congestion.on_leave(id);
+        Some(used)
+    }
+
+    /// The subflow of a path is forgotten: the scheduler hears of it.
+    pub fn path_down(&mut self, id: PathId) {
+        self.persist.forget(id);
+        self.scheduler.on_event(&SchedulerEvent::PathDown { path: id }, &self.assignment);
+    }
+
+    /// A path may carry data from now on.
+    pub fn path_up(&mut self, id: PathId) {
+        self.scheduler.on_event(&SchedulerEvent::PathUp { path: id }, &self.assignment);
+    }
+
+    /// Sets the contents of the device by which the path leaves.
+    pub fn set_device(&mut self, id: PathId, device: Device) {
+        if let Some(p) = self.assignment.path_mut(id) {
+            p.device = Some(device);
+        }
+    }
+
+    /// Brings what the scheduler and congestion control see of a subflow up to date.
+    pub(super) fn refresh(&mut self, settings: &Settings, s: &Subflow) {
+        self.refresh_measures(s);
+        self.refresh_window(settings, s);
+    }
+
+    /// The part of [`Self::refresh`] that the sender measures.
+    pub(super) fn refresh_measures(&mut self, s: &Subflow) {
+        let Some(p) = self.assignment.path_mut(s.id) else { return };
+        let rtt = s.sender.rtt();
+        p.in_flight = s.sender.in_flight();
+        p.in_flight_bytes = s.sender.in_flight_bytes();
+        p.window = s.window.left(s.sender.nxt());
+        p.srtt = rtt.srtt();
+        p.rttvar = rtt.rttvar();
+        p.latest_rtt = rtt.latest();
+        p.min_rtt = rtt.min();
+        p.min_srtt = rtt.min_srtt();
+        p.max_srtt = rtt.max_srtt();
+        p.rto = rtt.rto();
+        p.forward_delay = s.forward;
+        p.loss = s.sender.loss_estimate();
+        p.recovery = s.sender.phase();
+    }
+
+    /// The part of [`Self::refresh`] that congestion control decides.
+    pub(super) fn refresh_window(&mut self, settings: &Settings, s: &Subflow) {
+        let Some(p) = self.assignment.path_mut(s.id) else { return };
+        let window = self.congestion.window(s.id);
+        p.cwnd = s.sender.effective_window(window.cwnd);
+        p.ssthresh = window.ssthresh;
+        p.pacing = window.pacing;
+        if settings.tcp.pacing {
+            p.pacing = p.pacing_rate();
+        }
+        if settings.tcp.autotune {
+            self.expand(settings);
+        }
+    }
+
+    /// The send buffer holds twice the windows of all subflows, and never less than before (Linux `tcp_sndbuf_expand`,
+    /// `mptcp_update_sndbuf`).
+    fn expand(&mut self, settings: &Settings) {
+        let least = settings.tcp.initial_window;
+        let windows = self.assignment.paths().iter().map(|p| 2 * u64::from(p.cwnd.max(least)) * u64::from(p.mss));
+        let wanted = windows.fold(0, u64::saturating_add).min(greatest_capacity(settings));
+        if wanted > self.capacity {
+            self.capacity = wanted;
+            self.wake_writer();
+        }
+    }
+
+    /// Which paths may be given data. A path that timed out is not, unless there is no other; where only one is left,
+    /// a plain window check decides instead of the scheduler.
+    pub fn refresh_usability(&mut self, settings: &Settings, subflows: &mut [Subflow]) {
+        let healthy = subflows.iter().filter(|s| s.may_carry() && !s.failing).count();
+        let able = subflows.iter().filter(|s| s.may_carry()).count();
+        let early = settings.early_rescue && !self.scheduler.waits_for_timeouts();
+        for s in subflows {
+            s.sender.watch(early && healthy > 1);
+            let Some(p) = self.assignment.path_mut(s.id) else { continue };
+            p.usable = s.may_carry() && (!s.failing || healthy == 0);
+            p.sole = p.usable && if healthy > 0 { healthy == 1 } else { able == 1 };
+            p.backup = s.is_backup();
+        }
+    }
+
+    /// Records the window of a subflow.
+    pub(super) fn record_window(&self, cx: &mut Scope<'_>, id: PathId, rtt: Option<Duration>) {
+        let Some(p) = self.assignment.path(id) else { return };
+        let change = WindowChange {
+            cwnd: p.cwnd,
+            ssthresh: p.ssthresh,
+            in_flight: p.in_flight,
+            srtt: p.srtt.unwrap_or(Duration::ZERO),
+            rtt,
+        };
+        cx.record(Some(id), Event::Window(change));
+    }
+}

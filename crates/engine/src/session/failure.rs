@@ -1,0 +1,158 @@
+//! The fall back to plain TCP as both ends come to know of it: by MP_FAIL, by an infinite mapping, or because options do not
+//! come (RFC 8684 §3.7).
+
+use super::Session;
+use crate::deadlines::NEVER;
+use crate::mode::Offset;
+use crate::subflow::Subflow;
+use crate::subflow::mapping::subflow_offset;
+use anabranch_units::{DataSeq, Duration, Instant};
+use anabranch_wire::{Mapping, MptcpOption, Segment};
+
+/// The state of MP_FAIL after a checksum failed on the only subflow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Failure {
+    None,
+    /// We could not verify data, and the peer has not reacted yet.
+    Said(Saying),
+    /// The peer has answered, and has not sent data with an infinite mapping yet.
+    Answered,
+    /// The peer could not, and says so with this number until it hears our answer.
+    Heard(u64),
+}
+
+/// MP_FAIL goes out with every acknowledgment until the peer reacts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Saying {
+    /// Where the data begins that failed, as the wire has it.
+    pub data_seq: u64,
+    /// When it is said again by itself, and how long after the last time.
+    again: Instant,
+    wait: Duration,
+    /// When the peer is given up.
+    until: Instant,
+}
+
+/// The infinite mapping (RFC 8684 §3.7). The first new data after a fall back carries it, and so do retransmissions of older
+/// data: the peer may not know of the fall back yet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Infinite {
+    /// Where the first new data begins in the subflow's sequence.
+    pub upto: u64,
+    /// Where the last data begins that is known to have come intact.
+    pub intact: u64,
+    /// Checksums were agreed on: its own is 0 (§3.3.1).
+    pub checksum: bool,
+}
+
+/// Where data belongs that a peer maps although the connection is plain TCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MappedTo {
+    /// In the subflow's sequence, as all data is then.
+    Sequence,
+    /// Before what came in order: it is there already.
+    Repeat,
+    /// Somewhere else: the streams would part.
+    Elsewhere,
+}
+
+/// MP_FAIL in a segment: the data sequence number that it names.
+fn fail_in(segment: &Segment) -> Option<u64> {
+    segment.options.mptcp().iter().find_map(|option| match option {
+        MptcpOption::Fail { data_seq } => Some(*data_seq),
+        _ => None,
+    })
+}
+
+impl Session {
+    /// From here on plain TCP is spoken on a subflow whose new data begins at `upto`; `intact`: where the last data begins
+    /// that is known to have come intact.
+    pub fn fall_back(&mut self, upto: u64, intact: u64) {
+        self.become_plain();
+        let infinite = Infinite { upto, intact, checksum: self.checksum };
+        self.infinite = Some(infinite).filter(|infinite| infinite.upto > 1);
+        self.checksum = false;
+    }
+
+    /// The checksum of data failed that the wire numbers `data_seq`: MP_FAIL is said, again after `wait`, and the peer given up
+    /// at `until`.
+    pub fn say_failure(&mut self, data_seq: u64, now: Instant, wait: Duration, until: Instant) {
+        self.failure = Failure::Said(Saying { data_seq, again: now + wait, wait, until });
+    }
+
+    /// The peer could not verify our data.
+    pub fn hear_failure(&mut self, data_seq: u64) {
+        self.failure = Failure::Heard(data_seq);
+    }
+
+    /// The peer has not reacted to our MP_FAIL yet: it may not know that this is plain TCP.
+    pub fn awaits_reaction(&self) -> bool {
+        matches!(self.failure, Failure::Said(_))
+    }
+
+    /// When MP_FAIL is said again, or the peer given up.
+    pub fn failure_deadline(&self) -> Instant {
+        match &self.failure {
+            Failure::Said(saying) => saying.again.min(saying.until),
+            _ => NEVER,
+        }
+    }
+
+    /// MP_FAIL was not answered in time. True if it is to be said again, false if the peer is given up.
+    pub fn repeat_failure(&mut self, now: Instant) -> bool {
+        let Failure::Said(saying) = &mut self.failure else { return true };
+        if saying.until <= now {
+            return false;
+        }
+        saying.wait = saying.wait * 2;
+        saying.again = now + saying.wait;
+        true
+    }
+
+    /// After a checksum failed, the peer reacts by its own MP_FAIL, an infinite mapping or plain data. Until one of the
+    /// latter it maps what it sends, and waits for DATA_ACKs as before. True if our answer was lost, and is to be said again.
+    pub fn on_reaction(&mut self, segment: &Segment) -> bool {
+        if self.failure == Failure::None {
+            return false;
+        }
+        let fails = fail_in(segment);
+        let infinite = segment.options.dss().is_none_or(|dss| dss.mapping.is_some_and(|m| m.len == 0));
+        match self.failure {
+            Failure::Said(_) | Failure::Answered if infinite && !segment.payload.is_empty() => {
+                self.failure = Failure::None;
+            }
+            Failure::Said(_) if fails.is_some() => self.failure = Failure::Answered,
+            // MP_FAIL with another number is an answer itself: two ends that both received MP_FAIL, from each other or from a
+            // forger, would answer each other for ever.
+            Failure::Heard(said) => return fails == Some(said),
+            Failure::None | Failure::Said(_) | Failure::Answered => {}
+        }
+        false
+    }
+
+    /// A mapping puts data of `s` where the subflow's sequence does, given that `place` is in that line; `next` is the next
+    /// offset of the peer's stream.
+    pub fn is_in_line(&self, s: &Subflow, mapping: &Mapping, next: u64, place: Offset) -> bool {
+        let sub = subflow_offset(mapping.subflow_seq, s.receiver.next());
+        sub.zip(self.data_offset(mapping, next)).is_some_and(|(sub, data)| data + place.sub == place.data + sub)
+    }
+
+    /// After the fall back: where the mapping of a segment at `seq` of `s` puts its data, if the peer still sends mappings. The
+    /// subflow's sequence became the data sequence at `place`; `next` is the next offset of the peer's stream.
+    pub fn mapped_to(&self, s: &Subflow, segment: &Segment, seq: u64, next: u64, place: Offset) -> MappedTo {
+        let knows_numbers = self.keys.remote != 0 || self.keys.remote_idsn != DataSeq::default();
+        let mapping = segment.options.dss().and_then(|dss| dss.mapping);
+        let Some(mapping) = mapping.filter(|m| knows_numbers && m.subflow_seq > 0) else {
+            return MappedTo::Sequence;
+        };
+        let known = subflow_offset(mapping.subflow_seq, s.receiver.next()).zip(self.data_offset(&mapping, next));
+        let Some((sub, data)) = known.filter(|(sub, _)| *sub >= place.sub) else {
+            return MappedTo::Sequence;
+        };
+        if self.is_in_line(s, &mapping, next, place) {
+            return MappedTo::Sequence;
+        }
+        let end = data + seq.saturating_sub(sub) + segment.payload.len() as u64;
+        if mapping.len > 0 && end <= next { MappedTo::Repeat } else { MappedTo::Elsewhere }
+    }
+}

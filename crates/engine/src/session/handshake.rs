@@ -1,0 +1,224 @@
+//! The handshakes of MP_CAPABLE and MP_JOIN (RFC 8684 §3.1, §3.2, §3.7).
+
+use super::offers::{capable, is_spoken, join, speaks_later};
+use super::{Keys, Session};
+use crate::mode::Mode;
+use crate::reasons::MPTCP_ERROR;
+use crate::subflow::half_open::{HalfOpen, Offer};
+use crate::subflow::{Both, Subflow};
+use anabranch_trace::Violation;
+use anabranch_units::{DataSeq, SeqNumber};
+use anabranch_wire::{AddAddr, MpCapable, MpJoin, MptcpOption, Reason, Segment, crypto};
+
+/// The information in a third ACK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Learned {
+    /// The protocol is known.
+    Mode,
+    /// That the peer does not speak MPTCP.
+    PlainTcp,
+    /// Nothing.
+    Nothing,
+}
+
+/// The SYN/ACK of a join: the peer wants a backup; its random number; its address ID.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Answer {
+    pub backup: bool,
+    pub nonce: u32,
+    pub address_id: u8,
+}
+
+impl Session {
+    /// The server's part of a first handshake is begun with `half`: what is offered there is answered.
+    pub fn begin(&mut self, half: &HalfOpen) {
+        match half.offer {
+            Offer::Capable { checksum, .. } => self.checksum = checksum,
+            _ => self.mode = Mode::Plain,
+        }
+    }
+
+    /// Learns from the SYN/ACK of the first subflow. True if the peer accepts no joins to the address that it came from.
+    pub fn learn_from_syn_ack(&mut self, segment: &Segment) -> bool {
+        if self.mode != Mode::Opening {
+            return false;
+        }
+        let answer = capable(segment).filter(|c| c.receiver_key.is_none());
+        match answer.and_then(|c| c.sender_key.map(|key| (key, c.checksum))) {
+            Some((key, checksum)) => {
+                self.keys.learn(key);
+                self.checksum |= checksum;
+                self.mode = Mode::Multipath { confirmed: false };
+            }
+            // RFC 8684 §3.7: no MP_CAPABLE on the SYN/ACK
+            None => self.mode = Mode::Plain,
+        }
+        answer.is_some_and(|c| c.no_join_here)
+    }
+
+    /// The keys of the third ACK, or the fall back.
+    pub fn learn_from_ack(&mut self, segment: &Segment, peer_isn: SeqNumber) -> Learned {
+        if self.mode != Mode::Opening {
+            return Learned::Mode;
+        }
+        match capable(segment) {
+            Some(MpCapable { sender_key: Some(theirs), receiver_key: Some(ours), .. }) if *ours == self.keys.local => {
+                self.keys.learn(*theirs);
+                self.mode = Mode::Multipath { confirmed: true };
+                Learned::Mode
+            }
+            // The third ACK was lost, and perhaps the first data too. The peer repeats its keys with the first byte until
+            // it has heard from us (RFC 8684 §3.1), so what came before them is as good as lost. Nobody took its options off.
+            _ if segment.seq != peer_isn.at(1) => Learned::Nothing,
+            _ if segment.payload.is_empty() && speaks_later(segment) => Learned::Nothing,
+            _ => {
+                // RFC 8684 §3.7: the option was taken off on the way, or will never come: Linux does not repeat its keys
+                // once the application has finished. Its mapping tells where its numbers begin all the same.
+                if let Some(mapping) = segment.options.dss().and_then(|dss| dss.mapping).filter(|m| m.wide && m.len > 0)
+                {
+                    self.keys.remote_idsn = DataSeq(mapping.data_seq.wrapping_sub(mapping.subflow_seq.into()));
+                }
+                Learned::PlainTcp
+            }
+        }
+    }
+
+    /// The SYN/ACK of a join, which our random number `ours` began.
+    ///
+    /// # Errors
+    /// RFC 8684 §3.2, §3.7: a join that is not understood is reset. The rule that the peer broke, if it did.
+    pub fn check_syn_ack(&self, segment: &Segment, ours: u32) -> Result<Answer, Option<Violation>> {
+        let Some(MpJoin::SynAck { backup, address_id, hmac, nonce }) = join(segment).copied() else { return Err(None) };
+        let expected = crypto::join_hmac(self.keys.remote, self.keys.local, nonce, ours);
+        if hmac == crypto::leftmost_64(&expected) {
+            Ok(Answer { backup, nonce, address_id })
+        } else {
+            Err(Some(Violation::Hmac))
+        }
+    }
+
+    /// The offer in the MP_JOIN of a SYN. `nonce` is our random number, `own_id` the
+    /// address ID of our end.
+    ///
+    /// # Errors
+    /// It has none.
+    pub fn join_offer(syn: &Segment, nonce: impl FnOnce() -> u32, own_id: u8) -> Result<Offer, Reason> {
+        let Some(MpJoin::Syn { backup, address_id, token, nonce: theirs }) = join(syn).copied() else {
+            return Err(MPTCP_ERROR);
+        };
+        Ok(Offer::Join {
+            token,
+            nonces: Both { ours: nonce(), theirs },
+            address_ids: Both { ours: own_id, theirs: address_id },
+            backup,
+        })
+    }
+
+    /// The SYN/ACK's option of a join with these random numbers.
+    pub fn join_answer(&self, Both { ours, theirs }: Both<u32>, address_id: u8, backup: bool) -> MptcpOption {
+        let hmac = crypto::join_hmac(self.keys.local, self.keys.remote, ours, theirs);
+        MptcpOption::Join(MpJoin::SynAck { backup, address_id, hmac: crypto::leftmost_64(&hmac), nonce: ours })
+    }
+
+    /// The third ACK of a join proves that the peer holds the keys.
+    ///
+    /// # Errors
+    /// The rule that it broke. RFC 8684 §3.2: every segment of a join is proof, until the peer has heard from us.
+    pub fn check_third_ack(&self, segment: &Segment, Both { ours, theirs }: Both<u32>) -> Result<(), Violation> {
+        let Some(MpJoin::Ack { hmac }) = join(segment).copied() else { return Err(Violation::UnexpectedOption) };
+        let expected = crypto::join_hmac(self.keys.remote, self.keys.local, theirs, ours);
+        if hmac == crypto::leftmost_160(&expected) { Ok(()) } else { Err(Violation::Hmac) }
+    }
+
+    /// The option of our SYN or SYN/ACK.
+    pub fn handshake_option(&self, s: &Subflow) -> Option<MptcpOption> {
+        if self.mode == Mode::Plain || s.handshake.bare {
+            return None;
+        }
+        if s.join {
+            let (nonce, address_id) = (s.handshake.nonces.ours, s.handshake.address_ids.ours);
+            let token = self.keys.remote_token;
+            return Some(MptcpOption::Join(MpJoin::Syn { backup: s.backup.ours, address_id, token, nonce }));
+        }
+        Some(MptcpOption::Capable(MpCapable {
+            checksum: self.checksum,
+            // RFC 8684 §3.1: no key on the SYN, the server's on the SYN/ACK
+            sender_key: (!s.handshake.active).then_some(self.keys.local),
+            ..MpCapable::OFFER
+        }))
+    }
+
+    /// The option of a third ACK: both keys, or the HMAC of a join.
+    pub fn third_ack_option(&self, s: &Subflow) -> MptcpOption {
+        if s.join {
+            let Both { ours, theirs } = s.handshake.nonces;
+            let hmac = crypto::join_hmac(self.keys.local, self.keys.remote, ours, theirs);
+            MptcpOption::Join(MpJoin::Ack { hmac: crypto::leftmost_160(&hmac) })
+        } else {
+            MptcpOption::Capable(self.both_keys(None))
+        }
+    }
+
+    /// MP_CAPABLE with both keys, as the third ACK and the first data carry it.
+    pub fn both_keys(&self, data: Option<(u16, Option<u16>)>) -> MpCapable {
+        MpCapable {
+            checksum: self.checksum,
+            sender_key: Some(self.keys.local),
+            receiver_key: Some(self.keys.remote),
+            data,
+            ..MpCapable::OFFER
+        }
+    }
+
+    /// The data that MP_CAPABLE maps, the first of the connection: its length, and the checksum if there is one.
+    pub fn first_data(&self, option: &MptcpOption) -> Option<(u16, Option<u16>)> {
+        let MptcpOption::Capable(c) = option else { return None };
+        let keys = (c.sender_key, c.receiver_key) == (Some(self.keys.remote), Some(self.keys.local));
+        c.data.filter(|_| is_spoken(c) && keys)
+    }
+
+    /// A segment shows that the peer got our keys (RFC 8684 §3.1). True if none had before.
+    #[inline(always)]
+    pub fn confirm(&mut self, segment: &Segment) -> bool {
+        if self.dss_seen {
+            return false;
+        }
+        // An ADD_ADDR may leave no room for a DSS, and MP_CAPABLE with data maps it too.
+        let shows = |o: &MptcpOption| matches!(o, MptcpOption::AddAddr(_)) || self.first_data(o).is_some();
+        if segment.options.dss().is_some() || segment.options.mptcp().iter().any(shows) {
+            self.dss_seen = true;
+            self.mode = Mode::Multipath { confirmed: true };
+        }
+        self.dss_seen
+    }
+
+    /// A client's first subflow whose peer has not shown that it got our keys (RFC 8684 §3.1).
+    pub fn shows_keys(&self, s: &Subflow) -> bool {
+        self.mode == Mode::Multipath { confirmed: false } && s.handshake.active && !s.join
+    }
+
+    /// ADD_ADDR of an address of ours (RFC 8684 §3.4.1).
+    pub fn announcement(&self, announced: AddAddr) -> MptcpOption {
+        let AddAddr { address_id, address, port, .. } = announced;
+        let hmac = crypto::add_addr_hmac(self.keys.local, self.keys.remote, address_id, address, port);
+        MptcpOption::AddAddr(AddAddr { hmac: Some(hmac), ..announced })
+    }
+
+    /// An ADD_ADDR proves that the peer holds the keys.
+    pub fn proves(&self, announced: AddAddr) -> bool {
+        let AddAddr { address_id, address, port, hmac } = announced;
+        hmac == Some(crypto::add_addr_hmac(self.keys.remote, self.keys.local, address_id, address, port))
+    }
+
+    /// Keys for a server's connection: those that the SYN/ACK of `half` showed already, if no other connection has drawn the
+    /// same token meanwhile. Otherwise fresh ones, and no MPTCP (RFC 8684 §3.1): the peer gets no option any more, and falls
+    /// back.
+    pub fn resume(&self, half: &HalfOpen, fresh: impl FnOnce() -> Keys, taken: &dyn Fn(u32) -> bool) -> (Keys, Offer) {
+        let shown = match half.offer {
+            Offer::Capable { key, .. } => Some(Keys::of(key)),
+            _ => None,
+        };
+        let unique = shown.filter(|keys| self.wanted && !taken(keys.local_token));
+        (unique.unwrap_or_else(fresh), unique.map_or(Offer::Plain, |_| half.offer))
+    }
+}

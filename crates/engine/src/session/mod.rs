@@ -1,0 +1,110 @@
+//! The MPTCP session: what both ends agreed on, which keys they have, what the options of our segments say, and what those of
+//! the peer's prove (RFC 8684 §3).
+
+mod failure;
+mod handshake;
+mod keys;
+mod offers;
+mod options;
+
+pub(crate) use failure::MappedTo;
+pub(crate) use handshake::Learned;
+pub(crate) use keys::{Keys, fresh_key};
+pub(crate) use offers::{asked, offers_multipath, reason_in};
+pub(crate) use options::{Checked, Said};
+
+use crate::mode::Mode;
+use crate::settings::{DssWidth, Settings};
+use anabranch_wire::{MptcpOption, Segment};
+use failure::{Failure, Infinite};
+
+/// The terms that both ends agreed on.
+#[derive(Debug)]
+pub(crate) struct Session {
+    mode: Mode,
+    keys: Keys,
+    /// The settings want MPTCP.
+    wanted: bool,
+    /// Our data sequence numbers have 8 bytes.
+    wide: bool,
+    checksum: bool,
+    /// A second subflow has come into use: the streams are no longer one subflow's sequences.
+    pub joined: bool,
+    /// The peer has sent a DSS: from then on a segment without one is no sign of plain TCP.
+    dss_seen: bool,
+    /// It has sent a data sequence number of 8 bytes: it must be acknowledged with 8 (RFC 8684 §3.3).
+    peer_wide: bool,
+    failure: Failure,
+    /// The mapping that shows the peer a fall back, after one.
+    infinite: Option<Infinite>,
+}
+
+impl Session {
+    pub fn new(settings: &Settings) -> Self {
+        Self {
+            mode: if settings.mptcp { Mode::Opening } else { Mode::Plain },
+            keys: Keys::default(),
+            wanted: settings.mptcp,
+            wide: settings.dss == DssWidth::Eight,
+            checksum: settings.checksum,
+            joined: false,
+            dss_seen: false,
+            peer_wide: false,
+            failure: Failure::None,
+            infinite: None,
+        }
+    }
+
+    /// The protocol that is spoken.
+    #[inline(always)]
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// Plain TCP is spoken.
+    #[inline(always)]
+    pub fn is_plain(&self) -> bool {
+        self.mode == Mode::Plain
+    }
+
+    /// MPTCP is spoken.
+    pub fn is_multipath(&self) -> bool {
+        self.mode.is_multipath()
+    }
+
+    /// MPTCP is spoken, and the peer has shown that it got our keys.
+    pub fn is_confirmed(&self) -> bool {
+        self.mode == Mode::Multipath { confirmed: true }
+    }
+
+    /// From here on plain TCP is spoken.
+    pub fn become_plain(&mut self) {
+        self.mode = Mode::Plain;
+    }
+
+    /// Our keys.
+    pub fn set_keys(&mut self, keys: Keys) {
+        self.keys = keys;
+    }
+
+    /// Our key.
+    pub fn local_key(&self) -> u64 {
+        self.keys.local
+    }
+
+    /// Our token; `None` without MPTCP.
+    pub fn token(&self) -> Option<u32> {
+        self.wanted.then_some(self.keys.local_token)
+    }
+
+    /// The peer has sent a DSS or more: it is known to speak MPTCP.
+    pub fn has_seen_dss(&self) -> bool {
+        self.dss_seen
+    }
+
+    /// MP_FASTCLOSE with our key: the peer's abort (RFC 8684 §3.5).
+    pub fn is_fast_close(&self, segment: &Segment) -> bool {
+        let ours = MptcpOption::FastClose { receiver_key: self.keys.local };
+        self.is_multipath() && segment.options.mptcp().contains(&ours)
+    }
+}

@@ -1,0 +1,190 @@
+//! Numbers on the wire and the DSS option that carries them (RFC 8684 §3.3), and the options of resets.
+
+use super::Session;
+use super::failure::Failure;
+use crate::mode::Mode;
+use crate::reasons::{MPTCP_ERROR, UNSPECIFIED};
+use crate::subflow::sender::Sent;
+use crate::subflow::{Reset, Subflow};
+use anabranch_units::DataSeq;
+use anabranch_wire::{DataAck, Dss, Mapping, MptcpOption, Options, Segment, dss_checksum};
+use bytes::Bytes;
+
+/// The connection-level content of a control segment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Said {
+    /// Next offset of the peer's stream.
+    pub acked: u64,
+    /// Where our stream ends, if the DATA_FIN goes out.
+    pub data_fin: Option<u64>,
+}
+
+/// The meaning of a mapping's length, checksum and DATA_FIN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Checked {
+    /// RFC 8684 §3.3: it has a checksum though that was not agreed on, or none though it was.
+    NotAgreed,
+    /// The checksum of a DATA_FIN by itself is wrong.
+    Wrong,
+    /// The stream ends with it.
+    DataFin,
+    /// It maps payload, whose checksum is verified when it has come, a DATA_FIN included.
+    Payload,
+}
+
+impl Session {
+    /// Checks a mapping of the peer's data at `start`, with or without a DATA_FIN.
+    pub fn check_mapping(&self, mapping: &Mapping, start: u64, data_fin: bool) -> Checked {
+        if mapping.checksum.is_some() != self.checksum {
+            return Checked::NotAgreed;
+        }
+        let len = u64::from(mapping.len) - u64::from(data_fin);
+        // RFC 8684 §3.3: the checksum covers the DATA_FIN. Beside payload it is taken with that.
+        if !data_fin || len > 0 && self.checksum {
+            return Checked::Payload;
+        }
+        let is_right = |sum| self.is_right(sum, start, mapping.subflow_seq, mapping.len, &Bytes::new());
+        if mapping.checksum.is_none_or(is_right) { Checked::DataFin } else { Checked::Wrong }
+    }
+
+    /// The offset at which a mapping starts, near the `next` one.
+    pub fn data_offset(&self, mapping: &Mapping, next: u64) -> Option<u64> {
+        let first = self.keys.remote_number(0);
+        if mapping.wide {
+            DataSeq(mapping.data_seq).offset_from(first, next)
+        } else {
+            DataSeq::low_offset_from(mapping.data_seq as u32, first, next)
+        }
+    }
+
+    /// The offset that a DATA_ACK acknowledges, near the one that is known.
+    pub fn acked_offset(&self, ack: DataAck, near: u64) -> Option<u64> {
+        let first = self.keys.local_number(0);
+        match ack {
+            DataAck::Long(number) => DataSeq(number).offset_from(first, near),
+            DataAck::Short(low) => DataSeq::low_offset_from(low, first, near),
+        }
+    }
+
+    /// The wire's number of the peer's data at `offset`.
+    pub fn remote_number(&self, offset: u64) -> u64 {
+        self.keys.remote_number(offset).0
+    }
+
+    /// The peer sends data sequence numbers of this width.
+    pub fn note_width(&mut self, mapping: &Mapping) {
+        self.peer_wide |= mapping.wide;
+    }
+
+    /// `checksum` is the one of the mapped bytes, the first of which is the peer's data at `start`.
+    pub fn is_right(&self, checksum: u16, start: u64, subflow_seq: u32, len: u16, bytes: &Bytes) -> bool {
+        dss_checksum(self.remote_number(start), subflow_seq, len, bytes) == checksum
+    }
+
+    /// A DATA_ACK of `next`.
+    pub fn ack_option(&self, next: u64) -> Dss {
+        let number = self.keys.remote_number(next).0;
+        let wide = self.wide || self.peer_wide;
+        let ack = if wide { DataAck::Long(number) } else { DataAck::Short(number as u32) };
+        Dss { ack: Some(ack), mapping: None, data_fin: false }
+    }
+
+    /// Adds the mapping of a segment of `s`: DSS, or MP_CAPABLE on the first data of a client that is not confirmed. `acked`
+    /// is the next offset of the peer's stream.
+    #[inline(always)]
+    pub fn add_mapping(&self, s: &Subflow, sent: &Sent, acked: u64, options: &mut Options) {
+        if self.mode == Mode::Plain {
+            return self.add_infinite_mapping(sent, options);
+        }
+        if sent.payload.is_empty() {
+            options.set_dss(self.ack_option(acked));
+            return;
+        }
+        let len = sent.payload.len() as u16 + u16::from(sent.data_fin);
+        let number = self.keys.local_number(sent.data.start);
+        let subflow_seq = sent.seq.start as u32;
+        let checksum = self.checksum.then(|| dss_checksum(number.0, subflow_seq, len, &sent.payload));
+        if sent.seq.start == 1 && self.shows_keys(s) && !sent.data_fin {
+            options.push_mptcp(MptcpOption::Capable(self.both_keys(Some((len, checksum)))));
+            return;
+        }
+        let mapping = Mapping { data_seq: number.0, wide: self.wide, subflow_seq, len, checksum };
+        options.set_dss(Dss { mapping: Some(mapping), data_fin: sent.data_fin, ..self.ack_option(acked) });
+    }
+
+    /// RFC 8684 §3.7: an infinite mapping, which reaches back to the last data that is known to have come intact.
+    fn add_infinite_mapping(&self, sent: &Sent, options: &mut Options) {
+        let infinite = self.infinite.filter(|infinite| sent.seq.start <= infinite.upto && !sent.payload.is_empty());
+        let Some(infinite) = infinite else { return };
+        let back = sent.data.start.saturating_sub(infinite.intact).min(sent.seq.start - 1);
+        let checksum = infinite.checksum.then_some(0);
+        let data_seq = self.keys.local_number(sent.data.start - back).0;
+        let subflow_seq = (sent.seq.start - back) as u32;
+        let mapping = Mapping { data_seq, wide: self.wide, subflow_seq, len: 0, checksum };
+        options.set_dss(Dss { ack: None, mapping: Some(mapping), data_fin: false });
+    }
+
+    /// A DATA_FIN by itself at the `end` of our stream (RFC 8684 §3.3.3).
+    fn bare_data_fin(&self, end: u64) -> Mapping {
+        let number = self.keys.local_number(end).0;
+        let checksum = self.checksum.then(|| dss_checksum(number, 0, 1, &Bytes::new()));
+        Mapping { data_seq: number, wide: self.wide, subflow_seq: 0, len: 1, checksum }
+    }
+
+    /// Adds the options of a segment of `s` without payload. True if it has the DATA_FIN, where one is to go out.
+    pub fn add_control(&self, s: &Subflow, said: Said, options: &mut Options) -> bool {
+        match self.mode {
+            Mode::Plain => {
+                if let Failure::Said(saying) = &self.failure {
+                    options.push_mptcp(MptcpOption::Fail { data_seq: saying.data_seq });
+                }
+                if matches!(self.failure, Failure::Said(_) | Failure::Answered) {
+                    options.set_dss(self.ack_option(said.acked));
+                }
+                false
+            }
+            _ if self.shows_keys(s) && said.data_fin.is_none() => {
+                options.push_mptcp(MptcpOption::Capable(self.both_keys(None)));
+                false
+            }
+            _ => {
+                let mut dss = self.ack_option(said.acked);
+                if let Some(end) = said.data_fin {
+                    dss.mapping = Some(self.bare_data_fin(end));
+                    dss.data_fin = true;
+                }
+                options.set_dss(dss) && said.data_fin.is_some()
+            }
+        }
+    }
+
+    /// Adds the options that say why a subflow is reset (RFC 8684 §3.5, §3.6, §3.7).
+    pub fn add_reason(&self, reset: Reset, options: &mut Options) {
+        if !self.wanted || self.mode == Mode::Plain {
+            return;
+        }
+        let reason = match reset {
+            Reset::Because(reason) => reason,
+            Reset::FastClose => {
+                let receiver_key = self.keys.remote;
+                options.push_mptcp(MptcpOption::FastClose { receiver_key });
+                UNSPECIFIED
+            }
+            Reset::Fail(data_seq) => {
+                options.push_mptcp(MptcpOption::Fail { data_seq });
+                MPTCP_ERROR
+            }
+        };
+        options.push_mptcp(MptcpOption::TcpRst(reason));
+    }
+
+    /// Nearly always: the segment at `seq` is next on `s`, its mapping covers its payload and nothing else, and no other is
+    /// held.
+    #[inline(always)]
+    pub fn maps_itself(&self, s: &Subflow, segment: &Segment, seq: u64, mapping: &Mapping) -> bool {
+        let len = segment.payload.len() as u64;
+        let exact = len > 0 && u64::from(mapping.len) == len && mapping.subflow_seq == seq as u32;
+        let plain = mapping.checksum.is_none() && !self.checksum;
+        exact && plain && s.placement.is_empty() && s.receiver.is_next(seq, len)
+    }
+}

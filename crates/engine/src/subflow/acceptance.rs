@@ -1,0 +1,311 @@
+//! Which segments of the peer's a subflow takes, and how it answers the others (RFC 9293 §3.10.7.4, RFC 5961, RFC 7323 §5).
+
+use super::forward::{self, PeerClock};
+use super::sender::{AckInput, AckOutcome};
+use super::stamps::Stamps;
+use super::{State, Subflow};
+use crate::cx::Scope;
+use crate::mode::Mode;
+use anabranch_trace::Violation;
+use anabranch_units::{Instant, Range};
+use anabranch_wire::{Flags, Segment};
+use bytes::Bytes;
+
+/// A segment begins at most that much below the lowest number that the peer may have to send again.
+const LARGEST_SEGMENT: u64 = 0xffff;
+
+/// Why a segment is not acceptable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Refused {
+    /// Its offset, if it is anywhere near.
+    seq: Option<u64>,
+    /// Its timestamp is older than one that came before (RFC 7323 §5.3).
+    old: bool,
+}
+
+/// Facts about the connection that decide about an answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Facts {
+    pub mode: Mode,
+    /// The widest window that we ever advertised.
+    pub widest: u64,
+    /// The widest window that the peer ever offered.
+    pub max_window: u64,
+}
+
+/// The meaning of a segment for a subflow that is not synchronized.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Opening {
+    /// Nothing.
+    Nothing,
+    /// It breaks a rule, and what follows from that is noted.
+    Broken(Violation),
+    /// It breaks a rule, and is answered with an acknowledgment, seldom (RFC 5961).
+    Challenged(Violation),
+    /// The peer refuses.
+    Refused,
+    /// It acknowledges our SYN.
+    Answered,
+    /// Both SYNs crossed (RFC 9293 §3.5).
+    Crossed,
+}
+
+/// RFC 9293 §3.10.7.4: what of a segment lies within the window, `len` bytes.
+pub(crate) fn cut_off(segment: &Segment, len: u64) -> Segment {
+    let mut segment = segment.clone();
+    // A slice of a packet would keep all of it in memory.
+    segment.payload = Bytes::copy_from_slice(&segment.payload[..len as usize]);
+    segment.flags = Flags(segment.flags.0 & !Flags::FIN.0);
+    segment
+}
+
+impl Subflow {
+    /// The meaning of a segment in SYN-SENT (RFC 9293 §3.10.7.3). `racing`: other paths have sent a SYN too.
+    pub fn in_syn_sent(&mut self, segment: &Segment, racing: bool) -> Opening {
+        let flags = segment.flags;
+        let acks_our_syn = flags.has(Flags::ACK) && segment.ack == self.isn.at(1);
+        if flags.has(Flags::ACK) && !acks_our_syn {
+            // RFC 9293 §3.10.7.3: the peer may hold an old connection
+            self.refusal = Some(segment.ack).filter(|_| !flags.has(Flags::RST));
+            return Opening::Broken(Violation::BlindAck);
+        }
+        match (flags.has(Flags::RST), flags.has(Flags::SYN)) {
+            (true, _) if acks_our_syn => Opening::Refused,
+            (true, _) | (false, false) => Opening::Nothing,
+            (false, true) if acks_our_syn => Opening::Answered,
+            // MP_JOIN knows no simultaneous open, and neither does a race: it would end in plain TCP.
+            (false, true) if self.join || racing => Opening::Broken(Violation::UnexpectedOption),
+            (false, true) => Opening::Crossed,
+        }
+    }
+
+    /// The SYN of a segment in SYN-RECEIVED is the one that came already. `Some(true)`: with an acknowledgment, the other half
+    /// of a simultaneous open (RFC 9293 §3.5); `Some(false)`: our SYN/ACK was lost.
+    pub fn repeats_syn(&self, segment: &Segment) -> Option<bool> {
+        let flags = segment.flags;
+        let again = flags.has(Flags::SYN) && !flags.has(Flags::RST) && segment.seq == self.peer_isn;
+        let crossed = flags.has(Flags::ACK) && self.handshake.active;
+        again.then_some(crossed).filter(|crossed| *crossed || !flags.has(Flags::ACK))
+    }
+
+    /// The meaning of an acceptable segment in SYN-RECEIVED (RFC 9293 §3.10.7.4); `crossed`: see [`Self::repeats_syn`].
+    pub fn in_syn_received(&mut self, segment: &Segment, crossed: bool) -> Opening {
+        let flags = segment.flags;
+        if flags.has(Flags::RST) {
+            // RFC 5961 §3.2
+            let exact = segment.seq == self.peer_isn.at(1);
+            return if exact { Opening::Refused } else { Opening::Challenged(Violation::BlindReset) };
+        }
+        if flags.has(Flags::SYN) && !crossed {
+            // Back to LISTEN: the peer begins another connection. It sends its SYN again. Or else RFC 5961 §4.
+            let listens = !self.handshake.active;
+            return if listens { Opening::Refused } else { Opening::Challenged(Violation::BlindSyn) };
+        }
+        if !flags.has(Flags::ACK) {
+            return Opening::Nothing;
+        }
+        if segment.ack != self.isn.at(1) {
+            self.refusal = Some(segment.ack);
+            return Opening::Broken(Violation::BlindAck);
+        }
+        Opening::Answered
+    }
+
+    /// Sequence number and timestamps (RFC 9293 §3.10.7.4, first step): the segment's offset, if it is acceptable in a window
+    /// that ends at `end`.
+    ///
+    /// # Errors
+    /// It is not: see [`Self::on_unacceptable`].
+    #[inline(always)]
+    pub fn acceptable(&self, segment: &Segment, end: u64, now: Instant) -> Result<u64, Refused> {
+        let next = self.receiver.next();
+        let seq = segment.seq.offset_from(self.peer_isn, next);
+        let rst = segment.flags.has(Flags::RST);
+        // RFC 7323 §5.3 R1
+        let old =
+            segment.options.timestamps().is_some_and(|t| self.terms.timestamps && self.stamps.is_old(t, now)) && !rst;
+        if let Some(seq) = seq.filter(|_| !old) {
+            let len = if rst { 0 } else { u64::from(segment.seq_len()) };
+            // Just behind the window nothing is taken but what the header says. A peer that has filled the window
+            // acknowledges from there, and a closed one must let acknowledgments and resets through.
+            if seq <= end && (seq + len > next || len == 0 && seq >= next) {
+                return Ok(seq);
+            }
+        }
+        Err(Refused { seq, old })
+    }
+
+    /// A segment that is not acceptable is answered with an acknowledgment (RFC 9293 §3.10.7.4): at once if the peer may have
+    /// sent it again because ours was lost, else seldom. (Linux answers at once whatever has payload.)
+    #[cold]
+    pub fn on_unacceptable(&mut self, cx: &mut Scope<'_>, segment: &Segment, refused: Refused, facts: Facts) {
+        let Refused { seq, old } = refused;
+        let (flags, len) = (segment.flags, u64::from(segment.seq_len()));
+        if flags.has(Flags::RST) {
+            return cx.violation(self.id, Violation::Unacceptable);
+        }
+        if old {
+            cx.violation(self.id, Violation::OldTimestamp);
+        }
+        let next = self.receiver.next();
+        if !old && seq.is_some_and(|seq| seq > next) {
+            cx.violation(self.id, Violation::BeyondWindow);
+        }
+        // The peer's unacknowledged data is never more than a window.
+        let lowest = next.saturating_sub(facts.widest + LARGEST_SEGMENT);
+        let repeated = len > 0 && !flags.has(Flags::SYN);
+        let Some(seq) = seq.filter(|seq| repeated && (lowest..next).contains(seq)) else {
+            if flags.has(Flags::SYN | Flags::ACK) && segment.seq == self.peer_isn && cx.now >= self.answer_after {
+                self.repeat_third_ack(facts.mode);
+            }
+            return self.answer(cx.now, facts.mode);
+        };
+        if old || segment.payload.is_empty() {
+            self.acks.demand();
+        } else {
+            self.acks.report(Range::new(seq, seq + segment.payload.len() as u64));
+        }
+        if seq + len == next && !old {
+            self.on_last_again(cx, segment, facts);
+        }
+    }
+
+    /// The server repeats its SYN/ACK: our third ACK was lost. It carried keys or an HMAC unless they are known to
+    /// have come.
+    fn repeat_third_ack(&mut self, mode: Mode) {
+        let waiting = if self.join { !self.handshake.confirmed } else { mode == Mode::Multipath { confirmed: false } };
+        self.handshake.third_ack |= waiting && self.handshake.active;
+    }
+
+    /// The peer's last segment comes again: our acknowledgment was lost, or it waits in TIME-WAIT.
+    fn on_last_again(&mut self, cx: &Scope<'_>, segment: &Segment, facts: Facts) {
+        let known = segment.flags.has(Flags::ACK) && self.acked(segment, facts.max_window).is_some();
+        if let Some(stamps) = segment.options.timestamps().filter(|_| self.terms.timestamps && known) {
+            // RFC 7323 §5.3 would keep the time of the copy that came first, from which the peer would take the whole time
+            // since for a round trip. Linux keeps this one: it reaches back to the last acknowledgment.
+            self.stamps.keep(stamps, true, cx.now);
+        }
+        if segment.flags.has(Flags::FIN) && self.state == State::TimeWait {
+            // RFC 9293 §3.10.7.4
+            self.linger = cx.now + cx.settings.tcp.time_wait;
+        }
+    }
+
+    /// Acknowledges, unless it did so a short while ago for a segment that anybody may have sent.
+    pub fn answer(&mut self, now: Instant, mode: Mode) {
+        if !self.may_answer(now) {
+            return;
+        }
+        if self.state == State::SynReceived && mode != Mode::Plain {
+            // A bare acknowledgment would be taken for the fourth ACK of a join, or for a sign of plain TCP (RFC 8684 §3.2,
+            // §3.7). The SYN/ACK acknowledges the same.
+            self.handshake.due = true;
+        } else {
+            self.acks.demand();
+        }
+    }
+
+    /// The offset that a segment acknowledges, if it may do so (RFC 5961 §5.2): not older than the peer's largest window, not
+    /// newer than what was sent.
+    #[inline(always)]
+    pub fn acked(&self, segment: &Segment, max_window: u64) -> Option<u64> {
+        let (una, nxt) = (self.sender.una(), self.sender.nxt());
+        let oldest = || una.saturating_sub(max_window);
+        segment.ack.offset_from(self.isn, una).filter(|ack| *ack <= nxt && (*ack >= una || *ack >= oldest()))
+    }
+
+    /// A segment is the peer's own, as far as numbers can show it: what it shows by itself comes after all checks.
+    #[inline(always)]
+    pub fn heard(&mut self, cx: &Scope<'_>, segment: &Segment, seq: u64) {
+        self.last_heard = cx.now;
+        self.probes = 0;
+        if core::mem::take(&mut self.probed) && self.failing && self.sender.timeouts() <= cx.settings.tcp.retries {
+            self.sender.retry(cx.now);
+        }
+        if let Some(stamps) = segment.options.timestamps().filter(|_| self.terms.timestamps) {
+            // RFC 7323 §4.3: SEG.SEQ <= Last.ACK.sent
+            self.stamps.keep(stamps, seq <= self.acked_to, cx.now);
+        }
+    }
+
+    /// Takes an acknowledgment. `bare`: the segment says nothing else, so that it may be a duplicate acknowledgment
+    /// (RFC 5681 §2). `None` if nothing changed.
+    #[inline(always)]
+    pub fn on_ack(
+        &mut self,
+        now: Instant,
+        clock: &mut PeerClock,
+        segment: &Segment,
+        ack: u64,
+        bare: bool,
+    ) -> Option<AckOutcome> {
+        let mut blocks = [Range::new(0, 0); 4];
+        let (count, dsack) = self.sack_blocks(segment, ack, &mut blocks);
+        let echo = segment.options.timestamps().filter(|_| self.terms.timestamps);
+        let echoed = echo.and_then(|t| Stamps::echoed(t.ecr, now));
+        let input = AckInput { now, ack, sack: &blocks[..count], dsack, echo: echoed, bare };
+        let outcome = self.sender.on_ack(&input);
+        if outcome.useless {
+            return None;
+        }
+        if let (Some(stamps), Some(sent)) = (echo, outcome.sent)
+            && let Some(sample) = clock.transit(stamps.val, sent)
+        {
+            let srtt = self.sender.rtt().srtt().unwrap_or_default();
+            self.forward = Some(forward::smoothed(self.forward, srtt, sample, now));
+        }
+        Some(outcome)
+    }
+
+    /// The SACK blocks of a segment, written to `blocks`: how many there are, and the DSACK block.
+    #[inline(always)]
+    fn sack_blocks(&self, segment: &Segment, ack: u64, blocks: &mut [Range; 4]) -> (usize, Option<Range>) {
+        let una = self.sender.una();
+        let (mut count, mut dsack) = (0, None);
+        for (n, block) in segment.options.sack().iter().enumerate() {
+            let (Some(start), Some(end)) =
+                (block.start.offset_from(self.isn, una), block.end.offset_from(self.isn, una))
+            else {
+                continue;
+            };
+            let range = Range::new(start, end);
+            // RFC 2883 §4: the first block below the acknowledgment, or inside the second block
+            let inside_next = || {
+                let next = segment.options.sack().get(1)?;
+                let outer = Range::new(next.start.offset_from(self.isn, una)?, next.end.offset_from(self.isn, una)?);
+                Some(outer.contains(range))
+            };
+            if n == 0 && (end <= ack || inside_next() == Some(true)) {
+                dsack = Some(range).filter(|r| !r.is_empty());
+            } else if start < end && start >= ack && end <= self.sender.nxt() {
+                blocks[count] = range;
+                count += 1;
+            }
+        }
+        (count, dsack)
+    }
+
+    /// Takes the payload of a segment at `seq`, of at most `mss` bytes unless a device left several in one piece. Returns what is
+    /// next in sequence now, and whether that is the whole payload and no hole is anywhere: nearly always.
+    #[inline(always)]
+    pub fn take_payload(
+        &mut self,
+        now: Instant,
+        segment: &Segment,
+        seq: u64,
+        mss: u32,
+    ) -> (Option<(u64, Bytes)>, bool) {
+        let len = segment.payload.len() as u32;
+        // RFC 5681 §4.2: at least every second segment; of those that came in one piece there are enough. What we send
+        // ourselves will acknowledge a small one.
+        let at_once = len >= 2 * mss || self.acks.is_small(len.min(mss)) && self.sender.is_empty();
+        if self.receiver.take_next(seq, len.into()) {
+            self.acks.on_arrival(now, at_once);
+            return (Some((seq, segment.payload.clone())), true);
+        }
+        let arrival = self.receiver.accept(seq, &segment.payload);
+        arrival.duplicate.into_iter().for_each(|duplicate| self.acks.report(duplicate));
+        self.acks.on_arrival(now, at_once || arrival.acknowledge_now);
+        (arrival.ready, false)
+    }
+}

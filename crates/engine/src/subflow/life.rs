@@ -1,0 +1,330 @@
+//! A subflow from its SYN to TIME-WAIT: how it begins, what time does to it, how it ends.
+
+use super::half_open::{HalfOpen, Offer};
+use super::handshake::Terms;
+use super::sender::Sender;
+use super::stamps::Stamps;
+use super::window::SendWindow;
+use super::{Both, Move, Reset, State, Subflow};
+use crate::deadlines::{Deadlines, NEVER};
+use crate::four_tuple::FourTuple;
+use crate::reasons::{OUTSTANDING, UNSPECIFIED};
+use crate::settings::{Settings, TcpSettings};
+use anabranch_trace::PathState;
+use anabranch_units::{Duration, Instant, PathId, Rng, SeqNumber};
+use anabranch_wire::Segment;
+
+/// Least and greatest time between two probes of a failing path. In between it is a sixteenth of the silence, so that a
+/// return is noticed soon in relation to how long it took, and a path that is gone for good costs next to nothing.
+const PATH_PROBE: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(2));
+/// Keep-alive probes without an answer before the subflow is given up, and the time between them (Linux's values).
+const KEEP_ALIVE_PROBES: u32 = 9;
+const KEEP_ALIVE_GAP: Duration = Duration::from_secs(75);
+/// Repetitions of a joining SYN: a new attempt comes sooner than a SYN that backed off far.
+const JOIN_RETRIES: u32 = 2;
+/// How long a subflow may stay silent once the peer closes others: retransmission timeouts, and at least.
+const CLOSE_PATIENCE: (u64, Duration) = (3, Duration::from_secs(1));
+
+/// The timers of a subflow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Timer {
+    /// A delayed acknowledgment.
+    Acknowledgment,
+    /// The probe of a failing path.
+    PathProbe,
+    /// Data has waited for its mapping for too long.
+    Mapping,
+    /// A SYN, SYN/ACK or third ACK is repeated.
+    Handshake,
+    /// Keep-alive, TIME-WAIT, or the end of waiting for the peer's FIN.
+    Linger,
+    /// One of the sender's.
+    Sender,
+    /// The next segment may leave.
+    Pacing,
+}
+
+/// Facts about the connection for a subflow that lingers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ending {
+    /// With MPTCP: the peer's stream has ended, so that nothing but its FIN is waited for.
+    pub over: bool,
+    /// The peer closes subflows because both streams have ended, since.
+    pub closing: Option<Instant>,
+}
+
+impl Subflow {
+    /// A subflow of ours, whose SYN is to be sent. `address_ids`: of our end, and of the peer's.
+    pub fn opening(
+        id: PathId,
+        tuple: FourTuple,
+        settings: &Settings,
+        rng: &mut Rng,
+        now: Instant,
+        address_ids: Both<u8>,
+    ) -> Self {
+        let mut s = Self::new(id, tuple, settings, SeqNumber(rng.bits() as u32), now);
+        s.terms = Terms::offer(settings);
+        s.handshake.active = true;
+        s.handshake.due = true;
+        s.handshake.nonces.ours = rng.bits() as u32;
+        s.handshake.address_ids = address_ids;
+        s.go(Move::SendSyn);
+        s
+    }
+
+    /// A subflow of the peer's, whose SYN is to be answered.
+    pub fn admitted(id: PathId, half: &HalfOpen, settings: &Settings, now: Instant) -> Self {
+        let mut s = Self::new(id, half.tuple(), settings, half.isn, now);
+        s.state = State::Listen;
+        s.go(Move::ReceiveSyn);
+        s.peer_isn = half.peer_isn;
+        s.window = SendWindow::new(half.window.into());
+        s.terms = half.terms;
+        s.stamps = half.stamps();
+        s.handshake.due = true;
+        s
+    }
+
+    /// The SYN/ACK was sent before this was made.
+    pub fn resume(&mut self, half: &HalfOpen, now: Instant) {
+        self.handshake.resume(half.since, half.answers, half.repeats, now);
+        if let Offer::Join { nonces, address_ids, backup, .. } = half.offer {
+            self.join = true;
+            self.backup.theirs = backup;
+            self.handshake.nonces = nonces;
+            self.handshake.address_ids = address_ids;
+        }
+    }
+
+    /// The peer's SYN or SYN/ACK: its numbers, its window, and what is agreed on from here on.
+    pub fn learn(&mut self, segment: &Segment, now: Instant) {
+        self.peer_isn = segment.seq;
+        self.window = SendWindow::new(segment.window.into());
+        self.terms = self.terms.agree(&segment.options, self.tuple.remote.is_ipv6());
+        self.last_heard = now;
+        if let Some(stamps) = segment.options.timestamps().filter(|_| self.terms.timestamps) {
+            self.stamps.keep(stamps, true, now);
+        }
+    }
+
+    /// The SYN/ACK came that our SYN asked for: a third ACK follows.
+    pub fn on_syn_ack(&mut self, now: Instant, tcp: &TcpSettings, plain: bool) {
+        if plain {
+            self.acks.demand();
+        } else {
+            self.handshake.third_ack = true;
+        }
+        if self.join && !plain {
+            // RFC 8684 §3.2: repeated until the fourth ACK comes
+            let rtt = self.handshake.rtt(now);
+            self.handshake.deadline = now + rtt.map_or(tcp.rto_initial, |r| r * 2 + tcp.rto_min);
+        } else {
+            self.handshake.complete();
+            self.handshake.confirmed = true;
+        }
+    }
+
+    /// The peer has acknowledged our SYN/ACK.
+    pub fn synchronize(&mut self) {
+        self.go(Move::SynAcked);
+        self.handshake.complete();
+        self.handshake.confirmed = true;
+        if self.join {
+            // RFC 8684 §3.2: the fourth ACK
+            self.acks.demand();
+        }
+    }
+
+    /// The peer's SYN again: our SYN/ACK was lost. It may have no option now, perhaps because our answer was dropped for it
+    /// (RFC 8684 §3.7): the answer has none either then, and the third ACK tells what it is to be.
+    pub fn on_syn_again(&mut self, now: Instant, offers_multipath: bool) {
+        if self.may_answer(now) {
+            self.handshake.due = true;
+        }
+        self.handshake.bare = !self.join && !offers_multipath;
+    }
+
+    /// From here on the connection is plain TCP over this subflow.
+    pub fn become_plain(&mut self) {
+        self.handshake.confirmed = true;
+        self.handshake.third_ack = false;
+        self.handshake.complete();
+        self.signals.clear();
+    }
+
+    /// The window that a Linux sender adds to a DATA_ACK: that of the subflow, which a duplicate acknowledgment does not shrink.
+    /// So it may reach beyond what the receiver promised.
+    ///
+    /// Linux 6.18: `ack_update_msk`, `tcp_may_update_window`.
+    pub fn heard_as_linux(&mut self, segment: &Segment, size: u64, max_window: u64) -> u64 {
+        let acked = self.acked(segment, max_window);
+        if size == 0 || size > self.heard_window || acked.is_some_and(|ack| ack > self.sender.una()) {
+            self.heard_window = size;
+        }
+        self.heard_window
+    }
+
+    /// Both SYNs are exchanged, and `segment` acknowledges ours: the sender begins. Returns the initial window, in packets.
+    pub fn begin_sending(&mut self, segment: &Segment, tcp: &TcpSettings, now: Instant) -> u32 {
+        self.sender = Sender::new(tcp, self.terms.sack);
+        let lost = self.handshake.repeats > 0;
+        let echo = segment.options.timestamps().filter(|_| self.terms.timestamps);
+        let echoed = || echo.and_then(|t| Stamps::echoed(t.ecr, now)).map(|(rtt, _)| rtt);
+        match self.handshake.rtt(now).or_else(echoed) {
+            Some(rtt) => self.sender.sample_handshake(rtt),
+            // RFC 6298 §5.7
+            None if lost => self.sender.distrust_rtt(),
+            None => {}
+        }
+        self.linger = tcp.keep_alive.map_or(NEVER, |after| now + after);
+        // RFC 5681 §3.1, RFC 6928 §2: a lost SYN or SYN/ACK leaves one segment to begin with.
+        if lost { 1 } else { tcp.initial_window }
+    }
+
+    /// A round trip as the receiver sees it: from an acknowledgment to a segment that echoes its timestamp (Linux
+    /// `tcp_rcv_rtt_measure_ts`).
+    pub fn note_trip(&mut self, segment: &Segment, now: Instant) {
+        let stamps = segment.options.timestamps().filter(|_| self.terms.timestamps);
+        let Some((sample, _)) = stamps.and_then(|stamps| Stamps::echoed(stamps.ecr, now)) else { return };
+        self.trip = Some(self.trip.map_or(sample, |trip| trip - trip / 8 + sample / 8));
+    }
+
+    // ---- time ----
+
+    /// The table of deadlines; `pacing`: when its next segment may leave, if nothing else holds it back.
+    #[inline(always)]
+    pub fn deadlines(&self, pacing: Instant) -> Deadlines<Timer, 7> {
+        Deadlines([
+            (Timer::Acknowledgment, self.acks.deadline()),
+            (Timer::PathProbe, self.path_probe),
+            (Timer::Mapping, self.placement.deadline()),
+            (Timer::Handshake, self.handshake.deadline),
+            (Timer::Linger, self.linger),
+            (Timer::Sender, self.sender.deadline()),
+            (Timer::Pacing, pacing),
+        ])
+    }
+
+    /// The handshake was not answered: it is repeated. False if that was tried often enough.
+    pub fn on_handshake_timer(&mut self, now: Instant, all: u32) -> bool {
+        let retries = if self.join && self.state == State::SynSent { all.min(JOIN_RETRIES) } else { all };
+        let goes_on = self.handshake.on_timeout(retries);
+        if goes_on && self.state == State::Established {
+            // The third ACK of a join was not answered.
+            self.handshake.third_ack = true;
+            self.handshake.on_sent(now);
+        }
+        goes_on
+    }
+
+    /// Keep-alive, TIME-WAIT, or the end of waiting for the peer's FIN. False if the subflow is to be given up.
+    pub fn on_linger(&mut self, now: Instant, keep_alive: Option<Duration>, ending: Ending) -> bool {
+        if self.state == State::TimeWait {
+            self.linger = NEVER;
+            self.go(Move::Expire);
+            return true;
+        }
+        if self.state == State::FinWait2 && ending.over {
+            self.go(Move::Abort);
+            return true;
+        }
+        if let Some(since) = ending.closing {
+            self.close_silent(now, since);
+            return true;
+        }
+        // RFC 9293 §3.8.4: keep-alive
+        let Some(after) = keep_alive else {
+            self.linger = NEVER;
+            return true;
+        };
+        if now.since(self.last_heard) < after {
+            self.linger = self.last_heard + after;
+        } else if !self.sender.is_empty() {
+            // Outstanding data is an inquiry itself, and its timer counts the answers that do not come.
+            self.linger = now + after;
+        } else if self.probes >= KEEP_ALIVE_PROBES {
+            return false;
+        } else {
+            self.probes += 1;
+            self.window_probe = true;
+            self.linger = now + KEEP_ALIVE_GAP;
+        }
+        true
+    }
+
+    /// The peer has closed a subflow in order since `since`, so it knows that both streams have ended. One on which it has
+    /// been silent for too long is reset.
+    fn close_silent(&mut self, now: Instant, since: Instant) {
+        let patience = (self.sender.rtt().rto() * CLOSE_PATIENCE.0).max(CLOSE_PATIENCE.1);
+        let until = self.last_heard.max(since) + patience;
+        self.linger = until;
+        if until <= now {
+            self.linger = NEVER;
+            // RFC 8684 §3.3.3: it may be closed with a RST for too much outstanding data
+            self.close_by_reset(Reset::Because(OUTSTANDING));
+        }
+    }
+
+    // ---- a failing path ----
+
+    /// One small segment shows whether a failing path is back. The back-off of the data itself is RFC 6298's.
+    pub fn probe_path(&mut self, now: Instant) {
+        self.window_probe = true;
+        self.probed = true;
+        let (least, most) = PATH_PROBE;
+        self.path_probe = now + (now.since(self.last_heard) / 16).clamp(least, most);
+    }
+
+    /// Others carry the data of a failing path: it is probed.
+    pub fn probe_soon(&mut self, now: Instant) {
+        self.path_probe = self.path_probe.min(now + PATH_PROBE.0);
+    }
+
+    /// A failing path delivers again.
+    pub fn recovered(&mut self) {
+        self.failing = false;
+        self.path_probe = NEVER;
+        self.reported = PathState::Established;
+    }
+
+    /// RFC 9293 §3.8.6: a peer that answers is not given up because of what lies beyond its window, which shrank.
+    pub fn is_answered_beyond_window(&self) -> bool {
+        let waits = self.sender.first().is_some_and(|first| !self.window.admits(first.seq.end));
+        waits && self.last_sent.is_some_and(|sent| self.last_heard >= sent)
+    }
+
+    // ---- the end ----
+
+    /// The connection is over before this join was: the peer is told if it may know of it, and nothing is waited for.
+    pub fn give_up_joining(&mut self) {
+        if !self.join || self.handshake.confirmed {
+            return;
+        }
+        self.close_by_reset(Reset::Because(UNSPECIFIED));
+    }
+
+    /// Ends by reset; before the SYN was answered there is nobody to tell.
+    pub fn close_by_reset(&mut self, reset: Reset) {
+        if self.state == State::SynSent {
+            self.handshake.complete();
+            self.go(Move::Abort);
+        } else {
+            self.reset.get_or_insert(reset);
+        }
+    }
+
+    /// The connection is aborted: its peer is told, unless there is none yet, or none any more (RFC 9293 §3.10.5).
+    pub fn abort(&mut self, reset: Reset) {
+        match self.state {
+            State::Closed => {}
+            State::SynSent => self.close_by_reset(reset),
+            // The peer has closed too, unless its stream goes on elsewhere.
+            State::TimeWait | State::Closing | State::LastAck if reset != Reset::FastClose => {
+                self.go(Move::Abort);
+            }
+            _ if reset == Reset::FastClose => self.reset = Some(reset),
+            _ => self.close_by_reset(reset),
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Segments of a subflow without the options of MPTCP, and the choice of the next one.
+
+use super::sender::Sent;
+use super::{Move, Reset, State, Subflow};
+use crate::mode::Mode;
+use crate::settings::Settings;
+use anabranch_units::{Instant, Range, SeqNumber};
+use anabranch_wire::{Flags, SackBlock, Segment, Timestamps};
+use bytes::Bytes;
+
+/// After so many SYNs without an answer, MP_CAPABLE itself may be what is dropped on the way.
+const SYNS_WITH_OPTION: u32 = 2;
+
+/// The next segment of a subflow. Windows and pacing may hold back a stream's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    Nothing,
+    /// A reset of the subflow itself, or of an acknowledgment that it does not hold for its own.
+    Reset,
+    /// A SYN or SYN/ACK.
+    Handshake,
+    /// A third ACK.
+    ThirdAck,
+    /// Data or a FIN, and, unless they leave, an acknowledgment or what a segment without payload says.
+    Stream {
+        data: bool,
+        control: bool,
+    },
+}
+
+/// Data of the connection that waits for a subflow.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waiting {
+    /// Data is bound to it.
+    pub data: bool,
+    /// The DATA_FIN is to be sent by itself.
+    pub data_fin: bool,
+}
+
+impl Subflow {
+    /// The next segment to be sent: the one place that decides this.
+    #[inline(always)]
+    pub fn wanted(&self, mode: Mode, waiting: Waiting) -> Wanted {
+        if self.reset.is_some() | self.refusal.is_some() {
+            return Wanted::Reset;
+        }
+        let control = self.acks.is_due() | self.window_probe | !self.signals.is_empty();
+        match self.state {
+            State::SynSent | State::SynReceived if self.handshake.due => Wanted::Handshake,
+            State::SynReceived if control && mode == Mode::Plain => Wanted::Stream { data: false, control },
+            State::SynSent | State::SynReceived | State::Closed | State::Listen => Wanted::Nothing,
+            _ if self.handshake.third_ack => Wanted::ThirdAck,
+            // A join that says something without its proof is reset (RFC 8684 §3.2).
+            _ if self.is_unproven() => {
+                if self.acks.is_due() {
+                    Wanted::ThirdAck
+                } else {
+                    Wanted::Nothing
+                }
+            }
+            _ => {
+                let fin = self.fin.wanted && self.fin.offset.is_none();
+                let data = waiting.data | self.probe | fin || self.sender.may_repeat() || self.sender.wants_new();
+                let control = control || waiting.data_fin && self.may_carry();
+                if data | control { Wanted::Stream { data, control } } else { Wanted::Nothing }
+            }
+        }
+    }
+
+    /// Takes our SYN or SYN/ACK, without MPTCP's option. False if that is to be left out of it.
+    pub fn write_handshake(&mut self, out: &mut Segment, settings: &Settings, window: u16, now: Instant) -> bool {
+        let answering = self.state == State::SynReceived;
+        *out = Segment {
+            src_port: self.tuple.local.port(),
+            dst_port: self.tuple.remote.port(),
+            seq: self.isn,
+            ack: if answering { self.peer_isn.at(1) } else { SeqNumber::default() },
+            flags: if answering { Flags::SYN | Flags::ACK } else { Flags::SYN },
+            window,
+            ..Segment::default()
+        };
+        let stamps = self.stamps.option(now);
+        self.terms.write(&mut out.options, settings, stamps);
+        self.join || !self.handshake.active || self.handshake.repeats <= SYNS_WITH_OPTION
+    }
+
+    /// Writes the reset of the subflow itself, without options. False if there is none.
+    pub fn take_reset(&mut self, out: &mut Segment, now: Instant) -> Option<Reset> {
+        let reset = self.reset.take()?;
+        self.begin(out, self.sender.nxt(), Flags::RST | Flags::ACK, 0, now);
+        self.go(Move::Abort);
+        Some(reset)
+    }
+
+    /// Writes the reset of an acknowledgment that the subflow does not hold for its own.
+    pub fn write_refusal(&mut self, out: &mut Segment, now: Instant) {
+        let Some(seq) = self.refusal.take() else { return };
+        // RFC 9293 §3.10.7.3: <SEQ=SEG.ACK><CTL=RST>
+        self.begin(out, 0, Flags::RST, 0, now);
+        out.seq = seq;
+    }
+
+    /// Writes a segment without payload, whose SACK blocks are added last: see [`Self::add_sack`].
+    pub fn write_control(&mut self, out: &mut Segment, window: u16, now: Instant) -> Option<Range> {
+        // A probe lies just below the window, so that it must be answered (RFC 9293 §3.8.6.1, §3.8.4).
+        let probe = core::mem::take(&mut self.window_probe);
+        let seq = if probe { self.sender.una() - 1 } else { self.sender.nxt() };
+        let duplicate = self.acknowledges();
+        self.begin(out, seq, Flags::ACK, window, now);
+        // An ADD_ADDR leaves no room for a DSS beside it; acknowledgments follow soon enough.
+        if let Some(signal) = self.signals.pop_front() {
+            if signal.encoded_len() > out.options.room() {
+                // An IPv6 address with a port leaves none for timestamps either (Linux omits them too).
+                out.options.clear();
+            }
+            out.options.push_mptcp(signal);
+        }
+        duplicate
+    }
+
+    /// Adds the SACK blocks of an acknowledgment that reports a `duplicate`.
+    pub fn add_sack(&self, segment: &mut Segment, duplicate: Option<Range>) {
+        if !self.terms.sack || (duplicate.is_none() && self.receiver.held_bytes() == 0) {
+            return;
+        }
+        let mut blocks = [SackBlock::default(); 4];
+        let mut count = 0;
+        // RFC 2883 §4: the duplicate first
+        for range in duplicate.into_iter().chain(self.receiver.sack_blocks()).take(4) {
+            blocks[count] = SackBlock { start: self.peer_isn.at(range.start), end: self.peer_isn.at(range.end) };
+            count += 1;
+        }
+        segment.options.set_sack(&blocks[..count]);
+    }
+
+    /// Writes a segment that carries `sent`, as it stands in the subflow's sequence; `more` follows.
+    #[inline(always)]
+    pub fn write_data(&mut self, out: &mut Segment, sent: &Sent, window: u16, more: bool, now: Instant) {
+        self.acknowledges();
+        let flags = match (sent.fin, more) {
+            (true, _) => Flags::ACK | Flags::FIN,
+            (false, false) => Flags::ACK | Flags::PSH,
+            (false, true) => Flags::ACK,
+        };
+        self.begin_with(out, sent.seq.start, flags, window, now, sent.payload.clone());
+    }
+
+    /// The lowest packet that is lost, if the peer's window admits it.
+    #[inline(always)]
+    pub fn next_lost(&self) -> Option<Sent> {
+        self.sender.next_lost().filter(|lost| self.may_repeat(lost)).cloned()
+    }
+
+    /// New data may be sent: its window has `room`, or a tail loss probe is due.
+    #[inline(always)]
+    pub fn may_send_new(&self, room: bool) -> bool {
+        let open = self.handshake.confirmed && (self.state.may_send() || !self.fin.wanted);
+        (room || self.probe) && open && self.fin.offset.is_none()
+    }
+
+    /// The packet to retransmit where nothing was lost and there is no new data, or the window has no `room` for it.
+    pub fn next_repeat(&mut self, room: bool) -> Option<Sent> {
+        if room && self.sender.wants_new() {
+            self.sender.no_new();
+            if let Some(lost) = self.next_lost() {
+                return Some(lost);
+            }
+        }
+        if room && let Some(again) = self.sender.next_speculative().filter(|again| self.may_repeat(again)).cloned() {
+            return Some(again);
+        }
+        // RFC 8985 §7.3: no new data to probe with
+        let probe = core::mem::take(&mut self.probe);
+        self.sender.last().filter(|last| probe && self.may_repeat(last)).cloned()
+    }
+
+    /// New data left.
+    #[inline(always)]
+    pub fn on_sent(&mut self, now: Instant, sent: Sent) {
+        self.sender.on_sent(now, sent);
+        self.last_sent = Some(now);
+        self.idle_done = false;
+    }
+
+    /// Unacknowledged data is one piece of the data sequence, in order, and ends at `end`.
+    pub fn carries_in_order(&self, end: u64) -> bool {
+        let mut data = self.sender.unacknowledged().filter(|sent| !sent.payload.is_empty());
+        let Some(first) = data.next() else { return true };
+        let mut upto = (first.seq.end, first.data.end);
+        let follows = |sent: &Sent| {
+            let goes_on = (sent.seq.start, sent.data.start) == upto;
+            upto = (sent.seq.end, sent.data.end);
+            goes_on
+        };
+        data.all(follows) && upto.1 == end
+    }
+
+    /// A segment with an acknowledgment leaves; returns the duplicate that it should report.
+    #[inline(always)]
+    pub fn acknowledges(&mut self) -> Option<Range> {
+        self.acked_to = self.receiver.next();
+        self.acks.on_sent()
+    }
+
+    /// Makes `segment` one with ports, numbers, window and timestamps filled in, and no payload.
+    pub fn begin(&self, segment: &mut Segment, seq: u64, flags: Flags, window: u16, now: Instant) {
+        self.begin_with(segment, seq, flags, window, now, Bytes::new());
+    }
+
+    /// As [`Self::begin`], with a payload.
+    #[inline(always)]
+    fn begin_with(&self, segment: &mut Segment, seq: u64, flags: Flags, window: u16, now: Instant, payload: Bytes) {
+        segment.src_port = self.ends.src_port;
+        segment.dst_port = self.ends.dst_port;
+        segment.seq = self.isn.at(seq);
+        segment.ack = if flags.has(Flags::ACK) { self.peer_isn.at(self.receiver.next()) } else { SeqNumber(0) };
+        segment.flags = flags;
+        segment.window = window;
+        segment.options.clear();
+        if self.terms.timestamps {
+            let stamps = self.stamps.option(now);
+            // RFC 7323 §3.2: an echo goes with an acknowledgment
+            let ecr = if flags.has(Flags::ACK) { stamps.ecr } else { 0 };
+            segment.options.set_timestamps(Timestamps { ecr, ..stamps });
+        }
+        segment.payload = payload;
+    }
+}

@@ -1,0 +1,232 @@
+//! The structure of the engine, read from its syntax trees: a connection conducts, its parts own.
+//!
+//! Parts are the folders `session`, `sending`, `receiving`, `paths` and `subflow`. Each is given plain values and subflows,
+//! and knows none of its peers; `connection` alone knows all of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use syn::spanned::Spanned;
+use syn::visit::{self, Visit};
+
+const PARTS: [&str; 5] = ["session", "sending", "receiving", "paths", "subflow"];
+
+/// Bounds of `impl Connection`: files, and lines in all of them.
+const FILES: usize = 4;
+const LINES: usize = 1_900;
+
+/// A source file: its path below `src`, and its syntax without tests.
+struct Source {
+    path: PathBuf,
+    file: syn::File,
+}
+
+impl Source {
+    /// The module at the crate's root that it is or belongs to.
+    fn module(&self) -> String {
+        let first = self.path.components().next().expect("a file has a name").as_os_str().to_string_lossy();
+        first.trim_end_matches(".rs").to_owned()
+    }
+}
+
+fn sources() -> Vec<Source> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut found = Vec::new();
+    let mut folders = vec![root.clone()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("a folder of the engine") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() && path.file_name().is_some_and(|name| name == "tests") {
+                continue;
+            } else if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ext| ext == "rs") {
+                let mut file = syn::parse_file(&fs::read_to_string(&path).expect("a source file")).expect("Rust");
+                file.items.retain(|item| !is_test(item));
+                found.push(Source { path: path.strip_prefix(&root).expect("below the root").to_owned(), file });
+            }
+        }
+    }
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    assert!(found.len() > 40, "the engine has more files");
+    found
+}
+
+fn is_test(item: &syn::Item) -> bool {
+    matches!(item, syn::Item::Mod(module) if module.attrs.iter().any(|attr| attr.path().is_ident("cfg")))
+}
+
+/// The paths that a file names, from the crate's root: by `use crate::…`, and in full elsewhere.
+#[derive(Default)]
+struct Names {
+    paths: Vec<Vec<String>>,
+}
+
+impl Names {
+    fn of(file: &syn::File) -> Vec<Vec<String>> {
+        let mut names = Self::default();
+        names.visit_file(file);
+        names.paths
+    }
+
+    fn add_tree(&mut self, tree: &syn::UseTree, mut before: Vec<String>) {
+        match tree {
+            syn::UseTree::Path(path) => {
+                before.push(path.ident.to_string());
+                self.add_tree(&path.tree, before);
+            }
+            syn::UseTree::Name(name) => {
+                before.push(name.ident.to_string());
+                self.paths.push(before);
+            }
+            syn::UseTree::Rename(rename) => {
+                before.push(rename.rename.to_string());
+                self.paths.push(before);
+            }
+            syn::UseTree::Glob(_) => self.paths.push(before),
+            syn::UseTree::Group(group) => group.items.iter().for_each(|tree| self.add_tree(tree, before.clone())),
+        }
+    }
+}
+
+impl<'a> Visit<'a> for Names {
+    fn visit_item_use(&mut self, item: &'a syn::ItemUse) {
+        self.add_tree(&item.tree, Vec::new());
+    }
+
+    fn visit_path(&mut self, path: &'a syn::Path) {
+        self.paths.push(path.segments.iter().map(|segment| segment.ident.to_string()).collect());
+        visit::visit_path(self, path);
+    }
+}
+
+/// The root modules of the engine that a file names, and what of each.
+fn neighbours(source: &Source) -> BTreeMap<String, BTreeSet<String>> {
+    let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for path in Names::of(&source.file) {
+        if let [root, module, rest @ ..] = &path[..]
+            && root == "crate"
+            && *module != source.module()
+        {
+            found.entry(module.clone()).or_default().extend(rest.last().cloned());
+        }
+    }
+    found
+}
+
+fn is_connection(ty: &syn::Type) -> bool {
+    matches!(ty, syn::Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Connection"))
+}
+
+#[test]
+fn the_connection_is_written_in_few_files() {
+    let (mut files, mut lines) = (BTreeSet::new(), 0);
+    for source in sources() {
+        for item in &source.file.items {
+            if let syn::Item::Impl(block) = item
+                && block.trait_.is_none()
+                && is_connection(&block.self_ty)
+            {
+                assert_eq!(source.module(), "connection", "{}: an impl of Connection", source.path.display());
+                lines += block.span().end().line - block.span().start().line + 1;
+                files.insert(source.path.clone());
+            }
+        }
+    }
+    assert!((2..=FILES).contains(&files.len()), "impl Connection is in {files:?}");
+    assert!((100..=LINES).contains(&lines), "impl Connection has {lines} lines");
+}
+
+/// Finds functions that take `&mut Connection`.
+struct Takers<'a> {
+    path: &'a Path,
+    found: Vec<String>,
+}
+
+impl<'a> Visit<'a> for Takers<'_> {
+    fn visit_signature(&mut self, signature: &'a syn::Signature) {
+        for input in &signature.inputs {
+            if let syn::FnArg::Typed(typed) = input
+                && let syn::Type::Reference(reference) = &*typed.ty
+                && reference.mutability.is_some()
+                && is_connection(&reference.elem)
+            {
+                self.found.push(format!("{}: {}", self.path.display(), signature.ident));
+            }
+        }
+    }
+}
+
+#[test]
+fn only_the_connection_changes_a_connection() {
+    for source in sources().iter().filter(|source| source.module() != "connection") {
+        let mut takers = Takers { path: &source.path, found: Vec::new() };
+        takers.visit_file(&source.file);
+        assert_eq!(takers.found, [""; 0], "functions that take &mut Connection");
+    }
+}
+
+/// The names of the types of all fields.
+#[derive(Default)]
+struct Fields(BTreeSet<String>);
+
+impl<'a> Visit<'a> for Fields {
+    fn visit_field(&mut self, field: &'a syn::Field) {
+        let mut names = Names::default();
+        names.visit_type(&field.ty);
+        self.0.extend(names.paths.into_iter().filter_map(|path| path.last().cloned()));
+    }
+}
+
+#[test]
+fn no_part_holds_another() {
+    for source in sources().iter().filter(|source| PARTS.contains(&source.module().as_str())) {
+        let mut fields = Fields::default();
+        fields.visit_file(&source.file);
+        for (module, names) in neighbours(source).iter().filter(|(module, _)| PARTS.contains(&module.as_str())) {
+            let held: Vec<_> = fields.0.intersection(names).collect();
+            assert!(held.is_empty(), "{}: {held:?} of {module}", source.path.display());
+        }
+    }
+}
+
+/// Which root module of the engine names which.
+fn graph() -> BTreeMap<String, BTreeSet<String>> {
+    let mut graph: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for source in sources().iter().filter(|source| source.module() != "lib") {
+        graph.entry(source.module()).or_default().extend(neighbours(source).into_keys());
+    }
+    graph
+}
+
+#[test]
+fn the_parts_do_not_know_each_other() {
+    let graph = graph();
+    for part in PARTS {
+        let known: Vec<_> = graph[part].iter().filter(|module| PARTS.contains(&module.as_str())).collect();
+        // Subflows lie below: they are handed to the other parts, which read and change one or all of them.
+        assert!(known.iter().all(|module| *module == "subflow"), "{part} knows {known:?}");
+        assert!(
+            !graph[part].contains("connection") && !graph[part].contains("endpoint"),
+            "{part} knows who conducts it"
+        );
+    }
+}
+
+#[test]
+fn no_module_calls_itself_by_way_of_others() {
+    let graph = graph();
+    let mut left: BTreeSet<&String> = graph.keys().collect();
+    loop {
+        // What knows nothing that is left is on no cycle.
+        let free: Vec<_> =
+            left.iter().copied().filter(|module| !graph[*module].iter().any(|m| left.contains(m))).collect();
+        if free.is_empty() {
+            break;
+        }
+        for module in free {
+            left.remove(module);
+        }
+    }
+    assert!(left.is_empty(), "these modules form a cycle, or lead into one: {left:?}");
+}
