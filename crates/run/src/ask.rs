@@ -2,7 +2,7 @@
 
 use crate::curves::Curve;
 use crate::results::RunRecord;
-use anabranch_metrics::METRICS;
+use anabranch_metrics::{METRICS, MetricRef};
 use anabranch_scenario::{nearest, parse_duration};
 use anabranch_units::Duration;
 use std::fmt;
@@ -113,20 +113,17 @@ impl FromStr for Ask {
         if let Some(at) = text.find('[') {
             return window(&text[..at], &text[at..]);
         }
-        let known = |per_path| METRICS.iter().filter(move |m| m.per_path == per_path).map(|m| m.name);
-        let check = |name: &str, per_path| match known(per_path).any(|known| known == name) {
-            true => Ok(name.to_owned()),
-            false => Err(nearest(name, known(per_path))),
-        };
-        let unknown = |nearest| AskError::Unknown { name: text.to_owned(), nearest };
-        match text.strip_prefix("path.").and_then(|rest| rest.rsplit_once('.')) {
-            None => Ok(Self::Metric(check(text, false).map_err(|near| unknown(near.map(str::to_owned)))?)),
-            Some((path, metric)) => {
-                let metric = check(metric, true);
-                let metric = metric.map_err(|near| unknown(near.map(|near| format!("path.{path}.{near}"))))?;
-                Ok(Self::Path { path: path.to_owned(), metric })
-            }
+        let metric = MetricRef::parse(text);
+        if metric.info().is_none() {
+            let known = METRICS.iter().filter(|info| info.per_path == metric.path.is_some()).map(|info| info.name);
+            let near = nearest(metric.name, known).map(|name| MetricRef { name, ..metric }.to_string());
+            return Err(AskError::Unknown { name: text.to_owned(), nearest: near });
         }
+        let name = metric.name.to_owned();
+        Ok(match metric.path {
+            None => Self::Metric(name),
+            Some(path) => Self::Path { path: path.to_owned(), metric: name },
+        })
     }
 }
 

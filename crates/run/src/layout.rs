@@ -7,12 +7,11 @@ pub use crate::job::unsupported;
 use crate::job::{CONNECTION, Choice, Job, RunError, RunOutcome, Values};
 use crate::known::{KnownCapacity, fills, registered};
 use crate::setup::{fifo, setup};
-use crate::summary::{COMPLETION, DELAY, GOODPUT, RESPONSE};
 use anabranch_engine::congestion::PACED_HEADERS;
 use anabranch_engine::{DssWidth, FirstPath, Settings};
 use anabranch_metrics::{
     CapacityCurve, CurveConfig, CurveRecorder, FrameTimes, MeterConfig, Oracle, PathConfig, RunMetrics, SegmentSizes,
-    Timed, header_len, oracle_ratio,
+    Timed, header_len, names, oracle_ratio,
 };
 use anabranch_network::{Change, Topology};
 use anabranch_scenario::{Host, PlugIn, TimelineChange, TimelineEntry};
@@ -255,9 +254,9 @@ impl Layout {
         let bound = self.bound(job, metrics.measured, (&metrics.frames, metrics.measured.1));
         let reached = metrics.get(bound.metric);
         // The shorter the better: T*/T.
-        let shorter = bound.metric != GOODPUT;
+        let shorter = bound.metric != names::GOODPUT;
         let (above, below) = if shorter { (bound.value, reached) } else { (reached, bound.value) };
-        metrics.set("oracle_ratio", oracle_ratio(above, below));
+        metrics.set(names::ORACLE_RATIO, oracle_ratio(above, below));
     }
 
     /// The best possible in the metric that says most about the traffic, for the measured time from … until and the frames
@@ -279,15 +278,15 @@ impl Layout {
         let oracle = Oracle::new(&self.topology, &self.timeline, &self.over, sizes);
         let seconds = |time: Option<Duration>| time.map(Duration::as_secs_f64);
         let (metric, value) = match (self.crowd.timed(), self.crowd.total()) {
-            (Timed::Frames(frames), _) => (DELAY, seconds(oracle.frame_delay(written, end, frames.size))),
-            (_, Some(_)) => (COMPLETION, seconds(self.crowd.least_completion(&oracle))),
+            (Timed::Frames(frames), _) => (names::FRAME_DELAY, seconds(oracle.frame_delay(written, end, frames.size))),
+            (_, Some(_)) => (names::COMPLETION, seconds(self.crowd.least_completion(&oracle))),
             // Responses without end wait for their requests.
-            (Timed::Responses(_), None) => (RESPONSE, None),
+            (Timed::Responses(_), None) => (names::RESPONSE, None),
             (Timed::Nothing, None) => {
                 // Nothing flows before the traffic starts, which the measured time need not wait for.
                 let open = from.max(self.start()).min(until);
                 let part = until.since(open).as_secs_f64() / until.since(from).as_secs_f64();
-                (GOODPUT, oracle.goodput(open, until).map(|goodput| goodput * part))
+                (names::GOODPUT, oracle.goodput(open, until).map(|goodput| goodput * part))
             }
         };
         Best { metric, value }

@@ -61,7 +61,7 @@ impl Mode {
 
 /// One metric of one row, in every mode.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Row {
+pub struct ParityRow {
     /// The sweep's cell.
     pub cell: CellValues,
     /// [`SCHEDULER`], or `single:PATH`.
@@ -82,7 +82,7 @@ pub struct Parity {
     /// The scenario's title.
     pub scenario: String,
     /// Every metric of every row.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ParityRow>,
     /// The greatest lateness, of 99 of 100 packets, of any run by the clock. Seconds.
     pub late_p99_s: f64,
     /// How many runs by the clock there were, and how many of them were not emulated accurately.
@@ -114,13 +114,13 @@ fn between(variant: &Variant, mode: &Mode) -> Variant {
 }
 
 /// Joins the summaries of all modes by row and metric, in the order in which they first appear.
-fn rows(modes: &[Mode], all: &[Results]) -> Vec<Row> {
-    let mut rows: IndexMap<(String, String, String, String), Row> = IndexMap::new();
+fn rows(modes: &[Mode], all: &[Results]) -> Vec<ParityRow> {
+    let mut rows: IndexMap<(String, String, String, String), ParityRow> = IndexMap::new();
     for (mode, results) in modes.iter().zip(all) {
         for summary in &results.summary {
             let cell = format!("{:?}", summary.cell);
             let key = (cell, summary.congestion.clone(), summary.scheduler.clone(), summary.metric.clone());
-            let row = rows.entry(key).or_insert_with(|| Row {
+            let row = rows.entry(key).or_insert_with(|| ParityRow {
                 cell: summary.cell.clone(),
                 scheduler: summary.scheduler.clone(),
                 congestion: summary.congestion.clone(),
@@ -132,12 +132,12 @@ fn rows(modes: &[Mode], all: &[Results]) -> Vec<Row> {
             row.values.insert(mode.name.into(), Estimate { n, mean, ci95_low: low, ci95_high: high });
         }
     }
-    let mut rows: Vec<Row> = rows.into_values().collect();
+    let mut rows: Vec<ParityRow> = rows.into_values().collect();
     rows.iter_mut().for_each(compare);
     rows
 }
 
-fn compare(row: &mut Row) {
+fn compare(row: &mut ParityRow) {
     let Some(reference) = row.values.get(REFERENCE.name).map(|estimate| estimate.mean) else {
         return;
     };

@@ -12,8 +12,7 @@ use crate::frontier::is_significant;
 use crate::plan::{Options, Plan, Repeat, Variant, labels};
 use crate::results::RunRecord;
 use crate::runner::Runner;
-use crate::summary::GOODPUT;
-use anabranch_metrics::{Paired, mean};
+use anabranch_metrics::{Paired, mean, names};
 use anabranch_scenario::{NoFiles, Override, PlugIn, Scenario, Source};
 use std::sync::Arc;
 
@@ -166,7 +165,7 @@ impl Runs {
         let nothing = || format!("{}: no runs", purpose.scheduler);
         let difference = Paired::of(&pairs).ok_or_else(nothing)?;
         let means = |(ours, theirs): &(Vec<f64>, Vec<f64>)| Some((mean(ours)?, mean(theirs)?));
-        let (goodput, other) = means(&of(GOODPUT)?).ok_or_else(nothing)?;
+        let (goodput, other) = means(&of(names::GOODPUT)?).ok_or_else(nothing)?;
         let (ours, theirs) = means(&(ours, theirs)).ok_or_else(nothing)?;
         let verdict = judge(purpose, &difference, goodput / other, self.random);
         Ok(Measured { purpose, theirs, ours, difference, verdict, around: 0 })
@@ -198,7 +197,7 @@ mod tests {
     use super::*;
 
     const ORDER: Purpose = Purpose { metric: "rbd_mean_packets", wants: Wants::Less, ..PURPOSES[0] };
-    const SPEED: Purpose = Purpose { metric: GOODPUT, wants: Wants::More, ..PURPOSES[0] };
+    const SPEED: Purpose = Purpose { metric: names::GOODPUT, wants: Wants::More, ..PURPOSES[0] };
 
     fn less(by: f64, n: usize, p: Option<f64>) -> Paired {
         Paired { n, mean_diff: -by, ci95: None, p }
