@@ -1,6 +1,6 @@
 //! Plans carried out: what every command that needs drivers does before and after its runs.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Salvage};
 use crate::pool::Threads;
 use crate::watch::{Wanted, Watch};
 use anabranch_run::{Driver, Labelled, Observer, Plan, Results, RunError, Runner};
@@ -21,29 +21,7 @@ pub struct Stage<'a> {
     /// Said before the name of a run that failed.
     pub name: String,
     /// What becomes of that which is done if a signal comes.
-    pub kept: Kept,
-}
-
-/// What becomes of runs that were done before a signal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kept {
-    /// They are lost.
-    Nothing,
-    /// What the stages before found is told all the same.
-    Stages,
-    /// The driver keeps each, so that another call goes on from there.
-    Runs,
-}
-
-impl Kept {
-    /// In words.
-    pub fn help(self) -> &'static str {
-        match self {
-            Self::Nothing => "nothing was kept",
-            Self::Stages => "what was finished before is told, the rest is lost",
-            Self::Runs => "what is done is kept: the same command goes on from here",
-        }
-    }
+    pub kept: Salvage,
 }
 
 /// What became of stages.

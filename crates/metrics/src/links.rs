@@ -1,4 +1,4 @@
-//! What became of the packets on each path, whoever sent them.
+//! The packets on each path and their fate, of all senders.
 
 use crate::CapacityCurve;
 use anabranch_network::{Change, Topology};
@@ -45,7 +45,7 @@ pub struct LinkTotals {
     pub utilisation: Option<f64>,
 }
 
-/// Counts what links tell, for every path and both directions. Memory does not grow with time.
+/// Counts the events of links, for every path and both directions. Memory does not grow with time.
 #[derive(Clone, Debug)]
 pub struct LinkMeter {
     /// Each path's down, then up.

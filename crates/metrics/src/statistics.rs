@@ -2,7 +2,7 @@
 
 use crate::{t_probability, t_quantile};
 
-/// What a sample of repeated runs tells about a metric.
+/// Statistics of a metric over repeated runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
     /// Runs.

@@ -4,6 +4,7 @@
 //! them, written before the first run. This crate reads no file and runs nothing.
 
 mod anchor;
+mod assessment;
 mod claim;
 mod classify;
 mod conclude;
@@ -11,7 +12,6 @@ mod curves;
 mod cycle;
 mod estimate;
 mod finding;
-mod found;
 mod judge;
 mod outcome;
 mod paper;
@@ -23,16 +23,16 @@ mod samples;
 mod theory;
 
 pub use anchor::{Weighed, weigh};
+pub use assessment::decimals;
 pub use claim::{Claim, Kind, Point, Side, Standing, Statistic, Unit};
 pub use conclude::{Ran, conclude};
 pub use finding::Finding;
-pub use found::decimals;
 pub use judge::judge;
 pub use outcome::{
     Anchor, Class, FindingOutcome, ItemOutcome, Judged, MeanCurve, PaperOutcome, ReadingOutcome, Reproduction, Shown,
     Stand, Tested, Verdict,
 };
-pub use paper::{Figure, Item, Paper, Row};
+pub use paper::{Figure, Item, ItemRow, Paper};
 pub use plan::{Asked, Part, example, parts};
 pub use prediction::Prediction;
 pub use read::{Mistake, read};

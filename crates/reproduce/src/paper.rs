@@ -21,9 +21,9 @@ pub struct Paper {
     pub venue: String,
     /// How often its authors repeated each measurement, if they say so.
     pub repetitions: Option<u32>,
-    /// What came out, in a sentence.
+    /// The outcome, in a sentence.
     pub in_short: String,
-    /// What its data and ours say together, in words that its authors would accept.
+    /// The conclusion from its data and ours, in words that its authors would accept.
     pub conclusion: String,
     /// XXH3-128 of the text of `claims.toml`, in hexadecimal.
     pub claims_digest: String,
@@ -43,23 +43,23 @@ impl Paper {
 pub struct Item {
     /// Name on the command line: `fig3-3g-wlan`.
     pub id: String,
-    /// What it shows.
+    /// Its contents.
     pub title: String,
     /// Where it stands in the paper: `Figure 3`.
     pub place: String,
     /// The scenario file beside `claims.toml`.
     pub scenario: String,
     /// Schedulers, in the paper's order.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ItemRow>,
     /// Run each path alone beside them.
     pub baselines: bool,
     /// Bin of the curves, if it needs any.
     pub curves: Option<Duration>,
-    /// Kernels at the receiving end, by the clock.
+    /// Kernels at the receiving end, in real time.
     pub live: bool,
     /// The same scenario with some keys set: a cell `variant = NAME` each. Empty = as the file says.
     pub variants: Vec<(String, Vec<Override>)>,
-    /// What `--quick` sets besides the number of repetitions.
+    /// The keys that `--quick` sets besides the number of repetitions.
     pub quick: Vec<Override>,
     /// Rows of which the packets of one run are shown, in the first cell.
     pub packets: Vec<String>,
@@ -67,7 +67,7 @@ pub struct Item {
     pub figures: Vec<Figure>,
     /// Published values of baseline rows, by which readings are told apart. Each is a `Kind::Value`; none is a claim.
     pub anchors: Vec<Claim>,
-    /// What the paper says.
+    /// The paper's claims.
     pub claims: Vec<Claim>,
     /// Other ways to read the set-up, and assumptions that are varied to see what they move.
     pub readings: Vec<Reading>,
@@ -77,23 +77,17 @@ pub struct Item {
 
 /// A scheduler of an item.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct ItemRow {
     /// The scheduler.
     pub plug_in: PlugIn,
     /// Its name in results.
     pub label: String,
 }
 
-impl Row {
-    /// With its parameters: `daps(round=4)`.
+impl ItemRow {
+    /// With its parameters, as scenarios write it: `daps(round=4)`.
     pub fn in_full(&self) -> String {
-        let parameters = self.plug_in.parameters.iter().map(|(key, value)| format!("{key}={value}"));
-        let parameters: Vec<String> = parameters.collect();
-        if parameters.is_empty() {
-            self.plug_in.name.clone()
-        } else {
-            format!("{}({})", self.plug_in.name, parameters.join(","))
-        }
+        self.plug_in.with_parameters()
     }
 }
 

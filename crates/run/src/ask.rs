@@ -8,8 +8,8 @@ use anabranch_units::Duration;
 use std::fmt;
 use std::str::FromStr;
 
-/// What is asked: `goodput_bps`, `path.wlan.share`, the mean of a curve within a time, `lambda[20s..40s]`, or what share of a
-/// distribution lies from one number of packets to another, `rd[-2..2]`.
+/// A question: `goodput_bps`, `path.wlan.share`, the mean of a curve within a time, `lambda[20s..40s]`, or the share of a
+/// distribution from one number of packets to another, `rd[-2..2]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ask {
     /// A metric of the connection.
@@ -30,7 +30,7 @@ pub enum Ask {
         /// To here; later than `from`.
         to: Duration,
     },
-    /// What share of a distribution, `rbd` or `rd`, lies in a range. Where its step is wider than one packet, only whole steps
+    /// The share of a distribution, `rbd` or `rd`, in a range. Where its step is wider than one packet, only whole steps
     /// count.
     Share {
         /// The distribution's name.
@@ -49,15 +49,15 @@ pub enum AskError {
     Unknown {
         /// As written.
         name: String,
-        /// What may have been meant.
+        /// The nearest valid name.
         nearest: Option<String>,
     },
-    /// What stands in brackets is no time from … to ….
+    /// The text in brackets is no time from … to ….
     Window {
         /// As written, with the brackets.
         text: String,
     },
-    /// What stands in brackets behind a distribution is no range of packets.
+    /// The text in brackets after a distribution is no range of packets.
     Packets {
         /// As written, with the brackets.
         text: String,

@@ -1,4 +1,4 @@
-//! What a sample says of a mean.
+//! The estimate of a mean from a sample.
 
 use anabranch_metrics::Summary;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What a job makes of its scenario: the world, its flows, what is measured. Every driver starts from this.
+//! A job's world, its flows, its measurements. Every driver starts from this.
 
 use crate::cross::{Ground, TcpFlow, sources, tcp_flows};
 use crate::crowd::Crowd;
@@ -34,7 +34,7 @@ pub fn outcome(metrics: &RunMetrics, digest: String, events: u64) -> RunOutcome 
     }
 }
 
-/// What no scheduler with any congestion control can beat.
+/// The bound that no scheduler with any congestion control can beat.
 pub(crate) struct Best {
     /// A metric's name.
     pub metric: &'static str,
@@ -42,7 +42,7 @@ pub(crate) struct Best {
     pub value: Option<f64>,
 }
 
-/// What a job makes of its scenario.
+/// A job's world, flows and measurements.
 #[derive(Debug)]
 pub struct Layout {
     /// Paths of the connections under test, by index; the first carries the first subflow unless the scenario says otherwise.
@@ -201,7 +201,7 @@ impl Layout {
         self.crowd.opening()
     }
 
-    /// What is measured of it.
+    /// Its configuration in the meter.
     pub fn meter(&self, job: &Job) -> MeterConfig {
         let scenario = &*job.scenario;
         let used = scenario.topology.paths.iter().enumerate();
@@ -233,7 +233,7 @@ impl Layout {
         self.multipath && self.over.len() == 2 && job.congestion.name == "lia"
     }
 
-    /// What draws the run's curves, if `job` asks for them.
+    /// The recorder of the run's curves, if `job` asks for them.
     pub fn curves(&self, job: &Job) -> Option<Drawn> {
         let paths = &job.scenario.topology.paths;
         let config =
@@ -308,7 +308,7 @@ fn switch(plug_in: &PlugIn) -> Result<anabranch_sim::Change, RunError> {
     Ok(anabranch_sim::Change::Scheduler(0, Switch { name: resolved.label(), make }))
 }
 
-/// What stands at one end of the connections under test: the client receives, the server sends.
+/// One end of the connections under test: the client receives, the server sends.
 pub fn host(job: &Job, side: Side) -> Host {
     match side {
         Side::Client => job.scenario.hosts.receiver,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// The scheduler that the kernel has, so that every mode is the same experiment.
 pub const SCHEDULER: &str = "linux-default";
 
-/// Who stands at the ends, sender first. Virtual time for two engines, the clock for the others.
+/// The hosts at the two ends, sender first. Virtual time for two engines, real time for the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mode {
     /// `sim`, `engine→linux`, …
@@ -33,7 +33,7 @@ pub const MODES: [Mode; 4] = [
 /// The modes that are held against [`REFERENCE`].
 pub const COMPARED: &[Mode] = MODES.split_last().expect("there are modes").1;
 
-/// What they are held against: the kernel at both ends.
+/// The reference of the comparisons: the kernel at both ends.
 pub const REFERENCE: &Mode = MODES.split_last().expect("there are modes").0;
 
 /// The simulator and what it is held against.
@@ -83,9 +83,9 @@ pub struct Parity {
     pub scenario: String,
     /// Every metric of every row.
     pub rows: Vec<ParityRow>,
-    /// The greatest lateness, of 99 of 100 packets, of any run by the clock. Seconds.
+    /// The greatest lateness, of 99 of 100 packets, of any run in real time. Seconds.
     pub late_p99_s: f64,
-    /// How many runs by the clock there were, and how many of them were not emulated accurately.
+    /// How many runs in real time there were, and how many of them were not emulated accurately.
     pub live_runs: usize,
     /// See `live_runs`.
     pub inaccurate_runs: usize,

@@ -18,7 +18,7 @@ pub struct Variant {
     pub scenario: Arc<Scenario>,
 }
 
-/// What the user asks for beyond the scenario.
+/// The user's wishes beyond the scenario.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Schedulers to run instead of the scenario's; empty = the scenario's.
@@ -124,7 +124,7 @@ impl Plan {
         }
     }
 
-    /// How many runs there are, at least, and how long they take by the clock; `None` if a run lasts until its transfer
+    /// How many runs there are, at least, and how long they take in real time; `None` if a run lasts until its transfer
     /// is done.
     pub fn extent(&self) -> (usize, Option<Duration>) {
         let of = |cell: &CellPlan| {
@@ -189,7 +189,7 @@ impl CellPlan {
     }
 }
 
-/// What a baseline runs in place of `congestion`; its parameters stay if the algorithm does.
+/// The congestion control of a baseline, in place of `congestion`; its parameters stay if the algorithm does.
 pub(crate) fn single_path_form(congestion: &PlugIn) -> PlugIn {
     let name = anabranch_congestion::single_path_form(&congestion.name);
     let parameters = if name == congestion.name { congestion.parameters.clone() } else { Vec::new() };

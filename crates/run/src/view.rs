@@ -8,7 +8,7 @@ use std::fmt;
 /// The beginning of the name of a row that runs one path alone.
 const SINGLE: &str = "single:";
 
-/// What a row runs, by the name that results give it as its scheduler.
+/// The kind of a row, by its scheduler's name in results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowKind<'a> {
     /// Multipath TCP over all paths.
@@ -37,7 +37,7 @@ impl<'a> RowKind<'a> {
     }
 }
 
-/// What results call the row that runs `path` alone.
+/// The name of the row that runs `path` alone.
 pub(crate) fn single(path: impl fmt::Display) -> String {
     format!("{SINGLE}{path}")
 }
@@ -95,7 +95,7 @@ impl<'a> ResultRow<'a> {
         Self { scheduler, congestion, cell, name: scheduler.to_owned(), summaries: Vec::new() }
     }
 
-    /// What it runs.
+    /// Its kind.
     pub fn kind(&self) -> RowKind<'a> {
         RowKind::of(self.scheduler)
     }

@@ -16,7 +16,7 @@ use crate::inference::Better;
 pub struct MetricInfo {
     /// Its name in results.
     pub name: &'static str,
-    /// What tables and charts call it.
+    /// Its name in tables and charts.
     pub label: &'static str,
     /// Its unit in results; empty for counts and ratios.
     pub unit: &'static str,
@@ -26,7 +26,7 @@ pub struct MetricInfo {
     pub better: Option<Better>,
     /// Values below zero have a meaning.
     pub signed: bool,
-    /// What it means, in a sentence or two.
+    /// Its definition, in a sentence or two.
     pub about: &'static str,
     /// One value per path, not one per run.
     pub per_path: bool,
@@ -50,6 +50,10 @@ impl MetricInfo {
         Self { scale: Scale::MS, ..self }
     }
 
+    const fn in_percent(self) -> Self {
+        Self { scale: Scale::PERCENT, ..self }
+    }
+
     const fn decimals(self, decimals: usize) -> Self {
         Self { scale: Scale { decimals, ..self.scale }, ..self }
     }
@@ -70,7 +74,7 @@ pub enum Prominence {
     Tabled,
     /// Its chart is open.
     Charted,
-    /// What one kind of traffic is measured by; on the terminal, of the main metrics only [`main_metric`].
+    /// The measure of one kind of traffic. The table on the terminal has only the [`main_metric`] of these.
     Main,
 }
 

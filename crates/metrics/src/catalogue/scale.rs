@@ -14,6 +14,8 @@ pub struct Scale {
 impl Scale {
     /// Of counts and ratios.
     pub const PLAIN: Self = Self { unit: "", per: 1.0, decimals: 3 };
+    /// Of parts of a whole.
+    pub const PERCENT: Self = Self { unit: "%", per: 0.01, decimals: 1 };
     /// Of rates.
     pub const MBIT_S: Self = Self { unit: "Mbit/s", per: 1e6, decimals: 3 };
     /// Of bytes.

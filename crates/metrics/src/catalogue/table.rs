@@ -75,7 +75,8 @@ pub const METRICS: &[MetricInfo] = &[
     of_run(
         names::OFO_MEAN,
         "OFO mean",
-        "Connection-level out-of-order queue of the receiver: mean of the maxima within samples of 10 ms.",
+        "Connection-level out-of-order queue of the receiver: mean of the maxima within samples of 10 ms. What waits in a subflow for \
+         an earlier segment of that subflow is not in it; the packet timeline shows both.",
     )
     .less(),
     of_run(
@@ -208,7 +209,7 @@ pub const METRICS: &[MetricInfo] = &[
     )
     .more(),
     of_path("sent_bytes", "sent", "Payload bytes sent on the path, repetitions included."),
-    of_path(names::SHARE, "share", "The path's part of all payload bytes sent for the first time."),
+    of_path(names::SHARE, "share", "The path's part of all payload bytes sent for the first time.").in_percent(),
     of_path(names::RETRANSMITTED, "retransmitted", "TCP retransmissions of data on the path.").less(),
     of_path("loss_ratio", "loss", "The path's retransmitted ÷ sent data packets, as its sender sees them.").less(),
     of_path("srtt_mean_s", "SRTT mean", "Smoothed RTT of the path's sender, mean over time.").less().in_ms(),

@@ -101,7 +101,7 @@ impl CellScore {
         self.schedulers().map(Entry::ratio).fold(0.0, f64::max)
     }
 
-    /// What `entry` lacks of the best scheduler, as a part of it; below zero for a path alone that is better still.
+    /// The loss of `entry` against the best scheduler, as a part of it; below zero for a path alone that is better still.
     pub fn loss(&self, entry: &Entry) -> f64 {
         let best = self.best();
         if best > 0.0 { 1.0 - entry.ratio() / best } else { 0.0 }
@@ -159,12 +159,12 @@ pub(super) fn mean_of(row: &[RunRecord], value: fn(&RunRecord) -> f64) -> f64 {
     mean(&row.iter().map(value).collect::<Vec<_>>()).unwrap_or(0.0)
 }
 
-/// What was reached ÷ the oracle's; 0 if it was given up.
+/// The result ÷ the oracle's; 0 if the transfer did not finish.
 pub(super) fn ratio(run: &RunRecord) -> f64 {
     run.metrics.get(names::ORACLE_RATIO).copied().filter(|_| run.finished).unwrap_or(0.0)
 }
 
-/// 1 ÷ the oracle's speed with this seed, as the scheduler tells it that comes nearest, or with another seed if none
+/// 1 ÷ the oracle's speed with this seed, from the scheduler that comes nearest, or with another seed if none
 /// does: a ratio is a speed ÷ the oracle's. It may differ from seed to seed, where the network changes.
 fn inverse_oracle(rows: &[&[RunRecord]], seed: usize) -> Option<f64> {
     let of = |run: &RunRecord| {
