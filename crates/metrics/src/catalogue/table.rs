@@ -35,13 +35,13 @@ pub const METRICS: &[MetricInfo] = &[
     .less(),
     of_run(
         "flow_completion_p50_s",
-        "flow completion p50",
+        "flow p50",
         "Median of the finished flows' completion times (error at most 0.05 %).",
     )
     .less(),
-    of_run("flow_completion_p95_s", "flow completion p95", "95th percentile of the finished flows' completion times.")
+    of_run("flow_completion_p95_s", "flow p95", "95th percentile of the finished flows' completion times.")
         .less(),
-    of_run("flow_completion_max_s", "flow completion max", "Greatest of the finished flows' completion times.").less(),
+    of_run("flow_completion_max_s", "flow max", "Greatest of the finished flows' completion times.").less(),
     of_run("flows_finished", "flows finished", "How many of several sized flows finished.").more(),
     of_run(
         names::RESPONSE,
@@ -52,12 +52,12 @@ pub const METRICS: &[MetricInfo] = &[
     )
     .less()
     .in_ms(),
-    of_run("response_p50_s", "response time p50", "Median of the response times (error of quantiles at most 0.05 %).")
+    of_run("response_p50_s", "response p50", "Median of the response times (error of quantiles at most 0.05 %).")
         .less()
         .in_ms(),
-    of_run("response_p95_s", "response time p95", "95th percentile of the response times.").less().in_ms(),
-    of_run("response_p99_s", "response time p99", "99th percentile of the response times.").less().in_ms(),
-    of_run("response_max_s", "response time max", "Greatest of the response times.").less().in_ms(),
+    of_run("response_p95_s", "response p95", "95th percentile of the response times.").less().in_ms(),
+    of_run("response_p99_s", "response p99", "99th percentile of the response times.").less().in_ms(),
+    of_run("response_max_s", "response max", "Greatest of the response times.").less().in_ms(),
     of_run(
         names::FRAME_DELAY,
         "frame delay",
@@ -66,12 +66,12 @@ pub const METRICS: &[MetricInfo] = &[
     )
     .less()
     .in_ms(),
-    of_run("app_delay_p50_s", "frame delay p50", "Median of the frames' delays (error of quantiles at most 0.05 %).")
+    of_run("app_delay_p50_s", "frame p50", "Median of the frames' delays (error of quantiles at most 0.05 %).")
         .less()
         .in_ms(),
-    of_run("app_delay_p95_s", "frame delay p95", "95th percentile of the frames' delays.").less().in_ms(),
-    of_run("app_delay_p99_s", "frame delay p99", "99th percentile of the frames' delays.").less().in_ms(),
-    of_run("app_delay_max_s", "frame delay max", "Greatest of the frames' delays.").less().in_ms(),
+    of_run("app_delay_p95_s", "frame p95", "95th percentile of the frames' delays.").less().in_ms(),
+    of_run("app_delay_p99_s", "frame p99", "99th percentile of the frames' delays.").less().in_ms(),
+    of_run("app_delay_max_s", "frame max", "Greatest of the frames' delays.").less().in_ms(),
     of_run(
         names::OFO_MEAN,
         "OFO mean",

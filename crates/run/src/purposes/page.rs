@@ -85,7 +85,7 @@ fn row(of: &Measured, page: &mut String) {
     );
 }
 
-/// The metric with its unit: `path.far.share`, `goodput_bps, Mbit/s`; times in milliseconds.
+/// The unit in which a metric is written; times are in milliseconds.
 fn scale(metric: &str) -> Scale {
     MetricRef::parse(metric).info().map_or(Scale::PLAIN, |info| info.scale).fitted(0.0)
 }
