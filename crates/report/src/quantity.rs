@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(label("goodput_bps", 5e6), "goodput, Mbit/s");
         assert_eq!(label("ofo_mean_bytes", 5e6), "OFO mean, KiB");
         assert_eq!(label("app_delay_p99_s", 0.4), "frame p99, ms");
-        assert_eq!(label("completion_s", 4.0), "completion, s");
+        assert_eq!(label("completion_s", 4.0), "completion time, s");
         assert_eq!(label("aggregation_benefit", 1.0), "benefit");
         assert_eq!(Quantity::of("completion_s", 0.5).per, 1e-3);
         assert_eq!(label("timeouts", 3.0), "timeouts");

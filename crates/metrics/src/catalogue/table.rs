@@ -21,7 +21,7 @@ pub const METRICS: &[MetricInfo] = &[
     .more(),
     of_run(
         names::COMPLETION,
-        "completion",
+        "completion time",
         "First SYN sent to last byte delivered, over all connections; sized traffic that finished. Of a web page: \
          to the last byte of its last object.",
     )
