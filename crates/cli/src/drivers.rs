@@ -3,7 +3,7 @@
 use anabranch_run::Driver;
 use anabranch_units::Duration;
 
-/// What runs scenarios.
+/// The drivers that run scenarios.
 #[derive(Clone, Copy)]
 pub struct Drivers<'a> {
     /// In virtual time.

@@ -11,7 +11,7 @@ use std::path::Path;
 /// So many mistakes of a command line are told; those of a scenario file are counted where it is read.
 const MOST: usize = 60;
 
-/// What becomes of runs that were done before a signal.
+/// The fate of runs that were finished before a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Salvage {
     /// They are lost.

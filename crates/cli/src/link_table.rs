@@ -1,4 +1,4 @@
-//! What crossed each path, as a table to read.
+//! The packets that crossed each path, as a table to read.
 
 use anabranch_lab::shell::{PathSummary, WaySummary};
 use anabranch_report::text::{plain_table, print_table};

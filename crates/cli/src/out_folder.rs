@@ -11,14 +11,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// What commands leave in it and `anabranch report` reads. What is kept for the next call (`kept/`) is none of it.
+/// The files that commands leave in it and `anabranch report` reads. Runs kept for the next call (`kept/`) are none of them.
 const DOCUMENTS: [&str; 4] = ["results.json", "manifest.json", "reproduction.json", "report.json"];
 const FILES: [&str; 3] = ["runs.csv", "runs.parquet", "report.html"];
 const FOLDERS: [(&str, &str); 4] = [("series", "csv"), ("timeline", "json"), ("tables", "csv"), ("tables", "tex")];
 
 /// A directory that a command is about to fill.
 ///
-/// All is written beside first. What earlier commands left stays until [`OutFolder::take`], so that neither an interrupted
+/// All is written beside first. Files of earlier commands stay until [`OutFolder::take`], so that neither an interrupted
 /// command nor a full disk destroys anything.
 pub struct OutFolder {
     folder: PathBuf,

@@ -10,7 +10,7 @@ use std::num::NonZeroUsize;
 
 /// A plan, and what makes its runs.
 pub struct Stage<'a> {
-    /// What to run.
+    /// Its runs.
     pub plan: Plan,
     /// Makes each run.
     pub driver: &'a dyn Driver,
@@ -20,22 +20,22 @@ pub struct Stage<'a> {
     pub jobs: Option<NonZeroUsize>,
     /// Said before the name of a run that failed.
     pub name: String,
-    /// What becomes of that which is done if a signal comes.
+    /// The fate of finished runs if a signal comes.
     pub kept: Salvage,
 }
 
-/// What became of stages.
+/// The outcome of stages.
 pub struct Carried {
     /// Of those that were done, from the first on.
     pub results: Vec<Results>,
-    /// What ended the work early, if anything did; then a file that could not be written.
+    /// The failure that ended the work early, if any; then a file that could not be written.
     pub wrong: Vec<Failure>,
 }
 
 /// Carries out one stage after the other.
 ///
 /// # Errors
-/// What the drivers lack, or a file that cannot be made: said before the first run.
+/// The drivers lack something, or a file cannot be made: reported before the first run.
 pub fn carry_out(stages: &[Stage<'_>], wanted: Wanted) -> Result<Carried, Failure> {
     for stage in stages {
         stage.driver.prepare(&stage.plan).map_err(Failure::refused)?;

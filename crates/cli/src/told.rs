@@ -1,8 +1,8 @@
-//! What a command has to say: its results, and what went wrong beside them.
+//! The outcome of a command: its results, and its failures beside them.
 
 use crate::failure::Failure;
 
-/// What a command answers.
+/// The answer of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     /// For standard output.

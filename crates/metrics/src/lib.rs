@@ -32,5 +32,5 @@ pub use meter::{CrossFlow, FrameSchedule, Meter, MeterConfig, PathConfig, Respon
 pub use oracle::{Oracle, SegmentSizes, Timeline, header_len};
 pub use reorder::{Arrivals, Density, Extents, Reorder};
 pub use results::{FrameTimes, PathMetrics, RunMetrics};
-pub use statistics::{Paired, Summary, mean, quantile};
+pub use statistics::{Paired, SampleStatistics, mean, quantile};
 pub use student::{t_probability, t_quantile};

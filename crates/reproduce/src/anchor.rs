@@ -1,9 +1,10 @@
 //! Which readings of a set-up the paper's own baselines admit.
 
 use crate::claim::{Claim, Kind};
+use crate::item_row::ItemRow;
 use crate::judge::judge;
 use crate::outcome::Anchor;
-use crate::paper::{Item, ItemRow};
+use crate::paper::Item;
 use anabranch_run::{Estimate, RunRecord};
 
 /// A reading is admissible if its distance is at most so much above the least.

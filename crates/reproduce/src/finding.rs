@@ -1,9 +1,9 @@
 //! Why claims come out otherwise, with the runs that show it.
 
 use crate::claim::Claim;
+use crate::item_row::ItemRow;
 use crate::judge::judge;
 use crate::outcome::{FindingOutcome, Shown, Verdict};
-use crate::paper::ItemRow;
 use anabranch_run::RunRecord;
 
 /// A sentence, and the figures by which a reader can check it.

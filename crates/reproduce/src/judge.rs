@@ -2,12 +2,12 @@
 
 use crate::assessment::{Assessment, Lack, decimals, interval, within};
 use crate::claim::{Claim, Kind, Side, Standing, Unit};
-use crate::estimate::{Change, Order};
+use crate::estimate::{Order, RelativeChange};
+use crate::item_row::ItemRow;
 use crate::outcome::{Class, Judged, Verdict};
-use crate::paper::ItemRow;
 use crate::samples::Samples;
 use crate::theory;
-use anabranch_metrics::{Better, Summary, quantile};
+use anabranch_metrics::{Better, SampleStatistics, quantile};
 use anabranch_run::{CellValues, Estimate, RunRecord};
 
 /// A difference is one if so rare a one would come from luck alone.
@@ -128,7 +128,7 @@ fn change(
         Ok::<_, Lack>(if spread { deviations(values) } else { values })
     };
     let (a, b) = (values(of)?, values(against)?);
-    let Change { percent, p } = Change::of(&a, &b).ok_or_else(|| undefined(&a, &b))?;
+    let RelativeChange { percent, p } = RelativeChange::of(&a, &b).ok_or_else(|| undefined(&a, &b))?;
     let inside = (low..=high).contains(&percent.mean);
     let verdict = if low < 0.0 && high > 0.0 {
         // About equal.
@@ -152,7 +152,7 @@ fn change(
 fn scatter(a: &[(u64, f64)], b: &[(u64, f64)]) -> Option<f64> {
     let of = |values: &[(u64, f64)]| {
         let values: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
-        Summary::of(&values).and_then(|summary| Some((summary.mean, summary.sd?)))
+        SampleStatistics::of(&values).and_then(|summary| Some((summary.mean, summary.sd?)))
     };
     let ((mean_a, a), (mean_b, b)) = (of(a)?, of(b)?);
     let (a, b) = (a / mean_a, b / mean_b);

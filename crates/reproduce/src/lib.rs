@@ -11,7 +11,9 @@ mod conclude;
 mod curves;
 mod cycle;
 mod estimate;
+mod figure;
 mod finding;
+mod item_row;
 mod judge;
 mod outcome;
 mod paper;
@@ -26,13 +28,15 @@ pub use anchor::{Weighed, weigh};
 pub use assessment::decimals;
 pub use claim::{Claim, Kind, Point, Side, Standing, Statistic, Unit};
 pub use conclude::{Ran, conclude};
+pub use figure::Figure;
 pub use finding::Finding;
+pub use item_row::ItemRow;
 pub use judge::judge;
 pub use outcome::{
     Anchor, Class, FindingOutcome, ItemOutcome, Judged, MeanCurve, PaperOutcome, ReadingOutcome, Reproduction, Shown,
     Stand, Tested, Verdict,
 };
-pub use paper::{Figure, Item, ItemRow, Paper};
+pub use paper::{Item, Paper};
 pub use plan::{Asked, Part, example, parts};
 pub use prediction::Prediction;
 pub use read::{Mistake, read};

@@ -1,7 +1,6 @@
 //! The outcome of a reproduction.
 
-use crate::classify::classify;
-use crate::paper::{Figure, Paper};
+use crate::figure::Figure;
 use anabranch_run::{CellValues, Estimate, Summary};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -330,14 +329,6 @@ impl ItemOutcome {
 }
 
 impl PaperOutcome {
-    /// The outcomes of the items of `paper`.
-    pub fn new(paper: &Paper, items: Vec<ItemOutcome>) -> Self {
-        let Paper { key, title, authors, venue, in_short, conclusion, claims_digest, .. } = paper.clone();
-        let mut outcome = Self { key, title, authors, venue, in_short, conclusion, claims_digest, p_limit: 0.0, items };
-        classify(paper, &mut outcome);
-        outcome
-    }
-
     /// How many claims and anchors are of a class.
     pub fn count(&self, class: Class) -> usize {
         match class {

@@ -1,12 +1,12 @@
 //! A paper: its items, each a table or figure with the scenario that stands for it.
 
 use crate::claim::Claim;
+use crate::figure::Figure;
 use crate::finding::Finding;
+use crate::item_row::ItemRow;
 use crate::reading::Reading;
 use anabranch_scenario::Override;
-use anabranch_scenario::PlugIn;
 use anabranch_units::Duration;
-use serde::{Deserialize, Serialize};
 
 /// A paper to be reproduced.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,69 +73,4 @@ pub struct Item {
     pub readings: Vec<Reading>,
     /// Why claims come out otherwise.
     pub findings: Vec<Finding>,
-}
-
-/// A scheduler of an item.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ItemRow {
-    /// The scheduler.
-    pub plug_in: PlugIn,
-    /// Its name in results.
-    pub label: String,
-}
-
-impl ItemRow {
-    /// With its parameters, as scenarios write it: `daps(round=4)`.
-    pub fn in_full(&self) -> String {
-        self.plug_in.with_parameters()
-    }
-}
-
-/// How an item is drawn, as the paper draws it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
-pub enum Figure {
-    /// A bar a row, grouped by cell.
-    Bars {
-        /// Metric.
-        metric: String,
-    },
-    /// A line a row over a key of the sweep.
-    Lines {
-        /// The key.
-        x: String,
-        /// Metric.
-        metric: String,
-        /// Logarithmic x axis.
-        log: bool,
-    },
-    /// A curve a row over time, mean over the runs.
-    Time {
-        /// The curve's name.
-        curve: String,
-    },
-    /// A distribution a row.
-    Distribution {
-        /// `rbd` or `rd`.
-        curve: String,
-    },
-    /// A point a cell and row, of two means, and what models give.
-    Scatter {
-        /// The metric across.
-        x: String,
-        /// The metric up.
-        metric: String,
-        /// Name of each model and its points, by rising x.
-        models: Vec<(String, Vec<(f64, f64)>)>,
-    },
-}
-
-impl Figure {
-    /// The metric or curve that it draws.
-    pub fn what(&self) -> &str {
-        match self {
-            Self::Bars { metric } | Self::Lines { metric, .. } | Self::Scatter { metric, .. } => metric,
-            Self::Time { curve } | Self::Distribution { curve } => curve,
-        }
-    }
 }

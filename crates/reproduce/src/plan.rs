@@ -1,7 +1,8 @@
 //! An item's scenario → what there is to run.
 
 use crate::claim::Claim;
-use crate::paper::{Item, ItemRow};
+use crate::item_row::ItemRow;
+use crate::paper::Item;
 use crate::reading::Reading;
 use anabranch_run::{Options, Plan, Repeat, RowKind, Variant};
 use anabranch_scenario::{Document, Override, Scenario};

@@ -1,6 +1,6 @@
 //! Ways to read a paper's set-up.
 
-use crate::paper::ItemRow;
+use crate::item_row::ItemRow;
 use anabranch_scenario::Override;
 
 /// The runs of an item with some keys or schedulers otherwise.

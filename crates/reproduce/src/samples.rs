@@ -2,7 +2,7 @@
 
 use crate::assessment::Lack;
 use crate::claim::{RATIO, Side};
-use crate::paper::ItemRow;
+use crate::item_row::ItemRow;
 use anabranch_run::{Ask, CellValues, RunRecord};
 
 /// The runs of one part of an item, asked by the item's own names of rows.

@@ -4,8 +4,8 @@ use crate::job::Choice;
 use crate::plan::{CellPlan, PlanRow, single_path_form};
 use crate::results::{Comparison, RunRecord, Summary};
 use anabranch_metrics::{
-    EffectSize, METRICS, Paired, SignedRank, Summary as Statistics, aggregation_benefit, best_single_ratio,
-    main_metric, names,
+    EffectSize, METRICS, Paired, SampleStatistics, SignedRank, aggregation_benefit, best_single_ratio, main_metric,
+    names,
 };
 use indexmap::IndexMap;
 
@@ -28,7 +28,7 @@ impl Summary {
 pub(crate) fn is_narrow(row: &[RunRecord]) -> bool {
     let metric = main_metric(|metric| row.iter().any(|run| run.metrics.contains_key(metric))).name;
     let values: Vec<f64> = row.iter().filter_map(|run| run.metrics.get(metric).copied()).collect();
-    Statistics::of(&values).is_some_and(|s| s.ci95.is_some_and(|interval| is_narrow_enough(s.mean, interval)))
+    SampleStatistics::of(&values).is_some_and(|s| s.ci95.is_some_and(|interval| is_narrow_enough(s.mean, interval)))
 }
 
 /// Adds `aggregation_benefit` and `best_single_ratio` to each multipath run: its goodput against those of the baselines
@@ -81,7 +81,7 @@ pub(crate) fn summarise(row: &[RunRecord], deterministic: bool) -> Vec<Summary> 
     let Some(first) = row.first() else { return Vec::new() };
     let unfinished = row.iter().filter(|run| !run.finished).count();
     let summary = |(metric, values): (String, Vec<f64>)| {
-        let s = Statistics::of(&values)?;
+        let s = SampleStatistics::of(&values)?;
         Some(Summary {
             scheduler: first.scheduler.clone(),
             congestion: first.congestion.clone(),

@@ -26,7 +26,7 @@ kind = "bulk"
 size = "2MB"
 "#;
 
-/// What a recorder sees of a run that ends at `end`.
+/// The events that a recorder sees of a run that ends at `end`.
 struct Until {
     end: Instant,
     recorder: TimelineRecorder,
@@ -142,7 +142,7 @@ fn most_waiting(packets: &[TimelinePacket], since: fn(&TimelinePacket) -> Option
     let waits = packets.iter().filter_map(|packet| Some((since(packet)?, packet.delivered_s?, size(packet))));
     let mut changes: Vec<(f64, f64)> =
         waits.filter(|(from, to, _)| from < to).flat_map(|(from, to, size)| [(from, size), (to, -size)]).collect();
-    // What is delivered at an instant makes room for what comes then.
+    // A delivery at an instant makes room for an arrival at the same instant.
     changes.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
     let mut waiting = 0.0;
     changes

@@ -230,7 +230,7 @@ fn chosen<'a>(source: &'a Source, arguments: &ReproduceArguments) -> Result<Vec<
     }
     let item = source.item(id)?;
     if item.live && !arguments.live {
-        let message = format!("`{id}` has a kernel at the receiving end and runs by the clock");
+        let message = format!("`{id}` has a kernel at the receiving end and runs in real time");
         let help = format!("anabranch reproduce {} {id} --live", arguments.paper);
         return Err(Failure::unusable("anabranch::cli::usage", message, Some(help)));
     }

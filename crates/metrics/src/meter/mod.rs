@@ -81,7 +81,7 @@ pub struct PathConfig {
 #[derive(Clone, Debug)]
 pub struct Meter {
     config: MeterConfig,
-    flows: Vec<Flow>,
+    flows: Vec<FlowMeter>,
     cross: CrossFlows,
     links: Vec<Link>,
     returns: Vec<Returns>,
@@ -102,7 +102,7 @@ pub struct Meter {
 
 /// One connection under test.
 #[derive(Clone, Debug)]
-struct Flow {
+struct FlowMeter {
     sender: Sender,
     receiver: Receiver,
     timing: Timing,
@@ -123,7 +123,7 @@ impl Meter {
     /// Ready for the first event.
     pub fn new(config: MeterConfig) -> Self {
         let paths = config.paths.len();
-        let flow = |_| Flow {
+        let flow = |_| FlowMeter {
             sender: Sender::new(paths),
             receiver: Receiver::new(config.mss, config.displacement_threshold),
             timing: Timing::new(config.timed),
@@ -259,7 +259,7 @@ impl Meter {
 
     fn on_host(&mut self, now: Instant, origin: Origin, event: &Event) {
         let place = origin.connection.0 as usize;
-        let Some(Flow { sender, receiver, timing, started, end, completion }) = self.flows.get_mut(place) else {
+        let Some(FlowMeter { sender, receiver, timing, started, end, completion }) = self.flows.get_mut(place) else {
             return self.cross.on_event(now, origin, event, self.begun.is_some());
         };
         match (origin.host, event) {
@@ -382,8 +382,8 @@ struct Totals {
 }
 
 impl Totals {
-    fn add(&mut self, flow: Flow, end: Instant) {
-        let Flow { sender, mut receiver, timing, completion, .. } = flow;
+    fn add(&mut self, flow: FlowMeter, end: Instant) {
+        let FlowMeter { sender, mut receiver, timing, completion, .. } = flow;
         match timing {
             Timing::Nothing => {}
             Timing::Frames(frames) => {

@@ -7,8 +7,10 @@ mod theory;
 pub use reader::Mistake;
 
 use crate::claim::{Claim, Kind, Standing, Unit, half_to_twice};
+use crate::figure::Figure;
 use crate::finding::Finding;
-use crate::paper::{Figure, Item, ItemRow, Paper};
+use crate::item_row::ItemRow;
+use crate::paper::{Item, Paper};
 use crate::reading::Reading;
 use anabranch_run::labels;
 use anabranch_scenario::{Override, PlugIn};

@@ -2,7 +2,7 @@
 
 use super::text::{SideText, Word};
 use crate::claim::{RATIO, Side};
-use crate::paper::ItemRow;
+use crate::item_row::ItemRow;
 use anabranch_metrics::{METRICS, MetricRef};
 use anabranch_run::RowKind;
 use anabranch_scenario::nearest;

@@ -3,7 +3,8 @@
 use super::reader::Reader;
 use super::text::{ClaimText, FigureText, ModelText, PointText};
 use crate::claim::{Kind, Point, Statistic};
-use crate::paper::{Figure, ItemRow};
+use crate::figure::Figure;
+use crate::item_row::ItemRow;
 use crate::prediction::Prediction;
 use anabranch_models::{all, find};
 use indexmap::IndexMap;
