@@ -61,6 +61,7 @@ fn row(of: &Measured, page: &mut String) {
     };
     let scale = scale(purpose.metric);
     let number = |value: f64| format!("{:.*}", scale.decimals, value / scale.per);
+    let signed = |value: f64| format!("{:+.*}", scale.decimals, value / scale.per);
     let half = of.difference.ci95.map_or(String::new(), |(low, high)| format!(" ± {}", number((high - low) / 2.0)));
     let percent = 100.0 * of.difference.mean_diff / of.theirs;
     let verdict = match of.verdict {
@@ -78,7 +79,7 @@ fn row(of: &Measured, page: &mut String) {
         purpose.against,
         number(of.theirs),
         number(of.ours),
-        format!("{:+.*}", scale.decimals, of.difference.mean_diff / scale.per),
+        signed(of.difference.mean_diff),
         of.difference.n,
         of.around,
         NETWORKS.iter().find(|network| network.name == purpose.network).map_or(0, |network| network.around.len()),
