@@ -158,7 +158,7 @@ fn most_waiting(packets: &[TimelinePacket], since: fn(&TimelinePacket) -> Option
 fn the_out_of_order_queue_is_that_of_the_metric_and_subflows_hold_the_rest() {
     let mut recorder = TimelineRecorder::new(CONNECTION, Instant::ZERO, usize::MAX);
     let outcome = run("minrtt", &mut recorder);
-    let packets = recorder.finish(Instant::from_secs(100), Vec::new()).packets;
+    let packets = recorder.finish(Instant::from_millis(100_000), Vec::new()).packets;
     let queue = most_waiting(&packets, |packet| packet.subflow_in_order_s);
     assert_eq!(queue, outcome.metrics["ofo_max_bytes"]);
     let all = most_waiting(&packets, |packet| packet.arrived_s);
