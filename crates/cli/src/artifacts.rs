@@ -1,4 +1,4 @@
-//! What `--out` writes: results, and how they came about.
+//! The files of `--out`: results, and how they came about.
 
 use crate::failure::Failure;
 use crate::load::Loaded;
@@ -31,7 +31,7 @@ pub struct Manifest {
     pub real_time: Option<RealTime>,
 }
 
-/// What the kernels were and how they were set, in the first run; each run of the results has its own.
+/// The kernels and their settings in the first run; each run of the results has its own.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct RealTime {
     pub kernel: Option<String>,

@@ -1,8 +1,7 @@
 //! How a command fails, and how the user is told.
 
+use crate::beside::meant;
 use crate::input::why;
-use crate::out_folder::meant;
-use crate::stage::Kept;
 use anabranch_run::Refusal;
 use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteDiagnostic, Report};
 use std::fmt::Write as _;
@@ -12,6 +11,28 @@ use std::path::Path;
 
 /// So many mistakes of a command line are told; those of a scenario file are counted where it is read.
 const MOST: usize = 60;
+
+/// The fate of runs that were finished before a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Salvage {
+    /// They are lost.
+    Nothing,
+    /// What the stages before found is told all the same.
+    Stages,
+    /// The driver keeps each, so that another call goes on from there.
+    Runs,
+}
+
+impl Salvage {
+    /// In words.
+    pub fn help(self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing was kept",
+            Self::Stages => "what was finished before is told, the rest is lost",
+            Self::Runs => "what is done is kept: the same command goes on from here",
+        }
+    }
+}
 
 /// Why a command gives no answer.
 #[derive(Debug)]
@@ -41,7 +62,7 @@ impl Failure {
     }
 
     /// A signal came in the middle of `what`; `kept` is what becomes of that which was done.
-    pub fn interrupted(what: &str, kept: Kept) -> Self {
+    pub fn interrupted(what: &str, kept: Salvage) -> Self {
         Self::Interrupted(report("anabranch::run::interrupted", what, Some(kept.help().into())))
     }
 

@@ -4,10 +4,11 @@
 
 mod args;
 mod artifacts;
+mod beside;
 mod builtin;
 mod commands;
+mod drivers;
 mod failure;
-mod frontier;
 mod input;
 mod kept;
 #[cfg(target_os = "linux")]
@@ -19,25 +20,19 @@ mod opener;
 mod out_folder;
 mod output;
 mod papers;
-mod parity_table;
-mod plain_table;
 mod pool;
-mod preflight_table;
 #[cfg(target_os = "linux")]
 mod programs;
 mod reference;
-mod reproduction;
 mod results_folder;
 mod runs_csv;
 mod runs_parquet;
 mod runs_table;
 mod stage;
-mod table;
+mod terminal;
 mod told;
 mod watch;
 
-use anabranch_run::Driver;
-use anabranch_units::Duration;
 use args::{Arguments, Command};
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue};
@@ -46,39 +41,8 @@ use std::ffi::OsString;
 use std::path::Path;
 use told::Told;
 
-/// What runs scenarios.
-#[derive(Clone, Copy)]
-pub struct Drivers<'a> {
-    /// By its own time.
-    pub virtual_time: &'a dyn Driver,
-    /// By the clock, with kernels as hosts.
-    pub real_time: &'a dyn Driver,
-    /// The same, with each network measured before its first run, as far as that takes no longer than the limit.
-    pub preflight: fn(Duration) -> Box<dyn Driver>,
-}
-
-/// What a command answers.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Answer {
-    /// For standard output.
-    pub output: String,
-    /// For standard error, after the output.
-    pub errors: String,
-    /// 0 = success, 1 = a run or check failed, 2 = the input cannot be used, 130 = interrupted; of `shell`, the exit code of
-    /// what it ran.
-    pub code: u8,
-}
-
-impl Answer {
-    /// The same when its output could not be written: that is said after all else, and is no success.
-    #[must_use]
-    pub fn unprinted(mut self, error: &std::io::Error, colour: bool) -> Self {
-        let failure = Failure::unwritable("standard output".as_ref(), error);
-        self.errors += &failure.render(colour);
-        self.code = self.code.max(failure.exit_code());
-        self
-    }
-}
+pub use drivers::Drivers;
+pub use told::Answer;
 
 /// Does what `arguments` (the program's name first) ask for. `drivers` run scenarios; `colour` is for diagnostics.
 pub fn answer(arguments: impl IntoIterator<Item = OsString>, drivers: &Drivers<'_>, colour: bool) -> Answer {

@@ -1,7 +1,7 @@
-//! What crossed each path, as a table to read.
+//! The packets that crossed each path, as a table to read.
 
-use crate::plain_table::{plain_table, print_table};
 use anabranch_lab::shell::{PathSummary, WaySummary};
+use anabranch_report::text::{plain_table, print_table};
 use indexmap::IndexMap;
 
 /// A column: its header, and what it shows.

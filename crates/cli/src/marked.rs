@@ -69,7 +69,7 @@ fn close(name: &str) -> String {
     format!("<!-- /{name} -->")
 }
 
-/// What stands before each place of this name, and what follows the last.
+/// The text before each place of this name, and the text after the last.
 fn places<'t>(text: &'t str, name: &str) -> (Vec<&'t str>, &'t str) {
     let (mut befores, mut rest) = (Vec::new(), text);
     while let Some((before, inside)) = rest.split_once(&open(name))

@@ -1,5 +1,6 @@
 //! The directory of `--out`: it belongs to the command that wrote into it last.
 
+use crate::beside::BESIDE;
 use crate::failure::Failure;
 use crate::input::read_regular;
 use crate::output::create;
@@ -7,31 +8,22 @@ use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// What commands leave in it and `anabranch report` reads. What is kept for the next call (`kept/`) is none of it.
+/// The files that commands leave in it and `anabranch report` reads. Runs kept for the next call (`kept/`) are none of them.
 const DOCUMENTS: [&str; 4] = ["results.json", "manifest.json", "reproduction.json", "report.json"];
 const FILES: [&str; 3] = ["runs.csv", "runs.parquet", "report.html"];
 const FOLDERS: [(&str, &str); 4] = [("series", "csv"), ("timeline", "json"), ("tables", "csv"), ("tables", "tex")];
 
 /// A directory that a command is about to fill.
 ///
-/// All is written beside first. What earlier commands left stays until [`OutFolder::take`], so that neither an interrupted
+/// All is written beside first. Files of earlier commands stay until [`OutFolder::take`], so that neither an interrupted
 /// command nor a full disk destroys anything.
 pub struct OutFolder {
     folder: PathBuf,
     /// For what is to come into the directory; vanishes with this value.
     beside: TempDir,
-}
-
-/// How the name of the directory beside begins.
-const BESIDE: &str = ".unfinished-";
-
-/// Where a file will be that is written beside first; any other stays where it is.
-pub fn meant(file: &Path) -> PathBuf {
-    let is_beside = |part: &Component<'_>| part.as_os_str().to_string_lossy().starts_with(BESIDE);
-    file.components().filter(|part| !is_beside(part)).collect()
 }
 
 impl OutFolder {
@@ -124,6 +116,7 @@ fn is_ours(document: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::beside::meant;
 
     fn folder(files: &[(&str, &str)]) -> TempDir {
         let folder = tempfile::tempdir().unwrap();

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::input::{read_regular, why};
 use crate::output::{create, write};
 use crate::watch::file_stem;
-use anabranch_report::of_run::{self, Found, Series};
+use anabranch_report::of_run::{self, RunFolder, Series};
 use anabranch_report::{MadeBy, Report, files, html};
 use anabranch_run::{Results, RunRecord};
 use anabranch_trace::Timeline;
@@ -57,10 +57,10 @@ fn read(folder: &Path) -> Result<Report, Failure> {
     let place = |name: &str| stems.iter().position(|stem| stem == name).unwrap_or(stems.len());
     series.sort_by_key(|(name, _)| place(name));
     timelines.sort_by_key(|(name, _)| place(name));
-    Ok(of_run::report(&results, found(manifest, series, timelines)))
+    Ok(of_run::report(&results, run_folder(manifest, series, timelines)))
 }
 
-fn found(manifest: Manifest, series: Vec<(String, Series)>, timelines: Vec<(String, Timeline)>) -> Found {
+fn run_folder(manifest: Manifest, series: Vec<(String, Series)>, timelines: Vec<(String, Timeline)>) -> RunFolder {
     let mut settings = vec![("command".to_owned(), manifest.command.join(" "))];
     let mut add = |key: &str, value: String| settings.push((key.to_owned(), value));
     if !manifest.scenario.overrides.is_empty() {
@@ -73,7 +73,7 @@ fn found(manifest: Manifest, series: Vec<(String, Series)>, timelines: Vec<(Stri
         add("real time", format!("accurate in {} of {} runs{kernel}", live.accurate_runs, live.runs));
         live.not_applied.iter().for_each(|what| add("not applied", what.clone()));
     }
-    Found {
+    RunFolder {
         made_by: MadeBy { version: manifest.anabranch, git_commit: manifest.git_commit },
         settings,
         scenario: (manifest.scenario.source, manifest.scenario.text),

@@ -1,6 +1,6 @@
 //! Plans carried out: what every command that needs drivers does before and after its runs.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Salvage};
 use crate::pool::Threads;
 use crate::watch::{Wanted, Watch};
 use anabranch_run::{Driver, Labelled, Observer, Plan, Results, RunError, Runner};
@@ -10,7 +10,7 @@ use std::num::NonZeroUsize;
 
 /// A plan, and what makes its runs.
 pub struct Stage<'a> {
-    /// What to run.
+    /// Its runs.
     pub plan: Plan,
     /// Makes each run.
     pub driver: &'a dyn Driver,
@@ -20,44 +20,22 @@ pub struct Stage<'a> {
     pub jobs: Option<NonZeroUsize>,
     /// Said before the name of a run that failed.
     pub name: String,
-    /// What becomes of that which is done if a signal comes.
-    pub kept: Kept,
+    /// The fate of finished runs if a signal comes.
+    pub kept: Salvage,
 }
 
-/// What becomes of runs that were done before a signal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kept {
-    /// They are lost.
-    Nothing,
-    /// What the stages before found is told all the same.
-    Stages,
-    /// The driver keeps each, so that another call goes on from there.
-    Runs,
-}
-
-impl Kept {
-    /// In words.
-    pub fn help(self) -> &'static str {
-        match self {
-            Self::Nothing => "nothing was kept",
-            Self::Stages => "what was finished before is told, the rest is lost",
-            Self::Runs => "what is done is kept: the same command goes on from here",
-        }
-    }
-}
-
-/// What became of stages.
+/// The outcome of stages.
 pub struct Carried {
     /// Of those that were done, from the first on.
     pub results: Vec<Results>,
-    /// What ended the work early, if anything did; then a file that could not be written.
+    /// The failure that ended the work early, if any; then a file that could not be written.
     pub wrong: Vec<Failure>,
 }
 
 /// Carries out one stage after the other.
 ///
 /// # Errors
-/// What the drivers lack, or a file that cannot be made: said before the first run.
+/// The drivers lack something, or a file cannot be made: reported before the first run.
 pub fn carry_out(stages: &[Stage<'_>], wanted: Wanted) -> Result<Carried, Failure> {
     for stage in stages {
         stage.driver.prepare(&stage.plan).map_err(Failure::refused)?;

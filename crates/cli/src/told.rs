@@ -1,7 +1,29 @@
-//! What a command has to say: its results, and what went wrong beside them.
+//! The outcome of a command: its results, and its failures beside them.
 
-use crate::Answer;
 use crate::failure::Failure;
+
+/// The answer of a command.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// For standard output.
+    pub output: String,
+    /// For standard error, after the output.
+    pub errors: String,
+    /// 0 = success, 1 = a run or check failed, 2 = the input cannot be used, 130 = interrupted; of `shell`, the exit code of
+    /// what it ran.
+    pub code: u8,
+}
+
+impl Answer {
+    /// The same when its output could not be written: that is said after all else, and is no success.
+    #[must_use]
+    pub fn unprinted(mut self, error: &std::io::Error, colour: bool) -> Self {
+        let failure = Failure::unwritable("standard output".as_ref(), error);
+        self.errors += &failure.render(colour);
+        self.code = self.code.max(failure.exit_code());
+        self
+    }
+}
 
 /// Results, perhaps of a part of the work, and what kept the rest away or could not be written. What is wrong never takes
 /// the results with it.

@@ -1,7 +1,7 @@
-//! The examples of the README and of the guide work as they stand.
+//! The examples of the README and of the guide, and what other documents print, work as they are.
 
 use assert_cmd::Command;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A page of the repository.
 fn page(name: &str) -> String {
@@ -45,4 +45,65 @@ fn the_scenario_is_valid() {
     let file = folder.path().join("readme.toml");
     std::fs::write(&file, toml).expect("it can be written");
     Command::cargo_bin("anabranch").expect("the binary").arg("check").arg(&file).assert().success();
+}
+
+/// Every text that is published: README and CONTRIBUTING, docs, scenarios, papers.
+fn published() -> Vec<(PathBuf, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut folders = ["docs", "scenarios", "papers"].map(|name| root.join(name)).to_vec();
+    let mut files = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"].map(|name| root.join(name)).to_vec();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("it is a folder").map(Result::unwrap) {
+            match entry.path().is_dir() {
+                true => folders.push(entry.path()),
+                false => files.push(entry.path()),
+            }
+        }
+    }
+    let text = |file: PathBuf| Some((file.clone(), std::fs::read_to_string(file).ok()?));
+    files.into_iter().filter_map(text).collect()
+}
+
+/// `daps(round=4)` and the like: what begins with a plug-in's name and has parameters in brackets.
+fn expressions(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    text.match_indices('(').filter_map(|(at, _)| {
+        let is_name = |c: char| c.is_ascii_alphanumeric() || "-+_".contains(c);
+        let begin = text[..at].char_indices().rev().take_while(|(_, c)| is_name(*c)).last()?.0;
+        let inside = &text[at + 1..at + text[at..].find(')')?];
+        let parameters = inside.split(',').all(|part| {
+            let (key, value) = part.split_once('=').unwrap_or_default();
+            let is_word = |word: &str, more: &str| {
+                let is_part = |c: char| c.is_ascii_alphanumeric() || more.contains(c);
+                !word.is_empty() && word.chars().all(is_part)
+            };
+            is_word(key.trim(), "_") && is_word(value.trim(), ".-")
+        });
+        parameters.then_some((&text[begin..at], &text[begin..at + inside.len() + 2]))
+    })
+}
+
+#[test]
+fn every_plug_in_with_parameters_that_documents_print_can_be_given() {
+    let mut found = 0;
+    for (file, text) in published() {
+        for (name, expression) in expressions(&text) {
+            let read = match (anabranch_schedulers::resolve(name).is_ok(), anabranch_congestion::find(name)) {
+                (true, _) => anabranch_scenario::scheduler("the document", expression),
+                (false, Some(_)) => anabranch_scenario::congestion("the document", expression),
+                (false, None) => continue,
+            };
+            assert!(read.is_ok(), "{}: {expression}: {read:?}", file.display());
+            found += 1;
+        }
+    }
+    assert!(found >= 3, "found {found}");
+}
+
+#[test]
+fn a_flag_is_a_word_or_one_of_two_digits() {
+    let read = |text: &str| anabranch_scenario::scheduler("--scheduler", text).ok();
+    let digits = read("daps(round=4,retransmit=0)").expect("documents have printed it so");
+    assert_eq!(Some(&digits), read("daps(round=4,retransmit=false)").as_ref());
+    assert_eq!(Some(&digits), read(&digits.with_parameters()).as_ref());
+    assert!(read("daps(retransmit=2)").is_none());
 }

@@ -8,33 +8,62 @@ use anabranch_engine::CongestionControl;
 use anabranch_engine::plugin::Entry;
 use core::fmt;
 
-static ALL: &[&Entry<dyn CongestionControl>] = &[
-    &reno::ENTRY,
-    &cubic::ENTRY,
-    &lia::ENTRY,
-    &olia::ENTRY,
-    &balia::ENTRY,
-    &semicoupled::ENTRY,
-    &fully_coupled::ENTRY,
-    &ewtcp::ENTRY,
-    &epsilon::ENTRY,
-    &desync::ENTRY,
-    &vegas::ENTRY,
-    &wvegas::ENTRY,
-    &veno::ENTRY,
-    &mveno::ENTRY,
-    &mpveno::ENTRY,
-    &bbr::ENTRY,
+type CongestionEntry = Entry<dyn CongestionControl>;
+
+/// An entry with the algorithm that plain TCP on one path uses in its place.
+struct Registered {
+    entry: &'static CongestionEntry,
+    single_path: &'static CongestionEntry,
+}
+
+/// It is its own single-path form.
+const fn uncoupled(entry: &'static CongestionEntry) -> Registered {
+    Registered { entry, single_path: entry }
+}
+
+const fn coupled(entry: &'static CongestionEntry, single_path: &'static CongestionEntry) -> Registered {
+    Registered { entry, single_path }
+}
+
+const REGISTRY: &[Registered] = &[
+    uncoupled(&reno::ENTRY),
+    uncoupled(&cubic::ENTRY),
+    coupled(&lia::ENTRY, &reno::ENTRY),
+    coupled(&olia::ENTRY, &reno::ENTRY),
+    coupled(&balia::ENTRY, &reno::ENTRY),
+    coupled(&semicoupled::ENTRY, &reno::ENTRY),
+    coupled(&fully_coupled::ENTRY, &reno::ENTRY),
+    coupled(&ewtcp::ENTRY, &reno::ENTRY),
+    coupled(&epsilon::ENTRY, &reno::ENTRY),
+    coupled(&desync::ENTRY, &reno::ENTRY),
+    uncoupled(&vegas::ENTRY),
+    coupled(&wvegas::ENTRY, &vegas::ENTRY),
+    uncoupled(&veno::ENTRY),
+    coupled(&mveno::ENTRY, &veno::ENTRY),
+    coupled(&mpveno::ENTRY, &veno::ENTRY),
+    uncoupled(&bbr::ENTRY),
 ];
 
-/// All congestion controls, in the order of lists.
+static ALL: [&CongestionEntry; REGISTRY.len()] = entries();
+
+const fn entries() -> [&'static CongestionEntry; REGISTRY.len()] {
+    let mut entries = [REGISTRY[0].entry; REGISTRY.len()];
+    let mut n = 0;
+    while n < entries.len() {
+        entries[n] = REGISTRY[n].entry;
+        n += 1;
+    }
+    entries
+}
+
+/// All congestion controls, in the order in which lists show them.
 pub fn all() -> &'static [&'static Entry<dyn CongestionControl>] {
-    ALL
+    &ALL
 }
 
 /// The congestion control with this name or alias.
 pub fn find(name: &str) -> Option<&'static Entry<dyn CongestionControl>> {
-    ALL.iter().copied().find(|e| e.answers_to(name))
+    all().iter().copied().find(|e| e.answers_to(name))
 }
 
 /// Builds one for a connection, with `parameters` over its defaults.
@@ -64,14 +93,8 @@ pub fn build(name: &str, parameters: &[(String, f64)]) -> Result<Box<dyn Congest
 /// The congestion control of plain TCP on one path, as baseline of a multipath connection with `name`: for a coupled
 /// algorithm its single-path form, for an uncoupled one itself. `reno` for an unknown name.
 pub fn single_path_form(name: &str) -> &'static str {
-    match find(name).map(|e| e.name) {
-        None | Some("lia" | "olia" | "balia" | "semicoupled" | "coupled" | "ewtcp" | "epsilon" | "desync") => {
-            reno::ENTRY.name
-        }
-        Some("wvegas") => vegas::ENTRY.name,
-        Some("mveno" | "mpveno") => veno::ENTRY.name,
-        Some(uncoupled) => uncoupled,
-    }
+    let registered = REGISTRY.iter().find(|registered| registered.entry.answers_to(name));
+    registered.map_or(reno::ENTRY.name, |registered| registered.single_path.name)
 }
 
 /// Why a congestion control cannot be built.

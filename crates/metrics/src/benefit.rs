@@ -15,7 +15,7 @@ pub fn best_single_ratio(g: f64, singles: &[f64]) -> Option<f64> {
     best_of(singles).map(|best| g / best)
 }
 
-/// What was reached ÷ the bound: goodput ÷ best goodput, or least completion time ÷ completion time. `None` if either
+/// The result ÷ the bound: goodput ÷ best goodput, or least completion time ÷ completion time. `None` if either
 /// is missing or the divisor is zero.
 ///
 /// Never above 1. For unlimited data the bound is an expectation: a run that loses fewer packets than expected, or that

@@ -1,4 +1,4 @@
-//! What a bottleneck could carry.
+//! The capacity of a bottleneck over time.
 
 use anabranch_network::{CapacitySpec, CapacityTrace, Change};
 use anabranch_units::{Direction, Instant};

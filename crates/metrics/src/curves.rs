@@ -8,7 +8,7 @@ use anabranch_units::{ConnId, Direction, Duration, Instant, PathId, Range, Side}
 /// Most bins of a curve; what comes later is left out.
 const MAX_BINS: usize = 1 << 20;
 
-/// What to follow.
+/// The curves to record.
 #[derive(Clone, Debug)]
 pub struct CurveConfig {
     /// The connection, whose server sends.
@@ -24,7 +24,7 @@ pub struct CurveConfig {
 /// One value over time: bin `i` covers `[i·bin, (i+1)·bin)` from the run's beginning; `None` where nothing was known.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TimeCurve {
-    /// What, with its unit.
+    /// Its quantity, with the unit.
     pub name: &'static str,
     /// Of which path; `None` = of the connection.
     pub path: Option<PathId>,
@@ -56,7 +56,7 @@ struct PathCurves {
     goodput: Bins<Rate>,
 }
 
-/// What a bin makes of what happened in it.
+/// How a bin sums up the values in it.
 trait Fold {
     /// The bin ends at `at`, and the next begins.
     fn close(&mut self, at: Instant) -> Option<f64>;

@@ -19,7 +19,7 @@ mod student;
 
 pub use benefit::{aggregation_benefit, best_single_ratio, oracle_ratio};
 pub use capacity::CapacityCurve;
-pub use catalogue::{METRICS, MetricInfo};
+pub use catalogue::{METRICS, MetricInfo, MetricRef, Prominence, Scale, main_metric, names, shown_metrics};
 pub use curves::{CurveConfig, CurveRecorder, TimeCurve};
 pub use efficiency::IncrementEfficiency;
 pub use histogram::Histogram;
@@ -32,5 +32,5 @@ pub use meter::{CrossFlow, FrameSchedule, Meter, MeterConfig, PathConfig, Respon
 pub use oracle::{Oracle, SegmentSizes, Timeline, header_len};
 pub use reorder::{Arrivals, Density, Extents, Reorder};
 pub use results::{FrameTimes, PathMetrics, RunMetrics};
-pub use statistics::{Paired, Summary, mean, quantile};
+pub use statistics::{Paired, SampleStatistics, mean, quantile};
 pub use student::{t_probability, t_quantile};

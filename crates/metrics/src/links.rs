@@ -1,4 +1,4 @@
-//! What became of the packets on each path, whoever sent them.
+//! The packets on each path and their fate, of all senders.
 
 use crate::CapacityCurve;
 use anabranch_network::{Change, Topology};
@@ -45,16 +45,16 @@ pub struct LinkTotals {
     pub utilisation: Option<f64>,
 }
 
-/// Counts what links tell, for every path and both directions. Memory does not grow with time.
+/// Counts the events of links, for every path and both directions. Memory does not grow with time.
 #[derive(Clone, Debug)]
 pub struct LinkMeter {
     /// Each path's down, then up.
-    ways: Vec<Way>,
+    ways: Vec<WayMeter>,
 }
 
 /// One direction of one path.
 #[derive(Clone, Debug)]
-struct Way {
+struct WayMeter {
     capacity: Option<CapacityCurve>,
     totals: LinkTotals,
     /// Packets that were taken into the queue, and the sum of the queue's lengths then.
@@ -66,7 +66,7 @@ impl LinkMeter {
     /// Measures the first `paths` paths of `topology`, whose capacities `timeline` changes.
     pub fn new(topology: &Topology, timeline: &[(Instant, Change)], paths: usize) -> Self {
         let ways = (0..paths).flat_map(|path| [(path, Direction::Down), (path, Direction::Up)]);
-        let way = |(path, direction)| Way {
+        let way = |(path, direction)| WayMeter {
             capacity: crate::Oracle::capacity(topology, timeline, path, direction),
             totals: LinkTotals::default(),
             enqueued: 0,
@@ -77,12 +77,12 @@ impl LinkMeter {
 
     /// Each path's totals, down and up, of a run from time zero to `now`.
     pub fn finish(&self, now: Instant) -> Vec<[LinkTotals; 2]> {
-        let pair = |pair: &[Way]| [pair[0].finish(now), pair[1].finish(now)];
+        let pair = |pair: &[WayMeter]| [pair[0].finish(now), pair[1].finish(now)];
         self.ways.chunks_exact(2).map(pair).collect()
     }
 }
 
-impl Way {
+impl WayMeter {
     fn on_event(&mut self, size: u32, what: LinkEvent) {
         let totals = &mut self.totals;
         match what {

@@ -4,7 +4,7 @@ use crate::{Density, Extents, METRICS};
 use anabranch_units::{Duration, Instant};
 use core::ops::Range;
 
-/// What one run measured. Values stand in the order of [`METRICS`]; what does not apply is absent.
+/// The measurements of one run. Values have the order of [`METRICS`]; a metric that does not apply is absent.
 #[derive(Clone, Debug)]
 pub struct RunMetrics {
     /// Of the run.
@@ -43,7 +43,7 @@ impl FrameTimes {
     }
 }
 
-/// What one run measured on one path.
+/// The measurements of one run on one path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PathMetrics {
     /// The path's name.

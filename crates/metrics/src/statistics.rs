@@ -2,9 +2,9 @@
 
 use crate::{t_probability, t_quantile};
 
-/// What a sample of repeated runs tells about a metric.
+/// Statistics of a metric over repeated runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Summary {
+pub struct SampleStatistics {
     /// Runs.
     pub n: usize,
     /// Arithmetic mean.
@@ -19,7 +19,7 @@ pub struct Summary {
     pub p95: f64,
 }
 
-impl Summary {
+impl SampleStatistics {
     /// Of `values`; `None` if there are none.
     pub fn of(values: &[f64]) -> Option<Self> {
         let mean = mean(values)?;
@@ -128,7 +128,7 @@ pub(crate) mod tests {
     #[test]
     fn a_summary_by_hand() {
         // t(0.975, 4) = 2.7764451.
-        let s = Summary::of(&[2.0, 4.0, 4.0, 5.0, 10.0]).unwrap();
+        let s = SampleStatistics::of(&[2.0, 4.0, 4.0, 5.0, 10.0]).unwrap();
         assert_eq!((s.n, s.mean, s.sd, s.median), (5, 5.0, Some(3.0), 4.0));
         let (low, high) = s.ci95.unwrap();
         near(low, 5.0 - 2.776_445_1 * 3.0 / 5f64.sqrt());
@@ -138,14 +138,14 @@ pub(crate) mod tests {
 
     #[test]
     fn one_run_has_no_spread() {
-        let s = Summary::of(&[7.0]).unwrap();
+        let s = SampleStatistics::of(&[7.0]).unwrap();
         assert_eq!((s.n, s.mean, s.sd, s.ci95, s.median, s.p95), (1, 7.0, None, None, 7.0, 7.0));
-        assert_eq!(Summary::of(&[]), None);
+        assert_eq!(SampleStatistics::of(&[]), None);
     }
 
     #[test]
     fn equal_values_have_no_spread_at_all() {
-        let s = Summary::of(&[0.1; 7]).unwrap();
+        let s = SampleStatistics::of(&[0.1; 7]).unwrap();
         assert_eq!((s.mean, s.sd, s.ci95), (0.1, Some(0.0), Some((0.1, 0.1))));
     }
 

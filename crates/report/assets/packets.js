@@ -10,7 +10,7 @@ const kinds = {
 function readPackets(chart) {
   const length = chart.sent.length;
   const packets = { length, data: chart.data, size: chart.size, path: chart.path, why: chart.why };
-  for (const key of ["bound", "sent", "arrived", "delivered", "end"]) packets[key] = new Float64Array(length);
+  for (const key of ["bound", "sent", "arrived", "ordered", "delivered", "end"]) packets[key] = new Float64Array(length);
   let sent = 0;
   for (let i = 0; i < length; i++) {
     sent += chart.sent[i];
@@ -18,22 +18,26 @@ function readPackets(chart) {
     packets.sent[i] = sent / 1e6;
     packets.bound[i] = at(chart.bound[i]);
     packets.arrived[i] = at(chart.arrived[i]);
+    packets.ordered[i] = at(chart.ordered[i]);
     packets.delivered[i] = at(chart.delivered[i]);
     packets.end[i] = Math.max(packets.sent[i], packets.arrived[i] || 0, packets.delivered[i] || 0);
   }
   packets.fate = new Array(length);
   for (const fate of ["waiting", "on_the_way", "lost"]) for (const i of chart[fate]) packets.fate[i] = fate;
   for (const i of [...chart.waiting, ...chart.on_the_way]) packets.end[i] = chart.duration_s;
+  // What its subflow never passed on waits there until the end.
+  for (let i = 0; i < length; i++) if (Number.isNaN(packets.ordered[i])) packets.ordered[i] = packets.end[i];
   return packets;
 }
 
+// A packet that has arrived waits behind gaps of its subflow, then in the connection's out-of-order queue (OFO).
 const waits = (packets, i) => packets.delivered[i] > packets.arrived[i] || packets.fate[i] === "waiting";
 
-// Bytes that wait at the receiver for earlier data, as [time, bytes] at every change.
-function waitingBytes(packets) {
+// Bytes that wait at the receiver for earlier data from the time `since` (arrived, ordered) on, as [time, bytes] at every change.
+function waitingBytes(packets, since) {
   const changes = [];
   for (let i = 0; i < packets.length; i++) {
-    if (waits(packets, i)) changes.push([packets.arrived[i], packets.size[i]], [packets.end[i], -packets.size[i]]);
+    if (waits(packets, i) && since[i] < packets.end[i]) changes.push([since[i], packets.size[i]], [packets.end[i], -packets.size[i]]);
   }
   changes.sort((a, b) => a[0] - b[0]);
   let bytes = 0;
@@ -49,8 +53,11 @@ const strokes = {
     const until = packets.fate[i] === "on_the_way" ? packets.end[i] : packets.arrived[i];
     if (until >= 0) { pen.moveTo(x(packets.sent[i]), y); pen.lineTo(x(until), y); }
   },
-  wait(pen, packets, i, x, y) {
-    if (waits(packets, i)) { pen.moveTo(x(packets.arrived[i]), y); pen.lineTo(x(packets.end[i]), y); }
+  subflow(pen, packets, i, x, y) {
+    if (waits(packets, i) && packets.ordered[i] > packets.arrived[i]) { pen.moveTo(x(packets.arrived[i]), y); pen.lineTo(x(packets.ordered[i]), y); }
+  },
+  queue(pen, packets, i, x, y) {
+    if (waits(packets, i) && packets.end[i] > packets.ordered[i]) { pen.moveTo(x(packets.ordered[i]), y); pen.lineTo(x(packets.end[i]), y); }
   },
   lost(pen, packets, i, x, y, r) {
     if (packets.fate[i] !== "lost") return;
@@ -76,7 +83,8 @@ function layers(row) {
     [
       { draw: strokes.bound, width: 1, opacity: 0.4, dash: [1, 3] },
       { draw: strokes.flight, width: row < 1 ? bar : Math.max(0.8, bar / 4), opacity: row < 1 ? 0.4 : 0.75, dash: [] },
-      { draw: strokes.wait, width: bar, opacity: 0.9, dash: [] },
+      { draw: strokes.subflow, width: row < 1 ? bar : Math.max(1, bar * 0.55), opacity: row < 1 ? 0.65 : 0.9, dash: [] },
+      { draw: strokes.queue, width: bar, opacity: 0.9, dash: [] },
     ],
     [
       { draw: strokes.again, width: Math.min(1.4, mark / 2), opacity: 1, dash: [], ink: true, mark },
@@ -97,7 +105,7 @@ function packetInWords(packets, paths, i) {
   parts.push(`sent ${time(packets.sent[i])}`);
   const span = (from, to) => `${number.format((to - from) * 1e3)} ms`;
   if (packets.arrived[i] >= 0) parts.push(`arrived ${time(packets.arrived[i])} (${span(packets.sent[i], packets.arrived[i])})`);
-  if (packets.delivered[i] >= 0) parts.push(`delivered ${time(packets.delivered[i])}: waited ${span(packets.arrived[i], packets.delivered[i])}`);
+  if (packets.delivered[i] >= 0) parts.push(`delivered ${time(packets.delivered[i])}: waited ${span(packets.arrived[i], packets.ordered[i])} in its subflow, ${span(packets.ordered[i], packets.delivered[i])} in the OFO queue`);
   else parts.push({ lost: "lost", on_the_way: "on its way at the end", waiting: "waited for earlier data at the end" }[packets.fate[i]]
     ?? "after other packets with the same data");
   return parts.join(" · ");

@@ -175,8 +175,8 @@ function timelineLegend(place, paths) {
   const shape = (d) => ownSign((svg) => svg.append("path").attr("d", d).attr("fill", "none").attr("stroke", "currentColor").attr("stroke-width", 1.6));
   legend(place, [
     ...paths.map((name) => [name, swatch(name)]),
-    ["bound, not sent yet", bar(1, "1 3")], ["on the way", bar(1.5, null)], ["arrived, waits for earlier data", bar(7, null)],
-    ["sent again", shape("M11,2L16,11L6,11Z")], ["lost", shape("M7,3L15,11M7,11L15,3")],
+    ["bound, not sent yet", bar(1, "1 3")], ["on the way", bar(1.5, null)], ["arrived, waits in its subflow", bar(4, null)], ["waits in the OFO queue", bar(7, null)],
+    ["retransmitted or copied", shape("M11,2L16,11L6,11Z")], ["lost", shape("M7,3L15,11M7,11L15,3")],
   ]);
 }
 
@@ -186,13 +186,17 @@ function timelineOverview(box, { width, margin, inner, whole, packets }, moved) 
   const svg = box.append("svg").attr("class", "overview").attr("width", width).attr("height", height)
     .attr("role", "img").attr("aria-label", "Bytes that waited at the receiver over the whole time");
   const group = svg.append("g").attr("transform", `translate(${margin.left},4)`);
-  const steps = waitingBytes(packets);
-  const y = d3.scaleLinear([0, d3.max(steps, (step) => step[1]) || 1], [height - 4, 0]);
+  const [steps, queued] = [waitingBytes(packets, packets.arrived), waitingBytes(packets, packets.ordered)];
+  const kib = (bytes) => number.format(bytes / 1024);
+  const most = (list) => d3.max(list, (step) => step[1]) || 0;
+  const y = d3.scaleLinear([0, most(steps) || 1], [height - 4, 0]);
   const area = d3.area().curve(d3.curveStepAfter).x((step) => whole(step[0])).y0(y(0)).y1((step) => y(step[1])).digits(1);
-  group.append("path").attr("d", area(steps)).attr("fill", "var(--soft)").attr("fill-opacity", 0.55);
+  group.append("path").attr("d", area(steps)).attr("fill", "var(--soft)").attr("fill-opacity", 0.35);
+  group.append("path").attr("d", area(queued)).attr("fill", "var(--soft)").attr("fill-opacity", 0.55);
   group.append("line").attr("x2", inner.width).attr("y1", y(0)).attr("y2", y(0)).attr("stroke", "var(--line)");
   box.append("p").attr("class", "strip").style("padding-left", `${margin.left}px`)
-    .text(`Waiting at the receiver: ${number.format(y.domain()[1] / 1024)} KiB at most. Drag here to choose a time.`);
+    .text(`Waiting at the receiver: ${kib(most(steps))} KiB at most; of these in the connection's out-of-order queue (OFO, dark) `
+      + `${kib(most(queued))} KiB at most, the others behind gaps of their subflows (pale). Drag here to choose a time.`);
   const brush = d3.brushX().extent([[0, 0], [inner.width, height - 4]]).on("brush end", (event) => {
     if (!event.sourceEvent) return;
     moved(event.selection && event.selection[1] > event.selection[0] ? event.selection.map(whole.invert) : whole.domain());

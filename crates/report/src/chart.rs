@@ -1,4 +1,4 @@
-//! What can be drawn. Values are in the unit that the axis names; names that are schedulers get the scheduler's style.
+//! Charts as values. Values are in the unit that the axis names; names that are schedulers get the scheduler's style.
 
 use anabranch_run::Summary;
 use anabranch_trace::Timeline;
@@ -22,7 +22,7 @@ pub enum Chart {
     Timeline(Timeline),
 }
 
-/// What is along an axis.
+/// The quantity along an axis.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Axis {
@@ -76,7 +76,7 @@ pub struct Bars {
 /// One bar.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Bar {
-    /// What the bars are grouped by; empty where there are no groups.
+    /// The group of the bar; empty where there are no groups.
     #[serde(default)]
     pub group: String,
     /// Which row.
@@ -179,7 +179,7 @@ pub struct Scatter {
     /// As the model has it, by rising x.
     #[serde(default)]
     pub models: Vec<Points>,
-    /// Coefficient of determination, told below the chart.
+    /// Coefficient of determination, written below the chart.
     #[serde(default)]
     pub r2: Option<f64>,
 }

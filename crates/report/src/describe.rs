@@ -4,10 +4,10 @@ use crate::chart::{Bar, Bars, Chart, Curve, Distribution, Line, Lines, Mean, Sca
 use crate::table::{Column, Table};
 use anabranch_trace::{Fate, SendKind, Timeline};
 
-/// Names that a description lists; of the others it tells how many there are.
+/// Names that a description lists; of the others it says how many there are.
 const LISTED: usize = 12;
 
-/// What the chart shows, in one paragraph.
+/// The chart in one paragraph.
 pub fn in_words(chart: &Chart) -> String {
     match chart {
         Chart::Bars(chart) => bars_in_words(chart),
@@ -108,11 +108,14 @@ fn timeline_in_words(timeline: &Timeline) -> String {
     let count = |of: &dyn Fn(SendKind) -> bool| packets.iter().filter(|packet| of(packet.kind)).count();
     let waits: Vec<f64> = packets.iter().filter_map(|packet| packet.waited_s()).collect();
     let longest = waits.iter().copied().fold(0.0, f64::max);
-    let mean = waits.iter().sum::<f64>() / waits.len().max(1) as f64;
+    let count_of_waits = waits.len().max(1) as f64;
+    let mean = waits.iter().sum::<f64>() / count_of_waits;
+    let in_subflows = packets.iter().filter(|packet| packet.delivered_s.is_some());
+    let mean_in_subflows = in_subflows.filter_map(|packet| packet.waited_in_subflow_s()).sum::<f64>() / count_of_waits;
     format!(
-        "{} packets over {} within {} s: {} sent for the first time, {} again on another path, {} again on the same; {} \
+        "{} packets over {} within {} s: {} sent for the first time, {} repeated on another path, {} retransmitted on the same; {} \
          were lost; at the end {} were on their way and {} waited at the receiver. Those that were delivered had waited for \
-         earlier data {} ms in the mean, {} ms at most.",
+         earlier data {} ms in the mean ({} ms of it behind gaps of their own subflow), {} ms at most.",
         packets.len(),
         timeline.paths.join(", "),
         figure(timeline.duration_s),
@@ -123,6 +126,7 @@ fn timeline_in_words(timeline: &Timeline) -> String {
         timeline.count(Fate::OnTheWay),
         timeline.count(Fate::Waiting),
         figure(1e3 * mean),
+        figure(1e3 * mean_in_subflows),
         figure(1e3 * longest),
     )
 }
@@ -247,6 +251,7 @@ mod tests {
             bound_s: 0.0,
             sent_s: 0.0,
             arrived_s,
+            subflow_in_order_s: arrived_s.map(|at| f64::min(at + 0.125, 0.5)),
             delivered_s: arrived_s.map(|_| 0.5),
             kind,
             fate: if arrived_s.is_some() { Fate::Delivered } else { Fate::Lost },
@@ -258,12 +263,12 @@ mod tests {
         ];
         let words = in_words(&Chart::Timeline(Timeline { paths: vec!["wlan".into()], duration_s: 1.0, packets }));
         assert!(
-            words.starts_with("3 packets over wlan within 1 s: 2 sent for the first time, 1 again on another"),
+            words.starts_with("3 packets over wlan within 1 s: 2 sent for the first time, 1 repeated on another"),
             "{words}"
         );
         assert!(words.ends_with(
             "1 were lost; at the end 0 were on their way and 0 waited at the receiver. Those that were delivered had waited \
-             for earlier data 125 ms in the mean, 250 ms at most."
+             for earlier data 125 ms in the mean (62.5 ms of it behind gaps of their own subflow), 250 ms at most."
         ));
     }
 }

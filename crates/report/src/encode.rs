@@ -50,6 +50,7 @@ struct Columns<'a> {
     bound: Vec<i64>,
     sent: Vec<i64>,
     arrived: Vec<Option<i64>>,
+    ordered: Vec<Option<i64>>,
     delivered: Vec<Option<i64>>,
     why: Vec<anabranch_trace::SendKind>,
     /// Places of the packets that met these fates; of the others, the times say what there is to know.
@@ -77,12 +78,15 @@ impl<'a> Columns<'a> {
             bound: Vec::new(),
             sent: Vec::new(),
             arrived: Vec::new(),
+            ordered: Vec::new(),
             delivered: Vec::new(),
             why: Vec::new(),
             waiting: met(Fate::Waiting),
             on_the_way: met(Fate::OnTheWay),
             lost: met(Fate::Lost),
         };
+        // Of files that older versions wrote, it is not known what waited where.
+        let known = timeline.packets.iter().any(|packet| packet.subflow_in_order_s.is_some());
         let mut before = 0;
         for packet in timeline.packets.iter().take(PACKETS_OF_ONE) {
             let sent = micros(packet.sent_s);
@@ -93,6 +97,7 @@ impl<'a> Columns<'a> {
             columns.bound.push(since(packet.bound_s));
             columns.sent.push(sent.saturating_sub(before));
             columns.arrived.push(packet.arrived_s.map(since));
+            columns.ordered.push(if known { packet.subflow_in_order_s } else { packet.arrived_s }.map(since));
             columns.delivered.push(packet.delivered_s.map(since));
             columns.why.push(packet.kind);
             before = sent;
@@ -134,6 +139,7 @@ mod tests {
             bound_s: sent_s - 0.001,
             sent_s,
             arrived_s,
+            subflow_in_order_s: arrived_s.map(|_| 2.0),
             delivered_s: arrived_s.map(|_| 3.0),
             kind: SendKind::Rescue,
             fate: if arrived_s.is_some() { Fate::Delivered } else { Fate::Lost },
@@ -144,7 +150,8 @@ mod tests {
         let expected = json!({
             "kind": "timeline", "paths": ["wlan", "3g"], "duration_s": 4.0,
             "data": [1400, 1400], "size": [1400, 1400], "path": [0, 1], "bound": [-1000, -1000],
-            "sent": [1_000_000, 250_000], "arrived": [500_000, null], "delivered": [2_000_000, null],
+            "sent": [1_000_000, 250_000], "arrived": [500_000, null],
+            "ordered": [1_000_000, null], "delivered": [2_000_000, null],
             "why": ["rescue", "rescue"], "waiting": [], "on_the_way": [], "lost": [1],
         });
         assert_eq!(value, expected);

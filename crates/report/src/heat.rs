@@ -1,5 +1,6 @@
 //! A picture of many values as SVG: rows by columns, the deeper the colour the greater the value.
 
+use crate::svg::{CLOSE, escape, open};
 use std::fmt::Write as _;
 
 /// One panel.
@@ -20,13 +21,13 @@ pub struct HeatRow {
     pub group: String,
     /// Of the row itself.
     pub label: String,
-    /// One a column; `None` is left white with a dot.
+    /// One per column; `None` is left white with a dot.
     pub values: Vec<Option<f64>>,
 }
 
-/// What the colours mean.
+/// The meaning of the colours.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Scale {
+pub struct ColourScale {
     /// In words, with the unit: `lacks of the best, %`.
     pub label: String,
     /// The value of the deepest colour, above zero; greater ones have it too, ones below zero the palest.
@@ -46,27 +47,18 @@ const STEPS: usize = 6;
 const COLOURS: ([f64; 3], [f64; 3]) = ([250.0, 246.0, 240.0], [150.0, 40.0, 0.0]);
 
 /// All panels, one below the other, and the scale.
-pub fn svg(panels: &[Heat], scale: &Scale) -> String {
+pub fn svg(panels: &[Heat], scale: &ColourScale) -> String {
     let columns = panels.iter().map(|panel| panel.columns.len()).max().unwrap_or(0);
     let width = MARGIN + columns * CELL.0 + 40;
     let height = LEGEND + panels.iter().map(height).sum::<usize>();
-    let mut text = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
-         font-family=\"sans-serif\" font-size=\"10\" fill=\"#23272d\">\n\
-         <rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n"
-    );
+    let mut text = open(width, height, None);
     legend(&mut text, scale);
     let mut top = LEGEND;
     for panel in panels {
         draw(&mut text, panel, scale, top);
         top += self::height(panel);
     }
-    text + "</svg>\n"
-}
-
-/// For the text of an element or an attribute.
-pub(crate) fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    text + CLOSE
 }
 
 fn height(panel: &Heat) -> usize {
@@ -78,13 +70,13 @@ fn gaps(panel: &Heat) -> usize {
     panel.rows.windows(2).filter(|pair| pair[0].group != pair[1].group).count()
 }
 
-fn colour(value: f64, scale: &Scale) -> String {
+fn colour(value: f64, scale: &ColourScale) -> String {
     let depth = (value / scale.most).clamp(0.0, 1.0).sqrt();
     let mix = |n: usize| (COLOURS.0[n] + depth * (COLOURS.1[n] - COLOURS.0[n])).round() as u8;
     format!("#{:02x}{:02x}{:02x}", mix(0), mix(1), mix(2))
 }
 
-fn legend(text: &mut String, scale: &Scale) {
+fn legend(text: &mut String, scale: &ColourScale) {
     let _ = writeln!(text, "<text x=\"{}\" y=\"18\">{}</text>", LEFT.0, escape(&scale.label));
     for step in 0..STEPS {
         // Even in colour, hence quadratic in the value.
@@ -98,7 +90,7 @@ fn legend(text: &mut String, scale: &Scale) {
     }
 }
 
-fn draw(text: &mut String, panel: &Heat, scale: &Scale, top: usize) {
+fn draw(text: &mut String, panel: &Heat, scale: &ColourScale, top: usize) {
     let _ = writeln!(
         text,
         "<text x=\"{}\" y=\"{}\" font-size=\"13\" font-weight=\"bold\">{}</text>",
@@ -129,7 +121,7 @@ fn draw(text: &mut String, panel: &Heat, scale: &Scale, top: usize) {
     }
 }
 
-fn cells(text: &mut String, (panel, row): (&Heat, &HeatRow), scale: &Scale, y: usize) {
+fn cells(text: &mut String, (panel, row): (&Heat, &HeatRow), scale: &ColourScale, y: usize) {
     let _ = writeln!(text, "<text x=\"{}\" y=\"{}\">{}</text>", LEFT.1, y + CELL.1 - 3, escape(&row.label));
     for (n, (name, value)) in panel.columns.iter().zip(&row.values).enumerate() {
         let x = MARGIN + n * CELL.0;
@@ -172,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_picture_by_hand() {
-        let scale = Scale { label: "lacks, %".into(), most: 100.0 };
+        let scale = ColourScale { label: "lacks, %".into(), most: 100.0 };
         let picture = svg(&[heat()], &scale);
         // Three rows, one gap, two columns.
         assert!(picture.contains(&format!("height=\"{}\"", 54 + 120 + 3 * 13 + 5 + 20)), "{picture}");

@@ -1,4 +1,5 @@
-//! Reports: from values to one HTML file that needs nothing else, with the tables as LaTeX and CSV beside it.
+//! Reports: from values to one HTML file that needs nothing else, with the tables as LaTeX and CSV beside it; and tables for
+//! terminals.
 //!
 //! [`Report`] is what is to be said; [`html`] says it. [`of_run`] makes a report of what `anabranch run` found,
 //! [`of_reproduction`] of what `anabranch reproduce` found.
@@ -7,15 +8,18 @@ pub mod chart;
 mod describe;
 mod encode;
 pub mod heat;
+pub mod of_frontier;
 pub mod of_reproduction;
 pub mod of_run;
 mod page;
 mod quantity;
 mod style;
+mod svg;
 mod table;
+pub mod text;
 mod value;
 
 pub use describe::{figure, in_words};
 pub use page::{files, html};
-pub use table::{Column, Table};
+pub use table::{Column, Table, csv_lines};
 pub use value::{Figure, MadeBy, Report, Section, Verdict};

@@ -54,7 +54,7 @@ pub fn files(report: &Report) -> Vec<(String, String)> {
         .collect()
 }
 
-/// What the template is given.
+/// The template's values.
 #[derive(Serialize)]
 struct Page<'a> {
     policy: String,
@@ -71,7 +71,7 @@ struct Page<'a> {
     data: Value,
 }
 
-/// What the template takes from the report as it is.
+/// The report's values that the template takes as they are.
 #[derive(Serialize)]
 struct Head<'a> {
     title: &'a str,
@@ -200,7 +200,7 @@ struct FigureView<'a> {
     title: &'a str,
     caption: String,
     folded: bool,
-    /// What the chart says.
+    /// The chart in words.
     words: String,
     chart: Value,
     values: Option<TableView>,

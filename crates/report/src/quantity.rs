@@ -1,9 +1,7 @@
 //! Metrics in units that people read.
 
 use crate::chart::Axis;
-
-/// Metrics that may be below zero.
-const SIGNED: [&str; 1] = ["aggregation_benefit"];
+use anabranch_metrics::{MetricRef, Scale};
 
 /// How a metric is shown.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,20 +15,27 @@ pub struct Quantity {
 }
 
 impl Quantity {
-    /// The metric `name`, whose values reach up to `greatest`: `path.wlan.srtt_s` is `SRTT of path wlan, ms`.
+    /// The metric or curve `name`, whose values reach up to `greatest`: `path.wlan.srtt_mean_s` is `SRTT mean of path wlan, ms`.
     pub fn of(name: &str, greatest: f64) -> Self {
-        let (name, path) = split_path(name);
-        let units: [(&str, &str, f64); 4] = [
-            ("_bps", "Mbit/s", 1e6),
-            ("_bytes", "KiB", 1024.0),
-            ("_packets", "packets", 1.0),
-            if greatest < 1.0 { ("_s", "ms", 1e-3) } else { ("_s", "s", 1.0) },
-        ];
-        let unit = units.iter().find_map(|(ending, unit, per)| Some((name.strip_suffix(ending)?, *unit, *per)));
-        let (stem, unit, per) = unit.unwrap_or((name, "", 1.0));
-        let comma = if unit.is_empty() { "" } else { ", " };
-        let label = format!("{}{}{comma}{unit}", words(stem), path.map(of_path).unwrap_or_default());
-        Self { label, per, signed: SIGNED.contains(&name) }
+        let metric = MetricRef::parse(name);
+        Self::in_words(metric, &metric.path.map(of_path).unwrap_or_default(), greatest)
+    }
+
+    /// The metric `name` of a path that is named elsewhere.
+    pub fn of_any_path(name: &str, greatest: f64) -> Self {
+        Self::in_words(MetricRef::of_path("", name), "", greatest)
+    }
+
+    fn in_words(metric: MetricRef<'_>, path: &str, greatest: f64) -> Self {
+        let (label, scale, signed) = match metric.info() {
+            Some(info) => (info.label.to_owned(), info.scale, info.signed),
+            None => {
+                let (stem, scale) = Scale::of_name(metric.name);
+                (words(stem), scale, false)
+            }
+        };
+        let scale = scale.fitted(greatest);
+        Self { label: scale.after(&(label + path)), per: scale.per, signed }
     }
 
     /// A linear axis of it.
@@ -41,15 +46,10 @@ impl Quantity {
 
 /// A scenario's key as people say it: `path.wlan.recv_buffer` is `receive buffer of path wlan`.
 pub fn key_in_words(key: &str) -> String {
-    let (name, path) = split_path(key);
+    // Keys of paths are written as metrics of paths are.
+    let MetricRef { path, name } = MetricRef::parse(key);
     let name = name.strip_prefix("connection.").unwrap_or(name);
     words(name) + &path.map(of_path).unwrap_or_default()
-}
-
-/// `srtt_s` and `wlan` of `path.wlan.srtt_s`.
-pub fn split_path(name: &str) -> (&str, Option<&str>) {
-    let of_path = name.strip_prefix("path.").and_then(|rest| rest.rsplit_once('.'));
-    of_path.map_or((name, None), |(path, rest)| (rest, Some(path)))
 }
 
 fn of_path(path: &str) -> String {
@@ -144,12 +144,13 @@ mod tests {
         let label = |name, greatest| Quantity::of(name, greatest).label;
         assert_eq!(label("goodput_bps", 5e6), "goodput, Mbit/s");
         assert_eq!(label("ofo_mean_bytes", 5e6), "OFO mean, KiB");
-        assert_eq!(label("app_delay_p99_s", 0.4), "app delay p99, ms");
-        assert_eq!(label("completion_s", 4.0), "completion, s");
-        assert_eq!(label("aggregation_benefit", 1.0), "aggregation benefit");
+        assert_eq!(label("app_delay_p99_s", 0.4), "frame p99, ms");
+        assert_eq!(label("completion_s", 4.0), "completion time, s");
+        assert_eq!(label("aggregation_benefit", 1.0), "benefit");
         assert_eq!(Quantity::of("completion_s", 0.5).per, 1e-3);
         assert_eq!(label("timeouts", 3.0), "timeouts");
-        assert_eq!(label("path.cell.srtt_s", 0.2), "SRTT of path cell, ms");
-        assert_eq!(label("path.a.b.share", 0.2), "share of path a.b");
+        assert_eq!((label("srtt_s", 0.2), label("lambda", 2.0)), ("SRTT, ms".into(), "λ".into()), "curves");
+        assert_eq!(label("path.cell.srtt_mean_s", 0.2), "SRTT mean of path cell, ms");
+        assert_eq!(label("path.a.b.share", 0.2), "share of path a.b, %");
     }
 }

@@ -1,5 +1,6 @@
 //! One style a scheduler, the same in every report: a colour, a marker, a dash.
 
+use anabranch_run::RowKind;
 use indexmap::{IndexMap, IndexSet};
 use serde::Serialize;
 
@@ -49,7 +50,7 @@ pub struct Style {
 
 /// The styles of `names`. A scheduler of the registry, with or without suffix, has the style of its place in `registry` in
 /// every report; other names get a colour that is left, in the order in which they appear, a path and its baseline the same.
-/// What comes with several parameters, cells or congestion controls has the hue of the first in a shade and a dash that
+/// A scheduler with several parameters, cells or congestion controls has the hue of the first in a shade and a dash that
 /// nothing else of the report has.
 pub fn styles<'a>(registry: &[String], names: impl IntoIterator<Item = &'a str>) -> IndexMap<String, Style> {
     let mut groups: IndexMap<&str, IndexSet<&str>> = IndexMap::new();
@@ -63,7 +64,7 @@ pub fn styles<'a>(registry: &[String], names: impl IntoIterator<Item = &'a str>)
     let mut paths: IndexMap<&str, Style> = IndexMap::new();
     for word in groups.keys() {
         if !firsts.contains_key(word) {
-            let path = word.strip_prefix("single:").unwrap_or(word);
+            let path = RowKind::of(word).path().unwrap_or(word);
             let style = *paths.entry(path).or_insert_with(|| of_free_colour(firsts.values()));
             firsts.insert(*word, style);
         }
@@ -201,7 +202,7 @@ mod tests {
         let cells = ["att", "sprint", "verizon"];
         let cells = ["scheduler2+pr", "single:cell"].map(|row| cells.map(|cell| format!("{row} ({cell})")));
         let all = deltas.iter().chain(cells.iter().flatten()).map(String::as_str);
-        // Whoever comes first: those without parameters keep their looks. Places 0 and 21 have one hue.
+        // In every order, those without parameters keep their looks. Places 0 and 21 have one hue.
         let names: Vec<&str> =
             all.chain(["scheduler8+or", "scheduler8", "scheduler0", "scheduler21", "wifi"]).collect();
         let styles = styles(&registry(), names.iter().copied());

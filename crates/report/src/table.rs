@@ -109,6 +109,16 @@ impl Table {
     }
 }
 
+/// Records of one length as CSV.
+pub fn csv_lines(records: &[Vec<String>]) -> String {
+    let mut table = csv::Writer::from_writer(Vec::new());
+    for record in records {
+        // Records of one length into memory: nothing can fail.
+        let _ = table.write_record(record);
+    }
+    String::from_utf8_lossy(&table.into_inner().unwrap_or_default()).into_owned()
+}
+
 /// `text` as LaTeX prints it: its special characters taken literally, the signs that we write as mathematics.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -170,7 +180,7 @@ mod tests {
         let widths: Vec<f64> =
             text.split("p{").skip(1).map(|rest| rest.split_once("\\linewidth").unwrap().0.parse().unwrap()).collect();
         assert!(text.contains("\\begin{tabular}{lp{") && text.contains("\\linewidth}lp{"), "{text}");
-        // What is left beside `fig4 1` and `not specified`, and between four columns.
+        // The room beside `fig4 1` and `not specified`, and between four columns.
         assert!((widths.iter().sum::<f64>() - 0.73).abs() < 0.01, "{widths:?}");
         assert!(widths[0] > 0.15 && widths[1] > 2.0 * widths[0], "{widths:?}");
         assert!(text.contains("\\scriptsize"));

@@ -1,4 +1,4 @@
-//! What a report says. Every type can be read from JSON, so that a results directory may hold a whole report.
+//! A report as values. Every type can be read from JSON, so that a results directory may hold a whole report.
 
 use crate::chart::Chart;
 use crate::table::Table;
@@ -44,7 +44,7 @@ pub struct MadeBy {
 pub struct Verdict {
     /// Name of the item, unique in a report.
     pub item: String,
-    /// What is claimed.
+    /// The claim.
     pub claim: String,
     /// Where: `Table III`.
     pub place: String,
@@ -52,7 +52,7 @@ pub struct Verdict {
     pub published: String,
     /// Ours, with interval and number of runs.
     pub ours: String,
-    /// What it is worth.
+    /// Its class.
     pub class: Class,
     /// Why, above all where they differ.
     pub reason: String,
@@ -83,12 +83,12 @@ pub struct Section {
 pub struct Figure {
     /// Heading.
     pub title: String,
-    /// What is to be seen, in a sentence or two.
+    /// A description, in a sentence or two.
     #[serde(default)]
     pub caption: String,
     /// Shown only when asked for: for those that one looks at seldom.
     #[serde(default)]
     pub folded: bool,
-    /// What is drawn.
+    /// The drawing.
     pub chart: Chart,
 }

@@ -51,7 +51,7 @@ fn the_page_is_whole_and_quiet_and_says_what_the_data_says() {
     assert_eq!(marks(&mut page, "#verdicts tbody"), serde_json::json!(at_the_top));
     assert_eq!(marks(&mut page, "#charts tbody"), serde_json::json!(["✓ reproduces in size"]));
 
-    // What is drawn is what the data says.
+    // The drawing is that of the data.
     let drawn = |page: &mut Browser, figure: u32, selector: &str| {
         page.number(&format!("document.querySelectorAll('#charts-figure-{figure} .chart {selector}').length"))
     };

@@ -11,7 +11,7 @@ fn a_report_is_read_back_from_json() {
     let report = sample::report();
     let text = serde_json::to_string(&report).unwrap();
     assert_eq!(serde_json::from_str::<Report>(&text).unwrap(), report);
-    // What is not said is empty.
+    // Absent fields are empty.
     assert_eq!(serde_json::from_str::<Report>("{}").unwrap(), Report::default());
 }
 

@@ -1,9 +1,10 @@
 //! Which readings of a set-up the paper's own baselines admit.
 
 use crate::claim::{Claim, Kind};
+use crate::item_row::ItemRow;
 use crate::judge::judge;
 use crate::outcome::Anchor;
-use crate::paper::{Item, Row};
+use crate::paper::Item;
 use anabranch_run::{Estimate, RunRecord};
 
 /// A reading is admissible if its distance is at most so much above the least.
@@ -27,7 +28,7 @@ pub fn weigh(item: &Item, runs: &[Option<&[RunRecord]>]) -> Vec<Weighed> {
     let open: Vec<bool> = readings.clone().map(|reading| reading.is_none_or(|reading| reading.open)).collect();
     let mut weighed: Vec<Weighed> = Vec::new();
     for (reading, runs) in readings.zip(runs) {
-        let rows: &[Row] = reading.map_or(&[], |reading| &reading.rows);
+        let rows: &[ItemRow] = reading.map_or(&[], |reading| &reading.rows);
         weighed.push(runs.map_or_else(Weighed::default, |runs| distance(&item.anchors, runs, &item.rows, rows)));
     }
     let candidates = || weighed.iter().zip(&open).filter(|(_, open)| **open);
@@ -43,7 +44,7 @@ pub fn weigh(item: &Item, runs: &[Option<&[RunRecord]>]) -> Vec<Weighed> {
     weighed
 }
 
-fn distance(anchors: &[Claim], runs: &[RunRecord], rows: &[Row], instead: &[Row]) -> Weighed {
+fn distance(anchors: &[Claim], runs: &[RunRecord], rows: &[ItemRow], instead: &[ItemRow]) -> Weighed {
     let ours: Vec<Option<Estimate>> =
         judge(anchors, runs, rows, instead).into_iter().map(|judged| judged.estimate).collect();
     let logarithm = |(anchor, ours): (&Claim, &Option<Estimate>)| Some(libm::log(ours.as_ref()?.mean / value(anchor)));
@@ -54,7 +55,7 @@ fn distance(anchors: &[Claim], runs: &[RunRecord], rows: &[Row], instead: &[Row]
     Weighed { ours, distance: distance.filter(|distance| distance.is_finite()), admissible: false }
 }
 
-/// What was published.
+/// The published value.
 fn value(anchor: &Claim) -> f64 {
     match anchor.kind {
         Kind::Value { published, .. } => published,
@@ -62,7 +63,7 @@ fn value(anchor: &Claim) -> f64 {
     }
 }
 
-/// The anchors as outcomes tell them.
+/// The anchors as outcomes have them.
 pub(crate) fn told(item: &Item, runs: &[RunRecord]) -> Vec<Anchor> {
     let judged = judge(&item.anchors, runs, &item.rows, &[]);
     let anchor = |(claim, judged): (&Claim, crate::outcome::Judged)| Anchor {

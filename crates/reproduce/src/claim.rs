@@ -1,6 +1,7 @@
-//! What a paper says of a metric.
+//! A paper's claims on a metric.
 
 use crate::prediction::Prediction;
+use anabranch_run::RowKind;
 
 /// One statement of a paper that runs can confirm or not.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,9 +16,9 @@ pub struct Claim {
     pub unit: Unit,
     /// The cells that it speaks of: those that have these values. Empty = all.
     pub at: Vec<(String, String)>,
-    /// What it says.
+    /// Its form.
     pub kind: Kind,
-    /// What it is worth before any run.
+    /// Its standing before any run.
     pub standing: Standing,
     /// Among the few that the paper is read for.
     pub headline: bool,
@@ -29,7 +30,7 @@ pub struct Claim {
     pub reason: Option<String>,
 }
 
-/// What a claim is worth before any run.
+/// The standing of a claim before any run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// Runs can confirm it or not.
@@ -62,7 +63,7 @@ impl Claim {
     pub fn is_contrast(&self) -> bool {
         let schedulers = match &self.kind {
             Kind::Change { of, against, .. } => {
-                of.row != against.row && ![of, against].iter().any(|side| side.row.starts_with("single:"))
+                of.row != against.row && ![of, against].iter().any(|side| RowKind::of(&side.row).is_single())
             }
             Kind::Order { .. } => true,
             _ => false,
@@ -94,7 +95,7 @@ pub struct Side {
     pub metric: Option<String>,
     /// Values of the sweep in place of the claim's.
     pub at: Vec<(String, String)>,
-    /// What it is a multiple of, seed by seed: a gain is `fps-ocps` per `fps`.
+    /// The side that it is a multiple of, seed by seed: a gain is `fps-ocps` per `fps`.
     pub per: Option<Box<Side>>,
 }
 
@@ -116,7 +117,7 @@ pub enum Kind {
         of: Side,
         /// Against whose.
         against: Side,
-        /// In per cent; zero: they are about equal. `None` = the paper tells the sign alone, which is that of the band.
+        /// In per cent; zero: they are about equal. `None` = the paper states the sign alone, which is that of the band.
         published: Option<f64>,
         /// Ours reproduces it in here, in per cent. Where the paper does not state its set-up wholly, the direction is
         /// what can be asked for: a band that begins or ends at zero.
@@ -159,7 +160,7 @@ pub enum Kind {
     Cycle {
         /// Whose curve.
         of: Side,
-        /// What of them.
+        /// The statistic of the cycles.
         statistic: Statistic,
         /// In the claim's unit.
         published: f64,
@@ -177,7 +178,7 @@ pub struct Point {
     pub set: Vec<(String, f64)>,
 }
 
-/// What of a curve's cycles, each time the mean over them.
+/// A statistic of a curve's cycles, each the mean over them.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Statistic {
     /// From peak to peak, in the unit of the curve's x.

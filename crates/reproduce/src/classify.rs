@@ -174,3 +174,13 @@ fn meets(claim: &Claim, published: f64, (low, high): (f64, f64), estimate: &Esti
 fn ends(estimate: &Estimate) -> (f64, f64) {
     (estimate.ci95_low.unwrap_or(estimate.mean), estimate.ci95_high.unwrap_or(estimate.mean))
 }
+
+impl PaperOutcome {
+    /// The outcomes of the items of `paper`.
+    pub fn new(paper: &Paper, items: Vec<ItemOutcome>) -> Self {
+        let Paper { key, title, authors, venue, in_short, conclusion, claims_digest, .. } = paper.clone();
+        let mut outcome = Self { key, title, authors, venue, in_short, conclusion, claims_digest, p_limit: 0.0, items };
+        classify(paper, &mut outcome);
+        outcome
+    }
+}

@@ -11,7 +11,7 @@ use anabranch_run::{Results, RunRecord};
 /// The reading that an item's scenario is.
 const AS_WRITTEN: &str = "as written";
 
-/// What was run of a reading.
+/// The runs of a reading.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ran<'a> {
     /// The baselines alone.

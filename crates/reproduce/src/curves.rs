@@ -1,7 +1,7 @@
 //! Curves of a row, drawn together.
 
+use crate::figure::Figure;
 use crate::outcome::MeanCurve;
-use crate::paper::Figure;
 use anabranch_run::{CellValues, Curve, Estimate, RunRecord};
 
 /// The mean of each curve that the figures draw, by row and cell, in the order of the runs.

@@ -8,14 +8,14 @@ const RANKS: usize = 6;
 
 /// A relative difference.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Change {
+pub(crate) struct RelativeChange {
     /// `(mean a / mean b − 1)`, in per cent, with its bootstrap interval.
     pub percent: Estimate,
     /// That there is no difference: Wilcoxon's signed ranks, of few pairs the paired t test; `None` if nothing varies.
     pub p: Option<f64>,
 }
 
-impl Change {
+impl RelativeChange {
     /// Of the seeds that both have; `None` without any, or if b is zero.
     pub fn of(a: &[(u64, f64)], b: &[(u64, f64)]) -> Option<Self> {
         let partner = |seed: u64| b.iter().find(|(s, _)| *s == seed).map(|(_, value)| *value);

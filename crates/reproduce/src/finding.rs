@@ -1,9 +1,9 @@
 //! Why claims come out otherwise, with the runs that show it.
 
 use crate::claim::Claim;
+use crate::item_row::ItemRow;
 use crate::judge::judge;
 use crate::outcome::{FindingOutcome, Shown, Verdict};
-use crate::paper::Row;
 use anabranch_run::RunRecord;
 
 /// A sentence, and the figures by which a reader can check it.
@@ -11,18 +11,18 @@ use anabranch_run::RunRecord;
 pub struct Finding {
     /// The name by which claims call it.
     pub id: String,
-    /// What was found.
+    /// The figures found.
     pub text: String,
     /// Figures of runs: in which reading (`None` = as written), and which. Each is a value or a change in its band.
     pub shown: Vec<(Option<String>, Claim)>,
 }
 
 /// The runs of a reading (`None` = as written) and the rows that stand in it, if it was run.
-pub(crate) type RunsOf<'a, 'f> = &'f dyn Fn(Option<&str>) -> Option<(&'a [RunRecord], &'a [Row])>;
+pub(crate) type RunsOf<'a, 'f> = &'f dyn Fn(Option<&str>) -> Option<(&'a [RunRecord], &'a [ItemRow])>;
 
 impl Finding {
     /// Looks each figure up.
-    pub(crate) fn check(&self, rows: &[Row], runs_of: RunsOf<'_, '_>) -> FindingOutcome {
+    pub(crate) fn check(&self, rows: &[ItemRow], runs_of: RunsOf<'_, '_>) -> FindingOutcome {
         let look = |(reading, claim): &(Option<String>, Claim)| {
             let Some((runs, instead)) = runs_of(reading.as_deref()) else {
                 return Shown { reading: reading.clone(), ours: String::new(), holds: None };

@@ -1,13 +1,13 @@
 //! Claims and runs → verdicts.
 
+use crate::assessment::{Assessment, Lack, decimals, interval, within};
 use crate::claim::{Claim, Kind, Side, Standing, Unit};
-use crate::estimate::{Change, Order};
-use crate::found::{Found, Lack, decimals, interval, within};
+use crate::estimate::{Order, RelativeChange};
+use crate::item_row::ItemRow;
 use crate::outcome::{Class, Judged, Verdict};
-use crate::paper::Row;
 use crate::samples::Samples;
 use crate::theory;
-use anabranch_metrics::{Better, Summary, quantile};
+use anabranch_metrics::{Better, SampleStatistics, quantile};
 use anabranch_run::{CellValues, Estimate, RunRecord};
 
 /// A difference is one if so rare a one would come from luck alone.
@@ -17,7 +17,7 @@ const CONFIDENT: f64 = 0.95;
 
 /// Holds each claim against the runs of an item. `rows` are the item's; those of `instead`, if there are any, stand in
 /// their place.
-pub fn judge(claims: &[Claim], runs: &[RunRecord], rows: &[Row], instead: &[Row]) -> Vec<Judged> {
+pub fn judge(claims: &[Claim], runs: &[RunRecord], rows: &[ItemRow], instead: &[ItemRow]) -> Vec<Judged> {
     let samples = Samples::new(runs, rows, instead);
     claims.iter().map(|claim| judged(claim, &samples)).collect()
 }
@@ -40,7 +40,7 @@ fn judged(claim: &Claim, samples: &Samples<'_>) -> Judged {
         }
         Kind::Order { rows, more } => (order(claim, rows, *more, samples), None, None),
     };
-    let mut found = found.unwrap_or_else(Found::nothing);
+    let mut found = found.unwrap_or_else(Assessment::nothing);
     if let Standing::Open(_) = &claim.standing {
         found.verdict = Verdict::NotSpecified;
     }
@@ -79,7 +79,7 @@ fn said(standing: &Standing) -> Option<String> {
     }
 }
 
-/// What is measured of whom: `goodput_bps of blest+or against minrtt+pr`.
+/// Metric and rows: `goodput_bps of blest+or against minrtt+pr`.
 fn named(claim: &Claim, samples: &Samples<'_>) -> String {
     let side = |side: &Side| {
         let at: Vec<&str> = claim.at.iter().chain(&side.at).map(|(_, value)| value.as_str()).collect();
@@ -103,7 +103,7 @@ fn value(
     published: f64,
     band: Option<(f64, f64)>,
     samples: &Samples<'_>,
-) -> Result<Found, Lack> {
+) -> Result<Assessment, Lack> {
     let values = samples.of(of, &claim.metric, &claim.at)?;
     let values: Vec<f64> = values.iter().map(|(_, value)| value / claim.unit.scale).collect();
     let estimate = Estimate::of(&values).ok_or("there is no value")?;
@@ -113,7 +113,7 @@ fn value(
         None => Verdict::NotSpecified,
     };
     let ours = interval(&estimate, decimals(published.abs().min(estimate.mean.abs())), claim.unit.name);
-    Ok(Found::plain(ours, Some(estimate), verdict))
+    Ok(Assessment::plain(ours, Some(estimate), verdict))
 }
 
 fn change(
@@ -122,13 +122,13 @@ fn change(
     (low, high): (f64, f64),
     spread: bool,
     samples: &Samples<'_>,
-) -> Result<Found, Lack> {
+) -> Result<Assessment, Lack> {
     let values = |side| {
         let values = samples.of(side, &claim.metric, &claim.at)?;
         Ok::<_, Lack>(if spread { deviations(values) } else { values })
     };
     let (a, b) = (values(of)?, values(against)?);
-    let Change { percent, p } = Change::of(&a, &b).ok_or_else(|| undefined(&a, &b))?;
+    let RelativeChange { percent, p } = RelativeChange::of(&a, &b).ok_or_else(|| undefined(&a, &b))?;
     let inside = (low..=high).contains(&percent.mean);
     let verdict = if low < 0.0 && high > 0.0 {
         // About equal.
@@ -145,14 +145,14 @@ fn change(
         }
     };
     let scatter = scatter(&a, &b);
-    Ok(Found { ours: signed(&percent), estimate: Some(percent), p, scatter, verdict, reason: None })
+    Ok(Assessment { ours: signed(&percent), estimate: Some(percent), p, scatter, verdict, reason: None })
 }
 
 /// By how much the quotient of two single runs varies where they share nothing, in per cent of itself, to first order.
 fn scatter(a: &[(u64, f64)], b: &[(u64, f64)]) -> Option<f64> {
     let of = |values: &[(u64, f64)]| {
         let values: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
-        Summary::of(&values).and_then(|summary| Some((summary.mean, summary.sd?)))
+        SampleStatistics::of(&values).and_then(|summary| Some((summary.mean, summary.sd?)))
     };
     let ((mean_a, a), (mean_b, b)) = (of(a)?, of(b)?);
     let (a, b) = (a / mean_a, b / mean_b);
@@ -176,7 +176,7 @@ fn deviations(mut values: Vec<(u64, f64)>) -> Vec<(u64, f64)> {
     values
 }
 
-fn order(claim: &Claim, rows: &[String], more: bool, samples: &Samples<'_>) -> Result<Found, Lack> {
+fn order(claim: &Claim, rows: &[String], more: bool, samples: &Samples<'_>) -> Result<Assessment, Lack> {
     let scores = samples.scores(rows, &claim.metric, &claim.at)?;
     let better = if more { Better::Higher } else { Better::Lower };
     let order = Order::of(&scores, better).ok_or("there is nothing to put in order")?;
@@ -198,7 +198,7 @@ fn order(claim: &Claim, rows: &[String], more: bool, samples: &Samples<'_>) -> R
     }
     let ours =
         format!("{found} (the published order in {:.0} % of resamples, n = {})", order.holds * 100.0, scores[0].len());
-    Ok(Found::plain(ours, None, verdict))
+    Ok(Assessment::plain(ours, None, verdict))
 }
 
 pub(crate) fn excludes_zero(percent: &Estimate) -> bool {

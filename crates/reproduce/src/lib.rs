@@ -4,14 +4,16 @@
 //! them, written before the first run. This crate reads no file and runs nothing.
 
 mod anchor;
+mod assessment;
 mod claim;
 mod classify;
 mod conclude;
 mod curves;
 mod cycle;
 mod estimate;
+mod figure;
 mod finding;
-mod found;
+mod item_row;
 mod judge;
 mod outcome;
 mod paper;
@@ -23,16 +25,18 @@ mod samples;
 mod theory;
 
 pub use anchor::{Weighed, weigh};
+pub use assessment::decimals;
 pub use claim::{Claim, Kind, Point, Side, Standing, Statistic, Unit};
 pub use conclude::{Ran, conclude};
+pub use figure::Figure;
 pub use finding::Finding;
-pub use found::decimals;
+pub use item_row::ItemRow;
 pub use judge::judge;
 pub use outcome::{
     Anchor, Class, FindingOutcome, ItemOutcome, Judged, MeanCurve, PaperOutcome, ReadingOutcome, Reproduction, Shown,
     Stand, Tested, Verdict,
 };
-pub use paper::{Figure, Item, Paper, Row};
+pub use paper::{Item, Paper};
 pub use plan::{Asked, Part, example, parts};
 pub use prediction::Prediction;
 pub use read::{Mistake, read};

@@ -1,7 +1,6 @@
-//! What a reproduction found.
+//! The outcome of a reproduction.
 
-use crate::classify::classify;
-use crate::paper::{Figure, Paper};
+use crate::figure::Figure;
 use anabranch_run::{CellValues, Estimate, Summary};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -28,9 +27,9 @@ pub struct PaperOutcome {
     pub authors: String,
     /// Where it appeared.
     pub venue: String,
-    /// What came out, in a sentence.
+    /// The outcome, in a sentence.
     pub in_short: String,
-    /// What its data and ours say together.
+    /// The conclusion from its data and ours.
     pub conclusion: String,
     /// Digest of the claims by which this was judged.
     pub claims_digest: String,
@@ -46,11 +45,11 @@ pub struct PaperOutcome {
 pub struct ItemOutcome {
     /// Name on the command line.
     pub id: String,
-    /// What it shows.
+    /// Its contents.
     pub title: String,
     /// Where it stands in the paper.
     pub place: String,
-    /// Kernels took part, by the clock.
+    /// Kernels took part, in real time.
     pub live: bool,
     /// Name and text of the scenario file.
     pub scenario: (String, String),
@@ -115,7 +114,7 @@ pub struct MeanCurve {
 pub struct Judged {
     /// The claim, in our words.
     pub text: String,
-    /// What is measured of whom: `goodput_bps of blest+or against minrtt+pr`.
+    /// Metric and rows: `goodput_bps of blest+or against minrtt+pr`.
     pub named: String,
     /// Where it stands in the paper.
     pub place: String,
@@ -125,7 +124,7 @@ pub struct Judged {
     pub unit: String,
     /// How much of the metric's own unit it is.
     pub scale: f64,
-    /// What was published: `+6 %`, `0.421 s`, `blest+or < otias`.
+    /// The published value: `+6 %`, `0.421 s`, `blest+or < otias`.
     pub published: String,
     /// The published figure, where there is one.
     pub figure: Option<f64>,
@@ -147,9 +146,9 @@ pub struct Judged {
     pub contrast: bool,
     /// Among the few that the paper is read for.
     pub headline: bool,
-    /// What follows of the runs as written.
+    /// The verdict of the runs as written.
     pub verdict: Verdict,
-    /// What follows under all readings.
+    /// The class under all readings.
     pub class: Class,
     /// The readings in which it stands, by their names.
     pub under: Vec<String>,
@@ -168,7 +167,7 @@ pub struct ReadingOutcome {
     pub name: String,
     /// Why somebody might read it so.
     pub why: String,
-    /// What it sets, `key = value`.
+    /// The keys that it sets, `key = value`.
     pub set: Vec<String>,
     /// The paper leaves it open; otherwise it is an assumption made otherwise.
     pub open: bool,
@@ -223,7 +222,7 @@ pub enum Stand {
 pub struct FindingOutcome {
     /// Its name.
     pub id: String,
-    /// What it says.
+    /// Its sentence.
     pub text: String,
     /// The figures that show it.
     pub shown: Vec<Shown>,
@@ -241,13 +240,13 @@ impl FindingOutcome {
 pub struct Shown {
     /// The reading whose runs give it; `None` = as written.
     pub reading: Option<String>,
-    /// What it is, and its value.
+    /// Its name, and its value.
     pub ours: String,
     /// Whether it is as the finding needs it; `None` = not run.
     pub holds: Option<bool>,
 }
 
-/// What a claim is worth in the end, by the first row of the decision table that applies.
+/// The class of a claim, by the first row of the decision table that applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Class {
     /// The paper leaves out what is needed.
@@ -282,7 +281,7 @@ pub enum Class {
     NotRun,
 }
 
-/// What we found of a claim.
+/// The measurement of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Verdict {
     /// Direction and, where the set-up is fully stated, magnitude.
@@ -330,14 +329,6 @@ impl ItemOutcome {
 }
 
 impl PaperOutcome {
-    /// What came out of the items of `paper`.
-    pub fn new(paper: &Paper, items: Vec<ItemOutcome>) -> Self {
-        let Paper { key, title, authors, venue, in_short, conclusion, claims_digest, .. } = paper.clone();
-        let mut outcome = Self { key, title, authors, venue, in_short, conclusion, claims_digest, p_limit: 0.0, items };
-        classify(paper, &mut outcome);
-        outcome
-    }
-
     /// How many claims and anchors are of a class.
     pub fn count(&self, class: Class) -> usize {
         match class {

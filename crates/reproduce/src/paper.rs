@@ -1,12 +1,12 @@
 //! A paper: its items, each a table or figure with the scenario that stands for it.
 
 use crate::claim::Claim;
+use crate::figure::Figure;
 use crate::finding::Finding;
+use crate::item_row::ItemRow;
 use crate::reading::Reading;
 use anabranch_scenario::Override;
-use anabranch_scenario::PlugIn;
 use anabranch_units::Duration;
-use serde::{Deserialize, Serialize};
 
 /// A paper to be reproduced.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,9 +21,9 @@ pub struct Paper {
     pub venue: String,
     /// How often its authors repeated each measurement, if they say so.
     pub repetitions: Option<u32>,
-    /// What came out, in a sentence.
+    /// The outcome, in a sentence.
     pub in_short: String,
-    /// What its data and ours say together, in words that its authors would accept.
+    /// The conclusion from its data and ours, in words that its authors would accept.
     pub conclusion: String,
     /// XXH3-128 of the text of `claims.toml`, in hexadecimal.
     pub claims_digest: String,
@@ -43,23 +43,23 @@ impl Paper {
 pub struct Item {
     /// Name on the command line: `fig3-3g-wlan`.
     pub id: String,
-    /// What it shows.
+    /// Its contents.
     pub title: String,
     /// Where it stands in the paper: `Figure 3`.
     pub place: String,
     /// The scenario file beside `claims.toml`.
     pub scenario: String,
     /// Schedulers, in the paper's order.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ItemRow>,
     /// Run each path alone beside them.
     pub baselines: bool,
     /// Bin of the curves, if it needs any.
     pub curves: Option<Duration>,
-    /// Kernels at the receiving end, by the clock.
+    /// Kernels at the receiving end, in real time.
     pub live: bool,
     /// The same scenario with some keys set: a cell `variant = NAME` each. Empty = as the file says.
     pub variants: Vec<(String, Vec<Override>)>,
-    /// What `--quick` sets besides the number of repetitions.
+    /// The keys that `--quick` sets besides the number of repetitions.
     pub quick: Vec<Override>,
     /// Rows of which the packets of one run are shown, in the first cell.
     pub packets: Vec<String>,
@@ -67,81 +67,10 @@ pub struct Item {
     pub figures: Vec<Figure>,
     /// Published values of baseline rows, by which readings are told apart. Each is a `Kind::Value`; none is a claim.
     pub anchors: Vec<Claim>,
-    /// What the paper says.
+    /// The paper's claims.
     pub claims: Vec<Claim>,
     /// Other ways to read the set-up, and assumptions that are varied to see what they move.
     pub readings: Vec<Reading>,
     /// Why claims come out otherwise.
     pub findings: Vec<Finding>,
-}
-
-/// A scheduler of an item.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Row {
-    /// The scheduler.
-    pub plug_in: PlugIn,
-    /// Its name in results.
-    pub label: String,
-}
-
-impl Row {
-    /// With its parameters: `daps(round=4)`.
-    pub fn in_full(&self) -> String {
-        let parameters = self.plug_in.parameters.iter().map(|(key, value)| format!("{key}={value}"));
-        let parameters: Vec<String> = parameters.collect();
-        if parameters.is_empty() {
-            self.plug_in.name.clone()
-        } else {
-            format!("{}({})", self.plug_in.name, parameters.join(","))
-        }
-    }
-}
-
-/// How an item is drawn, as the paper draws it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
-pub enum Figure {
-    /// A bar a row, grouped by cell.
-    Bars {
-        /// Metric.
-        metric: String,
-    },
-    /// A line a row over a key of the sweep.
-    Lines {
-        /// The key.
-        x: String,
-        /// Metric.
-        metric: String,
-        /// Logarithmic x axis.
-        log: bool,
-    },
-    /// A curve a row over time, mean over the runs.
-    Time {
-        /// The curve's name.
-        curve: String,
-    },
-    /// A distribution a row.
-    Distribution {
-        /// `rbd` or `rd`.
-        curve: String,
-    },
-    /// A point a cell and row, of two means, and what models give.
-    Scatter {
-        /// The metric across.
-        x: String,
-        /// The metric up.
-        metric: String,
-        /// Name of each model and its points, by rising x.
-        models: Vec<(String, Vec<(f64, f64)>)>,
-    },
-}
-
-impl Figure {
-    /// The metric or curve that it draws.
-    pub fn what(&self) -> &str {
-        match self {
-            Self::Bars { metric } | Self::Lines { metric, .. } | Self::Scatter { metric, .. } => metric,
-            Self::Time { curve } | Self::Distribution { curve } => curve,
-        }
-    }
 }

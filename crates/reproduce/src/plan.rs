@@ -1,13 +1,14 @@
 //! An item's scenario → what there is to run.
 
 use crate::claim::Claim;
-use crate::paper::{Item, Row};
+use crate::item_row::ItemRow;
+use crate::paper::Item;
 use crate::reading::Reading;
-use anabranch_run::{Options, Plan, Repeat, Variant};
+use anabranch_run::{Options, Plan, Repeat, RowKind, Variant};
 use anabranch_scenario::{Document, Override, Scenario};
 use std::sync::Arc;
 
-/// What the user asks for beyond the item.
+/// The user's wishes beyond the item.
 #[derive(Clone, Debug, Default)]
 pub struct Asked {
     /// Few repetitions, and what the item says for a quick look.
@@ -108,8 +109,8 @@ fn part<'a, E>(
         }
     }
     let rows = reading.map_or(&[][..], |reading| &reading.rows);
-    let rows: &[Row] = if rows.is_empty() { &item.rows } else { rows };
-    let plan = |rows: &[&Row], baselines: bool| {
+    let rows: &[ItemRow] = if rows.is_empty() { &item.rows } else { rows };
+    let plan = |rows: &[&ItemRow], baselines: bool| {
         let options = Options {
             schedulers: rows.iter().map(|row| row.plug_in.clone()).collect(),
             baselines,
@@ -122,8 +123,8 @@ fn part<'a, E>(
     };
     let anchored: Vec<&str> = item.anchors.iter().flat_map(Claim::rows).collect();
     let baselines = (reading.is_some_and(|reading| reading.open) && !anchored.is_empty()).then(|| {
-        let rows: Vec<&Row> = rows.iter().filter(|row| anchored.contains(&row.label.as_str())).collect();
-        plan(&rows, anchored.iter().any(|row| row.starts_with("single:")))
+        let rows: Vec<&ItemRow> = rows.iter().filter(|row| anchored.contains(&row.label.as_str())).collect();
+        plan(&rows, anchored.iter().any(|row| RowKind::of(row).is_single()))
     });
     Ok(Part { reading, whole: plan(&rows.iter().collect::<Vec<_>>(), item.baselines), baselines })
 }

@@ -1,4 +1,4 @@
-//! What a closed-form model says of a metric, and how well what we found follows it.
+//! The prediction of a closed-form model for a metric, and how well measurements follow it.
 
 use anabranch_models::{Model, Values, find};
 use std::fmt;

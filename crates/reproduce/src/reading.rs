@@ -1,6 +1,6 @@
 //! Ways to read a paper's set-up.
 
-use crate::paper::Row;
+use crate::item_row::ItemRow;
 use anabranch_scenario::Override;
 
 /// The runs of an item with some keys or schedulers otherwise.
@@ -10,10 +10,10 @@ pub struct Reading {
     pub name: String,
     /// Why somebody might read it so.
     pub why: String,
-    /// What it sets.
+    /// The keys that it sets.
     pub set: Vec<Override>,
     /// Schedulers in the place of the item's rows, by position: `minrtt` for `minrtt+pr`. Empty = the item's.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ItemRow>,
     /// The paper leaves it open, so that its own baselines decide whether it is admissible. Otherwise an assumption is made
     /// otherwise to see what it moves.
     pub open: bool,
@@ -22,11 +22,11 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// What is otherwise: `recv_buffer = 16MiB`, `schedulers = minrtt, blest`.
+    /// The differences: `recv_buffer = 16MiB`, `schedulers = minrtt, blest`.
     pub fn changes(&self) -> Vec<String> {
         let set = self.set.iter().map(|change| format!("{} = {}", change.key, change.value));
         let rows = (!self.rows.is_empty()).then(|| {
-            let labels: Vec<String> = self.rows.iter().map(Row::in_full).collect();
+            let labels: Vec<String> = self.rows.iter().map(ItemRow::in_full).collect();
             format!("schedulers = {}", labels.join(", "))
         });
         set.chain(rows).collect()

@@ -1,8 +1,8 @@
 //! The runs of an item, by row, cell and seed.
 
+use crate::assessment::Lack;
 use crate::claim::{RATIO, Side};
-use crate::found::Lack;
-use crate::paper::Row;
+use crate::item_row::ItemRow;
 use anabranch_run::{Ask, CellValues, RunRecord};
 
 /// The runs of one part of an item, asked by the item's own names of rows.
@@ -10,17 +10,17 @@ use anabranch_run::{Ask, CellValues, RunRecord};
 pub(crate) struct Samples<'a> {
     runs: &'a [RunRecord],
     /// The item's rows, and those that stand in their place.
-    rows: &'a [Row],
-    instead: &'a [Row],
+    rows: &'a [ItemRow],
+    instead: &'a [ItemRow],
 }
 
 impl<'a> Samples<'a> {
     /// `instead` is empty, or has one row for each of `rows`.
-    pub fn new(runs: &'a [RunRecord], rows: &'a [Row], instead: &'a [Row]) -> Self {
+    pub fn new(runs: &'a [RunRecord], rows: &'a [ItemRow], instead: &'a [ItemRow]) -> Self {
         Self { runs, rows, instead }
     }
 
-    /// What results call the item's row `name` here.
+    /// The name in results of the item's row `name`.
     pub fn label<'b>(&self, name: &'b str) -> &'b str
     where
         'a: 'b,
@@ -139,7 +139,7 @@ impl<'a> Samples<'a> {
     }
 }
 
-/// What is known of a curve within a time.
+/// A curve within a time.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Stretch {
     /// From one value to the next.

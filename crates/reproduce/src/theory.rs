@@ -1,19 +1,19 @@
 //! Claims about the paper's equations: what they give, and how well what we found follows them.
 
+use crate::assessment::{Assessment, Lack, decimals, interval, within};
 use crate::claim::{Claim, Point, Side, Statistic};
 use crate::cycle::{Cycle, cycles};
-use crate::found::{Found, Lack, decimals, interval, within};
 use crate::prediction::{Prediction, r_squared};
 use crate::samples::{Samples, Stretch};
 use anabranch_metrics::mean;
 use anabranch_run::Estimate;
 
 /// The value that equations give.
-pub(crate) fn model(claim: &Claim, by: &Prediction, (published, band): (f64, (f64, f64))) -> Result<Found, Lack> {
+pub(crate) fn model(claim: &Claim, by: &Prediction, (published, band): (f64, (f64, f64))) -> Result<Assessment, Lack> {
     let value = by.value(&[])? / claim.unit.scale;
     let places = decimals(published.abs().min(value.abs()));
     let ours = format!("{value:.places$} {}", claim.unit.name).trim_end().to_owned() + ", by the equation";
-    Ok(Found::plain(ours, Estimate::of(&[value]), within(value, band)))
+    Ok(Assessment::plain(ours, Estimate::of(&[value]), within(value, band)))
 }
 
 /// R² of the means of cells on what the model gives for them.
@@ -24,7 +24,7 @@ pub(crate) fn fit(
     (points, measured): (&[Point], &[(String, String)]),
     band: (f64, f64),
     samples: &Samples<'_>,
-) -> Result<Found, Lack> {
+) -> Result<Assessment, Lack> {
     let mean_of = |metric: &str, at: &[(String, String)]| {
         let values: Vec<f64> = samples.of(of, metric, at)?.into_iter().map(|(_, value)| value).collect();
         mean(&values).ok_or_else(|| Lack::from(format!("{metric} has no value")))
@@ -39,7 +39,7 @@ pub(crate) fn fit(
     }
     let found = r_squared(&pairs).ok_or("one side does not vary")?;
     let ours = format!("{found:.3}, {} points", pairs.len());
-    Ok(Found::plain(ours, Estimate::of(&[found]), within(found, band)))
+    Ok(Assessment::plain(ours, Estimate::of(&[found]), within(found, band)))
 }
 
 /// Something of the cycles of a curve: one value a run, the mean over its cycles.
@@ -49,7 +49,7 @@ pub(crate) fn cycle(
     statistic: &Statistic,
     (published, band): (f64, (f64, f64)),
     samples: &Samples<'_>,
-) -> Result<Found, Lack> {
+) -> Result<Assessment, Lack> {
     let mut values = Vec::new();
     for curve in samples.curves(of, &claim.metric, &claim.at)? {
         let of_cycle = |cycle: &Cycle| match statistic {
@@ -62,7 +62,7 @@ pub(crate) fn cycle(
     }
     let estimate = Estimate::of(&values).ok_or_else(|| format!("{} does not fall and rise again", claim.metric))?;
     let ours = interval(&estimate, decimals(published.abs().min(estimate.mean.abs())), claim.unit.name);
-    Ok(Found::plain(ours, Some(estimate), within(estimate.mean, band)))
+    Ok(Assessment::plain(ours, Some(estimate), within(estimate.mean, band)))
 }
 
 /// R² of a cycle's rise on the model, which is a straight line between its rows; the time goes from the trough on.

@@ -1,4 +1,4 @@
-//! What `claims.toml` may say, and what follows from runs.
+//! The contents of `claims.toml`, and the verdicts of runs.
 
 mod common;
 

@@ -2,14 +2,14 @@
 
 use crate::curves::Curve;
 use crate::results::RunRecord;
-use anabranch_metrics::METRICS;
+use anabranch_metrics::{METRICS, MetricRef};
 use anabranch_scenario::{nearest, parse_duration};
 use anabranch_units::Duration;
 use std::fmt;
 use std::str::FromStr;
 
-/// What is asked: `goodput_bps`, `path.wlan.share`, the mean of a curve within a time, `lambda[20s..40s]`, or what share of a
-/// distribution lies from one number of packets to another, `rd[-2..2]`.
+/// A question: `goodput_bps`, `path.wlan.share`, the mean of a curve within a time, `lambda[20s..40s]`, or the share of a
+/// distribution from one number of packets to another, `rd[-2..2]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ask {
     /// A metric of the connection.
@@ -30,7 +30,7 @@ pub enum Ask {
         /// To here; later than `from`.
         to: Duration,
     },
-    /// What share of a distribution, `rbd` or `rd`, lies in a range. Where its step is wider than one packet, only whole steps
+    /// The share of a distribution, `rbd` or `rd`, in a range. Where its step is wider than one packet, only whole steps
     /// count.
     Share {
         /// The distribution's name.
@@ -49,15 +49,15 @@ pub enum AskError {
     Unknown {
         /// As written.
         name: String,
-        /// What may have been meant.
+        /// The nearest valid name.
         nearest: Option<String>,
     },
-    /// What stands in brackets is no time from … to ….
+    /// The text in brackets is no time from … to ….
     Window {
         /// As written, with the brackets.
         text: String,
     },
-    /// What stands in brackets behind a distribution is no range of packets.
+    /// The text in brackets after a distribution is no range of packets.
     Packets {
         /// As written, with the brackets.
         text: String,
@@ -113,20 +113,17 @@ impl FromStr for Ask {
         if let Some(at) = text.find('[') {
             return window(&text[..at], &text[at..]);
         }
-        let known = |per_path| METRICS.iter().filter(move |m| m.per_path == per_path).map(|m| m.name);
-        let check = |name: &str, per_path| match known(per_path).any(|known| known == name) {
-            true => Ok(name.to_owned()),
-            false => Err(nearest(name, known(per_path))),
-        };
-        let unknown = |nearest| AskError::Unknown { name: text.to_owned(), nearest };
-        match text.strip_prefix("path.").and_then(|rest| rest.rsplit_once('.')) {
-            None => Ok(Self::Metric(check(text, false).map_err(|near| unknown(near.map(str::to_owned)))?)),
-            Some((path, metric)) => {
-                let metric = check(metric, true);
-                let metric = metric.map_err(|near| unknown(near.map(|near| format!("path.{path}.{near}"))))?;
-                Ok(Self::Path { path: path.to_owned(), metric })
-            }
+        let metric = MetricRef::parse(text);
+        if metric.info().is_none() {
+            let known = METRICS.iter().filter(|info| info.per_path == metric.path.is_some()).map(|info| info.name);
+            let near = nearest(metric.name, known).map(|name| MetricRef { name, ..metric }.to_string());
+            return Err(AskError::Unknown { name: text.to_owned(), nearest: near });
         }
+        let name = metric.name.to_owned();
+        Ok(match metric.path {
+            None => Self::Metric(name),
+            Some(path) => Self::Path { path: path.to_owned(), metric: name },
+        })
     }
 }
 

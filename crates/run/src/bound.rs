@@ -2,7 +2,7 @@
 
 use crate::job::{Choice, Job, RunError};
 use crate::layout::Layout;
-use crate::plan::{CellPlan, Plan, Row};
+use crate::plan::{CellPlan, Plan, PlanRow};
 use crate::results::CellValues;
 use anabranch_metrics::FrameTimes;
 use anabranch_scenario::TrafficKind;
@@ -42,7 +42,7 @@ pub fn bounds(plan: &Plan) -> Result<Vec<Bound>, RunError> {
     Ok(bounds)
 }
 
-fn bound(cell: &CellPlan, row: &Row, job: &Job) -> Result<Bound, RunError> {
+fn bound(cell: &CellPlan, row: &PlanRow, job: &Job) -> Result<Bound, RunError> {
     let from = Instant::ZERO + job.scenario.warmup;
     // As if the first frame were written at once.
     let frames = job.scenario.traffic.first().and_then(|traffic| match traffic.kind {

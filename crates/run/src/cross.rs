@@ -31,7 +31,7 @@ pub(crate) struct TcpFlow {
     load: Load,
 }
 
-/// What its sender writes.
+/// The data that its sender writes.
 #[derive(Clone, Debug)]
 enum Load {
     Bulk(Option<u64>),
@@ -202,7 +202,7 @@ fn across(topology: &Topology, link: usize) -> PathSpec {
 }
 
 impl TcpFlow {
-    /// What is measured of it, as connection `id`.
+    /// Its entry in the meter, as connection `id`.
     pub fn measured(&self, id: ConnId) -> CrossFlow {
         let size = match self.load {
             Load::Bulk(size) => size,

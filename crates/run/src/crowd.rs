@@ -1,4 +1,4 @@
-//! What a scenario's traffic comes to: connections, when they open, and the application at both ends of each.
+//! The connections of a scenario's traffic: their number, when they open, and the application at both ends of each.
 
 use anabranch_metrics::{FrameSchedule, Oracle, ResponseSchedule, Timed};
 use anabranch_scenario::{Arrivals, ConnectionsPer, ObjectSizes, Traffic, TrafficKind};
@@ -92,7 +92,7 @@ impl Crowd {
         }
     }
 
-    /// What is timed of each.
+    /// The times of each that are measured.
     pub fn timed(&self) -> Timed {
         match self.traffic.kind {
             TrafficKind::Frames { size, interval, count } => Timed::Frames(FrameSchedule { size, interval, count }),
@@ -123,7 +123,7 @@ fn serves_once(kind: &TrafficKind) -> bool {
     matches!(kind, TrafficKind::Web { connections_per: ConnectionsPer::Object, .. })
 }
 
-/// What client and server know of their objects.
+/// The objects that client and server share.
 fn exchange(kind: &TrafficKind, seed: u64) -> Option<Exchange> {
     match *kind {
         TrafficKind::Bulk { .. } | TrafficKind::Frames { .. } => None,

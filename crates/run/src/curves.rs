@@ -1,4 +1,4 @@
-//! What a run leaves besides numbers: values over time, and distributions.
+//! A run's values over time, and distributions.
 
 use anabranch_metrics::{CurveRecorder, Density, RunMetrics};
 use anabranch_trace::{Event, LinkEvent, Origin, Recorder};

@@ -1,4 +1,4 @@
-//! Who does the runs and who watches them: all that touches the outside world.
+//! Drivers do runs, observers watch them: all that touches the outside world.
 
 use crate::job::{Job, RunError, RunOutcome};
 use crate::plan::Plan;
@@ -16,12 +16,12 @@ pub enum Refusal {
         word: String,
         /// Why it cannot be.
         why: String,
-        /// What to write instead.
+        /// A valid word.
         help: String,
     },
     /// The system lacks something, or does not let us have it.
     Missing {
-        /// What.
+        /// The missing part.
         what: String,
         /// How to get it.
         help: Option<String>,

@@ -1,6 +1,6 @@
-//! What a sample says of a mean.
+//! The estimate of a mean from a sample.
 
-use anabranch_metrics::Summary;
+use anabranch_metrics::SampleStatistics;
 use serde::{Deserialize, Serialize};
 
 /// A mean and its 95 % interval (Student's t).
@@ -21,7 +21,7 @@ pub struct Estimate {
 impl Estimate {
     /// From one value a run; `None` without any.
     pub fn of(values: &[f64]) -> Option<Self> {
-        let Summary { n, mean, ci95, .. } = Summary::of(values)?;
+        let SampleStatistics { n, mean, ci95, .. } = SampleStatistics::of(values)?;
         let (ci95_low, ci95_high) = ci95.unzip();
         Some(Self { n, mean, ci95_low, ci95_high })
     }

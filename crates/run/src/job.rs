@@ -43,7 +43,7 @@ pub struct Job {
     pub curves: Option<Duration>,
 }
 
-/// What a run yields. In virtual time, nothing here depends on wall time.
+/// The outcome of a run. In virtual time, nothing here depends on wall time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunOutcome {
     /// Of the connection. What needs the baselines is filled in later.
@@ -68,7 +68,7 @@ pub struct RunOutcome {
 pub enum RunError {
     /// The driver cannot do what the scenario asks.
     Unsupported {
-        /// What.
+        /// The unsupported part.
         what: String,
     },
     /// The run broke one of its own rules: a wrong byte was delivered, or nothing could ever happen again.

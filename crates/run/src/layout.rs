@@ -1,4 +1,4 @@
-//! What a job makes of its scenario: the world, its flows, what is measured. Every driver starts from this.
+//! A job's world, its flows, its measurements. Every driver starts from this.
 
 use crate::cross::{Ground, TcpFlow, sources, tcp_flows};
 use crate::crowd::Crowd;
@@ -7,12 +7,11 @@ pub use crate::job::unsupported;
 use crate::job::{CONNECTION, Choice, Job, RunError, RunOutcome, Values};
 use crate::known::{KnownCapacity, fills, registered};
 use crate::setup::{fifo, setup};
-use crate::summary::{COMPLETION, DELAY, GOODPUT, RESPONSE};
 use anabranch_engine::congestion::PACED_HEADERS;
 use anabranch_engine::{DssWidth, FirstPath, Settings};
 use anabranch_metrics::{
     CapacityCurve, CurveConfig, CurveRecorder, FrameTimes, MeterConfig, Oracle, PathConfig, RunMetrics, SegmentSizes,
-    Timed, header_len, oracle_ratio,
+    Timed, header_len, names, oracle_ratio,
 };
 use anabranch_network::{Change, Topology};
 use anabranch_scenario::{Host, PlugIn, TimelineChange, TimelineEntry};
@@ -35,7 +34,7 @@ pub fn outcome(metrics: &RunMetrics, digest: String, events: u64) -> RunOutcome 
     }
 }
 
-/// What no scheduler with any congestion control can beat.
+/// The bound that no scheduler with any congestion control can beat.
 pub(crate) struct Best {
     /// A metric's name.
     pub metric: &'static str,
@@ -43,7 +42,7 @@ pub(crate) struct Best {
     pub value: Option<f64>,
 }
 
-/// What a job makes of its scenario.
+/// A job's world, flows and measurements.
 #[derive(Debug)]
 pub struct Layout {
     /// Paths of the connections under test, by index; the first carries the first subflow unless the scenario says otherwise.
@@ -202,7 +201,7 @@ impl Layout {
         self.crowd.opening()
     }
 
-    /// What is measured of it.
+    /// Its configuration in the meter.
     pub fn meter(&self, job: &Job) -> MeterConfig {
         let scenario = &*job.scenario;
         let used = scenario.topology.paths.iter().enumerate();
@@ -234,7 +233,7 @@ impl Layout {
         self.multipath && self.over.len() == 2 && job.congestion.name == "lia"
     }
 
-    /// What draws the run's curves, if `job` asks for them.
+    /// The recorder of the run's curves, if `job` asks for them.
     pub fn curves(&self, job: &Job) -> Option<Drawn> {
         let paths = &job.scenario.topology.paths;
         let config =
@@ -255,9 +254,9 @@ impl Layout {
         let bound = self.bound(job, metrics.measured, (&metrics.frames, metrics.measured.1));
         let reached = metrics.get(bound.metric);
         // The shorter the better: T*/T.
-        let shorter = bound.metric != GOODPUT;
+        let shorter = bound.metric != names::GOODPUT;
         let (above, below) = if shorter { (bound.value, reached) } else { (reached, bound.value) };
-        metrics.set("oracle_ratio", oracle_ratio(above, below));
+        metrics.set(names::ORACLE_RATIO, oracle_ratio(above, below));
     }
 
     /// The best possible in the metric that says most about the traffic, for the measured time from … until and the frames
@@ -279,15 +278,15 @@ impl Layout {
         let oracle = Oracle::new(&self.topology, &self.timeline, &self.over, sizes);
         let seconds = |time: Option<Duration>| time.map(Duration::as_secs_f64);
         let (metric, value) = match (self.crowd.timed(), self.crowd.total()) {
-            (Timed::Frames(frames), _) => (DELAY, seconds(oracle.frame_delay(written, end, frames.size))),
-            (_, Some(_)) => (COMPLETION, seconds(self.crowd.least_completion(&oracle))),
+            (Timed::Frames(frames), _) => (names::FRAME_DELAY, seconds(oracle.frame_delay(written, end, frames.size))),
+            (_, Some(_)) => (names::COMPLETION, seconds(self.crowd.least_completion(&oracle))),
             // Responses without end wait for their requests.
-            (Timed::Responses(_), None) => (RESPONSE, None),
+            (Timed::Responses(_), None) => (names::RESPONSE, None),
             (Timed::Nothing, None) => {
                 // Nothing flows before the traffic starts, which the measured time need not wait for.
                 let open = from.max(self.start()).min(until);
                 let part = until.since(open).as_secs_f64() / until.since(from).as_secs_f64();
-                (GOODPUT, oracle.goodput(open, until).map(|goodput| goodput * part))
+                (names::GOODPUT, oracle.goodput(open, until).map(|goodput| goodput * part))
             }
         };
         Best { metric, value }
@@ -309,7 +308,7 @@ fn switch(plug_in: &PlugIn) -> Result<anabranch_sim::Change, RunError> {
     Ok(anabranch_sim::Change::Scheduler(0, Switch { name: resolved.label(), make }))
 }
 
-/// What stands at one end of the connections under test: the client receives, the server sends.
+/// One end of the connections under test: the client receives, the server sends.
 pub fn host(job: &Job, side: Side) -> Host {
     match side {
         Side::Client => job.scenario.hosts.receiver,

@@ -22,6 +22,7 @@ mod results;
 mod runner;
 mod setup;
 mod summary;
+mod view;
 mod virtual_time;
 
 pub use ask::{Ask, AskError};
@@ -35,5 +36,5 @@ pub use plan::{AUTO_LIMIT, Options, Plan, Repeat, Variant, labels};
 pub use preflight::{Preflight, WayCheck, WayFigures};
 pub use results::{CellValues, Comparison, Results, RunRecord, SCHEMA, Summary};
 pub use runner::{Failure, Runner};
-pub use summary::main_metric;
+pub use view::{ResultRow, RowKind};
 pub use virtual_time::VirtualTime;

@@ -1,4 +1,4 @@
-//! What only a run in real time has to tell.
+//! Measurements that only a run in real time has.
 
 use crate::preflight::Preflight;
 use indexmap::IndexMap;
@@ -13,27 +13,27 @@ pub type TcpInfo = BTreeMap<String, u64>;
 pub struct Live {
     /// How true the emulated paths were.
     pub emulation: Emulation,
-    /// What its paths were found to be before it; absent if nothing was measured.
+    /// Its paths as measured before it; absent if nothing was measured.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub preflight: Option<Preflight>,
     /// The kernel's release; absent if both hosts are engines.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub kernel: Option<String>,
-    /// What the kernels counted while it ran, by host (`client`, `server`), under their own names.
+    /// The kernels' counters of the run, by host (`client`, `server`), under their own names.
     #[serde(skip_serializing_if = "IndexMap::is_empty", default)]
     pub counters: IndexMap<String, BTreeMap<String, u64>>,
-    /// What was set in the kernels, by host.
+    /// The kernels' settings, by host.
     #[serde(skip_serializing_if = "IndexMap::is_empty", default)]
     pub settings: IndexMap<String, IndexMap<String, String>>,
     /// Settings of the scenario that a kernel cannot be given, each with the reason.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub not_applied: Vec<String>,
-    /// What the kernels knew of each subflow when it was last seen open: by host, then by path.
+    /// The kernels' state of each subflow when it was last seen open: by host, then by path.
     #[serde(skip_serializing_if = "IndexMap::is_empty", default)]
     pub tcp_info: IndexMap<String, IndexMap<String, TcpInfo>>,
 }
 
-/// How late the loop ran that moves the world by the clock. Seconds.
+/// How late the loop ran that moves the world in real time. Seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Emulation {
     /// Packets given to kernels.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// The scheduler that the kernel has, so that every mode is the same experiment.
 pub const SCHEDULER: &str = "linux-default";
 
-/// Who stands at the ends, sender first. Virtual time for two engines, the clock for the others.
+/// The hosts at the two ends, sender first. Virtual time for two engines, real time for the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mode {
     /// `sim`, `engine→linux`, …
@@ -33,7 +33,7 @@ pub const MODES: [Mode; 4] = [
 /// The modes that are held against [`REFERENCE`].
 pub const COMPARED: &[Mode] = MODES.split_last().expect("there are modes").1;
 
-/// What they are held against: the kernel at both ends.
+/// The reference of the comparisons: the kernel at both ends.
 pub const REFERENCE: &Mode = MODES.split_last().expect("there are modes").0;
 
 /// The simulator and what it is held against.
@@ -61,7 +61,7 @@ impl Mode {
 
 /// One metric of one row, in every mode.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Row {
+pub struct ParityRow {
     /// The sweep's cell.
     pub cell: CellValues,
     /// [`SCHEDULER`], or `single:PATH`.
@@ -82,10 +82,10 @@ pub struct Parity {
     /// The scenario's title.
     pub scenario: String,
     /// Every metric of every row.
-    pub rows: Vec<Row>,
-    /// The greatest lateness, of 99 of 100 packets, of any run by the clock. Seconds.
+    pub rows: Vec<ParityRow>,
+    /// The greatest lateness, of 99 of 100 packets, of any run in real time. Seconds.
     pub late_p99_s: f64,
-    /// How many runs by the clock there were, and how many of them were not emulated accurately.
+    /// How many runs in real time there were, and how many of them were not emulated accurately.
     pub live_runs: usize,
     /// See `live_runs`.
     pub inaccurate_runs: usize,
@@ -114,13 +114,13 @@ fn between(variant: &Variant, mode: &Mode) -> Variant {
 }
 
 /// Joins the summaries of all modes by row and metric, in the order in which they first appear.
-fn rows(modes: &[Mode], all: &[Results]) -> Vec<Row> {
-    let mut rows: IndexMap<(String, String, String, String), Row> = IndexMap::new();
+fn rows(modes: &[Mode], all: &[Results]) -> Vec<ParityRow> {
+    let mut rows: IndexMap<(String, String, String, String), ParityRow> = IndexMap::new();
     for (mode, results) in modes.iter().zip(all) {
         for summary in &results.summary {
             let cell = format!("{:?}", summary.cell);
             let key = (cell, summary.congestion.clone(), summary.scheduler.clone(), summary.metric.clone());
-            let row = rows.entry(key).or_insert_with(|| Row {
+            let row = rows.entry(key).or_insert_with(|| ParityRow {
                 cell: summary.cell.clone(),
                 scheduler: summary.scheduler.clone(),
                 congestion: summary.congestion.clone(),
@@ -132,12 +132,12 @@ fn rows(modes: &[Mode], all: &[Results]) -> Vec<Row> {
             row.values.insert(mode.name.into(), Estimate { n, mean, ci95_low: low, ci95_high: high });
         }
     }
-    let mut rows: Vec<Row> = rows.into_values().collect();
+    let mut rows: Vec<ParityRow> = rows.into_values().collect();
     rows.iter_mut().for_each(compare);
     rows
 }
 
-fn compare(row: &mut Row) {
+fn compare(row: &mut ParityRow) {
     let Some(reference) = row.values.get(REFERENCE.name).map(|estimate| estimate.mean) else {
         return;
     };

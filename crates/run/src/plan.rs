@@ -3,6 +3,7 @@
 use crate::cross;
 use crate::job::{Choice, Job};
 use crate::results::CellValues;
+use crate::view::single;
 use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, Change, LossSpec, QueueSpec, WaySpec};
 use anabranch_scenario::{Arrivals, Cell, ObjectSizes, PlugIn, Scenario, Traffic, TrafficKind};
 use anabranch_units::Duration;
@@ -17,7 +18,7 @@ pub struct Variant {
     pub scenario: Arc<Scenario>,
 }
 
-/// What the user asks for beyond the scenario.
+/// The user's wishes beyond the scenario.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Schedulers to run instead of the scenario's; empty = the scenario's.
@@ -72,13 +73,13 @@ pub(crate) struct CellPlan {
     pub scenario: Arc<Scenario>,
     pub cell: Cell,
     /// Multipath rows by congestion control and scheduler, then the baselines.
-    pub rows: Vec<Row>,
+    pub rows: Vec<PlanRow>,
     pub random: bool,
 }
 
 /// One line of the results' table: repeated with several seeds.
 #[derive(Clone, Debug)]
-pub(crate) struct Row {
+pub(crate) struct PlanRow {
     pub choice: Choice,
     pub congestion: PlugIn,
     /// Names as results print them.
@@ -112,7 +113,7 @@ impl Plan {
     }
 
     /// One repetition of a row of `cell`.
-    pub(crate) fn job(&self, cell: &CellPlan, row: &Row, repetition: u32) -> Job {
+    pub(crate) fn job(&self, cell: &CellPlan, row: &PlanRow, repetition: u32) -> Job {
         Job {
             scenario: cell.scenario.clone(),
             cell: cell.cell.clone(),
@@ -123,7 +124,7 @@ impl Plan {
         }
     }
 
-    /// How many runs there are, at least, and how long they take by the clock; `None` if a run lasts until its transfer
+    /// How many runs there are, at least, and how long they take in real time; `None` if a run lasts until its transfer
     /// is done.
     pub fn extent(&self) -> (usize, Option<Duration>) {
         let of = |cell: &CellPlan| {
@@ -158,7 +159,7 @@ impl CellPlan {
             for (scheduler, scheduler_label) in labelled(&schedulers) {
                 let choice = Choice::Multipath(scheduler.clone());
                 let (congestion, congestion_label) = (congestion.clone(), congestion_label.clone());
-                rows.push(Row { choice, congestion, scheduler_label, congestion_label });
+                rows.push(PlanRow { choice, congestion, scheduler_label, congestion_label });
             }
         }
         if options.baselines {
@@ -166,8 +167,8 @@ impl CellPlan {
             for (congestion, congestion_label) in labelled(&forms) {
                 for (index, path) in scenario.topology.paths.iter().enumerate() {
                     let (congestion, congestion_label) = (congestion.clone(), congestion_label.clone());
-                    let scheduler_label = format!("single:{}", path.name);
-                    rows.push(Row { choice: Choice::Single(index), congestion, scheduler_label, congestion_label });
+                    let scheduler_label = single(&path.name);
+                    rows.push(PlanRow { choice: Choice::Single(index), congestion, scheduler_label, congestion_label });
                 }
             }
         }
@@ -188,7 +189,7 @@ impl CellPlan {
     }
 }
 
-/// What a baseline runs in place of `congestion`; its parameters stay if the algorithm does.
+/// The congestion control of a baseline, in place of `congestion`; its parameters stay if the algorithm does.
 pub(crate) fn single_path_form(congestion: &PlugIn) -> PlugIn {
     let name = anabranch_congestion::single_path_form(&congestion.name);
     let parameters = if name == congestion.name { congestion.parameters.clone() } else { Vec::new() };

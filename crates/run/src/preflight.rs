@@ -1,4 +1,4 @@
-//! What emulated paths were found to be, beside what they should be.
+//! Emulated paths as measured, beside their configuration.
 
 use anabranch_units::{Direction, Duration};
 use serde::{Deserialize, Serialize};
@@ -21,9 +21,9 @@ pub struct WayCheck {
     pub path: String,
     /// `down` or `up`.
     pub direction: String,
-    /// What it should be. The queue counts packets as the measurement sent them.
+    /// As configured. The queue counts packets as the measurement sent them.
     pub configured: WayFigures,
-    /// What it was found to be.
+    /// As measured.
     pub measured: WayFigures,
     /// Mean difference between the delays of one packet and the next (RFC 3393's ipdv, without its sign).
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -35,7 +35,7 @@ pub struct WayCheck {
     pub skipped: Option<String>,
 }
 
-/// What is absent does not apply, or could not be told.
+/// An absent figure does not apply, or could not be measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WayFigures {
     /// Of the bottleneck.
@@ -71,7 +71,7 @@ impl WayCheck {
         Self { path: path.into(), direction: direction.into(), configured, ..Self::default() }
     }
 
-    /// The rate or the delay that could not be told is as bad as a wrong one: packets were lost where none may be, or the
+    /// A rate or a delay that could not be measured is as bad as a wrong one: packets were lost where none may be, or the
     /// machine could not fill the path.
     pub fn judge(&mut self) {
         let (wanted, found) = (&self.configured, &self.measured);

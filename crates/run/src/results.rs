@@ -1,4 +1,4 @@
-//! What `run --format json` prints. The field order here is the order in the document.
+//! The document of `run --format json`. The field order here is the order in the document.
 
 use crate::curves::Curves;
 use crate::job::{RunOutcome, Values};

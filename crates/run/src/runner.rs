@@ -97,7 +97,7 @@ impl Runner<'_> {
     fn run_tasks(&self, plan: &Plan, tasks: &[Task], done: usize) -> Result<Vec<RunRecord>, Failure> {
         let planned = done + tasks.len();
         let finished = AtomicUsize::new(done);
-        // What comes after a run that failed is not needed any more.
+        // Runs after one that failed are not needed any more.
         let failed = AtomicUsize::new(usize::MAX);
         let slots: Vec<OnceLock<Result<RunRecord, Failure>>> = tasks.iter().map(|_| OnceLock::new()).collect();
         self.observer.progress(done, planned);
@@ -140,7 +140,7 @@ fn unsupported(run: &str, what: &str) -> Failure {
     Failure { run: run.to_owned(), error: RunError::Unsupported { what: what.to_owned() } }
 }
 
-/// What is missing until every row of cell i has `targets[i]` records.
+/// The runs that are missing until every row of cell i has `targets[i]` records.
 fn open_tasks(records: &[CellRecords], targets: &[u32]) -> Vec<Task> {
     let mut tasks = Vec::new();
     for (cell, (rows, target)) in records.iter().zip(targets).enumerate() {

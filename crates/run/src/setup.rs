@@ -1,4 +1,4 @@
-//! What every connection of a run begins with.
+//! The set-up of every connection of a run.
 
 use crate::job::{RunError, unsupported};
 use crate::known;
@@ -7,7 +7,7 @@ use anabranch_engine::connection::Setup;
 use anabranch_scenario::PlugIn;
 use anabranch_units::ConnId;
 
-/// What needs no scheduler has this one: over one path the engine bypasses it.
+/// Connections that need no scheduler have this one: over one path the engine bypasses it.
 pub(crate) fn fifo() -> PlugIn {
     PlugIn { name: "fifo".into(), parameters: Vec::new() }
 }

@@ -1,29 +1,13 @@
 //! Statistics over repetitions: summaries, ratios against the baselines, paired comparisons.
 
 use crate::job::Choice;
-use crate::plan::{CellPlan, Row, single_path_form};
+use crate::plan::{CellPlan, PlanRow, single_path_form};
 use crate::results::{Comparison, RunRecord, Summary};
 use anabranch_metrics::{
-    EffectSize, METRICS, Paired, SignedRank, Summary as Statistics, aggregation_benefit, best_single_ratio,
+    EffectSize, METRICS, Paired, SampleStatistics, SignedRank, aggregation_benefit, best_single_ratio, main_metric,
+    names,
 };
 use indexmap::IndexMap;
-
-/// Of unlimited data; the metric that baselines are held against.
-pub(crate) const GOODPUT: &str = "goodput_bps";
-/// Of sized transfers.
-pub(crate) const COMPLETION: &str = "completion_s";
-/// Of frames.
-pub(crate) const DELAY: &str = "app_delay_mean_s";
-/// Of requests.
-pub(crate) const RESPONSE: &str = "response_mean_s";
-/// Of several sized flows.
-const FLOW: &str = "flow_completion_mean_s";
-
-/// The metric that says most about runs of which some have the metrics that `has` knows: the frames' delay, else the
-/// response time, else the completion time (of several flows, each one's), else goodput.
-pub fn main_metric(has: impl Fn(&str) -> bool) -> &'static str {
-    [DELAY, RESPONSE, FLOW, COMPLETION].into_iter().find(|metric| has(metric)).unwrap_or(GOODPUT)
-}
 
 /// Up to so many schedulers, every pair is compared; beyond, each with the first alone.
 const ALL_PAIRS: usize = 6;
@@ -42,9 +26,9 @@ impl Summary {
 
 /// True if the mean of the [`main_metric`] is known well enough.
 pub(crate) fn is_narrow(row: &[RunRecord]) -> bool {
-    let metric = main_metric(|metric| row.iter().any(|run| run.metrics.contains_key(metric)));
+    let metric = main_metric(|metric| row.iter().any(|run| run.metrics.contains_key(metric))).name;
     let values: Vec<f64> = row.iter().filter_map(|run| run.metrics.get(metric).copied()).collect();
-    Statistics::of(&values).is_some_and(|s| s.ci95.is_some_and(|interval| is_narrow_enough(s.mean, interval)))
+    SampleStatistics::of(&values).is_some_and(|s| s.ci95.is_some_and(|interval| is_narrow_enough(s.mean, interval)))
 }
 
 /// Adds `aggregation_benefit` and `best_single_ratio` to each multipath run: its goodput against those of the baselines
@@ -56,12 +40,13 @@ pub(crate) fn fill_in_ratios(cell: &CellPlan, rows: &mut [Vec<RunRecord>]) {
             continue;
         }
         for repetition in 0..rows[index].len() {
-            let goodput = |row: usize| rows[row].get(repetition).and_then(|run| run.metrics.get(GOODPUT).copied());
+            let goodput =
+                |row: usize| rows[row].get(repetition).and_then(|run| run.metrics.get(names::GOODPUT).copied());
             let singles: Option<Vec<f64>> = baselines.iter().map(|&row| goodput(row)).collect();
             let (Some(own), Some(singles)) = (goodput(index), singles) else { continue };
             let ratios = [
-                ("aggregation_benefit", aggregation_benefit(own, &singles)),
-                ("best_single_ratio", best_single_ratio(own, &singles)),
+                (names::BENEFIT, aggregation_benefit(own, &singles)),
+                (names::BEST_SINGLE_RATIO, best_single_ratio(own, &singles)),
             ];
             let metrics = &mut rows[index][repetition].metrics;
             metrics.extend(ratios.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
@@ -76,7 +61,7 @@ fn position(metric: &str) -> Option<usize> {
 }
 
 /// Indices of the rows that run each path alone beside `row`; none for a baseline itself.
-fn baselines_of(cell: &CellPlan, row: &Row) -> Vec<usize> {
+fn baselines_of(cell: &CellPlan, row: &PlanRow) -> Vec<usize> {
     if matches!(row.choice, Choice::Single(_)) {
         return Vec::new();
     }
@@ -96,7 +81,7 @@ pub(crate) fn summarise(row: &[RunRecord], deterministic: bool) -> Vec<Summary> 
     let Some(first) = row.first() else { return Vec::new() };
     let unfinished = row.iter().filter(|run| !run.finished).count();
     let summary = |(metric, values): (String, Vec<f64>)| {
-        let s = Statistics::of(&values)?;
+        let s = SampleStatistics::of(&values)?;
         Some(Summary {
             scheduler: first.scheduler.clone(),
             congestion: first.congestion.clone(),

@@ -24,7 +24,7 @@ fn run(text: &str, seed: u64) -> RunOutcome {
     run_with(text, seed, &mut ())
 }
 
-/// What each connection's receiver got and where, and each sender's round-trip times.
+/// The data that each connection's receiver got and where, and each sender's round-trip times.
 #[derive(Default)]
 struct Seen {
     delivered: BTreeMap<(u32, Side), u64>,

@@ -38,7 +38,7 @@ fn run(scenario: &Scenario, choice: Choice) -> RunOutcome {
     VirtualTime::default().run(&job(scenario, choice, 1), &mut ()).unwrap()
 }
 
-/// What the client's connections did.
+/// The events of the client's connections.
 #[derive(Default)]
 struct Heard {
     /// First SYNs.

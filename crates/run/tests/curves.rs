@@ -84,7 +84,7 @@ fn curves_agree_with_the_metrics() {
         near(&format!("path.{path}.srtt_s[1s..5s]"), run.paths[path]["srtt_mean_s"], 1e-9);
     }
     near("increment_efficiency[1s..5s]", run.metrics["increment_efficiency_mean"], 1e-9);
-    // What is delivered arrived first over one of the paths, up to what is held at the ends.
+    // Delivered data arrived first over one of the paths, but for data that is held at the ends.
     let arrived =
         run.value("path.near.goodput_bps[1s..5s]").unwrap() + run.value("path.far.goodput_bps[1s..5s]").unwrap();
     near("goodput_bps[1s..5s]", arrived, 0.02);

@@ -1,4 +1,4 @@
-//! What crossed the links, told by a listener in virtual time.
+//! The packets that crossed the links, as a listener in virtual time counts them.
 
 use anabranch_metrics::LinkMeter;
 use anabranch_run::{Choice, Driver, Job, VirtualTime};

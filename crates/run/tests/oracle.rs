@@ -19,7 +19,7 @@ fn plug_in(name: &str) -> PlugIn {
     PlugIn { name: name.to_owned(), parameters: Vec::new() }
 }
 
-/// What may be better than expected by luck, as a part: three standard deviations of the share of packets that arrive, over
+/// The part by which luck may exceed the expectation: three standard deviations of the share of packets that arrive, over
 /// the paths of most loss.
 fn luck(scenario: &Scenario, goodput: f64) -> f64 {
     let loss = |loss: &LossSpec| match *loss {

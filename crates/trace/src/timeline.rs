@@ -29,6 +29,10 @@ pub struct TimelinePacket {
     pub sent_s: f64,
     /// When it reached the receiving host; `None` = not before the end.
     pub arrived_s: Option<f64>,
+    /// When its subflow passed its last byte to the connection: later than `arrived_s` where an earlier segment of the subflow was
+    /// missing. From then on it is in the connection's out-of-order queue (OFO) until `delivered_s`. `None` = not until the end.
+    #[serde(default)]
+    pub subflow_in_order_s: Option<f64>,
     /// When the application received its last byte, in order; `None` unless it was delivered.
     pub delivered_s: Option<f64>,
     /// Why it was sent.
@@ -55,9 +59,15 @@ pub enum Fate {
 }
 
 impl TimelinePacket {
-    /// Seconds that it waited at the receiver for earlier data: head-of-line blocking. `None` unless it was delivered.
+    /// How long it waited at the receiver for earlier data, in seconds: head-of-line blocking, of its own subflow and of the
+    /// connection. Absent unless it was delivered.
     pub fn waited_s(&self) -> Option<f64> {
         Some(self.delivered_s? - self.arrived_s?)
+    }
+
+    /// The part of [`Self::waited_s`] that it waited for earlier segments of its own subflow.
+    pub fn waited_in_subflow_s(&self) -> Option<f64> {
+        Some(self.subflow_in_order_s.or(self.delivered_s)? - self.arrived_s?)
     }
 
     /// The time of the last event, in a run that ended at `end`.
@@ -98,6 +108,7 @@ mod tests {
             bound_s: sent_s,
             sent_s,
             arrived_s,
+            subflow_in_order_s: arrived_s,
             delivered_s,
             kind: SendKind::First,
             fate: match (arrived_s, delivered_s) {
@@ -111,7 +122,7 @@ mod tests {
     #[test]
     fn a_file_is_read_as_it_is_described() {
         let text = r#"{"paths": ["wlan"], "duration_s": 2.5, "packets": [{"data_start": 1, "data_end": 1401, "path": 0,
-            "bound_s": 0.5, "sent_s": 0.75, "arrived_s": null, "delivered_s": null, "kind": "opportunistic", "fate": "on_the_way"}]}"#;
+            "bound_s": 0.5, "sent_s": 0.75, "arrived_s": null, "subflow_in_order_s": null, "delivered_s": null, "kind": "opportunistic", "fate": "on_the_way"}]}"#;
         let timeline: Timeline = serde_json::from_str(text).unwrap();
         let expected = TimelinePacket {
             data_start: 1,
@@ -130,6 +141,12 @@ mod tests {
         assert_eq!(packet(1.0, Some(1.25), Some(1.25)).waited_s(), Some(0.0));
         assert_eq!(packet(1.0, Some(1.25), None).waited_s(), None);
         assert_eq!(packet(1.0, None, None).waited_s(), None);
+        let of_subflow =
+            |subflow_in_order_s| TimelinePacket { subflow_in_order_s, ..packet(1.0, Some(1.25), Some(1.75)) };
+        assert_eq!(
+            [Some(1.5), Some(1.25), None].map(|at| of_subflow(at).waited_in_subflow_s()),
+            [0.25, 0.0, 0.5].map(Some)
+        );
     }
 
     #[test]

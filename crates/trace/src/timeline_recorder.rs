@@ -57,15 +57,15 @@ impl TimelineRecorder {
         }
         let (path, now) = (path.index(), now.as_secs_f64());
         let (data_start, data_end) = (data.start, data.end);
-        let (arrived_s, delivered_s) = (None, None);
         self.packets.push(TimelinePacket {
             data_start,
             data_end,
             path,
             bound_s: now,
             sent_s: now,
-            arrived_s,
-            delivered_s,
+            arrived_s: None,
+            subflow_in_order_s: None,
+            delivered_s: None,
             kind,
             fate: Fate::OnTheWay,
         });
@@ -84,6 +84,16 @@ impl TimelineRecorder {
             self.waiting.pop_first();
             self.packets[place].delivered_s = Some(now.as_secs_f64());
             self.packets[place].fate = Fate::Delivered;
+        }
+    }
+
+    /// A subflow passed `data` to the connection.
+    fn on_in_order(&mut self, now: Instant, data: Range) {
+        // Of packets that are not followed, too: a followed copy brings nothing new then.
+        self.is_news(data);
+        let (from, until) = ((data.start + 1, 0), (data.end, usize::MAX));
+        for (_, place) in self.waiting.range(from..=until) {
+            self.packets[*place].subflow_in_order_s.get_or_insert(now.as_secs_f64());
         }
     }
 
@@ -151,10 +161,7 @@ impl Recorder for TimelineRecorder {
                     packet.bound_s = since.as_secs_f64();
                 }
             }
-            // Packets that are not followed count too, because a followed copy is not new then.
-            (Some(Side::Client), Event::DataArrived { data, .. }) => {
-                self.is_news(*data);
-            }
+            (Some(Side::Client), Event::DataArrived { data, .. }) => self.on_in_order(now, *data),
             (Some(Side::Client), Event::Delivered(range)) => self.on_delivered(now, range.end),
             _ => {}
         }
@@ -251,6 +258,27 @@ mod tests {
     }
 
     #[test]
+    fn a_packet_waits_for_its_subflow_and_then_for_the_other() {
+        let mut run = run(0, 100);
+        let in_order = |run: &mut Run, ms, start| {
+            let data = Range::new(start, start + 10);
+            run.tell(ms, Side::Client, 0, Event::DataArrived { data, new: 10, ofo: 0 });
+        };
+        run.sent(1, 1, 0, SendKind::First);
+        run.sent(2, 0, 10, SendKind::First);
+        run.sent(3, 0, 20, SendKind::First);
+        // The first of its subflow is missing: the connection gets nothing.
+        run.packet(13, Side::Client, 0, 20, 3);
+        run.packet(20, Side::Client, 0, 10, 2);
+        in_order(&mut run, 20, 10);
+        in_order(&mut run, 20, 20);
+        run.arrived(50, 1, 0, 1, Some(30));
+        let packets = run.0.finish(AT(60), Vec::new()).packets;
+        let waits = |p: &TimelinePacket| [p.waited_in_subflow_s(), p.waited_s()].map(|s| s.map(|s| (s * 1e3).round()));
+        assert_eq!([0, 1, 2].map(|n| waits(&packets[n])), [[0.0, 0.0], [0.0, 30.0], [7.0, 37.0]].map(|w| w.map(Some)));
+    }
+
+    #[test]
     fn of_two_copies_the_first_to_arrive_delivers() {
         let mut run = run(0, 100);
         run.sent(1, 0, 0, SendKind::First);
@@ -344,7 +372,7 @@ mod tests {
         assert_eq!(
             serde_json::to_string(&timeline).unwrap(),
             "{\"paths\":[\"wlan\",\"3g\"],\"duration_s\":1.5,\"packets\":[{\"data_start\":0,\"data_end\":10,\"path\":1,\
-             \"bound_s\":0.25,\"sent_s\":0.25,\"arrived_s\":null,\"delivered_s\":null,\"kind\":\"opportunistic\",\
+             \"bound_s\":0.25,\"sent_s\":0.25,\"arrived_s\":null,\"subflow_in_order_s\":null,\"delivered_s\":null,\"kind\":\"opportunistic\",\
              \"fate\":\"lost\"}]}"
         );
     }

@@ -2,15 +2,14 @@
 
 use crate::args::{CompareArguments, ListFormat};
 use crate::builtin;
-use crate::failure::Failure;
-use crate::frontier::{cells, csv, first_path, picture, room, room_csv, standings, text};
+use crate::failure::{Failure, Salvage};
 use crate::load::{Loaded, congestions, scenario_files, schedulers};
 use crate::marked::Marked;
 use crate::output::{create, write};
 use crate::pool::Threads;
-use crate::stage::Kept;
 use crate::told::Told;
 use crate::watch::{Wanted, Watch};
+use anabranch_report::of_frontier::{cells, csv, first_path, picture, room, room_csv, standings, text};
 use anabranch_run::frontier::{APPLICATIONS, Comparison, FirstPath, Grid, Opened, PathSet, Room, usual_applications};
 use anabranch_run::{Driver, Pool, RunError};
 use anabranch_scenario::{Override, PlugIn};
@@ -30,7 +29,7 @@ const OPENED: [&str; 4] = ["16 KB", "web", "256 KB", "2 MB"];
 const USUAL: &str = "minrtt";
 
 /// Everything that was found.
-struct Found {
+struct Compared {
     comparison: Comparison,
     opened: Vec<Opened>,
     room: Option<Room>,
@@ -46,7 +45,7 @@ pub fn compare(arguments: &CompareArguments, driver: &dyn Driver) -> Result<Told
     let watch = Watch::new(Wanted::default())?;
     let (found, ended) = run(arguments, &grid, driver, (&Threads::new(arguments.jobs), &watch));
     let empty = found.comparison.frontiers.iter().all(|frontier| frontier.cells.is_empty());
-    let kept = if empty { Kept::Nothing } else { Kept::Stages };
+    let kept = if empty { Salvage::Nothing } else { Salvage::Stages };
     let mut wrong: Vec<Failure> = ended.map(|failure| why(&failure, &watch, kept)).into_iter().collect();
     wrong.extend(watch.finish());
     if empty && found.comparison.missing > 0 {
@@ -77,7 +76,7 @@ fn marks(arguments: &CompareArguments) -> Vec<&'static str> {
     marks
 }
 
-fn section(found: &Found, name: &str) -> String {
+fn section(found: &Compared, name: &str) -> String {
     match name {
         "frontier-cells" => cells(&found.comparison),
         "first-path" => first_path(&found.opened),
@@ -92,9 +91,9 @@ fn run(
     grid: &Grid,
     driver: &dyn Driver,
     (pool, watch): (&dyn Pool, &Watch),
-) -> (Found, Option<anabranch_run::Failure>) {
+) -> (Compared, Option<anabranch_run::Failure>) {
     let (comparison, ended) = grid.run(driver, pool, watch);
-    let mut found = Found { comparison, opened: Vec::new(), room: None };
+    let mut found = Compared { comparison, opened: Vec::new(), room: None };
     let Some((frontier, congestion)) = found.comparison.frontiers.first().zip(grid.congestions.first()) else {
         return (found, ended);
     };
@@ -126,7 +125,7 @@ fn run(
 }
 
 /// Why the grid was not finished.
-fn why(failure: &anabranch_run::Failure, watch: &Watch, kept: Kept) -> Failure {
+fn why(failure: &anabranch_run::Failure, watch: &Watch, kept: Salvage) -> Failure {
     match failure.error {
         RunError::Interrupted => {
             let what = format!("interrupted {}: {}", watch.progress_so_far(), failure.run);
@@ -136,7 +135,7 @@ fn why(failure: &anabranch_run::Failure, watch: &Watch, kept: Kept) -> Failure {
     }
 }
 
-fn keep(folder: &Path, found: &Found, json: &str) -> Result<(), Failure> {
+fn keep(folder: &Path, found: &Compared, json: &str) -> Result<(), Failure> {
     create(folder)?;
     write(&folder.join("frontier.json"), json)?;
     write(&folder.join("frontier.csv"), csv(&found.comparison))?;

@@ -1,15 +1,15 @@
 //! `anabranch parity`
 
-use crate::Drivers;
 use crate::args::{ListFormat, ParityArguments};
-use crate::failure::Failure;
+use crate::drivers::Drivers;
+use crate::failure::{Failure, Salvage};
 use crate::load::{Loaded, congestions, scenario_files, set_overrides};
 use crate::marked::Marked;
 use crate::output::{create, write};
-use crate::parity_table::{markdown, text};
-use crate::stage::{Carried, Kept, Stage, carry_out};
+use crate::stage::{Carried, Stage, carry_out};
 use crate::told::Told;
 use crate::watch::Wanted;
+use anabranch_report::text::{parity_markdown, parity_text};
 use anabranch_run::parity::{BRIEF, MODES, Mode, Parity};
 use anabranch_scenario::{Override, PlugIn};
 use std::path::Path;
@@ -36,14 +36,14 @@ pub fn parity(arguments: &ParityArguments, drivers: &Drivers<'_>) -> Result<Told
     };
     let json = serde_json::to_string_pretty(&measured).unwrap_or_default() + "\n";
     if let Some(folder) = &arguments.out {
-        wrong.extend(keep(folder, &json, &(markdown(&measured) + &incomplete)).err());
+        wrong.extend(keep(folder, &json, &(parity_markdown(&measured) + &incomplete)).err());
     }
     // A document never holds a part.
     if let Some(target) = target.filter(|_| whole) {
-        wrong.extend(target.write(|_| markdown(&measured)).err());
+        wrong.extend(target.write(|_| parity_markdown(&measured)).err());
     }
     let output = match arguments.format {
-        ListFormat::Table => text(&measured) + &incomplete,
+        ListFormat::Table => parity_text(&measured) + &incomplete,
         ListFormat::Json => json,
     };
     Ok(Told::new(output, wrong))
@@ -72,7 +72,7 @@ fn stages<'a>(
             real_time,
             jobs: real_time.then_some(arguments.jobs),
             name: format!("{}, ", mode.name),
-            kept: Kept::Stages,
+            kept: Salvage::Stages,
         }
     };
     modes.iter().map(stage).collect()

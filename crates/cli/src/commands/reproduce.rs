@@ -1,9 +1,9 @@
 //! `anabranch reproduce`
 
-use crate::Drivers;
 use crate::args::{ListFormat, ReproduceArguments};
 use crate::artifacts::{Machine, command_line};
-use crate::failure::Failure;
+use crate::drivers::Drivers;
+use crate::failure::{Failure, Salvage};
 use crate::kept::Kept;
 use crate::load::Loaded;
 use crate::marked::Marked;
@@ -12,14 +12,15 @@ use crate::opener::Opener;
 use crate::out_folder::OutFolder;
 use crate::output::{create, write};
 use crate::papers::{self, Source};
-use crate::plain_table::text_width;
-use crate::reproduction::{CLAIMS_CSV, claims_csv, picture, picture_name, screens_markdown, summary_markdown, text};
 use crate::results_folder::{self, PAGE, make_report};
 use crate::runs_csv::runs_csv;
-use crate::stage::{self, Carried, Stage, carry_out};
+use crate::stage::{Carried, Stage, carry_out};
+use crate::terminal::text_width;
 use crate::told::Told;
 use crate::watch::Wanted;
-use anabranch_report::of_reproduction::{self, Around};
+use anabranch_report::of_reproduction::{
+    self, Around, CLAIMS_CSV, claims_csv, picture, picture_name, screens_markdown, summary_markdown, text,
+};
 use anabranch_reproduce::{Asked, Item, PaperOutcome, Part, Ran, Reproduction, conclude, example, parts, weigh};
 use anabranch_run::{Plan, Results};
 use anabranch_scenario::Override;
@@ -60,7 +61,7 @@ pub fn reproduce(arguments: &ReproduceArguments, drivers: &Drivers<'_>) -> Resul
     let (ran, mut wrong) = run(&works, arguments)?;
     wrong.extend(works.iter().flatten().filter_map(|work| work.kept.failure()));
     let whole = ran.len() == works.iter().flatten().count();
-    let mut found = Found::of(&ran, &papers, &works, arguments.quick);
+    let mut found = Reproduced::of(&ran, &papers, &works, arguments.quick);
     let mut last = INCOMPLETE.to_owned();
     if whole {
         for work in works.iter().flatten() {
@@ -145,14 +146,14 @@ fn run(works: &[Vec<Work<'_>>], arguments: &ReproduceArguments) -> Result<(Vec<I
 const INCOMPLETE: &str = "Incomplete: the other items were not finished; nothing is written.";
 
 /// What runs tell of items that are finished.
-struct Found {
+struct Reproduced {
     reproduction: Reproduction,
     /// The runs of each item: its name and a table.
     runs: Vec<(String, String)>,
     seeds: BTreeSet<u64>,
 }
 
-impl Found {
+impl Reproduced {
     /// `ran` are the first of `works`, perhaps all.
     fn of(ran: &[ItemRuns], papers: &[Source], works: &[Vec<Work<'_>>], quick: bool) -> Self {
         let (mut ran, mut runs, mut seeds) = (ran.iter(), Vec::new(), BTreeSet::new());
@@ -230,7 +231,7 @@ fn chosen<'a>(source: &'a Source, arguments: &ReproduceArguments) -> Result<Vec<
     }
     let item = source.item(id)?;
     if item.live && !arguments.live {
-        let message = format!("`{id}` has a kernel at the receiving end and runs by the clock");
+        let message = format!("`{id}` has a kernel at the receiving end and runs in real time");
         let help = format!("anabranch reproduce {} {id} --live", arguments.paper.display());
         return Err(Failure::unusable("anabranch::cli::usage", message, Some(help)));
     }
@@ -269,7 +270,7 @@ impl Work<'_> {
         let timeline = Some((folder, PACKETS));
         let wanted = Wanted { timeline, prefix: format!("{}-", self.name), ..Wanted::default() };
         let (driver, name) = (drivers.virtual_time, format!("{}: ", self.name));
-        let stage = Stage { plan, driver, real_time: false, jobs: None, name, kept: stage::Kept::Runs };
+        let stage = Stage { plan, driver, real_time: false, jobs: None, name, kept: Salvage::Runs };
         Ok(carry_out(&[stage], wanted)?.wrong)
     }
 
@@ -315,7 +316,7 @@ impl Work<'_> {
             // Runs that follow the clock disturb each other where they share the machine.
             jobs: if self.item.live { NonZeroUsize::new(1) } else { jobs },
             name: format!("{}: ", self.name),
-            kept: stage::Kept::Runs,
+            kept: Salvage::Runs,
         }
     }
 }

@@ -1,19 +1,19 @@
 //! `anabranch run`
 
-use crate::Drivers;
 use crate::args::{Format, Output, RunArguments};
 use crate::artifacts;
-use crate::failure::Failure;
+use crate::drivers::Drivers;
+use crate::failure::{Failure, Salvage};
 use crate::load::{Loaded, congestions, schedulers, set_overrides};
 use crate::number::Repetitions;
 use crate::opener::Opener;
 use crate::out_folder::OutFolder;
 use crate::results_folder::{PAGE, make_report};
 use crate::runs_csv::runs_csv;
-use crate::stage::{Carried, Kept, Stage, carry_out};
-use crate::table::{auto_notes, results_table};
+use crate::stage::{Carried, Stage, carry_out};
 use crate::told::Told;
 use crate::watch::Wanted;
+use anabranch_report::text::{auto_notes, results_table};
 use anabranch_run::{Driver, Options, Plan, Repeat, Results};
 use anabranch_scenario::{Host, Override, Scenario, Traffic};
 use anabranch_units::ConnId;
@@ -94,7 +94,7 @@ pub fn execute(
     let plan = Plan::new(&loaded.variants(), options);
     // Runs that follow the clock disturb each other where they share the machine: only if asked.
     let jobs = output.jobs.or(NonZeroUsize::new(1).filter(|_| options.real_time));
-    let stage = Stage { plan, driver, real_time: options.real_time, jobs, name: String::new(), kept: Kept::Nothing };
+    let stage = Stage { plan, driver, real_time: options.real_time, jobs, name: String::new(), kept: Salvage::Nothing };
     let Carried { mut results, mut wrong } = carry_out(&[stage], wanted)?;
     let Some(results) = results.pop() else { return Err(wrong.remove(0)) };
     let keep = |out: OutFolder| {

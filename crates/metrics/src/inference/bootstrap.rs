@@ -142,7 +142,7 @@ mod tests {
         // Table 2.1: mean 86.86, standard error 25.24 by the formula, 23.36 for the bootstrap with n in place of n − 1.
         let mut means = Vec::new();
         Bootstrap::default().resample(MICE.len(), |seeds| means.push(mean_of(seeds, |i| MICE[i])));
-        let summary = crate::Summary::of(&means).unwrap();
+        let summary = crate::SampleStatistics::of(&means).unwrap();
         assert!((summary.mean - 86.86).abs() < 1.2, "{summary:?}");
         assert!((summary.sd.unwrap() - 23.36).abs() < 0.8, "{summary:?}");
     }

@@ -1,6 +1,6 @@
 //! How large a difference is, whatever its unit.
 
-use crate::Summary;
+use crate::SampleStatistics;
 use libm::{exp, lgamma};
 
 /// The standardised mean difference of pairs.
@@ -16,7 +16,7 @@ impl EffectSize {
     /// Of pairs `(a, b)`; `None` if there are fewer than two, or the differences do not vary.
     pub fn of(pairs: &[(f64, f64)]) -> Option<Self> {
         let differences: Vec<f64> = pairs.iter().map(|(a, b)| a - b).collect();
-        let summary = Summary::of(&differences)?;
+        let summary = SampleStatistics::of(&differences)?;
         let dz = summary.mean / summary.sd.filter(|sd| *sd > 0.0)?;
         let df = (differences.len() - 1) as f64;
         Some(Self { dz, corrected: (df > 1.0).then(|| dz * correction(df)) })

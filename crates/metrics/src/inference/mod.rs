@@ -1,4 +1,4 @@
-//! What repeated runs allow to conclude: bootstrap intervals, tests of paired differences, effect sizes, rank claims.
+//! Inference from repeated runs: bootstrap intervals, tests of paired differences, effect sizes, rank claims.
 //!
 //! All values are taken to be finite. What resamples draws from random streams of its own, keyed by a seed.
 

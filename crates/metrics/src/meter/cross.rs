@@ -12,7 +12,7 @@ pub struct CrossFlow {
     pub size: Option<u64>,
 }
 
-/// What all of them reach together.
+/// Sums over all of them.
 #[derive(Clone, Debug)]
 pub(super) struct CrossFlows {
     flows: Vec<Progress>,

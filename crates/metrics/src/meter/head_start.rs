@@ -1,4 +1,4 @@
-//! What the first path carries before another one delivers anything.
+//! The first path's packets before another path delivers anything.
 
 use anabranch_trace::{Event, Origin};
 use anabranch_units::{ConnId, Duration, PathId, Side};

@@ -33,7 +33,7 @@ use timing::Timing;
 const SYN: u8 = 0x02;
 const SYN_ACK: u8 = 0x12;
 
-/// What to measure.
+/// The configuration of a meter.
 #[derive(Clone, Debug)]
 pub struct MeterConfig {
     /// End of the warm-up. Events before it set the state; counters and means begin here.
@@ -49,7 +49,7 @@ pub struct MeterConfig {
     pub size: Option<u64>,
     /// Bytes to be delivered over each of them, if each is a flow whose completion is of interest.
     pub flow_size: Option<u64>,
-    /// What is timed of the application.
+    /// The times of the application that are measured.
     pub timed: Timed,
     /// Bytes of a packet for the reordering metrics.
     pub mss: u32,
@@ -63,14 +63,14 @@ pub struct MeterConfig {
     pub paths: Vec<PathConfig>,
 }
 
-/// What is known of a path.
+/// The configuration of a path.
 #[derive(Clone, Debug)]
 pub struct PathConfig {
     /// Name in the results.
     pub name: String,
     /// Price per payload byte.
     pub price: f64,
-    /// What its server → client bottleneck can carry, for `utilisation`.
+    /// The capacity of its server → client bottleneck, for `utilisation`.
     pub capacity: Option<CapacityCurve>,
     /// When it is down, in either direction: beginnings and ends, for `return_s`.
     pub outages: Vec<(Instant, Instant)>,
@@ -81,7 +81,7 @@ pub struct PathConfig {
 #[derive(Clone, Debug)]
 pub struct Meter {
     config: MeterConfig,
-    flows: Vec<Flow>,
+    flows: Vec<FlowMeter>,
     cross: CrossFlows,
     links: Vec<Link>,
     returns: Vec<Returns>,
@@ -102,7 +102,7 @@ pub struct Meter {
 
 /// One connection under test.
 #[derive(Clone, Debug)]
-struct Flow {
+struct FlowMeter {
     sender: Sender,
     receiver: Receiver,
     timing: Timing,
@@ -123,7 +123,7 @@ impl Meter {
     /// Ready for the first event.
     pub fn new(config: MeterConfig) -> Self {
         let paths = config.paths.len();
-        let flow = |_| Flow {
+        let flow = |_| FlowMeter {
             sender: Sender::new(paths),
             receiver: Receiver::new(config.mss, config.displacement_threshold),
             timing: Timing::new(config.timed),
@@ -209,7 +209,7 @@ impl Meter {
         true
     }
 
-    /// As [`Self::counts`]; what needs few events, or is seldom asked for, is told here, at no cost to the others.
+    /// As [`Self::counts`]; a recorder that needs few events, or is seldom asked for, is called here, at no cost to the others.
     #[cold]
     fn counts_of_host(&mut self, now: Instant, origin: Origin, event: &Event) -> bool {
         let counts = self.counts(now);
@@ -259,7 +259,7 @@ impl Meter {
 
     fn on_host(&mut self, now: Instant, origin: Origin, event: &Event) {
         let place = origin.connection.0 as usize;
-        let Some(Flow { sender, receiver, timing, started, end, completion }) = self.flows.get_mut(place) else {
+        let Some(FlowMeter { sender, receiver, timing, started, end, completion }) = self.flows.get_mut(place) else {
             return self.cross.on_event(now, origin, event, self.begun.is_some());
         };
         match (origin.host, event) {
@@ -352,7 +352,7 @@ impl Recorder for Meter {
     }
 }
 
-/// What of a run's end applies, and when it came.
+/// The end that applies to a run, and its time.
 #[derive(Clone, Copy, Debug)]
 struct Ended {
     sized: bool,
@@ -382,8 +382,8 @@ struct Totals {
 }
 
 impl Totals {
-    fn add(&mut self, flow: Flow, end: Instant) {
-        let Flow { sender, mut receiver, timing, completion, .. } = flow;
+    fn add(&mut self, flow: FlowMeter, end: Instant) {
+        let FlowMeter { sender, mut receiver, timing, completion, .. } = flow;
         match timing {
             Timing::Nothing => {}
             Timing::Frames(frames) => {

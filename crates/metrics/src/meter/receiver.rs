@@ -1,4 +1,4 @@
-//! What the receiver's events add up to.
+//! Sums over the receiver's events.
 
 use crate::Arrivals;
 use crate::over_time::Peaks;

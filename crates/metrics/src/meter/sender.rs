@@ -1,4 +1,4 @@
-//! What the sender's events add up to.
+//! Sums over the sender's events.
 
 use crate::over_time::{Stopwatch, TimeMean};
 use anabranch_trace::{Event, PathState, SendKind};
@@ -28,7 +28,7 @@ pub(super) struct Sender {
 /// Its subflow on one path.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PathSender {
-    /// What was sent, by [`SendKind`].
+    /// Packets and bytes sent, by [`SendKind`].
     pub sent: [Tally; 5],
     pub timeouts: u64,
     pub probes: u64,

@@ -92,7 +92,7 @@ fn sized_transfer_ends_with_its_last_byte() {
         .client(30, 0, delivered(0, 1000))
         .client(55, 0, delivered(1000, 3000));
     assert!(run.0.is_complete());
-    // Whatever follows does not count: the farewell, a copy under way.
+    // Later events do not count: the farewell, a copy under way.
     run.client(60, 0, arrived(0, 0)).server(70, 0, Event::Timeout { n: 1 });
     let result = run.end(500);
     assert!(result.finished);

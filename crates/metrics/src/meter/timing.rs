@@ -1,10 +1,10 @@
-//! What is timed of an application beside its end: frames or responses.
+//! Times of an application beside its end: of frames or responses.
 
 use super::frames::{FrameSchedule, Frames};
 use super::responses::{ResponseSchedule, Responses};
 use anabranch_units::Instant;
 
-/// What is timed of the application.
+/// The times of the application that are measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Timed {
     /// Nothing but its end.
@@ -16,7 +16,7 @@ pub enum Timed {
     Responses(ResponseSchedule),
 }
 
-/// What is known so far of what is timed.
+/// The times measured so far.
 #[derive(Clone, Debug)]
 pub(super) enum Timing {
     Nothing,

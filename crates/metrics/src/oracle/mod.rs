@@ -15,12 +15,12 @@ pub type Timeline = [(Instant, Change)];
 /// moment, by the path across it that gets most payload through.
 #[derive(Clone, Debug)]
 pub struct Oracle {
-    ways: Vec<Way>,
+    ways: Vec<WayBound>,
 }
 
 /// One way to carry the data: Multipath TCP with a given first path, or plain TCP over one path.
 #[derive(Clone, Debug)]
-struct Way {
+struct WayBound {
     bottlenecks: Vec<Shared>,
     /// It differs from the way before in nothing but the first path.
     other_first: bool,
@@ -78,7 +78,7 @@ impl Oracle {
         let alone = paths.iter().map(|path| (std::slice::from_ref(path), *path, sizes.plain));
         let together =
             sizes.multipath.into_iter().flat_map(|header| paths.iter().map(move |path| (paths, *path, header)));
-        let way = |(over, first, header): (&[usize], usize, u32)| Way {
+        let way = |(over, first, header): (&[usize], usize, u32)| WayBound {
             bottlenecks: bottlenecks(topology, timeline, (over, first), (sizes.mss, header)),
             other_first: over.len() > 1 && Some(&first) != over.first(),
         };
@@ -133,7 +133,7 @@ impl Oracle {
     }
 
     /// The ways for what does not depend on the first path.
-    fn by_paths(&self) -> impl Iterator<Item = &Way> {
+    fn by_paths(&self) -> impl Iterator<Item = &WayBound> {
         self.ways.iter().filter(|way| !way.other_first)
     }
 }
@@ -167,7 +167,7 @@ fn bottlenecks(
     found.into_iter().map(|(_, shared)| shared).collect()
 }
 
-impl Way {
+impl WayBound {
     /// The sum of the least delays of all of them, in nanoseconds.
     fn frame_delays(&self, frames: &[FrameTimes], end: Instant, size: u64) -> u128 {
         let least = |due: Instant| self.least_time(due, size, |_| Duration::ZERO);

@@ -15,7 +15,7 @@ pub struct Arrivals {
     end: u64,
     /// Everything below this arrived.
     next: u64,
-    /// What arrived above it.
+    /// Blocks that arrived above it.
     ahead: RangeSet,
     reorder: Reorder,
     extents: Extents,
@@ -38,7 +38,7 @@ impl Arrivals {
     /// The stream ends at `end`.
     pub fn set_end(&mut self, end: u64) {
         self.end = end;
-        // What came before may be the whole of a last, short block.
+        // The bytes before may be the whole of a last, short block.
         let Some(last) = end.checked_sub(1) else { return };
         let run = if last < self.next { Some(Range::new(0, self.next)) } else { self.ahead.range_at(last) };
         if let Some(run) = run {
@@ -70,7 +70,7 @@ impl Arrivals {
         if clear { Some(range) } else { self.ahead.gaps(range).next() }
     }
 
-    /// What was missing up to `to` arrived; returns all that did without a gap.
+    /// The gap up to `to` is filled; returns all that has arrived without a gap.
     fn advance(&mut self, to: u64) -> Range {
         self.next = to;
         while let Some(first) = self.ahead.first().filter(|first| first.start <= self.next) {

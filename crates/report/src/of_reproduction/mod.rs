@@ -1,7 +1,16 @@
-//! The report of what `anabranch reproduce` found.
+//! The report of `anabranch reproduce`.
 
+mod csv;
 mod figures;
+mod markdown;
 pub mod stands;
+mod text;
+mod words;
+
+pub use self::csv::claims_csv;
+pub use markdown::{screens_markdown, summary_markdown};
+pub use text::text;
+pub use words::{CLAIMS_CSV, picture, picture_name};
 
 use crate::table::{Column, Table};
 use crate::value::{MadeBy, Report, Section, Verdict};
@@ -9,7 +18,7 @@ use anabranch_reproduce::{Anchor, ItemOutcome, Judged, PaperOutcome, ReadingOutc
 use anabranch_run::Estimate;
 use indexmap::IndexSet;
 
-/// What a reproduction's report needs besides its verdicts.
+/// The parts of a reproduction's report besides its verdicts.
 #[derive(Clone, Debug, Default)]
 pub struct Around {
     /// The program.
@@ -74,7 +83,7 @@ fn of_item(paper: &PaperOutcome, item: &ItemOutcome) -> Section {
     let runs = item.summary.iter().map(|summary| summary.n).max().unwrap_or(0);
     let mut about = vec![format!("{} of {} ({}). Runs a row: {runs}.", item.place, paper.authors, paper.venue)];
     if item.live {
-        about.push("By the clock, with a Linux kernel at the receiving end.".into());
+        about.push("In real time, with a Linux kernel at the receiving end.".into());
     }
     let anchored = !item.anchors.is_empty();
     let picture = (item.readings.len() > 1).then(|| stands::svg(&[stands::panel(item)]));

@@ -1,6 +1,6 @@
 //! Claims by readings as a picture: where each claim stands.
 
-use crate::heat::escape;
+use crate::svg::{CLOSE, escape, open};
 use anabranch_reproduce::{ItemOutcome, Judged, ReadingOutcome, Stand};
 use std::fmt::Write as _;
 
@@ -9,10 +9,30 @@ use std::fmt::Write as _;
 pub struct Panel {
     /// Above it.
     pub title: String,
-    /// Names of the readings, and whether claims are judged in them.
-    pub columns: Vec<(String, bool)>,
-    /// Of each claim: a label, its whole text, one stand a column.
-    pub rows: Vec<(String, String, Vec<Stand>)>,
+    /// From the left.
+    pub readings: Vec<PanelReading>,
+    /// From the top.
+    pub claims: Vec<PanelClaim>,
+}
+
+/// A column of a panel.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PanelReading {
+    /// Of the reading.
+    pub name: String,
+    /// Claims are judged in it.
+    pub admissible: bool,
+}
+
+/// A row of a panel.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PanelClaim {
+    /// As much of the text as there is room for.
+    pub label: String,
+    /// The whole text.
+    pub text: String,
+    /// One per reading.
+    pub stands: Vec<Stand>,
 }
 
 /// Longer texts are cut in the label; the whole is the cell's title.
@@ -32,24 +52,22 @@ pub fn panel(item: &ItemOutcome) -> Panel {
             Some((end, _)) => format!("{}…", &whole[..end]),
             None => whole.clone(),
         };
-        (label, whole, run.iter().map(stand).collect())
+        PanelClaim { label, text: whole, stands: run.iter().map(stand).collect() }
     };
+    let column =
+        |reading: &&ReadingOutcome| PanelReading { name: reading.name.clone(), admissible: reading.admissible };
     Panel {
         title: format!("{} ({})", item.title, item.place),
-        columns: run.iter().map(|reading| (reading.name.clone(), reading.admissible)).collect(),
-        rows: item.claims.iter().enumerate().map(row).collect(),
+        readings: run.iter().map(column).collect(),
+        claims: item.claims.iter().enumerate().map(row).collect(),
     }
 }
 
 /// All panels, one below the other, and what the signs mean.
 pub fn svg(panels: &[Panel]) -> String {
-    let columns = panels.iter().map(|panel| panel.columns.len()).max().unwrap_or(0);
+    let columns = panels.iter().map(|panel| panel.readings.len()).max().unwrap_or(0);
     let (width, height) = (MARGIN + columns * CELL + 60, LEGEND + panels.iter().map(height).sum::<usize>());
-    let mut text = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
-         font-family=\"sans-serif\" font-size=\"10\" fill=\"#23272d\" role=\"img\" aria-label=\"Claims by readings\">\n\
-         <rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n"
-    );
+    let mut text = open(width, height, Some("Claims by readings"));
     let mut x = 8;
     for stand in [Stand::InSize, Stand::InDirection, Stand::No, Stand::NotTested] {
         cell(&mut text, (x, 10), stand, &stand.to_string());
@@ -62,16 +80,16 @@ pub fn svg(panels: &[Panel]) -> String {
         draw(&mut text, panel, top);
         top += self::height(panel);
     }
-    text + "</svg>\n"
+    text + CLOSE
 }
 
 /// Room for the names of the columns, which stand upright.
 fn header(panel: &Panel) -> usize {
-    30 + panel.columns.iter().map(|(name, _)| name.chars().count() + 2).max().unwrap_or(0) * PER_LETTER
+    30 + panel.readings.iter().map(|reading| reading.name.chars().count() + 2).max().unwrap_or(0) * PER_LETTER
 }
 
 fn height(panel: &Panel) -> usize {
-    header(panel) + panel.rows.len() * CELL + 20
+    header(panel) + panel.claims.len() * CELL + 20
 }
 
 fn draw(text: &mut String, panel: &Panel, top: usize) {
@@ -82,7 +100,7 @@ fn draw(text: &mut String, panel: &Panel, top: usize) {
         escape(&panel.title)
     );
     let first = top + header(panel);
-    for (n, (name, admissible)) in panel.columns.iter().enumerate() {
+    for (n, PanelReading { name, admissible }) in panel.readings.iter().enumerate() {
         let (x, y) = (MARGIN + n * CELL + CELL / 2 + 3, first - 4);
         let (weight, mark) = if *admissible { ("bold", "▪ ") } else { ("normal", "") };
         let name = escape(name);
@@ -91,11 +109,11 @@ fn draw(text: &mut String, panel: &Panel, top: usize) {
             "<text transform=\"translate({x} {y}) rotate(-90)\" font-weight=\"{weight}\">{mark}{name}</text>"
         );
     }
-    for (row, (label, whole, stands)) in panel.rows.iter().enumerate() {
+    for (row, PanelClaim { label, text: whole, stands }) in panel.claims.iter().enumerate() {
         let y = first + row * CELL;
         let _ = writeln!(text, "<text x=\"8\" y=\"{}\">{}</text>", y + CELL - 4, escape(label));
-        for (n, (stand, (name, _))) in stands.iter().zip(&panel.columns).enumerate() {
-            let title = format!("{whole}; {name}: {}", stand);
+        for (n, (stand, reading)) in stands.iter().zip(&panel.readings).enumerate() {
+            let title = format!("{whole}; {}: {stand}", reading.name);
             cell(text, (MARGIN + n * CELL, y), *stand, &title);
         }
     }
@@ -126,11 +144,16 @@ mod tests {
 
     #[test]
     fn each_claim_has_a_sign_in_each_reading() {
-        let row = |label: &str, stands: &[Stand]| (label.to_owned(), format!("{label}, in full"), stands.to_vec());
+        let row = |label: &str, stands: &[Stand]| PanelClaim {
+            label: label.to_owned(),
+            text: format!("{label}, in full"),
+            stands: stands.to_vec(),
+        };
+        let column = |name: &str, admissible| PanelReading { name: name.into(), admissible };
         let panel = Panel {
             title: "a < b".into(),
-            columns: vec![("as written".into(), true), ("full & more".into(), false)],
-            rows: vec![
+            readings: vec![column("as written", true), column("full & more", false)],
+            claims: vec![
                 row("1. first", &[Stand::InSize, Stand::No]),
                 row("2. second", &[Stand::InDirection, Stand::NotTested]),
             ],

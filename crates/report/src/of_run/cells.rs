@@ -1,8 +1,7 @@
 //! A sweep's cells, as groups or as an axis.
 
-use super::rows::Row;
 use crate::quantity::split;
-use anabranch_run::CellValues;
+use anabranch_run::{CellValues, ResultRow};
 
 /// `path.wlan.loss = 1%`; empty without a sweep.
 pub fn name(cell: &CellValues) -> String {
@@ -10,7 +9,7 @@ pub fn name(cell: &CellValues) -> String {
 }
 
 /// The one key that the cells sweep, if its values are at least three figures of one unit: with that unit.
-pub fn axis(rows: &[Row<'_>]) -> Option<(String, String)> {
+pub fn axis(rows: &[ResultRow<'_>]) -> Option<(String, String)> {
     let (key, first) = rows.first()?.cell.first()?;
     let unit = split(first)?.1;
     let mut values: Vec<f64> = Vec::new();
@@ -27,7 +26,7 @@ pub fn axis(rows: &[Row<'_>]) -> Option<(String, String)> {
 }
 
 /// Where a row stands on the axis.
-pub fn position(row: &Row<'_>) -> Option<f64> {
+pub fn position(row: &ResultRow<'_>) -> Option<f64> {
     split(row.cell.first()?.1).map(|(value, _)| value)
 }
 
@@ -40,7 +39,7 @@ mod tests {
     }
 
     fn axis_of(cells: &[CellValues]) -> Option<(String, String)> {
-        let row = |cell| Row::bare("minrtt", "cubic", cell);
+        let row = |cell| ResultRow::bare("minrtt", "cubic", cell);
         axis(&cells.iter().map(row).collect::<Vec<_>>())
     }
 
@@ -48,7 +47,7 @@ mod tests {
     fn figures_of_one_unit_make_an_axis() {
         let loss = cells("path.wlan.loss", &["0.5%", "1%", "2%"]);
         assert_eq!(axis_of(&loss), Some(("path.wlan.loss".into(), "%".into())));
-        assert_eq!(position(&Row::bare("minrtt", "cubic", &loss[0])), Some(0.5));
+        assert_eq!(position(&ResultRow::bare("minrtt", "cubic", &loss[0])), Some(0.5));
         let buffers = cells("connection.recv_buffer", &["64KiB", "128KiB", "256KiB"]);
         assert_eq!(axis_of(&buffers), Some(("connection.recv_buffer".into(), "KiB".into())));
     }

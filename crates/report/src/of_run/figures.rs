@@ -1,32 +1,35 @@
-//! A chart a metric.
+//! A chart per metric.
 
 use super::cells;
-use super::rows::{Row, greatest, metrics};
+use super::rows::{greatest, has, metrics};
 use crate::chart::{Axis, Bar, Bars, Chart, Line, Lines, Mean};
 use crate::quantity::{Quantity, key_in_words};
 use crate::value::Figure;
-use anabranch_metrics::METRICS;
-
-/// What one looks at first; charts of other metrics are folded.
-const MAIN: [&str; 6] =
-    ["goodput_bps", "completion_s", "app_delay_mean_s", "app_delay_p99_s", "ofo_mean_bytes", "aggregation_benefit"];
+use anabranch_metrics::{MetricInfo, Prominence, main_metric};
+use anabranch_run::ResultRow;
 
 /// Cells that bars are drawn of.
 const GROUPS: usize = 24;
 
-/// A figure a metric of the connection that differs from zero somewhere: bars by cell, or lines over the swept key.
-pub fn of_metrics(rows: &[Row<'_>]) -> Vec<Figure> {
-    let shown = metrics(rows).into_iter().filter(|name| !name.starts_with("path.") && greatest(rows, name) > 0.0);
-    let mut figures: Vec<Figure> = shown.map(|metric| figure(rows, metric)).collect();
-    // Stable: each half keeps its order.
-    figures.sort_by_key(|figure| figure.folded);
-    figures
+/// A figure per metric of the connection that differs from zero somewhere: bars by cell, or lines over the swept key. The main
+/// metric comes first, then those whose charts are open.
+pub fn of_metrics(rows: &[ResultRow<'_>]) -> Vec<Figure> {
+    let shown = metrics(rows).into_iter().filter(|name| greatest(rows, name) > 0.0);
+    let mut shown: Vec<&MetricInfo> = shown.filter_map(MetricInfo::of_run).collect();
+    let main = main_metric(|metric| has(rows, metric));
+    // Stable: each part keeps its order.
+    shown.sort_by_key(|info| (info.name != main.name, is_folded(info)));
+    shown.into_iter().map(|info| figure(rows, info)).collect()
 }
 
-fn figure(rows: &[Row<'_>], metric: &str) -> Figure {
+fn is_folded(info: &MetricInfo) -> bool {
+    info.prominence() < Prominence::Charted
+}
+
+fn figure(rows: &[ResultRow<'_>], info: &MetricInfo) -> Figure {
+    let metric = info.name;
     let quantity = Quantity::of(metric, greatest(rows, metric));
-    let about = METRICS.iter().find(|info| info.name == metric && !info.per_path).map_or("", |info| info.about);
-    let mut caption = about.to_owned();
+    let mut caption = info.about.to_owned();
     let chart = match cells::axis(rows) {
         Some((key, unit)) => Chart::Lines(lines(rows, metric, &quantity, key, &unit)),
         None => {
@@ -37,11 +40,11 @@ fn figure(rows: &[Row<'_>], metric: &str) -> Figure {
             Chart::Bars(chart)
         }
     };
-    Figure { title: quantity.label, caption: format!("{metric}: {caption}"), folded: !MAIN.contains(&metric), chart }
+    Figure { title: quantity.label, caption: format!("{metric}: {caption}"), folded: is_folded(info), chart }
 }
 
 /// The bars, and how many groups there were.
-fn bars(rows: &[Row<'_>], metric: &str, quantity: &Quantity) -> (Bars, usize) {
+fn bars(rows: &[ResultRow<'_>], metric: &str, quantity: &Quantity) -> (Bars, usize) {
     let mut groups: Vec<String> = Vec::new();
     let mut bars = Vec::new();
     for row in rows {
@@ -56,7 +59,7 @@ fn bars(rows: &[Row<'_>], metric: &str, quantity: &Quantity) -> (Bars, usize) {
     (Bars { axis: quantity.axis(), bars }, groups.len())
 }
 
-fn lines(rows: &[Row<'_>], metric: &str, quantity: &Quantity, key: String, unit: &str) -> Lines {
+fn lines(rows: &[ResultRow<'_>], metric: &str, quantity: &Quantity, key: String, unit: &str) -> Lines {
     let mut lines: Vec<Line> = Vec::new();
     for row in rows {
         let (Some(summary), Some(x)) = (row.get(metric), cells::position(row)) else { continue };

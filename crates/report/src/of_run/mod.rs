@@ -1,4 +1,4 @@
-//! The report of what `anabranch run` found.
+//! The report of what `anabranch run` folder.
 
 mod cells;
 mod figures;
@@ -10,9 +10,8 @@ pub use series::Series;
 
 use crate::chart::Chart;
 use crate::value::{Figure, MadeBy, Report, Section};
-use anabranch_run::Results;
+use anabranch_run::{ResultRow, Results};
 use anabranch_trace::Timeline;
-use rows::Row;
 
 /// Rows whose series are shown; of the others the page says that they are in `series/`.
 const SERIES: usize = 40;
@@ -20,9 +19,9 @@ const SERIES: usize = 40;
 /// Timelines that are shown.
 const TIMELINES: usize = 12;
 
-/// What a results directory holds.
+/// The contents of a results directory.
 #[derive(Clone, Debug, Default)]
-pub struct Found {
+pub struct RunFolder {
     /// The program.
     pub made_by: MadeBy,
     /// `(key, value)`: how the results came about.
@@ -38,22 +37,22 @@ pub struct Found {
 }
 
 /// The report of `results`.
-pub fn report(results: &Results, found: Found) -> Report {
-    let rows = rows::all(results);
+pub fn report(results: &Results, folder: RunFolder) -> Report {
+    let rows = results.rows();
     let mut seeds: Vec<u64> = results.runs.iter().map(|run| run.seed).collect();
     seeds.sort_unstable();
     seeds.dedup();
-    let sections = [summary(&rows), comparisons(results, &rows), paths(&rows), over_time(&found.series)];
+    let sections = [summary(&rows), comparisons(results, &rows), paths(&rows), over_time(&folder.series)];
     let mut sections: Vec<Section> = sections.into_iter().flatten().collect();
-    sections.extend(timelines(found.timelines));
+    sections.extend(timelines(folder.timelines));
     Report {
         title: results.scenario.clone(),
         subtitle: subtitle(&rows, &seeds),
-        made_by: found.made_by,
-        settings: found.settings,
+        made_by: folder.made_by,
+        settings: folder.settings,
         seeds,
-        scenario_texts: vec![found.scenario],
-        schedulers: found.schedulers,
+        scenario_texts: vec![folder.scenario],
+        schedulers: folder.schedulers,
         verdicts: Vec::new(),
         sections,
     }
@@ -61,8 +60,10 @@ pub fn report(results: &Results, found: Found) -> Report {
 
 /// The packet timelines, if there are any; of too many the first.
 pub fn timelines(timelines: Vec<(String, Timeline)>) -> Option<Section> {
-    let about = "One line a packet of payload, at the height of its place in the data: thin while it is on the way, thick while it \
-                 waits at the receiver for earlier data (head-of-line blocking). Colour tells the path; where there are more \
+    let about = "One line per packet of payload, at the height of its place in the data: thin while it is on the way, then thicker \
+                 while it waits at the receiver for earlier data (head-of-line blocking): first, where an earlier segment of its own \
+                 subflow is missing, in that subflow; then, thickest, in the connection's out-of-order queue (OFO), which the \
+                 metrics ofo_… measure. Colour tells the path; where there are more \
                  packets than pixels, each path has lanes of its own, pale for packets on the way. Zoom with the wheel, by \
                  dragging in the strip below, or with + and −.";
     let mut about = vec![about.to_owned()];
@@ -87,17 +88,17 @@ fn left_out(all: usize, shown: usize, folder: &str) -> Option<String> {
     (all > shown).then(|| format!("The first {shown} of {all} are shown; all are in {folder}."))
 }
 
-fn subtitle(rows: &[Row<'_>], seeds: &[u64]) -> String {
+fn subtitle(rows: &[ResultRow<'_>], seeds: &[u64]) -> String {
     let count = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     format!("{}, {}", count(rows.len(), "row"), count(seeds.len(), "seed"))
 }
 
-fn summary(rows: &[Row<'_>]) -> Option<Section> {
+fn summary(rows: &[ResultRow<'_>]) -> Option<Section> {
     let mut about = Vec::new();
     if rows.iter().any(|row| row.n() > 1) {
         about.push("± is the half-width of the 95 % interval of the mean over n seeds (Student's t).".to_owned());
     }
-    if rows.iter().any(Row::deterministic) {
+    if rows.iter().any(ResultRow::deterministic) {
         about.push("n = 1, deterministic: nothing in the scenario is random, so one run says all.".to_owned());
     }
     let unfinished = rows.iter().filter(|row| row.unfinished() > 0);
@@ -110,7 +111,7 @@ fn summary(rows: &[Row<'_>]) -> Option<Section> {
     (!rows.is_empty()).then_some(section)
 }
 
-fn comparisons(results: &Results, rows: &[Row<'_>]) -> Option<Section> {
+fn comparisons(results: &Results, rows: &[ResultRow<'_>]) -> Option<Section> {
     let table = tables::comparisons(results, rows)?;
     let about = "Differences run by run between rows of one seed, so of the same luck: mean with 95 % interval, p values of the \
                  paired t test and of Wilcoxon's signed-rank test, two-sided and not corrected for the number of comparisons, \
@@ -120,7 +121,7 @@ fn comparisons(results: &Results, rows: &[Row<'_>]) -> Option<Section> {
     Some(section)
 }
 
-fn paths(rows: &[Row<'_>]) -> Option<Section> {
+fn paths(rows: &[ResultRow<'_>]) -> Option<Section> {
     let table = tables::paths(rows)?;
     let mut section = section("paths", "Paths", Vec::new(), Vec::new());
     section.tables = vec![table];

@@ -1,9 +1,10 @@
 //! Time series as `series/*.csv` holds them, made short enough to draw.
 
 use crate::chart::{Curve, Panel, TimeSeries};
-use crate::quantity::{Quantity, split_path};
+use crate::quantity::Quantity;
+use anabranch_metrics::MetricRef;
 
-/// Values of all series in one page, of which each curve has three a step.
+/// Values of all series in one page, of which each curve has three per step.
 const VALUES: usize = 150_000;
 
 /// Steps of a curve, at least and at most.
@@ -27,7 +28,7 @@ impl Series {
     /// Reads CSV: a header with `time_s` first, then a line a sample; empty fields are unknown values.
     ///
     /// # Errors
-    /// What is wrong, with the line.
+    /// The mistake, with the line.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut reader = csv::Reader::from_reader(text.as_bytes());
         let header = reader.headers().map_err(|error| error.to_string())?.clone();
@@ -65,7 +66,7 @@ impl Series {
         let steps = (VALUES / 3 / columns.max(1)).clamp(STEPS.0, STEPS.1);
         let mut panels: Vec<(&str, Vec<(&str, &Column)>)> = Vec::new();
         for column in &self.columns {
-            let (quantity, path) = split_path(&column.name);
+            let MetricRef { path, name: quantity } = MetricRef::parse(&column.name);
             let path = path.unwrap_or_default();
             match panels
                 .iter_mut()
@@ -80,7 +81,7 @@ impl Series {
 
     fn panel(&self, name: &str, curves: &[(&str, &Column)], steps: usize) -> Panel {
         let step = self.step();
-        // What was counted within a sample is shown as a rate.
+        // A count within a sample is shown as a rate.
         let counted = ["delivered_bytes", "sent_bytes"].contains(&name);
         let quantity = match name {
             "delivered_bytes" => Quantity { per: 1e6 * step / 8.0, ..Quantity::of("goodput_bps", 0.0) },

@@ -1,77 +1,69 @@
 //! The results as tables.
 
 use super::cells;
-use super::rows::{Row, greatest, metrics};
+use super::rows::{greatest, has, metrics};
 use crate::describe::figure;
-use crate::quantity::{Quantity, split_path};
+use crate::quantity::Quantity;
 use crate::table::{Column, Table};
-use anabranch_run::{Comparison, Results, Summary};
-
-/// Columns of the summary, as far as any row has them and they are not all zero.
-const SUMMARY: [&str; 11] = [
-    "goodput_bps",
-    "completion_s",
-    "app_delay_mean_s",
-    "app_delay_p99_s",
-    "best_single_ratio",
-    "aggregation_benefit",
-    "oracle_ratio",
-    "ofo_mean_bytes",
-    "reinjected_packets",
-    "retransmitted_packets",
-    "price",
-];
+use anabranch_metrics::{MetricInfo, MetricRef, Prominence, main_metric, names, shown_metrics};
+use anabranch_run::{Comparison, ResultRow, Results, Summary};
 
 /// Rows that a table shows unasked, if it is not the summary.
 const FOLDED: usize = 20;
 
-/// A column that tells what a row is.
-type Naming = (Column, fn(&Row<'_>) -> String);
+/// A column that says what a row is.
+struct Naming {
+    column: Column,
+    of: fn(&ResultRow<'_>) -> String,
+}
 
 /// The columns before the figures.
-fn naming(rows: &[Row<'_>]) -> Vec<Naming> {
-    let mut columns: Vec<Naming> = vec![(Column::text("scheduler"), |row| row.scheduler.to_owned())];
+fn naming(rows: &[ResultRow<'_>]) -> Vec<Naming> {
+    let mut columns = vec![Naming { column: Column::text("scheduler"), of: |row| row.scheduler.to_owned() }];
     if rows.iter().any(|row| row.name != row.scheduler) {
-        columns.push((Column::text("congestion"), |row| row.congestion.to_owned()));
+        columns.push(Naming { column: Column::text("congestion"), of: |row| row.congestion.to_owned() });
     }
     if rows.iter().any(|row| !row.cell.is_empty()) {
-        columns.push((Column::text("cell"), |row| cells::name(row.cell)));
+        columns.push(Naming { column: Column::text("cell"), of: |row| cells::name(row.cell) });
     }
-    columns.push((Column::numeric("n"), |row| row.n().to_string()));
+    columns.push(Naming { column: Column::numeric("n"), of: |row| row.n().to_string() });
     columns
 }
 
-/// One row a row, one column a metric, each mean with its interval.
-pub fn summary(rows: &[Row<'_>]) -> Table {
-    let shown = SUMMARY.into_iter().map(|metric| (metric, greatest(rows, metric))).filter(|(_, most)| *most > 0.0);
-    let columns: Vec<(String, Quantity)> =
-        shown.map(|(metric, most)| (metric.to_owned(), Quantity::of(metric, most))).collect();
+/// The means of the main metric, then of the others, each with its interval.
+pub fn summary(rows: &[ResultRow<'_>]) -> Table {
+    let main = main_metric(|metric| has(rows, metric));
+    let others = shown_metrics(Prominence::Summarised).filter(|info| info.name != main.name);
+    let shown = [main].into_iter().chain(others.filter(|info| greatest(rows, info.name) > 0.0));
+    let columns: Vec<Measure> =
+        shown.map(|info| Measure::of(info.name.to_owned(), greatest(rows, info.name))).collect();
     let mut table = of_metrics(rows, &columns);
     (table.id, table.title) = ("summary".into(), "Means over all seeds".into());
     table
 }
 
-/// The metrics of the paths, a row a path of a row; none without paths.
-pub fn paths(rows: &[Row<'_>]) -> Option<Table> {
+/// The metrics of the paths, a row per path of a row; none without paths.
+pub fn paths(rows: &[ResultRow<'_>]) -> Option<Table> {
     let (mut paths, mut names): (Vec<&str>, Vec<&str>) = Default::default();
-    for (name, path) in metrics(rows).into_iter().map(split_path) {
-        let Some(path) = path else { continue };
+    for metric in metrics(rows).into_iter().map(MetricRef::parse) {
+        let Some(path) = metric.path else { continue };
         if !paths.contains(&path) {
             paths.push(path);
         }
-        if !names.contains(&name) {
-            names.push(name);
+        if !names.contains(&metric.name) {
+            names.push(metric.name);
         }
     }
-    let of = |path: &str, name: &str| format!("path.{path}.{name}");
-    // One unit for all paths: they stand in one column.
+    let of = |path: &str, name: &str| MetricRef::of_path(path, name).to_string();
+    // One unit for all paths: they are in one column.
     let most = |name: &str| paths.iter().map(|path| greatest(rows, &of(path, name))).fold(0.0, f64::max);
-    let quantities: Vec<Quantity> = names.iter().map(|name| Quantity::of(name, most(name))).collect();
     let mut table = Table { id: "paths".into(), title: "Means of each path".into(), ..Table::default() };
     for path in &paths {
-        let used: Vec<Row<'_>> = rows.iter().filter(|row| row.get(&of(path, "share")).is_some()).cloned().collect();
-        let columns: Vec<(String, Quantity)> =
-            names.iter().map(|name| of(path, name)).zip(quantities.iter().cloned()).collect();
+        let used: Vec<ResultRow<'_>> =
+            rows.iter().filter(|row| row.get(&of(path, names::SHARE)).is_some()).cloned().collect();
+        let measure =
+            |name: &&str| Measure { metric: of(path, name), quantity: Quantity::of_any_path(name, most(name)) };
+        let columns: Vec<Measure> = names.iter().map(measure).collect();
         let mut part = of_metrics(&used, &columns);
         part.columns.insert(1, Column::text("path"));
         part.rows.iter_mut().for_each(|row| row.insert(1, (*path).to_owned()));
@@ -82,22 +74,36 @@ pub fn paths(rows: &[Row<'_>]) -> Option<Table> {
     (!table.rows.is_empty()).then_some(table)
 }
 
-/// A column a metric, in the unit that goes with it.
-fn of_metrics(rows: &[Row<'_>], metrics: &[(String, Quantity)]) -> Table {
+/// A column of means.
+struct Measure {
+    /// By its name in results.
+    metric: String,
+    quantity: Quantity,
+}
+
+impl Measure {
+    fn of(metric: String, greatest: f64) -> Self {
+        let quantity = Quantity::of(&metric, greatest);
+        Self { metric, quantity }
+    }
+}
+
+/// A column per metric, in the unit that goes with it.
+fn of_metrics(rows: &[ResultRow<'_>], measures: &[Measure]) -> Table {
     let naming = naming(rows);
-    let mut columns: Vec<Column> = naming.iter().map(|(column, _)| column.clone()).collect();
-    columns.extend(metrics.iter().map(|(_, quantity)| Column::numeric(&quantity.label)));
-    let row = |row: &Row<'_>| {
-        let mut cells: Vec<String> = naming.iter().map(|(_, of)| of(row)).collect();
-        let value = |(metric, quantity): &(String, Quantity)| row.get(metric).map(|s| with_interval(s, quantity.per));
-        cells.extend(metrics.iter().map(|column| value(column).unwrap_or_default()));
+    let mut columns: Vec<Column> = naming.iter().map(|naming| naming.column.clone()).collect();
+    columns.extend(measures.iter().map(|measure| Column::numeric(&measure.quantity.label)));
+    let row = |row: &ResultRow<'_>| {
+        let mut cells: Vec<String> = naming.iter().map(|naming| (naming.of)(row)).collect();
+        let value = |measure: &Measure| row.get(&measure.metric).map(|s| with_interval(s, measure.quantity.per));
+        cells.extend(measures.iter().map(|measure| value(measure).unwrap_or_default()));
         cells
     };
     Table { columns, rows: rows.iter().map(row).collect(), ..Table::default() }
 }
 
 fn with_interval(summary: &Summary, per: f64) -> String {
-    let half = summary.ci95_low.zip(summary.ci95_high).map(|(low, high)| (high - low) / 2.0 / per);
+    let half = summary.half_width().map(|half| half / per);
     let mean = spread(summary.mean / per, half);
     // Then the row's n is not that of every metric.
     if summary.unfinished > 0 { format!("{mean}, n {}", summary.n) } else { mean }
@@ -117,9 +123,13 @@ fn spread(mean: f64, half: Option<f64>) -> String {
     }
 }
 
+fn is_compared(metric: &str) -> bool {
+    MetricInfo::of_run(metric).is_some_and(|info| info.prominence() >= Prominence::Summarised)
+}
+
 /// Paired differences in the metrics of the summary; none without pairs.
-pub fn comparisons(results: &Results, rows: &[Row<'_>]) -> Option<Table> {
-    let shown = results.comparisons.iter().filter(|c| SUMMARY.contains(&c.metric.as_str()));
+pub fn comparisons(results: &Results, rows: &[ResultRow<'_>]) -> Option<Table> {
+    let shown = results.comparisons.iter().filter(|c| is_compared(&c.metric));
     let rows: Vec<Vec<String>> = shown.map(|comparison| compared(comparison, rows)).collect();
     let columns = [Column::text("row"), Column::text("against"), Column::text("congestion"), Column::text("cell")]
         .into_iter()
@@ -135,11 +145,10 @@ pub fn comparisons(results: &Results, rows: &[Row<'_>]) -> Option<Table> {
     })
 }
 
-fn compared(comparison: &Comparison, rows: &[Row<'_>]) -> Vec<String> {
-    let Comparison { a, b, congestion, cell, metric, n, mean_diff, ci95_low, ci95_high, p, p_wilcoxon, effect_size } =
-        comparison;
+fn compared(comparison: &Comparison, rows: &[ResultRow<'_>]) -> Vec<String> {
+    let Comparison { a, b, congestion, cell, metric, n, mean_diff, p, p_wilcoxon, effect_size, .. } = comparison;
     let quantity = Quantity::of(metric, greatest(rows, metric));
-    let half = ci95_low.zip(*ci95_high).map(|(low, high)| (high - low) / 2.0);
+    let half = comparison.half_width();
     let reference =
         rows.iter().find(|row| (row.scheduler, row.congestion, row.cell) == (b.as_str(), congestion.as_str(), cell));
     let percent = reference.and_then(|row| row.get(metric)).map(|s| 100.0 / s.mean.abs()).filter(|p| p.is_finite());
@@ -185,11 +194,11 @@ mod tests {
             ("minrtt", "path.3g.share", 0.25),
             ("minrtt", "path.3g.srtt_mean_s", 6.695),
         ]);
-        let table = paths(&super::super::rows::all(&results)).unwrap();
+        let table = paths(&results.rows()).unwrap();
         let heads: Vec<&str> = table.columns.iter().map(|column| column.head.as_str()).collect();
-        assert_eq!(heads, ["scheduler", "path", "n", "share", "SRTT mean, s"]);
-        assert_eq!(table.rows[0], ["minrtt", "wlan", "1", "0.75", "0.0419"]);
-        assert_eq!(table.rows[1], ["minrtt", "3g", "1", "0.25", "6.695"]);
+        assert_eq!(heads, ["scheduler", "path", "n", "share, %", "SRTT mean, s"]);
+        assert_eq!(table.rows[0], ["minrtt", "wlan", "1", "75", "0.0419"]);
+        assert_eq!(table.rows[1], ["minrtt", "3g", "1", "25", "6.695"]);
     }
 
     #[test]

@@ -113,7 +113,7 @@ impl Browser {
         }
     }
 
-    /// What an expression is in the page.
+    /// The value of an expression in the page.
     #[track_caller]
     pub fn value(&mut self, expression: &str) -> Value {
         let result = self
@@ -143,7 +143,7 @@ impl Browser {
         thread::sleep(Duration::from_millis(400));
     }
 
-    /// What the system prefers: `light` or `dark`.
+    /// The system's colour scheme: `light` or `dark`.
     pub fn prefer(&mut self, scheme: &str) {
         let features = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
         self.ask("Emulation.setEmulatedMedia", json!({ "features": features }));

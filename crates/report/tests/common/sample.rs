@@ -151,7 +151,7 @@ fn table() -> Table {
 }
 
 /// A fast path of 25 ms and a slow one of 90 ms, every sixth packet on the slow one: what follows it waits. Each 97th packet
-/// is lost and sent again.
+/// is lost and retransmitted.
 pub fn timeline(count: usize) -> Timeline {
     let mut packets: Vec<TimelinePacket> = Vec::new();
     let mut in_order: f64 = 0.0;
@@ -170,6 +170,7 @@ pub fn timeline(count: usize) -> Timeline {
             bound_s: sent_s - if path == 1 { 0.004 } else { 0.0 },
             sent_s,
             arrived_s: (!lost).then_some(arrived_s),
+            subflow_in_order_s: (!lost).then_some(arrived_s),
             delivered_s: (!lost).then_some(in_order),
             kind: SendKind::First,
             fate: if lost { Fate::Lost } else { Fate::Delivered },
@@ -182,6 +183,7 @@ pub fn timeline(count: usize) -> Timeline {
                 bound_s: sent_s,
                 sent_s,
                 arrived_s: Some(sent_s + 0.025),
+                subflow_in_order_s: Some(sent_s + 0.025),
                 delivered_s: Some(in_order),
                 fate: Fate::Delivered,
                 kind: SendKind::Opportunistic,

@@ -1,4 +1,4 @@
-//! What charts do with values that are not as one would wish.
+//! Charts of values that are missing, negative or not finite.
 
 use super::PAINTED;
 use super::browser::Browser;
@@ -71,7 +71,7 @@ fn intervals_of_what_cannot_be_negative_end_at_zero() {
                  - document.querySelector('[aria-label=bar] rect').getBoundingClientRect().left";
     assert!(page.number(begin).abs() < 3.0);
 
-    // What may be negative keeps its interval.
+    // A quantity that may be negative keeps its interval.
     let signed = Axis { signed: true, ..Axis::linear("aggregation benefit") };
     let (_folder, mut page) = shown(bars(signed, &[("", "a", mean(0.1, -0.4, 0.6))])).unwrap();
     assert!(ticks(&mut page, "x")[0][0] <= -0.4);
@@ -161,6 +161,7 @@ fn unfinished() -> Timeline {
         bound_s: 0.1 * n as f64,
         sent_s: 0.1 * n as f64,
         arrived_s,
+        subflow_in_order_s: (n == 0).then_some(0.5).or(arrived_s.map(|at| at + 0.1)),
         delivered_s,
         kind: SendKind::First,
         fate,
@@ -179,7 +180,11 @@ fn what_waits_or_is_on_its_way_at_the_end_is_drawn_until_the_end() {
     let Some((_folder, mut page)) = shown(Chart::Timeline(unfinished())) else { return };
     assert_eq!(page.text("document.querySelector('.stage').dataset.to"), "1");
     let packets = "readPackets(JSON.parse(document.querySelector('figure script').textContent))";
-    assert_eq!(page.value(&format!("waitingBytes({packets})")), serde_json::json!([[0.7, 1400], [1, 0]]));
+    // Until 0.8 s behind a gap of its subflow, then in the connection's queue.
+    for (since, from) in [("arrived", 0.7), ("ordered", 0.8)] {
+        let steps = page.value(&format!("((p) => waitingBytes(p, p.{since}))({packets})"));
+        assert_eq!(steps, serde_json::json!([[from, 1400], [1, 0]]));
+    }
     // How far right each stroke reaches, of the packets in order.
     let reach = |page: &mut Browser, stroke: &str| -> Vec<Option<f64>> {
         let pen = "{ moveTo: () => {}, lineTo: (x) => { most = Math.max(most ?? 0, x); } }";
@@ -189,14 +194,20 @@ fn what_waits_or_is_on_its_way_at_the_end_is_drawn_until_the_end() {
         serde_json::from_value(page.value(&of)).unwrap()
     };
     assert_eq!(reach(&mut page, "flight"), [Some(0.5), None, Some(0.7), Some(1.0)]);
-    assert_eq!(reach(&mut page, "wait"), [None, None, Some(1.0), None]);
+    assert_eq!(reach(&mut page, "subflow"), [None, None, Some(0.8), None]);
+    assert_eq!(reach(&mut page, "queue"), [None, None, Some(1.0), None]);
     assert_eq!(reach(&mut page, "lost"), [None, Some(0.1), None, None]);
     page.value("document.querySelector('.stage').focus()");
     let mut told = || {
         page.press("ArrowUp");
         page.text("document.querySelector('.told').textContent")
     };
-    let ends = ["waited 0 ms", "lost", "waited for earlier data at the end", "on its way at the end"];
+    let ends = [
+        "waited 0 ms in its subflow, 0 ms in the OFO queue",
+        "lost",
+        "waited for earlier data at the end",
+        "on its way at the end",
+    ];
     assert_eq!(ends.map(|end| told().ends_with(end)), [true; 4]);
 }
 
@@ -210,6 +221,7 @@ fn where_there_are_more_packets_than_pixels_all_paths_are_seen() {
         bound_s: 1e-4 * n as f64,
         sent_s: 1e-4 * n as f64,
         arrived_s: Some(1e-4 * n as f64 + 0.05),
+        subflow_in_order_s: Some(1e-4 * n as f64 + 0.05),
         delivered_s: Some(1e-4 * n as f64 + 0.4),
         kind: SendKind::First,
         fate: Fate::Delivered,

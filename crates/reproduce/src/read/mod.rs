@@ -7,8 +7,10 @@ mod theory;
 pub use reader::Mistake;
 
 use crate::claim::{Claim, Kind, Standing, Unit, half_to_twice};
+use crate::figure::Figure;
 use crate::finding::Finding;
-use crate::paper::{Figure, Item, Paper, Row};
+use crate::item_row::ItemRow;
+use crate::paper::{Item, Paper};
 use crate::reading::Reading;
 use anabranch_run::labels;
 use anabranch_scenario::{Override, PlugIn};
@@ -107,7 +109,7 @@ impl Reader {
     }
 
     /// A published value of a baseline row.
-    fn anchor(&mut self, text: ClaimText, rows: &[Row], place: &str) -> Option<Claim> {
+    fn anchor(&mut self, text: ClaimText, rows: &[ItemRow], place: &str) -> Option<Claim> {
         let at = text.text.span();
         let claim = self.claim(text, rows, place)?;
         match claim.kind {
@@ -123,12 +125,12 @@ impl Reader {
         }
     }
 
-    fn finding(&mut self, text: FindingText, rows: &[Row], readings: &[Word]) -> Finding {
+    fn finding(&mut self, text: FindingText, rows: &[ItemRow], readings: &[Word]) -> Finding {
         let shown = text.shown.into_iter().filter_map(|shown| self.shown(shown, rows, readings)).collect();
         Finding { id: text.id.into_inner(), text: text.text, shown }
     }
 
-    fn shown(&mut self, text: ShownText, rows: &[Row], readings: &[Word]) -> Option<(Option<String>, Claim)> {
+    fn shown(&mut self, text: ShownText, rows: &[ItemRow], readings: &[Word]) -> Option<(Option<String>, Claim)> {
         if let Some(reading) = text.reading.as_ref().filter(|r| !readings.iter().any(|n| n.get_ref() == r.get_ref())) {
             let known: Vec<&str> = readings.iter().map(|name| name.get_ref().as_str()).collect();
             self.unknown(reading.span(), "reading of this item", reading.get_ref(), &known);
@@ -156,7 +158,7 @@ impl Reader {
     }
 
     /// Schedulers, with the names that results print.
-    fn rows(&mut self, words: &[Word]) -> Vec<Row> {
+    fn rows(&mut self, words: &[Word]) -> Vec<ItemRow> {
         let mut plug_ins: Vec<PlugIn> = Vec::new();
         for word in words {
             match anabranch_scenario::scheduler("rows", word.get_ref()) {
@@ -168,7 +170,7 @@ impl Reader {
             }
         }
         let labels = labels(&plug_ins);
-        plug_ins.into_iter().zip(labels).map(|(plug_in, label)| Row { plug_in, label }).collect()
+        plug_ins.into_iter().zip(labels).map(|(plug_in, label)| ItemRow { plug_in, label }).collect()
     }
 
     fn reading(&mut self, text: ReadingText, open: bool, rows: usize) -> Reading {
@@ -229,7 +231,7 @@ impl Reader {
         }
     }
 
-    fn claim(&mut self, text: ClaimText, rows: &[Row], place: &str) -> Option<Claim> {
+    fn claim(&mut self, text: ClaimText, rows: &[ItemRow], place: &str) -> Option<Claim> {
         let metric = match &text.cycle {
             // Which curves there are only a run can tell.
             Some(_) => text.metric.get_ref().clone(),
@@ -277,7 +279,7 @@ impl Reader {
         standing
     }
 
-    fn kind(&mut self, text: &ClaimText, rows: &[Row]) -> Option<Kind> {
+    fn kind(&mut self, text: &ClaimText, rows: &[ItemRow]) -> Option<Kind> {
         let band = text.band.map(|[low, high]| (low, high));
         if let Some((low, high)) = band
             && low > high

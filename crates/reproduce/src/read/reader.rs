@@ -1,9 +1,10 @@
-//! What every part of a `claims.toml` is checked by.
+//! The checks of every part of a `claims.toml`.
 
 use super::text::{SideText, Word};
 use crate::claim::{RATIO, Side};
-use crate::paper::Row;
-use anabranch_metrics::METRICS;
+use crate::item_row::ItemRow;
+use anabranch_metrics::{METRICS, MetricRef};
+use anabranch_run::RowKind;
 use anabranch_scenario::nearest;
 use std::ops::Range;
 use toml::Spanned;
@@ -13,13 +14,13 @@ use toml::Spanned;
 pub struct Mistake {
     /// The token's bytes in the text.
     pub at: Range<usize>,
-    /// What is wrong.
+    /// The mistake.
     pub message: String,
-    /// What to write instead.
+    /// A valid form.
     pub help: Option<String>,
 }
 
-/// Gathers mistakes, so that all of a file are told at once.
+/// Gathers mistakes, so that all of a file are reported at once.
 #[derive(Default)]
 pub struct Reader {
     pub mistakes: Vec<Mistake>,
@@ -35,11 +36,11 @@ impl Reader {
         None
     }
 
-    pub fn side(&mut self, text: &Spanned<SideText>, rows: &[Row]) -> Side {
+    pub fn side(&mut self, text: &Spanned<SideText>, rows: &[ItemRow]) -> Side {
         self.side_at(text.span(), text.get_ref(), rows)
     }
 
-    fn side_at(&mut self, span: Range<usize>, text: &SideText, rows: &[Row]) -> Side {
+    fn side_at(&mut self, span: Range<usize>, text: &SideText, rows: &[ItemRow]) -> Side {
         let side = match text {
             SideText::Row(row) => Side { row: row.clone(), metric: None, at: Vec::new(), per: None },
             SideText::Full { row, at, metric, per } => Side {
@@ -53,14 +54,14 @@ impl Reader {
         side
     }
 
-    pub fn row(&mut self, at: Range<usize>, name: &str, rows: &[Row]) {
-        if !name.starts_with("single:") && !rows.iter().any(|row| row.label == name) {
+    pub fn row(&mut self, at: Range<usize>, name: &str, rows: &[ItemRow]) {
+        if !RowKind::of(name).is_single() && !rows.iter().any(|row| row.label == name) {
             let rows: Vec<&str> = rows.iter().map(|row| row.label.as_str()).collect();
             self.unknown(at, "row of this item", name, &rows);
         }
     }
 
-    /// What a claim may ask for: a metric, or how many times another it is.
+    /// The metric of a claim, or the ratio of two.
     pub fn metric_or_ratio(&mut self, at: Range<usize>, name: &str) -> String {
         match name.split_once(RATIO) {
             Some((of, to)) => [of, to].map(|part| self.metric(at.clone(), part)).join(RATIO),
@@ -70,11 +71,12 @@ impl Reader {
 
     /// A metric, one of a path, or a curve's mean over a time.
     pub fn metric(&mut self, at: Range<usize>, name: &str) -> String {
-        let bare = name.strip_prefix("path.").and_then(|rest| rest.rsplit_once('.')).map_or(name, |(_, metric)| metric);
+        let metric = MetricRef::parse(name);
         // Curves are named by schedulers and paths: whether there is one only a run can tell.
-        if !name.contains('[') && !METRICS.iter().any(|metric| metric.name == bare) {
-            let names: Vec<&str> = METRICS.iter().map(|metric| metric.name).collect();
-            self.unknown(at, "metric", bare, &names);
+        if !name.contains('[') && metric.info().is_none() {
+            let known = METRICS.iter().filter(|info| info.per_path == metric.path.is_some());
+            let names: Vec<&str> = known.map(|info| info.name).collect();
+            self.unknown(at, "metric", metric.name, &names);
         }
         name.to_owned()
     }

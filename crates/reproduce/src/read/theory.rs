@@ -3,7 +3,8 @@
 use super::reader::Reader;
 use super::text::{ClaimText, FigureText, ModelText, PointText};
 use crate::claim::{Kind, Point, Statistic};
-use crate::paper::{Figure, Row};
+use crate::figure::Figure;
+use crate::item_row::ItemRow;
 use crate::prediction::Prediction;
 use anabranch_models::{all, find};
 use indexmap::IndexMap;
@@ -15,8 +16,8 @@ const LEAST_POINTS: usize = 3;
 const STEPS: u32 = 100;
 
 impl Reader {
-    /// What a claim with `model`, `fit` or `cycle` says.
-    pub fn theory(&mut self, text: &ClaimText, rows: &[Row]) -> Option<Kind> {
+    /// The kind of a claim with `model`, `fit` or `cycle`.
+    pub fn theory(&mut self, text: &ClaimText, rows: &[ItemRow]) -> Option<Kind> {
         let having = if text.fit.is_some() {
             "fit"
         } else if text.cycle.is_some() {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// hundred.
 pub const AS_GOOD: f64 = 0.005;
 
-/// What to choose for one kind of paths and one application.
+/// The best choices for one kind of paths and one application.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Advice {
     /// Kind of path sets.

@@ -1,4 +1,4 @@
-//! What is done over every path set.
+//! The applications that run over every path set.
 
 use anabranch_network::{Bottleneck, CapacitySpec, PathSpec, Topology};
 use anabranch_scenario::{ConnectionsPer, ObjectSizes, Scenario, Traffic, TrafficKind};
@@ -22,7 +22,7 @@ const FRAMES: &str = "frames";
 /// run if it is asked for.
 const SMALL: &str = "16 KB";
 
-/// What is run unless something else is asked for: without transfers of 16 KB.
+/// The applications unless others are asked for: without transfers of 16 KB.
 pub fn usual_applications() -> Vec<&'static str> {
     APPLICATIONS.into_iter().filter(|name| *name != SMALL).collect()
 }
@@ -75,7 +75,7 @@ fn scenario(paths: &Scenario, name: &str) -> Scenario {
         warmup: Duration::ZERO,
         ..paths.clone()
     };
-    // Who cares for delay sets TCP_NODELAY.
+    // Applications for which delay counts set TCP_NODELAY.
     scenario.settings.tcp.nagle &= matches!(name, BULK) || TRANSFERS.iter().any(|(known, _)| *known == name);
     scenario
 }
@@ -90,7 +90,7 @@ fn unlimited(capacity: Rate) -> Duration {
     LONGEST.min(capacity.time_for(MOST_BYTES)).max(SHORTEST)
 }
 
-/// What all paths together carry towards the client, at first; of a recording, its mean.
+/// The capacity of all paths together towards the client, at first; of a recording, its mean.
 fn capacity(topology: &Topology) -> Rate {
     let links = topology.links.iter().map(|link| &link.down.capacity);
     let own = |path: &PathSpec| match &path.down.bottleneck {

@@ -1,4 +1,4 @@
-//! What the choice of the first path costs: the same cells with each path in turn carrying the first subflow.
+//! The cost of the choice of the first path: the same cells with each path in turn carrying the first subflow.
 
 use super::{PathSet, Task, applications, plan, run_all, score};
 use crate::driver::{Driver, Observer, Pool};

@@ -32,7 +32,7 @@ pub(crate) const TRAFFIC: &str = "traffic";
 /// A scenario of which neither traffic (but for the number of its flows) nor duration counts.
 #[derive(Clone, Debug)]
 pub struct PathSet {
-    /// What it stands for: `near/far`, `loss`.
+    /// The kind of its paths: `near/far`, `loss`.
     pub kind: String,
     /// Which part of the grid it belongs to.
     pub part: String,
@@ -40,7 +40,7 @@ pub struct PathSet {
     pub scenario: Scenario,
 }
 
-/// What to run.
+/// The runs of a comparison.
 #[derive(Clone, Debug)]
 pub struct Grid {
     /// Over all of these.
@@ -76,7 +76,7 @@ pub struct Frontier {
     pub congestion: String,
     /// One entry a scheduler and single-path baseline (`single:best`), the best first.
     pub standings: Vec<Standing>,
-    /// What to choose, by kind of paths and application.
+    /// The best choices, by kind of paths and application.
     pub advice: Vec<Advice>,
     /// One entry a path set and application.
     pub cells: Vec<CellScore>,
@@ -96,10 +96,10 @@ impl Frontier {
 
 /// A plan for one cell.
 struct Task<T> {
-    /// What its runs are kept under.
+    /// The key of its runs.
     key: T,
     plan: Plan,
-    /// What to call it if it fails.
+    /// Its name in messages.
     title: String,
 }
 

@@ -14,7 +14,7 @@ use anabranch_scenario::{CrossKind, PlugIn, Scenario, TimelineChange};
 use indexmap::{IndexMap, IndexSet};
 use serde::{Deserialize, Serialize};
 
-/// What is taken away, in the order of the tables, and how.
+/// The causes that are taken away, in the order of the tables, and how.
 pub const TAKEN_AWAY: [(&str, &str); 7] = [
     (
         "slow start",
@@ -71,7 +71,7 @@ pub struct RoomRow {
 }
 
 /// One cell without one thing, opened on one path: the team's best ratio.
-type Found = IndexMap<(String, String, &'static str), f64>;
+type MeanRatios = IndexMap<(String, String, &'static str), f64>;
 
 impl Room {
     /// Runs the cells of `frontier`, which was made of `path_sets`, with one thing after the other taken away.
@@ -91,7 +91,7 @@ impl Room {
             .flat_map(|set| variants(set, congestion))
             .flat_map(|variant| tasks(variant, &traffic, &players))
             .collect();
-        let mut found = Found::new();
+        let mut found = MeanRatios::new();
         let (_, ended) = run_all(&tasks, (driver, pool, observer), |task, records| {
             records.iter().for_each(|rows| note(&mut found, task.key, rows));
         });
@@ -145,7 +145,7 @@ fn no_loss(scenario: &mut Scenario) {
         path.up.loss = LossSpec::None;
     }
     scenario.timeline.iter_mut().for_each(|entry| match &mut entry.change {
-        // What loses everything is no loss but an outage: it stays.
+        // A loss of all packets is an outage: it stays.
         TimelineChange::Network(Change::Loss(_, _, loss)) if *loss != LossSpec::Bernoulli(1.0) => {
             *loss = LossSpec::None
         }
@@ -178,7 +178,7 @@ fn tasks(variant: Without, traffic: &IndexSet<&str>, players: &[PlugIn]) -> Vec<
 }
 
 /// Keeps the best of what was found of a cell without `thing`.
-fn note(found: &mut Found, thing: &'static str, rows: &[Vec<RunRecord>]) {
+fn note(found: &mut MeanRatios, thing: &'static str, rows: &[Vec<RunRecord>]) {
     for row in rows {
         let Some(run) = row.first() else { continue };
         let value = |key| run.cell.get(key).cloned().unwrap_or_default();
@@ -188,7 +188,7 @@ fn note(found: &mut Found, thing: &'static str, rows: &[Vec<RunRecord>]) {
     }
 }
 
-fn rows(frontier: &Frontier, leader: &str, team: &[(String, f64)], found: &Found) -> Vec<RoomRow> {
+fn rows(frontier: &Frontier, leader: &str, team: &[(String, f64)], found: &MeanRatios) -> Vec<RoomRow> {
     let of_team = |cell: &CellScore| {
         let ratio = |entry: &score::Entry| mean(&entry.ratios[..entry.ratios.len().min(SEEDS)]).unwrap_or(0.0);
         team.iter().filter_map(|(name, _)| cell.entry(name)).map(ratio).fold(0.0, f64::max)

@@ -2,11 +2,10 @@
 
 use super::{KIND, PART, PATHS, TRAFFIC};
 use crate::results::{CellValues, RunRecord};
-use anabranch_metrics::{Paired, mean};
+use crate::view::RowKind;
+use anabranch_metrics::{Paired, mean, names};
 use serde::{Deserialize, Serialize};
 
-const RATIO: &str = "oracle_ratio";
-const SINGLE: &str = "single:";
 /// The best path alone.
 pub const BEST_SINGLE: &str = "single:best";
 /// Less of a difference against the best path alone is no fault of a scheduler: Multipath TCP's options take 28 of the
@@ -102,7 +101,7 @@ impl CellScore {
         self.schedulers().map(Entry::ratio).fold(0.0, f64::max)
     }
 
-    /// What `entry` lacks of the best scheduler, as a part of it; below zero for a path alone that is better still.
+    /// The loss of `entry` against the best scheduler, as a part of it; below zero for a path alone that is better still.
     pub fn loss(&self, entry: &Entry) -> f64 {
         let best = self.best();
         if best > 0.0 { 1.0 - entry.ratio() / best } else { 0.0 }
@@ -128,7 +127,7 @@ impl CellScore {
 /// The score of a cell with these rows; `None` without a single path, or without a scheduler that says what the oracle is.
 pub(super) fn cell(rows: &[Vec<RunRecord>]) -> Option<CellScore> {
     let rows = rows.iter().filter_map(|row| Some((row.first()?.scheduler.as_str(), &row[..])));
-    let (singles, schedulers): (Vec<_>, Vec<_>) = rows.partition(|(name, _)| name.starts_with(SINGLE));
+    let (singles, schedulers): (Vec<_>, Vec<_>) = rows.partition(|(name, _)| RowKind::of(name).is_single());
     let (best_single, single) =
         singles.into_iter().max_by(|(_, a), (_, b)| mean_of(a, speed).total_cmp(&mean_of(b, speed)))?;
     let mut entries: Vec<Entry> =
@@ -141,17 +140,17 @@ pub(super) fn cell(rows: &[Vec<RunRecord>]) -> Option<CellScore> {
     entries.push(entry(BEST_SINGLE, single, single, ratios?));
     let values: &CellValues = &single.first()?.cell;
     let value = |key| values.get(key).cloned().unwrap_or_default();
-    let best_single = best_single.trim_start_matches(SINGLE).to_owned();
+    let best_single = RowKind::of(best_single).path().unwrap_or_default().to_owned();
     let [paths, kind, part, traffic] = [PATHS, KIND, PART, TRAFFIC].map(value);
     Some(CellScore { paths, kind, part, traffic, best_single, entries })
 }
 
 /// Greater is better.
 fn speed(run: &RunRecord) -> f64 {
-    match run.metrics.get("app_delay_mean_s") {
+    match run.metrics.get(names::FRAME_DELAY) {
         Some(delay) if *delay > 0.0 => 1.0 / delay,
         Some(_) => 0.0,
-        None => run.metrics.get("goodput_bps").copied().unwrap_or(0.0),
+        None => run.metrics.get(names::GOODPUT).copied().unwrap_or(0.0),
     }
 }
 
@@ -160,12 +159,12 @@ pub(super) fn mean_of(row: &[RunRecord], value: fn(&RunRecord) -> f64) -> f64 {
     mean(&row.iter().map(value).collect::<Vec<_>>()).unwrap_or(0.0)
 }
 
-/// What was reached ÷ the oracle's; 0 if it was given up.
+/// The result ÷ the oracle's; 0 if the transfer did not finish.
 pub(super) fn ratio(run: &RunRecord) -> f64 {
-    run.metrics.get(RATIO).copied().filter(|_| run.finished).unwrap_or(0.0)
+    run.metrics.get(names::ORACLE_RATIO).copied().filter(|_| run.finished).unwrap_or(0.0)
 }
 
-/// 1 ÷ the oracle's speed with this seed, as the scheduler tells it that comes nearest, or with another seed if none
+/// 1 ÷ the oracle's speed with this seed, from the scheduler that comes nearest, or with another seed if none
 /// does: a ratio is a speed ÷ the oracle's. It may differ from seed to seed, where the network changes.
 fn inverse_oracle(rows: &[&[RunRecord]], seed: usize) -> Option<f64> {
     let of = |run: &RunRecord| {
@@ -196,7 +195,7 @@ fn entry(name: &str, row: &[RunRecord], single: &[RunRecord], ratios: Vec<f64>) 
 
 /// Money spent; `None` where nothing costs anything.
 fn price(row: &[RunRecord]) -> Option<f64> {
-    let of = |run: &RunRecord| run.metrics.get("price").copied().filter(|_| run.finished);
+    let of = |run: &RunRecord| run.metrics.get(names::PRICE).copied().filter(|_| run.finished);
     mean(&row.iter().filter_map(of).collect::<Vec<_>>())
 }
 

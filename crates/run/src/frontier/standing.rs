@@ -23,7 +23,7 @@ pub struct Standing {
     pub by_part: IndexMap<String, f64>,
     /// The same for each application.
     pub by_traffic: IndexMap<String, f64>,
-    /// What it lacks of the best scheduler of each cell.
+    /// Its loss against the best scheduler of each cell.
     pub loss: Loss,
     /// Mean over the cells of its place among the schedulers; 1 is best, those that tie share their places.
     pub rank: f64,
@@ -35,7 +35,7 @@ pub struct Standing {
     pub cells: usize,
 }
 
-/// What a scheduler lacks of the best one, cell by cell, as a part of the best one's ratio.
+/// The loss of a scheduler against the best one, cell by cell, as a part of the best one's ratio.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Loss {
     /// Mean over the cells.

@@ -114,7 +114,7 @@ fn ties_are_what_is_too_small_or_luck() {
     let names: Vec<&str> = cell.tier(1).iter().map(|entry| entry.scheduler.as_str()).collect();
     assert_eq!(names, ["first", "close", "lucky"]);
     assert!(!cell.all_alike());
-    // Whoever wins, ranks sum to 1 + 2 + … + 6.
+    // For every winner, ranks sum to 1 + 2 + … + 6.
     assert!(near(cell.schedulers().map(|entry| entry.rank).sum(), 21.0));
 }
 

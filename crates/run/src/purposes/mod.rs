@@ -1,4 +1,4 @@
-//! What each scheduler is for: the smallest network in which its paper says that it does better than minRTT, or otherwise,
+//! The purpose of each scheduler: the smallest network in which its paper says that it does better than minRTT, or otherwise,
 //! and whether it does here.
 
 mod page;
@@ -12,8 +12,7 @@ use crate::frontier::is_significant;
 use crate::plan::{Options, Plan, Repeat, Variant, labels};
 use crate::results::RunRecord;
 use crate::runner::Runner;
-use crate::summary::GOODPUT;
-use anabranch_metrics::{Paired, mean};
+use anabranch_metrics::{Paired, mean, names};
 use anabranch_scenario::{NoFiles, Override, PlugIn, Scenario, Source};
 use std::sync::Arc;
 
@@ -37,7 +36,7 @@ pub enum Wants {
     Less,
 }
 
-/// What a run of the network says of the claim.
+/// The verdict of a network's runs on the claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The metric moves the way that the claim says, significantly (paired t, p < 0.05) or, where nothing is random, exactly.
@@ -46,14 +45,14 @@ pub enum Verdict {
     NotShown,
 }
 
-/// What a scheduler is for, and where that is to be seen.
+/// The purpose of a scheduler, and the network that shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Purpose {
     /// With its parameters.
     pub scheduler: &'static str,
-    /// What it is held against.
+    /// The scheduler that it is compared with.
     pub against: &'static str,
-    /// What its source claims.
+    /// The claim of its source.
     pub claim: &'static str,
     /// The source.
     pub source: &'static str,
@@ -63,30 +62,30 @@ pub struct Purpose {
     pub metric: &'static str,
     /// Which way.
     pub wants: Wants,
-    /// What the test holds.
+    /// The verdict that the test expects.
     pub verdict: Verdict,
     /// Why it is not shown; empty if it is.
     pub reason: &'static str,
 }
 
-/// What came out.
+/// The figures of one purpose.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
     /// Of what.
     pub purpose: &'static Purpose,
-    /// Mean of what it is held against.
+    /// Mean of the scheduler that it is compared with.
     pub theirs: f64,
     /// Mean of the scheduler.
     pub ours: f64,
     /// Of the scheduler's figures less the other's, seed by seed.
     pub difference: Paired,
-    /// What this says.
+    /// The verdict of these figures.
     pub verdict: Verdict,
     /// In how many of the networks around this one it is shown, too.
     pub around: usize,
 }
 
-/// Who keeps order may not pay for it with more than a twentieth of the goodput: a single path never reorders.
+/// A scheduler that keeps order may not lose more than a twentieth of the goodput by it: a single path never reorders.
 const GOODPUT_KEPT: f64 = 0.95;
 /// Pairs that a verdict takes where a network is random.
 const PAIRS: usize = 10;
@@ -166,7 +165,7 @@ impl Runs {
         let nothing = || format!("{}: no runs", purpose.scheduler);
         let difference = Paired::of(&pairs).ok_or_else(nothing)?;
         let means = |(ours, theirs): &(Vec<f64>, Vec<f64>)| Some((mean(ours)?, mean(theirs)?));
-        let (goodput, other) = means(&of(GOODPUT)?).ok_or_else(nothing)?;
+        let (goodput, other) = means(&of(names::GOODPUT)?).ok_or_else(nothing)?;
         let (ours, theirs) = means(&(ours, theirs)).ok_or_else(nothing)?;
         let verdict = judge(purpose, &difference, goodput / other, self.random);
         Ok(Measured { purpose, theirs, ours, difference, verdict, around: 0 })
@@ -198,7 +197,7 @@ mod tests {
     use super::*;
 
     const ORDER: Purpose = Purpose { metric: "rbd_mean_packets", wants: Wants::Less, ..PURPOSES[0] };
-    const SPEED: Purpose = Purpose { metric: GOODPUT, wants: Wants::More, ..PURPOSES[0] };
+    const SPEED: Purpose = Purpose { metric: names::GOODPUT, wants: Wants::More, ..PURPOSES[0] };
 
     fn less(by: f64, n: usize, p: Option<f64>) -> Paired {
         Paired { n, mean_diff: -by, ci95: None, p }

@@ -1,7 +1,7 @@
 //! `docs/purposes.md`.
 
 use super::{Measured, NETWORKS, Network, Verdict, Wants, scenario};
-use anabranch_metrics::METRICS;
+use anabranch_metrics::{MetricRef, Scale};
 use std::fmt::Write;
 
 const BEGINNING: &str = "\
@@ -59,9 +59,10 @@ fn row(of: &Measured, page: &mut String) {
         Wants::More => "↑",
         Wants::Less => "↓",
     };
-    let unit = Unit::of(purpose.metric);
-    let half =
-        of.difference.ci95.map_or(String::new(), |(low, high)| format!(" ± {}", unit.number((high - low) / 2.0)));
+    let scale = scale(purpose.metric);
+    let number = |value: f64| format!("{:.*}", scale.decimals, value / scale.per);
+    let signed = |value: f64| format!("{:+.*}", scale.decimals, value / scale.per);
+    let half = of.difference.ci95.map_or(String::new(), |(low, high)| format!(" ± {}", number((high - low) / 2.0)));
     let percent = 100.0 * of.difference.mean_diff / of.theirs;
     let verdict = match of.verdict {
         Verdict::Shown => "shown",
@@ -69,51 +70,25 @@ fn row(of: &Measured, page: &mut String) {
     };
     let _ = writeln!(
         page,
-        "| `{}` | {} ({}) | {} | {}{} {arrow} | `{}` | {} | {} | {}{half} ({percent:+.1} %) | {} | {verdict} | {} of {} |",
+        "| `{}` | {} ({}) | {} | {} {arrow} | `{}` | {} | {} | {}{half} ({percent:+.1} %) | {} | {verdict} | {} of {} |",
         purpose.scheduler,
         purpose.claim,
         purpose.source,
         purpose.network,
-        purpose.metric,
-        unit.name,
+        scale.after(purpose.metric),
         purpose.against,
-        unit.number(of.theirs),
-        unit.number(of.ours),
-        unit.signed(of.difference.mean_diff),
+        number(of.theirs),
+        number(of.ours),
+        signed(of.difference.mean_diff),
         of.difference.n,
         of.around,
         NETWORKS.iter().find(|network| network.name == purpose.network).map_or(0, |network| network.around.len()),
     );
 }
 
-/// How a metric is written.
-struct Unit {
-    name: &'static str,
-    scale: f64,
-    digits: usize,
-}
-
-impl Unit {
-    fn of(metric: &str) -> Self {
-        let name = metric.rsplit('.').next().unwrap_or(metric);
-        let unit = METRICS.iter().find(|known| known.name == name).map_or("", |known| known.unit);
-        let (name, scale, digits) = match unit {
-            "bit/s" => (", Mbit/s", 1e-6, 3),
-            "s" => (", ms", 1e3, 1),
-            "packet" => (", packets", 1.0, 2),
-            _ if name == "price" => ("", 1.0, 5),
-            _ => ("", 1.0, 3),
-        };
-        Self { name, scale, digits }
-    }
-
-    fn number(&self, value: f64) -> String {
-        format!("{:.*}", self.digits, value * self.scale)
-    }
-
-    fn signed(&self, value: f64) -> String {
-        format!("{:+.*}", self.digits, value * self.scale)
-    }
+/// The unit in which a metric is written; times are in milliseconds.
+fn scale(metric: &str) -> Scale {
+    MetricRef::parse(metric).info().map_or(Scale::PLAIN, |info| info.scale).fitted(0.0)
 }
 
 /// The scenario's leading comment.

@@ -176,6 +176,8 @@ fn number(report: &mut Report, parameter: &Parameter, node: &Node) -> Option<f64
     let yes_no = unit == "bool";
     let number = match node.value {
         Value::Flag(flag) if yes_no => f64::from(u8::from(flag)),
+        // As results print it: `daps(retransmit=0)`.
+        Value::Integer(n @ 0..=1) if yes_no => n as f64,
         Value::Integer(n) if !yes_no => n as f64,
         Value::Real(x) if !yes_no => x,
         _ => {

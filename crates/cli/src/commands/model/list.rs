@@ -97,5 +97,5 @@ fn csv() -> String {
         let of = |parameter| [model.name.to_owned()].into_iter().chain(model_parameter(parameter)).collect();
         records.extend(model.parameters.iter().map(of));
     }
-    crate::runs_csv::lines(&records)
+    anabranch_report::csv_lines(&records)
 }

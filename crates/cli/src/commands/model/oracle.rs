@@ -3,7 +3,8 @@
 use crate::args::{Format, ModelArguments};
 use crate::failure::Failure;
 use crate::load::{Loaded, set_overrides};
-use crate::plain_table::{plain_table, print_table};
+use anabranch_metrics::{Better, MetricInfo, Scale};
+use anabranch_report::text::{plain_table, print_table};
 use anabranch_run::{Bound, Options, Plan, bounds};
 
 /// The one model that takes a scenario.
@@ -46,19 +47,18 @@ fn table(bounds: &[Bound]) -> String {
     header.push("best possible".into());
     let mut table = plain_table(header);
     for bound in bounds {
-        let best = match (bound.value, bound.metric) {
-            (None, _) => "nothing can arrive".into(),
-            (Some(value), "goodput_bps") => format!("{:.3} Mbit/s", value / 1e6),
-            (Some(value), "completion_s") => format!("{value:.3} s"),
-            (Some(value), _) => format!("{:.3} ms", value * 1e3),
+        let Scale { unit, per, .. } = MetricInfo::of_run(bound.metric).map_or(Scale::PLAIN, |info| info.scale);
+        let best = match bound.value {
+            None => "nothing can arrive".into(),
+            Some(value) => format!("{:.3} {unit}", value / per),
         };
         table.add_row([bound.paths.clone()].into_iter().chain(bound.cell.values().cloned()).chain([best]));
     }
-    let what = match bounds.first().map(|bound| bound.metric) {
-        Some("completion_s") => "least completion time",
-        Some("app_delay_mean_s") => "least mean delay of a frame",
-        _ => "best goodput",
-    };
+    let metric = bounds.first().and_then(|bound| MetricInfo::of_run(bound.metric));
+    let what = metric.map_or(String::new(), |info| match info.better {
+        Some(Better::Lower) => format!("least {}", info.label),
+        _ => format!("best {}", info.label),
+    });
     format!("{NAME}: {ABOUT}\n{what}; {SOURCE}\n\n{}", print_table(&table))
 }
 
@@ -73,5 +73,5 @@ fn csv(bounds: &[Bound]) -> String {
         record.extend([bound.metric.to_owned(), bound.value.map(|value| value.to_string()).unwrap_or_default()]);
         record
     }));
-    crate::runs_csv::lines(&records)
+    anabranch_report::csv_lines(&records)
 }

@@ -3,8 +3,8 @@
 use super::questions::{MOST, Questions, too_many};
 use crate::args::Format;
 use crate::failure::Failure;
-use crate::plain_table::{plain_table, print_table};
 use anabranch_models::{Column, Model, Parameter, Range, Unit};
+use anabranch_report::text::{plain_table, print_table};
 use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::Value;
@@ -138,7 +138,7 @@ fn csv(model: &Model, questions: &Questions<'_>, answers: &[Answer]) -> String {
             });
         swept.chain(answer.row.iter().map(f64::to_string)).collect()
     }));
-    crate::runs_csv::lines(&records)
+    anabranch_report::csv_lines(&records)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What the choice of the first path costs.
+//! The cost of the choice of the first path.
 
 use super::{markdown_table, percent};
 use anabranch_run::frontier::Opened;

@@ -43,7 +43,7 @@ pub fn claims_csv(reproduction: &Reproduction) -> String {
     String::from_utf8(lines.into_inner().unwrap_or_default()).unwrap_or_default()
 }
 
-/// What a claim or an anchor has of its own.
+/// The fields of a claim or an anchor itself.
 struct Own<'a> {
     /// `3`, `anchor 1`.
     number: String,

@@ -1,6 +1,7 @@
 //! Cell by cell.
 
 use super::{markdown_table, percent, some};
+use crate::table::csv_lines;
 use anabranch_run::frontier::{CellScore, Comparison, Entry};
 
 /// How many names a tier has room for.
@@ -43,7 +44,7 @@ fn names(entries: &[&Entry]) -> String {
     format!("{} {}", some(&names, NAMES), percent(first.ratio()))
 }
 
-/// One line a congestion control, cell and scheduler.
+/// One line per congestion control, cell and scheduler.
 pub fn csv(comparison: &Comparison) -> String {
     let head = [
         "congestion",
@@ -68,7 +69,7 @@ pub fn csv(comparison: &Comparison) -> String {
             records.extend(cell.entries.iter().map(|entry| record(&frontier.congestion, cell, entry)));
         }
     }
-    crate::runs_csv::lines(&records)
+    csv_lines(&records)
 }
 
 fn record(congestion: &str, cell: &CellScore, entry: &Entry) -> Vec<String> {

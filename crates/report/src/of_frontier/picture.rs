@@ -1,16 +1,16 @@
-//! What each scheduler lacks, by kind of paths and application, in colours.
+//! The loss of each scheduler, by kind of paths and application, in colours.
 
 use super::by_loss;
-use anabranch_report::heat::{Heat, HeatRow, Scale, svg};
+use crate::heat::{ColourScale, Heat, HeatRow, svg};
 use anabranch_run::frontier::{Advice, Comparison, Frontier};
 
 /// A loss of half the best is as deep as colours go.
 const DEEPEST: f64 = 50.0;
 
-/// One panel a congestion control; the schedulers by their mean loss, the best on the left.
+/// One panel per congestion control; the schedulers by their mean loss, the best on the left.
 pub fn picture(comparison: &Comparison) -> String {
     let panels: Vec<Heat> = comparison.frontiers.iter().map(panel).collect();
-    svg(&panels, &Scale { label: "lacks of the best scheduler, %".into(), most: DEEPEST })
+    svg(&panels, &ColourScale { label: "lacks of the best scheduler, %".into(), most: DEEPEST })
 }
 
 fn panel(frontier: &Frontier) -> Heat {

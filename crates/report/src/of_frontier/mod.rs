@@ -1,4 +1,4 @@
-//! What `anabranch compare` shows: text, Markdown, CSV, a picture.
+//! The answers of `anabranch compare`: text, Markdown, CSV, a picture.
 
 mod cells;
 mod choice;

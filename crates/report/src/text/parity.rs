@@ -1,41 +1,30 @@
 //! Parity as text and as Markdown.
 
-use crate::plain_table::{plain_table, print_table};
-use anabranch_run::parity::{COMPARED, Estimate, MODES, Mode, Parity, REFERENCE, Row};
+use super::plain::{plain_table, print_table};
+use anabranch_metrics::{MetricInfo, MetricRef, Prominence, names};
+use anabranch_run::RowKind;
+use anabranch_run::parity::{COMPARED, Estimate, MODES, Mode, Parity, ParityRow, REFERENCE};
 use std::fmt::Write as _;
 
-/// A metric of the table: its name, its heading, and how many of its unit make one of the heading's.
-struct Shown {
-    metric: &'static str,
-    heading: &'static str,
-    per: f64,
-    /// It says how fast: its differences make the verdict.
-    main: bool,
-}
+/// Shown beside the main metrics.
+const BESIDE: [&str; 2] = [names::RETRANSMITTED, names::OFO_MEAN];
 
-const SHOWN: [Shown; 5] = [
-    Shown { metric: "goodput_bps", heading: "goodput Mbit/s", per: 1e6, main: true },
-    Shown { metric: "completion_s", heading: "completion s", per: 1.0, main: true },
-    Shown { metric: ".share", heading: "share %", per: 0.01, main: false },
-    Shown { metric: "retransmitted_packets", heading: "retransmitted", per: 1.0, main: false },
-    Shown { metric: "ofo_mean_bytes", heading: "OFO mean KiB", per: 1024.0, main: false },
-];
-
-/// How a row's metric is shown, if it is; a path's metrics but its share are not.
-fn shown(row: &Row) -> Option<(&'static Shown, String)> {
-    if let Some(path) = row.metric.strip_prefix("path.") {
-        let (path, metric) = path.rsplit_once('.')?;
-        let shown = SHOWN.iter().find(|shown| shown.metric.strip_prefix('.') == Some(metric))?;
-        // One path alone always has everything.
-        return (!row.scheduler.starts_with("single:")).then(|| (shown, format!("{} {}", shown.heading, path)));
-    }
-    let shown = SHOWN.iter().find(|shown| shown.metric == row.metric)?;
-    Some((shown, shown.heading.to_owned()))
+/// The entry and the heading of a row's metric, if it is shown; of the metrics of a path, only its share is.
+fn shown(row: &ParityRow) -> Option<(&'static MetricInfo, String)> {
+    let metric = MetricRef::parse(&row.metric);
+    let info = metric.info()?;
+    let Some(path) = metric.path else {
+        let is_shown = info.prominence() == Prominence::Main || BESIDE.contains(&info.name);
+        return is_shown.then(|| (info, info.label_in(info.scale)));
+    };
+    // The share of a path that runs alone is always the whole.
+    let is_shown = info.name == names::SHARE && !RowKind::of(&row.scheduler).is_single();
+    is_shown.then(|| (info, info.scale.after(&format!("{} of {path}", info.label))))
 }
 
 fn value(estimate: Option<&Estimate>, per: f64) -> String {
     let Some(estimate) = estimate else { return String::new() };
-    let interval = estimate.ci95_low.zip(estimate.ci95_high).map(|(low, high)| (high - low) / 2.0 / per);
+    let interval = estimate.half_width().map(|half| half / per);
     let digits = |value: f64| {
         if value.abs() >= 100.0 {
             0
@@ -70,12 +59,12 @@ fn header(parity: &Parity) -> Vec<String> {
 
 /// The shown rows: what fills the columns of [`header`].
 fn cells(parity: &Parity) -> Vec<Vec<String>> {
-    let line = |row: &Row| {
-        let (shown, heading) = shown(row)?;
+    let line = |row: &ParityRow| {
+        let (info, heading) = shown(row)?;
         let cell: String = row.cell.iter().map(|(key, value)| format!(" {key}={value}")).collect();
-        let over = row.scheduler.strip_prefix("single:").unwrap_or("all");
+        let over = RowKind::of(&row.scheduler).path().unwrap_or("all");
         let mut line = vec![format!("{over}{cell}"), row.congestion.clone(), heading];
-        line.extend(run(parity, &MODES).map(|mode| value(row.values.get(mode.name), shown.per)));
+        line.extend(run(parity, &MODES).map(|mode| value(row.values.get(mode.name), info.scale.per)));
         let differences = run(parity, COMPARED);
         line.extend(differences.map(|mode| percent(row.difference.get(mode.name).copied())));
         Some(line)
@@ -83,41 +72,49 @@ fn cells(parity: &Parity) -> Vec<Vec<String>> {
     parity.rows.iter().filter_map(line).collect()
 }
 
-/// Absolute differences of goodput and completion in one mode: those of plain TCP, or those over all paths, ascending. Beside
-/// each by how much it is beyond the 95 % interval of the reference's mean.
-fn differences(all: &[Parity], mode: &str, single: bool) -> Vec<(f64, f64)> {
-    let rows = all.iter().flat_map(|parity| &parity.rows);
-    let counts =
-        |row: &&Row| row.scheduler.starts_with("single:") == single && shown(row).is_some_and(|(shown, _)| shown.main);
-    let beyond = |row: &Row| {
-        let difference = row.difference.get(mode)?.abs();
-        let reference = row.values.get(REFERENCE.name)?;
-        let half = reference.ci95_low.zip(reference.ci95_high).map_or(0.0, |(low, high)| (high - low) / 2.0);
-        Some((difference, (difference - half / reference.mean).max(0.0)))
-    };
-    let mut differences: Vec<(f64, f64)> = rows.filter(counts).filter_map(beyond).collect();
-    differences.sort_by(|a, b| a.0.total_cmp(&b.0));
-    differences
+/// How far a mode is from the reference in one row: as a part of the reference's mean.
+struct Distance {
+    difference: f64,
+    /// By how much it is beyond the 95 % interval of that mean.
+    beyond: f64,
 }
 
-/// One line a mode: the median and the worst difference.
+/// Distances in the main metrics in one mode: those of plain TCP, or those over all paths, ascending.
+fn distances(all: &[Parity], mode: &str, single: bool) -> Vec<Distance> {
+    let rows = all.iter().flat_map(|parity| &parity.rows);
+    let counts = |row: &&ParityRow| {
+        RowKind::of(&row.scheduler).is_single() == single
+            && shown(row).is_some_and(|(info, _)| info.prominence() == Prominence::Main)
+    };
+    let distance = |row: &ParityRow| {
+        let difference = row.difference.get(mode)?.abs();
+        let reference = row.values.get(REFERENCE.name)?;
+        let half = reference.half_width().unwrap_or(0.0);
+        Some(Distance { difference, beyond: (difference - half / reference.mean).max(0.0) })
+    };
+    let mut distances: Vec<Distance> = rows.filter(counts).filter_map(distance).collect();
+    distances.sort_by(|a, b| a.difference.total_cmp(&b.difference));
+    distances
+}
+
+/// One line per mode: the median and the worst difference.
 fn verdict(all: &[Parity]) -> String {
     let mut text = String::new();
     for (single, what) in [(true, "plain TCP over one path"), (false, "Multipath TCP over all paths")] {
         for mode in COMPARED {
-            let differences = differences(all, mode.name, single);
-            let Some((worst, _)) = differences.last() else { continue };
-            let (median, _) = differences[differences.len() / 2];
-            let beyond = differences.iter().map(|(_, beyond)| *beyond).fold(0.0, f64::max);
+            let distances = distances(all, mode.name, single);
+            let Some(worst) = distances.last() else { continue };
+            let median = &distances[distances.len() / 2];
+            let beyond = distances.iter().map(|distance| distance.beyond).fold(0.0, f64::max);
             let _ = writeln!(
                 text,
                 "- {what}, {} against {}: median difference {:.1} %, worst {:.1} %, {:.1} % beyond its interval ({} rows)",
                 mode.name,
                 REFERENCE.name,
-                median * 100.0,
-                worst * 100.0,
+                median.difference * 100.0,
+                worst.difference * 100.0,
                 beyond * 100.0,
-                differences.len()
+                distances.len()
             );
         }
     }
@@ -125,15 +122,15 @@ fn verdict(all: &[Parity]) -> String {
     let late = all.iter().map(|parity| parity.late_p99_s).fold(0.0, f64::max);
     let _ = writeln!(
         text,
-        "- {live} runs by the clock, {inaccurate} of them not emulated accurately; of 99 of 100 packets, the greatest \
+        "- {live} runs in real time, {inaccurate} of them not emulated accurately; of 99 of 100 packets, the greatest \
          lateness of any run was {:.2} ms",
         late * 1e3
     );
     text
 }
 
-/// Tables to read, one a scenario.
-pub fn text(all: &[Parity]) -> String {
+/// Tables to read, one per scenario.
+pub fn parity_text(all: &[Parity]) -> String {
     let mut text = String::new();
     for parity in all {
         let mut table = plain_table(header(parity));
@@ -146,7 +143,7 @@ pub fn text(all: &[Parity]) -> String {
 }
 
 /// The same as Markdown, the verdict first.
-pub fn markdown(all: &[Parity]) -> String {
+pub fn parity_markdown(all: &[Parity]) -> String {
     let mut text = verdict(all);
     for parity in all {
         let columns = header(parity);

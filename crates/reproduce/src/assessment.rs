@@ -1,10 +1,10 @@
-//! What was found of a claim, and how it is written.
+//! The assessment of a claim, and how it is written.
 
 use crate::outcome::Verdict;
 use anabranch_run::Estimate;
 
-/// What was found of one claim.
-pub struct Found {
+/// The assessment of one claim.
+pub struct Assessment {
     pub ours: String,
     pub estimate: Option<Estimate>,
     pub p: Option<f64>,
@@ -14,7 +14,7 @@ pub struct Found {
     pub reason: Option<String>,
 }
 
-impl Found {
+impl Assessment {
     /// A verdict that needs no test and no reason.
     pub fn plain(ours: String, estimate: Option<Estimate>, verdict: Verdict) -> Self {
         Self { ours, estimate, p: None, scatter: None, verdict, reason: None }

@@ -1,12 +1,6 @@
-//! Tables for terminals.
+//! The form of every table on a terminal.
 
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
-
-/// Columns of the terminal, if there is one, within the limits in which a table with sentences can be read.
-pub fn text_width() -> u16 {
-    const WIDEST: u16 = 118;
-    terminal_size::terminal_size().map_or(WIDEST, |(width, _)| width.0.clamp(60, WIDEST))
-}
 
 /// A table without frames whose header is underlined; columns but the first are aligned to the right.
 pub fn plain_table(header: Vec<String>) -> Table {
@@ -26,6 +20,14 @@ pub fn plain_table(header: Vec<String>) -> Table {
     table
 }
 
+/// A heading of two lines as narrow as the words allow, the last word below where that is all the same.
+pub(super) fn heading(words: &str) -> String {
+    let width = |text: &str| text.chars().count();
+    let breaks = words.match_indices(' ').map(|(at, _)| (&words[..at], &words[at + 1..]));
+    let narrowest = breaks.rev().min_by_key(|(above, below)| width(above).max(width(below)));
+    narrowest.map_or(words.to_owned(), |(above, below)| format!("{above}\n{below}"))
+}
+
 /// The table's lines without trailing blanks, ending in a newline.
 pub fn print_table(table: &Table) -> String {
     table.lines().map(|line| format!("{}\n", line.trim_end())).collect()
@@ -43,6 +45,15 @@ pub fn seconds(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn headings_are_as_narrow_as_their_words_allow() {
+        let words =
+            ["goodput Mbit/s", "× best path", "OFO mean KiB", "flow completion s", "flow completion p95 s", "benefit"];
+        let headings =
+            ["goodput|Mbit/s", "× best|path", "OFO mean|KiB", "flow|completion s", "flow completion|p95 s", "benefit"];
+        assert_eq!(words.map(heading), headings.map(|text| text.replace('|', "\n")));
+    }
 
     #[test]
     fn short_times_have_the_unit_that_fits() {

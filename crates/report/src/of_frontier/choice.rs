@@ -9,7 +9,7 @@ const NAMES: usize = 2;
 /// Shown beside the leader.
 const USUAL: [&str; 2] = ["minrtt", "linux-default"];
 
-/// What to choose by kind and application, and what the leader, the usual schedulers and one path lack.
+/// The best choices by kind and application, and the losses of the leader, the usual schedulers and one path.
 pub fn choices(frontier: &Frontier) -> String {
     let mut text =
         "What to choose: the schedulers whose mean over the path sets of the kind lacks least (within half a part in \

@@ -68,7 +68,7 @@ fn team(frontier: &Frontier) -> String {
     )
 }
 
-/// What each scheduler spends of minRTT's money, where a path costs something.
+/// The price of each scheduler as a part of minRTT's, where a path costs something.
 fn prices(frontier: &Frontier) -> String {
     let cells: Vec<&CellScore> = frontier.cells.iter().filter(|cell| cell.is_priced()).collect();
     let Some(first) = cells.first() else { return String::new() };

@@ -1,7 +1,7 @@
 //! A reproduction for the terminal: a screen per paper, then its items.
 
-use super::{beside, class_in_full, classes, distances, evidence, headlines, ours, shown_readings, told};
-use crate::plain_table::{plain_table, print_table};
+use super::words::{beside, class_in_full, classes, distances, evidence, headlines, ours, shown_readings, told};
+use crate::text::{plain_table, print_table};
 use anabranch_reproduce::{ItemOutcome, Judged, PaperOutcome, Reproduction};
 use comfy_table::{CellAlignment, ContentArrangement};
 use std::fmt::Write as _;
@@ -34,7 +34,7 @@ pub fn text(reproduction: &Reproduction, width: u16) -> String {
     text
 }
 
-/// What came out, the baselines, the headline claims.
+/// The conclusion, the baselines, the headline claims.
 fn screen(paper: &PaperOutcome, width: u16) -> String {
     let title = format!("{}: {}. {}, {}", paper.key, paper.title, paper.authors, paper.venue);
     let mut text = fill(&title, usize::from(width)) + "\n";

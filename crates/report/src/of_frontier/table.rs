@@ -1,10 +1,10 @@
 //! The standings for a terminal.
 
 use super::{extent, interval, percent, placed};
-use crate::plain_table::{plain_table, print_table};
+use crate::text::{plain_table, print_table};
 use anabranch_run::frontier::{Comparison, Frontier, Standing};
 
-/// What the columns mean.
+/// The meaning of the columns.
 pub const NOTES: &str = "\
 Ratio: mean over all cells (path set × application) of what was reached ÷ the oracle's bound, in percent, ± its 95 %
 interval over the seeds; sets: its 95 % interval over path sets, by bootstrap; then by application. Lacks: mean over the

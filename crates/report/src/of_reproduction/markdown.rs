@@ -1,6 +1,8 @@
 //! A reproduction as Markdown: a line per paper for the README, a screen per paper for its page.
 
-use super::{beside, class_in_full, classes, distances, evidence, headlines, ours, picture_name, shown_readings, told};
+use super::words::{
+    beside, class_in_full, classes, distances, evidence, headlines, ours, picture_name, shown_readings, told,
+};
 use anabranch_reproduce::{Class, ItemOutcome, PaperOutcome, Reproduction};
 use std::fmt::Write as _;
 

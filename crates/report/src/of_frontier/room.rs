@@ -1,6 +1,7 @@
 //! Where the room is.
 
 use super::{markdown_table, members, percent};
+use crate::table::csv_lines;
 use anabranch_run::frontier::{Room, RoomRow, TAKEN_AWAY};
 use indexmap::IndexSet;
 use std::fmt::Write as _;
@@ -69,7 +70,7 @@ fn gains(room: &Room, title: &str, group: Group) -> String {
     markdown_table(&header, 1, grouped(room, group).into_iter().map(line))
 }
 
-/// One line a kind of paths and application.
+/// One line per kind of paths and application.
 pub fn room_csv(room: &Room) -> String {
     let mut head = ["kind", "traffic", "sets", "single", "leader", "best", "team"].map(str::to_owned).to_vec();
     head.extend(TAKEN_AWAY.iter().map(|(name, _)| format!("without {name}")));
@@ -80,5 +81,5 @@ pub fn room_csv(room: &Room) -> String {
         record.extend(row.without.values().map(f64::to_string));
         record
     }));
-    crate::runs_csv::lines(&records)
+    csv_lines(&records)
 }

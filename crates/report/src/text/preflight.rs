@@ -1,6 +1,6 @@
-//! What paths should be beside what they are, as a table to read.
+//! Paths as configured beside paths as measured, as a table to read.
 
-use crate::plain_table::{plain_table, print_table, seconds};
+use super::plain::{plain_table, print_table, seconds};
 use anabranch_run::{Preflight, WayCheck};
 use std::fmt::Write as _;
 

@@ -1,14 +1,6 @@
-//! What `anabranch reproduce` shows: text, Markdown, CSV, pictures.
+//! Phrases that text and Markdown of a reproduction share.
 
-mod csv;
-mod markdown;
-mod text;
-
-pub use self::csv::claims_csv;
-pub use markdown::{screens_markdown, summary_markdown};
-pub use text::text;
-
-use anabranch_report::of_reproduction::stands::{panel, svg};
+use super::stands::{panel, svg};
 use anabranch_reproduce::{Class, FindingOutcome, ItemOutcome, Judged, PaperOutcome, ReadingOutcome, Shown, decimals};
 
 /// The file with every claim in every reading.
@@ -25,7 +17,7 @@ pub fn picture(paper: &PaperOutcome) -> String {
 }
 
 /// How many claims are of each class, of those that any is of.
-fn classes(paper: &PaperOutcome) -> String {
+pub(super) fn classes(paper: &PaperOutcome) -> String {
     let count = |class: Class| (paper.count(class), class);
     let given = Class::ALL.map(count).into_iter().filter(|(count, _)| *count > 0);
     given.map(|(count, class)| format!("{count} {class}")).collect::<Vec<_>>().join(", ")
@@ -33,7 +25,7 @@ fn classes(paper: &PaperOutcome) -> String {
 
 /// Ours of the `n`th claim in the nearest of the readings in which claims are judged, which is named if it is not the one as
 /// written.
-fn ours(item: &ItemOutcome, n: usize) -> String {
+pub(super) fn ours(item: &ItemOutcome, n: usize) -> String {
     let as_written = item.readings.first().map(|reading| reading.name.as_str());
     match item.nearest().filter(|reading| Some(reading.name.as_str()) != as_written) {
         Some(reading) => format!("{} ({})", reading.claims[n].ours, reading.name),
@@ -42,7 +34,7 @@ fn ours(item: &ItemOutcome, n: usize) -> String {
 }
 
 /// The claims for which the paper is read, with their items and places.
-fn headlines(paper: &PaperOutcome) -> Vec<(&ItemOutcome, usize)> {
+pub(super) fn headlines(paper: &PaperOutcome) -> Vec<(&ItemOutcome, usize)> {
     let of =
         |item: &'_ ItemOutcome| -> Vec<usize> { (0..item.claims.len()).filter(|n| item.claims[*n].headline).collect() };
     paper.items.iter().flat_map(|item| of(item).into_iter().map(move |n| (item, n))).collect()
@@ -52,7 +44,7 @@ fn headlines(paper: &PaperOutcome) -> Vec<(&ItemOutcome, usize)> {
 const NAMED: usize = 3;
 
 /// `direction`, `under some readings: full buffers`, `under 5 of 9 readings`, `under none of 7 readings`.
-fn class_in_full(item: &ItemOutcome, claim: &Judged) -> String {
+pub(super) fn class_in_full(item: &ItemOutcome, claim: &Judged) -> String {
     let run = item.readings.iter().filter(|reading| !reading.claims.is_empty()).count();
     match claim.class {
         Class::UnderSome if claim.under.len() > NAMED => format!("under {} of {run} readings", claim.under.len()),
@@ -63,14 +55,14 @@ fn class_in_full(item: &ItemOutcome, claim: &Judged) -> String {
 }
 
 /// The readings whose anchors are shown: as written, and the admissible ones.
-fn shown_readings(item: &ItemOutcome) -> Vec<&ReadingOutcome> {
+pub(super) fn shown_readings(item: &ItemOutcome) -> Vec<&ReadingOutcome> {
     let shown =
         |(n, reading): &(usize, &ReadingOutcome)| !reading.anchors.is_empty() && (*n == 0 || reading.admissible);
     item.readings.iter().enumerate().filter(shown).map(|(_, reading)| reading).collect()
 }
 
 /// `as written 0.31, full buffers 0.12 (admissible)`: how far each reading is from the published baselines.
-fn distances(item: &ItemOutcome) -> String {
+pub(super) fn distances(item: &ItemOutcome) -> String {
     let one = |reading: &ReadingOutcome| {
         let post_hoc = if reading.post_hoc.is_some() { ", post hoc" } else { "" };
         let admissible = if reading.admissible { format!(" (admissible{post_hoc})") } else { String::new() };
@@ -80,7 +72,7 @@ fn distances(item: &ItemOutcome) -> String {
 }
 
 /// `0.374 (0.89)`: ours of an anchor, and how many times the published value it is.
-fn beside(item: &ItemOutcome, reading: &ReadingOutcome, n: usize) -> String {
+pub(super) fn beside(item: &ItemOutcome, reading: &ReadingOutcome, n: usize) -> String {
     let ours = reading.anchors.get(n).and_then(Option::as_ref);
     ours.map_or("—".into(), |ours| format!("{} ({:.2})", figures(ours.mean), ours.mean / item.anchors[n].published))
 }
@@ -91,7 +83,7 @@ fn figures(number: f64) -> String {
 }
 
 /// The figures on which a finding rests, each with its reading; `most` of them, the others counted.
-fn evidence(finding: &FindingOutcome, most: usize) -> String {
+pub(super) fn evidence(finding: &FindingOutcome, most: usize) -> String {
     let one = |shown: &Shown| {
         let reading = shown.reading.as_ref().map_or("as written".to_owned(), |reading| format!("with {reading}"));
         format!("{reading}, {}", shown.ours)
@@ -113,7 +105,7 @@ fn ranges(numbers: &[usize]) -> String {
 }
 
 /// The findings that runs show, with the numbers of the claims that they are for.
-fn told(item: &ItemOutcome) -> Vec<(String, &FindingOutcome)> {
+pub(super) fn told(item: &ItemOutcome) -> Vec<(String, &FindingOutcome)> {
     let shown = item.findings.iter().filter(|finding| finding.holds());
     let of = |finding: &FindingOutcome| {
         let named = (1..).zip(&item.claims).filter(|(_, claim)| claim.finding.as_ref() == Some(&finding.id));
@@ -125,6 +117,7 @@ fn told(item: &ItemOutcome) -> Vec<(String, &FindingOutcome)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::of_reproduction::{claims_csv, screens_markdown, summary_markdown, text};
     use anabranch_reproduce::Reproduction;
     use serde_json::{Value, json};
 

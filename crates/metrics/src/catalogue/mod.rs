@@ -1,0 +1,200 @@
+//! Metrics: names, units, how they are shown. Every table, chart and file reads them here.
+
+pub mod names;
+mod reference;
+mod scale;
+mod table;
+
+pub use reference::MetricRef;
+pub use scale::Scale;
+pub use table::METRICS;
+
+use crate::inference::Better;
+
+/// One metric.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MetricInfo {
+    /// Its name in results.
+    pub name: &'static str,
+    /// Its name in tables and charts.
+    pub label: &'static str,
+    /// Its unit in results; empty for counts and ratios.
+    pub unit: &'static str,
+    /// The unit in which tables show it.
+    pub scale: Scale,
+    /// Which end is the good one; `None` where neither is.
+    pub better: Option<Better>,
+    /// Values below zero have a meaning.
+    pub signed: bool,
+    /// Its definition, in a sentence or two.
+    pub about: &'static str,
+    /// One value per path, not one per run.
+    pub per_path: bool,
+}
+
+impl MetricInfo {
+    const fn new(name: &'static str, label: &'static str, about: &'static str, per_path: bool) -> Self {
+        let (unit, scale) = scale::of_name(name);
+        Self { name, label, unit, scale, better: None, signed: false, about, per_path }
+    }
+
+    const fn more(self) -> Self {
+        Self { better: Some(Better::Higher), ..self }
+    }
+
+    const fn less(self) -> Self {
+        Self { better: Some(Better::Lower), ..self }
+    }
+
+    const fn in_ms(self) -> Self {
+        Self { scale: Scale::MS, ..self }
+    }
+
+    const fn in_percent(self) -> Self {
+        Self { scale: Scale::PERCENT, ..self }
+    }
+
+    const fn decimals(self, decimals: usize) -> Self {
+        Self { scale: Scale { decimals, ..self.scale }, ..self }
+    }
+
+    const fn signed(self) -> Self {
+        Self { signed: true, ..self }
+    }
+}
+
+/// Where a metric of the connection is shown. Each level has all that the levels below it have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Prominence {
+    /// In files, and in charts that the reader unfolds.
+    Listed,
+    /// Also in the report's summary and comparisons.
+    Summarised,
+    /// Also in the table on the terminal.
+    Tabled,
+    /// Its chart is open.
+    Charted,
+    /// The measure of one kind of traffic. The table on the terminal has only the [`main_metric`] of these.
+    Main,
+}
+
+/// A place in the order of columns.
+struct Shown {
+    name: &'static str,
+    prominence: Prominence,
+}
+
+const fn shown(name: &'static str, prominence: Prominence) -> Shown {
+    Shown { name, prominence }
+}
+
+/// All metrics above [`Prominence::Listed`], in the order of columns. Of several main metrics that a row has, the last says
+/// most: each is there for one kind of traffic only, but for goodput.
+const SHOWN: [Shown; 17] = [
+    shown(names::GOODPUT, Prominence::Main),
+    shown(names::COMPLETION, Prominence::Main),
+    shown(names::FLOW_COMPLETION, Prominence::Main),
+    shown(names::RESPONSE, Prominence::Main),
+    shown(names::FRAME_DELAY, Prominence::Main),
+    shown("app_delay_p99_s", Prominence::Charted),
+    shown("response_p99_s", Prominence::Charted),
+    shown("flow_completion_p95_s", Prominence::Charted),
+    shown("flow_completion_max_s", Prominence::Tabled),
+    shown(names::BEST_SINGLE_RATIO, Prominence::Tabled),
+    shown(names::BENEFIT, Prominence::Charted),
+    shown(names::ORACLE_RATIO, Prominence::Tabled),
+    shown(names::OFO_MEAN, Prominence::Charted),
+    shown("opportunistic_packets", Prominence::Tabled),
+    shown("reinjected_packets", Prominence::Summarised),
+    shown(names::RETRANSMITTED, Prominence::Summarised),
+    shown(names::PRICE, Prominence::Summarised),
+];
+
+impl MetricInfo {
+    /// The metric of the connection that is called `name`.
+    pub fn of_run(name: &str) -> Option<&'static Self> {
+        METRICS.iter().find(|info| !info.per_path && info.name == name)
+    }
+
+    /// The metric of a path that is called `name`.
+    pub fn of_path(name: &str) -> Option<&'static Self> {
+        METRICS.iter().find(|info| info.per_path && info.name == name)
+    }
+
+    /// Where it is shown.
+    pub fn prominence(&self) -> Prominence {
+        let place = SHOWN.iter().find(|shown| !self.per_path && shown.name == self.name);
+        place.map_or(Prominence::Listed, |shown| shown.prominence)
+    }
+
+    /// The label with the unit of `scale`: `OFO mean, KiB`.
+    pub fn label_in(&self, scale: Scale) -> String {
+        scale.after(self.label)
+    }
+}
+
+/// The metrics of the connection that are at least so prominent, in the order of columns.
+pub fn shown_metrics(least: Prominence) -> impl Iterator<Item = &'static MetricInfo> {
+    let shown = SHOWN.iter().filter(move |shown| shown.prominence >= least);
+    shown.filter_map(|shown| MetricInfo::of_run(shown.name))
+}
+
+/// The metric that says most of runs which have the metrics that `has` knows: the frames' delay, else the response time, else
+/// the completion time (of several flows, that of each), else goodput.
+pub fn main_metric(has: impl Fn(&str) -> bool) -> &'static MetricInfo {
+    let present = shown_metrics(Prominence::Main).filter(|info| has(info.name));
+    present.last().unwrap_or(&METRICS[0])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_tell_their_units() {
+        for metric in METRICS {
+            let unit = match metric.name {
+                n if n.ends_with("_bps") => "bit/s",
+                n if n.ends_with("_s") => "s",
+                n if n.ends_with("_bytes") => "byte",
+                n if n.ends_with("_packets") => "packet",
+                _ => "",
+            };
+            assert_eq!(metric.unit, unit, "{}", metric.name);
+        }
+    }
+
+    #[test]
+    fn names_and_labels_are_unique_within_their_kind() {
+        for (i, a) in METRICS.iter().enumerate() {
+            assert!(METRICS[..i].iter().all(|b| (a.name, a.per_path) != (b.name, b.per_path)), "{}", a.name);
+            let same = |b: &&MetricInfo| (a.label, a.unit, a.per_path) == (b.label, b.unit, b.per_path);
+            assert!(!METRICS[..i].iter().any(|b| same(&b)), "two metrics are called {}", a.label);
+        }
+    }
+
+    #[test]
+    fn what_is_shown_is_a_metric_of_the_connection_and_has_one_place() {
+        for (i, shown) in SHOWN.iter().enumerate() {
+            assert!(MetricInfo::of_run(shown.name).is_some(), "{}", shown.name);
+            assert!(SHOWN[..i].iter().all(|other| other.name != shown.name), "{}", shown.name);
+        }
+    }
+
+    #[test]
+    fn a_main_metric_has_a_good_end() {
+        let mut directions = shown_metrics(Prominence::Main).map(|info| info.better);
+        assert_eq!(directions.next(), Some(Some(Better::Higher)), "goodput");
+        assert!(directions.all(|better| better == Some(Better::Lower)), "times");
+    }
+
+    #[test]
+    fn of_several_main_metrics_the_one_of_the_traffic_says_most() {
+        let of = |names: &[&str]| main_metric(|name| names.contains(&name)).name;
+        assert_eq!(of(&[]), "goodput_bps");
+        assert_eq!(of(&["completion_s", "goodput_bps"]), "completion_s");
+        assert_eq!(of(&["goodput_bps", "completion_s", "flow_completion_mean_s"]), "flow_completion_mean_s");
+        assert_eq!(of(&["goodput_bps", "completion_s", "response_mean_s"]), "response_mean_s");
+        assert_eq!(of(&["goodput_bps", "app_delay_mean_s", "completion_s"]), "app_delay_mean_s");
+    }
+}

@@ -1,0 +1,26 @@
+//! Names of the metrics that code asks for, as results write them.
+
+/// Of unlimited data; what baselines are compared by.
+pub const GOODPUT: &str = "goodput_bps";
+/// Of sized transfers and web pages.
+pub const COMPLETION: &str = "completion_s";
+/// Of several sized flows.
+pub const FLOW_COMPLETION: &str = "flow_completion_mean_s";
+/// Of requests.
+pub const RESPONSE: &str = "response_mean_s";
+/// Of frames.
+pub const FRAME_DELAY: &str = "app_delay_mean_s";
+/// The connection-level out-of-order queue.
+pub const OFO_MEAN: &str = "ofo_mean_bytes";
+/// Over all subflows, or on one path.
+pub const RETRANSMITTED: &str = "retransmitted_packets";
+/// Goodput against those of the single paths.
+pub const BENEFIT: &str = "aggregation_benefit";
+/// Goodput against that of the best single path.
+pub const BEST_SINGLE_RATIO: &str = "best_single_ratio";
+/// Against the best that the paths allow.
+pub const ORACLE_RATIO: &str = "oracle_ratio";
+/// Money spent.
+pub const PRICE: &str = "price";
+/// A path's part of the data.
+pub const SHARE: &str = "share";

@@ -1,0 +1,11 @@
+//! Tables for terminals.
+
+mod parity;
+mod plain;
+mod preflight;
+mod results;
+
+pub use parity::{parity_markdown, parity_text};
+pub use plain::{plain_table, print_table, seconds};
+pub use preflight::preflight_table;
+pub use results::{auto_notes, results_table};

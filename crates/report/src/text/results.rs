@@ -1,0 +1,182 @@
+//! Results as tables to read: one per cell, one row per scheduler, baselines below.
+
+use super::plain::{heading, plain_table, print_table};
+use super::preflight::preflight_table;
+use anabranch_metrics::{MetricInfo, MetricRef, Prominence, Scale, main_metric, names, shown_metrics};
+use anabranch_run::{AUTO_LIMIT, CellValues, Live, ResultRow, Results};
+use std::fmt::Write as _;
+
+/// All cells, and what the figures mean.
+pub fn results_table(results: &Results) -> String {
+    let rows = results.rows();
+    let mut text = format!("{}\n", results.scenario);
+    let mut cells: Vec<&CellValues> = Vec::new();
+    rows.iter().for_each(|row| {
+        if !cells.contains(&row.cell) {
+            cells.push(row.cell)
+        }
+    });
+    for cell in cells {
+        let rows: Vec<&ResultRow<'_>> = rows.iter().filter(|row| row.cell == cell).collect();
+        let keys: Vec<String> = cell.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+        let _ = write!(text, "\n{}{}", keys.join(", "), if keys.is_empty() { "" } else { "\n" });
+        text += &cell_table(results, &rows);
+    }
+    text.push('\n');
+    text += &notes(&rows);
+    text += &live_notes(results);
+    text
+}
+
+/// How true the runs in real time were: the worst of them.
+fn live_notes(results: &Results) -> String {
+    let lives: Vec<&Live> = results.runs.iter().filter_map(|run| run.live.as_ref()).collect();
+    let Some(first) = lives.first() else { return String::new() };
+    let late = lives.iter().map(|live| live.emulation.late_p99_s).fold(0.0, f64::max) * 1e3;
+    let latest = lives.iter().map(|live| live.emulation.late_max_s).fold(0.0, f64::max) * 1e3;
+    let drops: u64 = lives.iter().map(|live| live.emulation.device_drops).sum();
+    let wrong = lives.iter().filter(|live| !live.emulation.accurate).count();
+    let verdict = match wrong {
+        0 => "accurate".to_owned(),
+        _ => format!("NOT accurate in {wrong} of {} runs: use a quieter machine or lower rates", lives.len()),
+    };
+    let kernel = first.kernel.as_ref().map(|release| format!(", Linux {release}")).unwrap_or_default();
+    let mut text = format!(
+        "Real time{kernel}: 99 of 100 packets at most {late:.2} ms late, the latest {latest:.2} ms, {drops} dropped by \
+         devices: {verdict}.\n"
+    );
+    let mut told: Vec<&String> = Vec::new();
+    for what in lives.iter().flat_map(|live| &live.not_applied) {
+        if !told.contains(&what) {
+            let _ = writeln!(text, "Not applied: {what}.");
+            told.push(what);
+        }
+    }
+    let mut shown = Vec::new();
+    for preflight in lives.iter().filter_map(|live| live.preflight.as_ref()) {
+        if !shown.contains(&preflight) {
+            text += &preflight_table(preflight);
+            shown.push(preflight);
+        }
+    }
+    text
+}
+
+/// A column of the table: its header, and what it shows of a row.
+struct Column<'a> {
+    header: String,
+    field: Field<'a>,
+}
+
+type Field<'a> = Box<dyn Fn(&ResultRow<'_>) -> Option<String> + 'a>;
+
+/// The mean of a metric in the unit in which it is shown.
+fn mean<'a>(info: &'static MetricInfo) -> Column<'a> {
+    let Scale { per, decimals, .. } = info.scale;
+    let field = move |row: &ResultRow<'_>| row.get(info.name).map(|s| format!("{:.decimals$}", s.mean / per));
+    Column { header: header(info), field: Box::new(field) }
+}
+
+/// The mean with the half-width of its interval.
+fn interval<'a>(info: &'static MetricInfo) -> Column<'a> {
+    let per = info.scale.per;
+    let field = move |row: &ResultRow<'_>| {
+        let s = row.get(info.name)?;
+        let half = s.half_width().map(|half| format!(" ± {:.3}", half / per));
+        Some(format!("{:.3}{}", s.mean / per, half.unwrap_or_default()))
+    };
+    Column { header: header(info), field: Box::new(field) }
+}
+
+fn header(info: &MetricInfo) -> String {
+    heading(format!("{} {}", info.label, info.scale.unit).trim_end())
+}
+
+fn text_column<'a>(header: &str, field: impl Fn(&ResultRow<'_>) -> Option<String> + 'a) -> Column<'a> {
+    Column { header: header.into(), field: Box::new(field) }
+}
+
+fn cell_table(results: &Results, rows: &[&ResultRow<'_>]) -> String {
+    let has = |metric: &str| rows.iter().any(|row| row.get(metric).is_some());
+    let mut columns = vec![text_column("scheduler", |row| Some(row.scheduler.into()))];
+    let multipath = rows.iter().filter(|row| !row.kind().is_single());
+    let several = multipath.clone().any(|row| row.congestion != rows[0].congestion);
+    if several {
+        columns.push(text_column("congestion", |row| Some(row.congestion.into())));
+    }
+    let main = main_metric(has);
+    columns.push(interval(main));
+    columns.push(text_column("n", move |row| Some(measured_in(row, main.name))));
+    let reference = rows[0];
+    if !several && multipath.count() > 1 {
+        let header = format!("against\n{} %", reference.scheduler);
+        columns.push(text_column(&header, |row| difference(results, row, reference, main.name)));
+    }
+    let further = shown_metrics(Prominence::Tabled).filter(|info| info.prominence() < Prominence::Main);
+    columns.extend(further.filter(|info| has(info.name)).map(mean));
+    let paths = reference.paths();
+    if paths.len() > 1 {
+        let header = format!("% on\n{}", paths.join("/"));
+        columns.push(text_column(&header, move |row| shares(row, &paths)));
+    }
+    let mut table = plain_table(columns.iter().map(|column| column.header.clone()).collect());
+    for row in rows {
+        table.add_row(columns.iter().map(|column| (column.field)(row).unwrap_or_default()));
+    }
+    print_table(&table)
+}
+
+/// In how many runs a metric was measured: `20`, or `2 of 20`.
+fn measured_in(row: &ResultRow<'_>, metric: &str) -> String {
+    let (n, runs) = (row.get(metric).map_or(0, |summary| summary.n), row.n());
+    if n == runs { runs.to_string() } else { format!("{n} of {runs}") }
+}
+
+/// The paired difference of `row` from `reference` in percent of the reference's mean, with its half-width.
+fn difference(results: &Results, row: &ResultRow<'_>, reference: &ResultRow<'_>, metric: &str) -> Option<String> {
+    let comparison = results.comparison(row, reference, metric)?;
+    let percent = 100.0 / reference.get(metric)?.mean;
+    if !percent.is_finite() {
+        return None;
+    }
+    let half = comparison.half_width().map(|half| format!(" ± {:.1}", half * percent)).unwrap_or_default();
+    Some(format!("{:+.1}{half}", comparison.mean_diff * percent))
+}
+
+/// `84/16`: the means of the paths' shares in percent.
+fn shares(row: &ResultRow<'_>, paths: &[&str]) -> Option<String> {
+    if row.kind().is_single() {
+        return None;
+    }
+    let share = |path: &&str| {
+        Some(format!("{:.0}", 100.0 * row.get(&MetricRef::of_path(path, names::SHARE).to_string())?.mean))
+    };
+    Some(paths.iter().map(share).collect::<Option<Vec<_>>>()?.join("/"))
+}
+
+/// The rows of which [`Repeat::Auto`](anabranch_run::Repeat::Auto) did not come to know enough, a line each.
+pub fn auto_notes(results: &Results) -> String {
+    let line = |row: &ResultRow<'_>| {
+        let summary = row.get(main_metric(|metric| row.get(metric).is_some()).name)?;
+        let half = summary.half_width().map(|half| 100.0 * half / summary.mean.abs());
+        let reached = half.map(|half| format!(" (± {half:.1} %)")).unwrap_or_default();
+        let open = row.n() >= AUTO_LIMIT as usize && !summary.is_narrow();
+        let name = row.full_name();
+        open.then(|| format!("{name}: {AUTO_LIMIT} seeds are not enough for an interval of ± 1 %{reached}.\n"))
+    };
+    results.rows().iter().filter_map(line).collect()
+}
+
+fn notes(rows: &[ResultRow<'_>]) -> String {
+    let mut text = String::new();
+    if rows.iter().any(|row| row.n() > 1) {
+        text += "± is the half-width of the 95 % interval of the mean over n seeds.\n";
+    }
+    if rows.iter().any(ResultRow::deterministic) {
+        text += "n = 1, deterministic: nothing in the scenario is random, so one run says all.\n";
+    }
+    for row in rows.iter().filter(|row| row.unfinished() > 0) {
+        let _ = writeln!(text, "{}: {} of {} transfers did not finish.", row.full_name(), row.unfinished(), row.n());
+    }
+    text
+}

@@ -1,0 +1,217 @@
+//! Results as consumers read them: rows, each with its kind and its summaries.
+
+use crate::estimate::Estimate;
+use crate::results::{CellValues, Comparison, Results, Summary};
+use anabranch_metrics::{MetricRef, names};
+use std::fmt;
+
+/// The beginning of the name of a row that runs one path alone.
+const SINGLE: &str = "single:";
+
+/// The kind of a row, by its scheduler's name in results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowKind<'a> {
+    /// Multipath TCP over all paths.
+    Multipath,
+    /// Plain TCP over this path alone.
+    Single(&'a str),
+}
+
+impl<'a> RowKind<'a> {
+    /// Of a row whose scheduler is called `blest` or `single:wlan`.
+    pub fn of(scheduler: &'a str) -> Self {
+        scheduler.strip_prefix(SINGLE).map_or(Self::Multipath, Self::Single)
+    }
+
+    /// The path, if there is only one.
+    pub fn path(self) -> Option<&'a str> {
+        match self {
+            Self::Multipath => None,
+            Self::Single(path) => Some(path),
+        }
+    }
+
+    /// A baseline.
+    pub fn is_single(self) -> bool {
+        self.path().is_some()
+    }
+}
+
+/// The name of the row that runs `path` alone.
+pub(crate) fn single(path: impl fmt::Display) -> String {
+    format!("{SINGLE}{path}")
+}
+
+/// A row of results: scheduler × congestion control × cell.
+#[derive(Clone, Debug)]
+pub struct ResultRow<'a> {
+    /// Canonical name with its suffix, or `single:PATH`.
+    pub scheduler: &'a str,
+    /// Canonical name.
+    pub congestion: &'a str,
+    /// The sweep's cell.
+    pub cell: &'a CellValues,
+    /// The scheduler's name; with that of the congestion control where schedulers run with several.
+    pub name: String,
+    summaries: Vec<&'a Summary>,
+}
+
+impl Results {
+    /// All rows, in the order of the results.
+    pub fn rows(&self) -> Vec<ResultRow<'_>> {
+        let mut rows: Vec<ResultRow<'_>> = Vec::new();
+        for summary in &self.summary {
+            let (scheduler, congestion, cell) = (&*summary.scheduler, &*summary.congestion, &summary.cell);
+            // The summaries of a row are next to each other.
+            match rows.last_mut() {
+                Some(row) if (row.scheduler, row.congestion, row.cell) == (scheduler, congestion, cell) => {
+                    row.summaries.push(summary)
+                }
+                _ => {
+                    rows.push(ResultRow { summaries: vec![summary], ..ResultRow::bare(scheduler, congestion, cell) });
+                }
+            }
+        }
+        let mut controls = rows.iter().filter(|row| !row.kind().is_single()).map(|row| row.congestion);
+        let first = controls.next();
+        if controls.any(|control| Some(control) != first) {
+            rows.iter_mut().for_each(|row| row.name = format!("{}, {}", row.scheduler, row.congestion));
+        }
+        rows
+    }
+
+    /// The comparison of `row` with `reference`, of the same congestion control and cell, in a metric of the connection.
+    pub fn comparison(&self, row: &ResultRow<'_>, reference: &ResultRow<'_>, metric: &str) -> Option<&Comparison> {
+        self.comparisons.iter().find(|c| {
+            (&*c.a, &*c.b, &*c.congestion, &*c.metric) == (row.scheduler, reference.scheduler, row.congestion, metric)
+                && c.cell == *row.cell
+        })
+    }
+}
+
+impl<'a> ResultRow<'a> {
+    /// A row that measured nothing.
+    pub fn bare(scheduler: &'a str, congestion: &'a str, cell: &'a CellValues) -> Self {
+        Self { scheduler, congestion, cell, name: scheduler.to_owned(), summaries: Vec::new() }
+    }
+
+    /// Its kind.
+    pub fn kind(&self) -> RowKind<'a> {
+        RowKind::of(self.scheduler)
+    }
+
+    /// The summary of a metric, by its name in results.
+    pub fn get(&self, metric: &str) -> Option<&'a Summary> {
+        self.summaries.iter().find(|summary| summary.metric == metric).copied()
+    }
+
+    /// The metrics that it has, in the order of the results.
+    pub fn metrics(&self) -> impl Iterator<Item = &'a str> + '_ {
+        self.summaries.iter().map(|summary| summary.metric.as_str())
+    }
+
+    /// The names of its paths, in the scenario's order.
+    pub fn paths(&self) -> Vec<&'a str> {
+        let metrics = self.metrics().map(MetricRef::parse).filter(|metric| metric.name == names::SHARE);
+        metrics.filter_map(|metric| metric.path).collect()
+    }
+
+    /// Most runs that any metric was measured in.
+    pub fn n(&self) -> usize {
+        self.summaries.iter().map(|summary| summary.n).max().unwrap_or(0)
+    }
+
+    /// One run says all.
+    pub fn deterministic(&self) -> bool {
+        self.summaries.iter().any(|summary| summary.deterministic)
+    }
+
+    /// Runs that did not finish their transfer.
+    pub fn unfinished(&self) -> usize {
+        self.summaries.iter().map(|summary| summary.unfinished).max().unwrap_or(0)
+    }
+
+    /// With its congestion control and cell.
+    pub fn full_name(&self) -> String {
+        let cell: String = self.cell.iter().map(|(key, value)| format!(", {key} = {value}")).collect();
+        format!("{} ({}{cell})", self.scheduler, self.congestion)
+    }
+}
+
+fn half(low: Option<f64>, high: Option<f64>) -> Option<f64> {
+    low.zip(high).map(|(low, high)| (high - low) / 2.0)
+}
+
+impl Summary {
+    /// Half the width of the 95 % interval; absent for n = 1.
+    pub fn half_width(&self) -> Option<f64> {
+        half(self.ci95_low, self.ci95_high)
+    }
+}
+
+impl Comparison {
+    /// Half the width of the 95 % interval; absent for n = 1.
+    pub fn half_width(&self) -> Option<f64> {
+        half(self.ci95_low, self.ci95_high)
+    }
+}
+
+impl Estimate {
+    /// Half the width of the 95 % interval; absent for n = 1.
+    pub fn half_width(&self) -> Option<f64> {
+        half(self.ci95_low, self.ci95_high)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn results(rows: &[(&str, &str, &str, f64)]) -> Results {
+        let summary = |(scheduler, congestion, metric, mean): &(&str, &str, &str, f64)| {
+            json!({ "scheduler": scheduler, "congestion": congestion, "cell": {}, "metric": metric, "n": 3, "mean": mean,
+                "median": mean, "p95": mean, "ci95_low": mean - 1.0, "ci95_high": mean + 1.0 })
+        };
+        let summaries: Vec<_> = rows.iter().map(summary).collect();
+        let document = json!({ "schema": 1, "anabranch": "", "scenario": "", "digest": "", "runs": [],
+            "summary": summaries, "comparisons": [] });
+        serde_json::from_value(document).unwrap()
+    }
+
+    #[test]
+    fn the_name_of_a_row_says_what_it_runs() {
+        assert_eq!(RowKind::of("blest+or"), RowKind::Multipath);
+        assert_eq!(RowKind::of(&single("a:b")), RowKind::Single("a:b"));
+        assert_eq!((RowKind::of("single").path(), RowKind::of("single:3g").path()), (None, Some("3g")));
+    }
+
+    #[test]
+    fn a_row_has_its_summaries_and_paths() {
+        let results = results(&[
+            ("minrtt", "lia", "goodput_bps", 2.0),
+            ("minrtt", "lia", "path.a.b.share", 0.5),
+            ("minrtt", "lia", "path.a.b.sent_bytes", 7.0),
+            ("single:c", "reno", "goodput_bps", 4.0),
+        ]);
+        let rows = results.rows();
+        let of = |row: &ResultRow<'_>| (row.name.clone(), row.kind().is_single(), row.paths().join(" "));
+        assert_eq!(
+            [of(&rows[0]), of(&rows[1])],
+            [("minrtt".into(), false, "a.b".into()), ("single:c".into(), true, "".into())]
+        );
+        let goodput = rows[1].get("goodput_bps").unwrap();
+        assert_eq!((goodput.mean, goodput.half_width(), rows[0].n()), (4.0, Some(1.0), 3));
+    }
+
+    #[test]
+    fn names_have_the_congestion_control_where_schedulers_run_with_several() {
+        let results = results(&[
+            ("minrtt", "lia", "price", 2.0),
+            ("minrtt", "olia", "price", 2.0),
+            ("single:c", "reno", "price", 4.0),
+        ]);
+        let names: Vec<String> = results.rows().into_iter().map(|row| row.name).collect();
+        assert_eq!(names, ["minrtt, lia", "minrtt, olia", "single:c, reno"]);
+    }
+}
