@@ -465,7 +465,7 @@ fn n_is_that_of_the_figure_beside_it() {
     slow
 
     scheduler     completion       n      of  OFO mean       PR     % on
-                           s          oracle       KiB  packets  wlan/3g
+                      time s          oracle       KiB  packets  wlan/3g
     ────────────────────────────────────────────────────────────────────
     minrtt     1.200 ± 1.271  2 of 3   0.900     200.0   1234.5    50/50
 
