@@ -52,7 +52,8 @@ impl Endpoint {
             self.reset(tuple, packet, None);
             return None;
         };
-        let wait = !self.has_free_slot() || listener.complete_only || self.unproven.len() >= UNPROVEN.min(self.limit / 2);
+        let wait =
+            !self.has_free_slot() || listener.complete_only || self.unproven.len() >= UNPROVEN.min(self.limit / 2);
         if let Some(settings) = listener.settings.as_ref().filter(|_| wait) {
             let syn = &packet.segment;
             let tokens = &self.tokens;
