@@ -50,12 +50,9 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
         [Section::Path, Section::Link, Section::Cross, Section::Timeline, Section::Traffic]
             .map(|section| tables(report, root, section));
     let name = top.get(report, "name", value::title).or_else(|| Some(stem(file)));
-    let duration = top.get(report, "duration", value::duration);
-    let warmup = top.get(report, "warmup", value::duration);
-    let seed = top.get(report, "seed", value::integer);
-    let repeat = top.get(report, "repeat", value::integer);
-    let start = top.get(report, "start", value::duration);
-    let start_jitter = top.get(report, "start_jitter", value::duration);
+    let [duration, warmup, start, start_jitter] =
+        ["duration", "warmup", "start", "start_jitter"].map(|key| top.get(report, key, value::duration));
+    let [seed, repeat] = ["seed", "repeat"].map(|key| top.get(report, key, value::integer));
     let scheduler = connection.get(report, "scheduler", plugin::scheduler);
     let congestion = connection.get(report, "congestion", plugin::congestion);
     let traffic = traffic::traffic(report, &traffic);
