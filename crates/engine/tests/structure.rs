@@ -3,6 +3,8 @@
 //! Parts are the folders `session`, `sending`, `receiving`, `paths` and `subflow`. Each is given plain values and subflows,
 //! and knows none of its peers; `connection` alone knows all of them.
 
+#![expect(clippy::disallowed_methods, reason = "the test reads the engine's own sources")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
