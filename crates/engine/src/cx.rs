@@ -25,26 +25,30 @@ pub(crate) struct Frame {
 
 /// The context of one call of a part: the time, the settings, and the connection's place in the trace.
 pub(crate) struct Scope<'a> {
-    pub side: Side,
     pub now: Instant,
     pub settings: &'a Settings,
+    frame: &'a Frame,
     recorder: &'a mut dyn Recorder,
-    origin: Origin,
 }
 
 impl Cx<'_> {
     #[inline(always)]
     pub(crate) fn scope<'a>(&'a mut self, frame: &'a Frame) -> Scope<'a> {
-        let origin = Origin { host: Some(frame.side), connection: frame.id, path: PathId::default() };
-        Scope { side: frame.side, now: self.now, settings: &frame.settings, recorder: &mut *self.recorder, origin }
+        Scope { now: self.now, settings: &frame.settings, frame, recorder: &mut *self.recorder }
     }
 }
 
 impl Scope<'_> {
+    /// The end of the connection where the part is.
+    pub fn side(&self) -> Side {
+        self.frame.side
+    }
+
     /// Records an event of a path, or of the connection as a whole.
     #[inline(always)]
     pub fn record(&mut self, path: Option<PathId>, event: Event) {
-        let origin = Origin { path: path.unwrap_or_default(), ..self.origin };
+        let Frame { id, side, .. } = self.frame;
+        let origin = Origin { host: Some(*side), connection: *id, path: path.unwrap_or_default() };
         self.recorder.record(self.now, origin, &event);
     }
 

@@ -3,6 +3,8 @@
 //! Parts are the folders `session`, `sending`, `receiving`, `paths` and `subflow`. Each is given plain values and subflows,
 //! and knows none of its peers; `connection` alone knows all of them.
 
+#![expect(clippy::disallowed_methods, reason = "the test reads the engine's own sources")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +15,7 @@ const PARTS: [&str; 5] = ["session", "sending", "receiving", "paths", "subflow"]
 
 /// Bounds of `impl Connection`: files, and lines in all of them.
 const FILES: usize = 4;
-const LINES: usize = 1_900;
+const LINES: usize = 1_815;
 
 /// A source file: its path below `src`, and its syntax without tests.
 struct Source {

@@ -26,8 +26,13 @@ impl Connection {
             self.hold_round(cx);
         }
         // Nearly always nothing is to be sent, found out with little work.
-        let first = (0..self.subflows.len()).find(|i| self.wanted(*i) != Wanted::Nothing)?;
-        self.transmit_from(cx, first, packet)
+        for i in 0..self.subflows.len() {
+            let wanted = self.wanted(i);
+            if wanted != Wanted::Nothing {
+                return self.transmit_from(cx, i, wanted, packet);
+            }
+        }
+        None
     }
 
     /// Holds the round that is due.
@@ -47,10 +52,17 @@ impl Connection {
         s.wanted(self.session.mode(), waiting)
     }
 
-    /// The next segment of subflow `first` or of those after it.
+    /// The next segment of subflow `i`, which is to send what is `wanted`, or of those after it.
     #[inline(never)]
-    fn transmit_from(&mut self, cx: &mut Cx<'_>, first: usize, packet: &mut Packet) -> Option<PathId> {
-        let i = (first..self.subflows.len()).find(|i| self.transmit(cx, *i, &mut packet.segment))?;
+    fn transmit_from(&mut self, cx: &mut Cx<'_>, i: usize, wanted: Wanted, packet: &mut Packet) -> Option<PathId> {
+        let (mut i, mut wanted) = (i, wanted);
+        while !self.transmit(cx, i, wanted, &mut packet.segment) {
+            i += 1;
+            if i >= self.subflows.len() {
+                return None;
+            }
+            wanted = self.wanted(i);
+        }
         let s = &self.subflows[i];
         let id = s.id;
         packet.src = s.ends.src;
@@ -62,9 +74,9 @@ impl Connection {
         Some(id)
     }
 
-    /// Writes the next segment of a subflow to `out`; false if there is none.
-    fn transmit(&mut self, cx: &mut Cx<'_>, i: usize, out: &mut Segment) -> bool {
-        match self.wanted(i) {
+    /// Writes the next segment of a subflow to `out`; false if there is none, or what is `wanted` is held back.
+    fn transmit(&mut self, cx: &mut Cx<'_>, i: usize, wanted: Wanted, out: &mut Segment) -> bool {
+        match wanted {
             Wanted::Nothing => return false,
             Wanted::Reset => self.send_reset(cx, i, out),
             Wanted::Handshake => self.send_handshake(cx, i, out),
