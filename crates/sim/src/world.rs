@@ -82,7 +82,7 @@ struct DeviceId {
     side: Side,
 }
 
-/// What a packet carries through the network.
+/// The content of a packet in the network.
 #[derive(Clone, Debug, Default)]
 struct Parcel {
     /// Where it goes.
