@@ -30,7 +30,7 @@ pub const TAKEN_AWAY: [(&str, &str); 7] = [
 ];
 
 const BUFFER: u64 = 64 << 20;
-/// How many schedulers stand for all: the portfolio of [`portfolio`].
+/// The number of schedulers that represent all: the portfolio of [`portfolio`].
 const TEAM: usize = 3;
 /// Seeds of the runs without something, at most; those with everything in place count with as many.
 const SEEDS: usize = 3;

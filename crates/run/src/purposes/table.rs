@@ -1,4 +1,4 @@
-//! The table: who is held against whom, where, by what.
+//! The table: each scheduler with its rival, network and metric.
 
 use super::Wants::{Less, More};
 use super::{Network, Purpose, Verdict, Wants};
