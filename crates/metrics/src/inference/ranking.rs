@@ -98,7 +98,7 @@ mod tests {
         Ranking::of(scores, better, Bootstrap::default()).unwrap()
     }
 
-    /// Luck that all rows share, and a row's own advantage.
+    /// A random part that all rows share, and a row's own advantage.
     fn shifted(advantages: &[f64]) -> Vec<Vec<f64>> {
         let luck = [3.0, 9.0, 4.0, 1.0, 7.0, 5.0, 2.0, 8.0, 6.0, 0.0];
         advantages.iter().map(|advantage| luck.iter().map(|luck| luck + advantage).collect()).collect()
