@@ -3,7 +3,7 @@
 use anabranch_metrics::{Better, Bootstrap, Paired, Ranking, SignedRank};
 use anabranch_run::Estimate;
 
-/// From so many pairs on, ranks can tell a difference from luck at the 5 % level.
+/// From this number of pairs on, ranks can distinguish a difference from chance at the 5 % level.
 const RANKS: usize = 6;
 
 /// A relative difference.

@@ -1,4 +1,4 @@
-//! A paper: its items, each a table or figure with the scenario that stands for it.
+//! A paper: its items, each a table or figure with the scenario that represents it.
 
 use crate::claim::Claim;
 use crate::figure::Figure;
@@ -57,7 +57,7 @@ pub struct Item {
     pub curves: Option<Duration>,
     /// Kernels at the receiving end, in real time.
     pub live: bool,
-    /// The same scenario with some keys set: a cell `variant = NAME` each. Empty = as the file says.
+    /// The same scenario with some keys set: a cell `variant = NAME` each. Empty = the scenario as written.
     pub variants: Vec<(String, Vec<Override>)>,
     /// The keys that `--quick` sets besides the number of repetitions.
     pub quick: Vec<Override>,
@@ -65,7 +65,7 @@ pub struct Item {
     pub packets: Vec<String>,
     /// How to draw it.
     pub figures: Vec<Figure>,
-    /// Published values of baseline rows, by which readings are told apart. Each is a `Kind::Value`; none is a claim.
+    /// Published values of baseline rows, by which readings are distinguished. Each is a `Kind::Value`; none is a claim.
     pub anchors: Vec<Claim>,
     /// The paper's claims.
     pub claims: Vec<Claim>,

@@ -48,7 +48,7 @@ impl<'a> Samples<'a> {
         runs.filter_map(|run| Some((run.seed, value(run, metric)?))).collect()
     }
 
-    /// One value a seed, as a multiple of what it is said to be per.
+    /// One value per seed, as a multiple of the side's `per` where there is one.
     ///
     /// # Errors
     /// Why there is none.

@@ -12,7 +12,7 @@ use toml::Spanned;
 
 /// So few points lie on any line.
 const LEAST_POINTS: usize = 3;
-/// So many lines make the curve of a model.
+/// The number of lines that make the curve of a model.
 const STEPS: u32 = 100;
 
 impl Reader {
