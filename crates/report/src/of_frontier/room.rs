@@ -6,7 +6,7 @@ use anabranch_run::frontier::{Room, RoomRow, TAKEN_AWAY};
 use indexmap::IndexSet;
 use std::fmt::Write as _;
 
-/// By application, by kind of paths, and what was taken away how.
+/// By application, by kind of paths, and how each hindrance is removed.
 pub fn room(room: &Room) -> String {
     let mut text = format!(
         "With {}. Best published scheduler over all: {}. The team that stands for all schedulers below, and what the best of \

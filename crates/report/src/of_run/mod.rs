@@ -13,7 +13,7 @@ use crate::value::{Figure, MadeBy, Report, Section};
 use anabranch_run::{ResultRow, Results};
 use anabranch_trace::Timeline;
 
-/// Rows whose series are shown; of the others the page says that they are in `series/`.
+/// Rows whose series are shown; for the others the page refers to `series/`.
 const SERIES: usize = 40;
 
 /// Timelines that are shown.
