@@ -29,7 +29,7 @@ impl Checkout {
         fs::read_to_string(self.file(name)).unwrap()
     }
 
-    /// What `anabranch new scheduler NAME` says in the folder `within`: its exit code and its words.
+    /// The exit code and output of `anabranch new scheduler NAME` in the folder `within`.
     fn new_scheduler(&self, within: &str, name: &str) -> (i32, String) {
         let mut command = Command::new(assert_cmd::cargo::cargo_bin!("anabranch"));
         let output =

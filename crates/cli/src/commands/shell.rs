@@ -112,7 +112,7 @@ fn waiting(left: &Pending) -> String {
     format!("waiting until what was sent has arrived ({}); Ctrl-C ends that\n", amount(left))
 }
 
-/// What was lost.
+/// The data that was lost.
 fn unarrived(Unarrived { left, why }: &Unarrived) -> String {
     let why = match why {
         Why::Interrupted => "a signal ended the wait".to_owned(),
@@ -122,7 +122,7 @@ fn unarrived(Unarrived { left, why }: &Unarrived) -> String {
     format!("what was sent did not all arrive: {} are lost; {why}\n", amount(left))
 }
 
-/// Who is where, and how to get there from elsewhere.
+/// The hosts, and how to enter them from another terminal.
 fn banner(name: &str, shell: &Shell) -> String {
     let mut text = format!("{name}: you are the client; $ANABRANCH_SERVER is {}\n", shell.server());
     for (path, address) in shell.paths() {

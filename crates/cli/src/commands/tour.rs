@@ -4,7 +4,7 @@ use crate::args::Arguments;
 use clap::CommandFactory;
 use clap_complete::Shell;
 
-/// What `anabranch` says without arguments.
+/// The output of `anabranch` without arguments.
 pub fn tour() -> String {
     format!(
         "\

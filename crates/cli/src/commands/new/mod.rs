@@ -62,7 +62,7 @@ fn checkout() -> Result<PathBuf, Failure> {
     })
 }
 
-/// What is done, and what is to be done.
+/// The steps done, and the next ones.
 fn next(Names { name, module, .. }: &Names) -> String {
     format!(
         "\
