@@ -62,7 +62,7 @@ fn losses(frontier: &Frontier) -> String {
 
 fn team(frontier: &Frontier) -> String {
     format!(
-        "Who had one scheduler for each kind of network would take, one after the other (and what the best of those so far \
+        "A portfolio, one scheduler for each kind of network, takes these, one after the other (and the best of those so far \
          lacks, in percent): {}.",
         members(&portfolio(&frontier.cells, TEAM))
     )

@@ -41,7 +41,7 @@ pub fn report(reproduction: &Reproduction, around: Around) -> Report {
             (format!("Reproduced: {}", keys.join(", ")), String::new())
         }
     };
-    let quick = "A quick look: with three seeds, few differences can be told from luck.";
+    let quick = "A quick look: with three seeds, few differences are significant.";
     let subtitle = source + if reproduction.quick { quick } else { "" };
     let text = |(paper, item): (&PaperOutcome, &ItemOutcome)| {
         (format!("papers/{}/{}", paper.key, item.scenario.0), item.scenario.1.clone())

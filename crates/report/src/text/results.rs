@@ -173,7 +173,7 @@ fn notes(rows: &[ResultRow<'_>]) -> String {
         text += "± is the half-width of the 95 % interval of the mean over n seeds.\n";
     }
     if rows.iter().any(ResultRow::deterministic) {
-        text += "n = 1, deterministic: nothing in the scenario is random, so one run says all.\n";
+        text += "n = 1, deterministic: nothing in the scenario is random, so one run suffices.\n";
     }
     for row in rows.iter().filter(|row| row.unfinished() > 0) {
         let _ = writeln!(text, "{}: {} of {} transfers did not finish.", row.full_name(), row.unfinished(), row.n());
