@@ -29,7 +29,7 @@ pub fn words() -> impl Iterator<Item = Word> {
 }
 
 impl Word {
-    /// What it means: the clause of the key's text that has it as a label, else the whole text.
+    /// Its meaning: the clause of the key's text that has it as a label, else the whole text.
     pub fn about(&self) -> &'static str {
         clause(self.key.about, self.siblings(), self.name).unwrap_or(self.key.about)
     }

@@ -82,7 +82,7 @@ struct DeviceId {
     side: Side,
 }
 
-/// What a packet carries through the network.
+/// A packet with its address, as the network carries it.
 #[derive(Clone, Debug, Default)]
 struct Parcel {
     /// Where it goes.
