@@ -192,7 +192,7 @@ pub fn file_stem<K: Display, V: Display>(
     name.chars().map(plain).collect()
 }
 
-/// One line a sample: its beginning, then the connection's columns, then those of the paths that the run uses.
+/// One line per sample: its beginning, then the connection's columns, then those of the paths that the run uses.
 fn write_series(file: &Path, job: &Labelled<'_>, paths: &[String], series: &Series) -> io::Result<()> {
     let used = |path: PathId| match job.job.choice {
         Choice::Multipath(_) => true,

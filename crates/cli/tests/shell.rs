@@ -38,7 +38,7 @@ fn place(programs: &[&str]) -> Option<Place> {
     let is_there = |program: &&&str| Command::new(program).arg("--version").output().is_ok();
     let missing = programs.iter().find(|program| !is_there(program)).map(|program| format!("{program} is missing"));
     let tried = place.shell(&["-q"], &["true"]);
-    let refused = String::from_utf8_lossy(&tried.stderr).contains("needs root").then(|| "this takes root".to_owned());
+    let refused = String::from_utf8_lossy(&tried.stderr).contains("needs root").then(|| "this needs root".to_owned());
     let Some(why) = missing.or(refused) else { return Some(place) };
     let test = std::thread::current().name().unwrap_or("a test").to_owned();
     // Not by a macro: a test's captured output is shown only when it fails.
@@ -482,7 +482,7 @@ fn what_cannot_arrive_is_told_and_a_signal_ends_the_wait() {
     let mut shell = place.command(&server, &["sh", "-c", give]).stderr(Stdio::piped()).spawn().unwrap();
     let mut errors = BufReader::new(shell.stderr.take().unwrap());
     let mut text = String::new();
-    while !text.contains("waiting until what was sent has arrived") {
+    while !text.contains("waiting for data under way") {
         assert!(errors.read_line(&mut text).unwrap() > 0, "{text}");
     }
     // It would wait for half a minute.
@@ -492,7 +492,7 @@ fn what_cannot_arrive_is_told_and_a_signal_ends_the_wait() {
     errors.read_to_string(&mut text).unwrap();
     assert_eq!(shell.wait().unwrap().code(), Some(7), "{text}");
     assert!(begun.elapsed() < Duration::from_secs(15), "{text}");
-    let left = text.lines().find(|line| line.contains("did not all arrive")).unwrap_or_else(|| panic!("{text}"));
+    let left = text.lines().find(|line| line.contains("did not arrive")).unwrap_or_else(|| panic!("{text}"));
     assert!(left.contains("1 connection") && left.contains("bytes"), "{left}");
     assert_eq!(place.got(), "", "a stream without its end");
 }

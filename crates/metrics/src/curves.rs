@@ -28,7 +28,7 @@ pub struct TimeCurve {
     pub name: &'static str,
     /// Of which path; `None` = of the connection.
     pub path: Option<PathId>,
-    /// One value a bin; the last bin may be shorter than the others.
+    /// One value per bin; the last bin may be shorter than the others.
     pub values: Vec<Option<f64>>,
 }
 

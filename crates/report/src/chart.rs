@@ -96,7 +96,7 @@ pub struct Lines {
     pub x: Axis,
     /// The values.
     pub y: Axis,
-    /// One a row.
+    /// One per row.
     pub lines: Vec<Line>,
 }
 
@@ -119,7 +119,7 @@ pub struct Distribution {
     pub x: Axis,
     /// Share of all.
     pub y: Axis,
-    /// One a row.
+    /// One per row.
     pub curves: Vec<Density>,
 }
 

@@ -8,7 +8,7 @@ use anabranch_run::RowKind;
 pub struct Claim {
     /// In our words: `OTIAS's goodput is 6 % above minRTT's`.
     pub text: String,
-    /// Where it stands in the paper: `Figure 3 (a)`.
+    /// Its place in the paper: `Figure 3 (a)`.
     pub place: String,
     /// Metric of results, `path.NAME.METRIC`, `CURVE[20s..40s]`, `rd[-2..2]`; or `A / B` of these, run by run.
     pub metric: String,
@@ -39,7 +39,7 @@ pub enum Standing {
     Open(String),
     /// Another place of the paper contradicts it; the text says which.
     Contradicted(String),
-    /// It holds whichever scheduler runs. Says why.
+    /// It holds with any scheduler; the text says why.
     Trivial(String),
     /// Another claim of the paper rests on the same datum. Says which.
     Duplicate(String),
@@ -83,7 +83,7 @@ pub(crate) fn half_to_twice(published: f64) -> (f64, f64) {
     (half.min(twice), half.max(twice))
 }
 
-/// Stands between two metrics of which the ratio is meant.
+/// The sign between two metrics of a ratio.
 pub(crate) const RATIO: &str = " / ";
 
 /// A row of the item, perhaps in a cell of its own.

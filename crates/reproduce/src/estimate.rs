@@ -45,7 +45,7 @@ impl RelativeChange {
 pub(crate) struct Order {
     /// Indices of the rows, the best first.
     pub found: Vec<usize>,
-    /// Share of resamples of the seeds in which the rows stand in the order given.
+    /// Share of resamples of the seeds in which the rows have the order given.
     pub holds: f64,
     /// The first is the best and the last the worst, each in 95 of 100 resamples.
     pub ends_hold: bool,

@@ -47,7 +47,7 @@ pub struct ItemOutcome {
     pub id: String,
     /// Its contents.
     pub title: String,
-    /// Where it stands in the paper.
+    /// Its place in the paper.
     pub place: String,
     /// Kernels took part, in real time.
     pub live: bool,
@@ -69,7 +69,7 @@ pub struct ItemOutcome {
     pub claims: Vec<Judged>,
     /// The same claims in each reading; the first is the one as written.
     pub readings: Vec<ReadingOutcome>,
-    /// Why claims come out otherwise.
+    /// Why results differ from claims.
     pub findings: Vec<FindingOutcome>,
 }
 
@@ -78,7 +78,7 @@ pub struct ItemOutcome {
 pub struct Anchor {
     /// In our words.
     pub text: String,
-    /// Where it stands in the paper.
+    /// Its place in the paper.
     pub place: String,
     /// Metric that answers it.
     pub metric: String,
@@ -116,7 +116,7 @@ pub struct Judged {
     pub text: String,
     /// Metric and rows: `goodput_bps of blest+or against minrtt+pr`.
     pub named: String,
-    /// Where it stands in the paper.
+    /// Its place in the paper.
     pub place: String,
     /// Metric that answers it.
     pub metric: String,
@@ -150,7 +150,7 @@ pub struct Judged {
     pub verdict: Verdict,
     /// The class under all readings.
     pub class: Class,
-    /// The readings in which it stands, by their names.
+    /// The readings in which it holds, by their names.
     pub under: Vec<String>,
     /// It was written, or changed, when its outcome was known.
     pub post_hoc: Option<String>,
@@ -169,7 +169,7 @@ pub struct ReadingOutcome {
     pub why: String,
     /// The keys that it sets, `key = value`.
     pub set: Vec<String>,
-    /// The paper leaves it open; otherwise it is an assumption made otherwise.
+    /// The paper leaves it open; otherwise it changes what the paper states.
     pub open: bool,
     /// It was thought of when outcomes of schedulers were known.
     pub post_hoc: Option<String>,
@@ -255,7 +255,7 @@ pub enum Class {
     /// Another place of the paper contradicts it.
     #[serde(rename = "the paper contradicts itself")]
     Contradicted,
-    /// It holds whichever scheduler runs, or rests on another claim's datum.
+    /// It holds with any scheduler, or rests on another claim's datum.
     #[serde(rename = "trivial or duplicate")]
     Trivial,
     /// A published value of a baseline, by which readings were chosen.

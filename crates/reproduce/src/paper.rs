@@ -45,7 +45,7 @@ pub struct Item {
     pub id: String,
     /// Its contents.
     pub title: String,
-    /// Where it stands in the paper: `Figure 3`.
+    /// Its place in the paper: `Figure 3`.
     pub place: String,
     /// The scenario file beside `claims.toml`.
     pub scenario: String,
@@ -71,6 +71,6 @@ pub struct Item {
     pub claims: Vec<Claim>,
     /// Other ways to read the set-up, and assumptions that are varied to see what they move.
     pub readings: Vec<Reading>,
-    /// Why claims come out otherwise.
+    /// Why results differ from claims.
     pub findings: Vec<Finding>,
 }

@@ -35,7 +35,7 @@ pub struct Part<'a> {
     pub baselines: Option<Plan>,
 }
 
-/// Reads the item's scenario with `read(overrides)`, once a variant and a reading. The part as written comes first; a
+/// Reads the item's scenario with `read(overrides)`, once per variant and reading. The part as written comes first; a
 /// quick look has no other.
 ///
 /// # Errors

@@ -24,9 +24,9 @@ pub struct Results {
     pub scenario: String,
     /// Hash over the runs' digests in order, in hexadecimal.
     pub digest: String,
-    /// One entry a run: by cell, congestion control, scheduler, seed; baselines after the schedulers.
+    /// One entry per run: by cell, congestion control, scheduler, seed; baselines after the schedulers.
     pub runs: Vec<RunRecord>,
-    /// One entry a row (cell × congestion control × scheduler) and metric.
+    /// One entry per row (cell × congestion control × scheduler) and metric.
     pub summary: Vec<Summary>,
     /// Paired differences between schedulers.
     pub comparisons: Vec<Comparison>,

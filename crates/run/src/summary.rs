@@ -72,7 +72,7 @@ fn baselines_of(cell: &CellPlan, row: &PlanRow) -> Vec<usize> {
         .collect()
 }
 
-/// One summary a metric, in the order in which the row's runs first show them.
+/// One summary per metric, in the order in which the row's runs first show them.
 pub(crate) fn summarise(row: &[RunRecord], deterministic: bool) -> Vec<Summary> {
     let mut samples: IndexMap<String, Vec<f64>> = IndexMap::new();
     for (name, value) in row.iter().flat_map(RunRecord::values) {

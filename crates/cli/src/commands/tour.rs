@@ -11,8 +11,8 @@ pub fn tour() -> String {
 Anabranch {}: Multipath TCP (RFC 8684) in deterministic virtual time.
 
 One scenario file describes paths, a connection and its traffic. Anabranch runs it under any packet
-scheduler and congestion control, over many seeds, beside each path alone with plain TCP, and says
-with intervals whether multipath helped, and what it cost in reordering and retransmissions.
+scheduler and congestion control, over many seeds, beside each path alone with plain TCP, and shows
+with intervals whether multipath helped, and its cost in reordering and retransmissions.
 
 Three commands to try:
 

@@ -16,7 +16,7 @@ pub enum Better {
 #[derive(Clone, Debug)]
 pub struct Ranking {
     observed: Vec<f64>,
-    /// One entry a resample: the mean of each row. Greater is better, here and above.
+    /// One entry per resample: the mean of each row. Greater is better, here and above.
     resampled: Vec<Vec<f64>>,
 }
 
@@ -32,7 +32,7 @@ pub struct RankClaim {
 }
 
 impl Ranking {
-    /// Of `scores`: one entry a row, each with one value a seed, in the same order of seeds. `None` without rows or seeds, or if
+    /// Of `scores`: one entry per row, each with one value per seed, in the same order of seeds. `None` without rows or seeds, or if
     /// rows differ in length.
     pub fn of(scores: &[Vec<f64>], better: Better, bootstrap: Bootstrap) -> Option<Self> {
         let n = scores.first()?.len();

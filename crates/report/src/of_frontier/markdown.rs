@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 /// The schedulers whose ties the page counts.
 const COUSINS: [&str; 4] = ["minrtt", "stms", "kim2012", "fdps"];
-/// Members of the team of schedulers that together come nearest to the best of each cell.
+/// Members of the portfolio of schedulers that together come nearest to the best of each cell.
 const TEAM: usize = 5;
 
 /// Everything but the cells: for each congestion control the choice, the standings, and the losses.

@@ -17,7 +17,7 @@ const HEADER: [&str; 10] = [
     "",
 ];
 
-/// One row for each direction of each path; a word at those that are not what they should be.
+/// One row for each direction of each path; a word at those that are outside the tolerance.
 pub fn preflight_table(preflight: &Preflight) -> String {
     let mut table = plain_table(HEADER.map(str::to_owned).into());
     for way in &preflight.ways {

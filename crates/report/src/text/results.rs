@@ -154,7 +154,7 @@ fn shares(row: &ResultRow<'_>, paths: &[&str]) -> Option<String> {
     Some(paths.iter().map(share).collect::<Option<Vec<_>>>()?.join("/"))
 }
 
-/// The rows of which [`Repeat::Auto`](anabranch_run::Repeat::Auto) did not come to know enough, a line each.
+/// The rows of which [`Repeat::Auto`](anabranch_run::Repeat::Auto) has too few seeds, one line per row.
 pub fn auto_notes(results: &Results) -> String {
     let line = |row: &ResultRow<'_>| {
         let summary = row.get(main_metric(|metric| row.get(metric).is_some()).name)?;

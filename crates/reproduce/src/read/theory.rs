@@ -10,7 +10,7 @@ use anabranch_models::{all, find};
 use indexmap::IndexMap;
 use toml::Spanned;
 
-/// So few points lie on any line.
+/// A line fits this number of points, whatever they are.
 const LEAST_POINTS: usize = 3;
 /// The number of lines that make the curve of a model.
 const STEPS: u32 = 100;

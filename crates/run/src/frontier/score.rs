@@ -30,7 +30,7 @@ pub struct CellScore {
     pub traffic: String,
     /// The path that does best alone.
     pub best_single: String,
-    /// One entry a scheduler; the last is the best path alone.
+    /// One entry per scheduler; the last is the best path alone.
     pub entries: Vec<Entry>,
 }
 

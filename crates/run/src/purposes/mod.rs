@@ -148,7 +148,7 @@ impl Runs {
         Ok(Self { runs, labels, random })
     }
 
-    /// One value a seed.
+    /// One value per seed.
     fn values(&self, scheduler: &str, metric: &str) -> Result<Vec<f64>, String> {
         let label = self.labels.iter().find(|(name, _)| *name == scheduler).map(|(_, label)| label.as_str());
         let runs = self.runs.iter().filter(|run| Some(run.scheduler.as_str()) == label);

@@ -147,7 +147,7 @@ fn several(parameter: &Parameter, text: &str, at: Bytes<usize>) -> Result<Vec<f6
     };
     let steps = (to - from) / step + 1e-9;
     if from <= to && (MOST as f64..f64::INFINITY).contains(&steps) {
-        let label = format!("asks for {:.0} rows", steps.floor() + 1.0);
+        let label = format!("makes {:.0} rows", steps.floor() + 1.0);
         let help = format!("{MOST} are the most: give a larger STEP");
         return Err(word_report(text, at.start..text.len(), &label, &help));
     }
