@@ -77,7 +77,7 @@ fn a_sweep_has_a_table_a_cell() {
     minrtt     31.030 ± 0.025  3   0.900     200.0   1234.5    50/50
 
     ± is the half-width of the 95 % interval of the mean over n seeds.
-    n = 1, deterministic: nothing in the scenario is random, so one run says all.
+    n = 1, deterministic: nothing in the scenario is random, so one run suffices.
     "#);
 }
 

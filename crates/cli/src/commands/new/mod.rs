@@ -67,7 +67,7 @@ fn next(Names { name, module, .. }: &Names) -> String {
     format!(
         "\
 new: {FOLDER}/{module}.rs, with a rule, a parameter and a test to start from
-one more line: {FOLDER}/{LIBRARY}, {FOLDER}/{REGISTRY}
+one more line in {FOLDER}/{LIBRARY} and {FOLDER}/{REGISTRY}
 
   1. Write rule, test and page in {module}.rs.
   2. cargo test -p anabranch-schedulers
