@@ -83,7 +83,7 @@ pub const PURPOSES: &[Purpose] = &[
     row(
         "fifo",
         ("far-first", "path.far.share", More),
-        "paths are not compared: whoever has room takes the next segment",
+        "paths are not compared: any with room takes the next segment",
         "Le and Bui, FDPS (baseline)",
     ),
     row("roundrobin", EQUAL, "a burst is spread over the paths in turn", "Linux, mptcp_rr.c"),
