@@ -110,7 +110,7 @@ fn sections_and_keys_as_they_are_set_are_explained() {
 #[test]
 fn words_that_keys_take_are_explained() {
     let web = output(&["explain", "web"]);
-    assert!(web.starts_with("web (value of traffic.kind)\n\nthe client asks for a page's objects"), "{web}");
+    assert!(web.starts_with("web (value of traffic.kind)\n\nthe client requests a page's objects"), "{web}");
     assert!(["| objects ", "| sizes "].iter().all(|key| web.contains(key)) && !web.contains("| interval "), "{web}");
     for (word, key) in [
         ("bulk", "traffic.kind"),
