@@ -69,7 +69,7 @@ fn paper_list(folder: &Path) -> String {
     format!("&[\n{}]\n", papers.map(line).collect::<String>())
 }
 
-/// What is in a folder, by name.
+/// The entries of a folder, by name.
 fn entries(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
@@ -89,7 +89,7 @@ fn scenario_list(folder: &Path) -> String {
     format!("&[\n{}]\n", files.iter().map(line).collect::<String>())
 }
 
-/// What git answers, `None` without git or outside a repository.
+/// Git's output; `None` without git or outside a repository.
 fn git(root: &Path, arguments: &[&str]) -> Option<String> {
     let output = Command::new("git").arg("-C").arg(root).args(arguments).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;

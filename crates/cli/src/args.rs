@@ -12,7 +12,7 @@ use std::path::PathBuf;
 #[derive(Debug, Parser)]
 #[command(name = "anabranch", version, propagate_version = false, max_term_width = 100)]
 pub struct Arguments {
-    /// What to do; without it, a short tour.
+    /// The command; without it, a short tour
     #[command(subcommand)]
     pub command: Option<Command>,
 }
@@ -30,7 +30,7 @@ pub enum Command {
     /// Compare six schedulers over WLAN and 3G, with single-path baselines
     #[command(after_help = "Examples:\n  anabranch demo\n  anabranch demo --out results --open")]
     Demo(DemoArguments),
-    /// Run a scenario and print what came out
+    /// Run a scenario and print the results
     #[command(after_help = RUN_EXAMPLES)]
     Run(Box<RunArguments>),
     /// Run any program over a scenario's paths, emulated in real time between two Linux kernels
@@ -61,13 +61,13 @@ pub enum Command {
     /// Run all schedulers over a reference grid, and rank them by how near they come to the best possible
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare(CompareArguments),
-    /// Ask a closed-form model, or the best possible in a scenario
+    /// Evaluate a closed-form model, or the best possible in a scenario
     #[command(after_help = MODEL_EXAMPLES)]
     Model(ModelArguments),
-    /// Run a scenario in the simulator and with Linux at either end, and show how far the answers lie apart
+    /// Run a scenario in the simulator and with Linux at either end, and show how far the results lie apart
     #[command(after_help = PARITY_EXAMPLES)]
     Parity(Box<ParityArguments>),
-    /// Begin a scheduler in a checkout of the repository: its file, and its lines in the lists
+    /// Create a scheduler in a checkout of the repository: its file, and its lines in the lists
     #[command(after_help = "Example:\n  anabranch new scheduler my-rule")]
     New(NewArguments),
     /// Make the HTML report of a results directory
@@ -85,14 +85,14 @@ Examples:
 
 SCENARIO is a file, or the name of a built-in scenario (`anabranch list scenarios`). Every path is also run alone, \
 with plain TCP, and shown as `single:NAME`. Repetition r of every row uses the seed + r, so that schedulers meet the \
-same luck. The same version and seed give the same bytes on every machine, however many jobs.
+same losses. The same version and seed give the same bytes on every machine, with any number of jobs.
 
 A Linux host is this machine's own kernel in a network namespace, with the scenario's paths emulated in real time. \
-That takes Linux and root, or a user who may make user namespaces and open /dev/net/tun. A Linux sender has the \
-scheduler `linux-default` and the congestion controls of the kernel. Results then have `live`: how true the emulation \
+This needs Linux and root, or a user who may make user namespaces and open /dev/net/tun. A Linux sender has the \
+scheduler `linux-default` and the congestion controls of the kernel. Results then have `live`: how accurate the emulation \
 was, the kernels' settings and counters, tcp_info of each subflow. Nothing is left behind, however a run ends.
 
---out DIR takes the place of what an earlier --out left in DIR, when all is written. Ctrl-C ends the runs, with exit \
+--out DIR replaces the files that an earlier --out left in DIR, when all is written. Ctrl-C ends the runs, with exit \
 code 130; nothing is printed then. Results are printed even if a file cannot be written, which is exit code 1.";
 
 const SHELL_EXAMPLES: &str = "\
@@ -106,11 +106,11 @@ CMD runs in a network namespace that has an address on each path; the server's n
 paths reach. Multipath TCP is on in both: a program that opens sockets of protocol 262 (IPPROTO_MPTCP), or `mptcpize \
 run PROGRAM`, uses all paths; TCP, UDP and ICMP take the first. Time 0 of outages and of the timeline is the start of \
 CMD. Programs are the traffic: the scenario's own traffic, scheduler and duration do not count; its cross traffic \
-does. This takes root.
+does. This needs root.
 
 CMD gets the terminal and its keys, and its exit code is that of this command (127 if it cannot be started). The \
 network stays until what CMD sent has arrived and the server has read it; if nothing arrives for half a minute, or on \
-Ctrl-C, what is lost is said on standard error. Programs that CMD or the server left behind are ended. A table of what \
+Ctrl-C, standard error says what is lost. Programs that CMD or the server left behind are ended. A table of what \
 crossed each path follows on standard error.
 
 Variables for CMD and server:
@@ -128,7 +128,7 @@ pub enum Format {
     Table,
     /// One JSON document.
     Json,
-    /// One line a run or row.
+    /// One line per run or row.
     Csv,
 }
 
@@ -145,7 +145,7 @@ pub enum ListFormat {
 /// Options of every command that runs scenarios.
 #[derive(Debug, Args)]
 pub struct Output {
-    /// Threads; one per core unless given, one where runs follow the clock, which disturb each other
+    /// Threads; one per core unless given, one for runs in real time, which disturb each other
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::threads::<NonZeroUsize>)]
     pub jobs: Option<NonZeroUsize>,
     /// How to print the results
@@ -178,7 +178,7 @@ report.json.";
 /// `anabranch report`.
 #[derive(Debug, Args)]
 pub struct ReportArguments {
-    /// What `--out` wrote
+    /// The directory that `--out` wrote
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
     /// Show the report when it is written
@@ -219,10 +219,10 @@ pub struct ShellArguments {
     pub pcap: Option<PathBuf>,
     #[command(flatten)]
     pub preflight: PreflightArguments,
-    /// Print nothing on standard error but mistakes
+    /// Print only errors on standard error
     #[arg(short, long)]
     pub quiet: bool,
-    /// What to run in the client's namespace; $SHELL unless given
+    /// The command in the client's namespace; $SHELL unless given
     #[arg(last = true, value_name = "CMD")]
     pub command: Vec<OsString>,
 }
@@ -263,7 +263,7 @@ pub struct CheckArguments {
 /// `anabranch list`.
 #[derive(Debug, Args)]
 pub struct ListArguments {
-    /// What to list
+    /// The kind of entries
     #[arg(value_enum)]
     pub what: Listing,
     /// How to print it
@@ -271,7 +271,7 @@ pub struct ListArguments {
     pub format: ListFormat,
 }
 
-/// What can be listed.
+/// The kinds of entries that can be listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Listing {
     /// Packet schedulers
@@ -282,7 +282,7 @@ pub enum Listing {
     Scenarios,
     /// Papers to reproduce, with their items
     Papers,
-    /// What is measured
+    /// Measured values
     Metrics,
     /// Keys of a scenario file
     Keys,
@@ -293,7 +293,7 @@ pub enum Listing {
 /// `anabranch explain`.
 #[derive(Debug, Args)]
 pub struct ExplainArguments {
-    /// What to explain
+    /// A name from `anabranch list`
     #[arg(required_unless_present = "all", conflicts_with = "all")]
     pub name: Option<String>,
     /// Every page, as one Markdown document
@@ -304,21 +304,21 @@ pub struct ExplainArguments {
 /// `anabranch new`.
 #[derive(Debug, Args)]
 pub struct NewArguments {
-    /// What to begin
+    /// The kind of plug-in
     #[arg(value_enum)]
     pub kind: PlugInKind,
     /// Its name: small letters and digits, with - between words
     pub name: String,
 }
 
-/// What can be begun.
+/// The kinds of plug-ins that can be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum PlugInKind {
     /// A packet scheduler
     Scheduler,
 }
 
-/// What has reference pages.
+/// The kinds of plug-ins that have reference pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Catalogue {
     /// Packet schedulers
@@ -335,13 +335,13 @@ Examples:
   anabranch compare --first-path --room --out results
 
 The reference grid is 53 path sets (scenarios/frontier) with six applications each: unlimited bulk, a web page of 1 MB, \
-transfers of 256 KB, 2 MB and 8 MB, and frames 25 times a second that fill 60 % of the paths; 16 KB is run if it is asked \
-for. The basic part has paths that never change; the extended part asymmetric delays, changing capacity, handovers, small \
+transfers of 256 KB, 2 MB and 8 MB, and frames 25 times per second that fill 60 % of the paths; 16 KB runs only on \
+request. The basic part has paths that never change; the extended part asymmetric delays, changing capacity, handovers, small \
 windows, fast and shared paths, several connections, uploads, a sender's own device, prices. Every scheduler meets the same \
-seeds. A path set is a scenario file whose traffic (but for the number of its flows) and duration do not count; a comment \
+seeds. A path set is a scenario file whose traffic (except the number of its flows) and duration do not count; a comment \
 `# Kind: near/far. Part: mine.` on its first line groups it in the tables.
 
-In a cell, schedulers tie unless they differ by more than 0.5 % and the paired t test over the seeds says p < 0.05.
+In a cell, schedulers tie unless they differ by more than 0.5 % and the paired t test over the seeds gives p < 0.05.
 
 Ctrl-C ends the runs, with exit code 130; the cells that are finished are ranked, printed and written to --out.";
 
@@ -362,10 +362,10 @@ pub struct CompareArguments {
     /// Path sets: every scenario file of this directory instead of the reference grid
     #[arg(long, value_name = "DIR")]
     pub grid: Option<PathBuf>,
-    /// Two seeds a cell instead of the scenarios' number
+    /// Two seeds per cell instead of the scenarios' number
     #[arg(long, conflicts_with = "repeat")]
     pub quick: bool,
-    /// Seeds a cell instead of the scenarios' number
+    /// Seeds per cell instead of the scenarios' number
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::repeat::<NonZeroU32>)]
     pub repeat: Option<NonZeroU32>,
     /// Threads; one per core unless given
@@ -374,20 +374,20 @@ pub struct CompareArguments {
     /// How to print the standings
     #[arg(long, value_enum, default_value_t)]
     pub format: ListFormat,
-    /// Also open the connections on each path in turn: what the choice of the first path costs
+    /// Also open the connections on each path in turn: the cost of the choice of the first path
     #[arg(long)]
     pub first_path: bool,
-    /// Also take away slow start, loss, other traffic, the window, the congestion control: where the room to the oracle is
+    /// Also remove slow start, loss, other traffic, the window, the congestion control: the causes of the distance to the oracle
     #[arg(long)]
     pub room: bool,
-    /// Also write frontier.json, .csv, .md and .svg into this directory, and what --first-path and --room find
+    /// Also write frontier.json, .csv, .md and .svg into this directory, and the results of --first-path and --room
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Put the tables into this file, between the lines `<!-- NAME -->` and `<!-- /NAME -->`: frontier, frontier-cells, and
     /// first-path and room if these are run; may be given several times
     #[arg(long, value_name = "FILE")]
     pub update: Vec<PathBuf>,
-    /// Write the picture into this file: what each scheduler lacks by kind of paths and application, as SVG
+    /// Write the picture into this file: each scheduler's distance from the best by kind of paths and application, as SVG
     #[arg(long, value_name = "FILE")]
     pub picture: Option<PathBuf>,
 }
@@ -401,7 +401,7 @@ Examples:
   anabranch model increment-efficiency --sweep beta=1,2,4 --sweep gamma=1..8
   anabranch model oracle wifi-lte --set path.lte.rate=5mbit
 
-Without STEP a sweep goes by 1, or in tenths of the range where values have a unit. Several sweeps give every \
+Without STEP a sweep advances by 1, or in tenths of the range where values have a unit. Several sweeps give every \
 combination. JSON and CSV have SI units. `anabranch explain NAME` has the equations.";
 
 /// `anabranch model`.
@@ -414,7 +414,7 @@ pub struct ModelArguments {
     /// Set a parameter, as in gamma=4.4 or rtt=30ms (of `oracle`, a key of the scenario); may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// One row a value of a parameter, from FROM to TO or as listed; may be repeated
+    /// One row per value of a parameter, from FROM to TO or as listed; may be repeated
     #[arg(long, value_name = "KEY=FROM..TO[:STEP]|A,B…")]
     pub sweep: Vec<String>,
     /// How to print the rows
@@ -429,15 +429,15 @@ Examples:
   anabranch reproduce blest table4 --quick --open
   anabranch reproduce all
 
-What is done is kept in the directory: the same command goes on where the last one stopped. Ctrl-C ends the runs, with \
+Finished runs are kept in the directory: the same command continues where the last one stopped. Ctrl-C ends the runs, with \
 exit code 130; items that are finished are printed.
 
 A claim is of the first class that applies:
   open                 the paper leaves out what is needed
-  contradicts itself   another place of the paper says otherwise
+  contradicts itself   another place of the paper contradicts it
   trivial, duplicate   it holds whichever scheduler runs, or rests on another claim's datum
   anchor               a baseline's value, by which readings of the set-up are chosen
-  below resolution     smaller than the paper's own repetitions can tell from luck
+  below resolution     smaller than the paper's own repetitions can resolve
   reproduces in size   in sign and size under all admissible readings
   direction            in sign or order under all admissible readings
   under some readings  the report names them
@@ -450,13 +450,13 @@ pub struct ReproduceArguments {
     pub paper: PathBuf,
     /// One of its items; all of them unless given
     pub item: Option<String>,
-    /// Also run what needs kernels at the receiving end, by the clock; how long it takes is said first. Needs Linux and root
+    /// Also run items with kernels at the receiving end, in real time; the duration is printed first. Needs Linux and root
     #[arg(long)]
     pub live: bool,
-    /// A quick look: three seeds, shorter runs, no readings but the one as written
+    /// A quick look: three seeds, shorter runs, only the reading as written
     #[arg(long)]
     pub quick: bool,
-    /// Also judge claims in readings that the baselines do not admit, and with assumptions made otherwise
+    /// Also judge claims in readings that the baselines do not admit, and under other assumptions
     #[arg(long, conflicts_with = "quick")]
     pub readings: bool,
     /// Repetitions instead of the papers'; `auto` adds seeds until the 95 % interval of the main metric is narrow enough
@@ -468,13 +468,13 @@ pub struct ReproduceArguments {
     /// How to print the verdicts
     #[arg(long, value_enum, default_value_t)]
     pub format: ListFormat,
-    /// Where results, the report and what is done go
+    /// The directory of results, report and finished runs
     #[arg(long, value_name = "DIR", default_value = "reproduction")]
     pub out: PathBuf,
     /// Open the report
     #[arg(long)]
     pub open: bool,
-    /// Put a screen per paper into this file, between the lines `<!-- reproduction -->` and `<!-- /reproduction -->`, or
+    /// Put one section per paper into this file, between the lines `<!-- reproduction -->` and `<!-- /reproduction -->`, or
     /// the summary between `<!-- reproduction summary -->` and `<!-- /reproduction summary -->`; the pictures go beside it
     #[arg(long, value_name = "FILE")]
     pub update: Vec<PathBuf>,
@@ -512,7 +512,7 @@ pub struct ParityArguments {
     /// Repetitions of each row
     #[arg(long, value_name = "N", default_value = "3", allow_negative_numbers = true, value_parser = number::repeat::<NonZeroU32>)]
     pub repeat: NonZeroU32,
-    /// Runs by the clock at a time: more are sooner done, but disturb each other when the paths are fast
+    /// Runs in real time at once: more finish sooner, but disturb each other when the paths are fast
     #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true, value_parser = number::threads::<NonZeroUsize>)]
     pub jobs: NonZeroUsize,
     /// How to print the results
@@ -551,7 +551,7 @@ pub struct RunArguments {
     /// Measured time, such as 90s
     #[arg(long, value_name = "T", allow_hyphen_values = true)]
     pub duration: Option<String>,
-    /// Do not run the paths alone
+    /// Skip the single-path baselines
     #[arg(long)]
     pub no_baselines: bool,
     #[command(flatten)]
@@ -559,7 +559,7 @@ pub struct RunArguments {
     /// Write captures of the first repetition of each row into this directory
     #[arg(long, value_name = "DIR")]
     pub pcap: Option<PathBuf>,
-    /// Write every event of the very first run as lines of JSON
+    /// Write every event of the first run as lines of JSON
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
     /// The server's host, which sends bulk data: this engine, or the Linux kernel in real time
@@ -568,7 +568,7 @@ pub struct RunArguments {
     /// The client's host, which connects: this engine, or the Linux kernel in real time
     #[arg(long, value_name = "engine|linux")]
     pub receiver: Option<String>,
-    /// Run against the wall clock, even if both hosts are engines
+    /// Run in real time, even if both hosts are engines
     #[arg(long)]
     pub realtime: bool,
     #[command(flatten)]

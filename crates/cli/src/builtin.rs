@@ -18,7 +18,7 @@ pub fn find(name: &str) -> Option<&'static str> {
     SCENARIOS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
 
-/// What a scenario says of itself: the first sentence of its leading comment.
+/// The description of a scenario: the first sentence of its leading comment.
 pub fn about(text: &str) -> String {
     let comment = text.lines().map_while(|line| line.strip_prefix('#')).map(str::trim);
     let paragraph: Vec<&str> = comment.take_while(|line| !line.is_empty()).collect();
@@ -26,8 +26,7 @@ pub fn about(text: &str) -> String {
     text.find(". ").map_or(text.as_str(), |end| &text[..end]).trim_end_matches('.').to_owned()
 }
 
-/// What a path set says of itself on its first line, `# Kind: near/far. Part: basic.`, under this label; `own` if it says
-/// nothing.
+/// The entry under this label on the first line of a path set, `# Kind: near/far. Part: basic.`; `own` if there is none.
 pub fn labelled<'a>(text: &'a str, label: &str) -> &'a str {
     let first = text.lines().next().and_then(|line| line.strip_prefix('#')).unwrap_or_default();
     let after = first.split(". ").find_map(|part| part.trim().strip_prefix(label)?.strip_prefix(':'));

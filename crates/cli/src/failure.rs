@@ -1,4 +1,4 @@
-//! How a command fails, and how the user is told.
+//! How a command fails, and how it reports that.
 
 use crate::beside::meant;
 use crate::input::why;
@@ -9,7 +9,7 @@ use std::io;
 use std::ops::Range;
 use std::path::Path;
 
-/// So many mistakes of a command line are told; those of a scenario file are counted where it is read.
+/// The number of errors of a command line that are reported; those of a scenario file are limited where it is read.
 const MOST: usize = 60;
 
 /// The fate of runs that were finished before a signal.
@@ -17,9 +17,9 @@ const MOST: usize = 60;
 pub enum Salvage {
     /// They are lost.
     Nothing,
-    /// What the stages before found is told all the same.
+    /// The results of earlier stages are reported.
     Stages,
-    /// The driver keeps each, so that another call goes on from there.
+    /// The driver keeps each, so that another call continues from there.
     Runs,
 }
 
@@ -28,8 +28,8 @@ impl Salvage {
     pub fn help(self) -> &'static str {
         match self {
             Self::Nothing => "nothing was kept",
-            Self::Stages => "what was finished before is told, the rest is lost",
-            Self::Runs => "what is done is kept: the same command goes on from here",
+            Self::Stages => "results that were finished are reported, the rest is lost",
+            Self::Runs => "finished runs are kept: the same command continues from here",
         }
     }
 }
@@ -66,7 +66,7 @@ impl Failure {
         Self::Interrupted(report("anabranch::run::interrupted", what, Some(kept.help().into())))
     }
 
-    /// What a driver says before it begins.
+    /// A driver's refusal before it begins.
     pub fn refused(refusal: Refusal) -> Self {
         match refusal {
             Refusal::Word { kind, word, why, help } => {
@@ -142,7 +142,7 @@ fn beginning_with<'a>(typed: &str, candidates: &[&'a str]) -> Vec<&'a str> {
     if words.len() > MOST { Vec::new() } else { words }
 }
 
-/// What is wrong with the part `at` of a `text` that the user typed, underlined.
+/// The error in the part `at` of a `text` that the user typed, underlined.
 pub fn word_report(text: &str, at: Range<usize>, label: &str, help: &str) -> Report {
     let diagnostic = MietteDiagnostic::new(format!("`{}` {label}", &text[at.clone()]))
         .with_code("anabranch::cli::unusable_word")

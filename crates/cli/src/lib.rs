@@ -44,7 +44,7 @@ use told::Told;
 pub use drivers::Drivers;
 pub use told::Answer;
 
-/// Does what `arguments` (the program's name first) ask for. `drivers` run scenarios; `colour` is for diagnostics.
+/// Executes the command that `arguments` (the program's name first) name. `drivers` run scenarios; `colour` is for diagnostics.
 pub fn answer(arguments: impl IntoIterator<Item = OsString>, drivers: &Drivers<'_>, colour: bool) -> Answer {
     let parsed = match Arguments::try_parse_from(arguments) {
         Ok(parsed) => parsed,
@@ -63,7 +63,7 @@ fn refusal(error: &clap::Error, colour: bool) -> Answer {
     }
 }
 
-/// What a word may have been meant for where clap knows no neighbour of it.
+/// A suggestion for a word where clap has none.
 fn tip(error: &clap::Error) -> String {
     let word = |kind| match error.get(kind) {
         Some(ContextValue::String(word)) => Some(word.as_str()),

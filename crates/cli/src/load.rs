@@ -105,19 +105,19 @@ pub fn scenario_files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(files)
 }
 
-/// The schedulers that `names` stand for, each a list with commas; `all` stands for every one.
+/// The schedulers in `names`, each a list with commas; `all` means every one.
 pub fn schedulers(option: &str, names: &[impl AsRef<str>]) -> Result<Vec<PlugIn>, Failure> {
     let every: Vec<&str> = anabranch_schedulers::all().iter().map(|entry| entry.name).collect();
     plug_ins(option, names, &every, anabranch_scenario::scheduler)
 }
 
-/// The congestion controls that `names` stand for, each a list with commas; `all` stands for every one.
+/// The congestion controls in `names`, each a list with commas; `all` means every one.
 pub fn congestions(option: &str, names: &[impl AsRef<str>]) -> Result<Vec<PlugIn>, Failure> {
     let every: Vec<&str> = anabranch_congestion::all().iter().map(|entry| entry.name).collect();
     plug_ins(option, names, &every, anabranch_scenario::congestion)
 }
 
-/// All that is wrong is told at once.
+/// All errors are reported at once.
 fn plug_ins(
     option: &str,
     names: &[impl AsRef<str>],
@@ -150,7 +150,7 @@ fn outside_brackets(list: &str) -> Vec<&str> {
     list.split(comma).map(str::trim).collect()
 }
 
-/// What `--set` says.
+/// The settings of `--set`.
 pub fn set_overrides(texts: &[String]) -> Vec<Override> {
     texts.iter().map(|text| Override::parse("--set", text)).collect()
 }
@@ -172,7 +172,7 @@ fn unreadable(name: &str, error: &std::io::Error) -> Failure {
     Failure::unusable("anabranch::cli::unreadable", format!("cannot read {name}: {}", why(error)), help)
 }
 
-/// What may be meant by the name of a file that does not exist.
+/// A suggestion for the name of a file that does not exist.
 fn beside(name: &str) -> String {
     let file = Path::new(name).file_name().unwrap_or_default().to_string_lossy();
     let stem = file.strip_suffix(".toml").unwrap_or(&file);

@@ -37,7 +37,7 @@ fn preflight(_: Duration) -> Box<dyn Driver> {
     Box::new(RealTime)
 }
 
-/// Virtual time that a signal stops, so that what was done is told; a second one ends the process at once.
+/// Virtual time that a signal stops, so that finished work is reported; a second signal ends the process at once.
 #[cfg(target_os = "linux")]
 struct Stoppable(VirtualTime);
 

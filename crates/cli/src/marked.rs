@@ -15,8 +15,8 @@ pub struct Marked<'a> {
 }
 
 impl<'a> Marked<'a> {
-    /// Reads `file`, which has places for some of `names`: to be done before the work, so that a file without any is told at
-    /// once.
+    /// Reads `file`, which has places for some of `names`: to be done before the runs, so that a file without any is
+    /// reported at once.
     pub fn read(file: &'a Path, names: &[&'static str]) -> Result<Self, Failure> {
         let unusable = |message, help| Err(Failure::unusable("anabranch::cli::unreadable", message, help));
         let text = match read_regular(file) {

@@ -12,7 +12,7 @@ use std::path::Path;
 pub struct Source {
     /// Its folder, as messages name it.
     pub folder: String,
-    /// What `claims.toml` says.
+    /// The content of `claims.toml`.
     pub paper: Paper,
     /// Name without the ending, and text, of each of its TOML files.
     files: Vec<(String, String)>,

@@ -89,7 +89,7 @@ mod tests {
     fn a_program_that_is_not_here_is_named() {
         let command = |words: &[&str]| missing_of_command(&words.iter().map(OsString::from).collect::<Vec<_>>());
         assert!(command(&["sh", "-c", "no-such-program"]).is_none());
-        assert!(command(&["./no-such-program"]).is_none(), "its start tells");
+        assert!(command(&["./no-such-program"]).is_none(), "its start reports it");
         assert!(told(command(&["no-such-program"])).contains("`no-such-program` is not on the PATH"));
         let both = told(command(&["mptcpize", "run", "-d", "no-such-program"]));
         assert!(both.contains("`no-such-program`"), "{both}");

@@ -4,7 +4,7 @@ use anabranch_engine::plugin::{Entry, Parameter};
 use anabranch_models::Model;
 use std::fmt::Write as _;
 
-/// What tables say of parameters.
+/// The columns of tables of parameters.
 pub const PARAMETERS: [&str; 5] = ["parameter", "default", "range", "unit", "meaning"];
 
 /// The page of one entry. `kind` is said beside its name; `notes` are lines below it.
@@ -135,15 +135,15 @@ A scheduler decides which bytes travel on which subflow, and when nothing is sen
 runs one, a scenario names it as `scheduler = \"NAME\"`. Parameters follow as `NAME(PARAMETER=VALUE, …)`, in a scenario also as
 `{ kind = \"NAME\", PARAMETER = VALUE, … }`; `--set scheduler.PARAMETER=VALUE` sets one. `[[timeline]]` with
 `set = \"connection.scheduler\"` lets another one take over while data flows. Where the table says so, `+pr` or `+or` may follow
-the name. How far the paths' `price`, `cap` and `weight` count, each page says.
+the name. Each page says how the scheduler uses the paths' `price`, `cap` and `weight`.
 ";
 
 const CONGESTION: &str = "\
 Congestion control decides how much may be in flight on each subflow. `anabranch run FILE --congestion NAME` runs one, a
 scenario names it as `congestion = \"NAME\"`. Parameters follow as `NAME(PARAMETER=VALUE, …)`, in a scenario also as
 `{ kind = \"NAME\", PARAMETER = VALUE, … }`; `--set congestion.PARAMETER=VALUE` sets one. It cannot change while a connection
-lives: its windows are the state of the subflows. What treats each subflow by itself is the uncoupled form when there are
-several; *alone* says what a coupled one is compared with on a single path, where it is another.
+lives: its windows are the state of the subflows. Over several subflows, an algorithm that computes each subflow's window
+independently is uncoupled. *Alone* names the algorithm that a coupled one is compared with on a single path, if it is another.
 ";
 
 fn head(title: &str, what: &str, about: &str) -> String {

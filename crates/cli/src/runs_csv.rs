@@ -1,4 +1,4 @@
-//! CSV, for spreadsheets and data frames: one line a run.
+//! CSV, for spreadsheets and data frames: one line per run.
 
 use crate::runs_table::columns;
 use anabranch_report::csv_lines;

@@ -1,4 +1,4 @@
-//! One row a run with typed columns, for data frames.
+//! One row per run with typed columns, for data frames.
 
 use crate::runs_table::{Cells, Column, columns};
 use anabranch_run::Results;

@@ -1,4 +1,4 @@
-//! One row a run, column by column: what `runs.csv` and `runs.parquet` hold.
+//! One row per run, column by column: what `runs.csv` and `runs.parquet` hold.
 
 use anabranch_run::{Results, RunRecord};
 
@@ -7,7 +7,7 @@ use anabranch_run::{Results, RunRecord};
 pub struct Column {
     /// Its name.
     pub name: String,
-    /// One cell a run.
+    /// One cell per run.
     pub cells: Cells,
 }
 

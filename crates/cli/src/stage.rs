@@ -63,7 +63,7 @@ pub fn carry_out(stages: &[Stage<'_>], wanted: Wanted) -> Result<Carried, Failur
     Ok(carried)
 }
 
-/// Tells of one stage's progress among all of them.
+/// Reports one stage's progress among all of them.
 struct Ahead<'a> {
     watch: &'a Watch,
     /// Runs of the stages before.

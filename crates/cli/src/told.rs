@@ -15,7 +15,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The same when its output could not be written: that is said after all else, and is no success.
+    /// The same when its output could not be written: that is reported last, and is no success.
     #[must_use]
     pub fn unprinted(mut self, error: &std::io::Error, colour: bool) -> Self {
         let failure = Failure::unwritable("standard output".as_ref(), error);

@@ -74,7 +74,7 @@ impl Watch {
         format!("after {} of {} runs", self.bar.position(), self.bar.length().unwrap_or(0))
     }
 
-    /// Clears the bar; says which file could not be written, if any.
+    /// Clears the bar; returns the file that could not be written, if any.
     #[must_use]
     pub fn finish(self) -> Option<Failure> {
         self.bar.finish_and_clear();
@@ -98,7 +98,7 @@ impl Observer for Watch {
         let name = |ending| format!("{}{}", self.wanted.prefix, file_name(job, ending));
         let in_folder = |folder: &Option<PathBuf>, ending| folder.as_ref().map(|f| f.join(name(ending)));
         let events = self.wanted.events.clone().filter(|_| job.row == 0);
-        // One file a host: in a common one every packet would stand twice.
+        // One file per host: a common one would have every packet twice.
         let captures = [(Side::Client, "client.pcapng"), (Side::Server, "server.pcapng")]
             .map(|(host, ending)| (host, in_folder(&self.wanted.captures, ending)));
         let series = in_folder(&self.wanted.series, "csv");
@@ -192,7 +192,7 @@ pub fn file_stem<K: Display, V: Display>(
     name.chars().map(plain).collect()
 }
 
-/// One line a sample: its beginning, then the connection's columns, then those of the paths that the run uses.
+/// One line per sample: its beginning, then the connection's columns, then those of the paths that the run uses.
 fn write_series(file: &Path, job: &Labelled<'_>, paths: &[String], series: &Series) -> io::Result<()> {
     let used = |path: PathId| match job.job.choice {
         Choice::Multipath(_) => true,

@@ -1,4 +1,4 @@
-//! What we depend on is what `deny.toml` admits: licences, bans, sources.
+//! `deny.toml` admits every dependency: licences, bans, sources.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -130,7 +130,7 @@ fn licences_bans_and_sources_are_admitted() {
     let Deny { licenses, bans, sources } = rules();
     let banned: BTreeMap<&str, &str> = bans.deny.iter().map(|ban| (ban.name.as_str(), ban.reason.as_str())).collect();
     let packages = packages();
-    assert!(packages.len() > 100, "cargo metadata tells all of them");
+    assert!(packages.len() > 100, "cargo metadata lists all of them");
     for Package { name, license, source, dependencies } in &packages {
         let license = license.as_deref().unwrap_or_default();
         assert!(is_met(license, &licenses.allow), "{name} is under `{license}`, which deny.toml does not allow");

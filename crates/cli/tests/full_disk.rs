@@ -40,7 +40,7 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-/// What it printed on standard output and on standard error, after it failed with 1.
+/// Its standard output and standard error, after it failed with 1.
 #[track_caller]
 fn failed(output: Output) -> (String, String) {
     let text = |bytes| String::from_utf8(bytes).unwrap();

@@ -1,4 +1,4 @@
-//! Files that nobody means: without end, or with mistakes without number. They are refused soon, in a few words.
+//! Hostile files: without end, or with very many mistakes. They are refused quickly, with a short message.
 #![cfg(unix)]
 
 use std::fs;
@@ -11,7 +11,7 @@ const GOOD: &str = "name = \"x\"\nduration = \"1s\"\n[[path]]\nname = \"a\"\nrat
 /// Far more than it takes, far less than it took.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What is said of input that cannot be used.
+/// The message for input that cannot be used.
 #[track_caller]
 fn refused(folder: &Path, arguments: &[&str]) -> String {
     let errors = folder.join("errors");
@@ -34,7 +34,7 @@ fn refused(folder: &Path, arguments: &[&str]) -> String {
     text.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ")
 }
 
-/// What is said of a scenario of this text.
+/// The message for a scenario with this text.
 #[track_caller]
 fn said_of(text: &str) -> String {
     let folder = tempfile::tempdir().unwrap();

@@ -140,10 +140,7 @@ fn mistakes_are_underlined_with_the_nearest_word() {
     wrong(&["delayed-start", "--sweep", "gamma=1,2", "--sweep", "gamma=3,4"], &["`gamma` is swept twice"]);
     wrong(&["increment-efficiency", "--sweep", "beta=0..9:0.01", "--sweep", "gamma=1..9:0.01"], &["10000 rows"]);
     wrong(&["rtt-cycle", "--set", "steps=1000", "--sweep", "buffer=0..9"], &["10000 rows"]);
-    wrong(
-        &["delayed-start", "--sweep", "gamma=0.01..50:0.0000001"],
-        &["asks for 499900001 rows", "10000 are the most"],
-    );
+    wrong(&["delayed-start", "--sweep", "gamma=0.01..50:0.0000001"], &["makes 499900001 rows", "10000 are the most"]);
     // All at once.
     wrong(&["delayed-start", "--set", "gama=4", "--set", "gamma=51"], &["gama", "51"]);
     wrong(&["delayed-start", "wifi-lte"], &["takes no scenario"]);

@@ -29,7 +29,7 @@ impl Checkout {
         fs::read_to_string(self.file(name)).unwrap()
     }
 
-    /// What `anabranch new scheduler NAME` says in the folder `within`: its exit code and its words.
+    /// The exit code and output of `anabranch new scheduler NAME` in the folder `within`.
     fn new_scheduler(&self, within: &str, name: &str) -> (i32, String) {
         let mut command = Command::new(assert_cmd::cargo::cargo_bin!("anabranch"));
         let output =
@@ -119,5 +119,5 @@ fn outside_of_a_checkout_it_says_so() {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("anabranch"));
     let ran = command.current_dir(folder.path()).args(["new", "scheduler", "my-rule"]).output().unwrap();
     let text = String::from_utf8(ran.stderr).unwrap();
-    assert!(ran.status.code() == Some(2) && text.contains("this takes a checkout of the repository"), "{text}");
+    assert!(ran.status.code() == Some(2) && text.contains("this needs a checkout of the repository"), "{text}");
 }

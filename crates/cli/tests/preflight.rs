@@ -43,7 +43,7 @@ fn cannot() -> bool {
     let missing = !tried.status.success() && (errors.contains("needs root") || errors.contains("mptcp"));
     if missing {
         let test = std::thread::current().name().unwrap_or("a test").to_owned();
-        // Not by a macro: those are heard only when a test fails.
+        // Not by a macro: a test's captured output is shown only when it fails.
         let _ = writeln!(std::io::stderr(), "SKIPPED {test}: {errors}");
     }
     missing
@@ -54,7 +54,7 @@ fn engines_do_not_notice_it() {
     let in_virtual_time = results(&[]);
     for options in [&["--realtime"][..], &["--realtime", "--preflight"], &["--realtime", "--no-preflight"]] {
         let by_the_clock = results(options);
-        // Not the digest: when departures are told depends on when the loop ran.
+        // Not the digest: the time at which departures are reported depends on when the loop ran.
         assert_eq!(by_the_clock["runs"][0]["metrics"], in_virtual_time["runs"][0]["metrics"], "{options:?}");
     }
 }

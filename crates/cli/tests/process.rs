@@ -147,7 +147,7 @@ fn a_signal_ends_runs_in_virtual_time_with_a_word() {
     let kept = out.join("kept/blest-table3.jsonl");
     let begun = || std::fs::metadata(&kept).is_ok_and(|file| file.len() > 0);
     let text = interrupted(&["reproduce", "blest", "table3", "--out", out.to_str().unwrap()], begun);
-    assert!(text.contains("what is done is kept: the same command goes on from here"), "{text}");
+    assert!(text.contains("finished runs are kept: the same command continues from here"), "{text}");
     assert_eq!(names(&out), ["kept"]);
 }
 

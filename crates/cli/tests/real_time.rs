@@ -199,7 +199,7 @@ fn a_word_that_the_kernel_lacks_is_unusable_input() {
     assert!(told.contains("olia") && told.contains("--congestion reno"), "{told}");
 }
 
-/// What tshark reads in a capture, a line a packet; `None` without tshark.
+/// The output of tshark for a capture, one line per packet; `None` without tshark.
 fn dissect(capture: &Path, arguments: &[&str]) -> Option<String> {
     let ran = Command::new("tshark").args(["-n", "-r"]).arg(capture).args(arguments).output().ok()?;
     assert!(ran.status.success(), "{}: {}", capture.display(), text(&ran.stderr));

@@ -4,7 +4,7 @@ use assert_cmd::Command;
 use serde_json::Value;
 use std::fs;
 
-/// What the program itself prints: the runs are real.
+/// The output of the program: the runs are real.
 fn output(arguments: &[&str]) -> String {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("anabranch"));
     let output = command.args(arguments).assert().success().get_output().stdout.clone();

@@ -77,7 +77,7 @@ fn a_sweep_has_a_table_a_cell() {
     minrtt     31.030 ± 0.025  3   0.900     200.0   1234.5    50/50
 
     ± is the half-width of the 95 % interval of the mean over n seeds.
-    n = 1, deterministic: nothing in the scenario is random, so one run says all.
+    n = 1, deterministic: nothing in the scenario is random, so one run suffices.
     "#);
 }
 
@@ -198,7 +198,7 @@ fn compare_ranks_schedulers_over_a_grid() {
     // A cell has two schedulers and the best path alone.
     assert_eq!(fs::read_to_string(out.join("frontier.csv")).unwrap().lines().count(), 1 + 6 * 3);
     assert!(fs::read_to_string(out.join("frontier.svg")).unwrap().contains(">With cubic<"));
-    // Three congestion controls unless one is asked for, and one application that is.
+    // Three congestion controls by default, and one application by option.
     output(&[&arguments[..], &["--traffic", "16 KB"]].concat());
     let json: Value = serde_json::from_str(&fs::read_to_string(out.join("frontier.json")).unwrap()).unwrap();
     let names: Vec<&str> =
@@ -404,7 +404,7 @@ fn a_directory_belongs_to_the_command_that_wrote_last() {
     let run = |options: &[&str]| output(&[&["run", &file, "--out", out.to_str().unwrap()], options].concat());
     run(&["--scheduler", "minrtt,blest"]);
     fs::write(out.join("notes.txt"), "mine").unwrap();
-    // What `reproduce` leaves would be the page.
+    // A report that `reproduce` left would become the page.
     fs::write(out.join("report.json"), r#"{"title": "A paper", "made_by": {"version": "0.1.0"}}"#).unwrap();
     // A run that fails destroys nothing.
     let doomed = folder.path().join("doomed.toml");
@@ -584,7 +584,7 @@ fn real_time_tells_how_true_it_was() {
         (&manifest["real_time"]["accurate_runs"], &manifest["real_time"]["kernel"]),
         (&2.into(), &"6.18.0".into())
     );
-    // By the clock nothing comes out twice alike, even if nothing in the scenario is random.
+    // In real time no two runs are equal, even if nothing in the scenario is random.
     let text = output(&["run", &file, "--receiver", "linux", "--set", "path.wlan.loss=0%", "--format", "csv"]);
     assert_eq!(text.lines().count(), 1 + 9);
 }

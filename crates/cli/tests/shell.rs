@@ -38,10 +38,10 @@ fn place(programs: &[&str]) -> Option<Place> {
     let is_there = |program: &&&str| Command::new(program).arg("--version").output().is_ok();
     let missing = programs.iter().find(|program| !is_there(program)).map(|program| format!("{program} is missing"));
     let tried = place.shell(&["-q"], &["true"]);
-    let refused = String::from_utf8_lossy(&tried.stderr).contains("needs root").then(|| "this takes root".to_owned());
+    let refused = String::from_utf8_lossy(&tried.stderr).contains("needs root").then(|| "this needs root".to_owned());
     let Some(why) = missing.or(refused) else { return Some(place) };
     let test = std::thread::current().name().unwrap_or("a test").to_owned();
-    // Not by a macro: those are heard only when a test fails.
+    // Not by a macro: a test's captured output is shown only when it fails.
     let _ = writeln!(std::io::stderr(), "SKIPPED {test}: {why}");
     None
 }
@@ -88,7 +88,7 @@ fn number(value: &Value, keys: &[&str]) -> f64 {
     found.and_then(Value::as_f64).unwrap_or(0.0)
 }
 
-/// What crossed a path.
+/// The bytes that crossed a path.
 fn bytes(summary: &Value, path: &str, way: &str) -> f64 {
     number(summary, &["paths", path, way, "bytes"])
 }
@@ -155,7 +155,7 @@ fn transfer_joins(place: &Place, options: &[&str]) -> String {
     }
     let down = ["near", "far-off"].map(|path| bytes(&summary, path, "down"));
     assert!(down.iter().all(|bytes| *bytes > 100_000.0), "{summary}");
-    // Headers, and what was sent again, come on top.
+    // Headers and retransmissions are added.
     let all = down[0] + down[1];
     assert!((4_194_304.0 * 1.03..4_194_304.0 * 2.0).contains(&all), "{summary}");
     for (path, delay) in [("near", 0.010), ("far-off", 0.030)] {
@@ -443,7 +443,7 @@ fn what_a_command_sent_arrives_though_it_has_ended() {
     // Plain, over both paths, and from Multipath TCP to a host that does not speak it.
     for (ours, theirs) in [("0", "0"), ("262", "262"), ("262", "0")] {
         let server = format!("exec python3 take.py {theirs}");
-        // One that goes on behind the command's back is ended, and what it had sent arrives too.
+        // A process that continues in the background is ended, and the data that it had sent arrives too.
         let twice = format!("python3 give.py {ours} 100000 & exec python3 give.py {ours} 3000000");
         for command in [&["python3", "give.py", ours, "3000000"][..], &["sh", "-c", &twice]] {
             let _ = std::fs::remove_file(place.path("got"));
@@ -482,7 +482,7 @@ fn what_cannot_arrive_is_told_and_a_signal_ends_the_wait() {
     let mut shell = place.command(&server, &["sh", "-c", give]).stderr(Stdio::piped()).spawn().unwrap();
     let mut errors = BufReader::new(shell.stderr.take().unwrap());
     let mut text = String::new();
-    while !text.contains("waiting until what was sent has arrived") {
+    while !text.contains("waiting for data under way") {
         assert!(errors.read_line(&mut text).unwrap() > 0, "{text}");
     }
     // It would wait for half a minute.
@@ -492,7 +492,7 @@ fn what_cannot_arrive_is_told_and_a_signal_ends_the_wait() {
     errors.read_to_string(&mut text).unwrap();
     assert_eq!(shell.wait().unwrap().code(), Some(7), "{text}");
     assert!(begun.elapsed() < Duration::from_secs(15), "{text}");
-    let left = text.lines().find(|line| line.contains("did not all arrive")).unwrap_or_else(|| panic!("{text}"));
+    let left = text.lines().find(|line| line.contains("did not arrive")).unwrap_or_else(|| panic!("{text}"));
     assert!(left.contains("1 connection") && left.contains("bytes"), "{left}");
     assert_eq!(place.got(), "", "a stream without its end");
 }

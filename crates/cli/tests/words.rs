@@ -27,7 +27,7 @@ fn every_command_has_help_with_an_example() {
     }
 }
 
-/// What `COMMAND --help` prints on a terminal of so many columns.
+/// The output of `COMMAND --help` on a terminal with this number of columns.
 fn help_in(columns: &str, command: &str) -> String {
     let mut ran = assert_cmd::Command::new(assert_cmd::cargo::cargo_bin!("anabranch"));
     let ran = ran.args([command, "--help"]).env("COLUMNS", columns).assert().success();
@@ -124,7 +124,7 @@ fn words_that_keys_take_are_explained() {
         let page = output(&["explain", word]);
         assert!(page.contains(&format!("{word} (value of {key})\n\n")), "{page}");
     }
-    // What is a key, too, has both pages.
+    // A name that is also a key has both pages.
     assert!(output(&["explain", "request"]).contains("traffic.request (scenario key)"));
     assert!(errors(&["explain", "framse"], 2).contains("did you mean `frames`?"));
     assert!(errors(&["explain", "zzzzzzzzzz"], 2).contains("`anabranch list keys`"));
@@ -167,7 +167,7 @@ fn numbers_that_are_none_are_told_what_is_wanted() {
         let text = errors(arguments, 2);
         assert!(text.contains(wanted), "{text}");
     }
-    // What was typed is quoted.
+    // The message quotes the user's text.
     let text = errors(&["run", "wifi-lte", "--set", "foo"], 2);
     assert!(text.contains("foo") && !text.contains("foo="), "{text}");
 }

@@ -28,14 +28,14 @@ pub struct TimeCurve {
     pub name: &'static str,
     /// Of which path; `None` = of the connection.
     pub path: Option<PathId>,
-    /// One value a bin; the last bin may be shorter than the others.
+    /// One value per bin; the last bin may be shorter than the others.
     pub values: Vec<Option<f64>>,
 }
 
 /// Folds events into curves: `goodput_bps` (delivered), `ofo_packets` and `ofo_bytes` (held out of order at the receiver),
 /// what the scheduler makes known, `increment_efficiency`; of each path `cwnd_packets`, `srtt_s`, `queue_packets` (the
 /// greatest length of its server → client bottleneck) and `goodput_bps` (data that arrived over it as the first). Means over
-/// a bin's time unless said otherwise.
+/// a bin's time unless stated otherwise.
 #[derive(Debug)]
 pub struct CurveRecorder {
     config: CurveConfig,

@@ -49,7 +49,7 @@ pub struct Paired {
 }
 
 impl Paired {
-    /// Of pairs `(a, b)`, one a seed; `None` if there are none.
+    /// Of pairs `(a, b)`, one per seed; `None` if there are none.
     pub fn of(pairs: &[(f64, f64)]) -> Option<Self> {
         let n = pairs.len();
         let differences: Vec<f64> = pairs.iter().map(|(a, b)| a - b).collect();

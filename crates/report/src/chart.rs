@@ -16,7 +16,7 @@ pub enum Chart {
     Distribution(Distribution),
     /// Values over time, one panel a quantity.
     TimeSeries(TimeSeries),
-    /// Single values and what a model says.
+    /// Single values and the curve of a model.
     Scatter(Scatter),
     /// Packets from sender to application.
     Timeline(Timeline),
@@ -96,7 +96,7 @@ pub struct Lines {
     pub x: Axis,
     /// The values.
     pub y: Axis,
-    /// One a row.
+    /// One per row.
     pub lines: Vec<Line>,
 }
 
@@ -119,7 +119,7 @@ pub struct Distribution {
     pub x: Axis,
     /// Share of all.
     pub y: Axis,
-    /// One a row.
+    /// One per row.
     pub curves: Vec<Density>,
 }
 
@@ -144,7 +144,7 @@ pub struct TimeSeries {
 pub struct Panel {
     /// Of the values.
     pub axis: Axis,
-    /// One a path, or a row.
+    /// One per path or row.
     pub curves: Vec<Curve>,
 }
 

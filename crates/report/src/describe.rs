@@ -4,7 +4,7 @@ use crate::chart::{Bar, Bars, Chart, Curve, Distribution, Line, Lines, Mean, Sca
 use crate::table::{Column, Table};
 use anabranch_trace::{Fate, SendKind, Timeline};
 
-/// Names that a description lists; of the others it says how many there are.
+/// Names that a description lists; it counts the others.
 const LISTED: usize = 12;
 
 /// The chart in one paragraph.

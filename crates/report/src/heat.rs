@@ -17,7 +17,7 @@ pub struct Heat {
 /// One row of a panel.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HeatRow {
-    /// Rows that follow each other with the same group share its name and stand together.
+    /// Rows that follow each other with the same group share its name and one block.
     pub group: String,
     /// Of the row itself.
     pub label: String,

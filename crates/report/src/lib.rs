@@ -1,7 +1,7 @@
 //! Reports: from values to one HTML file that needs nothing else, with the tables as LaTeX and CSV beside it; and tables for
 //! terminals.
 //!
-//! [`Report`] is what is to be said; [`html`] says it. [`of_run`] makes a report of what `anabranch run` found,
+//! [`Report`] has the content; [`html`] renders it. [`of_run`] makes a report of what `anabranch run` found,
 //! [`of_reproduction`] of what `anabranch reproduce` found.
 
 pub mod chart;

@@ -34,7 +34,7 @@ const LICENCES: [(&str, &str); 2] = [
 /// The page: one file, which fetches nothing and in which no script runs but its own.
 pub fn html(report: &Report) -> String {
     let mut templates = Environment::new();
-    // Everything is escaped but what is said to be safe, here.
+    // Everything is escaped except strings that are marked safe here.
     templates.set_auto_escape_callback(|_| AutoEscape::Html);
     let rendered = templates.render_str(TEMPLATE, page(report));
     // The template is ours and its values are all there: the tests render it.

@@ -1,6 +1,6 @@
 //! The frame of pictures that are drawn beforehand.
 
-/// Opens a picture on white, so many pixels wide and high; `name` is read aloud.
+/// Opens a picture on white, `width` × `height` pixels; `name` is read aloud.
 pub(crate) fn open(width: usize, height: usize, name: Option<&str>) -> String {
     let name = name.map(|name| format!(" role=\"img\" aria-label=\"{}\"", escape(name))).unwrap_or_default();
     format!(

@@ -17,7 +17,7 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
     /// Below the table.
     pub note: String,
-    /// Shown only when asked for: what is long and seldom read.
+    /// Shown only on request: for tables that are long and rarely read.
     pub folded: bool,
 }
 

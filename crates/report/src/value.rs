@@ -86,7 +86,7 @@ pub struct Figure {
     /// A description, in a sentence or two.
     #[serde(default)]
     pub caption: String,
-    /// Shown only when asked for: for those that one looks at seldom.
+    /// Shown only on request: for charts that are rarely read.
     #[serde(default)]
     pub folded: bool,
     /// The drawing.

@@ -7,7 +7,7 @@ use crate::outcome::Anchor;
 use crate::paper::Item;
 use anabranch_run::{Estimate, RunRecord};
 
-/// A reading is admissible if its distance is at most so much above the least.
+/// A reading is admissible if its distance is at most this much above the least.
 const TOLERANCE: f64 = 0.05;
 
 /// A reading beside the published values of the baselines.
@@ -22,7 +22,7 @@ pub struct Weighed {
 }
 
 /// Weighs an item as written, then each of its readings: the runs of at least the anchors' rows, if there are any, and the
-/// rows that stand in it. What the paper states is no reading of it; without anchors nothing speaks against a reading.
+/// rows that it has. A change of a stated value is no reading; without anchors every reading is admissible.
 pub fn weigh(item: &Item, runs: &[Option<&[RunRecord]>]) -> Vec<Weighed> {
     let readings = std::iter::once(None).chain(item.readings.iter().map(Some));
     let open: Vec<bool> = readings.clone().map(|reading| reading.is_none_or(|reading| reading.open)).collect();

@@ -20,7 +20,7 @@ impl Assessment {
         Self { ours, estimate, p: None, scatter: None, verdict, reason: None }
     }
 
-    /// Nothing was. What was run and does not have it does not say what the claim says.
+    /// No value: the claim's runs were not done, or its value is undefined in them.
     pub fn nothing(lack: Lack) -> Self {
         let (verdict, reason) = match lack {
             Lack::NotRun => (Verdict::NotRun, None),

@@ -8,7 +8,7 @@ use anabranch_run::RowKind;
 pub struct Claim {
     /// In our words: `OTIAS's goodput is 6 % above minRTT's`.
     pub text: String,
-    /// Where it stands in the paper: `Figure 3 (a)`.
+    /// Its place in the paper: `Figure 3 (a)`.
     pub place: String,
     /// Metric of results, `path.NAME.METRIC`, `CURVE[20s..40s]`, `rd[-2..2]`; or `A / B` of these, run by run.
     pub metric: String,
@@ -24,9 +24,9 @@ pub struct Claim {
     pub headline: bool,
     /// The half-width of the 95 % interval that is published of the value or change, in its unit.
     pub uncertainty: Option<f64>,
-    /// It was written, or changed, when its outcome was known; says how.
+    /// It was written, or changed, when its outcome was known; the text says how.
     pub post_hoc: Option<String>,
-    /// Name of the finding that says why ours comes out otherwise.
+    /// Name of the finding that explains why our result differs.
     pub reason: Option<String>,
 }
 
@@ -37,9 +37,9 @@ pub enum Standing {
     Testable,
     /// The paper leaves out what is needed, so that nothing can be judged: ours is shown beside it. Says what.
     Open(String),
-    /// Another place of the paper says otherwise. Says which.
+    /// Another place of the paper contradicts it; the text says which.
     Contradicted(String),
-    /// It holds whichever scheduler runs. Says why.
+    /// It holds with any scheduler; the text says why.
     Trivial(String),
     /// Another claim of the paper rests on the same datum. Says which.
     Duplicate(String),
@@ -59,7 +59,7 @@ impl Claim {
         rows
     }
 
-    /// Whether it sets one scheduler against another, and stands for itself.
+    /// Whether it compares schedulers, and is not a duplicate of another claim.
     pub fn is_contrast(&self) -> bool {
         let schedulers = match &self.kind {
             Kind::Change { of, against, .. } => {
@@ -72,18 +72,18 @@ impl Claim {
     }
 }
 
-/// A band that asks for a sign alone: the paper does not wholly state the set-up.
+/// A band of a sign alone: the paper does not wholly state the set-up.
 pub(crate) fn is_sign_alone((low, high): (f64, f64)) -> bool {
     low == 0.0 && high == f64::INFINITY || low <= -100.0 && high == 0.0
 }
 
-/// Half to twice a published change: its size, where no band says otherwise.
+/// Half to twice a published change: its size, where no band is given.
 pub(crate) fn half_to_twice(published: f64) -> (f64, f64) {
     let (half, twice) = (published / 2.0, published * 2.0);
     (half.min(twice), half.max(twice))
 }
 
-/// Stands between two metrics of which the ratio is meant.
+/// The sign between two metrics of a ratio.
 pub(crate) const RATIO: &str = " / ";
 
 /// A row of the item, perhaps in a cell of its own.
@@ -104,7 +104,7 @@ pub struct Side {
 pub enum Kind {
     /// A value.
     Value {
-        /// Whose.
+        /// The row and cell whose value it is.
         of: Side,
         /// In the claim's unit.
         published: f64,
@@ -113,14 +113,14 @@ pub enum Kind {
     },
     /// The relative difference `of / against − 1`, in per cent.
     Change {
-        /// Whose.
+        /// The row and cell of the numerator.
         of: Side,
-        /// Against whose.
+        /// The row and cell of the denominator.
         against: Side,
         /// In per cent; zero: they are about equal. `None` = the paper states the sign alone, which is that of the band.
         published: Option<f64>,
-        /// Ours reproduces it in here, in per cent. Where the paper does not state its set-up wholly, the direction is
-        /// what can be asked for: a band that begins or ends at zero.
+        /// Ours reproduces it in here, in per cent. Where the paper does not state its set-up wholly, only the
+        /// direction can be tested: the band begins or ends at zero.
         band: (f64, f64),
         /// Not of the values but of how they vary: what each is off the median is compared (Brown and Forsythe 1974).
         spread: bool,
@@ -143,7 +143,7 @@ pub enum Kind {
     },
     /// R² of the means of some cells on what a model gives for them.
     Fit {
-        /// Whose means.
+        /// The row that has the means.
         of: Side,
         /// The model.
         to: Prediction,
@@ -158,7 +158,7 @@ pub enum Kind {
     },
     /// Something of the cycles in which a curve rises and falls; the claim's metric is the curve's name.
     Cycle {
-        /// Whose curve.
+        /// The row and cell that have the curve.
         of: Side,
         /// The statistic of the cycles.
         statistic: Statistic,

@@ -6,7 +6,8 @@ use crate::outcome::{Class, ItemOutcome, Judged, PaperOutcome, Stand, Tested, Ve
 use crate::paper::{Item, Paper};
 use anabranch_run::Estimate;
 
-/// So many standard errors a difference must have to be found in 80 of 100 experiments at the 5 % level: 1.96 + 0.84.
+/// The number of standard errors that a difference must have to be found in 80 of 100 experiments at the 5 % level:
+/// 1.96 + 0.84.
 const RESOLVED: f64 = 2.8;
 /// Half-width of a 95 % interval, in standard errors.
 const HALF_WIDTH: f64 = 1.96;

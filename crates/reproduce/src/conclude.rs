@@ -1,4 +1,4 @@
-//! An item and its results → what came out of it.
+//! An item and its results → its outcome.
 
 use crate::anchor::{Weighed, told, weigh};
 use crate::curves::mean_curves;

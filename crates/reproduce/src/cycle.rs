@@ -2,7 +2,7 @@
 
 /// A fall to less than this share of what it was ends a cycle.
 const FALL: f64 = 0.75;
-/// Of so many values at least is a cycle made; fewer are a disturbance.
+/// The least number of values in a cycle; fewer are a disturbance.
 const LEAST: usize = 4;
 
 /// A rise from a trough to the peak before the next fall.

@@ -3,7 +3,7 @@
 use anabranch_metrics::{Better, Bootstrap, Paired, Ranking, SignedRank};
 use anabranch_run::Estimate;
 
-/// From so many pairs on, ranks can tell a difference from luck at the 5 % level.
+/// From this number of pairs on, ranks can distinguish a difference from chance at the 5 % level.
 const RANKS: usize = 6;
 
 /// A relative difference.
@@ -45,7 +45,7 @@ impl RelativeChange {
 pub(crate) struct Order {
     /// Indices of the rows, the best first.
     pub found: Vec<usize>,
-    /// Share of resamples of the seeds in which the rows stand in the order given.
+    /// Share of resamples of the seeds in which the rows have the order given.
     pub holds: f64,
     /// The first is the best and the last the worst, each in 95 of 100 resamples.
     pub ends_hold: bool,

@@ -1,4 +1,4 @@
-//! Why claims come out otherwise, with the runs that show it.
+//! Why results differ from claims, with the runs that show it.
 
 use crate::claim::Claim;
 use crate::item_row::ItemRow;
@@ -17,7 +17,7 @@ pub struct Finding {
     pub shown: Vec<(Option<String>, Claim)>,
 }
 
-/// The runs of a reading (`None` = as written) and the rows that stand in it, if it was run.
+/// The runs of a reading (`None` = as written) and its rows, if it was run.
 pub(crate) type RunsOf<'a, 'f> = &'f dyn Fn(Option<&str>) -> Option<(&'a [RunRecord], &'a [ItemRow])>;
 
 impl Finding {

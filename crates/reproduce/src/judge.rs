@@ -10,12 +10,12 @@ use crate::theory;
 use anabranch_metrics::{Better, SampleStatistics, quantile};
 use anabranch_run::{CellValues, Estimate, RunRecord};
 
-/// A difference is one if so rare a one would come from luck alone.
+/// A difference is significant if chance alone gives one as large no more often than this.
 pub(crate) const SIGNIFICANT: f64 = 0.05;
 /// An order holds if it does in this share of the resamples.
 const CONFIDENT: f64 = 0.95;
 
-/// Holds each claim against the runs of an item. `rows` are the item's; those of `instead`, if there are any, stand in
+/// Compares each claim with the runs of an item. `rows` are the item's; those of `instead`, if there are any, take
 /// their place.
 pub fn judge(claims: &[Claim], runs: &[RunRecord], rows: &[ItemRow], instead: &[ItemRow]) -> Vec<Judged> {
     let samples = Samples::new(runs, rows, instead);
@@ -109,7 +109,7 @@ fn value(
     let estimate = Estimate::of(&values).ok_or("there is no value")?;
     let verdict = match band {
         Some(band) => within(estimate.mean, band),
-        // Without a band, nothing says how near is near.
+        // Without a band no deviation is defined as near.
         None => Verdict::NotSpecified,
     };
     let ours = interval(&estimate, decimals(published.abs().min(estimate.mean.abs())), claim.unit.name);
@@ -135,7 +135,7 @@ fn change(
         if inside { Verdict::Reproduces } else { Verdict::Differs }
     } else {
         let expected = if high > 0.0 { percent.mean > 0.0 } else { percent.mean < 0.0 };
-        // A single run of something that has no randomness says all there is to say. Ranks and mean may disagree: then
+        // One run of an item without randomness suffices. Ranks and mean may disagree: then
         // neither is certain.
         let certain = p.is_none_or(|p| p < SIGNIFICANT) && excludes_zero(&percent);
         match (expected && certain, inside) {

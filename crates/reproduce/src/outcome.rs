@@ -33,7 +33,7 @@ pub struct PaperOutcome {
     pub conclusion: String,
     /// Digest of the claims by which this was judged.
     pub claims_digest: String,
-    /// A contrast of schedulers is significant up to this p: so are at most 5 % of those found expected to be luck
+    /// A contrast of schedulers is significant up to this p: so at most 5 % of those found are expected to be chance
     /// (Benjamini and Hochberg 1995).
     pub p_limit: f64,
     /// Its items.
@@ -47,7 +47,7 @@ pub struct ItemOutcome {
     pub id: String,
     /// Its contents.
     pub title: String,
-    /// Where it stands in the paper.
+    /// Its place in the paper.
     pub place: String,
     /// Kernels took part, in real time.
     pub live: bool,
@@ -69,7 +69,7 @@ pub struct ItemOutcome {
     pub claims: Vec<Judged>,
     /// The same claims in each reading; the first is the one as written.
     pub readings: Vec<ReadingOutcome>,
-    /// Why claims come out otherwise.
+    /// Why results differ from claims.
     pub findings: Vec<FindingOutcome>,
 }
 
@@ -78,7 +78,7 @@ pub struct ItemOutcome {
 pub struct Anchor {
     /// In our words.
     pub text: String,
-    /// Where it stands in the paper.
+    /// Its place in the paper.
     pub place: String,
     /// Metric that answers it.
     pub metric: String,
@@ -116,7 +116,7 @@ pub struct Judged {
     pub text: String,
     /// Metric and rows: `goodput_bps of blest+or against minrtt+pr`.
     pub named: String,
-    /// Where it stands in the paper.
+    /// Its place in the paper.
     pub place: String,
     /// Metric that answers it.
     pub metric: String,
@@ -128,7 +128,7 @@ pub struct Judged {
     pub published: String,
     /// The published figure, where there is one.
     pub figure: Option<f64>,
-    /// Whose value it is, where it is one: row and cell.
+    /// The row and cell of the value, where the claim is one.
     pub of: Option<(String, CellValues)>,
     /// Ours, likewise.
     pub ours: String,
@@ -142,7 +142,7 @@ pub struct Judged {
     /// The band in which ours reproduces it, as it was written before the run. In JSON, an end at infinity is `null`.
     #[serde(with = "band")]
     pub band: Option<(f64, f64)>,
-    /// It sets one scheduler against another, and stands for itself.
+    /// It compares schedulers, and is not a duplicate of another claim.
     pub contrast: bool,
     /// Among the few that the paper is read for.
     pub headline: bool,
@@ -150,11 +150,11 @@ pub struct Judged {
     pub verdict: Verdict,
     /// The class under all readings.
     pub class: Class,
-    /// The readings in which it stands, by their names.
+    /// The readings in which it holds, by their names.
     pub under: Vec<String>,
     /// It was written, or changed, when its outcome was known.
     pub post_hoc: Option<String>,
-    /// Name of the finding that says why it comes out otherwise.
+    /// Name of the finding that explains why the result differs.
     pub finding: Option<String>,
     /// Why, where it is not plain.
     pub reason: Option<String>,
@@ -165,11 +165,11 @@ pub struct Judged {
 pub struct ReadingOutcome {
     /// Its name.
     pub name: String,
-    /// Why somebody might read it so.
+    /// Why the paper may be read so.
     pub why: String,
     /// The keys that it sets, `key = value`.
     pub set: Vec<String>,
-    /// The paper leaves it open; otherwise it is an assumption made otherwise.
+    /// The paper leaves it open; otherwise it changes what the paper states.
     pub open: bool,
     /// It was thought of when outcomes of schedulers were known.
     pub post_hoc: Option<String>,
@@ -229,7 +229,7 @@ pub struct FindingOutcome {
 }
 
 impl FindingOutcome {
-    /// Every figure was run and is as it says.
+    /// Every figure was run and lies in its band.
     pub fn holds(&self) -> bool {
         !self.shown.is_empty() && self.shown.iter().all(|shown| shown.holds == Some(true))
     }
@@ -252,16 +252,16 @@ pub enum Class {
     /// The paper leaves out what is needed.
     #[serde(rename = "open")]
     Open,
-    /// Another place of the paper says otherwise.
+    /// Another place of the paper contradicts it.
     #[serde(rename = "the paper contradicts itself")]
     Contradicted,
-    /// It holds whichever scheduler runs, or rests on another claim's datum.
+    /// It holds with any scheduler, or rests on another claim's datum.
     #[serde(rename = "trivial or duplicate")]
     Trivial,
     /// A published value of a baseline, by which readings were chosen.
     #[serde(rename = "anchor")]
     Anchor,
-    /// The published difference is smaller than the paper's own repetitions can tell from luck.
+    /// The published difference is smaller than the paper's own repetitions can distinguish from chance.
     #[serde(rename = "below resolution")]
     BelowResolution,
     /// In sign and size under all admissible readings.

@@ -1,4 +1,4 @@
-//! A paper: its items, each a table or figure with the scenario that stands for it.
+//! A paper: its items, each a table or figure with the scenario that represents it.
 
 use crate::claim::Claim;
 use crate::figure::Figure;
@@ -45,7 +45,7 @@ pub struct Item {
     pub id: String,
     /// Its contents.
     pub title: String,
-    /// Where it stands in the paper: `Figure 3`.
+    /// Its place in the paper: `Figure 3`.
     pub place: String,
     /// The scenario file beside `claims.toml`.
     pub scenario: String,
@@ -57,7 +57,7 @@ pub struct Item {
     pub curves: Option<Duration>,
     /// Kernels at the receiving end, in real time.
     pub live: bool,
-    /// The same scenario with some keys set: a cell `variant = NAME` each. Empty = as the file says.
+    /// The same scenario with some keys set: a cell `variant = NAME` each. Empty = the scenario as written.
     pub variants: Vec<(String, Vec<Override>)>,
     /// The keys that `--quick` sets besides the number of repetitions.
     pub quick: Vec<Override>,
@@ -65,12 +65,12 @@ pub struct Item {
     pub packets: Vec<String>,
     /// How to draw it.
     pub figures: Vec<Figure>,
-    /// Published values of baseline rows, by which readings are told apart. Each is a `Kind::Value`; none is a claim.
+    /// Published values of baseline rows, by which readings are distinguished. Each is a `Kind::Value`; none is a claim.
     pub anchors: Vec<Claim>,
     /// The paper's claims.
     pub claims: Vec<Claim>,
     /// Other ways to read the set-up, and assumptions that are varied to see what they move.
     pub readings: Vec<Reading>,
-    /// Why claims come out otherwise.
+    /// Why results differ from claims.
     pub findings: Vec<Finding>,
 }

@@ -8,10 +8,10 @@ use anabranch_run::{Options, Plan, Repeat, RowKind, Variant};
 use anabranch_scenario::{Document, Override, Scenario};
 use std::sync::Arc;
 
-/// The user's wishes beyond the item.
+/// The user's options beyond the item.
 #[derive(Clone, Debug, Default)]
 pub struct Asked {
-    /// Few repetitions, and what the item says for a quick look.
+    /// Few repetitions, and the item's settings for a quick look.
     pub quick: bool,
     /// Set in every scenario, over everything else.
     pub overrides: Vec<Override>,
@@ -35,7 +35,7 @@ pub struct Part<'a> {
     pub baselines: Option<Plan>,
 }
 
-/// Reads the item's scenario with `read(overrides)`, once a variant and a reading. The part as written comes first; a
+/// Reads the item's scenario with `read(overrides)`, once per variant and reading. The part as written comes first; a
 /// quick look has no other.
 ///
 /// # Errors

@@ -8,7 +8,7 @@ use anabranch_scenario::Override;
 pub struct Reading {
     /// A few words: `full buffers`.
     pub name: String,
-    /// Why somebody might read it so.
+    /// Why the paper may be read so.
     pub why: String,
     /// The keys that it sets.
     pub set: Vec<Override>,
@@ -17,7 +17,7 @@ pub struct Reading {
     /// The paper leaves it open, so that its own baselines decide whether it is admissible. Otherwise an assumption is made
     /// otherwise to see what it moves.
     pub open: bool,
-    /// It was thought of when outcomes of schedulers were known; says which.
+    /// It was added when outcomes of schedulers were known; the text says which.
     pub post_hoc: Option<String>,
 }
 

@@ -9,7 +9,7 @@ use anabranch_run::{Ask, CellValues, RunRecord};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Samples<'a> {
     runs: &'a [RunRecord],
-    /// The item's rows, and those that stand in their place.
+    /// The item's rows, and those that replace them.
     rows: &'a [ItemRow],
     instead: &'a [ItemRow],
 }
@@ -48,7 +48,7 @@ impl<'a> Samples<'a> {
         runs.filter_map(|run| Some((run.seed, value(run, metric)?))).collect()
     }
 
-    /// One value a seed, as a multiple of what it is said to be per.
+    /// One value per seed, as a multiple of the side's `per` where there is one.
     ///
     /// # Errors
     /// Why there is none.
@@ -74,7 +74,7 @@ impl<'a> Samples<'a> {
         if curves.is_empty() { Err(format!("no run of {label} has the curve {name}").into()) } else { Ok(curves) }
     }
 
-    /// The cells of a side: its own values stand before those of `at`.
+    /// The cells of a side: its own values precede those of `at`.
     pub fn cells_of(&self, side: &Side, at: &[(String, String)]) -> Vec<&'a CellValues> {
         let mut place = side.at.clone();
         place.extend(at.iter().filter(|(key, _)| !side.at.iter().any(|(own, _)| own == key)).cloned());
@@ -101,7 +101,7 @@ impl<'a> Samples<'a> {
         }
     }
 
-    /// One entry a row, with one value for each seed that all rows have in all cells of `at`: what the row is of the mean of
+    /// One entry per row, with one value for each seed that all rows have in all cells of `at`: the row's part of the mean of
     /// all rows, averaged over the cells.
     ///
     /// # Errors

@@ -42,7 +42,7 @@ pub(crate) fn fit(
     Ok(Assessment::plain(ours, Estimate::of(&[found]), within(found, band)))
 }
 
-/// Something of the cycles of a curve: one value a run, the mean over its cycles.
+/// Something of the cycles of a curve: one value per run, the mean over its cycles.
 pub(crate) fn cycle(
     claim: &Claim,
     of: &Side,

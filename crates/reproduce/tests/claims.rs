@@ -46,7 +46,7 @@ fn a_change_reproduces_within_its_band_and_in_its_direction_alone_beside_it() {
     assert!(inside.p.unwrap() < 0.01 && inside.ours.starts_with("+12.5 ["), "{inside:?}");
     assert_eq!(change("published = 40\nband = [20, 60]").verdict, Verdict::DirectionOnly);
     assert_eq!(change("published = -10\nband = [-20, -5]").verdict, Verdict::Differs);
-    // No magnitude is asked for.
+    // The band has no magnitude.
     assert_eq!(change("band = [0, inf]").verdict, Verdict::Reproduces);
     assert_eq!(change("band = [-inf, 0]").verdict, Verdict::Differs);
     assert_eq!(change("published = 0\nband = [-5, 5]").verdict, Verdict::Differs);
@@ -100,7 +100,7 @@ fn the_best_and_the_worst_alone_are_the_direction_of_an_order() {
         let item = read(&claim).unwrap().items.remove(0);
         judge(&item.claims, &runs, &item.rows, &[]).remove(0).verdict
     };
-    // minrtt and otias can hardly be told apart.
+    // The difference of minrtt and otias is not significant.
     assert_eq!(verdict(r#"["blest+or", "minrtt", "otias", "daps"]"#), Verdict::DirectionOnly);
     assert_eq!(verdict(r#"["blest+or", "minrtt", "daps", "otias"]"#), Verdict::Differs);
     assert_eq!(verdict(r#"["blest+or", "minrtt", "daps"]"#), Verdict::Reproduces);
@@ -325,7 +325,7 @@ fn variances_are_compared_by_deviations_from_the_median() {
     let spread = judged("of = 'otias'\nagainst = 'minrtt'\nspread = true\nband = [0, inf]", &runs);
     assert!((spread.estimate.unwrap().mean - 200.0).abs() < 1e-6, "{spread:?}");
     assert_eq!(spread.verdict, Verdict::Reproduces);
-    // One run that comes nearer says nothing of the others.
+    // One value nearer to the median is no significant difference of variances.
     let mut nearer = TEN;
     nearer[1] -= 0.01;
     let runs = self::runs("1", &[("minrtt", &TEN), ("otias", &nearer)]);

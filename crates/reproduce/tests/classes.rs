@@ -63,7 +63,7 @@ fn the_first_row_of_the_decision_table_that_applies() {
     assert_eq!(class("published = 30\nband = [20, 40]"), Class::Direction);
     assert_eq!(class("band = [0, inf]"), Class::Direction);
     assert_eq!(class("published = -12"), Class::UnderNone);
-    // A band that asks for a sign does not make a size of it.
+    // A band of a sign alone does not reproduce the size.
     assert_eq!(class("published = 40\nband = [0, inf]"), Class::Direction);
 }
 
@@ -83,7 +83,7 @@ fn what_the_papers_repetitions_cannot_tell_is_below_resolution() {
     let runs = results(100.0, 101.0, 90.0);
     let class = |rest: &str| outcome(&claim(rest), &runs, &[]).claims[0].class;
     assert_eq!([class("published = 0.4"), class("published = 0.7")], [Class::BelowResolution, Class::InSize]);
-    // Also one that would not reproduce; of "about equal" there is no size to be told.
+    // Also one that would not reproduce; "about equal" has no size to be distinguished.
     assert_eq!(class("published = -0.4"), Class::BelowResolution);
     assert_eq!(class("published = 0\nband = [-3, 3]"), Class::InSize);
 }

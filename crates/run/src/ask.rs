@@ -1,4 +1,4 @@
-//! One number of a run, asked for by name.
+//! One number of a run, requested by name.
 
 use crate::curves::Curve;
 use crate::results::RunRecord;
@@ -35,9 +35,9 @@ pub enum Ask {
     Share {
         /// The distribution's name.
         curve: String,
-        /// From so many packets.
+        /// The least number of packets.
         from: i64,
-        /// To so many, inclusive; not below `from`.
+        /// The greatest number, inclusive; not below `from`.
         to: i64,
     },
 }
@@ -171,7 +171,7 @@ impl RunRecord {
         }
     }
 
-    /// As [`Self::ask`]: the answer to a question as it is written; `None` if there is none, or it cannot be asked.
+    /// As [`Self::ask`]: the answer to a question as it is written; `None` if there is no answer, or the question is not valid.
     pub fn value(&self, name: &str) -> Option<f64> {
         self.ask(&name.parse().ok()?).ok()
     }

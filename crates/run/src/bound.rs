@@ -27,7 +27,7 @@ pub struct Bound {
 /// The bounds of each cell of `plan`: over all paths, then over each path that the plan runs alone.
 ///
 /// # Errors
-/// A scenario asks for something that no driver can do.
+/// A scenario needs something that no driver can do.
 pub fn bounds(plan: &Plan) -> Result<Vec<Bound>, RunError> {
     let mut bounds: Vec<Bound> = Vec::new();
     for cell in &plan.cells {

@@ -1,4 +1,4 @@
-//! Cross traffic: what each of a scenario's other flows draws, and the paths that they need.
+//! Cross traffic: the random values of each of a scenario's other flows, and the paths that they need.
 
 use crate::job::{Job, RunError};
 use crate::setup::{fifo, setup};
@@ -131,8 +131,8 @@ pub(crate) fn tcp_flows(scenario: &Scenario, seed: u64, ground: &mut Ground) -> 
 }
 
 impl Ground {
-    /// The network's path for a TCP flow: the path that it is said to cross, unless it crosses a link or has a delay of its
-    /// own.
+    /// The network's path for a TCP flow: the path that the scenario names, unless the flow crosses a link or has a delay of
+    /// its own.
     fn path_for(&mut self, cross: &Cross, delay: Option<Duration>, name: &str) -> usize {
         let spec = match (cross.shared, delay) {
             (false, None) => return cross.over,
@@ -147,7 +147,7 @@ impl Ground {
         self.topology.paths.len() - 1
     }
 
-    /// A path with the bottleneck and the impairments of `path`, but with a delay and luck of its own.
+    /// A path with the bottleneck and the impairments of `path`, but with a delay and random streams of its own.
     fn beside(&mut self, path: usize, delay: Duration, name: &str) -> PathSpec {
         self.share_bottleneck(path);
         let own = self.topology.paths.len();
@@ -211,7 +211,8 @@ impl TcpFlow {
         CrossFlow { id, size }
     }
 
-    /// The flow as connection `id`, in plain TCP. A run that ends by itself waits for what has a size, if `awaited`.
+    /// The flow as connection `id`, in plain TCP. If `awaited`, a run that ends with its traffic waits for a
+    /// flow that has a size.
     ///
     /// # Errors
     /// A plug-in cannot be built.

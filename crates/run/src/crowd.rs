@@ -14,7 +14,7 @@ pub(crate) struct Crowd {
     traffic: Traffic,
     opening: Opening,
     start: Instant,
-    /// Of traffic in which the client asks.
+    /// Of traffic in which the client sends requests.
     exchange: Option<Exchange>,
 }
 
@@ -22,7 +22,7 @@ pub(crate) struct Crowd {
 const LOOKS: usize = 64;
 
 impl Crowd {
-    /// From `start` on, with the luck of `seed`.
+    /// From `start` on, with the random streams of `seed`.
     pub fn new(traffic: &Traffic, start: Instant, seed: u64) -> Self {
         let opening = match traffic.arrivals {
             Arrivals::Together if serves_once(&traffic.kind) => Opening::Served(traffic.at_once() as usize),

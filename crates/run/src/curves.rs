@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// Curves by name. Over time, in bins from the beginning of the run on, warm-up included: `goodput_bps`, `ofo_packets`,
 /// `ofo_bytes`, what the scheduler makes known by its name (`lambda`), `increment_efficiency`, `path.NAME.cwnd_packets`,
 /// `.srtt_s`, `.queue_packets`, `.goodput_bps`. Distributions, over the measured time (RFC 5236): `rbd`, the share of
-/// arrivals that left so many packets in the reorder buffer, and `rd`, the share of packets with each displacement.
+/// arrivals that left each number of packets in the reorder buffer, and `rd`, the share of packets with each displacement.
 pub type Curves = IndexMap<String, Curve>;
 
 /// Values at regular distances: value `i` belongs to `start + i·step`.

@@ -1,4 +1,4 @@
-//! Drivers do runs, observers watch them: all that touches the outside world.
+//! Drivers do runs and observers watch them: the interface to the outside world.
 
 use crate::job::{Job, RunError, RunOutcome};
 use crate::plan::Plan;
@@ -10,7 +10,7 @@ use std::fmt;
 pub enum Refusal {
     /// The plan names something that the hosts do not have.
     Word {
-        /// Of which kind: `scheduler`.
+        /// Its kind: `scheduler`.
         kind: &'static str,
         /// The name.
         word: String,
@@ -19,7 +19,7 @@ pub enum Refusal {
         /// A valid word.
         help: String,
     },
-    /// The system lacks something, or does not let us have it.
+    /// The system lacks something, or denies access to it.
     Missing {
         /// The missing part.
         what: String,
@@ -38,11 +38,11 @@ pub trait Driver: Sync {
         Ok(())
     }
 
-    /// Does `job`, telling `listener` every event too. The outcome must not depend on the listener.
+    /// Does `job`, and records every event in `listener` too. The outcome must not depend on the listener.
     fn run(&self, job: &Job, listener: &mut dyn Recorder) -> Result<RunOutcome, RunError>;
 }
 
-/// Does many tasks, in any order, on as many threads as it likes.
+/// Does many tasks, in any order, on any number of threads.
 pub trait Pool: Sync {
     /// Calls `task` with each of `0..count` once and returns when all are done.
     fn for_each(&self, count: usize, task: &(dyn Fn(usize) + Sync));
@@ -58,7 +58,7 @@ impl Pool for Serial {
     }
 }
 
-/// Watches runs from outside: lends them recorders, and learns how far the work is.
+/// Observes runs from outside: lends them recorders, and is informed of their progress.
 pub trait Observer: Sync {
     /// Calls `run` once with a recorder that listens to `job`.
     fn observe(&self, _job: &Labelled<'_>, run: &mut dyn FnMut(&mut dyn Recorder)) {
@@ -79,9 +79,9 @@ pub struct Labelled<'a> {
     pub scheduler: &'a str,
     /// `olia`.
     pub congestion: &'a str,
-    /// Which row of the plan, counted over all cells; the first is 0.
+    /// The row of the plan, counted over all cells; the first is 0.
     pub row: usize,
-    /// Which repetition of the row; the first is 0.
+    /// The repetition of the row; the first is 0.
     pub repetition: u32,
 }
 

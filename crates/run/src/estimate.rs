@@ -19,7 +19,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// From one value a run; `None` without any.
+    /// From one value per run; `None` without any.
     pub fn of(values: &[f64]) -> Option<Self> {
         let SampleStatistics { n, mean, ci95, .. } = SampleStatistics::of(values)?;
         let (ci95_low, ci95_high) = ci95.unzip();

@@ -1,4 +1,4 @@
-//! One run: what is asked, and what comes out.
+//! One run: the job, and its outcome.
 
 use crate::curves::Curves;
 use crate::live::Live;
@@ -56,7 +56,7 @@ pub struct RunOutcome {
     pub events: u64,
     /// False if a sized transfer did not end within the duration.
     pub finished: bool,
-    /// If the job asks for them.
+    /// Empty unless the job requests them.
     pub curves: Curves,
     /// Of a run in real time alone.
     pub live: Option<Live>,
@@ -66,7 +66,7 @@ pub struct RunOutcome {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RunError {
-    /// The driver cannot do what the scenario asks.
+    /// The driver cannot run the scenario.
     Unsupported {
         /// The unsupported part.
         what: String,

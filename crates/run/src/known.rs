@@ -56,8 +56,8 @@ pub(crate) fn fills(topology: &Topology, packet: u64, connections: u32) -> Vec<F
     topology.paths.iter().map(fill).collect()
 }
 
-/// Each subflow has the window that fills its path, paced, until its first loss; then `inner` goes on from there, or before if
-/// the window does not hold.
+/// Each subflow has the window that fills its path, paced, until its first loss; then `inner` continues from there, or
+/// before if the window does not hold.
 #[derive(Debug)]
 pub(crate) struct KnownCapacity {
     inner: Box<dyn CongestionControl>,

@@ -45,7 +45,7 @@ pub(crate) struct Best {
 /// A job's world, flows and measurements.
 #[derive(Debug)]
 pub struct Layout {
-    /// Paths of the connections under test, by index; the first carries the first subflow unless the scenario says otherwise.
+    /// Paths of the connections under test, by index; the first carries the first subflow unless the scenario names another.
     pub over: Vec<usize>,
     /// It speaks Multipath TCP.
     pub multipath: bool,
@@ -58,7 +58,7 @@ pub struct Layout {
 
 impl Layout {
     /// # Errors
-    /// The scenario asks for something that no driver can do.
+    /// The scenario needs something that no driver can do.
     pub fn of(job: &Job) -> Result<Self, RunError> {
         let scenario = &*job.scenario;
         let [traffic] = &scenario.traffic[..] else {
@@ -142,7 +142,7 @@ impl Layout {
                     FirstPath::On(id) => path.id == id,
                     FirstPath::Race => true,
                 };
-                // By this port both ends number the connection alike; joins draw theirs.
+                // This port gives the connection the same number at both ends; joins draw theirs.
                 client.set_port(if opens { client_port(id) } else { 0 });
             }
             Ok(Party { setup, workload: self.crowd.workload(side) })
@@ -233,7 +233,7 @@ impl Layout {
         self.multipath && self.over.len() == 2 && job.congestion.name == "lia"
     }
 
-    /// The recorder of the run's curves, if `job` asks for them.
+    /// The recorder of the run's curves, if `job` requests them.
     pub fn curves(&self, job: &Job) -> Option<Drawn> {
         let paths = &job.scenario.topology.paths;
         let config =
@@ -259,7 +259,7 @@ impl Layout {
         metrics.set(names::ORACLE_RATIO, oracle_ratio(above, below));
     }
 
-    /// The best possible in the metric that says most about the traffic, for the measured time from … until and the frames
+    /// The best possible in the main metric of the traffic, for the measured time from … until and the frames
     /// that were written in it, none of which counts more than its age at `end`.
     pub(crate) fn bound(
         &self,

@@ -38,16 +38,16 @@ pub struct Live {
 pub struct Emulation {
     /// Packets given to kernels.
     pub packets: u64,
-    /// Half of them left at most so late.
+    /// The median lateness.
     pub late_median_s: f64,
-    /// 99 of 100 did.
+    /// The lateness that 99 of 100 packets do not exceed.
     pub late_p99_s: f64,
-    /// The latest one.
+    /// The greatest lateness.
     pub late_max_s: f64,
-    /// Most packets in a row that a host got together because the loop was late, though the model had them apart.
+    /// Most packets in a row that a host got together because the loop was late, though the model had spaced them.
     #[serde(default)]
     pub late_burst_packets: u64,
-    /// Packets that a kernel's device dropped because nobody read them in time.
+    /// Packets that a kernel's device dropped because they were not read in time.
     pub device_drops: u64,
     /// 99 of 100 left within a millisecond, all within ten, and no device dropped any.
     pub accurate: bool,

@@ -22,7 +22,7 @@ pub struct Mode {
     pub receiver: Host,
 }
 
-/// All four; the last is what the others are held against.
+/// All four; the others are compared with the last.
 pub const MODES: [Mode; 4] = [
     Mode { name: "sim", sender: Host::Engine, receiver: Host::Engine },
     Mode { name: "engine→linux", sender: Host::Engine, receiver: Host::Linux },
@@ -30,13 +30,13 @@ pub const MODES: [Mode; 4] = [
     Mode { name: "linux→linux", sender: Host::Linux, receiver: Host::Linux },
 ];
 
-/// The modes that are held against [`REFERENCE`].
+/// The modes that are compared with [`REFERENCE`].
 pub const COMPARED: &[Mode] = MODES.split_last().expect("there are modes").1;
 
 /// The reference of the comparisons: the kernel at both ends.
 pub const REFERENCE: &Mode = MODES.split_last().expect("there are modes").0;
 
-/// The simulator and what it is held against.
+/// The simulator, and the mode that it is compared with.
 pub const BRIEF: [Mode; 2] = [MODES[0], MODES[3]];
 
 impl Mode {

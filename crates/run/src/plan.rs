@@ -1,4 +1,4 @@
-//! Which runs a scenario asks for.
+//! The runs of a scenario.
 
 use crate::cross;
 use crate::job::{Choice, Job};
@@ -18,7 +18,7 @@ pub struct Variant {
     pub scenario: Arc<Scenario>,
 }
 
-/// The user's wishes beyond the scenario.
+/// The user's options beyond the scenario.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Schedulers to run instead of the scenario's; empty = the scenario's.
@@ -29,7 +29,7 @@ pub struct Options {
     pub baselines: bool,
     /// How often.
     pub repeat: Repeat,
-    /// By the clock: nothing comes out twice alike, so every row is random.
+    /// In real time: no two runs are equal, so every row is random.
     pub real_time: bool,
     /// Follow each run over time, in bins of this length: [`crate::RunRecord::curves`].
     pub curves: Option<Duration>,
@@ -51,7 +51,7 @@ impl Default for Options {
 /// How often each row is run, if the scenario has randomness; without any, once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repeat {
-    /// As the scenario says.
+    /// The scenario's number.
     AsWritten,
     /// Until the mean of every row's main metric is known well enough: see [`crate::Runner::run`].
     Auto,
@@ -67,7 +67,7 @@ pub struct Plan {
     curves: Option<Duration>,
 }
 
-/// The rows of one cell. All share the scenario, so that a seed means the same luck for each.
+/// The rows of one cell. All share the scenario, so that a seed means the same random draws for each.
 #[derive(Clone, Debug)]
 pub(crate) struct CellPlan {
     pub scenario: Arc<Scenario>,
@@ -219,7 +219,7 @@ fn labelled(plug_ins: &[PlugIn]) -> impl Iterator<Item = (&PlugIn, String)> {
     plug_ins.iter().zip(labels(plug_ins))
 }
 
-/// False if the seed cannot matter, so that one run says all.
+/// False if the seed cannot matter, so that one run suffices.
 fn is_random(scenario: &Scenario) -> bool {
     let topology = &scenario.topology;
     !scenario.start_jitter.is_zero()

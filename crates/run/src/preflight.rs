@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct Preflight {
     /// How long it took.
     pub took_s: f64,
-    /// 99 of 100 packets left the loop at most so late.
+    /// The lateness that 99 of 100 packets do not exceed on leaving the loop.
     pub late_p99_s: f64,
     /// Both directions of each path, `down` first.
     pub ways: Vec<WayCheck>,
@@ -50,7 +50,7 @@ pub struct WayFigures {
 }
 
 impl Preflight {
-    /// How long it may take in all, unless more is asked for.
+    /// The longest time that it may take in all, unless the user allows more.
     pub const LIMIT: Duration = Duration::from_secs(2);
 }
 
@@ -84,7 +84,7 @@ impl WayCheck {
         self.accurate = rate && delay && queue;
     }
 
-    /// It was measured, and is not what it should be.
+    /// It was measured, and is outside the tolerance.
     pub fn deviates(&self) -> bool {
         self.skipped.is_none() && !self.accurate
     }

@@ -13,7 +13,7 @@ pub const SCHEMA: u32 = 1;
 /// The keys of a sweep that vary, with their values as written.
 pub type CellValues = IndexMap<String, String>;
 
-/// Everything that came out of one scenario.
+/// All results of one scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Results {
     /// [`SCHEMA`].
@@ -24,9 +24,9 @@ pub struct Results {
     pub scenario: String,
     /// Hash over the runs' digests in order, in hexadecimal.
     pub digest: String,
-    /// One entry a run: by cell, congestion control, scheduler, seed; baselines after the schedulers.
+    /// One entry per run: by cell, congestion control, scheduler, seed; baselines after the schedulers.
     pub runs: Vec<RunRecord>,
-    /// One entry a row (cell × congestion control × scheduler) and metric.
+    /// One entry per row (cell × congestion control × scheduler) and metric.
     pub summary: Vec<Summary>,
     /// Paired differences between schedulers.
     pub comparisons: Vec<Comparison>,
@@ -53,7 +53,7 @@ pub struct RunRecord {
     pub digest: String,
     /// Events handled.
     pub events: u64,
-    /// Values over time and distributions, by name; if they were asked for.
+    /// Values over time and distributions, by name; empty unless requested.
     #[serde(skip_serializing_if = "IndexMap::is_empty", default)]
     pub curves: Curves,
     /// Of a run in real time: how true it was, and what kernels counted.
@@ -89,7 +89,7 @@ pub struct Summary {
     pub median: f64,
     /// 95th percentile.
     pub p95: f64,
-    /// True if the scenario has no randomness, so that one run says all; absent otherwise.
+    /// True if the scenario has no randomness, so that one run suffices; absent otherwise.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub deterministic: bool,
     /// How many of the row's runs did not finish their transfer; absent if all did.
@@ -106,7 +106,7 @@ fn is_zero(n: &usize) -> bool {
 pub struct Comparison {
     /// A scheduler.
     pub a: String,
-    /// The scheduler it is held against.
+    /// The scheduler that it is compared with.
     pub b: String,
     /// Of both.
     pub congestion: String,

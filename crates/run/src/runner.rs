@@ -52,7 +52,7 @@ struct Task {
 }
 
 impl Runner<'_> {
-    /// Runs everything that `plan` asks for.
+    /// Does all runs of `plan`.
     ///
     /// With [`crate::Repeat::Auto`], each cell is run with ten seeds, then ten more at a time, until for each of its rows
     /// the 95 % interval of the mean of its [`crate::main_metric`], from end to end, is narrower than 2 % of the mean, or 200

@@ -9,7 +9,7 @@ use anabranch_metrics::{
 };
 use indexmap::IndexMap;
 
-/// Up to so many schedulers, every pair is compared; beyond, each with the first alone.
+/// Up to this number of schedulers every pair is compared; beyond it, each with the first alone.
 const ALL_PAIRS: usize = 6;
 
 /// True if a mean's 95 % interval, from end to end, is narrower than 2 % of the mean.
@@ -18,7 +18,7 @@ fn is_narrow_enough(mean: f64, (low, high): (f64, f64)) -> bool {
 }
 
 impl Summary {
-    /// True if [`crate::Repeat::Auto`] asks for no more: the mean's interval, from end to end, is narrower than 2 % of it.
+    /// True if [`crate::Repeat::Auto`] needs no more seeds: the mean's interval, from end to end, is narrower than 2 % of it.
     pub fn is_narrow(&self) -> bool {
         self.ci95_low.zip(self.ci95_high).is_some_and(|interval| is_narrow_enough(self.mean, interval))
     }
@@ -72,7 +72,7 @@ fn baselines_of(cell: &CellPlan, row: &PlanRow) -> Vec<usize> {
         .collect()
 }
 
-/// One summary a metric, in the order in which the row's runs first show them.
+/// One summary per metric, in the order in which the row's runs first show them.
 pub(crate) fn summarise(row: &[RunRecord], deterministic: bool) -> Vec<Summary> {
     let mut samples: IndexMap<String, Vec<f64>> = IndexMap::new();
     for (name, value) in row.iter().flat_map(RunRecord::values) {

@@ -121,7 +121,7 @@ impl<'a> ResultRow<'a> {
         self.summaries.iter().map(|summary| summary.n).max().unwrap_or(0)
     }
 
-    /// One run says all.
+    /// One run suffices: the row has no randomness.
     pub fn deterministic(&self) -> bool {
         self.summaries.iter().any(|summary| summary.deterministic)
     }

@@ -135,7 +135,7 @@ fn a_limited_flow_writes_at_its_rate() {
     let of = |keys: &str, seed| {
         run(&format!("{wide}[[cross]]\nkind = 'tcp-limited'\npath = 'a'\n{keys}\n{quiet}"), seed).metrics["cross_goodput_bps"]
     };
-    // 157 packets of 1000 bytes a second, over 100 s: 15 700 of them, known to 0.8 %.
+    // 157 packets of 1000 bytes per second, over 100 s: 15 700 of them, so the mean is known to 0.8 %.
     let one = of("packets_per_second = 157", 1) / 1.256e6;
     assert!((one - 1.0).abs() < 0.03, "{one}");
     let drawn = of("packets_per_second = 157\npacket_distribution = 'exponential'", 1) / 1.256e6;

@@ -136,7 +136,7 @@ fn a_page_s_connections_follow_each_other_six_at_a_time() {
     let (first, later) = heard.opened.split_at(6);
     assert!(first.iter().all(|(at, _)| *at == Instant::ZERO) && later.iter().all(|(at, _)| *at > Instant::ZERO));
     assert_eq!(heard.opened.iter().map(|(_, id)| id.0).collect::<Vec<_>>(), (0..15).collect::<Vec<_>>());
-    // A place is free as soon as an object is whole: never more than six are asked for and not there.
+    // A connection is free as soon as its object is complete: never more than six requests are outstanding.
     assert!(heard.most_busy == 6, "{}", heard.most_busy);
 }
 

@@ -68,7 +68,7 @@ pub fn compare(arguments: &CompareArguments, driver: &dyn Driver) -> Result<Told
     Ok(Told::new(output, wrong))
 }
 
-/// What there will be a text for.
+/// The names of the tables that the command makes.
 fn marks(arguments: &CompareArguments) -> Vec<&'static str> {
     let mut marks = vec!["frontier", "frontier-cells"];
     marks.extend(arguments.first_path.then_some("first-path"));
@@ -85,7 +85,7 @@ fn section(found: &Compared, name: &str) -> String {
     }
 }
 
-/// The grid, then what is asked for beside it, with the first congestion control.
+/// The grid, then the requested additions, with the first congestion control.
 fn run(
     arguments: &CompareArguments,
     grid: &Grid,

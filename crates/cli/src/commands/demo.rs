@@ -13,7 +13,7 @@ use anabranch_scenario::Override;
 const SCENARIO: &str = "blest-3g-wlan-bulk";
 const SHORTENED: [(&str, &str); 2] = [("warmup", "10s"), ("duration", "30s")];
 
-/// What is compared.
+/// The schedulers that the demo compares.
 const SCHEDULERS: [&str; 6] = ["minrtt+pr", "minrtt", "daps", "otias", "blest+or", "roundrobin"];
 
 const READING: &str = "

@@ -12,7 +12,7 @@ use anabranch_scenario::{Key, Section, Word};
 use anabranch_schedulers::BuildError;
 use clap::ValueEnum;
 
-/// What was asked for.
+/// The page of a name, or all pages of a kind.
 pub fn explain(arguments: &ExplainArguments) -> Result<String, Failure> {
     match (arguments.all, &arguments.name) {
         (Some(Catalogue::Schedulers), _) => Ok(reference::schedulers()),
@@ -112,7 +112,7 @@ fn word_page(word: &Word) -> String {
     text
 }
 
-/// What tables say of keys.
+/// The columns of tables of keys.
 const KEY_COLUMNS: [&str; 3] = ["key", "default", "meaning"];
 
 /// Which suffixes a scheduler takes.
@@ -122,7 +122,7 @@ fn suffixes(entry: &Entry<dyn Scheduler>) -> Vec<String> {
     takes.then(|| format!("may be followed by: {}", names.join(", "))).into_iter().collect()
 }
 
-/// Metrics of a path may also be asked for as results name them: `path.wlan.share`.
+/// Metrics of a path may also be named as in results: `path.wlan.share`.
 fn metric_answers_to(metric: &str, name: &str) -> bool {
     metric == name || name.strip_prefix("path.").and_then(|rest| rest.split_once('.')).is_some_and(|(_, m)| m == metric)
 }

@@ -1,4 +1,4 @@
-//! One function a command: arguments in, the text for standard output out.
+//! One function per command: arguments in, the text for standard output out.
 
 mod check;
 mod compare;

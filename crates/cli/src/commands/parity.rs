@@ -25,7 +25,7 @@ pub fn parity(arguments: &ParityArguments, drivers: &Drivers<'_>) -> Result<Told
         loaded.iter().flat_map(|one| stages(one, modes, &congestions, arguments, drivers)).collect();
     let Carried { results, mut wrong } = carry_out(&stages, Wanted::default())?;
     let whole = results.len() == stages.len();
-    // A scenario whose modes are not all there says nothing.
+    // A scenario with missing modes has no comparison.
     let measured: Vec<Parity> = results.chunks_exact(modes.len()).map(|one| Parity::of(modes, one)).collect();
     if measured.is_empty() && !whole {
         return Ok(Told::new(String::new(), wrong));

@@ -97,7 +97,7 @@ pub fn reproduce(arguments: &ReproduceArguments, drivers: &Drivers<'_>) -> Resul
     Ok(Told::new(output, wrong))
 }
 
-/// What was run of an item: as written, then of each reading.
+/// The runs of an item: as written, then of each reading.
 struct ItemRuns {
     main: Results,
     readings: Vec<ReadingRuns>,
@@ -145,7 +145,7 @@ fn run(works: &[Vec<Work<'_>>], arguments: &ReproduceArguments) -> Result<(Vec<I
 /// The last line where items are missing.
 const INCOMPLETE: &str = "Incomplete: the other items were not finished; nothing is written.";
 
-/// What runs tell of items that are finished.
+/// The outcomes of finished items.
 struct Reproduced {
     reproduction: Reproduction,
     /// The runs of each item: its name and a table.
@@ -281,7 +281,7 @@ impl Work<'_> {
         main.into_iter().chain(baselines).map(|plan| self.stage(plan, jobs)).collect()
     }
 
-    /// What the stages of `first` gave, from the next of `results`; `None` if some are missing.
+    /// The results of the stages of `first`, from the next of `results`; `None` if some are missing.
     fn take_first(&self, results: &mut impl Iterator<Item = Results>) -> Option<ItemRuns> {
         let main = results.next()?;
         let mut readings = Vec::new();

@@ -67,13 +67,13 @@ fn overrides(arguments: &RunArguments) -> Vec<Override> {
     overrides
 }
 
-/// Whether the clock must move the world: asked for, or a host is a kernel.
+/// Whether the run is in real time: by option, or because a host is a kernel.
 fn is_real_time(arguments: &RunArguments, loaded: &Loaded) -> bool {
     let linux = |host| matches!(host, Host::Linux);
     arguments.realtime || loaded.document.cells.iter().any(|(_, s)| linux(s.hosts.sender) || linux(s.hosts.receiver))
 }
 
-/// Plans, runs, and writes what `--out` asks for: the results, and what could not be written of them.
+/// Plans, runs, and writes the files of `--out`: the results, and the errors of files that could not be written.
 ///
 /// # Errors
 /// There are no results.
@@ -84,7 +84,7 @@ pub fn execute(
     mut wanted: Wanted,
     driver: &dyn Driver,
 ) -> Result<(Results, Vec<Failure>), Failure> {
-    // What opens the report is looked for before the work.
+    // The program that opens the report is located before the runs.
     let opener = output.open.then(Opener::find).transpose()?;
     let (started, clock) = (SystemTime::now(), Instant::now());
     wanted.connection = followed(loaded, output.connection.get())?;
@@ -119,7 +119,7 @@ fn followed(loaded: &Loaded, number: u32) -> Result<ConnId, Failure> {
     Ok(ConnId(number - 1))
 }
 
-/// In the format that was asked for.
+/// The results in the requested format.
 pub fn print(results: &Results, format: Format) -> String {
     match format {
         Format::Table => results_table(results),

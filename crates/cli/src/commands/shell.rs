@@ -23,7 +23,7 @@ const NOT_STARTED: u8 = 127;
 /// Runs a command, or a shell, over a scenario's paths. What it prints goes to our own streams while it runs.
 pub fn shell(arguments: &ShellArguments) -> Result<Told, Failure> {
     let scenario = scenario(arguments)?;
-    // Said before anything is set up, and before it is found that this takes root.
+    // Said before anything is set up, and before a missing privilege is found.
     if let Some(missing) = arguments.server.as_deref().and_then(missing_of_line) {
         return Err(missing);
     }
@@ -109,20 +109,20 @@ fn amount(left: &Pending) -> String {
 
 /// Said while the command's last data is under way.
 fn waiting(left: &Pending) -> String {
-    format!("waiting until what was sent has arrived ({}); Ctrl-C ends that\n", amount(left))
+    format!("waiting for data under way ({}); Ctrl-C ends the wait\n", amount(left))
 }
 
-/// What was lost.
+/// The data that was lost.
 fn unarrived(Unarrived { left, why }: &Unarrived) -> String {
     let why = match why {
         Why::Interrupted => "a signal ended the wait".to_owned(),
         Why::NoProgress(time) => format!("nothing arrived for {time}"),
         Why::TooLong(time) => format!("it took more than {time}"),
     };
-    format!("what was sent did not all arrive: {} are lost; {why}\n", amount(left))
+    format!("data was lost: {} did not arrive; {why}\n", amount(left))
 }
 
-/// Who is where, and how to get there from elsewhere.
+/// The hosts, and how to enter them from another terminal.
 fn banner(name: &str, shell: &Shell) -> String {
     let mut text = format!("{name}: you are the client; $ANABRANCH_SERVER is {}\n", shell.server());
     for (path, address) in shell.paths() {
@@ -175,7 +175,7 @@ fn report(summary: &Summary) -> String {
     if emulation.late_burst_packets > 1 {
         let _ = writeln!(
             text,
-            "emulation: up to {} packets left together that the paths had apart",
+            "emulation: up to {} packets left in one burst that the paths had spaced",
             emulation.late_burst_packets
         );
     }

@@ -4,15 +4,15 @@ use crate::args::Arguments;
 use clap::CommandFactory;
 use clap_complete::Shell;
 
-/// What `anabranch` says without arguments.
+/// The output of `anabranch` without arguments.
 pub fn tour() -> String {
     format!(
         "\
 Anabranch {}: Multipath TCP (RFC 8684) in deterministic virtual time.
 
 One scenario file describes paths, a connection and its traffic. Anabranch runs it under any packet
-scheduler and congestion control, over many seeds, beside each path alone with plain TCP, and says
-with intervals whether multipath helped, and what it cost in reordering and retransmissions.
+scheduler and congestion control, over many seeds, beside each path alone with plain TCP, and shows
+with intervals whether multipath helped, and its cost in reordering and retransmissions.
 
 Three commands to try:
 

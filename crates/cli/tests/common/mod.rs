@@ -51,7 +51,7 @@ impl Driver for Fake {
     }
 }
 
-/// The same by the clock, on a machine whose kernel knows no scheduler but `fifo` and its own; the scenario `locked` finds no
+/// The same in real time, on a machine whose kernel knows no scheduler but `fifo` and its own; the scenario `locked` finds no
 /// privilege, `stopped` is interrupted.
 pub struct FakeLab;
 
@@ -90,7 +90,7 @@ impl Driver for FakeLab {
     }
 }
 
-/// What `anabranch ARGUMENTS` answers, with [`Fake`] and [`FakeLab`] as drivers.
+/// The answer of `anabranch ARGUMENTS`, with [`Fake`] and [`FakeLab`] as drivers.
 pub fn ask(arguments: &[&str]) -> Answer {
     let arguments = std::iter::once(&"anabranch").chain(arguments).map(|argument| argument.into());
     answer(arguments, &Drivers { virtual_time: &Fake, real_time: &FakeLab, preflight: |_| Box::new(FakeLab) }, false)

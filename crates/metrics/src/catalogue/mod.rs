@@ -88,8 +88,8 @@ const fn shown(name: &'static str, prominence: Prominence) -> Shown {
     Shown { name, prominence }
 }
 
-/// All metrics above [`Prominence::Listed`], in the order of columns. Of several main metrics that a row has, the last says
-/// most: each is there for one kind of traffic only, but for goodput.
+/// All metrics above [`Prominence::Listed`], in the order of columns. Of several main metrics that a row has, the last is
+/// the main one: each exists for one kind of traffic only, except goodput.
 const SHOWN: [Shown; 17] = [
     shown(names::GOODPUT, Prominence::Main),
     shown(names::COMPLETION, Prominence::Main),
@@ -133,13 +133,13 @@ impl MetricInfo {
     }
 }
 
-/// The metrics of the connection that are at least so prominent, in the order of columns.
+/// The metrics of the connection that have at least this prominence, in the order of columns.
 pub fn shown_metrics(least: Prominence) -> impl Iterator<Item = &'static MetricInfo> {
     let shown = SHOWN.iter().filter(move |shown| shown.prominence >= least);
     shown.filter_map(|shown| MetricInfo::of_run(shown.name))
 }
 
-/// The metric that says most of runs which have the metrics that `has` knows: the frames' delay, else the response time, else
+/// The main metric of runs which have the metrics that `has` knows: the frames' delay, else the response time, else
 /// the completion time (of several flows, that of each), else goodput.
 pub fn main_metric(has: impl Fn(&str) -> bool) -> &'static MetricInfo {
     let present = shown_metrics(Prominence::Main).filter(|info| has(info.name));

@@ -1,4 +1,4 @@
-//! Names of the metrics that code asks for, as results write them.
+//! Names of the metrics that code refers to, as results write them.
 
 /// Of unlimited data; what baselines are compared by.
 pub const GOODPUT: &str = "goodput_bps";

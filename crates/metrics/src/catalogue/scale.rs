@@ -44,7 +44,7 @@ impl Scale {
     }
 }
 
-/// The endings of names with their units in results and in tables; [`super::METRICS`] are held against them.
+/// The endings of names with their units in results and in tables; a test compares [`super::METRICS`] with them.
 const ENDINGS: [(&str, &str, Scale); 4] = [
     ("_bps", "bit/s", Scale::MBIT_S),
     ("_bytes", "byte", Scale::KIB),

@@ -42,7 +42,7 @@ pub const METRICS: &[MetricInfo] = &[
     of_run("flow_completion_p95_s", "flow p95", "95th percentile of the finished flows' completion times.")
         .less(),
     of_run("flow_completion_max_s", "flow max", "Greatest of the finished flows' completion times.").less(),
-    of_run("flows_finished", "flows finished", "How many of several sized flows finished.").more(),
+    of_run("flows_finished", "flows finished", "Number of finished flows, of several sized flows.").more(),
     of_run(
         names::RESPONSE,
         "response time",
@@ -61,7 +61,7 @@ pub const METRICS: &[MetricInfo] = &[
     of_run(
         names::FRAME_DELAY,
         "frame delay",
-        "Frames: from the time at which the application has a frame to write, to its delivery whole and in order. \
+        "Frames: from the time at which the application has a frame to write, to its complete delivery in order. \
          A frame still under way at the end counts with its age, if that is above the mean of the others.",
     )
     .less()
@@ -75,8 +75,8 @@ pub const METRICS: &[MetricInfo] = &[
     of_run(
         names::OFO_MEAN,
         "OFO mean",
-        "Connection-level out-of-order queue of the receiver: mean of the maxima within samples of 10 ms. What waits in a subflow for \
-         an earlier segment of that subflow is not in it; the packet timeline shows both.",
+        "Connection-level out-of-order queue of the receiver: mean of the maxima within samples of 10 ms. Data that waits in a \
+         subflow for an earlier segment of that subflow does not count; the packet timeline shows both.",
     )
     .less(),
     of_run(
@@ -123,12 +123,12 @@ pub const METRICS: &[MetricInfo] = &[
     of_run("duplicate_bytes", "duplicate", "Bytes that the receiver got more than once at connection level.").less(),
     of_run(names::RETRANSMITTED, "retransmitted", "TCP retransmissions of data, over all subflows.").less(),
     of_run("timeouts", "timeouts", "Retransmission timeouts, over all subflows.").less(),
-    of_run("path_probes", "path probes", "Segments without payload that found out whether a silent path is back."),
+    of_run("path_probes", "path probes", "Segments without payload that probed whether a silent path is back."),
     of_run(
         "syns_sent",
         "SYNs sent",
         "SYNs that the client sent, of first subflows, candidates of a race and joins, repetitions and warm-up \
-         included: what opening costs.",
+         included: the cost of opening.",
     )
     .less(),
     of_run(
@@ -148,7 +148,7 @@ pub const METRICS: &[MetricInfo] = &[
         "head_start_packets",
         "head start",
         "Data packets that the connection had got over its first path before the first came over another, warm-up \
-         included. What waits behind a gap of its subflow has not been got.",
+         included. Data behind a gap of its subflow does not count as got.",
     ),
     of_run(
         "head_start_rtt_ratio",
@@ -176,7 +176,7 @@ pub const METRICS: &[MetricInfo] = &[
         "of oracle",
         "At most 1. Unlimited data: goodput ÷ Σ rate × payload share × (1 − loss). Sized: T*/T, with T* the least \
          time in which the paths' capacities could carry the bytes after handshake and delay: of a page or of \
-         responses as if all were asked for at once, of flows none before its arrival. Frames: the least mean \
+         responses as if all were requested at once, of flows none before its arrival. Frames: the least mean \
          time in which they could carry each frame alone, without handshake, ÷ app_delay_mean_s. Of Multipath TCP \
          over all paths, opened on any of them, and plain TCP over one, the bound takes the best. Absent for \
          responses without end.",
@@ -205,7 +205,7 @@ pub const METRICS: &[MetricInfo] = &[
     of_run(
         "cross_finished",
         "cross flows finished",
-        "How many of the TCP cross flows with a size finished in the run.",
+        "Number of TCP cross flows with a size that finished in the run.",
     )
     .more(),
     of_path("sent_bytes", "sent", "Payload bytes sent on the path, repetitions included."),
@@ -217,8 +217,8 @@ pub const METRICS: &[MetricInfo] = &[
         "rtt_mean_s",
         "RTT mean",
         "Mean of the RTT samples of the path's sender: arrival of an acknowledgment less the sending of the \
-         newest packet that it acknowledges; packets sent twice give none unless timestamps tell. A Linux \
-         sender's are not seen.",
+         newest packet that it acknowledges; retransmitted packets give none unless timestamps show \
+         which copy arrived. A Linux sender's RTT samples are not available.",
     )
     .less()
     .in_ms(),
@@ -233,7 +233,7 @@ pub const METRICS: &[MetricInfo] = &[
         "utilisation",
         "utilisation",
         "Bytes of all packets of this path, other flows' included, that left its server → client bottleneck ÷ \
-         what the bottleneck could carry. On a shared link, and beside TCP flows that have a delay of their own: \
+         the bytes that the bottleneck could carry. On a shared link, and beside TCP flows that have a delay of their own: \
          the path's part of it.",
     )
     .more(),

@@ -1,6 +1,6 @@
 //! Inference from repeated runs: bootstrap intervals, tests of paired differences, effect sizes, rank claims.
 //!
-//! All values are taken to be finite. What resamples draws from random streams of its own, keyed by a seed.
+//! All values are taken to be finite. Resampling draws from random streams of its own, keyed by a seed.
 
 mod bootstrap;
 mod effect;

@@ -2,9 +2,9 @@
 
 use anabranch_units::Rng;
 
-/// Up to so many pairs, all choices of signs are tried.
+/// Up to this number of pairs, all choices of signs are tried.
 const EXACT: usize = 16;
-/// Beyond, so many drawn ones.
+/// Beyond it, this number of random choices.
 const DRAWN: u32 = 20_000;
 
 /// Two-sided p value of the mean of a − b over pairs `(a, b)`, if each difference could as well have had the other sign: exact

@@ -16,7 +16,7 @@ pub enum Better {
 #[derive(Clone, Debug)]
 pub struct Ranking {
     observed: Vec<f64>,
-    /// One entry a resample: the mean of each row. Greater is better, here and above.
+    /// One entry per resample: the mean of each row. Greater is better, here and above.
     resampled: Vec<Vec<f64>>,
 }
 
@@ -32,7 +32,7 @@ pub struct RankClaim {
 }
 
 impl Ranking {
-    /// Of `scores`: one entry a row, each with one value a seed, in the same order of seeds. `None` without rows or seeds, or if
+    /// Of `scores`: one entry per row, each with one value per seed, in the same order of seeds. `None` without rows or seeds, or if
     /// rows differ in length.
     pub fn of(scores: &[Vec<f64>], better: Better, bootstrap: Bootstrap) -> Option<Self> {
         let n = scores.first()?.len();
@@ -98,7 +98,7 @@ mod tests {
         Ranking::of(scores, better, Bootstrap::default()).unwrap()
     }
 
-    /// Luck that all rows share, and a row's own advantage.
+    /// A random part that all rows share, and a row's own advantage.
     fn shifted(advantages: &[f64]) -> Vec<Vec<f64>> {
         let luck = [3.0, 9.0, 4.0, 1.0, 7.0, 5.0, 2.0, 8.0, 6.0, 0.0];
         advantages.iter().map(|advantage| luck.iter().map(|luck| luck + advantage).collect()).collect()

@@ -2,7 +2,7 @@
 
 use super::normal::normal_probability;
 
-/// Up to so many differences without ties, the distribution is counted out.
+/// Up to this number of differences without ties, the distribution is exact.
 const EXACT: usize = 25;
 
 /// Differences of this part of the largest value are rounding: they are zero, or tie.

@@ -14,14 +14,14 @@ pub struct FrameSchedule {
     pub count: Option<u64>,
 }
 
-/// The delays of one connection's frames: from the time at which the application has a frame to write, to its delivery whole
-/// and in order.
+/// The delays of one connection's frames: from the time at which the application has a frame to write, to the
+/// delivery of all its bytes in order.
 #[derive(Clone, Debug)]
 pub(super) struct Frames {
     schedule: FrameSchedule,
     /// When the first frame was written.
     start: Option<Instant>,
-    /// Frames delivered whole.
+    /// Frames delivered completely.
     delivered: u64,
     /// Of these, those before the measured time.
     before: u64,

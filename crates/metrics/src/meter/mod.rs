@@ -40,7 +40,7 @@ pub struct MeterConfig {
     pub from: Instant,
     /// End of the measured time, if it is known; events after it do not count.
     pub until: Option<Instant>,
-    /// So many connections, numbered from 0 on, are under test; all others are cross traffic. Several add up.
+    /// The number of connections under test, numbered from 0 on; all others are cross traffic. Several add up.
     pub connections: u32,
     /// Cross traffic that is TCP, numbered one after the other.
     pub cross: Vec<CrossFlow>,
@@ -209,7 +209,7 @@ impl Meter {
         true
     }
 
-    /// As [`Self::counts`]; a recorder that needs few events, or is seldom asked for, is called here, at no cost to the others.
+    /// As [`Self::counts`]; a recorder that needs few events, or is rarely used, is called here, at no cost to the others.
     #[cold]
     fn counts_of_host(&mut self, now: Instant, origin: Origin, event: &Event) -> bool {
         let counts = self.counts(now);
@@ -222,7 +222,7 @@ impl Meter {
         counts
     }
 
-    /// The measured time begins, or begins anew.
+    /// The measured time begins, or begins again.
     fn begin(&mut self, at: Instant) {
         self.begun = Some(at);
         for flow in &mut self.flows {
@@ -240,7 +240,7 @@ impl Meter {
         let Some(link) = self.links.get_mut(path.index()) else { return };
         match what {
             LinkEvent::Enqueued { queue_packets, .. } => link.queue_max = link.queue_max.max(Some(queue_packets)),
-            // Departures may be told late: from before the measured time.
+            // A departure may be reported late: from before the measured time.
             LinkEvent::Departed if now >= self.config.from => link.departed += size as u64,
             LinkEvent::Departed | LinkEvent::Dropped(_) => {}
         }
@@ -323,7 +323,7 @@ impl Meter {
                 ("rtt_mean_s", path.rtt.mean()),
                 ("cwnd_mean_packets", path.cwnd.mean()),
                 ("queue_max_packets", link.queue_max.map(f64::from)),
-                // A packet that was half through when the measured time began counts whole: never above 1 for that.
+                // A packet that was half sent when the measured time began counts as a whole one; the ratio is capped at 1.
                 ("utilisation", capacity.and_then(|bytes| ratio(link.departed as f64, bytes)).map(|u| u.min(1.0))),
                 ("return_s", returns.longest(end).map(Duration::as_secs_f64)),
             ]);

@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn a_response_takes_from_the_request_to_its_last_byte() {
-        // The third is 5 ms old when the run ends: it says nothing yet.
+        // The third is 5 ms old when the run ends: too young to count.
         assert_eq!(milliseconds(&responses().finish(at(95))), (20.0, 30.0));
     }
 

@@ -30,7 +30,7 @@ fn config(from: u64, until: Option<u64>, size: Option<u64>) -> MeterConfig {
     }
 }
 
-/// Events of one run, told in the order in which they are given.
+/// Events of one run, recorded in the order in which they are given.
 struct Run(Meter);
 
 impl Run {
@@ -111,7 +111,7 @@ fn syns_count_from_the_beginning_and_on_all_paths() {
     let mut run = Run::new(config(100, Some(400), None));
     run.client(5, 0, SYN_SENT)
         .client(255, 1, SYN_SENT)
-        // The server's answers, and what says more than SYN, are none.
+        // The server's answers, and segments with more flags than SYN, do not count.
         .server(260, 0, Event::ControlSent { flags: SYN_ACK, again: false })
         .client(261, 0, Event::ControlSent { flags: SYN_ACK, again: false })
         .client(390, 1, SYN_SENT)
@@ -276,7 +276,7 @@ fn links_of_any_flow_down_only() {
         .link(9, 0, LinkEvent::Departed)
         .link(11, 0, LinkEvent::Enqueued { queue_packets: 7, queue_bytes: 0 })
         .link(12, 0, LinkEvent::Enqueued { queue_packets: 3, queue_bytes: 0 })
-        .link(9, 0, LinkEvent::Departed) // told late
+        .link(9, 0, LinkEvent::Departed) // reported late
         .link(13, 0, LinkEvent::Departed)
         .link(14, 0, LinkEvent::Departed)
         .tell(15, None, 0, Event::Link { direction: Direction::Up, size: 1500, what: LinkEvent::Departed });

@@ -44,7 +44,7 @@ struct Shared {
     lanes: Vec<Lane>,
 }
 
-/// One path, as seen by the bottleneck that it crosses. Times are those of leaving the bottleneck unless said otherwise.
+/// One path, as seen by the bottleneck that it crosses. Times are those of leaving the bottleneck unless stated otherwise.
 #[derive(Clone, Debug)]
 struct Lane {
     /// Least one-way delay behind the bottleneck.
@@ -68,7 +68,7 @@ struct Use {
     closes: Instant,
     /// How much earlier than it arrives a packet left.
     shift: Duration,
-    /// No luck may beat the bound. Otherwise it is what to expect in the long run.
+    /// The bound holds for every seed. Otherwise it holds for the mean over a long time.
     strict: bool,
 }
 
@@ -118,7 +118,7 @@ impl Oracle {
         (time > 0.0).then(|| payloads.fold(0.0, f64::max) * 8.0 / time)
     }
 
-    /// Least time from the first SYN, sent at `start`, to the delivery of `size` bytes. No luck beats it: losses count
+    /// Least time from the first SYN, sent at `start`, to the delivery of `size` bytes. No seed beats it: losses count
     /// only where a path loses everything. `None` if the paths can never carry so much.
     pub fn completion(&self, start: Instant, size: u64) -> Option<Duration> {
         self.ways.iter().filter_map(|way| way.least_time(start, size, |lane| lane.handshake)).min()
@@ -221,7 +221,7 @@ impl Shared {
         let mut cuts: Vec<Instant> = uses.iter().flat_map(|(lane, how)| lane.cuts(*how)).collect();
         cuts.sort_unstable();
         cuts.dedup();
-        // Between two cuts nothing changes but the capacity, which sums up by itself.
+        // Between two cuts nothing changes but the capacity, which `Capacity` sums.
         let part = |pair: &[Instant]| {
             let best = uses.iter().map(|(lane, how)| lane.efficiency(pair[0], *how)).max_by(f64::total_cmp);
             match best {

@@ -123,7 +123,7 @@ fn changes_and_recordings_are_integrated() {
     let timeline = [(ms(250), up), (ms(500), half), (ms(750), lossy)];
     let fixed = network(vec![own(8, 10)]);
     near(oracle(&fixed, &timeline).goodput(ms(0), ms(1000)), (8e6 * 2.0 + 4e6 + 2e6) / 4.0);
-    // One opportunity a millisecond: 12 Mbit/s, whatever the timeline says.
+    // One opportunity per millisecond: 12 Mbit/s, whatever rate the timeline sets.
     let trace = CapacitySpec::Trace(Arc::new(CapacityTrace { opportunities: vec![1] }));
     let recorded = network(vec![path(Bottleneck::Own(bottleneck(trace)), 10, LossSpec::None)]);
     near(oracle(&recorded, &timeline[..2]).goodput(ms(1), ms(1001)), 12e6);
@@ -131,7 +131,7 @@ fn changes_and_recordings_are_integrated() {
 
 #[test]
 fn completion_by_hand() {
-    // 8 Mbit/s = 1000 bytes a millisecond. SYN, SYN/ACK, ACK: 30 ms; the first byte arrives after 40 ms.
+    // 8 Mbit/s = 1000 bytes per millisecond. SYN, SYN/ACK, ACK: 30 ms; the first byte arrives after 40 ms.
     let one = network(vec![own(8, 10)]);
     let completes = |topology: &Topology, size| oracle(topology, &[]).completion(ms(7), size);
     assert_eq!(completes(&one, 10_000), Some(Duration::from_millis(50)));

@@ -80,7 +80,7 @@ impl Arrivals {
         Range::new(0, self.next)
     }
 
-    /// Counts the blocks that `range`, a part of `run`, completed: those which lie whole in `run`.
+    /// Counts the blocks that `range`, a part of `run`, completed: those that lie wholly in `run`.
     fn complete(&mut self, range: Range, run: Range) {
         let mut number = range.start / self.block;
         let mut block = Range::new(number * self.block, number * self.block);

@@ -31,7 +31,7 @@ impl Extents {
         let now = self.seen;
         self.seen += 1;
         self.counted += 1;
-        // Nothing below `missing` comes again, so nobody will ask for those.
+        // Nothing below `missing` arrives again, so these are never looked up.
         while self.greatest.front().is_some_and(|run| run.last < missing) {
             self.greatest.pop_front();
         }

@@ -6,12 +6,12 @@ use super::{by_loss, extent, interval, markdown_table, members, percent, placed}
 use anabranch_run::frontier::{CellScore, Comparison, Frontier, Standing, portfolio};
 use std::fmt::Write as _;
 
-/// Of which it is said how often they are alike.
+/// The schedulers whose ties the page counts.
 const COUSINS: [&str; 4] = ["minrtt", "stms", "kim2012", "fdps"];
-/// Members of the team of schedulers that together come nearest to the best of each cell.
+/// Members of the portfolio of schedulers that together come nearest to the best of each cell.
 const TEAM: usize = 5;
 
-/// Everything but the cells: for each congestion control what to choose, how the schedulers stand, and what they lack.
+/// Everything but the cells: for each congestion control the choice, the standings, and the losses.
 pub fn standings(comparison: &Comparison) -> String {
     let mut text = format!("{NOTES}\n");
     for frontier in &comparison.frontiers {
@@ -62,7 +62,7 @@ fn losses(frontier: &Frontier) -> String {
 
 fn team(frontier: &Frontier) -> String {
     format!(
-        "Who had one scheduler for each kind of network would take, one after the other (and what the best of those so far \
+        "A portfolio, one scheduler for each kind of network, takes these, one after the other (and the best of those so far \
          lacks, in percent): {}.",
         members(&portfolio(&frontier.cells, TEAM))
     )
@@ -94,7 +94,7 @@ fn prices(frontier: &Frontier) -> String {
     heading + &markdown_table(&header, 1, order.into_iter().map(line))
 }
 
-/// How often the schedulers that lead with loss-based congestion control are alike.
+/// How often the schedulers that lead with loss-based congestion control tie.
 fn alike(comparison: &Comparison) -> String {
     let header = ["congestion", "cells in which all tie %", "mean distance %"].map(str::to_owned);
     let line = |frontier: &Frontier| {

@@ -43,7 +43,7 @@ fn some(names: &[String], count: usize) -> String {
     if more > 0 { format!("{shown} and {more} more") } else { shown }
 }
 
-/// Schedulers of a team, each with what the best of those up to it lacks.
+/// Schedulers of a portfolio, each with the loss of the best of those up to it.
 fn members(team: &[(String, f64)]) -> String {
     team.iter().map(|(name, lack)| format!("{name} ({})", percent(*lack))).collect::<Vec<_>>().join(", ")
 }
@@ -53,7 +53,7 @@ fn placed(standing: &Standing, place: String) -> String {
     if standing.scheduler == BEST_SINGLE { String::new() } else { place }
 }
 
-/// By what they lack of the best of each cell, the best first.
+/// By their loss against the best of each cell, the best first.
 fn by_loss(frontier: &Frontier) -> Vec<&Standing> {
     let mut order: Vec<&Standing> = frontier.standings.iter().collect();
     order.sort_by(|a, b| a.loss.mean.total_cmp(&b.loss.mean));

@@ -6,11 +6,11 @@ use anabranch_run::frontier::{Room, RoomRow, TAKEN_AWAY};
 use indexmap::IndexSet;
 use std::fmt::Write as _;
 
-/// By application, by kind of paths, and what was taken away how.
+/// By application, by kind of paths, and how each hindrance is removed.
 pub fn room(room: &Room) -> String {
     let mut text = format!(
-        "With {}. Best published scheduler over all: {}. The team that stands for all schedulers below, and what the best of \
-         it so far lacks of the best of all, in percent: {}.\n",
+        "With {}. Best published scheduler over all: {}. The portfolio that represents all schedulers below, and the loss of \
+         its best so far against the best of all, in percent: {}.\n",
         room.congestion,
         room.leader,
         members(&room.team)

@@ -41,7 +41,7 @@ pub fn report(reproduction: &Reproduction, around: Around) -> Report {
             (format!("Reproduced: {}", keys.join(", ")), String::new())
         }
     };
-    let quick = "A quick look: with three seeds, few differences can be told from luck.";
+    let quick = "A quick look: with three seeds, few differences are significant.";
     let subtitle = source + if reproduction.quick { quick } else { "" };
     let text = |(paper, item): (&PaperOutcome, &ItemOutcome)| {
         (format!("papers/{}/{}", paper.key, item.scenario.0), item.scenario.1.clone())
@@ -81,7 +81,7 @@ fn claim_id(paper: &PaperOutcome, item: &ItemOutcome, n: usize) -> String {
 fn of_item(paper: &PaperOutcome, item: &ItemOutcome) -> Section {
     let id = format!("{}-{}", paper.key, item.id);
     let runs = item.summary.iter().map(|summary| summary.n).max().unwrap_or(0);
-    let mut about = vec![format!("{} of {} ({}). Runs a row: {runs}.", item.place, paper.authors, paper.venue)];
+    let mut about = vec![format!("{} of {} ({}). Runs per row: {runs}.", item.place, paper.authors, paper.venue)];
     if item.live {
         about.push("In real time, with a Linux kernel at the receiving end.".into());
     }
@@ -179,7 +179,7 @@ mod tests {
         assert!(report.subtitle.starts_with("Ferlin et al., Networking 2016. A quick look: "), "{}", report.subtitle);
         assert_eq!(report.scenario_texts, [("papers/blest/bulk".to_owned(), "text".to_owned())]);
         assert_eq!(report.seeds, [1, 2, 3]);
-        assert_eq!(report.sections[0].about, ["Figures 3, 8 of Ferlin et al. (Networking 2016). Runs a row: 20."]);
+        assert_eq!(report.sections[0].about, ["Figures 3, 8 of Ferlin et al. (Networking 2016). Runs per row: 20."]);
     }
 
     #[test]

@@ -1,10 +1,10 @@
-//! Claims by readings as a picture: where each claim stands.
+//! Claims by readings as a picture: the readings in which each claim holds.
 
 use crate::svg::{CLOSE, escape, open};
 use anabranch_reproduce::{ItemOutcome, Judged, ReadingOutcome, Stand};
 use std::fmt::Write as _;
 
-/// The claims of an item and where they stand.
+/// The claims of an item and the readings in which they hold.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Panel {
     /// Above it.
@@ -83,7 +83,7 @@ pub fn svg(panels: &[Panel]) -> String {
     text + CLOSE
 }
 
-/// Room for the names of the columns, which stand upright.
+/// Room for the names of the columns, which are vertical.
 fn header(panel: &Panel) -> usize {
     30 + panel.readings.iter().map(|reading| reading.name.chars().count() + 2).max().unwrap_or(0) * PER_LETTER
 }

@@ -7,8 +7,8 @@ use comfy_table::{CellAlignment, ContentArrangement};
 use std::fmt::Write as _;
 use textwrap::{Options as WrapOptions, fill};
 
-const QUICK: &str = "A quick look: with three seeds, few differences can be told from luck; readings, and why some claims \
-                     come out otherwise, only runs at full length tell.";
+const QUICK: &str = "A quick look: with three seeds, few differences are significant; only runs at full length \
+                     show the readings, and why some claims do not reproduce.";
 
 /// All papers; no line is longer than `width`, as far as words allow it.
 pub fn text(reproduction: &Reproduction, width: u16) -> String {

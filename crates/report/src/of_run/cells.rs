@@ -25,7 +25,7 @@ pub fn axis(rows: &[ResultRow<'_>]) -> Option<(String, String)> {
     (values.len() >= 3).then(|| (key.clone(), unit.to_owned()))
 }
 
-/// Where a row stands on the axis.
+/// The place of a row on the axis.
 pub fn position(row: &ResultRow<'_>) -> Option<f64> {
     split(row.cell.first()?.1).map(|(value, _)| value)
 }

@@ -13,7 +13,7 @@ use crate::value::{Figure, MadeBy, Report, Section};
 use anabranch_run::{ResultRow, Results};
 use anabranch_trace::Timeline;
 
-/// Rows whose series are shown; of the others the page says that they are in `series/`.
+/// Rows whose series are shown; for the others the page refers to `series/`.
 const SERIES: usize = 40;
 
 /// Timelines that are shown.
@@ -63,7 +63,7 @@ pub fn timelines(timelines: Vec<(String, Timeline)>) -> Option<Section> {
     let about = "One line per packet of payload, at the height of its place in the data: thin while it is on the way, then thicker \
                  while it waits at the receiver for earlier data (head-of-line blocking): first, where an earlier segment of its own \
                  subflow is missing, in that subflow; then, thickest, in the connection's out-of-order queue (OFO), which the \
-                 metrics ofo_… measure. Colour tells the path; where there are more \
+                 metrics ofo_… measure. The colour is the path's; where there are more \
                  packets than pixels, each path has lanes of its own, pale for packets on the way. Zoom with the wheel, by \
                  dragging in the strip below, or with + and −.";
     let mut about = vec![about.to_owned()];
@@ -99,7 +99,7 @@ fn summary(rows: &[ResultRow<'_>]) -> Option<Section> {
         about.push("± is the half-width of the 95 % interval of the mean over n seeds (Student's t).".to_owned());
     }
     if rows.iter().any(ResultRow::deterministic) {
-        about.push("n = 1, deterministic: nothing in the scenario is random, so one run says all.".to_owned());
+        about.push("n = 1, deterministic: nothing in the scenario is random, so one run suffices.".to_owned());
     }
     let unfinished = rows.iter().filter(|row| row.unfinished() > 0);
     about.extend(
@@ -113,7 +113,7 @@ fn summary(rows: &[ResultRow<'_>]) -> Option<Section> {
 
 fn comparisons(results: &Results, rows: &[ResultRow<'_>]) -> Option<Section> {
     let table = tables::comparisons(results, rows)?;
-    let about = "Differences run by run between rows of one seed, so of the same luck: mean with 95 % interval, p values of the \
+    let about = "Differences run by run between rows of one seed, so of the same losses: mean with 95 % interval, p values of the \
                  paired t test and of Wilcoxon's signed-rank test, two-sided and not corrected for the number of comparisons, \
                  and the effect size d_z.";
     let mut section = section("comparisons", "Comparisons", vec![about.to_owned()], Vec::new());

@@ -11,7 +11,7 @@ use anabranch_run::{Comparison, ResultRow, Results, Summary};
 /// Rows that a table shows unasked, if it is not the summary.
 const FOLDED: usize = 20;
 
-/// A column that says what a row is.
+/// A column that identifies a row.
 struct Naming {
     column: Column,
     of: fn(&ResultRow<'_>) -> String,
@@ -109,7 +109,7 @@ fn with_interval(summary: &Summary, per: f64) -> String {
     if summary.unfinished > 0 { format!("{mean}, n {}", summary.n) } else { mean }
 }
 
-/// `5.92 ± 0.24`: as many decimals as the interval's second digit needs; of a mean that hardly varies, five digits.
+/// `5.92 ± 0.24`: as many decimals as the interval's second digit needs; of a mean that varies little, five digits.
 fn spread(mean: f64, half: Option<f64>) -> String {
     let decimals =
         |value: f64, digits: i32| (digits - 1 - libm::log10(value.abs()).floor() as i32).clamp(0, 9) as usize;

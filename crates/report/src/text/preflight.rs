@@ -17,7 +17,7 @@ const HEADER: [&str; 10] = [
     "",
 ];
 
-/// One row for each direction of each path; a word at those that are not what they should be.
+/// One row for each direction of each path; a word at those that are outside the tolerance.
 pub fn preflight_table(preflight: &Preflight) -> String {
     let mut table = plain_table(HEADER.map(str::to_owned).into());
     for way in &preflight.ways {
@@ -34,7 +34,7 @@ pub fn preflight_table(preflight: &Preflight) -> String {
     if deviating > 0 {
         let _ = writeln!(
             text,
-            "{deviating} of {} directions are not what they should be; 99 % of the packets left at most {} late.",
+            "{deviating} of {} directions are outside the tolerance; 99 % of the packets left at most {} late.",
             preflight.ways.len(),
             seconds(preflight.late_p99_s)
         );
@@ -83,6 +83,6 @@ mod tests {
         let row = "wlan down 5.000 4.000 -20.00 20.00 20.00 10 10 deviates";
         assert!(lines.contains(&row.split(' ').collect()), "{text}");
         assert!(text.contains("sat up was not measured: it would take 3.0 s."), "{text}");
-        assert!(text.contains("1 of 2 directions are not what they should be"), "{text}");
+        assert!(text.contains("1 of 2 directions are outside the tolerance"), "{text}");
     }
 }

@@ -154,7 +154,7 @@ fn shares(row: &ResultRow<'_>, paths: &[&str]) -> Option<String> {
     Some(paths.iter().map(share).collect::<Option<Vec<_>>>()?.join("/"))
 }
 
-/// The rows of which [`Repeat::Auto`](anabranch_run::Repeat::Auto) did not come to know enough, a line each.
+/// The rows of which [`Repeat::Auto`](anabranch_run::Repeat::Auto) has too few seeds, one line per row.
 pub fn auto_notes(results: &Results) -> String {
     let line = |row: &ResultRow<'_>| {
         let summary = row.get(main_metric(|metric| row.get(metric).is_some()).name)?;
@@ -173,7 +173,7 @@ fn notes(rows: &[ResultRow<'_>]) -> String {
         text += "± is the half-width of the 95 % interval of the mean over n seeds.\n";
     }
     if rows.iter().any(ResultRow::deterministic) {
-        text += "n = 1, deterministic: nothing in the scenario is random, so one run says all.\n";
+        text += "n = 1, deterministic: nothing in the scenario is random, so one run suffices.\n";
     }
     for row in rows.iter().filter(|row| row.unfinished() > 0) {
         let _ = writeln!(text, "{}: {} of {} transfers did not finish.", row.full_name(), row.unfinished(), row.n());

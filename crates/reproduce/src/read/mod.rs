@@ -180,7 +180,7 @@ impl Reader {
         }
         if let (Some(first), true) = (text.rows.first(), open) {
             let help = "[[item.sensitivity]] takes rows".to_owned();
-            self.mistake(first.span(), "the baselines cannot tell readings of a scheduler apart", Some(help));
+            self.mistake(first.span(), "the baselines cannot distinguish readings of a scheduler", Some(help));
         }
         let rows = self.rows(&text.rows);
         let (name, set) = (text.name.into_inner(), overrides("claims.toml", text.set));

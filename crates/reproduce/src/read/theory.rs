@@ -10,9 +10,9 @@ use anabranch_models::{all, find};
 use indexmap::IndexMap;
 use toml::Spanned;
 
-/// So few points lie on any line.
+/// A line fits this number of points, whatever they are.
 const LEAST_POINTS: usize = 3;
-/// So many lines make the curve of a model.
+/// The number of lines that make the curve of a model.
 const STEPS: u32 = 100;
 
 impl Reader {

@@ -18,9 +18,9 @@ pub struct Advice {
     pub traffic: String,
     /// Path sets.
     pub sets: usize,
-    /// Mean over them of what each scheduler, and the best path alone, lacks of the best scheduler of the cell, as a part.
+    /// Mean over them of the relative loss of each scheduler, and of the best path alone, against the cell's best scheduler.
     pub losses: IndexMap<String, f64>,
-    /// The schedulers that lack least, see [`AS_GOOD`], the best first.
+    /// The schedulers with the least loss, see [`AS_GOOD`], the best first.
     pub best: Vec<String>,
 }
 
@@ -59,7 +59,7 @@ fn of(cells: &[CellScore], kind: &str, traffic: &str) -> Option<Advice> {
 }
 
 /// The `count` schedulers of which the best in each cell comes nearest to the best of all, chosen one after the other;
-/// with the mean over the cells of what the best of those chosen so far lacks.
+/// with the mean over the cells of the loss of the best of those chosen so far.
 pub fn portfolio(cells: &[CellScore], count: usize) -> Vec<(String, f64)> {
     let names: IndexSet<&str> =
         cells.iter().flat_map(CellScore::schedulers).map(|entry| entry.scheduler.as_str()).collect();

@@ -18,11 +18,11 @@ pub const APPLICATIONS: [&str; 7] = [BULK, SMALL, WEB, "256 KB", "2 MB", "8 MB",
 const BULK: &str = "bulk";
 const WEB: &str = "web";
 const FRAMES: &str = "frames";
-/// Twelve packets, of which the first subflow's initial window takes ten: there is hardly anything to schedule, so it is
-/// run if it is asked for.
+/// Twelve packets, of which the first subflow's initial window takes ten: it leaves almost nothing to schedule,
+/// so it runs only on request.
 const SMALL: &str = "16 KB";
 
-/// The applications unless others are asked for: without transfers of 16 KB.
+/// The applications unless the user names others: without transfers of 16 KB.
 pub fn usual_applications() -> Vec<&'static str> {
     APPLICATIONS.into_iter().filter(|name| *name != SMALL).collect()
 }
@@ -46,7 +46,7 @@ const FRAME_INTERVAL: Duration = Duration::from_millis(40);
 const FRAME_PERCENT: u64 = 60;
 
 /// The applications `names` of [`APPLICATIONS`], in that order; if the path set's own traffic is of several flows, each is
-/// shared out equally among so many connections, but for pages, which have six anyway.
+/// shared equally among this number of connections, except for pages, which always have six.
 pub fn applications(paths: &Scenario, names: &[&str]) -> Vec<Application> {
     let asked = APPLICATIONS.into_iter().filter(|name| names.contains(name));
     asked.map(|name| Application { name, scenario: scenario(paths, name) }).collect()

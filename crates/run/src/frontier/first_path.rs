@@ -88,7 +88,7 @@ impl FirstPath {
 }
 
 /// The same scenario with path `first` in the first place, which carries the first subflow, and the others behind it in their
-/// order. Paths keep their names, and with them their luck.
+/// order. Paths keep their names, and with them their random streams.
 pub fn with_first(scenario: &Scenario, first: usize) -> Scenario {
     let count = scenario.topology.paths.len();
     let mut order: Vec<usize> = (0..count).collect();

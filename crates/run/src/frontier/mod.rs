@@ -1,4 +1,4 @@
-//! Every scheduler over a grid of path sets and applications: how near each comes to the best possible, and where it hurts.
+//! Every scheduler over a grid of path sets and applications: the distance of each from the best possible, cell by cell.
 
 mod advice;
 mod applications;
@@ -29,7 +29,7 @@ pub(crate) const KIND: &str = "kind";
 pub(crate) const PART: &str = "part";
 pub(crate) const TRAFFIC: &str = "traffic";
 
-/// A scenario of which neither traffic (but for the number of its flows) nor duration counts.
+/// A scenario whose traffic (except the number of its flows) and duration do not count.
 #[derive(Clone, Debug)]
 pub struct PathSet {
     /// The kind of its paths: `near/far`, `loss`.
@@ -58,9 +58,9 @@ pub struct Grid {
 pub struct Comparison {
     /// Version of the program that made it.
     pub anabranch: String,
-    /// One a congestion control.
+    /// One per congestion control.
     pub frontiers: Vec<Frontier>,
-    /// Cells that were not finished: more than none if the grid's runs ended early.
+    /// The number of unfinished cells: above zero if the grid's runs ended early.
     #[serde(default, skip_serializing_if = "is_none")]
     pub missing: usize,
 }
@@ -74,11 +74,11 @@ fn is_none(count: &usize) -> bool {
 pub struct Frontier {
     /// Congestion control of all of them.
     pub congestion: String,
-    /// One entry a scheduler and single-path baseline (`single:best`), the best first.
+    /// One entry per scheduler and single-path baseline (`single:best`), the best first.
     pub standings: Vec<Standing>,
     /// The best choices, by kind of paths and application.
     pub advice: Vec<Advice>,
-    /// One entry a path set and application.
+    /// One entry per path set and application.
     pub cells: Vec<CellScore>,
 }
 
@@ -113,7 +113,7 @@ impl Grid {
     }
 
     /// Runs everything: cell by cell, so that no more than one cell's runs are kept. If a run fails or is interrupted, the
-    /// cells before it are there all the same, and why it ended.
+    /// cells before it are returned with the reason.
     pub fn run(&self, driver: &dyn Driver, pool: &dyn Pool, observer: &dyn Observer) -> (Comparison, Option<Failure>) {
         let tasks = self.tasks();
         let mut cells: Vec<Vec<CellScore>> = vec![Vec::new(); self.congestions.len()];
@@ -153,7 +153,7 @@ fn plan(set: &PathSet, application: Application, options: &Options) -> Plan {
     Plan::new(&[Variant { cell: cell.collect(), scenario: Arc::new(application.scenario) }], options)
 }
 
-/// Runs `tasks` one after the other and gives what each found to `take`. How many were finished, and why not all.
+/// Runs `tasks` one after the other and gives the result of each to `take`. Returns how many finished, and why not all.
 fn run_all<T>(
     tasks: &[Task<T>],
     (driver, pool, observer): (&dyn Driver, &dyn Pool, &dyn Observer),

@@ -1,4 +1,4 @@
-//! Where the room is: what the best schedulers lack of the oracle, and how much of it each hindrance takes, found by taking it
+//! The room: the distance of the best schedulers from the oracle, and the part of it due to each hindrance, found by taking it
 //! away.
 
 use super::first_path::with_first;
@@ -30,22 +30,22 @@ pub const TAKEN_AWAY: [(&str, &str); 7] = [
 ];
 
 const BUFFER: u64 = 64 << 20;
-/// How many schedulers stand for all: the portfolio of [`portfolio`].
+/// The number of schedulers that represent all: the portfolio of [`portfolio`].
 const TEAM: usize = 3;
 /// Seeds of the runs without something, at most; those with everything in place count with as many.
 const SEEDS: usize = 3;
 
-/// Where the room is.
+/// The room to the oracle.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Room {
     /// Congestion control.
     pub congestion: String,
     /// The scheduler whose mean ratio to the oracle is greatest.
     pub leader: String,
-    /// The schedulers with which everything else was run, and what the best of those up to each lacks of the best of all,
-    /// mean over the cells.
+    /// The schedulers with which everything else was run, each with the loss of the best of those up to it against the best
+    /// of all, mean over the cells.
     pub team: Vec<(String, f64)>,
-    /// One entry a kind of path set and application.
+    /// One entry per kind of path set and application.
     pub rows: Vec<RoomRow>,
 }
 

@@ -12,7 +12,7 @@ pub const BEST_SINGLE: &str = "single:best";
 /// 1,480 bytes of a full packet, 1.9 %, wherever the capacity is the limit.
 pub const MARGIN: f64 = 0.025;
 /// The tie rule: in a cell two schedulers tie unless their means differ by more than this part of the lesser, and the
-/// paired t test over the seeds says p < [`SIGNIFICANT`] (without spread, or with one seed, the first alone decides).
+/// paired t test over the seeds gives p < [`SIGNIFICANT`] (without spread, or with one seed, the first alone decides).
 pub const TIE: f64 = 0.005;
 /// See [`TIE`].
 pub const SIGNIFICANT: f64 = 0.05;
@@ -30,7 +30,7 @@ pub struct CellScore {
     pub traffic: String,
     /// The path that does best alone.
     pub best_single: String,
-    /// One entry a scheduler; the last is the best path alone.
+    /// One entry per scheduler; the last is the best path alone.
     pub entries: Vec<Entry>,
 }
 
@@ -44,14 +44,14 @@ pub struct Entry {
     /// Place among the schedulers: 1 + those that beat it + half of those that tie with it, see [`TIE`]. 0 for the best path
     /// alone.
     pub rank: f64,
-    /// 1 for the best and who ties with it, 2 for the best of the others and who ties with that, and so on. 0 for the best
-    /// path alone.
+    /// 1 for the best and all that tie with it, 2 for the best of the others and all that tie with that, and so on. 0 for the
+    /// best path alone.
     pub tier: usize,
-    /// It is the worst, or ties with it, and not all are alike.
+    /// It is the worst, or ties with it, while not all tie.
     pub last: bool,
     /// Speed ÷ speed of the best path alone, mean over the seeds; speed is goodput, for frames 1 ÷ mean delay.
     pub against_single: f64,
-    /// It is slower than the best path alone, by more than [`MARGIN`] on average, and not by luck (paired t test over the
+    /// It is slower than the best path alone, by more than [`MARGIN`] on average, and significantly (paired t test over the
     /// seeds, p < 0.05).
     pub slower: bool,
     /// Money spent in a run, mean over those that were finished; absent where nothing costs anything.
@@ -124,7 +124,7 @@ impl CellScore {
     }
 }
 
-/// The score of a cell with these rows; `None` without a single path, or without a scheduler that says what the oracle is.
+/// The score of a cell with these rows; `None` without a single path, or without a scheduler that has an `oracle_ratio`.
 pub(super) fn cell(rows: &[Vec<RunRecord>]) -> Option<CellScore> {
     let rows = rows.iter().filter_map(|row| Some((row.first()?.scheduler.as_str(), &row[..])));
     let (singles, schedulers): (Vec<_>, Vec<_>) = rows.partition(|(name, _)| RowKind::of(name).is_single());
@@ -199,7 +199,7 @@ fn price(row: &[RunRecord]) -> Option<f64> {
     mean(&row.iter().filter_map(of).collect::<Vec<_>>())
 }
 
-/// Ranks, tiers and who is last.
+/// Ranks, tiers and the schedulers that are last.
 fn place(entries: &mut [Entry]) {
     let ranks: Vec<f64> = entries.iter().map(|entry| rank(entry, entries)).collect();
     let mut order: Vec<usize> = (0..entries.len()).collect();

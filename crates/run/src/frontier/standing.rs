@@ -1,4 +1,4 @@
-//! From cells to how each scheduler does over all of them.
+//! From cells to the results of each scheduler over all of them.
 
 use super::score::{BEST_SINGLE, CellScore, Entry};
 use crate::estimate::Estimate;
@@ -6,10 +6,10 @@ use anabranch_metrics::{Bootstrap, mean, quantile};
 use indexmap::{IndexMap, IndexSet};
 use serde::{Deserialize, Serialize};
 
-/// A scheduler is near the best of a cell if it lacks no more than this part of it.
+/// A scheduler is near the best of a cell if its loss against the best is at most this part.
 pub const NEAR: f64 = 0.02;
 
-/// How one scheduler does over the whole grid. Every mean over cells gives each the same weight.
+/// The results of one scheduler over the whole grid. Every mean over cells gives each the same weight.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Standing {
     /// Canonical name; `single:best`: in each cell the best path alone.
@@ -27,11 +27,11 @@ pub struct Standing {
     pub loss: Loss,
     /// Mean over the cells of its place among the schedulers; 1 is best, those that tie share their places.
     pub rank: f64,
-    /// Cells in which it is the worst, or ties with it, and not all are alike.
+    /// Cells in which it is the worst, or ties with it, while not all schedulers tie.
     pub last: usize,
     /// Cells in which it is slower than the best path alone: see [`Entry::slower`].
     pub slower: usize,
-    /// Of so many.
+    /// The number of cells in which `slower` is counted.
     pub cells: usize,
 }
 
@@ -45,7 +45,7 @@ pub struct Loss {
     pub over_sets: Option<(f64, f64)>,
     /// Median over the cells.
     pub median: f64,
-    /// Share of the cells in which it lacks no more than [`NEAR`].
+    /// Share of the cells in which its loss is at most [`NEAR`].
     pub near: f64,
     /// The greatest.
     pub worst: f64,
@@ -84,7 +84,7 @@ fn standing(name: &str, cells: &[CellScore]) -> Option<Standing> {
 }
 
 fn over_seeds(own: &Own<'_>) -> Option<Estimate> {
-    // Cells without randomness have one run, which stands for every seed.
+    // Cells without randomness have one run, which represents every seed.
     let seeds = own.iter().map(|(_, entry)| entry.ratios.len()).max()?;
     let of_seed = |seed: usize| {
         let ratio = |(_, entry): &(&CellScore, &Entry)| entry.ratios.get(seed).or(entry.ratios.last()).copied();
@@ -93,7 +93,7 @@ fn over_seeds(own: &Own<'_>) -> Option<Estimate> {
     Estimate::of(&(0..seeds).filter_map(of_seed).collect::<Vec<_>>())
 }
 
-/// The interval of the mean of `value` over cells, if path sets are drawn anew, each with all of its cells.
+/// The interval of the mean of `value` over cells, by resampling whole path sets, each with all of its cells.
 fn over_sets(own: &Own<'_>, value: fn(&CellScore, &Entry) -> f64) -> Option<(f64, f64)> {
     let mut sets: IndexMap<&str, (f64, f64)> = IndexMap::new();
     for (cell, entry) in own {

@@ -88,10 +88,10 @@ fn ties_are_what_is_too_small_or_luck() {
     let cell = cell_of(
         TWO,
         &[
-            // 17.0, 16.95, 16.9, 16.5, 16.8: the second lacks 0.3 %.
+            // 17.0, 16.95, 16.9, 16.5, 16.8: the second is 0.3 % lower.
             ("first", [16.0, 17.0, 18.0]),
             ("close", [15.95, 16.95, 17.95]),
-            // 0.6 % less, with hardly any spread of the difference.
+            // 0.6 % less, with almost no spread of the difference.
             ("behind", [15.9, 16.899, 17.901]),
             // 3 % less, but better with one of the seeds: p = 0.5.
             ("lucky", [18.0, 15.5, 16.0]),
@@ -106,7 +106,7 @@ fn ties_are_what_is_too_small_or_luck() {
     };
     // Ties with `close` and `lucky`, beats three.
     assert_eq!(of("first"), (1.0 + 0.5 * 2.0, 1, false));
-    // Ties with all but the last two: `behind` lacks but 0.3 % of it.
+    // Ties with all but the last two: `behind` is only 0.3 % lower.
     assert_eq!(of("close"), (1.0 + 0.5 * 3.0, 1, false));
     assert_eq!(of("behind"), (1.0 + 1.0 + 0.5 * 2.0, 2, false));
     assert_eq!(of("lucky"), (1.0 + 0.5 * 3.0, 1, false));
@@ -118,7 +118,7 @@ fn ties_are_what_is_too_small_or_luck() {
     assert!(near(cell.schedulers().map(|entry| entry.rank).sum(), 21.0));
 }
 
-/// Three cells: what x lacks is 0, 50 and 10 %; what y lacks 20, 0 and 0 %; z is in the middle.
+/// Three cells: x is 0, 50 and 10 % below the best; y 20, 0 and 0 %; z is in the middle.
 fn three() -> Frontier {
     let rows = |x: f64, y: f64, z: f64| [("x", [x; 3]), ("y", [y; 3]), ("z", [z; 3]), ("single:a", [6.0, 7.0, 8.0])];
     let cells = vec![
@@ -155,7 +155,7 @@ fn choices_by_kind_and_application() {
 
 #[test]
 fn a_portfolio_takes_what_helps_most() {
-    // y lacks 20 % in one cell of three, x 60 % in sum, z 31 %; with x beside it, y lacks nothing.
+    // y is 20 % below the best in one cell of three, x 60 % in sum, z 31 %; x and y together always have the best.
     let chosen = portfolio(&three().cells, 5);
     let names: Vec<&str> = chosen.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["y", "x", "z"]);

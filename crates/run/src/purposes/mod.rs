@@ -1,4 +1,4 @@
-//! The purpose of each scheduler: the smallest network in which its paper says that it does better than minRTT, or otherwise,
+//! The purpose of each scheduler: the smallest network in which, by its paper, it does better than minRTT, or otherwise,
 //! and whether it does here.
 
 mod page;
@@ -39,7 +39,7 @@ pub enum Wants {
 /// The verdict of a network's runs on the claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The metric moves the way that the claim says, significantly (paired t, p < 0.05) or, where nothing is random, exactly.
+    /// The metric changes as the claim states, significantly (paired t, p < 0.05) or, where nothing is random, exactly.
     Shown,
     /// It does not.
     NotShown,
@@ -148,7 +148,7 @@ impl Runs {
         Ok(Self { runs, labels, random })
     }
 
-    /// One value a seed.
+    /// One value per seed.
     fn values(&self, scheduler: &str, metric: &str) -> Result<Vec<f64>, String> {
         let label = self.labels.iter().find(|(name, _)| *name == scheduler).map(|(_, label)| label.as_str());
         let runs = self.runs.iter().filter(|run| Some(run.scheduler.as_str()) == label);

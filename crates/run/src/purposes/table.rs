@@ -1,4 +1,4 @@
-//! The table: who is held against whom, where, by what.
+//! The table: each scheduler with its rival, network and metric.
 
 use super::Wants::{Less, More};
 use super::{Network, Purpose, Verdict, Wants};
@@ -83,7 +83,7 @@ pub const PURPOSES: &[Purpose] = &[
     row(
         "fifo",
         ("far-first", "path.far.share", More),
-        "paths are not compared: whoever has room takes the next segment",
+        "paths are not compared: any with room takes the next segment",
         "Le and Bui, FDPS (baseline)",
     ),
     row("roundrobin", EQUAL, "a burst is spread over the paths in turn", "Linux, mptcp_rr.c"),
@@ -174,9 +174,9 @@ pub const PURPOSES: &[Purpose] = &[
         "Linux, bonding.rst",
     ),
     row("cost", ("tariffs", "price", Less), "the cheapest path first", "draft-bonaventure-iccrg-schedulers-02"),
-    row("minrtt+pr", TIGHT, "what blocks the window is sent again, and its path slowed down", "Raiciu et al., NSDI 2012"),
-    row("minrtt+or", TIGHT, "what blocks the window is sent again", "Raiciu et al., NSDI 2012").not_shown(
-        "What is sent again frees the window, but nothing keeps the far path from filling it anew: that is what the penalty of \
-         `minrtt+pr` is for, the row above.",
+    row("minrtt+pr", TIGHT, "data that blocks the window is retransmitted on another path, and its path slowed down", "Raiciu et al., NSDI 2012"),
+    row("minrtt+or", TIGHT, "data that blocks the window is retransmitted on another path", "Raiciu et al., NSDI 2012").not_shown(
+        "The retransmission frees the window, but nothing keeps the far path from filling it again: the penalty of `minrtt+pr`, \
+         the row above, is for that.",
     ),
 ];

@@ -11,7 +11,7 @@ use questions::Questions;
 
 pub use list::{abouts, names, page};
 
-/// The models, or what one of them says.
+/// The models, or the values of one of them.
 pub fn model(arguments: &ModelArguments) -> Result<String, Failure> {
     let Some(name) = &arguments.name else { return list::list(arguments) };
     if name == oracle::NAME {

@@ -1,4 +1,4 @@
-//! What `--set` and `--sweep` ask of a model.
+//! The values of a model's parameters by `--set` and `--sweep`.
 
 use crate::failure::{Failure, word_report};
 use anabranch_models::{Model, Parameter, Range, Unit, Values};
@@ -6,7 +6,7 @@ use anabranch_scenario::{Form, nearest, si_number};
 use miette::Report;
 use std::ops::Range as Bytes;
 
-/// More rows than anybody plots.
+/// The greatest number of rows: more than a plot needs.
 pub const MOST: usize = 10_000;
 
 /// The values of a model's parameters to answer for, one after the other.
@@ -18,7 +18,7 @@ pub struct Questions<'m> {
 }
 
 impl<'m> Questions<'m> {
-    /// All that is wrong is told at once.
+    /// All errors are reported at once.
     pub fn read(model: &'m Model, set: &[String], sweep: &[String]) -> Result<Self, Failure> {
         let mut wrong = Vec::new();
         let mut swept: Vec<(&Parameter, Vec<f64>)> = Vec::new();
@@ -61,7 +61,7 @@ impl<'m> Questions<'m> {
     }
 }
 
-/// More than [`MOST`] rows are asked for.
+/// The error of more than [`MOST`] rows.
 pub fn too_many() -> Failure {
     let help = Some("give a larger STEP, or fewer sweeps".into());
     Failure::unusable("anabranch::cli::too_many", format!("more than {MOST} rows"), help)
@@ -147,7 +147,7 @@ fn several(parameter: &Parameter, text: &str, at: Bytes<usize>) -> Result<Vec<f6
     };
     let steps = (to - from) / step + 1e-9;
     if from <= to && (MOST as f64..f64::INFINITY).contains(&steps) {
-        let label = format!("asks for {:.0} rows", steps.floor() + 1.0);
+        let label = format!("makes {:.0} rows", steps.floor() + 1.0);
         let help = format!("{MOST} are the most: give a larger STEP");
         return Err(word_report(text, at.start..text.len(), &label, &help));
     }

@@ -1,4 +1,4 @@
-//! What a model says, as a table, as JSON, as CSV.
+//! The values of a model, as a table, as JSON, as CSV.
 
 use super::questions::{MOST, Questions, too_many};
 use crate::args::Format;
@@ -100,7 +100,7 @@ fn plain(parameter: &Parameter, value: f64) -> Value {
     }
 }
 
-/// What `--format json` prints.
+/// The document that `--format json` prints.
 #[derive(Serialize)]
 struct Document {
     model: &'static str,

@@ -2,7 +2,7 @@
 
 use anabranch_schedulers::TEMPLATE;
 
-/// What a scheduler is called.
+/// The names of a scheduler.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Names {
     /// In scenarios and on the command line: `my-rule`.

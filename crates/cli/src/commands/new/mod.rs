@@ -57,17 +57,17 @@ fn checkout() -> Result<PathBuf, Failure> {
     let here = env::current_dir().unwrap_or_default();
     let found = here.ancestors().find(|folder| folder.join(FOLDER).join(REGISTRY).is_file());
     found.map(Path::to_owned).ok_or_else(|| {
-        let message = format!("this takes a checkout of the repository: there is no {FOLDER}/{REGISTRY} here or above");
-        refused(&message, Some("clone the repository and ask again inside of it".into()))
+        let message = format!("this needs a checkout of the repository: there is no {FOLDER}/{REGISTRY} here or above");
+        refused(&message, Some("clone the repository and run the command inside it".into()))
     })
 }
 
-/// What is done, and what is to be done.
+/// The steps done, and the next ones.
 fn next(Names { name, module, .. }: &Names) -> String {
     format!(
         "\
 new: {FOLDER}/{module}.rs, with a rule, a parameter and a test to start from
-one line more: {FOLDER}/{LIBRARY}, {FOLDER}/{REGISTRY}
+one more line in {FOLDER}/{LIBRARY} and {FOLDER}/{REGISTRY}
 
   1. Write rule, test and page in {module}.rs.
   2. cargo test -p anabranch-schedulers
