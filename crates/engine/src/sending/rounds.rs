@@ -178,7 +178,7 @@ impl Sending {
             self.rounds.window_blocked = blocked;
             cx.record(None, Event::WindowBlocked(blocked));
         }
-        // Nothing is under way whose answer could change that: the window is closed, or the peer's subflows have
+        // No awaited answer can open the window or bring a DATA_ACK: the window is closed, or the peer's subflows have
         // acknowledged all data and its connection has not.
         let silent = match self.assignment.outstanding().is_empty() {
             true => full || self.assignment.anything_queued() || self.is_shut(),

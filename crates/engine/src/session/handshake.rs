@@ -68,8 +68,8 @@ impl Session {
                 Learned::Mode
             }
             // The third ACK was lost, and perhaps the first data too. The peer repeats its keys with the first byte until
-            // a segment of ours arrives (RFC 8684 §3.1), so data that came before them counts as lost. It does not show
-            // that the path removes options.
+            // a segment of ours arrives (RFC 8684 §3.1), so data that came before them counts as lost. That it has no
+            // option does not show that a middlebox removed one.
             _ if segment.seq != peer_isn.at(1) => Learned::Nothing,
             _ if segment.payload.is_empty() && speaks_later(segment) => Learned::Nothing,
             _ => {
