@@ -35,9 +35,9 @@ use std::collections::VecDeque;
 use usage::{Pacer, Underuse, WindowUsage};
 use window::SendWindow;
 
-/// Least time between two answers of a subflow to segments that an off-path attacker may have sent: challenge ACKs (RFC
-/// 5961 §7 requires a limit), and acknowledgments of segments that are not acceptable. Two ends that disagree would answer
-/// each other for ever. Linux's `tcp_invalid_ratelimit`.
+/// Least time between two answers of a subflow to segments that an off-path attacker may have sent: challenge ACKs
+/// (RFC 5961 §7 requires a limit), and acknowledgments of segments that are not acceptable. Two ends that disagree would
+/// answer each other for ever. Linux's `tcp_invalid_ratelimit`.
 const ANSWER_GAP: Duration = Duration::from_millis(500);
 
 /// A [`FourTuple`] taken apart, as packets carry it.
