@@ -79,7 +79,7 @@ pub struct Window {
     pub cwnd: u32,
     /// Slow-start threshold in packets; `u32::MAX` = none yet.
     pub ssthresh: u32,
-    /// Rate at which to pace, if the algorithm asks for pacing of its own; a packet counts with [`PACED_HEADERS`].
+    /// Rate at which to pace, if the algorithm paces on its own; a packet counts with [`PACED_HEADERS`].
     pub pacing: Option<Rate>,
 }
 
@@ -106,7 +106,7 @@ pub trait CongestionControl: Debug + Send {
     /// For longer than a retransmission timeout no more than `used` packets were in flight, and the window had room (RFC 2861
     /// §3.2).
     fn on_underuse(&mut self, _id: PathId, _used: u32) {}
-    /// The window now. Only asked for paths that joined.
+    /// The window now. The engine calls it only for paths that joined.
     fn window(&self, id: PathId) -> Window;
     /// It models the path from [`Acked::rate`]. Its window then holds during fast recovery too, in place of what PRR allows
     /// (as Linux's `cong_control`). Asked when a subflow begins.

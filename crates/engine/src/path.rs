@@ -3,7 +3,7 @@
 use anabranch_trace::RecoveryPhase;
 use anabranch_units::{Duration, Instant, PathId, Rate};
 
-/// After how many round trips without a sample a forward delay says nothing of the path any more.
+/// A forward delay is out of date after this many round trips without a sample.
 const FORWARD_FRESH: u64 = 10;
 
 /// How long a path takes from us to the peer, by the peer's clock and ours.
@@ -23,7 +23,7 @@ impl ForwardDelay {
     }
 }
 
-/// The operator's policy for a path. Only schedulers that ask for it follow it.
+/// The operator's policy for a path. Only the schedulers that read it follow it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PathPolicy {
     /// Price per byte.
@@ -186,7 +186,7 @@ impl PathView {
         self.policy.cap.is_none_or(|cap| next <= cap)
     }
 
-    /// Bytes a second that the window lets through: cwnd/srtt. Zero without an RTT sample.
+    /// Bytes per second that the window admits: cwnd/srtt. Zero without an RTT sample.
     pub fn window_rate(&self) -> f64 {
         let bytes = f64::from(self.cwnd) * f64::from(self.mss);
         self.srtt.map_or(0.0, |srtt| bytes / srtt.max(Duration::from_nanos(1)).as_secs_f64())

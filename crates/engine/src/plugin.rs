@@ -86,11 +86,11 @@ impl<'a> Parameters<'a> {
 /// The headings of every reference page, in their order.
 pub const HEADINGS: [&str; 6] = ["Idea", "Rule", "When it helps", "When it hurts", "Departures", "References"];
 
-/// What stands in place of a text that a template leaves open.
+/// The placeholder for a text that a template leaves open.
 pub const TO_BE_WRITTEN: &str = "To be written";
 
 impl<T: ?Sized> Entry<T> {
-    /// What its `about` and its page lack, a phrase each: a heading, or the text below one.
+    /// The missing parts of its `about` and its page, one phrase each: a heading, or the text below one.
     pub fn lacking(&self) -> Vec<String> {
         let is_written = |text: &str| !text.is_empty() && !text.starts_with(TO_BE_WRITTEN);
         let about = (!is_written(self.about)).then(|| "`about` is to be written".to_owned());

@@ -65,7 +65,7 @@ pub enum RtoForm {
     Rfc6298,
 }
 
-/// Whose receive window it is.
+/// The owner of the receive window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReceiveWindow {
     /// The connection's, the same on all subflows (RFC 8684 §3.3.4).
@@ -116,7 +116,7 @@ pub struct TcpSettings {
     pub idle_restart: bool,
     /// The decay of a window that is not used up.
     pub limited_decay: LimitedDecay,
-    /// Whose receive window it is.
+    /// The owner of the receive window.
     pub receive_window: ReceiveWindow,
     /// The unit of `send_buffer` and `recv_buffer`.
     pub buffer_accounting: BufferAccounting,
@@ -126,7 +126,7 @@ pub struct TcpSettings {
     /// Longest delay of an acknowledgment; zero acknowledges every segment.
     pub delayed_ack: Duration,
     /// Segments acknowledged at once after the start, so that the peer's slow start is not held back. Linux's number is 16
-    /// (`TCP_MAX_QUICKACKS`), but it goes on while its window grows (`tcp_grow_window`).
+    /// (`TCP_MAX_QUICKACKS`), but Linux continues while its window grows (`tcp_grow_window`).
     pub quick_acks: u32,
     /// Pace at 2·cwnd/srtt in slow start, 1.2·cwnd/srtt after (Linux's ratios).
     pub pacing: bool,
@@ -188,14 +188,14 @@ pub enum DssWidth {
     Eight,
 }
 
-/// Whose way of counting a receive window is meant.
+/// The rules by which a host counts a receive window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HostModel {
     /// As the RFCs say: the window reaches `recv_buffer` bytes beyond what was read, whatever waits out of order, and every
     /// DATA_ACK brings the window of its own segment (RFC 8684 §3.3.5).
     #[default]
     Rfc,
-    /// As Linux 6.18; see `connection/linux_window.rs`.
+    /// As Linux 6.18; see `receiving/linux_window.rs`.
     Linux,
 }
 

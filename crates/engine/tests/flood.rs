@@ -1,5 +1,5 @@
-//! Handshakes that nobody means to complete, by the ten thousand a second: honest peers come in all the same, and what a
-//! host holds of the others is bounded.
+//! Tens of thousands of handshakes per second that their senders do not complete: honest peers connect all the same, and
+//! the memory that a host spends on the others is bounded.
 
 mod common;
 
@@ -76,12 +76,12 @@ struct World {
     server: Endpoint,
     rngs: [Rng; 3],
     clients: Vec<Client>,
-    /// What the server's applications have, by their peers' ports.
+    /// The connections that the server's applications hold, by their peers' ports.
     served: BTreeMap<u16, Handle>,
     got: BTreeMap<u16, Vec<u8>>,
     flying: BTreeMap<(Instant, u64), Packet>,
     order: u64,
-    /// SYN/ACKs to nobody.
+    /// SYN/ACKs to addresses that are no honest client's.
     answers: u64,
     /// The server finishes each stream as it has written, so that TIME-WAIT is its own.
     ends_first: bool,
@@ -283,11 +283,11 @@ fn honest_peers_connect_during_a_flood_of_syns() {
         let got = w.got.get(&client_end(n, 0).port()).map(Vec::as_slice);
         assert_eq!(got, Some(FROM_CLIENT).filter(|_| n % 2 == 0), "client {n}");
     }
-    // Whoever asks is answered; and nothing that is held grows beyond its bound.
+    // Nearly every SYN is answered, and nothing that is held grows beyond its bound.
     assert!(w.answers >= 199_000, "{} of 200,000 were answered", w.answers);
     let peak = MEMORY.peak_usage() - before;
     assert!(peak <= 16 * MIB, "{} KiB", peak / 1024);
-    // When it is over everything is given back but what honest peers have, and the connections that nobody asked after.
+    // After the flood all memory is freed except that of the honest peers, and of connections that no application holds.
     w.pass(at(200_000));
     let left = MEMORY.current_usage() - before;
     assert!(left <= 4 * MIB, "{} KiB", left / 1024);
@@ -394,7 +394,7 @@ fn a_small_host_is_not_filled_by_who_shows_no_address() {
             assert_eq!((client.syns, client.got.as_slice()), (1, FROM_SERVER), "limit {limit}, client {n}");
         }
         assert_eq!(w.server.len(), limit);
-        // Nobody who has shown his address makes room.
+        // A peer that has proved its address does not make room.
         w.connect(settings.clone(), 1, FROM_CLIENT);
         w.flood(at(10 + 700 * (limit as u64 + 1)), spoofed);
         assert!(w.clients[limit].refused, "limit {limit}");

@@ -77,7 +77,7 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
-/// What is left of a segment's options without its DSS and MPTCP options.
+/// The options of a segment without its DSS and other MPTCP options.
 fn bare(old: &Options) -> Options {
     let mut new = Options::new();
     old.timestamps().map(|t| new.set_timestamps(t));
@@ -169,15 +169,15 @@ fn changes() -> impl Strategy<Value = Vec<(u32, Vec<Change>)>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// Whatever is forged: no panic, no endless work (the pair harness asserts that time goes on), and what was
-    /// delivered is never more than was written.
+    /// No forgery causes a panic or endless work (the pair harness asserts that time advances), and no more bytes are
+    /// delivered than were written.
     #[test]
     fn nothing_breaks_the_engine(changes in changes(), seed in 0u64..1000) {
         let pair = run(changes, seed, false);
         prop_assert!(pair.client.got.len() <= 400_000 && pair.server.got.len() <= 400_000);
     }
 
-    /// What can be told from the peer's own segments does no harm.
+    /// Forgeries that can be distinguished from the peer's own segments do no harm.
     #[test]
     fn forgeries_that_can_be_told_do_no_harm(changes in changes(), seed in 0u64..1000) {
         let pair = run(changes, seed, true);

@@ -1,4 +1,4 @@
-//! What a peer can make a connection hold: not much more than the bytes themselves, however they come.
+//! The memory that a peer can make a connection hold: not much more than the bytes themselves, however they come.
 
 mod common;
 
@@ -22,7 +22,7 @@ fn alone() -> MutexGuard<'static, ()> {
 
 const ISN: SeqNumber = SeqNumber(7);
 const KEY: u64 = 0x0123_4567_89ab_cdef;
-/// What is held beside the payload and what is in proportion to it.
+/// Memory that is held beside the payload and beside what is in proportion to it.
 const CONSTANT: usize = 512 << 10;
 
 /// A server with one connection, whose application reads nothing, and a peer with whatever segments a test sends.
@@ -130,7 +130,7 @@ impl Host {
     }
 }
 
-/// What stands at an offset of the stream.
+/// The byte at an offset of the stream.
 fn byte(offset: u64) -> u8 {
     (offset % 251) as u8
 }
@@ -181,7 +181,7 @@ fn what_comes_too_early_on_a_subflow() {
             host.send(Segment { payload: payload(offset, 1), ..host.segment(1 + offset) });
         }
         host.holds_little_more_than(if which < 2 { WINDOW as usize } else { 0 });
-        // What was not kept comes again.
+        // Data that was not kept comes again.
         let last = host.send(Segment { payload: payload(0, 1), ..host.segment(1) }).expect("an acknowledgment");
         if which < 2 {
             assert_eq!(last.segment.ack, ISN.at(1 + WINDOW), "order {which}");
@@ -211,7 +211,7 @@ fn what_comes_too_early_in_the_stream() {
             assert!(host.read() == stream(0, WINDOW as usize), "order {which}");
             continue;
         }
-        // What was not kept comes again, in whatever pieces.
+        // Data that was not kept comes again, in pieces of another size.
         for data in (0..WINDOW).step_by(1000) {
             let len = (WINDOW - data).min(1000);
             host.send_mapped(sub, data, payload(data, len as usize));

@@ -220,7 +220,7 @@ fn no_module_calls_itself_by_way_of_others() {
     let graph = graph();
     let mut left: BTreeSet<&String> = graph.keys().collect();
     loop {
-        // What knows nothing that is left is on no cycle.
+        // A module that calls none of those left is on no cycle.
         let free: Vec<_> =
             left.iter().copied().filter(|module| !graph[*module].iter().any(|m| left.contains(m))).collect();
         if free.is_empty() {

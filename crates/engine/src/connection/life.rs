@@ -22,7 +22,7 @@ use anabranch_wire::{AddAddr, Flags, MptcpOption, Reason, Segment};
 enum Due {
     /// A SYN over the next path of a race.
     Race,
-    /// The round that the scheduler asked for.
+    /// The round at the scheduler's wake-up time.
     Wakeup,
     /// A zero-window probe.
     Persist,
@@ -239,10 +239,10 @@ impl Connection {
 
     // ---- joins of the peer's: half open beside the connection until the third ACK has proved the keys ----
 
-    /// How the handshake goes on that a MP_JOIN SYN for this connection begins on `tuple`.
+    /// The half-open handshake that an MP_JOIN SYN for this connection begins on `tuple`.
     ///
     /// # Errors
-    /// It is to be reset, with this reason.
+    /// The handshake is to be reset, with this reason.
     pub(crate) fn begin_join(&mut self, cx: &mut Cx<'_>, tuple: FourTuple, syn: &Segment) -> Result<HalfOpen, Reason> {
         self.may_be_joined(tuple)?;
         self.path_of_join(tuple).ok_or(NO_RESOURCES)?;
@@ -556,9 +556,9 @@ impl Connection {
         // RFC 9293 §3.8.3, R2: subflow after subflow, and none delivers what waits.
         let waits = !(delivered && (fin_acked || !finished));
         let in_vain = waits && self.losses() > self.frame.settings.tcp.retries;
-        // Events are polled before segments: the end is told before the last reset leaves.
+        // Events are polled before segments: the end is reported before the last reset leaves.
         let over = |s: &Subflow| matches!(s.state, State::TimeWait | State::Closed) || s.reset.is_some();
-        // Attempts to join do not count: they might go on forever.
+        // Attempts to join do not count: they might last forever.
         let open = |s: &Subflow| s.state.is_synchronized() && !s.is_unproven();
         let facts = Facts {
             multipath: self.session.is_multipath(),
@@ -578,9 +578,9 @@ impl Connection {
         }
     }
 
-    /// RFC 8684 §3.3.3: a FIN ends one direction of its subflow. In the other, data may go on until our DATA_FIN is
-    /// acknowledged. Where another subflow is open both ways it is answered in kind: the peer has done with this one, and
-    /// Linux resets it if data comes after its FIN.
+    /// RFC 8684 §3.3.3: a FIN ends one direction of its subflow. In the other, data may flow until our DATA_FIN is
+    /// acknowledged. If another subflow is open both ways, a FIN answers the peer's: the peer no longer uses this subflow,
+    /// and Linux resets it if data comes after its FIN.
     pub(super) fn retire_half_closed(&mut self) {
         let open = |s: &Subflow| s.may_carry() && s.state == State::Established && !s.failing;
         if self.session.is_plain() || !self.subflows.iter().any(open) {
@@ -599,7 +599,8 @@ impl Connection {
         self.settle(cx);
     }
 
-    /// The connection ends, and the peer is told on every subflow. Subflows keep their places until all is [settled](Self::settle).
+    /// The connection ends, and every subflow signals it to the peer. Subflows keep their places until all is
+    /// [settled](Self::settle).
     pub(super) fn break_off(&mut self, cx: &mut Cx<'_>, why: CloseReason) {
         let multipath = self.session.is_multipath();
         let reset = if multipath { Reset::FastClose } else { Reset::Because(UNSPECIFIED) };

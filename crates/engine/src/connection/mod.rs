@@ -4,7 +4,8 @@
 //! `poll_event`; sleep until `poll_timeout`.
 //!
 //! The connection conducts its parts, each of which owns its state and knows no other: the session (keys, options, fall
-//! back), the send side, the receive side, the paths, and the subflows. What one returns is told to the next here.
+//! back), the send side, the receive side, the paths, and the subflows. It passes the values that one part returns to
+//! the next.
 
 mod events;
 mod life;

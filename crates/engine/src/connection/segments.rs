@@ -1,9 +1,9 @@
 //! Segments that arrive, step by step (RFC 9293 §3.10.7.3, §3.10.7.4), the options of MPTCP (RFC 8684 §3), and the fall back
 //! to plain TCP (§3.7).
 //!
-//! After a fall back the subflow's sequence is the data sequence, in both directions. That is safe only where each is one
-//! already: one subflow has carried all that is not acknowledged, in order, up to the last byte sent, and what came has no
-//! hole. Otherwise the subflow is reset, and another one may go on.
+//! After a fall back the subflow's sequence is the data sequence, in both directions. That is safe only if the two are
+//! already in step: one subflow has carried all unacknowledged data in order, up to the last byte sent, and the received
+//! data has no hole. Otherwise the subflow is reset, and another one may continue.
 
 use super::Connection;
 use crate::cx::Cx;
@@ -332,7 +332,7 @@ impl Connection {
         cx.scope(&self.frame).violation(self.subflows[i].id, violation);
     }
 
-    /// A segment that anybody may have sent is answered with an acknowledgment, seldom (RFC 5961).
+    /// A segment that an off-path attacker may have sent is answered with an acknowledgment, at a limited rate (RFC 5961).
     fn challenge(&mut self, cx: &mut Cx<'_>, i: usize, violation: Violation) {
         self.violation(cx, i, violation);
         self.subflows[i].answer(cx.now, self.session.mode());
@@ -340,8 +340,8 @@ impl Connection {
 
     // ---- options (RFC 8684 §3) ----
 
-    /// The options of an acceptable segment, which begins at `seq`. `Break`: its payload is not to be taken. Otherwise where
-    /// that begins in the data sequence if it is told by its own mapping and nothing else, which is then not noted.
+    /// The options of an acceptable segment, which begins at `seq`. `Break`: its payload is not to be taken. `Continue`: the
+    /// payload's place in the data sequence, if the segment's own mapping alone gives it; that mapping is not noted.
     #[inline(always)]
     fn on_options(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, seq: u64) -> ControlFlow<(), Option<u64>> {
         if self.session.is_plain() {
@@ -391,7 +391,7 @@ impl Connection {
         self.session.mapped_to(&self.subflows[i], segment, seq, self.receiving.next(), self.receiving.offset())
     }
 
-    /// The peer shows that it got our keys, or that nobody speaks MPTCP here (RFC 8684 §3.1, §3.7).
+    /// The peer shows that it got our keys, or that its end is plain TCP (RFC 8684 §3.1, §3.7).
     #[inline(always)]
     fn confirm(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
         let s = &mut self.subflows[i];
@@ -418,7 +418,7 @@ impl Connection {
             && (!segment.payload.is_empty() || segment.ack != s.isn.at(1))
             && self.subflows.len() == 1
         {
-            // RFC 8684 §3.7: data, or an acknowledgment of ours, without the option: nobody speaks MPTCP there.
+            // RFC 8684 §3.7: data, or an acknowledgment of ours, without the option: the peer's end is plain TCP.
             self.fall_back(cx, i);
         }
     }
@@ -469,7 +469,7 @@ impl Connection {
         if let Some(ack) = dss.ack {
             self.on_data_ack(cx, i, segment, ack);
         }
-        // RFC 8684 §3.7: the length 0 says how data goes on that comes with it. Without data it maps nothing.
+        // RFC 8684 §3.7: a mapping of length 0 is infinite and begins with its segment's data. Without data it maps nothing.
         let mapping = dss.mapping.as_ref().filter(|m| m.len > 0 || !segment.payload.is_empty())?;
         self.session.note_width(mapping);
         if !dss.data_fin && self.session.maps_itself(&self.subflows[i], segment, seq, mapping) {
@@ -610,7 +610,7 @@ impl Connection {
     }
 
     /// Bytes next in a subflow's sequence go to the connection by their mapping. `bare`: their segment had no DSS. False
-    /// if the subflow must not go on.
+    /// if the subflow must not continue.
     fn place(&mut self, cx: &mut Cx<'_>, i: usize, seq: u64, bytes: Bytes, bare: bool) -> bool {
         let mut rest = Some((seq, bytes)).filter(|(_, bytes)| !bytes.is_empty());
         while let Some((seq, bytes)) = rest {
@@ -636,8 +636,8 @@ impl Connection {
         true
     }
 
-    /// A mapping is whole: its bytes are passed on if its checksum is right (RFC 8684 §3.3). False if the subflow must not go
-    /// on.
+    /// A mapping is complete: its bytes are delivered if its checksum is right (RFC 8684 §3.3). False if the subflow must
+    /// not continue.
     fn verify(&mut self, cx: &mut Cx<'_>, i: usize, entry: Entry, bytes: Bytes) -> bool {
         let (expected, len) = entry.checksum.unwrap_or((0, 0));
         if self.session.is_right(expected, entry.data, entry.sub.start as u32, len, &bytes) {
@@ -651,11 +651,11 @@ impl Connection {
         let number = self.session.remote_number(entry.data);
         let in_step = entry.data == self.receiving.next();
         if !in_step || !self.may_fall_back(i) {
-            // RFC 8684 §3.7: other subflows go on, or a new one will; this one is reset with MP_FAIL
+            // RFC 8684 §3.7: other subflows continue, or a new one will; this one is reset with MP_FAIL
             self.subflows[i].reset = Some(Reset::Fail(number));
             return false;
         }
-        // The peer is told, and what came stands.
+        // MP_FAIL informs the peer, and the bytes that came are kept.
         let s = &mut self.subflows[i];
         s.placement.keep(entry, bytes);
         s.acks.demand();
@@ -688,8 +688,8 @@ impl Connection {
         true
     }
 
-    /// The mapping of what came on a subflow does not come: it is closed (RFC 8684 §3.3.1), the only one too (§3.7). Whether
-    /// the peer sends the next data for the first time cannot be known, so that going on in plain TCP might harm it.
+    /// The mapping of data on a subflow does not come: the subflow is closed (RFC 8684 §3.3.1), even the only one (§3.7).
+    /// Whether the peer's next data is new cannot be known, so that plain TCP might corrupt the stream.
     pub(super) fn never_mapped(&mut self, cx: &mut Cx<'_>, i: usize) {
         self.refuse(cx, i, Violation::Unmapped, INTERFERENCE);
         self.subflows[i].placement.take_unmapped();
@@ -719,7 +719,7 @@ impl Connection {
         alone && self.receiving.place_on(s).is_some() && self.sending.is_in_order_on(s)
     }
 
-    /// From here on the connection is plain TCP, and the application hears of it.
+    /// From here on the connection is plain TCP, and an event reports that to the application.
     fn give_up_multipath(&mut self, cx: &mut Cx<'_>) {
         self.session.become_plain();
         self.sending.become_plain();
@@ -733,7 +733,7 @@ impl Connection {
         self.fall_back_at(cx, i, place);
     }
 
-    /// As [`Self::fall_back`]; the peer's stream goes on at `place`.
+    /// As [`Self::fall_back`]; the peer's stream continues at `place`.
     fn fall_back_at(&mut self, cx: &mut Cx<'_>, i: usize, place: Offset) {
         if self.session.is_plain() {
             return;
@@ -797,9 +797,8 @@ impl Connection {
         }
     }
 
-    /// After the fall back: a peer that does not know of it yet sends data again that came already, with new sequence
-    /// numbers. These are taken, and what follows them goes on where the stream stands. Out of order they are not taken,
-    /// and come again.
+    /// After the fall back, a peer that does not know of it yet repeats data that came already, with new sequence numbers.
+    /// In order it is skipped: the stream continues after it. Out of order it is dropped, and the peer retransmits it.
     fn pass_over(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, seq: u64) {
         let s = &mut self.subflows[i];
         s.acks.demand();

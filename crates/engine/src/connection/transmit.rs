@@ -207,7 +207,7 @@ impl Connection {
         self.session.add_mapping(s, sent, self.receiving.acked(), &mut out.options);
     }
 
-    /// A segment without payload: an acknowledgment, a signal, a DATA_FIN by itself, a probe.
+    /// A segment without payload: an acknowledgment, a signal, a DATA_FIN, a probe.
     fn send_control(&mut self, cx: &mut Cx<'_>, i: usize, out: &mut Segment) {
         let window = self.receiving.offer_on(self.session.mode(), &mut self.subflows, i);
         let s = &mut self.subflows[i];

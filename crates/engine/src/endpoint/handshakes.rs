@@ -1,8 +1,8 @@
 //! Handshakes that peers begin (RFC 9293 §3.10.7.2, RFC 8684 §3.1, §3.2).
 //!
 //! The first [`UNPROVEN`] of them have a connection from their SYN on. Further ones, and all joins, wait in the
-//! [`SynQueue`](super::syn_queue) until their third ACK has come, which only a peer can send that got our SYN/ACK. So do all of a
-//! listener that is asked for complete ones alone.
+//! [`SynQueue`](super::syn_queue) until their third ACK has come, which only a peer can send that got our SYN/ACK. So do
+//! all handshakes of a listener that accepts only complete ones.
 
 use super::syn_queue::Place;
 use super::{Endpoint, Handle, Slot};

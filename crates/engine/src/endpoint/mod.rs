@@ -33,7 +33,7 @@ struct Slot {
     epoch: u64,
     /// It ended while it sent, and a timer has said so.
     prompted: bool,
-    /// Nobody has acknowledged its SYN/ACK yet.
+    /// Its SYN/ACK is not acknowledged yet.
     unproven: bool,
     /// It is among those that linger.
     lingers: bool,
@@ -110,13 +110,13 @@ pub struct Endpoint {
     listeners: BTreeMap<u16, Listener>,
     /// Handshakes that have no connection, or none yet.
     syns: SynQueue,
-    /// Connections whose SYN/ACK nobody has acknowledged yet.
+    /// Connections whose SYN/ACK is not acknowledged yet.
     unproven: BTreeSet<Handle>,
     /// Connections that may have something to send.
     awake: Awake,
     /// One entry per connection at most. It may be too early; the connection is asked when it comes up.
     timers: BTreeSet<(Instant, Handle)>,
-    /// Resets for segments that belong to nobody.
+    /// Resets for segments that belong to no connection.
     replies: VecDeque<Packet>,
     /// There may be resets, or SYN/ACKs of handshakes that have no connection.
     has_replies: bool,
@@ -200,7 +200,7 @@ impl Endpoint {
         self.accepted.pop_front()
     }
 
-    /// A connection, to read from or write to. It is asked for segments and timers again afterwards.
+    /// A connection, to read from or write to. The endpoint polls its segments and timers again afterwards.
     pub fn connection_mut(&mut self, handle: Handle) -> Option<&mut Connection> {
         let slot = self.slots.get_mut(handle)?;
         if !core::mem::replace(&mut slot.awake, true) {

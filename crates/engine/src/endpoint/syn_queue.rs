@@ -1,9 +1,9 @@
 //! Handshakes that are half open, beyond those that have a connection: bounded, whoever sends SYNs.
 //!
-//! Where there is no room for one more, lots are cast for [`CHOICES`] of them, and the oldest of these goes. Nobody outside
-//! can foresee which, and after k further SYNs an entry is still there with a probability of about
-//! 1 - (k / [`ROOM`])^[`CHOICES`]. At 100,000 a second, 20,000 come during a round trip of 200 ms: one handshake in a million
-//! is lost.
+//! Where there is no room for one more, [`CHOICES`] of them are drawn at random, and the oldest of these is removed. No
+//! other host can foresee which. After k further SYNs an entry is still there with a probability of about
+//! 1 - (k / [`ROOM`])^[`CHOICES`]. At 100,000 per second, 20,000 come during a round trip of 200 ms: one handshake in a
+//! million is lost.
 
 use crate::four_tuple::FourTuple;
 use crate::settings::TcpSettings;
@@ -49,11 +49,11 @@ pub(super) struct SynQueue {
     free: Vec<Place>,
     by_ends: BTreeMap<CompactEnds, Place>,
     timers: BTreeSet<(Instant, Place)>,
-    /// The first of them: kept, for it is asked for after every packet.
+    /// The first of them, stored because every packet reads it.
     next: Instant,
     /// Entries to be answered. Some may be gone.
     due: VecDeque<Place>,
-    /// Who has to go is drawn from here.
+    /// The random stream that draws the entries of which one is removed.
     lots: Option<Rng>,
 }
 
@@ -117,7 +117,7 @@ impl SynQueue {
         }
     }
 
-    /// The peer's SYN came again: `without` if it does not ask for MPTCP now.
+    /// The peer's SYN came again: `without` if it no longer requests MPTCP.
     pub fn ask_again(&mut self, place: Place, without: bool) {
         self.answer_again(place);
         if let Some(Entry { half: HalfOpen { offer: Offer::Capable { bare, .. }, .. }, .. }) = self.at(place) {
@@ -254,7 +254,7 @@ mod tests {
                 assert!((1780..1990).contains(&late), "seed {seed}, near: {near}: {late}");
             }
         }
-        // Nobody is there for ever.
+        // No entry stays for ever.
         assert_eq!(survivors(0, 150_000, false), 0);
     }
 
@@ -287,7 +287,7 @@ mod tests {
             queue.remove(place(&queue, n));
         }
         assert_eq!(answered(&mut queue, 3000), 4000);
-        // One that is asked for again is answered in any crowd.
+        // An entry whose SYN comes again is answered, however many others there are.
         (5000..6000).for_each(|n| queue.insert(&rng, half(0, n, 80)));
         queue.ask_again(place(&queue, 4999), true);
         assert_eq!(answered(&mut queue, 3100), 1001);

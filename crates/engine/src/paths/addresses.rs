@@ -51,7 +51,7 @@ pub(crate) struct Addresses {
     /// How many were sent in a row, and when the next begins another row.
     in_a_row: u32,
     rested: Instant,
-    /// When there is something to announce: kept, for it is asked for after every packet.
+    /// When there is something to announce, stored because every packet reads it.
     next: Instant,
 }
 

@@ -77,7 +77,7 @@ pub(crate) struct PathManager {
     /// The peer confirmed MPTCP: joins may begin (RFC 8684 §3.2).
     ready: bool,
     stopped: bool,
-    /// When there is a path to be tried: kept, for it is asked for after every packet.
+    /// When there is a path to be tried, stored because every packet reads it.
     next: Instant,
 }
 

@@ -23,14 +23,14 @@ pub(crate) struct Race {
 }
 
 impl Default for Race {
-    /// Nobody races.
+    /// No path races.
     fn default() -> Self {
         Self { open: false, waiting: VecDeque::new(), delay: Duration::ZERO, next: NEVER }
     }
 }
 
 impl Race {
-    /// The race over a connection's paths that `settings` ask for. A backup goes last: it is for when no other answers.
+    /// The race over a connection's paths that `settings` define. A backup comes last: it is used if no other answers.
     pub fn of(settings: &Settings, paths: &[PathSetup]) -> Self {
         let order = match settings.first_path {
             FirstPath::First => paths.iter().take(1).collect(),

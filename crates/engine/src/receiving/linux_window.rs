@@ -1,5 +1,5 @@
-//! How a Linux kernel counts the window that it offers, where `receiver_model` asks for it: a model of what was seen in
-//! captures of Linux 6.18 and of what its functions do.
+//! The window that a Linux kernel offers, for `HostModel::Linux` as `receiver_model`: a model of captures of Linux 6.18
+//! and of that kernel's functions.
 
 use crate::settings::Settings;
 

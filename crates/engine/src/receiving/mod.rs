@@ -86,8 +86,8 @@ impl Receiving {
         self.reassembly.read()
     }
 
-    /// The application read at `now`. A measurement lasts for the longest round trip of all subflows, so that what they bring
-    /// in it is what their rates and that trip ask for (RFC 6182 §5.3).
+    /// The application read at `now`. A measurement lasts for the longest round trip of all subflows: the data that they
+    /// bring in it is the sum of their rates times that round trip (RFC 6182 §5.3).
     #[inline]
     pub fn right_size(&mut self, now: Instant, subflows: &[Subflow]) {
         if !self.room.is_sized() {
@@ -105,7 +105,7 @@ impl Receiving {
         self.room.is_sized()
     }
 
-    /// The peer's DATA_FIN stands at `offset`, as subflow `s` says. True if that is news.
+    /// The peer's DATA_FIN is at `offset`, as it came on subflow `s`. True if its place was not known before.
     pub fn note_data_fin(&mut self, cx: &mut Scope<'_>, mode: Mode, s: &mut Subflow, offset: u64) -> bool {
         let possible = offset >= self.reassembly.next() && offset <= self.edge(mode);
         let moved = self.fin.is_some_and(|known| known != offset);
@@ -180,12 +180,12 @@ impl Receiving {
         self.offset
     }
 
-    /// The peer's stream goes on at `offset`.
+    /// The peer's stream continues at `offset`.
     pub fn go_on_at(&mut self, offset: Offset) {
         self.offset = offset;
     }
 
-    /// `len` bytes of the subflow's sequence repeat what came: the stream goes on after them.
+    /// `len` bytes of the subflow's sequence repeat data that came: the stream continues after them.
     pub fn skip(&mut self, len: u64) {
         self.offset.sub += len;
     }

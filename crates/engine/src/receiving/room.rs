@@ -72,8 +72,8 @@ impl Room {
         if edge >= before + self.mss.min(self.limit / 2) { edge } else { before }
     }
 
-    /// Whether the peer is to hear at once that its window, `full` bytes at most with `left` left of it, may grow by `gain`: one
-    /// that is shut by a segment, others by half (RFC 9293 §3.8.6.2.2).
+    /// True if an acknowledgment is to announce at once that the window, `full` bytes at most with `left` left of it, may grow
+    /// by `gain`: a window that is shut by one segment, others by half (RFC 9293 §3.8.6.2.2).
     pub fn is_news(&self, full: u64, left: u64, gain: u64) -> bool {
         let worth = self.mss.min(full / 2);
         left < full / 4 && gain >= if left < worth { worth } else { full / 2 }

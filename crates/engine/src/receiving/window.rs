@@ -1,4 +1,4 @@
-//! The window that the peer is offered, one for the connection or one for each subflow, and when the peer is told of it
+//! The window that the peer is offered, one for the connection or one for each subflow, and when it is announced
 //! (RFC 8684 §3.3.4, §3.3.5; RFC 9293 §3.8.6).
 
 use super::Receiving;
@@ -21,7 +21,7 @@ impl Receiving {
             Mode::Multipath { .. } if self.separate && s.own_edge > 0 => s.own_edge.max(next),
             Mode::Plain => (self.offset.sub + self.announced).saturating_sub(self.offset.data).max(next),
             // RFC 8684 §3.3.4: the window is the connection's, and where data belongs decides. What a sender may have under
-            // way on a subflow is never more than the widest window (§3.3.5), of which it may have been told on any of them.
+            // way on a subflow is never more than the widest window (§3.3.5), which any of them may have announced.
             // The RFC's own check, SSN - SUBFLOW_ACK <= DSN - DATA_ACK, would refuse copies of data that came elsewhere.
             Mode::Opening | Mode::Multipath { .. } => next + self.widest,
         }
@@ -161,8 +161,8 @@ impl Receiving {
         Waiting { next, unread: next - self.reassembly.read_bytes(), held: self.reassembly.ofo_bytes() + held }
     }
 
-    /// The application read. A subflow tells of it if at most half of the buffer is left of what was offered on that subflow, and
-    /// at least twice as much is free; what another has told meanwhile does not count.
+    /// The application read. A subflow announces the new window if at most half of the buffer is left of its last offer, and at
+    /// least twice as much as that is free; offers of other subflows do not count.
     ///
     /// Linux 6.18: `mptcp_cleanup_rbuf`, `__tcp_cleanup_rbuf`.
     fn tell_as_linux(&self, mode: Mode, subflows: &mut [Subflow]) {

@@ -40,7 +40,7 @@ impl Assignment {
     }
     #[cold]
     fn take_bound_of(&mut self, start: u64) -> Option<Instant> {
-        // Data that was cut off because the peer had it already is never asked for.
+        // Data that was cut off because the peer had it already is never sent: its entry is removed here.
         while let Some(first) = self.bound_ahead.first_entry().filter(|first| *first.key() < self.view.acked.min(start))
         {
             first.remove();
@@ -305,7 +305,7 @@ impl Assignment {
         self.view.paths[i].queued += 1;
         self.view.paths[i].queued_bytes += queued.range.len();
         if ahead {
-            // Copies go before first transmissions, in the order in which they were asked for.
+            // Copies precede first transmissions, in the order of the scheduler's commands.
             let at = self.view.queues[i].items.iter().position(|q| q.yields_to(queued));
             let at = at.unwrap_or(self.view.queues[i].items.len());
             self.view.queues[i].items.insert(at, queued);

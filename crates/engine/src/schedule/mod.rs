@@ -34,7 +34,7 @@ pub enum Cause {
     PathChange(PathId),
     /// A subflow's retransmission timer fired.
     Timeout(PathId),
-    /// The time that [`Scheduler::next_wakeup`] asked for.
+    /// The time that [`Scheduler::next_wakeup`] returned.
     Wakeup,
 }
 
@@ -83,10 +83,10 @@ pub trait Scheduler: Debug + Send {
     fn seed(&mut self, _rng: Rng) {}
 
     /// Give this round's commands. Giving none means: wait. A scheduler that waits for a path must check
-    /// [`View::may_wait_for`], or ask for a wake-up; otherwise nothing may ever call it again.
+    /// [`View::may_wait_for`], or request a wake-up; otherwise nothing may ever call it again.
     fn schedule(&mut self, round: &mut Round<'_>);
 
-    /// Send again what a timeout or a lost subflow stranded; called before [`Self::schedule`] while
+    /// Repeat the data that a timeout or a lost subflow stranded; called before [`Self::schedule`] while
     /// [`View::rescue`] is not empty. The default: on the usable path with the lowest RTT that has not carried it.
     fn rescue(&mut self, round: &mut Round<'_>) {
         round.rescue_by_rtt();

@@ -182,7 +182,7 @@ impl Outstanding {
         }
     }
 
-    /// `path` no longer carries anything. Ranges that nobody carries stay, with an empty set of paths.
+    /// `path` no longer carries anything. Ranges that no path carries stay, with an empty set of paths.
     pub(super) fn forget(&mut self, path: PathId) {
         let runs = core::mem::take(&mut self.runs);
         for (r, mut copies) in runs {

@@ -56,7 +56,7 @@ pub struct View {
 }
 
 impl View {
-    // ---- what schedulers read ----
+    // ---- for schedulers ----
 
     /// The time.
     pub const fn now(&self) -> Instant {
@@ -211,7 +211,7 @@ impl View {
         self.candidates().min_by_key(|p| (p.rtt_or_max(), p.id))
     }
 
-    // ---- what the engine reads besides ----
+    // ---- for the engine ----
 
     /// True if the path's queue holds a range that the peer's window admits.
     pub fn has_admissible(&self, id: PathId) -> bool {

@@ -180,7 +180,7 @@ impl Sending {
         }
     }
 
-    /// The peer has everything below `upto`, which is news.
+    /// The peer has everything below `upto`, which no earlier acknowledgment covered.
     fn release(&mut self, cx: &mut Scope<'_>, upto: u64) {
         self.acked_before = self.assignment.data_acked();
         self.assignment.on_data_acked(upto);

@@ -11,7 +11,7 @@ const BESIDE_PAYLOAD: Duration = Duration::from_secs(1);
 pub(crate) struct DataFin {
     /// It has left once.
     left: bool,
-    /// When it is repeated by itself.
+    /// When it is repeated, without payload.
     again: Instant,
     repeats: u32,
     /// The subflows on which it is still to be sent, without payload: on every one, since one may have died unnoticed.
@@ -26,13 +26,13 @@ impl Default for DataFin {
 }
 
 impl DataFin {
-    /// It is to be sent by itself on `id`.
+    /// It is to be sent without payload on `id`.
     #[inline(always)]
     pub fn is_due_on(&self, id: PathId) -> bool {
         self.due & id.bit() != 0
     }
 
-    /// It has left, beside data or by itself.
+    /// It has left, with or without payload.
     pub fn has_left(&self) -> bool {
         self.left
     }
@@ -47,12 +47,12 @@ impl DataFin {
         if self.acked { NEVER } else { self.again }
     }
 
-    /// It is to be sent by itself, on every subflow.
+    /// It is to be sent without payload, on every subflow.
     pub fn send(&mut self) {
         self.due = u32::MAX;
     }
 
-    /// It is not to be sent by itself any more.
+    /// It is no longer to be sent without payload.
     pub fn hold(&mut self) {
         self.due = 0;
     }

@@ -88,7 +88,7 @@ impl Sending {
         let s = &subflows[i];
         let id = s.id;
         let others = subflows.iter().any(|s| s.id != id && s.may_carry() && !s.failing);
-        // A server cannot join again, and its client may not know that the path was lost: it goes on trying.
+        // A server cannot join again, and its client may not know that the path was lost: the server keeps trying.
         if n > cx.settings.tcp.retries && !s.is_answered_beyond_window() && !(others && cx.side() == Side::Server) {
             return false;
         }

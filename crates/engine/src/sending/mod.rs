@@ -41,7 +41,7 @@ pub(crate) struct Sending {
     /// The connection has ended.
     stopped: bool,
     wants_to_write: bool,
-    /// The application is to be told that there is room again.
+    /// An event is to report to the application that there is room again.
     pub writable: bool,
     pub data_fin: DataFin,
     /// Our stream in the only subflow's sequence: plain TCP.
@@ -111,7 +111,7 @@ impl Sending {
         self.due
     }
 
-    /// Takes back what was asked for since `due` was [`Self::due`].
+    /// Withdraws the requests for rounds since `due` was [`Self::due`].
     pub fn restore_due(&mut self, due: Option<Cause>) {
         self.due = due;
     }
@@ -210,7 +210,7 @@ impl Sending {
         self.sent_end + u64::from(self.data_fin.has_left() && self.sent_end == self.buffer.end())
     }
 
-    /// The DATA_FIN is to be sent by itself as soon as everything else was delivered.
+    /// The DATA_FIN is to be sent without payload as soon as everything else was delivered.
     pub fn settle_data_fin(&mut self) {
         let fin = &self.data_fin;
         let due = self.finished && self.all_delivered() && !fin.is_acked() && !fin.has_left();
@@ -234,8 +234,8 @@ impl Sending {
         self.assignment.set_in_sequence();
     }
 
-    /// From here on our stream goes on in the sequence of `s`. What was sent with mappings keeps its place; new data follows in
-    /// the subflow's own sequence. What the subflow has acknowledged has arrived, also where no DATA_ACK says so yet.
+    /// From here on our stream continues in the sequence of `s`. Data that was sent with mappings keeps its place; new data
+    /// follows in the subflow's own sequence. Data acknowledged on the subflow has arrived, even without a DATA_ACK.
     pub fn go_on_in(&mut self, cx: &mut Scope<'_>, subflows: &mut [Subflow], i: usize) {
         let s = &subflows[i];
         let id = s.id;
@@ -295,7 +295,7 @@ impl Sending {
         if linux {
             s.heard_window = s.heard_window.max(self.assignment.window_edge().saturating_sub(queued.range.start));
         }
-        // MP_CAPABLE with the first data has no place for it; it follows by itself then.
+        // MP_CAPABLE with the first data has no place for it; it follows without payload then.
         let last = self.finished && queued.range.end == self.buffer.end();
         let data_fin = mode != Mode::Plain && last && !(s.sender.nxt() == 1 && keeps_keys);
         Some(Fresh { range: queued.range, kind: queued.kind, payload, data_fin })

@@ -94,7 +94,7 @@ impl Sending {
         }
     }
 
-    /// RFC 9293 §3.8.6.1: nothing is in flight that could bring news of the peer's window or its acknowledgment.
+    /// RFC 9293 §3.8.6.1: nothing is in flight whose answer could bring the peer's window or its acknowledgment.
     pub fn probe_window(&mut self, cx: &Scope<'_>, peer: Peer, subflows: &mut [Subflow]) -> Probed {
         self.persist.probes += 1;
         self.persist.at = cx.now + self.persist_interval(cx);
@@ -107,7 +107,7 @@ impl Sending {
         let heard = |last: &LastProbe| subflows.iter().any(|s| s.id == last.path && s.last_heard > last.at);
         if let Some(last) = last.filter(|last| !answered && peer.maps && heard(last)) {
             // Its acknowledgments have lost their DATA_ACKs, and with them the connection's window (RFC 8684 §3.3.5). A peer that
-            // went on without mappings, as Linux does, would take what is retransmitted for new data.
+            // continues without mappings, as Linux does, would take retransmitted data for new data.
             return Probed::Unmapped(last.path);
         }
         if self.persist.probes > 1 && (answered || peer.joined) && !self.assignment.outstanding().is_empty() {

@@ -32,7 +32,7 @@ impl Sending {
         Some(used)
     }
 
-    /// The subflow of a path is forgotten: the scheduler hears of it.
+    /// The subflow of a path is removed: the scheduler gets an event.
     pub fn path_down(&mut self, id: PathId) {
         self.persist.forget(id);
         self.scheduler.on_event(&SchedulerEvent::PathDown { path: id }, &self.assignment);

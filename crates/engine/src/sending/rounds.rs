@@ -42,7 +42,7 @@ impl Rounds {
 }
 
 impl Sending {
-    /// The time has come that the scheduler asked for, if it has.
+    /// Makes a round due if the scheduler's wake-up time has come.
     pub fn on_wakeup(&mut self, now: Instant) {
         if self.rounds.wakeup <= now {
             self.ask_for_round(Cause::Wakeup);
@@ -72,7 +72,7 @@ impl Sending {
     /// Holds the round that is due. False if there is no path to send on.
     pub fn hold_round(&mut self, cx: &mut Scope<'_>, mode: Mode, subflows: &mut [Subflow]) -> bool {
         let Some(cause) = self.due.take() else { return false };
-        // This round answers the wake-up that the scheduler asked for in its last one, whether or not a path is left.
+        // This round answers the wake-up that the scheduler requested in its last one, whether or not a path is left.
         self.rounds.wakeup = NEVER;
         if self.assignment.paths().is_empty() {
             self.persist.disarm();
@@ -178,8 +178,8 @@ impl Sending {
             self.rounds.window_blocked = blocked;
             cx.record(None, Event::WindowBlocked(blocked));
         }
-        // Nothing is under way that could bring news: the window is closed, or the peer's subflows have acknowledged
-        // all and its connection has not.
+        // No awaited answer can open the window or bring a DATA_ACK: the window is closed, or the peer's subflows have
+        // acknowledged all data and its connection has not.
         let silent = match self.assignment.outstanding().is_empty() {
             true => full || self.assignment.anything_queued() || self.is_shut(),
             false => mode.is_multipath() && self.awaits_no_news(subflows),
@@ -206,7 +206,7 @@ impl Sending {
 
     /// A scheduler that waits although nothing will call it again: noted, and put right by sending on the fastest path.
     fn notice_stall(&mut self, cx: &mut Scope<'_>, subflows: &[Subflow]) {
-        // Unacknowledged data will be retransmitted, and that brings news: also data that was just found lost.
+        // Unacknowledged data, lost data included, will be retransmitted, and its acknowledgment calls the scheduler.
         let idle = subflows.iter().all(|s| s.sender.is_empty());
         let waits = |view: &View| !view.backlog().is_empty() && !view.window_blocked();
         if !idle || !waits(&self.assignment) || self.has_admissible() || self.rounds.wakeup < NEVER {

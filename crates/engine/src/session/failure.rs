@@ -17,7 +17,7 @@ pub(super) enum Failure {
     Said(Saying),
     /// The peer has answered, and has not sent data with an infinite mapping yet.
     Answered,
-    /// The peer could not, and says so with this number until it hears our answer.
+    /// The peer could not, and repeats MP_FAIL with this number until our answer arrives.
     Heard(u64),
 }
 
@@ -26,7 +26,7 @@ pub(super) enum Failure {
 pub(super) struct Saying {
     /// Where the data begins that failed, as the wire has it.
     pub data_seq: u64,
-    /// When it is said again by itself, and how long after the last time.
+    /// When a segment is sent only to repeat it, and how long after the last time.
     again: Instant,
     wait: Duration,
     /// When the peer is given up.

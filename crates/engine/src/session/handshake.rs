@@ -68,12 +68,13 @@ impl Session {
                 Learned::Mode
             }
             // The third ACK was lost, and perhaps the first data too. The peer repeats its keys with the first byte until
-            // it has heard from us (RFC 8684 §3.1), so what came before them is as good as lost. Nobody took its options off.
+            // a segment of ours arrives (RFC 8684 §3.1), so data that came before them counts as lost. That it has no
+            // option does not show that a middlebox removed one.
             _ if segment.seq != peer_isn.at(1) => Learned::Nothing,
             _ if segment.payload.is_empty() && speaks_later(segment) => Learned::Nothing,
             _ => {
-                // RFC 8684 §3.7: the option was taken off on the way, or will never come: Linux does not repeat its keys
-                // once the application has finished. Its mapping tells where its numbers begin all the same.
+                // RFC 8684 §3.7: a middlebox removed the option, or it will never come: Linux does not repeat its keys
+                // once the application has finished. Its mapping still shows where its numbers begin.
                 if let Some(mapping) = segment.options.dss().and_then(|dss| dss.mapping).filter(|m| m.wide && m.len > 0)
                 {
                     self.keys.remote_idsn = DataSeq(mapping.data_seq.wrapping_sub(mapping.subflow_seq.into()));
@@ -123,7 +124,7 @@ impl Session {
     /// The third ACK of a join proves that the peer holds the keys.
     ///
     /// # Errors
-    /// The rule that it broke. RFC 8684 §3.2: every segment of a join is proof, until the peer has heard from us.
+    /// The rule that it broke. RFC 8684 §3.2: every segment of a join carries the proof until our fourth ACK reaches the peer.
     pub fn check_third_ack(&self, segment: &Segment, Both { ours, theirs }: Both<u32>) -> Result<(), Violation> {
         let Some(MpJoin::Ack { hmac }) = join(segment).copied() else { return Err(Violation::UnexpectedOption) };
         let expected = crypto::join_hmac(self.keys.remote, self.keys.local, theirs, ours);

@@ -24,7 +24,7 @@ pub(crate) struct Said {
 pub(crate) enum Checked {
     /// RFC 8684 §3.3: it has a checksum though that was not agreed on, or none though it was.
     NotAgreed,
-    /// The checksum of a DATA_FIN by itself is wrong.
+    /// The checksum of a DATA_FIN without payload is wrong.
     Wrong,
     /// The stream ends with it.
     DataFin,
@@ -124,7 +124,7 @@ impl Session {
         options.set_dss(Dss { ack: None, mapping: Some(mapping), data_fin: false });
     }
 
-    /// A DATA_FIN by itself at the `end` of our stream (RFC 8684 §3.3.3).
+    /// A DATA_FIN without payload at the `end` of our stream (RFC 8684 §3.3.3).
     fn bare_data_fin(&self, end: u64) -> Mapping {
         let number = self.keys.local_number(end).0;
         let checksum = self.checksum.then(|| dss_checksum(number, 0, 1, &Bytes::new()));

@@ -11,7 +11,7 @@ use anabranch_units::{Instant, Range};
 use anabranch_wire::{Flags, Segment};
 use bytes::Bytes;
 
-/// A segment begins at most that much below the lowest number that the peer may have to send again.
+/// A segment begins at most this much below the lowest number that the peer may have to retransmit.
 const LARGEST_SEGMENT: u64 = 0xffff;
 
 /// Why a segment is not acceptable.
@@ -191,7 +191,7 @@ impl Subflow {
         }
     }
 
-    /// Acknowledges, unless it did so a short while ago for a segment that anybody may have sent.
+    /// Acknowledges a segment that an off-path attacker may have sent, unless the last such answer is too recent.
     pub fn answer(&mut self, now: Instant, mode: Mode) {
         if !self.may_answer(now) {
             return;
@@ -214,7 +214,7 @@ impl Subflow {
         segment.ack.offset_from(self.isn, una).filter(|ack| *ack <= nxt && (*ack >= una || *ack >= oldest()))
     }
 
-    /// A segment is the peer's own, as far as numbers can show it: what it shows by itself comes after all checks.
+    /// A segment passed all checks of its numbers, so it counts as the peer's own. Notes what its arrival alone shows.
     #[inline(always)]
     pub fn heard(&mut self, cx: &Scope<'_>, segment: &Segment, seq: u64) {
         self.last_heard = cx.now;

@@ -80,7 +80,7 @@ mod tests {
         for days in [20, 30, 49, 50, 75, 100, 1000] {
             let gone = days * day;
             assert_eq!(clock.transit((1115 + gone) as u32, ms(100 + gone)), Some(first), "{days} days");
-            // Two paths, and what was sent earlier is heard later.
+            // Two paths: the packet that was sent earlier arrives later.
             assert_eq!(clock.transit((1110 + gone) as u32, ms(95 + gone)), Some(first), "{days} days");
         }
     }

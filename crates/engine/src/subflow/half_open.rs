@@ -120,7 +120,7 @@ impl HalfOpen {
         FourTuple { local, remote }
     }
 
-    /// The timestamp clock of the peer, as its SYN told it.
+    /// The timestamp clock of the peer, as its SYN showed it.
     pub fn stamps(&self) -> Stamps {
         let mut stamps = Stamps::new();
         if self.terms.timestamps {
@@ -152,7 +152,7 @@ impl HalfOpen {
         }
     }
 
-    /// MP_CAPABLE of the SYN/ACK, if that is what was asked for (RFC 8684 §3.1).
+    /// MP_CAPABLE of the SYN/ACK, if the SYN requested it (RFC 8684 §3.1).
     pub fn capable(&self) -> Option<MptcpOption> {
         let Offer::Capable { key, checksum, bare: false } = self.offer else { return None };
         Some(MptcpOption::Capable(MpCapable { checksum, sender_key: Some(key), ..MpCapable::OFFER }))

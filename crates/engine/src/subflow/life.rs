@@ -108,7 +108,7 @@ impl Subflow {
         }
     }
 
-    /// The SYN/ACK came that our SYN asked for: a third ACK follows.
+    /// The SYN/ACK came that answers our SYN: a third ACK follows.
     pub fn on_syn_ack(&mut self, now: Instant, tcp: &TcpSettings, plain: bool) {
         if plain {
             self.acks.demand();
@@ -296,7 +296,8 @@ impl Subflow {
 
     // ---- the end ----
 
-    /// The connection is over before this join was: the peer is told if it may know of it, and nothing is waited for.
+    /// The connection ends while this join is incomplete: a reset informs the peer if it may know of the join. Nothing is
+    /// awaited.
     pub fn give_up_joining(&mut self) {
         if !self.join || self.handshake.confirmed {
             return;
@@ -304,7 +305,7 @@ impl Subflow {
         self.close_by_reset(Reset::Because(UNSPECIFIED));
     }
 
-    /// Ends by reset; before the SYN was answered there is nobody to tell.
+    /// Ends by reset. Before the SYN is answered no reset is sent: there is no peer yet.
     pub fn close_by_reset(&mut self, reset: Reset) {
         if self.state == State::SynSent {
             self.handshake.complete();
@@ -314,12 +315,12 @@ impl Subflow {
         }
     }
 
-    /// The connection is aborted: its peer is told, unless there is none yet, or none any more (RFC 9293 §3.10.5).
+    /// The connection is aborted: a reset informs its peer, unless there is none yet, or none any more (RFC 9293 §3.10.5).
     pub fn abort(&mut self, reset: Reset) {
         match self.state {
             State::Closed => {}
             State::SynSent => self.close_by_reset(reset),
-            // The peer has closed too, unless its stream goes on elsewhere.
+            // The peer has closed too, unless its stream continues elsewhere.
             State::TimeWait | State::Closing | State::LastAck if reset != Reset::FastClose => {
                 self.go(Move::Abort);
             }

@@ -97,8 +97,8 @@ impl Mappings {
         Ok(())
     }
 
-    /// Adds a mapping that overlaps none and lies just below entry `at`. One that goes on where another ends becomes a part of
-    /// it, so that there are no more of them than there are holes.
+    /// Adds a mapping that overlaps none and lies just below entry `at`. One that continues the mapping below extends that
+    /// one, so that there are no more of them than there are holes.
     fn insert(&mut self, at: usize, entry: Entry) -> Result<(), Violation> {
         if let Some(below) = self.entries.get_mut(at.wrapping_sub(1)).filter(|below| below.goes_on_with(&entry)) {
             below.sub.end = entry.sub.end;

@@ -35,9 +35,9 @@ use std::collections::VecDeque;
 use usage::{Pacer, Underuse, WindowUsage};
 use window::SendWindow;
 
-/// Least time between two answers of a subflow to segments that anybody may have sent: challenge ACKs (RFC 5961 §7 wants a
-/// limit), and acknowledgments of what is not acceptable. Two ends that disagree would answer each other for ever. Linux's
-/// `tcp_invalid_ratelimit`.
+/// Least time between two answers of a subflow to segments that an off-path attacker may have sent: challenge ACKs
+/// (RFC 5961 §7 requires a limit), and acknowledgments of segments that are not acceptable. Two ends that disagree would
+/// answer each other for ever. Linux's `tcp_invalid_ratelimit`.
 const ANSWER_GAP: Duration = Duration::from_millis(500);
 
 /// A [`FourTuple`] taken apart, as packets carry it.
@@ -112,7 +112,7 @@ pub(crate) struct Subflow {
     pub placement: Placement,
     pub usage: WindowUsage,
     pub underuse: Underuse,
-    /// A round trip as we see it as a receiver; `None` where nobody asks.
+    /// A round trip as the receiver sees it; `None` where no part needs it.
     pub trip: Option<Duration>,
     /// Where its receive buffer is its own: the data that came on it and was not read, and the right edge that was offered.
     pub unread: RangeSet,
@@ -150,7 +150,7 @@ pub(crate) struct Subflow {
     pub linger: Instant,
     /// Keep-alive probes without an answer.
     pub probes: u32,
-    /// Segments that anybody may have sent are answered again from here on (RFC 5961 §7).
+    /// Earliest time of the next answer to a segment that an off-path attacker may have sent (RFC 5961 §7).
     pub answer_after: Instant,
 }
 
@@ -217,7 +217,7 @@ impl Subflow {
         }
     }
 
-    /// A segment that anybody may have sent may be answered now; not again for a while then.
+    /// True if a segment that an off-path attacker may have sent may be answered now; the next one only after `ANSWER_GAP`.
     pub fn may_answer(&mut self, now: Instant) -> bool {
         let may = now >= self.answer_after;
         if may {
@@ -242,7 +242,7 @@ impl Subflow {
         self.join && self.handshake.active && !self.handshake.confirmed
     }
 
-    /// The peer is told with MP_PRIO whether this is a backup (RFC 8684 §3.3.8); only the last word counts.
+    /// MP_PRIO informs the peer whether this is a backup (RFC 8684 §3.3.8); only the last one counts.
     pub fn signal_backup(&mut self) {
         self.signals.retain(|signal| !matches!(signal, MptcpOption::Prio { .. }));
         self.signals.push_back(MptcpOption::Prio { backup: self.backup.ours });

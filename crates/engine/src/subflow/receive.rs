@@ -230,7 +230,7 @@ mod tests {
         }
         assert!((1024..1030).contains(&r.pieces.len()), "{}", r.pieces.len());
         assert_eq!(r.held_bytes(), r.pieces.len() as u64);
-        // The first hole is filled all the same, and what goes on where a piece ends is kept.
+        // The first hole is filled all the same, and data that begins where a piece ends is kept.
         assert_eq!(r.accept(1, &payload.slice(..2)).ready.map(|(seq, bytes)| (seq, bytes.len())), Some((1, 2)));
         assert!(r.pop().is_some() && r.pop().is_none());
         let before = r.held_bytes();

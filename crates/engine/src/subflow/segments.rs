@@ -33,7 +33,7 @@ pub(crate) enum Wanted {
 pub(crate) struct Waiting {
     /// Data is bound to it.
     pub data: bool,
-    /// The DATA_FIN is to be sent by itself.
+    /// The DATA_FIN is to be sent without payload.
     pub data_fin: bool,
 }
 

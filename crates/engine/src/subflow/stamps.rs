@@ -20,8 +20,8 @@ impl Stamps {
         Self { recent: None }
     }
 
-    /// Our clock now, in ticks. It starts at 1, so that a zero echo, which stands for none, is one of ours in a single tick
-    /// of 49.7 days.
+    /// Our clock now, in ticks. It starts at 1. A zero echo means that there is none: it is one of ours in only one tick of
+    /// 49.7 days.
     pub fn clock(now: Instant) -> u32 {
         ((now.as_nanos() / TICK) as u32).wrapping_add(1)
     }

@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn packets_leave_at_the_rate_after_a_burst() {
         let mut pacer = Pacer::default();
-        let rate = Rate::from_bps(12_000_000); // 1500 bytes a millisecond
+        let rate = Rate::from_bps(12_000_000); // 1500 bytes per millisecond
         let now = Instant::from_millis(1000);
         for _ in 0..BURST {
             assert!(pacer.next() <= now);

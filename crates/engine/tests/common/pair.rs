@@ -10,7 +10,7 @@ use bytes::Bytes;
 use core::net::IpAddr;
 use std::collections::BTreeMap;
 
-/// What becomes of a packet on its way.
+/// The fate of a packet on its way.
 pub enum Fate {
     Pass,
     Drop,
@@ -45,7 +45,7 @@ pub struct Pair {
     pub back: Option<[Duration; 4]>,
     pub hook: Hook,
     pub packets: u64,
-    /// What each side sent last.
+    /// The last packet of each side.
     pub last: [Option<Packet>; 2],
     flying: BTreeMap<(Instant, u64), (Side, Packet)>,
     order: u64,
@@ -78,7 +78,7 @@ impl Party {
         })
     }
 
-    /// What the application does whenever something may have changed.
+    /// The application's turn, whenever something may have changed.
     fn serve(&mut self, now: Instant) {
         let mut cx = Cx { now, recorder: &mut self.log, rng: &mut self.rng };
         if self.handle.is_none() {

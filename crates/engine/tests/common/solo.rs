@@ -204,7 +204,7 @@ impl Solo {
         self
     }
 
-    // ---- what the engine sent ----
+    // ---- segments of the engine ----
 
     /// The next segment that the engine sent.
     pub fn recv(&mut self) -> Segment {
@@ -318,7 +318,7 @@ impl Solo {
         Dss { mapping: Some(mapping), ..self.data_ack(ack) }
     }
 
-    /// A DSS with a DATA_FIN by itself at the peer's `data`.
+    /// A DSS with a DATA_FIN without payload at the peer's `data`.
     pub fn data_fin(&self, ack: u64, data: u64) -> Dss {
         Dss { data_fin: true, ..self.mapped(ack, data, 0, 1) }
     }

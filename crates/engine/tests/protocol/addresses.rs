@@ -41,7 +41,7 @@ fn a_server_is_joined_between_addresses_that_it_did_not_list() {
         ((host(9, 1), 5000), (host(0, 2), 80), Some(0)),
         ((host(0, 1), 5001), (host(8, 2), 80), Some(1)),
         ((host(9, 1), 5002), (host(8, 2), 80), Some(1)),
-        // The same two addresses once more, to the announced port; and to one that nobody announced.
+        // The same two addresses once more, to the announced port; and to one that was not announced.
         ((host(0, 1), 5003), (host(0, 2), 8080), Some(3)),
         ((host(0, 1), 5004), (host(0, 2), 8081), None),
     ];
@@ -85,7 +85,7 @@ fn an_address_announced_while_running_is_joined_and_left_again() {
         pair.act(Side::Server, |c, cx| c.withdraw(cx, 3));
         pair.run(now + crate::common::ms(600));
         assert_eq!(subflows(&pair), [1, 1], "round {round}");
-        // What was taken back is not tried again.
+        // A withdrawn address is not tried again.
         pair.run(now + crate::common::ms(5000));
         assert_eq!(subflows(&pair), [1, 1], "round {round}");
     }
@@ -134,7 +134,7 @@ fn a_lost_reset_of_a_subflow_is_noticed_with_the_next_segment() {
     let mut pair = joined(|o| matches!(o, MptcpOption::TcpRst(_)), 1_005);
     let second = pair.act(Side::Server, |c, _| c.subflows().nth(1).expect("a second one").0);
     pair.act(Side::Server, |c, cx| c.reset_path(cx, second, Reason { code: 3, transient: false }));
-    // The client's acknowledgments find nobody: RFC 9293 §3.10.7.1
+    // The client's acknowledgments find no connection: RFC 9293 §3.10.7.1
     pair.run(at(1_200));
     let dead = |e: &Event| *e == Event::Path(PathState::Dead);
     assert!(pair.client.log.0.iter().any(|(now, e)| dead(e) && *now <= at(1_100)));

@@ -1,4 +1,5 @@
-//! What controls that model the path are told, and what they govern (draft-cheng-iccrg-delivery-rate-estimation).
+//! Congestion controls that model the path: the rate samples that they get (draft-cheng-iccrg-delivery-rate-estimation),
+//! and what they govern.
 
 use crate::common::setup;
 use crate::common::solo::{Build, Solo};
@@ -10,10 +11,10 @@ use anabranch_units::{Duration, Instant, PathId, Rate};
 use anabranch_wire::SackBlock;
 use std::sync::{Arc, Mutex};
 
-/// What a control was told.
+/// The acknowledgments that a control got.
 type Told = Arc<Mutex<Vec<Acked>>>;
 
-/// A constant window, and a log of what it was told.
+/// A constant window, and a log of the acknowledgments that it got.
 #[derive(Debug)]
 struct Constant {
     cwnd: u32,
@@ -39,7 +40,7 @@ impl CongestionControl for Constant {
     }
 }
 
-/// A connected client with a window of `cwnd`, and what its congestion control is told.
+/// A connected client with a window of `cwnd`, and the log of its congestion control.
 fn connected(cwnd: u32, rate_based: bool) -> (Solo, Told) {
     paced(cwnd, rate_based, None)
 }

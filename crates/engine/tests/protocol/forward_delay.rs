@@ -9,7 +9,7 @@ use anabranch_units::{Duration, Side};
 use anabranch_wire::{Options, Packet, Timestamps};
 use std::sync::{Arc, Mutex};
 
-/// What a scheduler saw last: the paths, and of each acknowledgment its own DATA_ACK, the connection's, and the end of
+/// The paths that a scheduler saw last, and for each acknowledgment its own DATA_ACK, the connection's, and the end of
 /// the data that it is about.
 #[derive(Debug, Default)]
 struct Seen {

@@ -112,7 +112,7 @@ fn a_syn_that_comes_again_is_answered_again() {
     h.at(750);
     h.send(h.seg(1, 1)).quiet();
     assert!(!h.connection().is_multipath() && h.state() == State::Established);
-    // Nobody knows which of the answers is acknowledged: no RTT (RFC 6298 §3).
+    // It cannot be known which of the answers is acknowledged: no RTT (RFC 6298 §3).
     assert_eq!(h.connection().view().paths()[0].srtt, None);
 }
 

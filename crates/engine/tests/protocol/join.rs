@@ -124,7 +124,7 @@ fn whatever_a_joining_client_says_carries_its_proof() {
     let (mut h, nonce) = joining();
     h.send_on(1, h.syn_ack(1).with(join_syn_ack(&h, nonce, false))).clear();
     let hmac = crypto::leftmost_160(&crypto::join_hmac(h.key, PEER_KEY, nonce, 99));
-    // What was read opens the window, of which all subflows tell; a probe of the peer's is answered; the stream ends.
+    // Reading opens the window, and all subflows announce it; a probe of the peer's is answered; the stream ends.
     h.send_on(1, h.seg_on(1, 0, 1).data(b"x"));
     h.send_on(1, h.seg_on(1, 0, 1));
     h.write(b"abc").finish();
@@ -362,7 +362,7 @@ fn a_server_runs_out_of_path_ids_and_says_so() {
     assert_eq!(h.state_of(7), State::Established);
 }
 
-/// Whoever has seen the token on the wire may send SYNs with it (RFC 8684 §5).
+/// A host that has seen the token on the wire may send SYNs with it (RFC 8684 §5).
 #[test]
 fn silent_joins_do_not_keep_out_the_true_one() {
     let mut h = Solo::open_server(plain_stamps());
@@ -372,7 +372,7 @@ fn silent_joins_do_not_keep_out_the_true_one() {
     assert_eq!(h.connection().subflows().count(), 1);
     h.clear().join(1);
     assert_eq!(h.state_of(1), State::Established);
-    // The others are asked for their third ACK as RFC 6298 §5 says, and then forgotten.
+    // The SYN/ACKs of the others are retransmitted as RFC 6298 §5 says, and then they are given up.
     h.clear().at(999).quiet().at(1001);
     assert_eq!(h.sent.len(), 100);
     h.at(300_000).clear().at(1_000_000).quiet();

@@ -105,7 +105,7 @@ fn a_duplicate_acknowledgment_does_not_shrink_the_window_that_a_linux_sender_add
     for (model, edge) in [(HostModel::Linux, 66_535), (HostModel::Rfc, 65_535)] {
         let mut h = Solo::open_server(Settings { sender_model: model, ..plain_stamps() });
         h.write(&pattern(0, 10_000)).clear();
-        // The subflow's acknowledgment stands still, the data's moves: what was told, 65 535 bytes, is added to it.
+        // The subflow's acknowledgment stands still, the data's moves: the known window, 65 535 bytes, is added to it.
         h.send(h.seg(1, 1).window(1000).dss(h.data_ack(1000)));
         assert_eq!(h.connection().view().window_edge(), edge, "{model:?}");
         // One that moves brings its own.

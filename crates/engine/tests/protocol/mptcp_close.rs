@@ -211,7 +211,7 @@ fn a_reset_in_each_state_ends_what_it_must() {
         assert_eq!(closed(&h), Some(CloseReason::Finished), "{expected:?}");
         assert!(h.at(1).is_gone(), "{expected:?}");
     }
-    // The peer's stream is not over: it may go on over another subflow.
+    // The peer's stream is not over: it may continue over another subflow.
     let mut h = Solo::open_server(plain_stamps());
     h.send(h.seg(1, 1).flags(FIN).dss(h.data_ack(0)));
     assert_eq!(h.state(), State::CloseWait);
@@ -284,7 +284,7 @@ fn a_peer_that_does_not_read_for_long_is_asked_and_waited_for() {
 #[test]
 fn a_join_that_is_half_open_is_not_waited_for() {
     let over = ConnectionEvent::Closed(CloseReason::Finished);
-    // A server whose peer sends the third ACK of its join too late: it is told that there is nothing to join any more.
+    // A server whose peer sends the third ACK of its join too late: a reset shows that there is nothing to join any more.
     let mut h = Solo::open_server(plain_stamps());
     h.send_on(1, h.syn(1).with(h.join_syn(1)));
     let nonce = Solo::nonce_of(&h.recv());
@@ -294,7 +294,7 @@ fn a_join_that_is_half_open_is_not_waited_for() {
     assert!(h.events.contains(&over));
     h.send_on(1, h.seg_on(1, 1, 1).with(h.join_ack(1, nonce)));
     assert_eq!((h.recv().flags, h.connection().subflows().count()), (Flags::RST, 1));
-    // One that never sends it is not asked for it again.
+    // For one that never sends it the SYN/ACK is not retransmitted.
     h.at(200_000).quiet();
     // A client whose joining SYN is not answered.
     let mut h = Solo::open_client(setup(plain_stamps(), client_paths(2)));
@@ -372,7 +372,7 @@ fn a_reset_subflow_leaves_the_others() {
     h.write(&pattern(0, 3000)).clear();
     let why = MptcpOption::TcpRst(Reason { code: 2, transient: true });
     h.send(h.seg(1, 1).flags(Flags::RST).with(why));
-    // What was on it goes out on the other.
+    // Its data leaves on the other.
     let rescued: usize = h.sent.iter().map(|(_, p)| p.segment.payload.len()).sum();
     assert_eq!(rescued, 3000);
     assert_eq!((h.state_of(0), h.state_of(1)), (State::Closed, State::Established));

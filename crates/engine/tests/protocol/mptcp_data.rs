@@ -66,7 +66,7 @@ fn data_without_a_mapping_breaks_its_subflow() {
 
 #[test]
 fn data_may_come_before_its_mapping() {
-    // RFC 8684 §3.3.1: within a receive window. The mapping follows with the next data, or by itself.
+    // RFC 8684 §3.3.1: within a receive window. The mapping follows with the next data, or alone.
     for alone in [false, true] {
         let mut h = Solo::open_server(plain_stamps());
         h.send(h.seg(1, 1).data(b"one ").dss(h.mapped(0, 0, 1, 4)));
@@ -150,7 +150,7 @@ fn what_waits_for_its_mapping_is_found_by_an_infinite_one() {
 
 #[test]
 fn a_mapping_of_no_length_without_data_is_no_infinite_one() {
-    // RFC 8684 §3.3.1, §3.7: the length 0 is reserved for data that goes on without mappings; without data it maps nothing.
+    // RFC 8684 §3.3.1, §3.7: the length 0 is reserved for data that continues without mappings; without data it maps nothing.
     // Linux reads no mapping but a DATA_FIN's from such a segment.
     for joined in [false, true] {
         for (data_fin, place) in [(false, 1), (false, 0), (true, 0), (true, 1)] {
@@ -384,7 +384,7 @@ fn numbers_of_either_width_cross_the_wrap_in_any_mix() {
                 let mapping = dss.mapping.map(|m| m.wide);
                 assert!(mapping.is_none_or(|wide| wide == (own == Eight)));
                 let mut all = out.get();
-                // What acknowledges numbers of 8 bytes has 8 itself.
+                // A DATA_ACK of numbers of 8 bytes has 8 itself.
                 let narrow = matches!(dss.ack, Some(DataAck::Short(_)));
                 all[usize::from(side == Side::Server) * 2 + usize::from(narrow)] = true;
                 out.set(all);
@@ -441,7 +441,7 @@ fn no_segment_is_larger_than_the_peer_takes() {
                 let limit = if path == 1 { least } else { 1440 };
                 assert!(payload + options.encoded_len() <= limit.max(48) || p.segment.flags.has(Flags::SYN));
                 if path == 0 && now > at(400) {
-                    // What was under way in large segments goes out in small ones.
+                    // Data that was under way in large segments is sent in small ones.
                     return Fate::Drop;
                 }
                 if path == 1 && p.segment.flags.has(Flags::SYN) && side == Side::Client {

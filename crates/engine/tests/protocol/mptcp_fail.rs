@@ -119,7 +119,7 @@ fn a_receiver_that_has_finished_sends_its_fin_after_the_peer_has_reacted() {
     h.send(corrupted(&h, 0, 0, 1, b"bad"));
     let s = h.recv();
     assert_eq!((s.flags.has(Flags::FIN), fail_of(&s)), (false, Some(Solo::peer_number(0))));
-    // A peer that had not heard of it would take the FIN for the end of a subflow, and end it too.
+    // A peer that does not know of it would take the FIN for the end of a subflow, and end it too.
     h.at(5000);
     assert!(h.sent.iter().all(|(_, p)| !p.segment.flags.has(Flags::FIN)));
     h.clear();
@@ -233,7 +233,7 @@ fn options_taken_off_the_only_subflow_break_it_and_a_new_one_goes_on() {
 
 #[test]
 fn what_the_subflow_acknowledged_before_the_fall_back_has_arrived() {
-    // The peer acknowledges at subflow level alone, as Linux does while data waits there, and then goes on in plain TCP.
+    // The peer acknowledges at subflow level alone, as Linux does while data waits there, and then continues in plain TCP.
     let mut h = Solo::open_server(plain_stamps());
     h.write(&[7; 1000]).clear();
     h.send(h.seg(1, 1001).dss(h.data_ack(0)));

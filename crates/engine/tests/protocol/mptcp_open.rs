@@ -111,7 +111,7 @@ fn data_repeated_by_a_peer_that_did_not_fall_back_is_passed_over() {
     h.clear();
     h.send(h.seg(16, 1).data(b"world").dss(h.mapped(0, 0, 11, 10)));
     assert_eq!(h.recv_numbers().1, 21);
-    // Then it has, and goes on in plain TCP.
+    // Then it has, and continues in plain TCP.
     h.send(h.seg(21, 1).data(b"!").flags(Flags::FIN | Flags::ACK));
     assert_eq!(h.read(), b"helloworld!");
     assert!(h.connection().read_finished());
@@ -136,7 +136,7 @@ fn a_short_request_with_its_end_still_carries_the_keys() {
     h.write(b"GET /").finish();
     let s = h.recv();
     assert_eq!(capable(&s).and_then(|c| c.data), Some((5, None)));
-    // The end of the stream follows by itself.
+    // The end of the stream follows without payload.
     h.send(h.seg(1, 6).dss(h.data_ack(5)));
     let end = dss(&h.recv());
     assert!(end.data_fin);
@@ -378,7 +378,7 @@ fn options_may_vanish_with_any_packet() {
                         Side::Client => (&pair.server.got, [pair.client.closed(), pair.server.closed()]),
                         Side::Server => (&pair.client.got, [pair.server.closed(), pair.client.closed()]),
                     };
-                    // Whatever happens, no byte is wrong, nobody waits for ever, and nobody believes that all came.
+                    // Every byte is right, neither end waits for ever, and neither takes a part of the stream for all of it.
                     assert!(got[..] == pattern(0, got.len())[..], "{what}");
                     assert!(ends[0].is_some() && ends[1].is_some(), "{what}: {ends:?}");
                     let whole = got.len() == 50_000;

@@ -270,7 +270,7 @@ fn a_forged_answer_decides_nothing() {
 fn a_race_knows_no_simultaneous_open() {
     let mut h = race(2);
     h.at(260).clear();
-    // Whoever knows a candidate's ends could turn the connection into plain TCP with it.
+    // A host that knows a candidate's addresses and ports could turn the connection into plain TCP with it.
     h.send(h.syn(0)).quiet();
     assert!(h.log.violated(Violation::UnexpectedOption) && h.state_of(0) == State::SynSent);
     h.send_on(1, answer(&h, 1));

@@ -10,7 +10,7 @@ use anabranch_trace::{Event, SendKind, Violation};
 use anabranch_units::{PathId, Range, SeqNumber, Side};
 use anabranch_wire::{Dss, Flags, MptcpOption, Packet, SackBlock, Segment, Timestamps};
 
-/// A segment that somebody sends in the peer's name.
+/// A segment that an attacker sends in the peer's name.
 type Forged = (&'static str, fn(&Solo) -> Segment);
 
 fn stamped(settings: Settings) -> Settings {
@@ -52,7 +52,7 @@ fn a_forged_timestamp_does_not_freeze_a_subflow() {
         for mut h in stamped_servers() {
             let segment = stamp(forged(&h), 1000 + far);
             h.send(segment).clear();
-            // The peer goes on by its own clock.
+            // The peer continues with its own clock.
             let data = h.seg(1, 1).data(b"true");
             let data = if h.connection().is_multipath() { data.dss(h.mapped(0, 0, 1, 4)) } else { data };
             h.send(stamp(data, 1001));
@@ -130,7 +130,7 @@ fn under_way() -> Solo {
 
 #[test]
 fn segments_outside_the_window_are_answered_twice_a_second() {
-    // RFC 9293 §3.10.7.4 asks for an acknowledgment, RFC 5961 §7 for a limit; Linux: `tcp_invalid_ratelimit`
+    // RFC 9293 §3.10.7.4 requires an acknowledgment, RFC 5961 §7 a limit; Linux: `tcp_invalid_ratelimit`
     const FAR: u64 = 1 << 30;
     let segments: [Forged; 9] = [
         ("before the window", |h| h.seg(4000, 1)),
@@ -229,7 +229,7 @@ fn two_exact_forgeries_start_no_war() {
     }
 }
 
-/// What the peer of `side` might send next: `len` bytes.
+/// A segment that the peer of `side` might send next, with `len` bytes.
 fn forged_for(pair: &Pair, side: Side, len: usize) -> Packet {
     let mut packet = pair.last[usize::from(side == Side::Client)].clone().expect("it has sent something");
     packet.segment.seq = packet.segment.seq.at(packet.segment.payload.len() as u64);

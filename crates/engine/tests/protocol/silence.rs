@@ -8,7 +8,7 @@ use anabranch_units::{Duration, Instant, Side};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// What a client sent: when, over which path, payload bytes, position below what it has acknowledged.
+/// The segments of a client: when, over which path, payload bytes.
 type Sent = Rc<RefCell<Vec<(Instant, u8, usize)>>>;
 
 /// A client writes for a long time over paths of 20 and 40 ms; path 0 is silent between the two times.
@@ -49,7 +49,7 @@ fn what_a_silent_path_carries_is_rescued_before_its_timeout() {
     pair.run(at(2_000));
     let rescued = first(&pair, 0, is_rescue).expect("a rescue");
     // The last acknowledgment left at 500 ms at most; then 50 ms are more than twice the round trip, and the other path,
-    // which is heard of every 40 ms, must have delivered meanwhile.
+    // with an acknowledgment every 40 ms, must have delivered meanwhile.
     assert!(rescued > at(540) && rescued <= at(611), "{rescued}");
     let timeout = first(&pair, 0, |e| matches!(e, Event::Timeout { .. })).expect("a timeout");
     assert!(timeout >= at(700), "{timeout}");

@@ -1,4 +1,4 @@
-//! What each state makes of a segment (RFC 9293 §3.10.7.3, §3.10.7.4) and of an abort (§3.10.5).
+//! The reaction of each state to a segment (RFC 9293 §3.10.7.3, §3.10.7.4) and to an abort (§3.10.5).
 
 use crate::common::solo::{Build, PEER_KEY, Solo};
 use crate::common::{client_paths, pattern, plain_stamps, setup, tcp};
@@ -36,7 +36,7 @@ fn a_syn_ack_may_bring_data_and_an_end() {
     assert_eq!((h.recv_numbers().1, h.state()), (7, State::CloseWait));
     assert_eq!(h.read(), b"hello");
     assert!(h.connection().read_finished());
-    // What begins before it was acknowledged is no more than a SYN; with Multipath TCP its place is not known.
+    // With Multipath TCP the data of a SYN/ACK has no known place in the data sequence: only the SYN is acknowledged.
     let mut h = Solo::client(plain_stamps());
     h.clear();
     h.send(h.syn_ack(0).data(b"hello").with(Solo::capable(Some(PEER_KEY), None)));
@@ -92,8 +92,8 @@ fn another_syn(h: &Solo, ahead: u32) -> Segment {
 
 #[test]
 fn a_client_that_begins_anew_is_not_kept_waiting() {
-    // It has forgotten the connection that is half open here, and its new number is outside the window: it is told of the old
-    // one, resets that, and opens its own (RFC 9293 §3.5.1, figure 9).
+    // It has forgotten the connection that is half open here, and its new number is outside the window: a challenge ACK
+    // shows it the old one. It resets that, and opens its own (RFC 9293 §3.5.1, figure 9).
     for settings in [tcp(), plain_stamps()] {
         let mut h = Solo::server(settings.clone());
         let option = |s: Segment| if settings.mptcp { s.with(Solo::capable(None, None)) } else { s };
@@ -120,7 +120,7 @@ fn a_syn_within_the_window_sends_a_listener_back_to_listen() {
     assert!(h.at(1).is_gone());
     h.send(syn.clone());
     assert_eq!((h.recv().ack, h.state()), (syn.seq.at(1), State::SynReceived));
-    // Who opened actively is challenged (RFC 5961 §4).
+    // A host that opened actively answers with a challenge ACK (RFC 5961 §4).
     let mut h = crossing();
     h.send(another_syn(&h, 1000));
     assert_eq!((h.recv().flags, h.state()), (Flags::ACK, State::SynReceived));

@@ -29,7 +29,7 @@ fn a_closed_window_is_probed_until_it_opens() {
     assert!(gaps.windows(2).all(|g| g[1] >= g[0]) && gaps.iter().all(|g| *g <= 60_000), "{gaps:?}");
     let probe = h.recv();
     assert_eq!((h.numbers(0, &probe).0, probe.payload.len()), (3000, 0));
-    // Still closed: goes on. Open: data flows at once.
+    // Still closed: probing continues. Open: data flows at once.
     h.clear();
     h.send(h.seg(1, 3001).window(0)).quiet();
     h.send(h.seg(1, 3001).window(2000));
@@ -96,7 +96,7 @@ fn a_slow_readers_window_is_honest() {
     }
     assert!(at > (1 << 20) - 1000, "the whole window was usable: {at}");
     assert!(at <= 1 + (1 << 20), "no more than the buffer was taken: {at}");
-    // Reading opens it, and the peer is told at once.
+    // Reading opens it, and an acknowledgment announces it at once.
     h.clear();
     assert_eq!(h.read().len() as u64, at - 1);
     assert!(u64::from(h.recv().window) << 5 >= 1 << 19);
@@ -156,7 +156,7 @@ fn a_small_segment_is_acknowledged_at_once() {
     assert_eq!(arrives(&mut h, 1000), 0, "a full one waits for the next");
     assert_eq!(arrives(&mut h, 1000), 1);
     assert_eq!(arrives(&mut h, 80), 1, "a small one may be what the next one waits for");
-    // What is on its way from here carries the acknowledgment.
+    // Data that leaves here carries the acknowledgment.
     h.write(b"reply");
     assert_eq!(arrives(&mut h, 80), 0);
     assert_eq!(arrives(&mut h, 80), 1);
@@ -305,7 +305,7 @@ fn an_idle_peer_is_probed_and_given_up() {
     h.quiet();
     h.at(200_002);
     assert_eq!(h.sent.len(), 1);
-    // RFC 9293 §3.8.4: nobody answers
+    // RFC 9293 §3.8.4: the peer does not answer
     h.at(900_000);
     assert!(h.events.contains(&ConnectionEvent::Closed(CloseReason::TimedOut)));
 }
@@ -363,7 +363,7 @@ fn after_a_timeout_new_data_finds_out_whether_anything_was_lost() {
         assert_eq!(h.log.saw(Event::Undo), spurious);
         assert_eq!(numbers(&h), if spurious { vec![6001] } else { vec![1001, 2001] });
     }
-    // Without new data nothing is found out, and nobody waits for it.
+    // Without new data F-RTO finds out nothing, and retransmission does not wait for it.
     assert_eq!(numbers(&timed_out(0)), [1001, 2001]);
 }
 
@@ -427,7 +427,7 @@ fn a_window_that_shrinks_below_what_was_sent_holds_it_back() {
     h.at(10_000);
     let repeated: Vec<_> = h.sent.iter().map(|(_, p)| h.numbers(0, &p.segment).0).collect();
     assert!(!repeated.is_empty() && repeated.iter().all(|seq| *seq < 3001), "{repeated:?}");
-    // It closes. The first byte is sent again and again, and nothing else; the peer answers and is not given up.
+    // It closes. Only the first byte is retransmitted, repeatedly; the peer answers and is not given up.
     h.send(h.seg(1, 1001).window(0)).clear();
     h.at(60_000);
     assert!(h.sent.iter().all(|(_, p)| h.numbers(0, &p.segment).0 == 1001));
@@ -474,7 +474,7 @@ fn a_subflow_of_a_shrunk_window_gets_no_data_and_another_does() {
     assert_eq!(payload(&h), 5000);
 }
 
-/// Shrinks the window to one packet on every idle time that it is told of.
+/// Shrinks the window to one packet after every idle time that the engine reports.
 #[derive(Debug)]
 struct Restarted(u32);
 
@@ -514,7 +514,7 @@ fn a_window_restarts_after_an_idle_time_of_more_than_a_timeout() {
     }
 }
 
-/// Windows of 10 packets; remembers how much of them it was told was used.
+/// Windows of 10 packets; records how much of them was used, as the engine reports it.
 #[derive(Debug)]
 struct Underused(std::sync::Arc<std::sync::Mutex<Vec<u32>>>);
 
@@ -557,7 +557,7 @@ fn a_window_that_was_not_filled_for_a_timeout_is_told_to_congestion_control() {
     // With the first packet nothing has been measured yet.
     let used = told(LimitedDecay::Rfc2861, 3);
     assert!((4..=5).contains(&used.len()) && used[1..].iter().all(|packets| *packets == 3), "{used:?}");
-    // Linux's time starts anew with each acknowledgment; and nothing is told of full windows, or by default.
+    // Linux's time starts anew with each acknowledgment. Full windows are not reported; by default no windows are.
     assert!(told(LimitedDecay::Linux, 3).len() <= 1);
     assert!(told(LimitedDecay::Rfc2861, 10).len() <= 1);
     assert_eq!(told(LimitedDecay::None, 3), [0; 0]);

@@ -83,7 +83,7 @@ fn a_syn_ack_for_a_repeated_syn_is_a_repetition() {
     let flags = (Flags::SYN | Flags::ACK).0;
     let sent = |again| h.log.saw(Event::ControlSent { flags, again });
     assert!(sent(false) && sent(true));
-    // Nobody knows which of them is acknowledged: no RTT (RFC 6298 §3), so that the timeout is the initial one.
+    // It cannot be known which of them is acknowledged: no RTT (RFC 6298 §3), so that the timeout is the initial one.
     h.send(h.seg(1, 1)).clear();
     assert_eq!(h.connection().view().paths()[0].srtt, None);
 }

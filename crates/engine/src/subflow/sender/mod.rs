@@ -110,7 +110,7 @@ pub enum RecoveryChange {
     Undo,
 }
 
-/// The action that a timer asks for.
+/// The action that is due when a timer fires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fired {
     /// Nothing.
@@ -172,7 +172,7 @@ pub struct Sender {
     /// Retransmission timeouts since something was last acknowledged.
     timeouts: u32,
     round_end: u64,
-    /// Where congestion control asks for it.
+    /// `Some` where the delivery rate is measured.
     delivery: Option<Box<DeliveryRate>>,
     /// [`Fired::Silence`] is wanted.
     watched: bool,
@@ -317,12 +317,12 @@ impl Sender {
         self.board.next_lost().filter(|_| self.new_first == 0)
     }
 
-    /// F-RTO asks for new data before anything is retransmitted (RFC 5682 §3.1 step 2.b).
+    /// F-RTO requires new data before anything is retransmitted (RFC 5682 §3.1 step 2.b).
     pub fn wants_new(&self) -> bool {
         self.new_first > 0
     }
 
-    /// There is no new data, or none that may be sent: the conventional recovery goes on.
+    /// There is no new data, or none that may be sent: the conventional recovery continues.
     pub fn no_new(&mut self) {
         self.frto = false;
         self.new_first = 0;
@@ -450,7 +450,7 @@ impl Sender {
         idle && ack <= self.una() && !self.undo.all_duplicates()
     }
 
-    /// Without SACK every duplicate acknowledgment stands for a packet that arrived (RFC 5681 §3.2, as Linux counts).
+    /// Without SACK every duplicate acknowledgment means that a packet arrived (RFC 5681 §3.2, as Linux counts).
     /// Returns how many packets the acknowledgment delivered.
     fn count_duplicates(&mut self, input: &AckInput<'_>, delivered: &Delivered, una_advanced: bool) -> u32 {
         let in_loss = self.phase == RecoveryPhase::Loss && self.nxt() <= self.high;
@@ -559,8 +559,8 @@ impl Sender {
         }
     }
 
-    /// How long it may stay silent before that is a bad sign: twice a round trip, and what an acknowledgment may be
-    /// delayed by if only one is expected. `None` before the first RTT sample.
+    /// The longest silence that is no bad sign: two round trips, plus the longest delay of an acknowledgment if only one
+    /// packet is outstanding. `None` before the first RTT sample.
     pub fn patience(&self) -> Option<Duration> {
         let srtt = self.rtt.srtt()?;
         let delayed = if self.board.outstanding() > 1 { Duration::ZERO } else { self.rto_min.min(WORST_DELAYED_ACK) };

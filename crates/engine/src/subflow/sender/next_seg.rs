@@ -12,7 +12,7 @@ pub(super) struct NextSeg {
 }
 
 impl NextSeg {
-    /// The packet to send again when nothing is lost and nothing is new.
+    /// The packet to retransmit when nothing is lost and nothing is new.
     pub fn choose(&self, board: &Scoreboard) -> Option<u64> {
         self.hole(board).or_else(|| board.last_open().filter(|_| !self.rescued))
     }

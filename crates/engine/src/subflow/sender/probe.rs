@@ -33,8 +33,8 @@ impl Probe {
         matches!(self, Probe::Out { end, again: false } if una >= end)
     }
 
-    /// RFC 8985 §7.4.2. `idle` = the acknowledgment moved nothing. True if the probe repaired a loss of which congestion
-    /// control has not heard.
+    /// RFC 8985 §7.4.2. `idle` = the acknowledgment moved nothing. True if the probe repaired a loss that congestion control
+    /// does not know of.
     pub fn on_ack(&mut self, una: u64, dsack: Option<Range>, idle: bool) -> bool {
         match *self {
             Probe::Out { end, again } if una >= end => {

@@ -64,7 +64,7 @@ impl Sent {
         self.payload.len() as u64
     }
 
-    /// It was sent once, and nothing has been heard of it.
+    /// It was sent once, and is neither SACKed nor lost.
     pub(super) fn is_plain(&self) -> bool {
         self.transmissions == 1 && !(self.sacked | self.lost | self.retransmitted)
     }

@@ -3,7 +3,7 @@
 use super::retransmit::{SendKey, Sent, SentQueue};
 use anabranch_units::{Duration, Instant, Range, RangeSet};
 
-/// Coarsest clock from which echoed timestamps may come. Two events within one tick cannot be told apart.
+/// Coarsest clock from which echoed timestamps may come. Two events within one tick cannot be distinguished.
 const ECHO_TICK: Duration = Duration::from_millis(1);
 
 /// An echo of `echo` (rounded down to its tick) proves that the segment was sent before `at`.

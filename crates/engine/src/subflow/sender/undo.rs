@@ -107,7 +107,7 @@ mod tests {
         assert!(undo.delayed(Some(at(49))));
         assert!(!undo.delayed(Some(at(50))));
         assert!(!undo.delayed(None));
-        // Within one tick of the timestamp clock nothing can be told.
+        // Within one tick of the timestamp clock the order cannot be known.
         let mut undo = Undo::default();
         undo.begin(1, 0);
         undo.on_retransmitted(Instant::from_nanos(50_900_000));

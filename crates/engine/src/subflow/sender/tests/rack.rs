@@ -175,7 +175,7 @@ fn a_lone_packet_tells_that_the_round_trip_has_become_longer_than_the_probe_wait
     b.at(1000).send(1);
     assert_eq!(b.fire(1240), Fired::Probe);
     b.sender.on_retransmitted(b.now, 1);
-    // The acknowledgment of the original: its echo says so, and no duplicate is told of.
+    // The acknowledgment of the original: its echo says so, and it reports no duplicate.
     assert_eq!(b.at(1400).echo(1, &[], 1000).rtt, Some(ms(400)));
     assert_eq!(b.sender.rtt().srtt(), Some(ms(40) * 7 / 8 + ms(400) / 8));
 }
