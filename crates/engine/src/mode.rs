@@ -12,6 +12,12 @@ pub(crate) enum Mode {
 }
 
 impl Mode {
+    /// Plain TCP: one comparison, where that of whole values takes several.
+    #[inline(always)]
+    pub fn is_plain(self) -> bool {
+        matches!(self, Self::Plain)
+    }
+
     /// MPTCP is agreed on.
     pub fn is_multipath(self) -> bool {
         matches!(self, Self::Multipath { .. })

@@ -73,8 +73,7 @@ impl Connection {
         let (keys, offer) = connection.session.resume(half, || Keys::generate(cx.rng, taken), taken);
         connection.session.set_keys(keys);
         connection.begin(cx, &half.with(offer));
-        let s = connection.subflows.last_mut().expect("just begun");
-        s.resume(half, cx.now);
+        connection.subflows[0].resume(half, cx.now);
         connection.receiving.advertise(connection.session.mode(), &connection.subflows, 0);
         connection
     }
@@ -349,12 +348,10 @@ impl Connection {
     // ---- time ----
 
     /// When something is due: [`NEVER`] for nothing.
-    pub(crate) fn deadline(&self) -> Instant {
-        let subflow = |s: &Subflow| {
-            let pacing = if self.sending.is_paced(s) { s.pacer.next() } else { NEVER };
-            s.deadlines(pacing).next()
-        };
-        self.subflows.iter().fold(self.deadlines().next(), |at, s| at.min(subflow(s)))
+    #[inline(always)]
+    pub(crate) fn deadline(&mut self) -> Instant {
+        let pacing = |s: &Subflow| if self.sending.is_paced(s) { s.pacer.next() } else { NEVER };
+        self.subflows.deadline(pacing).min(self.deadlines().next())
     }
 
     /// Deadlines of the connection as a whole.
@@ -476,7 +473,7 @@ impl Connection {
             self.sending.data_fin.hold();
         }
         // RFC 8684 §3.1: a peer that has not got our keys takes no DSS, which leaves no room for them.
-        for s in &mut self.subflows {
+        for s in self.subflows.iter_mut() {
             s.handshake.third_ack |= self.session.shows_keys(s);
         }
         if repeats > self.frame.settings.tcp.retries {
@@ -535,7 +532,7 @@ impl Connection {
         self.sending.settle_data_fin();
         // RFC 8684 §3.3.3: with both DATA_FINs acknowledged the subflows are closed
         if self.both_ended() {
-            for s in &mut self.subflows {
+            for s in self.subflows.iter_mut() {
                 s.fin.wanted = true;
                 s.give_up_joining();
             }

@@ -27,7 +27,7 @@ use crate::sending::Sending;
 use crate::session::Session;
 use crate::settings::Settings;
 use crate::subflow::forward::PeerClock;
-use crate::subflow::{Reset, State, Subflow};
+use crate::subflow::{Reset, State, Subflows};
 use anabranch_trace::{CloseReason, Event, SchedulerName};
 use anabranch_units::{ConnId, Instant, PathId, Side};
 use anabranch_wire::Reason;
@@ -64,7 +64,7 @@ pub struct Connection {
     session: Session,
     sending: Sending,
     receiving: Receiving,
-    subflows: Vec<Subflow>,
+    subflows: Subflows,
     /// Counts the subflows that came and went.
     epoch: u64,
     paths: PathManager,
@@ -84,7 +84,7 @@ impl Connection {
             session: Session::new(&settings),
             sending: Sending::new(&settings, scheduler, congestion, paths.len()),
             receiving: Receiving::new(&settings),
-            subflows: Vec::with_capacity(paths.len()),
+            subflows: Subflows::with_capacity(paths.len()),
             epoch: 0,
             paths: PathManager::new(side, paths, accept_announced, settings.rejoin_after),
             addresses: Addresses::new(local, &announce),
@@ -289,7 +289,7 @@ impl Connection {
     }
 
     /// When to call [`Self::handle_timeout`] next.
-    pub fn poll_timeout(&self) -> Option<Instant> {
+    pub fn poll_timeout(&mut self) -> Option<Instant> {
         let at = self.deadline();
         (at < Instant::MAX).then_some(at)
     }

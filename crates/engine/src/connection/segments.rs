@@ -188,10 +188,10 @@ impl Connection {
         let cut = beyond.then(|| self.cut_off(cx, i, segment, window_end - seq));
         let segment = cut.as_ref().unwrap_or(segment);
         let place = self.on_options(cx, i, segment, seq);
-        if self.lifetime.closed || self.subflows[i].reset.is_some() {
+        let s = &mut self.subflows[i];
+        if self.lifetime.closed || s.reset.is_some() {
             return;
         }
-        let s = &mut self.subflows[i];
         self.sending.on_window(self.session.mode(), s, segment, seq, ack);
         let window_update = core::mem::replace(&mut s.peer_window, segment.window) != segment.window;
         // Every segment of a peer that only sends is an acknowledgment that says nothing.
@@ -208,14 +208,14 @@ impl Connection {
     #[inline(always)]
     fn acceptable(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) -> Option<(u64, u64)> {
         let mode = self.session.mode();
-        let s = &mut self.subflows[i];
+        let s = &self.subflows[i];
         let end = self.receiving.window_end(mode, s, s.receiver.next());
         match s.acceptable(segment, end, cx.now) {
             Ok(seq) => Some((seq, end)),
             Err(refused) => {
                 let max_window = self.sending.view().max_window();
                 let facts = Facts { mode, widest: self.receiving.widest(), max_window };
-                s.on_unacceptable(&mut cx.scope(&self.frame), segment, refused, facts);
+                self.subflows[i].on_unacceptable(&mut cx.scope(&self.frame), segment, refused, facts);
                 None
             }
         }
@@ -258,7 +258,7 @@ impl Connection {
 
     /// An acknowledgment (fifth step). `bare`: the segment says nothing else, so that it may be a duplicate acknowledgment
     /// (RFC 5681 §2).
-    #[inline(always)]
+    #[inline(never)]
     fn on_ack(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, ack: u64, bare: bool) {
         let s = &mut self.subflows[i];
         self.sending.note_starved(s);
@@ -348,7 +348,10 @@ impl Connection {
             return self.on_options_in_plain_tcp(cx, i, segment, seq);
         }
         self.confirm(cx, i, segment);
-        let place = segment.options.dss().and_then(|dss| self.on_dss(cx, i, segment, seq, dss));
+        let mut place = None;
+        if let Some(dss) = segment.options.dss() {
+            place = self.on_dss(cx, i, segment, seq, dss);
+        }
         for option in segment.options.mptcp() {
             if self.lifetime.closed || self.subflows[i].reset.is_some() {
                 break;
@@ -394,9 +397,10 @@ impl Connection {
     /// The peer shows that it got our keys, or that its end is plain TCP (RFC 8684 §3.1, §3.7).
     #[inline(always)]
     fn confirm(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
-        let s = &mut self.subflows[i];
+        let s = &self.subflows[i];
         if s.join && !s.handshake.confirmed {
             // RFC 8684 §3.2: the fourth ACK
+            let s = &mut self.subflows[i];
             s.handshake.confirmed = true;
             s.handshake.complete();
             self.path_up(cx, i);
@@ -492,9 +496,9 @@ impl Connection {
             self.sending.data_fin.on_acked();
             self.sending.ask_for_round(Cause::Window);
         }
-        self.subflows[i].data_ack = Some(upto.min(end));
         self.sending.on_data_acked(&mut cx.scope(&self.frame), upto.min(end));
         let s = &mut self.subflows[i];
+        s.data_ack = Some(upto.min(end));
         let mut size = u64::from(segment.window) << s.terms.send_shift;
         if self.receiving.is_separate(self.session.mode()) {
             size = self.sending.all_windows(size, self.subflows.len());
@@ -587,8 +591,10 @@ impl Connection {
             s.note_trip(segment, cx.now);
         }
         let (mut ready, simple) = s.take_payload(cx.now, segment, seq, self.frame.settings.mss);
-        if let Some(start) = place.filter(|_| simple && !self.session.is_plain()) {
-            return self.deliver(cx, i, start, segment.payload.clone());
+        if let Some(start) = place.filter(|_| simple && !self.session.is_plain())
+            && let Some((_, bytes)) = ready
+        {
+            return self.deliver(cx, i, start, bytes);
         }
         let bare = segment.options.dss().is_none();
         while let Some((seq, bytes)) = ready {

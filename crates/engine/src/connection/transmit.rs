@@ -26,13 +26,8 @@ impl Connection {
             self.hold_round(cx);
         }
         // Nearly always nothing is to be sent, found out with little work.
-        for i in 0..self.subflows.len() {
-            let wanted = self.wanted(i);
-            if wanted != Wanted::Nothing {
-                return self.transmit_from(cx, i, wanted, packet);
-            }
-        }
-        None
+        let (i, wanted) = self.wanted_from(0)?;
+        self.transmit_from(cx, i, wanted, packet)
     }
 
     /// Holds the round that is due.
@@ -44,12 +39,12 @@ impl Connection {
         }
     }
 
-    /// The next segment of subflow `i`.
+    /// The first subflow, `i` or one after it, that is to send something, and what.
     #[inline(always)]
-    fn wanted(&self, i: usize) -> Wanted {
-        let s = &self.subflows[i];
-        let waiting = Waiting { data: self.sending.has_queued(s.id), data_fin: self.sending.data_fin.is_due_on(s.id) };
-        s.wanted(self.session.mode(), waiting)
+    fn wanted_from(&mut self, i: usize) -> Option<(usize, Wanted)> {
+        let sending = &self.sending;
+        let waiting = |id| Waiting { data: sending.has_queued(id), data_fin: sending.data_fin.is_due_on(id) };
+        self.subflows.wanted_from(i, self.session.mode(), waiting)
     }
 
     /// The next segment of subflow `i`, which is to send what is `wanted`, or of those after it.
@@ -57,11 +52,7 @@ impl Connection {
     fn transmit_from(&mut self, cx: &mut Cx<'_>, i: usize, wanted: Wanted, packet: &mut Packet) -> Option<PathId> {
         let (mut i, mut wanted) = (i, wanted);
         while !self.transmit(cx, i, wanted, &mut packet.segment) {
-            i += 1;
-            if i >= self.subflows.len() {
-                return None;
-            }
-            wanted = self.wanted(i);
+            (i, wanted) = self.wanted_from(i + 1)?;
         }
         let s = &self.subflows[i];
         let id = s.id;
@@ -75,6 +66,7 @@ impl Connection {
     }
 
     /// Writes the next segment of a subflow to `out`; false if there is none, or what is `wanted` is held back.
+    #[inline(always)]
     fn transmit(&mut self, cx: &mut Cx<'_>, i: usize, wanted: Wanted, out: &mut Segment) -> bool {
         match wanted {
             Wanted::Nothing => return false,
@@ -121,7 +113,7 @@ impl Connection {
         let window = self.receiving.offer_on(self.session.mode(), &mut self.subflows, i);
         let s = &mut self.subflows[i];
         s.handshake.third_ack = false;
-        s.acknowledges();
+        s.acknowledges(window);
         s.begin(out, s.sender.nxt(), Flags::ACK, window, cx.now);
         out.options.push_mptcp(self.session.third_ack_option(s));
         self.record_control(cx, i, out.flags, false);
@@ -129,7 +121,7 @@ impl Connection {
 
     /// A retransmission, new data, a probe or a FIN, if the windows and pacing allow one.
     fn send_data(&mut self, cx: &mut Cx<'_>, i: usize, out: &mut Segment) -> bool {
-        let s = &mut self.subflows[i];
+        let s = &self.subflows[i];
         let room = self.sending.has_room(s, cx.now);
         if room && let Some(lost) = s.next_lost() {
             return self.retransmit(cx, i, &lost, out);
@@ -154,15 +146,15 @@ impl Connection {
         let s = &mut self.subflows[i];
         let keys = self.session.shows_keys(s);
         let linux = self.frame.settings.sender_model == HostModel::Linux;
-        let Some(fresh) = self.sending.take_next(s, self.session.mode(), linux, keys) else { return false };
+        let Some((fresh, payload)) = self.sending.take_next(s, self.session.mode(), linux, keys) else { return false };
         s.probe = false;
         let seq = s.sender.nxt();
         let len = fresh.range.len();
-        let sent = Sent::new(Range::new(seq, seq + len), fresh.payload.clone(), fresh.range, fresh.data_fin);
+        let sent = Sent::new(Range::new(seq, seq + len), payload, fresh.range, fresh.data_fin);
         self.build(cx, i, &sent, out);
         let s = &mut self.subflows[i];
         s.on_sent(cx.now, sent);
-        self.sending.on_sent(&mut cx.scope(&self.frame), s, seq, &fresh);
+        self.sending.on_sent(&mut cx.scope(&self.frame), s, seq, fresh);
         if self.session.is_plain() && fresh.range.end == self.sending.end() {
             self.settle_stream();
         }
@@ -208,6 +200,7 @@ impl Connection {
     }
 
     /// A segment without payload: an acknowledgment, a signal, a DATA_FIN, a probe.
+    #[inline(never)]
     fn send_control(&mut self, cx: &mut Cx<'_>, i: usize, out: &mut Segment) {
         let window = self.receiving.offer_on(self.session.mode(), &mut self.subflows, i);
         let s = &mut self.subflows[i];

@@ -9,7 +9,7 @@ mod window;
 use crate::cx::Scope;
 use crate::mode::{Mode, Offset};
 use crate::settings::{HostModel, ReceiveWindow, Settings};
-use crate::subflow::Subflow;
+use crate::subflow::{Subflow, Subflows};
 use anabranch_trace::{Event, Violation};
 use anabranch_units::{Duration, Instant, Range};
 use bytes::Bytes;
@@ -123,7 +123,7 @@ impl Receiving {
         &mut self,
         cx: &mut Scope<'_>,
         mode: Mode,
-        subflows: &mut [Subflow],
+        subflows: &mut Subflows,
         i: usize,
         start: u64,
         mut bytes: Bytes,
@@ -165,7 +165,7 @@ impl Receiving {
     /// Linux 6.18: `mptcp_data_queue_ofo`, counted as `MPTcpExtNoDSSInWindow`.
     fn linux_drops(&self, mode: Mode, range: Range) -> bool {
         let beyond = || range.start > self.reassembly.next() && range.end > self.announced;
-        self.linux.is_some() && mode != Mode::Plain && beyond()
+        self.linux.is_some() && !mode.is_plain() && beyond()
     }
 
     // ---- plain TCP: the subflow's sequence is the data sequence (RFC 8684 §3.7) ----

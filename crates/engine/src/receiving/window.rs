@@ -4,7 +4,7 @@
 use super::Receiving;
 use super::linux_window::Waiting;
 use crate::mode::Mode;
-use crate::subflow::Subflow;
+use crate::subflow::{Subflow, Subflows};
 use anabranch_units::Range;
 
 impl Receiving {
@@ -40,7 +40,7 @@ impl Receiving {
 
     /// The application read: acknowledgments tell the peer if that opens its window by much (RFC 9293 §3.8.6.2.2).
     #[inline(always)]
-    pub fn on_read(&self, mode: Mode, subflows: &mut [Subflow]) {
+    pub fn on_read(&self, mode: Mode, subflows: &mut Subflows) {
         if self.linux.is_some() {
             return self.tell_as_linux(mode, subflows);
         }
@@ -56,7 +56,7 @@ impl Receiving {
 
     /// Tells the peer of its window, of which it knows only that `left` bytes are left, if it may grow by much.
     #[inline(never)]
-    fn tell(&self, left: u64, subflows: &mut [Subflow]) {
+    fn tell(&self, left: u64, subflows: &mut Subflows) {
         let next = self.reassembly.next();
         // Without scaling the field cannot say more than 65535.
         let shift = subflows.iter().map(|s| s.terms.recv_shift).max().unwrap_or(0);
@@ -69,7 +69,7 @@ impl Receiving {
 
     /// The window to advertise on subflow `i` now, in units of 2^`shift`: see [`Self::advertise`].
     #[inline(always)]
-    pub fn advertise_on(&mut self, mode: Mode, subflows: &mut [Subflow], i: usize, shift: u8) -> u16 {
+    pub fn advertise_on(&mut self, mode: Mode, subflows: &mut Subflows, i: usize, shift: u8) -> u16 {
         if self.is_separate(mode) {
             self.advertise_apart(&mut subflows[i], shift)
         } else {
@@ -77,13 +77,11 @@ impl Receiving {
         }
     }
 
-    /// The same on an open subflow, which remembers it.
+    /// The same on an open subflow.
     #[inline(always)]
-    pub fn offer_on(&mut self, mode: Mode, subflows: &mut [Subflow], i: usize) -> u16 {
+    pub fn offer_on(&mut self, mode: Mode, subflows: &mut Subflows, i: usize) -> u16 {
         let shift = subflows[i].terms.recv_shift;
-        let window = self.advertise_on(mode, subflows, i, shift);
-        subflows[i].offered = u64::from(window) << shift;
-        window
+        self.advertise_on(mode, subflows, i, shift)
     }
 
     /// The window to advertise now, unscaled, whose edge is remembered. Never taken back (RFC 9293 §3.8.6).
@@ -105,7 +103,7 @@ impl Receiving {
     // ---- one window for each subflow ----
 
     /// New bytes came on subflow `i`; what came on another before counts there.
-    pub(super) fn note_unread(&self, subflows: &mut [Subflow], i: usize, came: Range) {
+    pub(super) fn note_unread(&self, subflows: &mut Subflows, i: usize, came: Range) {
         let fresh = Range::new(came.start.max(self.reassembly.read_bytes()), came.end);
         if fresh.is_empty() {
             return;
@@ -135,9 +133,9 @@ impl Receiving {
     }
 
     /// The application read: tells the peer of those subflows whose own window may grow by much.
-    fn tell_each(&self, subflows: &mut [Subflow]) {
+    fn tell_each(&self, subflows: &mut Subflows) {
         let read = self.reassembly.read_bytes();
-        for s in subflows {
+        for s in subflows.iter_mut() {
             s.unread.remove_below(read);
             let edge = self.edge_of(s);
             let full = self.room.limit().min(0xffff << s.terms.recv_shift);
@@ -165,7 +163,7 @@ impl Receiving {
     /// least twice as much as that is free; offers of other subflows do not count.
     ///
     /// Linux 6.18: `mptcp_cleanup_rbuf`, `__tcp_cleanup_rbuf`.
-    fn tell_as_linux(&self, mode: Mode, subflows: &mut [Subflow]) {
+    fn tell_as_linux(&self, mode: Mode, subflows: &mut Subflows) {
         let Some(linux) = &self.linux else { return };
         let measured = is_measured(subflows);
         let free = linux.edge(measured, self.waiting(mode, subflows)) - self.reassembly.next();

@@ -6,8 +6,8 @@ use crate::cx::Scope;
 use crate::mode::Mode;
 use crate::schedule::{Cause, SchedulerEvent};
 use crate::settings::{AckCounting, LimitedDecay};
-use crate::subflow::Subflow;
 use crate::subflow::sender::{AckOutcome, RecoveryChange};
+use crate::subflow::{Subflow, Subflows};
 use anabranch_trace::{Event, PathState, RecoveryPhase};
 use anabranch_units::{Instant, Range};
 use anabranch_wire::Segment;
@@ -33,7 +33,7 @@ impl Sending {
                 self.ask_for_round(Cause::Window);
             }
         }
-        if mode == Mode::Plain {
+        if mode.is_plain() {
             let acked = (self.offset.data + ack).saturating_sub(self.offset.sub);
             self.move_window(size, acked + size);
         }
@@ -74,7 +74,7 @@ impl Sending {
 
     /// Subflow `i` was acknowledged.
     #[inline(always)]
-    pub fn on_ack(&mut self, cx: &mut Scope<'_>, mode: Mode, subflows: &mut [Subflow], i: usize, outcome: &AckOutcome) {
+    pub fn on_ack(&mut self, cx: &mut Scope<'_>, mode: Mode, subflows: &mut Subflows, i: usize, outcome: &AckOutcome) {
         if outcome.una_advanced && subflows[i].failing {
             self.on_return(cx, subflows, i);
         }
@@ -109,7 +109,7 @@ impl Sending {
         self.record_window(cx, id, outcome.rtt);
         self.scheduler.on_event(&SchedulerEvent::Ack { path: id, acked: &acked }, &self.assignment);
         self.due = Some(Cause::Ack(id));
-        if mode == Mode::Plain {
+        if mode.is_plain() {
             self.acked_by_subflow(cx, &subflows[i]);
         }
     }
@@ -149,7 +149,7 @@ impl Sending {
     }
 
     /// A failing path delivers again.
-    fn on_return(&mut self, cx: &mut Scope<'_>, subflows: &mut [Subflow], i: usize) {
+    fn on_return(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, i: usize) {
         let s = &mut subflows[i];
         let id = s.id;
         s.recovered();
@@ -196,9 +196,9 @@ impl Sending {
 
     /// New data left on `s`, at `seq` of its sequence.
     #[inline(always)]
-    pub fn on_sent(&mut self, cx: &mut Scope<'_>, s: &mut Subflow, seq: u64, fresh: &Fresh) {
-        let Fresh { range, kind, .. } = *fresh;
-        if fresh.data_fin {
+    pub fn on_sent(&mut self, cx: &mut Scope<'_>, s: &mut Subflow, seq: u64, fresh: Fresh) {
+        let Fresh { range, kind, data_fin } = fresh;
+        if data_fin {
             self.data_fin_sent(cx, s);
         }
         self.assignment.on_sent(s.id, range);

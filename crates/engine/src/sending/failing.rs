@@ -5,8 +5,8 @@ use crate::congestion::Loss;
 use crate::cx::Scope;
 use crate::mode::Mode;
 use crate::schedule::{Cause, SchedulerEvent};
-use crate::subflow::Subflow;
 use crate::subflow::sender::Fired;
+use crate::subflow::{Subflow, Subflows};
 use anabranch_trace::{Event, PathState};
 use anabranch_units::{Duration, Instant, Side};
 
@@ -16,7 +16,7 @@ const FAILING_RTO_MAX: Duration = Duration::from_secs(2);
 
 impl Sending {
     /// A timer of the sender of subflow `i` is due. False if the subflow has been silent for too long, and is to be given up.
-    pub fn on_sender_timer(&mut self, cx: &mut Scope<'_>, mode: Mode, subflows: &mut [Subflow], i: usize) -> bool {
+    pub fn on_sender_timer(&mut self, cx: &mut Scope<'_>, mode: Mode, subflows: &mut Subflows, i: usize) -> bool {
         let s = &mut subflows[i];
         let id = s.id;
         match s.sender.on_timer(cx.now) {
@@ -51,9 +51,9 @@ impl Sending {
 
     /// A path has acknowledged nothing for longer than usual. While another one delivers, that is no pause of the peer's:
     /// its data goes out again there before the retransmission timer fires, and new data keeps off it.
-    fn on_silence(&mut self, cx: &mut Scope<'_>, mode: Mode, subflows: &mut [Subflow], i: usize) {
+    fn on_silence(&mut self, cx: &mut Scope<'_>, mode: Mode, subflows: &mut Subflows, i: usize) {
         let s = &mut subflows[i];
-        let Some(patience) = s.sender.patience().filter(|_| !s.failing && mode != Mode::Plain) else { return };
+        let Some(patience) = s.sender.patience().filter(|_| !s.failing && !mode.is_plain()) else { return };
         if cx.now.since(s.last_heard) < patience {
             // It speaks, only the first packet is not acknowledged: loss recovery's business.
             return s.sender.await_news(s.last_heard);
@@ -72,7 +72,7 @@ impl Sending {
     }
 
     /// A path is not to be given new data until it delivers again.
-    fn fail(&mut self, cx: &mut Scope<'_>, subflows: &mut [Subflow], i: usize) {
+    fn fail(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, i: usize) {
         let s = &mut subflows[i];
         if !s.failing {
             s.failing = true;
@@ -84,7 +84,7 @@ impl Sending {
     }
 
     /// The retransmission timer fired for the `n`th time in a row (RFC 6298 §5.4-5.7). False if that is too often.
-    fn on_timeout(&mut self, cx: &mut Scope<'_>, subflows: &mut [Subflow], i: usize, n: u32, again: bool) -> bool {
+    fn on_timeout(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, i: usize, n: u32, again: bool) -> bool {
         let s = &subflows[i];
         let id = s.id;
         let others = subflows.iter().any(|s| s.id != id && s.may_carry() && !s.failing);
@@ -107,7 +107,7 @@ impl Sending {
     }
 
     /// Data that failing paths have not delivered may go out again over a path that works, now that there is one.
-    pub fn relieve_failing(&mut self, now: Instant, subflows: &mut [Subflow]) {
+    pub fn relieve_failing(&mut self, now: Instant, subflows: &mut Subflows) {
         for s in subflows.iter_mut().filter(|s| s.failing) {
             self.relieve(now, s);
         }

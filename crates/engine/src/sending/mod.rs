@@ -17,7 +17,7 @@ use crate::cx::Scope;
 use crate::mode::{Mode, Offset};
 use crate::schedule::{Assignment, Cause, Scheduler, View};
 use crate::settings::{HostModel, Settings};
-use crate::subflow::Subflow;
+use crate::subflow::{Subflow, Subflows};
 use anabranch_trace::{Event, SendKind};
 use anabranch_units::{Instant, PathId, Range, Rng};
 use buffer::SendBuffer;
@@ -124,14 +124,16 @@ impl Sending {
     // ---- the application's side ----
 
     /// Takes as much of `bytes` as there is room for; returns how much that was.
-    pub fn write(&mut self, cx: &mut Scope<'_>, subflows: &mut [Subflow], mut bytes: Bytes) -> usize {
+    pub fn write(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, mut bytes: Bytes) -> usize {
         let room = self.room();
         let taken = room.min(bytes.len() as u64);
         // A full buffer leaves the application waiting, whether or not it offered more than fitted.
         self.wants_to_write = taken == room;
         self.assignment.set_buffer_full(self.wants_to_write);
         if taken > 0 {
-            subflows.iter_mut().for_each(|s| self.note_starved(s));
+            if subflows.iter().any(|s| s.sender.measures_rate()) {
+                subflows.iter_mut().for_each(|s| self.note_starved(s));
+            }
             bytes.truncate(taken as usize);
             let start = self.buffer.end();
             self.buffer.push(bytes);
@@ -236,7 +238,7 @@ impl Sending {
 
     /// From here on our stream continues in the sequence of `s`. Data that was sent with mappings keeps its place; new data
     /// follows in the subflow's own sequence. Data acknowledged on the subflow has arrived, even without a DATA_ACK.
-    pub fn go_on_in(&mut self, cx: &mut Scope<'_>, subflows: &mut [Subflow], i: usize) {
+    pub fn go_on_in(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, i: usize) {
         let s = &subflows[i];
         let id = s.id;
         self.offset = Offset { sub: s.sender.nxt(), data: self.sent_end.max(self.assignment.data_acked()) };
@@ -287,9 +289,9 @@ impl Sending {
         self.rounds.wakeup_for(self.assignment.backlog())
     }
 
-    /// The next new data for `s`, taken out of its queue, if the peer's window admits it.
+    /// The next new data for `s`, taken out of its queue, and its bytes, if the peer's window admits it.
     #[inline(always)]
-    pub fn take_next(&mut self, s: &mut Subflow, mode: Mode, linux: bool, keeps_keys: bool) -> Option<Fresh> {
+    pub fn take_next(&mut self, s: &mut Subflow, mode: Mode, linux: bool, keeps_keys: bool) -> Option<(Fresh, Bytes)> {
         let queued = self.assignment.take_admissible(s.id)?;
         let payload = self.buffer.slice(queued.range);
         if linux {
@@ -297,17 +299,16 @@ impl Sending {
         }
         // MP_CAPABLE with the first data has no place for it; it follows without payload then.
         let last = self.finished && queued.range.end == self.buffer.end();
-        let data_fin = mode != Mode::Plain && last && !(s.sender.nxt() == 1 && keeps_keys);
-        Some(Fresh { range: queued.range, kind: queued.kind, payload, data_fin })
+        let data_fin = !mode.is_plain() && last && !(s.sender.nxt() == 1 && keeps_keys);
+        Some((Fresh { range: queued.range, kind: queued.kind, data_fin }, payload))
     }
 }
 
 /// New data that is about to leave.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Fresh {
     pub range: Range,
     pub kind: SendKind,
-    pub payload: Bytes,
     /// The DATA_FIN goes with it.
     pub data_fin: bool,
 }

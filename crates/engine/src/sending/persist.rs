@@ -5,7 +5,7 @@ use super::Sending;
 use crate::cx::Scope;
 use crate::deadlines::NEVER;
 use crate::schedule::Cause;
-use crate::subflow::Subflow;
+use crate::subflow::Subflows;
 use anabranch_units::{Duration, Instant, PathId};
 
 /// Longest time between two zero-window probes.
@@ -95,7 +95,7 @@ impl Sending {
     }
 
     /// RFC 9293 §3.8.6.1: nothing is in flight whose answer could bring the peer's window or its acknowledgment.
-    pub fn probe_window(&mut self, cx: &Scope<'_>, peer: Peer, subflows: &mut [Subflow]) -> Probed {
+    pub fn probe_window(&mut self, cx: &Scope<'_>, peer: Peer, subflows: &mut Subflows) -> Probed {
         self.persist.probes += 1;
         self.persist.at = cx.now + self.persist_interval(cx);
         let Some(s) = self.next_to_probe().and_then(|id| subflows.iter_mut().find(|s| s.id == id)) else {

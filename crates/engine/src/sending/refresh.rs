@@ -5,7 +5,7 @@ use super::buffer::greatest_capacity;
 use crate::cx::Scope;
 use crate::schedule::{Device, PathView, SchedulerEvent};
 use crate::settings::Settings;
-use crate::subflow::Subflow;
+use crate::subflow::{Subflow, Subflows};
 use anabranch_trace::{Event, WindowChange};
 use anabranch_units::{Duration, PathId};
 
@@ -104,11 +104,11 @@ impl Sending {
 
     /// Which paths may be given data. A path that timed out is not, unless there is no other; where only one is left,
     /// a plain window check decides instead of the scheduler.
-    pub fn refresh_usability(&mut self, settings: &Settings, subflows: &mut [Subflow]) {
+    pub fn refresh_usability(&mut self, settings: &Settings, subflows: &mut Subflows) {
         let healthy = subflows.iter().filter(|s| s.may_carry() && !s.failing).count();
         let able = subflows.iter().filter(|s| s.may_carry()).count();
         let early = settings.early_rescue && !self.scheduler.waits_for_timeouts();
-        for s in subflows {
+        for s in subflows.iter_mut() {
             s.sender.watch(early && healthy > 1);
             let Some(p) = self.assignment.path_mut(s.id) else { continue };
             p.usable = s.may_carry() && (!s.failing || healthy == 0);

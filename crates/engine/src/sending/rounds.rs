@@ -5,7 +5,7 @@ use crate::cx::Scope;
 use crate::deadlines::NEVER;
 use crate::mode::Mode;
 use crate::schedule::{Cause, PathView, Round, Scheduler, SchedulerEvent, View};
-use crate::subflow::Subflow;
+use crate::subflow::{Subflow, Subflows};
 use anabranch_trace::{Event, SchedulerName, SendKind};
 use anabranch_units::{Instant, PathId, RangeSet};
 
@@ -53,7 +53,7 @@ impl Sending {
     pub fn set_scheduler(
         &mut self,
         cx: &mut Scope<'_>,
-        subflows: &mut [Subflow],
+        subflows: &mut Subflows,
         name: SchedulerName,
         scheduler: Box<dyn Scheduler>,
     ) {
@@ -70,7 +70,7 @@ impl Sending {
     }
 
     /// Holds the round that is due. False if there is no path to send on.
-    pub fn hold_round(&mut self, cx: &mut Scope<'_>, mode: Mode, subflows: &mut [Subflow]) -> bool {
+    pub fn hold_round(&mut self, cx: &mut Scope<'_>, mode: Mode, subflows: &mut Subflows) -> bool {
         let Some(cause) = self.due.take() else { return false };
         // This round answers the wake-up that the scheduler requested in its last one, whether or not a path is left.
         self.rounds.wakeup = NEVER;
@@ -148,8 +148,9 @@ impl Sending {
     }
 
     /// RFC 2861: a subflow that has been idle longer than its RTO starts again from the restart window.
-    fn restart_idle(&mut self, cx: &mut Scope<'_>, subflows: &mut [Subflow]) {
-        for s in subflows {
+    fn restart_idle(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows) {
+        for i in 0..subflows.len() {
+            let s = &subflows[i];
             if s.idle_done || !s.sender.is_empty() {
                 continue;
             }
@@ -159,6 +160,7 @@ impl Sending {
             if idle <= rto || !s.may_carry() {
                 continue;
             }
+            let s = &mut subflows[i];
             s.idle_done = true;
             let before = self.congestion.window(s.id).cwnd;
             self.congestion.on_idle(s.id, cx.now, idle, rto);

@@ -133,7 +133,7 @@ impl Session {
 
     /// The option of our SYN or SYN/ACK.
     pub fn handshake_option(&self, s: &Subflow) -> Option<MptcpOption> {
-        if self.mode == Mode::Plain || s.handshake.bare {
+        if self.mode.is_plain() || s.handshake.bare {
             return None;
         }
         if s.join {

@@ -64,7 +64,7 @@ impl Session {
     /// Plain TCP is spoken.
     #[inline(always)]
     pub fn is_plain(&self) -> bool {
-        self.mode == Mode::Plain
+        self.mode.is_plain()
     }
 
     /// MPTCP is spoken.

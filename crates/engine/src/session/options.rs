@@ -93,7 +93,7 @@ impl Session {
     /// is the next offset of the peer's stream.
     #[inline(always)]
     pub fn add_mapping(&self, s: &Subflow, sent: &Sent, acked: u64, options: &mut Options) {
-        if self.mode == Mode::Plain {
+        if self.mode.is_plain() {
             return self.add_infinite_mapping(sent, options);
         }
         if sent.payload.is_empty() {
@@ -160,7 +160,7 @@ impl Session {
 
     /// Adds the options that say why a subflow is reset (RFC 8684 §3.5, §3.6, §3.7).
     pub fn add_reason(&self, reset: Reset, options: &mut Options) {
-        if !self.wanted || self.mode == Mode::Plain {
+        if !self.wanted || self.mode.is_plain() {
             return;
         }
         let reason = match reset {

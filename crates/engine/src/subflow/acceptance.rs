@@ -196,7 +196,7 @@ impl Subflow {
         if !self.may_answer(now) {
             return;
         }
-        if self.state == State::SynReceived && mode != Mode::Plain {
+        if self.state == State::SynReceived && !mode.is_plain() {
             // A bare acknowledgment would be taken for the fourth ACK of a join, or for a sign of plain TCP (RFC 8684 §3.2,
             // §3.7). The SYN/ACK acknowledges the same.
             self.handshake.due = true;

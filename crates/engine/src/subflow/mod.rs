@@ -2,6 +2,7 @@
 
 pub(crate) mod acceptance;
 pub(crate) mod ack;
+mod all;
 pub(crate) mod forward;
 pub(crate) mod half_open;
 pub(crate) mod handshake;
@@ -15,6 +16,7 @@ mod state;
 pub(crate) mod usage;
 pub(crate) mod window;
 
+pub(crate) use all::Subflows;
 pub use state::{Move, State};
 
 use crate::deadlines::NEVER;
@@ -152,6 +154,7 @@ pub(crate) struct Subflow {
     pub probes: u32,
     /// Earliest time of the next answer to a segment that an off-path attacker may have sent (RFC 5961 §7).
     pub answer_after: Instant,
+    derived: all::Derived,
 }
 
 impl Subflow {
@@ -203,6 +206,7 @@ impl Subflow {
             linger: NEVER,
             probes: 0,
             answer_after: Instant::ZERO,
+            derived: all::Derived::default(),
         }
     }
 

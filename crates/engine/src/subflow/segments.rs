@@ -47,7 +47,7 @@ impl Subflow {
         let control = self.acks.is_due() | self.window_probe | !self.signals.is_empty();
         match self.state {
             State::SynSent | State::SynReceived if self.handshake.due => Wanted::Handshake,
-            State::SynReceived if control && mode == Mode::Plain => Wanted::Stream { data: false, control },
+            State::SynReceived if control && mode.is_plain() => Wanted::Stream { data: false, control },
             State::SynSent | State::SynReceived | State::Closed | State::Listen => Wanted::Nothing,
             _ if self.handshake.third_ack => Wanted::ThirdAck,
             // A join that says something without its proof is reset (RFC 8684 §3.2).
@@ -105,7 +105,7 @@ impl Subflow {
         // A probe lies just below the window, so that it must be answered (RFC 9293 §3.8.6.1, §3.8.4).
         let probe = core::mem::take(&mut self.window_probe);
         let seq = if probe { self.sender.una() - 1 } else { self.sender.nxt() };
-        let duplicate = self.acknowledges();
+        let duplicate = self.acknowledges(window);
         self.begin(out, seq, Flags::ACK, window, now);
         // An ADD_ADDR leaves no room for a DSS beside it; acknowledgments follow soon enough.
         if let Some(signal) = self.signals.pop_front() {
@@ -136,7 +136,7 @@ impl Subflow {
     /// Writes a segment that carries `sent`, as it stands in the subflow's sequence; `more` follows.
     #[inline(always)]
     pub fn write_data(&mut self, out: &mut Segment, sent: &Sent, window: u16, more: bool, now: Instant) {
-        self.acknowledges();
+        self.acknowledges(window);
         let flags = match (sent.fin, more) {
             (true, _) => Flags::ACK | Flags::FIN,
             (false, false) => Flags::ACK | Flags::PSH,
@@ -195,10 +195,11 @@ impl Subflow {
         data.all(follows) && upto.1 == end
     }
 
-    /// A segment with an acknowledgment leaves; returns the duplicate that it should report.
+    /// A segment with an acknowledgment and this window leaves; returns the duplicate that it should report.
     #[inline(always)]
-    pub fn acknowledges(&mut self) -> Option<Range> {
+    pub fn acknowledges(&mut self, window: u16) -> Option<Range> {
         self.acked_to = self.receiver.next();
+        self.offered = u64::from(window) << self.terms.recv_shift;
         self.acks.on_sent()
     }
 
