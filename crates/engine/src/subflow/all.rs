@@ -26,7 +26,7 @@ impl Default for Derived {
 
 impl Subflow {
     #[inline(always)]
-    fn to_change(&mut self) -> &mut Self {
+    fn changing(&mut self) -> &mut Self {
         (self.derived.idle, self.derived.timed) = (false, false);
         self
     }
@@ -54,7 +54,7 @@ impl Subflows {
 
     /// All, to change them: where seldom one is changed, find it first.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Subflow> {
-        self.0.iter_mut().map(Subflow::to_change)
+        self.0.iter_mut().map(Subflow::changing)
     }
 
     /// The first one, `from` or one after it, of which a segment is [wanted](Subflow::wanted), and which; `waiting`: what waits
@@ -119,6 +119,6 @@ impl Index<usize> for Subflows {
 impl IndexMut<usize> for Subflows {
     #[inline(always)]
     fn index_mut(&mut self, i: usize) -> &mut Subflow {
-        self.0[i].to_change()
+        self.0[i].changing()
     }
 }
