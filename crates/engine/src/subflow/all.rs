@@ -7,7 +7,7 @@ use crate::mode::Mode;
 use anabranch_units::{Instant, PathId};
 use core::ops::{Deref, Index, IndexMut};
 
-/// What was derived from a subflow's state since that last may have changed.
+/// Values derived from the state of a subflow since it may last have changed.
 #[derive(Debug)]
 pub(super) struct Derived {
     /// It has nothing to send unless something waits for it.
@@ -76,7 +76,7 @@ impl Subflows {
             if wanted != Wanted::Nothing {
                 return Some((from + n, wanted));
             }
-            // What is sent before a subflow is open depends on the mode of the connection too.
+            // Before a subflow is open, its segments depend on the mode of the connection too.
             s.derived.idle = s.state.is_synchronized();
         }
         None
