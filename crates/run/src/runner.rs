@@ -55,7 +55,7 @@ impl Runner<'_> {
     /// Does all runs of `plan`.
     ///
     /// With [`crate::Repeat::Auto`], each cell is run with ten seeds, then ten more at a time, until for each of its rows
-    /// the 95 % interval of the mean of its [`crate::main_metric`], from end to end, is narrower than 2 % of the mean, or 200
+    /// the 95 % interval of the mean of its [`anabranch_metrics::main_metric`], from end to end, is narrower than 2 % of the mean, or 200
     /// seeds are done.
     ///
     /// # Errors
