@@ -171,6 +171,9 @@ impl Connection {
     pub(super) fn establish(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
         self.lifetime.orphaned = None;
         let multipath = !self.session.is_plain();
+        if !multipath {
+            self.sending.become_plain();
+        }
         let settings = &self.frame.settings;
         let s = &mut self.subflows[i];
         let id = s.id;

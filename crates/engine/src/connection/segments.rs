@@ -61,7 +61,6 @@ impl Connection {
         s.go(Move::ReceiveSyn);
         s.handshake.due = true;
         self.session.become_plain();
-        self.sending.become_plain();
         self.sending.learn_window(segment.window);
     }
 

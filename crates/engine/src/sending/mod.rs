@@ -63,9 +63,6 @@ impl Sending {
     ) -> Self {
         let mut assignment = Assignment::new(settings.tcp.nagle);
         assignment.set_send_buffer(settings.send_buffer, known_paths);
-        if !settings.mptcp {
-            assignment.set_in_sequence();
-        }
         assignment.set_releases(settings.sender_model == HostModel::Linux);
         Self {
             assignment,

@@ -68,7 +68,6 @@ impl Session {
     /// From here on plain TCP is spoken on a subflow whose new data begins at `upto`; `intact`: where the last data begins
     /// that is known to have come intact.
     pub fn fall_back(&mut self, upto: u64, intact: u64) {
-        self.become_plain();
         let infinite = Infinite { upto, intact, checksum: self.checksum };
         self.infinite = Some(infinite).filter(|infinite| infinite.upto > 1);
         self.checksum = false;
