@@ -7,6 +7,14 @@ const HEADERS: u64 = 14 + 20 + 32 + 64;
 /// Linux 3.x, 64 bits: `skb_shared_info` behind the payload, and the `sk_buff` itself.
 const SHARED_INFO: u64 = 320;
 const SK_BUFF: u64 = 256;
+
+/// Memory of a packet with `payload` bytes that Linux 6.18 reads from a TUN device: its bytes with head and tail room,
+/// rounded up to a power of two, and its descriptor.
+pub const fn packet_memory(payload: u64) -> u64 {
+    let bytes = (payload + 80 + 384).next_power_of_two();
+    if bytes > 1024 { bytes + 256 } else { 1024 + 256 }
+}
+
 /// Memory that segments take in a kernel that counts whole buffers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Truesize {

@@ -24,6 +24,7 @@ mod settings;
 mod slots;
 mod subflow;
 
+pub use accounting::packet_memory;
 pub use congestion::CongestionControl;
 pub use cx::Cx;
 pub use four_tuple::FourTuple;

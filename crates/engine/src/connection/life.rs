@@ -46,9 +46,8 @@ impl Connection {
     pub fn connect(cx: &mut Cx<'_>, setup: Setup, taken: &dyn Fn(u32) -> bool) -> Self {
         let race = Race::of(&setup.settings, &setup.paths);
         let local = race.favourite().expect("a client needs a path").tuple.local;
-        let mut connection = Self::new(setup, Side::Client, local);
+        let mut connection = Self::new(cx, setup, Side::Client, local);
         connection.race = race;
-        connection.sending.seed(cx.rng.fork("scheduler"));
         connection.session.set_keys(Keys::generate(cx.rng, taken));
         connection.open_next(cx);
         connection.run_race(cx);
@@ -57,8 +56,7 @@ impl Connection {
 
     /// A server's connection, made by a SYN that was received on `tuple`.
     pub fn accept(cx: &mut Cx<'_>, setup: Setup, tuple: FourTuple, syn: &Segment, taken: &dyn Fn(u32) -> bool) -> Self {
-        let mut connection = Self::new(setup, Side::Server, tuple.local);
-        connection.sending.seed(cx.rng.fork("scheduler"));
+        let mut connection = Self::new(cx, setup, Side::Server, tuple.local);
         connection.session.set_keys(Keys::generate(cx.rng, taken));
         let offer = asked(syn, connection.settings(), || connection.session.local_key());
         let half = HalfOpen::new(cx.rng, cx.now, connection.settings(), tuple, syn, offer);
@@ -68,8 +66,7 @@ impl Connection {
 
     /// A server's connection whose peer has acknowledged the SYN/ACK of `half`: take that segment next.
     pub(crate) fn resume(cx: &mut Cx<'_>, setup: Setup, half: &HalfOpen, taken: &dyn Fn(u32) -> bool) -> Self {
-        let mut connection = Self::new(setup, Side::Server, half.tuple().local);
-        connection.sending.seed(cx.rng.fork("scheduler"));
+        let mut connection = Self::new(cx, setup, Side::Server, half.tuple().local);
         let (keys, offer) = connection.session.resume(half, || Keys::generate(cx.rng, taken), taken);
         connection.session.set_keys(keys);
         connection.begin(cx, &half.with(offer));
@@ -378,7 +375,7 @@ impl Connection {
         for i in (0..self.subflows.len()).rev() {
             self.on_subflow_timers(cx, i);
         }
-        // A scheduler whose time has come is asked whatever woke us.
+        // The scheduler's wake-up time counts, whichever deadline was due.
         self.sending.on_wakeup(cx.now);
         let mut last = None;
         while let Some(due) = self.deadlines().due_after(last, cx.now) {
@@ -397,7 +394,7 @@ impl Connection {
 
     fn on_subflow_timers(&mut self, cx: &mut Cx<'_>, i: usize) {
         let mut last = None;
-        while let Some(timer) = self.subflows[i].deadlines(NEVER).due_after(last, cx.now) {
+        while let Some(timer) = self.subflows[i].deadlines().due_after(last, cx.now) {
             let s = &mut self.subflows[i];
             match timer {
                 Timer::Acknowledgment => s.acks.on_timer(cx.now),
@@ -409,7 +406,6 @@ impl Connection {
                 Timer::Handshake => return self.on_handshake_timer(cx, i),
                 Timer::Linger => return self.on_linger(cx, i),
                 Timer::Sender => return self.on_sender_timer(cx, i),
-                Timer::Pacing => {}
             }
             last = Some(timer);
         }

@@ -78,8 +78,9 @@ pub struct Connection {
 
 impl Connection {
     /// `local`: our end of the first subflow, as far as it is known.
-    fn new(setup: Setup, side: Side, local: SocketAddr) -> Self {
-        let Setup { id, settings, scheduler, congestion, paths, announce, accept_announced } = setup;
+    fn new(cx: &mut Cx<'_>, setup: Setup, side: Side, local: SocketAddr) -> Self {
+        let Setup { id, settings, mut scheduler, congestion, paths, announce, accept_announced } = setup;
+        scheduler.seed(cx.rng.fork("scheduler"));
         Self {
             session: Session::new(&settings),
             sending: Sending::new(&settings, scheduler, congestion, paths.len()),

@@ -47,13 +47,13 @@ impl Endpoint {
     }
 
     fn on_first_syn(&mut self, cx: &mut Cx<'_>, tuple: FourTuple, packet: &Packet) -> Option<Handle> {
-        let full = !self.has_free_slot() && self.unproven.is_empty();
+        let free = self.has_free_slot();
+        let full = !free && self.unproven.is_empty();
         let Some(listener) = self.listeners.get(&tuple.local.port()).filter(|_| !full) else {
             self.reset(tuple, packet, None);
             return None;
         };
-        let wait =
-            !self.has_free_slot() || listener.complete_only || self.unproven.len() >= UNPROVEN.min(self.limit / 2);
+        let wait = !free || listener.complete_only || self.unproven.len() >= UNPROVEN.min(self.limit / 2);
         if let Some(settings) = listener.settings.as_ref().filter(|_| wait) {
             let syn = &packet.segment;
             let tokens = &self.tokens;

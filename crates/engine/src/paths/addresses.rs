@@ -97,9 +97,9 @@ impl Addresses {
     /// Joins are accepted there: at the port of the first subflow, and where we announced another one; but not where
     /// REMOVE_ADDR takes the address back.
     pub fn listens_on(&self, local: SocketAddr) -> bool {
-        let told = |kind: Announcement| self.own.iter().filter(move |own| own.kind == kind && own.covers(local));
-        let port = local.port() == self.first.port() || told(Announcement::Add).any(|own| own.port.is_some());
-        port && told(Announcement::Remove).next().is_none()
+        let of_kind = |kind: Announcement| self.own.iter().filter(move |own| own.kind == kind && own.covers(local));
+        let port = local.port() == self.first.port() || of_kind(Announcement::Add).any(|own| own.port.is_some());
+        port && of_kind(Announcement::Remove).next().is_none()
     }
 
     pub fn announce(&mut self, now: Instant, id: u8, address: IpAddr, port: Option<u16>) -> bool {

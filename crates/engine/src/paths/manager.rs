@@ -7,7 +7,7 @@ use crate::settings::Settings;
 use anabranch_units::{Duration, Instant, PathId, Side};
 use core::net::{IpAddr, SocketAddr};
 
-/// Most addresses of the peer's that are joined on its word (Linux allows `add_addr_accepted` to be 8 at most).
+/// Most addresses of the peer's that are joined because it announced them (Linux allows `add_addr_accepted` to be 8 at most).
 const MAX_ANNOUNCED: usize = 8;
 
 /// A path that is known beforehand.
@@ -59,6 +59,11 @@ struct Known {
 }
 
 impl Known {
+    /// A path to be tried; `delay` before it is tried again.
+    fn new(setup: PathSetup, delay: Duration) -> Self {
+        Self { setup, attempt: Attempt::Due, delay, remote_id: None, learned: false, used: 0 }
+    }
+
     fn is_between(&self, tuple: FourTuple) -> bool {
         let ours = self.setup.tuple;
         ours.local.ip() == tuple.local.ip() && ours.remote.ip() == tuple.remote.ip()
@@ -83,17 +88,9 @@ pub(crate) struct PathManager {
 
 impl PathManager {
     pub fn new(side: Side, paths: Vec<PathSetup>, accept_announced: bool, first_delay: Duration) -> Self {
-        let known = |setup| Known {
-            setup,
-            attempt: Attempt::Due,
-            delay: first_delay,
-            remote_id: None,
-            learned: false,
-            used: 0,
-        };
         Self {
             side,
-            known: paths.into_iter().map(known).collect(),
+            known: paths.into_iter().map(|setup| Known::new(setup, first_delay)).collect(),
             accept_announced,
             forbidden: None,
             first_delay,
@@ -119,9 +116,8 @@ impl PathManager {
     /// The id of the path between the addresses of `tuple`, which is in use from now on; see [`Self::likely_id`].
     pub fn id_for(&mut self, tuple: FourTuple) -> Option<PathId> {
         let id = self.likely_id(tuple)?;
-        let fresh = self.unknown(tuple);
-        let setup = PathSetup { id, ..fresh.setup };
-        let fresh = Known { setup, attempt: Attempt::Open, learned: true, ..fresh };
+        let fresh = Known::new(PathSetup::new(id, tuple), self.first_delay);
+        let fresh = Known { attempt: Attempt::Open, learned: true, ..fresh };
         match self.of(id) {
             Some(known) if known.is_between(tuple) => known.attempt = Attempt::Open,
             Some(gone) => *gone = fresh,
@@ -129,11 +125,6 @@ impl PathManager {
         }
         self.changed();
         Some(id)
-    }
-
-    fn unknown(&self, tuple: FourTuple) -> Known {
-        let (setup, delay) = (PathSetup::new(PathId(0), tuple), self.first_delay);
-        Known { setup, attempt: Attempt::Due, delay, remote_id: None, learned: false, used: 0 }
     }
 
     fn free_id(&self) -> Option<PathId> {
@@ -281,9 +272,8 @@ impl PathManager {
             return;
         }
         let Some(id) = self.free_id() else { return };
-        let fresh = self.unknown(FourTuple { local: SocketAddr::new(local, 0), remote });
-        let setup = PathSetup { id, ..fresh.setup };
-        self.known.push(Known { setup, remote_id: Some(address_id), ..fresh });
+        let setup = PathSetup::new(id, FourTuple { local: SocketAddr::new(local, 0), remote });
+        self.known.push(Known { remote_id: Some(address_id), ..Known::new(setup, self.first_delay) });
     }
 
     /// No further subflow may go to that address and port (RFC 8684 §3.1, flag C).

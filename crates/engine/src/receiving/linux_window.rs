@@ -1,6 +1,7 @@
 //! The window that a Linux kernel offers, for `HostModel::Linux` as `receiver_model`: a model of captures of Linux 6.18
 //! and of that kernel's functions.
 
+use crate::accounting::packet_memory;
 use crate::settings::Settings;
 
 /// Data that waits at a receiver, in bytes of payload.
@@ -30,9 +31,7 @@ fn free_edge(buffer: u64, mss: u64, waiting: Waiting) -> u64 {
 /// Linux 6.18: `TCP_DEFAULT_SCALING_RATIO`, `tcp_measure_rcv_mss`, `mptcp_rcv_space_adjust`.
 fn unmeasured(settings: &Settings) -> u64 {
     let payload = u64::from(settings.mss);
-    // Of a received packet: its bytes with room before and behind in a power of two, and its descriptor.
-    let memory = (payload + 80 + 384).next_power_of_two().max(1024) + 256;
-    let half = u128::from(settings.recv_buffer) * u128::from(memory) / u128::from(2 * payload);
+    let half = u128::from(settings.recv_buffer) * u128::from(packet_memory(payload)) / u128::from(2 * payload);
     settings.recv_buffer.min(half as u64)
 }
 

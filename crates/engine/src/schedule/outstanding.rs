@@ -54,18 +54,6 @@ impl Outstanding {
         self.runs.get(self.after(offset)).copied().filter(|(r, _)| r.start <= offset)
     }
 
-    /// How far `path` carries it from the lowest byte on; `None` if it does not carry that.
-    pub fn carried_by(&self, path: PathId) -> Option<u64> {
-        let mut end = None;
-        for (range, copies) in self.iter() {
-            if !copies.on(path) || end.is_some_and(|end| end != range.start) {
-                break;
-            }
-            end = Some(range.end);
-        }
-        end
-    }
-
     /// Index of the first run that ends after `offset`.
     fn after(&self, offset: u64) -> usize {
         match self.runs.back() {

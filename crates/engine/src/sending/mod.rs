@@ -19,7 +19,7 @@ use crate::schedule::{Assignment, Cause, Scheduler, View};
 use crate::settings::{HostModel, Settings};
 use crate::subflow::{Subflow, Subflows};
 use anabranch_trace::{Event, SendKind};
-use anabranch_units::{Instant, PathId, Range, Rng};
+use anabranch_units::{Instant, PathId, Range};
 use buffer::SendBuffer;
 use bytes::Bytes;
 use persist::Persist;
@@ -111,11 +111,6 @@ impl Sending {
     /// Withdraws the requests for rounds since `due` was [`Self::due`].
     pub fn restore_due(&mut self, due: Option<Cause>) {
         self.due = due;
-    }
-
-    /// Gives the scheduler a random stream.
-    pub fn seed(&mut self, rng: Rng) {
-        self.scheduler.seed(rng);
     }
 
     // ---- the application's side ----

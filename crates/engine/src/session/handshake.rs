@@ -98,11 +98,10 @@ impl Session {
         }
     }
 
-    /// The offer in the MP_JOIN of a SYN. `nonce` is our random number, `own_id` the
-    /// address ID of our end.
+    /// The offer in a SYN's MP_JOIN; `nonce` draws our random number, `own_id` is the address ID of our end.
     ///
     /// # Errors
-    /// It has none.
+    /// The SYN has no MP_JOIN.
     pub fn join_offer(syn: &Segment, nonce: impl FnOnce() -> u32, own_id: u8) -> Result<Offer, Reason> {
         let Some(MpJoin::Syn { backup, address_id, token, nonce: theirs }) = join(syn).copied() else {
             return Err(MPTCP_ERROR);

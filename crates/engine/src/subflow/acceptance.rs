@@ -136,7 +136,7 @@ impl Subflow {
     }
 
     /// A segment that is not acceptable is answered with an acknowledgment (RFC 9293 §3.10.7.4): at once if the peer may have
-    /// sent it again because ours was lost, else seldom. (Linux answers at once whatever has payload.)
+    /// sent it again because ours was lost, else seldom. (Linux answers every segment with payload at once.)
     #[cold]
     pub fn on_unacceptable(&mut self, cx: &mut Scope<'_>, segment: &Segment, refused: Refused, facts: Facts) {
         let Refused { seq, old } = refused;

@@ -14,7 +14,7 @@ pub(super) struct Derived {
     idle: bool,
     /// `next` is known.
     timed: bool,
-    /// The next of its deadlines, without pacing.
+    /// The next of its deadlines.
     next: Instant,
 }
 
@@ -88,10 +88,10 @@ impl Subflows {
         let mut all = NEVER;
         for s in &mut self.0 {
             if !s.derived.timed {
-                s.derived.next = s.deadlines(NEVER).next();
+                s.derived.next = s.deadlines().next();
                 s.derived.timed = true;
             }
-            debug_assert_eq!(s.derived.next, s.deadlines(NEVER).next(), "a change of a subflow was missed");
+            debug_assert_eq!(s.derived.next, s.deadlines().next(), "a change of a subflow was missed");
             all = all.min(s.derived.next).min(pacing(s));
         }
         all

@@ -40,8 +40,6 @@ pub(crate) enum Timer {
     Linger,
     /// One of the sender's.
     Sender,
-    /// The next segment may leave.
-    Pacing,
 }
 
 /// Facts about the connection for a subflow that lingers.
@@ -192,9 +190,9 @@ impl Subflow {
 
     // ---- time ----
 
-    /// The table of deadlines; `pacing`: when its next segment may leave, if nothing else holds it back.
+    /// The table of deadlines. Pacing is not among them: it depends on the congestion control, which lies outside.
     #[inline(always)]
-    pub fn deadlines(&self, pacing: Instant) -> Deadlines<Timer, 7> {
+    pub fn deadlines(&self) -> Deadlines<Timer, 6> {
         Deadlines([
             (Timer::Acknowledgment, self.acks.deadline()),
             (Timer::PathProbe, self.path_probe),
@@ -202,7 +200,6 @@ impl Subflow {
             (Timer::Handshake, self.handshake.deadline),
             (Timer::Linger, self.linger),
             (Timer::Sender, self.sender.deadline()),
-            (Timer::Pacing, pacing),
         ])
     }
 

@@ -1,4 +1,4 @@
-//! One TCP subflow: a pipeline of small parts that pass values. Parts never call parts; the connection calls them.
+//! One TCP subflow: small parts that pass values. Parts do not call each other; the subflow calls them.
 
 pub(crate) mod acceptance;
 pub(crate) mod ack;

@@ -2,6 +2,7 @@
 
 use anabranch_engine::{
     BufferAccounting, FirstPath, LimitedDecay, ReceiveWindow, RecoveryKind, RtoForm, Settings, TcpSettings,
+    packet_memory,
 };
 use anabranch_schedulers::linux_default::subflow_memory;
 use anabranch_units::Duration;
@@ -119,10 +120,7 @@ fn sysctls(settings: &Settings) -> Vec<(String, String)> {
 /// has in the memory of received packets, in 256ths: 0.62 at 1400 bytes.
 fn receive_buffer(window: u64, mss: u32) -> u64 {
     let payload = u64::from(mss);
-    // A packet read from a TUN device: its bytes with head and tail room, rounded up to a power of two, and its
-    // descriptor.
-    let memory = (payload + 80 + 384).next_power_of_two().max(1024) + 256;
-    let ratio = (256 * payload / memory).max(1);
+    let ratio = (256 * payload / packet_memory(payload)).max(1);
     (window * 256).div_ceil(ratio).clamp(LEAST_BUFFER, i32::MAX as u64)
 }
 
