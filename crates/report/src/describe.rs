@@ -112,10 +112,14 @@ fn timeline_in_words(timeline: &Timeline) -> String {
     let mean = waits.iter().sum::<f64>() / count_of_waits;
     let in_subflows = packets.iter().filter(|packet| packet.delivered_s.is_some());
     let mean_in_subflows = in_subflows.filter_map(|packet| packet.waited_in_subflow_s()).sum::<f64>() / count_of_waits;
+    let part = match timeline.knows_subflows() {
+        true => format!(" ({} ms of it behind gaps of their own subflow)", figure(1e3 * mean_in_subflows)),
+        false => String::new(),
+    };
     format!(
         "{} packets over {} within {} s: {} sent for the first time, {} repeated on another path, {} retransmitted on the same; {} \
          were lost; at the end {} were on their way and {} waited at the receiver. Those that were delivered had waited for \
-         earlier data {} ms in the mean ({} ms of it behind gaps of their own subflow), {} ms at most.",
+         earlier data {} ms in the mean{part}, {} ms at most.",
         packets.len(),
         timeline.paths.join(", "),
         figure(timeline.duration_s),
@@ -126,7 +130,6 @@ fn timeline_in_words(timeline: &Timeline) -> String {
         timeline.count(Fate::OnTheWay),
         timeline.count(Fate::Waiting),
         figure(1e3 * mean),
-        figure(1e3 * mean_in_subflows),
         figure(1e3 * longest),
     )
 }

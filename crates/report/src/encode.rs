@@ -85,8 +85,7 @@ impl<'a> Columns<'a> {
             on_the_way: met(Fate::OnTheWay),
             lost: met(Fate::Lost),
         };
-        // Of files that older versions wrote, it is not known what waited where.
-        let known = timeline.packets.iter().any(|packet| packet.subflow_in_order_s.is_some());
+        let known = timeline.knows_subflows();
         let mut before = 0;
         for packet in timeline.packets.iter().take(PACKETS_OF_ONE) {
             let sent = micros(packet.sent_s);

@@ -3,6 +3,14 @@
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
+/// A Markdown table whose first `texts` columns are aligned to the left, the others to the right.
+pub(crate) fn markdown_table(header: &[String], texts: usize, lines: impl Iterator<Item = Vec<String>>) -> String {
+    let rule: String = (0..header.len()).map(|n| if n < texts { "---|" } else { "---:|" }).collect();
+    let mut text = format!("| {} |\n|{rule}\n", header.join(" | "));
+    lines.for_each(|line| text += &format!("| {} |\n", line.join(" | ")));
+    text
+}
+
 /// A table. The first column names the row.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

@@ -319,10 +319,15 @@ mod band {
 }
 
 impl ItemOutcome {
-    /// Of the readings in which claims are judged, the one whose baselines are nearest to the published ones; without
+    /// The readings in which schedulers were run, and claims are judged.
+    pub fn judged_readings(&self) -> impl Iterator<Item = &ReadingOutcome> {
+        self.readings.iter().filter(|reading| !reading.claims.is_empty())
+    }
+
+    /// Of the judged readings that are admissible, the one whose baselines are nearest to the published ones; without
     /// anchors the one as written.
     pub fn nearest(&self) -> Option<&ReadingOutcome> {
-        let admissible = self.readings.iter().filter(|reading| reading.admissible && !reading.claims.is_empty());
+        let admissible = self.judged_readings().filter(|reading| reading.admissible);
         let distance = |reading: &ReadingOutcome| reading.distance.unwrap_or(0.0);
         admissible.min_by(|a, b| distance(a).total_cmp(&distance(b)))
     }

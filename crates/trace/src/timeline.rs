@@ -80,6 +80,11 @@ impl TimelinePacket {
 }
 
 impl Timeline {
+    /// It has the times at which subflows passed packets on; older versions did not write them.
+    pub fn knows_subflows(&self) -> bool {
+        self.packets.iter().any(|packet| packet.subflow_in_order_s.is_some())
+    }
+
     /// The first `limit` packets, with the time until their last event.
     pub fn first(&self, limit: usize) -> Self {
         if self.packets.len() <= limit {

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::reference::{self, page, table};
 use anabranch_engine::Scheduler;
 use anabranch_engine::plugin::Entry;
-use anabranch_metrics::METRICS;
+use anabranch_metrics::{METRICS, MetricRef};
 use anabranch_scenario::{Key, Section, Word};
 use anabranch_schedulers::BuildError;
 use clap::ValueEnum;
@@ -25,11 +25,17 @@ pub fn explain(arguments: &ExplainArguments) -> Result<String, Failure> {
 fn explain_name(name: &str) -> Result<String, Failure> {
     let mut pages = scheduler_pages(name)?;
     pages.extend(anabranch_congestion::find(name).map(|entry| page("congestion control", entry, &[])));
-    pages.extend(METRICS.iter().filter(|metric| metric_answers_to(metric.name, name)).map(|metric| {
-        let unit = if metric.unit.is_empty() { "a count or ratio" } else { metric.unit };
-        let kind = if metric.per_path { "metric of a path" } else { "metric" };
-        format!("{} ({kind}, {unit})\n\n{}\n", metric.name, metric.about)
-    }));
+    // Metrics of a path may also be named as in results: `path.wlan.share`.
+    let asked = MetricRef::parse(name);
+    pages.extend(
+        METRICS.iter().filter(|metric| metric.name == asked.name && (asked.path.is_none() || metric.per_path)).map(
+            |metric| {
+                let unit = if metric.unit.is_empty() { "a count or ratio" } else { metric.unit };
+                let kind = if metric.per_path { "metric of a path" } else { "metric" };
+                format!("{} ({kind}, {unit})\n\n{}\n", metric.name, metric.about)
+            },
+        ),
+    );
     pages.extend(keys(name).into_iter().map(|key| {
         let expected = key.form.expected();
         let default = key.default();
@@ -120,11 +126,6 @@ fn suffixes(entry: &Entry<dyn Scheduler>) -> Vec<String> {
     let names: Vec<&str> = anabranch_schedulers::suffixes().iter().map(|suffix| suffix.name).collect();
     let takes = anabranch_schedulers::takes_suffix(entry);
     takes.then(|| format!("may be followed by: {}", names.join(", "))).into_iter().collect()
-}
-
-/// Metrics of a path may also be named as in results: `path.wlan.share`.
-fn metric_answers_to(metric: &str, name: &str) -> bool {
-    metric == name || name.strip_prefix("path.").and_then(|rest| rest.split_once('.')).is_some_and(|(_, m)| m == metric)
 }
 
 fn unknown(name: &str) -> Failure {

@@ -1,7 +1,8 @@
 //! Cell by cell.
 
-use super::{markdown_table, percent, some};
+use super::{percent, some};
 use crate::table::csv_lines;
+use crate::table::markdown_table;
 use anabranch_run::frontier::{CellScore, Comparison, Entry};
 
 /// How many names a tier has room for.

@@ -1,6 +1,7 @@
 //! Which scheduler for which paths and application.
 
-use super::{markdown_table, percent, some};
+use super::{percent, some};
+use crate::table::markdown_table;
 use anabranch_run::frontier::{Advice, BEST_SINGLE, Frontier};
 use indexmap::IndexSet;
 

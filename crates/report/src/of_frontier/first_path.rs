@@ -1,6 +1,7 @@
 //! The cost of the choice of the first path.
 
-use super::{markdown_table, percent};
+use super::percent;
+use crate::table::markdown_table;
 use anabranch_run::frontier::Opened;
 use indexmap::IndexMap;
 

@@ -2,7 +2,8 @@
 
 use super::choice::choices;
 use super::table::{NOTES, ratio};
-use super::{by_loss, extent, interval, markdown_table, members, percent, placed};
+use super::{by_loss, extent, interval, members, percent, placed};
+use crate::table::markdown_table;
 use anabranch_run::frontier::{CellScore, Comparison, Frontier, Standing, portfolio};
 use std::fmt::Write as _;
 

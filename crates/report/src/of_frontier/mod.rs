@@ -28,14 +28,6 @@ fn interval(interval: Option<(f64, f64)>) -> String {
     interval.map(|(low, high)| format!("{:.1}–{:.1}", low * 100.0, high * 100.0)).unwrap_or_default()
 }
 
-/// A Markdown table whose first `texts` columns are aligned to the left, the others to the right.
-fn markdown_table(header: &[String], texts: usize, lines: impl Iterator<Item = Vec<String>>) -> String {
-    let rule: String = (0..header.len()).map(|n| if n < texts { "---|" } else { "---:|" }).collect();
-    let mut text = format!("| {} |\n|{rule}\n", header.join(" | "));
-    lines.for_each(|line| text += &format!("| {} |\n", line.join(" | ")));
-    text
-}
-
 /// The first names of a list, and how many more there are.
 fn some(names: &[String], count: usize) -> String {
     let more = names.len().saturating_sub(count);

@@ -1,7 +1,8 @@
 //! Where the room is.
 
-use super::{markdown_table, members, percent};
+use super::{members, percent};
 use crate::table::csv_lines;
+use crate::table::markdown_table;
 use anabranch_run::frontier::{Room, RoomRow, TAKEN_AWAY};
 use indexmap::IndexSet;
 use std::fmt::Write as _;

@@ -130,7 +130,7 @@ fn beside(ours: Option<&Estimate>, anchor: &Anchor) -> String {
 
 /// The claims in every reading in which schedulers were run.
 fn readings(item: &ItemOutcome, id: &str) -> Option<Table> {
-    let run: Vec<&ReadingOutcome> = item.readings.iter().filter(|reading| !reading.claims.is_empty()).collect();
+    let run: Vec<&ReadingOutcome> = item.judged_readings().collect();
     let row = |(n, claim): (usize, &Judged)| {
         let tested = |tested: &Tested| format!("{}: {}", tested.ours, tested.stand);
         let ours = |reading: &&ReadingOutcome| reading.claims.get(n).map_or(String::new(), tested);

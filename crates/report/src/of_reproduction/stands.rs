@@ -44,7 +44,7 @@ const LEGEND: usize = 36;
 
 /// Of an item, the readings in which schedulers were run.
 pub fn panel(item: &ItemOutcome) -> Panel {
-    let run: Vec<&ReadingOutcome> = item.readings.iter().filter(|reading| !reading.claims.is_empty()).collect();
+    let run: Vec<&ReadingOutcome> = item.judged_readings().collect();
     let row = |(n, claim): (usize, &Judged)| {
         let stand = |reading: &&ReadingOutcome| reading.claims.get(n).map_or(Stand::NotTested, |tested| tested.stand);
         let whole = format!("{}. {}", n + 1, claim.text);

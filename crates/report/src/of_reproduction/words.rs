@@ -45,7 +45,7 @@ const NAMED: usize = 3;
 
 /// `direction`, `under some readings: full buffers`, `under 5 of 9 readings`, `under none of 7 readings`.
 pub(super) fn class_in_full(item: &ItemOutcome, claim: &Judged) -> String {
-    let run = item.readings.iter().filter(|reading| !reading.claims.is_empty()).count();
+    let run = item.judged_readings().count();
     match claim.class {
         Class::UnderSome if claim.under.len() > NAMED => format!("under {} of {run} readings", claim.under.len()),
         Class::UnderSome => format!("{}: {}", claim.class, claim.under.join(", ")),

@@ -1,6 +1,6 @@
 //! The report of what `anabranch run` folder.
 
-mod cells;
+pub(crate) mod cells;
 mod figures;
 mod rows;
 mod series;

@@ -1,6 +1,7 @@
 //! Parity as text and as Markdown.
 
 use super::plain::{plain_table, print_table};
+use crate::table::markdown_table;
 use anabranch_metrics::{MetricInfo, MetricRef, Prominence, names};
 use anabranch_run::RowKind;
 use anabranch_run::parity::{COMPARED, Estimate, MODES, Mode, Parity, ParityRow, REFERENCE};
@@ -147,11 +148,8 @@ pub fn parity_markdown(all: &[Parity]) -> String {
     let mut text = verdict(all);
     for parity in all {
         let columns = header(parity);
-        let _ = writeln!(text, "\n### {}\n\n| {} |", parity.scenario, columns.join(" | "));
-        let _ = writeln!(text, "|{}", "---|".repeat(columns.len()));
-        for line in cells(parity) {
-            let _ = writeln!(text, "| {} |", line.join(" | "));
-        }
+        let table = markdown_table(&columns, columns.len(), cells(parity).into_iter());
+        let _ = write!(text, "\n### {}\n\n{table}", parity.scenario);
     }
     text
 }

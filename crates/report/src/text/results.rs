@@ -2,6 +2,7 @@
 
 use super::plain::{heading, plain_table, print_table};
 use super::preflight::preflight_table;
+use crate::of_run::cells;
 use anabranch_metrics::{MetricInfo, MetricRef, Prominence, Scale, main_metric, names, shown_metrics};
 use anabranch_run::{AUTO_LIMIT, CellValues, Live, ResultRow, Results};
 use std::fmt::Write as _;
@@ -10,16 +11,16 @@ use std::fmt::Write as _;
 pub fn results_table(results: &Results) -> String {
     let rows = results.rows();
     let mut text = format!("{}\n", results.scenario);
-    let mut cells: Vec<&CellValues> = Vec::new();
+    let mut seen: Vec<&CellValues> = Vec::new();
     rows.iter().for_each(|row| {
-        if !cells.contains(&row.cell) {
-            cells.push(row.cell)
+        if !seen.contains(&row.cell) {
+            seen.push(row.cell)
         }
     });
-    for cell in cells {
+    for cell in seen {
         let rows: Vec<&ResultRow<'_>> = rows.iter().filter(|row| row.cell == cell).collect();
-        let keys: Vec<String> = cell.iter().map(|(key, value)| format!("{key} = {value}")).collect();
-        let _ = write!(text, "\n{}{}", keys.join(", "), if keys.is_empty() { "" } else { "\n" });
+        let name = cells::name(cell);
+        let _ = write!(text, "\n{name}{}", if name.is_empty() { "" } else { "\n" });
         text += &cell_table(results, &rows);
     }
     text.push('\n');
