@@ -157,7 +157,8 @@ pub struct Output {
     /// How to print the results
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
-    /// Also write manifest.json, results.json, runs.csv, runs.parquet, series/, timeline/ and report.html into this directory
+    /// Also write manifest.json, results.json, runs.csv, runs.parquet, summary.csv, comparisons.csv, series/, timeline/ and
+    /// report.html into this directory
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// How many packets timeline/ follows, from the beginning of the measured time, in each row's first run; 0 for none.
