@@ -99,7 +99,7 @@ was, the kernels' settings and counters, tcp_info of each subflow. Nothing is le
 
 --out DIR replaces the files that an earlier --out left in DIR, when all is written. Ctrl-C ends the runs, with exit \
 code 130, and prints the results of those that are finished. With --out they are also kept in DIR, whatever ends the \
-command: the same command goes on from there. Results are printed even if a file cannot be written, which is exit code 1.";
+command: the same command continues from there. Results are printed even if a file cannot be written, which is exit code 1.";
 
 const SHELL_EXAMPLES: &str = "\
 Examples:
