@@ -134,7 +134,7 @@ pub fn write(
     let manifest = serde_json::to_string_pretty(&manifest).unwrap_or_default() + "\n";
     let table = folder.join("runs.parquet");
     let rows = runs_parquet(results).map_err(|error| Failure::unwritable(&table, &std::io::Error::other(error)))?;
-    output::write(&folder.join("results.json"), results.to_json())?;
+    output::write_with(&folder.join("results.json"), |sink| results.write_json(sink))?;
     output::write(&folder.join("runs.csv"), runs_csv(results))?;
     output::write(&folder.join("summary.csv"), summary_csv(results))?;
     output::write(&folder.join("comparisons.csv"), comparisons_csv(results))?;

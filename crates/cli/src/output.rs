@@ -1,7 +1,8 @@
 //! Files that commands leave.
 
 use crate::failure::Failure;
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 /// Makes a folder, and those around it.
@@ -10,11 +11,20 @@ pub fn create(folder: &Path) -> Result<(), Failure> {
 }
 
 /// Writes beside the file first, so that an interrupted command never leaves half of one.
-pub fn write(file: &Path, content: impl AsRef<[u8]>) -> Result<(), Failure> {
+pub fn write_with(file: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
     let beside = file.with_extension("part");
-    let written = fs::write(&beside, content).and_then(|()| fs::rename(&beside, file));
-    written.map_err(|error| {
+    let written = File::create(&beside).and_then(|sink| {
+        let mut sink = BufWriter::new(sink);
+        fill(&mut sink)?;
+        sink.flush()
+    });
+    written.and_then(|()| fs::rename(&beside, file)).map_err(|error| {
         let _ = fs::remove_file(&beside);
         Failure::unwritable(file, &error)
     })
+}
+
+/// The same of content that is there.
+pub fn write(file: &Path, content: impl AsRef<[u8]>) -> Result<(), Failure> {
+    write_with(file, |sink| sink.write_all(content.as_ref()))
 }

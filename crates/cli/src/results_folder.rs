@@ -18,11 +18,19 @@ pub const PAGE: &str = "report.html";
 
 /// Writes [`PAGE`] and `tables/` into `folder`, from what is there.
 pub fn make_report(folder: &Path) -> Result<(), Failure> {
-    let report = read(folder)?;
-    write(&folder.join(PAGE), html(&report))?;
+    write_report(folder, &read(folder)?)
+}
+
+/// The same of a run's results, which stand there already.
+pub fn make_run_report(folder: &Path, results: &Results) -> Result<(), Failure> {
+    write_report(folder, &run_report(folder, results, timelines(folder)?)?)
+}
+
+fn write_report(folder: &Path, report: &Report) -> Result<(), Failure> {
+    write(&folder.join(PAGE), html(report))?;
     let tables = folder.join("tables");
     create(&tables)?;
-    for (name, text) in files(&report) {
+    for (name, text) in files(report) {
         write(&tables.join(name), &text)?;
     }
     Ok(())
@@ -41,14 +49,23 @@ pub fn scheduler_names() -> Vec<String> {
 
 /// A whole report, or the results of a run; with the packet timelines beside them.
 fn read(folder: &Path) -> Result<Report, Failure> {
-    let mut timelines = each(folder, "timeline", "json", |text| serde_json::from_str(text).map_err(|e| e.to_string()))?;
+    let timelines = timelines(folder)?;
     let whole = folder.join("report.json");
     if whole.exists() {
         let mut report: Report = read_json(&whole)?;
         report.sections.extend(of_run::timelines(timelines));
         return Ok(report);
     }
-    let results: Results = read_json(&folder.join("results.json"))?;
+    run_report(folder, &read_json(&folder.join("results.json"))?, timelines)
+}
+
+/// The packet timelines in a folder, by name.
+fn timelines(folder: &Path) -> Result<Vec<(String, Timeline)>, Failure> {
+    each(folder, "timeline", "json", |text| serde_json::from_str(text).map_err(|e| e.to_string()))
+}
+
+/// Of a run: its results, with the other files of its folder.
+fn run_report(folder: &Path, results: &Results, mut timelines: Vec<(String, Timeline)>) -> Result<Report, Failure> {
     let manifest: Manifest = read_json(&folder.join("manifest.json"))?;
     let mut series = each(folder, "series", "csv", Series::parse)?;
     // As the rows of the results; what the user put beside them follows.
@@ -57,7 +74,7 @@ fn read(folder: &Path) -> Result<Report, Failure> {
     let place = |name: &str| stems.iter().position(|stem| stem == name).unwrap_or(stems.len());
     series.sort_by_key(|(name, _)| place(name));
     timelines.sort_by_key(|(name, _)| place(name));
-    Ok(of_run::report(&results, run_folder(manifest, series, timelines)))
+    Ok(of_run::report(results, run_folder(manifest, series, timelines)))
 }
 
 fn run_folder(manifest: Manifest, series: Vec<(String, Series)>, timelines: Vec<(String, Timeline)>) -> RunFolder {

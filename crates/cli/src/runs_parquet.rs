@@ -1,6 +1,6 @@
 //! One row per run with typed columns, for data frames.
 
-use crate::runs_table::{Cells, Column, columns};
+use crate::runs_table::{Cells, Column, Columns};
 use anabranch_run::Results;
 use parquet::basic::{ConvertedType, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
@@ -9,24 +9,30 @@ use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::Type;
 use std::sync::Arc;
 
+/// Runs per row group: their columns are held at once.
+const ROW_GROUP: usize = 1 << 16;
+
 /// The runs as a Parquet file, with the columns of `runs.csv`: words as strings, `seed` and `events` as unsigned integers,
 /// `finished` as a boolean, values as doubles; null where a run has none.
 ///
 /// # Errors
 /// The columns cannot be written so.
 pub fn runs_parquet(results: &Results) -> Result<Vec<u8>> {
-    let columns = columns(results);
-    let fields = columns.iter().map(|column| Ok(Arc::new(field(column)?))).collect::<Result<_>>()?;
+    let table = Columns::of(results);
+    let fields = table.cells(&[]);
+    let fields = fields.iter().map(|column| Ok(Arc::new(field(column)?))).collect::<Result<_>>()?;
     let schema = Type::group_type_builder("runs").with_fields(fields).build()?;
     let mut file = SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::default())?;
-    let mut rows = file.next_row_group()?;
-    for column in &columns {
-        if let Some(mut writer) = rows.next_column()? {
-            write(&mut writer, &column.cells)?;
-            writer.close()?;
+    for runs in results.runs.chunks(ROW_GROUP) {
+        let mut rows = file.next_row_group()?;
+        for column in table.cells(runs) {
+            if let Some(mut writer) = rows.next_column()? {
+                write(&mut writer, &column.cells)?;
+                writer.close()?;
+            }
         }
+        rows.close()?;
     }
-    rows.close()?;
     file.into_inner()
 }
 

@@ -36,46 +36,90 @@ impl Cells {
     }
 }
 
-/// The runs: names, seed, the cell as `cell.KEY` and, where it is a number, as KEY in SI units, `finished`, every value under its summary name, `digest`, `events`. A column
-/// holds what any run has.
-pub fn columns(results: &Results) -> Vec<Column> {
-    let runs = &results.runs;
-    let column = |name: &str, cells| Column { name: name.to_owned(), cells };
-    let text = |of: fn(&RunRecord) -> &String| Cells::Text(runs.iter().map(|run| Some(of(run).clone())).collect());
-    let whole = |of: fn(&RunRecord) -> u64| Cells::Whole(runs.iter().map(of).collect());
-    let mut columns = vec![
-        column("scheduler", text(|run| &run.scheduler)),
-        column("congestion", text(|run| &run.congestion)),
-        column("seed", whole(|run| run.seed)),
-    ];
-    for key in union(runs, |run| run.cell.keys().cloned().collect()) {
-        let texts: Vec<Option<String>> = runs.iter().map(|run| run.cell.get(&key).cloned()).collect();
-        let numbers = |swept: &SweptKey| {
-            Cells::Real(texts.iter().map(|text| swept.values.get(text.as_ref()?).copied()).collect())
-        };
-        let numbers = results.sweep.get(&key).map(numbers);
-        columns.push(Column { name: format!("cell.{key}"), cells: Cells::Text(texts) });
-        columns.extend(numbers.map(|cells| Column { name: key, cells }));
-    }
-    columns.push(column("finished", Cells::Truth(runs.iter().map(|run| run.finished).collect())));
-    let values: Vec<Vec<(String, f64)>> = runs.iter().map(|run| run.values().collect()).collect();
-    for name in union(&values, |own| own.iter().map(|(name, _)| name.clone()).collect()) {
-        let of = |own: &Vec<(String, f64)>| own.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
-        let cells = Cells::Real(values.iter().map(of).collect());
-        columns.push(Column { name, cells });
-    }
-    columns.push(column("digest", text(|run| &run.digest)));
-    columns.push(column("events", whole(|run| run.events)));
-    columns
+/// The columns that the runs of some results have.
+pub struct Columns<'r> {
+    results: &'r Results,
+    /// Swept keys.
+    keys: Vec<String>,
+    /// Values, by their summary names.
+    values: Vec<ValueName>,
 }
 
-/// The names that any of `all` has, in the order in which they first appear.
-fn union<T>(all: &[T], names: impl Fn(&T) -> Vec<String>) -> Vec<String> {
-    let mut union: Vec<String> = Vec::new();
-    for name in all.iter().flat_map(names) {
-        if !union.contains(&name) {
-            union.push(name);
-        }
+/// A value of a run.
+struct ValueName {
+    /// `None` for one of the connection.
+    path: Option<String>,
+    metric: String,
+}
+
+impl ValueName {
+    fn find(&self, run: &RunRecord) -> Option<f64> {
+        let values = match &self.path {
+            None => &run.metrics,
+            Some(path) => run.paths.get(path)?,
+        };
+        values.get(&self.metric).copied()
     }
-    union
+
+    fn heading(&self) -> String {
+        let path = self.path.as_ref().map(|path| format!("path.{path}."));
+        path.unwrap_or_default() + &self.metric
+    }
+}
+
+impl<'r> Columns<'r> {
+    /// Of `results`: each column holds a value that any run has.
+    pub fn of(results: &'r Results) -> Self {
+        let (mut keys, mut values) = (Vec::new(), Vec::<ValueName>::new());
+        let mut before: Option<&RunRecord> = None;
+        for run in &results.runs {
+            // The runs of a row rarely differ in their names.
+            if before.is_some_and(|before| before.has_names_of(run)) {
+                continue;
+            }
+            before = Some(run);
+            for key in run.cell.keys() {
+                if !keys.contains(key) {
+                    keys.push(key.clone());
+                }
+            }
+            let of_paths = run.paths.iter().flat_map(|(path, own)| own.keys().map(move |name| (Some(path), name)));
+            for (path, metric) in run.metrics.keys().map(|name| (None, name)).chain(of_paths) {
+                if !values.iter().any(|known| (known.path.as_ref(), &known.metric) == (path, metric)) {
+                    values.push(ValueName { path: path.cloned(), metric: metric.clone() });
+                }
+            }
+        }
+        Self { results, keys, values }
+    }
+
+    /// The columns of `runs`, some of the results: names, seed, the cell as `cell.KEY` and, where it is a number, as KEY in SI
+    /// units, `finished`, every value under its summary name, `digest`, `events`.
+    pub fn cells(&self, runs: &[RunRecord]) -> Vec<Column> {
+        let column = |name: &str, cells| Column { name: name.to_owned(), cells };
+        let text = |of: fn(&RunRecord) -> &String| Cells::Text(runs.iter().map(|run| Some(of(run).clone())).collect());
+        let whole = |of: fn(&RunRecord) -> u64| Cells::Whole(runs.iter().map(of).collect());
+        let mut columns = vec![
+            column("scheduler", text(|run| &run.scheduler)),
+            column("congestion", text(|run| &run.congestion)),
+            column("seed", whole(|run| run.seed)),
+        ];
+        for key in &self.keys {
+            let texts: Vec<Option<String>> = runs.iter().map(|run| run.cell.get(key).cloned()).collect();
+            let numbers = |swept: &SweptKey| {
+                Cells::Real(texts.iter().map(|text| swept.values.get(text.as_ref()?).copied()).collect())
+            };
+            let numbers = self.results.sweep.get(key).map(numbers);
+            columns.push(Column { name: format!("cell.{key}"), cells: Cells::Text(texts) });
+            columns.extend(numbers.map(|cells| column(key, cells)));
+        }
+        columns.push(column("finished", Cells::Truth(runs.iter().map(|run| run.finished).collect())));
+        columns.extend(self.values.iter().map(|value| {
+            let cells = Cells::Real(runs.iter().map(|run| value.find(run)).collect());
+            Column { name: value.heading(), cells }
+        }));
+        columns.push(column("digest", text(|run| &run.digest)));
+        columns.push(column("events", whole(|run| run.events)));
+        columns
+    }
 }

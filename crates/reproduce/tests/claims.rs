@@ -125,7 +125,7 @@ fn a_ratio_of_two_metrics_is_one_of_each_run() {
     let unknown = mistakes(&text("completion_s / goodputbps", "value = \"otias\"\npublished = 4"));
     assert!(unknown[0].1.contains("did you mean `goodput_bps`?"), "{unknown:?}");
     for run in &mut all {
-        run.metrics["goodput_bps"] = 0.0;
+        run.metrics.insert("goodput_bps".into(), 0.0);
     }
     let item =
         read(&format!("{HEAD}{}", text("completion_s / goodput_bps", "value = \"otias\"\npublished = 4"))).unwrap();

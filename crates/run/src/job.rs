@@ -2,6 +2,7 @@
 
 use crate::curves::Curves;
 use crate::live::Live;
+use crate::values::Values;
 use anabranch_scenario::{Cell, PlugIn, Scenario};
 use anabranch_units::{ConnId, Duration};
 use indexmap::IndexMap;
@@ -9,9 +10,6 @@ use serde::{Deserialize, Serialize};
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
 use xxhash_rust::xxh3::Xxh3;
-
-/// Metric values by name, in the order of the metrics' table. A metric that does not apply is absent.
-pub type Values = IndexMap<String, f64>;
 
 /// The first connection under test. Others follow it, and then cross traffic.
 pub const CONNECTION: ConnId = ConnId(0);

@@ -4,9 +4,10 @@ use crate::cross::{Ground, TcpFlow, sources, tcp_flows};
 use crate::crowd::Crowd;
 use crate::curves::{Curves, Drawn};
 pub use crate::job::unsupported;
-use crate::job::{CONNECTION, Choice, Job, RunError, RunOutcome, Values};
+use crate::job::{CONNECTION, Choice, Job, RunError, RunOutcome};
 use crate::known::{KnownCapacity, fills, registered};
 use crate::setup::{fifo, setup};
+use crate::values::Values;
 use anabranch_engine::congestion::PACED_HEADERS;
 use anabranch_engine::{DssWidth, FirstPath, Settings};
 use anabranch_metrics::{

@@ -2,10 +2,12 @@
 
 use crate::curves::Curves;
 use crate::diagnosis::Diagnosis;
-use crate::job::{RunOutcome, Values};
+use crate::job::RunOutcome;
 use crate::live::Live;
+use crate::values::Values;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
+use std::io;
 use xxhash_rust::xxh3::Xxh3;
 
 /// Version of the results' schema.
@@ -181,10 +183,25 @@ impl RunRecord {
     /// Names an outcome. Values that JSON cannot write (not finite) are left out.
     pub(crate) fn new(scheduler: &str, congestion: &str, seed: u64, cell: CellValues, outcome: RunOutcome) -> Self {
         let RunOutcome { mut metrics, mut paths, digest, events, finished, curves, live } = outcome;
-        metrics.retain(|_, value| value.is_finite());
-        paths.values_mut().for_each(|values| values.retain(|_, value| value.is_finite()));
+        metrics.retain(f64::is_finite);
+        paths.values_mut().for_each(|values| values.retain(f64::is_finite));
         let (scheduler, congestion) = (scheduler.to_owned(), congestion.to_owned());
         Self { scheduler, congestion, seed, cell, finished, metrics, paths, digest, events, curves, live }
+    }
+
+    /// Its swept keys and values have the same names as those of `other`.
+    pub fn has_names_of(&self, other: &Self) -> bool {
+        let same = |(a, b): ((&String, &Values), (&String, &Values))| a.0 == b.0 && a.1.has_names_of(b.1);
+        self.metrics.has_names_of(&other.metrics)
+            && self.paths.len() == other.paths.len()
+            && self.paths.iter().zip(&other.paths).all(same)
+            && self.cell.keys().eq(other.cell.keys())
+    }
+
+    /// Holds the names of values that `other`, a run of the same row, holds.
+    pub(crate) fn share(&mut self, other: &Self) {
+        self.metrics.share(&other.metrics);
+        self.paths.values_mut().zip(other.paths.values()).for_each(|(own, other)| own.share(other));
     }
 
     /// All values: the connection's by name, the paths' as `path.NAME.METRIC`.
@@ -197,6 +214,15 @@ impl RunRecord {
 }
 
 impl Results {
+    /// Writes the JSON document, ending in a newline.
+    ///
+    /// # Errors
+    /// Those of `sink`.
+    pub fn write_json(&self, sink: &mut dyn io::Write) -> io::Result<()> {
+        serde_json::to_writer_pretty(&mut *sink, self)?;
+        sink.write_all(b"\n")
+    }
+
     /// The JSON document, ending in a newline.
     pub fn to_json(&self) -> String {
         // Every map's keys are strings and every number is finite, so this cannot fail.

@@ -168,8 +168,11 @@ impl Runner<'_> {
                 for (task, record) in tasks.iter().zip(outcomes) {
                     let row = &mut records[task.cell - range.start][task.row];
                     // After a gap, a run would be paired with one of another seed.
-                    if row.len() == task.repetition as usize {
-                        row.extend(record);
+                    if let Some(mut record) = record.filter(|_| row.len() == task.repetition as usize) {
+                        if let Some(last) = row.last() {
+                            record.share(last);
+                        }
+                        row.push(record);
                     }
                 }
                 twins.keep(range.start, &records);

@@ -49,8 +49,13 @@ pub(crate) fn fill_in_ratios(cell: &CellPlan, rows: &mut [Vec<RunRecord>]) {
                 (names::BEST_SINGLE_RATIO, best_single_ratio(own, &singles)),
             ];
             let metrics = &mut rows[index][repetition].metrics;
-            metrics.extend(ratios.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
-            metrics.sort_by(|a, _, b, _| position(a).cmp(&position(b)));
+            for (name, value) in ratios.into_iter().filter_map(|(name, value)| Some((name, value?))) {
+                metrics.insert(name.to_owned(), value);
+            }
+            metrics.sort_by_key(position);
+            if let [.., before, own] = &mut rows[index][..=repetition] {
+                own.share(before);
+            }
         }
     }
 }

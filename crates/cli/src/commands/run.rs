@@ -10,7 +10,7 @@ use crate::number::Repetitions;
 use crate::opener::Opener;
 use crate::out_folder::OutFolder;
 use crate::output::create;
-use crate::results_folder::{PAGE, make_report};
+use crate::results_folder::{PAGE, make_run_report};
 use crate::runs_csv::runs_csv;
 use crate::shard::{ShardFile, Whole};
 use crate::stage::{Carried, Stage, carry_out, carry_out_shard};
@@ -163,7 +163,7 @@ pub fn execute(
     let out = out.filter(|out| results.incomplete.is_none() || out.is_free());
     let keep = |out: OutFolder| {
         artifacts::write(out.beside(), loaded, &results, started, clock.elapsed())?;
-        make_report(out.beside())?;
+        make_run_report(out.beside(), &results)?;
         let report = out.take()?.join(PAGE);
         opener.map_or(Ok(()), |opener| opener.open(&report))
     };

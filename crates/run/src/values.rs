@@ -1,0 +1,183 @@
+//! Metric values by name.
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use std::fmt;
+use std::ops::Index;
+use std::sync::Arc;
+
+/// Metric values by name, in the order of the metrics' table. A metric that does not apply is absent.
+///
+/// Runs of one row have the same names, and hold them once: see [`Values::share`].
+#[derive(Clone, Default, PartialEq)]
+pub struct Values {
+    names: Arc<Vec<String>>,
+    values: Vec<f64>,
+}
+
+impl Values {
+    /// The value of a name.
+    pub fn get(&self, name: &str) -> Option<&f64> {
+        self.place(name).map(|place| &self.values[place])
+    }
+
+    /// True if `name` has a value.
+    pub fn contains_key(&self, name: &str) -> bool {
+        self.place(name).is_some()
+    }
+
+    /// Names and values.
+    pub fn iter(&self) -> impl Iterator<Item = (&String, &f64)> {
+        self.names.iter().zip(&self.values)
+    }
+
+    /// The names.
+    pub fn keys(&self) -> impl Iterator<Item = &String> {
+        self.names.iter()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// True if there is none.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// Gives `name` a value: a new one at the end.
+    pub fn insert(&mut self, name: String, value: f64) {
+        match self.place(&name) {
+            Some(place) => self.values[place] = value,
+            None => {
+                Arc::make_mut(&mut self.names).push(name);
+                self.values.push(value);
+            }
+        }
+    }
+
+    /// Keeps the values for which `keep` holds.
+    pub fn retain(&mut self, keep: impl Fn(f64) -> bool) {
+        if !self.values.iter().all(|value| keep(*value)) {
+            *self =
+                self.iter().filter(|(_, value)| keep(**value)).map(|(name, value)| (name.clone(), *value)).collect();
+        }
+    }
+
+    /// Sorts by a key of the names; equal ones keep their order.
+    pub fn sort_by_key<K: Ord>(&mut self, key: impl Fn(&str) -> K) {
+        let mut pairs: Vec<(String, f64)> = self.iter().map(|(name, value)| (name.clone(), *value)).collect();
+        pairs.sort_by_key(|(name, _)| key(name));
+        *self = pairs.into_iter().collect();
+    }
+
+    /// Holds the names that `other` holds, if they are the same.
+    pub fn share(&mut self, other: &Self) {
+        if self.has_names_of(other) {
+            self.names = other.names.clone();
+            self.values.shrink_to_fit();
+        }
+    }
+
+    /// Has the same names in the same order.
+    pub fn has_names_of(&self, other: &Self) -> bool {
+        self.names == other.names
+    }
+
+    fn place(&self, name: &str) -> Option<usize> {
+        self.names.iter().position(|known| known == name)
+    }
+}
+
+impl fmt::Debug for Values {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}
+
+impl Index<&str> for Values {
+    type Output = f64;
+
+    /// # Panics
+    /// The name has no value.
+    fn index(&self, name: &str) -> &f64 {
+        self.get(name).unwrap_or_else(|| panic!("no value of {name}"))
+    }
+}
+
+impl FromIterator<(String, f64)> for Values {
+    fn from_iter<I: IntoIterator<Item = (String, f64)>>(pairs: I) -> Self {
+        let (names, values): (Vec<String>, Vec<f64>) = pairs.into_iter().unzip();
+        Self { names: Arc::new(names), values }
+    }
+}
+
+impl<const N: usize> From<[(String, f64); N]> for Values {
+    fn from(pairs: [(String, f64); N]) -> Self {
+        pairs.into_iter().collect()
+    }
+}
+
+impl Serialize for Values {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.len()))?;
+        self.iter().try_for_each(|(name, value)| map.serialize_entry(name, value))?;
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Values {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Pairs;
+        impl<'de> Visitor<'de> for Pairs {
+            type Value = Values;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a map of numbers")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Values, A::Error> {
+                let mut pairs: Vec<(String, f64)> = Vec::new();
+                while let Some(pair) = map.next_entry()? {
+                    pairs.push(pair);
+                }
+                Ok(pairs.into_iter().collect())
+            }
+        }
+        deserializer.deserialize_map(Pairs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values(pairs: &[(&str, f64)]) -> Values {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect()
+    }
+
+    #[test]
+    fn they_are_a_map_in_json() {
+        let own = values(&[("b", 1.0), ("a", 2.5)]);
+        let text = serde_json::to_string(&own).unwrap();
+        assert_eq!(text, r#"{"b":1.0,"a":2.5}"#);
+        assert_eq!(serde_json::from_str::<Values>(&text).unwrap(), own);
+        assert!(serde_json::from_str::<Values>("[1]").is_err());
+    }
+
+    #[test]
+    fn names_are_shared_where_they_are_the_same_and_apart_again_when_one_changes() {
+        let first = values(&[("a", 1.0), ("b", 2.0)]);
+        let mut second = values(&[("a", 3.0), ("b", 4.0)]);
+        second.share(&first);
+        assert!(Arc::ptr_eq(&first.names, &second.names));
+        second.insert("c".into(), 5.0);
+        second.insert("a".into(), 6.0);
+        assert_eq!((first.len(), second.get("c"), second["a"]), (2, Some(&5.0), 6.0));
+        second.retain(|value| value != 4.0);
+        second.sort_by_key(|name| std::cmp::Reverse(name.to_owned()));
+        assert_eq!(second, values(&[("c", 5.0), ("a", 6.0)]));
+        assert_eq!(format!("{first:?}"), r#"{"a": 1.0, "b": 2.0}"#);
+    }
+}
