@@ -84,7 +84,7 @@ impl Receiving {
     }
 
     /// The window to advertise now, unscaled, whose edge is remembered. Never taken back (RFC 9293 §3.8.6).
-    #[inline]
+    #[inline(always)]
     pub fn advertise(&mut self, mode: Mode, subflows: &[Subflow], shift: u8) -> u16 {
         let next = self.reassembly.next();
         let target = match &self.linux {
