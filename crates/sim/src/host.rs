@@ -268,9 +268,19 @@ impl Host {
     }
 
     /// Gives an application the events of its connection; false if there are none.
+    #[inline]
     fn serve(&mut self, n: usize, now: Instant, recorder: &mut dyn Recorder) -> bool {
+        let has_news = self.endpoint.has_news(self.applications[n].handle);
+        if has_news {
+            self.serve_news(n, now, recorder);
+        }
+        has_news
+    }
+
+    #[inline(never)]
+    fn serve_news(&mut self, n: usize, now: Instant, recorder: &mut dyn Recorder) {
         let Application { handle, workload, established, .. } = &mut self.applications[n];
-        let Some(connection) = self.endpoint.news_of(*handle) else { return false };
+        let Some(connection) = self.endpoint.news_of(*handle) else { return };
         let mut cx = Cx { now, recorder, rng: &mut self.rng };
         let mut io = Io { connection, cx: &mut cx, tickets: &mut self.tickets };
         let mut closed = false;
@@ -295,7 +305,6 @@ impl Host {
             self.applications.swap_remove(n);
             self.gone += 1;
         }
-        true
     }
 
     /// The first connection's handle, or its successor's.

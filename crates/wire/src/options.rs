@@ -157,6 +157,7 @@ impl Options {
     }
 
     /// Sets the DSS option, once. A data sequence number that is not `wide` is cut to its low 32 bits.
+    #[inline(always)]
     pub fn set_dss(&mut self, mut dss: Dss) -> bool {
         if let Some(mapping) = &mut dss.mapping
             && !mapping.wide

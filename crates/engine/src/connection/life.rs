@@ -1,27 +1,25 @@
 //! A connection's beginning, its subflows' coming and going, what time does to it, and its end (RFC 8684 §3.1 to §3.6).
 
-use super::lifetime::{Facts, Verdict};
+use super::lifetime::{Facts, Verdict, streams};
 use super::{Connection, Setup};
 use crate::cx::Cx;
 use crate::deadlines::{Deadlines, NEVER};
 use crate::four_tuple::FourTuple;
-use crate::paths::{Announcement, PathSetup, Race};
+use crate::paths::{PathSetup, Race};
 use crate::reasons::{INTERFERENCE, MPTCP_ERROR, NO_RESOURCES, UNSPECIFIED};
 use crate::schedule::{Cause, PathView};
 use crate::sending::{Peer, Probed};
 use crate::session::{Keys, Session, asked};
 use crate::subflow::half_open::{HalfOpen, Offer};
 use crate::subflow::life::{Ending, Timer};
-use crate::subflow::{Both, Move, Reset, State, Subflow};
+use crate::subflow::{Move, Reset, State, Subflow};
 use anabranch_trace::{CloseReason, Event, PathState, Violation};
 use anabranch_units::{Instant, PathId, Side};
-use anabranch_wire::{AddAddr, Flags, MptcpOption, Reason, Segment};
+use anabranch_wire::{Flags, Reason, Segment};
 
 /// Deadlines of the connection as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Due {
-    /// A SYN over the next path of a race.
-    Race,
     /// The round at the scheduler's wake-up time.
     Wakeup,
     /// A zero-window probe.
@@ -30,7 +28,7 @@ enum Due {
     DataFin,
     /// MP_FAIL again.
     Failure,
-    /// A path to open, or an address to announce.
+    /// A path to try or to join, or an address to announce.
     Paths,
     /// The end of a connection without subflows.
     Orphan,
@@ -46,17 +44,16 @@ impl Connection {
     pub fn connect(cx: &mut Cx<'_>, setup: Setup, taken: &dyn Fn(u32) -> bool) -> Self {
         let race = Race::of(&setup.settings, &setup.paths);
         let local = race.favourite().expect("a client needs a path").tuple.local;
-        let mut connection = Self::new(cx, setup, Side::Client, local);
-        connection.race = race;
+        let mut connection = Self::new(cx, setup, Side::Client, local, race);
         connection.session.set_keys(Keys::generate(cx.rng, taken));
         connection.open_next(cx);
-        connection.run_race(cx);
+        connection.manage_paths(cx);
         connection
     }
 
     /// A server's connection, made by a SYN that was received on `tuple`.
     pub fn accept(cx: &mut Cx<'_>, setup: Setup, tuple: FourTuple, syn: &Segment, taken: &dyn Fn(u32) -> bool) -> Self {
-        let mut connection = Self::new(cx, setup, Side::Server, tuple.local);
+        let mut connection = Self::new(cx, setup, Side::Server, tuple.local, Race::default());
         connection.session.set_keys(Keys::generate(cx.rng, taken));
         let offer = asked(syn, connection.settings(), || connection.session.local_key());
         let half = HalfOpen::new(cx.rng, cx.now, connection.settings(), tuple, syn, offer);
@@ -66,7 +63,7 @@ impl Connection {
 
     /// A server's connection whose peer has acknowledged the SYN/ACK of `half`: take that segment next.
     pub(crate) fn resume(cx: &mut Cx<'_>, setup: Setup, half: &HalfOpen, taken: &dyn Fn(u32) -> bool) -> Self {
-        let mut connection = Self::new(cx, setup, Side::Server, half.tuple().local);
+        let mut connection = Self::new(cx, setup, Side::Server, half.tuple().local, Race::default());
         let (keys, offer) = connection.session.resume(half, || Keys::generate(cx.rng, taken), taken);
         connection.session.set_keys(keys);
         connection.begin(cx, &half.with(offer));
@@ -78,7 +75,7 @@ impl Connection {
     /// The first subflow of a server's connection.
     fn begin(&mut self, cx: &mut Cx<'_>, half: &HalfOpen) {
         self.session.begin(half);
-        let id = self.paths.id_for(half.tuple()).unwrap_or_default();
+        let id = self.paths.known.id_for(half.tuple()).unwrap_or_default();
         self.admit(cx, id, half);
         self.sending.learn_window(half.window);
     }
@@ -101,39 +98,18 @@ impl Connection {
     fn open_path(&mut self, cx: &mut Cx<'_>, setup: PathSetup, join: bool) {
         let PathSetup { id, mut tuple, backup, .. } = setup;
         if tuple.local.port() == 0 {
-            tuple.local.set_port(self.fresh_port(cx));
+            tuple.local.set_port(self.subflows.fresh_port(cx.rng));
         }
-        self.paths.opened(id);
-        let remote_id = self.paths.remote_id(id).unwrap_or(0);
-        // RFC 8684 §3.2: the address of the first subflow has ID 0, whichever path that is.
-        let own_id = if join { self.addresses.id_for(tuple.local).unwrap_or(0) } else { 0 };
-        let mut s =
-            Subflow::opening(id, tuple, &self.frame.settings, cx.rng, cx.now, Both { ours: own_id, theirs: remote_id });
+        let address_ids = self.paths.opened(id, tuple.local, join);
+        let mut s = Subflow::opening(id, tuple, &self.frame.settings, cx.rng, cx.now, address_ids);
         s.join = join;
         s.backup.ours = backup;
         self.add_subflow(cx, s);
     }
 
-    /// A port of ours that no present subflow of this connection uses (RFC 6335 §6: the dynamic ones).
-    fn fresh_port(&self, cx: &mut Cx<'_>) -> u16 {
-        loop {
-            let port = 49_152 + cx.rng.below(16_384) as u16;
-            if self.subflows.iter().all(|s| s.tuple.local.port() != port) {
-                return port;
-            }
-        }
-    }
-
-    /// Sends a SYN over each path whose turn has come.
-    fn run_race(&mut self, cx: &mut Cx<'_>) {
-        while self.race.next() <= cx.now {
-            self.open_next(cx);
-        }
-    }
-
-    /// Sends a SYN over the next path; false if there is none.
+    /// Sends a SYN over the next path of the race; false if there is none.
     fn open_next(&mut self, cx: &mut Cx<'_>) -> bool {
-        let Some(path) = self.race.start(cx.now) else { return false };
+        let Some(path) = self.paths.race.start(cx.now) else { return false };
         self.open_path(cx, path, false);
         true
     }
@@ -143,7 +119,6 @@ impl Connection {
     /// Returns where the winner stands now.
     pub(super) fn win(&mut self, cx: &mut Cx<'_>, i: usize) -> usize {
         let (id, local) = (self.subflows[i].id, self.subflows[i].tuple.local);
-        self.race.stop();
         let due = self.sending.due();
         for i in (0..self.subflows.len()).rev().filter(|n| *n != i) {
             self.subflows[i].go(Move::Abort);
@@ -151,8 +126,7 @@ impl Connection {
         }
         // None of them could carry anything.
         self.sending.restore_due(due);
-        self.paths.decided(id);
-        self.addresses.begin_at(local);
+        self.paths.won(id, local);
         0
     }
 
@@ -176,7 +150,7 @@ impl Connection {
         let id = s.id;
         let window = s.begin_sending(segment, &settings.tcp, cx.now);
         let mss = s.terms.payload_limit(settings, multipath);
-        let (policy, used_bytes) = self.paths.account(id);
+        let (policy, used_bytes) = self.paths.known.account(id);
         let path = PathView { usable: false, backup: s.is_backup(), policy, used_bytes, ..PathView::new(id, mss) };
         let mut scope = cx.scope(&self.frame);
         self.sending.add_path(&scope, s, path, window);
@@ -186,7 +160,7 @@ impl Connection {
             scope.record(Some(id), Event::Connected(multipath));
         }
         if self.session.is_confirmed() {
-            self.addresses.open();
+            self.paths.own.open();
         }
         if self.subflows[i].handshake.confirmed {
             self.path_up(cx, i);
@@ -201,7 +175,7 @@ impl Connection {
         s.reported = PathState::Established;
         cx.scope(&self.frame).record(Some(id), Event::Path(PathState::Established));
         self.sending.refresh_usability(&self.frame.settings, &mut self.subflows);
-        self.retire_half_closed();
+        self.sending.retire_half_closed(&self.frame.settings, self.session.mode(), &mut self.subflows);
         self.sending.relieve_failing(cx.now, &mut self.subflows);
         self.sending.path_up(id);
         self.sending.ask_for_round(Cause::PathChange(id));
@@ -212,28 +186,22 @@ impl Connection {
         let s = self.subflows.remove(i);
         self.epoch += 1;
         if let Some(used) = self.sending.remove_path(s.id) {
-            self.paths.set_used(s.id, used);
+            self.paths.known.set_used(s.id, used);
         }
         cx.scope(&self.frame).record(Some(s.id), Event::Path(how));
         let opened = s.reported != PathState::Opening;
         if opened {
-            if self.losses() == 0 {
-                self.paths.delivered(s.id);
+            if self.lifetime.losses(streams(&self.sending, &self.receiving)) == 0 {
+                self.paths.known.delivered(s.id);
             }
             if how == PathState::Dead {
                 self.lifetime.add_loss();
             }
         }
-        self.paths.lost(s.id, cx.now, self.lifetime.closed || s.fin.wanted, !opened);
+        self.paths.known.lost(s.id, cx.now, self.lifetime.closed || s.fin.wanted, !opened);
         self.sending.path_down(s.id);
         self.sending.refresh_usability(&self.frame.settings, &mut self.subflows);
         self.sending.ask_for_round(Cause::PathChange(s.id));
-    }
-
-    /// Subflows that came into use and were lost since either stream last moved.
-    fn losses(&mut self) -> u32 {
-        let streams = self.sending.view().data_acked() + self.receiving.next();
-        self.lifetime.losses(streams)
     }
 
     // ---- joins of the peer's: half open beside the connection until the third ACK has proved the keys ----
@@ -245,7 +213,7 @@ impl Connection {
     pub(crate) fn begin_join(&mut self, cx: &mut Cx<'_>, tuple: FourTuple, syn: &Segment) -> Result<HalfOpen, Reason> {
         self.may_be_joined(tuple)?;
         self.path_of_join(tuple).ok_or(NO_RESOURCES)?;
-        let own_id = self.addresses.id_for(tuple.local).ok_or(MPTCP_ERROR)?;
+        let own_id = self.paths.own.id_for(tuple.local).ok_or(MPTCP_ERROR)?;
         let mut half = HalfOpen::new(cx.rng, cx.now, &self.frame.settings, tuple, syn, Offer::Plain);
         half.offer = Session::join_offer(syn, || cx.rng.bits() as u32, own_id)?;
         Ok(half)
@@ -253,14 +221,14 @@ impl Connection {
 
     fn may_be_joined(&self, tuple: FourTuple) -> Result<(), Reason> {
         let over = self.lifetime.closed || self.both_ended();
-        let open = self.session.is_confirmed() && !over && self.addresses.listens_on(tuple.local);
+        let open = self.session.is_confirmed() && !over && self.paths.own.listens_on(tuple.local);
         if open { Ok(()) } else { Err(MPTCP_ERROR) }
     }
 
     /// The path on which a join would be.
     fn path_of_join(&self, tuple: FourTuple) -> Option<PathId> {
         let replaced = self.subflows.iter().find(|s| s.is_replaced_by(tuple)).map(|s| s.id);
-        replaced.or_else(|| self.paths.likely_id(tuple))
+        replaced.or_else(|| self.paths.known.likely_id(tuple))
     }
 
     /// Makes `out` the SYN/ACK of a join; returns the path on which it would be. `None` if nothing more can come of it.
@@ -269,7 +237,7 @@ impl Connection {
         let tuple = half.tuple();
         self.may_be_joined(tuple).ok()?;
         let id = self.path_of_join(tuple)?;
-        let option = self.session.join_answer(nonces, address_ids.ours, self.paths.is_backup(id));
+        let option = self.session.join_answer(nonces, address_ids.ours, self.paths.known.is_backup(id));
         let window = self.receiving.advertise(self.session.mode(), &self.subflows, 0);
         half.answer(cx.now, &self.frame.settings, window, Some(option), out);
         let flags = Flags::SYN | Flags::ACK;
@@ -295,17 +263,17 @@ impl Connection {
             // The peer lost this subflow before we noticed.
             self.drop_subflow(cx, old, PathState::Dead);
         }
-        let id = self.paths.id_for(tuple).ok_or(NO_RESOURCES)?;
+        let id = self.paths.known.id_for(tuple).ok_or(NO_RESOURCES)?;
         self.sending.set_now(cx.now);
         self.admit(cx, id, half);
         // The peer has proved that it speaks MPTCP: what comes without it from now on was changed on the way.
         self.session.joined = true;
         let i = self.subflows.len() - 1;
         let s = &mut self.subflows[i];
-        s.backup.ours = self.paths.is_backup(id);
+        s.backup.ours = self.paths.known.is_backup(id);
         s.resume(half, cx.now);
         self.synchronize(cx, i, segment);
-        self.on_synchronized(cx, i, segment);
+        self.handle_segment(cx, id, segment);
         self.settle(cx);
         Ok(())
     }
@@ -314,35 +282,17 @@ impl Connection {
 
     /// Opens and announces what is due.
     fn manage_paths(&mut self, cx: &mut Cx<'_>) {
-        while let Some(setup) = self.paths.due(cx.now) {
-            if self.subflows.iter().any(|s| s.tuple == setup.tuple) {
-                self.paths.withdraw(setup.id);
-                continue;
-            }
+        while self.paths.race.next() <= cx.now {
+            self.open_next(cx);
+        }
+        while let Some(setup) = self.paths.next_join(cx.now, &self.subflows) {
             self.open_path(cx, setup, true);
         }
         self.announce_addresses(cx);
     }
 
-    pub(super) fn announce_addresses(&mut self, cx: &mut Cx<'_>) {
-        if self.lifetime.closed || !self.session.is_multipath() {
-            return;
-        }
-        while self.addresses.next() <= cx.now
-            && let Some(own) = self.addresses.due(cx.now)
-        {
-            let option = match own.kind {
-                Announcement::Add => {
-                    let (address_id, address, port) = (own.id, own.address, own.port);
-                    self.session.announcement(AddAddr { address_id, address, port, hmac: None })
-                }
-                Announcement::Remove => MptcpOption::RemoveAddr([Some(own.id), None, None, None]),
-            };
-            if let Some(s) = self.subflows.iter_mut().find(|s| s.state == State::Established && s.reset.is_none()) {
-                s.signals.push_back(option);
-                self.addresses.said(cx.now, cx.now + s.sender.rtt().rto());
-            }
-        }
+    pub(super) fn announce_addresses(&mut self, cx: &Cx<'_>) {
+        self.paths.announce(cx.now, &mut self.subflows, |announcement| self.session.signed(announcement));
     }
 
     // ---- time ----
@@ -355,16 +305,14 @@ impl Connection {
     }
 
     /// Deadlines of the connection as a whole.
-    fn deadlines(&self) -> Deadlines<Due, 7> {
+    fn deadlines(&self) -> Deadlines<Due, 6> {
         let open = |at: Instant| if self.lifetime.closed { NEVER } else { at };
-        let paths = if self.session.is_multipath() { self.paths.next().min(self.addresses.next()) } else { NEVER };
         Deadlines([
-            (Due::Race, open(self.race.next())),
             (Due::Wakeup, open(self.sending.wakeup())),
             (Due::Persist, self.sending.persist_deadline()),
             (Due::DataFin, open(self.sending.data_fin.deadline())),
             (Due::Failure, open(self.session.failure_deadline())),
-            (Due::Paths, open(paths)),
+            (Due::Paths, self.paths.next()),
             (Due::Orphan, open(self.lifetime.deadline())),
         ])
     }
@@ -380,7 +328,6 @@ impl Connection {
         let mut last = None;
         while let Some(due) = self.deadlines().due_after(last, cx.now) {
             match due {
-                Due::Race => self.run_race(cx),
                 Due::Persist => self.probe_window(cx),
                 Due::DataFin => self.repeat_data_fin(cx),
                 Due::Failure => self.repeat_failure(cx),
@@ -523,9 +470,9 @@ impl Connection {
         if self.session.is_plain() {
             // RFC 9293 §3.10.4: FIN after the last data. What is queued may still be taken back. A peer that does not
             // know yet that this is plain TCP would take the FIN for the end of a subflow only.
-            let known = !self.session.awaits_reaction();
-            let all_sent = self.sending.is_finished() && known && self.sending.all_sent();
-            self.subflows.iter_mut().filter(|_| all_sent).for_each(|s| s.fin.wanted = true);
+            if self.sending.is_finished() && !self.session.awaits_reaction() && self.sending.all_sent() {
+                self.subflows.iter_mut().for_each(|s| s.fin.wanted = true);
+            }
             return;
         }
         self.sending.settle_data_fin();
@@ -535,7 +482,7 @@ impl Connection {
                 s.fin.wanted = true;
                 s.give_up_joining();
             }
-            self.paths.stop();
+            self.paths.known.stop();
             if self.subflows.iter().any(|s| s.fin.offset.is_none()) {
                 self.sending.refresh_usability(&self.frame.settings, &mut self.subflows);
             }
@@ -546,48 +493,14 @@ impl Connection {
         if self.lifetime.closed {
             return;
         }
-        let (plain, received_all) = (self.session.is_plain(), self.receiving.is_finished());
-        let (finished, delivered) = (self.sending.is_finished(), self.sending.all_delivered());
-        let fin_acked = self.sending.data_fin.is_acked();
-        // RFC 9293 §3.8.3, R2: subflow after subflow, and none delivers what waits.
-        let waits = !(delivered && (fin_acked || !finished));
-        let in_vain = waits && self.losses() > self.frame.settings.tcp.retries;
-        // Events are polled before segments: the end is reported before the last reset leaves.
-        let over = |s: &Subflow| matches!(s.state, State::TimeWait | State::Closed) || s.reset.is_some();
-        // Attempts to join do not count: they might last forever.
-        let open = |s: &Subflow| s.state.is_synchronized() && !s.is_unproven();
-        let facts = Facts {
-            multipath: self.session.is_multipath(),
-            sent_all: if plain { finished && delivered } else { fin_acked },
-            received_all,
-            subflows_over: self.subflows.iter().all(over),
-            hears: self.subflows.iter().any(|s| open(s) && (s.state.may_receive() || received_all)),
-            sends: !delivered && self.subflows.iter().any(|s| s.may_carry() && open(s)),
-            alone: self.subflows.is_empty(),
-        };
-        match self.lifetime.verdict(&facts, cx.now) {
+        let facts = Facts::of(&self.session, &self.sending, &self.receiving, &self.subflows);
+        match self.lifetime.verdict(&facts, self.frame.settings.tcp.retries, cx.now) {
             Verdict::Finished => self.end(cx, CloseReason::Finished),
-            _ if in_vain => self.break_off(cx, CloseReason::TimedOut),
+            Verdict::InVain => self.break_off(cx, CloseReason::TimedOut),
             Verdict::TimedOut => self.end(cx, CloseReason::TimedOut),
             Verdict::NeverOpened => self.first_failed(cx, CloseReason::TimedOut),
             Verdict::GoesOn => {}
         }
-    }
-
-    /// RFC 8684 §3.3.3: a FIN ends one direction of its subflow. In the other, data may flow until our DATA_FIN is
-    /// acknowledged. If another subflow is open both ways, a FIN answers the peer's: the peer no longer uses this subflow,
-    /// and Linux resets it if data comes after its FIN.
-    pub(super) fn retire_half_closed(&mut self) {
-        let open = |s: &Subflow| s.may_carry() && s.state == State::Established && !s.failing;
-        if self.session.is_plain() || !self.subflows.iter().any(open) {
-            return;
-        }
-        for s in self.subflows.iter_mut().filter(|s| s.state == State::CloseWait && !s.fin.wanted) {
-            s.fin.wanted = true;
-            self.sending.take_back(s.id);
-            self.sending.ask_for_round(Cause::PathChange(s.id));
-        }
-        self.sending.refresh_usability(&self.frame.settings, &mut self.subflows);
     }
 
     pub(super) fn abort_with(&mut self, cx: &mut Cx<'_>, why: CloseReason) {
@@ -610,8 +523,7 @@ impl Connection {
             return;
         }
         self.lifetime.closed = true;
-        self.paths.stop();
-        self.race.stop();
+        self.paths.end();
         self.sending.stop();
         self.pending.closed = Some(why);
         self.pending.readable = true;

@@ -1,6 +1,10 @@
 //! How far a connection is from its end.
 
 use crate::deadlines::NEVER;
+use crate::receiving::Receiving;
+use crate::sending::Sending;
+use crate::session::Session;
+use crate::subflow::{State, Subflow};
 use anabranch_units::{Duration, Instant};
 
 /// How long a connection without any subflow waits for one, as Linux's `net.mptcp.close_timeout`.
@@ -40,9 +44,14 @@ impl Lifetime {
     }
 
     /// The state of a connection that has not ended, judged by its streams and subflows at `now`.
-    pub fn verdict(&mut self, facts: &Facts, now: Instant) -> Verdict {
+    /// `retries`: how many subflows may be lost one after the other.
+    pub fn verdict(&mut self, facts: &Facts, retries: u32, now: Instant) -> Verdict {
         if facts.sent_all && facts.received_all && facts.subflows_over {
             return Verdict::Finished;
+        }
+        // RFC 9293 §3.8.3, R2: subflow after subflow, and none delivers what waits.
+        if facts.waits && self.losses(facts.streams) > retries {
+            return Verdict::InVain;
         }
         if facts.hears {
             self.orphaned = None;
@@ -76,6 +85,39 @@ pub(super) struct Facts {
     pub sends: bool,
     /// There is no subflow.
     pub alone: bool,
+    /// Something of ours is not acknowledged.
+    pub waits: bool,
+    /// See [`streams`].
+    pub streams: u64,
+}
+
+/// How far both streams have come, together.
+pub(super) fn streams(sending: &Sending, receiving: &Receiving) -> u64 {
+    sending.view().data_acked() + receiving.next()
+}
+
+impl Facts {
+    /// As the parts have them now.
+    pub fn of(session: &Session, sending: &Sending, receiving: &Receiving, subflows: &[Subflow]) -> Self {
+        let received_all = receiving.is_finished();
+        let (finished, delivered) = (sending.is_finished(), sending.all_delivered());
+        let fin_acked = sending.data_fin.is_acked();
+        // Events are polled before segments: the end is reported before the last reset leaves.
+        let over = |s: &Subflow| matches!(s.state, State::TimeWait | State::Closed) || s.reset.is_some();
+        // Attempts to join do not count: they might last forever.
+        let open = |s: &Subflow| s.state.is_synchronized() && !s.is_unproven();
+        Self {
+            multipath: session.is_multipath(),
+            sent_all: if session.is_plain() { finished && delivered } else { fin_acked },
+            received_all,
+            subflows_over: subflows.iter().all(over),
+            hears: subflows.iter().any(|s| open(s) && (s.state.may_receive() || received_all)),
+            sends: !delivered && subflows.iter().any(|s| s.may_carry() && open(s)),
+            alone: subflows.is_empty(),
+            waits: !(delivered && (fin_acked || !finished)),
+            streams: streams(sending, receiving),
+        }
+    }
 }
 
 /// The verdict on a connection.
@@ -83,6 +125,8 @@ pub(super) struct Facts {
 pub(super) enum Verdict {
     GoesOn,
     Finished,
+    /// Its data was not delivered on any of too many subflows.
+    InVain,
     TimedOut,
     /// Its first subflows have failed.
     NeverOpened,

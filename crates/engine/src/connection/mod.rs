@@ -19,8 +19,7 @@ pub use events::ConnectionEvent;
 use crate::congestion::CongestionControl;
 use crate::cx::{Cx, Frame};
 use crate::four_tuple::FourTuple;
-use crate::paths::{Addresses, PathManager, Race};
-use crate::reasons::UNSPECIFIED;
+use crate::paths::{Addresses, PathManager, Paths, Race};
 use crate::receiving::Receiving;
 use crate::schedule::{Cause, Device, Scheduler, View};
 use crate::sending::Sending;
@@ -67,9 +66,7 @@ pub struct Connection {
     subflows: Subflows,
     /// Counts the subflows that came and went.
     epoch: u64,
-    paths: PathManager,
-    addresses: Addresses,
-    race: Race,
+    paths: Paths,
     /// Forward delays of all subflows are taken by it.
     peer_clock: PeerClock,
     lifetime: Lifetime,
@@ -78,7 +75,7 @@ pub struct Connection {
 
 impl Connection {
     /// `local`: our end of the first subflow, as far as it is known.
-    fn new(cx: &mut Cx<'_>, setup: Setup, side: Side, local: SocketAddr) -> Self {
+    fn new(cx: &mut Cx<'_>, setup: Setup, side: Side, local: SocketAddr, race: Race) -> Self {
         let Setup { id, settings, mut scheduler, congestion, paths, announce, accept_announced } = setup;
         scheduler.seed(cx.rng.fork("scheduler"));
         Self {
@@ -87,9 +84,11 @@ impl Connection {
             receiving: Receiving::new(&settings),
             subflows: Subflows::with_capacity(paths.len()),
             epoch: 0,
-            paths: PathManager::new(side, paths, accept_announced, settings.rejoin_after),
-            addresses: Addresses::new(local, &announce),
-            race: Race::default(),
+            paths: Paths {
+                known: PathManager::new(side, paths, accept_announced, settings.rejoin_after),
+                own: Addresses::new(local, &announce),
+                race,
+            },
             peer_clock: PeerClock::default(),
             lifetime: Lifetime::default(),
             pending: Pending::default(),
@@ -215,7 +214,7 @@ impl Connection {
 
     /// Sets whether a path is a backup, and tells the peer with MP_PRIO (RFC 8684 §3.3.8).
     pub fn set_backup(&mut self, id: PathId, backup: bool) {
-        self.paths.set_backup(id, backup);
+        self.paths.known.set_backup(id, backup);
         if let Some(i) = self.index(id).filter(|_| !self.session.is_plain()) {
             self.subflows[i].backup.ours = backup;
             // Before a peer is known to have our keys, they go first (RFC 8684 §3.1).
@@ -245,7 +244,7 @@ impl Connection {
     /// port, joins to that port are accepted too. False if `id` is 0 or another address's, or the address has an ID
     /// already; see [`Self::address_id`].
     pub fn announce(&mut self, cx: &mut Cx<'_>, id: u8, address: IpAddr, port: Option<u16>) -> bool {
-        self.addresses.announce(cx.now, id, address, port)
+        self.paths.own.announce(cx.now, id, address, port)
     }
 
     /// The ID under which the peer knows a local end, if it has one.
@@ -256,13 +255,7 @@ impl Connection {
     /// Takes back the address with this ID: tells the peer with REMOVE_ADDR, and closes the subflows over it
     /// (RFC 8684 §3.4.2). ID 0 is the first subflow's address.
     pub fn withdraw(&mut self, cx: &mut Cx<'_>, id: u8) {
-        if let Some(own) = self.addresses.remove(cx.now, id).filter(|own| own.port.is_none() && id != 0) {
-            self.paths.abandon(own.address);
-        }
-        for s in self.subflows.iter_mut().filter(|s| s.handshake.address_ids.ours == id) {
-            self.paths.withdraw(s.id);
-            s.close_by_reset(Reset::Because(UNSPECIFIED));
-        }
+        self.paths.withdraw(cx.now, &mut self.subflows, id);
         self.announce_addresses(cx);
         self.settle(cx);
     }
@@ -272,7 +265,7 @@ impl Connection {
     pub fn reset_path(&mut self, cx: &mut Cx<'_>, id: PathId, reason: Reason) -> bool {
         let Some(i) = self.index(id) else { return false };
         if !reason.transient {
-            self.paths.withdraw(id);
+            self.paths.known.withdraw(id);
         }
         self.subflows[i].close_by_reset(Reset::Because(reason));
         self.settle(cx);

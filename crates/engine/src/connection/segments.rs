@@ -10,13 +10,12 @@ use crate::cx::Cx;
 use crate::mode::{Mode, Offset};
 use crate::reasons::{INTERFERENCE, MPTCP_ERROR, UNSPECIFIED};
 use crate::schedule::Cause;
-use crate::session::{Checked, Learned, MappedTo, offers_multipath, reason_in};
-use crate::settings::HostModel;
+use crate::session::{Checked, Learned, MappedTo, Shown, offers_multipath, reason_in};
 use crate::subflow::acceptance::{Facts, Opening, cut_off};
-use crate::subflow::mapping::{Entry, Placed, subflow_offset};
+use crate::subflow::mapping::{Entry, Placed};
 use crate::subflow::{Move, Reset, State, Subflow};
 use anabranch_trace::{CloseReason, Event, PathState, Violation};
-use anabranch_units::{PathId, Range};
+use anabranch_units::PathId;
 use anabranch_wire::{AddAddr, DataAck, Dss, Flags, Mapping, MpJoin, MptcpOption, Reason, Segment};
 use bytes::Bytes;
 use core::net::SocketAddr;
@@ -30,11 +29,16 @@ impl Connection {
     pub fn handle_segment(&mut self, cx: &mut Cx<'_>, path: PathId, segment: &Segment) {
         let Some(i) = self.index(path) else { return };
         self.sending.set_now(cx.now);
-        match self.subflows[i].state {
-            State::SynSent => self.on_syn_sent(cx, i, segment),
+        let synchronized = match self.subflows[i].state {
+            State::SynSent => {
+                self.on_syn_sent(cx, i, segment);
+                false
+            }
             State::SynReceived => self.on_syn_received(cx, i, segment),
-            State::Closed | State::Listen => {}
-            _ => self.on_synchronized(cx, i, segment),
+            state => state.is_synchronized(),
+        };
+        if synchronized {
+            self.on_synchronized(cx, i, segment);
         }
         // Nearly always: nothing is about to end.
         let ending = self.lifetime.closed || self.sending.is_finished() || self.receiving.has_fin();
@@ -46,7 +50,7 @@ impl Connection {
     // ---- SYN-SENT (RFC 9293 §3.10.7.3) ----
 
     fn on_syn_sent(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
-        let racing = self.race.is_open();
+        let racing = self.paths.race.is_open();
         let opening = self.subflows[i].in_syn_sent(segment, racing);
         if !matches!(opening, Opening::Answered | Opening::Crossed) {
             return self.not_opened(cx, i, segment, opening);
@@ -93,7 +97,7 @@ impl Connection {
         } else {
             self.sending.learn_window(segment.window);
             if self.session.learn_from_syn_ack(segment) {
-                self.paths.keep_off(s.tuple.remote);
+                self.paths.known.keep_off(s.tuple.remote);
             }
         }
         s.go(Move::ReceiveSynAck);
@@ -118,7 +122,7 @@ impl Connection {
         let (id, only) = (s.id, !s.join);
         if !reason_in(segment).is_some_and(|reason| reason.transient) {
             // RFC 8684 §3.9.3
-            self.paths.refused(id);
+            self.paths.known.refused(id);
         }
         self.drop_subflow(cx, i, PathState::Dead);
         if only {
@@ -128,31 +132,35 @@ impl Connection {
 
     // ---- SYN-RECEIVED (RFC 9293 §3.10.7.4) ----
 
-    fn on_syn_received(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
+    /// True if the segment is to be taken further, in a synchronized state.
+    fn on_syn_received(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) -> bool {
         let s = &mut self.subflows[i];
-        let crossed = match s.repeats_syn(segment) {
-            Some(false) => return s.on_syn_again(cx.now, offers_multipath(segment)),
-            repeated => repeated.is_some(),
-        };
+        let repeated = s.repeats_syn(segment);
+        if repeated == Some(false) {
+            s.on_syn_again(cx.now, offers_multipath(segment));
+            return false;
+        }
+        let crossed = repeated.is_some();
         if !crossed && self.acceptable(cx, i, segment).is_none() {
-            return;
+            return false;
         }
         let s = &mut self.subflows[i];
         let opening = s.in_syn_received(segment, crossed);
         if opening != Opening::Answered {
-            return self.not_opened(cx, i, segment, opening);
+            self.not_opened(cx, i, segment, opening);
+            return false;
         }
         match self.session.learn_from_ack(segment, s.peer_isn) {
             Learned::Mode => {}
             Learned::PlainTcp => self.give_up_multipath(cx),
-            Learned::Nothing => return,
+            Learned::Nothing => return false,
         }
         self.synchronize(cx, i, segment);
         if crossed {
             self.subflows[i].acks.demand();
-            return self.on_text_of_syn(cx, i, segment);
+            self.on_text_of_syn(cx, i, segment);
         }
-        self.on_synchronized(cx, i, segment);
+        !crossed
     }
 
     /// The peer has acknowledged our SYN/ACK, by `segment`.
@@ -163,7 +171,9 @@ impl Connection {
 
     // ---- synchronized states (RFC 9293 §3.10.7.4) ----
 
-    pub(super) fn on_synchronized(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
+    /// The first to fifth step.
+    #[inline(always)]
+    fn on_synchronized(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
         let Some((seq, window_end)) = self.acceptable(cx, i, segment) else { return };
         let flags = segment.flags;
         if flags.has(Flags::RST) {
@@ -182,10 +192,24 @@ impl Connection {
         };
         s.heard(&cx.scope(&self.frame), segment, seq);
         s.data_ack = None;
-        let bare = segment.seq_len() == 0;
-        let beyond = seq + segment.payload.len() as u64 > window_end;
-        let cut = beyond.then(|| self.cut_off(cx, i, segment, window_end - seq));
-        let segment = cut.as_ref().unwrap_or(segment);
+        if seq + segment.payload.len() as u64 > window_end {
+            self.take_cut_off(cx, i, segment, (seq, ack), window_end - seq);
+        } else {
+            self.take(cx, i, segment, (seq, ack), segment.seq_len() == 0);
+        }
+    }
+
+    /// Takes the part of a segment within the window, `len` bytes.
+    #[cold]
+    #[inline(never)]
+    fn take_cut_off(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, numbers: (u64, u64), len: u64) {
+        let cut = self.cut_off(cx, i, segment, len);
+        self.take(cx, i, &cut, numbers, false);
+    }
+
+    /// Takes the contents of a segment whose numbers, `seq` and `ack`, are acceptable. `bare`: it has no text, SYN or FIN.
+    #[inline(always)]
+    fn take(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, (seq, ack): (u64, u64), bare: bool) {
         let place = self.on_options(cx, i, segment, seq);
         let s = &mut self.subflows[i];
         if self.lifetime.closed || s.reset.is_some() {
@@ -237,7 +261,7 @@ impl Connection {
         }
         // RFC 8684 §3.6: a path that was reset for a reason that is not transient is not tried again.
         if !self.session.is_plain() && reason_in(segment).is_some_and(|reason| !reason.transient) {
-            self.paths.withdraw(self.subflows[i].id);
+            self.paths.known.withdraw(self.subflows[i].id);
         }
         let last = !self.session.is_multipath();
         self.drop_subflow(cx, i, PathState::Dead);
@@ -262,12 +286,10 @@ impl Connection {
         let s = &mut self.subflows[i];
         self.sending.note_starved(s);
         let Some(outcome) = s.on_ack(cx.now, &mut self.peer_clock, segment, ack, bare) else { return };
-        if s.fin.offset.is_some_and(|fin| s.sender.una() > fin) && s.go(Move::FinAcked) {
+        if s.fin.offset.is_some_and(|fin| s.sender.una() > fin) {
             // With MPTCP there is nothing to wait for but the peer's FIN once its stream has ended.
-            let last = s.state == State::FinWait2 && !self.session.is_plain() && self.receiving.is_finished();
-            if last || s.state == State::TimeWait {
-                s.linger = cx.now + self.frame.settings.tcp.time_wait;
-            }
+            let over = !self.session.is_plain() && self.receiving.is_finished();
+            s.fin_acked(cx.now + self.frame.settings.tcp.time_wait, over);
         }
         self.sending.on_ack(&mut cx.scope(&self.frame), self.session.mode(), &mut self.subflows, i, &outcome);
     }
@@ -296,15 +318,11 @@ impl Connection {
 
     /// Everything up to the peer's FIN has come.
     fn on_fin(&mut self, cx: &mut Cx<'_>, i: usize) {
-        let s = &mut self.subflows[i];
-        s.acks.demand();
-        if s.go(Move::ReceiveFin) && s.state == State::TimeWait {
-            s.linger = cx.now + self.frame.settings.tcp.time_wait;
-        }
+        self.subflows[i].on_fin(cx.now + self.frame.settings.tcp.time_wait);
         if self.session.is_plain() {
             return self.end_with_fin(cx, i);
         }
-        self.retire_half_closed();
+        self.sending.retire_half_closed(&self.frame.settings, self.session.mode(), &mut self.subflows);
         if self.both_ended() && self.lifetime.closing.is_none() {
             self.lifetime.closing = Some(cx.now);
             let waits = |s: &&mut Subflow| !matches!(s.state, State::TimeWait | State::FinWait2);
@@ -407,22 +425,18 @@ impl Connection {
         if self.session.has_seen_dss() {
             return;
         }
+        let alone = self.subflows.len() == 1;
         let s = &mut self.subflows[i];
-        if self.session.confirm(segment) {
-            // MP_CAPABLE does not tell that a path is a backup.
-            if s.backup.ours && !s.join {
-                s.signal_backup();
+        match self.session.shown(s, alone, segment) {
+            Shown::Nothing => {}
+            Shown::OurKeys => {
+                // MP_CAPABLE does not tell that a path is a backup.
+                if s.backup.ours && !s.join {
+                    s.signal_backup();
+                }
+                self.paths.open();
             }
-            self.paths.open();
-            self.addresses.open();
-        } else if segment.options.mptcp().is_empty()
-            && !s.join
-            && !self.session.joined
-            && (!segment.payload.is_empty() || segment.ack != s.isn.at(1))
-            && self.subflows.len() == 1
-        {
-            // RFC 8684 §3.7: data, or an acknowledgment of ours, without the option: the peer's end is plain TCP.
-            self.fall_back(cx, i);
+            Shown::PlainTcp => self.fall_back(cx, i),
         }
     }
 
@@ -438,7 +452,9 @@ impl Connection {
             MptcpOption::Join(MpJoin::Ack { .. }) => self.subflows[i].acks.demand(),
             MptcpOption::Join(_) => {}
             MptcpOption::AddAddr(announced) => self.on_add_addr(cx, i, announced),
-            MptcpOption::RemoveAddr(ids) => ids.into_iter().flatten().for_each(|id| self.on_remove_addr(id)),
+            MptcpOption::RemoveAddr(ids) => {
+                ids.into_iter().flatten().for_each(|id| self.paths.taken_back(&mut self.subflows, id))
+            }
             MptcpOption::Prio { backup } => {
                 self.subflows[i].backup.theirs = backup;
                 self.sending.refresh_usability(&self.frame.settings, &mut self.subflows);
@@ -490,28 +506,15 @@ impl Connection {
         if upto > self.sending.sent_upto() {
             return self.violation(cx, i, Violation::DataAckBeyond);
         }
-        let end = self.sending.end();
-        if upto == end + 1 && !self.sending.data_fin.is_acked() {
-            self.sending.data_fin.on_acked();
-            self.sending.ask_for_round(Cause::Window);
-        }
-        self.sending.on_data_acked(&mut cx.scope(&self.frame), upto.min(end));
-        let s = &mut self.subflows[i];
-        s.data_ack = Some(upto.min(end));
-        let mut size = u64::from(segment.window) << s.terms.send_shift;
-        if self.receiving.is_separate(self.session.mode()) {
-            size = self.sending.all_windows(size, self.subflows.len());
-        } else if self.frame.settings.sender_model == HostModel::Linux {
-            size = s.heard_as_linux(segment, size, self.sending.view().max_window());
-        }
-        self.sending.move_window(size, upto + size);
+        let windows = self.receiving.is_separate(self.session.mode()).then_some(self.subflows.len());
+        self.sending.on_data_ack(&mut cx.scope(&self.frame), &mut self.subflows[i], segment, upto, windows);
     }
 
     /// RFC 8684 §3.4.1: verify, echo, and join if we are to.
     fn on_add_addr(&mut self, cx: &mut Cx<'_>, i: usize, announced: AddAddr) {
         let AddAddr { address_id, address, port, hmac } = announced;
         if hmac.is_none() {
-            return self.addresses.echoed(address_id, address, port);
+            return self.paths.own.echoed(address_id, address, port);
         }
         if !self.session.proves(announced) {
             return self.violation(cx, i, Violation::Hmac);
@@ -522,20 +525,7 @@ impl Connection {
             s.acks.demand();
         }
         let remote = SocketAddr::new(address, port.unwrap_or(s.tuple.remote.port()));
-        self.paths.announced(s.tuple.local.ip(), remote, address_id);
-    }
-
-    /// RFC 8684 §3.4.2: the subflows over that address are closed, at once as Linux does, unless none would be left.
-    fn on_remove_addr(&mut self, address_id: u8) {
-        self.paths.taken_back(address_id, None);
-        let over = |s: &Subflow| s.handshake.address_ids.theirs == address_id && s.state != State::SynSent;
-        if !self.subflows.iter().any(|s| s.may_carry() && !over(s)) {
-            return;
-        }
-        for s in self.subflows.iter_mut().filter(|s| over(s)) {
-            self.paths.taken_back(address_id, Some(s.id));
-            s.close_by_reset(Reset::Because(UNSPECIFIED));
-        }
+        self.paths.known.announced(s.tuple.local.ip(), remote, address_id);
     }
 
     // ---- payload: from a subflow's bytes to the connection's stream (RFC 8684 §3.3) ----
@@ -556,16 +546,9 @@ impl Connection {
         if len == 0 {
             return;
         }
-        let s = &mut self.subflows[i];
-        let next = s.receiver.next();
-        let Some(sub) = subflow_offset(mapping.subflow_seq, next) else { return };
-        if sub + len <= s.placement.first_unmapped().unwrap_or(next) {
-            return;
-        }
-        let checksum = mapping.checksum.map(|sum| (sum, mapping.len));
-        let entry = Entry { sub: Range::new(sub, sub + len), data: start, checksum };
-        match s.placement.add(entry) {
-            Ok(()) => self.place_unmapped(cx, i),
+        match self.subflows[i].note_mapping(mapping, start, len) {
+            Ok(true) => self.place_unmapped(cx, i),
+            Ok(false) => {}
             Err(violation) => self.refuse(cx, i, violation, MPTCP_ERROR),
         }
     }
@@ -746,7 +729,7 @@ impl Connection {
         self.receiving.go_on_at(place);
         self.session.fall_back(self.subflows[i].sender.nxt(), self.sending.intact());
         self.give_up_multipath(cx);
-        self.paths.stop();
+        self.paths.end();
         let id = self.subflows[i].id;
         // Joins that did not come into use do not any more.
         for s in self.subflows.iter_mut().filter(|s| s.id != id) {
@@ -802,16 +785,9 @@ impl Connection {
         }
     }
 
-    /// After the fall back, a peer that does not know of it yet repeats data that came already, with new sequence numbers.
-    /// In order it is skipped: the stream continues after it. Out of order it is dropped, and the peer retransmits it.
+    /// Takes no data of a segment that repeats, with new sequence numbers, what came already; but what waited behind it.
     fn pass_over(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, seq: u64) {
-        let s = &mut self.subflows[i];
-        s.acks.demand();
-        if s.receiver.next() != seq {
-            return;
-        }
-        s.receiver.accept(seq, &segment.payload);
-        self.receiving.skip(segment.payload.len() as u64);
+        self.receiving.pass_over(&mut self.subflows[i], seq, &segment.payload);
         while let Some((seq, bytes)) = self.subflows[i].receiver.pop() {
             self.deliver_in_sequence(cx, i, seq, bytes);
         }

@@ -20,7 +20,7 @@ impl Connection {
     }
 
     /// As [`Self::poll_transmit`], with the addresses, into a packet that is overwritten.
-    #[inline]
+    #[inline(always)]
     pub fn transmit_into(&mut self, cx: &mut Cx<'_>, packet: &mut Packet) -> Option<PathId> {
         if self.sending.due().is_some() {
             self.hold_round(cx);
@@ -42,8 +42,7 @@ impl Connection {
     /// The first subflow, `i` or one after it, that is to send something, and what.
     #[inline(always)]
     fn wanted_from(&mut self, i: usize) -> Option<(usize, Wanted)> {
-        let sending = &self.sending;
-        let waiting = |id| Waiting { data: sending.has_queued(id), data_fin: sending.data_fin.is_due_on(id) };
+        let waiting = Waiting { data: self.sending.view().waiting(), data_fin: self.sending.data_fin.due() };
         self.subflows.wanted_from(i, self.session.mode(), waiting)
     }
 
@@ -59,29 +58,28 @@ impl Connection {
         packet.src = s.ends.src;
         packet.dst = s.ends.dst;
         if s.state == State::Closed {
-            self.drop_subflow(cx, i, PathState::Dead);
-            self.settle(cx);
+            self.forget_reset(cx, i);
         }
         Some(id)
+    }
+
+    /// The reset of a subflow has left: that was its last segment.
+    #[cold]
+    fn forget_reset(&mut self, cx: &mut Cx<'_>, i: usize) {
+        self.drop_subflow(cx, i, PathState::Dead);
+        self.settle(cx);
     }
 
     /// Writes the next segment of a subflow to `out`; false if there is none, or what is `wanted` is held back.
     #[inline(always)]
     fn transmit(&mut self, cx: &mut Cx<'_>, i: usize, wanted: Wanted, out: &mut Segment) -> bool {
         match wanted {
-            Wanted::Nothing => return false,
+            Wanted::Stream { data: true, .. } if self.send_data(cx, i, out) => return true,
+            Wanted::Nothing | Wanted::Stream { control: false, .. } => return false,
+            Wanted::Stream { control: true, .. } => self.send_control(cx, i, out),
             Wanted::Reset => self.send_reset(cx, i, out),
             Wanted::Handshake => self.send_handshake(cx, i, out),
             Wanted::ThirdAck => self.send_third_ack(cx, i, out),
-            Wanted::Stream { data, control } => {
-                if data && self.send_data(cx, i, out) {
-                    return true;
-                }
-                if control {
-                    self.send_control(cx, i, out);
-                }
-                return control;
-            }
         }
         true
     }

@@ -235,6 +235,12 @@ impl Endpoint {
         event
     }
 
+    /// [`Self::news_of`] has something.
+    #[inline]
+    pub fn has_news(&self, handle: Handle) -> bool {
+        self.slots.get(handle).is_some_and(|slot| slot.connection.has_events())
+    }
+
     /// A connection as [`Self::connection_mut`] gives it, if something happened to it: [`Connection::poll_event`] says what.
     pub fn news_of(&mut self, handle: Handle) -> Option<&mut Connection> {
         let slot = self.slots.get_mut(handle).filter(|slot| slot.connection.has_events())?;

@@ -2,6 +2,7 @@
 
 use crate::deadlines::NEVER;
 use anabranch_units::{Duration, Instant};
+use anabranch_wire::{AddAddr, MptcpOption};
 use core::net::{IpAddr, SocketAddr};
 
 /// How long to wait for the echo of an ADD_ADDR, and how often to send it. Linux too gives up after three repeats. A
@@ -14,7 +15,7 @@ const IN_A_ROW: u32 = 2;
 
 /// Which option announces an address or takes it back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Announcement {
+enum Announcement {
     Add,
     Remove,
 }
@@ -25,7 +26,7 @@ pub(crate) struct OwnAddress {
     pub id: u8,
     pub address: IpAddr,
     pub port: Option<u16>,
-    pub kind: Announcement,
+    kind: Announcement,
     /// How often it may still be sent, and when it is due next.
     left: u32,
     at: Instant,
@@ -34,6 +35,15 @@ pub(crate) struct OwnAddress {
 impl OwnAddress {
     fn unannounced(id: u8, address: IpAddr) -> Self {
         Self { id, address, port: None, kind: Announcement::Add, left: 0, at: NEVER }
+    }
+
+    /// The option that announces it or takes it back.
+    fn option(&self) -> MptcpOption {
+        let (address_id, address, port) = (self.id, self.address, self.port);
+        match self.kind {
+            Announcement::Add => MptcpOption::AddAddr(AddAddr { address_id, address, port, hmac: None }),
+            Announcement::Remove => MptcpOption::RemoveAddr([Some(address_id), None, None, None]),
+        }
     }
 
     fn covers(&self, local: SocketAddr) -> bool {
@@ -48,6 +58,8 @@ pub(crate) struct Addresses {
     own: Vec<OwnAddress>,
     /// The peer confirmed MPTCP: announcements may be sent.
     open: bool,
+    /// Nothing more is to be announced.
+    ended: bool,
     /// How many were sent in a row, and when the next begins another row.
     in_a_row: u32,
     rested: Instant,
@@ -62,6 +74,7 @@ impl Addresses {
             first,
             own: vec![OwnAddress::unannounced(0, first.ip())],
             open: false,
+            ended: false,
             in_a_row: 0,
             rested: Instant::ZERO,
             next: NEVER,
@@ -136,6 +149,12 @@ impl Addresses {
         self.changed();
     }
 
+    /// From now on no address is announced.
+    pub fn end(&mut self) {
+        self.ended = true;
+        self.changed();
+    }
+
     /// The peer echoed an announcement (RFC 8684 §3.4.1): all of it but the HMAC.
     pub fn echoed(&mut self, id: u8, address: IpAddr, port: Option<u16>) {
         let same = |own: &OwnAddress| (own.id, own.address, own.port) == (id, address, port);
@@ -155,18 +174,20 @@ impl Addresses {
     }
 
     fn find_next(&self) -> Instant {
-        let waiting = self.own.iter().filter(|own| self.open && own.left > 0).map(|own| own.at);
+        let open = self.open && !self.ended;
+        let waiting = self.own.iter().filter(|own| open && own.left > 0).map(|own| own.at);
         let rested = if self.in_a_row < IN_A_ROW { Instant::ZERO } else { self.rested };
         waiting.min().map_or(NEVER, |at| at.max(rested))
     }
 
-    pub fn due(&mut self, now: Instant) -> Option<OwnAddress> {
+    /// The next announcement that is due, without its proof.
+    pub fn due(&mut self, now: Instant) -> Option<MptcpOption> {
         let own = self.own.iter_mut().find(|own| own.left > 0 && own.at <= now)?;
         own.left -= 1;
         own.at = now + ECHO_TIMEOUT;
-        let own = *own;
+        let option = own.option();
         self.own.retain(|own| own.left > 0 || own.kind == Announcement::Add || own.id == 0);
         self.changed();
-        Some(own)
+        Some(option)
     }
 }

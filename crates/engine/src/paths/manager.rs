@@ -305,14 +305,18 @@ impl PathManager {
     }
 
     fn find_next(&self) -> Instant {
-        let open = self.ready && !self.stopped && self.side == Side::Client;
-        let attempts = self.known.iter().filter(|_| open).map(|k| self.attempt_at(k));
-        attempts.min().unwrap_or(NEVER)
+        self.known.iter().map(|k| self.attempt_at(k)).min().unwrap_or(NEVER)
+    }
+
+    /// A client's joins begin once the peer confirmed MPTCP, as Linux does.
+    fn may_open(&self) -> bool {
+        self.ready && !self.stopped && self.side == Side::Client
     }
 
     /// When a path is to be tried.
     fn attempt_at(&self, known: &Known) -> Instant {
         match known.attempt {
+            _ if !self.may_open() => NEVER,
             _ if self.forbidden == Some(known.setup.tuple.remote) => NEVER,
             Attempt::Due => Instant::ZERO,
             Attempt::After(at) => at,
@@ -320,9 +324,8 @@ impl PathManager {
         }
     }
 
-    /// A path that is to be tried now: a client's joins begin once the peer confirmed MPTCP, as Linux does.
+    /// A path that is to be tried now.
     pub fn due(&self, now: Instant) -> Option<PathSetup> {
-        let open = self.ready && self.side == Side::Client;
-        self.known.iter().filter(|_| open).find(|k| self.attempt_at(k) <= now).map(|k| k.setup.clone())
+        self.known.iter().find(|k| self.attempt_at(k) <= now).map(|k| k.setup.clone())
     }
 }

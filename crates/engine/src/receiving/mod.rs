@@ -185,9 +185,14 @@ impl Receiving {
         self.offset = offset;
     }
 
-    /// `len` bytes of the subflow's sequence repeat data that came: the stream continues after them.
-    pub fn skip(&mut self, len: u64) {
-        self.offset.sub += len;
+    /// After the fall back, a peer that does not know of it yet repeats data that came already, with new sequence numbers.
+    /// In order it is skipped: the stream continues after it. Out of order it is dropped, and the peer retransmits it.
+    pub fn pass_over(&mut self, s: &mut Subflow, seq: u64, payload: &Bytes) {
+        s.acks.demand();
+        if s.receiver.next() == seq {
+            s.receiver.accept(seq, payload);
+            self.offset.sub += payload.len() as u64;
+        }
     }
 
     /// Where the peer's stream stands on `s`, the only subflow: what comes next in its sequence, and the place of that in the

@@ -58,9 +58,8 @@ impl Receiving {
     #[inline(never)]
     fn tell(&self, left: u64, subflows: &mut Subflows) {
         let next = self.reassembly.next();
-        // Without scaling the field cannot say more than 65535.
         let shift = subflows.iter().map(|s| s.terms.recv_shift).max().unwrap_or(0);
-        let full = self.room.limit().min(0xffff << shift);
+        let full = self.room.limit().min(greatest(shift));
         let edge = self.offer().min(next + full);
         if self.room.is_news(full, left, edge.saturating_sub(self.announced)) {
             subflows.iter_mut().filter(|s| s.state.is_synchronized()).for_each(|s| s.acks.demand());
@@ -85,19 +84,17 @@ impl Receiving {
     }
 
     /// The window to advertise now, unscaled, whose edge is remembered. Never taken back (RFC 9293 §3.8.6).
-    #[inline]
+    #[inline(always)]
     pub fn advertise(&mut self, mode: Mode, subflows: &[Subflow], shift: u8) -> u16 {
         let next = self.reassembly.next();
         let target = match &self.linux {
             Some(linux) => linux.edge(is_measured(subflows), self.waiting(mode, subflows)).max(self.announced),
             None => self.room.step(self.announced, self.offer()),
         };
-        // RFC 7323 §2.4: rounded down, so the edge may waver by less than a unit; what was promised is still taken.
-        // Rounding up would promise more with every segment.
-        let size = (target.saturating_sub(next) >> shift).min(0xffff);
-        self.announced = self.announced.max(next + (size << shift));
-        self.widest = self.widest.max(size << shift);
-        size as u16
+        let (field, size) = scaled(target.saturating_sub(next), shift);
+        self.announced = self.announced.max(next + size);
+        self.widest = self.widest.max(size);
+        field
     }
 
     // ---- one window for each subflow ----
@@ -126,10 +123,10 @@ impl Receiving {
     fn advertise_apart(&mut self, s: &mut Subflow, shift: u8) -> u16 {
         let target = self.room.step(s.own_edge, self.edge_of(s));
         let next = s.receiver.next();
-        let units = (target.saturating_sub(next) >> shift).min(0xffff);
-        s.own_edge = s.own_edge.max(next + (units << shift));
-        self.widest = self.widest.max(units << shift);
-        units as u16
+        let (field, size) = scaled(target.saturating_sub(next), shift);
+        s.own_edge = s.own_edge.max(next + size);
+        self.widest = self.widest.max(size);
+        field
     }
 
     /// The application read: tells the peer of those subflows whose own window may grow by much.
@@ -138,7 +135,7 @@ impl Receiving {
         for s in subflows.iter_mut() {
             s.unread.remove_below(read);
             let edge = self.edge_of(s);
-            let full = self.room.limit().min(0xffff << s.terms.recv_shift);
+            let full = self.room.limit().min(greatest(s.terms.recv_shift));
             let left = s.own_edge.saturating_sub(s.receiver.next());
             if s.state.is_synchronized() && self.room.is_news(full, left, edge.saturating_sub(s.own_edge)) {
                 s.acks.demand();
@@ -175,6 +172,20 @@ impl Receiving {
             }
         }
     }
+}
+
+/// The window field for `bytes` in units of 2^`shift`, and the bytes that it offers.
+#[inline(always)]
+fn scaled(bytes: u64, shift: u8) -> (u16, u64) {
+    // RFC 7323 §2.4: rounded down, so the edge may waver by less than a unit; what was promised is still taken.
+    // Rounding up would promise more with every segment.
+    let units = (bytes >> shift).min(0xffff);
+    (units as u16, units << shift)
+}
+
+/// The widest window that the field can offer in units of 2^`shift`.
+fn greatest(shift: u8) -> u64 {
+    0xffff << shift
 }
 
 /// Every subflow has brought data.

@@ -116,6 +116,7 @@ impl Assignment {
         self.view.known_paths = paths;
     }
     /// The peer's window: its size and its right edge. An edge never moves back.
+    #[inline]
     pub fn set_window(&mut self, size: u64, edge: u64) {
         self.view.send_window = size;
         self.view.window_edge = self.view.window_edge.max(edge);
@@ -254,8 +255,12 @@ impl Assignment {
             let at = self.admissible(i)?;
             let items = &mut self.view.queues[i].items;
             let taken = if at == 0 { items.pop_front() } else { items.remove(at) }?;
-            self.view.paths[i].queued -= 1;
-            self.view.paths[i].queued_bytes -= taken.range.len();
+            let path = &mut self.view.paths[i];
+            path.queued -= 1;
+            path.queued_bytes -= taken.range.len();
+            if path.queued == 0 {
+                self.view.waiting &= !path.id.bit();
+            }
             // A peer may acknowledge a gap that was never sent.
             let range = Range::new(taken.range.start.max(self.view.acked), taken.range.end);
             if !range.is_empty() {
@@ -289,8 +294,10 @@ impl Assignment {
         &mut self.view.paths[i]
     }
     fn recount(&mut self, i: usize) {
-        self.view.paths[i].queued = self.view.queues[i].items.len() as u32;
-        self.view.paths[i].queued_bytes = self.view.queues[i].items.iter().map(|q| q.range.len()).sum();
+        let (path, items) = (&mut self.view.paths[i], &self.view.queues[i].items);
+        path.queued = items.len() as u32;
+        path.queued_bytes = items.iter().map(|q| q.range.len()).sum();
+        if items.is_empty() { self.view.waiting &= !path.id.bit() } else { self.view.waiting |= path.id.bit() }
     }
     /// Binds new data to a path, to be sent now. False if the peer's windows do not admit it.
     pub(super) fn bind(&mut self, i: usize, range: Range) -> bool {
@@ -301,9 +308,12 @@ impl Assignment {
         }
         admitted
     }
+    #[inline]
     pub(super) fn push(&mut self, i: usize, queued: Queued, ahead: bool) {
-        self.view.paths[i].queued += 1;
-        self.view.paths[i].queued_bytes += queued.range.len();
+        let path = &mut self.view.paths[i];
+        path.queued += 1;
+        path.queued_bytes += queued.range.len();
+        self.view.waiting |= path.id.bit();
         if ahead {
             // Copies precede first transmissions, in the order of the scheduler's commands.
             let at = self.view.queues[i].items.iter().position(|q| q.yields_to(queued));

@@ -36,6 +36,8 @@ pub struct View {
     pub(super) now: Instant,
     pub(super) paths: Vec<PathView>,
     pub(super) queues: Vec<PathQueue>,
+    /// The paths that have data in their queue, as bits.
+    pub(super) waiting: u32,
     pub(super) backlog: RangeSet,
     pub(super) outstanding: Outstanding,
     pub(super) rescue: RangeSet,
@@ -233,7 +235,12 @@ impl View {
     pub(super) fn index(&self, id: PathId) -> Option<usize> {
         id.place_in(&self.paths, |p| p.id)
     }
-    pub(crate) fn anything_queued(&self) -> bool {
-        self.paths.iter().any(|p| p.queued > 0)
+    /// The paths that have data in their queue, as [bits](PathId::bit).
+    #[inline(always)]
+    pub(crate) const fn waiting(&self) -> u32 {
+        self.waiting
+    }
+    pub(crate) const fn anything_queued(&self) -> bool {
+        self.waiting != 0
     }
 }

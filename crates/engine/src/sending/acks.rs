@@ -5,7 +5,7 @@ use crate::congestion::{Acked, Loss, PACED_HEADERS};
 use crate::cx::Scope;
 use crate::mode::Mode;
 use crate::schedule::{Cause, SchedulerEvent};
-use crate::settings::{AckCounting, LimitedDecay};
+use crate::settings::{AckCounting, HostModel, LimitedDecay};
 use crate::subflow::sender::{AckOutcome, RecoveryChange};
 use crate::subflow::{Subflow, Subflows};
 use anabranch_trace::{Event, PathState, RecoveryPhase};
@@ -15,21 +15,20 @@ use core::cmp::Ordering;
 
 impl Sending {
     /// The window of the subflow. In plain TCP it is the connection's too; MPTCP's moves with its DATA_ACK.
-    #[inline]
+    #[inline(always)]
     pub fn on_window(&mut self, mode: Mode, s: &mut Subflow, segment: &Segment, seq: u64, ack: u64) {
         let shift = s.terms.send_shift;
         let size = u64::from(segment.window) << shift;
         let reach = s.window.update(seq, ack, size, 1 << shift);
-        if let Some(p) = self.assignment.path_mut(s.id) {
+        // Every segment of a peer that only sends leaves the window as it is.
+        if reach != Ordering::Equal
+            && let Some(p) = self.assignment.path_mut(s.id)
+        {
             let shut = p.is_shut();
             p.window = s.window.left(s.sender.nxt());
-            let news = match reach {
-                Ordering::Greater => shut,
-                // Queued data may not leave any more: the window must be probed then.
-                Ordering::Less => p.queued > 0,
-                Ordering::Equal => false,
-            };
-            if news {
+            // Where it shrank, queued data may not leave any more: the window must be probed then.
+            let changes = if reach == Ordering::Greater { shut } else { p.queued > 0 };
+            if changes {
                 self.ask_for_round(Cause::Window);
             }
         }
@@ -45,7 +44,7 @@ impl Sending {
     }
 
     /// The peer's window and its right edge.
-    #[inline]
+    #[inline(always)]
     pub fn move_window(&mut self, size: u64, edge: u64) {
         let before = self.assignment.window_edge();
         self.assignment.set_window(size, edge);
@@ -54,8 +53,35 @@ impl Sending {
         }
     }
 
+    /// RFC 8684 §3.3.2: `segment`, which came on `s`, acknowledges the data below `upto`, the DATA_FIN included. `windows`:
+    /// how many the peer has, if each subflow has one.
+    #[inline(always)]
+    pub fn on_data_ack(
+        &mut self,
+        cx: &mut Scope<'_>,
+        s: &mut Subflow,
+        segment: &Segment,
+        upto: u64,
+        windows: Option<usize>,
+    ) {
+        let end = self.buffer.end();
+        if upto == end + 1 && !self.data_fin.is_acked() {
+            self.data_fin.on_acked();
+            self.ask_for_round(Cause::Window);
+        }
+        self.on_data_acked(cx, upto.min(end));
+        s.data_ack = Some(upto.min(end));
+        let mut size = u64::from(segment.window) << s.terms.send_shift;
+        if let Some(windows) = windows {
+            size = self.all_windows(size, windows);
+        } else if cx.settings.sender_model == HostModel::Linux {
+            size = s.heard_as_linux(segment, size, self.assignment.max_window());
+        }
+        self.move_window(size, upto + size);
+    }
+
     /// The windows of all `subflows` together, where the widest of one is `size`.
-    pub fn all_windows(&self, size: u64, subflows: usize) -> u64 {
+    fn all_windows(&self, size: u64, subflows: usize) -> u64 {
         let subflows = subflows.max(1) as u64;
         size.max(self.assignment.max_window() / subflows) * subflows
     }
@@ -219,6 +245,7 @@ impl Sending {
     }
 
     /// A segment with so many bytes of payload left on `s`.
+    #[inline(always)]
     pub fn after_sending(&mut self, now: Instant, s: &mut Subflow, bytes: u64) {
         let Some(p) = self.assignment.path_mut(s.id) else { return };
         p.in_flight = s.sender.in_flight();

@@ -26,8 +26,12 @@ impl Default for DataFin {
 }
 
 impl DataFin {
+    /// The subflows on which it is to be sent without payload, as [bits](PathId::bit).
+    pub fn due(&self) -> u32 {
+        self.due
+    }
+
     /// It is to be sent without payload on `id`.
-    #[inline(always)]
     pub fn is_due_on(&self, id: PathId) -> bool {
         self.due & id.bit() != 0
     }
@@ -44,7 +48,7 @@ impl DataFin {
 
     /// When to call [`Self::on_timer`].
     pub fn deadline(&self) -> Instant {
-        if self.acked { NEVER } else { self.again }
+        self.again
     }
 
     /// It is to be sent without payload, on every subflow.
@@ -69,6 +73,7 @@ impl DataFin {
     /// The peer has acknowledged it.
     pub fn on_acked(&mut self) {
         self.acked = true;
+        self.again = NEVER;
         self.due = 0;
     }
 

@@ -5,8 +5,9 @@ use crate::congestion::Loss;
 use crate::cx::Scope;
 use crate::mode::Mode;
 use crate::schedule::{Cause, SchedulerEvent};
+use crate::settings::Settings;
 use crate::subflow::sender::Fired;
-use crate::subflow::{Subflow, Subflows};
+use crate::subflow::{State, Subflow, Subflows};
 use anabranch_trace::{Event, PathState};
 use anabranch_units::{Duration, Instant, Side};
 
@@ -104,6 +105,22 @@ impl Sending {
         self.scheduler.on_event(&SchedulerEvent::Timeout { path: id }, &self.assignment);
         self.due = Some(Cause::Timeout(id));
         true
+    }
+
+    /// RFC 8684 §3.3.3: a FIN ends one direction of its subflow. In the other, data may flow until our DATA_FIN is
+    /// acknowledged. If another subflow is open both ways, a FIN answers the peer's: the peer no longer uses this subflow,
+    /// and Linux resets it if data comes after its FIN.
+    pub fn retire_half_closed(&mut self, settings: &Settings, mode: Mode, subflows: &mut Subflows) {
+        let open = |s: &Subflow| s.may_carry() && s.state == State::Established && !s.failing;
+        if mode.is_plain() || !subflows.iter().any(open) {
+            return;
+        }
+        for s in subflows.iter_mut().filter(|s| s.state == State::CloseWait && !s.fin.wanted) {
+            s.fin.wanted = true;
+            self.assignment.take_back(s.id);
+            self.ask_for_round(Cause::PathChange(s.id));
+        }
+        self.refresh_usability(settings, subflows);
     }
 
     /// Data that failing paths have not delivered may go out again over a path that works, now that there is one.

@@ -248,15 +248,10 @@ impl Sending {
 
     // ---- paths ----
 
-    /// Data that is bound to a path and has not left is bound anew.
-    pub fn take_back(&mut self, id: PathId) {
-        self.assignment.take_back(id);
-    }
-
-    /// Bytes that path `id` has waiting.
+    /// Path `id` has data in its queue.
     #[inline(always)]
     pub fn has_queued(&self, id: PathId) -> bool {
-        self.assignment.path(id).is_some_and(|p| p.queued > 0)
+        self.assignment.waiting() & id.bit() != 0
     }
 
     /// The congestion window of `s` has room, and its pacer lets a segment leave at `now`.

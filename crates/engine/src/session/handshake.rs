@@ -21,6 +21,16 @@ pub(crate) enum Learned {
     Nothing,
 }
 
+/// The information of the first segments after the handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shown {
+    Nothing,
+    /// The peer got our keys.
+    OurKeys,
+    /// The peer's end is plain TCP.
+    PlainTcp,
+}
+
 /// The SYN/ACK of a join: the peer wants a backup; its random number; its address ID.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Answer {
@@ -177,9 +187,21 @@ impl Session {
         c.data.filter(|_| is_spoken(c) && keys)
     }
 
-    /// A segment shows that the peer got our keys (RFC 8684 §3.1). True if none had before.
-    #[inline(always)]
-    pub fn confirm(&mut self, segment: &Segment) -> bool {
+    /// The information of a segment on `s` about the peer's end, as long as none had any; `alone`: there is no other subflow.
+    pub fn shown(&mut self, s: &Subflow, alone: bool, segment: &Segment) -> Shown {
+        let bare = segment.options.mptcp().is_empty() && (!segment.payload.is_empty() || segment.ack != s.isn.at(1));
+        if self.confirm(segment) {
+            Shown::OurKeys
+        } else if bare && alone && !s.join && !self.joined {
+            // RFC 8684 §3.7: data, or an acknowledgment of ours, without the option
+            Shown::PlainTcp
+        } else {
+            Shown::Nothing
+        }
+    }
+
+    /// The peer got our keys (RFC 8684 §3.1), as a segment shows. True if none had shown it before.
+    fn confirm(&mut self, segment: &Segment) -> bool {
         if self.dss_seen {
             return false;
         }
@@ -197,8 +219,9 @@ impl Session {
         self.mode == Mode::Multipath { confirmed: false } && s.handshake.active && !s.join
     }
 
-    /// ADD_ADDR of an address of ours (RFC 8684 §3.4.1).
-    pub fn announcement(&self, announced: AddAddr) -> MptcpOption {
+    /// An announcement of ours, with the proof that an ADD_ADDR carries (RFC 8684 §3.4.1).
+    pub fn signed(&self, announcement: MptcpOption) -> MptcpOption {
+        let MptcpOption::AddAddr(announced) = announcement else { return announcement };
         let AddAddr { address_id, address, port, .. } = announced;
         let hmac = crypto::add_addr_hmac(self.keys.local, self.keys.remote, address_id, address, port);
         MptcpOption::AddAddr(AddAddr { hmac: Some(hmac), ..announced })

@@ -8,7 +8,7 @@ mod offers;
 mod options;
 
 pub(crate) use failure::MappedTo;
-pub(crate) use handshake::Learned;
+pub(crate) use handshake::{Learned, Shown};
 pub(crate) use keys::{Keys, fresh_key};
 pub(crate) use offers::{asked, offers_multipath, reason_in};
 pub(crate) use options::{Checked, Said};

@@ -58,6 +58,7 @@ impl Session {
     }
 
     /// The offset that a DATA_ACK acknowledges, near the one that is known.
+    #[inline(always)]
     pub fn acked_offset(&self, ack: DataAck, near: u64) -> Option<u64> {
         let first = self.keys.local_number(0);
         match ack {

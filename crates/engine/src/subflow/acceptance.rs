@@ -1,6 +1,7 @@
 //! Which segments of the peer's a subflow takes, and how it answers the others (RFC 9293 §3.10.7.4, RFC 5961, RFC 7323 §5).
 
 use super::forward::{self, PeerClock};
+use super::mapping::{Entry, subflow_offset};
 use super::sender::{AckInput, AckOutcome};
 use super::stamps::Stamps;
 use super::{State, Subflow};
@@ -8,7 +9,7 @@ use crate::cx::Scope;
 use crate::mode::Mode;
 use anabranch_trace::Violation;
 use anabranch_units::{Instant, Range};
-use anabranch_wire::{Flags, Segment};
+use anabranch_wire::{Flags, Mapping, Segment};
 use bytes::Bytes;
 
 /// A segment begins at most this much below the lowest number that the peer may have to retransmit.
@@ -283,6 +284,21 @@ impl Subflow {
             }
         }
         (count, dsack)
+    }
+
+    /// Notes the mapping of `len` bytes to the data sequence from `start` on. False if all of them came before.
+    ///
+    /// # Errors
+    /// It contradicts one that is known, or there are too many.
+    pub fn note_mapping(&mut self, mapping: &Mapping, start: u64, len: u64) -> Result<bool, Violation> {
+        let next = self.receiver.next();
+        let waits = self.placement.first_unmapped().unwrap_or(next);
+        let Some(sub) = subflow_offset(mapping.subflow_seq, next).filter(|sub| sub + len > waits) else {
+            return Ok(false);
+        };
+        let checksum = mapping.checksum.map(|sum| (sum, mapping.len));
+        let entry = Entry { sub: Range::new(sub, sub + len), data: start, checksum };
+        self.placement.add(entry).map(|()| true)
     }
 
     /// Takes the payload of a segment at `seq`, of at most `mss` bytes unless a device left several in one piece. Returns what is

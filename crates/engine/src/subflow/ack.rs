@@ -24,6 +24,7 @@ impl AckPolicy {
     }
 
     /// Payload or FIN came; `at_once` if RFC 5681 §4.2 wants an immediate acknowledgment.
+    #[inline(always)]
     pub fn on_arrival(&mut self, now: Instant, at_once: bool) {
         self.unacknowledged += 1;
         // RFC 5681 §4.2: at least every second segment

@@ -4,7 +4,7 @@ use super::Subflow;
 use super::segments::{Waiting, Wanted};
 use crate::deadlines::NEVER;
 use crate::mode::Mode;
-use anabranch_units::{Instant, PathId};
+use anabranch_units::{Instant, Rng};
 use core::ops::{Deref, Index, IndexMut};
 
 /// Values derived from the state of a subflow since it may last have changed.
@@ -52,6 +52,16 @@ impl Subflows {
         self.0.remove(i)
     }
 
+    /// A port of ours that none of them uses (RFC 6335 §6: the dynamic ones).
+    pub fn fresh_port(&self, rng: &mut Rng) -> u16 {
+        loop {
+            let port = 49_152 + rng.below(16_384) as u16;
+            if self.0.iter().all(|s| s.tuple.local.port() != port) {
+                return port;
+            }
+        }
+    }
+
     /// All, to change them: where seldom one is changed, find it first.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Subflow> {
         self.0.iter_mut().map(Subflow::changing)
@@ -60,15 +70,9 @@ impl Subflows {
     /// The first one, `from` or one after it, of which a segment is [wanted](Subflow::wanted), and which; `waiting`: what waits
     /// for one.
     #[inline(always)]
-    pub fn wanted_from(
-        &mut self,
-        from: usize,
-        mode: Mode,
-        waiting: impl Fn(PathId) -> Waiting,
-    ) -> Option<(usize, Wanted)> {
+    pub fn wanted_from(&mut self, from: usize, mode: Mode, waiting: Waiting) -> Option<(usize, Wanted)> {
         for (n, s) in self.0[from..].iter_mut().enumerate() {
-            let waiting = waiting(s.id);
-            if s.derived.idle & !waiting.data & !waiting.data_fin {
+            if s.derived.idle && (waiting.data | waiting.data_fin) & s.id.bit() == 0 {
                 debug_assert_eq!(s.wanted(mode, waiting), Wanted::Nothing, "a change of a subflow was missed");
                 continue;
             }

@@ -263,6 +263,21 @@ impl Subflow {
         }
     }
 
+    /// The peer has acknowledged our FIN. Old duplicates, or a FIN of a stream that is `over`, are waited for until `until`.
+    pub fn fin_acked(&mut self, until: Instant, over: bool) {
+        if self.go(Move::FinAcked) && (self.state == State::TimeWait || self.state == State::FinWait2 && over) {
+            self.linger = until;
+        }
+    }
+
+    /// Everything up to the peer's FIN has come: old duplicates are waited for until `until`, if nothing else is.
+    pub fn on_fin(&mut self, until: Instant) {
+        self.acks.demand();
+        if self.go(Move::ReceiveFin) && self.state == State::TimeWait {
+            self.linger = until;
+        }
+    }
+
     // ---- a failing path ----
 
     /// One small segment shows whether a failing path is back. The back-off of the data itself is RFC 6298's.

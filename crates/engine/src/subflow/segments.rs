@@ -28,13 +28,13 @@ pub(crate) enum Wanted {
     },
 }
 
-/// Data of the connection that waits for a subflow.
+/// The subflows for which data of the connection waits, as [bits](anabranch_units::PathId::bit).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Waiting {
-    /// Data is bound to it.
-    pub data: bool,
-    /// The DATA_FIN is to be sent without payload.
-    pub data_fin: bool,
+    /// Data is bound to them.
+    pub data: u32,
+    /// The DATA_FIN is to be sent on them without payload.
+    pub data_fin: u32,
 }
 
 impl Subflow {
@@ -60,8 +60,11 @@ impl Subflow {
             }
             _ => {
                 let fin = self.fin.wanted && self.fin.offset.is_none();
-                let data = waiting.data | self.probe | fin || self.sender.may_repeat() || self.sender.wants_new();
-                let control = control || waiting.data_fin && self.may_carry();
+                let data = waiting.data & self.id.bit() != 0
+                    || self.probe | fin
+                    || self.sender.may_repeat()
+                    || self.sender.wants_new();
+                let control = control || waiting.data_fin & self.id.bit() != 0 && self.may_carry();
                 if data | control { Wanted::Stream { data, control } } else { Wanted::Nothing }
             }
         }

@@ -22,6 +22,7 @@ impl SendWindow {
 
     /// A segment that begins at `seq` and acknowledges `ack` offers `size` bytes in units of `unit`. How far the window
     /// reaches then, compared with before.
+    #[inline(always)]
     pub fn update(&mut self, seq: u64, ack: u64, size: u64, unit: u64) -> Ordering {
         // RFC 9293 §3.10.7.4: not an old segment
         if (seq, ack) < (self.wl1, self.wl2) {

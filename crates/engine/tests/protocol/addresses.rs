@@ -167,6 +167,22 @@ fn an_announced_address_is_joined_from_every_address_of_its_family() {
 }
 
 #[test]
+fn no_path_is_tried_after_both_streams_have_ended() {
+    let announce = vec![(9, host(7, 1), None)];
+    let mut h = Solo::open_client(Setup { announce, ..setup(plain_stamps(), client_paths(2)) });
+    h.at(1);
+    let transient = MptcpOption::TcpRst(Reason { code: 2, transient: true });
+    h.send_on(1, h.seg_on(1, 0, 1).flags(RST | Flags::ACK).with(transient));
+    h.finish();
+    h.send(h.seg(1, 1).dss(h.data_fin(1, 0)));
+    let tried = |h: &Solo| h.log.0.iter().filter(|(_, e)| *e == Event::Path(PathState::Opening)).count();
+    assert_eq!(tried(&h), 2);
+    // The path would be tried again, and the address is still to be announced.
+    h.at(10_000);
+    assert_eq!(tried(&h), 2);
+}
+
+#[test]
 fn a_peer_cannot_make_us_try_any_number_of_addresses() {
     let mut h = Solo::open_client(Setup { accept_announced: true, ..setup(plain_stamps(), client_paths(1)) });
     h.at(1);

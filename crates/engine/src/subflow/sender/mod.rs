@@ -444,7 +444,7 @@ impl Sender {
     }
 
     /// Nothing is outstanding, and an acknowledgment of `ack` without SACK blocks would change nothing.
-    #[inline]
+    #[inline(always)]
     pub fn is_at_rest(&self, ack: u64) -> bool {
         let idle = self.board.is_empty() && self.phase == RecoveryPhase::Open && self.probe == Probe::Idle;
         idle && ack <= self.una() && !self.undo.all_duplicates()
