@@ -1,0 +1,67 @@
+//! The native half of the Python package `anabranch`: it hands scenarios, runs and tables over, and has no logic of its own.
+
+mod errors;
+mod plan;
+mod plugins;
+mod scenario;
+mod seam;
+mod table;
+
+use anabranch_cli::Drivers;
+use anabranch_run::{Driver, Job, Plan, Refusal, RunError, RunOutcome, VirtualTime};
+use anabranch_trace::Recorder;
+use anabranch_units::Duration;
+use pyo3::prelude::*;
+use std::ffi::OsString;
+
+/// Real time needs privileges and a process of its own.
+struct NoRealTime;
+
+impl Driver for NoRealTime {
+    fn prepare(&self, _: &Plan) -> Result<(), Refusal> {
+        let what = "hosts in real time need the command `anabranch`".to_owned();
+        let help = "leave out realtime, hosts.sender and hosts.receiver for virtual time".to_owned();
+        Err(Refusal::Missing { what, help: Some(help) })
+    }
+
+    fn run(&self, _: &Job, _: &mut dyn Recorder) -> Result<RunOutcome, RunError> {
+        Err(RunError::Unsupported { what: "hosts in real time".into() })
+    }
+}
+
+fn no_preflight(_: Duration) -> Box<dyn Driver> {
+    Box::new(NoRealTime)
+}
+
+/// Executes the command that `arguments` (without the program's name) name: its output, its messages and its exit code.
+#[pyfunction]
+fn answer(py: Python<'_>, arguments: Vec<OsString>) -> (String, String, u8) {
+    let answer = py.detach(|| {
+        let drivers =
+            Drivers { virtual_time: &VirtualTime::default(), real_time: &NoRealTime, preflight: no_preflight };
+        anabranch_cli::answer(std::iter::once("anabranch".into()).chain(arguments), &drivers, false)
+    });
+    (answer.output, answer.errors, answer.code)
+}
+
+/// `anabranch._native`.
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<plan::Outcomes>()?;
+    module.add_class::<plan::Plan>()?;
+    module.add_class::<plan::Results>()?;
+    module.add_class::<plugins::Acked>()?;
+    module.add_class::<plugins::Event>()?;
+    module.add_class::<scenario::Checked>()?;
+    module.add_class::<seam::Path>()?;
+    module.add_class::<seam::Round>()?;
+    module.add_class::<table::Table>()?;
+    module.add_function(wrap_pyfunction!(answer, module)?)?;
+    module.add_function(wrap_pyfunction!(plan::main_metric, module)?)?;
+    module.add_function(wrap_pyfunction!(plan::schema, module)?)?;
+    module.add_function(wrap_pyfunction!(scenario::builtin, module)?)?;
+    module.add_function(wrap_pyfunction!(scenario::codes, module)?)?;
+    module.add_function(wrap_pyfunction!(scenario::scenarios, module)?)?;
+    Ok(())
+}

@@ -1,0 +1,67 @@
+"""Anabranch: Multipath TCP packet schedulers and coupled congestion controls, simulated deterministically.
+
+    import anabranch as ab
+    r = ab.run("wifi-lte", schedulers=["minrtt", "blest"], repeat=20)
+    r.plot.goodput()
+"""
+
+from . import errors
+from ._native import Acked, Event, Path, Round, __version__
+from .commands import Comparison, Page, Reproduction, command, compare, explain, model, names, reproduce
+from .errors import (
+    AnabranchError,
+    CommandError,
+    Diagnostic,
+    Interrupted,
+    PlugInError,
+    ResultsError,
+    RunFailed,
+    ScenarioError,
+    UnknownKey,
+    UnknownName,
+    UnknownScheduler,
+    WrongUnit,
+)
+from .plugins import CongestionControl, Scheduler
+from .results import Results, load
+from .running import run, sweep
+from .scenario import Scenario
+from .tables import Table
+
+__all__ = [
+    "Acked",
+    "AnabranchError",
+    "CommandError",
+    "Comparison",
+    "CongestionControl",
+    "Diagnostic",
+    "Event",
+    "Interrupted",
+    "Page",
+    "Path",
+    "PlugInError",
+    "Reproduction",
+    "Results",
+    "ResultsError",
+    "Round",
+    "RunFailed",
+    "Scenario",
+    "ScenarioError",
+    "Scheduler",
+    "Table",
+    "UnknownKey",
+    "UnknownName",
+    "UnknownScheduler",
+    "WrongUnit",
+    "__version__",
+    "command",
+    "compare",
+    "errors",
+    "explain",
+    "load",
+    "model",
+    "names",
+    "reproduce",
+    "run",
+    "sweep",
+]
