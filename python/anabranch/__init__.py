@@ -6,7 +6,7 @@
 """
 
 from . import errors
-from ._native import Acked, Event, Path, Round, __version__
+from ._native import Acked, Event, Path, Round, Window, __version__
 from .commands import Comparison, Page, Reproduction, command, compare, explain, model, names, reproduce
 from .errors import (
     AnabranchError,
@@ -52,6 +52,7 @@ __all__ = [
     "UnknownKey",
     "UnknownName",
     "UnknownScheduler",
+    "Window",
     "WrongUnit",
     "__version__",
     "command",

@@ -289,3 +289,46 @@ class Event:
     path: int | None
     upto: int | None
     acked: Acked | None
+
+class Window:
+    """A window in whole packets, with the fraction that its increases have accumulated.
+
+    It has the reactions that loss-based algorithms share.
+    """
+
+    def __init__(self, initial: int) -> None: ...
+    @property
+    def cwnd(self) -> int:
+        """Whole packets that may be in flight, at least 1."""
+    @property
+    def exact(self) -> float:
+        """The window with its fraction of a packet."""
+    @property
+    def ssthresh(self) -> int | None:
+        """Slow-start threshold in packets; ``None`` = none yet."""
+    @property
+    def in_slow_start(self) -> bool:
+        """Below the threshold."""
+    def slow_start(self, ack: Acked) -> int:
+        """Grows by the part of ``ack`` that slow start permits, and returns the packets left for congestion avoidance."""
+    def add(self, packets: float) -> None:
+        """Adds a real number of packets, which may be negative."""
+    def set(self, packets: int) -> None:
+        """Sets the window."""
+    def shrink(self, packets: int) -> None:
+        """Reduces the window and ends slow start there; it never raises it."""
+    def end_slow_start(self) -> None:
+        """Ends slow start at the present window."""
+    def on_loss(self, loss: str, ssthresh: int) -> None:
+        """The reaction of loss-based algorithms, with the threshold that this one computed.
+
+        A penalty and a repeated timeout ignore that threshold.
+        """
+    def undo(self) -> None:
+        """The last loss was spurious."""
+    def restart(self, idle_ns: int, rto_ns: int) -> None:
+        """Restart after idling."""
+    def give_back(self, used: int) -> None:
+        """At most ``used`` packets were in flight for a while: half of the rest is given up."""
+    def set_threshold(self, ssthresh: int) -> None:
+        """Slow start ends at ``ssthresh`` packets at the latest."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from . import _native
 from .errors import AnabranchError
@@ -45,16 +46,33 @@ _COLUMN = 3.5
 """Inches: the width of a column of two in most journals."""
 
 
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def _styled(draw: Callable[_P, _R]) -> Callable[_P, _R]:
+    @wraps(draw)
+    def styled(*arguments: _P.args, **options: _P.kwargs) -> _R:
+        import matplotlib.pyplot as plt
+
+        with plt.rc_context(STYLE):
+            return draw(*arguments, **options)
+
+    return styled
+
+
 class Plots:
     """Charts of results. Each takes Axes to draw into, or makes a figure one column wide, and returns the Axes."""
 
     def __init__(self, results: Results) -> None:
         self._results = results
 
+    @_styled
     def goodput(self, ax: Axes | None = None) -> Axes:
         """Mean goodput of each row with its 95 % interval."""
         return self.metric("goodput_bps", ax, label="goodput")
 
+    @_styled
     def metric(self, metric: str, ax: Axes | None = None, *, label: str | None = None) -> Axes:
         """The mean of a metric of each row, with its 95 % interval, and each run as a dot.
 
@@ -103,8 +121,10 @@ class Plots:
             ax.legend(handles=handles, loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0.2)
         return ax
 
+    @_styled
     def series(self, name: str = "goodput_bps", schedulers: Sequence[str] = (), ax: Axes | None = None) -> Axes:
-        """A column of ``Results.series`` over time, one line per row: of the first repetition.
+        """A column of ``Results.series`` over time, one line per scheduler: of the first repetition. The rows over one path
+        are shown if ``schedulers`` names them.
 
         Raises :class:`AnabranchError` if there is no such column.
         """
@@ -115,7 +135,7 @@ class Plots:
         factor, unit = _unit(name, table[name])
         lines: dict[str, list[tuple[float, float]]] = {}
         for row in table.rows():
-            wanted = row["scheduler"] in schedulers if schedulers else True
+            wanted = row["scheduler"] in schedulers if schedulers else not row["scheduler"].startswith("single:")
             if wanted and row[name] is not None:
                 lines.setdefault(row["scheduler"], []).append((row["time_s"], row[name] * factor))
         for number, (scheduler, points) in enumerate(lines.items()):
@@ -127,9 +147,13 @@ class Plots:
         ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderaxespad=0.2)
         return ax
 
-    def timeline(self, scheduler: str | None = None, packets: int = 150, ax: Axes | None = None) -> Axes:
-        """The first packets of a row: from the time when each is sent to that when it arrives, and, in a lighter line, until
-        it is delivered in order. Without ``scheduler``, the first row.
+    @_styled
+    def timeline(
+        self, scheduler: str | None = None, packets: int = 120, start_s: float | None = None, ax: Axes | None = None
+    ) -> Axes:
+        """Packets of a row: from the time when each is sent to that when it arrives, and, in a lighter line, until it is
+        delivered in order. Without ``scheduler``, the first row; without ``start_s``, from the first packet on the last path
+        that comes into use.
 
         Raises :class:`AnabranchError` if no row has that name.
         """
@@ -141,9 +165,17 @@ class Plots:
         chosen = scheduler if scheduler is not None else (rows[0] if rows else "")
         if chosen not in rows:
             raise AnabranchError(f"no row is called `{chosen}`; there are {', '.join(rows)}")
-        shown = [row for row in table.rows() if row["scheduler"] == chosen][:packets]
-        ax = _axes(ax, 2.6)
-        paths = list(dict.fromkeys(row["path"] for row in shown))
+        own_packets = [row for row in table.rows() if row["scheduler"] == chosen]
+        if start_s is None:
+            begun: dict[str, float] = {}
+            for row in own_packets:
+                begun.setdefault(row["path"], row["sent_s"])
+            start_s = max(begun.values(), default=0.0)
+        shown = [row for row in own_packets if row["sent_s"] >= start_s][:packets]
+        ax = _axes(ax, 2.8)
+        used = {row["path"] for row in shown}
+        # In the order in which they came into use, so that a path has one colour in all charts of a run.
+        paths = [path for path in dict.fromkeys(row["path"] for row in own_packets) if path in used]
         first = min((row["data_start"] for row in shown), default=0)
         for number, path in enumerate(paths):
             colour = COLOURS[number % len(COLOURS)]
@@ -151,9 +183,9 @@ class Plots:
             way = [[(r["sent_s"], y), (r["arrived_s"], y)] for r, y in own if r["arrived_s"] is not None]
             wait = [[(r["arrived_s"], y), (r["delivered_s"], y)] for r, y in own if r["delivered_s"] is not None]
             lost = [(r["sent_s"], y) for r, y in own if r["fate"] == "lost"]
-            ax.add_collection(LineCollection(way, colors=colour, linewidths=1.2))
-            ax.add_collection(LineCollection(wait, colors=colour, linewidths=0.7, alpha=0.4))
-            ax.plot([r["sent_s"] for r, _ in own], [y for _, y in own], _MARKERS[number % 8], color=colour, markersize=1.8)
+            ax.add_collection(LineCollection(way, colors=colour, linewidths=0.9))
+            ax.add_collection(LineCollection(wait, colors=colour, linewidths=0.9, alpha=0.25))
+            ax.plot([r["sent_s"] for r, _ in own], [y for _, y in own], _MARKERS[number % 8], color=colour, markersize=1.2)
             ax.plot([x for x, _ in lost], [y for _, y in lost], "x", color="black", markersize=3.5)
         ax.autoscale()
         ax.set_xlabel("time (s)")
@@ -162,10 +194,10 @@ class Plots:
             Line2D([], [], color=COLOURS[n % len(COLOURS)], marker=_MARKERS[n % 8], markersize=3, label=path)
             for n, path in enumerate(paths)
         ]
-        handles.append(Line2D([], [], color="#666666", linewidth=0.7, alpha=0.6, label="waits at the receiver"))
+        handles.append(Line2D([], [], color="#666666", linewidth=0.9, alpha=0.4, label="waits at the receiver"))
         if any(row["fate"] == "lost" for row in shown):
             handles.append(Line2D([], [], color="black", marker="x", markersize=3.5, linestyle="none", label="lost"))
-        ax.legend(handles=handles, loc="lower left", bbox_to_anchor=(0, 1), ncols=4, borderaxespad=0.2)
+        ax.legend(handles=handles, loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderaxespad=0.2)
         ax.text(0.98, 0.03, chosen, transform=ax.transAxes, ha="right")
         return ax
 
@@ -187,8 +219,7 @@ def _axes(given: Axes | None, height: float) -> Axes:
 
     if given is not None:
         return given
-    with plt.rc_context(STYLE):
-        figure, ax = plt.subplots(figsize=(_COLUMN, max(1.3, height)))
+    _, ax = plt.subplots(figsize=(_COLUMN, max(1.3, height)))
     return ax
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
-from ._native import Acked, Event, Path, Round
+from ._native import Acked, Event, Path, Round, Window
 
 
 class _Named:
@@ -62,41 +62,57 @@ class Scheduler(_Named):
 class CongestionControl(_Named):
     """Decides how much may be in flight on every subflow of a connection. ``path`` is a path's id.
 
-    Each end of each connection gets a deep copy. The runs over single paths, which stand beside the schedulers, have Reno.
+    A loss-based algorithm needs :meth:`on_ack` alone, and :meth:`ssthresh` unless it halves. Each end of each connection gets
+    a deep copy. The runs over single paths, which stand beside the schedulers, have Reno.
     """
 
-    def on_join(self, path: int, initial_window: int) -> None:
-        """A subflow begins, with a window of ``initial_window`` packets and no threshold."""
-        raise NotImplementedError(f"{type(self).__name__} has no method `on_join`")
+    windows: dict[int, Window]
+    """The windows of the subflows, by path."""
+
+    def __new__(cls, *arguments: object, **options: object) -> Self:
+        self = super().__new__(cls)
+        self.windows = {}
+        return self
 
     def on_ack(self, path: int, ack: Acked, paths: Sequence[Path]) -> None:
         """An acknowledgment that moved something. ``paths`` are copies of all paths of the connection."""
         raise NotImplementedError(f"{type(self).__name__} has no method `on_ack`")
 
+    def ssthresh(self, path: int, paths: Sequence[Path]) -> int:
+        """The slow-start threshold after a loss, in packets: half of the window unless a class has another."""
+        return max(self.windows[path].cwnd // 2, 2)
+
+    def on_join(self, path: int, initial_window: int) -> None:
+        """A subflow begins, with a window of ``initial_window`` packets and no threshold."""
+        self.windows[path] = Window(initial_window)
+
+    def on_leave(self, path: int) -> None:
+        """A subflow is gone."""
+        self.windows.pop(path, None)
+
     def on_loss(self, path: int, loss: str, paths: Sequence[Path]) -> None:
         """A loss episode begins: ``fast``, ``timeout``, ``timeout_again`` (before anything was acknowledged since the last),
         ``marked`` (ECN) or ``penalty`` (a scheduler penalises the path)."""
-        raise NotImplementedError(f"{type(self).__name__} has no method `on_loss`")
+        self.windows[path].on_loss(loss, self.ssthresh(path, paths))
+
+    def on_undo(self, path: int) -> None:
+        """The last ``fast`` or ``timeout`` was spurious: restores the window."""
+        self.windows[path].undo()
+
+    def on_idle(self, path: int, idle_ns: int, rto_ns: int) -> None:
+        """New data is about to be sent after ``idle_ns`` without any, longer than the retransmission timeout."""
+        self.windows[path].restart(idle_ns, rto_ns)
+
+    def on_underuse(self, path: int, used: int) -> None:
+        """For longer than a retransmission timeout no more than ``used`` packets were in flight."""
+        self.windows[path].give_back(used)
+
+    def set_threshold(self, path: int, ssthresh: int) -> None:
+        """Slow start ends at ``ssthresh`` packets at the latest: right after ``on_join``, where the settings say so."""
+        self.windows[path].set_threshold(ssthresh)
 
     def window(self, path: int) -> float | tuple[float, float | None, int | None]:
         """The window of a subflow in packets, at least 1; or the window, the slow-start threshold in packets (``None`` = none
         yet) and the pace in bits per second (``None`` = not paced)."""
-        raise NotImplementedError(f"{type(self).__name__} has no method `window`")
-
-    if TYPE_CHECKING:
-        # Optional: each is called only if a class has it.
-
-        def on_leave(self, path: int) -> None:
-            """A subflow is gone."""
-
-        def on_undo(self, path: int) -> None:
-            """The last ``fast`` or ``timeout`` was spurious: restore the window."""
-
-        def on_idle(self, path: int, idle_ns: int, rto_ns: int) -> None:
-            """New data is about to be sent after ``idle_ns`` without any, longer than the retransmission timeout."""
-
-        def on_underuse(self, path: int, used: int) -> None:
-            """For longer than a retransmission timeout no more than ``used`` packets were in flight."""
-
-        def set_threshold(self, path: int, ssthresh: int) -> None:
-            """Slow start ends at ``ssthresh`` packets at the latest: right after ``on_join``, where the settings say so."""
+        window = self.windows[path]
+        return window.cwnd, window.ssthresh, None

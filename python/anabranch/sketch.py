@@ -21,9 +21,15 @@ def _both(value: Any, unit: str = "") -> str:
         if down == up:
             return _both(down)
         return f"↓ {_both(down)} ↑ {_both(up)}"
+    if isinstance(value, dict) and "kind" in value:
+        return str(value["kind"])
     if isinstance(value, dict):
         return ", ".join(f"{key} {_both(of)}" for key, of in value.items())
-    return str(value)
+    text = str(value)
+    bytes_ = text.removesuffix("B")
+    if bytes_ != text and bytes_.isdigit() and int(bytes_) >= 1000:
+        return f"{int(bytes_) / 1000:.4g} kB"
+    return text
 
 
 def _facts(path: dict[str, Any]) -> tuple[str, str]:
@@ -59,10 +65,8 @@ def sketch(scenario: Scenario) -> str:
         parts.append(f'<path d="{bend}" fill="none" stroke="{colour}" stroke-width="3"{dash}/>')
         above, below = _facts(path)
         name = escape(str(path["name"]))
-        parts.append(
-            f'<text x="{_WIDTH / 2}" y="{y - 8}" text-anchor="middle">'
-            f'<tspan font-weight="bold">{name}</tspan>  {escape(above)}</text>'
-        )
+        parts.append(f'<text x="{left + 124}" y="{y - 8}" font-weight="bold">{name}</text>')
+        parts.append(f'<text x="{_WIDTH / 2}" y="{y - 8}" text-anchor="middle">{escape(above)}</text>')
         parts.append(f'<text x="{_WIDTH / 2}" y="{y + 18}" text-anchor="middle" opacity="0.75">{escape(below)}</text>')
     for x, host in [(12, "server"), (right, "client")]:
         parts.append(

@@ -53,6 +53,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<plan::Results>()?;
     module.add_class::<plugins::Acked>()?;
     module.add_class::<plugins::Event>()?;
+    module.add_class::<plugins::PyWindow>()?;
     module.add_class::<scenario::Checked>()?;
     module.add_class::<seam::Path>()?;
     module.add_class::<seam::Round>()?;

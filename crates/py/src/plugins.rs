@@ -1,6 +1,7 @@
 //! Schedulers and congestion controls that are written in Python, as the engine calls them.
 
 use crate::seam::{Lent, Path, Round, Shown, lend};
+use anabranch_congestion::WindowState;
 use anabranch_engine::congestion::{Acked as EngineAcked, CongestionControl, Loss, Window};
 use anabranch_engine::schedule::{PathView, Round as EngineRound, Scheduler, SchedulerEvent, View};
 use anabranch_sim::{End, FlowSetup, Party};
@@ -347,6 +348,108 @@ impl Acked {
             data_ack: acked.data_ack,
             lost: acked.lost,
         }
+    }
+
+    /// What windows read of it.
+    fn engine(&self) -> EngineAcked {
+        let mut acked = EngineAcked::default();
+        acked.now = Instant::from_nanos(self.now_ns);
+        acked.packets = self.packets;
+        acked.counted = self.counted;
+        acked.one_in_avoidance = self.one_in_avoidance;
+        acked.cwnd_limited = self.cwnd_limited;
+        acked.may_grow = self.may_grow;
+        acked
+    }
+}
+
+/// A window in whole packets, with the fraction that its increases have accumulated, and the reactions that loss-based
+/// algorithms share.
+#[pyclass(name = "Window", module = "anabranch")]
+pub struct PyWindow(WindowState);
+
+fn loss_of(word: &str) -> PyResult<Loss> {
+    Ok(match word {
+        "fast" => Loss::Fast,
+        "timeout" => Loss::Timeout { again: false },
+        "timeout_again" => Loss::Timeout { again: true },
+        "marked" => Loss::Marked,
+        "penalty" => Loss::Penalty,
+        other => return Err(PyValueError::new_err(format!("`{other}` is no loss episode"))),
+    })
+}
+
+#[pymethods]
+impl PyWindow {
+    /// A window of `initial` packets and no threshold yet.
+    #[new]
+    fn new(initial: u32) -> Self {
+        Self(WindowState::new(initial))
+    }
+    /// Whole packets that may be in flight, at least 1.
+    #[getter]
+    fn cwnd(&self) -> u32 {
+        self.0.cwnd()
+    }
+    /// The window with its fraction of a packet.
+    #[getter]
+    fn exact(&self) -> f64 {
+        self.0.exact()
+    }
+    /// Slow-start threshold in packets; `None` = none yet.
+    #[getter]
+    fn ssthresh(&self) -> Option<u32> {
+        Some(self.0.ssthresh()).filter(|packets| *packets != u32::MAX)
+    }
+    /// Below the threshold.
+    #[getter]
+    fn in_slow_start(&self) -> bool {
+        self.0.in_slow_start()
+    }
+    /// Grows by the part of `ack` that slow start permits, and returns the packets left for congestion avoidance.
+    fn slow_start(&mut self, ack: PyRef<'_, Acked>) -> u32 {
+        self.0.slow_start(&ack.engine())
+    }
+    /// Adds a real number of packets, which may be negative.
+    fn add(&mut self, packets: f64) {
+        self.0.add(packets);
+    }
+    /// Sets the window.
+    fn set(&mut self, packets: u32) {
+        self.0.set(packets);
+    }
+    /// Reduces the window and ends slow start there; it never raises it.
+    fn shrink(&mut self, packets: u32) {
+        self.0.shrink(packets);
+    }
+    /// Ends slow start at the present window.
+    fn end_slow_start(&mut self) {
+        self.0.end_slow_start();
+    }
+    /// The reaction of loss-based algorithms, with the threshold that this one computed. A penalty and a repeated timeout
+    /// ignore that threshold.
+    fn on_loss(&mut self, loss: &str, ssthresh: u32) -> PyResult<()> {
+        self.0.on_loss(loss_of(loss)?, ssthresh);
+        Ok(())
+    }
+    /// The last loss was spurious.
+    fn undo(&mut self) {
+        self.0.undo();
+    }
+    /// Restart after idling.
+    fn restart(&mut self, idle_ns: u64, rto_ns: u64) {
+        self.0.restart(Duration::from_nanos(idle_ns), Duration::from_nanos(rto_ns));
+    }
+    /// At most `used` packets were in flight for a while: half of the rest is given up.
+    fn give_back(&mut self, used: u32) {
+        self.0.give_back(used);
+    }
+    /// Slow start ends at `ssthresh` packets at the latest.
+    fn set_threshold(&mut self, ssthresh: u32) {
+        self.0.set_threshold(ssthresh);
+    }
+    fn __repr__(&self) -> String {
+        format!("<Window of {} packets>", self.0.exact())
     }
 }
 
