@@ -32,7 +32,8 @@ pub fn failure(py: Python<'_>, failure: &Failure) -> PyErr {
         Failure::Failed(report) | Failure::Interrupted(report) => std::slice::from_ref(report),
     };
     let diagnostics: PyResult<Vec<Bound<'_, PyDict>>> = reports.iter().map(|report| described(py, report)).collect();
-    diagnostics.map_or_else(|error| error, |diagnostics| made(py, "of_diagnostics", (failure.render(false), diagnostics)))
+    diagnostics
+        .map_or_else(|error| error, |diagnostics| made(py, "of_diagnostics", (failure.render(false), diagnostics)))
 }
 
 fn described<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py, PyDict>> {

@@ -7,8 +7,8 @@ use crate::table::Table;
 use anabranch_cli::parts::{Failure, Threads, Wanted, Watch, columns, congestions, runs_csv, schedulers};
 use anabranch_report::text::results_table;
 use anabranch_run::{
-    Choice, Driver, Job, Labelled, Observer, Options, Plan as RunPlan, Pool, Repeat, Results as RunResults,
-    RunError, RunOutcome, Runner, SCHEMA, Variant, VirtualTime,
+    Choice, Driver, Job, Labelled, Observer, Options, Plan as RunPlan, Pool, Repeat, Results as RunResults, RunError,
+    RunOutcome, Runner, SCHEMA, Variant, VirtualTime,
 };
 use anabranch_scenario::PlugIn;
 use anabranch_trace::Recorder;
@@ -337,6 +337,7 @@ impl Bench<'_> {
 }
 
 impl Plan {
+    #[expect(clippy::disallowed_methods, reason = "one thread waits for signals while the pool works")]
     fn carry_out(
         &self,
         py: Python<'_>,
@@ -361,8 +362,7 @@ impl Plan {
         };
         let rows = self.plan.jobs().count();
         let answer = if self.schedulers.is_empty() && self.congestions.is_empty() {
-            let counting =
-                Counting { inner: observer, done: 0.into(), planned: 0.into(), at_once: None };
+            let counting = Counting { inner: observer, done: 0.into(), planned: 0.into(), at_once: None };
             let pool = Across { inner: Threads::new(threads), rows };
             py.detach(|| {
                 std::thread::scope(|scope| {
@@ -383,8 +383,7 @@ impl Plan {
         } else {
             // Python runs on one thread at a time, so there is no use for another.
             let at_once = |done, planned| Python::attach(|py| attend(py, done, planned));
-            let counting =
-                Counting { inner: observer, done: 0.into(), planned: 0.into(), at_once: Some(&at_once) };
+            let counting = Counting { inner: observer, done: 0.into(), planned: 0.into(), at_once: Some(&at_once) };
             let pool = Across { inner: anabranch_run::Serial, rows };
             Ok(Runner { driver: &driver, pool: &pool, observer: &counting }.run(&self.plan))
         };

@@ -6,7 +6,7 @@ use anabranch_engine::congestion::{Acked as EngineAcked, CongestionControl, Loss
 use anabranch_engine::schedule::{PathView, Round as EngineRound, Scheduler, SchedulerEvent, View};
 use anabranch_sim::{End, FlowSetup, Party};
 use anabranch_units::{Duration, Instant, PathId, Rate, Rng};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -189,14 +189,17 @@ impl PyScheduler {
     /// Reads what the engine may ask for later. It changes in calls only.
     fn look(&mut self, py: Python<'_>) -> PyResult<()> {
         if let Some(values) = &self.values {
-            let pair: Option<(String, f64)> = values.bind(py).call0()?.extract()?;
+            let pair = values.bind(py).call0()?;
+            let pair: Option<(String, f64)> =
+                pair.extract().map_err(|_| returned("values", &pair, "(name, number) or None"))?;
             self.value = pair.map(|(name, value)| match self.value {
                 Some((known, _)) if known == name => (known, value),
                 _ => (kept(&name), value),
             });
         }
         if let Some(next) = &self.next_wakeup {
-            let at: Option<u64> = next.bind(py).call0()?.extract()?;
+            let at = next.bind(py).call0()?;
+            let at: Option<u64> = at.extract().map_err(|_| returned("next_wakeup_ns", &at, "whole ns or None"))?;
             self.wakeup = at.map(Instant::from_nanos);
         }
         Ok(())
@@ -453,6 +456,14 @@ impl PyWindow {
     }
 }
 
+/// What `window` may return.
+const WINDOW: &str = "packets, or (packets, slow-start threshold or None, bits per second or None)";
+
+fn returned(method: &str, value: &Bound<'_, PyAny>, instead: &str) -> PyErr {
+    let value = value.repr().map(|text| text.to_string()).unwrap_or_default();
+    PyTypeError::new_err(format!("`{method}` returned {value}; it must return {instead}"))
+}
+
 /// A congestion control that is an object of Python.
 #[derive(Debug)]
 struct PyCongestion {
@@ -503,7 +514,7 @@ impl PyCongestion {
             let said = self.window.bind(py).call1((id.0,))?;
             let (cwnd, ssthresh, pacing): Said = match said.extract::<f64>() {
                 Ok(cwnd) => (cwnd, None, None),
-                Err(_) => said.extract()?,
+                Err(_) => said.extract().map_err(|_| returned("window", &said, WINDOW))?,
             };
             if !(cwnd >= 1.0 && ssthresh.is_none_or(|threshold| threshold >= 1.0)) {
                 let text = format!("the window of path {} is {said}: it must be at least one packet", id.0);

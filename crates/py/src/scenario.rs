@@ -24,7 +24,13 @@ impl Checked {
 
     /// Reads the text of a scenario; the files that it names are in `folder`.
     #[staticmethod]
-    fn parse(py: Python<'_>, name: String, text: String, folder: PathBuf, set: Vec<(String, String)>) -> PyResult<Self> {
+    fn parse(
+        py: Python<'_>,
+        name: String,
+        text: String,
+        folder: PathBuf,
+        set: Vec<(String, String)>,
+    ) -> PyResult<Self> {
         let loaded = Loaded::parse(Source { name, text }, &folder, overrides(set));
         loaded.map(Self).map_err(|failure| errors::failure(py, &failure))
     }

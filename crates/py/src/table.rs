@@ -2,7 +2,9 @@
 
 use anabranch_cli::parts::{Cells, Column};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, RecordBatchIterator, StringArray, UInt64Array};
+use arrow_array::{
+    ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, RecordBatchIterator, StringArray, UInt64Array,
+};
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{Field, Schema};
 use pyo3::exceptions::{PyKeyError, PyValueError};
@@ -17,7 +19,8 @@ pub struct Table(RecordBatch);
 impl Table {
     /// From arrays of the same length.
     pub fn new(columns: Vec<(String, ArrayRef)>) -> PyResult<Self> {
-        let fields: Vec<Field> = columns.iter().map(|(name, of)| Field::new(name, of.data_type().clone(), true)).collect();
+        let fields: Vec<Field> =
+            columns.iter().map(|(name, of)| Field::new(name, of.data_type().clone(), true)).collect();
         let arrays = columns.into_iter().map(|(_, array)| array).collect::<Vec<_>>();
         let schema = Arc::new(Schema::new(fields));
         let rows = arrays.first().map_or(0, |array| array.len());
