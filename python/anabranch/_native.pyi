@@ -160,7 +160,7 @@ class Path:
         """Price per byte, as the scenario says."""
     @property
     def weight(self) -> float | None:
-        """Share of the traffic that the scenario asks for; ``None`` = not said."""
+        """Share of the traffic in the scenario; ``None`` = not said."""
 
 class Round:
     """One round of a scheduler: it reads the connection and takes commands.

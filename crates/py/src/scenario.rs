@@ -35,7 +35,7 @@ impl Checked {
         loaded.map(Self).map_err(|failure| errors::failure(py, &failure))
     }
 
-    /// The file's name, or what stands for it in messages.
+    /// The file's name, or another one in messages if there is no file.
     #[getter]
     fn source(&self) -> &str {
         &self.0.source.name

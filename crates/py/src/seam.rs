@@ -1,4 +1,4 @@
-//! What a scheduler reads and commands, as Python objects. A round is lent to Python for one call: objects that outlive it
+//! The round of a scheduler and its paths, as Python objects. A round is lent to Python for one call: objects that outlive it
 //! read nothing.
 
 use anabranch_engine::schedule::{Cause, PathView, RecoveryPhase, Repeat, Round as EngineRound, View};
@@ -25,7 +25,7 @@ enum Order {
     Fill(PathId),
 }
 
-/// What is lent for one call.
+/// The connection that is lent for one call.
 pub trait Lent {
     fn view(&self) -> &View;
     fn cause(&self) -> Option<Cause>;
@@ -291,7 +291,7 @@ impl Path {
     fn price(&self) -> PyResult<f64> {
         self.get(|p| p.policy.price)
     }
-    /// Share of the traffic that the scenario asks for; `None` = not said.
+    /// Share of the traffic in the scenario; `None` = not said.
     #[getter]
     fn weight(&self) -> PyResult<Option<f64>> {
         self.get(|p| p.policy.weight)
