@@ -33,7 +33,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[derive(Default)]
 pub struct Outcomes(Mutex<BTreeMap<String, RunOutcome>>);
 
-/// What a job's outcome depends on, within one scenario.
+/// The key of an outcome: everything on which it depends within one scenario.
 fn key(job: &Job) -> String {
     let choice = match &job.choice {
         Choice::Multipath(plug_in) => plug_in.with_parameters(),

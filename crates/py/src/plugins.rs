@@ -186,7 +186,7 @@ impl PyScheduler {
         Ok(new)
     }
 
-    /// Reads what the engine may ask for later. It changes in calls only.
+    /// Reads the values that the engine may request later. They change in calls only.
     fn look(&mut self, py: Python<'_>) -> PyResult<()> {
         if let Some(values) = &self.values {
             let pair = values.bind(py).call0()?;
@@ -353,7 +353,7 @@ impl Acked {
         }
     }
 
-    /// What windows read of it.
+    /// The part of it that windows read.
     fn engine(&self) -> EngineAcked {
         let mut acked = EngineAcked::default();
         acked.now = Instant::from_nanos(self.now_ns);
@@ -456,7 +456,7 @@ impl PyWindow {
     }
 }
 
-/// What `window` may return.
+/// The forms of the value of `window`.
 const WINDOW: &str = "packets, or (packets, slow-start threshold or None, bits per second or None)";
 
 fn returned(method: &str, value: &Bound<'_, PyAny>, instead: &str) -> PyErr {
