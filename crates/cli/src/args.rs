@@ -81,6 +81,7 @@ Examples:
   anabranch run my.toml --scheduler minrtt+pr,blest --repeat auto
   anabranch run my.toml --scheduler 'blest,blest(delta=0.01,lambda=2)'
   anabranch run my.toml --scheduler all --format json > results.json
+  anabranch run wifi-lte --sweep path.lte.delay=10ms..320ms*2 --sweep recv_buffer=64KiB,1MiB --repeat 20
   anabranch run wifi-lte --receiver linux    # our engine sends to Linux
 
 SCENARIO is a file, or the name of a built-in scenario (`anabranch list scenarios`). Every path is also run alone, \
@@ -401,8 +402,8 @@ Examples:
   anabranch model increment-efficiency --sweep beta=1,2,4 --sweep gamma=1..8
   anabranch model oracle wifi-lte --set path.lte.rate=5mbit
 
-Without STEP a sweep advances by 1, or in tenths of the range where values have a unit. Several sweeps give every \
-combination. JSON and CSV have SI units. `anabranch explain NAME` has the equations.";
+A range is A..B:STEP, A..B*FACTOR or A..B/COUNT; A..B advances by 1, or in tenths of the range where values have a unit. \
+Several sweeps give every combination. JSON and CSV have SI units. `anabranch explain NAME` has the equations.";
 
 /// `anabranch model`.
 #[derive(Debug, Args)]
@@ -414,8 +415,8 @@ pub struct ModelArguments {
     /// Set a parameter, as in gamma=4.4 or rtt=30ms (of `oracle`, a key of the scenario); may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// One row per value of a parameter, from FROM to TO or as listed; may be repeated
-    #[arg(long, value_name = "KEY=FROM..TO[:STEP]|A,B…")]
+    /// One row per value of a parameter, as listed or in a range; may be repeated
+    #[arg(long, value_name = "KEY=A,B…|A..B:STEP|A..B*F|A..B/N")]
     pub sweep: Vec<String>,
     /// How to print the rows
     #[arg(long, value_enum, default_value_t)]
@@ -541,6 +542,12 @@ pub struct RunArguments {
     /// Set a key of the scenario, as in path.wlan.loss=2%; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
+    /// Run every value of a key, as listed or in a range; several make a grid. `anabranch explain sweep` has the notation
+    #[arg(long, value_name = "KEY=A,B…|A..B*F|A..B/N")]
+    pub sweep: Vec<String>,
+    /// Advance all swept keys together instead: the first value of each, then the second
+    #[arg(long, requires = "sweep")]
+    pub zip: bool,
     /// Seed of the first repetition
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::seed)]
     pub seed: Option<u64>,

@@ -120,7 +120,7 @@ pub fn write(
         scenario: ScenarioText {
             source: loaded.source.name.clone(),
             text: loaded.source.text.clone(),
-            overrides: loaded.overrides.iter().map(|o| format!("{}={}", o.key, o.value)).collect(),
+            overrides: loaded.overrides.iter().map(ToString::to_string).collect(),
         },
         seeds,
         digest: results.digest.clone(),

@@ -15,21 +15,23 @@ const MOST: usize = 60;
 /// The fate of runs that were finished before a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Salvage {
-    /// They are lost.
+    /// There are none.
     Nothing,
-    /// The results of earlier stages are reported.
-    Stages,
-    /// The driver keeps each, so that another call continues from there.
-    Runs,
+    /// Their results are printed.
+    Printed,
+    /// They are in a journal, from which the same command goes on.
+    Kept,
 }
 
 impl Salvage {
     /// In words.
     pub fn help(self) -> &'static str {
         match self {
-            Self::Nothing => "nothing was kept",
-            Self::Stages => "results that were finished are reported, the rest is lost",
-            Self::Runs => "finished runs are kept: the same command continues from here",
+            Self::Nothing => "nothing was finished",
+            Self::Printed => {
+                "what is finished is printed; with --out DIR it would be kept, and the same command would continue"
+            }
+            Self::Kept => "finished runs are kept: the same command continues from here",
         }
     }
 }

@@ -1,37 +1,80 @@
-//! Runs that need not be made again: what a driver answered is kept in a file, by scenario, row, seed and program.
+//! A journal of finished runs: what a driver answered is kept in a file, by everything that decides it.
 
-use crate::failure::Failure;
+use crate::beside::meant;
+use crate::failure::{Failure, Salvage};
 use anabranch_run::{Driver, Job, Plan, Refusal, RunError, RunOutcome};
-use anabranch_scenario::{PlugIn, Scenario};
 use anabranch_trace::Recorder;
-use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Write};
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard};
-use xxhash_rust::xxh3::xxh3_128;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Mutex, MutexGuard};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
-/// A driver that remembers. Each outcome is a line of the file as soon as it is there, so that an interrupted command
-/// loses only the runs under way.
+/// A driver that remembers. Each outcome is a line of the file as soon as it is there, so that an interrupted command loses
+/// only the runs under way; a power failure, those of the last second.
+///
+/// A line is the checksum of what follows, the name of the run, and its outcome in JSON: `CHECKSUM NAME {…}`.
 pub struct Kept<'a> {
     driver: &'a dyn Driver,
-    file: PathBuf,
-    known: Mutex<HashMap<String, RunOutcome>>,
-    sink: Mutex<Sink>,
+    path: PathBuf,
+    /// For reading.
+    file: File,
+    journal: Mutex<Journal>,
+    _syncing: Syncing,
 }
 
-/// Where lines go until one cannot be written.
-struct Sink {
+/// What the file holds.
+struct Journal {
+    /// Where the outcome of a run stands: its beginning and length.
+    places: HashMap<u128, (u64, u32)>,
+    /// For writing, at the end.
     file: File,
+    /// The next line begins here.
+    end: u64,
+    /// Nothing is written any more.
     error: Option<io::Error>,
 }
 
-/// A line of the file.
-#[derive(Serialize, Deserialize)]
-struct Line<K, O> {
-    key: K,
-    outcome: O,
+/// Lines are on the disk, and not only in the system's memory, after this time.
+const SYNC: Duration = Duration::from_millis(500);
+
+/// Puts a file's new lines on the disk, until it is dropped.
+struct Syncing {
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Syncing {
+    fn of(file: File) -> Self {
+        let (stop, stopped) = channel();
+        let thread = std::thread::spawn(move || {
+            let mut synced = 0;
+            let mut is_last = false;
+            while !is_last {
+                is_last = stopped.recv_timeout(SYNC) != Err(RecvTimeoutError::Timeout);
+                let length = file.metadata().map_or(0, |file| file.len());
+                if length != synced {
+                    // A disk that fails says so to the next who writes.
+                    let _ = file.sync_data();
+                    synced = length;
+                }
+            }
+        });
+        Self { stop: Some(stop), thread: Some(thread) }
+    }
+}
+
+impl Drop for Syncing {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
 }
 
 /// A panic elsewhere leaves nothing half done in here.
@@ -39,52 +82,105 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
+/// What becomes of finished runs, with a journal or without.
+pub fn salvage(journal: Option<&Kept<'_>>) -> Salvage {
+    if journal.is_some() { Salvage::Kept } else { Salvage::Printed }
+}
+
 impl<'a> Kept<'a> {
-    /// Reads what `file` keeps, if it is there. A line that is cut off, or of another form, counts as not there.
-    pub fn open(driver: &'a dyn Driver, file: &Path) -> Result<Self, Failure> {
-        let unwritable = |error| Failure::unwritable(file, &error);
-        if let Some(folder) = file.parent() {
+    /// The journal in the directory of `--out`, if that is given: of runs in virtual time or of those that follow the clock.
+    pub fn in_folder(out: Option<&Path>, driver: &'a dyn Driver, real_time: bool) -> Result<Option<Self>, Failure> {
+        let name = if real_time { "real-time.jsonl" } else { "virtual-time.jsonl" };
+        out.map(|folder| Self::open(driver, &folder.join("kept").join(name))).transpose()
+    }
+
+    /// Reads what the file at `path` keeps, if it is there. A line that is cut off, damaged, or of another form counts as not
+    /// there.
+    pub fn open(driver: &'a dyn Driver, path: &Path) -> Result<Self, Failure> {
+        let unwritable = |error| Failure::unwritable(path, &error);
+        if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(unwritable)?;
         }
-        let mut known = HashMap::new();
-        let mut whole = true;
-        if let Ok(there) = File::open(file) {
-            let mut reader = BufReader::new(there);
-            let mut line = String::new();
-            while reader.read_line(&mut line).is_ok_and(|length| length > 0) {
-                whole = line.ends_with('\n');
-                if let Ok(Line { key, outcome }) = serde_json::from_str(&line) {
-                    known.insert(key, outcome);
-                }
-                line.clear();
-            }
+        let mut appended = OpenOptions::new().create(true).append(true).open(path).map_err(unwritable)?;
+        if let Err(TryLockError::WouldBlock) = appended.try_lock() {
+            let message = format!("another command is writing {}", meant(path).display());
+            return Err(Failure::unusable(
+                "anabranch::cli::in_use",
+                message,
+                Some("wait for it, or give another --out".into()),
+            ));
         }
-        let mut sink = OpenOptions::new().create(true).append(true).open(file).map_err(unwritable)?;
+        let file = File::open(path).map_err(unwritable)?;
+        let (places, mut end, whole) = places(&file);
         if !whole {
-            sink.write_all(b"\n").map_err(unwritable)?;
+            appended.write_all(b"\n").map_err(unwritable)?;
+            end += 1;
         }
-        Ok(Self {
-            driver,
-            file: file.to_owned(),
-            known: Mutex::new(known),
-            sink: Mutex::new(Sink { file: sink, error: None }),
-        })
+        let syncing = Syncing::of(appended.try_clone().map_err(unwritable)?);
+        let journal = Mutex::new(Journal { places, file: appended, end, error: None });
+        Ok(Self { driver, path: path.to_owned(), file, journal, _syncing: syncing })
+    }
+
+    /// The outcome of the run `name`.
+    fn find(&self, name: u128) -> Option<RunOutcome> {
+        let (begin, length) = *locked(&self.journal).places.get(&name)?;
+        let mut text = vec![0; length as usize];
+        self.file.read_exact_at(&mut text, begin).ok()?;
+        serde_json::from_slice(&text).ok()
     }
 
     /// Of an outcome that cannot be kept, nothing else is lost.
-    fn keep(&self, key: String, outcome: &RunOutcome) {
-        let line = serde_json::to_string(&Line { key: &key, outcome }).unwrap_or_default() + "\n";
-        locked(&self.known).insert(key, outcome.clone());
-        let mut sink = locked(&self.sink);
-        if sink.error.is_none() {
-            sink.error = sink.file.write_all(line.as_bytes()).err();
+    fn keep(&self, name: u128, outcome: &RunOutcome) {
+        let Ok(text) = serde_json::to_string(outcome) else { return };
+        let named = format!("{name:032x} {text}");
+        let line = format!("{:016x} {named}\n", xxh3_64(named.as_bytes()));
+        let mut journal = locked(&self.journal);
+        if journal.error.is_none() {
+            journal.error = journal.file.write_all(line.as_bytes()).err();
+        }
+        if journal.error.is_none() {
+            let begin = journal.end + (line.len() - 1 - text.len()) as u64;
+            journal.places.insert(name, (begin, text.len() as u32));
+            journal.end += line.len() as u64;
         }
     }
 
     /// Says why not all was kept.
     pub fn failure(&self) -> Option<Failure> {
-        locked(&self.sink).error.as_ref().map(|error| Failure::unwritable(&self.file, error))
+        locked(&self.journal).error.as_ref().map(|error| Failure::unwritable(&self.path, error))
     }
+
+    /// Removes the file, and its directory if that is empty: what is in it stands elsewhere now.
+    pub fn remove(self) -> Result<(), Failure> {
+        fs::remove_file(&self.path).map_err(|error| Failure::unwritable(&self.path, &error))?;
+        let _ = self.path.parent().map(fs::remove_dir);
+        Ok(())
+    }
+}
+
+/// The places of the outcomes in `file`, its length, and whether its last line is whole.
+fn places(file: &File) -> (HashMap<u128, (u64, u32)>, u64, bool) {
+    let (mut places, mut end, mut whole) = (HashMap::new(), 0, true);
+    let mut reader = BufReader::new(file);
+    let mut line = Vec::new();
+    while reader.read_until(b'\n', &mut line).is_ok_and(|length| length > 0) {
+        whole = line.ends_with(b"\n");
+        if let Some((name, text)) = read_line(&line) {
+            places.insert(name, (end + text.start as u64, text.len() as u32));
+        }
+        end += line.len() as u64;
+        line.clear();
+    }
+    (places, end, whole)
+}
+
+/// The name of a run, and where in `line` its outcome stands.
+fn read_line(line: &[u8]) -> Option<(u128, Range<usize>)> {
+    let text = std::str::from_utf8(line).ok()?.strip_suffix('\n')?;
+    let (checksum, named) = text.split_once(' ')?;
+    let (name, outcome) = named.split_once(' ')?;
+    let is_whole = u64::from_str_radix(checksum, 16).ok()? == xxh3_64(named.as_bytes());
+    is_whole.then_some((u128::from_str_radix(name, 16).ok()?, text.len() - outcome.len()..text.len()))
 }
 
 impl Driver for Kept<'_> {
@@ -93,32 +189,15 @@ impl Driver for Kept<'_> {
     }
 
     fn run(&self, job: &Job, listener: &mut dyn Recorder) -> Result<RunOutcome, RunError> {
-        let key = key(job);
-        if let Some(outcome) = locked(&self.known).get(&key) {
-            return Ok(outcome.clone());
+        let name = xxh3_128(format!("{PROGRAM} {:032x}", job.identity()).as_bytes());
+        // An outcome has no events: who listens to them needs the run.
+        if let Some(outcome) = self.find(name).filter(|_| !listener.is_listening()) {
+            return Ok(outcome);
         }
         let outcome = self.driver.run(job, listener)?;
-        self.keep(key, &outcome);
+        self.keep(name, &outcome);
         Ok(outcome)
     }
-}
-
-/// A name for everything that decides a run's outcome: the job, but for the fields of its scenario that do not count, and
-/// the program.
-fn key(job: &Job) -> String {
-    let mut job = job.clone();
-    let nothing = || PlugIn { name: String::new(), parameters: Vec::new() };
-    let scenario = Scenario {
-        name: String::new(),
-        seed: 0,
-        repeat: 0,
-        scheduler: nothing(),
-        congestion: nothing(),
-        ..(*job.scenario).clone()
-    };
-    job.scenario = Arc::new(scenario);
-    job.cell.clear();
-    format!("{:032x}", xxh3_128(format!("{PROGRAM} {job:?}").as_bytes()))
 }
 
 /// The program's version and the digest of the sources that decide a run's outcome: papers and reports may change.
@@ -129,6 +208,7 @@ mod tests {
     use super::*;
     use anabranch_run::{Choice, Options, Repeat, Runner, Serial, Variant};
     use anabranch_scenario::Document;
+    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     /// Counts what it is asked, and fails from a certain run on.
@@ -189,6 +269,22 @@ mod tests {
         let third = Counting::new(0);
         assert_eq!(run(&Kept::open(&third, &file).unwrap(), &plan(4, "1%")), results);
         assert_eq!(run(&Counting::new(usize::MAX), &plan(4, "1%")), results);
+    }
+
+    #[test]
+    fn a_damaged_line_is_run_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("runs.jsonl");
+        let results = run(&Kept::open(&Counting::new(usize::MAX), &file).unwrap(), &plan(4, "1%"));
+        let text = fs::read_to_string(&file).unwrap();
+        assert_eq!(text.lines().count(), 8);
+        let place = text.find("goodput_bps\":").unwrap() + 13;
+        // One digit of the first outcome.
+        let other = if text.as_bytes()[place] == b'7' { "8" } else { "7" };
+        fs::write(&file, format!("{}{other}{}", &text[..place], &text[place + 1..])).unwrap();
+        let again = Counting::new(usize::MAX);
+        assert_eq!(run(&Kept::open(&again, &file).unwrap(), &plan(4, "1%")), results);
+        assert_eq!(again.asked(), 1);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::builtin;
 use crate::failure::Failure;
 use crate::input::{SCENARIO, TRACES, read_within, why};
 use anabranch_run::Variant;
-use anabranch_scenario::{Diagnostic, Document, Override, PlugIn, Resolver, Source, nearest};
+use anabranch_scenario::{Diagnostic, Document, Override, PlugIn, Resolver, Source, nearest, outside_brackets};
 use miette::Report;
 use std::cell::Cell;
 use std::fs;
@@ -125,7 +125,8 @@ fn plug_ins(
     every: &[&str],
     read: fn(&str, &str) -> Result<PlugIn, Vec<Diagnostic>>,
 ) -> Result<Vec<PlugIn>, Failure> {
-    let names = names.iter().flat_map(|names| outside_brackets(names.as_ref()));
+    let names =
+        names.iter().map(AsRef::as_ref).flat_map(|names| outside_brackets(names).into_iter().map(|at| &names[at]));
     let names = names.flat_map(|name| if name == "all" { every.to_vec() } else { vec![name] });
     let (mut plug_ins, mut wrong) = (Vec::new(), Vec::new());
     for name in names {
@@ -135,20 +136,6 @@ fn plug_ins(
         }
     }
     if wrong.is_empty() { Ok(plug_ins) } else { Err(unusable(wrong)) }
-}
-
-/// The parts of a list; a comma inside of brackets, as in `blest(delta=0.01,lambda=2)`, belongs to its part.
-fn outside_brackets(list: &str) -> Vec<&str> {
-    let mut depth = 0u32;
-    let comma = |c: char| {
-        match c {
-            '(' | '{' | '[' => depth += 1,
-            ')' | '}' | ']' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        c == ',' && depth == 0
-    };
-    list.split(comma).map(str::trim).collect()
 }
 
 /// The settings of `--set`.

@@ -41,6 +41,12 @@ impl OutFolder {
         Ok(Self { folder: folder.to_owned(), beside })
     }
 
+    /// True if no earlier command left whole results there.
+    pub fn is_free(&self) -> bool {
+        let results = self.folder.join("results.json");
+        !results.exists() || is_part(&results)
+    }
+
     /// Where everything is to be written.
     pub fn beside(&self) -> &Path {
         self.beside.path()
@@ -104,6 +110,13 @@ fn foreign(folder: &Path) -> Option<PathBuf> {
     let (documents, others): (Vec<PathBuf>, Vec<PathBuf>) = written(folder).into_iter().partition(is_document);
     let none = documents.is_empty();
     documents.into_iter().find(|file| !is_ours(file)).or_else(|| others.into_iter().next().filter(|_| none))
+}
+
+/// Results with missing runs.
+fn is_part(document: &Path) -> bool {
+    let text = read_regular(document).unwrap_or_default();
+    let fields: BTreeMap<String, IgnoredAny> = serde_json::from_str(&text).unwrap_or_default();
+    fields.contains_key("incomplete")
 }
 
 /// Documents name the program in a field; what is in the fields is passed over.

@@ -1,6 +1,6 @@
 //! One row per run, column by column: what `runs.csv` and `runs.parquet` hold.
 
-use anabranch_run::{Results, RunRecord};
+use anabranch_run::{Results, RunRecord, SweptKey};
 
 /// One column.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,7 +36,7 @@ impl Cells {
     }
 }
 
-/// The runs: names, seed, the cell as `cell.KEY`, `finished`, every value under its summary name, `digest`, `events`. A column
+/// The runs: names, seed, the cell as `cell.KEY` and, where it is a number, as KEY in SI units, `finished`, every value under its summary name, `digest`, `events`. A column
 /// holds what any run has.
 pub fn columns(results: &Results) -> Vec<Column> {
     let runs = &results.runs;
@@ -49,8 +49,13 @@ pub fn columns(results: &Results) -> Vec<Column> {
         column("seed", whole(|run| run.seed)),
     ];
     for key in union(runs, |run| run.cell.keys().cloned().collect()) {
-        let cells = runs.iter().map(|run| run.cell.get(&key).cloned()).collect();
-        columns.push(Column { name: format!("cell.{key}"), cells: Cells::Text(cells) });
+        let texts: Vec<Option<String>> = runs.iter().map(|run| run.cell.get(&key).cloned()).collect();
+        let numbers = |swept: &SweptKey| {
+            Cells::Real(texts.iter().map(|text| swept.values.get(text.as_ref()?).copied()).collect())
+        };
+        let numbers = results.sweep.get(&key).map(numbers);
+        columns.push(Column { name: format!("cell.{key}"), cells: Cells::Text(texts) });
+        columns.extend(numbers.map(|cells| Column { name: key, cells }));
     }
     columns.push(column("finished", Cells::Truth(runs.iter().map(|run| run.finished).collect())));
     let values: Vec<Vec<(String, f64)>> = runs.iter().map(|run| run.values().collect()).collect();

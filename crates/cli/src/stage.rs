@@ -28,6 +28,8 @@ pub struct Stage<'a> {
 pub struct Carried {
     /// Of those that were done, from the first on.
     pub results: Vec<Results>,
+    /// Of the one that ended early: the runs that were finished, if any.
+    pub part: Option<Results>,
     /// The failure that ended the work early, if any; then a file that could not be written.
     pub wrong: Vec<Failure>,
 }
@@ -45,15 +47,16 @@ pub fn carry_out(stages: &[Stage<'_>], wanted: Wanted) -> Result<Carried, Failur
         watch.say(&text);
     }
     let mut ahead = Ahead { watch: &watch, before: 0, behind: stages.iter().map(Stage::runs).sum() };
-    let mut carried = Carried { results: Vec::new(), wrong: Vec::new() };
+    let mut carried = Carried { results: Vec::new(), part: None, wrong: Vec::new() };
     for stage in stages {
         ahead.behind -= stage.runs();
         match stage.run(&ahead) {
-            Ok(results) => {
+            (results, None) => {
                 ahead.before += results.runs.len();
                 carried.results.push(results);
             }
-            Err(failure) => {
+            (part, Some(failure)) => {
+                carried.part = Some(part).filter(|part| !part.runs.is_empty());
                 carried.wrong.push(failure);
                 break;
             }
@@ -88,15 +91,19 @@ impl Stage<'_> {
         self.plan.extent().0
     }
 
-    fn run(&self, ahead: &Ahead<'_>) -> Result<Results, Failure> {
+    fn run(&self, ahead: &Ahead<'_>) -> (Results, Option<Failure>) {
         let runner = Runner { driver: self.driver, pool: &Threads::new(self.jobs), observer: ahead };
-        runner.run(&self.plan).map_err(|failure| match failure.error {
+        let (results, failure) = runner.run_as_far(&self.plan);
+        let failure = failure.map(|failure| match failure.error {
             RunError::Interrupted => {
                 let progress = ahead.watch.progress_so_far();
-                Failure::interrupted(&format!("interrupted {progress}: {}{}", self.name, failure.run), self.kept)
+                let is_nothing = self.kept == Salvage::Printed && ahead.before == 0 && results.runs.is_empty();
+                let kept = if is_nothing { Salvage::Nothing } else { self.kept };
+                Failure::interrupted(&format!("interrupted {progress}: {}{}", self.name, failure.run), kept)
             }
             _ => Failure::failed("anabranch::run::failed", format!("{}{failure}", self.name)),
-        })
+        });
+        (results, failure)
     }
 }
 

@@ -37,6 +37,14 @@ impl Default for Wanted {
     }
 }
 
+impl Wanted {
+    /// A file is written of the first repetition of this job's row.
+    fn has_files_of(&self, job: &Labelled<'_>) -> bool {
+        let of_every_row = self.series.is_some() || self.captures.is_some() || self.timeline.is_some();
+        of_every_row || (self.events.is_some() && job.row == 0)
+    }
+}
+
 /// Watches runs: a bar on a terminal, and the wanted files.
 #[derive(Debug)]
 pub struct Watch {
@@ -92,7 +100,7 @@ impl Watch {
 
 impl Observer for Watch {
     fn observe(&self, job: &Labelled<'_>, run: &mut dyn FnMut(&mut dyn Recorder)) {
-        if job.repetition > 0 {
+        if job.repetition > 0 || !self.wanted.has_files_of(job) {
             return run(&mut ());
         }
         let name = |ending| format!("{}{}", self.wanted.prefix, file_name(job, ending));

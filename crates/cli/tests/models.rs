@@ -136,11 +136,11 @@ fn mistakes_are_underlined_with_the_nearest_word() {
     wrong(&["rtt-cycle", "--set", "steps=2.5"], &["a whole number from 1 to 1000"]);
     wrong(&["rtt-cycle", "--sweep", "rtt=10ms..1ms"], &["`10ms..1ms` is no range"]);
     wrong(&["rtt-cycle", "--sweep", "rtt=10ms..20ms:0s"], &["is no range"]);
-    wrong(&["rtt-cycle", "--sweep", "steps=1..9:0.5"], &["leads to other values"]);
+    wrong(&["rtt-cycle", "--sweep", "steps=1..9:0.5"], &["leads to 1.5, which is out of range"]);
     wrong(&["delayed-start", "--sweep", "gamma=1,2", "--sweep", "gamma=3,4"], &["`gamma` is swept twice"]);
     wrong(&["increment-efficiency", "--sweep", "beta=0..9:0.01", "--sweep", "gamma=1..9:0.01"], &["10000 rows"]);
     wrong(&["rtt-cycle", "--set", "steps=1000", "--sweep", "buffer=0..9"], &["10000 rows"]);
-    wrong(&["delayed-start", "--sweep", "gamma=0.01..50:0.0000001"], &["makes 499900001 rows", "10000 are the most"]);
+    wrong(&["delayed-start", "--sweep", "gamma=0.01..50:0.0000001"], &["has more than 10000 values"]);
     // All at once.
     wrong(&["delayed-start", "--set", "gama=4", "--set", "gamma=51"], &["gama", "51"]);
     wrong(&["delayed-start", "wifi-lte"], &["takes no scenario"]);

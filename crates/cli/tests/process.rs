@@ -141,14 +141,66 @@ fn a_signal_ends_runs_in_virtual_time_with_a_word() {
     let begun = || names(&out).iter().any(|name| out.join(name).join("series").exists());
     let arguments = ["run", file.to_str().unwrap(), "--repeat", "1000000", "--out", out.to_str().unwrap()];
     let text = interrupted(&arguments, begun);
-    assert!(text.contains("interrupted after") && text.contains("nothing was kept"), "{text}");
-    assert_eq!(names(&out), Vec::<String>::new(), "nothing is left behind");
+    assert!(text.contains("interrupted after") && text.contains("the same command continues from here"), "{text}");
+    std::fs::remove_dir_all(&out).unwrap();
 
     let kept = out.join("kept/blest-table3.jsonl");
     let begun = || std::fs::metadata(&kept).is_ok_and(|file| file.len() > 0);
     let text = interrupted(&["reproduce", "blest", "table3", "--out", out.to_str().unwrap()], begun);
     assert!(text.contains("finished runs are kept: the same command continues from here"), "{text}");
     assert_eq!(names(&out), ["kept"]);
+}
+
+/// All but the manifest, which has machine and times, and the report, which shows it.
+#[cfg(target_os = "linux")]
+fn results_of(folder: &std::path::Path) -> Vec<(String, Vec<u8>)> {
+    let files = ["results.json", "runs.csv", "runs.parquet"];
+    files.map(|name| (name.to_owned(), std::fs::read(folder.join(name)).unwrap())).into()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_killed_sweep_goes_on_and_ends_as_if_nothing_had_been() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("short.toml");
+    std::fs::write(&file, SCENARIO.replace("512KiB", "4MiB")).unwrap();
+    let arguments = |out: &std::path::Path| {
+        let words = ["run", file.to_str().unwrap(), "--sweep", "path.b.delay=10ms..80ms*2", "--repeat", "20", "--out"];
+        words.iter().map(|word| (*word).to_owned()).chain([out.to_str().unwrap().to_owned()]).collect::<Vec<_>>()
+    };
+    let whole = folder.path().join("whole");
+    anabranch().args(arguments(&whole)).assert().success();
+    assert!(!whole.join("kept").exists(), "what is in the results is not kept twice");
+    for (signal, code) in [("-KILL", None), ("-TERM", Some(130))] {
+        let out = folder.path().join(signal);
+        let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("anabranch"))
+            .args(arguments(&out))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let journal = out.join("kept/virtual-time.jsonl");
+        while !std::fs::metadata(&journal).is_ok_and(|file| file.len() > 50_000) {
+            assert_eq!(child.try_wait().unwrap(), None, "it ended by itself");
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        std::process::Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+        let ended = child.wait_with_output().unwrap();
+        assert_eq!(ended.status.code(), code);
+        if code.is_some() {
+            let (said, printed) = (String::from_utf8(ended.stderr).unwrap(), String::from_utf8(ended.stdout).unwrap());
+            assert!(said.contains("finished runs are kept: the same command continues from here"), "{said}");
+            assert!(printed.contains("INCOMPLETE: ") && printed.contains("minrtt"), "{printed}");
+            let part: anabranch_run::Results =
+                serde_json::from_slice(&std::fs::read(out.join("results.json")).unwrap()).unwrap();
+            assert!(part.incomplete.unwrap().finished == part.runs.len() && !part.runs.is_empty());
+        }
+        let before = std::fs::read_to_string(&journal).unwrap().lines().count();
+        assert!(before > 5, "{before} runs were kept");
+        anabranch().args(arguments(&out)).assert().success();
+        assert!(results_of(&out) == results_of(&whole), "after {signal}");
+        assert!(!out.join("kept").exists());
+    }
 }
 
 /// Whether a process has a handler of its own for SIGINT.
@@ -167,7 +219,7 @@ fn a_signal_ends_a_comparison_with_a_word() {
     let arguments = ["compare", "--grid", folder.path().to_str().unwrap(), "--repeat", "100000", "--jobs", "1"];
     let (output, errors) = ended_by_id("-INT", &arguments, catches_signals);
     assert_eq!(output, "", "nothing was finished");
-    assert!(errors.contains("interrupted after") && errors.contains("nothing was kept"), "{errors}");
+    assert!(errors.contains("interrupted after") && errors.contains("nothing was finished"), "{errors}");
 }
 
 #[test]

@@ -30,6 +30,11 @@ delay = "65ms"
 kind = "bulk"
 "#;
 
+/// The scenario under another name, with a path of its own: its runs are not those of the first.
+fn other(name: &str) -> String {
+    SCENARIO.replace("two paths", name).replace("65ms", "66ms")
+}
+
 /// A directory with `two.toml` in it, and that file's name.
 fn scenario() -> (tempfile::TempDir, String) {
     let folder = tempfile::tempdir().unwrap();
@@ -240,7 +245,7 @@ fn compare_opens_on_every_path_and_takes_hindrances_away() {
 fn compare_tells_what_was_finished_before_it_ended() {
     for (name, code, word) in [("halted", 130, "interrupted after 48 of 96 runs"), ("doomed", 1, "a wrong byte at")] {
         let (folder, _) = scenario();
-        fs::write(folder.path().join("zzz.toml"), SCENARIO.replace("two paths", name)).unwrap();
+        fs::write(folder.path().join("zzz.toml"), other(name)).unwrap();
         let (grid, out) = (folder.path().to_str().unwrap(), folder.path().join("out"));
         let page = folder.path().join("page.md");
         let marks = "<!-- frontier -->\nold\n<!-- /frontier -->\n";
@@ -268,7 +273,7 @@ fn compare_tells_what_was_finished_before_it_ended() {
 #[test]
 fn parity_tells_the_scenarios_that_were_finished() {
     let (folder, _) = scenario();
-    fs::write(folder.path().join("zzz.toml"), SCENARIO.replace("two paths", "halted")).unwrap();
+    fs::write(folder.path().join("zzz.toml"), other("halted")).unwrap();
     let (grid, out) = (folder.path().to_str().unwrap(), folder.path().join("out"));
     let answer = ask(&["parity", "--grid", grid, "--congestion", "reno", "--out", out.to_str().unwrap()]);
     assert_eq!(answer.code, 130, "{answer:?}");
@@ -608,8 +613,9 @@ fn what_the_system_lacks_fails_and_a_signal_interrupts() {
     };
     let text = errors(&["run", &named("locked"), "--realtime"], 1);
     assert!(text.contains("no root") && text.contains("become root"), "{text}");
-    let text = errors(&["run", &named("stopped"), "--realtime"], 130);
-    assert!(text.contains("interrupted after 1 of 9 runs: minrtt, cubic, seed 2"), "{text}");
+    let anabranch_cli::Answer { output, errors: text, code } = ask(&["run", &named("stopped"), "--realtime"]);
+    assert!(text.contains("interrupted after 3 of 9 runs: minrtt, cubic, seed 2"), "{text}");
+    assert!(code == 130 && output.ends_with("INCOMPLETE: 3 of 9 runs.\n"), "{output}");
     let text = errors(&["parity", &named("locked")], 1);
     assert!(text.contains("no root") && text.contains("become root"), "{text}");
     let text = errors(&["parity", &named("stopped")], 130);
@@ -644,4 +650,34 @@ fn a_directory_that_cannot_be_made_is_an_error() {
     let inside_a_file = format!("{file}/results");
     let text = errors(&["run", &file, "--out", &inside_a_file], 1);
     assert!(text.contains("cannot write"), "{text}");
+}
+
+#[test]
+fn a_sweep_from_the_command_line_has_numeric_columns() {
+    let (_folder, file) = scenario();
+    let sweep = ["--sweep", "path.3g.delay=65ms,130ms", "--sweep", "path.wlan.queue=10p,1bdp"];
+    let csv = output(&[&["run", &file, "--no-baselines", "--format", "csv"][..], &sweep].concat());
+    let lines: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').take(7).collect()).collect();
+    assert_eq!(lines[0][3..7], ["cell.path.3g.delay", "path.3g.delay", "cell.path.wlan.queue", "finished"]);
+    assert_eq!(lines[1][3..6], ["65ms", "0.065", "10p"]);
+    assert_eq!((lines.len(), &lines[12][3..6]), (1 + 4 * 3, &["130ms", "0.13", "1bdp"][..]));
+    let json: Value = serde_json::from_str(&output(&["run", &file, "--format", "json", sweep[0], sweep[1]])).unwrap();
+    assert_eq!(
+        json["sweep"]["path.3g.delay"],
+        serde_json::json!({ "unit": "s", "values": { "65ms": 0.065, "130ms": 0.13 } })
+    );
+    let zipped = output(&[&["run", &file, "--zip", "--format", "csv", "--no-baselines"][..], &sweep].concat());
+    assert_eq!(zipped.lines().count(), 1 + 2 * 3);
+}
+
+#[test]
+fn what_cannot_be_swept_is_told() {
+    let (_folder, file) = scenario();
+    let told = |arguments: &[&str]| errors(&[&["run", &file][..], arguments].concat(), 2);
+    let text = told(&["--sweep", "path.3g.dely=65ms,130ms"]);
+    assert!(text.contains("--sweep") && text.contains("did you mean `delay`?"), "{text}");
+    let text = told(&["--sweep", "scheduler=minrtt,blest", "--scheduler", "rr"]);
+    assert!(text.contains("--scheduler and --sweep scheduler: only one of them can apply"), "{text}");
+    assert!(told(&["--zip"]).contains("--sweep"), "--zip needs a sweep");
+    assert!(output(&["explain", "sweep"]).contains("--sweep path.lte.delay=10ms..320ms*2"));
 }

@@ -31,6 +31,8 @@ fn results(minrtt: f64, blest: f64, otias: f64) -> Results {
         runs: rows.into_iter().flat_map(of_row).collect(),
         summary: Vec::new(),
         comparisons: Vec::new(),
+        incomplete: None,
+        sweep: Default::default(),
     }
 }
 

@@ -6,8 +6,9 @@ use anabranch_scenario::{Cell, PlugIn, Scenario};
 use anabranch_units::{ConnId, Duration};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::sync::Arc;
+use xxhash_rust::xxh3::Xxh3;
 
 /// Metric values by name, in the order of the metrics' table. A metric that does not apply is absent.
 pub type Values = IndexMap<String, f64>;
@@ -41,6 +42,48 @@ pub struct Job {
     pub seed: u64,
     /// The bin of [`RunOutcome::curves`]; `None` = no curves. They change nothing else.
     pub curves: Option<Duration>,
+}
+
+impl Job {
+    /// A name for everything that decides the outcome in virtual time, so that two jobs of one name need one run. A path
+    /// alone does not depend on the others, unless other flows cross them.
+    pub fn identity(&self) -> u128 {
+        let nothing = || PlugIn { name: String::new(), parameters: Vec::new() };
+        let mut scenario = Scenario {
+            name: String::new(),
+            seed: 0,
+            repeat: 0,
+            scheduler: nothing(),
+            congestion: nothing(),
+            ..(*self.scenario).clone()
+        };
+        if let Choice::Single(own) = self.choice {
+            let is_idle = |path: usize| scenario.cross.iter().all(|cross| cross.shared || cross.over != path);
+            for other in
+                (0..scenario.topology.paths.len()).filter(|&path| path != own && is_idle(path)).collect::<Vec<_>>()
+            {
+                let [down, up] =
+                    [&scenario.topology.paths[own].down, &scenario.topology.paths[own].up].map(Clone::clone);
+                (scenario.topology.paths[other].down, scenario.topology.paths[other].up) = (down, up);
+                scenario.backup[other] = scenario.backup[own];
+                scenario.policy[other] = scenario.policy[own];
+            }
+        }
+        let mut name = Name(Xxh3::new());
+        // Hashing cannot fail.
+        let _ = write!(name, "{scenario:?} {:?} {:?} {} {:?}", self.choice, self.congestion, self.seed, self.curves);
+        name.0.digest128()
+    }
+}
+
+/// Hashes what is written.
+struct Name(Xxh3);
+
+impl fmt::Write for Name {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.update(text.as_bytes());
+        Ok(())
+    }
 }
 
 /// The outcome of a run. In virtual time, nothing here depends on wall time.

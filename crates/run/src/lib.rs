@@ -22,6 +22,7 @@ mod results;
 mod runner;
 mod setup;
 mod summary;
+mod twins;
 mod view;
 mod virtual_time;
 
@@ -34,7 +35,7 @@ pub use job::{CONNECTION, Choice, Job, RunError, RunOutcome, Values};
 pub use live::{Emulation, Live, TcpInfo};
 pub use plan::{AUTO_LIMIT, Options, Plan, Repeat, Variant, labels};
 pub use preflight::{Preflight, WayCheck, WayFigures};
-pub use results::{CellValues, Comparison, Results, RunRecord, SCHEMA, Summary};
+pub use results::{CellValues, Comparison, Incomplete, Results, RunRecord, SCHEMA, Summary, SweptKey};
 pub use runner::{Failure, Runner};
 pub use view::{ResultRow, RowKind};
 pub use virtual_time::VirtualTime;

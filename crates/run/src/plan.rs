@@ -2,11 +2,12 @@
 
 use crate::cross;
 use crate::job::{Choice, Job};
-use crate::results::CellValues;
+use crate::results::{CellValues, SweptKey};
 use crate::view::single;
 use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, Change, LossSpec, QueueSpec, WaySpec};
 use anabranch_scenario::{Arrivals, Cell, ObjectSizes, PlugIn, Scenario, Traffic, TrafficKind};
 use anabranch_units::Duration;
+use indexmap::IndexMap;
 use std::sync::Arc;
 
 /// One cell of a sweep, or the one scenario without a sweep.
@@ -65,6 +66,7 @@ pub struct Plan {
     pub(crate) cells: Vec<CellPlan>,
     pub(crate) auto: bool,
     curves: Option<Duration>,
+    real_time: bool,
 }
 
 /// The rows of one cell. All share the scenario, so that a seed means the same random draws for each.
@@ -102,7 +104,8 @@ impl Plan {
         }
         let title = variants.first().map(|v| v.scenario.name.clone()).unwrap_or_default();
         let cells = groups.into_iter().map(|(cell, scenarios)| CellPlan::new(cell, &scenarios, options)).collect();
-        Self { title, cells, auto: options.repeat == Repeat::Auto, curves: options.curves }
+        let auto = options.repeat == Repeat::Auto;
+        Self { title, cells, auto, curves: options.curves, real_time: options.real_time }
     }
 }
 
@@ -122,6 +125,19 @@ impl Plan {
             seed: cell.scenario.seed.wrapping_add(repetition.into()),
             curves: self.curves,
         }
+    }
+
+    /// False if runs follow the clock, so that no two are equal.
+    pub(crate) fn in_virtual_time(&self) -> bool {
+        !self.real_time
+    }
+
+    /// The keys that the cells vary, in numbers.
+    pub(crate) fn swept(&self) -> IndexMap<String, SweptKey> {
+        let keys = self.cells.first().into_iter().flat_map(|cell| cell.cell.iter().map(|(key, _)| key));
+        let values =
+            |key| self.cells.iter().flat_map(move |c| c.cell.iter().filter(move |(k, _)| k == key).map(|(_, v)| v));
+        keys.filter_map(|key| Some((key.clone(), SweptKey::of(key, values(key))?))).collect()
     }
 
     /// How many runs there are, at least, and how long they take in real time; `None` if a run lasts until its transfer

@@ -22,6 +22,12 @@ pub struct Results {
     pub anabranch: String,
     /// The scenario's title.
     pub scenario: String,
+    /// Runs are missing: the command was interrupted, or one failed. Absent otherwise.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub incomplete: Option<Incomplete>,
+    /// The swept keys whose values are all numbers of one unit; absent without any.
+    #[serde(skip_serializing_if = "IndexMap::is_empty", default)]
+    pub sweep: IndexMap<String, SweptKey>,
     /// Hash over the runs' digests in order, in hexadecimal.
     pub digest: String,
     /// One entry per run: by cell, congestion control, scheduler, seed; baselines after the schedulers.
@@ -30,6 +36,37 @@ pub struct Results {
     pub summary: Vec<Summary>,
     /// Paired differences between schedulers.
     pub comparisons: Vec<Comparison>,
+}
+
+/// How much of the results is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Incomplete {
+    /// Runs in the results.
+    pub finished: usize,
+    /// Runs of the whole plan, at least.
+    pub planned: usize,
+}
+
+/// A swept key in numbers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SweptKey {
+    /// `s`, `bit/s`, `B`, `packets`, `BDP`; empty for a plain number or a fraction.
+    pub unit: String,
+    /// Each value as written in cells, with its number in this unit.
+    pub values: IndexMap<String, f64>,
+}
+
+impl SweptKey {
+    /// Of the values of `key`; `None` if one of them is no number, or of another unit.
+    pub(crate) fn of<'a>(key: &str, texts: impl Iterator<Item = &'a String>) -> Option<Self> {
+        let mut unit = None;
+        let mut number = |text: &String| {
+            let swept = anabranch_scenario::swept(key, text)?;
+            (*unit.get_or_insert(swept.unit) == swept.unit).then(|| (text.clone(), swept.number))
+        };
+        let values = texts.map(&mut number).collect::<Option<IndexMap<String, f64>>>()?;
+        Some(Self { unit: unit?.to_owned(), values })
+    }
 }
 
 /// One run.

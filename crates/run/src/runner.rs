@@ -2,10 +2,12 @@
 
 use crate::driver::{Driver, Labelled, Observer, Pool};
 use crate::job::RunError;
-use crate::plan::{AUTO_LIMIT, AUTO_STEP, Plan};
-use crate::results::{Results, RunRecord, SCHEMA, document_digest};
+use crate::plan::{AUTO_LIMIT, AUTO_STEP, CellPlan, Plan};
+use crate::results::{Incomplete, Results, RunRecord, SCHEMA, document_digest};
 use crate::summary::{compare, fill_in_ratios, is_narrow, summarise};
+use crate::twins::Twins;
 use std::fmt;
+use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -51,6 +53,9 @@ struct Task {
     repetition: u32,
 }
 
+/// Runs that are made at once, unless one cell has more: enough to keep many threads busy, few enough to be held.
+const BATCH: usize = 4096;
+
 impl Runner<'_> {
     /// Does all runs of `plan`.
     ///
@@ -61,7 +66,34 @@ impl Runner<'_> {
     /// # Errors
     /// The first run, in the plan's order, that failed.
     pub fn run(&self, plan: &Plan) -> Result<Results, Failure> {
-        Ok(assemble(plan, self.records(plan)?))
+        match self.run_as_far(plan) {
+            (results, None) => Ok(results),
+            (_, Some(failure)) => Err(failure),
+        }
+    }
+
+    /// Does the runs of `plan` until one fails: the results of those that were finished, marked as incomplete, and why
+    /// the others are missing.
+    pub fn run_as_far(&self, plan: &Plan) -> (Results, Option<Failure>) {
+        let (mut runs, mut summary, mut comparisons) = (Vec::new(), Vec::new(), Vec::new());
+        let failure = self.cells(plan, &mut |cell, rows| {
+            summary.extend(rows.iter().flat_map(|row| summarise(row, !cell.random)));
+            comparisons.extend(compare(cell, &rows));
+            runs.extend(rows.into_iter().flatten());
+        });
+        let missing = |_: &Failure| Incomplete { finished: runs.len(), planned: plan.extent().0 };
+        let results = Results {
+            schema: SCHEMA,
+            anabranch: env!("CARGO_PKG_VERSION").to_owned(),
+            scenario: plan.title.clone(),
+            incomplete: failure.as_ref().map(missing),
+            sweep: plan.swept(),
+            digest: document_digest(&runs),
+            runs,
+            summary,
+            comparisons,
+        };
+        (results, failure)
     }
 
     /// The runs of each cell of `plan` by row and repetition, with the ratios against the baselines.
@@ -69,33 +101,75 @@ impl Runner<'_> {
     /// # Errors
     /// As [`Self::run`].
     pub(crate) fn records(&self, plan: &Plan) -> Result<Vec<CellRecords>, Failure> {
-        let mut records: Vec<CellRecords> =
-            plan.cells.iter().map(|cell| cell.rows.iter().map(|_| Vec::new()).collect()).collect();
-        let mut targets: Vec<u32> = plan.cells.iter().map(|cell| cell.first_target(plan.auto)).collect();
-        loop {
-            let tasks = open_tasks(&records, &targets);
-            if tasks.is_empty() {
-                break;
-            }
-            let done = records.iter().flatten().map(Vec::len).sum();
-            let outcomes = self.run_tasks(plan, &tasks, done)?;
-            for (task, record) in tasks.iter().zip(outcomes) {
-                records[task.cell][task.row].push(record);
-            }
-            if plan.auto {
-                for ((cell, rows), target) in plan.cells.iter().zip(&records).zip(&mut targets) {
-                    let open = cell.random && !rows.iter().all(|row| is_narrow(row)) && *target < AUTO_LIMIT;
-                    *target += if open { AUTO_STEP } else { 0 };
-                }
-            }
-        }
-        plan.cells.iter().zip(&mut records).for_each(|(cell, rows)| fill_in_ratios(cell, rows));
-        Ok(records)
+        let mut records = Vec::new();
+        self.cells(plan, &mut |_, rows| records.push(rows)).map_or(Ok(records), Err)
     }
 
-    /// The records of `tasks`, in their order. `done` runs came before.
-    fn run_tasks(&self, plan: &Plan, tasks: &[Task], done: usize) -> Result<Vec<RunRecord>, Failure> {
-        let planned = done + tasks.len();
+    /// Runs the cells in their order, and gives the runs of each to `take` when all are there, with the ratios against the
+    /// baselines; of the cells that a failure cuts short, those that were made before it. A row that has the same outcome as
+    /// one of an earlier cell is not run again.
+    fn cells(&self, plan: &Plan, take: &mut dyn FnMut(&CellPlan, CellRecords)) -> Option<Failure> {
+        let mut twins = Twins::of(plan);
+        let mut done = 0;
+        for range in batches(plan) {
+            let cells = &plan.cells[range.clone()];
+            let mut records: Vec<CellRecords> =
+                cells.iter().map(|cell| cell.rows.iter().map(|_| Vec::new()).collect()).collect();
+            let mut targets: Vec<u32> = cells.iter().map(|cell| cell.first_target(plan.auto)).collect();
+            // A cell with many seeds is run in several steps.
+            let (mut reached, step) =
+                (0, (BATCH / cells.iter().map(|cell| cell.rows.len()).sum::<usize>().max(1)).max(1));
+            let failure = loop {
+                reached += step as u32;
+                let near: Vec<u32> = targets.iter().map(|target| reached.min(*target)).collect();
+                for (cell, rows) in range.clone().zip(&mut records) {
+                    twins.copy(plan, cell, rows, near[cell - range.start]);
+                }
+                let tasks =
+                    open_tasks(range.start, &records, &near, |cell, row| twins.waits(&range, &near, (cell, row)));
+                let before = done + records.iter().flatten().map(Vec::len).sum::<usize>();
+                let (outcomes, failure) = self.run_tasks(plan, &tasks, before);
+                for (task, record) in tasks.iter().zip(outcomes) {
+                    let row = &mut records[task.cell - range.start][task.row];
+                    // After a gap, a run would be paired with one of another seed.
+                    if row.len() == task.repetition as usize {
+                        row.extend(record);
+                    }
+                }
+                twins.keep(range.start, &records);
+                if failure.is_some() {
+                    break failure;
+                }
+                let wider = |(cell, rows): (&CellPlan, &CellRecords)| {
+                    plan.auto && cell.random && !rows.iter().all(|row| is_narrow(row))
+                };
+                for ((cell, rows), target) in cells.iter().zip(&records).zip(&mut targets) {
+                    let is_open = wider((cell, rows)) && *target < AUTO_LIMIT;
+                    *target += if is_open && reached >= *target { AUTO_STEP } else { 0 };
+                }
+                let is_done =
+                    |(rows, target): (&CellRecords, &u32)| rows.iter().all(|row| row.len() >= *target as usize);
+                if records.iter().zip(&targets).all(is_done) {
+                    break None;
+                }
+            };
+            for (cell, mut rows) in cells.iter().zip(records) {
+                done += rows.iter().map(Vec::len).sum::<usize>();
+                fill_in_ratios(cell, &mut rows);
+                if rows.iter().any(|row| !row.is_empty()) {
+                    take(cell, rows);
+                }
+            }
+            if failure.is_some() {
+                return failure;
+            }
+        }
+        None
+    }
+
+    /// The records of `tasks`, in their order, until the first that failed; `done` runs came before.
+    fn run_tasks(&self, plan: &Plan, tasks: &[Task], done: usize) -> (Vec<Option<RunRecord>>, Option<Failure>) {
+        let planned = plan.extent().0.max(done + tasks.len());
         let finished = AtomicUsize::new(done);
         // Runs after one that failed are not needed any more.
         let failed = AtomicUsize::new(usize::MAX);
@@ -111,8 +185,20 @@ impl Runner<'_> {
             }
             self.observer.progress(finished.fetch_add(1, Ordering::Relaxed) + 1, planned);
         });
-        let not_run = || unsupported("not run", "the pool left it out");
-        slots.into_iter().map(|slot| slot.into_inner().unwrap_or_else(|| Err(not_run()))).collect()
+        let mut failure = None;
+        let mut record = |slot: OnceLock<Result<RunRecord, Failure>>| match slot.into_inner() {
+            Some(Ok(record)) => Some(record),
+            Some(Err(first)) => {
+                failure.get_or_insert(first);
+                None
+            }
+            None => None,
+        };
+        let records: Vec<Option<RunRecord>> = slots.into_iter().map(&mut record).collect();
+        if failure.is_none() && records.iter().any(Option::is_none) {
+            failure = Some(unsupported("not run", "the pool left it out"));
+        }
+        (records, failure)
     }
 
     fn run_task(&self, plan: &Plan, task: &Task) -> Result<RunRecord, Failure> {
@@ -140,32 +226,38 @@ fn unsupported(run: &str, what: &str) -> Failure {
     Failure { run: run.to_owned(), error: RunError::Unsupported { what: what.to_owned() } }
 }
 
-/// The runs that are missing until every row of cell i has `targets[i]` records.
-fn open_tasks(records: &[CellRecords], targets: &[u32]) -> Vec<Task> {
+/// The runs that are missing until every row of cell i, counted from `first` on, has `targets[i]` records. The seeds of all
+/// rows advance together, so that what an interruption leaves can be compared.
+fn open_tasks(
+    first: usize,
+    records: &[CellRecords],
+    targets: &[u32],
+    waits: impl Fn(usize, usize) -> bool,
+) -> Vec<Task> {
     let mut tasks = Vec::new();
-    for (cell, (rows, target)) in records.iter().zip(targets).enumerate() {
-        for (row, done) in rows.iter().enumerate() {
-            tasks.extend((done.len() as u32..*target).map(|repetition| Task { cell, row, repetition }));
+    for (cell, (rows, target)) in (first..).zip(records.iter().zip(targets)) {
+        for repetition in 0..*target {
+            let is_open = |row: &usize| rows[*row].len() <= repetition as usize && !waits(cell, *row);
+            tasks.extend((0..rows.len()).filter(is_open).map(|row| Task { cell, row, repetition }));
         }
     }
     tasks
 }
 
-/// Draws the records of all cells together.
-fn assemble(plan: &Plan, records: Vec<CellRecords>) -> Results {
-    let (mut summary, mut comparisons) = (Vec::new(), Vec::new());
-    for (cell, rows) in plan.cells.iter().zip(&records) {
-        summary.extend(rows.iter().flat_map(|row| summarise(row, !cell.random)));
-        comparisons.extend(compare(cell, rows));
+/// Ranges of cells that are run at once. With [`crate::Repeat::Auto`] a cell is alone: its number of runs is open.
+fn batches(plan: &Plan) -> Vec<Range<usize>> {
+    let mut batches: Vec<Range<usize>> = Vec::new();
+    let mut runs = 0;
+    for (index, cell) in plan.cells.iter().enumerate() {
+        let own = cell.rows.len() * cell.first_target(plan.auto) as usize;
+        match batches.last_mut() {
+            Some(last) if !plan.auto && runs + own <= BATCH => last.end = index + 1,
+            _ => {
+                batches.push(index..index + 1);
+                runs = 0;
+            }
+        }
+        runs += own;
     }
-    let runs: Vec<RunRecord> = records.into_iter().flatten().flatten().collect();
-    Results {
-        schema: SCHEMA,
-        anabranch: env!("CARGO_PKG_VERSION").to_owned(),
-        scenario: plan.title.clone(),
-        digest: document_digest(&runs),
-        runs,
-        summary,
-        comparisons,
-    }
+    batches
 }

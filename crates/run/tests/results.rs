@@ -294,5 +294,5 @@ fn observers_see_every_run_and_its_progress() {
     Runner { driver: &Fake, pool: &Serial, observer: &watch }.run(&plan).unwrap();
     let seen = watch.0.into_inner().unwrap();
     assert_eq!((seen.len(), watch.1.into_inner()), (12, 12));
-    assert_eq!(seen[5], "single:wlan, reno, seed 6: row 1 repetition 1");
+    assert_eq!(seen[5], "single:3g, reno, seed 6: row 2 repetition 1");
 }

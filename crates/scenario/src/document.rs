@@ -3,12 +3,14 @@
 use crate::assign::{assign, full_key};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::keys::Section;
+use crate::listed::{ListFault, listed};
 use crate::read::{self, Limits, Reading, Traces};
 use crate::scenario::{Cell, PlugIn, Scenario};
-use crate::source::{NoFiles, Override, Resolver, Source};
+use crate::source::{NoFiles, Override, Resolver, Role, Source};
 use crate::sweep::{Axis, Sweep};
 use crate::tree::{Key, Node, Report, Span, Table, parse_document, parse_value};
 use anabranch_network::CapacityTrace;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The content of a scenario file and its overrides.
@@ -61,8 +63,14 @@ fn document(report: &mut Report, traces: &mut Traces<'_>, source: &Source, overr
             .help(format!("begin with:\n{LEAST}"));
         return None;
     }
-    let fixed: Vec<_> = overrides.iter().map(|o| apply(report, &mut root, o)).collect();
-    let sweep = Sweep::take(report, &mut root, &fixed);
+    let (mut fixed, mut given) = (Vec::new(), Vec::new());
+    for o in overrides {
+        match o.role {
+            Role::Set => fixed.push(apply(report, &mut root, o)),
+            Role::Sweep | Role::Zip => given.extend(axis(report, o)),
+        }
+    }
+    let sweep = Sweep::take(report, &mut root, &fixed, given);
     let before = report.calls();
     let reading = read::scenario(report, traces, &root, &source.name);
     // Mistakes outside the sweep would be found again in every cell.
@@ -80,21 +88,84 @@ fn document(report: &mut Report, traces: &mut Traces<'_>, source: &Source, overr
     Some((reading?, sweep.axes(report), cells))
 }
 
+/// Where an override's key and value stand in its text, without surrounding blanks.
+struct Places {
+    /// Its parts, as a full key.
+    key: Vec<Key>,
+    key_at: Span,
+    value_at: Span,
+}
+
+impl Places {
+    fn of(report: &mut Report, o: &Override) -> Self {
+        let typed = o.text();
+        let source = report.add_source(&o.origin, typed.into());
+        let end = typed.trim_end().len();
+        let value_at = Span { source, start: end - o.value.len(), end };
+        let mut start = typed.len() - typed.trim_start().len();
+        let key_at = Span { source, start, end: start + o.key.len() };
+        let part = |name: &str| {
+            let at = Span { source, start, end: start + name.len() };
+            start = at.end + 1;
+            Key { name: name.into(), at }
+        };
+        let key = full_key(o.key.split('.').map(part).collect());
+        Self { key, key_at, value_at }
+    }
+}
+
+/// The axis that an override adds; `None` if it is none, which is reported.
+fn axis(report: &mut Report, o: &Override) -> Option<Axis> {
+    let Places { key, key_at, value_at } = Places::of(report, o);
+    if o.value.is_empty() {
+        report
+            .error(Code::Syntax, key_at, format!("`{}` is swept over nothing", o.key))
+            .label("no values")
+            .help("write KEY=A,B,C or a range, such as path.wlan.delay=10ms..200ms*2");
+        return None;
+    }
+    let inside = |at: Range<usize>| Span {
+        source: value_at.source,
+        start: value_at.start + at.start,
+        end: value_at.start + at.end,
+    };
+    let values = match listed(&o.value) {
+        Ok(values) => values,
+        Err(ListFault { at, label, help }) => {
+            report
+                .error(Code::ImpossibleValue, inside(at), format!("the values of `{}` cannot be listed", o.key))
+                .label(label)
+                .help(help);
+            return None;
+        }
+    };
+    let mut nodes = Vec::new();
+    for (at, text) in values {
+        let here = inside(at.clone());
+        if text.is_empty() {
+            report
+                .error(Code::Syntax, here, format!("`{}` lacks a value between two commas", o.key))
+                .label("nothing stands here")
+                .help("leave the comma out");
+            return None;
+        }
+        // A value of a range stands nowhere in what was typed.
+        let here = match o.value[at] == text {
+            true => here,
+            false => {
+                let start = o.key.len() + 1;
+                let source = report.add_source(&o.origin, format!("{}={text}", o.key));
+                Span { source, start, end: start + text.len() }
+            }
+        };
+        nodes.push(parse_value(report, here, &text)?);
+    }
+    Some(Axis { name: o.key.clone(), key, values: nodes, role: o.role })
+}
+
 /// Applies one override; returns the key that it set.
 fn apply(report: &mut Report, root: &mut Table, o: &Override) -> Vec<Key> {
-    let typed = o.text();
-    let source = report.add_source(&o.origin, typed.into());
-    // Key and value are in it, without surrounding blanks.
-    let end = typed.trim_end().len();
-    let value_at = Span { source, start: end - o.value.len(), end };
-    let mut start = typed.len() - typed.trim_start().len();
-    let key_at = Span { source, start, end: start + o.key.len() };
-    let part = |name: &str| {
-        let at = Span { source, start, end: start + name.len() };
-        start = at.end + 1;
-        Key { name: name.into(), at }
-    };
-    let key = full_key(o.key.split('.').map(part).collect());
+    let Places { key, key_at, value_at } = Places::of(report, o);
     if o.value.is_empty() {
         report
             .error(Code::Syntax, key_at, format!("`{}` is set to nothing", o.key))

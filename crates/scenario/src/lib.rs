@@ -5,6 +5,7 @@ mod diagnostic;
 mod document;
 mod era;
 mod keys;
+mod listed;
 mod quantity;
 mod read;
 mod resolved;
@@ -21,6 +22,7 @@ pub use diagnostic::{Code, Diagnostic};
 pub use document::{Document, congestion, read, scheduler};
 pub use era::{ERAS, Era};
 pub use keys::{Directions, Fallback, Form, Key, MAX_REPEAT, Section, find_keys, keys};
+pub use listed::{ListFault, listed, outside_brackets};
 pub use quantity::parse_duration;
 pub use quantity::si_number;
 pub use read::full_packet;
@@ -29,6 +31,7 @@ pub use scenario::{
     PlugIn, Scenario, TimeRange, TimelineChange, TimelineEntry, Traffic, TrafficKind,
 };
 pub use schema::schema;
-pub use source::{NoFiles, Override, Resolver, Source};
+pub use source::{NoFiles, Override, Resolver, Role, Source};
 pub use suggest::nearest;
+pub use sweep::{Swept, swept};
 pub use word::{Word, words};

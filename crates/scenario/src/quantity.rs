@@ -158,11 +158,16 @@ impl Units {
         if unit.is_empty() {
             return Err(Fault::NoUnit);
         }
-        let same = |name: &str| name == unit || (!self.case_sensitive && name.eq_ignore_ascii_case(unit));
-        match self.units.iter().find(|(name, _)| same(name)) {
-            Some((_, multiple)) => number.times(*multiple),
+        match self.multiple(unit) {
+            Some(multiple) => number.times(multiple),
             None => Err(Fault::Unit { unit: unit.into(), hint: self.hint(text, unit) }),
         }
+    }
+
+    /// How many of the smallest unit `unit` is.
+    pub fn multiple(&self, unit: &str) -> Option<u64> {
+        let same = |name: &str| name == unit || (!self.case_sensitive && name.eq_ignore_ascii_case(unit));
+        self.units.iter().find(|(name, _)| same(name)).map(|(_, multiple)| *multiple)
     }
 
     /// The unit to write instead of `unit`.
@@ -199,6 +204,12 @@ fn confused_size(Unit { number, unit, prefix, rest }: &Unit<'_>) -> Option<Strin
              powers of 1024"
         )
     })
+}
+
+/// The number at the beginning of `text`, and its unit.
+pub(crate) fn parts(text: &str) -> Option<(f64, &str)> {
+    let (number, unit) = split(text).ok()?;
+    Some((number.real(0)?, unit))
 }
 
 /// A rate in bits per second.
@@ -286,8 +297,8 @@ pub(crate) fn price(text: &str) -> Result<f64, Fault> {
     Ok(number.real(0).ok_or(Fault::TooFine)? / bytes as f64)
 }
 
-/// `text` as a number in SI units, outside any scenario: seconds, bits per second, a fraction; for every other form a
-/// plain number.
+/// `text` as a number in SI units, outside any scenario: seconds, bits per second, bytes, a fraction; for every other form
+/// a plain number.
 ///
 /// # Errors
 /// The form to write instead.
@@ -296,6 +307,7 @@ pub fn si_number(form: &Form, text: &str) -> Result<f64, String> {
         Form::Duration { .. } => duration(text).map(Duration::as_secs_f64),
         Form::Rate => rate(text).map(|rate| rate.as_bps() as f64),
         Form::Probability => probability(text),
+        Form::Size { .. } => size(text).map(|bytes| bytes as f64),
         _ => plain(text),
     };
     number.map_err(|fault| match (fault, form) {

@@ -1,5 +1,7 @@
 //! The texts of a scenario.
 
+use std::fmt;
+
 /// A scenario file: its name, for messages, and its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
@@ -9,7 +11,18 @@ pub struct Source {
     pub text: String,
 }
 
-/// One key set from outside the file, such as `--set path.wlan.loss=2%`. The last one applies.
+/// What an override does with its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Sets it. The last one applies.
+    Set,
+    /// Varies it, in place of what the file's `[sweep]` says of it: see [`crate::listed`] for the notation.
+    Sweep,
+    /// Varies it together with all others of this role: the first values, the second values, and so on.
+    Zip,
+}
+
+/// One key set or varied from outside the file, such as `--set path.wlan.loss=2%`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Override {
     /// The option before it, for messages: `--set`, `--seed`.
@@ -18,8 +31,10 @@ pub struct Override {
     /// key of `[connection]` may be bare: `scheduler`, `scheduler.lambda`. `traffic`, `cross` and `timeline` entries
     /// are counted from 0 (`cross.0.rate`); the number may be omitted if there is one entry.
     pub key: String,
-    /// Plain text (`2%`, `blest`, `true`) or a TOML list, table or quoted string.
+    /// Plain text (`2%`, `blest`, `true`) or a TOML list, table or quoted string; of a sweep, several.
     pub value: String,
+    /// What becomes of the key.
+    pub role: Role,
     /// As the user typed it, for messages.
     typed: String,
 }
@@ -29,18 +44,32 @@ impl Override {
     pub fn new(origin: impl Into<String>, key: impl Into<String>, value: impl Into<String>) -> Self {
         let (key, value) = (key.into(), value.into());
         let typed = format!("{key}={value}");
-        Self { origin: origin.into(), key, value, typed }
+        Self { origin: origin.into(), key, value, role: Role::Set, typed }
     }
 
     /// From `KEY=VALUE`; a text without `=` has an empty value, which reading refuses.
     pub fn parse(origin: impl Into<String>, text: &str) -> Self {
         let (key, value) = text.split_once('=').unwrap_or((text, ""));
-        Self { origin: origin.into(), key: key.trim().into(), value: value.trim().into(), typed: text.into() }
+        let (key, value) = (key.trim().into(), value.trim().into());
+        Self { origin: origin.into(), key, value, role: Role::Set, typed: text.into() }
+    }
+
+    /// From `KEY=VALUES`.
+    pub fn sweep(origin: impl Into<String>, text: &str, together: bool) -> Self {
+        Self { role: if together { Role::Zip } else { Role::Sweep }, ..Self::parse(origin, text) }
     }
 
     /// The text in messages: the key first, the value last.
     pub(crate) fn text(&self) -> &str {
         &self.typed
+    }
+}
+
+impl fmt::Display for Override {
+    /// `KEY=VALUE`, as a scenario file would have it: a sweep's key stands under `sweep`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let under = if self.role == Role::Set { "" } else { "sweep." };
+        write!(f, "{under}{}={}", self.key, self.value)
     }
 }
 

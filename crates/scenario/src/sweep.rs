@@ -1,8 +1,11 @@
-//! `[sweep]`: the cross product of lists of values.
+//! `[sweep]` and `--sweep`: the cross product of lists of values.
 
 use crate::assign::{dotted, full_key};
 use crate::diagnostic::Code;
+use crate::keys::{Form, Section};
+use crate::quantity::{QueueLimit, price, queue, si_number};
 use crate::scenario::{Cell, Scenario};
+use crate::source::Role;
 use crate::tree::{Key, Node, Report, Span, Table, Value, quoted};
 
 /// Limit of cells.
@@ -14,11 +17,13 @@ const MOST_AXES: usize = 16;
 /// A varied key.
 #[derive(Debug)]
 pub(crate) struct Axis {
-    /// As in the file, for results.
-    name: String,
+    /// As written, for results.
+    pub name: String,
     /// Its parts, as a full key.
     pub key: Vec<Key>,
-    values: Vec<Node>,
+    pub values: Vec<Node>,
+    /// [`Role::Set`] for one of the file.
+    pub role: Role,
 }
 
 /// Reads the scenario in which the axes have these values.
@@ -27,52 +32,73 @@ pub(crate) type ReadCell<'a> = dyn FnMut(&mut Report, &[(&Axis, &Node)]) -> Opti
 /// All axes.
 #[derive(Debug, Default)]
 pub(crate) struct Sweep {
-    axes: Vec<Axis>,
+    /// Those in one group advance together.
+    groups: Vec<Vec<Axis>>,
     at: Span,
 }
 
 impl Sweep {
-    /// Takes the sweep out of a document. A key that an override sets is not varied.
-    pub fn take(report: &mut Report, root: &mut Table, fixed: &[Vec<Key>]) -> Self {
-        let Some(node) = root.get("sweep").cloned() else { return Self::default() };
+    /// Takes the sweep out of a document, and adds the axes that are `given` from outside. A key that an override sets is not
+    /// varied by the file, one that is given is varied by that alone.
+    pub fn take(report: &mut Report, root: &mut Table, fixed: &[Vec<Key>], given: Vec<Axis>) -> Self {
+        let node = root.get("sweep").cloned();
         root.remove("sweep");
-        let Value::Table(table) = &node.value else {
-            report
-                .error(Code::WrongType, node.at, format!("`sweep` must be a table, not {}", node.kind()))
-                .label(format!("this is {}", node.kind()))
-                .help("write lists of values under [sweep]: scheduler = [\"minrtt\", \"blest\"]");
-            return Self::default();
-        };
         let mut axes = Vec::new();
-        collect(report, &[], table, &mut axes);
-        axes.retain(|axis: &Axis| fixed.iter().all(|key| dotted(key) != dotted(&axis.key)));
-        let cells = axes.iter().try_fold(1usize, |n, axis| n.checked_mul(axis.values.len()));
-        if cells.is_none_or(|n| n > MOST_CELLS) || axes.len() > MOST_AXES {
+        match node.as_ref().map(|node| (&node.value, node)) {
+            Some((Value::Table(table), _)) => collect(report, &[], table, &mut axes),
+            Some((_, node)) => {
+                report
+                    .error(Code::WrongType, node.at, format!("`sweep` must be a table, not {}", node.kind()))
+                    .label(format!("this is {}", node.kind()))
+                    .help("write lists of values under [sweep]: scheduler = [\"minrtt\", \"blest\"]");
+            }
+            None => {}
+        }
+        let same = |a: &[Key], b: &[Key]| dotted(a) == dotted(b);
+        axes.retain(|axis: &Axis| fixed.iter().all(|key| !same(key, &axis.key)));
+        axes.retain(|axis| given.iter().all(|other| !same(&other.key, &axis.key)));
+        for axis in given.iter().filter(|axis| fixed.iter().any(|key| same(key, &axis.key))) {
+            report
+                .error(Code::Conflict, axis.key[0].at, format!("`{}` is both set and swept", axis.name))
+                .label("swept here")
+                .help("leave one of the two out");
+        }
+        axes.extend(given);
+        let Some(first) = axes.first() else { return Self::default() };
+        let at = node.map_or(first.key[0].at, |node| node.at);
+        for (index, axis) in axes.iter().enumerate() {
+            if axes[..index].iter().any(|other| same(&other.key, &axis.key)) {
+                report
+                    .error(Code::Conflict, axis.key[0].at, format!("`{}` is swept twice", dotted(&axis.key)))
+                    .label("second time")
+                    .help("leave one of the two out");
+            }
+            check_timeline(report, root, axis);
+        }
+        let sweep = Self { groups: grouped(report, axes), at };
+        let cells = sweep.groups.iter().try_fold(1usize, |n, group| n.checked_mul(group[0].values.len()));
+        if cells.is_none_or(|n| n > MOST_CELLS) || sweep.groups.len() > MOST_AXES {
             report
                 .error(
                     Code::ImpossibleValue,
-                    node.at,
+                    at,
                     format!("this sweep has more than {MOST_CELLS} cells or {MOST_AXES} keys"),
                 )
                 .label("the product of all lists")
                 .help("split it into several scenarios");
             return Self::default();
         }
-        for (index, axis) in axes.iter().enumerate() {
-            if axes[..index].iter().any(|other| dotted(&other.key) == dotted(&axis.key)) {
-                report
-                    .error(Code::Conflict, axis.key[0].at, format!("`{}` is swept twice", dotted(&axis.key)))
-                    .label("second time")
-                    .help("leave one of the two out");
-            }
-        }
-        Self { axes, at: node.at }
+        sweep
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Axis> {
+        self.groups.iter().flatten()
     }
 
     /// Reads every cell with `read`; the last axis varies fastest. `None` if there was a mistake, which was reported.
     pub fn cells(&self, report: &mut Report, read: &mut ReadCell<'_>) -> Option<Vec<(Cell, Scenario)>> {
         // Every value alone first, so that every mistake is reported once.
-        for (axis, value) in self.axes.iter().flat_map(|axis| axis.values.iter().map(move |value| (axis, value))) {
+        for (axis, value) in self.all().flat_map(|axis| axis.values.iter().map(move |value| (axis, value))) {
             if report.is_full() {
                 report.set_partial();
                 break;
@@ -80,7 +106,7 @@ impl Sweep {
             read(report, &[(axis, value)]);
         }
         let mut cells = Vec::new();
-        let count = self.axes.iter().map(|axis| axis.values.len()).product();
+        let count = self.groups.iter().map(|group| group[0].values.len()).product();
         for number in 0..count {
             if !report.is_clean() {
                 return None;
@@ -99,10 +125,11 @@ impl Sweep {
 
     /// The values of cell `number`.
     fn point(&self, mut number: usize) -> Vec<(&Axis, &Node)> {
-        let mut point: Vec<_> = Vec::with_capacity(self.axes.len());
-        for axis in self.axes.iter().rev() {
-            point.push((axis, &axis.values[number % axis.values.len()]));
-            number /= axis.values.len();
+        let mut point: Vec<_> = Vec::new();
+        for group in self.groups.iter().rev() {
+            let count = group[0].values.len();
+            point.extend(group.iter().rev().map(|axis| (axis, &axis.values[number % count])));
+            number /= count;
         }
         point.reverse();
         point
@@ -112,7 +139,90 @@ impl Sweep {
     pub fn axes(&self, report: &Report) -> Vec<(String, Vec<String>)> {
         let toml = |value: &Node| value.as_text().map_or_else(|| as_written(report, value), quoted);
         let values = |axis: &Axis| axis.values.iter().map(toml).collect();
-        self.axes.iter().map(|axis| (axis.name.clone(), values(axis))).collect()
+        self.all().map(|axis| (axis.name.clone(), values(axis))).collect()
+    }
+}
+
+/// Each axis alone, but those that advance together in one group, in the place of the first of them.
+fn grouped(report: &mut Report, axes: Vec<Axis>) -> Vec<Vec<Axis>> {
+    let mut groups: Vec<Vec<Axis>> = Vec::new();
+    for axis in axes {
+        match groups.iter_mut().find(|group| axis.role == Role::Zip && group[0].role == Role::Zip) {
+            Some(group) => {
+                let (expected, found) = (group[0].values.len(), axis.values.len());
+                if expected != found {
+                    report
+                        .error(Code::Conflict, axis.key[0].at, "keys that advance together need as many values each")
+                        .label(format!("{found} values, but `{}` has {expected}", group[0].name))
+                        .help("give as many values, or leave --zip out for every combination");
+                }
+                group.push(axis);
+            }
+            None => groups.push(vec![axis]),
+        }
+    }
+    groups
+}
+
+/// A timeline that sets a swept key would undo the sweep in the middle of each run.
+fn check_timeline(report: &mut Report, root: &Table, axis: &Axis) {
+    let Some(Value::List(entries)) = root.get("timeline").map(|node| &node.value) else { return };
+    let swept = dotted(&axis.key);
+    let within = |a: &str, b: &str| a == b || a.strip_prefix(b).is_some_and(|rest| rest.starts_with('.'));
+    let sets = |entry: &&Node| {
+        let key = entry.as_table().and_then(|table| table.get("set")?.as_text());
+        key.is_some_and(|key| within(key, &swept) || within(&swept, key))
+    };
+    if entries.iter().any(|entry| sets(&entry)) {
+        report
+            .error(Code::Conflict, axis.key[0].at, format!("`{}` is swept, but the timeline sets it", axis.name))
+            .label("swept here")
+            .help("sweep another key, or take the [[timeline]] entry out");
+    }
+}
+
+/// A swept key's value in numbers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Swept {
+    /// In SI units.
+    pub number: f64,
+    /// `s`, `bit/s`, `B`, `packets`, `BDP`, `1/B`; empty for a plain number or a fraction.
+    pub unit: &'static str,
+}
+
+/// `text`, the value of the swept key `key`, as a number; `None` for a word or a table.
+pub fn swept(key: &str, text: &str) -> Option<Swept> {
+    let (name, before) = key.rsplit_once('.').map_or((key, ""), |(before, name)| (name, before));
+    // A direction stands behind its key, a name or a number between a section and its key.
+    let key = if matches!(name, "down" | "up") { before } else { key };
+    let (section, name) = key.split_once('.').unwrap_or((Section::Connection.name(), key));
+    let name = name.rsplit_once('.').map_or(name, |(_, name)| name);
+    let found = Section::ALL.into_iter().find(|known| known.name() == section);
+    let form = found.and_then(|section| section.key(name)).or_else(|| Section::Top.key(key)).map(|key| key.form);
+    form.map_or_else(|| number(&Form::Real { above: 0.0 }, text), |form| number(&form, text))
+}
+
+fn number(form: &Form, text: &str) -> Option<Swept> {
+    let (form, unit) = match form {
+        Form::Duration { .. } | Form::Range => (Form::Duration { positive: false }, "s"),
+        Form::Rate => (Form::Rate, "bit/s"),
+        Form::Size { .. } => (*form, "B"),
+        Form::Probability | Form::Loss | Form::Reorder => (Form::Probability, ""),
+        Form::Limit | Form::Queue => return queue(text).ok().map(QueueLimit::number),
+        Form::Price => return price(text).ok().map(|number| Swept { number, unit: "1/B" }),
+        Form::Integer { .. } | Form::Integers(_) | Form::Real { .. } => (Form::Real { above: 0.0 }, ""),
+        _ => return None,
+    };
+    si_number(&form, text).ok().map(|number| Swept { number, unit })
+}
+
+impl QueueLimit {
+    fn number(self) -> Swept {
+        match self {
+            Self::Packets(packets) => Swept { number: packets.into(), unit: "packets" },
+            Self::Bytes(bytes) => Swept { number: bytes as f64, unit: "B" },
+            Self::Bdp(millionths) => Swept { number: millionths as f64 / 1e6, unit: "BDP" },
+        }
     }
 }
 
@@ -129,7 +239,8 @@ fn collect(report: &mut Report, prefix: &[Key], table: &Table, axes: &mut Vec<Ax
         match &node.value {
             Value::Table(inner) => collect(report, &parts, inner, axes),
             Value::List(values) if !values.is_empty() => {
-                axes.push(Axis { name: dotted(&parts), key: full_key(parts), values: values.clone() });
+                let (name, values) = (dotted(&parts), values.clone());
+                axes.push(Axis { name, key: full_key(parts), values, role: Role::Set });
             }
             _ => {
                 let empty = matches!(node.value, Value::List(_));

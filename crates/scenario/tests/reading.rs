@@ -539,9 +539,9 @@ fn resolved_documents_read_back_to_themselves() {
         [[cross]]\nkind = 'tcp-limited'\nlink = 'l'\npackets_per_second = 1.5\nstart = '3s'\ndelay = '2ms'\npacket_distribution = 'exponential'\n\
         [[link]]\nname = 'm'\nrate = '20mbit'\nqueue = { down = { kind = 'red', max = '30KB', min = '1KB', wait = true }, up = { kind = 'codel', target = '3ms' } }\n\
         [[link]]\nname = 'n'\nrate = '20mbit'\nqueue = { down = { kind = 'red', min = 0, weight = 0.0123456789 }, up = { kind = 'red', max = 7.5, limit = '9p' } }\n\
-        [[timeline]]\nat = '3s'\nset = 'path.b.loss'\nvalue = '5%'\n[[timeline]]\nat = '2s'\nset = 'connection.scheduler'\nvalue = 'rr+pr'\n[[timeline]]\nat = '1s'\nset = 'link.l.rate'\n\
+        [[timeline]]\nat = '3s'\nset = 'path.b.loss'\nvalue = '5%'\n[[timeline]]\nat = '2s'\nset = 'connection.scheduler'\nvalue = 'rr+pr'\n[[timeline]]\nat = '1s'\nset = 'link.m.rate'\n\
         value = '1mbit'\n[[traffic]]\nkind = 'bulk'\nsize = '1000001B'\n\
-        [sweep]\n\"path.a.delay\" = ['1ms', '200ms']\n\"link.l.rate\" = ['1gbit']\nscheduler = ['rr', { kind = 'blest', delta = 0.5 }]\n";
+        [sweep]\n\"path.a.delay\" = ['1ms', '200ms']\n\"link.l.rate\" = ['1gbit']\ncongestion = ['lia', { kind = 'cubic', beta = 0.5 }]\n";
     let first = parse(everything);
     let second = again(&first, Folder(data()));
     assert_eq!(first.scenario, second.scenario);

@@ -37,11 +37,20 @@ pub trait Recorder {
     /// A packet left (`sent`) or reached a host. `path` is the network path. Captures use this. The events of sending
     /// come before it, the events of its arrival after it.
     fn packet(&mut self, _now: Instant, _host: Side, _sent: bool, _path: PathId, _packet: &Packet) {}
+
+    /// False if all is discarded, so that a run whose outcome is known need not be made for this recorder.
+    fn is_listening(&self) -> bool {
+        true
+    }
 }
 
 /// Discards all events.
 impl Recorder for () {
     fn record(&mut self, _now: Instant, _origin: Origin, _event: &Event) {}
+
+    fn is_listening(&self) -> bool {
+        false
+    }
 }
 
 /// A borrowed recorder.
@@ -54,6 +63,9 @@ impl<R: Recorder + ?Sized> Recorder for &mut R {
     }
     fn packet(&mut self, now: Instant, host: Side, sent: bool, path: PathId, packet: &Packet) {
         (**self).packet(now, host, sent, path, packet);
+    }
+    fn is_listening(&self) -> bool {
+        (**self).is_listening()
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::args::{CompareArguments, ListFormat};
 use crate::builtin;
 use crate::failure::{Failure, Salvage};
+use crate::kept::{Kept, salvage};
 use crate::load::{Loaded, congestions, scenario_files, schedulers};
 use crate::marked::Marked;
 use crate::output::{create, write};
@@ -42,10 +43,12 @@ pub fn compare(arguments: &CompareArguments, driver: &dyn Driver) -> Result<Told
         arguments.update.iter().map(|file| Marked::read(file, &marks(arguments))).collect();
     let targets = targets?;
     grid.prepare(driver).map_err(Failure::refused)?;
+    let journal = Kept::in_folder(arguments.out.as_deref(), driver, false)?;
+    let driver = journal.as_ref().map_or(driver, |journal| journal);
     let watch = Watch::new(Wanted::default())?;
     let (found, ended) = run(arguments, &grid, driver, (&Threads::new(arguments.jobs), &watch));
     let empty = found.comparison.frontiers.iter().all(|frontier| frontier.cells.is_empty());
-    let kept = if empty { Salvage::Nothing } else { Salvage::Stages };
+    let kept = if empty && journal.is_none() { Salvage::Nothing } else { salvage(journal.as_ref()) };
     let mut wrong: Vec<Failure> = ended.map(|failure| why(&failure, &watch, kept)).into_iter().collect();
     wrong.extend(watch.finish());
     if empty && found.comparison.missing > 0 {
@@ -60,6 +63,10 @@ pub fn compare(arguments: &CompareArguments, driver: &dyn Driver) -> Result<Told
         let write_picture = |file: &std::path::PathBuf| write(file, picture(&found.comparison)).err();
         wrong.extend(targets.iter().filter_map(|target| target.write(|name| section(&found, name)).err()));
         wrong.extend(arguments.picture.iter().filter_map(write_picture));
+    }
+    wrong.extend(journal.as_ref().and_then(Kept::failure));
+    if let Some(journal) = journal.filter(|_| wrong.is_empty()) {
+        wrong.extend(journal.remove().err());
     }
     let output = match arguments.format {
         ListFormat::Table => text(&found.comparison),

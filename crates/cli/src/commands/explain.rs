@@ -47,6 +47,7 @@ fn explain_name(name: &str) -> Result<String, Failure> {
     pages.extend(model::page(name));
     pages.extend(builtin::find(name).map(|text| format!("{name} (built-in scenario)\n\n{text}")));
     pages.extend(name.starts_with("single:").then(|| SINGLE.to_owned()));
+    pages.extend((name == "sweep").then(|| SWEEP.to_owned()));
     match pages.is_empty() {
         false => Ok(pages.join("\n")),
         true if Arguments::has_command(name) => {
@@ -56,6 +57,30 @@ fn explain_name(name: &str) -> Result<String, Failure> {
         true => Err(unknown(name)),
     }
 }
+
+const SWEEP: &str = "\
+sweep (section [sweep], and `run --sweep`)
+
+Every value of a key is run, and with several keys every combination: a cell. Each cell runs all
+schedulers, congestion controls and seeds. In a scenario file:
+
+  [sweep]
+  scheduler = [\"minrtt\", \"blest\"]
+  \"path.lte.delay\" = [\"30ms\", \"60ms\", \"120ms\"]
+
+On the command line, where --sweep takes the place of the file's values of that key:
+
+  --sweep path.lte.delay=30ms,60ms,120ms   as listed
+  --sweep path.lte.delay=10ms..320ms*2     from 10 ms on, doubled each time, up to 320 ms
+  --sweep path.lte.delay=10ms..100ms/4     4 values at equal distances: 10, 40, 70, 100 ms
+  --sweep seed=1..9:2                      from 1 on, 2 more each time
+  --sweep path.lte.delay=10ms,20ms --sweep path.lte.rate=5mbit,9mbit --zip
+                                           two cells: the first values, the second values
+
+Results name a cell's values as written (`cell`) and, where they are numbers, in SI units under the
+key itself: 60ms is 0.06. A sweep over scheduler or congestion makes rows, not cells. A key that the
+timeline sets cannot be swept.
+";
 
 const SINGLE: &str = "\
 single:PATH (baseline)
@@ -141,7 +166,7 @@ fn unknown(name: &str) -> Failure {
     candidates.extend(METRICS.iter().map(|metric| metric.name));
     candidates.extend(anabranch_scenario::keys().iter().map(|key| key.name));
     candidates.extend(keys.iter().map(String::as_str));
-    candidates.extend(Section::ALL.map(Section::name));
+    candidates.extend(Section::ALL.map(Section::name).into_iter().chain(["sweep"]));
     candidates.extend(anabranch_scenario::words().map(|word| word.name));
     candidates.extend(builtin::SCENARIOS.iter().map(|(name, _)| *name));
     let lists: Vec<String> = Listing::value_variants()

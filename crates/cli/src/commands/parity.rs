@@ -3,6 +3,7 @@
 use crate::args::{ListFormat, ParityArguments};
 use crate::drivers::Drivers;
 use crate::failure::{Failure, Salvage};
+use crate::kept::{Kept, salvage};
 use crate::load::{Loaded, congestions, scenario_files, set_overrides};
 use crate::marked::Marked;
 use crate::output::{create, write};
@@ -21,9 +22,17 @@ pub fn parity(arguments: &ParityArguments, drivers: &Drivers<'_>) -> Result<Told
     // Said before the work, not after it.
     let target = arguments.update.as_deref().map(|file| Marked::read(file, &["parity"])).transpose()?;
     let modes: &[Mode] = if arguments.brief { &BRIEF } else { &MODES };
+    let journal = |driver, real_time| Kept::in_folder(arguments.out.as_deref(), driver, real_time);
+    let (in_virtual_time, in_real_time) = (journal(drivers.virtual_time, false)?, journal(drivers.real_time, true)?);
+    let kept = salvage(in_virtual_time.as_ref());
+    let drivers = Drivers {
+        virtual_time: in_virtual_time.as_ref().map_or(drivers.virtual_time, |journal| journal),
+        real_time: in_real_time.as_ref().map_or(drivers.real_time, |journal| journal),
+        ..*drivers
+    };
     let stages: Vec<Stage<'_>> =
-        loaded.iter().flat_map(|one| stages(one, modes, &congestions, arguments, drivers)).collect();
-    let Carried { results, mut wrong } = carry_out(&stages, Wanted::default())?;
+        loaded.iter().flat_map(|one| stages(one, modes, &congestions, arguments, &drivers, kept)).collect();
+    let Carried { results, mut wrong, .. } = carry_out(&stages, Wanted::default())?;
     let whole = results.len() == stages.len();
     // A scenario with missing modes has no comparison.
     let measured: Vec<Parity> = results.chunks_exact(modes.len()).map(|one| Parity::of(modes, one)).collect();
@@ -41,6 +50,15 @@ pub fn parity(arguments: &ParityArguments, drivers: &Drivers<'_>) -> Result<Told
     // A document never holds a part.
     if let Some(target) = target.filter(|_| whole) {
         wrong.extend(target.write(|_| parity_markdown(&measured)).err());
+    }
+    drop(stages);
+    let journals = [in_virtual_time, in_real_time].into_iter().flatten();
+    for journal in journals {
+        match journal.failure() {
+            Some(failure) => wrong.push(failure),
+            None if wrong.is_empty() => wrong.extend(journal.remove().err()),
+            None => {}
+        }
     }
     let output = match arguments.format {
         ListFormat::Table => parity_text(&measured) + &incomplete,
@@ -62,6 +80,7 @@ fn stages<'a>(
     congestions: &[PlugIn],
     arguments: &ParityArguments,
     drivers: &Drivers<'a>,
+    kept: Salvage,
 ) -> Vec<Stage<'a>> {
     let variants = loaded.variants();
     let stage = |mode: &Mode| {
@@ -72,7 +91,7 @@ fn stages<'a>(
             real_time,
             jobs: real_time.then_some(arguments.jobs),
             name: format!("{}, ", mode.name),
-            kept: Salvage::Stages,
+            kept,
         }
     };
     modes.iter().map(stage).collect()

@@ -115,7 +115,7 @@ struct ReadingRuns {
 fn run(works: &[Vec<Work<'_>>], arguments: &ReproduceArguments) -> Result<(Vec<ItemRuns>, Vec<Failure>), Failure> {
     let works: Vec<&Work<'_>> = works.iter().flatten().collect();
     let stages: Vec<Stage<'_>> = works.iter().flat_map(|work| work.first(arguments.jobs)).collect();
-    let Carried { results, mut wrong } = carry_out(&stages, Wanted::default())?;
+    let Carried { results, mut wrong, .. } = carry_out(&stages, Wanted::default())?;
     let mut results = results.into_iter();
     let mut ran: Vec<ItemRuns> = works.iter().map_while(|work| work.take_first(&mut results)).collect();
     let further: Vec<Vec<usize>> =
@@ -270,7 +270,7 @@ impl Work<'_> {
         let timeline = Some((folder, PACKETS));
         let wanted = Wanted { timeline, prefix: format!("{}-", self.name), ..Wanted::default() };
         let (driver, name) = (drivers.virtual_time, format!("{}: ", self.name));
-        let stage = Stage { plan, driver, real_time: false, jobs: None, name, kept: Salvage::Runs };
+        let stage = Stage { plan, driver, real_time: false, jobs: None, name, kept: Salvage::Kept };
         Ok(carry_out(&[stage], wanted)?.wrong)
     }
 
@@ -316,7 +316,7 @@ impl Work<'_> {
             // Runs that follow the clock disturb each other where they share the machine.
             jobs: if self.item.live { NonZeroUsize::new(1) } else { jobs },
             name: format!("{}: ", self.name),
-            kept: Salvage::Runs,
+            kept: Salvage::Kept,
         }
     }
 }

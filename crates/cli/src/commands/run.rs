@@ -3,7 +3,8 @@
 use crate::args::{Format, Output, RunArguments};
 use crate::artifacts;
 use crate::drivers::Drivers;
-use crate::failure::{Failure, Salvage};
+use crate::failure::Failure;
+use crate::kept::{Kept, salvage};
 use crate::load::{Loaded, congestions, schedulers, set_overrides};
 use crate::number::Repetitions;
 use crate::opener::Opener;
@@ -15,7 +16,7 @@ use crate::told::Told;
 use crate::watch::Wanted;
 use anabranch_report::text::{auto_notes, results_table};
 use anabranch_run::{Driver, Options, Plan, Repeat, Results};
-use anabranch_scenario::{Host, Override, Scenario, Traffic};
+use anabranch_scenario::{Host, Override, Role, Scenario, Traffic};
 use anabranch_units::ConnId;
 use std::num::NonZeroUsize;
 use std::time::{Instant, SystemTime};
@@ -23,6 +24,7 @@ use std::time::{Instant, SystemTime};
 /// Runs a scenario.
 pub fn run(arguments: &RunArguments, drivers: &Drivers<'_>) -> Result<Told, Failure> {
     let loaded = Loaded::read(&arguments.scenario, overrides(arguments))?;
+    check_plug_ins(arguments, &loaded)?;
     let real_time = is_real_time(arguments, &loaded);
     let options = Options {
         schedulers: schedulers("--scheduler", &arguments.scheduler)?,
@@ -64,7 +66,22 @@ fn overrides(arguments: &RunArguments) -> Vec<Override> {
     let mut overrides = set_overrides(&arguments.set);
     let given = options.into_iter().filter_map(|(option, key, value)| Some(Override::new(option, key, value?)));
     overrides.extend(given);
+    overrides.extend(arguments.sweep.iter().map(|text| Override::sweep("--sweep", text, arguments.zip)));
     overrides
+}
+
+/// Options that name schedulers or congestion controls take the place of the scenario's: a sweep over them would be lost.
+fn check_plug_ins(arguments: &RunArguments, loaded: &Loaded) -> Result<(), Failure> {
+    let options = [("scheduler", &arguments.scheduler), ("congestion", &arguments.congestion)];
+    for (key, _) in options.into_iter().filter(|(_, given)| !given.is_empty()) {
+        let is_it = |o: &&Override| o.role != Role::Set && o.key.rsplit('.').next() == Some(key);
+        if let Some(swept) = loaded.overrides.iter().find(is_it) {
+            let message = format!("--{key} and --sweep {}: only one of them can apply", swept.key);
+            let help = Some(format!("name every value after --{key}"));
+            return Err(Failure::unusable("anabranch::cli::usage", message, help));
+        }
+    }
+    Ok(())
 }
 
 /// Whether the run is in real time: by option, or because a host is a kernel.
@@ -94,9 +111,15 @@ pub fn execute(
     let plan = Plan::new(&loaded.variants(), options);
     // Runs that follow the clock disturb each other where they share the machine: only if asked.
     let jobs = output.jobs.or(NonZeroUsize::new(1).filter(|_| options.real_time));
-    let stage = Stage { plan, driver, real_time: options.real_time, jobs, name: String::new(), kept: Salvage::Nothing };
-    let Carried { mut results, mut wrong } = carry_out(&[stage], wanted)?;
-    let Some(results) = results.pop() else { return Err(wrong.remove(0)) };
+    let journal = Kept::in_folder(output.out.as_deref(), driver, options.real_time)?;
+    let kept = salvage(journal.as_ref());
+    let driver = journal.as_ref().map_or(driver, |journal| journal);
+    let stage = Stage { plan, driver, real_time: options.real_time, jobs, name: String::new(), kept };
+    let Carried { mut results, part, mut wrong } = carry_out(&[stage], wanted)?;
+    let Some(results) = results.pop().or(part) else { return Err(wrong.remove(0)) };
+    wrong.extend(journal.as_ref().and_then(Kept::failure));
+    // Whole results of an earlier command do not give way to a part.
+    let out = out.filter(|out| results.incomplete.is_none() || out.is_free());
     let keep = |out: OutFolder| {
         artifacts::write(out.beside(), loaded, &results, started, clock.elapsed())?;
         make_report(out.beside())?;
@@ -104,6 +127,9 @@ pub fn execute(
         opener.map_or(Ok(()), |opener| opener.open(&report))
     };
     wrong.extend(out.and_then(|out| keep(out).err()));
+    if let Some(journal) = journal.filter(|_| wrong.is_empty()) {
+        wrong.extend(journal.remove().err());
+    }
     Ok((results, wrong))
 }
 

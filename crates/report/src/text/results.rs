@@ -4,7 +4,7 @@ use super::plain::{heading, plain_table, print_table};
 use super::preflight::preflight_table;
 use crate::of_run::cells;
 use anabranch_metrics::{MetricInfo, MetricRef, Prominence, Scale, main_metric, names, shown_metrics};
-use anabranch_run::{AUTO_LIMIT, CellValues, Live, ResultRow, Results};
+use anabranch_run::{AUTO_LIMIT, CellValues, Incomplete, Live, ResultRow, Results};
 use std::fmt::Write as _;
 
 /// All cells, and what the figures mean.
@@ -26,6 +26,9 @@ pub fn results_table(results: &Results) -> String {
     text.push('\n');
     text += &notes(&rows);
     text += &live_notes(results);
+    if let Some(Incomplete { finished, planned }) = results.incomplete {
+        let _ = writeln!(text, "INCOMPLETE: {finished} of {planned} runs.");
+    }
     text
 }
 

@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, word_report};
 use anabranch_models::{Model, Parameter, Range, Unit, Values};
-use anabranch_scenario::{Form, nearest, si_number};
+use anabranch_scenario::{Form, listed, nearest, si_number};
 use miette::Report;
 use std::ops::Range as Bytes;
 
@@ -24,7 +24,7 @@ impl<'m> Questions<'m> {
         let mut swept: Vec<(&Parameter, Vec<f64>)> = Vec::new();
         let mut fixed = Values::new(model.parameters);
         for text in set {
-            match assignment(model, text).and_then(|(parameter, at)| Ok((parameter, value(parameter, text, at)?))) {
+            match assignment(model, text).and_then(|(p, at)| Ok((p, value(p, &text[at.clone()], text, at)?))) {
                 Ok((parameter, value)) => drop(fixed.set(parameter.name, value)),
                 Err(report) => wrong.push(report),
             }
@@ -85,10 +85,10 @@ fn assignment<'m>(model: &'m Model, text: &str) -> Result<(&'m Parameter, Bytes<
     Ok((parameter, key.len() + 1..text.len()))
 }
 
-/// The value that stands at `at` in `text`, in range.
-fn value(parameter: &Parameter, text: &str, at: Bytes<usize>) -> Result<f64, Report> {
-    let word = &text[at.clone()];
-    let refuse = |label: &str, help: &str| Err(word_report(text, at.clone(), label, help));
+/// The value `word`, in range; it stands at `at` in `text`.
+fn value(parameter: &Parameter, word: &str, text: &str, at: Bytes<usize>) -> Result<f64, Report> {
+    let through = if text[at.clone()] == *word { String::new() } else { format!("leads to {word}, which ") };
+    let refuse = |label: &str, help: &str| Err(word_report(text, at.clone(), &(through.clone() + label), help));
     let value = match parameter.range {
         Range::Words(words) => match words.iter().position(|known| *known == word.trim()) {
             Some(index) => index as f64,
@@ -124,47 +124,10 @@ fn number(unit: Unit, word: &str) -> Result<f64, String> {
     }
 }
 
-/// `FROM..TO[:STEP]`, or values separated by commas.
+/// The values of a list or range at `at` in `text`.
 fn several(parameter: &Parameter, text: &str, at: Bytes<usize>) -> Result<Vec<f64>, Report> {
-    let Some(dots) = text[at.clone()].find("..").map(|dots| at.start + dots) else {
-        let mut start = at.start;
-        let each = text[at].split(',').map(|word| {
-            let here = start..start + word.len();
-            start = here.end + 1;
-            value(parameter, text, here)
-        });
-        return each.collect();
-    };
-    let colon = text[dots..].find(':').map(|colon| dots + colon);
-    let from = value(parameter, text, at.start..dots)?;
-    let to = value(parameter, text, dots + 2..colon.unwrap_or(text.len()))?;
-    let step = match (colon, parameter.unit) {
-        (Some(colon), unit) => number(unit, &text[colon + 1..])
-            .map_err(|help| word_report(text, colon + 1..text.len(), "cannot be read", &help))?,
-        // In units that have no natural 1.
-        (None, Unit::Rate | Unit::Time | Unit::Probability) => (to - from) / 10.0,
-        (None, _) => 1.0,
-    };
-    let steps = (to - from) / step + 1e-9;
-    if from <= to && (MOST as f64..f64::INFINITY).contains(&steps) {
-        let label = format!("makes {:.0} rows", steps.floor() + 1.0);
-        let help = format!("{MOST} are the most: give a larger STEP");
-        return Err(word_report(text, at.start..text.len(), &label, &help));
-    }
-    if from > to || !(0.0..MOST as f64).contains(&steps) {
-        let help = "FROM is at most TO, and STEP leads from one to the other in some steps";
-        return Err(word_report(text, at.start..text.len(), "is no range", help));
-    }
-    // As written in decimal: 0.1 + 2·0.1 is 0.3.
-    let decimal = |value: f64| format!("{value:.12e}").parse().unwrap_or(value);
-    let values: Vec<f64> = (0..=steps as u32).map(|n| decimal(from + f64::from(n) * step)).collect();
-    match values.iter().all(|value| parameter.accepts(*value)) {
-        true => Ok(values),
-        false => Err(word_report(
-            text,
-            at.start..text.len(),
-            "leads to other values",
-            &format!("expected {}", parameter.expected()),
-        )),
-    }
+    let inside = |place: Bytes<usize>| at.start + place.start..at.start + place.end;
+    let values =
+        listed(&text[at.clone()]).map_err(|fault| word_report(text, inside(fault.at), &fault.label, &fault.help))?;
+    values.into_iter().map(|(place, word)| value(parameter, &word, text, inside(place))).collect()
 }

@@ -1,0 +1,129 @@
+//! Sweeps of real runs: baselines that a key cannot change are run once, and results are those of separate runs.
+
+use anabranch_run::{
+    Choice, Driver, Job, Options, Plan, Results, RunError, RunOutcome, RunRecord, Runner, Serial, Variant, VirtualTime,
+};
+use anabranch_scenario::{NoFiles, Override, Source, read};
+use anabranch_trace::Recorder;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+const TEXT: &str = "repeat = 2\n[[path]]\nname = 'a'\nrate = '8mbit'\ndelay = '10ms'\nloss = '1%'\n\
+    [[path]]\nname = 'b'\nrate = '2mbit'\ndelay = '40ms'\nprice = '1/MB'\n[[path]]\nname = 'c'\nrate = '1mbit'\ndelay = '5ms'\n\
+    [[traffic]]\nkind = 'bulk'\nsize = '60KB'\n";
+
+/// The simulator; counts runs of single paths, and fails after some runs.
+#[derive(Default)]
+struct Counting {
+    singles: AtomicUsize,
+    runs: AtomicUsize,
+    most: Option<usize>,
+}
+
+impl Driver for Counting {
+    fn run(&self, job: &Job, listener: &mut dyn Recorder) -> Result<RunOutcome, RunError> {
+        if self.most.is_some_and(|most| self.runs.fetch_add(1, Ordering::Relaxed) >= most) {
+            return Err(RunError::Interrupted);
+        }
+        if matches!(job.choice, Choice::Single(_)) {
+            self.singles.fetch_add(1, Ordering::Relaxed);
+        }
+        VirtualTime::default().run(job, listener)
+    }
+}
+
+fn plan(text: &str, sweeps: &[&str], set: &[&str]) -> Plan {
+    let sweeps = sweeps.iter().map(|text| Override::sweep("--sweep", text, false));
+    let overrides: Vec<Override> = sweeps.chain(set.iter().map(|set| Override::parse("--set", set))).collect();
+    let source = Source { name: "s".into(), text: text.into() };
+    let document = read(&source, &overrides, &NoFiles).unwrap_or_else(|wrong| panic!("{wrong:#?}"));
+    let cells = document.cells.into_iter();
+    let variants: Vec<Variant> = cells.map(|(cell, scenario)| Variant { cell, scenario: Arc::new(scenario) }).collect();
+    Plan::new(&variants, &Options::default())
+}
+
+fn run(driver: &Counting, plan: &Plan) -> Results {
+    Runner { driver, pool: &Serial, observer: &() }.run(plan).unwrap()
+}
+
+/// Without the cell.
+fn bare(runs: &[RunRecord]) -> Vec<RunRecord> {
+    runs.iter().map(|run| RunRecord { cell: Default::default(), ..run.clone() }).collect()
+}
+
+#[test]
+fn each_cell_has_the_results_of_a_run_of_its_own() {
+    let keys = [
+        "path.b.delay=40ms,80ms",
+        "path.b.rate=2mbit,3mbit",
+        "path.b.loss=0%,2%",
+        "path.b.queue=10p,20p",
+        "path.b.outage=[[\"10ms\", \"60ms\"]]",
+        "path.b.price=1/MB,2/MB",
+        "path.b.backup=false,true",
+        "recv_buffer=20KB,1MB",
+        "first_path=a,b",
+        "repeat=1,2",
+        "seed=1,2",
+    ];
+    for key in keys {
+        let swept = run(&Counting::default(), &plan(TEXT, &[key], &[]));
+        let (name, values) = key.split_once('=').unwrap();
+        let values: Vec<&str> = if values.starts_with('[') { vec![values] } else { values.split(',').collect() };
+        let alone = |value: &&str| run(&Counting::default(), &plan(TEXT, &[], &[&format!("{name}={value}")])).runs;
+        let alone: Vec<RunRecord> = values.iter().flat_map(alone).collect();
+        assert_eq!(bare(&swept.runs), alone, "{key}");
+    }
+}
+
+#[test]
+fn baselines_that_a_key_cannot_change_are_run_once() {
+    let singles = |text: &str, sweep: &str| {
+        let driver = Counting::default();
+        run(&driver, &plan(text, &[sweep], &[]));
+        driver.singles.into_inner()
+    };
+    // Two seeds of a and c, and of b in five cells.
+    assert_eq!(singles(TEXT, "path.b.delay=40ms..80ms/5"), 2 * 2 + 5 * 2);
+    assert_eq!(singles(TEXT, "recv_buffer=20KB..60KB/5"), 5 * 3 * 2);
+    assert_eq!(singles(TEXT, "scheduler=minrtt,blest"), 3 * 2);
+    // Other flows on b are the same only if b is.
+    let crossed = format!("{TEXT}[[cross]]\nkind = 'udp'\npath = 'b'\nrate = '100kbit'\n");
+    assert_eq!(singles(&crossed, "path.b.delay=40ms..80ms/5"), 5 * 3 * 2);
+    let shared =
+        TEXT.replace("name = 'c'\nrate = '1mbit'", "name = 'c'\nlink = 'l'") + "[[link]]\nname = 'l'\nrate = '1mbit'\n";
+    assert_eq!(singles(&shared, "link.l.rate=1mbit..5mbit/5"), 5 * 3 * 2);
+}
+
+#[test]
+fn swept_keys_are_numbers_beside_their_texts() {
+    let results = run(&Counting::default(), &plan(TEXT, &["path.b.delay=40ms,80ms", "path.b.queue=10p,20KB"], &[]));
+    assert_eq!(results.sweep.keys().collect::<Vec<_>>(), ["path.b.delay"], "packets and bytes are no one unit");
+    let delay = &results.sweep["path.b.delay"];
+    assert_eq!((delay.unit.as_str(), delay.values["40ms"], delay.values["80ms"]), ("s", 0.04, 0.08));
+}
+
+#[test]
+fn what_was_run_before_a_failure_has_results_with_equal_seeds() {
+    let plan = plan(TEXT, &["path.b.delay=40ms,80ms"], &["repeat=3"]);
+    let whole = run(&Counting::default(), &plan);
+    for most in 1..whole.runs.len() - 6 {
+        let driver = Counting { most: Some(most), ..Counting::default() };
+        let (part, failure) = Runner { driver: &driver, pool: &Serial, observer: &() }.run_as_far(&plan);
+        assert_eq!(failure.unwrap().error, RunError::Interrupted);
+        let incomplete = part.incomplete.unwrap();
+        assert_eq!((incomplete.finished, incomplete.planned), (part.runs.len(), whole.runs.len()));
+        assert!(part.runs.len() >= most, "{most}");
+        // Ratios need the baselines of the same seed.
+        for run in &part.runs {
+            let same = |other: &&RunRecord| {
+                (&other.scheduler, &other.cell, other.seed) == (&run.scheduler, &run.cell, run.seed)
+            };
+            let other = whole.runs.iter().find(same).unwrap();
+            assert_eq!(run.digest, other.digest);
+        }
+        let most_of_row = part.summary.iter().map(|summary| summary.n).max().unwrap();
+        let fewest = part.summary.iter().filter(|s| s.metric == "completion_s").map(|summary| summary.n).min().unwrap();
+        assert!(most_of_row - fewest <= 3);
+    }
+}
