@@ -117,7 +117,7 @@ class Interrupted(AnabranchError, KeyboardInterrupt):
     """Ctrl-C ended the runs. ``results`` has those that were done."""
 
     results: Results | None = None
-    """Of the runs that were done, with as many repetitions as every row has; ``None`` if they are too few."""
+    """Of the runs that were done; ``None`` if none was."""
 
 
 _FAMILIES: dict[str, type[AnabranchError]] = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -100,7 +99,7 @@ def _outcomes_of(work: _Work) -> str:
     return outcomes.to_json()
 
 
-def _in_processes(work: _Work, outcomes: _native.Outcomes, processes: int, bar: Callable[[int, int], None]) -> None:
+def _in_processes(work: _Work, outcomes: _native.Outcomes, processes: int, bar: Callable[[int, int], None]) -> bool:
     repeat = work.scenario._checked.seeds[1]
     step = max(1, repeat // (4 * processes))
     parts = [work.part(first, min(step, repeat - first)) for first in range(0, repeat, step)]
@@ -108,9 +107,14 @@ def _in_processes(work: _Work, outcomes: _native.Outcomes, processes: int, bar: 
     methods = multiprocessing.get_all_start_methods()
     context = multiprocessing.get_context("fork" if "fork" in methods else None)
     with ProcessPoolExecutor(min(processes, len(parts)), mp_context=context) as pool:
-        for done, text in enumerate(pool.map(_outcomes_of, parts), 1):
-            outcomes.add_json(text)
-            bar(done, len(parts))
+        try:
+            for done, text in enumerate(pool.map(_outcomes_of, parts), 1):
+                outcomes.add_json(text)
+                bar(done, len(parts))
+        except KeyboardInterrupt:
+            pool.shutdown(cancel_futures=True)
+            return False
+    return True
 
 
 def run(
@@ -152,21 +156,23 @@ def _carry_out(work: _Work, jobs: int | None, progress: bool | None) -> Results:
     begun, outcomes, bar = time.monotonic(), _native.Outcomes(), _Bar(progress)
     plan = work.plan()
     try:
-        if work.has_objects:
-            built_in = work.built_in()
-            if built_in is not None:
-                built_in.plan().run(outcomes, jobs, bar)
-            if jobs is not None and jobs > 1 and not work.auto:
-                _in_processes(work, outcomes, jobs, bar)
-        native = plan.run(outcomes, jobs, bar)
-    except KeyboardInterrupt as stop:
-        part = plan.salvage(outcomes)
-        error = Interrupted(f"interrupted after {len(outcomes)} of {len(plan)} runs; `.results` has those that were done")
-        error.results = _results(part, work, time.monotonic() - begun) if part is not None else None
-        raise error from stop
+        built_in = work.built_in() if work.has_objects else None
+        native, is_complete = built_in.plan().run(outcomes, jobs, bar) if built_in is not None else (None, True)
+        if is_complete:
+            if work.has_objects and jobs is not None and jobs > 1 and not work.auto:
+                is_complete = _in_processes(work, outcomes, jobs, bar)
+            native, all_done = plan.run(outcomes, jobs, bar, not is_complete)
+            is_complete &= all_done
     finally:
         bar.close()
-    return _results(native, work, time.monotonic() - begun)
+    assert native is not None
+    results = _results(native, work, time.monotonic() - begun)
+    if not is_complete:
+        done, planned = len(results.runs), len(plan)
+        error = Interrupted(f"interrupted after {done} of {planned} runs; `.results` has those that were done")
+        error.results = results if done else None
+        raise error
+    return results
 
 
 def _results(native: _native.Results, work: _Work, wall_time_s: float) -> Results:
@@ -188,7 +194,8 @@ def sweep(
 
     Returns an ``xarray.Dataset``. Its dimensions are the keys, ``scheduler``, ``congestion`` if there are several, and
     ``seed``; its variables are the metrics, ``path.NAME.METRIC`` for those of a path. A baseline's congestion control is
-    the single-path form of that of the schedulers, whose coordinate it has. ``dataset.attrs["digest"]`` is the digest.
+    the single-path form of that of the schedulers. The coordinate of a key has the values as they are given; where they are
+    quantities, ``KEY.value`` has them as numbers in SI units. ``dataset.attrs["digest"]`` is the digest,
     ``dataset.attrs["results"]`` are the :class:`Results`.
 
     Raises :class:`ScenarioError` for mistakes in a key or a value, and if a list is empty.
@@ -219,11 +226,19 @@ def sweep(
         places["congestion"] = congestions
     places["seed"] = sorted(set(table["seed"]))
     index = [[{value: n for n, value in enumerate(place)}[cell] for cell in table[name]] for name, place in places.items()]
-    coordinates = {_dimension(name): _coordinate(_dimension(name), place, lists) for name, place in places.items()}
-    dimensions = list(coordinates)
+    dimensions = [_dimension(name) for name in places]
+    coordinates: dict[str, Any] = {
+        _dimension(name): _coordinate(_dimension(name), place, lists) for name, place in places.items()
+    }
     shape = [len(place) for place in places.values()]
     variables = {}
-    known = {"scheduler", "congestion", "seed", "digest", "events", *names}
+    swept: dict[str, dict[str, Any]] = results._document.get("sweep", {})
+    for name, place in places.items():
+        key = _dimension(name)
+        if name in names and key in swept:
+            numbers = [swept[key]["values"].get(value, numpy.nan) for value in place]
+            coordinates[f"{key}.value"] = (key, numbers, {"units": swept[key]["unit"]})
+    known = {"scheduler", "congestion", "seed", "digest", "events", *axes, *names}
     for name, cells in table.items():
         if name in known or name.startswith("cell.") or not all(isinstance(c, int | float | None) for c in cells):
             continue
@@ -251,8 +266,3 @@ def _coordinate(dimension: str, written: list[Any], lists: Mapping[str, list[obj
     given = lists.get(dimension, [])
     plain = all(isinstance(value, str | int | float) for value in given)
     return list(given) if plain and len(given) == len(written) else written
-
-
-def cores() -> int:
-    """The number of processes that run at a time on this machine."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)

@@ -199,8 +199,8 @@ except ab.Interrupted as stop:
     r = stop.results
     rows = {x: r.runs["scheduler"].count(x) for x in r.schedulers}
     print(rows, stop)
-    assert len(set(rows.values())) == 1 and min(rows.values()) >= 1
-    assert r.digest and r.comparisons["n"][0] == rows["minrtt"]
+    assert max(rows.values()) - min(rows.values()) <= 2 and min(rows.values()) >= 1
+    assert r.digest and r.comparisons["n"][0] == min(rows["minrtt"], rows["blest"])
     sys.exit(7)
 """
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)

@@ -17,6 +17,8 @@ def test_dimensions_are_the_keys():
         "seed": 2,
     }
     assert list(data["connection.recv_buffer"].values) == [65536, 262144, 1048576]
+    assert list(data["path.lte.delay.value"].values) == [0.02, 0.08]
+    assert data["path.lte.delay.value"].attrs == {"units": "s"}
     assert data.goodput_bps.dims == tuple(data.sizes)
     one = data.goodput_bps.sel({"path.lte.delay": "80ms", "connection.recv_buffer": 65536})
     alone = ab.Scenario(TWO).set({"path.lte.delay": "80ms", "connection.recv_buffer": 65536})

@@ -7,8 +7,8 @@ use crate::table::Table;
 use anabranch_cli::parts::{Failure, Threads, Wanted, Watch, columns, congestions, runs_csv, schedulers};
 use anabranch_report::text::results_table;
 use anabranch_run::{
-    Choice, Driver, Job, Labelled, Observer, Options, Plan as RunPlan, Pool, Repeat, Results as RunResults, RunError,
-    RunOutcome, Runner, SCHEMA, Variant, VirtualTime,
+    Choice, Driver, Job, Labelled, Observer, Options, Plan as RunPlan, Repeat, Results as RunResults, RunError,
+    RunOutcome, Runner, SCHEMA, Serial, VirtualTime,
 };
 use anabranch_scenario::PlugIn;
 use anabranch_trace::Recorder;
@@ -19,7 +19,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Plug-ins that are objects of Python, by name.
 type Objects = BTreeMap<String, Py<PyAny>>;
@@ -33,22 +33,14 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[derive(Default)]
 pub struct Outcomes(Mutex<BTreeMap<String, RunOutcome>>);
 
-/// The key of an outcome: everything on which it depends within one scenario.
+/// The name of everything that decides the outcome, within one call: objects of Python are known by their names.
 fn key(job: &Job) -> String {
-    let choice = match &job.choice {
-        Choice::Multipath(plug_in) => plug_in.with_parameters(),
-        Choice::Single(path) => format!("single:{path}"),
-    };
-    format!("{choice}|{}|{}|{:?}", job.congestion.with_parameters(), job.seed, job.cell)
+    format!("{:032x}", job.identity())
 }
 
 impl Outcomes {
     fn get(&self, job: &Job) -> Option<RunOutcome> {
         locked(&self.0).get(&key(job)).cloned()
-    }
-
-    fn has(&self, job: &Job) -> bool {
-        locked(&self.0).contains_key(&key(job))
     }
 }
 
@@ -81,8 +73,6 @@ impl Outcomes {
 #[pyclass(frozen, module = "anabranch._native")]
 pub struct Plan {
     plan: RunPlan,
-    variants: Vec<Variant>,
-    options: Options,
     schedulers: Objects,
     congestions: Objects,
 }
@@ -144,9 +134,8 @@ impl Plan {
             real_time: false,
             curves: None,
         };
-        let variants = scenario.0.variants();
-        let plan = RunPlan::new(&variants, &options);
-        Ok(Self { plan, variants, options, schedulers: own_schedulers, congestions: own_congestions })
+        let plan = RunPlan::new(&scenario.0.variants(), &options);
+        Ok(Self { plan, schedulers: own_schedulers, congestions: own_congestions })
     }
 
     /// The number of runs, at least.
@@ -155,93 +144,36 @@ impl Plan {
     }
 
     /// Does all runs that `outcomes` does not have, and adds them to it. `threads`: one per core if `None`. `progress` is
-    /// called with the numbers of runs that are done and planned.
+    /// called with the numbers of runs that are done and planned. If `known_only`, the first run that `outcomes` does not
+    /// have ends them.
     ///
-    /// Raises `RunFailed`, `PlugInError` if an object of Python raises, `KeyboardInterrupt`.
-    #[pyo3(signature = (outcomes, threads=None, progress=None))]
+    /// Returns the results and whether they are complete: Ctrl-C ends the runs. Raises `RunFailed`, `PlugInError` if an
+    /// object of Python raises.
+    #[pyo3(signature = (outcomes, threads=None, progress=None, known_only=false))]
     fn run(
         &self,
         py: Python<'_>,
         outcomes: &Outcomes,
         threads: Option<NonZeroUsize>,
         progress: Option<Py<PyAny>>,
-    ) -> PyResult<Results> {
-        self.carry_out(py, outcomes, threads, progress, &()).map(Results)
+        known_only: bool,
+    ) -> PyResult<(Results, bool)> {
+        let results = self.carry_out(py, outcomes, threads, progress, &(), known_only)?;
+        let is_complete = results.incomplete.is_none();
+        Ok((Results(results), is_complete))
     }
 
     /// Does the runs, and writes the time series and the fates of the first `packets` packets of each row's first repetition
-    /// into `folder`, as `run --out` does.
+    /// into `folder`, as `run --out` does. Returns whether all are done.
     #[pyo3(signature = (folder, packets, threads=None))]
-    fn follow(
-        &self,
-        py: Python<'_>,
-        folder: PathBuf,
-        packets: usize,
-        threads: Option<NonZeroUsize>,
-    ) -> PyResult<Results> {
+    fn follow(&self, py: Python<'_>, folder: PathBuf, packets: usize, threads: Option<NonZeroUsize>) -> PyResult<bool> {
         let (series, timeline) = (Some(folder.join("series")), Some((folder.join("timeline"), packets)));
         let wanted = Wanted { series, timeline: timeline.filter(|_| packets > 0), ..Wanted::default() };
         let watch = Watch::new(wanted).map_err(|failure| errors::failure(py, &failure))?;
-        let results = self.carry_out(py, &Outcomes::default(), threads, None, &watch)?;
-        watch.finish().map_or(Ok(Results(results)), |failure| Err(errors::failure(py, &failure)))
+        let results = self.carry_out(py, &Outcomes::default(), threads, None, &watch, false)?;
+        let is_complete = results.incomplete.is_none();
+        watch.finish().map_or(Ok(is_complete), |failure| Err(errors::failure(py, &failure)))
     }
-
-    /// The results of the runs in `outcomes`: as many repetitions as every row has whose first one is done; of a sweep, the
-    /// cells all of whose rows are. `None` if that leaves nothing.
-    fn salvage(&self, py: Python<'_>, outcomes: &Outcomes) -> PyResult<Option<Results>> {
-        let most = self.variants.iter().map(|variant| variant.scenario.repeat).max().unwrap_or(1).max(1);
-        let done = |job: &Job| {
-            let later = |n: u32| Job { seed: job.seed.wrapping_add(n.into()), ..job.clone() };
-            (0..most).take_while(|n| outcomes.has(&later(*n))).count() as u32
-        };
-        let rows: Vec<(Job, u32)> = self.plan.jobs().map(|job| (job.clone(), done(&job))).collect();
-        let is_single = |job: &Job| matches!(job.choice, Choice::Single(_));
-        let several = self.variants.len() > 1;
-        let begun = |job: &Job| done(job) > 0;
-        let mut options = Options { repeat: Repeat::AsWritten, ..self.options.clone() };
-        let mut variants = self.variants.clone();
-        if several {
-            variants.retain(|variant| {
-                let part = RunPlan::new(std::slice::from_ref(variant), &options);
-                part.jobs().all(|job| begun(&job))
-            });
-        } else {
-            options.baselines &= rows.iter().filter(|(job, _)| is_single(job)).all(|(_, n)| *n > 0);
-            let of = |job: &Job| match &job.choice {
-                Choice::Multipath(plug_in) => Some(plug_in.clone()),
-                Choice::Single(_) => None,
-            };
-            let lacks = |plug_in: &PlugIn| rows.iter().any(|(job, n)| of(job).as_ref() == Some(plug_in) && *n == 0);
-            let mut kept: Vec<PlugIn> = rows.iter().filter_map(|(job, _)| of(job)).collect();
-            kept.retain(|plug_in| !lacks(plug_in));
-            kept.dedup();
-            if kept.is_empty() {
-                return Ok(None);
-            }
-            options.schedulers = kept;
-        }
-        let least = |variant: &Variant| {
-            let part = RunPlan::new(std::slice::from_ref(variant), &options);
-            part.jobs().map(|job| done(&job)).min().unwrap_or(0)
-        };
-        let repeat = variants.iter().map(least).min().unwrap_or(0);
-        if repeat == 0 {
-            return Ok(None);
-        }
-        for variant in &mut variants {
-            let mut scenario = (*variant.scenario).clone();
-            scenario.repeat = repeat;
-            variant.scenario = Arc::new(scenario);
-        }
-        let (schedulers, congestions) = (cloned(py, &self.schedulers), cloned(py, &self.congestions));
-        let plan = RunPlan::new(&variants, &options);
-        let part = Self { plan, variants, options, schedulers, congestions };
-        part.carry_out(py, outcomes, NonZeroUsize::new(1), None, &()).map(|results| Some(Results(results)))
-    }
-}
-
-fn cloned(py: Python<'_>, objects: &Objects) -> Objects {
-    objects.iter().map(|(name, object)| (name.clone(), object.clone_ref(py))).collect()
 }
 
 /// Counts runs, and lets `inner` listen.
@@ -264,22 +196,6 @@ impl Observer for Counting<'_> {
         if let Some(call) = self.at_once {
             call(done, planned);
         }
-    }
-}
-
-/// Does the first repetition of every row, then the second: an interruption leaves rows of about equal length.
-struct Across<P> {
-    inner: P,
-    rows: usize,
-}
-
-impl<P: Pool> Pool for Across<P> {
-    fn for_each(&self, count: usize, task: &(dyn Fn(usize) + Sync)) {
-        if self.rows == 0 || !count.is_multiple_of(self.rows) {
-            return self.inner.for_each(count, task);
-        }
-        let each = count / self.rows;
-        self.inner.for_each(count, &|index| task(index % self.rows * each + index / self.rows));
     }
 }
 
@@ -345,8 +261,12 @@ impl Plan {
         threads: Option<NonZeroUsize>,
         progress: Option<Py<PyAny>>,
         observer: &dyn Observer,
+        known_only: bool,
     ) -> PyResult<RunResults> {
         let fate = Fate::new();
+        if known_only {
+            fate.stop();
+        }
         let driver = Bench { plan: self, outcomes, fate: fate.clone() };
         let interrupted: Mutex<Option<PyErr>> = Mutex::default();
         // Signals and the progress bar; an exception in either ends the runs.
@@ -360,16 +280,15 @@ impl Plan {
                 fate.stop();
             }
         };
-        let rows = self.plan.jobs().count();
         let answer = if self.schedulers.is_empty() && self.congestions.is_empty() {
             let counting = Counting { inner: observer, done: 0.into(), planned: 0.into(), at_once: None };
-            let pool = Across { inner: Threads::new(threads), rows };
+            let pool = Threads::new(threads);
             py.detach(|| {
                 std::thread::scope(|scope| {
                     let (end, ended) = channel();
                     let runner = Runner { driver: &driver, pool: &pool, observer: &counting };
                     let work = scope.spawn(move || {
-                        let answer = runner.run(&self.plan);
+                        let answer = runner.run_as_far(&self.plan);
                         let _ = end.send(());
                         answer
                     });
@@ -384,18 +303,20 @@ impl Plan {
             // Python runs on one thread at a time, so there is no use for another.
             let at_once = |done, planned| Python::attach(|py| attend(py, done, planned));
             let counting = Counting { inner: observer, done: 0.into(), planned: 0.into(), at_once: Some(&at_once) };
-            let pool = Across { inner: anabranch_run::Serial, rows };
-            Ok(Runner { driver: &driver, pool: &pool, observer: &counting }.run(&self.plan))
+            Ok(Runner { driver: &driver, pool: &Serial, observer: &counting }.run_as_far(&self.plan))
         };
-        if let Some(error) = interrupted.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            return Err(error);
-        }
-        let answer = answer.map_err(|_| errors::error(py, "RunFailed", "a run panicked: this is a defect"))?;
-        answer.map_err(|failure| match fate.take() {
-            Some(raised) => raised_error(py, raised, &failure.run),
-            None if failure.error == RunError::Interrupted => PyKeyboardInterrupt::new_err(failure.run),
-            None => errors::error(py, "RunFailed", &failure.to_string()),
-        })
+        let (results, failure) =
+            answer.map_err(|_| errors::error(py, "RunFailed", "a run panicked: this is a defect"))?;
+        let is_signal = |error: &PyErr| error.is_instance_of::<PyKeyboardInterrupt>(py);
+        let raised = fate.take();
+        let error = match (interrupted.into_inner().unwrap_or_else(PoisonError::into_inner), raised, failure) {
+            (Some(error), ..) => error,
+            (None, Some(raised), failure) => raised_error(py, raised, &failure.map_or_else(String::new, |f| f.run)),
+            (None, None, Some(failure)) if failure.error == RunError::Interrupted => return Ok(results),
+            (None, None, Some(failure)) => errors::error(py, "RunFailed", &failure.to_string()),
+            (None, None, None) => return Ok(results),
+        };
+        if is_signal(&error) { Ok(results) } else { Err(error) }
     }
 }
 
