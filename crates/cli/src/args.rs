@@ -1,6 +1,7 @@
 //! The command line.
 
 use crate::number::{self, Repetitions};
+use anabranch_run::Shard;
 use anabranch_units::Duration;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -70,6 +71,9 @@ pub enum Command {
     /// Create a scheduler in a checkout of the repository: its file, and its lines in the lists
     #[command(after_help = "Example:\n  anabranch new scheduler my-rule")]
     New(NewArguments),
+    /// Bring the shards of a command together: the results of one run of all
+    #[command(after_help = MERGE_EXAMPLES)]
+    Merge(MergeArguments),
     /// Make the HTML report of a results directory
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportArguments),
@@ -94,7 +98,8 @@ scheduler `linux-default` and the congestion controls of the kernel. Results the
 was, the kernels' settings and counters, tcp_info of each subflow. Nothing is left behind, however a run ends.
 
 --out DIR replaces the files that an earlier --out left in DIR, when all is written. Ctrl-C ends the runs, with exit \
-code 130; nothing is printed then. Results are printed even if a file cannot be written, which is exit code 1.";
+code 130, and prints the results of those that are finished. With --out they are also kept in DIR, whatever ends the \
+command: the same command goes on from there. Results are printed even if a file cannot be written, which is exit code 1.";
 
 const SHELL_EXAMPLES: &str = "\
 Examples:
@@ -175,6 +180,25 @@ DIR/report.html is one file, which fetches nothing: summary and comparisons, cha
 as SVG), series over time, the packet timeline, settings, seeds, the scenario. The tables are also in DIR/tables as \
 CSV, and as LaTeX for booktabs. It is made of results.json, manifest.json, series/*.csv and timeline/*.json, or of a \
 report.json.";
+
+const MERGE_EXAMPLES: &str = "\
+Example:
+  anabranch run sweep.toml --shard 1/2 --out a    # on one machine
+  anabranch run sweep.toml --shard 2/2 --out b    # on another
+  anabranch merge a b --out whole
+
+The results are those of `anabranch run sweep.toml --out whole`, byte for byte; manifest.json has another command, machine \
+and time. All shards are made by one build of the program.";
+
+/// `anabranch merge`.
+#[derive(Debug, Args)]
+pub struct MergeArguments {
+    /// The directories that `run --shard` wrote
+    #[arg(value_name = "DIR", required = true)]
+    pub folders: Vec<PathBuf>,
+    #[command(flatten)]
+    pub output: Output,
+}
 
 /// `anabranch report`.
 #[derive(Debug, Args)]
@@ -563,6 +587,9 @@ pub struct RunArguments {
     pub no_baselines: bool,
     #[command(flatten)]
     pub output: Output,
+    /// Only make and keep the runs of one of N machines, I from 1 to N; `anabranch merge` brings them together
+    #[arg(long, value_name = "I/N", requires = "out", value_parser = number::shard, conflicts_with_all = ["realtime", "pcap", "trace", "open"])]
+    pub shard: Option<Shard>,
     /// Write captures of the first repetition of each row into this directory
     #[arg(long, value_name = "DIR")]
     pub pcap: Option<PathBuf>,

@@ -2,13 +2,13 @@
 
 use crate::beside::meant;
 use crate::failure::{Failure, Salvage};
+use crate::input::why;
 use anabranch_run::{Driver, Job, Plan, Refusal, RunError, RunOutcome};
 use anabranch_trace::Recorder;
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, MutexGuard};
@@ -24,7 +24,7 @@ pub struct Kept<'a> {
     driver: &'a dyn Driver,
     path: PathBuf,
     /// For reading.
-    file: File,
+    file: Mutex<File>,
     journal: Mutex<Journal>,
     _syncing: Syncing,
 }
@@ -39,6 +39,19 @@ struct Journal {
     end: u64,
     /// Nothing is written any more.
     error: Option<io::Error>,
+}
+
+impl Journal {
+    /// Writes a line; the outcome of the run `name` stands at `text` in it.
+    fn append(&mut self, name: u128, line: &[u8], text: Range<usize>) {
+        if self.error.is_none() {
+            self.error = self.file.write_all(line).err();
+        }
+        if self.error.is_none() {
+            self.places.insert(name, (self.end + text.start as u64, text.len() as u32));
+            self.end += line.len() as u64;
+        }
+    }
 }
 
 /// Lines are on the disk, and not only in the system's memory, after this time.
@@ -88,9 +101,12 @@ pub fn salvage(journal: Option<&Kept<'_>>) -> Salvage {
 }
 
 impl<'a> Kept<'a> {
+    /// The file's name for runs in virtual time.
+    pub const VIRTUAL: &'static str = "virtual-time.jsonl";
+
     /// The journal in the directory of `--out`, if that is given: of runs in virtual time or of those that follow the clock.
     pub fn in_folder(out: Option<&Path>, driver: &'a dyn Driver, real_time: bool) -> Result<Option<Self>, Failure> {
-        let name = if real_time { "real-time.jsonl" } else { "virtual-time.jsonl" };
+        let name = if real_time { "real-time.jsonl" } else { Self::VIRTUAL };
         out.map(|folder| Self::open(driver, &folder.join("kept").join(name))).transpose()
     }
 
@@ -118,14 +134,17 @@ impl<'a> Kept<'a> {
         }
         let syncing = Syncing::of(appended.try_clone().map_err(unwritable)?);
         let journal = Mutex::new(Journal { places, file: appended, end, error: None });
-        Ok(Self { driver, path: path.to_owned(), file, journal, _syncing: syncing })
+        Ok(Self { driver, path: path.to_owned(), file: Mutex::new(file), journal, _syncing: syncing })
     }
 
     /// The outcome of the run `name`.
     fn find(&self, name: u128) -> Option<RunOutcome> {
         let (begin, length) = *locked(&self.journal).places.get(&name)?;
         let mut text = vec![0; length as usize];
-        self.file.read_exact_at(&mut text, begin).ok()?;
+        {
+            let mut file = locked(&self.file);
+            file.seek(SeekFrom::Start(begin)).and_then(|_| file.read_exact(&mut text)).ok()?;
+        }
         serde_json::from_slice(&text).ok()
     }
 
@@ -134,20 +153,35 @@ impl<'a> Kept<'a> {
         let Ok(text) = serde_json::to_string(outcome) else { return };
         let named = format!("{name:032x} {text}");
         let line = format!("{:016x} {named}\n", xxh3_64(named.as_bytes()));
-        let mut journal = locked(&self.journal);
-        if journal.error.is_none() {
-            journal.error = journal.file.write_all(line.as_bytes()).err();
-        }
-        if journal.error.is_none() {
-            let begin = journal.end + (line.len() - 1 - text.len()) as u64;
-            journal.places.insert(name, (begin, text.len() as u32));
-            journal.end += line.len() as u64;
-        }
+        let end = line.len() - 1;
+        locked(&self.journal).append(name, line.as_bytes(), end - text.len()..end);
     }
 
     /// Says why not all was kept.
     pub fn failure(&self) -> Option<Failure> {
         locked(&self.journal).error.as_ref().map(|error| Failure::unwritable(&self.path, error))
+    }
+
+    /// True if the outcome of `job` is there.
+    pub fn has(&self, job: &Job) -> bool {
+        locked(&self.journal).places.contains_key(&name(job))
+    }
+
+    /// Adds what the file at `path`, the journal of another command, keeps.
+    pub fn add(&self, path: &Path) -> Result<(), Failure> {
+        let unreadable = |error: io::Error| {
+            let message = format!("cannot read {}: {}", path.display(), why(&error));
+            Failure::unusable("anabranch::cli::unreadable", message, Some("give a directory that --shard wrote".into()))
+        };
+        let mut reader = BufReader::new(File::open(path).map_err(unreadable)?);
+        let mut line = Vec::new();
+        while reader.read_until(b'\n', &mut line).map_err(unreadable)? > 0 {
+            if let Some((name, text)) = read_line(&line) {
+                locked(&self.journal).append(name, &line, text);
+            }
+            line.clear();
+        }
+        self.failure().map_or(Ok(()), Err)
     }
 
     /// Removes the file, and its directory if that is empty: what is in it stands elsewhere now.
@@ -189,7 +223,7 @@ impl Driver for Kept<'_> {
     }
 
     fn run(&self, job: &Job, listener: &mut dyn Recorder) -> Result<RunOutcome, RunError> {
-        let name = xxh3_128(format!("{PROGRAM} {:032x}", job.identity()).as_bytes());
+        let name = name(job);
         // An outcome has no events: who listens to them needs the run.
         if let Some(outcome) = self.find(name).filter(|_| !listener.is_listening()) {
             return Ok(outcome);
@@ -200,8 +234,13 @@ impl Driver for Kept<'_> {
     }
 }
 
+/// The name of a run, which another version of the program does not know.
+fn name(job: &Job) -> u128 {
+    xxh3_128(format!("{PROGRAM} {:032x}", job.identity()).as_bytes())
+}
+
 /// The program's version and the digest of the sources that decide a run's outcome: papers and reports may change.
-const PROGRAM: &str = concat!(env!("CARGO_PKG_VERSION"), " ", env!("ANABRANCH_ENGINE"));
+pub const PROGRAM: &str = concat!(env!("CARGO_PKG_VERSION"), " ", env!("ANABRANCH_ENGINE"));
 
 #[cfg(test)]
 mod tests {

@@ -28,6 +28,7 @@ mod results_folder;
 mod runs_csv;
 mod runs_parquet;
 mod runs_table;
+mod shard;
 mod stage;
 mod terminal;
 mod told;
@@ -111,6 +112,7 @@ fn dispatch(arguments: Arguments, drivers: &Drivers<'_>) -> Result<Told, Failure
         Command::Model(arguments) => commands::model(&arguments).map(Told::from),
         Command::New(arguments) => commands::new(&arguments).map(Told::from),
         Command::Parity(arguments) => commands::parity(&arguments, drivers),
+        Command::Merge(arguments) => commands::merge(&arguments, drivers),
         Command::Report(arguments) => commands::report(&arguments),
     }
 }

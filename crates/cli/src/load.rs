@@ -6,7 +6,7 @@ use crate::input::{SCENARIO, TRACES, read_within, why};
 use anabranch_run::Variant;
 use anabranch_scenario::{Diagnostic, Document, Override, PlugIn, Resolver, Source, nearest, outside_brackets};
 use miette::Report;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -19,6 +19,8 @@ pub struct Loaded {
     pub source: Source,
     /// From the command line.
     pub overrides: Vec<Override>,
+    /// The files that it names, with their texts.
+    pub files: Vec<(String, String)>,
     /// As checked.
     pub document: Document,
 }
@@ -28,6 +30,18 @@ struct Folder<'a> {
     folder: &'a Path,
     /// Bytes that were read so far.
     used: Cell<u64>,
+    /// Every file that was read.
+    read: RefCell<Vec<(String, String)>>,
+}
+
+/// Files that were read before.
+struct Known<'a>(&'a [(String, String)]);
+
+impl Resolver for Known<'_> {
+    fn read(&self, file: &str) -> Result<String, String> {
+        let known = self.0.iter().find(|(name, _)| name == file);
+        known.map(|(_, text)| text.clone()).ok_or_else(|| "it is not among the files that were kept".into())
+    }
 }
 
 impl Resolver for Folder<'_> {
@@ -40,7 +54,9 @@ impl Resolver for Folder<'_> {
             Err(_) => self.used.get(),
         };
         self.used.set(used);
-        read.map_err(|error| why(&error))
+        let text = read.map_err(|error| why(&error))?;
+        self.read.borrow_mut().push((file.to_owned(), text.clone()));
+        Ok(text)
     }
 }
 
@@ -73,9 +89,15 @@ impl Loaded {
 
     /// The scenario `source`, whose traces are in `folder`.
     pub fn parse(source: Source, folder: &Path, overrides: Vec<Override>) -> Result<Self, Failure> {
-        let files = Folder { folder, used: Cell::new(0) };
+        let files = Folder { folder, used: Cell::new(0), read: RefCell::default() };
         let document = anabranch_scenario::read(&source, &overrides, &files).map_err(unusable)?;
-        Ok(Self { source, overrides, document })
+        Ok(Self { source, overrides, files: files.read.into_inner(), document })
+    }
+
+    /// The same from the texts that were kept of it.
+    pub fn again(source: Source, overrides: Vec<Override>, files: Vec<(String, String)>) -> Result<Self, Failure> {
+        let document = anabranch_scenario::read(&source, &overrides, &Known(&files)).map_err(unusable)?;
+        Ok(Self { source, overrides, files, document })
     }
 
     /// The cells, for planning.

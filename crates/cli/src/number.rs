@@ -1,5 +1,6 @@
 //! Whole numbers on the command line.
 
+use anabranch_run::Shard;
 use std::num::IntErrorKind;
 use std::str::FromStr;
 
@@ -7,6 +8,8 @@ use std::str::FromStr;
 pub const MOST_REPETITIONS: u64 = anabranch_scenario::MAX_REPEAT as u64;
 /// Greatest seed: that of the scenario key `seed`.
 const GREATEST_SEED: u64 = i64::MAX as u64;
+/// Greatest number of machines.
+const MOST_SHARDS: u64 = 1_000_000;
 /// Greatest number of threads; more would only wait for each other.
 const MOST_THREADS: u64 = 1024;
 /// Greatest number of packets or connections that are counted.
@@ -40,6 +43,13 @@ pub fn repetitions(text: &str) -> Result<Repetitions, String> {
 /// `--seed N`.
 pub fn seed(text: &str) -> Result<u64, String> {
     within(text, 0, GREATEST_SEED)
+}
+
+/// `--shard I/N`.
+pub fn shard(text: &str) -> Result<Shard, String> {
+    let (number, of) = text.split_once('/').ok_or("expected I/N, such as 1/4")?;
+    let of = within(of, 1, MOST_SHARDS)?;
+    Ok(Shard { number: within(number, 1, u64::from(of))?, of })
 }
 
 /// `--jobs N`.

@@ -3,7 +3,7 @@
 use crate::failure::{Failure, Salvage};
 use crate::pool::Threads;
 use crate::watch::{Wanted, Watch};
-use anabranch_run::{Driver, Labelled, Observer, Plan, Results, RunError, Runner};
+use anabranch_run::{Driver, Labelled, Observer, Plan, Results, RunError, Runner, Shard};
 use anabranch_trace::Recorder;
 use anabranch_units::Duration;
 use std::num::NonZeroUsize;
@@ -66,6 +66,19 @@ pub fn carry_out(stages: &[Stage<'_>], wanted: Wanted) -> Result<Carried, Failur
     Ok(carried)
 }
 
+/// Makes the runs of one shard of a stage, for its driver to keep: how many.
+///
+/// # Errors
+/// As [`carry_out`], and the failure that ended the work early.
+pub fn carry_out_shard(stage: &Stage<'_>, shard: Shard) -> Result<usize, Failure> {
+    stage.driver.prepare(&stage.plan).map_err(Failure::refused)?;
+    let watch = Watch::new(Wanted::default())?;
+    let ahead = Ahead { watch: &watch, before: 0, behind: 0 };
+    let (done, failure) = stage.runner(&ahead, &Threads::new(stage.jobs)).run_shard(&stage.plan, shard);
+    let failure = failure.map(|failure| stage.failure(&failure, &watch, stage.kept));
+    failure.or(watch.finish()).map_or(Ok(done), Err)
+}
+
 /// Reports one stage's progress among all of them.
 struct Ahead<'a> {
     watch: &'a Watch,
@@ -91,19 +104,27 @@ impl Stage<'_> {
         self.plan.extent().0
     }
 
+    fn runner<'r>(&'r self, ahead: &'r Ahead<'_>, pool: &'r Threads) -> Runner<'r> {
+        Runner { driver: self.driver, pool, observer: ahead }
+    }
+
     fn run(&self, ahead: &Ahead<'_>) -> (Results, Option<Failure>) {
-        let runner = Runner { driver: self.driver, pool: &Threads::new(self.jobs), observer: ahead };
-        let (results, failure) = runner.run_as_far(&self.plan);
-        let failure = failure.map(|failure| match failure.error {
+        let (results, failure) = self.runner(ahead, &Threads::new(self.jobs)).run_as_far(&self.plan);
+        let is_nothing = self.kept == Salvage::Printed && ahead.before == 0 && results.runs.is_empty();
+        let kept = if is_nothing { Salvage::Nothing } else { self.kept };
+        let failure = failure.map(|failure| self.failure(&failure, ahead.watch, kept));
+        (results, failure)
+    }
+
+    /// Why its runs ended early.
+    fn failure(&self, failure: &anabranch_run::Failure, watch: &Watch, kept: Salvage) -> Failure {
+        match failure.error {
             RunError::Interrupted => {
-                let progress = ahead.watch.progress_so_far();
-                let is_nothing = self.kept == Salvage::Printed && ahead.before == 0 && results.runs.is_empty();
-                let kept = if is_nothing { Salvage::Nothing } else { self.kept };
+                let progress = watch.progress_so_far();
                 Failure::interrupted(&format!("interrupted {progress}: {}{}", self.name, failure.run), kept)
             }
             _ => Failure::failed("anabranch::run::failed", format!("{}{failure}", self.name)),
-        });
-        (results, failure)
+        }
     }
 }
 

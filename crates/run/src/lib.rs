@@ -36,6 +36,6 @@ pub use live::{Emulation, Live, TcpInfo};
 pub use plan::{AUTO_LIMIT, Options, Plan, Repeat, Variant, labels};
 pub use preflight::{Preflight, WayCheck, WayFigures};
 pub use results::{CellValues, Comparison, Incomplete, Results, RunRecord, SCHEMA, Summary, SweptKey};
-pub use runner::{Failure, Runner};
+pub use runner::{Failure, Runner, Shard};
 pub use view::{ResultRow, RowKind};
 pub use virtual_time::VirtualTime;

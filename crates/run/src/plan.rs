@@ -115,6 +115,12 @@ impl Plan {
         self.cells.iter().flat_map(|cell| cell.rows.iter().map(|row| self.job(cell, row, 0)))
     }
 
+    /// Every run, if the number of repetitions is given.
+    pub fn runs(&self) -> impl Iterator<Item = Job> + '_ {
+        let rows = self.cells.iter().flat_map(|cell| cell.rows.iter().map(move |row| (cell, row)));
+        rows.flat_map(move |(cell, row)| (0..cell.first_target(self.auto)).map(move |n| self.job(cell, row, n)))
+    }
+
     /// One repetition of a row of `cell`.
     pub(crate) fn job(&self, cell: &CellPlan, row: &PlanRow, repetition: u32) -> Job {
         Job {

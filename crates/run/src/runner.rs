@@ -46,6 +46,16 @@ impl std::error::Error for Failure {
 /// A cell's runs: those of each row, by repetition.
 pub(crate) type CellRecords = Vec<Vec<RunRecord>>;
 
+/// One of several parts of a plan, which different machines may run: the seeds of a cell go round them, all rows of a seed
+/// together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shard {
+    /// From 1 to `of`.
+    pub number: u32,
+    /// How many there are.
+    pub of: u32,
+}
+
 /// One repetition of one row.
 struct Task {
     cell: usize,
@@ -94,6 +104,29 @@ impl Runner<'_> {
             comparisons,
         };
         (results, failure)
+    }
+
+    /// Makes the runs of a part of `plan`, for a driver that keeps them: how many, and why not all.
+    pub fn run_shard(&self, plan: &Plan, shard: Shard) -> (usize, Option<Failure>) {
+        let seeds = (0..)
+            .zip(&plan.cells)
+            .flat_map(|(index, cell)| (0..cell.first_target(plan.auto)).map(move |repetition| (index, repetition)));
+        let own = seeds.skip(shard.number as usize - 1).step_by(shard.of as usize);
+        let mut tasks = own.flat_map(|(cell, repetition)| {
+            (0..plan.cells[cell].rows.len()).map(move |row| Task { cell, row, repetition })
+        });
+        let mut done = 0;
+        loop {
+            let some: Vec<Task> = tasks.by_ref().take(BATCH).collect();
+            if some.is_empty() {
+                return (done, None);
+            }
+            let (records, failure) = self.run_tasks(plan, &some, done);
+            done += records.into_iter().flatten().count();
+            if failure.is_some() {
+                return (done, failure);
+            }
+        }
     }
 
     /// The runs of each cell of `plan` by row and repetition, with the ratios against the baselines.

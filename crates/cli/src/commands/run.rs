@@ -9,13 +9,15 @@ use crate::load::{Loaded, congestions, schedulers, set_overrides};
 use crate::number::Repetitions;
 use crate::opener::Opener;
 use crate::out_folder::OutFolder;
+use crate::output::create;
 use crate::results_folder::{PAGE, make_report};
 use crate::runs_csv::runs_csv;
-use crate::stage::{Carried, Stage, carry_out};
+use crate::shard::{ShardFile, Whole};
+use crate::stage::{Carried, Stage, carry_out, carry_out_shard};
 use crate::told::Told;
 use crate::watch::Wanted;
 use anabranch_report::text::{auto_notes, results_table};
-use anabranch_run::{Driver, Options, Plan, Repeat, Results};
+use anabranch_run::{Driver, Options, Plan, Repeat, Results, Shard};
 use anabranch_scenario::{Host, Override, Role, Scenario, Traffic};
 use anabranch_units::ConnId;
 use std::num::NonZeroUsize;
@@ -37,6 +39,9 @@ pub fn run(arguments: &RunArguments, drivers: &Drivers<'_>) -> Result<Told, Fail
         real_time,
         curves: None,
     };
+    if let Some(shard) = arguments.shard {
+        return run_shard(&loaded, &options, &arguments.output, shard, drivers.virtual_time);
+    }
     let preflighted = arguments.preflight.limit().filter(|_| real_time).map(drivers.preflight);
     let driver = match &preflighted {
         Some(driver) => driver.as_ref(),
@@ -88,6 +93,37 @@ fn check_plug_ins(arguments: &RunArguments, loaded: &Loaded) -> Result<(), Failu
 fn is_real_time(arguments: &RunArguments, loaded: &Loaded) -> bool {
     let linux = |host| matches!(host, Host::Linux);
     arguments.realtime || loaded.document.cells.iter().any(|(_, s)| linux(s.hosts.sender) || linux(s.hosts.receiver))
+}
+
+/// Makes and keeps the runs of one of several machines.
+fn run_shard(
+    loaded: &Loaded,
+    options: &Options,
+    output: &Output,
+    shard: Shard,
+    driver: &dyn Driver,
+) -> Result<Told, Failure> {
+    let refuse = |why: &str, help: &str| {
+        Err(Failure::unusable("anabranch::cli::usage", format!("--shard: {why}"), Some(help.into())))
+    };
+    if options.real_time {
+        return refuse("runs follow the clock", "leave the Linux host out");
+    }
+    if options.repeat == Repeat::Auto {
+        return refuse("`--repeat auto` needs the results of all shards", "give a number of repetitions");
+    }
+    let Some(folder) = &output.out else { return refuse("it keeps runs in a directory", "give --out DIR") };
+    create(folder)?;
+    ShardFile::new(shard, Whole::of(loaded, options)).write(folder)?;
+    let journal = Kept::in_folder(Some(folder), driver, false)?;
+    let driver = journal.as_ref().map_or(driver, |journal| journal);
+    let plan = Plan::new(&loaded.variants(), options);
+    let kept = salvage(journal.as_ref());
+    let stage = Stage { plan, driver, real_time: false, jobs: output.jobs, name: String::new(), kept };
+    let done = carry_out_shard(&stage, shard)?;
+    let Shard { number, of } = shard;
+    let text = format!("Shard {number}/{of}: {done} runs are kept in {}.\n", folder.display());
+    Ok(Told::new(text, journal.and_then(|journal| journal.failure()).into_iter().collect()))
 }
 
 /// Plans, runs, and writes the files of `--out`: the results, and the errors of files that could not be written.

@@ -1,0 +1,142 @@
+//! A part of a command's runs, for one of several machines, and what brings the parts together.
+
+use crate::failure::Failure;
+use crate::input::{read_regular, why};
+use crate::kept::PROGRAM;
+use crate::load::{Loaded, congestions, schedulers};
+use crate::output;
+use anabranch_run::{Options, Plan, Repeat, Shard};
+use anabranch_scenario::{Override, PlugIn, Role, Source};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// The file beside the journal of a part.
+pub const SHARD: &str = "shard.json";
+
+/// Which part, and everything that the whole is made from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ShardFile {
+    /// Version.
+    pub anabranch: String,
+    /// Version and digest of what decides a run's outcome.
+    program: String,
+    pub number: u32,
+    pub of: u32,
+    /// The runs.
+    pub whole: Whole,
+}
+
+/// A command's runs, wherever they are made.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Whole {
+    source: String,
+    text: String,
+    /// The files that the scenario names.
+    files: Vec<(String, String)>,
+    overrides: Vec<Setting>,
+    schedulers: Vec<String>,
+    congestions: Vec<String>,
+    baselines: bool,
+}
+
+/// An [`Override`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Setting {
+    origin: String,
+    key: String,
+    value: String,
+    swept: bool,
+    together: bool,
+}
+
+impl Setting {
+    fn of(o: &Override) -> Self {
+        let (swept, together) = (o.role != Role::Set, o.role == Role::Zip);
+        Self { origin: o.origin.clone(), key: o.key.clone(), value: o.value.clone(), swept, together }
+    }
+
+    fn again(&self) -> Override {
+        let Self { origin, key, value, swept, together } = self;
+        match swept {
+            true => Override::sweep(origin, &format!("{key}={value}"), *together),
+            false => Override::new(origin, key, value),
+        }
+    }
+}
+
+impl Whole {
+    /// Of a command that runs `loaded` with `options`.
+    pub fn of(loaded: &Loaded, options: &Options) -> Self {
+        let names = |plug_ins: &[PlugIn]| plug_ins.iter().map(PlugIn::with_parameters).collect();
+        Self {
+            source: loaded.source.name.clone(),
+            text: loaded.source.text.clone(),
+            files: loaded.files.clone(),
+            overrides: loaded.overrides.iter().map(Setting::of).collect(),
+            schedulers: names(&options.schedulers),
+            congestions: names(&options.congestions),
+            baselines: options.baselines,
+        }
+    }
+
+    /// The scenario and the options of that command.
+    pub fn again(&self) -> Result<(Loaded, Options), Failure> {
+        let source = Source { name: self.source.clone(), text: self.text.clone() };
+        let overrides = self.overrides.iter().map(Setting::again).collect();
+        let options = Options {
+            schedulers: schedulers("--scheduler", &self.schedulers)?,
+            congestions: congestions("--congestion", &self.congestions)?,
+            baselines: self.baselines,
+            repeat: Repeat::AsWritten,
+            ..Options::default()
+        };
+        Ok((Loaded::again(source, overrides, self.files.clone())?, options))
+    }
+}
+
+impl ShardFile {
+    /// Of the part `shard` of `whole`, made by this program.
+    pub fn new(shard: Shard, whole: Whole) -> Self {
+        let anabranch = env!("CARGO_PKG_VERSION").to_owned();
+        Self { anabranch, program: PROGRAM.to_owned(), number: shard.number, of: shard.of, whole }
+    }
+
+    /// Writes it into `folder`. A part of other runs that is there stays, and is an error.
+    pub fn write(&self, folder: &Path) -> Result<(), Failure> {
+        if folder.join(SHARD).exists() && Self::read(folder)? != *self {
+            let message = format!("{} holds a shard of other runs", folder.display());
+            let help = "give --out another directory".to_owned();
+            return Err(Failure::unusable("anabranch::cli::other_shard", message, Some(help)));
+        }
+        // Strings and whole numbers only: this cannot fail.
+        let text = serde_json::to_string_pretty(self).unwrap_or_default() + "\n";
+        output::write(&folder.join(SHARD), text)
+    }
+
+    /// That of `folder`.
+    pub fn read(folder: &Path) -> Result<Self, Failure> {
+        let file = folder.join(SHARD);
+        let unusable = |why: String| {
+            let message = format!("cannot read {}: {why}", file.display());
+            let help = "give directories that `anabranch run --shard` wrote".to_owned();
+            Failure::unusable("anabranch::cli::unreadable", message, Some(help))
+        };
+        let text = read_regular(&file).map_err(|error| unusable(why(&error)))?;
+        serde_json::from_str(&text).map_err(|error| unusable(error.to_string()))
+    }
+
+    /// Why this program cannot go on with it.
+    pub fn check(&self, folder: &Path) -> Result<(), Failure> {
+        if self.program == PROGRAM {
+            return Ok(());
+        }
+        let message = format!("{} was made by another build, of version {}", folder.display(), self.anabranch);
+        let help = "use one build for all shards and for `merge`".to_owned();
+        Err(Failure::unusable("anabranch::cli::other_version", message, Some(help)))
+    }
+}
+
+/// The runs of `plan` that `has` does not find, in numbers.
+pub fn missing(plan: &Plan, has: impl Fn(&anabranch_run::Job) -> bool) -> (usize, usize) {
+    plan.runs().fold((0, 0), |(missing, all), job| (missing + usize::from(!has(&job)), all + 1))
+}
