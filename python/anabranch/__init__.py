@@ -5,6 +5,8 @@
     r.plot.goodput()
 """
 
+import importlib.util as _util
+
 from . import errors
 from ._native import Acked, Event, Path, Round, Window, __version__
 from .commands import Comparison, Page, Reproduction, command, compare, explain, model, names, reproduce
@@ -66,3 +68,8 @@ __all__ = [
     "run",
     "sweep",
 ]
+
+if _util.find_spec("gymnasium") is not None:
+    import gymnasium as _gymnasium
+
+    _gymnasium.register("anabranch/Scheduling-v0", entry_point="anabranch.gym:Scheduling")

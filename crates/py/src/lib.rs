@@ -5,6 +5,7 @@ mod plan;
 mod plugins;
 mod scenario;
 mod seam;
+mod session;
 mod table;
 
 use anabranch_cli::Drivers;
@@ -57,6 +58,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<scenario::Checked>()?;
     module.add_class::<seam::Path>()?;
     module.add_class::<seam::Round>()?;
+    module.add_class::<session::Session>()?;
     module.add_class::<table::Table>()?;
     module.add_function(wrap_pyfunction!(answer, module)?)?;
     module.add_function(wrap_pyfunction!(plan::main_metric, module)?)?;
