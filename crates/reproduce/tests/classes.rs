@@ -32,6 +32,7 @@ fn results(minrtt: f64, blest: f64, otias: f64) -> Results {
         summary: Vec::new(),
         comparisons: Vec::new(),
         incomplete: None,
+        diagnosis: Vec::new(),
         sweep: Default::default(),
     }
 }

@@ -1,6 +1,7 @@
 //! The document of `run --format json`. The field order here is the order in the document.
 
 use crate::curves::Curves;
+use crate::diagnosis::Diagnosis;
 use crate::job::{RunOutcome, Values};
 use crate::live::Live;
 use indexmap::IndexMap;
@@ -36,6 +37,9 @@ pub struct Results {
     pub summary: Vec<Summary>,
     /// Paired differences between schedulers.
     pub comparisons: Vec<Comparison>,
+    /// What limited the runs; absent if nothing was found.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub diagnosis: Vec<Diagnosis>,
 }
 
 /// How much of the results is there.

@@ -1,5 +1,6 @@
 //! Runs a plan and draws its results together.
 
+use crate::diagnosis::diagnose;
 use crate::driver::{Driver, Labelled, Observer, Pool};
 use crate::job::RunError;
 use crate::plan::{AUTO_LIMIT, AUTO_STEP, CellPlan, Plan};
@@ -85,10 +86,11 @@ impl Runner<'_> {
     /// Does the runs of `plan` until one fails: the results of those that were finished, marked as incomplete, and why
     /// the others are missing.
     pub fn run_as_far(&self, plan: &Plan) -> (Results, Option<Failure>) {
-        let (mut runs, mut summary, mut comparisons) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut runs, mut summary, mut comparisons, mut diagnosis) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let failure = self.cells(plan, &mut |cell, rows| {
             summary.extend(rows.iter().flat_map(|row| summarise(row, !cell.random)));
             comparisons.extend(compare(cell, &rows));
+            diagnosis.extend(diagnose(cell, &rows));
             runs.extend(rows.into_iter().flatten());
         });
         let missing = |_: &Failure| Incomplete { finished: runs.len(), planned: plan.extent().0 };
@@ -102,6 +104,7 @@ impl Runner<'_> {
             runs,
             summary,
             comparisons,
+            diagnosis,
         };
         (results, failure)
     }

@@ -1,7 +1,7 @@
 //! Sweeps of real runs: baselines that a key cannot change are run once, and results are those of separate runs.
 
 use anabranch_run::{
-    Choice, Driver, Job, Options, Plan, Results, RunError, RunOutcome, RunRecord, Runner, Serial, Variant, VirtualTime,
+    Choice, DiagnosisKind, Driver, Job, Options, Plan, Results, RunError, RunOutcome, RunRecord, Runner, Serial, Variant, VirtualTime,
 };
 use anabranch_scenario::{NoFiles, Override, Source, read};
 use anabranch_trace::Recorder;
@@ -126,4 +126,29 @@ fn what_was_run_before_a_failure_has_results_with_equal_seeds() {
         let fewest = part.summary.iter().filter(|s| s.metric == "completion_s").map(|summary| summary.n).min().unwrap();
         assert!(most_of_row - fewest <= 3);
     }
+}
+
+#[test]
+fn what_limited_the_runs_is_derived_from_what_they_measured() {
+    let text = "repeat = 3\nduration = '5s'\n[connection]\ncongestion = 'reno'\n[[path]]\nname = 'a'\nrate = '8mbit'\ndelay = '10ms'\n\
+        [[path]]\nname = 'b'\nrate = '2mbit'\ndelay = '40ms'\n[[traffic]]\nkind = 'bulk'\n";
+    let findings = |sweeps: &[&str], set: &[&str]| {
+        let results = run(&Counting::default(), &plan(text, sweeps, set));
+        results.diagnosis.into_iter().map(|one| (one.kind, one.schedulers.join(" "), one.text)).collect::<Vec<_>>()
+    };
+    let schedulers = "scheduler=minrtt,blest,roundrobin";
+    let window = findings(&[schedulers], &["recv_buffer=32KiB"]);
+    let window: Vec<_> = window.into_iter().filter(|one| one.0 != DiagnosisKind::Same).collect();
+    assert_eq!(window.len(), 1, "{window:?}");
+    assert_eq!((window[0].0, window[0].1.as_str()), (DiagnosisKind::Window, "minrtt blest roundrobin"));
+    assert!(window[0].2.ends_with("recv_buffer is 32KiB; all rates × the longest round trip need 128KiB."), "{window:?}");
+    let lossy = findings(&[], &["path.a.loss=3%"]);
+    assert_eq!((lossy[0].0, lossy.len()), (DiagnosisKind::Loss, 1), "{lossy:?}");
+    assert!(lossy[0].2.starts_with("Limited by loss on a: minrtt lost "), "{lossy:?}");
+    // As long as no window fills, BLEST waits for none.
+    let same = findings(&["scheduler=minrtt,blest,otias"], &["path.a.loss=1%"]);
+    let (kind, schedulers, text) = &same[0];
+    assert_eq!((*kind, schedulers.as_str()), (DiagnosisKind::Same, "minrtt blest"));
+    let start = "blest did the same as minrtt in 3 of 3 runs (every value is equal): the window never blocked";
+    assert!(text.starts_with(start) && text.ends_with("; try recv_buffer = 64KiB."), "{text}");
 }

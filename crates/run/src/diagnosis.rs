@@ -1,0 +1,196 @@
+//! What limited the runs, from what they measured.
+
+use crate::job::Choice;
+use crate::plan::CellPlan;
+use crate::results::{CellValues, RunRecord};
+use crate::runner::CellRecords;
+use anabranch_metrics::names;
+use anabranch_network::Bottleneck;
+use anabranch_scenario::{Scenario, TrafficKind};
+use anabranch_units::Duration;
+use serde::{Deserialize, Serialize};
+
+/// A finding about the rows of a cell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Diagnosis {
+    /// The cell.
+    pub cell: CellValues,
+    /// Congestion control of the rows.
+    pub congestion: String,
+    /// The schedulers that it is about.
+    pub schedulers: Vec<String>,
+    /// The kind.
+    pub kind: DiagnosisKind,
+    /// In a sentence or two.
+    pub text: String,
+}
+
+/// What was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DiagnosisKind {
+    /// Schedulers did the same, event by event, in every run.
+    Same,
+    /// Data waited because the connection's window was full.
+    Window,
+    /// A path lost packets, and was not filled.
+    Loss,
+}
+
+/// A window that is full for less than this part of the time limits little.
+const WINDOW: f64 = 0.05;
+/// A path that is used more than this is full.
+const FULL: f64 = 0.85;
+/// Losses below this part of the packets are those of a full queue as well.
+const LOSS: f64 = 0.001;
+
+/// The findings about a cell.
+pub(crate) fn diagnose(cell: &CellPlan, rows: &CellRecords) -> Vec<Diagnosis> {
+    let multipath = (0..rows.len()).filter(|&row| matches!(cell.rows[row].choice, Choice::Multipath(_)));
+    let mut controls: Vec<Vec<&[RunRecord]>> = Vec::new();
+    for row in multipath.map(|row| rows[row].as_slice()).filter(|row| !row.is_empty()) {
+        match controls.iter_mut().find(|control| control[0][0].congestion == row[0].congestion) {
+            Some(control) => control.push(row),
+            None => controls.push(vec![row]),
+        }
+    }
+    controls.iter().flat_map(|control| of_control(&cell.scenario, control)).collect()
+}
+
+/// Of the schedulers with one congestion control.
+fn of_control(scenario: &Scenario, rows: &[&[RunRecord]]) -> Vec<Diagnosis> {
+    let finding = |kind, rows: &[&[RunRecord]], text| Diagnosis {
+        cell: rows[0][0].cell.clone(),
+        congestion: rows[0][0].congestion.clone(),
+        schedulers: rows.iter().map(|row| row[0].scheduler.clone()).collect(),
+        kind,
+        text,
+    };
+    let mut found = Vec::new();
+    let mut groups: Vec<Vec<&[RunRecord]>> = Vec::new();
+    for row in rows {
+        match groups.iter_mut().find(|group| is_same(group[0], row)) {
+            Some(group) => group.push(row),
+            None => groups.push(vec![row]),
+        }
+    }
+    for group in groups.iter().filter(|group| group.len() > 1) {
+        found.push(finding(DiagnosisKind::Same, group, same(scenario, group)));
+    }
+    let blocked: Vec<&[RunRecord]> =
+        rows.iter().copied().filter(|row| part_blocked(scenario, row) >= WINDOW).collect();
+    if !blocked.is_empty() {
+        found.push(finding(DiagnosisKind::Window, &blocked, window(scenario, &blocked)));
+    }
+    let is_bulk = scenario.traffic.iter().all(|traffic| matches!(traffic.kind, TrafficKind::Bulk { size: None }));
+    if is_bulk && blocked.len() < rows.len() {
+        for (path, spec) in scenario.topology.paths.iter().map(|path| &path.name).zip(&scenario.topology.paths) {
+            let lossy: Vec<&[RunRecord]> = rows.iter().copied().filter(|row| is_held_by_loss(row, path)).collect();
+            if !lossy.is_empty() {
+                found.push(finding(DiagnosisKind::Loss, &lossy, loss(&lossy, &spec.name)));
+            }
+        }
+    }
+    found
+}
+
+/// Every run had the same values. Events may differ in what a scheduler makes known of itself, such as BLEST its λ.
+fn is_same(a: &[RunRecord], b: &[RunRecord]) -> bool {
+    let same = |(a, b): (&RunRecord, &RunRecord)| (a.seed, &a.metrics, &a.paths) == (b.seed, &b.metrics, &b.paths);
+    a.len() == b.len() && a.iter().zip(b).all(same)
+}
+
+/// Every run had the same events.
+fn has_same_digests(a: &[RunRecord], b: &[RunRecord]) -> bool {
+    a.iter().zip(b).all(|(a, b)| a.digest == b.digest)
+}
+
+fn same(scenario: &Scenario, rows: &[&[RunRecord]]) -> String {
+    let n = rows[0].len();
+    let others = listed(rows[1..].iter().map(|row| row[0].scheduler.as_str()));
+    let equal = rows[1..].iter().all(|row| has_same_digests(rows[0], row));
+    let equal = if equal { "equal digests" } else { "every value is equal" };
+    let mut text = format!("{others} did the same as {} in {n} of {n} runs ({equal})", rows[0][0].scheduler);
+    if rows.iter().all(|row| part_blocked(scenario, row) == 0.0) {
+        text += ": the window never blocked";
+        if let Some(less) = narrower(scenario) {
+            text += &format!("; try recv_buffer = {}", size(less));
+        }
+    }
+    text + "."
+}
+
+fn window(scenario: &Scenario, rows: &[&[RunRecord]]) -> String {
+    let parts = rows.iter().map(|row| format!("{} {:.0} %", row[0].scheduler, 100.0 * part_blocked(scenario, row)));
+    let parts = listed(parts.collect::<Vec<_>>().iter().map(String::as_str));
+    let settings = &scenario.settings;
+    let mut text = format!("The window was full for part of the time: {parts}");
+    if let Some(needed) = product(scenario).filter(|needed| *needed > u64::from(settings.recv_buffer)) {
+        let (has, needed) = (size(settings.recv_buffer.into()), size(needed.next_power_of_two()));
+        text += &format!(". recv_buffer is {has}; all rates × the longest round trip need {needed}");
+    }
+    text + "."
+}
+
+fn loss(rows: &[&[RunRecord]], path: &str) -> String {
+    let of = |metric: &str| {
+        let values = rows.iter().flat_map(|row| row.iter()).filter_map(|run| run.paths.get(path)?.get(metric).copied());
+        let values: Vec<f64> = values.collect();
+        100.0 * values.iter().sum::<f64>() / values.len().max(1) as f64
+    };
+    let names = listed(rows.iter().map(|row| row[0].scheduler.as_str()));
+    let (lost, used) = (of("loss_ratio"), of("utilisation"));
+    format!("Limited by loss on {path}: {names} lost {lost:.1} % there and used {used:.0} % of its capacity.")
+}
+
+/// The mean part of the measured time in which data waited for the window alone.
+fn part_blocked(scenario: &Scenario, row: &[RunRecord]) -> f64 {
+    let time = |run: &RunRecord| run.metrics.get(names::COMPLETION).copied().or(scenario.duration.map(Duration::as_secs_f64));
+    let part = |run: &RunRecord| Some(run.metrics.get("window_blocked_s")? / time(run).filter(|time| *time > 0.0)?);
+    let parts: Vec<f64> = row.iter().filter_map(part).collect();
+    parts.iter().sum::<f64>() / parts.len().max(1) as f64
+}
+
+fn is_held_by_loss(row: &[RunRecord], path: &str) -> bool {
+    let mean = |metric: &str| {
+        let values: Vec<f64> = row.iter().filter_map(|run| run.paths.get(path)?.get(metric).copied()).collect();
+        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    };
+    mean("loss_ratio").zip(mean("utilisation")).is_some_and(|(lost, used)| lost >= LOSS && used < FULL)
+}
+
+/// The sum of the paths' rates times the longest round trip, without queues, in bytes; `None` where paths share links.
+fn product(scenario: &Scenario) -> Option<u64> {
+    let rate = |way: &Bottleneck| match way {
+        Bottleneck::Own(own) => Some(own.capacity.initial_rate().as_bps() as f64),
+        Bottleneck::Shared(_) => None,
+    };
+    let paths = &scenario.topology.paths;
+    let rates = paths.iter().map(|path| rate(&path.down.bottleneck)).sum::<Option<f64>>()?;
+    let longest = paths.iter().map(|path| path.down.delay + path.up.delay).max()?;
+    Some((rates / 8.0 * longest.as_secs_f64()) as u64)
+}
+
+/// A window in which data is likely to wait: half of what the paths need, if that is less than it has.
+fn narrower(scenario: &Scenario) -> Option<u64> {
+    let half = product(scenario)?.next_power_of_two() / 2;
+    (half >= 16 << 10 && half < u64::from(scenario.settings.recv_buffer)).then_some(half)
+}
+
+/// `512KiB`, as scenario files have it.
+fn size(bytes: u64) -> String {
+    match bytes {
+        _ if bytes >= 1 << 20 && bytes.is_multiple_of(1 << 20) => format!("{}MiB", bytes >> 20),
+        _ if bytes.is_multiple_of(1 << 10) => format!("{}KiB", bytes >> 10),
+        _ => format!("{bytes}B"),
+    }
+}
+
+/// `a, b and c`.
+fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<&str> = names.collect();
+    match names.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        _ => names.concat(),
+    }
+}
