@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -111,7 +112,7 @@ class Plots:
         ax.set_yticks(range(len(found)), [named(row) for row in found])
         ax.set_ylim(len(found) - 0.5, -0.5)
         ax.set_xlim(left=min(0.0, ax.get_xlim()[0]))
-        ax.set_xlabel(f"{label or metric}{f' ({unit})' if unit else ''}")
+        ax.set_xlabel(f"{label or _name(metric)}{f' ({unit})' if unit else ''}")
         ax.grid(axis="x", linewidth=0.4, alpha=0.5)
         handles = [
             Line2D([], [], color=COLOURS[0], marker="o", markersize=3.5, linestyle="none", label="all paths"),
@@ -229,3 +230,8 @@ def _unit(metric: str, values: Iterable[float | None]) -> tuple[float, str]:
         return (1e3, "ms") if max((abs(value) for value in values if value is not None), default=0) < 1 else (1.0, "s")
     found = [shown for ending, shown in _SHOWN.items() if metric.endswith(ending)]
     return found[0] if found else (1.0, "")
+
+
+def _name(metric: str) -> str:
+    """A metric's name in words, without its unit."""
+    return re.sub("_(bps|s|bytes)$", "", metric).replace("_", " ")
