@@ -216,3 +216,29 @@ def test_pages_lists_and_models():
     assert len(ab.model("rtt-cycle")) >= 1
     swept = ab.model("increment-efficiency")
     assert swept.column_names
+
+
+def test_papers_and_comparisons(tmp_path):
+    done = ab.reproduce("ocps", quick=True, out=tmp_path / "out")
+    assert "OCPS" in str(done) and done.document["papers"]
+    assert done.report(tmp_path / "page.html").read_text().startswith("<!doctype html>")
+    (tmp_path / "grid").mkdir()
+    (tmp_path / "grid/two.toml").write_text(ab.Scenario(TWO).to_toml())
+    found = ab.compare(["minrtt", "blest"], congestion="cubic", traffic="16 KB", grid=tmp_path / "grid", quick=True)
+    assert "blest" in str(found) and found.svg.startswith("<svg") and len(found.table) >= 2
+
+
+def test_ctrl_c_ends_a_command():
+    code = """
+import anabranch as ab, tempfile
+print("begun", flush=True)
+try:
+    ab.reproduce("blest", out=tempfile.mkdtemp(), repeat=500)
+except KeyboardInterrupt:
+    print("ended")
+"""
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "begun\n"
+    threading.Timer(2, process.send_signal, [signal.SIGINT]).start()
+    output, _ = process.communicate(timeout=30)
+    assert output == "ended\n"

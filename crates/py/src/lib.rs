@@ -12,8 +12,10 @@ use anabranch_cli::Drivers;
 use anabranch_run::{Driver, Job, Plan, Refusal, RunError, RunOutcome, VirtualTime};
 use anabranch_trace::Recorder;
 use anabranch_units::Duration;
+use plugins::Fate;
 use pyo3::prelude::*;
 use std::ffi::OsString;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 
 /// Real time needs privileges and a process of its own.
 struct NoRealTime;
@@ -34,15 +36,46 @@ fn no_preflight(_: Duration) -> Box<dyn Driver> {
     Box::new(NoRealTime)
 }
 
+/// Virtual time that a signal stops, before a run and in the middle of one.
+struct Stoppable(Fate);
+
+impl Driver for Stoppable {
+    fn run(&self, job: &Job, listener: &mut dyn Recorder) -> Result<RunOutcome, RunError> {
+        let world = VirtualTime { stop: Some(self.0.flag()), ..VirtualTime::default() };
+        if self.0.is_stopped() { Err(RunError::Interrupted) } else { world.run(job, listener) }
+    }
+}
+
 /// Executes the command that `arguments` (without the program's name) name: its output, its messages and its exit code.
+/// Ctrl-C ends its runs.
 #[pyfunction]
-fn answer(py: Python<'_>, arguments: Vec<OsString>) -> (String, String, u8) {
+#[expect(clippy::disallowed_methods, reason = "one thread waits for signals while the others work")]
+fn answer(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<(String, String, u8)> {
+    let fate = Fate::new();
+    let driver = Stoppable(fate.clone());
+    let mut raised = Ok(());
     let answer = py.detach(|| {
-        let drivers =
-            Drivers { virtual_time: &VirtualTime::default(), real_time: &NoRealTime, preflight: no_preflight };
-        anabranch_cli::answer(std::iter::once("anabranch".into()).chain(arguments), &drivers, false)
+        std::thread::scope(|scope| {
+            let (end, ended) = channel();
+            let work = scope.spawn(move || {
+                let drivers = Drivers { virtual_time: &driver, real_time: &NoRealTime, preflight: no_preflight };
+                let arguments = std::iter::once("anabranch".into()).chain(arguments);
+                let answer = anabranch_cli::answer(arguments, &drivers, false);
+                let _ = end.send(());
+                answer
+            });
+            while ended.recv_timeout(std::time::Duration::from_millis(50)) == Err(RecvTimeoutError::Timeout) {
+                if let Err(error) = Python::attach(|py| py.check_signals()) {
+                    raised = Err(error);
+                    fate.stop();
+                }
+            }
+            work.join()
+        })
     });
-    (answer.output, answer.errors, answer.code)
+    raised?;
+    let answer = answer.map_err(|_| errors::error(py, "CommandError", "the command panicked: this is a defect"))?;
+    Ok((answer.output, answer.errors, answer.code))
 }
 
 /// `anabranch._native`.
