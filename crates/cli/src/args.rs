@@ -160,9 +160,10 @@ pub struct Output {
     /// Also write manifest.json, results.json, runs.csv, runs.parquet, series/, timeline/ and report.html into this directory
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// How many packets timeline/ follows, from the beginning of the measured time, in each row's first run; 0 for none
-    #[arg(long, value_name = "N", default_value_t = 20_000, requires = "out", allow_negative_numbers = true, value_parser = number::packets)]
-    pub timeline: usize,
+    /// How many packets timeline/ follows, from the beginning of the measured time, in each row's first run; 0 for none.
+    /// 20000 unless given; a sweep has no series/ and timeline/ without this option
+    #[arg(long, value_name = "N", requires = "out", allow_negative_numbers = true, value_parser = number::packets)]
+    pub timeline: Option<usize>,
     /// Which of several connections series/ and timeline/ follow, as they are opened; 1 is the first
     #[arg(long, value_name = "N", default_value = "1", requires = "out", allow_negative_numbers = true, value_parser = number::ordinal::<NonZeroU32>)]
     pub connection: NonZeroU32,

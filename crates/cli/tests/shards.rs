@@ -79,7 +79,8 @@ fn shards_of_other_runs_are_refused() {
     assert!(text.contains("shard.json") && text.contains("no such file"), "{text}");
     fs::write(Path::new(&b).join("shard.json"), "{}").unwrap();
     assert!(errors(&["merge", &a, &b, "--out", &out], 2).contains("missing field"));
-    let other = fs::read_to_string(Path::new(&a).join("shard.json")).unwrap().replace("\"program\": \"", "\"program\": \"9");
+    let other =
+        fs::read_to_string(Path::new(&a).join("shard.json")).unwrap().replace("\"program\": \"", "\"program\": \"9");
     fs::write(Path::new(&b).join("shard.json"), other).unwrap();
     assert!(errors(&["merge", &a, &b, "--out", &out], 2).contains("made by another build"));
 }

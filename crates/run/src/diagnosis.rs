@@ -21,6 +21,8 @@ pub struct Diagnosis {
     pub schedulers: Vec<String>,
     /// The kind.
     pub kind: DiagnosisKind,
+    /// In short, so that cells of a sweep can be counted: `limited by loss on wlan`.
+    pub summary: String,
     /// In a sentence or two.
     pub text: String,
 }
@@ -59,11 +61,12 @@ pub(crate) fn diagnose(cell: &CellPlan, rows: &CellRecords) -> Vec<Diagnosis> {
 
 /// Of the schedulers with one congestion control.
 fn of_control(scenario: &Scenario, rows: &[&[RunRecord]]) -> Vec<Diagnosis> {
-    let finding = |kind, rows: &[&[RunRecord]], text| Diagnosis {
+    let finding = |kind, rows: &[&[RunRecord]], (summary, text): (String, String)| Diagnosis {
         cell: rows[0][0].cell.clone(),
         congestion: rows[0][0].congestion.clone(),
         schedulers: rows.iter().map(|row| row[0].scheduler.clone()).collect(),
         kind,
+        summary,
         text,
     };
     let mut found = Vec::new();
@@ -77,8 +80,7 @@ fn of_control(scenario: &Scenario, rows: &[&[RunRecord]]) -> Vec<Diagnosis> {
     for group in groups.iter().filter(|group| group.len() > 1) {
         found.push(finding(DiagnosisKind::Same, group, same(scenario, group)));
     }
-    let blocked: Vec<&[RunRecord]> =
-        rows.iter().copied().filter(|row| part_blocked(scenario, row) >= WINDOW).collect();
+    let blocked: Vec<&[RunRecord]> = rows.iter().copied().filter(|row| part_blocked(scenario, row) >= WINDOW).collect();
     if !blocked.is_empty() {
         found.push(finding(DiagnosisKind::Window, &blocked, window(scenario, &blocked)));
     }
@@ -105,22 +107,24 @@ fn has_same_digests(a: &[RunRecord], b: &[RunRecord]) -> bool {
     a.iter().zip(b).all(|(a, b)| a.digest == b.digest)
 }
 
-fn same(scenario: &Scenario, rows: &[&[RunRecord]]) -> String {
+/// In short, and whole.
+fn same(scenario: &Scenario, rows: &[&[RunRecord]]) -> (String, String) {
     let n = rows[0].len();
     let others = listed(rows[1..].iter().map(|row| row[0].scheduler.as_str()));
     let equal = rows[1..].iter().all(|row| has_same_digests(rows[0], row));
     let equal = if equal { "equal digests" } else { "every value is equal" };
-    let mut text = format!("{others} did the same as {} in {n} of {n} runs ({equal})", rows[0][0].scheduler);
+    let summary = format!("{others} did the same as {}", rows[0][0].scheduler);
+    let mut text = format!("{summary} in {n} of {n} runs ({equal})");
     if rows.iter().all(|row| part_blocked(scenario, row) == 0.0) {
         text += ": the window never blocked";
         if let Some(less) = narrower(scenario) {
             text += &format!("; try recv_buffer = {}", size(less));
         }
     }
-    text + "."
+    (summary, text + ".")
 }
 
-fn window(scenario: &Scenario, rows: &[&[RunRecord]]) -> String {
+fn window(scenario: &Scenario, rows: &[&[RunRecord]]) -> (String, String) {
     let parts = rows.iter().map(|row| format!("{} {:.0} %", row[0].scheduler, 100.0 * part_blocked(scenario, row)));
     let parts = listed(parts.collect::<Vec<_>>().iter().map(String::as_str));
     let settings = &scenario.settings;
@@ -129,10 +133,10 @@ fn window(scenario: &Scenario, rows: &[&[RunRecord]]) -> String {
         let (has, needed) = (size(settings.recv_buffer.into()), size(needed.next_power_of_two()));
         text += &format!(". recv_buffer is {has}; all rates × the longest round trip need {needed}");
     }
-    text + "."
+    ("the window was full for part of the time".to_owned(), text + ".")
 }
 
-fn loss(rows: &[&[RunRecord]], path: &str) -> String {
+fn loss(rows: &[&[RunRecord]], path: &str) -> (String, String) {
     let of = |metric: &str| {
         let values = rows.iter().flat_map(|row| row.iter()).filter_map(|run| run.paths.get(path)?.get(metric).copied());
         let values: Vec<f64> = values.collect();
@@ -140,12 +144,16 @@ fn loss(rows: &[&[RunRecord]], path: &str) -> String {
     };
     let names = listed(rows.iter().map(|row| row[0].scheduler.as_str()));
     let (lost, used) = (of("loss_ratio"), of("utilisation"));
-    format!("Limited by loss on {path}: {names} lost {lost:.1} % there and used {used:.0} % of its capacity.")
+    let summary = format!("limited by loss on {path}");
+    let text =
+        format!("Limited by loss on {path}: {names} lost {lost:.1} % there and used {used:.0} % of its capacity.");
+    (summary, text)
 }
 
 /// The mean part of the measured time in which data waited for the window alone.
 fn part_blocked(scenario: &Scenario, row: &[RunRecord]) -> f64 {
-    let time = |run: &RunRecord| run.metrics.get(names::COMPLETION).copied().or(scenario.duration.map(Duration::as_secs_f64));
+    let time =
+        |run: &RunRecord| run.metrics.get(names::COMPLETION).copied().or(scenario.duration.map(Duration::as_secs_f64));
     let part = |run: &RunRecord| Some(run.metrics.get("window_blocked_s")? / time(run).filter(|time| *time > 0.0)?);
     let parts: Vec<f64> = row.iter().filter_map(part).collect();
     parts.iter().sum::<f64>() / parts.len().max(1) as f64

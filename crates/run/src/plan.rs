@@ -115,6 +115,11 @@ impl Plan {
         self.cells.iter().flat_map(|cell| cell.rows.iter().map(|row| self.job(cell, row, 0)))
     }
 
+    /// It has several cells.
+    pub fn is_sweep(&self) -> bool {
+        self.cells.len() > 1
+    }
+
     /// Every run, if the number of repetitions is given.
     pub fn runs(&self) -> impl Iterator<Item = Job> + '_ {
         let rows = self.cells.iter().flat_map(|cell| cell.rows.iter().map(move |row| (cell, row)));

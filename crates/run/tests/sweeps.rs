@@ -1,7 +1,8 @@
 //! Sweeps of real runs: baselines that a key cannot change are run once, and results are those of separate runs.
 
 use anabranch_run::{
-    Choice, DiagnosisKind, Driver, Job, Options, Plan, Results, RunError, RunOutcome, RunRecord, Runner, Serial, Variant, VirtualTime,
+    Choice, DiagnosisKind, Driver, Job, Options, Plan, Results, RunError, RunOutcome, RunRecord, Runner, Serial,
+    Variant, VirtualTime,
 };
 use anabranch_scenario::{NoFiles, Override, Source, read};
 use anabranch_trace::Recorder;
@@ -141,7 +142,10 @@ fn what_limited_the_runs_is_derived_from_what_they_measured() {
     let window: Vec<_> = window.into_iter().filter(|one| one.0 != DiagnosisKind::Same).collect();
     assert_eq!(window.len(), 1, "{window:?}");
     assert_eq!((window[0].0, window[0].1.as_str()), (DiagnosisKind::Window, "minrtt blest roundrobin"));
-    assert!(window[0].2.ends_with("recv_buffer is 32KiB; all rates × the longest round trip need 128KiB."), "{window:?}");
+    assert!(
+        window[0].2.ends_with("recv_buffer is 32KiB; all rates × the longest round trip need 128KiB."),
+        "{window:?}"
+    );
     let lossy = findings(&[], &["path.a.loss=3%"]);
     assert_eq!((lossy[0].0, lossy.len()), (DiagnosisKind::Loss, 1), "{lossy:?}");
     assert!(lossy[0].2.starts_with("Limited by loss on a: minrtt lost "), "{lossy:?}");

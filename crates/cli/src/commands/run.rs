@@ -23,6 +23,9 @@ use anabranch_units::ConnId;
 use std::num::NonZeroUsize;
 use std::time::{Instant, SystemTime};
 
+/// Packets that timelines follow unless the user says otherwise.
+const PACKETS: usize = 20_000;
+
 /// Runs a scenario.
 pub fn run(arguments: &RunArguments, drivers: &Drivers<'_>) -> Result<Told, Failure> {
     let loaded = Loaded::read(&arguments.scenario, overrides(arguments))?;
@@ -142,9 +145,11 @@ pub fn execute(
     let (started, clock) = (SystemTime::now(), Instant::now());
     wanted.connection = followed(loaded, output.connection.get())?;
     let out = output.out.as_deref().map(OutFolder::claim).transpose()?;
-    wanted.series = out.as_ref().map(OutFolder::series);
-    wanted.timeline = out.as_ref().filter(|_| output.timeline > 0).map(|folder| (folder.timeline(), output.timeline));
     let plan = Plan::new(&loaded.variants(), options);
+    // Those of each cell would be most of what a sweep writes.
+    let timeline = output.timeline.or((!plan.is_sweep()).then_some(PACKETS));
+    wanted.series = out.as_ref().filter(|_| timeline.is_some()).map(OutFolder::series);
+    wanted.timeline = out.as_ref().zip(timeline.filter(|packets| *packets > 0)).map(|(out, n)| (out.timeline(), n));
     // Runs that follow the clock disturb each other where they share the machine: only if asked.
     let jobs = output.jobs.or(NonZeroUsize::new(1).filter(|_| options.real_time));
     let journal = Kept::in_folder(output.out.as_deref(), driver, options.real_time)?;

@@ -1,6 +1,6 @@
 //! A chart per metric.
 
-use super::cells;
+use super::cells::{self, SweptAxis};
 use super::rows::{greatest, has, metrics};
 use crate::chart::{Axis, Bar, Bars, Chart, Line, Lines, Mean};
 use crate::quantity::{Quantity, key_in_words};
@@ -30,8 +30,8 @@ fn figure(rows: &[ResultRow<'_>], info: &MetricInfo) -> Figure {
     let metric = info.name;
     let quantity = Quantity::of(metric, greatest(rows, metric));
     let mut caption = info.about.to_owned();
-    let chart = match cells::axis(rows) {
-        Some((key, unit)) => Chart::Lines(lines(rows, metric, &quantity, key, &unit)),
+    let chart = match SweptAxis::of(rows) {
+        Some(axis) => Chart::Lines(lines(rows, metric, &quantity, &axis)),
         None => {
             let (chart, groups) = bars(rows, metric, &quantity);
             if groups > GROUPS {
@@ -59,10 +59,10 @@ fn bars(rows: &[ResultRow<'_>], metric: &str, quantity: &Quantity) -> (Bars, usi
     (Bars { axis: quantity.axis(), bars }, groups.len())
 }
 
-fn lines(rows: &[ResultRow<'_>], metric: &str, quantity: &Quantity, key: String, unit: &str) -> Lines {
+fn lines(rows: &[ResultRow<'_>], metric: &str, quantity: &Quantity, axis: &SweptAxis) -> Lines {
     let mut lines: Vec<Line> = Vec::new();
     for row in rows {
-        let (Some(summary), Some(x)) = (row.get(metric), cells::position(row)) else { continue };
+        let (Some(summary), Some(x)) = (row.get(metric), axis.position(row)) else { continue };
         let point = (x, Mean::of(summary, quantity.per));
         match lines.iter_mut().find(|line| line.name == row.name) {
             Some(line) => line.points.push(point),
@@ -70,6 +70,7 @@ fn lines(rows: &[ResultRow<'_>], metric: &str, quantity: &Quantity, key: String,
         }
     }
     lines.iter_mut().for_each(|line| line.points.sort_by(|a, b| a.0.total_cmp(&b.0)));
-    let comma = if unit.is_empty() { "" } else { ", " };
-    Lines { x: Axis::linear(format!("{}{comma}{unit}", key_in_words(&key))), y: quantity.axis(), lines }
+    let comma = if axis.unit.is_empty() { "" } else { ", " };
+    let label = format!("{}{comma}{}", key_in_words(&axis.key), axis.unit);
+    Lines { x: Axis { log: axis.is_log, ..Axis::linear(label) }, y: quantity.axis(), lines }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod cells;
 mod figures;
+mod gain;
 mod rows;
 mod series;
 mod tables;
@@ -10,11 +11,15 @@ pub use series::Series;
 
 use crate::chart::Chart;
 use crate::value::{Figure, MadeBy, Report, Section};
-use anabranch_run::{ResultRow, Results};
+use anabranch_metrics::main_metric;
+use anabranch_run::{CellValues, ResultRow, Results};
 use anabranch_trace::Timeline;
 
 /// Rows whose series are shown; for the others the page refers to `series/`.
 const SERIES: usize = 40;
+
+/// Findings about what limited the runs that are shown.
+const FINDINGS: usize = 8;
 
 /// Timelines that are shown.
 const TIMELINES: usize = 12;
@@ -42,7 +47,13 @@ pub fn report(results: &Results, folder: RunFolder) -> Report {
     let mut seeds: Vec<u64> = results.runs.iter().map(|run| run.seed).collect();
     seeds.sort_unstable();
     seeds.dedup();
-    let sections = [summary(&rows), comparisons(results, &rows), paths(&rows), over_time(&folder.series)];
+    let sections = [
+        summary(results, &rows),
+        limits(results),
+        comparisons(results, &rows),
+        paths(&rows),
+        over_time(&folder.series),
+    ];
     let mut sections: Vec<Section> = sections.into_iter().flatten().collect();
     sections.extend(timelines(folder.timelines));
     Report {
@@ -93,7 +104,7 @@ fn subtitle(rows: &[ResultRow<'_>], seeds: &[u64]) -> String {
     format!("{}, {}", count(rows.len(), "row"), count(seeds.len(), "seed"))
 }
 
-fn summary(rows: &[ResultRow<'_>]) -> Option<Section> {
+fn summary(results: &Results, rows: &[ResultRow<'_>]) -> Option<Section> {
     let mut about = Vec::new();
     if rows.iter().any(|row| row.n() > 1) {
         about.push("± is the half-width of the 95 % interval of the mean over n seeds (Student's t).".to_owned());
@@ -108,7 +119,44 @@ fn summary(rows: &[ResultRow<'_>]) -> Option<Section> {
     );
     let mut section = section("summary", "Summary", about, figures::of_metrics(rows));
     section.tables = vec![tables::summary(rows)];
+    let main = main_metric(|metric| rows::has(rows, metric));
+    if let Some(map) = gain::picture(results, rows, main) {
+        // It says in one place what the bars of all cells say in many.
+        section.pictures.push(map);
+        section.figures.iter_mut().for_each(|figure| figure.folded = true);
+    }
     (!rows.is_empty()).then_some(section)
+}
+
+/// What limited the runs, as they measured it.
+fn limits(results: &Results) -> Option<Section> {
+    let findings = findings(results);
+    (!findings.is_empty()).then(|| section("limits", "What limited the runs", findings, Vec::new()))
+}
+
+/// Each finding; of a sweep, in how many of its cells it holds.
+pub(crate) fn findings(results: &Results) -> Vec<String> {
+    let cells = results.rows().chunk_by(|a, b| a.cell == b.cell).count();
+    if cells <= 1 {
+        return results.diagnosis.iter().map(|one| one.text.clone()).collect();
+    }
+    let mut found: Vec<(&str, Vec<&CellValues>)> = Vec::new();
+    for one in &results.diagnosis {
+        match found.iter_mut().find(|(summary, _)| *summary == one.summary) {
+            // Those of one cell are next to each other.
+            Some((_, at)) if at.last() == Some(&&one.cell) => {}
+            Some((_, at)) => at.push(&one.cell),
+            None => found.push((&one.summary, vec![&one.cell])),
+        }
+    }
+    let text = |(summary, at): &(&str, Vec<&CellValues>)| match at[..] {
+        [cell] => format!("In the cell {}: {summary}.", cells::name(cell)),
+        _ => format!("In {} of {cells} cells: {summary}.", at.len()),
+    };
+    let more = found.len().saturating_sub(FINDINGS);
+    let mut texts: Vec<String> = found.iter().take(FINDINGS).map(text).collect();
+    texts.extend((more > 0).then(|| format!("{more} more findings are in the JSON document under `diagnosis`.")));
+    texts
 }
 
 fn comparisons(results: &Results, rows: &[ResultRow<'_>]) -> Option<Section> {

@@ -2,13 +2,11 @@
 
 use super::plain::{heading, plain_table, print_table};
 use super::preflight::preflight_table;
-use crate::of_run::cells;
+use crate::of_run::{cells, findings};
 use anabranch_metrics::{MetricInfo, MetricRef, Prominence, Scale, main_metric, names, shown_metrics};
 use anabranch_run::{AUTO_LIMIT, Incomplete, Live, ResultRow, Results};
 use std::fmt::Write as _;
 
-/// Findings that are printed.
-const FINDINGS: usize = 8;
 /// Characters per line.
 const WIDTH: usize = 100;
 
@@ -25,37 +23,13 @@ pub fn results_table(results: &Results) -> String {
     text.push('\n');
     text += &notes(&rows);
     text += &live_notes(results);
-    text += &diagnosis(results);
+    for finding in findings(results) {
+        let _ = writeln!(text, "{}", textwrap::fill(&finding, WIDTH));
+    }
     if let Some(Incomplete { finished, planned }) = results.incomplete {
         let _ = writeln!(text, "INCOMPLETE: {finished} of {planned} runs.");
     }
     text
-}
-
-/// What limited the runs: each finding with the cells that it holds in.
-fn diagnosis(results: &Results) -> String {
-    let mut found: Vec<(&str, Vec<String>)> = Vec::new();
-    for one in &results.diagnosis {
-        let cell = cells::name(&one.cell);
-        match found.iter_mut().find(|(text, _)| *text == one.text) {
-            Some((_, cells)) => cells.push(cell),
-            None => found.push((&one.text, vec![cell])),
-        }
-    }
-    let cells = results.rows().chunk_by(|a, b| a.cell == b.cell).count();
-    let mut text = String::new();
-    for (finding, at) in found.iter().take(FINDINGS) {
-        let place = match at.len() {
-            all if all == cells => String::new(),
-            1 => format!("{}: ", at[0]),
-            some => format!("In {some} of {cells} cells: "),
-        };
-        text += &format!("{}\n", textwrap::fill(&format!("{place}{finding}"), WIDTH));
-    }
-    match found.len().saturating_sub(FINDINGS) {
-        0 => text,
-        more => text + &format!("{more} more findings are in the JSON document under `diagnosis`.\n"),
-    }
 }
 
 /// How true the runs in real time were: the worst of them.
