@@ -99,7 +99,7 @@ was, the kernels' settings and counters, tcp_info of each subflow. Nothing is le
 
 --out DIR replaces the files that an earlier --out left in DIR, when all is written. Ctrl-C ends the runs, with exit \
 code 130, and prints the results of those that are finished. With --out they are also kept in DIR, whatever ends the \
-command: the same command goes on from there. Results are printed even if a file cannot be written, which is exit code 1.";
+command: the same command continues from there. Results are printed even if a file cannot be written, which is exit code 1.";
 
 const SHELL_EXAMPLES: &str = "\
 Examples:
@@ -157,7 +157,8 @@ pub struct Output {
     /// How to print the results
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
-    /// Also write manifest.json, results.json, runs.csv, runs.parquet, series/, timeline/ and report.html into this directory
+    /// Also write manifest.json, results.json, runs.csv, runs.parquet, summary.csv, comparisons.csv, series/, timeline/ and
+    /// report.html into this directory
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// How many packets timeline/ follows, from the beginning of the measured time, in each row's first run; 0 for none.

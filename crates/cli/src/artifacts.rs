@@ -5,6 +5,7 @@ use crate::load::Loaded;
 use crate::output;
 use crate::runs_csv::runs_csv;
 use crate::runs_parquet::runs_parquet;
+use crate::tidy_csv::{comparisons_csv, summary_csv};
 use anabranch_run::Results;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
@@ -101,7 +102,7 @@ impl std::fmt::Display for Machine {
     }
 }
 
-/// Writes `results.json`, `runs.csv`, `runs.parquet` and, last, `manifest.json` into `folder`, each whole or not at all.
+/// Writes `results.json`, `runs.csv`, `runs.parquet`, `summary.csv`, `comparisons.csv` and, last, `manifest.json` into `folder`, each whole or not at all.
 pub fn write(
     folder: &Path,
     loaded: &Loaded,
@@ -135,6 +136,8 @@ pub fn write(
     let rows = runs_parquet(results).map_err(|error| Failure::unwritable(&table, &std::io::Error::other(error)))?;
     output::write(&folder.join("results.json"), results.to_json())?;
     output::write(&folder.join("runs.csv"), runs_csv(results))?;
+    output::write(&folder.join("summary.csv"), summary_csv(results))?;
+    output::write(&folder.join("comparisons.csv"), comparisons_csv(results))?;
     output::write(&table, rows)?;
     output::write(&folder.join("manifest.json"), manifest)
 }

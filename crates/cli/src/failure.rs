@@ -19,7 +19,7 @@ pub enum Salvage {
     Nothing,
     /// Their results are printed.
     Printed,
-    /// They are in a journal, from which the same command goes on.
+    /// They are in a journal, from which the same command continues.
     Kept,
 }
 

@@ -29,7 +29,7 @@ pub struct Kept<'a> {
     _syncing: Syncing,
 }
 
-/// What the file holds.
+/// The content of the file.
 struct Journal {
     /// Where the outcome of a run stands: its beginning and length.
     places: HashMap<u128, (u64, u32)>,
@@ -95,7 +95,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// What becomes of finished runs, with a journal or without.
+/// The fate of finished runs, with a journal or without.
 pub fn salvage(journal: Option<&Kept<'_>>) -> Salvage {
     if journal.is_some() { Salvage::Kept } else { Salvage::Printed }
 }

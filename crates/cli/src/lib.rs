@@ -31,6 +31,7 @@ mod runs_table;
 mod shard;
 mod stage;
 mod terminal;
+mod tidy_csv;
 mod told;
 mod watch;
 

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 /// The files that commands leave in it and `anabranch report` reads. Runs kept for the next call (`kept/`) are none of them.
 const DOCUMENTS: [&str; 4] = ["results.json", "manifest.json", "reproduction.json", "report.json"];
-const FILES: [&str; 3] = ["runs.csv", "runs.parquet", "report.html"];
+const FILES: [&str; 5] = ["runs.csv", "runs.parquet", "summary.csv", "comparisons.csv", "report.html"];
 const FOLDERS: [(&str, &str); 4] = [("series", "csv"), ("timeline", "json"), ("tables", "csv"), ("tables", "tex")];
 
 /// A directory that a command is about to fill.

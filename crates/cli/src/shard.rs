@@ -125,7 +125,7 @@ impl ShardFile {
         serde_json::from_str(&text).map_err(|error| unusable(error.to_string()))
     }
 
-    /// Why this program cannot go on with it.
+    /// Refuses one that another build made.
     pub fn check(&self, folder: &Path) -> Result<(), Failure> {
         if self.program == PROGRAM {
             return Ok(());

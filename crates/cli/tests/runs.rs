@@ -429,6 +429,7 @@ fn a_directory_belongs_to_the_command_that_wrote_last() {
         (vec!["otias-cubic-seed1.csv".into()], vec!["otias-cubic-seed1.json".into()])
     );
     let left = [
+        "comparisons.csv",
         "manifest.json",
         "notes.txt",
         "report.html",
@@ -436,6 +437,7 @@ fn a_directory_belongs_to_the_command_that_wrote_last() {
         "runs.csv",
         "runs.parquet",
         "series",
+        "summary.csv",
         "tables",
         "timeline",
     ];
@@ -666,6 +668,17 @@ fn a_sweep_from_the_command_line_has_numeric_columns() {
         json["sweep"]["path.3g.delay"],
         serde_json::json!({ "unit": "s", "values": { "65ms": 0.065, "130ms": 0.13 } })
     );
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let words = ["run", &file, "--scheduler", "minrtt,blest", "--out", out.to_str().unwrap()];
+    output(&[&words[..], &sweep].concat());
+    let lines = |name: &str| fs::read_to_string(out.join(name)).unwrap().lines().map(str::to_owned).collect::<Vec<_>>();
+    let (summary, pairs) = (lines("summary.csv"), lines("comparisons.csv"));
+    let head = "scheduler,congestion,cell.path.3g.delay,path.3g.delay,cell.path.wlan.queue,metric,n,mean,sd,ci95_low,ci95_high,";
+    assert!(summary[0].starts_with(head), "{}", summary[0]);
+    assert!(summary[1].starts_with("minrtt,cubic,65ms,0.065,10p,goodput_bps,3,"), "{}", summary[1]);
+    assert!(pairs[1].starts_with("blest,minrtt,cubic,65ms,0.065,10p,goodput_bps,3,"), "{}", pairs[1]);
+    assert!(!out.join("series").exists() && !out.join("timeline").exists(), "a sweep writes them on request alone");
     let zipped = output(&[&["run", &file, "--zip", "--format", "csv", "--no-baselines"][..], &sweep].concat());
     assert_eq!(zipped.lines().count(), 1 + 2 * 3);
 }

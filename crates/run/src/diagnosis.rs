@@ -1,4 +1,4 @@
-//! What limited the runs, from what they measured.
+//! The limits of the runs, from the values that they measured.
 
 use crate::job::Choice;
 use crate::plan::CellPlan;
@@ -27,7 +27,7 @@ pub struct Diagnosis {
     pub text: String,
 }
 
-/// What was found.
+/// The kind of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DiagnosisKind {

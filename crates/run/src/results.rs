@@ -37,7 +37,7 @@ pub struct Results {
     pub summary: Vec<Summary>,
     /// Paired differences between schedulers.
     pub comparisons: Vec<Comparison>,
-    /// What limited the runs; absent if nothing was found.
+    /// Findings about the limits of the runs; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub diagnosis: Vec<Diagnosis>,
 }

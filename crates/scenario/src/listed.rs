@@ -11,9 +11,9 @@ const MOST: usize = 10_000;
 pub struct ListFault {
     /// The part of the text.
     pub at: Range<usize>,
-    /// What is wrong with it.
+    /// The fault.
     pub label: String,
-    /// What to write instead.
+    /// Text to write instead.
     pub help: String,
 }
 

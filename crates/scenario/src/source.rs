@@ -11,7 +11,7 @@ pub struct Source {
     pub text: String,
 }
 
-/// What an override does with its key.
+/// The effect of an override on its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Sets it. The last one applies.
@@ -33,7 +33,7 @@ pub struct Override {
     pub key: String,
     /// Plain text (`2%`, `blest`, `true`) or a TOML list, table or quoted string; of a sweep, several.
     pub value: String,
-    /// What becomes of the key.
+    /// Its effect on the key.
     pub role: Role,
     /// As the user typed it, for messages.
     typed: String,

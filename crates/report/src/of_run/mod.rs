@@ -128,7 +128,7 @@ fn summary(results: &Results, rows: &[ResultRow<'_>]) -> Option<Section> {
     (!rows.is_empty()).then_some(section)
 }
 
-/// What limited the runs, as they measured it.
+/// The findings about the limits of the runs.
 fn limits(results: &Results) -> Option<Section> {
     let findings = findings(results);
     (!findings.is_empty()).then(|| section("limits", "What limited the runs", findings, Vec::new()))

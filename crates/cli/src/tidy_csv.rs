@@ -1,0 +1,75 @@
+//! Summaries and comparisons as CSV with one number per column, for data frames.
+
+use anabranch_report::csv_lines;
+use anabranch_run::{CellValues, Results};
+
+/// One line per row and metric.
+pub fn summary_csv(results: &Results) -> String {
+    let columns = ["metric", "n", "mean", "sd", "ci95_low", "ci95_high", "median", "p95", "unfinished"];
+    let lines = results.summary.iter().map(|s| {
+        let own = [
+            s.metric.clone(),
+            s.n.to_string(),
+            s.mean.to_string(),
+            optional(s.sd),
+            optional(s.ci95_low),
+            optional(s.ci95_high),
+            s.median.to_string(),
+            s.p95.to_string(),
+            s.unfinished.to_string(),
+        ];
+        (vec![s.scheduler.clone(), s.congestion.clone()], &s.cell, own.to_vec())
+    });
+    tidy(results, &["scheduler", "congestion"], &columns, lines)
+}
+
+/// One line per pair of schedulers and metric: `a` less `b`, run by run.
+pub fn comparisons_csv(results: &Results) -> String {
+    let columns = ["metric", "n", "mean_diff", "ci95_low", "ci95_high", "p", "p_wilcoxon", "effect_size"];
+    let lines = results.comparisons.iter().map(|c| {
+        let own = [
+            c.metric.clone(),
+            c.n.to_string(),
+            c.mean_diff.to_string(),
+            optional(c.ci95_low),
+            optional(c.ci95_high),
+            optional(c.p),
+            optional(c.p_wilcoxon),
+            optional(c.effect_size),
+        ];
+        (vec![c.a.clone(), c.b.clone(), c.congestion.clone()], &c.cell, own.to_vec())
+    });
+    tidy(results, &["a", "b", "congestion"], &columns, lines)
+}
+
+fn optional(value: Option<f64>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
+}
+
+/// Names, then the swept keys as in `runs.csv`, then the values.
+fn tidy<'r>(
+    results: &Results,
+    names: &[&str],
+    columns: &[&str],
+    lines: impl Iterator<Item = (Vec<String>, &'r CellValues, Vec<String>)>,
+) -> String {
+    let keys: Vec<String> = results.rows().first().map(|row| row.cell.keys().cloned().collect()).unwrap_or_default();
+    let mut header: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    for key in &keys {
+        header.push(format!("cell.{key}"));
+        header.extend(results.sweep.contains_key(key).then(|| key.clone()));
+    }
+    header.extend(columns.iter().map(|name| (*name).to_owned()));
+    let line = |(mut line, cell, values): (Vec<String>, &CellValues, Vec<String>)| {
+        for key in &keys {
+            let text = cell.get(key).cloned().unwrap_or_default();
+            let number = results.sweep.get(key).map(|swept| optional(swept.values.get(&text).copied()));
+            line.push(text);
+            line.extend(number);
+        }
+        line.extend(values);
+        line
+    };
+    let records: Vec<Vec<String>> = std::iter::once(header).chain(lines.map(line)).collect();
+    csv_lines(&records)
+}
