@@ -46,6 +46,17 @@ use told::Told;
 pub use drivers::Drivers;
 pub use told::Answer;
 
+/// The parts of commands, for programs that read scenarios as the commands do and show their runs otherwise.
+pub mod parts {
+    pub use crate::builtin::{SCENARIOS, find as builtin_scenario};
+    pub use crate::failure::Failure;
+    pub use crate::load::{Loaded, congestions, schedulers};
+    pub use crate::pool::Threads;
+    pub use crate::runs_csv::runs_csv;
+    pub use crate::runs_table::{Cells, Column, columns};
+    pub use crate::watch::{Wanted, Watch};
+}
+
 /// Executes the command that `arguments` (the program's name first) name. `drivers` run scenarios; `colour` is for diagnostics.
 pub fn answer(arguments: impl IntoIterator<Item = OsString>, drivers: &Drivers<'_>, colour: bool) -> Answer {
     let parsed = match Arguments::try_parse_from(arguments) {

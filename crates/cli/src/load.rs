@@ -87,7 +87,8 @@ impl Loaded {
         Self::parse(Source { name: name.to_owned(), text: text.to_owned() }, Path::new(""), overrides)
     }
 
-    fn parse(source: Source, folder: &Path, overrides: Vec<Override>) -> Result<Self, Failure> {
+    /// The scenario `source`, whose traces are in `folder`.
+    pub fn parse(source: Source, folder: &Path, overrides: Vec<Override>) -> Result<Self, Failure> {
         let files = Folder { folder, used: Cell::new(0), read: RefCell::default() };
         let document = anabranch_scenario::read(&source, &overrides, &files).map_err(unusable)?;
         Ok(Self { source, overrides, files: files.read.into_inner(), document })

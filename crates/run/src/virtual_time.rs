@@ -5,7 +5,7 @@ use crate::job::{Job, RunError, RunOutcome};
 use crate::layout::{Layout, outcome, unsupported};
 use anabranch_metrics::{Meter, RunMetrics};
 use anabranch_scenario::Host;
-use anabranch_sim::{Checks, Stuck, World};
+use anabranch_sim::{Checks, FlowSetup, Stuck, World};
 use anabranch_trace::{Digest, LinkEvent, Recorder, Tee};
 use anabranch_units::{Direction, Instant, PathId, Side};
 use std::sync::atomic::AtomicBool;
@@ -36,29 +36,46 @@ impl Recorder for Lent<'_> {
 
 impl Driver for VirtualTime {
     fn run(&self, job: &Job, listener: &mut dyn Recorder) -> Result<RunOutcome, RunError> {
+        self.run_with(job, listener, |_| {})
+    }
+}
+
+impl VirtualTime {
+    /// As [`Driver::run`], for plug-ins that are in no registry: `equip` may replace the schedulers and congestion controls of
+    /// the flows, the first of which has the connections under test.
+    ///
+    /// # Errors
+    /// As [`Driver::run`].
+    pub fn run_with(
+        &self,
+        job: &Job,
+        listener: &mut dyn Recorder,
+        equip: impl FnOnce(&mut [FlowSetup]),
+    ) -> Result<RunOutcome, RunError> {
         let scenario = &*job.scenario;
         if scenario.hosts.sender == Host::Linux || scenario.hosts.receiver == Host::Linux {
             return Err(unsupported("a Linux host in virtual time"));
         }
         let plan = Layout::of(job)?;
         let Some(mut drawn) = plan.curves(job) else {
-            return Ok(self.measure(job, &plan, listener)?.0);
+            return Ok(self.measure(job, &plan, listener, equip)?.0);
         };
-        let (mut outcome, metrics) = self.measure(job, &plan, &mut Tee(&mut drawn, Lent(listener)))?;
+        let (mut outcome, metrics) = self.measure(job, &plan, &mut Tee(&mut drawn, Lent(listener)), equip)?;
         outcome.curves = drawn.finish(&metrics);
         Ok(outcome)
     }
-}
 
-impl VirtualTime {
     fn measure(
         &self,
         job: &Job,
         plan: &Layout,
         listener: &mut dyn Recorder,
+        equip: impl FnOnce(&mut [FlowSetup]),
     ) -> Result<(RunOutcome, RunMetrics), RunError> {
         let scenario = &*job.scenario;
-        let mut world = World::new(plan.world(job, self.checks)?, plan.flows(job)?);
+        let mut flows = plan.flows(job)?;
+        equip(&mut flows);
+        let mut world = World::new(plan.world(job, self.checks)?, flows);
         let mut recorder = Tee(Tee(Meter::new(plan.meter(job)), Digest::new()), Lent(listener));
         let until = scenario.duration.map_or(Instant::MAX, |d| Instant::ZERO + scenario.warmup + d);
         if let Some(stop) = self.stop {

@@ -1,0 +1,384 @@
+//! Plans, runs and results.
+
+use crate::errors;
+use crate::plugins::{Fate, Raised, equip};
+use crate::scenario::Checked;
+use crate::table::Table;
+use anabranch_cli::parts::{Failure, Threads, Wanted, Watch, columns, congestions, runs_csv, schedulers};
+use anabranch_report::text::results_table;
+use anabranch_run::{
+    Choice, Driver, Job, Labelled, Observer, Options, Plan as RunPlan, Repeat, Results as RunResults, RunError,
+    RunOutcome, Runner, SCHEMA, Serial, VirtualTime,
+};
+use anabranch_scenario::PlugIn;
+use anabranch_trace::Recorder;
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Plug-ins that are objects of Python, by name.
+type Objects = BTreeMap<String, Py<PyAny>>;
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Outcomes of runs that are done: another call, or another process, need not do them again.
+#[pyclass(frozen, module = "anabranch._native")]
+#[derive(Default)]
+pub struct Outcomes(Mutex<BTreeMap<String, RunOutcome>>);
+
+/// The name of everything that decides the outcome, within one call: objects of Python are known by their names.
+fn key(job: &Job) -> String {
+    format!("{:032x}", job.identity())
+}
+
+impl Outcomes {
+    fn get(&self, job: &Job) -> Option<RunOutcome> {
+        locked(&self.0).get(&key(job)).cloned()
+    }
+}
+
+#[pymethods]
+impl Outcomes {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    fn __len__(&self) -> usize {
+        locked(&self.0).len()
+    }
+
+    /// All of them as a document, for another process.
+    fn to_json(&self) -> String {
+        serde_json::to_string(&*locked(&self.0)).unwrap_or_default()
+    }
+
+    /// Adds those of a document of [`Self::to_json`].
+    fn add_json(&self, py: Python<'_>, text: &str) -> PyResult<()> {
+        let more: BTreeMap<String, RunOutcome> =
+            serde_json::from_str(text).map_err(|error| errors::error(py, "ResultsError", &error.to_string()))?;
+        locked(&self.0).extend(more);
+        Ok(())
+    }
+}
+
+/// The runs of a scenario.
+#[pyclass(frozen, module = "anabranch._native")]
+pub struct Plan {
+    plan: RunPlan,
+    schedulers: Objects,
+    congestions: Objects,
+}
+
+/// Reads names, with commas between them, and objects of Python, which are known by their `name`.
+fn plug_ins(
+    py: Python<'_>,
+    given: &[Bound<'_, PyAny>],
+    read: impl Fn(&[String]) -> Result<Vec<PlugIn>, Failure>,
+    is_known: fn(&str) -> bool,
+) -> PyResult<(Vec<PlugIn>, Objects)> {
+    let (mut all, mut objects) = (Vec::new(), Objects::new());
+    for one in given {
+        if let Ok(name) = one.extract::<String>() {
+            all.extend(read(&[name]).map_err(|failure| errors::failure(py, &failure))?);
+            continue;
+        }
+        let name: String = one.getattr("name")?.extract()?;
+        let why = match () {
+            () if is_known(&name) => "that is the name of a built-in one",
+            () if name.is_empty() || name.contains([',', '(', '|', ':']) => "it must be a word",
+            () if objects.contains_key(&name) => "another object has it",
+            () => "",
+        };
+        if !why.is_empty() {
+            let text = format!("an object cannot be called `{name}`: {why}; set its attribute `name`");
+            return Err(errors::error(py, "PlugInError", &text));
+        }
+        all.push(PlugIn { name: name.clone(), parameters: Vec::new() });
+        objects.insert(name, one.clone().unbind());
+    }
+    Ok((all, objects))
+}
+
+#[pymethods]
+impl Plan {
+    /// `schedulers` and `congestions` have names and objects; empty = the scenario's own.
+    #[new]
+    #[pyo3(signature = (scenario, schedulers, congestions, baselines=true, auto=false))]
+    fn new(
+        py: Python<'_>,
+        scenario: &Checked,
+        schedulers: Vec<Bound<'_, PyAny>>,
+        congestions: Vec<Bound<'_, PyAny>>,
+        baselines: bool,
+        auto: bool,
+    ) -> PyResult<Self> {
+        let known = |name: &str| anabranch_schedulers::resolve(name).is_ok();
+        let read = |names: &[String]| self::schedulers("schedulers", names);
+        let (schedulers, own_schedulers) = plug_ins(py, &schedulers, read, known)?;
+        let known = |name: &str| anabranch_congestion::find(name).is_some();
+        let read = |names: &[String]| self::congestions("congestion", names);
+        let (congestions, own_congestions) = plug_ins(py, &congestions, read, known)?;
+        let options = Options {
+            schedulers,
+            congestions,
+            baselines,
+            repeat: if auto { Repeat::Auto } else { Repeat::AsWritten },
+            real_time: false,
+            curves: None,
+        };
+        let plan = RunPlan::new(&scenario.0.variants(), &options);
+        Ok(Self { plan, schedulers: own_schedulers, congestions: own_congestions })
+    }
+
+    /// The number of runs, at least.
+    fn __len__(&self) -> usize {
+        self.plan.extent().0
+    }
+
+    /// Does all runs that `outcomes` does not have, and adds them to it. `threads`: one per core if `None`. `progress` is
+    /// called with the numbers of runs that are done and planned. If `known_only`, the first run that `outcomes` does not
+    /// have ends them.
+    ///
+    /// Returns the results and whether they are complete: Ctrl-C ends the runs. Raises `RunFailed`, `PlugInError` if an
+    /// object of Python raises.
+    #[pyo3(signature = (outcomes, threads=None, progress=None, known_only=false))]
+    fn run(
+        &self,
+        py: Python<'_>,
+        outcomes: &Outcomes,
+        threads: Option<NonZeroUsize>,
+        progress: Option<Py<PyAny>>,
+        known_only: bool,
+    ) -> PyResult<(Results, bool)> {
+        let results = self.carry_out(py, outcomes, threads, progress, &(), known_only)?;
+        let is_complete = results.incomplete.is_none();
+        Ok((Results(results), is_complete))
+    }
+
+    /// Does the runs, and writes the time series and the fates of the first `packets` packets of each row's first repetition
+    /// into `folder`, as `run --out` does. Returns whether all are done.
+    #[pyo3(signature = (folder, packets, threads=None))]
+    fn follow(&self, py: Python<'_>, folder: PathBuf, packets: usize, threads: Option<NonZeroUsize>) -> PyResult<bool> {
+        let (series, timeline) = (Some(folder.join("series")), Some((folder.join("timeline"), packets)));
+        let wanted = Wanted { series, timeline: timeline.filter(|_| packets > 0), ..Wanted::default() };
+        let watch = Watch::new(wanted).map_err(|failure| errors::failure(py, &failure))?;
+        let results = self.carry_out(py, &Outcomes::default(), threads, None, &watch, false)?;
+        let is_complete = results.incomplete.is_none();
+        watch.finish().map_or(Ok(is_complete), |failure| Err(errors::failure(py, &failure)))
+    }
+}
+
+/// Counts runs, and lets `inner` listen.
+struct Counting<'a> {
+    inner: &'a dyn Observer,
+    done: AtomicUsize,
+    planned: AtomicUsize,
+    /// Called after each run on the thread that does all of them.
+    at_once: Option<&'a (dyn Fn(usize, usize) + Sync)>,
+}
+
+impl Observer for Counting<'_> {
+    fn observe(&self, job: &Labelled<'_>, run: &mut dyn FnMut(&mut dyn Recorder)) {
+        self.inner.observe(job, run);
+    }
+
+    fn progress(&self, done: usize, planned: usize) {
+        self.done.store(done, Ordering::Relaxed);
+        self.planned.store(planned, Ordering::Relaxed);
+        if let Some(call) = self.at_once {
+            call(done, planned);
+        }
+    }
+}
+
+/// Virtual time with objects of Python as plug-ins, and with outcomes that are known.
+struct Bench<'a> {
+    plan: &'a Plan,
+    outcomes: &'a Outcomes,
+    fate: Fate,
+}
+
+impl Driver for Bench<'_> {
+    fn run(&self, job: &Job, listener: &mut dyn Recorder) -> Result<RunOutcome, RunError> {
+        if let Some(outcome) = self.outcomes.get(job) {
+            return Ok(outcome);
+        }
+        if self.fate.is_stopped() {
+            return Err(RunError::Interrupted);
+        }
+        let outcome = self.simulate(job, listener)?;
+        if self.fate.is_stopped() {
+            return Err(RunError::Interrupted);
+        }
+        locked(&self.outcomes.0).insert(key(job), outcome.clone());
+        Ok(outcome)
+    }
+}
+
+impl Bench<'_> {
+    fn simulate(&self, job: &Job, listener: &mut dyn Recorder) -> Result<RunOutcome, RunError> {
+        let world = VirtualTime { stop: Some(self.fate.flag()), ..VirtualTime::default() };
+        let scheduler = match &job.choice {
+            Choice::Multipath(plug_in) => self.plan.schedulers.get_key_value(&plug_in.name),
+            Choice::Single(_) => None,
+        };
+        let congestion = self.plan.congestions.get_key_value(&job.congestion.name);
+        if scheduler.is_none() && congestion.is_none() {
+            return world.run(job, listener);
+        }
+        // The registries know no objects: others hold their places until the connections are made.
+        let named = |name: &str| PlugIn { name: name.to_owned(), parameters: Vec::new() };
+        let mut job = job.clone();
+        if scheduler.is_some() {
+            job.choice = Choice::Multipath(named("minrtt"));
+        }
+        if congestion.is_some() {
+            job.congestion = named("reno");
+        }
+        let scheduler = scheduler.map(|(name, object)| (name.as_str(), object));
+        let congestion = congestion.map(|(name, object)| (name.as_str(), object));
+        let done = world.run_with(&job, listener, |flows| {
+            Python::attach(|py| equip(py, flows, scheduler, congestion, &self.fate));
+        });
+        if self.fate.is_stopped() { Err(RunError::Interrupted) } else { done }
+    }
+}
+
+impl Plan {
+    #[expect(clippy::disallowed_methods, reason = "one thread waits for signals while the pool works")]
+    fn carry_out(
+        &self,
+        py: Python<'_>,
+        outcomes: &Outcomes,
+        threads: Option<NonZeroUsize>,
+        progress: Option<Py<PyAny>>,
+        observer: &dyn Observer,
+        known_only: bool,
+    ) -> PyResult<RunResults> {
+        let fate = Fate::new();
+        if known_only {
+            fate.stop();
+        }
+        let driver = Bench { plan: self, outcomes, fate: fate.clone() };
+        let interrupted: Mutex<Option<PyErr>> = Mutex::default();
+        // Signals and the progress bar; an exception in either ends the runs.
+        let attend = |py: Python<'_>, done: usize, planned: usize| {
+            let tell = || match &progress {
+                Some(progress) if planned > 0 => progress.call1(py, (done, planned)).map(drop),
+                _ => Ok(()),
+            };
+            if let Err(error) = py.check_signals().and_then(|()| tell()) {
+                locked(&interrupted).get_or_insert(error);
+                fate.stop();
+            }
+        };
+        let answer = if self.schedulers.is_empty() && self.congestions.is_empty() {
+            let counting = Counting { inner: observer, done: 0.into(), planned: 0.into(), at_once: None };
+            let pool = Threads::new(threads);
+            py.detach(|| {
+                std::thread::scope(|scope| {
+                    let (end, ended) = channel();
+                    let runner = Runner { driver: &driver, pool: &pool, observer: &counting };
+                    let work = scope.spawn(move || {
+                        let answer = runner.run_as_far(&self.plan);
+                        let _ = end.send(());
+                        answer
+                    });
+                    while ended.recv_timeout(std::time::Duration::from_millis(50)) == Err(RecvTimeoutError::Timeout) {
+                        let count = |of: &AtomicUsize| of.load(Ordering::Relaxed);
+                        Python::attach(|py| attend(py, count(&counting.done), count(&counting.planned)));
+                    }
+                    work.join()
+                })
+            })
+        } else {
+            // Python runs on one thread at a time, so there is no use for another.
+            let at_once = |done, planned| Python::attach(|py| attend(py, done, planned));
+            let counting = Counting { inner: observer, done: 0.into(), planned: 0.into(), at_once: Some(&at_once) };
+            Ok(Runner { driver: &driver, pool: &Serial, observer: &counting }.run_as_far(&self.plan))
+        };
+        let (results, failure) =
+            answer.map_err(|_| errors::error(py, "RunFailed", "a run panicked: this is a defect"))?;
+        let is_signal = |error: &PyErr| error.is_instance_of::<PyKeyboardInterrupt>(py);
+        let raised = fate.take();
+        let error = match (interrupted.into_inner().unwrap_or_else(PoisonError::into_inner), raised, failure) {
+            (Some(error), ..) => error,
+            (None, Some(raised), failure) => raised_error(py, raised, &failure.map_or_else(String::new, |f| f.run)),
+            (None, None, Some(failure)) if failure.error == RunError::Interrupted => return Ok(results),
+            (None, None, Some(failure)) => errors::error(py, "RunFailed", &failure.to_string()),
+            (None, None, None) => return Ok(results),
+        };
+        if is_signal(&error) { Ok(results) } else { Err(error) }
+    }
+}
+
+fn raised_error(py: Python<'_>, raised: Raised, run: &str) -> PyErr {
+    let Raised { error, kind, name, at } = raised;
+    if error.is_instance_of::<PyKeyboardInterrupt>(py) {
+        return error;
+    }
+    let class = error.get_type(py).name().map(|name| name.to_string()).unwrap_or_default();
+    let value = error.value(py).to_string();
+    let text = format!("the {kind} `{name}` raised {class} at {at} of virtual time, in the run {run}: {value}");
+    errors::error_from(py, "PlugInError", &text, error)
+}
+
+/// The document of `run --format json`.
+#[pyclass(frozen, module = "anabranch._native")]
+pub struct Results(RunResults);
+
+#[pymethods]
+impl Results {
+    /// Reads a document.
+    #[staticmethod]
+    fn from_json(py: Python<'_>, text: &str) -> PyResult<Self> {
+        let read = serde_json::from_str(text).map(Self);
+        read.map_err(|error| errors::error(py, "ResultsError", &error.to_string()))
+    }
+
+    /// The document.
+    fn to_json(&self) -> String {
+        self.0.to_json()
+    }
+
+    /// The table that the command prints.
+    fn text(&self) -> String {
+        results_table(&self.0)
+    }
+
+    /// Hash over the runs' digests.
+    #[getter]
+    fn digest(&self) -> &str {
+        &self.0.digest
+    }
+
+    /// The text of `runs.csv`.
+    fn runs_csv(&self) -> String {
+        runs_csv(&self.0)
+    }
+
+    /// One row per run, with the columns of `runs.csv`.
+    fn runs(&self) -> PyResult<Table> {
+        Table::of_columns(columns(&self.0))
+    }
+}
+
+/// The version of the results' schema.
+#[pyfunction]
+pub fn schema() -> u32 {
+    SCHEMA
+}
+
+/// The main metric of runs that have these, whose names are given.
+#[pyfunction]
+pub fn main_metric(names: Vec<String>) -> &'static str {
+    anabranch_metrics::main_metric(|wanted| names.iter().any(|name| name == wanted)).name
+}

@@ -1,0 +1,218 @@
+//! A run that stops at each decision of its scheduler, so that the decision can come from outside.
+
+use crate::errors;
+use crate::scenario::Checked;
+use anabranch_engine::schedule::{PathView, RecoveryPhase, Round, Scheduler};
+use anabranch_network::{Bottleneck, Topology};
+use anabranch_run::layout::Layout;
+use anabranch_run::{Choice, Job};
+use anabranch_scenario::PlugIn;
+use anabranch_sim::{Checks, End, Halt, World};
+use anabranch_units::{Duration, Instant, PathId, Side};
+use pyo3::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Values of the observation per path, and of the connection.
+const PER_PATH: usize = 7;
+const OF_CONNECTION: usize = 4;
+
+/// The place that the scheduler and the session share.
+#[derive(Debug, Default)]
+struct Desk {
+    /// A decision is due.
+    open: AtomicBool,
+    inner: Mutex<Papers>,
+}
+
+#[derive(Debug, Default)]
+struct Papers {
+    /// The decision: an index of a path; beyond the paths = wait.
+    action: Option<usize>,
+    observation: Vec<f32>,
+    /// Bytes acknowledged at connection level.
+    acked: u64,
+}
+
+impl Desk {
+    fn papers(&self) -> MutexGuard<'_, Papers> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Requests a decision by doing nothing, and carries it out one nanosecond later.
+#[derive(Debug)]
+struct Stepwise {
+    desk: Arc<Desk>,
+    paths: usize,
+    wakeup: Option<Instant>,
+}
+
+impl Stepwise {
+    fn observe(&self, round: &Round<'_>, into: &mut Vec<f32>) {
+        into.clear();
+        into.resize(self.paths * PER_PATH + OF_CONNECTION, 0.0);
+        for path in round.paths().iter().filter(|path| path.id.index() < self.paths) {
+            let seconds = |time: Option<Duration>| time.map_or(0.0, |time| time.as_secs_f64() as f32);
+            let values = [
+                f32::from(u8::from(path.eligible())),
+                seconds(path.srtt),
+                path.rttvar.as_secs_f64() as f32,
+                path.cwnd as f32,
+                (path.in_flight + path.queued) as f32,
+                path.loss as f32,
+                f32::from(u8::from(matches!(path.recovery, RecoveryPhase::Recovery | RecoveryPhase::Loss))),
+            ];
+            into[path.id.index() * PER_PATH..][..PER_PATH].copy_from_slice(&values);
+        }
+        let mss = round.paths().iter().map(|path| path.mss).min().unwrap_or(1).max(1) as f32;
+        let next = round.backlog().first().map_or(round.written(), |range| range.start);
+        let values = [
+            round.backlog().bytes() as f32 / mss,
+            round.outstanding().bytes() as f32 / mss,
+            round.window_edge().saturating_sub(next) as f32 / mss,
+            round.send_window() as f32 / mss,
+        ];
+        into[self.paths * PER_PATH..].copy_from_slice(&values);
+    }
+}
+
+impl Scheduler for Stepwise {
+    fn schedule(&mut self, round: &mut Round<'_>) {
+        self.wakeup = None;
+        let desk = self.desk.clone();
+        let mut papers = desk.papers();
+        papers.acked = round.data_acked();
+        if let Some(action) = papers.action.take() {
+            let sent = action < self.paths && round.send_next(PathId(action as u8));
+            if !sent {
+                return;
+            }
+        }
+        if round.candidates().nth(1).is_none() {
+            let only = round.candidates().next().map(|path| path.id);
+            while only.is_some_and(|only| round.send_next(only)) {}
+            return;
+        }
+        let can_send =
+            round.candidates().any(PathView::eligible) && !round.backlog().is_empty() && !round.window_blocked();
+        if can_send && round.next_new(0, u32::from(u16::MAX)).is_some() {
+            self.observe(round, &mut papers.observation);
+            self.wakeup = Some(round.now() + Duration::from_nanos(1));
+            desk.open.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn next_wakeup(&self) -> Option<Instant> {
+        self.wakeup
+    }
+}
+
+/// Bits per second towards the client, of all paths and links when the run begins.
+fn capacity(topology: &Topology) -> f64 {
+    let of = |way: &Bottleneck| match way {
+        Bottleneck::Own(own) => own.capacity.initial_rate().as_bps() as f64,
+        Bottleneck::Shared(_) => 0.0,
+    };
+    let own: f64 = topology.paths.iter().map(|path| of(&path.down.bottleneck)).sum();
+    let links: f64 = topology.links.iter().map(|link| link.down.capacity.initial_rate().as_bps() as f64).sum();
+    own + links
+}
+
+/// One run, decision by decision.
+#[pyclass(module = "anabranch._native", unsendable)]
+pub struct Session {
+    world: World,
+    desk: Arc<Desk>,
+    until: Instant,
+    /// Bits per second of all paths.
+    capacity: f64,
+    /// Bytes of the whole transfer; `None` = without end.
+    total: Option<u64>,
+    /// Bytes acknowledged, and the time, at the last decision.
+    last: (u64, Instant),
+}
+
+/// A decision: the reward since the last one, whether the transfer is done, whether the time is over, the virtual time in
+/// seconds, the bytes acknowledged at connection level.
+type Step = (f64, bool, bool, f64, u64);
+
+#[pymethods]
+impl Session {
+    /// The first cell of `scenario`, up to its first decision.
+    #[new]
+    fn new(py: Python<'_>, scenario: &Checked, seed: u64) -> PyResult<Self> {
+        let failed = |error: &dyn std::fmt::Display| errors::error(py, "RunFailed", &error.to_string());
+        let first = scenario.0.document.cells.first().map(|(_, scenario)| scenario.clone());
+        let scenario = Arc::new(first.unwrap_or_else(|| scenario.0.document.scenario.clone()));
+        let named = |name: &str| PlugIn { name: name.to_owned(), parameters: Vec::new() };
+        let job = Job {
+            scenario: scenario.clone(),
+            cell: Vec::new(),
+            choice: Choice::Multipath(named("minrtt")),
+            congestion: scenario.congestion.clone(),
+            seed,
+            curves: None,
+        };
+        let layout = Layout::of(&job).map_err(|error| failed(&error))?;
+        let mut flows = layout.flows(&job).map_err(|error| failed(&error))?;
+        let desk = Arc::new(Desk::default());
+        let paths = scenario.topology.paths.len();
+        match flows.first_mut().map(|flow| &mut flow.server) {
+            Some(End::Engine { parties, .. }) if parties.len() == 1 => {
+                parties[0].setup.scheduler = Box::new(Stepwise { desk: desk.clone(), paths, wakeup: None });
+            }
+            _ => return Err(failed(&"the traffic must be one connection between engines")),
+        }
+        let world = World::new(layout.world(&job, Checks::default()).map_err(|error| failed(&error))?, flows);
+        let until = scenario.duration.map_or(Instant::MAX, |time| Instant::ZERO + scenario.warmup + time);
+        let capacity = capacity(&scenario.topology).max(1.0);
+        let total = scenario.traffic.first().and_then(|traffic| traffic.total());
+        let mut session = Self { world, desk, until, capacity, total, last: (0, Instant::ZERO) };
+        session.proceed(py)?;
+        Ok(session)
+    }
+
+    /// The number of paths.
+    #[staticmethod]
+    fn width(paths: usize) -> usize {
+        paths * PER_PATH + OF_CONNECTION
+    }
+
+    /// The values that a decision may use; see `anabranch.gym`.
+    fn observation(&self) -> Vec<f32> {
+        self.desk.papers().observation.clone()
+    }
+
+    /// Takes the decision and runs up to the next one.
+    fn step(&mut self, py: Python<'_>, action: usize) -> PyResult<Step> {
+        self.desk.papers().action = Some(action);
+        self.proceed(py)
+    }
+}
+
+impl Session {
+    fn proceed(&mut self, py: Python<'_>) -> PyResult<Step> {
+        self.desk.open.store(false, Ordering::Relaxed);
+        let (mut done, mut over) = (false, false);
+        while !self.desk.open.load(Ordering::Relaxed) && !done && !over {
+            let next = self.world.poll_timeout().min(self.until);
+            match self.world.run(next, &mut ()) {
+                Ok(Halt::Done) => done = true,
+                Ok(Halt::Time) => over = next >= self.until,
+                Err(stuck) => return Err(errors::error(py, "RunFailed", &stuck.to_string())),
+            }
+        }
+        let now = self.world.now();
+        let mut papers = self.desk.papers();
+        papers.acked = match self.world.connection(0, Side::Server) {
+            _ if done => self.total.unwrap_or(papers.acked),
+            Some(connection) => connection.view().data_acked(),
+            None => papers.acked,
+        };
+        let bits = 8.0 * (papers.acked - self.last.0.min(papers.acked)) as f64;
+        let reward = bits / self.capacity - now.since(self.last.1).as_secs_f64();
+        self.last = (papers.acked, now);
+        Ok((reward, done, over, now.as_secs_f64(), papers.acked))
+    }
+}

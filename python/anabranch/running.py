@@ -1,0 +1,268 @@
+"""Runs and sweeps."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from os import PathLike
+from pathlib import Path as FilePath
+from typing import Any
+
+from . import _native
+from .errors import Interrupted, RunFailed, ScenarioError
+from .plugins import CongestionControl, Scheduler
+from .results import Results
+from .scenario import Scenario, as_scenario, toml
+
+Given = Scenario | str | PathLike[str] | Mapping[str, Any]
+Schedulers = str | Scheduler | Sequence[str | Scheduler] | None
+Congestions = str | CongestionControl | Sequence[str | CongestionControl] | None
+
+
+def _listed(given: Any) -> list[Any]:
+    if given is None:
+        return []
+    if isinstance(given, str | Scheduler | CongestionControl):
+        return [given]
+    listed = list(given)
+    for one in listed:
+        if not isinstance(one, str | Scheduler | CongestionControl):
+            kind = "a class: give an object, as in Mine()" if isinstance(one, type) else type(one).__name__
+            raise TypeError(f"a scheduler or congestion control is a name or an object, not {kind}")
+    return listed
+
+
+class _Bar:
+    """A progress bar on standard error, if that is a terminal or a notebook is there."""
+
+    def __init__(self, wanted: bool | None) -> None:
+        notebook = "ipykernel" in sys.modules
+        self._shown = wanted if wanted is not None else (notebook or sys.stderr.isatty())
+        self._begun = time.monotonic()
+        self._wrote = False
+
+    def __call__(self, done: int, planned: int) -> None:
+        passed = time.monotonic() - self._begun
+        # Short work needs no bar.
+        if not self._shown or passed < 0.5:
+            return
+        filled = 30 * done // max(planned, 1)
+        left = f", {passed / done * (planned - done):.0f} s left" if done else ""
+        sys.stderr.write(f"\r{'█' * filled}{'░' * (30 - filled)} {done} of {planned} runs{left}   ")
+        sys.stderr.flush()
+        self._wrote = True
+
+    def close(self) -> None:
+        if self._wrote:
+            sys.stderr.write("\r" + " " * 72 + "\r")
+            sys.stderr.flush()
+
+
+class _Work:
+    """What to run; other processes get it as it is."""
+
+    def __init__(self, scenario: Scenario, schedulers: list[Any], congestions: list[Any], baselines: bool, auto: bool):
+        self.scenario, self.schedulers, self.congestions = scenario, schedulers, congestions
+        self.baselines, self.auto = baselines, auto
+
+    def plan(self) -> _native.Plan:
+        checked = self.scenario._checked
+        return _native.Plan(checked, self.schedulers, self.congestions, self.baselines, self.auto)
+
+    @property
+    def has_objects(self) -> bool:
+        return any(not isinstance(one, str) for one in self.schedulers + self.congestions)
+
+    def part(self, first: int, count: int) -> _Work:
+        """The rows that need Python, with `count` seeds from the `first` one on."""
+        scenario = self.scenario.set({"seed": self.scenario._checked.seeds[0] + first, "repeat": count})
+        schedulers = self.schedulers
+        if all(isinstance(one, str) for one in self.congestions):
+            schedulers = [one for one in schedulers if not isinstance(one, str)]
+        return _Work(scenario, schedulers, self.congestions, False, False)
+
+    def built_in(self) -> _Work | None:
+        """The rows that need none; `None` if there are none."""
+        if any(not isinstance(one, str) for one in self.congestions):
+            return None
+        schedulers = [one for one in self.schedulers if isinstance(one, str)]
+        return _Work(self.scenario, schedulers, self.congestions, self.baselines, self.auto) if schedulers else None
+
+
+def _outcomes_of(work: _Work) -> str:
+    """In another process: the outcomes, as a document."""
+    outcomes = _native.Outcomes()
+    work.plan().run(outcomes)
+    return outcomes.to_json()
+
+
+def _in_processes(work: _Work, outcomes: _native.Outcomes, processes: int, bar: Callable[[int, int], None]) -> bool:
+    repeat = work.scenario._checked.seeds[1]
+    step = max(1, repeat // (4 * processes))
+    parts = [work.part(first, min(step, repeat - first)) for first in range(0, repeat, step)]
+    # A class of a notebook or a script can only be found again in a process that is a copy of this one.
+    methods = multiprocessing.get_all_start_methods()
+    context = multiprocessing.get_context("fork" if "fork" in methods else None)
+    with ProcessPoolExecutor(min(processes, len(parts)), mp_context=context) as pool:
+        try:
+            for done, text in enumerate(pool.map(_outcomes_of, parts), 1):
+                outcomes.add_json(text)
+                bar(done, len(parts))
+        except KeyboardInterrupt:
+            pool.shutdown(cancel_futures=True)
+            return False
+    return True
+
+
+def run(
+    scenario: Given,
+    schedulers: Schedulers = None,
+    *,
+    congestion: Congestions = None,
+    repeat: int | str | None = None,
+    seed: int | None = None,
+    baselines: bool = True,
+    jobs: int | None = None,
+    progress: bool | None = None,
+) -> Results:
+    """Runs a scenario.
+
+    ``schedulers`` and ``congestion`` are names, with parameters as in ``"blest(delta=0.01)"``, ``"all"``, or objects of
+    :class:`Scheduler` and :class:`CongestionControl`; without them the scenario's own count. ``repeat`` is the number of
+    seeds, or ``"auto"`` for as many as a narrow 95 % interval takes, at most 200. Unless ``baselines`` is false, each path
+    also runs alone. ``jobs`` is the number of threads, one per core unless given; objects of Python run on one thread, or in
+    that many processes.
+
+    Raises a :class:`ScenarioError` for mistakes in the scenario, :class:`PlugInError` if an object of Python raises,
+    :class:`Interrupted` on Ctrl-C, with the results of the runs that were done.
+    """
+    if jobs is not None and jobs < 1:
+        raise ValueError(f"jobs = {jobs}: at least one is needed")
+    checked = as_scenario(scenario)
+    if repeat is not None and repeat != "auto":
+        checked = checked.set("repeat", repeat)
+    if seed is not None:
+        checked = checked.set("seed", seed)
+    if checked._checked.is_real_time:
+        raise RunFailed("a host of this scenario is a Linux kernel: run it with the command `anabranch`, in real time")
+    work = _Work(checked, _listed(schedulers), _listed(congestion), baselines, repeat == "auto")
+    return _carry_out(work, jobs, progress)
+
+
+def _carry_out(work: _Work, jobs: int | None, progress: bool | None) -> Results:
+    begun, outcomes, bar = time.monotonic(), _native.Outcomes(), _Bar(progress)
+    plan = work.plan()
+    try:
+        built_in = work.built_in() if work.has_objects else None
+        native, is_complete = built_in.plan().run(outcomes, jobs, bar) if built_in is not None else (None, True)
+        if is_complete:
+            if work.has_objects and jobs is not None and jobs > 1 and not work.auto:
+                is_complete = _in_processes(work, outcomes, jobs, bar)
+            native, all_done = plan.run(outcomes, jobs, bar, not is_complete)
+            is_complete &= all_done
+    finally:
+        bar.close()
+    assert native is not None
+    results = _results(native, work, time.monotonic() - begun)
+    if not is_complete:
+        done, planned = len(results.runs), len(plan)
+        error = Interrupted(f"interrupted after {done} of {planned} runs; `.results` has those that were done")
+        error.results = results if done else None
+        raise error
+    return results
+
+
+def _results(native: _native.Results, work: _Work, wall_time_s: float) -> Results:
+    def follow(folder: FilePath, packets: int) -> None:
+        once = work.scenario.set("repeat", 1)
+        first = _Work(once, work.schedulers, work.congestions, work.baselines, False)
+        first.plan().follow(folder, packets)
+
+    return Results(native, scenario=work.scenario, follow=follow, wall_time_s=wall_time_s)
+
+
+def sweep(
+    scenario: Given,
+    keys: Mapping[str, Iterable[object]],
+    schedulers: Schedulers = None,
+    **options: Any,
+) -> Any:
+    """Runs every combination of the values of ``keys``; the other arguments are those of :func:`run`.
+
+    Returns an ``xarray.Dataset``. Its dimensions are the keys, ``scheduler``, ``congestion`` if there are several, and
+    ``seed``; its variables are the metrics, ``path.NAME.METRIC`` for those of a path. A baseline's congestion control is
+    the single-path form of that of the schedulers. The coordinate of a key has the values as they are given; where they are
+    quantities, ``KEY.value`` has them as numbers in SI units. ``dataset.attrs["digest"]`` is the digest,
+    ``dataset.attrs["results"]`` are the :class:`Results`.
+
+    Raises :class:`ScenarioError` for mistakes in a key or a value, and if a list is empty.
+    """
+    import numpy
+    import xarray
+
+    if not keys:
+        raise ScenarioError("the grid is empty: give at least one key with its values, as in {'path.lte.delay': ['10ms']}")
+    lists = {key: list(values) for key, values in keys.items()}
+    for key, values in lists.items():
+        if not values:
+            raise ScenarioError(f"the grid is empty: `{key}` has no values")
+    checked = as_scenario(scenario)
+    for key, values in lists.items():
+        checked = checked.set(f"sweep.{key}", "[" + ", ".join(toml(value) for value in values) + "]")
+    results = run(checked, schedulers, **options)
+    table = results.runs.to_pydict()
+    axes = dict(checked._checked.axes)
+    names = [f"cell.{key}" for key in axes if f"cell.{key}" in table]
+    written = {f"cell.{key}": [_as_written(value) for value in values] for key, values in axes.items()}
+    places: dict[str, list[Any]] = {name: written[name] for name in names}
+    places["scheduler"] = list(dict.fromkeys(table["scheduler"]))
+    multipath = [c for s, c in zip(table["scheduler"], table["congestion"], strict=True) if not s.startswith("single:")]
+    congestions = list(dict.fromkeys(multipath or table["congestion"]))
+    if len(congestions) > 1:
+        congestions = list(dict.fromkeys(table["congestion"]))
+        places["congestion"] = congestions
+    places["seed"] = sorted(set(table["seed"]))
+    index = [[{value: n for n, value in enumerate(place)}[cell] for cell in table[name]] for name, place in places.items()]
+    dimensions = [_dimension(name) for name in places]
+    coordinates: dict[str, Any] = {
+        _dimension(name): _coordinate(_dimension(name), place, lists) for name, place in places.items()
+    }
+    shape = [len(place) for place in places.values()]
+    variables = {}
+    swept: dict[str, dict[str, Any]] = results._document.get("sweep", {})
+    for name, place in places.items():
+        key = _dimension(name)
+        if name in names and key in swept:
+            numbers = [swept[key]["values"].get(value, numpy.nan) for value in place]
+            coordinates[f"{key}.value"] = (key, numbers, {"units": swept[key]["unit"]})
+    known = {"scheduler", "congestion", "seed", "digest", "events", *axes, *names}
+    for name, cells in table.items():
+        if name in known or name.startswith("cell.") or not all(isinstance(c, int | float | None) for c in cells):
+            continue
+        array = numpy.full(shape, numpy.nan)
+        array[tuple(index)] = [numpy.nan if cell is None else float(cell) for cell in cells]
+        variables[name] = (dimensions, array)
+    attributes = {"digest": results.digest, "scenario": results.name, "results": results}
+    return xarray.Dataset(variables, coordinates, attributes)
+
+
+def _dimension(name: str) -> str:
+    return name.removeprefix("cell.")
+
+
+def _as_written(value: str) -> str:
+    """A value of an axis as results have it: strings without quotes."""
+    import tomllib
+
+    read = tomllib.loads(f"x = {value}")["x"]
+    return read if isinstance(read, str) else value
+
+
+def _coordinate(dimension: str, written: list[Any], lists: Mapping[str, list[object]]) -> list[Any]:
+    """The values as they were given, if they are plain."""
+    given = lists.get(dimension, [])
+    plain = all(isinstance(value, str | int | float) for value in given)
+    return list(given) if plain and len(given) == len(written) else written
