@@ -203,7 +203,7 @@ except ab.Interrupted as stop:
     assert r.digest and r.comparisons["n"][0] == min(rows["minrtt"], rows["blest"])
     sys.exit(7)
 """
-    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen([sys.executable, "-P", "-c", code], stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "begun\n"
     threading.Timer(3, process.send_signal, [signal.SIGINT]).start()
     output, _ = process.communicate(timeout=60)
@@ -237,7 +237,7 @@ try:
 except KeyboardInterrupt:
     print("ended")
 """
-    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen([sys.executable, "-P", "-c", code], stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "begun\n"
     threading.Timer(2, process.send_signal, [signal.SIGINT]).start()
     output, _ = process.communicate(timeout=30)

@@ -85,7 +85,7 @@ Examples:
   anabranch run my.toml --scheduler minrtt+pr,blest --repeat auto
   anabranch run my.toml --scheduler 'blest,blest(delta=0.01,lambda=2)'
   anabranch run my.toml --scheduler all --format json > results.json
-  anabranch run wifi-lte --sweep path.lte.delay=10ms..320ms*2 --sweep recv_buffer=64KiB,1MiB --repeat 20
+  anabranch run wifi-lte --sweep path.lte.delay=10ms..320ms*2 --repeat 20
   anabranch run wifi-lte --receiver linux    # our engine sends to Linux
 
 SCENARIO is a file, or the name of a built-in scenario (`anabranch list scenarios`). Every path is also run alone, \

@@ -53,7 +53,7 @@ pub mod parts {
     pub use crate::load::{Loaded, congestions, schedulers};
     pub use crate::pool::Threads;
     pub use crate::runs_csv::runs_csv;
-    pub use crate::runs_table::{Cells, Column, columns};
+    pub use crate::runs_table::{Cells, Column, Columns};
     pub use crate::watch::{Wanted, Watch};
 }
 

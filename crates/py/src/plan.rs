@@ -4,7 +4,7 @@ use crate::errors;
 use crate::plugins::{Fate, Raised, equip};
 use crate::scenario::Checked;
 use crate::table::Table;
-use anabranch_cli::parts::{Failure, Threads, Wanted, Watch, columns, congestions, runs_csv, schedulers};
+use anabranch_cli::parts::{Columns, Failure, Threads, Wanted, Watch, congestions, runs_csv, schedulers};
 use anabranch_report::text::results_table;
 use anabranch_run::{
     Choice, Driver, Job, Labelled, Observer, Options, Plan as RunPlan, Repeat, Results as RunResults, RunError,
@@ -367,7 +367,7 @@ impl Results {
 
     /// One row per run, with the columns of `runs.csv`.
     fn runs(&self) -> PyResult<Table> {
-        Table::of_columns(columns(&self.0))
+        Table::of_columns(Columns::of(&self.0).cells(&self.0.runs))
     }
 }
 

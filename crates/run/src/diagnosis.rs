@@ -129,8 +129,8 @@ fn window(scenario: &Scenario, rows: &[&[RunRecord]]) -> (String, String) {
     let parts = listed(parts.collect::<Vec<_>>().iter().map(String::as_str));
     let settings = &scenario.settings;
     let mut text = format!("The window was full for part of the time: {parts}");
-    if let Some(needed) = product(scenario).filter(|needed| *needed > u64::from(settings.recv_buffer)) {
-        let (has, needed) = (size(settings.recv_buffer.into()), size(needed.next_power_of_two()));
+    if let Some(needed) = product(scenario).filter(|needed| *needed > settings.recv_buffer) {
+        let (has, needed) = (size(settings.recv_buffer), size(needed.next_power_of_two()));
         text += &format!(". recv_buffer is {has}; all rates × the longest round trip need {needed}");
     }
     ("the window was full for part of the time".to_owned(), text + ".")
@@ -182,7 +182,7 @@ fn product(scenario: &Scenario) -> Option<u64> {
 /// A window in which data is likely to wait: half of what the paths need, if that is less than it has.
 fn narrower(scenario: &Scenario) -> Option<u64> {
     let half = product(scenario)?.next_power_of_two() / 2;
-    (half >= 16 << 10 && half < u64::from(scenario.settings.recv_buffer)).then_some(half)
+    (half >= 16 << 10 && half < scenario.settings.recv_buffer).then_some(half)
 }
 
 /// `512KiB`, as scenario files have it.

@@ -103,7 +103,7 @@ fn a_page_s_connections_open_together_and_ask_for_each_object_once() {
     assert_eq!((heard.opened, heard.up), (expected, 15 * 100));
     // A page is no flow of many, and its responses are none of one size.
     let absent = ["flow_completion_mean_s", "flows_finished", "response_mean_s", "app_delay_mean_s"];
-    assert!(absent.iter().all(|name| !outcome.metrics.contains_key(*name)), "{:?}", outcome.metrics);
+    assert!(absent.iter().all(|name| !outcome.metrics.contains_key(name)), "{:?}", outcome.metrics);
     assert!(outcome.metrics["oracle_ratio"] <= 1.0);
 }
 
