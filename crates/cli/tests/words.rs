@@ -36,8 +36,20 @@ fn help_in(columns: &str, command: &str) -> String {
 
 #[test]
 fn help_is_wrapped_once_and_examples_not_at_all() {
-    let commands =
-        ["demo", "run", "shell", "check", "list", "explain", "model", "parity", "reproduce", "report", "compare"];
+    let commands = [
+        "demo",
+        "run",
+        "shell",
+        "check",
+        "list",
+        "explain",
+        "model",
+        "parity",
+        "reproduce",
+        "report",
+        "compare",
+        "merge",
+    ];
     for command in commands {
         let (narrow, wide) = (help_in("80", command), help_in("100", command));
         for line in wide.lines().filter(|line| line.starts_with("  anabranch") || line.starts_with("  ANABRANCH")) {
