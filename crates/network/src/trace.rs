@@ -74,6 +74,19 @@ impl CapacityTrace {
         self.opportunities.last().copied().unwrap_or(0)
     }
 
+    /// The same trace, begun at its first opportunity from `from` milliseconds on.
+    #[must_use]
+    pub fn begun_at(&self, from: u64) -> Self {
+        let first = self.opportunities.partition_point(|at| *at < from);
+        let Some(begin) = self.opportunities.get(first).copied() else { return self.clone() };
+        let period = self.period_millis();
+        // An opportunity at the beginning comes again at the end of the period.
+        let after = self.opportunities.iter().filter(|at| **at > begin).map(|at| at - begin);
+        let before = self.opportunities.iter().filter(|at| **at <= begin).map(|at| at + period - begin);
+        let opportunities = after.chain(before).collect();
+        Self { opportunities }
+    }
+
     /// All opportunities over one period; zero without a period.
     pub fn mean_rate(&self) -> Rate {
         let bits = self.opportunities.len() as u128 * u128::from(Self::BYTES) * 8;
@@ -106,6 +119,20 @@ impl CapacityTrace {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_trace_may_begin_anywhere() {
+        let trace = CapacityTrace { opportunities: vec![2, 5, 5, 9, 10] };
+        assert_eq!(trace.begun_at(3).opportunities, [4, 5, 7, 10, 10]);
+        assert_eq!(trace.begun_at(2).opportunities, [3, 3, 7, 8, 10]);
+        assert_eq!(trace.begun_at(10), trace);
+        assert_eq!(trace.begun_at(99), trace);
+        for from in 0..=10 {
+            let begun = trace.begun_at(from);
+            assert_eq!((begun.period_millis(), begun.mean_rate()), (10, trace.mean_rate()));
+        }
+        assert_eq!(CapacityTrace { opportunities: vec![] }.begun_at(1).opportunities, [0u64; 0]);
+    }
 
     #[test]
     fn traces_are_read_or_refused_by_line() {

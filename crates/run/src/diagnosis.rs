@@ -1,7 +1,7 @@
 //! The limits of the runs, from the values that they measured.
 
 use crate::job::Choice;
-use crate::plan::CellPlan;
+use crate::plan::{CellPlan, has_trace};
 use crate::results::{CellValues, RunRecord};
 use crate::runner::CellRecords;
 use anabranch_metrics::names;
@@ -31,6 +31,8 @@ pub struct Diagnosis {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DiagnosisKind {
+    /// Recorded capacity that always begins at its beginning: one draw, however often it is run.
+    OneDraw,
     /// Schedulers did the same, event by event, in every run.
     Same,
     /// Data waited because the connection's window was full.
@@ -56,7 +58,32 @@ pub(crate) fn diagnose(cell: &CellPlan, rows: &CellRecords) -> Vec<Diagnosis> {
             None => controls.push(vec![row]),
         }
     }
-    controls.iter().flat_map(|control| of_control(&cell.scenario, control)).collect()
+    let mut found: Vec<Diagnosis> = one_draw(cell, controls.first().into_iter().flatten()).into_iter().collect();
+    found.extend(controls.iter().flat_map(|control| of_control(&cell.scenario, control)));
+    found
+}
+
+/// The traces of a cell without randomness.
+fn one_draw<'r>(cell: &CellPlan, rows: impl Iterator<Item = &'r &'r [RunRecord]>) -> Option<Diagnosis> {
+    let traced = cell.scenario.topology.paths.iter().filter(|path| has_trace(path)).map(|path| path.name.as_str());
+    let traced: Vec<&str> = traced.collect();
+    let rows: Vec<&[RunRecord]> = rows.copied().collect();
+    let first = rows.first()?.first()?;
+    let summary = format!("one draw of the trace of {}", listed(traced.iter().copied()));
+    let keys = traced.iter().map(|path| format!("path.{path}.trace_start=seed")).collect::<Vec<_>>();
+    let text = format!(
+        "This is one draw: the trace of {} begins at its beginning in every run. --set {} with --repeat draws others.",
+        listed(traced.iter().copied()),
+        keys.join(" --set ")
+    );
+    (!cell.random && !traced.is_empty()).then(|| Diagnosis {
+        cell: first.cell.clone(),
+        congestion: first.congestion.clone(),
+        schedulers: rows.iter().map(|row| row[0].scheduler.clone()).collect(),
+        kind: DiagnosisKind::OneDraw,
+        summary,
+        text,
+    })
 }
 
 /// Of the schedulers with one congestion control.

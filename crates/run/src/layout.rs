@@ -14,8 +14,8 @@ use anabranch_metrics::{
     CapacityCurve, CurveConfig, CurveRecorder, FrameTimes, MeterConfig, Oracle, PathConfig, RunMetrics, SegmentSizes,
     Timed, header_len, names, oracle_ratio,
 };
-use anabranch_network::{Change, Topology};
-use anabranch_scenario::{Host, PlugIn, TimelineChange, TimelineEntry};
+use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, Change, Topology};
+use anabranch_scenario::{Host, PlugIn, Scenario, TimelineChange, TimelineEntry};
 use anabranch_sim::{Checks, End, FlowSetup, Opening, Party, Switch, WorldSetup, address, client_port, paths_between};
 use anabranch_units::{ConnId, Direction, Duration, Instant, PathId, Rng, Side};
 use anabranch_workload::Workload;
@@ -33,6 +33,20 @@ pub fn outcome(metrics: &RunMetrics, digest: String, events: u64) -> RunOutcome 
         curves: Curves::new(),
         live: None,
     }
+}
+
+/// The scenario's network, with traces begun where the seed says.
+fn topology(scenario: &Scenario, seed: u64) -> Topology {
+    let mut topology = scenario.topology.clone();
+    for (path, _) in topology.paths.iter_mut().zip(&scenario.drawn_trace).filter(|(_, drawn)| **drawn) {
+        let part = Rng::stream(seed, &format!("path.{}.trace", path.name)).unit();
+        for way in [&mut path.down, &mut path.up] {
+            if let Bottleneck::Own(BottleneckSpec { capacity: CapacitySpec::Trace(trace), .. }) = &mut way.bottleneck {
+                *trace = Arc::new(trace.begun_at((part * trace.period_millis() as f64) as u64));
+            }
+        }
+    }
+    topology
 }
 
 /// The bound that no scheduler with any congestion control can beat.
@@ -71,7 +85,8 @@ impl Layout {
         };
         let jitter = scenario.start_jitter.as_nanos();
         let start = Instant::ZERO + scenario.start + Duration::from_nanos(Rng::stream(job.seed, "start").below(jitter));
-        let mut ground = Ground { topology: scenario.topology.clone(), timeline: scenario.network_changes().collect() };
+        let mut ground =
+            Ground { topology: topology(scenario, job.seed), timeline: scenario.network_changes().collect() };
         let cross = tcp_flows(scenario, job.seed, &mut ground);
         let Ground { topology, timeline } = ground;
         Ok(Self { over, multipath, crowd: Crowd::new(traffic, start, job.seed), cross, topology, timeline })

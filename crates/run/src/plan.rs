@@ -4,7 +4,7 @@ use crate::cross;
 use crate::job::{Choice, Job};
 use crate::results::{CellValues, SweptKey};
 use crate::view::single;
-use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, Change, LossSpec, QueueSpec, WaySpec};
+use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, Change, LossSpec, PathSpec, QueueSpec, WaySpec};
 use anabranch_scenario::{Arrivals, Cell, ObjectSizes, PlugIn, Scenario, Traffic, TrafficKind};
 use anabranch_units::Duration;
 use indexmap::IndexMap;
@@ -250,6 +250,7 @@ fn labelled(plug_ins: &[PlugIn]) -> impl Iterator<Item = (&PlugIn, String)> {
 fn is_random(scenario: &Scenario) -> bool {
     let topology = &scenario.topology;
     !scenario.start_jitter.is_zero()
+        || topology.paths.iter().zip(&scenario.drawn_trace).any(|(path, drawn)| *drawn && has_trace(path))
         || scenario.traffic.iter().any(traffic_is_random)
         || topology.paths.iter().flat_map(|path| [&path.down, &path.up]).any(way_is_random)
         || topology.links.iter().flat_map(|link| [&link.down, &link.up]).any(bottleneck_is_random)
@@ -258,6 +259,15 @@ fn is_random(scenario: &Scenario) -> bool {
             Change::Loss(_, _, loss) => loss_is_random(loss),
             Change::PathRate(..) | Change::LinkRate(..) | Change::Delay(..) => false,
         })
+}
+
+/// A direction of the path follows a trace.
+pub(crate) fn has_trace(path: &PathSpec) -> bool {
+    let follows = |way: &WaySpec| match &way.bottleneck {
+        Bottleneck::Own(own) => matches!(own.capacity, CapacitySpec::Trace(_)),
+        Bottleneck::Shared(_) => false,
+    };
+    [&path.down, &path.up].into_iter().any(follows)
 }
 
 fn traffic_is_random(traffic: &Traffic) -> bool {

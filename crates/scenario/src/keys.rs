@@ -405,6 +405,7 @@ const KEYS: &[Key] = &[
     key(Path, "name", Form::Name, Required, "unique among paths and links"),
     both(Path, "rate", Form::Rate, Nothing("required, unless trace or link is given"), "capacity of the path's own bottleneck; IP header and overhead count"),
     both(Path, "trace", Form::Trace, Nothing("a fixed rate"), "recorded capacity in mahimahi's format instead of a rate: one millisecond per line, at which 1500 bytes may leave"),
+    key(Path, "trace_start", Form::Words(&["begin", "seed"]), Value("begin"), "the part of the trace at time 0. begin: its beginning, so that every repetition is the same draw; seed: a place that each repetition draws from its seed, the same part of the way through the traces of both directions"),
     both(Path, "link", Form::LinkName, Nothing("a bottleneck of its own"), "the shared link that is the path's bottleneck, instead of rate, trace and queue"),
     both(Path, "delay", TIME, Required, "one-way propagation delay"),
     both(Path, "queue", Form::Queue, Value("1bdp"), "capacity of the queue at the bottleneck, without the packet in transmission; 1bdp = initial rate (trace: mean) × the sum of both one-way delays, at least 10 full packets (mss + 80 bytes, IPv6: 100, + overhead)"),

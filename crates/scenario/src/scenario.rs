@@ -34,6 +34,8 @@ pub struct Scenario {
     pub topology: Topology,
     /// Paths that are backups, by index.
     pub backup: Vec<bool>,
+    /// Paths whose traces begin at a place that the seed draws, by index.
+    pub drawn_trace: Vec<bool>,
     /// Price, cap and weight, by path index.
     pub policy: Vec<PathPolicy>,
     /// The applications.

@@ -88,6 +88,7 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
         settings: Settings { sender_model, receiver_model, ..settings? },
         topology: network.topology,
         backup: network.backup,
+        drawn_trace: network.drawn_trace,
         policy: network.policy,
         traffic: traffic?,
         cross: flows.into_iter().collect::<Option<_>>()?,

@@ -22,6 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) struct Network {
     pub topology: Topology,
     pub backup: Vec<bool>,
+    pub drawn_trace: Vec<bool>,
     pub policy: Vec<PathPolicy>,
     pub limits: Limits,
 }
@@ -188,6 +189,7 @@ pub(crate) fn read(
     let drafts: Vec<_> = paths.iter().map(|fields| path(report, traces, names, fields)).collect();
     let bottlenecks: Vec<_> = links.iter().map(|fields| link(report, traces, fields)).collect();
     let backup: Vec<_> = paths.iter().map(|f| f.get(report, "backup", value::flag)).collect();
+    let starts: Vec<_> = paths.iter().map(|f| f.get(report, "trace_start", value::word)).collect();
     let policy: Vec<_> = paths.iter().map(|fields| policy(report, fields)).collect();
 
     let drafts: Vec<Pair<Draft>> = drafts.into_iter().collect::<Option<_>>()?;
@@ -203,6 +205,7 @@ pub(crate) fn read(
     Some(Network {
         topology: Topology { paths: paths.collect::<Option<_>>()?, links },
         backup: backup.into_iter().collect::<Option<_>>()?,
+        drawn_trace: starts.into_iter().map(|start| Some(start? == "seed")).collect::<Option<_>>()?,
         policy: policy.into_iter().collect::<Option<_>>()?,
         limits,
     })

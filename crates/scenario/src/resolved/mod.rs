@@ -231,6 +231,8 @@ impl Writer<'_> {
         for (key, value) in columns {
             self.pair(key, Some(value(&path.down)), Some(value(&path.up)));
         }
+        let drawn = scenario.drawn_trace[index];
+        self.some("trace_start", drawn.then(|| quoted("seed")));
         self.line("backup", scenario.backup[index]);
         let policy = scenario.policy[index];
         self.line("price", price(policy.price));
