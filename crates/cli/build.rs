@@ -37,6 +37,7 @@ fn engine(own: &Path, root: &Path) -> u128 {
     });
     let locked = [root, own].map(|folder| folder.join("Cargo.lock"));
     let mut files: Vec<PathBuf> = locked.into_iter().filter(|file| file.is_file()).take(1).collect();
+    files.iter().for_each(|file| println!("cargo:rerun-if-changed={}", file.display()));
     for folder in crates {
         println!("cargo:rerun-if-changed={}", folder.join("src").display());
         sources(&folder.join("src"), &mut files);

@@ -209,6 +209,8 @@ def sweep(
     for key, values in lists.items():
         if not values:
             raise ScenarioError(f"the grid is empty: `{key}` has no values")
+    if "seed" in lists:
+        raise ScenarioError("`seed` is a dimension of every sweep: `repeat` counts seeds, from the scenario's `seed` on")
     checked = as_scenario(scenario)
     for key, values in lists.items():
         checked = checked.set(f"sweep.{key}", "[" + ", ".join(toml(value) for value in values) + "]")

@@ -5,7 +5,7 @@ use crate::failure::{Failure, Salvage};
 use crate::input::why;
 use anabranch_run::{Driver, Job, Plan, Refusal, RunError, RunOutcome};
 use anabranch_trace::Recorder;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
@@ -26,6 +26,8 @@ pub struct Kept<'a> {
     /// For reading.
     file: Mutex<File>,
     journal: Mutex<Journal>,
+    /// Of runs that follow the clock.
+    real_time: bool,
     _syncing: Syncing,
 }
 
@@ -33,6 +35,8 @@ pub struct Kept<'a> {
 struct Journal {
     /// Where the outcome of a run stands: its beginning and length.
     places: HashMap<u128, (u64, u32)>,
+    /// The runs that this command asked for.
+    asked: HashSet<u128>,
     /// For writing, at the end.
     file: File,
     /// The next line begins here.
@@ -107,7 +111,8 @@ impl<'a> Kept<'a> {
     /// The journal in the directory of `--out`, if that is given: of runs in virtual time or of those that follow the clock.
     pub fn in_folder(out: Option<&Path>, driver: &'a dyn Driver, real_time: bool) -> Result<Option<Self>, Failure> {
         let name = if real_time { "real-time.jsonl" } else { Self::VIRTUAL };
-        out.map(|folder| Self::open(driver, &folder.join("kept").join(name))).transpose()
+        let open = |folder: &Path| Self::open(driver, &folder.join("kept").join(name));
+        Ok(out.map(open).transpose()?.map(|journal| Self { real_time, ..journal }))
     }
 
     /// Reads what the file at `path` keeps, if it is there. A line that is cut off, damaged, or of another form counts as not
@@ -133,8 +138,8 @@ impl<'a> Kept<'a> {
             end += 1;
         }
         let syncing = Syncing::of(appended.try_clone().map_err(unwritable)?);
-        let journal = Mutex::new(Journal { places, file: appended, end, error: None });
-        Ok(Self { driver, path: path.to_owned(), file: Mutex::new(file), journal, _syncing: syncing })
+        let journal = Mutex::new(Journal { places, asked: HashSet::new(), file: appended, end, error: None });
+        Ok(Self { driver, path: path.to_owned(), file: Mutex::new(file), journal, real_time: false, _syncing: syncing })
     }
 
     /// The outcome of the run `name`.
@@ -146,6 +151,14 @@ impl<'a> Kept<'a> {
             file.seek(SeekFrom::Start(begin)).and_then(|_| file.read_exact(&mut text)).ok()?;
         }
         serde_json::from_slice(&text).ok()
+    }
+
+    /// The name of a run, which another version of the program does not know. Of runs that follow the clock no two are the same.
+    fn name(&self, job: &Job) -> u128 {
+        match self.real_time {
+            true => xxh3_128(format!("{PROGRAM} {job:?}").as_bytes()),
+            false => xxh3_128(format!("{PROGRAM} {:032x}", job.identity()).as_bytes()),
+        }
     }
 
     /// Of an outcome that cannot be kept, nothing else is lost.
@@ -164,7 +177,7 @@ impl<'a> Kept<'a> {
 
     /// True if the outcome of `job` is there.
     pub fn has(&self, job: &Job) -> bool {
-        locked(&self.journal).places.contains_key(&name(job))
+        locked(&self.journal).places.contains_key(&self.name(job))
     }
 
     /// Adds what the file at `path`, the journal of another command, keeps.
@@ -184,8 +197,15 @@ impl<'a> Kept<'a> {
         self.failure().map_or(Ok(()), Err)
     }
 
-    /// Removes the file, and its directory if that is empty: what is in it stands elsewhere now.
+    /// Removes the file, and its directory if that is empty, when the runs in it stand in the results of this command. A file
+    /// with runs of another command stays.
     pub fn remove(self) -> Result<(), Failure> {
+        {
+            let journal = locked(&self.journal);
+            if journal.places.keys().any(|name| !journal.asked.contains(name)) {
+                return Ok(());
+            }
+        }
         fs::remove_file(&self.path).map_err(|error| Failure::unwritable(&self.path, &error))?;
         let _ = self.path.parent().map(fs::remove_dir);
         Ok(())
@@ -223,7 +243,8 @@ impl Driver for Kept<'_> {
     }
 
     fn run(&self, job: &Job, listener: &mut dyn Recorder) -> Result<RunOutcome, RunError> {
-        let name = name(job);
+        let name = self.name(job);
+        locked(&self.journal).asked.insert(name);
         // An outcome has no events: who listens to them needs the run.
         if let Some(outcome) = self.find(name).filter(|_| !listener.is_listening()) {
             return Ok(outcome);
@@ -232,11 +253,6 @@ impl Driver for Kept<'_> {
         self.keep(name, &outcome);
         Ok(outcome)
     }
-}
-
-/// The name of a run, which another version of the program does not know.
-fn name(job: &Job) -> u128 {
-    xxh3_128(format!("{PROGRAM} {:032x}", job.identity()).as_bytes())
 }
 
 /// The program's version and the digest of the sources that decide a run's outcome: papers and reports may change.

@@ -109,7 +109,8 @@ impl<'r> Columns<'r> {
             let numbers = |swept: &SweptKey| {
                 Cells::Real(texts.iter().map(|text| swept.values.get(text.as_ref()?).copied()).collect())
             };
-            let numbers = self.results.sweep.get(key).map(numbers);
+            // A swept seed is a column already.
+            let numbers = self.results.sweep.get(key).filter(|_| key != "seed").map(numbers);
             columns.push(Column { name: format!("cell.{key}"), cells: Cells::Text(texts) });
             columns.extend(numbers.map(|cells| column(key, cells)));
         }

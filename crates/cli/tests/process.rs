@@ -195,6 +195,9 @@ fn a_killed_sweep_goes_on_and_ends_as_if_nothing_had_been() {
                 serde_json::from_slice(&std::fs::read(out.join("results.json")).unwrap()).unwrap();
             assert!(part.incomplete.unwrap().finished == part.runs.len() && !part.runs.is_empty());
         }
+        // Another command in the same directory leaves these runs in place.
+        let other = ["run", file.to_str().unwrap(), "--seed", "77", "--out", out.to_str().unwrap()];
+        anabranch().args(other).assert().success();
         let before = std::fs::read_to_string(&journal).unwrap().lines().count();
         assert!(before > 5, "{before} runs were kept");
         anabranch().args(arguments(&out)).assert().success();

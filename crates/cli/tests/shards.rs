@@ -54,6 +54,10 @@ fn three_shards_make_the_whole() {
     fs::remove_file(folder.path().join("steady.trace")).unwrap();
     assert_eq!(output(&merge(&[2, 0, 1])), printed);
     same(Path::new(&whole), Path::new(&merged));
+    let text = errors(&["merge", &places[0], &places[1], &places[2], "--out", &places[1]], 2);
+    assert!(text.contains("is a shard"), "{text}");
+    let text = errors(&arguments(&file, &places[1]), 2);
+    assert!(text.contains("is a shard"), "{text}");
     // A shard that lost runs.
     let journal = Path::new(&places[1]).join("kept/virtual-time.jsonl");
     let text = fs::read_to_string(&journal).unwrap();

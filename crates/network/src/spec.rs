@@ -2,6 +2,7 @@
 
 use crate::{CodelSpec, DropTail, RedSpec};
 use anabranch_units::{Direction, Duration, Instant, Rate};
+use core::fmt;
 use std::sync::Arc;
 
 /// Paths, and the shared links that some of them cross.
@@ -104,10 +105,19 @@ pub enum CapacitySpec {
 
 /// Recorded capacity in mahimahi's format: milliseconds at each of which `1500` bytes may leave; unused opportunities
 /// are wasted; the trace repeats with the last timestamp as its period.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct CapacityTrace {
     /// Ascending milliseconds.
     pub opportunities: Vec<u64>,
+}
+
+impl fmt::Debug for CapacityTrace {
+    /// Their number and a hash: a trace may have a million.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mix = |hash: u64, at: &u64| (hash.rotate_left(5) ^ at).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let hash = self.opportunities.iter().fold(0, mix);
+        write!(f, "CapacityTrace({} opportunities, {hash:016x})", self.opportunities.len())
+    }
 }
 
 /// The queue of a bottleneck. The packet in transmission does not count.

@@ -6,7 +6,7 @@ use crate::results::{CellValues, RunRecord};
 use crate::runner::CellRecords;
 use anabranch_metrics::names;
 use anabranch_network::Bottleneck;
-use anabranch_scenario::{Scenario, TrafficKind};
+use anabranch_scenario::{Scenario, Traffic, TrafficKind};
 use anabranch_units::Duration;
 use serde::{Deserialize, Serialize};
 
@@ -181,7 +181,10 @@ fn loss(rows: &[&[RunRecord]], path: &str) -> (String, String) {
 fn part_blocked(scenario: &Scenario, row: &[RunRecord]) -> f64 {
     let time =
         |run: &RunRecord| run.metrics.get(names::COMPLETION).copied().or(scenario.duration.map(Duration::as_secs_f64));
-    let part = |run: &RunRecord| Some(run.metrics.get("window_blocked_s")? / time(run).filter(|time| *time > 0.0)?);
+    // The metric is the sum over the connections.
+    let connections: u32 = scenario.traffic.iter().map(Traffic::connections).sum();
+    let of_all = |run: &RunRecord| Some(time(run).filter(|time| *time > 0.0)? * f64::from(connections.max(1)));
+    let part = |run: &RunRecord| Some(run.metrics.get("window_blocked_s")? / of_all(run)?);
     let parts: Vec<f64> = row.iter().filter_map(part).collect();
     parts.iter().sum::<f64>() / parts.len().max(1) as f64
 }

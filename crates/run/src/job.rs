@@ -56,7 +56,8 @@ impl Job {
             ..(*self.scenario).clone()
         };
         if let Choice::Single(own) = self.choice {
-            let is_idle = |path: usize| scenario.cross.iter().all(|cross| cross.shared || cross.over != path);
+            // A flow over a link may take its delay from any path across that link.
+            let is_idle = |path: usize| scenario.cross.iter().all(|cross| !cross.shared && cross.over != path);
             for other in
                 (0..scenario.topology.paths.len()).filter(|&path| path != own && is_idle(path)).collect::<Vec<_>>()
             {

@@ -47,8 +47,7 @@ impl std::error::Error for Failure {
 /// A cell's runs: those of each row, by repetition.
 pub(crate) type CellRecords = Vec<Vec<RunRecord>>;
 
-/// One of several parts of a plan, which different machines may run: the seeds of a cell go round them, all rows of a seed
-/// together.
+/// One of several parts of a plan, which different machines may run: seed after seed goes to the next, with all its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
     /// From 1 to `of`.
@@ -93,7 +92,7 @@ impl Runner<'_> {
             diagnosis.extend(diagnose(cell, &rows));
             runs.extend(rows.into_iter().flatten());
         });
-        let missing = |_: &Failure| Incomplete { finished: runs.len(), planned: plan.extent().0 };
+        let missing = |_: &Failure| Incomplete { finished: runs.len(), planned: plan.extent().0.max(runs.len()) };
         let results = Results {
             schema: SCHEMA,
             anabranch: env!("CARGO_PKG_VERSION").to_owned(),
@@ -177,6 +176,10 @@ impl Runner<'_> {
                 }
                 twins.keep(range.start, &records);
                 if failure.is_some() {
+                    // Cells that were begun have their baselines, too.
+                    let begun =
+                        range.clone().zip(&mut records).filter(|(_, rows)| rows.iter().any(|row| !row.is_empty()));
+                    begun.for_each(|(cell, rows)| twins.copy(plan, cell, rows, near[cell - range.start]));
                     break failure;
                 }
                 let wider = |(cell, rows): (&CellPlan, &CellRecords)| {

@@ -91,6 +91,10 @@ fn baselines_that_a_key_cannot_change_are_run_once() {
     // Other flows on b are the same only if b is.
     let crossed = format!("{TEXT}[[cross]]\nkind = 'udp'\npath = 'b'\nrate = '100kbit'\n");
     assert_eq!(singles(&crossed, "path.b.delay=40ms..80ms/5"), 5 * 3 * 2);
+    // A flow over a link may have the delay of another path across it.
+    let link = "[[link]]\nname = 'l'\nrate = '1mbit'\n[[cross]]\nkind = 'tcp'\nlink = 'l'\n";
+    let competing = TEXT.replace("rate = '2mbit'", "link = 'l'").replace("rate = '1mbit'", "link = 'l'") + link;
+    assert_eq!(singles(&competing, "path.b.delay=10ms..15ms/5"), 5 * 3 * 2);
     let shared =
         TEXT.replace("name = 'c'\nrate = '1mbit'", "name = 'c'\nlink = 'l'") + "[[link]]\nname = 'l'\nrate = '1mbit'\n";
     assert_eq!(singles(&shared, "link.l.rate=1mbit..5mbit/5"), 5 * 3 * 2);
@@ -122,6 +126,12 @@ fn what_was_run_before_a_failure_has_results_with_equal_seeds() {
             };
             let other = whole.runs.iter().find(same).unwrap();
             assert_eq!(run.digest, other.digest);
+            let goes_on = part.runs.iter().any(|other| other.scheduler == "minrtt" && other.cell != run.cell);
+            let is_finished = goes_on && run.cell["path.b.delay"] == "40ms";
+            assert!(
+                !is_finished || run.metrics == other.metrics,
+                "the baselines of a finished cell are there: {run:?}"
+            );
         }
         let most_of_row = part.summary.iter().map(|summary| summary.n).max().unwrap();
         let fewest = part.summary.iter().filter(|s| s.metric == "completion_s").map(|summary| summary.n).min().unwrap();

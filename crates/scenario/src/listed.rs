@@ -136,7 +136,7 @@ fn range(text: &str, at: &Range<usize>, dots: usize) -> Result<Vec<String>, List
             }
         }
     };
-    let no_range = |help| fault(at.clone(), "is no range", help);
+    let no_range = |help: &str| fault(at.clone(), "is no range", help);
     let next = match step {
         _ if from > to => return Err(no_range("the first value is at most the second")),
         Step::Times(factor) if !(factor > 1.0 && from > 0.0) => {
@@ -159,7 +159,11 @@ fn range(text: &str, at: &Range<usize>, dots: usize) -> Result<Vec<String>, List
         if values.len() == MOST {
             return Err(too_many(at.clone()));
         }
-        values.push(scale.write(value));
+        let text = scale.write(value);
+        if values.last() == Some(&text) {
+            return Err(no_range(&format!("its steps are too small: {text} comes twice")));
+        }
+        values.push(text);
         value = next(value, values.len());
     }
     Ok(values)
@@ -225,7 +229,9 @@ mod tests {
         assert_eq!(fault("1ms,9ms..2ms*2"), ("9ms..2ms*2".into(), "is no range".into()));
         assert_eq!(fault("1ms..2mbit*2").0, "2mbit");
         assert_eq!(fault("1ms..2ms*x").0, "x");
-        for text in ["0..8*2", "1..8*1", "1..8/1", "1..8:0", "1..8/0", "3..3/4"] {
+        for text in
+            ["0..8*2", "1..8*1", "1..8/1", "1..8:0", "1..8/0", "3..3/4", "1p..3p*1.2", "10000000000001..10000000000003"]
+        {
             assert_eq!(fault(text), (text.to_owned(), "is no range".into()), "{text}");
         }
         assert_eq!(fault("1..1000000").1, "has more than 10000 values");
