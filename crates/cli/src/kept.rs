@@ -7,7 +7,7 @@ use anabranch_run::{Driver, Job, Plan, Refusal, RunError, RunOutcome};
 use anabranch_trace::Recorder;
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -35,7 +35,7 @@ pub struct Kept<'a> {
 struct Journal {
     /// Where the outcome of a run stands: its beginning and length.
     places: HashMap<u128, (u64, u32)>,
-    /// The runs that this command asked for.
+    /// The runs that this command requested.
     asked: HashSet<u128>,
     /// For writing, at the end.
     file: File,
@@ -197,14 +197,34 @@ impl<'a> Kept<'a> {
         self.failure().map_or(Ok(()), Err)
     }
 
-    /// Removes the file, and its directory if that is empty, when the runs in it stand in the results of this command. A file
-    /// with runs of another command stays.
-    pub fn remove(self) -> Result<(), Failure> {
-        {
-            let journal = locked(&self.journal);
-            if journal.places.keys().any(|name| !journal.asked.contains(name)) {
-                return Ok(());
+    /// Another command keeps runs in it, too.
+    fn is_shared(&self) -> bool {
+        let journal = locked(&self.journal);
+        journal.places.keys().any(|name| !journal.asked.contains(name))
+    }
+
+    /// Puts a file without the runs of this command in the place of this one.
+    fn remove_own(&self) -> io::Result<()> {
+        let beside = self.path.with_extension("part");
+        let mut others = BufWriter::new(File::create(&beside)?);
+        let mut reader = BufReader::new(File::open(&self.path)?);
+        let mut line = Vec::new();
+        while reader.read_until(b'\n', &mut line)? > 0 {
+            if read_line(&line).is_some_and(|(name, _)| !locked(&self.journal).asked.contains(&name)) {
+                others.write_all(&line)?;
             }
+            line.clear();
+        }
+        others.flush()?;
+        others.get_ref().sync_data()?;
+        fs::rename(beside, &self.path)
+    }
+
+    /// Removes the runs of this command, which stand in its results; with the last run the file, and its directory if that is
+    /// empty.
+    pub fn remove(self) -> Result<(), Failure> {
+        if self.is_shared() {
+            return self.remove_own().map_err(|error| Failure::unwritable(&self.path, &error));
         }
         fs::remove_file(&self.path).map_err(|error| Failure::unwritable(&self.path, &error))?;
         let _ = self.path.parent().map(fs::remove_dir);

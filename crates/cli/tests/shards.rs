@@ -50,14 +50,14 @@ fn three_shards_make_the_whole() {
     assert!(text.contains("shard 2/3, 3/3 is missing"), "{text}");
     told(1);
     told(2);
-    // The trace is among what was kept.
-    fs::remove_file(folder.path().join("steady.trace")).unwrap();
-    assert_eq!(output(&merge(&[2, 0, 1])), printed);
-    same(Path::new(&whole), Path::new(&merged));
     let text = errors(&["merge", &places[0], &places[1], &places[2], "--out", &places[1]], 2);
     assert!(text.contains("is a shard"), "{text}");
     let text = errors(&arguments(&file, &places[1]), 2);
     assert!(text.contains("is a shard"), "{text}");
+    // The trace is among what was kept.
+    fs::remove_file(folder.path().join("steady.trace")).unwrap();
+    assert_eq!(output(&merge(&[2, 0, 1])), printed);
+    same(Path::new(&whole), Path::new(&merged));
     // A shard that lost runs.
     let journal = Path::new(&places[1]).join("kept/virtual-time.jsonl");
     let text = fs::read_to_string(&journal).unwrap();
