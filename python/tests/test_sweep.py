@@ -79,3 +79,8 @@ def test_notebooks_show_pictures_and_tables():
     assert "<svg" in results._repr_html_() and "minrtt" in results._repr_html_()
     assert "<th>goodput_bps</th>" in results.runs._repr_html_()
     assert "<pre>" in ab.explain("blest")._repr_html_()
+
+
+def test_the_seed_is_a_dimension_of_every_sweep():
+    with pytest.raises(ab.ScenarioError, match="`seed` is a dimension of every sweep"):
+        ab.sweep(TWO, {"seed": [1, 2]})
