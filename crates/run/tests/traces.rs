@@ -65,6 +65,9 @@ fn the_key_reads_back() {
     assert!(document.resolved().contains("trace_start = \"seed\""), "{}", document.resolved());
     let again = read(&Source { name: "r".into(), text: document.resolved() }, &[], &Steps).unwrap();
     assert_eq!(again.scenario.drawn_trace, [true]);
+    let text = TEXT.replace("trace = 'steps.trace'", "rate = '8mbit'\ntrace_start = 'seed'");
+    let wrong = read(&Source { name: "s".into(), text }, &[], &Steps).unwrap_err();
+    assert_eq!(wrong[0].message, "`trace_start` is of a path that has a `trace`");
     let wrong = Override::parse("--set", "path.a.trace_start=sead");
     let wrong = read(&Source { name: "s".into(), text: TEXT.into() }, &[wrong], &Steps).unwrap_err();
     assert!(wrong[0].help.as_ref().is_some_and(|help| help.contains("seed")), "{wrong:#?}");

@@ -189,7 +189,7 @@ pub(crate) fn read(
     let drafts: Vec<_> = paths.iter().map(|fields| path(report, traces, names, fields)).collect();
     let bottlenecks: Vec<_> = links.iter().map(|fields| link(report, traces, fields)).collect();
     let backup: Vec<_> = paths.iter().map(|f| f.get(report, "backup", value::flag)).collect();
-    let starts: Vec<_> = paths.iter().map(|f| f.get(report, "trace_start", value::word)).collect();
+    let drawn_trace: Vec<_> = paths.iter().map(|fields| drawn_trace(report, fields)).collect();
     let policy: Vec<_> = paths.iter().map(|fields| policy(report, fields)).collect();
 
     let drafts: Vec<Pair<Draft>> = drafts.into_iter().collect::<Option<_>>()?;
@@ -205,7 +205,7 @@ pub(crate) fn read(
     Some(Network {
         topology: Topology { paths: paths.collect::<Option<_>>()?, links },
         backup: backup.into_iter().collect::<Option<_>>()?,
-        drawn_trace: starts.into_iter().map(|start| Some(start? == "seed")).collect::<Option<_>>()?,
+        drawn_trace: drawn_trace.into_iter().collect::<Option<_>>()?,
         policy: policy.into_iter().collect::<Option<_>>()?,
         limits,
     })
@@ -264,6 +264,19 @@ fn link(report: &mut Report, traces: &mut Traces<'_>, fields: &Fields<'_>) -> Pa
     }
     let mut both = |direction| Some((capacity.take(direction)?, queue.take(direction)?));
     Pair { down: both(Direction::Down), up: both(Direction::Up) }
+}
+
+/// The path's own trace begins where the seed says.
+fn drawn_trace(report: &mut Report, fields: &Fields<'_>) -> Option<bool> {
+    let is_drawn = fields.get(report, "trace_start", value::word)? == "seed";
+    let trace = fields.places("trace");
+    if let Some(node) = fields.written("trace_start").filter(|_| is_drawn && trace.down.or(trace.up).is_none()) {
+        report
+            .error(Code::Conflict, node.at, "`trace_start` is of a path that has a `trace`")
+            .label("this path has none of its own")
+            .help("give the path a trace, or leave `trace_start` out");
+    }
+    Some(is_drawn)
 }
 
 /// `rate` or `trace`, per direction.
