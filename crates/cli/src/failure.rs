@@ -29,7 +29,7 @@ impl Salvage {
         match self {
             Self::Nothing => "nothing was finished",
             Self::Printed => {
-                "what is finished is printed; with --out DIR it would be kept, and the same command would continue"
+                "finished runs are printed; --out DIR would also keep them, so that the same command could continue"
             }
             Self::Kept => "finished runs are kept: the same command continues from here",
         }

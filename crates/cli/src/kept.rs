@@ -36,7 +36,7 @@ struct Journal {
     /// Where the outcome of a run stands: its beginning and length.
     places: HashMap<u128, (u64, u32)>,
     /// The runs that this command requested.
-    asked: HashSet<u128>,
+    requested: HashSet<u128>,
     /// For writing, at the end.
     file: File,
     /// The next line begins here.
@@ -99,6 +99,11 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
+/// `driver`, or the journal in front of it.
+pub fn through<'d>(journal: Option<&'d Kept<'_>>, driver: &'d dyn Driver) -> &'d dyn Driver {
+    journal.map_or(driver, |journal| journal)
+}
+
 /// The fate of finished runs, with a journal or without.
 pub fn salvage(journal: Option<&Kept<'_>>) -> Salvage {
     if journal.is_some() { Salvage::Kept } else { Salvage::Printed }
@@ -108,11 +113,23 @@ impl<'a> Kept<'a> {
     /// The file's name for runs in virtual time.
     pub const VIRTUAL: &'static str = "virtual-time.jsonl";
 
-    /// The journal in the directory of `--out`, if that is given: of runs in virtual time or of those that follow the clock.
-    pub fn in_folder(out: Option<&Path>, driver: &'a dyn Driver, real_time: bool) -> Result<Option<Self>, Failure> {
+    /// The journal in the directory of `--out`: of runs in virtual time or of those that follow the clock.
+    pub fn in_folder(folder: &Path, driver: &'a dyn Driver, real_time: bool) -> Result<Self, Failure> {
         let name = if real_time { "real-time.jsonl" } else { Self::VIRTUAL };
-        let open = |folder: &Path| Self::open(driver, &folder.join("kept").join(name));
-        Ok(out.map(open).transpose()?.map(|journal| Self { real_time, ..journal }))
+        Ok(Self { real_time, ..Self::open(driver, &folder.join("kept").join(name))? })
+    }
+
+    /// The same where `--out` need not be given.
+    pub fn in_out(out: Option<&Path>, driver: &'a dyn Driver, real_time: bool) -> Result<Option<Self>, Failure> {
+        out.map(|folder| Self::in_folder(folder, driver, real_time)).transpose()
+    }
+
+    /// Ends the journal's use: reports why not all was kept, and removes this command's runs if nothing else went wrong.
+    pub fn close(self, wrong: &mut Vec<Failure>) {
+        wrong.extend(self.failure());
+        if wrong.is_empty() {
+            wrong.extend(self.remove().err());
+        }
     }
 
     /// Reads what the file at `path` keeps, if it is there. A line that is cut off, damaged, or of another form counts as not
@@ -138,7 +155,7 @@ impl<'a> Kept<'a> {
             end += 1;
         }
         let syncing = Syncing::of(appended.try_clone().map_err(unwritable)?);
-        let journal = Mutex::new(Journal { places, asked: HashSet::new(), file: appended, end, error: None });
+        let journal = Mutex::new(Journal { places, requested: HashSet::new(), file: appended, end, error: None });
         Ok(Self { driver, path: path.to_owned(), file: Mutex::new(file), journal, real_time: false, _syncing: syncing })
     }
 
@@ -200,7 +217,7 @@ impl<'a> Kept<'a> {
     /// Another command keeps runs in it, too.
     fn is_shared(&self) -> bool {
         let journal = locked(&self.journal);
-        journal.places.keys().any(|name| !journal.asked.contains(name))
+        journal.places.keys().any(|name| !journal.requested.contains(name))
     }
 
     /// Puts a file without the runs of this command in the place of this one.
@@ -210,7 +227,7 @@ impl<'a> Kept<'a> {
         let mut reader = BufReader::new(File::open(&self.path)?);
         let mut line = Vec::new();
         while reader.read_until(b'\n', &mut line)? > 0 {
-            if read_line(&line).is_some_and(|(name, _)| !locked(&self.journal).asked.contains(&name)) {
+            if read_line(&line).is_some_and(|(name, _)| !locked(&self.journal).requested.contains(&name)) {
                 others.write_all(&line)?;
             }
             line.clear();
@@ -222,7 +239,7 @@ impl<'a> Kept<'a> {
 
     /// Removes the runs of this command, which stand in its results; with the last run the file, and its directory if that is
     /// empty.
-    pub fn remove(self) -> Result<(), Failure> {
+    fn remove(self) -> Result<(), Failure> {
         if self.is_shared() {
             return self.remove_own().map_err(|error| Failure::unwritable(&self.path, &error));
         }
@@ -264,7 +281,7 @@ impl Driver for Kept<'_> {
 
     fn run(&self, job: &Job, listener: &mut dyn Recorder) -> Result<RunOutcome, RunError> {
         let name = self.name(job);
-        locked(&self.journal).asked.insert(name);
+        locked(&self.journal).requested.insert(name);
         // An outcome has no events: who listens to them needs the run.
         if let Some(outcome) = self.find(name).filter(|_| !listener.is_listening()) {
             return Ok(outcome);

@@ -114,15 +114,17 @@ fn foreign(folder: &Path) -> Option<PathBuf> {
 
 /// Results with missing runs.
 fn is_part(document: &Path) -> bool {
-    let text = read_regular(document).unwrap_or_default();
-    let fields: BTreeMap<String, IgnoredAny> = serde_json::from_str(&text).unwrap_or_default();
-    fields.contains_key("incomplete")
+    fields(document).contains_key("incomplete")
+}
+
+/// The names of a document's fields; their content is passed over.
+fn fields(document: &Path) -> BTreeMap<String, IgnoredAny> {
+    serde_json::from_str(&read_regular(document).unwrap_or_default()).unwrap_or_default()
 }
 
 /// Documents name the program in a field; what is in the fields is passed over.
 fn is_ours(document: &Path) -> bool {
-    let text = read_regular(document).unwrap_or_default();
-    let fields: BTreeMap<String, IgnoredAny> = serde_json::from_str(&text).unwrap_or_default();
+    let fields = fields(document);
     ["anabranch", "made_by"].iter().any(|name| fields.contains_key(*name))
 }
 

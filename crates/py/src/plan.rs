@@ -39,8 +39,8 @@ fn key(job: &Job) -> String {
 }
 
 impl Outcomes {
-    fn get(&self, job: &Job) -> Option<RunOutcome> {
-        locked(&self.0).get(&key(job)).cloned()
+    fn get(&self, key: &str) -> Option<RunOutcome> {
+        locked(&self.0).get(key).cloned()
     }
 }
 
@@ -208,7 +208,8 @@ struct Bench<'a> {
 
 impl Driver for Bench<'_> {
     fn run(&self, job: &Job, listener: &mut dyn Recorder) -> Result<RunOutcome, RunError> {
-        if let Some(outcome) = self.outcomes.get(job) {
+        let key = key(job);
+        if let Some(outcome) = self.outcomes.get(&key) {
             return Ok(outcome);
         }
         if self.fate.is_stopped() {
@@ -218,7 +219,7 @@ impl Driver for Bench<'_> {
         if self.fate.is_stopped() {
             return Err(RunError::Interrupted);
         }
-        locked(&self.outcomes.0).insert(key(job), outcome.clone());
+        locked(&self.outcomes.0).insert(key, outcome.clone());
         Ok(outcome)
     }
 }

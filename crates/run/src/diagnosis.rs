@@ -113,10 +113,10 @@ fn of_control(scenario: &Scenario, rows: &[&[RunRecord]]) -> Vec<Diagnosis> {
     }
     let is_bulk = scenario.traffic.iter().all(|traffic| matches!(traffic.kind, TrafficKind::Bulk { size: None }));
     if is_bulk && blocked.len() < rows.len() {
-        for (path, spec) in scenario.topology.paths.iter().map(|path| &path.name).zip(&scenario.topology.paths) {
+        for path in scenario.topology.paths.iter().map(|path| &path.name) {
             let lossy: Vec<&[RunRecord]> = rows.iter().copied().filter(|row| is_held_by_loss(row, path)).collect();
             if !lossy.is_empty() {
-                found.push(finding(DiagnosisKind::Loss, &lossy, loss(&lossy, &spec.name)));
+                found.push(finding(DiagnosisKind::Loss, &lossy, loss(&lossy, path)));
             }
         }
     }
@@ -164,11 +164,7 @@ fn window(scenario: &Scenario, rows: &[&[RunRecord]]) -> (String, String) {
 }
 
 fn loss(rows: &[&[RunRecord]], path: &str) -> (String, String) {
-    let of = |metric: &str| {
-        let values = rows.iter().flat_map(|row| row.iter()).filter_map(|run| run.paths.get(path)?.get(metric).copied());
-        let values: Vec<f64> = values.collect();
-        100.0 * values.iter().sum::<f64>() / values.len().max(1) as f64
-    };
+    let of = |metric| 100.0 * mean_of_path(rows.iter().copied().flatten(), path, metric).unwrap_or(0.0);
     let names = listed(rows.iter().map(|row| row[0].scheduler.as_str()));
     let (lost, used) = (of("loss_ratio"), of("utilisation"));
     let summary = format!("limited by loss on {path}");
@@ -185,16 +181,22 @@ fn part_blocked(scenario: &Scenario, row: &[RunRecord]) -> f64 {
     let connections: u32 = scenario.traffic.iter().map(Traffic::connections).sum();
     let of_all = |run: &RunRecord| Some(time(run).filter(|time| *time > 0.0)? * f64::from(connections.max(1)));
     let part = |run: &RunRecord| Some(run.metrics.get("window_blocked_s")? / of_all(run)?);
-    let parts: Vec<f64> = row.iter().filter_map(part).collect();
-    parts.iter().sum::<f64>() / parts.len().max(1) as f64
+    mean(row.iter().filter_map(part)).unwrap_or(0.0)
+}
+
+fn mean_of_path<'r>(runs: impl Iterator<Item = &'r RunRecord>, path: &str, metric: &str) -> Option<f64> {
+    mean(runs.filter_map(|run| run.paths.get(path)?.get(metric).copied()))
+}
+
+/// `None` of no values.
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (sum, count) = values.fold((0.0, 0u32), |(sum, count), value| (sum + value, count + 1));
+    (count > 0).then(|| sum / f64::from(count))
 }
 
 fn is_held_by_loss(row: &[RunRecord], path: &str) -> bool {
-    let mean = |metric: &str| {
-        let values: Vec<f64> = row.iter().filter_map(|run| run.paths.get(path)?.get(metric).copied()).collect();
-        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-    };
-    mean("loss_ratio").zip(mean("utilisation")).is_some_and(|(lost, used)| lost >= LOSS && used < FULL)
+    let of = |metric| mean_of_path(row.iter(), path, metric);
+    of("loss_ratio").zip(of("utilisation")).is_some_and(|(lost, used)| lost >= LOSS && used < FULL)
 }
 
 /// The sum of the paths' rates times the longest round trip, without queues, in bytes; `None` where paths share links.

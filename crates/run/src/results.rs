@@ -226,9 +226,9 @@ impl Results {
     /// The JSON document, ending in a newline.
     pub fn to_json(&self) -> String {
         // Every map's keys are strings and every number is finite, so this cannot fail.
-        let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
-        text.push('\n');
-        text
+        let mut text = Vec::new();
+        let _ = self.write_json(&mut text);
+        String::from_utf8(text).unwrap_or_default()
     }
 }
 

@@ -147,55 +147,8 @@ impl Runner<'_> {
         let mut twins = Twins::of(plan);
         let mut done = 0;
         for range in batches(plan) {
-            let cells = &plan.cells[range.clone()];
-            let mut records: Vec<CellRecords> =
-                cells.iter().map(|cell| cell.rows.iter().map(|_| Vec::new()).collect()).collect();
-            let mut targets: Vec<u32> = cells.iter().map(|cell| cell.first_target(plan.auto)).collect();
-            // A cell with many seeds is run in several steps.
-            let (mut reached, step) =
-                (0, (BATCH / cells.iter().map(|cell| cell.rows.len()).sum::<usize>().max(1)).max(1));
-            let failure = loop {
-                reached += step as u32;
-                let near: Vec<u32> = targets.iter().map(|target| reached.min(*target)).collect();
-                for (cell, rows) in range.clone().zip(&mut records) {
-                    twins.copy(plan, cell, rows, near[cell - range.start]);
-                }
-                let tasks =
-                    open_tasks(range.start, &records, &near, |cell, row| twins.waits(&range, &near, (cell, row)));
-                let before = done + records.iter().flatten().map(Vec::len).sum::<usize>();
-                let (outcomes, failure) = self.run_tasks(plan, &tasks, before);
-                for (task, record) in tasks.iter().zip(outcomes) {
-                    let row = &mut records[task.cell - range.start][task.row];
-                    // After a gap, a run would be paired with one of another seed.
-                    if let Some(mut record) = record.filter(|_| row.len() == task.repetition as usize) {
-                        if let Some(last) = row.last() {
-                            record.share(last);
-                        }
-                        row.push(record);
-                    }
-                }
-                twins.keep(range.start, &records);
-                if failure.is_some() {
-                    // Cells that were begun have their baselines, too.
-                    let begun =
-                        range.clone().zip(&mut records).filter(|(_, rows)| rows.iter().any(|row| !row.is_empty()));
-                    begun.for_each(|(cell, rows)| twins.copy(plan, cell, rows, near[cell - range.start]));
-                    break failure;
-                }
-                let wider = |(cell, rows): (&CellPlan, &CellRecords)| {
-                    plan.auto && cell.random && !rows.iter().all(|row| is_narrow(row))
-                };
-                for ((cell, rows), target) in cells.iter().zip(&records).zip(&mut targets) {
-                    let is_open = wider((cell, rows)) && *target < AUTO_LIMIT;
-                    *target += if is_open && reached >= *target { AUTO_STEP } else { 0 };
-                }
-                let is_done =
-                    |(rows, target): (&CellRecords, &u32)| rows.iter().all(|row| row.len() >= *target as usize);
-                if records.iter().zip(&targets).all(is_done) {
-                    break None;
-                }
-            };
-            for (cell, mut rows) in cells.iter().zip(records) {
+            let (records, failure) = self.run_batch(plan, &range, &mut twins, done);
+            for (cell, mut rows) in plan.cells[range].iter().zip(records) {
                 done += rows.iter().map(Vec::len).sum::<usize>();
                 fill_in_ratios(cell, &mut rows);
                 if rows.iter().any(|row| !row.is_empty()) {
@@ -207,6 +160,48 @@ impl Runner<'_> {
             }
         }
         None
+    }
+
+    /// The runs of some cells; `done` runs came before. A cell with many seeds is run in several steps.
+    fn run_batch(
+        &self,
+        plan: &Plan,
+        range: &Range<usize>,
+        twins: &mut Twins,
+        done: usize,
+    ) -> (Vec<CellRecords>, Option<Failure>) {
+        let cells = &plan.cells[range.clone()];
+        let mut records: Vec<CellRecords> = cells.iter().map(|cell| vec![Vec::new(); cell.rows.len()]).collect();
+        let mut targets: Vec<u32> = cells.iter().map(|cell| cell.first_target(plan.auto)).collect();
+        let rows: usize = cells.iter().map(|cell| cell.rows.len()).sum();
+        let step = (BATCH / rows.max(1)).max(1) as u32;
+        let mut reached = 0;
+        loop {
+            reached += step;
+            let near: Vec<u32> = targets.iter().map(|target| reached.min(*target)).collect();
+            // Those of earlier batches.
+            twins.copy(plan, range, &mut records, &near);
+            let tasks = open_tasks(range.start, &records, &near, |cell, row| twins.waits(range, &near, (cell, row)));
+            let before = done + records.iter().flatten().map(Vec::len).sum::<usize>();
+            let (outcomes, failure) = self.run_tasks(plan, &tasks, before);
+            for (task, record) in tasks.iter().zip(outcomes) {
+                add(&mut records[task.cell - range.start][task.row], task.repetition, record);
+            }
+            // Those of this one.
+            twins.keep(range.start, &records);
+            twins.copy(plan, range, &mut records, &near);
+            if failure.is_some() {
+                return (records, failure);
+            }
+            for ((cell, rows), target) in cells.iter().zip(&records).zip(&mut targets) {
+                let is_open = plan.auto && cell.random && !rows.iter().all(|row| is_narrow(row));
+                *target += if is_open && reached >= *target && *target < AUTO_LIMIT { AUTO_STEP } else { 0 };
+            }
+            let is_done = |(rows, target): (&CellRecords, &u32)| rows.iter().all(|row| row.len() >= *target as usize);
+            if records.iter().zip(&targets).all(is_done) {
+                return (records, None);
+            }
+        }
     }
 
     /// The records of `tasks`, in their order, until the first that failed; `done` runs came before.
@@ -261,6 +256,16 @@ impl Runner<'_> {
         let outcome = answer.ok_or_else(|| unsupported(&run(), "the observer left it out"))?;
         let outcome = outcome.map_err(|error| Failure { run: run(), error })?;
         Ok(RunRecord::new(&row.scheduler_label, &row.congestion_label, job.seed, cell.values(), outcome))
+    }
+}
+
+/// Adds a run to its row. After a gap it is left out: it would be paired with a run of another seed.
+fn add(row: &mut Vec<RunRecord>, repetition: u32, record: Option<RunRecord>) {
+    if let Some(mut record) = record.filter(|_| row.len() == repetition as usize) {
+        if let Some(last) = row.last() {
+            record.share(last);
+        }
+        row.push(record);
     }
 }
 

@@ -46,19 +46,24 @@ impl Twins {
         first.is_some_and(|first| targets[first - batch.start] >= targets[cell - batch.start])
     }
 
-    /// Gives the rows of a cell what their twins have, up to `target` runs each.
-    pub fn copy(&self, plan: &Plan, cell: usize, rows: &mut CellRecords, target: u32) {
-        for (place, row) in rows.iter_mut().enumerate() {
-            let Some((_, runs)) = self.first.get(&(cell, place)).and_then(|first| self.kept.get(first)) else {
-                continue;
-            };
-            let labels = &plan.cells[cell].rows[place];
-            row.extend(runs.iter().take(target as usize).skip(row.len()).map(|run| RunRecord {
-                scheduler: labels.scheduler_label.clone(),
-                congestion: labels.congestion_label.clone(),
-                cell: plan.cells[cell].values(),
-                ..run.clone()
-            }));
+    /// Gives the rows of a batch the runs of their twins, up to the cell's target each. A cell of which nothing was run, because
+    /// a failure came before it, gets none from its own batch.
+    pub fn copy(&self, plan: &Plan, batch: &Range<usize>, records: &mut [CellRecords], targets: &[u32]) {
+        for ((cell, rows), target) in batch.clone().zip(records).zip(targets) {
+            let is_begun = rows.iter().any(|row| !row.is_empty());
+            for (place, row) in rows.iter_mut().enumerate() {
+                let Some(first) = self.first.get(&(cell, place)) else { continue };
+                let Some((_, runs)) = self.kept.get(first).filter(|_| is_begun || !batch.contains(&first.0)) else {
+                    continue;
+                };
+                let labels = &plan.cells[cell].rows[place];
+                row.extend(runs.iter().take(*target as usize).skip(row.len()).map(|run| RunRecord {
+                    scheduler: labels.scheduler_label.clone(),
+                    congestion: labels.congestion_label.clone(),
+                    cell: plan.cells[cell].values(),
+                    ..run.clone()
+                }));
+            }
         }
     }
 

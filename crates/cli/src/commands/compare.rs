@@ -3,7 +3,7 @@
 use crate::args::{CompareArguments, ListFormat};
 use crate::builtin;
 use crate::failure::{Failure, Salvage};
-use crate::kept::{Kept, salvage};
+use crate::kept::{Kept, salvage, through};
 use crate::load::{Loaded, congestions, scenario_files, schedulers};
 use crate::marked::Marked;
 use crate::output::{create, write};
@@ -43,8 +43,8 @@ pub fn compare(arguments: &CompareArguments, driver: &dyn Driver) -> Result<Told
         arguments.update.iter().map(|file| Marked::read(file, &marks(arguments))).collect();
     let targets = targets?;
     grid.prepare(driver).map_err(Failure::refused)?;
-    let journal = Kept::in_folder(arguments.out.as_deref(), driver, false)?;
-    let driver = journal.as_ref().map_or(driver, |journal| journal);
+    let journal = Kept::in_out(arguments.out.as_deref(), driver, false)?;
+    let driver = through(journal.as_ref(), driver);
     let watch = Watch::new(Wanted::default())?;
     let (found, ended) = run(arguments, &grid, driver, (&Threads::new(arguments.jobs), &watch));
     let empty = found.comparison.frontiers.iter().all(|frontier| frontier.cells.is_empty());
@@ -64,10 +64,7 @@ pub fn compare(arguments: &CompareArguments, driver: &dyn Driver) -> Result<Told
         wrong.extend(targets.iter().filter_map(|target| target.write(|name| section(&found, name)).err()));
         wrong.extend(arguments.picture.iter().filter_map(write_picture));
     }
-    wrong.extend(journal.as_ref().and_then(Kept::failure));
-    if let Some(journal) = journal.filter(|_| wrong.is_empty()) {
-        wrong.extend(journal.remove().err());
-    }
+    journal.into_iter().for_each(|journal| journal.close(&mut wrong));
     let output = match arguments.format {
         ListFormat::Table => text(&found.comparison),
         ListFormat::Json => json,

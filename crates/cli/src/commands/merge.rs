@@ -37,7 +37,7 @@ pub fn merge(arguments: &MergeArguments, drivers: &Drivers<'_>) -> Result<Told, 
     if let Some(folder) = arguments.folders.iter().find(|folder| whole.is_some() && place(folder) == whole) {
         return unusable(format!("{} is a shard", folder.display()), "give --out another directory");
     }
-    let Some(journal) = Kept::in_folder(output.out.as_deref(), drivers.virtual_time, false)? else {
+    let Some(journal) = Kept::in_out(output.out.as_deref(), drivers.virtual_time, false)? else {
         return unusable("--out DIR is missing: the directory of the whole".into(), "anabranch merge a b --out whole");
     };
     for (folder, _) in &shards {

@@ -3,7 +3,7 @@
 use crate::args::{ListFormat, ParityArguments};
 use crate::drivers::Drivers;
 use crate::failure::{Failure, Salvage};
-use crate::kept::{Kept, salvage};
+use crate::kept::{Kept, salvage, through};
 use crate::load::{Loaded, congestions, scenario_files, set_overrides};
 use crate::marked::Marked;
 use crate::output::{create, write};
@@ -22,12 +22,12 @@ pub fn parity(arguments: &ParityArguments, drivers: &Drivers<'_>) -> Result<Told
     // Said before the work, not after it.
     let target = arguments.update.as_deref().map(|file| Marked::read(file, &["parity"])).transpose()?;
     let modes: &[Mode] = if arguments.brief { &BRIEF } else { &MODES };
-    let journal = |driver, real_time| Kept::in_folder(arguments.out.as_deref(), driver, real_time);
+    let journal = |driver, real_time| Kept::in_out(arguments.out.as_deref(), driver, real_time);
     let (in_virtual_time, in_real_time) = (journal(drivers.virtual_time, false)?, journal(drivers.real_time, true)?);
     let kept = salvage(in_virtual_time.as_ref());
     let drivers = Drivers {
-        virtual_time: in_virtual_time.as_ref().map_or(drivers.virtual_time, |journal| journal),
-        real_time: in_real_time.as_ref().map_or(drivers.real_time, |journal| journal),
+        virtual_time: through(in_virtual_time.as_ref(), drivers.virtual_time),
+        real_time: through(in_real_time.as_ref(), drivers.real_time),
         ..*drivers
     };
     let stages: Vec<Stage<'_>> =
@@ -52,14 +52,7 @@ pub fn parity(arguments: &ParityArguments, drivers: &Drivers<'_>) -> Result<Told
         wrong.extend(target.write(|_| parity_markdown(&measured)).err());
     }
     drop(stages);
-    let journals = [in_virtual_time, in_real_time].into_iter().flatten();
-    for journal in journals {
-        match journal.failure() {
-            Some(failure) => wrong.push(failure),
-            None if wrong.is_empty() => wrong.extend(journal.remove().err()),
-            None => {}
-        }
-    }
+    [in_virtual_time, in_real_time].into_iter().flatten().for_each(|journal| journal.close(&mut wrong));
     let output = match arguments.format {
         ListFormat::Table => parity_text(&measured) + &incomplete,
         ListFormat::Json => json,

@@ -3,8 +3,8 @@
 use crate::args::{Format, Output, RunArguments};
 use crate::artifacts;
 use crate::drivers::Drivers;
-use crate::failure::Failure;
-use crate::kept::{Kept, salvage};
+use crate::failure::{Failure, Salvage};
+use crate::kept::{Kept, salvage, through};
 use crate::load::{Loaded, congestions, schedulers, set_overrides};
 use crate::number::Repetitions;
 use crate::opener::Opener;
@@ -118,15 +118,14 @@ fn run_shard(
     let Some(folder) = &output.out else { return refuse("it keeps runs in a directory", "give --out DIR") };
     create(folder)?;
     ShardFile::new(shard, Whole::of(loaded, options)).write(folder)?;
-    let journal = Kept::in_folder(Some(folder), driver, false)?;
-    let driver = journal.as_ref().map_or(driver, |journal| journal);
+    let journal = Kept::in_folder(folder, driver, false)?;
     let plan = Plan::new(&loaded.variants(), options);
-    let kept = salvage(journal.as_ref());
-    let stage = Stage { plan, driver, real_time: false, jobs: output.jobs, name: String::new(), kept };
+    let (name, kept) = (String::new(), Salvage::Kept);
+    let stage = Stage { plan, driver: &journal, real_time: false, jobs: output.jobs, name, kept };
     let done = carry_out_shard(&stage, shard)?;
     let Shard { number, of } = shard;
     let text = format!("Shard {number}/{of}: {done} runs are kept in {}.\n", folder.display());
-    Ok(Told::new(text, journal.and_then(|journal| journal.failure()).into_iter().collect()))
+    Ok(Told::new(text, journal.failure().into_iter().collect()))
 }
 
 /// Plans, runs, and writes the files of `--out`: the results, and the errors of files that could not be written.
@@ -156,13 +155,11 @@ pub fn execute(
     wanted.timeline = out.as_ref().zip(timeline.filter(|packets| *packets > 0)).map(|(out, n)| (out.timeline(), n));
     // Runs that follow the clock disturb each other where they share the machine: only if asked.
     let jobs = output.jobs.or(NonZeroUsize::new(1).filter(|_| options.real_time));
-    let journal = Kept::in_folder(output.out.as_deref(), driver, options.real_time)?;
-    let kept = salvage(journal.as_ref());
-    let driver = journal.as_ref().map_or(driver, |journal| journal);
+    let journal = Kept::in_out(output.out.as_deref(), driver, options.real_time)?;
+    let (driver, kept) = (through(journal.as_ref(), driver), salvage(journal.as_ref()));
     let stage = Stage { plan, driver, real_time: options.real_time, jobs, name: String::new(), kept };
     let Carried { mut results, part, mut wrong } = carry_out(&[stage], wanted)?;
     let Some(results) = results.pop().or(part) else { return Err(wrong.remove(0)) };
-    wrong.extend(journal.as_ref().and_then(Kept::failure));
     // Whole results of an earlier command do not give way to a part.
     let out = out.filter(|out| results.incomplete.is_none() || out.is_free());
     let keep = |out: OutFolder| {
@@ -172,9 +169,7 @@ pub fn execute(
         opener.map_or(Ok(()), |opener| opener.open(&report))
     };
     wrong.extend(out.and_then(|out| keep(out).err()));
-    if let Some(journal) = journal.filter(|_| wrong.is_empty()) {
-        wrong.extend(journal.remove().err());
-    }
+    journal.into_iter().for_each(|journal| journal.close(&mut wrong));
     Ok((results, wrong))
 }
 

@@ -49,7 +49,7 @@ pub fn report(results: &Results, folder: RunFolder) -> Report {
     seeds.dedup();
     let sections = [
         summary(results, &rows),
-        limits(results),
+        limits(results, &rows),
         comparisons(results, &rows),
         paths(&rows),
         over_time(&folder.series),
@@ -129,14 +129,14 @@ fn summary(results: &Results, rows: &[ResultRow<'_>]) -> Option<Section> {
 }
 
 /// The findings about the limits of the runs.
-fn limits(results: &Results) -> Option<Section> {
-    let findings = findings(results);
+fn limits(results: &Results, rows: &[ResultRow<'_>]) -> Option<Section> {
+    let findings = findings(results, rows);
     (!findings.is_empty()).then(|| section("limits", "What limited the runs", findings, Vec::new()))
 }
 
 /// Each finding; of a sweep, in how many of its cells it holds.
-pub(crate) fn findings(results: &Results) -> Vec<String> {
-    let cells = results.rows().chunk_by(|a, b| a.cell == b.cell).count();
+pub(crate) fn findings(results: &Results, rows: &[ResultRow<'_>]) -> Vec<String> {
+    let cells = rows.chunk_by(|a, b| a.cell == b.cell).count();
     if cells <= 1 {
         return results.diagnosis.iter().map(|one| one.text.clone()).collect();
     }

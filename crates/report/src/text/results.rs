@@ -23,7 +23,7 @@ pub fn results_table(results: &Results) -> String {
     text.push('\n');
     text += &notes(&rows);
     text += &live_notes(results);
-    for finding in findings(results) {
+    for finding in findings(results, &rows) {
         let _ = writeln!(text, "{}", textwrap::fill(&finding, WIDTH));
     }
     if let Some(Incomplete { finished, planned }) = results.incomplete {
