@@ -94,7 +94,7 @@ pub struct Parity {
 impl Parity {
     /// Draws the results of `modes` together, which are in their order.
     pub fn of(modes: &[Mode], all: &[Results]) -> Self {
-        let live: Vec<_> = all.iter().flat_map(|results| &results.runs).filter_map(|run| run.live.as_ref()).collect();
+        let live: Vec<_> = all.iter().flat_map(|results| results.runs.lives()).collect();
         Self {
             scenario: all.first().map(|results| results.scenario.clone()).unwrap_or_default(),
             rows: rows(modes, all),

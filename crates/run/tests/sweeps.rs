@@ -71,9 +71,10 @@ fn each_cell_has_the_results_of_a_run_of_its_own() {
         let swept = run(&Counting::default(), &plan(TEXT, &[key], &[]));
         let (name, values) = key.split_once('=').unwrap();
         let values: Vec<&str> = if values.starts_with('[') { vec![values] } else { values.split(',').collect() };
-        let alone = |value: &&str| run(&Counting::default(), &plan(TEXT, &[], &[&format!("{name}={value}")])).runs;
+        let alone =
+            |value: &&str| run(&Counting::default(), &plan(TEXT, &[], &[&format!("{name}={value}")])).runs.to_vec();
         let alone: Vec<RunRecord> = values.iter().flat_map(alone).collect();
-        assert_eq!(bare(&swept.runs), alone, "{key}");
+        assert_eq!(bare(&swept.runs.to_vec()), alone, "{key}");
     }
 }
 
@@ -120,8 +121,8 @@ fn what_was_run_before_a_failure_has_results_with_equal_seeds() {
         assert_eq!((incomplete.finished, incomplete.planned), (part.runs.len(), whole.runs.len()));
         assert!(part.runs.len() >= most, "{most}");
         // Ratios need the baselines of the same seed.
-        for run in &part.runs {
-            let same = |other: &&RunRecord| {
+        for run in part.runs.iter() {
+            let same = |other: &RunRecord| {
                 (&other.scheduler, &other.cell, other.seed) == (&run.scheduler, &run.cell, run.seed)
             };
             let other = whole.runs.iter().find(same).unwrap();
