@@ -9,7 +9,7 @@ pub fn summary_csv(results: &Results, sink: &mut dyn Write) -> io::Result<()> {
     let columns = ["metric", "n", "mean", "sd", "ci95_low", "ci95_high", "median", "p95", "unfinished"];
     let lines = results.summary.iter().map(|s| {
         let own = [
-            s.metric.clone(),
+            s.metric.to_string(),
             s.n.to_string(),
             s.mean.to_string(),
             optional(s.sd),
@@ -19,7 +19,7 @@ pub fn summary_csv(results: &Results, sink: &mut dyn Write) -> io::Result<()> {
             s.p95.to_string(),
             s.unfinished.to_string(),
         ];
-        (vec![s.scheduler.clone(), s.congestion.clone()], &s.cell, own.to_vec())
+        (vec![s.scheduler.to_string(), s.congestion.to_string()], &*s.cell, own.to_vec())
     });
     tidy(results, &["scheduler", "congestion"], &columns, lines, sink)
 }
@@ -29,7 +29,7 @@ pub fn comparisons_csv(results: &Results, sink: &mut dyn Write) -> io::Result<()
     let columns = ["metric", "n", "mean_diff", "ci95_low", "ci95_high", "p", "p_wilcoxon", "effect_size"];
     let lines = results.comparisons.iter().map(|c| {
         let own = [
-            c.metric.clone(),
+            c.metric.to_string(),
             c.n.to_string(),
             c.mean_diff.to_string(),
             optional(c.ci95_low),
@@ -38,7 +38,7 @@ pub fn comparisons_csv(results: &Results, sink: &mut dyn Write) -> io::Result<()
             optional(c.p_wilcoxon),
             optional(c.effect_size),
         ];
-        (vec![c.a.clone(), c.b.clone(), c.congestion.clone()], &c.cell, own.to_vec())
+        (vec![c.a.to_string(), c.b.to_string(), c.congestion.to_string()], &*c.cell, own.to_vec())
     });
     tidy(results, &["a", "b", "congestion"], &columns, lines, sink)
 }

@@ -31,8 +31,8 @@ impl Ran<'_> {
 pub fn conclude(item: &Item, scenario: &str, main: &Results, readings: &[Ran<'_>]) -> ItemOutcome {
     let mut rows: Vec<String> = Vec::new();
     for row in main.runs.rows() {
-        if !rows.iter().any(|known| known == row.scheduler()) {
-            rows.push(row.scheduler().to_owned());
+        if !rows.iter().any(|known| **known == **row.scheduler()) {
+            rows.push(row.scheduler().to_string());
         }
     }
     let own = main.runs.to_vec();

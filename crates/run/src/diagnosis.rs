@@ -67,8 +67,8 @@ pub(crate) fn diagnose(cell: &CellPlan, rows: &[RunRow<'_>]) -> Vec<Diagnosis> {
 fn finding(kind: DiagnosisKind, rows: &[RunRow<'_>], (summary, text): (String, String)) -> Diagnosis {
     Diagnosis {
         cell: (**rows[0].cell()).clone(),
-        congestion: rows[0].congestion().to_owned(),
-        schedulers: rows.iter().map(|row| row.scheduler().to_owned()).collect(),
+        congestion: rows[0].congestion().to_string(),
+        schedulers: rows.iter().map(|row| row.scheduler().to_string()).collect(),
         kind,
         summary,
         text,
@@ -127,7 +127,7 @@ fn is_same(a: &RunRow<'_>, b: &RunRow<'_>) -> bool {
 /// In short, and whole.
 fn same(scenario: &Scenario, rows: &[RunRow<'_>]) -> (String, String) {
     let n = rows[0].len();
-    let others = listed(rows[1..].iter().map(RunRow::scheduler));
+    let others = listed(rows[1..].iter().map(|row| &**row.scheduler()));
     let equal = rows[1..].iter().all(|row| row.digests() == rows[0].digests());
     let equal = if equal { "equal digests" } else { "every value is equal" };
     let summary = format!("{others} did the same as {}", rows[0].scheduler());
@@ -155,7 +155,7 @@ fn window(scenario: &Scenario, rows: &[RunRow<'_>]) -> (String, String) {
 
 fn loss(rows: &[RunRow<'_>], path: &str) -> (String, String) {
     let of = |metric| 100.0 * mean_of_path(rows, path, metric).unwrap_or(0.0);
-    let names = listed(rows.iter().map(RunRow::scheduler));
+    let names = listed(rows.iter().map(|row| &**row.scheduler()));
     let (lost, used) = (of("loss_ratio"), of("utilisation"));
     let summary = format!("limited by loss on {path}");
     let text =

@@ -36,7 +36,7 @@ pub use curves::{Curve, Curves, Drawn};
 pub use diagnosis::{Diagnosis, DiagnosisKind};
 pub use driver::{Driver, Labelled, Observer, Pool, Refusal, Serial};
 pub use estimate::Estimate;
-pub use job::{CONNECTION, Choice, Job, RunError, RunOutcome};
+pub use job::{CONNECTION, Choice, Identities, Job, RunError, RunOutcome};
 pub use live::{Emulation, Live, TcpInfo};
 pub use plan::{AUTO_LIMIT, Options, Plan, Repeat, Variant, labels};
 pub use preflight::{Preflight, WayCheck, WayFigures};

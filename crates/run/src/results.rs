@@ -10,6 +10,7 @@ use anabranch_metrics::MetricRef;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use std::io;
+use std::sync::Arc;
 use xxhash_rust::xxh3::Xxh3;
 
 /// Version of the results' schema.
@@ -110,13 +111,13 @@ pub struct RunRecord {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// As in [`RunRecord`].
-    pub scheduler: String,
+    pub scheduler: Arc<str>,
     /// As in [`RunRecord`].
-    pub congestion: String,
+    pub congestion: Arc<str>,
     /// As in [`RunRecord`].
-    pub cell: CellValues,
+    pub cell: Arc<CellValues>,
     /// A metric's name, `path.NAME.METRIC` for one of a path.
-    pub metric: String,
+    pub metric: Arc<str>,
     /// Runs that have the metric.
     pub n: usize,
     /// Arithmetic mean.
@@ -150,15 +151,15 @@ fn is_zero(n: &usize) -> bool {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// A scheduler.
-    pub a: String,
+    pub a: Arc<str>,
     /// The scheduler that it is compared with.
-    pub b: String,
+    pub b: Arc<str>,
     /// Of both.
-    pub congestion: String,
+    pub congestion: Arc<str>,
     /// Of both.
-    pub cell: CellValues,
+    pub cell: Arc<CellValues>,
     /// A metric of the connection.
-    pub metric: String,
+    pub metric: Arc<str>,
     /// Pairs.
     pub n: usize,
     /// Mean of `a − b`.

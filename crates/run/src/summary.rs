@@ -82,10 +82,10 @@ pub(crate) fn summarise(row: &RunRow<'_>, deterministic: bool) -> Vec<Summary> {
         let values: Vec<f64> = row.values(metric).into_iter().flatten().collect();
         let s = SampleStatistics::of(&values)?;
         Some(Summary {
-            scheduler: row.scheduler().to_owned(),
-            congestion: row.congestion().to_owned(),
-            cell: (**row.cell()).clone(),
-            metric: metric.to_string(),
+            scheduler: row.scheduler().clone(),
+            congestion: row.congestion().clone(),
+            cell: row.cell().clone(),
+            metric: metric.to_string().into(),
             n: s.n,
             mean: s.mean,
             sd: s.sd,
@@ -126,11 +126,11 @@ fn compare_rows(a: &RunRow<'_>, b: &RunRow<'_>) -> Vec<Comparison> {
         let pairs: Vec<(f64, f64)> = both.collect();
         let paired = Paired::of(&pairs)?;
         Some(Comparison {
-            a: a.scheduler().to_owned(),
-            b: b.scheduler().to_owned(),
-            congestion: a.congestion().to_owned(),
-            cell: (**a.cell()).clone(),
-            metric: metric.to_string(),
+            a: a.scheduler().clone(),
+            b: b.scheduler().clone(),
+            congestion: a.congestion().clone(),
+            cell: a.cell().clone(),
+            metric: metric.to_string().into(),
             n: paired.n,
             mean_diff: paired.mean_diff,
             ci95_low: paired.ci95.map(|(low, _)| low),

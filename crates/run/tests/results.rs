@@ -152,9 +152,9 @@ fn summaries_and_paired_comparisons() {
     assert!((summary.mean - 26.02e6).abs() < 1.0);
     assert!(summary.ci95_low.unwrap() < summary.mean && summary.mean < summary.ci95_high.unwrap());
     assert_eq!(summary.unfinished, 1, "seed 6");
-    assert!(results.summary.iter().any(|s| s.metric == "path.3g.share" && s.mean == 0.5));
+    assert!(results.summary.iter().any(|s| &*s.metric == "path.3g.share" && s.mean == 0.5));
 
-    let pairs: Vec<_> = results.comparisons.iter().filter(|c| c.metric == "goodput_bps").collect();
+    let pairs: Vec<_> = results.comparisons.iter().filter(|c| &*c.metric == "goodput_bps").collect();
     let named: Vec<_> = pairs.iter().map(|c| (&*c.a, &*c.b)).collect();
     assert_eq!(named, [("roundrobin", "minrtt"), ("fifo", "minrtt"), ("fifo", "roundrobin")]);
     assert!((pairs[0].mean_diff - 4e6).abs() < 1.0 && pairs[0].n == 4);
@@ -188,9 +188,9 @@ fn comparisons_have_a_rank_test_and_an_effect_size() {
 fn many_schedulers_are_held_against_the_first_alone() {
     let many = ["minrtt", "roundrobin", "fifo", "daps", "blest", "blest-linux", "redundant"];
     let results = run(RANDOM, &schedulers(&many));
-    let pairs = results.comparisons.iter().filter(|c| c.metric == "goodput_bps");
+    let pairs = results.comparisons.iter().filter(|c| &*c.metric == "goodput_bps");
     assert_eq!(pairs.clone().count(), 6);
-    assert!(pairs.clone().all(|c| c.b == "minrtt"));
+    assert!(pairs.clone().all(|c| &*c.b == "minrtt"));
 }
 
 #[test]

@@ -15,8 +15,8 @@ use std::sync::Arc;
 /// A row of [`super::Runs`].
 #[derive(Clone)]
 pub(super) struct Row {
-    scheduler: String,
-    congestion: String,
+    scheduler: Arc<str>,
+    congestion: Arc<str>,
     cell: Arc<CellValues>,
     len: usize,
     blocks: Vec<Block>,
@@ -81,7 +81,7 @@ fn hexadecimal(digest: u128) -> String {
 
 impl Row {
     pub fn new(scheduler: &str, congestion: &str, cell: Arc<CellValues>) -> Self {
-        let (scheduler, congestion) = (scheduler.to_owned(), congestion.to_owned());
+        let (scheduler, congestion) = (scheduler.into(), congestion.into());
         Self { scheduler, congestion, cell, len: 0, blocks: Vec::new(), asides: BTreeMap::new() }
     }
 
@@ -154,8 +154,8 @@ impl Row {
             let (metrics, paths) = block.shape.values(values);
             let aside = self.asides.get(&number);
             let record = RunRecord {
-                scheduler: self.scheduler.clone(),
-                congestion: self.congestion.clone(),
+                scheduler: self.scheduler.as_ref().to_owned(),
+                congestion: self.congestion.as_ref().to_owned(),
                 seed: own(Own::Seed),
                 cell: (*self.cell).clone(),
                 finished: own(Own::Finished) != 0,
@@ -218,12 +218,12 @@ impl<'a> RunRow<'a> {
     }
 
     /// As in [`RunRecord`].
-    pub fn scheduler(&self) -> &'a str {
+    pub fn scheduler(&self) -> &'a Arc<str> {
         &self.row.scheduler
     }
 
     /// As in [`RunRecord`].
-    pub fn congestion(&self) -> &'a str {
+    pub fn congestion(&self) -> &'a Arc<str> {
         &self.row.congestion
     }
 

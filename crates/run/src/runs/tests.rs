@@ -56,7 +56,7 @@ fn a_row_is_read_column_by_column() {
     let runs: Runs = records().into_iter().collect();
     let row = runs.rows().nth(1).unwrap();
     assert_eq!(
-        (row.scheduler(), row.congestion(), row.len(), row.cell()["loss"].as_str()),
+        (&**row.scheduler(), &**row.congestion(), row.len(), row.cell()["loss"].as_str()),
         ("blest", "cubic", 10, "1%")
     );
     let names = ["goodput_bps", "path.a.share", "completion_s", "path.b.c.share", "path.b.c.x"];
