@@ -134,7 +134,7 @@ pub fn write(
     output::write_with(&folder.join("runs.parquet"), |sink| write_runs_parquet(results, sink))?;
     output::write_with(&folder.join("summary.csv"), |sink| summary_csv(results, sink))?;
     output::write_with(&folder.join("comparisons.csv"), |sink| comparisons_csv(results, sink))?;
-    // What was read of the runs is what was put there.
+    // Values that could not be read again are zeros in these files.
     results.runs.check().map_err(|error| Failure::unwritable(folder, &error))?;
     output::write(&folder.join("manifest.json"), manifest)
 }

@@ -2,6 +2,7 @@
 
 use crate::quantity::{positions, split};
 use anabranch_run::{CellValues, ResultRow};
+use indexmap::{IndexMap, IndexSet};
 
 /// `path.wlan.loss = 1%`; empty without a sweep.
 pub fn name(cell: &CellValues) -> String {
@@ -18,7 +19,7 @@ pub struct SweptAxis {
     /// The greatest position is so many times the least that only logarithms tell the small ones apart.
     pub is_log: bool,
     /// Where each value stands, by its text.
-    places: Vec<(String, f64)>,
+    places: IndexMap<String, f64>,
 }
 
 /// From this ratio of the greatest value to the least on.
@@ -28,27 +29,25 @@ impl SweptAxis {
     /// The one key that the cells sweep, if its values are at least three numbers of one kind.
     pub fn of(rows: &[ResultRow<'_>]) -> Option<Self> {
         let (key, _) = rows.first()?.cell.first()?;
-        let mut texts: Vec<&str> = Vec::new();
+        let mut texts: IndexSet<&str> = IndexSet::new();
         for row in rows {
             let text = row.cell.get(key).filter(|_| row.cell.len() == 1)?;
             split(text)?;
-            if !texts.contains(&text.as_str()) {
-                texts.push(text);
-            }
+            texts.insert(text);
         }
+        let texts: Vec<&str> = texts.into_iter().collect();
         let units: Vec<&str> = texts.iter().filter_map(|text| Some(split(text)?.1)).collect();
         let (unit, numbers) = positions(&texts);
         let is_one_kind = !unit.is_empty() || units.iter().all(|unit| unit.is_empty());
         let (least, most) = numbers.iter().fold((f64::INFINITY, 0.0f64), |(a, b), n| (a.min(*n), b.max(*n)));
         let is_log = least > 0.0 && most >= DECADES * least;
-        let places: Vec<(String, f64)> = texts.into_iter().map(str::to_owned).zip(numbers).collect();
+        let places: IndexMap<String, f64> = texts.into_iter().map(str::to_owned).zip(numbers).collect();
         (is_one_kind && places.len() >= 3).then(|| Self { key: key.clone(), unit, is_log, places })
     }
 
     /// The place of a row.
     pub fn position(&self, row: &ResultRow<'_>) -> Option<f64> {
-        let text = row.cell.get(&self.key)?;
-        self.places.iter().find(|(known, _)| known == text).map(|(_, place)| *place)
+        self.places.get(row.cell.get(&self.key)?).copied()
     }
 }
 

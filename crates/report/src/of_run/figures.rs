@@ -19,19 +19,20 @@ pub fn of_metrics(rows: &[ResultRow<'_>]) -> Vec<Figure> {
     let main = main_metric(|metric| has(rows, metric));
     // Stable: each part keeps its order.
     shown.sort_by_key(|info| (info.name != main.name, is_folded(info)));
-    shown.into_iter().map(|info| figure(rows, info)).collect()
+    let axis = SweptAxis::of(rows);
+    shown.into_iter().map(|info| figure(rows, info, axis.as_ref())).collect()
 }
 
 fn is_folded(info: &MetricInfo) -> bool {
     info.prominence() < Prominence::Charted
 }
 
-fn figure(rows: &[ResultRow<'_>], info: &MetricInfo) -> Figure {
+fn figure(rows: &[ResultRow<'_>], info: &MetricInfo, axis: Option<&SweptAxis>) -> Figure {
     let metric = info.name;
     let quantity = Quantity::of(metric, greatest(rows, metric));
     let mut caption = info.about.to_owned();
-    let chart = match SweptAxis::of(rows) {
-        Some(axis) => Chart::Lines(lines(rows, metric, &quantity, &axis)),
+    let chart = match axis {
+        Some(axis) => Chart::Lines(lines(rows, metric, &quantity, axis)),
         None => {
             let (chart, groups) = bars(rows, metric, &quantity);
             if groups > GROUPS {
@@ -45,18 +46,13 @@ fn figure(rows: &[ResultRow<'_>], info: &MetricInfo) -> Figure {
 
 /// The bars, and how many groups there were.
 fn bars(rows: &[ResultRow<'_>], metric: &str, quantity: &Quantity) -> (Bars, usize) {
-    let mut groups: Vec<String> = Vec::new();
-    let mut bars = Vec::new();
-    for row in rows {
-        let group = cells::name(row.cell);
-        if !groups.contains(&group) {
-            groups.push(group.clone());
-        }
-        let Some(summary) = row.get(metric).filter(|_| groups.len() <= GROUPS) else { continue };
-        let ours = Some(Mean::of(summary, quantity.per));
-        bars.push(Bar { group, row: row.name.clone(), ours, published: None });
-    }
-    (Bars { axis: quantity.axis(), bars }, groups.len())
+    let cells = rows.chunk_by(|a, b| a.cell == b.cell);
+    let bar = |row: &ResultRow<'_>| {
+        let ours = Some(Mean::of(row.get(metric)?, quantity.per));
+        Some(Bar { group: cells::name(row.cell), row: row.name.clone(), ours, published: None })
+    };
+    let bars = cells.clone().take(GROUPS).flatten().filter_map(bar).collect();
+    (Bars { axis: quantity.axis(), bars }, cells.count())
 }
 
 fn lines(rows: &[ResultRow<'_>], metric: &str, quantity: &Quantity, axis: &SweptAxis) -> Lines {

@@ -14,9 +14,13 @@ use crate::value::{Figure, MadeBy, Report, Section};
 use anabranch_metrics::main_metric;
 use anabranch_run::{CellValues, ResultRow, Results};
 use anabranch_trace::Timeline;
+use indexmap::IndexMap;
 
 /// Rows whose series are shown; for the others the page refers to `series/`.
 const SERIES: usize = 40;
+
+/// Cells whose transfers are counted apart.
+const APART: usize = 4;
 
 /// Findings about what limited the runs that are shown.
 const FINDINGS: usize = 8;
@@ -110,11 +114,7 @@ fn summary(results: &Results, rows: &[ResultRow<'_>]) -> Option<Section> {
     if rows.iter().any(ResultRow::deterministic) {
         about.push("n = 1, deterministic: nothing in the scenario is random, so one run suffices.".to_owned());
     }
-    let unfinished = rows.iter().filter(|row| row.unfinished() > 0);
-    about.extend(
-        unfinished
-            .map(|row| format!("{}: {} of {} transfers did not finish.", row.full_name(), row.unfinished(), row.n())),
-    );
+    about.extend(unfinished(rows));
     let mut section = section("summary", "Summary", about, figures::of_metrics(rows));
     section.tables = vec![tables::summary(rows)];
     let main = main_metric(|metric| rows::has(rows, metric));
@@ -124,6 +124,25 @@ fn summary(results: &Results, rows: &[ResultRow<'_>]) -> Option<Section> {
         section.figures.iter_mut().for_each(|figure| figure.folded = true);
     }
     (!rows.is_empty()).then_some(section)
+}
+
+/// The transfers that did not end: per row; of a row of many cells, in how many of them.
+pub(crate) fn unfinished(rows: &[ResultRow<'_>]) -> Vec<String> {
+    let cells = rows.chunk_by(|a, b| a.cell == b.cell).count();
+    let mut found: IndexMap<&str, (usize, usize, usize)> = IndexMap::new();
+    let mut lines = Vec::new();
+    for row in rows {
+        let (sum, all, at) = found.entry(&row.name).or_default();
+        let is_any = row.unfinished() > 0;
+        (*sum, *all, *at) = (*sum + row.unfinished(), *all + row.n(), *at + usize::from(is_any));
+        let line = || format!("{}: {} of {} transfers did not finish.", row.full_name(), row.unfinished(), row.n());
+        lines.extend(is_any.then(line));
+    }
+    found.retain(|_, (sum, ..)| *sum > 0);
+    let line = |(name, (sum, all, at)): (&str, (usize, usize, usize))| {
+        format!("{name}: {sum} of {all} transfers did not finish, in {at} of {cells} cells.")
+    };
+    if cells <= APART { lines } else { found.into_iter().map(line).collect() }
 }
 
 /// The findings about the limits of the runs.

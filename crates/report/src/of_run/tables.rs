@@ -7,9 +7,18 @@ use crate::quantity::Quantity;
 use crate::table::{Column, Table};
 use anabranch_metrics::{MetricInfo, MetricRef, Prominence, main_metric, names, shown_metrics};
 use anabranch_run::{Comparison, ResultRow, Results, Summary};
+use indexmap::IndexMap;
 
 /// Rows that a table shows unasked, if it is not the summary.
 const FOLDED: usize = 20;
+
+/// Rows that a table has at most.
+const MOST: usize = 1000;
+
+/// The note of a table that has fewer rows than there are.
+fn left_out(all: usize, file: &str) -> String {
+    if all <= MOST { String::new() } else { format!("The first {MOST} of {all} rows; {file} has all.") }
+}
 
 /// A column that identifies a row.
 struct Naming {
@@ -37,8 +46,9 @@ pub fn summary(rows: &[ResultRow<'_>]) -> Table {
     let shown = [main].into_iter().chain(others.filter(|info| greatest(rows, info.name) > 0.0));
     let columns: Vec<Measure> =
         shown.map(|info| Measure::of(info.name.to_owned(), greatest(rows, info.name))).collect();
-    let mut table = of_metrics(rows, &columns);
+    let mut table = of_metrics(&rows[..rows.len().min(MOST)], &columns);
     (table.id, table.title) = ("summary".into(), "Means over all seeds".into());
+    table.note = left_out(rows.len(), "summary.csv");
     table
 }
 
@@ -71,6 +81,8 @@ pub fn paths(rows: &[ResultRow<'_>]) -> Option<Table> {
         table.rows.extend(part.rows);
     }
     table.folded = table.rows.len() > FOLDED;
+    table.note = left_out(table.rows.len(), "summary.csv");
+    table.rows.truncate(MOST);
     (!table.rows.is_empty()).then_some(table)
 }
 
@@ -129,27 +141,40 @@ fn is_compared(metric: &str) -> bool {
 
 /// Paired differences in the metrics of the summary; none without pairs.
 pub fn comparisons(results: &Results, rows: &[ResultRow<'_>]) -> Option<Table> {
-    let shown = results.comparisons.iter().filter(|c| is_compared(&c.metric));
-    let rows: Vec<Vec<String>> = shown.map(|comparison| compared(comparison, rows)).collect();
+    let shown = || results.comparisons.iter().filter(|c| is_compared(&c.metric));
+    let mut quantities: IndexMap<&str, Quantity> = IndexMap::new();
+    // Both lists go from cell to cell, so the reference is near that of the comparison before.
+    let mut near = 0;
+    let mut lines = Vec::new();
+    for comparison in shown().take(MOST) {
+        let metric = &*comparison.metric;
+        let quantity = quantities.entry(metric).or_insert_with(|| Quantity::of(metric, greatest(rows, metric)));
+        let reference = (near..rows.len()).chain(0..near).find(|&row| is_reference(&rows[row], comparison));
+        near = reference.unwrap_or(near);
+        lines.push(compared(comparison, reference.map(|row| &rows[row]), quantity));
+    }
     let columns = [Column::text("row"), Column::text("against"), Column::text("congestion"), Column::text("cell")]
         .into_iter()
         .chain([Column::text("metric"), Column::numeric("difference"), Column::numeric("%"), Column::numeric("p (t)")])
         .chain([Column::numeric("p (Wilcoxon)"), Column::numeric("d_z"), Column::numeric("pairs")]);
-    (!rows.is_empty()).then(|| Table {
+    (!lines.is_empty()).then(|| Table {
         id: "comparisons".into(),
         title: "Differences between rows of one seed".into(),
         columns: columns.collect(),
-        folded: rows.len() > FOLDED,
-        rows,
-        note: String::new(),
+        folded: lines.len() > FOLDED,
+        rows: lines,
+        note: left_out(shown().count(), "comparisons.csv"),
     })
 }
 
-fn compared(comparison: &Comparison, rows: &[ResultRow<'_>]) -> Vec<String> {
+/// True if `comparison` is with this row.
+fn is_reference(row: &ResultRow<'_>, comparison: &Comparison) -> bool {
+    (row.scheduler, row.congestion) == (&*comparison.b, &*comparison.congestion) && *row.cell == *comparison.cell
+}
+
+fn compared(comparison: &Comparison, reference: Option<&ResultRow<'_>>, quantity: &Quantity) -> Vec<String> {
     let Comparison { a, b, congestion, cell, metric, n, mean_diff, p, p_wilcoxon, effect_size, .. } = comparison;
-    let quantity = Quantity::of(metric, greatest(rows, metric));
     let half = comparison.half_width();
-    let reference = rows.iter().find(|row| (row.scheduler, row.congestion, row.cell) == (&**b, &**congestion, &**cell));
     let percent = reference.and_then(|row| row.get(metric)).map(|s| 100.0 / s.mean.abs()).filter(|p| p.is_finite());
     vec![
         a.to_string(),

@@ -4,6 +4,7 @@ mod parity;
 mod plain;
 mod preflight;
 mod results;
+mod sweep;
 
 pub use parity::{parity_markdown, parity_text};
 pub use plain::{plain_table, print_table, seconds};

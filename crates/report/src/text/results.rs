@@ -2,7 +2,8 @@
 
 use super::plain::{heading, plain_table, print_table};
 use super::preflight::preflight_table;
-use crate::of_run::{cells, findings};
+use super::sweep::sweep_table;
+use crate::of_run::{cells, findings, unfinished};
 use anabranch_metrics::{MetricInfo, MetricRef, Prominence, Scale, main_metric, names, shown_metrics};
 use anabranch_run::{AUTO_LIMIT, Incomplete, Live, ResultRow, Results};
 use std::fmt::Write as _;
@@ -15,11 +16,8 @@ pub fn results_table(results: &Results) -> String {
     let rows = results.rows();
     let mut text = format!("{}\n", results.scenario);
     // The rows of a cell are next to each other.
-    for rows in rows.chunk_by(|a, b| a.cell == b.cell) {
-        let name = cells::name(rows[0].cell);
-        let _ = write!(text, "\n{name}{}", if name.is_empty() { "" } else { "\n" });
-        text += &cell_table(results, &rows.iter().collect::<Vec<_>>());
-    }
+    let by_cell: Vec<&[ResultRow<'_>]> = rows.chunk_by(|a, b| a.cell == b.cell).collect();
+    text += &sweep_table(results, &by_cell, WIDTH).unwrap_or_else(|| cell_tables(results, &by_cell));
     text.push('\n');
     text += &notes(&rows);
     text += &live_notes(results);
@@ -30,6 +28,19 @@ pub fn results_table(results: &Results) -> String {
         let _ = writeln!(text, "INCOMPLETE: {finished} of {planned} runs.");
     }
     text
+}
+
+/// A table per cell.
+fn cell_tables(results: &Results, cells: &[&[ResultRow<'_>]]) -> String {
+    let table = |rows: &&[ResultRow<'_>]| {
+        let name = cells::name(rows[0].cell);
+        format!(
+            "\n{name}{}{}",
+            if name.is_empty() { "" } else { "\n" },
+            cell_table(results, &rows.iter().collect::<Vec<_>>())
+        )
+    };
+    cells.iter().map(table).collect()
 }
 
 /// How true the runs in real time were: the worst of them.
@@ -82,14 +93,10 @@ fn mean<'a>(info: &'static MetricInfo) -> Column<'a> {
 }
 
 /// The mean with the half-width of its interval.
-fn interval<'a>(info: &'static MetricInfo) -> Column<'a> {
-    let per = info.scale.per;
-    let field = move |row: &ResultRow<'_>| {
-        let s = row.get(info.name)?;
-        let half = s.half_width().map(|half| format!(" ± {:.3}", half / per));
-        Some(format!("{:.3}{}", s.mean / per, half.unwrap_or_default()))
-    };
-    Column { header: header(info), field: Box::new(field) }
+pub(super) fn interval(row: &ResultRow<'_>, info: &MetricInfo) -> Option<String> {
+    let (summary, per) = (row.get(info.name)?, info.scale.per);
+    let half = summary.half_width().map(|half| format!(" ± {:.3}", half / per));
+    Some(format!("{:.3}{}", summary.mean / per, half.unwrap_or_default()))
 }
 
 fn header(info: &MetricInfo) -> String {
@@ -109,7 +116,7 @@ fn cell_table(results: &Results, rows: &[&ResultRow<'_>]) -> String {
         columns.push(text_column("congestion", |row| Some(row.congestion.into())));
     }
     let main = main_metric(has);
-    columns.push(interval(main));
+    columns.push(text_column(&header(main), |row| interval(row, main)));
     columns.push(text_column("n", move |row| Some(measured_in(row, main.name))));
     let reference = rows[0];
     if !several && multipath.count() > 1 {
@@ -131,13 +138,18 @@ fn cell_table(results: &Results, rows: &[&ResultRow<'_>]) -> String {
 }
 
 /// In how many runs a metric was measured: `20`, or `2 of 20`.
-fn measured_in(row: &ResultRow<'_>, metric: &str) -> String {
+pub(super) fn measured_in(row: &ResultRow<'_>, metric: &str) -> String {
     let (n, runs) = (row.get(metric).map_or(0, |summary| summary.n), row.n());
     if n == runs { runs.to_string() } else { format!("{n} of {runs}") }
 }
 
 /// The paired difference of `row` from `reference` in percent of the reference's mean, with its half-width.
-fn difference(results: &Results, row: &ResultRow<'_>, reference: &ResultRow<'_>, metric: &str) -> Option<String> {
+pub(super) fn difference(
+    results: &Results,
+    row: &ResultRow<'_>,
+    reference: &ResultRow<'_>,
+    metric: &str,
+) -> Option<String> {
     let comparison = results.comparison(row, reference, metric)?;
     let percent = 100.0 / reference.get(metric)?.mean;
     if !percent.is_finite() {
@@ -179,8 +191,5 @@ fn notes(rows: &[ResultRow<'_>]) -> String {
     if rows.iter().any(ResultRow::deterministic) {
         text += "n = 1, deterministic: nothing in the scenario is random, so one run suffices.\n";
     }
-    for row in rows.iter().filter(|row| row.unfinished() > 0) {
-        let _ = writeln!(text, "{}: {} of {} transfers did not finish.", row.full_name(), row.unfinished(), row.n());
-    }
-    text
+    unfinished(rows).into_iter().fold(text, |text, line| text + &line + "\n")
 }

@@ -132,7 +132,7 @@ impl Runs {
         seeds.into_iter().collect()
     }
 
-    /// What runs in real time say of themselves, in order.
+    /// How true each run in real time was, in order.
     pub fn lives(&self) -> impl Iterator<Item = &Live> {
         self.rows.iter().flat_map(Row::lives)
     }

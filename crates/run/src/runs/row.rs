@@ -51,7 +51,7 @@ impl Own {
     const COUNT: usize = 6;
 }
 
-/// What is no number, or that few runs have.
+/// Parts of a run that are no numbers, or that few runs have.
 #[derive(PartialEq)]
 struct Aside {
     /// One that is not the number that it is written as.
