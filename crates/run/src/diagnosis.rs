@@ -1,7 +1,7 @@
 //! The limits of the runs, from the values that they measured.
 
 use crate::job::Choice;
-use crate::plan::{CellPlan, has_trace};
+use crate::plan::{CellPlan, has_trace, link_has_trace};
 use crate::results::CellValues;
 use crate::runs::RunRow;
 use anabranch_metrics::{MetricRef, names};
@@ -77,15 +77,19 @@ fn finding(kind: DiagnosisKind, rows: &[RunRow<'_>], (summary, text): (String, S
 
 /// The traces of a cell without randomness.
 fn one_draw(cell: &CellPlan, rows: &[RunRow<'_>]) -> Option<Diagnosis> {
-    let traced = cell.scenario.topology.paths.iter().filter(|path| has_trace(path)).map(|path| path.name.as_str());
-    let traced: Vec<&str> = traced.collect();
+    let topology = &cell.scenario.topology;
+    let mut traced: Vec<&str> =
+        topology.paths.iter().filter(|path| has_trace(path)).map(|path| path.name.as_str()).collect();
+    let keys: Vec<String> = traced.iter().map(|path| format!("--set path.{path}.trace_start=seed")).collect();
+    traced.extend(topology.links.iter().filter(|link| link_has_trace(link)).map(|link| link.name.as_str()));
     let summary = format!("one draw of the trace of {}", listed(traced.iter().copied()));
-    let keys = traced.iter().map(|path| format!("path.{path}.trace_start=seed")).collect::<Vec<_>>();
-    let text = format!(
-        "This is one draw: the trace of {} begins at its beginning in every run. --set {} with --repeat draws others.",
-        listed(traced.iter().copied()),
-        keys.join(" --set ")
+    let mut text = format!(
+        "This is one draw: the trace of {} begins at its beginning in every run.",
+        listed(traced.iter().copied())
     );
+    if !keys.is_empty() {
+        text += &format!(" {} with --repeat draws others.", keys.join(" "));
+    }
     (!cell.random && !traced.is_empty()).then(|| finding(DiagnosisKind::OneDraw, rows, (summary, text)))
 }
 

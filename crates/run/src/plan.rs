@@ -4,7 +4,9 @@ use crate::cross;
 use crate::job::{Choice, Job};
 use crate::results::{CellValues, SweptKey};
 use crate::view::single;
-use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, Change, LossSpec, PathSpec, QueueSpec, WaySpec};
+use anabranch_network::{
+    Bottleneck, BottleneckSpec, CapacitySpec, Change, LinkSpec, LossSpec, PathSpec, QueueSpec, WaySpec,
+};
 use anabranch_scenario::{Arrivals, Cell, ObjectSizes, PlugIn, Scenario, Traffic, TrafficKind};
 use anabranch_units::Duration;
 use indexmap::IndexMap;
@@ -269,13 +271,22 @@ fn is_random(scenario: &Scenario) -> bool {
         })
 }
 
-/// A direction of the path follows a trace.
+/// A direction of the path follows a trace of its own.
 pub(crate) fn has_trace(path: &PathSpec) -> bool {
     let follows = |way: &WaySpec| match &way.bottleneck {
-        Bottleneck::Own(own) => matches!(own.capacity, CapacitySpec::Trace(_)),
+        Bottleneck::Own(own) => follows_trace(own),
         Bottleneck::Shared(_) => false,
     };
     [&path.down, &path.up].into_iter().any(follows)
+}
+
+/// A direction of the shared link follows a trace.
+pub(crate) fn link_has_trace(link: &LinkSpec) -> bool {
+    [&link.down, &link.up].into_iter().any(follows_trace)
+}
+
+fn follows_trace(bottleneck: &BottleneckSpec) -> bool {
+    matches!(bottleneck.capacity, CapacitySpec::Trace(_))
 }
 
 fn traffic_is_random(traffic: &Traffic) -> bool {

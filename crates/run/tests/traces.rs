@@ -18,14 +18,26 @@ impl Resolver for Steps {
 const TEXT: &str = "repeat = 12\n[[path]]\nname = 'a'\ntrace = 'steps.trace'\ndelay = '10ms'\n\
     [[traffic]]\nkind = 'bulk'\nsize = '400KB'\n";
 
+/// The same trace on a link.
+const LINK: &str = "repeat = 12\n[[link]]\nname = 'l'\ntrace = 'steps.trace'\n[[path]]\nname = 'a'\nlink = 'l'\ndelay = '10ms'\n\
+    [[traffic]]\nkind = 'bulk'\nsize = '400KB'\n";
+
 fn document(set: &[&str]) -> Document {
+    read_text(TEXT, set)
+}
+
+fn read_text(text: &str, set: &[&str]) -> Document {
     let overrides: Vec<Override> = set.iter().map(|set| Override::parse("--set", set)).collect();
-    let source = Source { name: "s".into(), text: TEXT.into() };
+    let source = Source { name: "s".into(), text: text.into() };
     read(&source, &overrides, &Steps).unwrap_or_else(|wrong| panic!("{wrong:#?}"))
 }
 
 fn run(set: &[&str]) -> Results {
-    let cells = document(set).cells.into_iter();
+    run_document(document(set))
+}
+
+fn run_document(document: Document) -> Results {
+    let cells = document.cells.into_iter();
     let variants: Vec<Variant> = cells.map(|(cell, scenario)| Variant { cell, scenario: Arc::new(scenario) }).collect();
     let plan = Plan::new(&variants, &Options::default());
     Runner { driver: &VirtualTime::default(), pool: &Serial, observer: &() }.run(&plan).unwrap()
@@ -38,6 +50,9 @@ fn from_its_beginning_a_trace_is_one_draw_and_that_is_said() {
     assert_eq!(results.runs.len(), 2);
     assert_eq!(results.diagnosis[0].kind, DiagnosisKind::OneDraw);
     assert!(results.diagnosis[0].text.contains("--set path.a.trace_start=seed"), "{}", results.diagnosis[0].text);
+    let of_link = run_document(read_text(LINK, &[])).diagnosis.swap_remove(0);
+    assert_eq!(of_link.kind, DiagnosisKind::OneDraw);
+    assert_eq!(of_link.text, "This is one draw: the trace of l begins at its beginning in every run.");
 }
 
 #[test]

@@ -57,7 +57,12 @@ impl Sweep {
         let same = |a: &[Key], b: &[Key]| dotted(a) == dotted(b);
         axes.retain(|axis: &Axis| fixed.iter().all(|key| !same(key, &axis.key)));
         axes.retain(|axis| given.iter().all(|other| !same(&other.key, &axis.key)));
-        for axis in given.iter().filter(|axis| fixed.iter().any(|key| same(key, &axis.key))) {
+        // A table or value that the other is part of.
+        let overlaps = |a: &[Key], b: &[Key]| {
+            let shorter = a.len().min(b.len());
+            same(&a[..shorter], &b[..shorter])
+        };
+        for axis in given.iter().filter(|axis| fixed.iter().any(|key| overlaps(key, &axis.key))) {
             report
                 .error(Code::Conflict, axis.key[0].at, format!("`{}` is both set and swept", axis.name))
                 .label("swept here")
@@ -67,7 +72,7 @@ impl Sweep {
         let Some(first) = axes.first() else { return Self::default() };
         let at = node.map_or(first.key[0].at, |node| node.at);
         for (index, axis) in axes.iter().enumerate() {
-            if axes[..index].iter().any(|other| same(&other.key, &axis.key)) {
+            if axes[..index].iter().any(|other| overlaps(&other.key, &axis.key)) {
                 report
                     .error(Code::Conflict, axis.key[0].at, format!("`{}` is swept twice", dotted(&axis.key)))
                     .label("second time")

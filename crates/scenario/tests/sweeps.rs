@@ -64,6 +64,10 @@ fn what_cannot_be_swept_is_refused_by_name() {
     assert_eq!(of(&["seed=1..9999", "repeat=1..9999"], &[]).0, Code::ImpossibleValue);
     let both = of(&["path.a.delay=1ms,2ms"], &["path.a.delay=3ms"]);
     assert_eq!(both, (Code::Conflict, "`path.a.delay` is both set and swept".into()));
+    let part = of(&["path.a.loss=1%,2%"], &["path.a.loss.down=3%"]);
+    assert_eq!(part, (Code::Conflict, "`path.a.loss` is both set and swept".into()));
+    let parts = of(&["path.a.loss.down=1%,2%", "path.a.loss=1%,2%"], &[]);
+    assert_eq!(parts, (Code::Conflict, "`path.a.loss` is swept twice".into()));
     let twice = of(&["scheduler=minrtt,blest", "connection.scheduler=rr"], &[]);
     assert_eq!(twice, (Code::Conflict, "`connection.scheduler` is swept twice".into()));
 }
