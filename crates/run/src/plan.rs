@@ -8,6 +8,7 @@ use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, Change, LossSp
 use anabranch_scenario::{Arrivals, Cell, ObjectSizes, PlugIn, Scenario, Traffic, TrafficKind};
 use anabranch_units::Duration;
 use indexmap::IndexMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// One cell of a sweep, or the one scenario without a sweep.
@@ -124,6 +125,27 @@ impl Plan {
     pub fn runs(&self) -> impl Iterator<Item = Job> + '_ {
         let rows = self.cells.iter().flat_map(|cell| cell.rows.iter().map(move |row| (cell, row)));
         rows.flat_map(move |(cell, row)| (0..cell.first_target(self.auto)).map(move |n| self.job(cell, row, n)))
+    }
+
+    /// Of each cell, in order: how many rows it has, and how many repetitions of each, at least.
+    pub fn shape(&self) -> Vec<(usize, u32)> {
+        self.cells.iter().map(|cell| (cell.rows.len(), cell.first_target(self.auto))).collect()
+    }
+
+    /// The repetitions `repetitions`, counted from 0, of the cells `cells`: a plan of its own, with all rows, so that its ratios
+    /// and pairs are those of the whole. A cell without randomness has one repetition, whatever the range. Cells that do not
+    /// exist are left out.
+    #[must_use]
+    pub fn part(&self, cells: Range<usize>, repetitions: Range<u32>) -> Self {
+        let of = |cell: &CellPlan| {
+            let mut cell = cell.clone();
+            let scenario = Arc::make_mut(&mut cell.scenario);
+            scenario.seed = scenario.seed.wrapping_add(repetitions.start.into());
+            scenario.repeat = repetitions.len() as u32;
+            cell
+        };
+        let own = self.cells.iter().skip(cells.start).take(cells.len());
+        Self { title: self.title.clone(), cells: own.map(of).collect(), ..*self }
     }
 
     /// One repetition of a row of `cell`.
