@@ -147,7 +147,7 @@ def test_results_are_saved_and_read(tmp_path):
 
 
 def test_saved_results_are_those_of_the_command(tmp_path):
-    words, _ = by_command("--scheduler", "minrtt,blest", "--repeat", "2", "--timeline", "--out", str(tmp_path / "theirs"))
+    words, _ = by_command("--scheduler", "minrtt,blest", "--repeat", "2", "--out", str(tmp_path / "theirs"))
     results = ab.run(short(), ["minrtt", "blest"], repeat=2)
     ours = results.save(tmp_path / "ours")
 
@@ -166,7 +166,7 @@ def test_saved_results_are_those_of_the_command(tmp_path):
     assert (ours / "manifest.json").read_text() == manifest and len(ab.load(ours).timeline) > 0
     (tmp_path / "foreign").mkdir()
     (tmp_path / "foreign/results.json").write_text("{}")
-    with pytest.raises(ab.CommandError, match="not of this program"):
+    with pytest.raises(ab.CommandError, match="would be lost"):
         results.save(tmp_path / "foreign")
     with pytest.raises(ab.CommandError, match="/dev/null/x"):
         results.save("/dev/null/x")
