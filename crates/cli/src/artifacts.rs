@@ -3,8 +3,8 @@
 use crate::failure::Failure;
 use crate::load::Loaded;
 use crate::output;
-use crate::runs_csv::runs_csv;
-use crate::runs_parquet::runs_parquet;
+use crate::runs_csv::write_runs_csv;
+use crate::runs_parquet::write_runs_parquet;
 use crate::tidy_csv::{comparisons_csv, summary_csv};
 use anabranch_run::Results;
 use indexmap::IndexMap;
@@ -45,7 +45,7 @@ pub struct RealTime {
 
 impl RealTime {
     fn of(results: &Results) -> Option<Self> {
-        let lives = || results.runs.iter().filter_map(|run| run.live.as_ref());
+        let lives = || results.runs.lives();
         lives().next().map(|first| Self {
             kernel: first.kernel.clone(),
             settings: first.settings.clone(),
@@ -110,9 +110,6 @@ pub fn write(
     started: SystemTime,
     wall_time: Duration,
 ) -> Result<(), Failure> {
-    let mut seeds: Vec<u64> = results.runs.iter().map(|run| run.seed).collect();
-    seeds.sort_unstable();
-    seeds.dedup();
     let manifest = Manifest {
         schema: results.schema,
         anabranch: env!("CARGO_PKG_VERSION").to_owned(),
@@ -123,7 +120,7 @@ pub fn write(
             text: loaded.source.text.clone(),
             overrides: loaded.overrides.iter().map(ToString::to_string).collect(),
         },
-        seeds,
+        seeds: results.runs.seeds(),
         digest: results.digest.clone(),
         started_unix_s: started.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
         wall_time_s: wall_time.as_secs_f64(),
@@ -132,12 +129,12 @@ pub fn write(
     };
     // Strings and finite numbers only: this cannot fail.
     let manifest = serde_json::to_string_pretty(&manifest).unwrap_or_default() + "\n";
-    let table = folder.join("runs.parquet");
-    let rows = runs_parquet(results).map_err(|error| Failure::unwritable(&table, &std::io::Error::other(error)))?;
     output::write_with(&folder.join("results.json"), |sink| results.write_json(sink))?;
-    output::write(&folder.join("runs.csv"), runs_csv(results))?;
-    output::write(&folder.join("summary.csv"), summary_csv(results))?;
-    output::write(&folder.join("comparisons.csv"), comparisons_csv(results))?;
-    output::write(&table, rows)?;
+    output::write_with(&folder.join("runs.csv"), |sink| write_runs_csv(results, sink))?;
+    output::write_with(&folder.join("runs.parquet"), |sink| write_runs_parquet(results, sink))?;
+    output::write_with(&folder.join("summary.csv"), |sink| summary_csv(results, sink))?;
+    output::write_with(&folder.join("comparisons.csv"), |sink| comparisons_csv(results, sink))?;
+    // What was read of the runs is what was put there.
+    results.runs.check().map_err(|error| Failure::unwritable(folder, &error))?;
     output::write(&folder.join("manifest.json"), manifest)
 }

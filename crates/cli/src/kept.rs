@@ -3,7 +3,7 @@
 use crate::beside::meant;
 use crate::failure::{Failure, Salvage};
 use crate::input::why;
-use anabranch_run::{Driver, Job, Plan, Refusal, RunError, RunOutcome};
+use anabranch_run::{Driver, Identities, Job, Plan, Refusal, RunError, RunOutcome};
 use anabranch_trace::Recorder;
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -26,6 +26,7 @@ pub struct Kept<'a> {
     /// For reading.
     file: Mutex<File>,
     journal: Mutex<Journal>,
+    identities: Identities,
     /// Of runs that follow the clock.
     real_time: bool,
     _syncing: Syncing,
@@ -156,7 +157,15 @@ impl<'a> Kept<'a> {
         }
         let syncing = Syncing::of(appended.try_clone().map_err(unwritable)?);
         let journal = Mutex::new(Journal { places, requested: HashSet::new(), file: appended, end, error: None });
-        Ok(Self { driver, path: path.to_owned(), file: Mutex::new(file), journal, real_time: false, _syncing: syncing })
+        Ok(Self {
+            driver,
+            path: path.to_owned(),
+            file: Mutex::new(file),
+            journal,
+            identities: Identities::default(),
+            real_time: false,
+            _syncing: syncing,
+        })
     }
 
     /// The outcome of the run `name`.
@@ -174,7 +183,7 @@ impl<'a> Kept<'a> {
     fn name(&self, job: &Job) -> u128 {
         match self.real_time {
             true => xxh3_128(format!("{PROGRAM} {job:?}").as_bytes()),
-            false => xxh3_128(format!("{PROGRAM} {:032x}", job.identity()).as_bytes()),
+            false => xxh3_128(format!("{PROGRAM} {:032x}", self.identities.of(job)).as_bytes()),
         }
     }
 

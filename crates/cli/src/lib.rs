@@ -29,6 +29,7 @@ mod runs_csv;
 mod runs_parquet;
 mod runs_table;
 mod shard;
+mod spool;
 mod stage;
 mod terminal;
 mod tidy_csv;

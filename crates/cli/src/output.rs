@@ -11,7 +11,7 @@ pub fn create(folder: &Path) -> Result<(), Failure> {
 }
 
 /// Writes beside the file first, so that an interrupted command never leaves half of one.
-pub fn write_with(file: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+pub fn write_with(file: &Path, fill: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>) -> Result<(), Failure> {
     let beside = file.with_extension("part");
     let written = File::create(&beside).and_then(|sink| {
         let mut sink = BufWriter::new(sink);

@@ -7,7 +7,7 @@ use crate::output::{create, write};
 use crate::watch::file_stem;
 use anabranch_report::of_run::{self, RunFolder, Series};
 use anabranch_report::{MadeBy, Report, files, html};
-use anabranch_run::{Results, RunRecord};
+use anabranch_run::{Results, RunRow};
 use anabranch_trace::Timeline;
 use serde::de::DeserializeOwned;
 use std::fs;
@@ -68,9 +68,12 @@ fn timelines(folder: &Path) -> Result<Vec<(String, Timeline)>, Failure> {
 fn run_report(folder: &Path, results: &Results, mut timelines: Vec<(String, Timeline)>) -> Result<Report, Failure> {
     let manifest: Manifest = read_json(&folder.join("manifest.json"))?;
     let mut series = each(folder, "series", "csv", Series::parse)?;
-    // As the rows of the results; what the user put beside them follows.
-    let stem = |run: &RunRecord| file_stem(&run.scheduler, &run.congestion, run.seed, run.cell.iter());
-    let stems: Vec<String> = results.runs.iter().map(stem).collect();
+    // As the rows of the results; what the user put beside them follows. They are of each row's first run.
+    let stem = |row: RunRow<'_>| {
+        let seed = row.seeds().first().copied().unwrap_or_default();
+        file_stem(row.scheduler(), row.congestion(), seed, row.cell().iter())
+    };
+    let stems: Vec<String> = results.runs.rows().map(stem).collect();
     let place = |name: &str| stems.iter().position(|stem| stem == name).unwrap_or(stems.len());
     series.sort_by_key(|(name, _)| place(name));
     timelines.sort_by_key(|(name, _)| place(name));

@@ -7,25 +7,30 @@ use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleTyp
 use parquet::errors::Result;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::Type;
+use std::io::{self, Write};
 use std::sync::Arc;
 
 /// Runs per row group: their columns are held at once.
-const ROW_GROUP: usize = 1 << 16;
+const ROW_GROUP: usize = 1 << 14;
 
-/// The runs as a Parquet file, with the columns of `runs.csv`: words as strings, `seed` and `events` as unsigned integers,
+/// Writes the runs as a Parquet file, with the columns of `runs.csv`: words as strings, `seed` and `events` as unsigned integers,
 /// `finished` as a boolean, values as doubles; null where a run has none.
 ///
 /// # Errors
-/// The columns cannot be written so.
-pub fn runs_parquet(results: &Results) -> Result<Vec<u8>> {
+/// Those of `sink`.
+pub fn write_runs_parquet(results: &Results, sink: &mut (dyn Write + Send)) -> io::Result<()> {
+    write_rows(results, sink).map_err(io::Error::other)
+}
+
+fn write_rows(results: &Results, sink: &mut (dyn Write + Send)) -> Result<()> {
     let table = Columns::of(results);
     let fields = table.cells(&[]);
     let fields = fields.iter().map(|column| Ok(Arc::new(field(column)?))).collect::<Result<_>>()?;
     let schema = Type::group_type_builder("runs").with_fields(fields).build()?;
-    let mut file = SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::default())?;
+    let mut file = SerializedFileWriter::new(sink, Arc::new(schema), Arc::default())?;
     for runs in results.runs.chunks(ROW_GROUP) {
         let mut rows = file.next_row_group()?;
-        for column in table.cells(runs) {
+        for column in table.cells(&runs) {
             if let Some(mut writer) = rows.next_column()? {
                 write(&mut writer, &column.cells)?;
                 writer.close()?;
@@ -33,7 +38,7 @@ pub fn runs_parquet(results: &Results) -> Result<Vec<u8>> {
         }
         rows.close()?;
     }
-    file.into_inner()
+    file.close().map(|_| ())
 }
 
 fn field(column: &Column) -> Result<Type> {

@@ -1,5 +1,6 @@
 //! One row per run, column by column: what `runs.csv` and `runs.parquet` hold.
 
+use anabranch_metrics::MetricRef;
 use anabranch_run::{Results, RunRecord, SweptKey};
 
 /// One column.
@@ -40,57 +41,21 @@ impl Cells {
 pub struct Columns<'r> {
     results: &'r Results,
     /// Swept keys.
-    keys: Vec<String>,
+    keys: Vec<&'r String>,
     /// Values, by their summary names.
-    values: Vec<ValueName>,
-}
-
-/// A value of a run.
-struct ValueName {
-    /// `None` for one of the connection.
-    path: Option<String>,
-    metric: String,
-}
-
-impl ValueName {
-    fn find(&self, run: &RunRecord) -> Option<f64> {
-        let values = match &self.path {
-            None => &run.metrics,
-            Some(path) => run.paths.get(path)?,
-        };
-        values.get(&self.metric).copied()
-    }
-
-    fn heading(&self) -> String {
-        let path = self.path.as_ref().map(|path| format!("path.{path}."));
-        path.unwrap_or_default() + &self.metric
-    }
+    values: Vec<MetricRef<'r>>,
 }
 
 impl<'r> Columns<'r> {
     /// Of `results`: each column holds a value that any run has.
     pub fn of(results: &'r Results) -> Self {
-        let (mut keys, mut values) = (Vec::new(), Vec::<ValueName>::new());
-        let mut before: Option<&RunRecord> = None;
-        for run in &results.runs {
-            // The runs of a row rarely differ in their names.
-            if before.is_some_and(|before| before.has_names_of(run)) {
-                continue;
-            }
-            before = Some(run);
-            for key in run.cell.keys() {
-                if !keys.contains(key) {
-                    keys.push(key.clone());
-                }
-            }
-            let of_paths = run.paths.iter().flat_map(|(path, own)| own.keys().map(move |name| (Some(path), name)));
-            for (path, metric) in run.metrics.keys().map(|name| (None, name)).chain(of_paths) {
-                if !values.iter().any(|known| (known.path.as_ref(), &known.metric) == (path, metric)) {
-                    values.push(ValueName { path: path.cloned(), metric: metric.clone() });
-                }
+        let mut keys: Vec<&String> = Vec::new();
+        for key in results.runs.rows().flat_map(|row| row.cell().keys()) {
+            if !keys.contains(&key) {
+                keys.push(key);
             }
         }
-        Self { results, keys, values }
+        Self { results, keys, values: results.runs.names() }
     }
 
     /// The columns of `runs`, some of the results: names, seed, the cell as `cell.KEY` and, where it is a number, as KEY in SI
@@ -105,19 +70,19 @@ impl<'r> Columns<'r> {
             column("seed", whole(|run| run.seed)),
         ];
         for key in &self.keys {
-            let texts: Vec<Option<String>> = runs.iter().map(|run| run.cell.get(key).cloned()).collect();
+            let texts: Vec<Option<String>> = runs.iter().map(|run| run.cell.get(*key).cloned()).collect();
             let numbers = |swept: &SweptKey| {
                 Cells::Real(texts.iter().map(|text| swept.values.get(text.as_ref()?).copied()).collect())
             };
             // A swept seed is a column already.
-            let numbers = self.results.sweep.get(key).filter(|_| key != "seed").map(numbers);
+            let numbers = self.results.sweep.get(*key).filter(|_| *key != "seed").map(numbers);
             columns.push(Column { name: format!("cell.{key}"), cells: Cells::Text(texts) });
             columns.extend(numbers.map(|cells| column(key, cells)));
         }
         columns.push(column("finished", Cells::Truth(runs.iter().map(|run| run.finished).collect())));
         columns.extend(self.values.iter().map(|value| {
-            let cells = Cells::Real(runs.iter().map(|run| value.find(run)).collect());
-            Column { name: value.heading(), cells }
+            let cells = Cells::Real(runs.iter().map(|run| run.get(*value)).collect());
+            Column { name: value.to_string(), cells }
         }));
         columns.push(column("digest", text(|run| &run.digest)));
         columns.push(column("events", whole(|run| run.events)));

@@ -2,11 +2,13 @@
 
 use crate::failure::{Failure, Salvage};
 use crate::pool::Threads;
+use crate::spool::spooled;
 use crate::watch::{Wanted, Watch};
 use anabranch_run::{Driver, Labelled, Observer, Plan, Results, RunError, Runner, Shard};
 use anabranch_trace::Recorder;
 use anabranch_units::Duration;
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
 /// A plan, and what makes its runs.
 pub struct Stage<'a> {
@@ -22,6 +24,8 @@ pub struct Stage<'a> {
     pub name: String,
     /// The fate of finished runs if a signal comes.
     pub kept: Salvage,
+    /// A directory for what memory does not hold; where the system has such files if `None`.
+    pub folder: Option<PathBuf>,
 }
 
 /// The outcome of stages.
@@ -109,7 +113,8 @@ impl Stage<'_> {
     }
 
     fn run(&self, ahead: &Ahead<'_>) -> (Results, Option<Failure>) {
-        let (results, failure) = self.runner(ahead, &Threads::new(self.jobs)).run_as_far(&self.plan);
+        let (results, failure) =
+            self.runner(ahead, &Threads::new(self.jobs)).run_into(&self.plan, spooled(self.folder.as_deref()));
         let is_nothing = self.kept == Salvage::Printed && ahead.before == 0 && results.runs.is_empty();
         let kept = if is_nothing { Salvage::Nothing } else { self.kept };
         let failure = failure.map(|failure| self.failure(&failure, ahead.watch, kept));

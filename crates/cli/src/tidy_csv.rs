@@ -2,13 +2,14 @@
 
 use anabranch_report::csv_lines;
 use anabranch_run::{CellValues, Results};
+use std::io::{self, Write};
 
-/// One line per row and metric.
-pub fn summary_csv(results: &Results) -> String {
+/// Writes one line per row and metric.
+pub fn summary_csv(results: &Results, sink: &mut dyn Write) -> io::Result<()> {
     let columns = ["metric", "n", "mean", "sd", "ci95_low", "ci95_high", "median", "p95", "unfinished"];
     let lines = results.summary.iter().map(|s| {
         let own = [
-            s.metric.clone(),
+            s.metric.to_string(),
             s.n.to_string(),
             s.mean.to_string(),
             optional(s.sd),
@@ -18,17 +19,17 @@ pub fn summary_csv(results: &Results) -> String {
             s.p95.to_string(),
             s.unfinished.to_string(),
         ];
-        (vec![s.scheduler.clone(), s.congestion.clone()], &s.cell, own.to_vec())
+        (vec![s.scheduler.to_string(), s.congestion.to_string()], &*s.cell, own.to_vec())
     });
-    tidy(results, &["scheduler", "congestion"], &columns, lines)
+    tidy(results, &["scheduler", "congestion"], &columns, lines, sink)
 }
 
-/// One line per pair of schedulers and metric: `a` less `b`, run by run.
-pub fn comparisons_csv(results: &Results) -> String {
+/// Writes one line per pair of schedulers and metric: `a` less `b`, run by run.
+pub fn comparisons_csv(results: &Results, sink: &mut dyn Write) -> io::Result<()> {
     let columns = ["metric", "n", "mean_diff", "ci95_low", "ci95_high", "p", "p_wilcoxon", "effect_size"];
     let lines = results.comparisons.iter().map(|c| {
         let own = [
-            c.metric.clone(),
+            c.metric.to_string(),
             c.n.to_string(),
             c.mean_diff.to_string(),
             optional(c.ci95_low),
@@ -37,9 +38,9 @@ pub fn comparisons_csv(results: &Results) -> String {
             optional(c.p_wilcoxon),
             optional(c.effect_size),
         ];
-        (vec![c.a.clone(), c.b.clone(), c.congestion.clone()], &c.cell, own.to_vec())
+        (vec![c.a.to_string(), c.b.to_string(), c.congestion.to_string()], &*c.cell, own.to_vec())
     });
-    tidy(results, &["a", "b", "congestion"], &columns, lines)
+    tidy(results, &["a", "b", "congestion"], &columns, lines, sink)
 }
 
 fn optional(value: Option<f64>) -> String {
@@ -52,8 +53,9 @@ fn tidy<'r>(
     names: &[&str],
     columns: &[&str],
     lines: impl Iterator<Item = (Vec<String>, &'r CellValues, Vec<String>)>,
-) -> String {
-    let keys: Vec<String> = results.rows().first().map(|row| row.cell.keys().cloned().collect()).unwrap_or_default();
+    sink: &mut dyn Write,
+) -> io::Result<()> {
+    let keys: Vec<String> = results.summary.first().map(|row| row.cell.keys().cloned().collect()).unwrap_or_default();
     let mut header: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
     for key in &keys {
         header.push(format!("cell.{key}"));
@@ -70,6 +72,5 @@ fn tidy<'r>(
         line.extend(values);
         line
     };
-    let records: Vec<Vec<String>> = std::iter::once(header).chain(lines.map(line)).collect();
-    csv_lines(&records)
+    std::iter::once(header).chain(lines.map(line)).try_for_each(|line| sink.write_all(csv_lines(&[line]).as_bytes()))
 }

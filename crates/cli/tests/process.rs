@@ -63,7 +63,7 @@ fn the_same_version_and_seed_give_the_same_bytes() {
     assert!(text == run("2"));
     let results: anabranch_run::Results = serde_json::from_slice(&text).unwrap();
     assert_eq!(results.runs.len(), 2 * 4);
-    for run in &results.runs {
+    for run in results.runs.iter() {
         assert!(run.finished && run.metrics["completion_s"] > 0.0, "{run:?}");
         let shares: f64 = run.paths.values().map(|values| values["share"]).sum();
         assert!((shares - 1.0).abs() < 1e-9, "{run:?}");

@@ -136,7 +136,8 @@ fn a_run_tells_what_the_kernels_did() {
     let Output { status, stdout, stderr } = run(folder.path()).args(["--format", "json"]).output().unwrap();
     assert!(status.success(), "{}", text(&stderr));
     let results: anabranch_run::Results = serde_json::from_slice(&stdout).unwrap();
-    let (record, live) = (&results.runs[0], results.runs[0].live.as_ref().unwrap());
+    let runs = results.runs.to_vec();
+    let (record, live) = (&runs[0], runs[0].live.as_ref().unwrap());
     assert!(record.metrics["goodput_bps"] > 1e6 && !record.metrics.contains_key("window_blocked_s"));
     for path in ["a", "b"] {
         let info = &live.tcp_info["server"][path];
@@ -171,7 +172,7 @@ fn a_user_needs_no_root_where_tun_devices_may_be_opened() {
     let Output { status, stdout, stderr } = unprivileged(folder.path(), "0666", "--format json");
     assert!(status.success(), "{}", text(&stderr));
     let results: anabranch_run::Results = serde_json::from_slice(&stdout).unwrap();
-    assert!(results.runs[0].metrics["goodput_bps"] > 1e6);
+    assert!(results.runs.to_vec()[0].metrics["goodput_bps"] > 1e6);
 
     let Output { status, stderr, .. } = unprivileged(folder.path(), "0600", "");
     let told = text(&stderr);

@@ -20,35 +20,40 @@ pub struct Ran<'a> {
     pub whole: Option<&'a Results>,
 }
 
-impl<'a> Ran<'a> {
+impl Ran<'_> {
     /// The runs, as far as there are any.
-    pub fn runs(self) -> Option<&'a [RunRecord]> {
-        self.whole.or(self.baselines).map(|results| results.runs.as_slice())
+    pub fn runs(self) -> Option<Vec<RunRecord>> {
+        self.whole.or(self.baselines).map(|results| results.runs.to_vec())
     }
 }
 
 /// Judges an item by `main`, its runs as written, and by what was run of each of its readings, in their order.
 pub fn conclude(item: &Item, scenario: &str, main: &Results, readings: &[Ran<'_>]) -> ItemOutcome {
     let mut rows: Vec<String> = Vec::new();
-    for run in &main.runs {
-        if !rows.contains(&run.scheduler) {
-            rows.push(run.scheduler.clone());
+    for row in main.runs.rows() {
+        if !rows.iter().any(|known| **known == **row.scheduler()) {
+            rows.push(row.scheduler().to_string());
         }
     }
-    let claims = judge(&item.claims, &main.runs, &item.rows, &[]);
-    let runs = std::iter::once(Some(main.runs.as_slice())).chain(readings.iter().map(|ran| ran.runs()));
-    let mut weighed = weigh(item, &runs.collect::<Vec<_>>()).into_iter();
+    let own = main.runs.to_vec();
+    let others: Vec<Option<Vec<RunRecord>>> = readings.iter().map(|ran| ran.runs()).collect();
+    let claims = judge(&item.claims, &own, &item.rows, &[]);
+    let all: Vec<Option<&[RunRecord]>> =
+        std::iter::once(Some(own.as_slice())).chain(others.iter().map(Option::as_deref)).collect();
+    let mut weighed = weigh(item, &all).into_iter();
     let as_written = of_reading(None, claims.clone(), weighed.next().unwrap_or_default());
-    let others = item.readings.iter().zip(readings).zip(weighed).map(|((reading, ran), weighed)| {
-        let judged = |whole: &Results| judge(&item.claims, &whole.runs, &item.rows, &reading.rows);
-        of_reading(Some(reading), ran.whole.map_or_else(Vec::new, judged), weighed)
+    // Of each reading, the runs of every row.
+    let wholes = readings.iter().zip(&others).map(|(ran, runs)| runs.as_deref().filter(|_| ran.whole.is_some()));
+    let of_readings = item.readings.iter().zip(wholes);
+    let read = of_readings.clone().zip(weighed).map(|((reading, whole), weighed)| {
+        let judged = |runs| judge(&item.claims, runs, &item.rows, &reading.rows);
+        of_reading(Some(reading), whole.map_or_else(Vec::new, judged), weighed)
     });
     let runs_of = |name: Option<&str>| match name {
-        None => Some((main.runs.as_slice(), &[][..])),
-        Some(name) => item.readings.iter().zip(readings).find_map(|(reading, ran)| {
-            let whole = ran.whole.filter(|_| reading.name == name)?;
-            Some((whole.runs.as_slice(), reading.rows.as_slice()))
-        }),
+        None => Some((own.as_slice(), &[][..])),
+        Some(name) => of_readings
+            .clone()
+            .find_map(|(reading, whole)| Some((whole.filter(|_| reading.name == name)?, reading.rows.as_slice()))),
     };
     ItemOutcome {
         id: item.id.clone(),
@@ -58,12 +63,12 @@ pub fn conclude(item: &Item, scenario: &str, main: &Results, readings: &[Ran<'_>
         scenario: (item.scenario.clone(), scenario.to_owned()),
         rows,
         digest: main.digest.clone(),
-        curves: mean_curves(&item.figures, &main.runs),
+        curves: mean_curves(&item.figures, &own),
         summary: main.summary.clone(),
         figures: item.figures.clone(),
-        anchors: told(item, &main.runs),
+        anchors: told(item, &own),
         claims,
-        readings: std::iter::once(as_written).chain(others).collect(),
+        readings: std::iter::once(as_written).chain(read).collect(),
         findings: item.findings.iter().map(|finding| finding.check(&item.rows, &runs_of)).collect(),
     }
 }

@@ -2,9 +2,9 @@
 
 use crate::job::Choice;
 use crate::plan::{CellPlan, has_trace};
-use crate::results::{CellValues, RunRecord};
-use crate::runner::CellRecords;
-use anabranch_metrics::names;
+use crate::results::CellValues;
+use crate::runs::RunRow;
+use anabranch_metrics::{MetricRef, names};
 use anabranch_network::Bottleneck;
 use anabranch_scenario::{Scenario, Traffic, TrafficKind};
 use anabranch_units::Duration;
@@ -49,26 +49,36 @@ const FULL: f64 = 0.85;
 const LOSS: f64 = 0.001;
 
 /// The findings about a cell.
-pub(crate) fn diagnose(cell: &CellPlan, rows: &CellRecords) -> Vec<Diagnosis> {
+pub(crate) fn diagnose(cell: &CellPlan, rows: &[RunRow<'_>]) -> Vec<Diagnosis> {
     let multipath = (0..rows.len()).filter(|&row| matches!(cell.rows[row].choice, Choice::Multipath(_)));
-    let mut controls: Vec<Vec<&[RunRecord]>> = Vec::new();
-    for row in multipath.map(|row| rows[row].as_slice()).filter(|row| !row.is_empty()) {
-        match controls.iter_mut().find(|control| control[0][0].congestion == row[0].congestion) {
+    let mut controls: Vec<Vec<RunRow<'_>>> = Vec::new();
+    for row in multipath.map(|row| rows[row]).filter(|row| !row.is_empty()) {
+        match controls.iter_mut().find(|control| control[0].congestion() == row.congestion()) {
             Some(control) => control.push(row),
             None => controls.push(vec![row]),
         }
     }
-    let mut found: Vec<Diagnosis> = one_draw(cell, controls.first().into_iter().flatten()).into_iter().collect();
+    let mut found: Vec<Diagnosis> = controls.first().and_then(|rows| one_draw(cell, rows)).into_iter().collect();
     found.extend(controls.iter().flat_map(|control| of_control(&cell.scenario, control)));
     found
 }
 
+/// A finding about rows, of which there is one: in short, and whole.
+fn finding(kind: DiagnosisKind, rows: &[RunRow<'_>], (summary, text): (String, String)) -> Diagnosis {
+    Diagnosis {
+        cell: (**rows[0].cell()).clone(),
+        congestion: rows[0].congestion().to_string(),
+        schedulers: rows.iter().map(|row| row.scheduler().to_string()).collect(),
+        kind,
+        summary,
+        text,
+    }
+}
+
 /// The traces of a cell without randomness.
-fn one_draw<'r>(cell: &CellPlan, rows: impl Iterator<Item = &'r &'r [RunRecord]>) -> Option<Diagnosis> {
+fn one_draw(cell: &CellPlan, rows: &[RunRow<'_>]) -> Option<Diagnosis> {
     let traced = cell.scenario.topology.paths.iter().filter(|path| has_trace(path)).map(|path| path.name.as_str());
     let traced: Vec<&str> = traced.collect();
-    let rows: Vec<&[RunRecord]> = rows.copied().collect();
-    let first = rows.first()?.first()?;
     let summary = format!("one draw of the trace of {}", listed(traced.iter().copied()));
     let keys = traced.iter().map(|path| format!("path.{path}.trace_start=seed")).collect::<Vec<_>>();
     let text = format!(
@@ -76,45 +86,30 @@ fn one_draw<'r>(cell: &CellPlan, rows: impl Iterator<Item = &'r &'r [RunRecord]>
         listed(traced.iter().copied()),
         keys.join(" --set ")
     );
-    (!cell.random && !traced.is_empty()).then(|| Diagnosis {
-        cell: first.cell.clone(),
-        congestion: first.congestion.clone(),
-        schedulers: rows.iter().map(|row| row[0].scheduler.clone()).collect(),
-        kind: DiagnosisKind::OneDraw,
-        summary,
-        text,
-    })
+    (!cell.random && !traced.is_empty()).then(|| finding(DiagnosisKind::OneDraw, rows, (summary, text)))
 }
 
 /// Of the schedulers with one congestion control.
-fn of_control(scenario: &Scenario, rows: &[&[RunRecord]]) -> Vec<Diagnosis> {
-    let finding = |kind, rows: &[&[RunRecord]], (summary, text): (String, String)| Diagnosis {
-        cell: rows[0][0].cell.clone(),
-        congestion: rows[0][0].congestion.clone(),
-        schedulers: rows.iter().map(|row| row[0].scheduler.clone()).collect(),
-        kind,
-        summary,
-        text,
-    };
+fn of_control(scenario: &Scenario, rows: &[RunRow<'_>]) -> Vec<Diagnosis> {
     let mut found = Vec::new();
-    let mut groups: Vec<Vec<&[RunRecord]>> = Vec::new();
+    let mut groups: Vec<Vec<RunRow<'_>>> = Vec::new();
     for row in rows {
-        match groups.iter_mut().find(|group| is_same(group[0], row)) {
-            Some(group) => group.push(row),
-            None => groups.push(vec![row]),
+        match groups.iter_mut().find(|group| is_same(&group[0], row)) {
+            Some(group) => group.push(*row),
+            None => groups.push(vec![*row]),
         }
     }
     for group in groups.iter().filter(|group| group.len() > 1) {
         found.push(finding(DiagnosisKind::Same, group, same(scenario, group)));
     }
-    let blocked: Vec<&[RunRecord]> = rows.iter().copied().filter(|row| part_blocked(scenario, row) >= WINDOW).collect();
+    let blocked: Vec<RunRow<'_>> = rows.iter().copied().filter(|row| part_blocked(scenario, row) >= WINDOW).collect();
     if !blocked.is_empty() {
         found.push(finding(DiagnosisKind::Window, &blocked, window(scenario, &blocked)));
     }
     let is_bulk = scenario.traffic.iter().all(|traffic| matches!(traffic.kind, TrafficKind::Bulk { size: None }));
     if is_bulk && blocked.len() < rows.len() {
         for path in scenario.topology.paths.iter().map(|path| &path.name) {
-            let lossy: Vec<&[RunRecord]> = rows.iter().copied().filter(|row| is_held_by_loss(row, path)).collect();
+            let lossy: Vec<RunRow<'_>> = rows.iter().copied().filter(|row| is_held_by_loss(row, path)).collect();
             if !lossy.is_empty() {
                 found.push(finding(DiagnosisKind::Loss, &lossy, loss(&lossy, path)));
             }
@@ -124,23 +119,18 @@ fn of_control(scenario: &Scenario, rows: &[&[RunRecord]]) -> Vec<Diagnosis> {
 }
 
 /// Every run had the same values. Events may differ in what a scheduler makes known of itself, such as BLEST its λ.
-fn is_same(a: &[RunRecord], b: &[RunRecord]) -> bool {
-    let same = |(a, b): (&RunRecord, &RunRecord)| (a.seed, &a.metrics, &a.paths) == (b.seed, &b.metrics, &b.paths);
-    a.len() == b.len() && a.iter().zip(b).all(same)
-}
-
-/// Every run had the same events.
-fn has_same_digests(a: &[RunRecord], b: &[RunRecord]) -> bool {
-    a.iter().zip(b).all(|(a, b)| a.digest == b.digest)
+fn is_same(a: &RunRow<'_>, b: &RunRow<'_>) -> bool {
+    let names = a.names();
+    a.seeds() == b.seeds() && names == b.names() && names.into_iter().all(|name| a.values(name) == b.values(name))
 }
 
 /// In short, and whole.
-fn same(scenario: &Scenario, rows: &[&[RunRecord]]) -> (String, String) {
+fn same(scenario: &Scenario, rows: &[RunRow<'_>]) -> (String, String) {
     let n = rows[0].len();
-    let others = listed(rows[1..].iter().map(|row| row[0].scheduler.as_str()));
-    let equal = rows[1..].iter().all(|row| has_same_digests(rows[0], row));
+    let others = listed(rows[1..].iter().map(|row| &**row.scheduler()));
+    let equal = rows[1..].iter().all(|row| row.digests() == rows[0].digests());
     let equal = if equal { "equal digests" } else { "every value is equal" };
-    let summary = format!("{others} did the same as {}", rows[0][0].scheduler);
+    let summary = format!("{others} did the same as {}", rows[0].scheduler());
     let mut text = format!("{summary} in {n} of {n} runs ({equal})");
     if rows.iter().all(|row| part_blocked(scenario, row) == 0.0) {
         text += ": the window never blocked";
@@ -151,8 +141,8 @@ fn same(scenario: &Scenario, rows: &[&[RunRecord]]) -> (String, String) {
     (summary, text + ".")
 }
 
-fn window(scenario: &Scenario, rows: &[&[RunRecord]]) -> (String, String) {
-    let parts = rows.iter().map(|row| format!("{} {:.0} %", row[0].scheduler, 100.0 * part_blocked(scenario, row)));
+fn window(scenario: &Scenario, rows: &[RunRow<'_>]) -> (String, String) {
+    let parts = rows.iter().map(|row| format!("{} {:.0} %", row.scheduler(), 100.0 * part_blocked(scenario, row)));
     let parts = listed(parts.collect::<Vec<_>>().iter().map(String::as_str));
     let settings = &scenario.settings;
     let mut text = format!("The window was full for part of the time: {parts}");
@@ -163,9 +153,9 @@ fn window(scenario: &Scenario, rows: &[&[RunRecord]]) -> (String, String) {
     ("the window was full for part of the time".to_owned(), text + ".")
 }
 
-fn loss(rows: &[&[RunRecord]], path: &str) -> (String, String) {
-    let of = |metric| 100.0 * mean_of_path(rows.iter().copied().flatten(), path, metric).unwrap_or(0.0);
-    let names = listed(rows.iter().map(|row| row[0].scheduler.as_str()));
+fn loss(rows: &[RunRow<'_>], path: &str) -> (String, String) {
+    let of = |metric| 100.0 * mean_of_path(rows, path, metric).unwrap_or(0.0);
+    let names = listed(rows.iter().map(|row| &**row.scheduler()));
     let (lost, used) = (of("loss_ratio"), of("utilisation"));
     let summary = format!("limited by loss on {path}");
     let text =
@@ -174,18 +164,20 @@ fn loss(rows: &[&[RunRecord]], path: &str) -> (String, String) {
 }
 
 /// The mean part of the measured time in which data waited for the window alone.
-fn part_blocked(scenario: &Scenario, row: &[RunRecord]) -> f64 {
-    let time =
-        |run: &RunRecord| run.metrics.get(names::COMPLETION).copied().or(scenario.duration.map(Duration::as_secs_f64));
+fn part_blocked(scenario: &Scenario, row: &RunRow<'_>) -> f64 {
     // The metric is the sum over the connections.
     let connections: u32 = scenario.traffic.iter().map(Traffic::connections).sum();
-    let of_all = |run: &RunRecord| Some(time(run).filter(|time| *time > 0.0)? * f64::from(connections.max(1)));
-    let part = |run: &RunRecord| Some(run.metrics.get("window_blocked_s")? / of_all(run)?);
-    mean(row.iter().filter_map(part)).unwrap_or(0.0)
+    let duration = scenario.duration.map(Duration::as_secs_f64);
+    let part = |(blocked, completion): (Option<f64>, Option<f64>)| {
+        let time = completion.or(duration).filter(|time| *time > 0.0)?;
+        Some(blocked? / (time * f64::from(connections.max(1))))
+    };
+    let values = row.metric("window_blocked_s").into_iter().zip(row.metric(names::COMPLETION));
+    mean(values.filter_map(part)).unwrap_or(0.0)
 }
 
-fn mean_of_path<'r>(runs: impl Iterator<Item = &'r RunRecord>, path: &str, metric: &str) -> Option<f64> {
-    mean(runs.filter_map(|run| run.paths.get(path)?.get(metric).copied()))
+fn mean_of_path(rows: &[RunRow<'_>], path: &str, metric: &str) -> Option<f64> {
+    mean(rows.iter().flat_map(|row| row.values(MetricRef::of_path(path, metric))).flatten())
 }
 
 /// `None` of no values.
@@ -194,8 +186,8 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     (count > 0).then(|| sum / f64::from(count))
 }
 
-fn is_held_by_loss(row: &[RunRecord], path: &str) -> bool {
-    let of = |metric| mean_of_path(row.iter(), path, metric);
+fn is_held_by_loss(row: &RunRow<'_>, path: &str) -> bool {
+    let of = |metric| mean_of_path(std::slice::from_ref(row), path, metric);
     of("loss_ratio").zip(of("utilisation")).is_some_and(|(lost, used)| lost >= LOSS && used < FULL)
 }
 

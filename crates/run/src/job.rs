@@ -7,8 +7,9 @@ use anabranch_scenario::{Cell, PlugIn, Scenario};
 use anabranch_units::{ConnId, Duration};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use xxhash_rust::xxh3::Xxh3;
 
 /// The first connection under test. Others follow it, and then cross traffic.
@@ -46,6 +47,19 @@ impl Job {
     /// A name for everything that decides the outcome in virtual time, so that two jobs of one name need one run. A path
     /// alone does not depend on the others, unless other flows cross them.
     pub fn identity(&self) -> u128 {
+        self.identity_of(self.common())
+    }
+
+    /// The identity, of what it has in common with the other seeds of its row.
+    fn identity_of(&self, common: u128) -> u128 {
+        let mut name = Xxh3::new();
+        name.update(&common.to_le_bytes());
+        name.update(&self.seed.to_le_bytes());
+        name.digest128()
+    }
+
+    /// A name for everything but the seed.
+    fn common(&self) -> u128 {
         let nothing = || PlugIn { name: String::new(), parameters: Vec::new() };
         let mut scenario = Scenario {
             name: String::new(),
@@ -71,8 +85,35 @@ impl Job {
         }
         let mut name = Name(Xxh3::new());
         // Hashing cannot fail.
-        let _ = write!(name, "{scenario:?} {:?} {:?} {} {:?}", self.choice, self.congestion, self.seed, self.curves);
+        let _ = write!(name, "{scenario:?} {:?} {:?} {:?}", self.choice, self.congestion, self.curves);
         name.0.digest128()
+    }
+
+    fn is_of_row(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.scenario, &other.scenario)
+            && (&self.choice, &self.congestion, self.curves) == (&other.choice, &other.congestion, other.curves)
+    }
+}
+
+/// The identities of many jobs: what those of a row have in common is named once.
+#[derive(Debug, Default)]
+pub struct Identities {
+    /// One job of each row with what its row has in common, by the address of its scenario, which it keeps in place.
+    rows: Mutex<BTreeMap<usize, Vec<(Job, u128)>>>,
+}
+
+impl Identities {
+    /// [`Job::identity`].
+    pub fn of(&self, job: &Job) -> u128 {
+        // Rows are added whole, so a panic elsewhere leaves nothing half done.
+        let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        let rows = rows.entry(Arc::as_ptr(&job.scenario).addr()).or_default();
+        let known = rows.iter().find(|(known, _)| known.is_of_row(job)).map(|(_, common)| *common);
+        job.identity_of(known.unwrap_or_else(|| {
+            let common = job.common();
+            rows.push((job.clone(), common));
+            common
+        }))
     }
 }
 

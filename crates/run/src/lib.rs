@@ -3,6 +3,7 @@
 //! This crate starts no thread and opens no file: the driver, the pool and the observer come from outside.
 
 mod ask;
+mod batch;
 mod bound;
 mod cross;
 mod crowd;
@@ -21,6 +22,7 @@ mod preflight;
 pub mod purposes;
 mod results;
 mod runner;
+mod runs;
 mod setup;
 mod summary;
 mod twins;
@@ -34,12 +36,13 @@ pub use curves::{Curve, Curves, Drawn};
 pub use diagnosis::{Diagnosis, DiagnosisKind};
 pub use driver::{Driver, Labelled, Observer, Pool, Refusal, Serial};
 pub use estimate::Estimate;
-pub use job::{CONNECTION, Choice, Job, RunError, RunOutcome};
+pub use job::{CONNECTION, Choice, Identities, Job, RunError, RunOutcome};
 pub use live::{Emulation, Live, TcpInfo};
 pub use plan::{AUTO_LIMIT, Options, Plan, Repeat, Variant, labels};
 pub use preflight::{Preflight, WayCheck, WayFigures};
 pub use results::{CellValues, Comparison, Incomplete, Results, RunRecord, SCHEMA, Summary, SweptKey};
 pub use runner::{Failure, Runner, Shard};
+pub use runs::{RunRow, Runs, Store};
 pub use values::Values;
 pub use view::{ResultRow, RowKind};
 pub use virtual_time::VirtualTime;

@@ -94,7 +94,7 @@ pub struct Parity {
 impl Parity {
     /// Draws the results of `modes` together, which are in their order.
     pub fn of(modes: &[Mode], all: &[Results]) -> Self {
-        let live: Vec<_> = all.iter().flat_map(|results| &results.runs).filter_map(|run| run.live.as_ref()).collect();
+        let live: Vec<_> = all.iter().flat_map(|results| results.runs.lives()).collect();
         Self {
             scenario: all.first().map(|results| results.scenario.clone()).unwrap_or_default(),
             rows: rows(modes, all),
@@ -115,16 +115,16 @@ fn between(variant: &Variant, mode: &Mode) -> Variant {
 
 /// Joins the summaries of all modes by row and metric, in the order in which they first appear.
 fn rows(modes: &[Mode], all: &[Results]) -> Vec<ParityRow> {
-    let mut rows: IndexMap<(String, String, String, String), ParityRow> = IndexMap::new();
+    let mut rows: IndexMap<_, ParityRow> = IndexMap::new();
     for (mode, results) in modes.iter().zip(all) {
         for summary in &results.summary {
             let cell = format!("{:?}", summary.cell);
             let key = (cell, summary.congestion.clone(), summary.scheduler.clone(), summary.metric.clone());
             let row = rows.entry(key).or_insert_with(|| ParityRow {
-                cell: summary.cell.clone(),
-                scheduler: summary.scheduler.clone(),
-                congestion: summary.congestion.clone(),
-                metric: summary.metric.clone(),
+                cell: (*summary.cell).clone(),
+                scheduler: summary.scheduler.to_string(),
+                congestion: summary.congestion.to_string(),
+                metric: summary.metric.to_string(),
                 values: IndexMap::new(),
                 difference: IndexMap::new(),
             });

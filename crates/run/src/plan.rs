@@ -75,6 +75,8 @@ pub struct Plan {
 pub(crate) struct CellPlan {
     pub scenario: Arc<Scenario>,
     pub cell: Cell,
+    /// The number of its first row in the plan.
+    pub first_row: usize,
     /// Multipath rows by congestion control and scheduler, then the baselines.
     pub rows: Vec<PlanRow>,
     pub random: bool,
@@ -104,7 +106,13 @@ impl Plan {
             }
         }
         let title = variants.first().map(|v| v.scenario.name.clone()).unwrap_or_default();
-        let cells = groups.into_iter().map(|(cell, scenarios)| CellPlan::new(cell, &scenarios, options)).collect();
+        let mut first_row = 0;
+        let cells = groups.into_iter().map(|(cell, scenarios)| {
+            let plan = CellPlan { first_row, ..CellPlan::new(cell, &scenarios, options) };
+            first_row += plan.rows.len();
+            plan
+        });
+        let cells = cells.collect();
         let auto = options.repeat == Repeat::Auto;
         Self { title, cells, auto, curves: options.curves, real_time: options.real_time }
     }
@@ -222,7 +230,7 @@ impl CellPlan {
             }
         }
         let random = options.real_time || is_random(&scenario);
-        Self { scenario, cell, rows, random }
+        Self { scenario, cell, first_row: 0, rows, random }
     }
 
     pub fn values(&self) -> CellValues {

@@ -4,10 +4,13 @@ use crate::curves::Curves;
 use crate::diagnosis::Diagnosis;
 use crate::job::RunOutcome;
 use crate::live::Live;
+use crate::runs::Runs;
 use crate::values::Values;
+use anabranch_metrics::MetricRef;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use std::io;
+use std::sync::Arc;
 use xxhash_rust::xxh3::Xxh3;
 
 /// Version of the results' schema.
@@ -34,7 +37,7 @@ pub struct Results {
     /// Hash over the runs' digests in order, in hexadecimal.
     pub digest: String,
     /// One entry per run: by cell, congestion control, scheduler, seed; baselines after the schedulers.
-    pub runs: Vec<RunRecord>,
+    pub runs: Runs,
     /// One entry per row (cell × congestion control × scheduler) and metric.
     pub summary: Vec<Summary>,
     /// Paired differences between schedulers.
@@ -108,13 +111,13 @@ pub struct RunRecord {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// As in [`RunRecord`].
-    pub scheduler: String,
+    pub scheduler: Arc<str>,
     /// As in [`RunRecord`].
-    pub congestion: String,
+    pub congestion: Arc<str>,
     /// As in [`RunRecord`].
-    pub cell: CellValues,
+    pub cell: Arc<CellValues>,
     /// A metric's name, `path.NAME.METRIC` for one of a path.
-    pub metric: String,
+    pub metric: Arc<str>,
     /// Runs that have the metric.
     pub n: usize,
     /// Arithmetic mean.
@@ -148,15 +151,15 @@ fn is_zero(n: &usize) -> bool {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// A scheduler.
-    pub a: String,
+    pub a: Arc<str>,
     /// The scheduler that it is compared with.
-    pub b: String,
+    pub b: Arc<str>,
     /// Of both.
-    pub congestion: String,
+    pub congestion: Arc<str>,
     /// Of both.
-    pub cell: CellValues,
+    pub cell: Arc<CellValues>,
     /// A metric of the connection.
-    pub metric: String,
+    pub metric: Arc<str>,
     /// Pairs.
     pub n: usize,
     /// Mean of `a − b`.
@@ -189,19 +192,13 @@ impl RunRecord {
         Self { scheduler, congestion, seed, cell, finished, metrics, paths, digest, events, curves, live }
     }
 
-    /// Its swept keys and values have the same names as those of `other`.
-    pub fn has_names_of(&self, other: &Self) -> bool {
-        let same = |(a, b): ((&String, &Values), (&String, &Values))| a.0 == b.0 && a.1.has_names_of(b.1);
-        self.metrics.has_names_of(&other.metrics)
-            && self.paths.len() == other.paths.len()
-            && self.paths.iter().zip(&other.paths).all(same)
-            && self.cell.keys().eq(other.cell.keys())
-    }
-
-    /// Holds the names of values that `other`, a run of the same row, holds.
-    pub(crate) fn share(&mut self, other: &Self) {
-        self.metrics.share(&other.metrics);
-        self.paths.values_mut().zip(other.paths.values()).for_each(|(own, other)| own.share(other));
+    /// The value with this name.
+    pub fn get(&self, name: MetricRef<'_>) -> Option<f64> {
+        let values = match name.path {
+            None => &self.metrics,
+            Some(path) => self.paths.get(path)?,
+        };
+        values.get(name.name).copied()
     }
 
     /// All values: the connection's by name, the paths' as `path.NAME.METRIC`.
@@ -233,10 +230,10 @@ impl Results {
 }
 
 /// Hash over the runs' digests.
-pub(crate) fn document_digest(runs: &[RunRecord]) -> String {
+pub(crate) fn document_digest(runs: &Runs) -> String {
     let mut hash = Xxh3::new();
-    for run in runs {
-        hash.update(run.digest.as_bytes());
+    for digest in runs.rows().flat_map(|row| row.digests()) {
+        hash.update(digest.as_bytes());
         hash.update(b"\n");
     }
     format!("{:032x}", hash.digest128())

@@ -1,13 +1,16 @@
 //! Runs a plan and draws its results together.
 
+use crate::batch::{Batch, Task, batches};
 use crate::diagnosis::diagnose;
 use crate::driver::{Driver, Labelled, Observer, Pool};
 use crate::job::RunError;
-use crate::plan::{AUTO_LIMIT, AUTO_STEP, CellPlan, Plan};
+use crate::plan::{CellPlan, Plan};
 use crate::results::{Incomplete, Results, RunRecord, SCHEMA, document_digest};
-use crate::summary::{compare, fill_in_ratios, is_narrow, summarise};
+use crate::runs::{BLOCK, RunRow, Runs};
+use crate::summary::{compare, summarise};
 use crate::twins::Twins;
 use std::fmt;
+use std::io;
 use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -56,16 +59,6 @@ pub struct Shard {
     pub of: u32,
 }
 
-/// One repetition of one row.
-struct Task {
-    cell: usize,
-    row: usize,
-    repetition: u32,
-}
-
-/// Runs that are made at once, unless one cell has more: enough to keep many threads busy, few enough to be held.
-const BATCH: usize = 4096;
-
 impl Runner<'_> {
     /// Does all runs of `plan`.
     ///
@@ -85,12 +78,16 @@ impl Runner<'_> {
     /// Does the runs of `plan` until one fails: the results of those that were finished, marked as incomplete, and why
     /// the others are missing.
     pub fn run_as_far(&self, plan: &Plan) -> (Results, Option<Failure>) {
-        let (mut runs, mut summary, mut comparisons, mut diagnosis) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let failure = self.cells(plan, &mut |cell, rows| {
+        self.run_into(plan, Runs::default())
+    }
+
+    /// The same with `runs`, in which there is none yet: a store of the caller's may hold more than memory does.
+    pub fn run_into(&self, plan: &Plan, mut runs: Runs) -> (Results, Option<Failure>) {
+        let (mut summary, mut comparisons, mut diagnosis) = (Vec::new(), Vec::new(), Vec::new());
+        let failure = self.cells(plan, &mut runs, &mut |cell, rows| {
             summary.extend(rows.iter().flat_map(|row| summarise(row, !cell.random)));
-            comparisons.extend(compare(cell, &rows));
-            diagnosis.extend(diagnose(cell, &rows));
-            runs.extend(rows.into_iter().flatten());
+            comparisons.extend(compare(cell, rows));
+            diagnosis.extend(diagnose(cell, rows));
         });
         let missing = |_: &Failure| Incomplete { finished: runs.len(), planned: plan.extent().0.max(runs.len()) };
         let results = Results {
@@ -119,7 +116,7 @@ impl Runner<'_> {
         });
         let mut done = 0;
         loop {
-            let some: Vec<Task> = tasks.by_ref().take(BATCH).collect();
+            let some: Vec<Task> = tasks.by_ref().take(BLOCK).collect();
             if some.is_empty() {
                 return (done, None);
             }
@@ -137,71 +134,48 @@ impl Runner<'_> {
     /// As [`Self::run`].
     pub(crate) fn records(&self, plan: &Plan) -> Result<Vec<CellRecords>, Failure> {
         let mut records = Vec::new();
-        self.cells(plan, &mut |_, rows| records.push(rows)).map_or(Ok(records), Err)
+        let failure = self.cells(plan, &mut Runs::default(), &mut |_, rows| {
+            records.push(rows.iter().map(|row| row.records().collect()).collect());
+        });
+        failure.map_or(Ok(records), Err)
     }
 
-    /// Runs the cells in their order, and gives the runs of each to `take` when all are there, with the ratios against the
-    /// baselines; of the cells that a failure cuts short, those that were made before it. A row that has the same outcome as
-    /// one of an earlier cell is not run again.
-    fn cells(&self, plan: &Plan, take: &mut dyn FnMut(&CellPlan, CellRecords)) -> Option<Failure> {
-        let mut twins = Twins::of(plan);
-        let mut done = 0;
+    /// Runs the cells in their order into `runs`, and gives the rows of each to `take` when all are there, with the ratios
+    /// against the baselines; of the cells that a failure cuts short, those that were made before it. A row that has the same
+    /// outcome as one of an earlier cell is not run again.
+    fn cells(&self, plan: &Plan, runs: &mut Runs, take: &mut dyn FnMut(&CellPlan, &[RunRow<'_>])) -> Option<Failure> {
+        let twins = Twins::of(plan);
         for range in batches(plan) {
-            let (records, failure) = self.run_batch(plan, &range, &mut twins, done);
-            for (cell, mut rows) in plan.cells[range].iter().zip(records) {
-                done += rows.iter().map(Vec::len).sum::<usize>();
-                fill_in_ratios(cell, &mut rows);
+            let failure = self.run_batch(plan, range.clone(), &twins, runs);
+            for cell in &plan.cells[range] {
+                let rows: Vec<RunRow<'_>> = cell.numbers().map(|number| runs.row(number)).collect();
                 if rows.iter().any(|row| !row.is_empty()) {
-                    take(cell, rows);
+                    take(cell, &rows);
                 }
             }
             if failure.is_some() {
                 return failure;
             }
+            if let Err(error) = runs.check() {
+                return Some(lost(&error));
+            }
         }
         None
     }
 
-    /// The runs of some cells; `done` runs came before. A cell with many seeds is run in several steps.
-    fn run_batch(
-        &self,
-        plan: &Plan,
-        range: &Range<usize>,
-        twins: &mut Twins,
-        done: usize,
-    ) -> (Vec<CellRecords>, Option<Failure>) {
-        let cells = &plan.cells[range.clone()];
-        let mut records: Vec<CellRecords> = cells.iter().map(|cell| vec![Vec::new(); cell.rows.len()]).collect();
-        let mut targets: Vec<u32> = cells.iter().map(|cell| cell.first_target(plan.auto)).collect();
-        let rows: usize = cells.iter().map(|cell| cell.rows.len()).sum();
-        let step = (BATCH / rows.max(1)).max(1) as u32;
-        let mut reached = 0;
-        loop {
-            reached += step;
-            let near: Vec<u32> = targets.iter().map(|target| reached.min(*target)).collect();
-            // Those of earlier batches.
-            twins.copy(plan, range, &mut records, &near);
-            let tasks = open_tasks(range.start, &records, &near, |cell, row| twins.waits(range, &near, (cell, row)));
-            let before = done + records.iter().flatten().map(Vec::len).sum::<usize>();
-            let (outcomes, failure) = self.run_tasks(plan, &tasks, before);
-            for (task, record) in tasks.iter().zip(outcomes) {
-                add(&mut records[task.cell - range.start][task.row], task.repetition, record);
-            }
-            // Those of this one.
-            twins.keep(range.start, &records);
-            twins.copy(plan, range, &mut records, &near);
+    /// Runs some cells into `runs`. A cell with many seeds is run in several steps.
+    fn run_batch(&self, plan: &Plan, range: Range<usize>, twins: &Twins, runs: &mut Runs) -> Option<Failure> {
+        let mut batch = Batch::new(plan, range, twins, runs);
+        while let Some(step) = batch.next(runs) {
+            let tasks = step.tasks();
+            let (outcomes, failure) = self.run_tasks(plan, &tasks, runs.len());
+            let stored = step.store(&tasks, outcomes, runs);
+            let failure = failure.or_else(|| stored.err().map(|error| lost(&error)));
             if failure.is_some() {
-                return (records, failure);
-            }
-            for ((cell, rows), target) in cells.iter().zip(&records).zip(&mut targets) {
-                let is_open = plan.auto && cell.random && !rows.iter().all(|row| is_narrow(row));
-                *target += if is_open && reached >= *target && *target < AUTO_LIMIT { AUTO_STEP } else { 0 };
-            }
-            let is_done = |(rows, target): (&CellRecords, &u32)| rows.iter().all(|row| row.len() >= *target as usize);
-            if records.iter().zip(&targets).all(is_done) {
-                return (records, None);
+                return failure;
             }
         }
+        None
     }
 
     /// The records of `tasks`, in their order, until the first that failed; `done` runs came before.
@@ -241,13 +215,12 @@ impl Runner<'_> {
     fn run_task(&self, plan: &Plan, task: &Task) -> Result<RunRecord, Failure> {
         let cell = &plan.cells[task.cell];
         let row = &cell.rows[task.row];
-        let rows_before: usize = plan.cells[..task.cell].iter().map(|cell| cell.rows.len()).sum();
         let job = plan.job(cell, row, task.repetition);
         let labelled = Labelled {
             job: &job,
             scheduler: &row.scheduler_label,
             congestion: &row.congestion_label,
-            row: rows_before + task.row,
+            row: cell.first_row + task.row,
             repetition: task.repetition,
         };
         let mut answer = None;
@@ -259,52 +232,12 @@ impl Runner<'_> {
     }
 }
 
-/// Adds a run to its row. After a gap it is left out: it would be paired with a run of another seed.
-fn add(row: &mut Vec<RunRecord>, repetition: u32, record: Option<RunRecord>) {
-    if let Some(mut record) = record.filter(|_| row.len() == repetition as usize) {
-        if let Some(last) = row.last() {
-            record.share(last);
-        }
-        row.push(record);
-    }
-}
-
 fn unsupported(run: &str, what: &str) -> Failure {
     Failure { run: run.to_owned(), error: RunError::Unsupported { what: what.to_owned() } }
 }
 
-/// The runs that are missing until every row of cell i, counted from `first` on, has `targets[i]` records. The seeds of all
-/// rows advance together, so that what an interruption leaves can be compared.
-fn open_tasks(
-    first: usize,
-    records: &[CellRecords],
-    targets: &[u32],
-    waits: impl Fn(usize, usize) -> bool,
-) -> Vec<Task> {
-    let mut tasks = Vec::new();
-    for (cell, (rows, target)) in (first..).zip(records.iter().zip(targets)) {
-        for repetition in 0..*target {
-            let is_open = |row: &usize| rows[*row].len() <= repetition as usize && !waits(cell, *row);
-            tasks.extend((0..rows.len()).filter(is_open).map(|row| Task { cell, row, repetition }));
-        }
-    }
-    tasks
-}
-
-/// Ranges of cells that are run at once. With [`crate::Repeat::Auto`] a cell is alone: its number of runs is open.
-fn batches(plan: &Plan) -> Vec<Range<usize>> {
-    let mut batches: Vec<Range<usize>> = Vec::new();
-    let mut runs = 0;
-    for (index, cell) in plan.cells.iter().enumerate() {
-        let own = cell.rows.len() * cell.first_target(plan.auto) as usize;
-        match batches.last_mut() {
-            Some(last) if !plan.auto && runs + own <= BATCH => last.end = index + 1,
-            _ => {
-                batches.push(index..index + 1);
-                runs = 0;
-            }
-        }
-        runs += own;
-    }
-    batches
+/// Values cannot be put into the store, or not be read from it.
+fn lost(error: &io::Error) -> Failure {
+    let what = format!("the values of finished runs cannot be held: {error}");
+    Failure { run: "results".to_owned(), error: RunError::Fault { what } }
 }

@@ -3,11 +3,11 @@
 use crate::job::Choice;
 use crate::plan::{CellPlan, PlanRow, single_path_form};
 use crate::results::{Comparison, RunRecord, Summary};
+use crate::runs::RunRow;
 use anabranch_metrics::{
-    EffectSize, METRICS, Paired, SampleStatistics, SignedRank, aggregation_benefit, best_single_ratio, main_metric,
-    names,
+    EffectSize, METRICS, MetricRef, Paired, SampleStatistics, SignedRank, aggregation_benefit, best_single_ratio,
+    main_metric, names,
 };
-use indexmap::IndexMap;
 
 /// Up to this number of schedulers every pair is compared; beyond it, each with the first alone.
 const ALL_PAIRS: usize = 6;
@@ -25,9 +25,10 @@ impl Summary {
 }
 
 /// True if the mean of the [`main_metric`] is known well enough.
-pub(crate) fn is_narrow(row: &[RunRecord]) -> bool {
-    let metric = main_metric(|metric| row.iter().any(|run| run.metrics.contains_key(metric))).name;
-    let values: Vec<f64> = row.iter().filter_map(|run| run.metrics.get(metric).copied()).collect();
+pub(crate) fn is_narrow(row: &RunRow<'_>) -> bool {
+    let names = row.names();
+    let metric = main_metric(|metric| names.contains(&MetricRef { path: None, name: metric })).name;
+    let values: Vec<f64> = row.metric(metric).into_iter().flatten().collect();
     SampleStatistics::of(&values).is_some_and(|s| s.ci95.is_some_and(|interval| is_narrow_enough(s.mean, interval)))
 }
 
@@ -53,9 +54,6 @@ pub(crate) fn fill_in_ratios(cell: &CellPlan, rows: &mut [Vec<RunRecord>]) {
                 metrics.insert(name.to_owned(), value);
             }
             metrics.sort_by_key(position);
-            if let [.., before, own] = &mut rows[index][..=repetition] {
-                own.share(before);
-            }
         }
     }
 }
@@ -78,20 +76,16 @@ fn baselines_of(cell: &CellPlan, row: &PlanRow) -> Vec<usize> {
 }
 
 /// One summary per metric, in the order in which the row's runs first show them.
-pub(crate) fn summarise(row: &[RunRecord], deterministic: bool) -> Vec<Summary> {
-    let mut samples: IndexMap<String, Vec<f64>> = IndexMap::new();
-    for (name, value) in row.iter().flat_map(RunRecord::values) {
-        samples.entry(name).or_default().push(value);
-    }
-    let Some(first) = row.first() else { return Vec::new() };
-    let unfinished = row.iter().filter(|run| !run.finished).count();
-    let summary = |(metric, values): (String, Vec<f64>)| {
+pub(crate) fn summarise(row: &RunRow<'_>, deterministic: bool) -> Vec<Summary> {
+    let unfinished = row.finished().into_iter().filter(|finished| !finished).count();
+    let summary = |metric: MetricRef<'_>| {
+        let values: Vec<f64> = row.values(metric).into_iter().flatten().collect();
         let s = SampleStatistics::of(&values)?;
         Some(Summary {
-            scheduler: first.scheduler.clone(),
-            congestion: first.congestion.clone(),
-            cell: first.cell.clone(),
-            metric,
+            scheduler: row.scheduler().clone(),
+            congestion: row.congestion().clone(),
+            cell: row.cell().clone(),
+            metric: metric.to_string().into(),
             n: s.n,
             mean: s.mean,
             sd: s.sd,
@@ -103,12 +97,12 @@ pub(crate) fn summarise(row: &[RunRecord], deterministic: bool) -> Vec<Summary> 
             unfinished,
         })
     };
-    samples.into_iter().filter_map(summary).collect()
+    row.names().into_iter().filter_map(summary).collect()
 }
 
 /// Paired differences between the schedulers of each congestion control: of every two if there are at most
 /// [`ALL_PAIRS`], else of each against the first. `b` is the one that was named first.
-pub(crate) fn compare(cell: &CellPlan, rows: &[Vec<RunRecord>]) -> Vec<Comparison> {
+pub(crate) fn compare(cell: &CellPlan, rows: &[RunRow<'_>]) -> Vec<Comparison> {
     let multipath: Vec<usize> =
         (0..rows.len()).filter(|&i| matches!(cell.rows[i].choice, Choice::Multipath(_))).collect();
     let same = |i: usize, j: usize| cell.rows[i].congestion == cell.rows[j].congestion;
@@ -126,18 +120,17 @@ pub(crate) fn compare(cell: &CellPlan, rows: &[Vec<RunRecord>]) -> Vec<Compariso
     comparisons
 }
 
-fn compare_rows(a: &[RunRecord], b: &[RunRecord]) -> Vec<Comparison> {
-    let (Some(first_a), Some(first_b)) = (a.first(), b.first()) else { return Vec::new() };
-    let comparison = |metric: &String| {
-        let both = a.iter().zip(b).filter_map(|(a, b)| Some((*a.metrics.get(metric)?, *b.metrics.get(metric)?)));
+fn compare_rows(a: &RunRow<'_>, b: &RunRow<'_>) -> Vec<Comparison> {
+    let comparison = |metric: MetricRef<'_>| {
+        let both = a.values(metric).into_iter().zip(b.values(metric)).filter_map(|(a, b)| Some((a?, b?)));
         let pairs: Vec<(f64, f64)> = both.collect();
         let paired = Paired::of(&pairs)?;
         Some(Comparison {
-            a: first_a.scheduler.clone(),
-            b: first_b.scheduler.clone(),
-            congestion: first_a.congestion.clone(),
-            cell: first_a.cell.clone(),
-            metric: metric.clone(),
+            a: a.scheduler().clone(),
+            b: b.scheduler().clone(),
+            congestion: a.congestion().clone(),
+            cell: a.cell().clone(),
+            metric: metric.to_string().into(),
             n: paired.n,
             mean_diff: paired.mean_diff,
             ci95_low: paired.ci95.map(|(low, _)| low),
@@ -147,11 +140,5 @@ fn compare_rows(a: &[RunRecord], b: &[RunRecord]) -> Vec<Comparison> {
             effect_size: EffectSize::of(&pairs).and_then(|effect| effect.corrected),
         })
     };
-    let mut metrics: Vec<&String> = Vec::new();
-    for name in a.iter().flat_map(|run| run.metrics.keys()) {
-        if !metrics.contains(&name) {
-            metrics.push(name);
-        }
-    }
-    metrics.into_iter().filter_map(comparison).collect()
+    a.names().into_iter().filter(|name| name.path.is_none()).filter_map(comparison).collect()
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// Metric values by name, in the order of the metrics' table. A metric that does not apply is absent.
 ///
-/// Runs of one row have the same names, and hold them once: see [`Values::share`].
+/// Runs of one shape hold their names together.
 #[derive(Clone, Default, PartialEq)]
 pub struct Values {
     names: Arc<Vec<String>>,
@@ -16,6 +16,16 @@ pub struct Values {
 }
 
 impl Values {
+    /// Of as many values as names.
+    pub(crate) fn new(names: Arc<Vec<String>>, values: Vec<f64>) -> Self {
+        Self { names, values }
+    }
+
+    /// The names, which runs may hold together.
+    pub(crate) fn names(&self) -> &Arc<Vec<String>> {
+        &self.names
+    }
+
     /// The value of a name.
     pub fn get(&self, name: &str) -> Option<&f64> {
         self.place(name).map(|place| &self.values[place])
@@ -70,19 +80,6 @@ impl Values {
         let mut pairs: Vec<(String, f64)> = self.iter().map(|(name, value)| (name.clone(), *value)).collect();
         pairs.sort_by_key(|(name, _)| key(name));
         *self = pairs.into_iter().collect();
-    }
-
-    /// Holds the names that `other` holds, if they are the same.
-    pub fn share(&mut self, other: &Self) {
-        if self.has_names_of(other) {
-            self.names = other.names.clone();
-            self.values.shrink_to_fit();
-        }
-    }
-
-    /// Has the same names in the same order.
-    pub fn has_names_of(&self, other: &Self) -> bool {
-        self.names == other.names
     }
 
     fn place(&self, name: &str) -> Option<usize> {
@@ -167,11 +164,9 @@ mod tests {
     }
 
     #[test]
-    fn names_are_shared_where_they_are_the_same_and_apart_again_when_one_changes() {
+    fn names_held_together_are_apart_again_when_one_changes() {
         let first = values(&[("a", 1.0), ("b", 2.0)]);
-        let mut second = values(&[("a", 3.0), ("b", 4.0)]);
-        second.share(&first);
-        assert!(Arc::ptr_eq(&first.names, &second.names));
+        let mut second = Values::new(first.names().clone(), vec![3.0, 4.0]);
         second.insert("c".into(), 5.0);
         second.insert("a".into(), 6.0);
         assert_eq!((first.len(), second.get("c"), second["a"]), (2, Some(&5.0), 6.0));

@@ -84,7 +84,7 @@ impl Results {
     pub fn comparison(&self, row: &ResultRow<'_>, reference: &ResultRow<'_>, metric: &str) -> Option<&Comparison> {
         self.comparisons.iter().find(|c| {
             (&*c.a, &*c.b, &*c.congestion, &*c.metric) == (row.scheduler, reference.scheduler, row.congestion, metric)
-                && c.cell == *row.cell
+                && *c.cell == *row.cell
         })
     }
 }
@@ -102,12 +102,12 @@ impl<'a> ResultRow<'a> {
 
     /// The summary of a metric, by its name in results.
     pub fn get(&self, metric: &str) -> Option<&'a Summary> {
-        self.summaries.iter().find(|summary| summary.metric == metric).copied()
+        self.summaries.iter().find(|summary| *summary.metric == *metric).copied()
     }
 
     /// The metrics that it has, in the order of the results.
     pub fn metrics(&self) -> impl Iterator<Item = &'a str> + '_ {
-        self.summaries.iter().map(|summary| summary.metric.as_str())
+        self.summaries.iter().map(|summary| &*summary.metric)
     }
 
     /// The names of its paths, in the scenario's order.

@@ -50,7 +50,7 @@ fn ratios_of_runs_are_to_these_bounds() {
         let results = Runner { driver: &VirtualTime::default(), pool: &Serial, observer: &() }.run(&plan).unwrap();
         let bounds = bounds(&plan).unwrap();
         assert_eq!(bounds.len(), 3);
-        for (bound, run) in bounds.iter().zip(&results.runs) {
+        for (bound, run) in bounds.iter().zip(results.runs.iter()) {
             assert_eq!(bound.metric, metric);
             let ratio = bound.value.unwrap() / run.metrics[metric];
             assert!(ratio > 0.3 && (ratio - run.metrics["oracle_ratio"]).abs() < 1e-12, "{bound:?} {run:?}");

@@ -2,7 +2,7 @@
 
 use anabranch_run::{
     Choice, DiagnosisKind, Driver, Job, Options, Plan, Results, RunError, RunOutcome, RunRecord, Runner, Serial,
-    Variant, VirtualTime,
+    Summary, Values, Variant, VirtualTime,
 };
 use anabranch_scenario::{NoFiles, Override, Source, read};
 use anabranch_trace::Recorder;
@@ -71,9 +71,10 @@ fn each_cell_has_the_results_of_a_run_of_its_own() {
         let swept = run(&Counting::default(), &plan(TEXT, &[key], &[]));
         let (name, values) = key.split_once('=').unwrap();
         let values: Vec<&str> = if values.starts_with('[') { vec![values] } else { values.split(',').collect() };
-        let alone = |value: &&str| run(&Counting::default(), &plan(TEXT, &[], &[&format!("{name}={value}")])).runs;
+        let alone =
+            |value: &&str| run(&Counting::default(), &plan(TEXT, &[], &[&format!("{name}={value}")])).runs.to_vec();
         let alone: Vec<RunRecord> = values.iter().flat_map(alone).collect();
-        assert_eq!(bare(&swept.runs), alone, "{key}");
+        assert_eq!(bare(&swept.runs.to_vec()), alone, "{key}");
     }
 }
 
@@ -136,13 +137,13 @@ fn what_was_run_before_a_failure_has_results_with_equal_seeds() {
         assert_eq!((incomplete.finished, incomplete.planned), (part.runs.len(), whole.runs.len()));
         assert!(part.runs.len() >= most, "{most}");
         // Ratios need the baselines of the same seed.
-        for run in &part.runs {
-            let same = |other: &&RunRecord| {
+        for run in part.runs.iter() {
+            let same = |other: &RunRecord| {
                 (&other.scheduler, &other.cell, other.seed) == (&run.scheduler, &run.cell, run.seed)
             };
             let other = whole.runs.iter().find(same).unwrap();
             assert_eq!(run.digest, other.digest);
-            let goes_on = part.runs.iter().any(|other| other.scheduler == "minrtt" && other.cell != run.cell);
+            let goes_on = part.runs.iter().any(|other| &*other.scheduler == "minrtt" && other.cell != run.cell);
             let is_finished = goes_on && run.cell["path.b.delay"] == "40ms";
             assert!(
                 !is_finished || run.metrics == other.metrics,
@@ -150,7 +151,8 @@ fn what_was_run_before_a_failure_has_results_with_equal_seeds() {
             );
         }
         let most_of_row = part.summary.iter().map(|summary| summary.n).max().unwrap();
-        let fewest = part.summary.iter().filter(|s| s.metric == "completion_s").map(|summary| summary.n).min().unwrap();
+        let fewest =
+            part.summary.iter().filter(|s| &*s.metric == "completion_s").map(|summary| summary.n).min().unwrap();
         assert!(most_of_row - fewest <= 3);
     }
 }
@@ -181,4 +183,45 @@ fn what_limited_the_runs_is_derived_from_what_they_measured() {
     assert_eq!((*kind, schedulers.as_str()), (DiagnosisKind::Same, "minrtt blest"));
     let start = "blest did the same as minrtt in 3 of 3 runs (every value is equal): the window never blocked";
     assert!(text.starts_with(start) && text.ends_with("; try recv_buffer = 64KiB."), "{text}");
+}
+
+/// Values that say which run it is.
+struct Numbered;
+
+impl Driver for Numbered {
+    fn run(&self, job: &Job, _: &mut dyn Recorder) -> Result<RunOutcome, RunError> {
+        let base = match job.choice {
+            Choice::Multipath(_) => 100.0,
+            Choice::Single(path) => 20.0 + path as f64,
+        };
+        let mut metrics = Values::from([("goodput_bps".to_owned(), base + job.seed as f64)]);
+        if job.seed.is_multiple_of(7) {
+            metrics.insert("timeouts".to_owned(), 1.0);
+        }
+        Ok(RunOutcome { metrics, finished: true, ..RunOutcome::default() })
+    }
+}
+
+#[test]
+fn cells_of_many_seeds_are_whole_and_share_their_baselines() {
+    let plan = plan(TEXT, &["path.b.delay=40ms,80ms"], &["repeat=3000"]);
+    let results = Runner { driver: &Numbered, pool: &Serial, observer: &() }.run(&plan).unwrap();
+    assert_eq!(results.runs.len(), 2 * 4 * 3000);
+    for (place, row) in results.runs.rows().enumerate() {
+        let base = [100.0, 20.0, 21.0, 22.0][place % 4];
+        assert_eq!(row.seeds(), (1..=3000).collect::<Vec<_>>());
+        assert_eq!(row.cell()["path.b.delay"], ["40ms", "80ms"][place / 4]);
+        let goodput = row.metric("goodput_bps");
+        assert!((1..).zip(&goodput).all(|(seed, value)| *value == Some(base + f64::from(seed))), "{place}");
+        let benefit = row.metric("best_single_ratio");
+        let ratio = |seed: f64| (place % 4 == 0).then(|| (100.0 + seed) / (22.0 + seed));
+        assert!((1..).zip(&benefit).all(|(seed, value)| *value == ratio(f64::from(seed))), "{place}");
+        assert_eq!(row.metric("timeouts").iter().flatten().count(), 3000 / 7);
+    }
+    let mean = |scheduler: &str| {
+        let of = |s: &&Summary| *s.scheduler == *scheduler && &*s.metric == "goodput_bps";
+        results.summary.iter().find(of).map(|s| (s.n, s.mean, s.median))
+    };
+    assert_eq!(mean("minrtt"), Some((3000, 1600.5, 1600.5)));
+    assert_eq!(mean("single:c"), Some((3000, 1522.5, 1522.5)));
 }

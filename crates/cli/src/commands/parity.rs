@@ -85,6 +85,7 @@ fn stages<'a>(
             jobs: real_time.then_some(arguments.jobs),
             name: format!("{}, ", mode.name),
             kept,
+            folder: None,
         }
     };
     modes.iter().map(stage).collect()

@@ -161,7 +161,7 @@ impl Reproduced {
         for (source, works) in papers.iter().zip(works) {
             let mut items = Vec::new();
             for (work, own) in works.iter().zip(ran.by_ref().take(works.len())) {
-                seeds.extend(own.main.runs.iter().map(|run| run.seed));
+                seeds.extend(own.main.runs.seeds());
                 runs.push((work.name.clone(), runs_csv(&own.main)));
                 let readings: Vec<Ran<'_>> = own.readings.iter().map(ReadingRuns::ran).collect();
                 items.push(conclude(work.item, work.scenario, &own.main, &readings));
@@ -270,7 +270,7 @@ impl Work<'_> {
         let timeline = Some((folder, PACKETS));
         let wanted = Wanted { timeline, prefix: format!("{}-", self.name), ..Wanted::default() };
         let (driver, name) = (drivers.virtual_time, format!("{}: ", self.name));
-        let stage = Stage { plan, driver, real_time: false, jobs: None, name, kept: Salvage::Kept };
+        let stage = Stage { plan, driver, real_time: false, jobs: None, name, kept: Salvage::Kept, folder: None };
         Ok(carry_out(&[stage], wanted)?.wrong)
     }
 
@@ -298,8 +298,8 @@ impl Work<'_> {
     /// The readings that are to be run wholly, by their places: all, or those that are admissible.
     fn further(&self, ran: &ItemRuns, all: bool) -> Vec<usize> {
         let readings = ran.readings.iter().map(|reading| reading.ran().runs());
-        let runs: Vec<_> = std::iter::once(Some(ran.main.runs.as_slice())).chain(readings).collect();
-        let weighed = weigh(self.item, &runs);
+        let runs: Vec<_> = std::iter::once(Some(ran.main.runs.to_vec())).chain(readings).collect();
+        let weighed = weigh(self.item, &runs.iter().map(Option::as_deref).collect::<Vec<_>>());
         (0..ran.readings.len()).filter(|n| all || weighed[n + 1].admissible).collect()
     }
 
@@ -317,6 +317,7 @@ impl Work<'_> {
             jobs: if self.item.live { NonZeroUsize::new(1) } else { jobs },
             name: format!("{}: ", self.name),
             kept: Salvage::Kept,
+            folder: None,
         }
     }
 }

@@ -121,7 +121,7 @@ fn run_shard(
     let journal = Kept::in_folder(folder, driver, false)?;
     let plan = Plan::new(&loaded.variants(), options);
     let (name, kept) = (String::new(), Salvage::Kept);
-    let stage = Stage { plan, driver: &journal, real_time: false, jobs: output.jobs, name, kept };
+    let stage = Stage { plan, driver: &journal, real_time: false, jobs: output.jobs, name, kept, folder: None };
     let done = carry_out_shard(&stage, shard)?;
     let Shard { number, of } = shard;
     let text = format!("Shard {number}/{of}: {done} runs are kept in {}.\n", folder.display());
@@ -157,7 +157,8 @@ pub fn execute(
     let jobs = output.jobs.or(NonZeroUsize::new(1).filter(|_| options.real_time));
     let journal = Kept::in_out(output.out.as_deref(), driver, options.real_time)?;
     let (driver, kept) = (through(journal.as_ref(), driver), salvage(journal.as_ref()));
-    let stage = Stage { plan, driver, real_time: options.real_time, jobs, name: String::new(), kept };
+    let folder = out.as_ref().map(|out| out.beside().to_owned());
+    let stage = Stage { plan, driver, real_time: options.real_time, jobs, name: String::new(), kept, folder };
     let Carried { mut results, part, mut wrong } = carry_out(&[stage], wanted)?;
     let Some(results) = results.pop().or(part) else { return Err(wrong.remove(0)) };
     // Whole results of an earlier command do not give way to a part.

@@ -28,7 +28,7 @@ fn with_each_host(traffic: &str, check: impl Fn(&RunRecord)) {
         let hosts = [("hosts.sender", sender), ("hosts.receiver", receiver)];
         let text = format!("{PATHS}[[traffic]]\n{traffic}");
         let results = run(&RealTime, &Serial, &text, &hosts, &[scheduler], true);
-        let run = &results.runs[0];
+        let run = &results.runs.to_vec()[0];
         assert!(run.finished, "{sender} to {receiver}: {run:?}");
         assert!(run.metrics["oracle_ratio"] <= 1.0, "{sender} to {receiver}: {run:?}");
         check(run);

@@ -15,7 +15,7 @@ fn a_silence_of_four_seconds_is_bridged_and_forgotten() {
     let set =
         [("hosts.receiver", "linux"), ("repeat", "1"), ("duration", "10s"), ("path.fast.outage", r#"[["2s", "6s"]]"#)];
     let results = run(&RealTime, &Serial, SCENARIO, &set, &["minrtt"], true);
-    let run = &results.runs[0];
+    let run = &results.runs.to_vec()[0];
     let (metrics, fast) = (&run.metrics, &run.paths["fast"]);
     assert!(metrics["outage_s"] < 2.0, "nothing arrived for {} s", metrics["outage_s"]);
     assert!(fast["return_s"] < 3.0, "the path came back unused for {} s", fast["return_s"]);

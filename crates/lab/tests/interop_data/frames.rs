@@ -29,7 +29,7 @@ fn frames_are_not_held_back_and_their_delays_are_measured() {
     for (sender, receiver, scheduler) in [("engine", "linux", "minrtt"), ("linux", "engine", "linux-default")] {
         let hosts = [("hosts.sender", sender), ("hosts.receiver", receiver)];
         let results = run(&RealTime, &Serial, SCENARIO, &hosts, &[scheduler], true);
-        let run = &results.runs[0];
+        let run = &results.runs.to_vec()[0];
         assert!(run.finished, "{run:?}");
         // At least the near path's delay and a packet's time. The kernel may take the far path.
         let mean = run.metrics["app_delay_mean_s"];

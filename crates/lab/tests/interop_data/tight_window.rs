@@ -46,7 +46,7 @@ fn blest_beats_minrtt_under_a_tight_window_by_both_clocks() {
     let live = run(&RealTime, &TwoByTwo, SCENARIO, &set, &SCHEDULERS, true);
     let shown = gains(&live);
     assert!(shown.iter().all(|gain| *gain > 0.0), "predicted {predicted:?}, shown {shown:?}");
-    for run in &live.runs {
+    for run in live.runs.iter() {
         let counters = &run.live.as_ref().expect("a real run").counters["client"];
         assert_eq!(counters["MPTcpExtMPJoinSynAckRx"], 1, "both paths were there: {counters:?}");
     }

@@ -49,7 +49,7 @@ fn draw(item: &ItemOutcome, figure: &Figure) -> Option<value::Figure> {
 }
 
 fn summaries<'a>(item: &'a ItemOutcome, metric: &'a str) -> impl Iterator<Item = &'a Summary> {
-    item.summary.iter().filter(move |summary| summary.metric == metric)
+    item.summary.iter().filter(move |summary| *summary.metric == *metric)
 }
 
 fn curves<'a>(item: &'a ItemOutcome, name: &'a str) -> impl Iterator<Item = &'a MeanCurve> {
@@ -67,10 +67,10 @@ fn published<'a>(item: &'a ItemOutcome, metric: &'a str) -> impl Iterator<Item =
 fn bars(item: &ItemOutcome, metric: &str, quantity: &Quantity) -> Bars {
     let bar = |summary: &Summary| {
         let mut marks = published(item, metric);
-        let mark = marks.find(|(row, cell, _)| *row == summary.scheduler && **cell == summary.cell);
+        let mark = marks.find(|(row, cell, _)| *row == &*summary.scheduler && **cell == *summary.cell);
         Bar {
             group: name(&summary.cell),
-            row: summary.scheduler.clone(),
+            row: summary.scheduler.to_string(),
             ours: Some(Mean::of(summary, quantity.per)),
             published: mark.map(|(.., value)| value / quantity.per),
         }
@@ -86,18 +86,18 @@ fn lines(item: &ItemOutcome, (key, log): (&str, bool), metric: &str, quantity: &
     for (summary, x) in own.iter().zip(&xs) {
         let point = (*x, Mean::of(summary, quantity.per));
         // Other keys of the sweep make lines of their own.
-        let mut others = summary.cell.clone();
+        let mut others = (*summary.cell).clone();
         others.shift_remove(key);
         let others = name(&others);
         let label =
-            if others.is_empty() { summary.scheduler.clone() } else { format!("{} ({others})", summary.scheduler) };
+            if others.is_empty() { summary.scheduler.to_string() } else { format!("{} ({others})", summary.scheduler) };
         match lines.iter_mut().find(|line| line.name == label) {
             Some(line) => line.points.push(point),
             None => lines.push(Line { name: label, points: vec![point], published: Vec::new() }),
         }
     }
     for (row, cell, value) in published(item, metric) {
-        let place = own.iter().position(|summary| summary.cell == *cell);
+        let place = own.iter().position(|summary| *summary.cell == *cell);
         if let (Some(place), Some(line)) = (place, lines.iter_mut().find(|line| line.name == row)) {
             line.published.push((xs[place], value / quantity.per));
         }
@@ -123,9 +123,9 @@ fn scatter(
         let same = |other: &&Summary| other.scheduler == own.scheduler && other.cell == own.cell;
         let Some(other) = summaries(item, x).find(same) else { continue };
         let point = scaled((other.mean, own.mean));
-        match sets.iter_mut().find(|set| set.name == own.scheduler) {
+        match sets.iter_mut().find(|set| *set.name == *own.scheduler) {
             Some(set) => set.points.push(point),
-            None => sets.push(Points { name: own.scheduler.clone(), points: vec![point] }),
+            None => sets.push(Points { name: own.scheduler.to_string(), points: vec![point] }),
         }
     }
     let model = |(name, points): &(String, Vec<(f64, f64)>)| Points {

@@ -44,9 +44,7 @@ pub struct RunFolder {
 /// The report of `results`.
 pub fn report(results: &Results, folder: RunFolder) -> Report {
     let rows = results.rows();
-    let mut seeds: Vec<u64> = results.runs.iter().map(|run| run.seed).collect();
-    seeds.sort_unstable();
-    seeds.dedup();
+    let seeds = results.runs.seeds();
     let sections = [
         summary(results, &rows),
         limits(results, &rows),

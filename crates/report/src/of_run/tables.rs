@@ -149,13 +149,12 @@ fn compared(comparison: &Comparison, rows: &[ResultRow<'_>]) -> Vec<String> {
     let Comparison { a, b, congestion, cell, metric, n, mean_diff, p, p_wilcoxon, effect_size, .. } = comparison;
     let quantity = Quantity::of(metric, greatest(rows, metric));
     let half = comparison.half_width();
-    let reference =
-        rows.iter().find(|row| (row.scheduler, row.congestion, row.cell) == (b.as_str(), congestion.as_str(), cell));
+    let reference = rows.iter().find(|row| (row.scheduler, row.congestion, row.cell) == (&**b, &**congestion, &**cell));
     let percent = reference.and_then(|row| row.get(metric)).map(|s| 100.0 / s.mean.abs()).filter(|p| p.is_finite());
     vec![
-        a.clone(),
-        b.clone(),
-        congestion.clone(),
+        a.to_string(),
+        b.to_string(),
+        congestion.to_string(),
         cells::name(cell),
         quantity.label.clone(),
         spread(mean_diff / quantity.per, half.map(|half| half / quantity.per)),

@@ -34,7 +34,7 @@ pub fn results_table(results: &Results) -> String {
 
 /// How true the runs in real time were: the worst of them.
 fn live_notes(results: &Results) -> String {
-    let lives: Vec<&Live> = results.runs.iter().filter_map(|run| run.live.as_ref()).collect();
+    let lives: Vec<&Live> = results.runs.lives().collect();
     let Some(first) = lives.first() else { return String::new() };
     let late = lives.iter().map(|live| live.emulation.late_p99_s).fold(0.0, f64::max) * 1e3;
     let latest = lives.iter().map(|live| live.emulation.late_max_s).fold(0.0, f64::max) * 1e3;

@@ -1,0 +1,49 @@
+//! Where the values of runs lie until they are read again.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Keeps blocks of bytes, such as a file does.
+pub trait Store: Send + Sync {
+    /// Adds a block; the place of its first byte. The place of its byte n is n more.
+    ///
+    /// # Errors
+    /// There is no room for it.
+    fn put(&self, block: Vec<u8>) -> io::Result<u64>;
+
+    /// Fills `bytes` with what stands at `place`, within one block.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    fn get(&self, place: u64, bytes: &mut [u8]) -> io::Result<()>;
+}
+
+/// Keeps blocks in memory.
+#[derive(Default)]
+pub(super) struct Memory(Mutex<BTreeMap<u64, Box<[u8]>>>);
+
+impl Memory {
+    /// Blocks are added whole, so a panic elsewhere leaves nothing half done.
+    fn blocks(&self) -> MutexGuard<'_, BTreeMap<u64, Box<[u8]>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Store for Memory {
+    fn put(&self, block: Vec<u8>) -> io::Result<u64> {
+        let mut blocks = self.blocks();
+        let place = blocks.last_key_value().map_or(0, |(place, block)| place + block.len() as u64);
+        blocks.insert(place, block.into());
+        Ok(place)
+    }
+
+    fn get(&self, place: u64, bytes: &mut [u8]) -> io::Result<()> {
+        let blocks = self.blocks();
+        let part = blocks.range(..=place).next_back().and_then(|(begin, block)| {
+            let begin = (place - begin) as usize;
+            block.get(begin..begin + bytes.len())
+        });
+        part.map(|part| bytes.copy_from_slice(part)).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+    }
+}
