@@ -222,11 +222,7 @@ class Results:
             for kind in ("series", "timeline"):
                 if self._folder is not None and (self._folder / kind).is_dir():
                     shutil.copytree(self._folder / kind, beside / kind)
-            (beside / "results.json").write_text(self._native.to_json())
-            (beside / "runs.csv").write_text(self._native.runs_csv())
-            (beside / "runs.parquet").write_bytes(self._native.runs_parquet())
-            (beside / "summary.csv").write_text(self._native.summary_csv())
-            (beside / "comparisons.csv").write_text(self._native.comparisons_csv())
+            self._native.write(beside)
             earlier = None if self._folder is None else self._folder / "manifest.json"
             if self.scenario is None and earlier is not None and earlier.exists():
                 shutil.copyfile(earlier, beside / "manifest.json")

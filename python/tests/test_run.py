@@ -185,7 +185,7 @@ def test_results_of_another_version_are_refused(tmp_path):
     for wrong, says in [
         (json.dumps({**document, "schema": 99, "anabranch": "9.1.0"}), ["99", "9.1.0", "reads schema 1"]),
         (json.dumps({"a": 1}), ["schema"]),
-        (json.dumps({**document, "runs": 1}), ["sequence", "line"]),
+        (json.dumps({**document, "runs": 1}), ["list of runs", "line"]),
         ("{", ["JSON"]),
     ]:
         file.write_text(wrong)

@@ -5,8 +5,7 @@ use crate::plugins::{Fate, Raised, equip};
 use crate::scenario::Checked;
 use crate::table::Table;
 use anabranch_cli::parts::{
-    Columns, Failure, OutFolder, PROGRAM, Threads, Wanted, Watch, comparisons_csv, congestions, runs_csv, runs_parquet,
-    schedulers, summary_csv,
+    Columns, Failure, OutFolder, PROGRAM, Threads, Wanted, Watch, congestions, schedulers, write_results,
 };
 use anabranch_report::text::results_table;
 use anabranch_run::{
@@ -17,7 +16,6 @@ use anabranch_scenario::PlugIn;
 use anabranch_trace::Recorder;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -388,30 +386,14 @@ impl Results {
         &self.0.digest
     }
 
-    /// The text of `runs.csv`.
-    fn runs_csv(&self) -> String {
-        runs_csv(&self.0)
-    }
-
-    /// The content of `runs.parquet`.
-    fn runs_parquet<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = runs_parquet(&self.0).map_err(|error| errors::error(py, "ResultsError", &error.to_string()))?;
-        Ok(PyBytes::new(py, &bytes))
-    }
-
-    /// The text of `summary.csv`.
-    fn summary_csv(&self) -> String {
-        summary_csv(&self.0)
-    }
-
-    /// The text of `comparisons.csv`.
-    fn comparisons_csv(&self) -> String {
-        comparisons_csv(&self.0)
+    /// Writes `results.json`, `runs.csv`, `runs.parquet`, `summary.csv` and `comparisons.csv` into `folder`.
+    fn write(&self, py: Python<'_>, folder: PathBuf) -> PyResult<()> {
+        write_results(&folder, &self.0).map_err(|failure| errors::failure(py, &failure))
     }
 
     /// One row per run, with the columns of `runs.csv`.
     fn runs(&self) -> PyResult<Table> {
-        Table::of_columns(Columns::of(&self.0).cells(&self.0.runs))
+        Table::of_columns(Columns::of(&self.0).cells(&self.0.runs.to_vec()))
     }
 }
 

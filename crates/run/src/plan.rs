@@ -106,13 +106,7 @@ impl Plan {
             }
         }
         let title = variants.first().map(|v| v.scenario.name.clone()).unwrap_or_default();
-        let mut first_row = 0;
-        let cells = groups.into_iter().map(|(cell, scenarios)| {
-            let plan = CellPlan { first_row, ..CellPlan::new(cell, &scenarios, options) };
-            first_row += plan.rows.len();
-            plan
-        });
-        let cells = cells.collect();
+        let cells = numbered(groups.into_iter().map(|(cell, scenarios)| CellPlan::new(cell, &scenarios, options)));
         let auto = options.repeat == Repeat::Auto;
         Self { title, cells, auto, curves: options.curves, real_time: options.real_time }
     }
@@ -153,7 +147,7 @@ impl Plan {
             cell
         };
         let own = self.cells.iter().skip(cells.start).take(cells.len());
-        Self { title: self.title.clone(), cells: own.map(of).collect(), ..*self }
+        Self { title: self.title.clone(), cells: numbered(own.map(of)), ..*self }
     }
 
     /// One repetition of a row of `cell`.
@@ -193,6 +187,17 @@ impl Plan {
             (runs + more, time.zip(its).map(|(a, b)| a + b))
         })
     }
+}
+
+/// The cells of one plan, with their rows numbered.
+fn numbered(cells: impl Iterator<Item = CellPlan>) -> Vec<CellPlan> {
+    let mut first_row = 0;
+    let number = |cell: CellPlan| {
+        let numbered = CellPlan { first_row, ..cell };
+        first_row += numbered.rows.len();
+        numbered
+    };
+    cells.map(number).collect()
 }
 
 fn names_plug_in(key: &str) -> bool {

@@ -85,9 +85,9 @@ fn parts_have_the_runs_of_the_whole() {
     let shape = whole.shape();
     assert_eq!(shape, [(4, 1), (4, 5), (4, 5)]);
     let (cells, repetitions) = (whole.part(0..2, 0..5), [whole.part(2..3, 0..2), whole.part(2..3, 2..5)]);
-    let all = run(&Counting::default(), &whole).runs;
-    assert_eq!(run(&Counting::default(), &cells).runs, all[..24]);
-    let of_last: Vec<Vec<RunRecord>> = repetitions.iter().map(|p| run(&Counting::default(), p).runs).collect();
+    let all = run(&Counting::default(), &whole).runs.to_vec();
+    assert_eq!(run(&Counting::default(), &cells).runs.to_vec(), all[..24]);
+    let of_last: Vec<Vec<RunRecord>> = repetitions.iter().map(|p| run(&Counting::default(), p).runs.to_vec()).collect();
     let rows = of_last[0].chunks(2).zip(of_last[1].chunks(3));
     let of_last: Vec<RunRecord> = rows.flat_map(|(early, late)| [early, late].concat()).collect();
     assert_eq!(of_last, all[24..], "with the ratios");
