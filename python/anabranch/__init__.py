@@ -19,15 +19,18 @@ from .errors import (
     ResultsError,
     RunFailed,
     ScenarioError,
+    StoreError,
     UnknownKey,
     UnknownName,
     UnknownScheduler,
+    WorkerError,
     WrongUnit,
 )
 from .plugins import CongestionControl, Scheduler
 from .results import Results, load
 from .running import run, sweep
 from .scenario import Scenario
+from .store import Store, open_store
 from .tables import Table
 
 __all__ = [
@@ -50,11 +53,14 @@ __all__ = [
     "Scenario",
     "ScenarioError",
     "Scheduler",
+    "Store",
+    "StoreError",
     "Table",
     "UnknownKey",
     "UnknownName",
     "UnknownScheduler",
     "Window",
+    "WorkerError",
     "WrongUnit",
     "__version__",
     "command",
@@ -64,6 +70,7 @@ __all__ = [
     "load",
     "model",
     "names",
+    "open_store",
     "reproduce",
     "run",
     "sweep",

@@ -113,6 +113,14 @@ class ResultsError(AnabranchError):
     """Results that cannot be read: not results, or of another version."""
 
 
+class StoreError(AnabranchError):
+    """A store of a sweep that cannot be read or written, or has runs of another sweep or another version."""
+
+
+class WorkerError(AnabranchError):
+    """A cluster whose workers cannot make the runs: no package, another version, no way to the store, or none is left."""
+
+
 class Interrupted(AnabranchError, KeyboardInterrupt):
     """Ctrl-C ended the runs. ``results`` has those that were done."""
 

@@ -54,10 +54,15 @@ _R = TypeVar("_R")
 def _styled(draw: Callable[_P, _R]) -> Callable[_P, _R]:
     @wraps(draw)
     def styled(*arguments: _P.args, **options: _P.kwargs) -> _R:
+        import matplotlib
         import matplotlib.pyplot as plt
 
         with plt.rc_context(STYLE):
-            return draw(*arguments, **options)
+            drawn = draw(*arguments, **options)
+            is_interactive = plt.isinteractive()
+        # A notebook's backend becomes interactive with its first figure, and shows no later one otherwise.
+        matplotlib.interactive(is_interactive)
+        return drawn
 
     return styled
 
@@ -156,7 +161,7 @@ class Plots:
         delivered in order. Without ``scheduler``, the first row; without ``start_s``, from the first packet on the last path
         that comes into use.
 
-        Raises :class:`AnabranchError` if no row has that name.
+        Raises :class:`AnabranchError` if no row has that name, or if its recorded packets end before ``start_s``.
         """
         from matplotlib.collections import LineCollection
         from matplotlib.lines import Line2D
@@ -173,6 +178,9 @@ class Plots:
                 begun.setdefault(row["path"], row["sent_s"])
             start_s = max(begun.values(), default=0.0)
         shown = [row for row in own_packets if row["sent_s"] >= start_s][:packets]
+        if own_packets and not shown:
+            last = max(row["sent_s"] for row in own_packets)
+            raise AnabranchError(f"no packet is recorded after {last:.3f} s: `Results.follow` records more of them")
         ax = _axes(ax, 2.8)
         used = {row["path"] for row in shown}
         # In the order in which they came into use, so that a path has one colour in all charts of a run.
@@ -204,6 +212,7 @@ class Plots:
 
     def _svg(self) -> str:
         """The chart of the main metric, for notebooks."""
+        import matplotlib
         import matplotlib.pyplot as plt
 
         with plt.rc_context(STYLE):
@@ -212,6 +221,8 @@ class Plots:
             figure: Any = ax.figure
             figure.savefig(text, format="svg", metadata={"Date": None})
             plt.close(figure)
+            is_interactive = plt.isinteractive()
+        matplotlib.interactive(is_interactive)
         return text.getvalue().partition("<svg")[1] + text.getvalue().partition("<svg")[2]
 
 

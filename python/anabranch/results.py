@@ -18,7 +18,7 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 from . import _native
-from .errors import ResultsError
+from .errors import CommandError, ResultsError
 from .tables import Table
 
 if TYPE_CHECKING:
@@ -114,6 +114,17 @@ class Results:
         effect size."""
         return self._entries("comparisons", ["a", "b", "congestion"], _COMPARISON)
 
+    @cached_property
+    def diagnosis(self) -> Table:
+        """What limited the runs, as far as they measured it: one row per finding, with the schedulers that it is about, its
+        kind (``one_draw``, ``same``, ``window``, ``loss``), a short and a long text."""
+        entries: list[dict[str, Any]] = self._document.get("diagnosis", [])
+        columns = [("schedulers", "text", [", ".join(entry["schedulers"]) for entry in entries])]
+        columns.append(("congestion", "text", [entry["congestion"] for entry in entries]))
+        columns += [(f"cell.{key}", "text", [entry["cell"].get(key) for entry in entries]) for key in self._cell_keys()]
+        columns += [(name, "text", [entry[name] for entry in entries]) for name in ("kind", "summary", "text")]
+        return Table.of(columns)
+
     def _entries(self, of: str, names: Sequence[str], values: Sequence[tuple[str, str]]) -> Table:
         entries: list[dict[str, Any]] = self._document[of]
         columns = [(name, "text", [entry[name] for entry in entries]) for name in names]
@@ -195,24 +206,32 @@ class Results:
         return Plots(self)
 
     def save(self, folder: str | PathLike[str]) -> FilePath:
-        """Writes the results directory that ``run --out`` writes, with its report; :func:`anabranch.load` reads it.
+        """Writes the results directory that ``run --out`` writes, with its report; :func:`anabranch.load` reads it. It takes the
+        place of earlier results there.
 
-        Raises :class:`~anabranch.errors.CommandError` if it cannot be written.
+        Raises :class:`~anabranch.errors.CommandError` if it cannot be written, or if files of another program would be lost.
         """
-        folder = FilePath(folder)
-        self.follow()
-        folder.mkdir(parents=True, exist_ok=True)
-        for kind in ("series", "timeline"):
-            if self._folder is not None and (self._folder / kind).is_dir() and self._folder != folder:
-                shutil.copytree(self._folder / kind, folder / kind, dirs_exist_ok=True)
-        (folder / "results.json").write_text(self._native.to_json())
-        (folder / "runs.csv").write_text(self._native.runs_csv())
-        manifest = folder / "manifest.json"
-        if self.scenario is not None or not manifest.exists():
-            manifest.write_text(json.dumps(self._manifest(), indent=2) + "\n")
         from .commands import command
 
-        command("report", str(folder))
+        folder = FilePath(folder)
+        self.follow()
+        out = _native.Folder(folder)
+        assert out.beside is not None
+        beside = FilePath(out.beside)
+        try:
+            for kind in ("series", "timeline"):
+                if self._folder is not None and (self._folder / kind).is_dir():
+                    shutil.copytree(self._folder / kind, beside / kind)
+            self._native.write(beside)
+            earlier = None if self._folder is None else self._folder / "manifest.json"
+            if self.scenario is None and earlier is not None and earlier.exists():
+                shutil.copyfile(earlier, beside / "manifest.json")
+            else:
+                (beside / "manifest.json").write_text(json.dumps(self._manifest(), indent=2) + "\n")
+        except OSError as error:
+            raise CommandError(f"cannot write to {folder}: {error.strerror}") from error
+        command("report", str(beside))
+        out.take()
         return folder
 
     def _manifest(self) -> dict[str, Any]:

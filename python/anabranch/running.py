@@ -12,13 +12,16 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from . import _native
-from .errors import Interrupted, RunFailed, ScenarioError
+from .errors import Interrupted, RunFailed, ScenarioError, StoreError
 from .plugins import CongestionControl, Scheduler
 from .results import Results
 from .scenario import Scenario, as_scenario, toml
+from .store import Store
 
 Given = Scenario | str | PathLike[str] | Mapping[str, Any]
 Schedulers = str | Scheduler | Sequence[str | Scheduler] | None
+#: Runs that a caller may hold in memory: 3 KB each.
+_IN_MEMORY = 1_000_000
 Congestions = str | CongestionControl | Sequence[str | CongestionControl] | None
 
 
@@ -42,18 +45,19 @@ class _Bar:
         notebook = "ipykernel" in sys.modules
         self._shown = wanted if wanted is not None else (notebook or sys.stderr.isatty())
         self._begun = time.monotonic()
-        self._wrote = False
+        self._wrote = 0.0
 
     def __call__(self, done: int, planned: int) -> None:
-        passed = time.monotonic() - self._begun
-        # Short work needs no bar.
-        if not self._shown or passed < 0.5:
+        now = time.monotonic()
+        passed = now - self._begun
+        # Short work needs no bar, and a notebook keeps every line.
+        if not self._shown or passed < 0.5 or now - self._wrote < 0.5:
             return
         filled = 30 * done // max(planned, 1)
         left = f", {passed / done * (planned - done):.0f} s left" if done else ""
         sys.stderr.write(f"\r{'█' * filled}{'░' * (30 - filled)} {done} of {planned} runs{left}   ")
         sys.stderr.flush()
-        self._wrote = True
+        self._wrote = now
 
     def close(self) -> None:
         if self._wrote:
@@ -61,7 +65,7 @@ class _Bar:
             sys.stderr.flush()
 
 
-class _Work:
+class Work:
     """What to run; other processes get it as it is."""
 
     def __init__(self, scenario: Scenario, schedulers: list[Any], congestions: list[Any], baselines: bool, auto: bool):
@@ -76,30 +80,30 @@ class _Work:
     def has_objects(self) -> bool:
         return any(not isinstance(one, str) for one in self.schedulers + self.congestions)
 
-    def part(self, first: int, count: int) -> _Work:
+    def part(self, first: int, count: int) -> Work:
         """The rows that need Python, with `count` seeds from the `first` one on."""
         scenario = self.scenario.set({"seed": self.scenario._checked.seeds[0] + first, "repeat": count})
         schedulers = self.schedulers
         if all(isinstance(one, str) for one in self.congestions):
             schedulers = [one for one in schedulers if not isinstance(one, str)]
-        return _Work(scenario, schedulers, self.congestions, False, False)
+        return Work(scenario, schedulers, self.congestions, False, False)
 
-    def built_in(self) -> _Work | None:
+    def built_in(self) -> Work | None:
         """The rows that need none; `None` if there are none."""
         if any(not isinstance(one, str) for one in self.congestions):
             return None
         schedulers = [one for one in self.schedulers if isinstance(one, str)]
-        return _Work(self.scenario, schedulers, self.congestions, self.baselines, self.auto) if schedulers else None
+        return Work(self.scenario, schedulers, self.congestions, self.baselines, self.auto) if schedulers else None
 
 
-def _outcomes_of(work: _Work) -> str:
+def _outcomes_of(work: Work) -> str:
     """In another process: the outcomes, as a document."""
     outcomes = _native.Outcomes()
     work.plan().run(outcomes)
     return outcomes.to_json()
 
 
-def _in_processes(work: _Work, outcomes: _native.Outcomes, processes: int, bar: Callable[[int, int], None]) -> bool:
+def _in_processes(work: Work, outcomes: _native.Outcomes, processes: int, bar: Callable[[int, int], None]) -> bool:
     repeat = work.scenario._checked.seeds[1]
     step = max(1, repeat // (4 * processes))
     parts = [work.part(first, min(step, repeat - first)) for first in range(0, repeat, step)]
@@ -139,6 +143,24 @@ def run(
     Raises a :class:`ScenarioError` for mistakes in the scenario, :class:`PlugInError` if an object of Python raises,
     :class:`Interrupted` on Ctrl-C, with the results of the runs that were done.
     """
+    work = planned(
+        scenario, schedulers, congestion=congestion, repeat=repeat, seed=seed, baselines=baselines, jobs=jobs
+    )
+    return _carry_out(work, jobs, progress)
+
+
+def planned(
+    scenario: Given,
+    schedulers: Schedulers = None,
+    *,
+    congestion: Congestions = None,
+    repeat: int | str | None = None,
+    seed: int | None = None,
+    baselines: bool = True,
+    jobs: int | None = None,
+    progress: bool | None = None,
+) -> Work:
+    """What :func:`run` runs, checked; ``progress`` does not matter."""
     if jobs is not None and jobs < 1:
         raise ValueError(f"jobs = {jobs}: at least one is needed")
     checked = as_scenario(scenario)
@@ -148,11 +170,10 @@ def run(
         checked = checked.set("seed", seed)
     if checked._checked.is_real_time:
         raise RunFailed("a host of this scenario is a Linux kernel: run it with the command `anabranch`, in real time")
-    work = _Work(checked, _listed(schedulers), _listed(congestion), baselines, repeat == "auto")
-    return _carry_out(work, jobs, progress)
+    return Work(checked, _listed(schedulers), _listed(congestion), baselines, repeat == "auto")
 
 
-def _carry_out(work: _Work, jobs: int | None, progress: bool | None) -> Results:
+def _carry_out(work: Work, jobs: int | None, progress: bool | None) -> Results:
     begun, outcomes, bar = time.monotonic(), _native.Outcomes(), _Bar(progress)
     plan = work.plan()
     try:
@@ -175,10 +196,10 @@ def _carry_out(work: _Work, jobs: int | None, progress: bool | None) -> Results:
     return results
 
 
-def _results(native: _native.Results, work: _Work, wall_time_s: float) -> Results:
+def _results(native: _native.Results, work: Work, wall_time_s: float) -> Results:
     def follow(folder: FilePath, packets: int) -> None:
         once = work.scenario.set("repeat", 1)
-        first = _Work(once, work.schedulers, work.congestions, work.baselines, False)
+        first = Work(once, work.schedulers, work.congestions, work.baselines, False)
         first.plan().follow(folder, packets)
 
     return Results(native, scenario=work.scenario, follow=follow, wall_time_s=wall_time_s)
@@ -188,6 +209,12 @@ def sweep(
     scenario: Given,
     keys: Mapping[str, Iterable[object]],
     schedulers: Schedulers = None,
+    *,
+    client: Any = None,
+    store: str | PathLike[str] | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+    shard_runs: int | None = None,
+    lazy: bool = False,
     **options: Any,
 ) -> Any:
     """Runs every combination of the values of ``keys``; the other arguments are those of :func:`run`.
@@ -198,11 +225,60 @@ def sweep(
     quantities, ``KEY.value`` has them as numbers in SI units. ``dataset.attrs["digest"]`` is the digest,
     ``dataset.attrs["results"]`` are the :class:`Results`.
 
-    Raises :class:`ScenarioError` for mistakes in a key or a value, and if a list is empty.
-    """
-    import numpy
-    import xarray
+    With ``store``, a folder or a URL of fsspec, the runs are kept there in shards of about ``shard_runs`` runs; shards that
+    are there are not run again. With ``client``, a ``distributed.Client``, its workers make them, one thread per shard; the
+    store must be one that all of them see. ``lazy=True`` returns the :class:`Store` and holds nothing in memory.
 
+    Raises :class:`ScenarioError` for mistakes in a key or a value, and if a list is empty; :class:`StoreError` if the store
+    cannot be used, :class:`WorkerError` if workers cannot.
+    """
+    lists, checked = _grid(scenario, keys)
+    if store is None:
+        if client is not None or lazy:
+            raise StoreError("give the place of the shards: store=URL, a folder that all workers see or any URL of fsspec")
+        return _dataset(checked, lists, run(checked, schedulers, **options))
+    begun, work = time.monotonic(), planned(checked, schedulers, **options)
+    runs = len(work.plan())
+    if runs > _IN_MEMORY and not lazy:
+        raise StoreError(f"{runs} runs are too many to hold in memory: lazy=True returns the store")
+    filled = Store(store, storage_options)
+    fill(filled, work, client, shard_runs=shard_runs, jobs=options.get("jobs"), progress=options.get("progress"))
+    if lazy:
+        return filled
+    return _dataset(checked, lists, _results(filled.rebuilt(), work, time.monotonic() - begun))
+
+
+def fill(
+    store: Store,
+    work: Work,
+    client: Any = None,
+    *,
+    shard_runs: int | None = None,
+    jobs: int | None = None,
+    progress: bool | None = None,
+) -> None:
+    """Makes the runs of ``work`` that ``store`` lacks, as :func:`sweep` says."""
+    if work.auto:
+        raise StoreError("`repeat=\"auto\"` needs the results of all shards: give a number of repetitions")
+    if work.has_objects:
+        raise StoreError("a store takes schedulers and congestion controls by their names: an object has no key")
+    store.begin(work, shard_runs)
+    bar = _Bar(progress)
+    try:
+        if client is None:
+            store.make_all(jobs, bar)
+        else:
+            from .cluster import make_all
+
+            make_all(client, store, bar)
+    except KeyboardInterrupt as error:
+        raise Interrupted(f"interrupted: {store.state()}; the same call continues") from error
+    finally:
+        bar.close()
+
+
+def _grid(scenario: Given, keys: Mapping[str, Iterable[object]]) -> tuple[dict[str, list[object]], Scenario]:
+    """The lists of values, and the scenario that sweeps them."""
     if not keys:
         raise ScenarioError("the grid is empty: give at least one key with its values, as in {'path.lte.delay': ['10ms']}")
     lists = {key: list(values) for key, values in keys.items()}
@@ -211,10 +287,21 @@ def sweep(
             raise ScenarioError(f"the grid is empty: `{key}` has no values")
     if "seed" in lists:
         raise ScenarioError("`seed` is a dimension of every sweep: `repeat` counts seeds, from the scenario's `seed` on")
-    checked = as_scenario(scenario)
-    for key, values in lists.items():
-        checked = checked.set(f"sweep.{key}", "[" + ", ".join(toml(value) for value in values) + "]")
-    results = run(checked, schedulers, **options)
+    # What was set before would otherwise hold in every cell.
+    checked = as_scenario(scenario).without(lists)
+    swept = {f"sweep.{key}": "[" + ", ".join(toml(value) for value in values) + "]" for key, values in lists.items()}
+    checked = checked.set(swept)
+    axes = {key for key, _ in checked._checked.axes}
+    for key in lists:
+        if key not in axes:
+            raise ScenarioError(f"`{key}` is both set and swept: leave one of the two out")
+    return lists, checked
+
+
+def _dataset(checked: Scenario, lists: Mapping[str, list[object]], results: Results) -> Any:
+    import numpy
+    import xarray
+
     table = results.runs.to_pydict()
     axes = dict(checked._checked.axes)
     names = [f"cell.{key}" for key in axes if f"cell.{key}" in table]

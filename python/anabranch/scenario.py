@@ -113,6 +113,13 @@ class Scenario:
         other._build(self._checked.source, self._checked.text, self._folder, self._set + added)
         return other
 
+    def without(self, keys: Iterable[str]) -> Self:
+        """The same where none of ``keys`` was :meth:`set`."""
+        left = tuple((key, value) for key, value in self._set if key not in set(keys))
+        other = type(self).__new__(type(self))
+        other._build(self._checked.source, self._checked.text, self._folder, left)
+        return other
+
     @property
     def resolved(self) -> dict[str, Any]:
         """The scenario with every default filled in, as dictionaries and lists."""

@@ -146,6 +146,32 @@ def test_results_are_saved_and_read(tmp_path):
     assert page.startswith("<!doctype html>") and "two paths" in page
 
 
+def test_saved_results_are_those_of_the_command(tmp_path):
+    words, _ = by_command("--scheduler", "minrtt,blest", "--repeat", "2", "--out", str(tmp_path / "theirs"))
+    results = ab.run(short(), ["minrtt", "blest"], repeat=2)
+    ours = results.save(tmp_path / "ours")
+
+    def files(folder):
+        return {str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file()}
+
+    assert files(ours) == files(tmp_path / "theirs")
+    for name in ("results.json", "runs.csv", "runs.parquet", "summary.csv", "comparisons.csv"):
+        assert (ours / name).read_bytes() == (tmp_path / "theirs" / name).read_bytes(), name
+    # Later results take the place of earlier ones.
+    ab.run(short(), "roundrobin", repeat=1, baselines=False).save(ours)
+    assert {name for name in files(ours) if name.startswith("series/")} == {"series/roundrobin-lia-seed1.csv"}
+    # Results that were read keep their manifest, and may be saved where they were.
+    manifest = (ours / "manifest.json").read_text()
+    ab.load(ours).save(ours)
+    assert (ours / "manifest.json").read_text() == manifest and len(ab.load(ours).timeline) > 0
+    (tmp_path / "foreign").mkdir()
+    (tmp_path / "foreign/results.json").write_text("{}")
+    with pytest.raises(ab.CommandError, match="would be lost"):
+        results.save(tmp_path / "foreign")
+    with pytest.raises(ab.CommandError, match="/dev/null/x"):
+        results.save("/dev/null/x")
+
+
 def test_a_directory_of_the_command_line_is_read(tmp_path):
     words, _ = by_command("--scheduler", "minrtt", "--out", str(tmp_path / "out"))
     results = ab.load(tmp_path / "out")
@@ -159,7 +185,7 @@ def test_results_of_another_version_are_refused(tmp_path):
     for wrong, says in [
         (json.dumps({**document, "schema": 99, "anabranch": "9.1.0"}), ["99", "9.1.0", "reads schema 1"]),
         (json.dumps({"a": 1}), ["schema"]),
-        (json.dumps({**document, "runs": 1}), ["sequence", "line"]),
+        (json.dumps({**document, "runs": 1}), ["list of runs", "line"]),
         ("{", ["JSON"]),
     ]:
         file.write_text(wrong)

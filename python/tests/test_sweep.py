@@ -34,6 +34,21 @@ def test_congestion_controls_are_a_dimension_if_there_are_several():
     assert data.goodput_bps.sel(scheduler="minrtt", congestion="lia").notnull().all()
 
 
+def test_a_sweep_takes_the_place_of_what_was_set():
+    scenario = ab.Scenario(TWO).set({"path.lte.delay": "60ms", "duration": "1s"})
+    data = ab.sweep(scenario, {"path.lte.delay": ["20ms", "80ms"]}, "minrtt", repeat=1)
+    assert data.sizes["path.lte.delay"] == 2 and data.attrs["results"].runs["path.lte.delay"][0] == 0.02
+    # The same key by its short name.
+    with pytest.raises(ab.ScenarioError, match="`connection.recv_buffer` is both set and swept"):
+        ab.sweep(ab.Scenario(TWO).set("recv_buffer", "1MiB"), {"connection.recv_buffer": ["64KiB", "1MiB"]}, "minrtt")
+
+
+def test_sizes_without_a_unit_are_bytes():
+    data = ab.sweep(TWO, {"connection.recv_buffer": [65536, 262144]}, "minrtt", repeat=1)
+    assert list(data["connection.recv_buffer.value"].values) == [65536, 262144]
+    assert data["connection.recv_buffer.value"].attrs == {"units": "B"}
+
+
 @pytest.mark.parametrize(
     ("keys", "error", "says"),
     [
@@ -66,8 +81,9 @@ def test_charts_return_axes(tmp_path):
         lambda: results.plot.metric("goodputt"),
         lambda: results.plot.timeline("blst"),
         lambda: results.plot.series("x"),
+        lambda: results.plot.timeline("blest", start_s=99),
     ):
-        with pytest.raises(ab.AnabranchError, match="goodput|minrtt|cwnd"):
+        with pytest.raises(ab.AnabranchError, match="goodput|minrtt|cwnd|follow"):
             wrong()
     plt.close("all")
 

@@ -102,7 +102,7 @@ impl std::fmt::Display for Machine {
     }
 }
 
-/// Writes `results.json`, `runs.csv`, `runs.parquet`, `summary.csv`, `comparisons.csv` and, last, `manifest.json` into `folder`, each whole or not at all.
+/// Writes the results into `folder`, as [`write_results`], and last `manifest.json`.
 pub fn write(
     folder: &Path,
     loaded: &Loaded,
@@ -129,12 +129,17 @@ pub fn write(
     };
     // Strings and finite numbers only: this cannot fail.
     let manifest = serde_json::to_string_pretty(&manifest).unwrap_or_default() + "\n";
+    write_results(folder, results)?;
+    output::write(&folder.join("manifest.json"), manifest)
+}
+
+/// Writes `results.json`, `runs.csv`, `runs.parquet`, `summary.csv` and `comparisons.csv` into `folder`, each whole or not at all.
+pub fn write_results(folder: &Path, results: &Results) -> Result<(), Failure> {
     output::write_with(&folder.join("results.json"), |sink| results.write_json(sink))?;
     output::write_with(&folder.join("runs.csv"), |sink| write_runs_csv(results, sink))?;
     output::write_with(&folder.join("runs.parquet"), |sink| write_runs_parquet(results, sink))?;
     output::write_with(&folder.join("summary.csv"), |sink| summary_csv(results, sink))?;
     output::write_with(&folder.join("comparisons.csv"), |sink| comparisons_csv(results, sink))?;
     // Values that could not be read again are zeros in these files.
-    results.runs.check().map_err(|error| Failure::unwritable(folder, &error))?;
-    output::write(&folder.join("manifest.json"), manifest)
+    results.runs.check().map_err(|error| Failure::unwritable(folder, &error))
 }

@@ -49,11 +49,13 @@ pub use told::Answer;
 
 /// The parts of commands, for programs that read scenarios as the commands do and show their runs otherwise.
 pub mod parts {
+    pub use crate::artifacts::write_results;
     pub use crate::builtin::{SCENARIOS, find as builtin_scenario};
     pub use crate::failure::Failure;
+    pub use crate::kept::PROGRAM;
     pub use crate::load::{Loaded, congestions, schedulers};
+    pub use crate::out_folder::OutFolder;
     pub use crate::pool::Threads;
-    pub use crate::runs_csv::runs_csv;
     pub use crate::runs_table::{Cells, Column, Columns};
     pub use crate::watch::{Wanted, Watch};
 }

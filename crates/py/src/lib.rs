@@ -82,6 +82,7 @@ fn answer(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<(String, String,
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<plan::Folder>()?;
     module.add_class::<plan::Outcomes>()?;
     module.add_class::<plan::Plan>()?;
     module.add_class::<plan::Results>()?;
@@ -95,6 +96,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<table::Table>()?;
     module.add_function(wrap_pyfunction!(answer, module)?)?;
     module.add_function(wrap_pyfunction!(plan::main_metric, module)?)?;
+    module.add_function(wrap_pyfunction!(plan::program, module)?)?;
     module.add_function(wrap_pyfunction!(plan::schema, module)?)?;
     module.add_function(wrap_pyfunction!(scenario::builtin, module)?)?;
     module.add_function(wrap_pyfunction!(scenario::codes, module)?)?;

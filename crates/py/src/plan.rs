@@ -4,7 +4,9 @@ use crate::errors;
 use crate::plugins::{Fate, Raised, equip};
 use crate::scenario::Checked;
 use crate::table::Table;
-use anabranch_cli::parts::{Columns, Failure, Threads, Wanted, Watch, congestions, runs_csv, schedulers};
+use anabranch_cli::parts::{
+    Columns, Failure, OutFolder, PROGRAM, Threads, Wanted, Watch, congestions, schedulers, write_results,
+};
 use anabranch_report::text::results_table;
 use anabranch_run::{
     Choice, Driver, Job, Labelled, Observer, Options, Plan as RunPlan, Repeat, Results as RunResults, RunError,
@@ -141,6 +143,29 @@ impl Plan {
     /// The number of runs, at least.
     fn __len__(&self) -> usize {
         self.plan.extent().0
+    }
+
+    /// Of each cell, in order: how many rows it has, and how many repetitions of each, at least.
+    fn shape(&self) -> Vec<(usize, u32)> {
+        self.plan.shape()
+    }
+
+    /// Some cells, with some of their repetitions: a plan of its own. Both ranges are (begin, end), counted from 0.
+    fn part(&self, py: Python<'_>, cells: (usize, usize), repetitions: (u32, u32)) -> Self {
+        let same = |objects: &Objects| objects.iter().map(|(name, of)| (name.clone(), of.clone_ref(py))).collect();
+        let plan = self.plan.part(cells.0..cells.1, repetitions.0..repetitions.1);
+        Self { plan, schedulers: same(&self.schedulers), congestions: same(&self.congestions) }
+    }
+
+    /// The names of all runs in `Outcomes`, in the order of the results.
+    fn names(&self) -> Vec<String> {
+        self.plan.runs().map(|job| key(&job)).collect()
+    }
+
+    /// Everything that decides the results but the build and the number of repetitions: a text per row.
+    fn rows(&self) -> Vec<String> {
+        let row = |job: Job| format!("{:?} {:?} {:?} {}", job.cell, job.choice, job.congestion, key(&job));
+        self.plan.jobs().map(row).collect()
     }
 
     /// Does all runs that `outcomes` does not have, and adds them to it. `threads`: one per core if `None`. `progress` is
@@ -361,15 +386,47 @@ impl Results {
         &self.0.digest
     }
 
-    /// The text of `runs.csv`.
-    fn runs_csv(&self) -> String {
-        runs_csv(&self.0)
+    /// Writes `results.json`, `runs.csv`, `runs.parquet`, `summary.csv` and `comparisons.csv` into `folder`.
+    fn write(&self, py: Python<'_>, folder: PathBuf) -> PyResult<()> {
+        write_results(&folder, &self.0).map_err(|failure| errors::failure(py, &failure))
     }
 
     /// One row per run, with the columns of `runs.csv`.
     fn runs(&self) -> PyResult<Table> {
-        Table::of_columns(Columns::of(&self.0).cells(&self.0.runs))
+        Table::of_columns(Columns::of(&self.0).cells(&self.0.runs.to_vec()))
     }
+}
+
+/// A results directory that is about to be filled. Files of earlier results stay until it is taken.
+#[pyclass(frozen, module = "anabranch._native")]
+pub struct Folder(Mutex<Option<OutFolder>>);
+
+#[pymethods]
+impl Folder {
+    /// Makes `folder` if need be; refuses it if files of another program would be lost.
+    #[new]
+    fn new(py: Python<'_>, folder: PathBuf) -> PyResult<Self> {
+        let claimed = OutFolder::claim(&folder).map_err(|failure| errors::failure(py, &failure))?;
+        Ok(Self(Mutex::new(Some(claimed))))
+    }
+
+    /// Where everything is to be written first; `None` once it is taken.
+    #[getter]
+    fn beside(&self) -> Option<PathBuf> {
+        locked(&self.0).as_ref().map(|folder| folder.beside().to_owned())
+    }
+
+    /// Puts what was written in the place of the earlier results.
+    fn take(&self, py: Python<'_>) -> PyResult<()> {
+        let taken = locked(&self.0).take().map(OutFolder::take);
+        taken.map_or(Ok(()), |taken| taken.map(drop).map_err(|failure| errors::failure(py, &failure)))
+    }
+}
+
+/// Version and digest of what decides a run's outcome.
+#[pyfunction]
+pub fn program() -> &'static str {
+    PROGRAM
 }
 
 /// The version of the results' schema.

@@ -485,7 +485,7 @@ struct PyCongestion {
 }
 
 /// `window` of Python: packets, and perhaps the slow-start threshold in packets and the pace in bits per second.
-type Said = (f64, Option<f64>, Option<u64>);
+type PathWindow = (f64, Option<f64>, Option<u64>);
 
 impl PyCongestion {
     fn new(py: Python<'_>, name: &str, object: &Py<PyAny>, fate: &Fate) -> PyResult<Self> {
@@ -512,7 +512,7 @@ impl PyCongestion {
     fn look(&mut self, py: Python<'_>) -> PyResult<()> {
         for (id, window) in &mut self.windows {
             let said = self.window.bind(py).call1((id.0,))?;
-            let (cwnd, ssthresh, pacing): Said = match said.extract::<f64>() {
+            let (cwnd, ssthresh, pacing): PathWindow = match said.extract::<f64>() {
                 Ok(cwnd) => (cwnd, None, None),
                 Err(_) => said.extract().map_err(|_| returned("window", &said, WINDOW))?,
             };

@@ -35,6 +35,25 @@ impl Checked {
         loaded.map(Self).map_err(|failure| errors::failure(py, &failure))
     }
 
+    /// The same where its files are not: `files` has their names and texts.
+    #[staticmethod]
+    fn again(
+        py: Python<'_>,
+        name: String,
+        text: String,
+        files: Vec<(String, String)>,
+        set: Vec<(String, String)>,
+    ) -> PyResult<Self> {
+        let loaded = Loaded::again(Source { name, text }, overrides(set), files);
+        loaded.map(Self).map_err(|failure| errors::failure(py, &failure))
+    }
+
+    /// The files that it names, with their texts.
+    #[getter]
+    fn files(&self) -> Vec<(String, String)> {
+        self.0.files.clone()
+    }
+
     /// The file's name, or another one in messages if there is no file.
     #[getter]
     fn source(&self) -> &str {

@@ -10,6 +10,7 @@ use anabranch_network::{
 use anabranch_scenario::{Arrivals, Cell, ObjectSizes, PlugIn, Scenario, Traffic, TrafficKind};
 use anabranch_units::Duration;
 use indexmap::IndexMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// One cell of a sweep, or the one scenario without a sweep.
@@ -107,13 +108,7 @@ impl Plan {
             }
         }
         let title = variants.first().map(|v| v.scenario.name.clone()).unwrap_or_default();
-        let mut first_row = 0;
-        let cells = groups.into_iter().map(|(cell, scenarios)| {
-            let plan = CellPlan { first_row, ..CellPlan::new(cell, &scenarios, options) };
-            first_row += plan.rows.len();
-            plan
-        });
-        let cells = cells.collect();
+        let cells = numbered(groups.into_iter().map(|(cell, scenarios)| CellPlan::new(cell, &scenarios, options)));
         let auto = options.repeat == Repeat::Auto;
         Self { title, cells, auto, curves: options.curves, real_time: options.real_time }
     }
@@ -134,6 +129,27 @@ impl Plan {
     pub fn runs(&self) -> impl Iterator<Item = Job> + '_ {
         let rows = self.cells.iter().flat_map(|cell| cell.rows.iter().map(move |row| (cell, row)));
         rows.flat_map(move |(cell, row)| (0..cell.first_target(self.auto)).map(move |n| self.job(cell, row, n)))
+    }
+
+    /// Of each cell, in order: how many rows it has, and how many repetitions of each, at least.
+    pub fn shape(&self) -> Vec<(usize, u32)> {
+        self.cells.iter().map(|cell| (cell.rows.len(), cell.first_target(self.auto))).collect()
+    }
+
+    /// The repetitions `repetitions`, counted from 0, of the cells `cells`: a plan of its own, with all rows, so that its ratios
+    /// and pairs are those of the whole. A cell without randomness has one repetition, whatever the range. Cells that do not
+    /// exist are left out.
+    #[must_use]
+    pub fn part(&self, cells: Range<usize>, repetitions: Range<u32>) -> Self {
+        let of = |cell: &CellPlan| {
+            let mut cell = cell.clone();
+            let scenario = Arc::make_mut(&mut cell.scenario);
+            scenario.seed = scenario.seed.wrapping_add(repetitions.start.into());
+            scenario.repeat = repetitions.len() as u32;
+            cell
+        };
+        let own = self.cells.iter().skip(cells.start).take(cells.len());
+        Self { title: self.title.clone(), cells: numbered(own.map(of)), ..*self }
     }
 
     /// One repetition of a row of `cell`.
@@ -173,6 +189,17 @@ impl Plan {
             (runs + more, time.zip(its).map(|(a, b)| a + b))
         })
     }
+}
+
+/// The cells of one plan, with their rows numbered.
+fn numbered(cells: impl Iterator<Item = CellPlan>) -> Vec<CellPlan> {
+    let mut first_row = 0;
+    let number = |cell: CellPlan| {
+        let numbered = CellPlan { first_row, ..cell };
+        first_row += numbered.rows.len();
+        numbered
+    };
+    cells.map(number).collect()
 }
 
 fn names_plug_in(key: &str) -> bool {

@@ -79,6 +79,22 @@ fn each_cell_has_the_results_of_a_run_of_its_own() {
 }
 
 #[test]
+fn parts_have_the_runs_of_the_whole() {
+    let whole = plan(TEXT, &["path.a.loss=0%,1%,2%"], &["repeat=5"]);
+    // Without loss, one run says all.
+    let shape = whole.shape();
+    assert_eq!(shape, [(4, 1), (4, 5), (4, 5)]);
+    let (cells, repetitions) = (whole.part(0..2, 0..5), [whole.part(2..3, 0..2), whole.part(2..3, 2..5)]);
+    let all = run(&Counting::default(), &whole).runs.to_vec();
+    assert_eq!(run(&Counting::default(), &cells).runs.to_vec(), all[..24]);
+    let of_last: Vec<Vec<RunRecord>> = repetitions.iter().map(|p| run(&Counting::default(), p).runs.to_vec()).collect();
+    let rows = of_last[0].chunks(2).zip(of_last[1].chunks(3));
+    let of_last: Vec<RunRecord> = rows.flat_map(|(early, late)| [early, late].concat()).collect();
+    assert_eq!(of_last, all[24..], "with the ratios");
+    assert!(whole.part(3..9, 0..5).shape().is_empty());
+}
+
+#[test]
 fn baselines_that_a_key_cannot_change_are_run_once() {
     let singles = |text: &str, sweep: &str| {
         let driver = Counting::default();

@@ -218,7 +218,10 @@ fn number(form: &Form, text: &str) -> Option<Swept> {
         Form::Integer { .. } | Form::Integers(_) | Form::Real { .. } => (Form::Real { above: 0.0 }, ""),
         _ => return None,
     };
-    si_number(&form, text).ok().map(|number| Swept { number, unit })
+    let bare = || si_number(&Form::Real { above: 0.0 }, text);
+    // A size without a unit is in bytes.
+    let read = si_number(&form, text).or_else(|why| if unit == "B" { bare() } else { Err(why) });
+    read.ok().map(|number| Swept { number, unit })
 }
 
 impl QueueLimit {

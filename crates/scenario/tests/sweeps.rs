@@ -97,6 +97,8 @@ fn swept_values_are_numbers_in_si_units() {
     assert_eq!(number("path.5g.lte.loss", "2%"), Some((0.02, "")));
     assert_eq!(number("recv_buffer", "64KiB"), Some((65536.0, "B")));
     assert_eq!(number("connection.recv_buffer", "64KiB"), Some((65536.0, "B")));
+    assert_eq!(number("recv_buffer", "65536"), Some((65536.0, "B")), "without a unit, bytes");
+    assert_eq!(number("path.lte.delay", "60"), None);
     assert_eq!(number("path.a.queue", "100p"), Some((100.0, "packets")));
     assert_eq!(number("path.a.queue", "0.5bdp"), Some((0.5, "BDP")));
     assert_eq!(number("link.l.queue", "150KB"), Some((150e3, "B")));

@@ -1,0 +1,473 @@
+"""Stores: the runs of a sweep as shards, one Parquet file each, in any place that fsspec reaches."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any
+
+from . import _native
+from .commands import names
+from .errors import StoreError
+from .results import Results
+from .tables import Table
+
+if TYPE_CHECKING:
+    from .running import Work
+
+#: The format of a store.
+FORMAT = 1
+#: Everything that the shards are made from.
+SWEEP = "sweep.json"
+#: Files are written here, and become visible when they leave.
+_UNFINISHED = "_unfinished"
+#: File systems on which a rename shows a file at once. The others are object stores, whose objects appear when they are
+#: whole.
+_WITH_RENAME = {"file", "local", "memory", "sftp", "ssh", "smb", "hdfs", "arrow_hdfs", "webhdfs"}
+#: Events of a shard: about two seconds of one core.
+_EVENTS = 4_000_000
+#: Runs of a shard at most, since a worker holds them until they are written: some 3 KB each.
+_MOST_RUNS = 5_000
+#: Shards of a sweep, about, at most: a cluster's scheduler hands out some hundred tasks per second.
+_MOST_SHARDS = 20_000
+
+
+def extra(name: str, needs: str) -> str:
+    """The remedy for a package that is missing."""
+    return f"{needs} needs the package `{name}`: pip install 'anabranch[dask]'"
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Some repetitions of some cells, with all their rows."""
+
+    number: int
+    """Its place among the shards, from 0 on."""
+    cells: tuple[int, int]
+    """The first cell, and the one after the last."""
+    repetitions: tuple[int, int]
+    """The first repetition, and the one after the last."""
+    runs: int
+
+    def plan(self, whole: _native.Plan) -> _native.Plan:
+        return whole.part(self.cells, self.repetitions)
+
+
+def divide(shape: Sequence[tuple[int, int]], runs: int) -> list[Shard]:
+    """Shards of about so many runs, in the order of the cells: a range of the seeds of one cell, or several small cells.
+
+    ``shape`` has the rows and the repetitions of each cell.
+    """
+    shards: list[Shard] = []
+    begin, held, most = 0, 0, 0
+
+    def add(cells: tuple[int, int], repetitions: tuple[int, int], count: int) -> None:
+        shards.append(Shard(len(shards), cells, repetitions, count))
+
+    for cell, (rows, repeat) in enumerate(shape):
+        if held and held + rows * repeat > runs:
+            add((begin, cell), (0, most), held)
+            begin, held, most = cell, 0, 0
+        step = max(1, runs // rows)
+        if repeat <= step:
+            held, most = held + rows * repeat, max(most, repeat)
+            continue
+        for first in range(0, repeat, step):
+            last = min(first + step, repeat)
+            add((cell, cell + 1), (first, last), rows * (last - first))
+        begin = cell + 1
+    if held:
+        add((begin, len(shape)), (0, most), held)
+    return shards
+
+
+def _digest(lines: Iterable[str]) -> str:
+    whole = hashlib.sha256()
+    for line in lines:
+        whole.update(line.encode() + b"\n")
+    return whole.hexdigest()
+
+
+def _identity(plan: _native.Plan) -> str:
+    """Of the build, the scenario, the options and the seeds: two plans of one identity have the same results."""
+    return _digest([_native.program(), *plan.rows(), repr(plan.shape())])
+
+
+class _Sweep:
+    """A sweep as its document in the store says."""
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        self.document = dict(document)
+
+    @classmethod
+    def of(cls, work: Work, shard_runs: int | None) -> _Sweep:
+        checked, plan = work.scenario._checked, work.plan()
+        scenario = {
+            "source": checked.source,
+            "text": checked.text,
+            "files": checked.files,
+            "set": work.scenario._set,
+        }
+        return cls(
+            {
+                "format": FORMAT,
+                "anabranch": _native.__version__,
+                "program": _native.program(),
+                "identity": _identity(plan),
+                "runs": len(plan),
+                "shard_runs": shard_runs or _shard_runs(plan),
+                "schedulers": work.schedulers,
+                "congestion": work.congestions,
+                "baselines": work.baselines,
+                "scenario": scenario,
+            }
+        )
+
+    @property
+    def identity(self) -> str:
+        return str(self.document["identity"])
+
+    @cached_property
+    def plan(self) -> _native.Plan:
+        of = self.document["scenario"]
+        pairs = [(key, value) for key, value in of["set"]]
+        checked = _native.Checked.again(of["source"], of["text"], [(n, t) for n, t in of["files"]], pairs)
+        return _native.Plan(
+            checked, self.document["schedulers"], self.document["congestion"], self.document["baselines"], False
+        )
+
+    @cached_property
+    def shards(self) -> list[Shard]:
+        return divide(self.plan.shape(), self.document["shard_runs"])
+
+    def file(self, shard: Shard) -> str:
+        """The name of a shard: its place, and the key of its build, scenario, options and seeds."""
+        return f"part-{shard.number:06}-{_identity(shard.plan(self.plan))[:16]}.parquet"
+
+    @cached_property
+    def files(self) -> list[str]:
+        return [self.file(shard) for shard in self.shards]
+
+
+def _shard_runs(plan: _native.Plan) -> int:
+    """How many runs make a shard, from the events of one repetition of the first cell and of the last one.
+
+    Not from a clock, so that the same sweep is divided in the same way everywhere.
+    """
+    cells = len(plan.shape())
+    samples = []
+    for cell in {0, cells - 1}:
+        results, _ = plan.part((cell, cell + 1), (0, 1)).run(_native.Outcomes())
+        samples += results.runs()["events"]
+    few = int(min(_MOST_RUNS, _EVENTS * len(samples) // max(1, sum(samples))))
+    return max(1, few, len(plan) // _MOST_SHARDS)
+
+
+class Store:
+    """The runs of a sweep in shards, which :func:`anabranch.sweep` writes; :func:`anabranch.open_store` opens one.
+
+    A shard is a Parquet file with the columns of ``runs.csv``. It becomes visible whole, by one rename, or on an object
+    store by one upload. What is there is not run again.
+    """
+
+    def __init__(self, url: str | os.PathLike[str], storage_options: Mapping[str, Any] | None = None) -> None:
+        try:
+            import fsspec
+            import pyarrow  # noqa: F401
+        except ImportError as error:
+            raise ImportError(extra(error.name or "fsspec", "a store")) from error
+        self.url, self.storage_options = os.fspath(url), dict(storage_options or {})
+        try:
+            self._fs, self._root = fsspec.core.url_to_fs(self.url, **self.storage_options)
+        except (ValueError, ImportError) as error:
+            raise StoreError(f"cannot use the store {url}: {error}") from error
+        protocol = self._fs.protocol
+        protocols = {protocol} if isinstance(protocol, str) else set(protocol)
+        self._renames, self._is_local = bool(protocols & _WITH_RENAME), "file" in protocols
+        if self._is_local:
+            # Workers may stand in another folder.
+            self.url = self._root
+
+    def __repr__(self) -> str:
+        return f"<Store {self.url}: {len(self.files)} of {len(self._sweep.shards)} shards>"
+
+    def _error(self, doing: str, error: Exception) -> StoreError:
+        return StoreError(f"cannot {doing} the store {self.url}: {type(error).__name__}: {error}")
+
+    def _path(self, name: str) -> str:
+        return f"{self._root}/{name}"
+
+    def _read(self, name: str) -> bytes | None:
+        """A file; ``None`` if there is none."""
+        try:
+            return bytes(self._fs.cat_file(self._path(name)))
+        except FileNotFoundError:
+            return None
+        except Exception as error:
+            raise self._error("read", error) from error
+
+    def _write(self, name: str, data: bytes) -> None:
+        """Writes a file, which becomes visible whole."""
+        try:
+            if not self._renames:
+                self._fs.pipe_file(self._path(name), data)
+                return
+            # Two workers may write the same shard: each has a name of its own.
+            hidden = self._path(f"{_UNFINISHED}/{name}.{uuid.uuid4().hex}")
+            self._fs.makedirs(self._path(_UNFINISHED), exist_ok=True)
+            with self._fs.open(hidden, "wb") as file:
+                file.write(data)
+                if self._is_local:
+                    file.flush()
+                    os.fsync(file.fileno())
+            self._fs.mv(hidden, self._path(name))
+        except Exception as error:
+            raise self._error("write to", error) from error
+
+    def _probe(self) -> None:
+        """Raises :class:`StoreError` if files cannot be written here."""
+        name = f"{_UNFINISHED}-{uuid.uuid4().hex}"
+        self._write(name, b"")
+        self._fs.rm_file(self._path(name))
+
+    def _names(self) -> set[str]:
+        self._fs.invalidate_cache()
+        try:
+            return {path.rsplit("/", 1)[-1] for path in self._fs.ls(self._root, detail=False)}
+        except FileNotFoundError:
+            return set()
+        except Exception as error:
+            raise self._error("list", error) from error
+
+    @cached_property
+    def _sweep(self) -> _Sweep:
+        text = self._read(SWEEP)
+        if text is None:
+            raise StoreError(f"{self.url} is no store of a sweep: it has no file {SWEEP}")
+        try:
+            document = json.loads(text)
+            version = document["format"], document["program"], document["anabranch"]
+        except (ValueError, LookupError, TypeError) as error:
+            raise StoreError(f"cannot read {self.url}/{SWEEP}: {type(error).__name__}: {error}") from error
+        if version[:2] != (FORMAT, _native.program()):
+            raise StoreError(
+                f"{self.url} has runs of another version: anabranch {version[2]}, build {version[1]}, format {version[0]}; "
+                f"this is anabranch {_native.__version__}, build {_native.program()}, format {FORMAT}"
+            )
+        return _Sweep(document)
+
+    def begin(self, work: Work, shard_runs: int | None = None) -> None:
+        """Makes the store that of ``work``, or finds that it is so already: then its division into shards stays.
+
+        Raises :class:`StoreError` if it cannot be written, or has another sweep.
+        """
+        self._probe()
+        if self._read(SWEEP) is None:
+            sweep = _Sweep.of(work, shard_runs)
+            self._write(SWEEP, json.dumps(sweep.document, indent=1).encode() + b"\n")
+            # What another process reads, whatever JSON makes of it.
+            self.__dict__.pop("_sweep", None)
+            return
+        if self._sweep.identity != _identity(work.plan()):
+            raise StoreError(
+                f"{self.url} has the runs of another sweep: another scenario, other values, schedulers or seeds; "
+                "give this one another store"
+            )
+
+    @property
+    def files(self) -> list[str]:
+        """The names of the shards that are there, in their order."""
+        there = self._names()
+        return [name for name in self._sweep.files if name in there]
+
+    @property
+    def is_complete(self) -> bool:
+        """All shards are there."""
+        return not self.missing()
+
+    def missing(self) -> list[Shard]:
+        """The shards that are not there."""
+        there = self._names()
+        return [shard for shard, name in zip(self._sweep.shards, self._sweep.files, strict=True) if name not in there]
+
+    @property
+    def planned_runs(self) -> int:
+        """The number of runs when all shards are there."""
+        return int(self._sweep.document["runs"])
+
+    def make(self, number: int, jobs: int | None) -> int:
+        """Runs a shard with so many threads, one per core unless given, and writes it: its number of runs."""
+        import pyarrow
+        from pyarrow import parquet
+
+        sweep = self._sweep
+        results, is_complete = sweep.shards[number].plan(sweep.plan).run(_native.Outcomes(), jobs)
+        if not is_complete:
+            raise KeyboardInterrupt
+        table = pyarrow.table(Table(results.runs()))
+        sink = pyarrow.BufferOutputStream()
+        parquet.write_table(table, sink, compression="zstd")
+        self._write(sweep.file(sweep.shards[number]), sink.getvalue().to_pybytes())
+        return int(table.num_rows)
+
+    def make_all(self, jobs: int | None, told: Callable[[int, int], object]) -> None:
+        """Makes the missing shards here, one after the other; ``told`` gets the numbers of runs, done and planned."""
+        missing = self.missing()
+        done = self.planned_runs - sum(shard.runs for shard in missing)
+        for shard in missing:
+            told(done, self.planned_runs)
+            done += self.make(shard.number, jobs)
+        self.tidy()
+
+    def tidy(self) -> None:
+        """Removes what lost workers left half-written. Nobody may be writing."""
+        if self._renames and self._fs.exists(self._path(_UNFINISHED)):
+            self._fs.rm(self._path(_UNFINISHED), recursive=True)
+
+    def dataset(self) -> Any:
+        """The shards that are there as a ``pyarrow.dataset.Dataset``, which reads what a query needs.
+
+        pyarrow, duckdb (``duckdb.sql("select … from data")``), polars (``polars.scan_pyarrow_dataset``) and Dask take it.
+        A value that a shard does not have is null.
+        """
+        import pyarrow
+        import pyarrow.dataset
+        from pyarrow import parquet
+
+        paths = [self._path(name) for name in self.files]
+        if not paths:
+            raise StoreError(f"{self.url} has no finished shards yet")
+        with ThreadPoolExecutor(16) as pool:
+            schemas = list(pool.map(lambda path: parquet.read_schema(path, filesystem=self._fs), paths))
+        schema = pyarrow.unify_schemas(schemas)
+        return pyarrow.dataset.dataset(paths, schema=schema, format="parquet", filesystem=self._fs)
+
+    def results(self) -> Results:
+        """All runs, in memory, with their statistics: those of a run on one machine.
+
+        Raises :class:`StoreError` if shards are missing.
+        """
+        return Results(self.rebuilt())
+
+    def rebuilt(self) -> _native.Results:
+        """As :meth:`results`."""
+        self._demand_all()
+        return self._rebuilt(self._sweep.plan, self._sweep.shards)
+
+    def state(self) -> str:
+        """How much is there, in words."""
+        return f"{len(self.files)} of {len(self._sweep.shards)} shards are in {self.url}"
+
+    def _demand_all(self) -> None:
+        if not self.is_complete:
+            raise StoreError(f"only {self.state()}: the same sweep makes the others")
+
+    def summary(self) -> Table:
+        """The table :attr:`Results.summary` of all runs; one cell is held in memory at a time."""
+        return self._statistics("summary")
+
+    def comparisons(self) -> Table:
+        """The table :attr:`Results.comparisons` of all runs; one cell is held in memory at a time."""
+        return self._statistics("comparisons")
+
+    def _statistics(self, of: str) -> Table:
+        import pyarrow
+
+        tables = [pyarrow.table(getattr(results, of)) for results in self._by_cells()]
+        whole = pyarrow.concat_tables(tables, promote_options="default").to_pydict()
+        kinds = dict(zip(tables[0].schema.names, [_kind(field.type) for field in tables[0].schema], strict=True))
+        return Table.of([(name, kinds[name], cells) for name, cells in whole.items()])
+
+    def _by_cells(self) -> Iterator[Results]:
+        """The results of the cells that the shards have whole, one or some at a time."""
+        self._demand_all()
+        shape, shards = self._sweep.plan.shape(), self._sweep.shards
+        begin = 0
+        while begin < len(shards):
+            end = begin + 1
+            while end < len(shards) and shards[end].cells[0] == shards[begin].cells[0]:
+                end += 1
+            cells = shards[begin].cells
+            part = self._sweep.plan.part(cells, (0, max(repeat for _, repeat in shape[slice(*cells)])))
+            yield Results(self._rebuilt(part, shards[begin:end]))
+            begin = end
+
+    def _rebuilt(self, plan: _native.Plan, shards: Sequence[Shard]) -> _native.Results:
+        """The results of ``plan``, whose runs these shards have."""
+        from pyarrow import parquet
+
+        outcomes = _native.Outcomes()
+        for shard in shards:
+            name = self._sweep.files[shard.number]
+            try:
+                table = parquet.read_table(self._path(name), filesystem=self._fs).to_pydict()
+            except Exception as error:
+                raise StoreError(f"cannot read {self.url}/{name}: {error}; delete it, and it is run again") from error
+            known = dict(zip(shard.plan(self._sweep.plan).names(), _outcomes(table), strict=True))
+            outcomes.add_json(json.dumps(known))
+        native, is_complete = plan.run(outcomes, known_only=True)
+        if not is_complete:
+            raise StoreError(f"the shards of {self.url} lack runs that their names promise: delete them")
+        return native
+
+
+def _kind(of: Any) -> str:
+    import pyarrow
+
+    if pyarrow.types.is_integer(of):
+        return "whole"
+    return "real" if pyarrow.types.is_floating(of) else "text"
+
+
+@cache
+def _places() -> dict[tuple[bool, str], int]:
+    """The order in which runs have the metrics of paths, and their own."""
+    metrics = names("metrics")
+    per_path = [text == "true" for text in metrics["per_path"]]
+    return {key: place for place, key in enumerate(zip(per_path, metrics["name"], strict=True))}
+
+
+def _outcomes(table: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:
+    """The rows of a shard as outcomes of runs."""
+    keys = {name.removeprefix("cell.") for name in table if name.startswith("cell.")}
+    words = {"scheduler", "congestion", "seed", "finished", "digest", "events"}
+    values = [name for name in table if not (name in words or name in keys or name.startswith("cell."))]
+    places = [(name, *name.removeprefix("path.").rpartition(".")[::2]) for name in values]
+    # A shard whose first run lacks a metric has its column at the end.
+    places.sort(key=lambda place: _places().get((bool(place[1]), place[2]), -1))
+    for row in range(len(table["digest"])):
+        metrics: dict[str, float] = {}
+        paths: dict[str, dict[str, float]] = {}
+        for name, path, metric in places:
+            value = table[name][row]
+            if value is None:
+                continue
+            if path:
+                paths.setdefault(path, {})[metric] = value
+            else:
+                metrics[name] = value
+        yield {
+            "metrics": metrics,
+            "paths": paths,
+            "digest": table["digest"][row],
+            "events": table["events"][row],
+            "finished": table["finished"][row],
+            "curves": {},
+            "live": None,
+        }
+
+
+def open_store(url: str | os.PathLike[str], storage_options: Mapping[str, Any] | None = None) -> Store:
+    """Opens the store of a sweep. ``storage_options`` are those of its file system, as for fsspec.
+
+    Raises :class:`StoreError` if there is none, or if its runs are of another version.
+    """
+    store = Store(url, storage_options)
+    store._sweep  # noqa: B018
+    return store
