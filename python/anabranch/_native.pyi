@@ -74,7 +74,7 @@ class Plan:
     def rows(self) -> list[str]: ...
     def run(
         self,
-        outcomes: Outcomes,
+        outcomes: Outcomes | None = None,
         threads: int | None = None,
         progress: Callable[[int, int], object] | None = None,
         known_only: bool = False,

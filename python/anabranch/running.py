@@ -174,13 +174,15 @@ def planned(
 
 
 def _carry_out(work: Work, jobs: int | None, progress: bool | None) -> Results:
-    begun, outcomes, bar = time.monotonic(), _native.Outcomes(), _Bar(progress)
+    begun, bar = time.monotonic(), _Bar(progress)
+    # Rows of Python objects are run apart from the others.
+    outcomes = _native.Outcomes() if work.has_objects else None
     plan = work.plan()
     try:
         built_in = work.built_in() if work.has_objects else None
         native, is_complete = built_in.plan().run(outcomes, jobs, bar) if built_in is not None else (None, True)
         if is_complete:
-            if work.has_objects and jobs is not None and jobs > 1 and not work.auto:
+            if outcomes is not None and jobs is not None and jobs > 1 and not work.auto:
                 is_complete = _in_processes(work, outcomes, jobs, bar)
             native, all_done = plan.run(outcomes, jobs, bar, not is_complete)
             is_complete &= all_done

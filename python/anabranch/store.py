@@ -163,7 +163,7 @@ def _shard_runs(plan: _native.Plan) -> int:
     cells = len(plan.shape())
     samples = []
     for cell in {0, cells - 1}:
-        results, _ = plan.part((cell, cell + 1), (0, 1)).run(_native.Outcomes())
+        results, _ = plan.part((cell, cell + 1), (0, 1)).run()
         samples += results.runs()["events"]
     few = int(min(_MOST_RUNS, _EVENTS * len(samples) // max(1, sum(samples))))
     return max(1, few, len(plan) // _MOST_SHARDS)
@@ -307,7 +307,7 @@ class Store:
         from pyarrow import parquet
 
         sweep = self._sweep
-        results, is_complete = sweep.shards[number].plan(sweep.plan).run(_native.Outcomes(), jobs)
+        results, is_complete = sweep.shards[number].plan(sweep.plan).run(None, jobs)
         if not is_complete:
             raise KeyboardInterrupt
         table = pyarrow.table(Table(results.runs()))

@@ -57,6 +57,7 @@ pub mod parts {
     pub use crate::out_folder::OutFolder;
     pub use crate::pool::Threads;
     pub use crate::runs_table::{Cells, Column, Columns};
+    pub use crate::spool::spooled;
     pub use crate::watch::{Wanted, Watch};
 }
 

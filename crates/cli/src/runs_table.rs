@@ -35,7 +35,21 @@ impl Cells {
             Self::Truth(cells) => cells[row].to_string(),
         }
     }
+
+    /// Adds the cells of further rows, which are of the same kind.
+    fn extend(&mut self, more: Self) {
+        match (self, more) {
+            (Self::Text(cells), Self::Text(more)) => cells.extend(more),
+            (Self::Whole(cells), Self::Whole(more)) => cells.extend(more),
+            (Self::Real(cells), Self::Real(more)) => cells.extend(more),
+            (Self::Truth(cells), Self::Truth(more)) => cells.extend(more),
+            (_, more) => debug_assert!(false, "a column is of one kind: {more:?}"),
+        }
+    }
 }
+
+/// Runs that are held at once beside the columns that they become.
+const CHUNK: usize = 4096;
 
 /// The columns that the runs of some results have.
 pub struct Columns<'r> {
@@ -56,6 +70,15 @@ impl<'r> Columns<'r> {
             }
         }
         Self { results, keys, values: results.runs.names() }
+    }
+
+    /// The columns of all runs.
+    pub fn all(&self) -> Vec<Column> {
+        let mut columns = self.cells(&[]);
+        for runs in self.results.runs.chunks(CHUNK) {
+            columns.iter_mut().zip(self.cells(&runs)).for_each(|(column, more)| column.cells.extend(more.cells));
+        }
+        columns
     }
 
     /// The columns of `runs`, some of the results: names, seed, the cell as `cell.KEY` and, where it is a number, as KEY in SI

@@ -5,7 +5,8 @@ use crate::plugins::{Fate, Raised, equip};
 use crate::scenario::Checked;
 use crate::table::Table;
 use anabranch_cli::parts::{
-    Columns, Failure, OutFolder, PROGRAM, Threads, Wanted, Watch, congestions, schedulers, write_results,
+    Columns, Failure, OutFolder, PROGRAM, Threads, Wanted, Watch, congestions, schedulers, spooled,
+    write_results,
 };
 use anabranch_report::text::results_table;
 use anabranch_run::{
@@ -168,17 +169,17 @@ impl Plan {
         self.plan.jobs().map(row).collect()
     }
 
-    /// Does all runs that `outcomes` does not have, and adds them to it. `threads`: one per core if `None`. `progress` is
-    /// called with the numbers of runs that are done and planned. If `known_only`, the first run that `outcomes` does not
-    /// have ends them.
+    /// Does all runs that `outcomes` does not have, and adds them to it; without `outcomes`, all runs. `threads`: one per core
+    /// if `None`. `progress` is called with the numbers of runs that are done and planned. If `known_only`, the first run that
+    /// `outcomes` does not have ends them.
     ///
     /// Returns the results and whether they are complete: Ctrl-C ends the runs. Raises `RunFailed`, `PlugInError` if an
     /// object of Python raises.
-    #[pyo3(signature = (outcomes, threads=None, progress=None, known_only=false))]
+    #[pyo3(signature = (outcomes=None, threads=None, progress=None, known_only=false))]
     fn run(
         &self,
         py: Python<'_>,
-        outcomes: &Outcomes,
+        outcomes: Option<&Outcomes>,
         threads: Option<NonZeroUsize>,
         progress: Option<Py<PyAny>>,
         known_only: bool,
@@ -195,7 +196,7 @@ impl Plan {
         let (series, timeline) = (Some(folder.join("series")), Some((folder.join("timeline"), packets)));
         let wanted = Wanted { series, timeline: timeline.filter(|_| packets > 0), ..Wanted::default() };
         let watch = Watch::new(wanted).map_err(|failure| errors::failure(py, &failure))?;
-        let results = self.carry_out(py, &Outcomes::default(), threads, None, &watch, false)?;
+        let results = self.carry_out(py, None, threads, None, &watch, false)?;
         let is_complete = results.incomplete.is_none();
         watch.finish().map_or(Ok(is_complete), |failure| Err(errors::failure(py, &failure)))
     }
@@ -227,14 +228,14 @@ impl Observer for Counting<'_> {
 /// Virtual time with objects of Python as plug-ins, and with outcomes that are known.
 struct Bench<'a> {
     plan: &'a Plan,
-    outcomes: &'a Outcomes,
+    outcomes: Option<&'a Outcomes>,
     fate: Fate,
 }
 
 impl Driver for Bench<'_> {
     fn run(&self, job: &Job, listener: &mut dyn Recorder) -> Result<RunOutcome, RunError> {
-        let key = key(job);
-        if let Some(outcome) = self.outcomes.get(&key) {
+        let known = self.outcomes.map(|outcomes| (outcomes, key(job)));
+        if let Some(outcome) = known.as_ref().and_then(|(outcomes, key)| outcomes.get(key)) {
             return Ok(outcome);
         }
         if self.fate.is_stopped() {
@@ -244,7 +245,9 @@ impl Driver for Bench<'_> {
         if self.fate.is_stopped() {
             return Err(RunError::Interrupted);
         }
-        locked(&self.outcomes.0).insert(key, outcome.clone());
+        if let Some((outcomes, key)) = known {
+            locked(&outcomes.0).insert(key, outcome.clone());
+        }
         Ok(outcome)
     }
 }
@@ -283,7 +286,7 @@ impl Plan {
     fn carry_out(
         &self,
         py: Python<'_>,
-        outcomes: &Outcomes,
+        outcomes: Option<&Outcomes>,
         threads: Option<NonZeroUsize>,
         progress: Option<Py<PyAny>>,
         observer: &dyn Observer,
@@ -314,7 +317,7 @@ impl Plan {
                     let (end, ended) = channel();
                     let runner = Runner { driver: &driver, pool: &pool, observer: &counting };
                     let work = scope.spawn(move || {
-                        let answer = runner.run_as_far(&self.plan);
+                        let answer = runner.run_into(&self.plan, spooled(None));
                         let _ = end.send(());
                         answer
                     });
@@ -329,7 +332,7 @@ impl Plan {
             // Python runs on one thread at a time, so there is no use for another.
             let at_once = |done, planned| Python::attach(|py| attend(py, done, planned));
             let counting = Counting { inner: observer, done: 0.into(), planned: 0.into(), at_once: Some(&at_once) };
-            Ok(Runner { driver: &driver, pool: &Serial, observer: &counting }.run_as_far(&self.plan))
+            Ok(Runner { driver: &driver, pool: &Serial, observer: &counting }.run_into(&self.plan, spooled(None)))
         };
         let (results, failure) =
             answer.map_err(|_| errors::error(py, "RunFailed", "a run panicked: this is a defect"))?;
@@ -393,7 +396,7 @@ impl Results {
 
     /// One row per run, with the columns of `runs.csv`.
     fn runs(&self) -> PyResult<Table> {
-        Table::of_columns(Columns::of(&self.0).cells(&self.0.runs.to_vec()))
+        Table::of_columns(Columns::of(&self.0).all())
     }
 }
 

@@ -2,10 +2,11 @@
 
 use anabranch_run::{
     Choice, Curves, Driver, Job, Labelled, Observer, Options, Plan, Pool, Repeat, Results, RunError, RunOutcome,
-    Runner, Serial, Variant,
+    Runner, Runs, Serial, Store, Variant,
 };
 use anabranch_scenario::{Document, PlugIn};
 use anabranch_trace::Recorder;
+use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -295,4 +296,28 @@ fn observers_see_every_run_and_its_progress() {
     let seen = watch.0.into_inner().unwrap();
     assert_eq!((seen.len(), watch.1.into_inner()), (12, 12));
     assert_eq!(seen[5], "single:3g, reno, seed 6: row 2 repetition 1");
+}
+
+/// A store that is full after some blocks.
+struct Full(AtomicUsize);
+
+impl Store for Full {
+    fn put(&self, _: Vec<u8>) -> io::Result<u64> {
+        if self.0.fetch_add(1, Ordering::Relaxed) < 3 { Ok(0) } else { Err(io::ErrorKind::StorageFull.into()) }
+    }
+
+    fn get(&self, _: u64, bytes: &mut [u8]) -> io::Result<()> {
+        bytes.fill(0);
+        Ok(())
+    }
+}
+
+#[test]
+fn a_full_store_ends_the_runs_with_its_error() {
+    let plan = Plan::new(&variants(RANDOM), &schedulers(&["minrtt", "blest"]));
+    let runs = Runs::new(Box::new(Full(AtomicUsize::new(0))));
+    let (results, failure) = Runner { driver: &Fake, pool: &Serial, observer: &() }.run_into(&plan, runs);
+    let failure = failure.unwrap().to_string();
+    assert!(failure.contains("the values of finished runs cannot be held: no storage space"), "{failure}");
+    assert_eq!(results.incomplete.map(|part| (part.finished, part.planned)), Some((12, 16)));
 }
