@@ -80,8 +80,8 @@ def _check(client: Any, store: Store, options: str) -> None:
             raise WorkerError(f"the worker {worker} cannot use the store {store.url}: {why}")
 
 
-def make_all(client: Any, store: Store, told: Callable[[int, int], object]) -> None:
-    """Makes the missing shards of ``store`` on the workers of ``client``, a ``distributed.Client``; ``told`` gets the
+def make_all(client: Any, store: Store, progress: Callable[[int, int], object]) -> None:
+    """Makes the missing shards of ``store`` on the workers of ``client``, a ``distributed.Client``; ``progress`` gets the
     numbers of runs, done and planned.
 
     What stops it leaves the finished shards in the store: the same call continues. Raises :class:`WorkerError` if workers
@@ -97,7 +97,7 @@ def make_all(client: Any, store: Store, told: Callable[[int, int], object]) -> N
     futures = client.map(make, [shard.number for shard in missing], pure=False) if missing else []
     runs = {future.key: shard.runs for future, shard in zip(futures, missing, strict=True)}
     try:
-        for key in _finished(client, futures, store, lambda: told(done, store.planned_runs)):
+        for key in _finished(client, futures, store, lambda: progress(done, store.planned_runs)):
             done += runs[key]
     finally:
         if client.status == "running":
@@ -107,18 +107,18 @@ def make_all(client: Any, store: Store, told: Callable[[int, int], object]) -> N
     store.tidy()
 
 
-def _finished(client: Any, futures: list[Any], store: Store, tell: Callable[[], object]) -> Iterator[str]:
-    """The keys of the tasks as they finish; ``tell`` is called in between."""
+def _finished(client: Any, futures: list[Any], store: Store, report: Callable[[], object]) -> Iterator[str]:
+    """The keys of the tasks as they finish; ``report`` is called in between."""
     from distributed import CancelledError, KilledWorker, as_completed
     from distributed.comm.core import CommClosedError
 
     there = f"the finished shards are in {store.url}; the same call continues"
     finished, left, seen = as_completed(futures), len(futures), time.monotonic()
     while left:
-        tell()
+        report()
         batch = finished.next_batch(block=False)
         for future in batch:
-            # What a task returns stays on the cluster: the shard is in the store.
+            # The shard is in the store: the result of its task is not fetched.
             if future.status != "finished":
                 try:
                     future.result()

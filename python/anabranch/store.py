@@ -191,7 +191,7 @@ class Store:
         protocols = {protocol} if isinstance(protocol, str) else set(protocol)
         self._renames, self._is_local = bool(protocols & _WITH_RENAME), "file" in protocols
         if self._is_local:
-            # Workers may stand in another folder.
+            # Workers may have another working directory.
             self.url = self._root
 
     def __repr__(self) -> str:
@@ -316,12 +316,12 @@ class Store:
         self._write(sweep.file(sweep.shards[number]), sink.getvalue().to_pybytes())
         return int(table.num_rows)
 
-    def make_all(self, jobs: int | None, told: Callable[[int, int], object]) -> None:
-        """Makes the missing shards here, one after the other; ``told`` gets the numbers of runs, done and planned."""
+    def make_all(self, jobs: int | None, progress: Callable[[int, int], object]) -> None:
+        """Makes the missing shards here, one after the other; ``progress`` gets the numbers of runs, done and planned."""
         missing = self.missing()
         done = self.planned_runs - sum(shard.runs for shard in missing)
         for shard in missing:
-            told(done, self.planned_runs)
+            progress(done, self.planned_runs)
             done += self.make(shard.number, jobs)
         self.tidy()
 

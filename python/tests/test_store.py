@@ -61,7 +61,7 @@ def test_shards_are_the_runs_of_one_machine(tmp_path, local, runs):
         theirs.runs.rows(), key=lambda row: [row[name] for name in order]
     )
     if runs == 40:
-        assert rows == list(theirs.runs.rows()), "whole cells stand in the order of the results"
+        assert rows == list(theirs.runs.rows()), "whole cells are in the order of the results"
     assert store.summary().to_pydict() == theirs.summary.to_pydict()
     assert store.comparisons().to_pydict() == theirs.comparisons.to_pydict()
     assert not (tmp_path / "_unfinished").exists()
