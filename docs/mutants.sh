@@ -25,4 +25,4 @@ mkdir -p target
 while read -r name; do
     set -- --re "$name" "$@"
 done <"$names"
-cargo mutants -p "anabranch-$crate" --baseline skip --timeout 120 --output "target/mutants-$crate" "$@"
+cargo mutants -p "anabranch-$crate" --baseline skip --timeout "${TIMEOUT:-120}" --output "target/mutants-$crate" "$@"

@@ -11,7 +11,7 @@ fn linux(settings: Settings) -> Settings {
 }
 
 /// The peer sends `len` bytes of the data sequence on a path at `ms`; the DATA_ACK and window of the answer on that path.
-fn take(h: &mut Solo, ms: u64, path: u8, seq: u64, data: u64, len: usize) -> (u64, u64) {
+pub fn take(h: &mut Solo, ms: u64, path: u8, seq: u64, data: u64, len: usize) -> (u64, u64) {
     h.at(ms).clear();
     h.send_on(path, h.seg_on(path, seq, 1).data(&pattern(data, len)).dss(h.mapped(0, data, seq, len as u16)));
     let answer = h.recv();

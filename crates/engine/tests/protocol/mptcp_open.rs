@@ -69,6 +69,17 @@ fn the_first_data_stands_in_for_a_lost_third_ack() {
 }
 
 #[test]
+fn keys_with_a_length_of_zero_map_nothing() {
+    // RFC 8684 §3.3.1: the infinite mapping, whose length is zero, is a DSS.
+    let mut h = Solo::server(plain_stamps());
+    h.send(h.syn(0).with(Solo::capable(None, None))).clear();
+    h.send(h.seg(1, 1).with(with_data(&h, 0)));
+    assert!(h.connection().is_multipath());
+    h.send(h.seg(1, 1).data(b"hello").dss(h.mapped(0, 0, 1, 5)));
+    assert_eq!(h.read(), b"hello");
+}
+
+#[test]
 fn what_overtakes_the_keys_is_as_good_as_lost() {
     let mut h = Solo::server(plain_stamps());
     h.send(h.syn(0).with(Solo::capable(None, None))).clear();

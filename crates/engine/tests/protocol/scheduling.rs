@@ -2,13 +2,15 @@
 
 use crate::common::pair::{Fate, Pair};
 use crate::common::{client_paths, pattern, plain_stamps, setup};
+use anabranch_engine::congestion::FixedWindows;
 use anabranch_engine::connection::PathSetup;
-use anabranch_engine::schedule::{PathPolicy, Round, Scheduler};
+use anabranch_engine::schedule::{Assignment, Cause, PathPolicy, Round, Scheduler, Then};
 use anabranch_trace::{Event, PathState, SchedulerName};
-use anabranch_units::{Duration, Instant, PathId, Side};
+use anabranch_units::{Duration, Instant, PathId, Rng, Side};
 use anabranch_wire::Reason;
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 
 /// Binds everything to path 1 as soon as it is there, whatever its window.
 #[derive(Debug)]
@@ -134,6 +136,47 @@ fn what_the_old_scheduler_bound_is_taken_back() {
 }
 
 #[test]
+fn data_that_is_bound_ahead_of_its_window_says_since_when() {
+    let mut pair = bound_to_one();
+    pair.write(Side::Client, pattern(5000, 30_000), false).run(at(1000));
+    let since = |(_, event): &(Instant, Event)| match event {
+        Event::BoundAhead { since } => Some(*since),
+        _ => None,
+    };
+    // A window of ten packets leaves at once, and tells nothing.
+    assert_eq!(pair.client.log.0.iter().filter_map(since).collect::<Vec<_>>(), [at(201); 20]);
+}
+
+/// Sends nothing before that time, at which it asks to be called.
+#[derive(Debug)]
+struct NotBefore(Instant);
+
+impl Scheduler for NotBefore {
+    fn schedule(&mut self, round: &mut Round<'_>) {
+        if round.now() >= self.0 {
+            crate::common::Fastest.schedule(round);
+        }
+    }
+    fn next_wakeup(&self) -> Option<Instant> {
+        Some(self.0)
+    }
+    fn serves_lone_path(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn a_scheduler_is_called_when_it_asked_for_it_and_is_not_stalled_until_then() {
+    let mut client = setup(plain_stamps(), client_paths(1));
+    client.scheduler = Box::new(NotBefore(at(500)));
+    let mut pair = Pair::with(1, client, server(1));
+    pair.write(Side::Client, pattern(0, 1000), false).run(at(1000));
+    let sent = pair.client.log.0.iter().find(|(_, event)| matches!(event, Event::DataSent { .. }));
+    assert_eq!(sent.map(|(now, _)| *now), Some(at(500)));
+    assert!(!pair.client.log.saw(Event::Stall));
+}
+
+#[test]
 fn the_policy_and_the_bytes_used_outlive_a_subflow() {
     let mut paths = client_paths(2);
     let policy = PathPolicy { price: 0.5, cap: Some(7), weight: Some(2.0) };
@@ -153,4 +196,61 @@ fn the_policy_and_the_bytes_used_outlive_a_subflow() {
     assert!(first_subflow > 100 && view.path(PathId(1)).is_some_and(|p| p.used_bytes > 10_000));
     assert_eq!(view.path(PathId(1)).map(|p| p.policy), Some(policy));
     assert_eq!(view.path(PathId(0)).map(|p| p.policy), Some(PathPolicy::default()));
+}
+
+/// Writes down its calls under its name, and what its random stream gives first.
+#[derive(Clone, Debug)]
+struct Noted {
+    name: char,
+    lone: bool,
+    calls: Arc<Mutex<Vec<(&'static str, char)>>>,
+    draws: Arc<Mutex<Vec<u64>>>,
+}
+
+impl Noted {
+    fn note(&self, call: &'static str) {
+        self.calls.lock().expect("no panic").push((call, self.name));
+    }
+}
+
+impl Scheduler for Noted {
+    fn seed(&mut self, mut rng: Rng) {
+        self.draws.lock().expect("no panic").push(rng.bits());
+    }
+    fn schedule(&mut self, _: &mut Round<'_>) {
+        self.note("schedule");
+    }
+    fn rescue(&mut self, _: &mut Round<'_>) {
+        self.note("rescue");
+    }
+    fn serves_lone_path(&self) -> bool {
+        self.lone
+    }
+}
+
+#[test]
+fn of_two_combined_schedulers_each_is_called_and_the_first_rescues() {
+    let first = Noted { name: 'a', lone: false, calls: Arc::default(), draws: Arc::default() };
+    let second = Noted { name: 'b', ..first.clone() };
+    let boxed = |scheduler: &Noted, lone| -> Box<dyn Scheduler> { Box::new(Noted { lone, ..scheduler.clone() }) };
+    let both = |lone: [bool; 2]| Then(boxed(&first, lone[0]), boxed(&second, lone[1]));
+
+    let mut then = both([false, false]);
+    then.seed(Rng::stream(1, "scheduler"));
+    let draws = first.draws.lock().expect("no panic").clone();
+    assert!(draws.len() == 2 && draws[0] != draws[1], "{draws:?}: each has a stream of its own");
+    let (mut assignment, mut windows) = (Assignment::new(false), FixedWindows::default());
+    let mut round = Round::new(&mut assignment, &mut windows, Cause::Written);
+    then.rescue(&mut round);
+    then.schedule(&mut round);
+    assert_eq!(*first.calls.lock().expect("no panic"), [("rescue", 'a'), ("schedule", 'a'), ("schedule", 'b')]);
+    let lone = [[false, false], [true, false], [false, true]].map(|lone| both(lone).serves_lone_path());
+    assert_eq!(lone, [false, true, true]);
+}
+
+#[test]
+fn the_view_counts_the_paths_that_are_known_before_they_are_joined() {
+    let pair = Pair::new(3, plain_stamps(), plain_stamps());
+    let view = pair.client.connection().expect("open").view();
+    assert_eq!((view.paths().len(), view.known_paths()), (0, 3));
 }
