@@ -250,6 +250,16 @@ fn what_the_subflow_acknowledged_before_the_fall_back_has_arrived() {
     assert!(h.sent.iter().any(|(_, p)| p.segment.flags.has(Flags::FIN)));
 }
 
+#[test]
+fn data_that_comes_again_with_the_word_of_the_fall_back_is_not_delivered_twice() {
+    let mut h = Solo::open_server(plain_stamps());
+    h.send(h.seg(1, 1).data(b"hello").dss(h.mapped(0, 0, 1, 5)));
+    let fail = MptcpOption::Fail { data_seq: h.our_number(0) };
+    h.send(h.seg(6, 1).data(b"hello").dss(h.mapped(0, 0, 6, 5)).with(fail));
+    assert!(fell_back(&h));
+    assert_eq!(h.read(), b"hello");
+}
+
 fn fell_back(h: &Solo) -> bool {
     h.events.contains(&ConnectionEvent::FellBack)
 }

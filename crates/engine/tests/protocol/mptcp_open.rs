@@ -308,6 +308,23 @@ fn data_acknowledged_without_the_option_means_plain_tcp() {
 }
 
 #[test]
+fn an_acknowledgment_of_nothing_is_no_sign_of_plain_tcp() {
+    let mut h = Solo::client(plain_stamps());
+    h.send(h.syn_ack(0).with(Solo::capable(Some(PEER_KEY), None))).clear();
+    h.send(h.seg(1, 1));
+    assert!(h.connection().is_multipath());
+}
+
+#[test]
+fn a_syn_ack_that_comes_again_is_answered_without_keys_in_plain_tcp() {
+    let mut h = Solo::client(plain_stamps());
+    h.send(h.syn_ack(0)).clear().at(1000);
+    h.send(h.syn_ack(0));
+    let answer = h.recv();
+    assert_eq!((answer.flags, capable(&answer)), (Flags::ACK, None));
+}
+
+#[test]
 fn an_announcement_is_a_sign_of_mptcp() {
     // ADD_ADDR leaves no room for a DSS beside timestamps: the acknowledgment that carries it has none.
     let mut h = Solo::client(plain_stamps());
