@@ -78,6 +78,18 @@ fn a_client_joins() {
 }
 
 #[test]
+fn a_join_that_was_in_use_forbids_the_fall_back_when_it_is_gone() {
+    let (mut h, nonce) = joining();
+    h.send_on(1, h.syn_ack(1).with(join_syn_ack(&h, nonce, false)));
+    h.send_on(1, h.seg_on(1, 1, 1).dss(h.data_ack(0)));
+    h.send_on(1, h.seg_on(1, 1, 1).flags(Flags::RST));
+    assert_eq!(h.state_of(1), State::Closed);
+    h.clear();
+    h.send(h.seg(1, 1).with(MptcpOption::Fail { data_seq: h.our_number(0) }));
+    assert!(h.recv().flags.has(Flags::RST) && !h.log.saw(Event::Fallback));
+}
+
+#[test]
 fn a_client_resets_a_wrong_answer() {
     for wrong in [true, false] {
         let (mut h, nonce) = joining();

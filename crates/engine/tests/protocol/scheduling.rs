@@ -2,11 +2,12 @@
 
 use crate::common::pair::{Fate, Pair};
 use crate::common::{client_paths, pattern, plain_stamps, setup};
+use anabranch_engine::Settings;
 use anabranch_engine::congestion::FixedWindows;
 use anabranch_engine::connection::PathSetup;
-use anabranch_engine::schedule::{Assignment, Cause, PathPolicy, Round, Scheduler, Then};
+use anabranch_engine::schedule::{Assignment, Cause, PathPolicy, PathView, Round, Scheduler, Then};
 use anabranch_trace::{Event, PathState, SchedulerName};
-use anabranch_units::{Duration, Instant, PathId, Rng, Side};
+use anabranch_units::{Duration, Instant, PathId, Range, Rng, Side};
 use anabranch_wire::Reason;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -174,6 +175,71 @@ fn a_scheduler_is_called_when_it_asked_for_it_and_is_not_stalled_until_then() {
     let sent = pair.client.log.0.iter().find(|(_, event)| matches!(event, Event::DataSent { .. }));
     assert_eq!(sent.map(|(now, _)| *now), Some(at(500)));
     assert!(!pair.client.log.saw(Event::Stall));
+}
+
+#[test]
+fn a_message_is_announced_until_the_writer_has_finished() {
+    let mut pair = Pair::new(1, plain_stamps(), plain_stamps());
+    let messages = |pair: &Pair| pair.client.connection().expect("open").view().messages().collect::<Vec<_>>();
+    assert!(pair.act(Side::Client, |c, _| c.begin_message(1000)));
+    assert_eq!(messages(&pair), [Range::new(0, 1000)]);
+    pair.write(Side::Client, pattern(0, 1000), true).run(at(100));
+    assert!(!pair.act(Side::Client, |c, _| c.begin_message(1000)) && messages(&pair).is_empty());
+}
+
+/// Two paths with room, and five segments of 1000 bytes.
+fn five_segments() -> Assignment {
+    let mut assignment = Assignment::new(false);
+    for id in [0, 1] {
+        assignment.set_path(PathView::new(PathId(id), 1000));
+    }
+    assignment.set_window(1 << 20, 1 << 20);
+    assignment.set_written(5000);
+    assignment
+}
+
+fn command<T>(assignment: &mut Assignment, commands: impl FnOnce(&mut Round<'_>) -> T) -> T {
+    commands(&mut Round::new(assignment, &mut FixedWindows::default(), Cause::Written))
+}
+
+#[test]
+fn data_is_queued_behind_lower_data_alone() {
+    let (first, second) = (PathId(0), PathId(1));
+    let mut assignment = five_segments();
+    // Another path takes what is between.
+    assert_eq!(command(&mut assignment, |round| [first, second, first].map(|id| round.enqueue_next(id))), [true; 3]);
+    assignment.take_back(second);
+    assert_eq!(assignment.backlog().first(), Some(Range::new(1000, 2000)));
+    assert!(!command(&mut assignment, |round| round.enqueue_next(first)), "behind higher data");
+    assert!(command(&mut assignment, |round| round.enqueue_next(second)));
+}
+
+#[test]
+fn no_path_without_a_rank_rescues() {
+    let (lost, other) = (PathId(0), PathId(1));
+    let mut assignment = five_segments();
+    assert!(command(&mut assignment, |round| round.send_next(lost)));
+    let sent = assignment.take_admissible(lost).expect("it was bound");
+    assignment.on_sent(lost, sent.range);
+    assignment.strand(lost);
+    assert!(!assignment.rescue().is_empty());
+    command(&mut assignment, |round| round.rescue_by(|path| (path.id == lost).then_some(0)));
+    assert_eq!((assignment.queue(other).count(), assignment.rescue().is_empty()), (0, true));
+}
+
+#[test]
+fn what_waits_in_a_queue_for_the_peers_window_stays_there() {
+    let mut pair = Pair::new(2, plain_stamps(), Settings { recv_buffer: 60_000, ..plain_stamps() });
+    pair.server.reads = false;
+    pair.write(Side::Client, pattern(0, 5000), false).run(at(200));
+    take_over(&mut pair, "all-on-one", Box::new(AllOnOne));
+    pair.write(Side::Client, pattern(5000, 300_000), false).run(at(500));
+    let view = pair.client.connection().expect("open").view();
+    assert!(
+        view.outstanding().is_empty() && view.window_edge() == 60_000,
+        "all that the window admits was acknowledged"
+    );
+    assert_eq!((view.backlog().bytes(), view.queue(PathId(1)).map(|q| q.range.len()).sum()), (0, 245_000));
 }
 
 #[test]
