@@ -13,13 +13,13 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
-/// Binds everything to path 1 as soon as it is there, whatever its window.
+/// Binds everything to one path as soon as it is there, whatever its window.
 #[derive(Debug)]
-struct AllOnOne;
+struct AllOn(PathId);
 
-impl Scheduler for AllOnOne {
+impl Scheduler for AllOn {
     fn schedule(&mut self, round: &mut Round<'_>) {
-        while round.enqueue_next(PathId(1)) {}
+        while round.enqueue_next(self.0) {}
     }
     fn serves_lone_path(&self) -> bool {
         true
@@ -108,7 +108,7 @@ fn server(paths: u8) -> impl Fn() -> anabranch_engine::connection::Setup + Send 
 fn bound_to_one() -> Pair {
     let mut pair = Pair::new(2, plain_stamps(), plain_stamps());
     pair.write(Side::Client, pattern(0, 5000), false).run(at(200));
-    take_over(&mut pair, "all-on-one", Box::new(AllOnOne));
+    take_over(&mut pair, "all-on-one", Box::new(AllOn(PathId(1))));
     pair.run(at(201));
     pair
 }
@@ -215,31 +215,34 @@ fn data_is_queued_behind_lower_data_alone() {
 }
 
 #[test]
-fn no_path_without_a_rank_rescues() {
+fn stranded_data_goes_to_a_path_that_has_a_rank_and_has_not_carried_it() {
     let (lost, other) = (PathId(0), PathId(1));
-    let mut assignment = five_segments();
-    assert!(command(&mut assignment, |round| round.send_next(lost)));
-    let sent = assignment.take_admissible(lost).expect("it was bound");
-    assignment.on_sent(lost, sent.range);
-    assignment.strand(lost);
-    assert!(!assignment.rescue().is_empty());
-    command(&mut assignment, |round| round.rescue_by(|path| (path.id == lost).then_some(0)));
-    assert_eq!((assignment.queue(other).count(), assignment.rescue().is_empty()), (0, true));
+    for (ranked, rescued) in [(vec![lost], 0), (vec![lost, other], 1)] {
+        let mut assignment = five_segments();
+        assert!(command(&mut assignment, |round| round.send_next(lost)));
+        let sent = assignment.take_admissible(lost).expect("it was bound");
+        assignment.on_sent(lost, sent.range);
+        assignment.strand(lost);
+        assert!(!assignment.rescue().is_empty());
+        let rank = |path: &PathView| ranked.iter().position(|id| *id == path.id);
+        command(&mut assignment, |round| round.rescue_by(rank));
+        assert_eq!((assignment.queue(other).count(), assignment.rescue().is_empty()), (rescued, true), "{ranked:?}");
+    }
 }
 
 #[test]
 fn what_waits_in_a_queue_for_the_peers_window_stays_there() {
-    let mut pair = Pair::new(2, plain_stamps(), Settings { recv_buffer: 60_000, ..plain_stamps() });
+    let mut client = setup(plain_stamps(), client_paths(1));
+    client.scheduler = Box::new(AllOn(PathId(0)));
+    let mut pair = Pair::with(1, client, || setup(Settings { recv_buffer: 60_000, ..plain_stamps() }, Vec::new()));
     pair.server.reads = false;
-    pair.write(Side::Client, pattern(0, 5000), false).run(at(200));
-    take_over(&mut pair, "all-on-one", Box::new(AllOnOne));
-    pair.write(Side::Client, pattern(5000, 300_000), false).run(at(500));
+    pair.write(Side::Client, pattern(0, 300_000), false).run(at(250));
     let view = pair.client.connection().expect("open").view();
     assert!(
         view.outstanding().is_empty() && view.window_edge() == 60_000,
         "all that the window admits was acknowledged"
     );
-    assert_eq!((view.backlog().bytes(), view.queue(PathId(1)).map(|q| q.range.len()).sum()), (0, 245_000));
+    assert_eq!((view.backlog().bytes(), view.queue(PathId(0)).map(|q| q.range.len()).sum()), (0, 240_000));
 }
 
 #[test]

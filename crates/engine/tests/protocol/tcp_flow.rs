@@ -391,6 +391,17 @@ fn an_acknowledgment_that_is_due_with_a_keep_alive_probe_leaves() {
 }
 
 #[test]
+fn a_peer_that_has_closed_is_probed_as_early_as_any() {
+    // RFC 9293 §3.8.4, in CLOSE-WAIT
+    let alive = TcpSettings { keep_alive: Some(ms(10_000)), ..tcp().tcp };
+    let mut h = Solo::tcp_server(Settings { tcp: alive, ..tcp() });
+    h.at(1000);
+    h.send(h.seg(1, 1).flags(Flags::FIN | Flags::ACK)).clear();
+    h.at(10_999).quiet().at(11_000);
+    assert_eq!((h.recv_numbers().0, h.state()), (0, State::CloseWait));
+}
+
+#[test]
 fn keep_alive_probes_of_the_peer_are_answered() {
     let mut h = Solo::tcp_client(tcp());
     h.send(h.seg(0, 1));
