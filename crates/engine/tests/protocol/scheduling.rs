@@ -215,6 +215,41 @@ fn data_is_queued_behind_lower_data_alone() {
 }
 
 #[test]
+fn what_the_peer_has_is_cut_off_what_waits() {
+    let path = PathId(0);
+    let mut assignment = five_segments();
+    assert!(command(&mut assignment, |round| round.send_next(path)));
+    assignment.on_data_acked(400);
+    assert_eq!(assignment.queue(path).map(|queued| queued.range).collect::<Vec<_>>(), [Range::new(400, 1000)]);
+    // Behind higher data it is cut when its turn comes.
+    let mut assignment = five_segments();
+    assert!(command(&mut assignment, |round| round.send_ahead(path, 2000) && round.send_next(path)));
+    assignment.on_data_acked(400);
+    let taken = [(); 2].map(|()| assignment.take_admissible(path).map(|queued| queued.range));
+    assert_eq!(taken, [Some(Range::new(2000, 3000)), Some(Range::new(400, 1000))]);
+}
+
+#[test]
+fn what_waits_for_a_path_is_counted_by_its_queue_alone() {
+    let mut assignment = five_segments();
+    let (known, new) = (PathId(0), PathId(2));
+    assert!(command(&mut assignment, |round| round.send_next(known)));
+    for (id, expected) in [(known, (1, 1000)), (new, (0, 0))] {
+        assignment.set_path(PathView { queued: 7, queued_bytes: 7000, ..PathView::new(id, 1000) });
+        assert_eq!(assignment.path(id).map(|p| (p.queued, p.queued_bytes)), Some(expected));
+    }
+}
+
+#[test]
+fn a_new_path_needs_no_more_room_than_the_peer_ever_offered() {
+    // RFC 9293 §3.8.6.2.1: half of it is enough.
+    let mut assignment = Assignment::new(false);
+    assignment.set_window(1200, 1200);
+    assignment.set_path(PathView::new(PathId(0), 1000));
+    assert_eq!(assignment.path(PathId(0)).map(|p| (p.segment, p.worth)), Some((600, 600)));
+}
+
+#[test]
 fn stranded_data_goes_to_a_path_that_has_a_rank_and_has_not_carried_it() {
     let (lost, other) = (PathId(0), PathId(1));
     for (ranked, rescued) in [(vec![lost], 0), (vec![lost, other], 1)] {
