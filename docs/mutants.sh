@@ -3,7 +3,8 @@
 #
 # The sample: the first N names in an order that is random but always the same. The order comes from the names without
 # their lines and columns, so that a change of one place leaves the sample elsewhere as it is.
-# OPTIONS go to cargo-mutants: `--cargo-arg=--lib` builds and runs the unit tests alone. What came of it: docs/mutants.md.
+# OPTIONS go to cargo-mutants: `--cargo-arg=--lib` builds and runs the unit tests alone, `--iterate` leaves out what was caught
+# before. TIMEOUT, in seconds, bounds the tests of each mutant (120). What came of it: docs/mutants.md.
 set -eu
 cd "$(dirname "$0")/.."
 crate=$1
@@ -25,4 +26,4 @@ mkdir -p target
 while read -r name; do
     set -- --re "$name" "$@"
 done <"$names"
-cargo mutants -p "anabranch-$crate" --baseline skip --timeout 120 --output "target/mutants-$crate" "$@"
+cargo mutants -p "anabranch-$crate" --baseline skip --timeout "${TIMEOUT:-120}" --output "target/mutants-$crate" "$@"

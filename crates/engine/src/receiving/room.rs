@@ -107,6 +107,17 @@ mod tests {
         assert_eq!((room.limit(), room.edge(1000, 5000, 3000)), (1 << 20, 1000 + (1 << 20)));
     }
 
+    /// RFC 9293 §3.8.6.2.2
+    #[test]
+    fn a_shut_window_is_news_with_a_segment_and_any_other_with_half() {
+        let room = Room::new(&settings(|_| {}));
+        let full = room.limit();
+        let is_news = |left, gain| room.is_news(full, left, gain);
+        assert_eq!([(0, 1447), (0, 1448), (1447, 1448)].map(|(left, gain)| is_news(left, gain)), [false, true, true]);
+        assert_eq!([1448, full / 2 - 1, full / 2].map(|gain| is_news(1448, gain)), [false, false, true]);
+        assert!(is_news(full / 4 - 1, full / 2) && !is_news(full / 4, full));
+    }
+
     #[test]
     fn half_of_a_kernels_buffer_is_offered_and_what_is_held_takes_memory() {
         let truesize = settings(|tcp| tcp.buffer_accounting = BufferAccounting::Truesize);

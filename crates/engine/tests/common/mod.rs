@@ -92,6 +92,12 @@ pub struct Log(pub Vec<(Instant, Event)>);
 
 impl Recorder for Log {
     fn record(&mut self, now: Instant, _origin: Origin, event: &Event) {
+        let void = match event {
+            Event::Lost { packets } => *packets == 0,
+            Event::Written(range) => range.is_empty(),
+            _ => false,
+        };
+        assert!(!void, "{event:?} at {now}: nothing happened");
         self.0.push((now, *event));
     }
 }

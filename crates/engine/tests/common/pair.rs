@@ -85,9 +85,10 @@ impl Party {
             self.handle = self.endpoint.poll_accept();
         }
         let Some(handle) = self.handle else { return };
-        while let Some(event) = self.endpoint.poll_event(handle) {
-            self.events.push(event);
+        while let Some(connection) = self.endpoint.news_of(handle) {
+            self.events.push(connection.poll_event().expect("there is news"));
         }
+        assert_eq!(self.endpoint.poll_event(handle), None, "an event that is no news");
         let Some(connection) = self.endpoint.connection_mut(handle) else { return };
         if !self.unwritten.is_empty() {
             let taken = connection.write(&mut cx, self.unwritten.clone());

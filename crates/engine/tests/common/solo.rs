@@ -146,9 +146,11 @@ impl Solo {
             self.sent.push_back((self.now, packet));
             assert!(self.sent.len() < 100_000, "it never stops sending");
         }
-        while let Some(event) = self.handle.and_then(|h| self.endpoint.poll_event(h)) {
-            self.events.push(event);
+        let Some(handle) = self.handle else { return };
+        while self.endpoint.has_news(handle) {
+            self.events.push(self.endpoint.poll_event(handle).expect("there is news"));
         }
+        assert_eq!(self.endpoint.poll_event(handle), None, "an event that is no news");
     }
 
     // ---- the peer ----

@@ -64,6 +64,56 @@ fn a_server_is_joined_between_addresses_that_it_did_not_list() {
 }
 
 #[test]
+fn a_path_is_known_by_both_its_addresses() {
+    let listed = client_paths(2).into_iter().map(|p| PathSetup { tuple: mirror(p.tuple), ..p }).collect::<Vec<_>>();
+    let mut h = Solo::server_with(move || setup(plain_stamps(), listed.clone())).opened();
+    // To the second path's address from another one, from its address to another one, and between both.
+    for (from, to) in [(host(9, 1), host(1, 2)), (host(1, 1), host(8, 2)), (host(1, 1), host(1, 2))] {
+        h.clear();
+        h.send_packet(&join_between(&h, (from, 5000), (to, 80)));
+        let answer = h.sent.front().expect("an answer").1.clone();
+        h.send_packet(&h.third_ack_of(&answer));
+    }
+    assert_eq!(h.connection().subflows().map(|(id, ..)| id.0).collect::<Vec<_>>(), [0, 2, 3, 1]);
+}
+
+/// A client with three paths, whose joins over the second and third the peer has refused for now.
+fn refused_for_now() -> Solo {
+    let mut h = Solo::open_client(setup(plain_stamps(), client_paths(3)));
+    h.at(1);
+    let transient = MptcpOption::TcpRst(Reason { code: 2, transient: true });
+    for path in [1, 2] {
+        h.send_on(path, h.seg_on(path, 0, 1).flags(RST | Flags::ACK).with(transient));
+    }
+    h.clear();
+    h
+}
+
+/// From where SYNs left within ten seconds.
+fn tried_again(mut h: Solo) -> Vec<IpAddr> {
+    h.at(10_000);
+    let mut from: Vec<_> = h.sent.iter().filter(|(_, p)| p.segment.flags == Flags::SYN).map(|(_, p)| p.src).collect();
+    from.sort();
+    from.dedup();
+    from
+}
+
+#[test]
+fn no_path_is_tried_from_an_address_that_was_withdrawn_and_others_are() {
+    assert_eq!(tried_again(refused_for_now()), [host(1, 1), host(2, 1)]);
+    let mut h = refused_for_now();
+    h.app(|c, cx| c.withdraw(cx, 1));
+    assert_eq!(tried_again(h), [host(2, 1)]);
+}
+
+#[test]
+fn an_address_that_the_peer_takes_back_leaves_other_paths_alone() {
+    let mut h = refused_for_now();
+    h.send(h.seg(1, 1).dss(h.data_ack(0)).with(MptcpOption::RemoveAddr([Some(9), None, None, None])));
+    assert_eq!(tried_again(h), [host(1, 1), host(2, 1)]);
+}
+
+#[test]
 fn an_address_announced_while_running_is_joined_and_left_again() {
     let mut pair = Pair::with(5, Setup { accept_announced: true, ..setup(plain_stamps(), client_paths(1)) }, || {
         setup(plain_stamps(), Vec::new())

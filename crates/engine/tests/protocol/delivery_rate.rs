@@ -91,6 +91,26 @@ fn a_flight_is_a_sample_and_too_little_to_send_is_marked() {
 }
 
 #[test]
+fn a_flight_that_is_repaired_is_not_limited_by_the_application() {
+    let (mut h, told) = connected(10, true);
+    h.write(&[1; 10_000]);
+    let sack = |h: &Solo, end: u32| {
+        let at = |offset: u32| anabranch_units::SeqNumber(h.isn[0].wrapping_add(offset));
+        let mut segment = h.seg(1, 1);
+        segment.options.set_sack(&[SackBlock { start: at(1001), end: at(end) }]);
+        segment
+    };
+    // The first packet is lost. While it is repeated, the window has room and nothing new waits.
+    h.at(80);
+    h.send(sack(&h, 5001)).at(81);
+    h.send(sack(&h, 6001));
+    h.write(&[1; 1000]).at(121);
+    h.send(h.seg(1, 10_001)).at(122);
+    h.send(h.seg(1, 11_001));
+    assert!(last_rate(&told).is_some_and(|sample| !sample.app_limited));
+}
+
+#[test]
 fn the_rate_that_a_control_asks_for_is_kept() {
     // 1080 bytes every 2 ms, of which 80 are headers.
     let (mut h, _) = paced(40, true, Some(Rate::from_bps(1080 * 8 * 500)));

@@ -33,6 +33,16 @@ fn keys(h: &Solo) -> MptcpOption {
 }
 
 #[test]
+fn checksums_are_asked_for_before_there_is_a_connection() {
+    // RFC 8684 §3.1, flag A
+    let mut h = crowded(Settings { checksum: true, ..plain_stamps() });
+    h.send(offered(&h));
+    let answer = h.recv();
+    let asks = |option: &MptcpOption| matches!(option, MptcpOption::Capable(capable) if capable.checksum);
+    assert!(answer.options.mptcp().iter().any(asks));
+}
+
+#[test]
 fn a_connection_is_made_of_the_third_ack() {
     let mut h = crowded(plain_stamps());
     h.send(offered(&h));

@@ -40,6 +40,22 @@ fn join_syn_ack(h: &Solo, theirs: u32, wrong: bool) -> MptcpOption {
 }
 
 #[test]
+fn the_syn_ack_of_a_join_is_told_as_new_once() {
+    let mut h = Solo::open_server(plain_stamps());
+    let told = |h: &Solo| {
+        [false, true].map(|again| {
+            let event = Event::ControlSent { flags: (Flags::SYN | Flags::ACK).0, again };
+            h.log.0.iter().filter(|(_, e)| *e == event).count()
+        })
+    };
+    assert_eq!(told(&h), [1, 0], "that of the first subflow");
+    for expected in [[2, 0], [2, 1]] {
+        h.send_on(1, h.syn(1).with(h.join_syn(1)));
+        assert_eq!(told(&h), expected);
+    }
+}
+
+#[test]
 fn a_client_joins() {
     let (mut h, nonce) = joining();
     h.send_on(1, h.syn_ack(1).with(join_syn_ack(&h, nonce, false)));
@@ -59,6 +75,18 @@ fn a_client_joins() {
     assert!(h.connection().view().path(PathId(1)).expect("it is there").usable);
     h.clear().at(9000);
     h.quiet();
+}
+
+#[test]
+fn a_join_that_was_in_use_forbids_the_fall_back_when_it_is_gone() {
+    let (mut h, nonce) = joining();
+    h.send_on(1, h.syn_ack(1).with(join_syn_ack(&h, nonce, false)));
+    h.send_on(1, h.seg_on(1, 1, 1).dss(h.data_ack(0)));
+    h.send_on(1, h.seg_on(1, 1, 1).flags(Flags::RST));
+    assert_eq!(h.state_of(1), State::Closed);
+    h.clear();
+    h.send(h.seg(1, 1).with(MptcpOption::Fail { data_seq: h.our_number(0) }));
+    assert!(h.recv().flags.has(Flags::RST) && !h.log.saw(Event::Fallback));
 }
 
 #[test]

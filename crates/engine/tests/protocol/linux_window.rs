@@ -2,7 +2,7 @@
 
 use crate::common::solo::{Build, Solo, dss};
 use crate::common::{pattern, plain_stamps, tcp};
-use anabranch_engine::{HostModel, Settings};
+use anabranch_engine::{HostModel, Settings, TcpSettings};
 use anabranch_trace::Violation;
 use anabranch_wire::DataAck;
 
@@ -11,7 +11,7 @@ fn linux(settings: Settings) -> Settings {
 }
 
 /// The peer sends `len` bytes of the data sequence on a path at `ms`; the DATA_ACK and window of the answer on that path.
-fn take(h: &mut Solo, ms: u64, path: u8, seq: u64, data: u64, len: usize) -> (u64, u64) {
+pub fn take(h: &mut Solo, ms: u64, path: u8, seq: u64, data: u64, len: usize) -> (u64, u64) {
     h.at(ms).clear();
     h.send_on(path, h.seg_on(path, seq, 1).data(&pattern(data, len)).dss(h.mapped(0, data, seq, len as u16)));
     let answer = h.recv();
@@ -59,6 +59,15 @@ fn out_of_order_data_that_ends_beyond_the_window_is_dropped_whole() {
 }
 
 #[test]
+fn out_of_order_data_up_to_the_edge_of_the_window_is_kept() {
+    let mut h = Solo::open_server(linux(Settings { recv_buffer: 4000, ..plain_stamps() }));
+    h.send(h.seg(1, 1).data(&pattern(3000, 1000)).dss(h.mapped(0, 3000, 1, 1000)));
+    h.send(h.seg(1001, 1).data(&pattern(0, 1000)).dss(h.mapped(0, 0, 1001, 1000)));
+    h.send(h.seg(2001, 1).data(&pattern(1000, 2000)).dss(h.mapped(0, 1000, 2001, 2000)));
+    assert_eq!(h.read(), pattern(0, 4000));
+}
+
+#[test]
 fn half_of_the_memory_counts_until_every_subflow_has_brought_data() {
     // 1400 bytes of payload take 2304 bytes of memory: 32 000 · 2304 / 2800 = 26 331.
     let mut h = Solo::open_server(linux(Settings { recv_buffer: 32_000, mss: 1400, ..plain_stamps() }));
@@ -83,6 +92,21 @@ fn the_peer_is_told_when_the_window_doubles() {
     }
     let expected = [Some(1000), Some(2000), None, Some(4000), None, None, None, Some(8000)];
     assert_eq!(told, expected);
+}
+
+#[test]
+fn what_came_since_the_last_offer_takes_of_it() {
+    let tcp_settings = TcpSettings { quick_acks: 0, ..tcp().tcp };
+    let mut h = Solo::tcp_server(linux(Settings { recv_buffer: 8000, tcp: tcp_settings, ..tcp() }));
+    // The sixth segment was acknowledged, and 2000 bytes were offered; the seventh waits for the delayed acknowledgment.
+    for n in 0..7 {
+        h.send(h.seg(1 + n * 1000, 1).data(&pattern(n * 1000, 1000)));
+    }
+    assert_eq!(h.sent.back().map(|(_, p)| p.segment.window), Some(2000));
+    h.clear();
+    // 1000 bytes are left of the offer, and twice as many are free.
+    h.app(|c, cx| c.read(cx));
+    assert_eq!(h.recv().window, 2000);
 }
 
 #[test]

@@ -19,6 +19,7 @@ mod scheduling;
 mod segments;
 mod silence;
 mod states;
+mod subflow_window;
 mod tcp_close;
 mod tcp_flow;
 mod tcp_open;

@@ -250,6 +250,33 @@ fn what_the_subflow_acknowledged_before_the_fall_back_has_arrived() {
     assert!(h.sent.iter().any(|(_, p)| p.segment.flags.has(Flags::FIN)));
 }
 
+#[test]
+fn a_stream_that_is_sent_again_as_new_is_not_the_subflows_sequence() {
+    // RFC 8684 §3.3.6: the peer dropped what its subflow acknowledged, and its window admits one segment of it.
+    let mut h = Solo::open_server(plain_stamps());
+    h.write(&pattern(0, 5000)).clear();
+    let answer = h.seg(1, 5001).window(1000);
+    for ms in [0, 1000] {
+        h.at(ms);
+        h.send(answer.clone().dss(h.data_ack(0)));
+    }
+    h.clear().at(3000);
+    assert_eq!(h.connection().view().backlog().bytes(), 4000);
+    h.clear();
+    h.send(answer.with(MptcpOption::Fail { data_seq: h.our_number(0) }));
+    assert!(h.recv().flags.has(Flags::RST) && !fell_back(&h));
+}
+
+#[test]
+fn data_that_comes_again_with_the_word_of_the_fall_back_is_not_delivered_twice() {
+    let mut h = Solo::open_server(plain_stamps());
+    h.send(h.seg(1, 1).data(b"hello").dss(h.mapped(0, 0, 1, 5)));
+    let fail = MptcpOption::Fail { data_seq: h.our_number(0) };
+    h.send(h.seg(6, 1).data(b"hello").dss(h.mapped(0, 0, 6, 5)).with(fail));
+    assert!(fell_back(&h));
+    assert_eq!(h.read(), b"hello");
+}
+
 fn fell_back(h: &Solo) -> bool {
     h.events.contains(&ConnectionEvent::FellBack)
 }

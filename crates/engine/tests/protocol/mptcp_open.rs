@@ -69,6 +69,17 @@ fn the_first_data_stands_in_for_a_lost_third_ack() {
 }
 
 #[test]
+fn keys_with_a_length_of_zero_map_nothing() {
+    // RFC 8684 §3.3.1: the infinite mapping, whose length is zero, is a DSS.
+    let mut h = Solo::server(plain_stamps());
+    h.send(h.syn(0).with(Solo::capable(None, None))).clear();
+    h.send(h.seg(1, 1).with(with_data(&h, 0)));
+    assert!(h.connection().is_multipath());
+    h.send(h.seg(1, 1).data(b"hello").dss(h.mapped(0, 0, 1, 5)));
+    assert_eq!(h.read(), b"hello");
+}
+
+#[test]
 fn what_overtakes_the_keys_is_as_good_as_lost() {
     let mut h = Solo::server(plain_stamps());
     h.send(h.syn(0).with(Solo::capable(None, None))).clear();
@@ -294,6 +305,23 @@ fn data_acknowledged_without_the_option_means_plain_tcp() {
     h.send(h.seg(1, 1501));
     assert!(!h.connection().is_multipath());
     assert_eq!(h.connection().unacknowledged(), 0);
+}
+
+#[test]
+fn an_acknowledgment_of_nothing_is_no_sign_of_plain_tcp() {
+    let mut h = Solo::client(plain_stamps());
+    h.send(h.syn_ack(0).with(Solo::capable(Some(PEER_KEY), None))).clear();
+    h.send(h.seg(1, 1));
+    assert!(h.connection().is_multipath());
+}
+
+#[test]
+fn a_syn_ack_that_comes_again_is_answered_without_keys_in_plain_tcp() {
+    let mut h = Solo::client(plain_stamps());
+    h.send(h.syn_ack(0)).clear().at(1000);
+    h.send(h.syn_ack(0));
+    let answer = h.recv();
+    assert_eq!((answer.flags, capable(&answer)), (Flags::ACK, None));
 }
 
 #[test]

@@ -2,21 +2,24 @@
 
 use crate::common::pair::{Fate, Pair};
 use crate::common::{client_paths, pattern, plain_stamps, setup};
+use anabranch_engine::Settings;
+use anabranch_engine::congestion::FixedWindows;
 use anabranch_engine::connection::PathSetup;
-use anabranch_engine::schedule::{PathPolicy, Round, Scheduler};
+use anabranch_engine::schedule::{Assignment, Cause, PathPolicy, PathView, Round, Scheduler, Then};
 use anabranch_trace::{Event, PathState, SchedulerName};
-use anabranch_units::{Duration, Instant, PathId, Side};
+use anabranch_units::{Duration, Instant, PathId, Range, Rng, Side};
 use anabranch_wire::Reason;
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 
-/// Binds everything to path 1 as soon as it is there, whatever its window.
+/// Binds everything to one path as soon as it is there, whatever its window.
 #[derive(Debug)]
-struct AllOnOne;
+struct AllOn(PathId);
 
-impl Scheduler for AllOnOne {
+impl Scheduler for AllOn {
     fn schedule(&mut self, round: &mut Round<'_>) {
-        while round.enqueue_next(PathId(1)) {}
+        while round.enqueue_next(self.0) {}
     }
     fn serves_lone_path(&self) -> bool {
         true
@@ -105,7 +108,7 @@ fn server(paths: u8) -> impl Fn() -> anabranch_engine::connection::Setup + Send 
 fn bound_to_one() -> Pair {
     let mut pair = Pair::new(2, plain_stamps(), plain_stamps());
     pair.write(Side::Client, pattern(0, 5000), false).run(at(200));
-    take_over(&mut pair, "all-on-one", Box::new(AllOnOne));
+    take_over(&mut pair, "all-on-one", Box::new(AllOn(PathId(1))));
     pair.run(at(201));
     pair
 }
@@ -134,6 +137,150 @@ fn what_the_old_scheduler_bound_is_taken_back() {
 }
 
 #[test]
+fn data_that_is_bound_ahead_of_its_window_says_since_when() {
+    let mut pair = bound_to_one();
+    pair.write(Side::Client, pattern(5000, 30_000), false).run(at(1000));
+    let since = |(_, event): &(Instant, Event)| match event {
+        Event::BoundAhead { since } => Some(*since),
+        _ => None,
+    };
+    // A window of ten packets leaves at once, and tells nothing.
+    assert_eq!(pair.client.log.0.iter().filter_map(since).collect::<Vec<_>>(), [at(201); 20]);
+}
+
+/// Sends nothing before that time, at which it asks to be called.
+#[derive(Debug)]
+struct NotBefore(Instant);
+
+impl Scheduler for NotBefore {
+    fn schedule(&mut self, round: &mut Round<'_>) {
+        if round.now() >= self.0 {
+            crate::common::Fastest.schedule(round);
+        }
+    }
+    fn next_wakeup(&self) -> Option<Instant> {
+        Some(self.0)
+    }
+    fn serves_lone_path(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn a_scheduler_is_called_when_it_asked_for_it_and_is_not_stalled_until_then() {
+    let mut client = setup(plain_stamps(), client_paths(1));
+    client.scheduler = Box::new(NotBefore(at(500)));
+    let mut pair = Pair::with(1, client, server(1));
+    pair.write(Side::Client, pattern(0, 1000), false).run(at(1000));
+    let sent = pair.client.log.0.iter().find(|(_, event)| matches!(event, Event::DataSent { .. }));
+    assert_eq!(sent.map(|(now, _)| *now), Some(at(500)));
+    assert!(!pair.client.log.saw(Event::Stall));
+}
+
+#[test]
+fn a_message_is_announced_until_the_writer_has_finished() {
+    let mut pair = Pair::new(1, plain_stamps(), plain_stamps());
+    let messages = |pair: &Pair| pair.client.connection().expect("open").view().messages().collect::<Vec<_>>();
+    assert!(pair.act(Side::Client, |c, _| c.begin_message(1000)));
+    assert_eq!(messages(&pair), [Range::new(0, 1000)]);
+    pair.write(Side::Client, pattern(0, 1000), true).run(at(100));
+    assert!(!pair.act(Side::Client, |c, _| c.begin_message(1000)) && messages(&pair).is_empty());
+}
+
+/// Two paths with room, and five segments of 1000 bytes.
+fn five_segments() -> Assignment {
+    let mut assignment = Assignment::new(false);
+    for id in [0, 1] {
+        assignment.set_path(PathView::new(PathId(id), 1000));
+    }
+    assignment.set_window(1 << 20, 1 << 20);
+    assignment.set_written(5000);
+    assignment
+}
+
+fn command<T>(assignment: &mut Assignment, commands: impl FnOnce(&mut Round<'_>) -> T) -> T {
+    commands(&mut Round::new(assignment, &mut FixedWindows::default(), Cause::Written))
+}
+
+#[test]
+fn data_is_queued_behind_lower_data_alone() {
+    let (first, second) = (PathId(0), PathId(1));
+    let mut assignment = five_segments();
+    // Another path takes what is between.
+    assert_eq!(command(&mut assignment, |round| [first, second, first].map(|id| round.enqueue_next(id))), [true; 3]);
+    assignment.take_back(second);
+    assert_eq!(assignment.backlog().first(), Some(Range::new(1000, 2000)));
+    assert!(!command(&mut assignment, |round| round.enqueue_next(first)), "behind higher data");
+    assert!(command(&mut assignment, |round| round.enqueue_next(second)));
+}
+
+#[test]
+fn what_the_peer_has_is_cut_off_what_waits() {
+    let path = PathId(0);
+    let mut assignment = five_segments();
+    assert!(command(&mut assignment, |round| round.send_next(path)));
+    assignment.on_data_acked(400);
+    assert_eq!(assignment.queue(path).map(|queued| queued.range).collect::<Vec<_>>(), [Range::new(400, 1000)]);
+    // Behind higher data it is cut when its turn comes.
+    let mut assignment = five_segments();
+    assert!(command(&mut assignment, |round| round.send_ahead(path, 2000) && round.send_next(path)));
+    assignment.on_data_acked(400);
+    let taken = [(); 2].map(|()| assignment.take_admissible(path).map(|queued| queued.range));
+    assert_eq!(taken, [Some(Range::new(2000, 3000)), Some(Range::new(400, 1000))]);
+}
+
+#[test]
+fn what_waits_for_a_path_is_counted_by_its_queue_alone() {
+    let mut assignment = five_segments();
+    let (known, new) = (PathId(0), PathId(2));
+    assert!(command(&mut assignment, |round| round.send_next(known)));
+    for (id, expected) in [(known, (1, 1000)), (new, (0, 0))] {
+        assignment.set_path(PathView { queued: 7, queued_bytes: 7000, ..PathView::new(id, 1000) });
+        assert_eq!(assignment.path(id).map(|p| (p.queued, p.queued_bytes)), Some(expected));
+    }
+}
+
+#[test]
+fn a_new_path_needs_no_more_room_than_the_peer_ever_offered() {
+    // RFC 9293 §3.8.6.2.1: half of it is enough.
+    let mut assignment = Assignment::new(false);
+    assignment.set_window(1200, 1200);
+    assignment.set_path(PathView::new(PathId(0), 1000));
+    assert_eq!(assignment.path(PathId(0)).map(|p| (p.segment, p.worth)), Some((600, 600)));
+}
+
+#[test]
+fn stranded_data_goes_to_a_path_that_has_a_rank_and_has_not_carried_it() {
+    let (lost, other) = (PathId(0), PathId(1));
+    for (ranked, rescued) in [(vec![lost], 0), (vec![lost, other], 1)] {
+        let mut assignment = five_segments();
+        assert!(command(&mut assignment, |round| round.send_next(lost)));
+        let sent = assignment.take_admissible(lost).expect("it was bound");
+        assignment.on_sent(lost, sent.range);
+        assignment.strand(lost);
+        assert!(!assignment.rescue().is_empty());
+        let rank = |path: &PathView| ranked.iter().position(|id| *id == path.id);
+        command(&mut assignment, |round| round.rescue_by(rank));
+        assert_eq!((assignment.queue(other).count(), assignment.rescue().is_empty()), (rescued, true), "{ranked:?}");
+    }
+}
+
+#[test]
+fn what_waits_in_a_queue_for_the_peers_window_stays_there() {
+    let mut client = setup(plain_stamps(), client_paths(1));
+    client.scheduler = Box::new(AllOn(PathId(0)));
+    let mut pair = Pair::with(1, client, || setup(Settings { recv_buffer: 60_000, ..plain_stamps() }, Vec::new()));
+    pair.server.reads = false;
+    pair.write(Side::Client, pattern(0, 300_000), false).run(at(250));
+    let view = pair.client.connection().expect("open").view();
+    assert!(
+        view.outstanding().is_empty() && view.window_edge() == 60_000,
+        "all that the window admits was acknowledged"
+    );
+    assert_eq!((view.backlog().bytes(), view.queue(PathId(0)).map(|q| q.range.len()).sum()), (0, 240_000));
+}
+
+#[test]
 fn the_policy_and_the_bytes_used_outlive_a_subflow() {
     let mut paths = client_paths(2);
     let policy = PathPolicy { price: 0.5, cap: Some(7), weight: Some(2.0) };
@@ -153,4 +300,61 @@ fn the_policy_and_the_bytes_used_outlive_a_subflow() {
     assert!(first_subflow > 100 && view.path(PathId(1)).is_some_and(|p| p.used_bytes > 10_000));
     assert_eq!(view.path(PathId(1)).map(|p| p.policy), Some(policy));
     assert_eq!(view.path(PathId(0)).map(|p| p.policy), Some(PathPolicy::default()));
+}
+
+/// Writes down its calls under its name, and what its random stream gives first.
+#[derive(Clone, Debug)]
+struct Noted {
+    name: char,
+    lone: bool,
+    calls: Arc<Mutex<Vec<(&'static str, char)>>>,
+    draws: Arc<Mutex<Vec<u64>>>,
+}
+
+impl Noted {
+    fn note(&self, call: &'static str) {
+        self.calls.lock().expect("no panic").push((call, self.name));
+    }
+}
+
+impl Scheduler for Noted {
+    fn seed(&mut self, mut rng: Rng) {
+        self.draws.lock().expect("no panic").push(rng.bits());
+    }
+    fn schedule(&mut self, _: &mut Round<'_>) {
+        self.note("schedule");
+    }
+    fn rescue(&mut self, _: &mut Round<'_>) {
+        self.note("rescue");
+    }
+    fn serves_lone_path(&self) -> bool {
+        self.lone
+    }
+}
+
+#[test]
+fn of_two_combined_schedulers_each_is_called_and_the_first_rescues() {
+    let first = Noted { name: 'a', lone: false, calls: Arc::default(), draws: Arc::default() };
+    let second = Noted { name: 'b', ..first.clone() };
+    let boxed = |scheduler: &Noted, lone| -> Box<dyn Scheduler> { Box::new(Noted { lone, ..scheduler.clone() }) };
+    let both = |lone: [bool; 2]| Then(boxed(&first, lone[0]), boxed(&second, lone[1]));
+
+    let mut then = both([false, false]);
+    then.seed(Rng::stream(1, "scheduler"));
+    let draws = first.draws.lock().expect("no panic").clone();
+    assert!(draws.len() == 2 && draws[0] != draws[1], "{draws:?}: each has a stream of its own");
+    let (mut assignment, mut windows) = (Assignment::new(false), FixedWindows::default());
+    let mut round = Round::new(&mut assignment, &mut windows, Cause::Written);
+    then.rescue(&mut round);
+    then.schedule(&mut round);
+    assert_eq!(*first.calls.lock().expect("no panic"), [("rescue", 'a'), ("schedule", 'a'), ("schedule", 'b')]);
+    let lone = [[false, false], [true, false], [false, true]].map(|lone| both(lone).serves_lone_path());
+    assert_eq!(lone, [false, true, true]);
+}
+
+#[test]
+fn the_view_counts_the_paths_that_are_known_before_they_are_joined() {
+    let pair = Pair::new(3, plain_stamps(), plain_stamps());
+    let view = pair.client.connection().expect("open").view();
+    assert_eq!((view.paths().len(), view.known_paths()), (0, 3));
 }

@@ -5,7 +5,7 @@ use crate::common::{client_paths, pattern, plain_stamps, setup, tcp};
 use anabranch_engine::connection::ConnectionEvent;
 use anabranch_engine::{Settings, State, TcpSettings};
 use anabranch_trace::{CloseReason, Violation};
-use anabranch_units::SeqNumber;
+use anabranch_units::{PathId, SeqNumber};
 use anabranch_wire::{Flags, MpJoin, MptcpOption, Packet, Segment};
 
 const FIN: Flags = Flags(0x11);
@@ -125,6 +125,18 @@ fn a_syn_within_the_window_sends_a_listener_back_to_listen() {
     h.send(another_syn(&h, 1000));
     assert_eq!((h.recv().flags, h.state()), (Flags::ACK, State::SynReceived));
     assert!(h.log.violated(Violation::BlindSyn));
+}
+
+#[test]
+fn a_connection_that_is_aborted_resets_although_it_refuses_an_acknowledgment_too() {
+    let mut h = crossing();
+    let wrong = h.seg(1, 50);
+    h.clear();
+    h.app(|c, cx| {
+        c.handle_segment(cx, PathId(0), &wrong);
+        c.abort(cx);
+    });
+    assert!(h.recv().flags.has(RST) && h.at(1).is_gone());
 }
 
 #[test]

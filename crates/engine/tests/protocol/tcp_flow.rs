@@ -380,6 +380,28 @@ fn data_that_nobody_acknowledges_is_given_up() {
 }
 
 #[test]
+fn an_acknowledgment_that_is_due_with_a_keep_alive_probe_leaves() {
+    let delayed = TcpSettings { quick_acks: 0, delayed_ack: ms(40), keep_alive: Some(ms(40)), ..tcp().tcp };
+    let mut h = Solo::tcp_server(Settings { tcp: delayed, ..tcp() });
+    h.at(5);
+    h.send(h.seg(1, 1).data(b"x"));
+    h.at(44).quiet().at(45);
+    let (_, ack, _) = h.recv_numbers();
+    assert_eq!(ack, 2);
+}
+
+#[test]
+fn a_peer_that_has_closed_is_probed_as_early_as_any() {
+    // RFC 9293 §3.8.4, in CLOSE-WAIT
+    let alive = TcpSettings { keep_alive: Some(ms(10_000)), ..tcp().tcp };
+    let mut h = Solo::tcp_server(Settings { tcp: alive, ..tcp() });
+    h.at(1000);
+    h.send(h.seg(1, 1).flags(Flags::FIN | Flags::ACK)).clear();
+    h.at(10_999).quiet().at(11_000);
+    assert_eq!((h.recv_numbers().0, h.state()), (0, State::CloseWait));
+}
+
+#[test]
 fn keep_alive_probes_of_the_peer_are_answered() {
     let mut h = Solo::tcp_client(tcp());
     h.send(h.seg(0, 1));
@@ -390,6 +412,14 @@ fn keep_alive_probes_of_the_peer_are_answered() {
 
 fn payload(h: &Solo) -> usize {
     h.sent.iter().map(|(_, p)| p.segment.payload.len()).sum()
+}
+
+#[test]
+fn a_write_that_finds_no_room_is_no_write() {
+    let mut h = Solo::tcp_server(Settings { send_buffer: 1000, ..tcp() });
+    let taken = [(); 2].map(|()| h.app(|c, cx| c.write(cx, pattern(0, 1500))));
+    assert_eq!(taken, [1000, 0]);
+    assert_eq!(h.log.0.iter().filter(|(_, event)| matches!(event, Event::Written(_))).count(), 1);
 }
 
 /// Answers every segment that comes with an acknowledgment of `ack` and `window`, until `ms`.

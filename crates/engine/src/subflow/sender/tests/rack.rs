@@ -366,3 +366,20 @@ fn a_retransmission_lost_after_a_timeout_begins_fast_recovery() {
     assert_eq!((outcome.newly_lost, outcome.change), (1, Some(RecoveryChange::EnterRecovery)));
     b.expect(Recovery, 0);
 }
+
+/// RFC 8985 §6.2 step 3: only what lies below the highest that was delivered was overtaken.
+#[test]
+fn the_highest_packet_is_not_reordered_when_the_receiver_reports_it_anew() {
+    let mut b = Bench::rack();
+    b.send(5).at(40);
+    assert_eq!(b.ack(0, &[p(2, 4)]).change, Some(RecoveryChange::EnterRecovery));
+    b.sender.begin_recovery(2);
+    assert_eq!(b.resend_all(), [1]);
+    // The receiver has discarded what it SACKed, as the timeout finds out.
+    b.at(80).ack(1, &[]);
+    let due = b.sender.deadline();
+    assert!(matches!(b.sender.on_timer(due), Fired::Timeout { .. }));
+    b.now = due + ms(1);
+    assert_eq!(b.ack(1, &[p(4, 4)]).acked_packets, 1);
+    assert!(!b.sender.rack.reordering_seen());
+}
