@@ -194,3 +194,10 @@ def test_a_damaged_shard_is_named(tmp_path):
     (tmp_path / name).write_bytes(b"PAR1")
     with pytest.raises(ab.StoreError, match=f"{name}.*delete it"):
         ab.open_store(tmp_path).results()
+
+
+@pytest.mark.parametrize("package", ["fsspec", "pyarrow"])
+def test_a_missing_package_names_the_extra(package, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ImportError, match=rf"{package}.*anabranch\[dask\]"):
+        sweep(store=tmp_path)
