@@ -180,7 +180,7 @@ Examples:
 
 DIR/report.html is one file, which fetches nothing: summary and comparisons, charts with intervals (each can be saved \
 as SVG), series over time, the packet timeline, settings, seeds, the scenario. The tables are also in DIR/tables as \
-CSV, and as LaTeX for booktabs. It is made of results.json, manifest.json, series/*.csv and timeline/*.json, or of a \
+CSV, and as LaTeX for booktabs, with 1,000 rows at most. It is made of results.json, manifest.json, series/*.csv and timeline/*.json, or of a \
 report.json.";
 
 const MERGE_EXAMPLES: &str = "\

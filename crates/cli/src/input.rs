@@ -29,14 +29,19 @@ pub fn read_within(limit: Limit, used: u64, file: &Path) -> io::Result<String> {
     String::from_utf8(bytes).map_err(|error| io::Error::new(ErrorKind::InvalidData, error.utf8_error()))
 }
 
-/// The text of a file that has an end: a device may have none.
-pub fn read_regular(file: &Path) -> io::Result<String> {
-    let mut opened = File::open(file)?;
-    if !opened.metadata()?.is_file() {
-        return Err(io::Error::new(ErrorKind::InvalidInput, "it is not a regular file"));
+/// A file that has an end: a device may have none.
+pub fn open_regular(file: &Path) -> io::Result<File> {
+    let opened = File::open(file)?;
+    match opened.metadata()?.is_file() {
+        true => Ok(opened),
+        false => Err(io::Error::new(ErrorKind::InvalidInput, "it is not a regular file")),
     }
+}
+
+/// The text of a file that has an end.
+pub fn read_regular(file: &Path) -> io::Result<String> {
     let mut text = String::new();
-    opened.read_to_string(&mut text)?;
+    open_regular(file)?.read_to_string(&mut text)?;
     Ok(text)
 }
 

@@ -2,12 +2,12 @@
 
 use crate::beside::BESIDE;
 use crate::failure::Failure;
-use crate::input::read_regular;
+use crate::input::open_regular;
 use crate::output::create;
 use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
+use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
@@ -119,7 +119,7 @@ fn is_part(document: &Path) -> bool {
 
 /// The names of a document's fields; their content is passed over.
 fn fields(document: &Path) -> BTreeMap<String, IgnoredAny> {
-    serde_json::from_str(&read_regular(document).unwrap_or_default()).unwrap_or_default()
+    open_regular(document).ok().and_then(|file| serde_json::from_reader(BufReader::new(file)).ok()).unwrap_or_default()
 }
 
 /// Documents name the program in a field; what is in the fields is passed over.

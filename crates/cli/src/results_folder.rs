@@ -9,6 +9,7 @@ use anabranch_report::of_run::{self, RunFolder, Series};
 use anabranch_report::{MadeBy, Report, files, html};
 use anabranch_run::{Results, RunRow};
 use anabranch_trace::Timeline;
+use indexmap::IndexSet;
 use serde::de::DeserializeOwned;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -73,10 +74,12 @@ fn run_report(folder: &Path, results: &Results, mut timelines: Vec<(String, Time
         let seed = row.seeds().first().copied().unwrap_or_default();
         file_stem(row.scheduler(), row.congestion(), seed, row.cell().iter())
     };
-    let stems: Vec<String> = results.runs.rows().map(stem).collect();
-    let place = |name: &str| stems.iter().position(|stem| stem == name).unwrap_or(stems.len());
-    series.sort_by_key(|(name, _)| place(name));
-    timelines.sort_by_key(|(name, _)| place(name));
+    if !series.is_empty() || !timelines.is_empty() {
+        let stems: IndexSet<String> = results.runs.rows().map(stem).collect();
+        let place = |name: &str| stems.get_index_of(name).unwrap_or(stems.len());
+        series.sort_by_key(|(name, _)| place(name));
+        timelines.sort_by_key(|(name, _)| place(name));
+    }
     Ok(of_run::report(results, run_folder(manifest, series, timelines)))
 }
 

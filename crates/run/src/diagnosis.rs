@@ -63,7 +63,7 @@ pub(crate) fn diagnose(cell: &CellPlan, rows: &[RunRow<'_>]) -> Vec<Diagnosis> {
     found
 }
 
-/// A finding about rows, of which there is one: in short, and whole.
+/// A finding about at least one row. The two texts are its short form and its long one.
 fn finding(kind: DiagnosisKind, rows: &[RunRow<'_>], (summary, text): (String, String)) -> Diagnosis {
     Diagnosis {
         cell: (**rows[0].cell()).clone(),

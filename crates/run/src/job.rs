@@ -98,7 +98,8 @@ impl Job {
 /// The identities of many jobs: what those of a row have in common is named once.
 #[derive(Debug, Default)]
 pub struct Identities {
-    /// One job of each row with what its row has in common, by the address of its scenario, which it keeps in place.
+    /// One job of each row, with the name of what the row has in common. The key is the address of the job's scenario; the
+    /// job holds the scenario, so no other one gets that address.
     rows: Mutex<BTreeMap<usize, Vec<(Job, u128)>>>,
 }
 
@@ -106,12 +107,14 @@ impl Identities {
     /// [`Job::identity`].
     pub fn of(&self, job: &Job) -> u128 {
         // Rows are added whole, so a panic elsewhere leaves nothing half done.
-        let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
-        let rows = rows.entry(Arc::as_ptr(&job.scenario).addr()).or_default();
-        let known = rows.iter().find(|(known, _)| known.is_of_row(job)).map(|(_, common)| *common);
+        let rows = || self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        let address = Arc::as_ptr(&job.scenario).addr();
+        let of_row = |(known, common): &(Job, u128)| known.is_of_row(job).then_some(*common);
+        let known = rows().get(&address).and_then(|rows| rows.iter().find_map(of_row));
         job.identity_of(known.unwrap_or_else(|| {
+            // Other threads need not wait for it.
             let common = job.common();
-            rows.push((job.clone(), common));
+            rows().entry(address).or_default().push((job.clone(), common));
             common
         }))
     }
@@ -160,6 +163,11 @@ pub enum RunError {
         /// Which, and when.
         what: String,
     },
+    /// The store of the runs' values has no room, or they cannot be read from it.
+    Unheld {
+        /// The store's error.
+        why: String,
+    },
     /// The user or the system asked to stop.
     Interrupted,
 }
@@ -174,6 +182,7 @@ impl fmt::Display for RunError {
         match self {
             Self::Unsupported { what } => write!(f, "not supported: {what}"),
             Self::Fault { what } => write!(f, "the run failed: {what}"),
+            Self::Unheld { why } => write!(f, "the values of finished runs cannot be held: {why}"),
             Self::Interrupted => f.write_str("interrupted"),
         }
     }

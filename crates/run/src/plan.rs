@@ -99,13 +99,10 @@ impl Plan {
     ///
     /// A sweep over `scheduler` or `congestion` makes rows, not cells, so that baselines are not run twice.
     pub fn new(variants: &[Variant], options: &Options) -> Self {
-        let mut groups: Vec<(Cell, Vec<&Scenario>)> = Vec::new();
+        let mut groups: IndexMap<Cell, Vec<&Scenario>> = IndexMap::new();
         for variant in variants {
             let cell: Cell = variant.cell.iter().filter(|(key, _)| !names_plug_in(key)).cloned().collect();
-            match groups.iter_mut().find(|(known, _)| *known == cell) {
-                Some((_, scenarios)) => scenarios.push(&variant.scenario),
-                None => groups.push((cell, vec![&variant.scenario])),
-            }
+            groups.entry(cell).or_default().push(&variant.scenario);
         }
         let title = variants.first().map(|v| v.scenario.name.clone()).unwrap_or_default();
         let cells = numbered(groups.into_iter().map(|(cell, scenarios)| CellPlan::new(cell, &scenarios, options)));
@@ -138,18 +135,20 @@ impl Plan {
 
     /// The repetitions `repetitions`, counted from 0, of the cells `cells`: a plan of its own, with all rows, so that its ratios
     /// and pairs are those of the whole. A cell without randomness has one repetition, whatever the range. Cells that do not
-    /// exist are left out.
+    /// exist are left out. The range has at least one repetition.
     #[must_use]
     pub fn part(&self, cells: Range<usize>, repetitions: Range<u32>) -> Self {
         let of = |cell: &CellPlan| {
             let mut cell = cell.clone();
-            let scenario = Arc::make_mut(&mut cell.scenario);
-            scenario.seed = scenario.seed.wrapping_add(repetitions.start.into());
-            scenario.repeat = repetitions.len() as u32;
+            if cell.random {
+                let scenario = Arc::make_mut(&mut cell.scenario);
+                scenario.seed = scenario.seed.wrapping_add(repetitions.start.into());
+                scenario.repeat = repetitions.len() as u32;
+            }
             cell
         };
         let own = self.cells.iter().skip(cells.start).take(cells.len());
-        Self { title: self.title.clone(), cells: numbered(own.map(of)), ..*self }
+        Self { title: self.title.clone(), cells: numbered(own.map(of)), auto: false, ..*self }
     }
 
     /// One repetition of a row of `cell`.

@@ -89,6 +89,12 @@ impl Runner<'_> {
             comparisons.extend(compare(cell, rows));
             diagnosis.extend(diagnose(cell, rows));
         });
+        let digest = document_digest(&runs);
+        let failure = failure.or_else(|| runs.check().err().map(|error| lost(&error)));
+        if runs.check().is_err() {
+            // Zeros took the place of values that could not be read.
+            (summary, comparisons, diagnosis, runs) = Default::default();
+        }
         let missing = |_: &Failure| Incomplete { finished: runs.len(), planned: plan.extent().0.max(runs.len()) };
         let results = Results {
             schema: SCHEMA,
@@ -96,7 +102,7 @@ impl Runner<'_> {
             scenario: plan.title.clone(),
             incomplete: failure.as_ref().map(missing),
             sweep: plan.swept(),
-            digest: document_digest(&runs),
+            digest,
             runs,
             summary,
             comparisons,
@@ -114,13 +120,13 @@ impl Runner<'_> {
         let mut tasks = own.flat_map(|(cell, repetition)| {
             (0..plan.cells[cell].rows.len()).map(move |row| Task { cell, row, repetition })
         });
-        let mut done = 0;
+        let (mut done, planned) = (0, plan.extent().0);
         loop {
             let some: Vec<Task> = tasks.by_ref().take(BLOCK).collect();
             if some.is_empty() {
                 return (done, None);
             }
-            let (records, failure) = self.run_tasks(plan, &some, done);
+            let (records, failure) = self.run_tasks(plan, &some, (done, planned));
             done += records.into_iter().flatten().count();
             if failure.is_some() {
                 return (done, failure);
@@ -144,31 +150,36 @@ impl Runner<'_> {
     /// against the baselines; of the cells that a failure cuts short, those that were made before it. A row that has the same
     /// outcome as one of an earlier cell is not run again.
     fn cells(&self, plan: &Plan, runs: &mut Runs, take: &mut dyn FnMut(&CellPlan, &[RunRow<'_>])) -> Option<Failure> {
-        let twins = Twins::of(plan);
+        let (twins, planned) = (Twins::of(plan), plan.extent().0);
         for range in batches(plan) {
-            let failure = self.run_batch(plan, range.clone(), &twins, runs);
+            let failure = self.run_batch(plan, range.clone(), &twins, runs, planned);
             for cell in &plan.cells[range] {
                 let rows: Vec<RunRow<'_>> = cell.numbers().map(|number| runs.row(number)).collect();
                 if rows.iter().any(|row| !row.is_empty()) {
                     take(cell, &rows);
                 }
             }
+            let failure = runs.check().err().map(|error| lost(&error)).or(failure);
             if failure.is_some() {
                 return failure;
-            }
-            if let Err(error) = runs.check() {
-                return Some(lost(&error));
             }
         }
         None
     }
 
     /// Runs some cells into `runs`. A cell with many seeds is run in several steps.
-    fn run_batch(&self, plan: &Plan, range: Range<usize>, twins: &Twins, runs: &mut Runs) -> Option<Failure> {
+    fn run_batch(
+        &self,
+        plan: &Plan,
+        range: Range<usize>,
+        twins: &Twins,
+        runs: &mut Runs,
+        planned: usize,
+    ) -> Option<Failure> {
         let mut batch = Batch::new(plan, range, twins, runs);
         while let Some(step) = batch.next(runs) {
             let tasks = step.tasks();
-            let (outcomes, failure) = self.run_tasks(plan, &tasks, runs.len());
+            let (outcomes, failure) = self.run_tasks(plan, &tasks, (runs.len(), planned));
             let stored = step.store(&tasks, outcomes, runs);
             let failure = failure.or_else(|| stored.err().map(|error| lost(&error)));
             if failure.is_some() {
@@ -178,9 +189,14 @@ impl Runner<'_> {
         None
     }
 
-    /// The records of `tasks`, in their order, until the first that failed; `done` runs came before.
-    fn run_tasks(&self, plan: &Plan, tasks: &[Task], done: usize) -> (Vec<Option<RunRecord>>, Option<Failure>) {
-        let planned = plan.extent().0.max(done + tasks.len());
+    /// The records of `tasks`, in their order, until the first that failed; `done` runs came before, of at least `planned`.
+    fn run_tasks(
+        &self,
+        plan: &Plan,
+        tasks: &[Task],
+        (done, planned): (usize, usize),
+    ) -> (Vec<Option<RunRecord>>, Option<Failure>) {
+        let planned = planned.max(done + tasks.len());
         let finished = AtomicUsize::new(done);
         // Runs after one that failed are not needed any more.
         let failed = AtomicUsize::new(usize::MAX);
@@ -236,8 +252,7 @@ fn unsupported(run: &str, what: &str) -> Failure {
     Failure { run: run.to_owned(), error: RunError::Unsupported { what: what.to_owned() } }
 }
 
-/// Values cannot be put into the store, or not be read from it.
+/// The store failed.
 fn lost(error: &io::Error) -> Failure {
-    let what = format!("the values of finished runs cannot be held: {error}");
-    Failure { run: "results".to_owned(), error: RunError::Fault { what } }
+    Failure { run: "results".to_owned(), error: RunError::Unheld { why: error.to_string() } }
 }

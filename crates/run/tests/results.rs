@@ -298,6 +298,28 @@ fn observers_see_every_run_and_its_progress() {
     assert_eq!(seen[5], "single:3g, reno, seed 6: row 2 repetition 1");
 }
 
+/// A store that cannot be read.
+struct Unreadable;
+
+impl Store for Unreadable {
+    fn put(&self, _: Vec<u8>) -> io::Result<u64> {
+        Ok(0)
+    }
+
+    fn get(&self, _: u64, _: &mut [u8]) -> io::Result<()> {
+        Err(io::ErrorKind::TimedOut.into())
+    }
+}
+
+#[test]
+fn values_that_cannot_be_read_are_in_no_result() {
+    let plan = Plan::new(&variants(RANDOM), &schedulers(&["minrtt"]));
+    let (results, failure) =
+        Runner { driver: &Fake, pool: &Serial, observer: &() }.run_into(&plan, Runs::new(Box::new(Unreadable)));
+    assert_eq!(failure.unwrap().error, RunError::Unheld { why: "timed out".into() });
+    assert!(results.runs.is_empty() && results.summary.is_empty(), "{results:?}");
+}
+
 /// A store that is full after some blocks.
 struct Full(AtomicUsize);
 
@@ -318,6 +340,6 @@ fn a_full_store_ends_the_runs_with_its_error() {
     let runs = Runs::new(Box::new(Full(AtomicUsize::new(0))));
     let (results, failure) = Runner { driver: &Fake, pool: &Serial, observer: &() }.run_into(&plan, runs);
     let failure = failure.unwrap().to_string();
-    assert!(failure.contains("the values of finished runs cannot be held: no storage space"), "{failure}");
+    assert!(failure.starts_with("results: the values of finished runs cannot be held: no storage space"), "{failure}");
     assert_eq!(results.incomplete.map(|part| (part.finished, part.planned)), Some((12, 16)));
 }

@@ -1,8 +1,8 @@
 //! Sweeps of real runs: baselines that a key cannot change are run once, and results are those of separate runs.
 
 use anabranch_run::{
-    Choice, DiagnosisKind, Driver, Job, Options, Plan, Results, RunError, RunOutcome, RunRecord, Runner, Serial,
-    Summary, Values, Variant, VirtualTime,
+    Choice, DiagnosisKind, Driver, Job, Options, Plan, Repeat, Results, RunError, RunOutcome, RunRecord, Runner,
+    Serial, Summary, Values, Variant, VirtualTime,
 };
 use anabranch_scenario::{NoFiles, Override, Source, read};
 use anabranch_trace::Recorder;
@@ -34,13 +34,17 @@ impl Driver for Counting {
 }
 
 fn plan(text: &str, sweeps: &[&str], set: &[&str]) -> Plan {
+    plan_with(text, sweeps, set, &Options::default())
+}
+
+fn plan_with(text: &str, sweeps: &[&str], set: &[&str], options: &Options) -> Plan {
     let sweeps = sweeps.iter().map(|text| Override::sweep("--sweep", text, false));
     let overrides: Vec<Override> = sweeps.chain(set.iter().map(|set| Override::parse("--set", set))).collect();
     let source = Source { name: "s".into(), text: text.into() };
     let document = read(&source, &overrides, &NoFiles).unwrap_or_else(|wrong| panic!("{wrong:#?}"));
     let cells = document.cells.into_iter();
     let variants: Vec<Variant> = cells.map(|(cell, scenario)| Variant { cell, scenario: Arc::new(scenario) }).collect();
-    Plan::new(&variants, &Options::default())
+    Plan::new(&variants, options)
 }
 
 fn run(driver: &Counting, plan: &Plan) -> Results {
@@ -224,4 +228,40 @@ fn cells_of_many_seeds_are_whole_and_share_their_baselines() {
     };
     assert_eq!(mean("minrtt"), Some((3000, 1600.5, 1600.5)));
     assert_eq!(mean("single:c"), Some((3000, 1522.5, 1522.5)));
+}
+
+/// Values that scatter ten times as much where b is slow, but for paths alone.
+struct Scattered(AtomicUsize);
+
+impl Driver for Scattered {
+    fn run(&self, job: &Job, _: &mut dyn Recorder) -> Result<RunOutcome, RunError> {
+        let is_single = matches!(job.choice, Choice::Single(_));
+        self.0.fetch_add(usize::from(is_single), Ordering::Relaxed);
+        let is_slow = !is_single && job.cell.iter().any(|(_, value)| value == "80ms");
+        let luck = (job.seed * 3 % 5) as f64 * if is_slow { 0.2 } else { 0.02 };
+        let metrics = Values::from([("goodput_bps".to_owned(), 10.0 + luck + job.seed as f64 * 1e-9)]);
+        Ok(RunOutcome { metrics, finished: true, ..RunOutcome::default() })
+    }
+}
+
+#[test]
+fn a_cell_that_needs_more_seeds_copies_what_there_is_and_runs_the_rest() {
+    let options = Options { repeat: Repeat::Auto, ..Options::default() };
+    let driver = Scattered(AtomicUsize::new(0));
+    let plan = plan_with(TEXT, &["path.b.delay=40ms,80ms"], &[], &options);
+    let results = Runner { driver: &driver, pool: &Serial, observer: &() }.run(&plan).unwrap();
+    let lengths: Vec<usize> = results.runs.rows().map(|row| row.len()).collect();
+    let (few, many) = (lengths[0], lengths[4]);
+    assert!(few < many && lengths == [[few; 4], [many; 4]].concat(), "{lengths:?}");
+    // Paths a and c are the same in both cells; b is not.
+    assert_eq!(driver.0.into_inner(), 2 * many + few + many);
+    for row in results.runs.rows() {
+        assert_eq!(row.seeds(), (1..=row.len() as u64).collect::<Vec<_>>());
+        let own = row.records().map(|run| (run.metrics["goodput_bps"] - 10.0) % 0.02);
+        assert!(
+            own.zip(1u32..).all(|(part, seed)| (part - f64::from(seed) * 1e-9).abs() < 1e-12),
+            "{}",
+            row.scheduler()
+        );
+    }
 }

@@ -57,22 +57,19 @@ impl Sweep {
         let same = |a: &[Key], b: &[Key]| dotted(a) == dotted(b);
         axes.retain(|axis: &Axis| fixed.iter().all(|key| !same(key, &axis.key)));
         axes.retain(|axis| given.iter().all(|other| !same(&other.key, &axis.key)));
-        // A table or value that the other is part of.
-        let overlaps = |a: &[Key], b: &[Key]| {
-            let shorter = a.len().min(b.len());
-            same(&a[..shorter], &b[..shorter])
-        };
-        for axis in given.iter().filter(|axis| fixed.iter().any(|key| overlaps(key, &axis.key))) {
+        axes.extend(given);
+        // A part of a value may vary, the whole of which is set. A value that varies would take the place of a part.
+        let takes_place_of = |a: &Axis, b: &[Key]| a.key.len() <= b.len() && same(&a.key, &b[..a.key.len()]);
+        for axis in axes.iter().filter(|axis| fixed.iter().any(|key| takes_place_of(axis, key))) {
             report
                 .error(Code::Conflict, axis.key[0].at, format!("`{}` is both set and swept", axis.name))
                 .label("swept here")
                 .help("leave one of the two out");
         }
-        axes.extend(given);
         let Some(first) = axes.first() else { return Self::default() };
         let at = node.map_or(first.key[0].at, |node| node.at);
         for (index, axis) in axes.iter().enumerate() {
-            if axes[..index].iter().any(|other| overlaps(&other.key, &axis.key)) {
+            if axes[..index].iter().any(|other| takes_place_of(axis, &other.key)) {
                 report
                     .error(Code::Conflict, axis.key[0].at, format!("`{}` is swept twice", dotted(&axis.key)))
                     .label("second time")

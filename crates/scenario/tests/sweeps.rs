@@ -51,6 +51,16 @@ fn a_sweep_from_outside_replaces_the_files_values_of_its_key() {
 }
 
 #[test]
+fn a_part_of_a_value_that_is_set_may_vary() {
+    let document = sweep(TEXT, &["path.a.loss.down=1%,2%"], false, &["path.a.loss=4%"]).unwrap();
+    assert_eq!(cells(&document), ["1%", "2%"]);
+    let losses =
+        document.cells.iter().map(|(_, scenario)| scenario.topology.paths[0].up.loss.clone()).collect::<Vec<_>>();
+    assert_eq!(losses[0], losses[1], "the other direction keeps its loss");
+    assert!(sweep(TEXT, &["scheduler.lambda=1,1.2"], false, &["scheduler=blest"]).is_ok());
+}
+
+#[test]
 fn what_cannot_be_swept_is_refused_by_name() {
     let of = |sweeps: &[&str], set: &[&str]| refused(TEXT, sweeps, false, set);
     assert_eq!(of(&["path.a.dely=1ms,2ms"], &[]).0, Code::UnknownKey);
@@ -68,6 +78,8 @@ fn what_cannot_be_swept_is_refused_by_name() {
     assert_eq!(part, (Code::Conflict, "`path.a.loss` is both set and swept".into()));
     let parts = of(&["path.a.loss.down=1%,2%", "path.a.loss=1%,2%"], &[]);
     assert_eq!(parts, (Code::Conflict, "`path.a.loss` is swept twice".into()));
+    let file = format!("{TEXT}[sweep]\npath.a.loss = ['1%', '2%']\n");
+    assert_eq!(refused(&file, &[], false, &["path.a.loss.down=3%"]), part);
     let twice = of(&["scheduler=minrtt,blest", "connection.scheduler=rr"], &[]);
     assert_eq!(twice, (Code::Conflict, "`connection.scheduler` is swept twice".into()));
 }

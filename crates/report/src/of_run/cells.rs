@@ -9,6 +9,9 @@ pub fn name(cell: &CellValues) -> String {
     cell.iter().map(|(key, value)| format!("{key} = {value}")).collect::<Vec<_>>().join(", ")
 }
 
+/// Up to so many cells are told apart on the terminal; more are one table.
+pub const APART: usize = 4;
+
 /// The axis of the one key that the cells sweep.
 #[derive(Debug, PartialEq)]
 pub struct SweptAxis {

@@ -11,6 +11,9 @@ use anabranch_run::ResultRow;
 /// Cells that bars are drawn of.
 const GROUPS: usize = 24;
 
+/// Cells that lines are drawn through, at most.
+const POINTS: usize = 300;
+
 /// A figure per metric of the connection that differs from zero somewhere: bars by cell, or lines over the swept key. The main
 /// metric comes first, then those whose charts are open.
 pub fn of_metrics(rows: &[ResultRow<'_>]) -> Vec<Figure> {
@@ -32,11 +35,18 @@ fn figure(rows: &[ResultRow<'_>], info: &MetricInfo, axis: Option<&SweptAxis>) -
     let quantity = Quantity::of(metric, greatest(rows, metric));
     let mut caption = info.about.to_owned();
     let chart = match axis {
-        Some(axis) => Chart::Lines(lines(rows, metric, &quantity, axis)),
+        Some(axis) => {
+            let cells = rows.chunk_by(|a, b| a.cell == b.cell);
+            let step = cells.clone().count().div_ceil(POINTS);
+            if step > 1 {
+                caption += &format!(" One cell of {step}; summary.csv has all.");
+            }
+            Chart::Lines(lines(cells.step_by(step.max(1)).flatten(), metric, &quantity, axis))
+        }
         None => {
             let (chart, groups) = bars(rows, metric, &quantity);
             if groups > GROUPS {
-                caption += &format!(" The first {GROUPS} of {groups} cells; all are in the table.");
+                caption += &format!(" The first {GROUPS} of {groups} cells; summary.csv has all.");
             }
             Chart::Bars(chart)
         }
@@ -55,7 +65,12 @@ fn bars(rows: &[ResultRow<'_>], metric: &str, quantity: &Quantity) -> (Bars, usi
     (Bars { axis: quantity.axis(), bars }, cells.count())
 }
 
-fn lines(rows: &[ResultRow<'_>], metric: &str, quantity: &Quantity, axis: &SweptAxis) -> Lines {
+fn lines<'r>(
+    rows: impl Iterator<Item = &'r ResultRow<'r>>,
+    metric: &str,
+    quantity: &Quantity,
+    axis: &SweptAxis,
+) -> Lines {
     let mut lines: Vec<Line> = Vec::new();
     for row in rows {
         let (Some(summary), Some(x)) = (row.get(metric), axis.position(row)) else { continue };

@@ -3,7 +3,8 @@
 use crate::quantity::{key_in_words, positions};
 use crate::svg::{CLOSE, escape, open};
 use anabranch_metrics::{Better, MetricInfo};
-use anabranch_run::{CellValues, ResultRow, Results};
+use anabranch_run::{CellValues, Comparison, ResultRow, Results};
+use indexmap::{IndexMap, IndexSet};
 use std::fmt::Write as _;
 
 /// More columns or rows than this are too many to read.
@@ -34,23 +35,28 @@ pub fn picture(results: &Results, rows: &[ResultRow<'_>], info: &MetricInfo) -> 
     let (down, across) = sides(rows)?;
     let multipath: Vec<&ResultRow<'_>> = rows.iter().filter(|row| !row.kind().is_single()).collect();
     let reference = multipath.first()?.scheduler;
-    let mut names: Vec<&str> = multipath.iter().map(|row| row.name.as_str()).collect();
-    names.sort_unstable();
-    names.dedup();
-    names.retain(|name| !multipath.iter().any(|row| row.name == *name && row.scheduler == reference));
-    let order = |name: &&str| multipath.iter().position(|row| row.name == *name);
-    names.sort_by_key(order);
+    let others = multipath.iter().filter(|row| row.scheduler != reference);
+    let names: IndexSet<&str> = others.map(|row| row.name.as_str()).collect();
+    // By the swept values, then by name.
+    let place = |cell: &CellValues| Some((cell.get(&down.key)?.clone(), cell.get(&across.key)?.clone()));
+    let mut rows_at: IndexMap<(String, String), Vec<&ResultRow<'_>>> = IndexMap::new();
+    for (place, row) in multipath.iter().filter_map(|row| Some((place(row.cell)?, *row))) {
+        rows_at.entry(place).or_default().push(row);
+    }
+    let of_metric = results.comparisons.iter().filter(|comparison| *comparison.metric == *info.name);
+    let mut comparisons_at: IndexMap<(String, String), Vec<&Comparison>> = IndexMap::new();
+    for (place, comparison) in of_metric.filter_map(|comparison| Some((place(&comparison.cell)?, comparison))) {
+        comparisons_at.entry(place).or_default().push(comparison);
+    }
     let map = |name: &str| {
         let of = |y: &String, x: &String| {
-            let cell =
-                |row: &&&ResultRow<'_>| row.cell.get(&down.key) == Some(y) && row.cell.get(&across.key) == Some(x);
-            let row = multipath.iter().filter(|row| row.name == name).find(cell)?;
-            let other = multipath
-                .iter()
-                .filter(|other| (other.scheduler, other.congestion) == (reference, row.congestion))
-                .find(cell)?;
+            let place = (y.clone(), x.clone());
+            let rows = rows_at.get(&place)?;
+            let row = rows.iter().find(|row| row.name == name)?;
+            let other = rows.iter().find(|other| (other.scheduler, other.congestion) == (reference, row.congestion))?;
             let base = other.get(info.name)?.mean;
-            let comparison = results.comparison(row, other, info.name)?;
+            let is_it = |c: &&&Comparison| (&*c.a, &*c.b, &*c.congestion) == (row.scheduler, reference, row.congestion);
+            let comparison = comparisons_at.get(&place)?.iter().find(is_it)?;
             let is_sure = comparison.p.is_some_and(|p| p < SIGNIFICANT);
             (base != 0.0).then(|| (100.0 * comparison.mean_diff / base.abs(), is_sure))
         };
@@ -70,12 +76,9 @@ fn sides(rows: &[ResultRow<'_>]) -> Option<(Side, Side)> {
     let keys: Vec<&String> = rows.first()?.cell.keys().collect();
     let [a, b] = keys[..] else { return None };
     let side = |key: &String| {
-        let mut values: Vec<&str> = Vec::new();
-        for value in rows.iter().filter_map(|row: &ResultRow<'_>| CellValues::get(row.cell, key)) {
-            if !values.contains(&value.as_str()) {
-                values.push(value);
-            }
-        }
+        let values = rows.iter().filter_map(|row: &ResultRow<'_>| CellValues::get(row.cell, key));
+        let values: IndexSet<&str> = values.map(String::as_str).collect();
+        let values: Vec<&str> = values.into_iter().collect();
         let are_numbers = values.iter().all(|value| value.starts_with(|c: char| c.is_ascii_digit()));
         let numbers = positions(&values).1;
         let mut sorted: Vec<(f64, &str)> = numbers.into_iter().zip(values).collect();

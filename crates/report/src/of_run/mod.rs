@@ -19,9 +19,6 @@ use indexmap::IndexMap;
 /// Rows whose series are shown; for the others the page refers to `series/`.
 const SERIES: usize = 40;
 
-/// Cells whose transfers are counted apart.
-const APART: usize = 4;
-
 /// Findings about what limited the runs that are shown.
 const FINDINGS: usize = 8;
 
@@ -142,7 +139,7 @@ pub(crate) fn unfinished(rows: &[ResultRow<'_>]) -> Vec<String> {
     let line = |(name, (sum, all, at)): (&str, (usize, usize, usize))| {
         format!("{name}: {sum} of {all} transfers did not finish, in {at} of {cells} cells.")
     };
-    if cells <= APART { lines } else { found.into_iter().map(line).collect() }
+    if cells <= cells::APART { lines } else { found.into_iter().map(line).collect() }
 }
 
 /// The findings about the limits of the runs.

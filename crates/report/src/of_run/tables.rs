@@ -15,9 +15,9 @@ const FOLDED: usize = 20;
 /// Rows that a table has at most.
 const MOST: usize = 1000;
 
-/// The note of a table that has fewer rows than there are.
-fn left_out(all: usize, file: &str) -> String {
-    if all <= MOST { String::new() } else { format!("The first {MOST} of {all} rows; {file} has all.") }
+/// The note of a table that would have `all` rows; `file` has all.
+fn cut(all: usize, file: &str) -> String {
+    if all <= MOST { String::new() } else { format!("{MOST} of {all} rows at most; {file} has all.") }
 }
 
 /// A column that identifies a row.
@@ -48,7 +48,7 @@ pub fn summary(rows: &[ResultRow<'_>]) -> Table {
         shown.map(|info| Measure::of(info.name.to_owned(), greatest(rows, info.name))).collect();
     let mut table = of_metrics(&rows[..rows.len().min(MOST)], &columns);
     (table.id, table.title) = ("summary".into(), "Means over all seeds".into());
-    table.note = left_out(rows.len(), "summary.csv");
+    table.note = cut(rows.len(), "summary.csv");
     table
 }
 
@@ -68,21 +68,23 @@ pub fn paths(rows: &[ResultRow<'_>]) -> Option<Table> {
     // One unit for all paths: they are in one column.
     let most = |name: &str| paths.iter().map(|path| greatest(rows, &of(path, name))).fold(0.0, f64::max);
     let mut table = Table { id: "paths".into(), title: "Means of each path".into(), ..Table::default() };
+    let mut all = 0;
     for path in &paths {
-        let used: Vec<ResultRow<'_>> =
-            rows.iter().filter(|row| row.get(&of(path, names::SHARE)).is_some()).cloned().collect();
+        let share = of(path, names::SHARE);
+        let used = || rows.iter().filter(|row| row.get(&share).is_some());
+        all += used().count();
+        let shown: Vec<ResultRow<'_>> = used().take(MOST / paths.len()).cloned().collect();
         let measure =
             |name: &&str| Measure { metric: of(path, name), quantity: Quantity::of_any_path(name, most(name)) };
         let columns: Vec<Measure> = names.iter().map(measure).collect();
-        let mut part = of_metrics(&used, &columns);
+        let mut part = of_metrics(&shown, &columns);
         part.columns.insert(1, Column::text("path"));
         part.rows.iter_mut().for_each(|row| row.insert(1, (*path).to_owned()));
         table.columns = part.columns;
         table.rows.extend(part.rows);
     }
     table.folded = table.rows.len() > FOLDED;
-    table.note = left_out(table.rows.len(), "summary.csv");
-    table.rows.truncate(MOST);
+    table.note = if all > table.rows.len() { cut(all, "summary.csv") } else { String::new() };
     (!table.rows.is_empty()).then_some(table)
 }
 
@@ -163,7 +165,7 @@ pub fn comparisons(results: &Results, rows: &[ResultRow<'_>]) -> Option<Table> {
         columns: columns.collect(),
         folded: lines.len() > FOLDED,
         rows: lines,
-        note: left_out(shown().count(), "comparisons.csv"),
+        note: cut(shown().count(), "comparisons.csv"),
     })
 }
 

@@ -138,7 +138,7 @@ fn cell_table(results: &Results, rows: &[&ResultRow<'_>]) -> String {
 }
 
 /// In how many runs a metric was measured: `20`, or `2 of 20`.
-pub(super) fn measured_in(row: &ResultRow<'_>, metric: &str) -> String {
+fn measured_in(row: &ResultRow<'_>, metric: &str) -> String {
     let (n, runs) = (row.get(metric).map_or(0, |summary| summary.n), row.n());
     if n == runs { runs.to_string() } else { format!("{n} of {runs}") }
 }

@@ -1,33 +1,35 @@
 //! A sweep of many cells as one table: a line per cell.
 
 use super::plain::{heading, plain_table, print_table};
-use super::results::{difference, interval, measured_in};
+use super::results::{difference, interval};
+use crate::of_run::cells;
 use anabranch_metrics::{Better, MetricInfo, main_metric};
-use anabranch_run::{ResultRow, Results};
+use anabranch_run::{ResultRow, Results, RowKind};
+use indexmap::IndexSet;
 use std::fmt::Write as _;
 
-/// A table for each cell up to this number; sweeps with more cells are one table.
-const APART: usize = 4;
 /// Cells that it shows.
 const LINES: usize = 50;
 
-/// The rows of one cell.
-type CellRows<'a> = [ResultRow<'a>];
+/// In the place of a value that there is not.
+const NONE: &str = "–";
 
 /// The main metric in each cell, if there are more cells than tables of their own can show.
-pub(super) fn sweep_table(results: &Results, cells: &[&CellRows<'_>], width: usize) -> Option<String> {
-    if cells.len() <= APART {
+pub(super) fn sweep_table(results: &Results, cells: &[&[ResultRow<'_>]], width: usize) -> Option<String> {
+    if cells.len() <= cells::APART {
         return None;
     }
     let main = main_metric(|metric| cells.iter().any(|rows| rows.iter().any(|row| row.get(metric).is_some())));
     let shown = &cells[..cells.len().min(LINES)];
     let unit = if main.scale.unit.is_empty() { String::new() } else { format!(", {}", main.scale.unit) };
     let mut text = format!("\n{}{unit}\n", main.label);
-    let tables = [Detail::Differences, Detail::Means, Detail::Best].map(|detail| table(results, shown, main, detail));
+    let names: IndexSet<&str> = shown.iter().flat_map(|rows| rows.iter().map(|row| row.name.as_str())).collect();
+    let sweep = Sweep { results, main, names, reference: &shown[0][0] };
+    let tables = [Detail::Differences, Detail::Means, Detail::Best].map(|detail| sweep.table(shown, detail));
     let fits = |table: &&String| table.lines().all(|line| line.chars().count() <= width);
     text += tables.iter().find(fits).unwrap_or(&tables[2]);
     if shown.len() < cells.len() {
-        let _ = writeln!(text, "… and {} more cells; --out DIR writes all of them.", cells.len() - shown.len());
+        let _ = writeln!(text, "The first {LINES} of {} cells; the files that --out DIR writes have all.", cells.len());
     }
     Some(text)
 }
@@ -39,79 +41,94 @@ enum Detail {
     Differences,
     /// Every row's mean.
     Means,
-    /// The first scheduler's mean, and the scheduler that differs most to the good.
+    /// The first scheduler's mean, and the scheduler with the best one.
     Best,
 }
 
-fn table(results: &Results, cells: &[&CellRows<'_>], main: &'static MetricInfo, detail: Detail) -> String {
-    let keys: Vec<&String> = cells[0][0].cell.keys().collect();
-    let reference = &cells[0][0];
-    let mut header: Vec<String> = keys.iter().map(|key| key.to_string()).collect();
-    header.push("n".to_owned());
-    match detail {
-        Detail::Best => header.extend([reference.name.clone(), "best".to_owned(), against(reference)]),
-        _ => {
-            for row in cells[0] {
-                header.push(heading(&row.name));
-                header.extend(is_compared(row, reference, detail).then(|| against(reference)));
+/// What the lines have in common. A cell may lack rows: runs were interrupted, or keys advance together with schedulers.
+struct Sweep<'a> {
+    results: &'a Results,
+    main: &'static MetricInfo,
+    /// Of all rows.
+    names: IndexSet<&'a str>,
+    /// In the first cell.
+    reference: &'a ResultRow<'a>,
+}
+
+impl Sweep<'_> {
+    fn table(&self, cells: &[&[ResultRow<'_>]], detail: Detail) -> String {
+        let mut header: Vec<String> = self.reference.cell.keys().cloned().collect();
+        header.push("n".to_owned());
+        let against = format!("against\n{} %", self.reference.scheduler);
+        if detail == Detail::Best {
+            header.extend([self.reference.name.clone(), "best".to_owned(), String::new(), against]);
+        } else {
+            for name in &self.names {
+                header.push(heading(name));
+                header.extend(self.is_compared(name, detail).then(|| against.clone()));
             }
         }
+        let mut table = plain_table(header);
+        for rows in cells {
+            table.add_row(self.line(rows, detail));
+        }
+        print_table(&table)
     }
-    let mut table = plain_table(header);
-    for rows in cells {
-        let mut line: Vec<String> =
-            keys.iter().map(|key| rows[0].cell.get(*key).cloned().unwrap_or_default()).collect();
-        line.push(measured_in(&rows[0], main.name));
-        let mean = |row: &ResultRow<'_>| interval(row, main).unwrap_or_else(|| "–".to_owned());
-        let difference = |row: &ResultRow<'_>| difference(results, row, &rows[0], main.name).unwrap_or_default();
-        match detail {
-            Detail::Best => {
-                line.push(mean(&rows[0]));
-                let best = best(rows, main);
-                line.extend([
-                    best.map_or_else(String::new, |row| row.name.clone()),
-                    best.map_or_else(String::new, difference),
-                ]);
-            }
-            _ => {
-                for row in *rows {
-                    line.push(mean(row));
-                    line.extend(is_compared(row, reference, detail).then(|| difference(row)));
-                }
+
+    fn line(&self, rows: &[ResultRow<'_>], detail: Detail) -> Vec<String> {
+        let value = |key| rows[0].cell.get(key).cloned().unwrap_or_default();
+        let mut line: Vec<String> = self.reference.cell.keys().map(value).collect();
+        let n = rows.iter().map(ResultRow::n).max().unwrap_or(0);
+        line.push(n.to_string());
+        let row = |name: &str| rows.iter().find(|row| row.name == name);
+        let mean = |row: Option<&ResultRow<'_>>| row.map_or_else(|| NONE.to_owned(), |row| self.mean(row, n));
+        let reference = row(&self.reference.name);
+        let difference = |row: Option<&ResultRow<'_>>| {
+            let pair = row.zip(reference).filter(|(row, reference)| row.name != reference.name);
+            pair.and_then(|(row, reference)| difference(self.results, row, reference, self.main.name))
+                .unwrap_or_default()
+        };
+        if detail == Detail::Best {
+            let best = self.best(rows);
+            let name = best.map_or_else(|| NONE.to_owned(), |row| row.name.clone());
+            line.extend([mean(reference), name, mean(best), difference(best)]);
+        } else {
+            for name in &self.names {
+                line.push(mean(row(name)));
+                line.extend(self.is_compared(name, detail).then(|| difference(row(name))));
             }
         }
-        table.add_row(line);
+        line
     }
-    print_table(&table)
-}
 
-fn against(reference: &ResultRow<'_>) -> String {
-    format!("against\n{} %", reference.scheduler)
-}
+    /// With the number of runs that it is of, if that is not `n`.
+    fn mean(&self, row: &ResultRow<'_>, n: usize) -> String {
+        let Some(mean) = interval(row, self.main) else { return NONE.to_owned() };
+        let own = row.get(self.main.name).map_or(0, |summary| summary.n);
+        if own == n { mean } else { format!("{mean}, n {own}") }
+    }
 
-/// Its difference from the reference has a column.
-fn is_compared(row: &ResultRow<'_>, reference: &ResultRow<'_>, detail: Detail) -> bool {
-    let is_other = row.scheduler != reference.scheduler && row.congestion == reference.congestion;
-    detail == Detail::Differences && is_other && !row.kind().is_single()
-}
+    /// Its difference from the reference has a column.
+    fn is_compared(&self, name: &str, detail: Detail) -> bool {
+        detail == Detail::Differences && name != self.reference.name && !RowKind::of(name).is_single()
+    }
 
-/// The scheduler with the best mean; `None` if that is the first.
-fn best<'a, 'r>(rows: &'a CellRows<'r>, main: &MetricInfo) -> Option<&'a ResultRow<'r>> {
-    let mean = |row: &ResultRow<'_>| row.get(main.name).map(|summary| summary.mean);
-    let same = rows.iter().filter(|row| !row.kind().is_single() && row.congestion == rows[0].congestion);
-    let known = same.filter_map(|row| Some((row, mean(row)?)));
-    let is_better = |a: f64, b: f64| if main.better == Some(Better::Lower) { a < b } else { a > b };
-    let (best, _) = known.reduce(|a, b| if is_better(b.1, a.1) { b } else { a })?;
-    (best.scheduler != rows[0].scheduler).then_some(best)
+    /// The scheduler with the best mean.
+    fn best<'r, 'b>(&self, rows: &'r [ResultRow<'b>]) -> Option<&'r ResultRow<'b>> {
+        let schedulers = rows.iter().filter(|row| !row.kind().is_single());
+        let known = schedulers.filter_map(|row| Some((row, row.get(self.main.name)?.mean)));
+        let is_better = |a: f64, b: f64| if self.main.better == Some(Better::Lower) { a < b } else { a > b };
+        known.reduce(|a, b| if is_better(b.1, a.1) { b } else { a }).map(|(row, _)| row)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use anabranch_run::Summary;
     use serde_json::json;
 
-    /// Five cells of some schedulers, each a Mbit/s better than the one before it, and a path alone without a value in the
-    /// last cell.
+    /// Cells of some schedulers: each has 1 Mbit/s more than the one before it. A path alone has no goodput in the last cell.
     fn results(schedulers: &[&str], cells: usize) -> Results {
         let (mut summary, mut comparisons) = (Vec::new(), Vec::new());
         for n in 0..cells {
@@ -164,14 +181,31 @@ mod tests {
     #[test]
     fn of_many_schedulers_the_best_is_named() {
         let text = text(&results(&["minrtt", "blest", "ecf", "daps", "stms", "otias", "cp"], 5)).unwrap();
-        assert!(text.contains("path.b.delay  n          minrtt  best   against\n"), "{text}");
-        assert!(text.contains("\n4ms           3  10.000 ± 0.050    cp     +60.0\n"), "{text}");
+        assert!(text.contains("path.b.delay  n          minrtt  best                   against\n"), "{text}");
+        assert!(text.contains("\n4ms           3  10.000 ± 0.050    cp  16.000 ± 0.050     +60.0\n"), "{text}");
     }
 
     #[test]
     fn of_many_cells_the_first_are_shown() {
         let text = text(&results(&["minrtt"], 60)).unwrap();
         assert_eq!(text.lines().count(), 4 + LINES + 1, "{text}");
-        assert!(text.ends_with("… and 10 more cells; --out DIR writes all of them.\n"), "{text}");
+        assert!(text.ends_with("The first 50 of 60 cells; the files that --out DIR writes have all.\n"), "{text}");
+    }
+
+    #[test]
+    fn rows_that_a_cell_lacks_leave_their_places_empty() {
+        let mut results = results(&["minrtt", "blest"], 5);
+        let of =
+            |s: &Summary, scheduler: &str, delay: &str| &*s.scheduler == scheduler && s.cell["path.b.delay"] == delay;
+        results.summary.retain(|s| !of(s, "minrtt", "1ms") && !of(s, "blest", "2ms"));
+        results.summary.iter_mut().filter(|s| of(s, "blest", "3ms")).for_each(|s| s.n = 2);
+        let text = text(&results).unwrap();
+        let lines: Vec<&str> = text.lines().skip(6).take(3).map(str::trim_end).collect();
+        let expected = [
+            "1ms           3               –       11.000 ± 0.050            2.000 ± 0.050",
+            "2ms           3  10.000 ± 0.050                    –            2.000 ± 0.050",
+            "3ms           3  10.000 ± 0.050  11.000 ± 0.050, n 2     +10.0  2.000 ± 0.050",
+        ];
+        assert_eq!(lines, expected, "{text}");
     }
 }

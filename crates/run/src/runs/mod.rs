@@ -28,6 +28,8 @@ pub(crate) const BLOCK: usize = 4096;
 #[derive(Clone)]
 pub struct Runs {
     rows: Vec<Row>,
+    /// Of all rows.
+    len: usize,
     /// Each once.
     shapes: Vec<Arc<Shape>>,
     shelf: Arc<Shelf>,
@@ -61,7 +63,7 @@ impl Default for Runs {
 impl Runs {
     /// None yet; their values will lie in `store`.
     pub fn new(store: Box<dyn Store>) -> Self {
-        Self { rows: Vec::new(), shapes: Vec::new(), shelf: Arc::new(Shelf { store, unread: OnceLock::new() }) }
+        Self { rows: Vec::new(), len: 0, shapes: Vec::new(), shelf: Arc::new(Shelf { store, unread: OnceLock::new() }) }
     }
 
     /// Begins the next row.
@@ -82,12 +84,15 @@ impl Runs {
                 shape
             })
         };
-        self.rows[row].extend(runs, &mut shape, &self.shelf)
+        let more = runs.len();
+        self.rows[row].extend(runs, &mut shape, &self.shelf)?;
+        self.len += more;
+        Ok(())
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.rows.iter().map(Row::len).sum()
+        self.len
     }
 
     /// True if there is none.

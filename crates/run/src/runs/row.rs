@@ -48,7 +48,7 @@ enum Own {
 }
 
 impl Own {
-    const COUNT: usize = 6;
+    const COUNT: usize = Self::Lower as usize + 1;
 }
 
 /// Parts of a run that are no numbers, or that few runs have.
@@ -105,12 +105,12 @@ impl Row {
         shape: &mut dyn FnMut(&RunRecord) -> Arc<Shape>,
         shelf: &Shelf,
     ) -> io::Result<()> {
+        debug_assert!(runs.len() <= BLOCK, "`part` finds blocks by it");
         let came = self.len;
+        let (mut asides, mut blocks) = (Vec::new(), Vec::new());
         let mut shaped: Vec<(Arc<Shape>, Vec<usize>)> = Vec::new();
         for (index, run) in runs.iter_mut().enumerate() {
-            if let Some(aside) = Aside::of(run) {
-                self.asides.insert(came + index, aside);
-            }
+            asides.extend(Aside::of(run).map(|aside| (came + index, aside)));
             let known = shaped.iter().position(|(shape, _)| shape.fits(run));
             let place = known.unwrap_or_else(|| {
                 shaped.push((shape(run), Vec::new()));
@@ -121,8 +121,11 @@ impl Row {
         for (shape, members) in shaped {
             let members: Vec<(usize, &RunRecord)> = members.iter().map(|&index| (came + index, &runs[index])).collect();
             let place = shelf.store.put(columns(&members, &shape))?;
-            self.blocks.push(Block { place, runs: members.len(), shape, came });
+            blocks.push(Block { place, runs: members.len(), shape, came });
         }
+        // All of them, or none.
+        self.asides.extend(asides);
+        self.blocks.extend(blocks);
         self.len += runs.len();
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Keeps blocks of bytes, such as a file does.
+/// Keeps blocks of bytes, in a file for example.
 pub trait Store: Send + Sync {
     /// Adds a block; the place of its first byte. The place of its byte n is n more.
     ///
