@@ -56,6 +56,7 @@ impl Agenda {
     }
 
     /// Sets the key of `slot`'s next action.
+    #[inline(always)]
     pub(crate) fn set(&mut self, slot: usize, key: Key) {
         (self.dues[slot], self.rests[slot]) = (key.due(), key.rest());
         if key <= self.first {
@@ -65,15 +66,16 @@ impl Agenda {
         }
     }
 
+    #[inline(always)]
     fn find_first(&mut self) {
-        let mut least = (Instant::MAX, 0);
+        let (mut at, mut first) = (Instant::MAX, 0);
         for (slot, due) in self.dues.iter().enumerate() {
-            if *due < least.0 || (*due == least.0 && self.rests[slot] < self.rests[least.1]) {
-                least = (*due, slot);
+            if *due <= at && (*due < at || self.rests[slot] < self.rests[first]) {
+                (at, first) = (*due, slot);
             }
         }
-        self.slot = least.1;
-        self.first = Key::new(least.0, self.rests[least.1]);
+        self.slot = first;
+        self.first = Key::new(at, self.rests[first]);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::applications::{Application, Applications};
 use crate::stillness::Stillness;
+use crate::stuck::Stuck;
 use anabranch_engine::Cx;
 use anabranch_engine::connection::{Connection, ConnectionEvent, Setup};
 use anabranch_engine::endpoint::{Accept, Endpoint, Handle};
@@ -321,6 +322,13 @@ impl Host {
     /// Applications that are done.
     pub fn done(&self) -> usize {
         self.gone + self.applications.iter().filter(|application| application.workload.is_done()).count()
+    }
+
+    /// Why the run cannot continue: it is active without end while time stands still.
+    #[cold]
+    pub fn endless(&self, flow: usize) -> Stuck {
+        let (rounds, packets) = self.still.counts();
+        Stuck::Still { flow, side: self.side, rounds, packets }
     }
 
     /// The first fault of a connection.

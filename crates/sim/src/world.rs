@@ -448,8 +448,10 @@ impl World {
                     engine.alarm = Instant::MAX;
                     engine.still.round(self.now);
                     engine.on_timer(self.now, recorder);
+                    if engine.still.is_endless() {
+                        self.stuck = Some(engine.endless(host.flow()));
+                    }
                     self.flush(host, recorder);
-                    self.check_stillness(host);
                     self.check(host);
                 }
             }
@@ -550,6 +552,9 @@ impl World {
         }
         if sent > 0 {
             engine.still.sent(self.now, sent);
+            if engine.still.is_endless() {
+                self.stuck = Some(engine.endless(host.flow()));
+            }
         }
         let at = engine.next_alarm();
         let alarm = engine.alarm;
@@ -557,19 +562,6 @@ impl World {
             // An alarm is never in the past.
             engine.alarm = at.max(self.now);
             self.set_alarm(at.max(self.now), Alarm::Host(host));
-        }
-        if sent > 0 {
-            self.check_stillness(host);
-        }
-    }
-
-    /// Checks whether a host has been active for too long while time stood still.
-    fn check_stillness(&mut self, host: HostId) {
-        if let Place::Engine(engine) = &self.hosts[host.index()]
-            && engine.still.is_endless()
-        {
-            let (rounds, packets) = engine.still.counts();
-            self.stuck = Some(Stuck::Still { flow: host.flow(), side: engine.side, rounds, packets });
         }
     }
 
