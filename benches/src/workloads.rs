@@ -69,8 +69,8 @@ pub fn wireless(scheduler: &str, paths: usize, seconds: u64) -> Workload {
 /// Seconds of [`crowd`] with this many flows.
 pub const CROWDS: [(u32, u64); 5] = [(1, 100), (10, 20), (100, 5), (1000, 2), (10_000, 1)];
 
-/// As many connections between two hosts, over two paths that give each connection 6 Mbit/s in 20 ms there and back: ten packets per
-/// round trip and path.
+/// As many connections between two hosts, over two paths that give each connection 6 Mbit/s at a round-trip time of 20 ms: ten packets
+/// per round trip and path.
 pub fn crowd(flows: u32, seconds: u64) -> Workload {
     let kind = Kind { scheduler: "minrtt", congestion: "cubic", buffer: 1 << 20, flows };
     let paths = ["a", "b"].map(|name| path(name, 6 * u64::from(flows), 10, 0, 10 * flows.max(10)));

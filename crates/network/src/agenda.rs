@@ -20,7 +20,7 @@ impl Key {
         Instant::from_nanos((self.0 >> 64) as u64)
     }
 
-    /// What breaks ties of time.
+    /// The part that breaks ties of time.
     fn rest(self) -> u64 {
         self.0 as u64
     }

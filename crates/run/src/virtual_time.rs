@@ -42,7 +42,7 @@ impl VirtualTime {
             return Err(unsupported("a Linux host in virtual time"));
         }
         let plan = Layout::of(job)?;
-        // The recorder is a type for each kind of run: what nobody listens to costs nothing.
+        // The recorder is a type for each kind of run: without a listener there is none.
         let listener = Some(listener).filter(|listener| listener.is_listening());
         match (plan.curves(job), listener) {
             (None, None) => Ok(self.measure(job, &plan, (), equip)?.0),

@@ -139,14 +139,14 @@ mod tests {
     use anabranch_units::{ConnId, PathId, Rng, Side};
     use anabranch_workload::{Fault, Stream};
 
-    /// Answers as it is told.
+    /// Gives fixed answers.
     #[derive(Debug, Default)]
-    struct Told {
+    struct Fixed {
         wakeup: Option<Instant>,
         done: bool,
     }
 
-    impl Workload for Told {
+    impl Workload for Fixed {
         fn on_readable(&mut self, _now: Instant, _io: &mut dyn Stream) {}
         fn next_wakeup(&self) -> Option<Instant> {
             self.wakeup
@@ -176,18 +176,18 @@ mod tests {
         (0..count).map(&mut connect).collect()
     }
 
-    fn with(answers: impl IntoIterator<Item = Told>) -> (Applications, Vec<Handle>) {
-        let answers: Vec<Told> = answers.into_iter().collect();
+    fn with(answers: impl IntoIterator<Item = Fixed>) -> (Applications, Vec<Handle>) {
+        let answers: Vec<Fixed> = answers.into_iter().collect();
         let (mut applications, handles) = (Applications::default(), handles(answers.len() as u32));
-        for (handle, told) in handles.iter().zip(answers) {
-            applications.push(*handle, Box::new(told));
+        for (handle, answer) in handles.iter().zip(answers) {
+            applications.push(*handle, Box::new(answer));
         }
         (applications, handles)
     }
 
     #[test]
     fn an_application_is_found_after_others_have_left() {
-        let (mut applications, handles) = with((0..4).map(|_| Told::default()));
+        let (mut applications, handles) = with((0..4).map(|_| Fixed::default()));
         applications.swap_remove(1);
         let found = |applications: &Applications| handles.iter().map(|h| applications.find(*h)).collect::<Vec<_>>();
         assert_eq!(found(&applications), [Some(0), None, Some(2), Some(1)]);
@@ -201,14 +201,14 @@ mod tests {
     fn wake_ups_come_in_order_and_leave_with_their_application() {
         let at = Instant::from_millis;
         let wakeups = [Some(at(30)), None, Some(at(10)), Some(at(20))];
-        let (mut applications, handles) = with(wakeups.map(|wakeup| Told { wakeup, done: false }));
+        let (mut applications, handles) = with(wakeups.map(|wakeup| Fixed { wakeup, done: false }));
         assert_eq!(applications.first_wakeup(), Some((at(10), handles[2])));
         assert_eq!(applications.due(at(20)).collect::<Vec<_>>(), [2, 3]);
         // The answer changes: to later, and to never.
-        applications[2].workload = Box::new(Told { wakeup: Some(at(40)), done: false });
+        applications[2].workload = Box::new(Fixed { wakeup: Some(at(40)), done: false });
         applications.note(2);
         assert_eq!(applications.first_wakeup(), Some((at(20), handles[3])));
-        applications[3].workload = Box::new(Told::default());
+        applications[3].workload = Box::new(Fixed::default());
         applications.note(3);
         assert_eq!(applications.due(at(39)).collect::<Vec<_>>(), [0]);
         applications.swap_remove(0);
@@ -219,11 +219,11 @@ mod tests {
 
     #[test]
     fn all_are_done_when_the_last_is_wherever_it_moved() {
-        let (mut applications, _) = with([true, true, true, false].map(|done| Told { wakeup: None, done }));
+        let (mut applications, _) = with([true, true, true, false].map(|done| Fixed { wakeup: None, done }));
         assert!(!applications.are_done());
         applications.swap_remove(0);
         assert!(!applications.are_done());
-        applications[0].workload = Box::new(Told { wakeup: None, done: true });
+        applications[0].workload = Box::new(Fixed { wakeup: None, done: true });
         assert!(applications.are_done());
     }
 }

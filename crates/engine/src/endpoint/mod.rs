@@ -113,7 +113,7 @@ impl Awake {
     }
 }
 
-/// Times at which connections are asked for what is due.
+/// Times at which something of a connection may be due.
 struct Timers {
     set: BTreeSet<(Instant, Handle)>,
     /// The first; `MAX` for none.

@@ -216,7 +216,7 @@ impl Reorder {
             self.occupancy -= end - self.expected;
             self.expected = end;
         }
-        // What they accept is counted from there.
+        // The numbers that they accept are counted from there.
         self.stored.slide(self.expected);
         if self.threshold.is_some() {
             self.arrived.slide(self.expected);
