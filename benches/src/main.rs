@@ -14,10 +14,13 @@ use workloads::Workload;
 
 fn main() {
     let (flags, named): (Vec<String>, Vec<String>) = std::env::args().skip(1).partition(|a| a.starts_with("--"));
-    let chosen: Vec<Workload> =
-        workloads::all().into_iter().filter(|w| named.is_empty() || named.iter().any(|n| n == w.name)).collect();
+    let all = || {
+        let crowds = workloads::CROWDS.map(|(flows, seconds)| workloads::crowd(flows, seconds));
+        workloads::all().into_iter().chain(crowds)
+    };
+    let chosen: Vec<Workload> = all().filter(|w| named.is_empty() || named.contains(&w.name)).collect();
     if chosen.is_empty() || flags.iter().any(|flag| flag != "--only") {
-        let names: Vec<&str> = workloads::all().iter().map(|w| w.name).collect();
+        let names: Vec<String> = all().map(|w| w.name).collect();
         eprintln!("usage: speed [--only] [{}]", names.join("|"));
         std::process::exit(2);
     }

@@ -7,6 +7,13 @@ pub struct Handle {
     index: usize,
 }
 
+impl Handle {
+    /// The entry's place in the table: small numbers, each of one entry at a time.
+    pub fn index(self) -> usize {
+        self.index
+    }
+}
+
 /// Entries in the places that they keep until they are removed.
 #[derive(Debug)]
 pub(crate) struct Slots<T> {

@@ -109,7 +109,7 @@ impl Stopwatch {
     }
 }
 
-/// The maxima of a value within samples of fixed length.
+/// The maxima of a value within samples of fixed length; a histogram that many may share takes them.
 #[derive(Clone, Debug)]
 pub(crate) struct Peaks {
     step: Duration,
@@ -117,19 +117,18 @@ pub(crate) struct Peaks {
     boundary: Instant,
     value: u64,
     peak: u64,
-    closed: Histogram,
 }
 
 impl Peaks {
     /// Samples of `step` (not zero); the value begins at 0.
     pub fn new(step: Duration) -> Self {
-        Self { step, boundary: Instant::ZERO + step, value: 0, peak: 0, closed: Histogram::default() }
+        Self { step, boundary: Instant::ZERO + step, value: 0, peak: 0 }
     }
 
     /// From `now` on the value is this.
-    pub fn set(&mut self, now: Instant, value: u64) {
+    pub fn set(&mut self, now: Instant, value: u64, closed: &mut Histogram) {
         if now >= self.boundary {
-            self.close(now);
+            self.close(now, closed);
         }
         self.value = value;
         self.peak = self.peak.max(value);
@@ -139,26 +138,25 @@ impl Peaks {
     pub fn restart(&mut self, now: Instant) {
         self.boundary = now + self.step;
         self.peak = self.value;
-        self.closed.clear();
     }
 
-    /// The distribution of the maxima up to `now`; a sample that has only begun counts.
-    pub fn finish(&mut self, now: Instant) -> &Histogram {
+    /// Adds the maxima up to `now`; a sample that has only begun counts.
+    pub fn finish(mut self, now: Instant, closed: &mut Histogram) {
         if now >= self.boundary {
-            self.close(now);
+            self.close(now, closed);
         }
         if now > self.boundary - self.step {
-            self.closed.add(self.peak, 1);
+            closed.add(self.peak, 1);
         }
-        &self.closed
     }
 
     /// Closes the open sample and all further ones that end by `now`: in those the value did not change.
     #[cold]
-    fn close(&mut self, now: Instant) {
-        self.closed.add(self.peak, 1);
+    #[inline(never)]
+    fn close(&mut self, now: Instant, closed: &mut Histogram) {
+        closed.add(self.peak, 1);
         let whole = now.since(self.boundary).as_nanos() / self.step.as_nanos();
-        self.closed.add(self.value, whole);
+        closed.add(self.value, whole);
         self.boundary += self.step * (whole + 1);
         self.peak = self.value;
     }
@@ -214,21 +212,22 @@ mod tests {
 
     #[test]
     fn peaks_fill_samples_without_changes() {
-        let mut peaks = Peaks::new(Duration::from_millis(10));
+        let (mut peaks, mut seen) = (Peaks::new(Duration::from_millis(10)), Histogram::default());
         peaks.restart(ms(5));
-        peaks.set(ms(6), 30); // sample [5, 15): 30
-        peaks.set(ms(7), 10); // then [15, 25), [25, 35): 10
-        peaks.set(ms(35), 20); // sample [35, 45): 20, for it begins with 10
-        let seen = peaks.finish(ms(40));
+        peaks.set(ms(6), 30, &mut seen); // sample [5, 15): 30
+        peaks.set(ms(7), 10, &mut seen); // then [15, 25), [25, 35): 10
+        peaks.set(ms(35), 20, &mut seen); // sample [35, 45): 20, for it begins with 10
+        peaks.finish(ms(40), &mut seen);
         assert_eq!(seen.mean(), Some((30.0 + 10.0 + 10.0 + 20.0) / 4.0));
         assert_eq!(seen.max(), Some(30));
     }
 
     #[test]
     fn a_sample_without_length_does_not_count() {
-        let mut peaks = Peaks::new(Duration::from_millis(10));
+        let (mut peaks, mut seen) = (Peaks::new(Duration::from_millis(10)), Histogram::default());
         peaks.restart(ms(0));
-        peaks.set(ms(10), 50);
-        assert_eq!(peaks.finish(ms(10)).mean(), Some(0.0));
+        peaks.set(ms(10), 50, &mut seen);
+        peaks.finish(ms(10), &mut seen);
+        assert_eq!(seen.mean(), Some(0.0));
     }
 }

@@ -2,22 +2,17 @@
 
 use anabranch_units::Instant;
 
-/// A time, then an insertion number that breaks ties, then a slot: packed into one number, so that a comparison is one
-/// step.
+/// A time, then an insertion number that breaks ties: packed into one number, so that a comparison is one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key(u128);
 
-/// Low bits of a key for the slot: at most 32 paths with two ways each, and few links.
-const SLOT_BITS: u32 = 16;
-const SLOT: u128 = (1 << SLOT_BITS) - 1;
-
 impl Key {
     /// No action.
-    pub(crate) const NEVER: Self = Self(!SLOT);
+    pub(crate) const NEVER: Self = Self(u128::MAX);
 
-    /// At `due`; among several at that time, the one with the least `seq` goes first, which is less than 2⁴⁸.
+    /// At `due`; among several at that time, the one with the least `seq` goes first.
     pub(crate) fn new(due: Instant, seq: u64) -> Self {
-        Self(u128::from(due.as_nanos()) << 64 | u128::from(seq << SLOT_BITS))
+        Self(u128::from(due.as_nanos()) << 64 | u128::from(seq))
     }
 
     /// The time; [`Instant::MAX`] for never.
@@ -25,29 +20,29 @@ impl Key {
         Instant::from_nanos((self.0 >> 64) as u64)
     }
 
-    /// The same key for `slot`.
-    fn of(self, slot: usize) -> Self {
-        Self(self.0 | slot as u128)
+    /// The part that breaks ties of time.
+    fn rest(self) -> u64 {
+        self.0 as u64
     }
 }
 
-/// A fixed number of slots, each with the key of its next action. Networks have few, so that a scan beats a heap.
+/// A fixed number of slots, each with the key of its next action. Networks have few, so that a scan beats a heap; it
+/// compares times, which seldom are the same.
 #[derive(Clone, Debug)]
 pub(crate) struct Agenda {
-    /// The keys, each with its slot.
-    keys: Vec<Key>,
-    /// The least key.
+    /// The keys in two parts.
+    dues: Vec<Instant>,
+    rests: Vec<u64>,
+    /// The least key, and its slot: the lowest of several.
     first: Key,
+    slot: usize,
 }
 
 impl Agenda {
     /// `slots` slots without an action.
-    ///
-    /// # Panics
-    /// If there are more slots than a key can encode.
     pub(crate) fn new(slots: usize) -> Self {
-        assert!(slots as u128 <= SLOT, "too many paths and links");
-        Self { keys: (0..slots).map(|slot| Key::NEVER.of(slot)).collect(), first: Key::NEVER }
+        let never = Key::NEVER;
+        Self { dues: vec![never.due(); slots], rests: vec![never.rest(); slots], first: never, slot: 0 }
     }
 
     /// The time of the next action; [`Instant::MAX`] for never.
@@ -57,18 +52,30 @@ impl Agenda {
 
     /// The slot of the next action.
     pub(crate) fn slot(&self) -> usize {
-        (self.first.0 & SLOT) as usize
+        self.slot
     }
 
     /// Sets the key of `slot`'s next action.
+    #[inline(always)]
     pub(crate) fn set(&mut self, slot: usize, key: Key) {
-        let own = key.of(slot);
-        self.keys[slot] = own;
+        (self.dues[slot], self.rests[slot]) = (key.due(), key.rest());
         if key <= self.first {
-            self.first = own;
-        } else if slot == self.slot() {
-            self.first = self.keys.iter().copied().fold(own, Key::min);
+            (self.first, self.slot) = (key, slot);
+        } else if slot == self.slot {
+            self.find_first();
         }
+    }
+
+    #[inline(always)]
+    fn find_first(&mut self) {
+        let (mut at, mut first) = (Instant::MAX, 0);
+        for (slot, due) in self.dues.iter().enumerate() {
+            if *due <= at && (*due < at || self.rests[slot] < self.rests[first]) {
+                (at, first) = (*due, slot);
+            }
+        }
+        self.slot = first;
+        self.first = Key::new(at, self.rests[first]);
     }
 }
 

@@ -6,8 +6,8 @@ use crate::layout::{Layout, outcome, unsupported};
 use anabranch_metrics::{Meter, RunMetrics};
 use anabranch_scenario::Host;
 use anabranch_sim::{Checks, FlowSetup, Stuck, World};
-use anabranch_trace::{Digest, LinkEvent, Recorder, Tee};
-use anabranch_units::{Direction, Instant, PathId, Side};
+use anabranch_trace::{Digest, Recorder, Tee};
+use anabranch_units::Instant;
 use std::sync::atomic::AtomicBool;
 
 /// Runs jobs in virtual time.
@@ -17,21 +17,6 @@ pub struct VirtualTime {
     pub checks: Checks,
     /// Set from outside, it interrupts a run in the middle.
     pub stop: Option<&'static AtomicBool>,
-}
-
-/// Lends a listener to a [`Tee`].
-struct Lent<'a>(&'a mut dyn Recorder);
-
-impl Recorder for Lent<'_> {
-    fn record(&mut self, now: Instant, origin: anabranch_trace::Origin, event: &anabranch_trace::Event) {
-        self.0.record(now, origin, event);
-    }
-    fn link(&mut self, now: Instant, path: PathId, direction: Direction, size: u32, what: LinkEvent) {
-        self.0.link(now, path, direction, size, what);
-    }
-    fn packet(&mut self, now: Instant, host: Side, sent: bool, path: PathId, packet: &anabranch_wire::Packet) {
-        self.0.packet(now, host, sent, path, packet);
-    }
 }
 
 impl Driver for VirtualTime {
@@ -57,26 +42,32 @@ impl VirtualTime {
             return Err(unsupported("a Linux host in virtual time"));
         }
         let plan = Layout::of(job)?;
-        let Some(mut drawn) = plan.curves(job) else {
-            return Ok(self.measure(job, &plan, listener, equip)?.0);
-        };
-        let (mut outcome, metrics) = self.measure(job, &plan, &mut Tee(&mut drawn, Lent(listener)), equip)?;
-        outcome.curves = drawn.finish(&metrics);
-        Ok(outcome)
+        // The recorder is a type for each kind of run: without a listener there is none.
+        let listener = Some(listener).filter(|listener| listener.is_listening());
+        match (plan.curves(job), listener) {
+            (None, None) => Ok(self.measure(job, &plan, (), equip)?.0),
+            (None, Some(listener)) => Ok(self.measure(job, &plan, listener, equip)?.0),
+            (Some(mut drawn), listener) => {
+                let (mut outcome, metrics) = self.measure(job, &plan, Tee(&mut drawn, listener), equip)?;
+                outcome.curves = drawn.finish(&metrics);
+                Ok(outcome)
+            }
+        }
     }
 
     fn measure(
         &self,
         job: &Job,
         plan: &Layout,
-        listener: &mut dyn Recorder,
+        listener: impl Recorder,
         equip: impl FnOnce(&mut [FlowSetup]),
     ) -> Result<(RunOutcome, RunMetrics), RunError> {
         let scenario = &*job.scenario;
         let mut flows = plan.flows(job)?;
+        flows.iter_mut().for_each(|flow| flow.captured &= listener.is_listening());
         equip(&mut flows);
         let mut world = World::new(plan.world(job, self.checks)?, flows);
-        let mut recorder = Tee(Tee(Meter::new(plan.meter(job)), Digest::new()), Lent(listener));
+        let mut recorder = Tee(Tee(Meter::new(plan.meter(job)), Digest::new()), listener);
         let until = scenario.duration.map_or(Instant::MAX, |d| Instant::ZERO + scenario.warmup + d);
         if let Some(stop) = self.stop {
             world.stop_when(stop);
@@ -102,6 +93,7 @@ fn why(scenario: &str, now: Instant, stuck: Stuck) -> RunError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use anabranch_units::Side;
 
     #[test]
     fn a_world_that_stands_still_is_told_with_scenario_time_and_host() {

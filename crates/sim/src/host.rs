@@ -1,6 +1,8 @@
 //! A host that is an engine: one endpoint, and an application on each of its connections.
 
+use crate::applications::{Application, Applications};
 use crate::stillness::Stillness;
+use crate::stuck::Stuck;
 use anabranch_engine::Cx;
 use anabranch_engine::connection::{Connection, ConnectionEvent, Setup};
 use anabranch_engine::endpoint::{Accept, Endpoint, Handle};
@@ -50,28 +52,6 @@ impl core::fmt::Debug for Switch {
     }
 }
 
-/// An application whose connection exists or has existed.
-#[derive(Debug)]
-struct Application {
-    handle: Handle,
-    workload: Box<dyn Workload>,
-    established: bool,
-    /// When the workload wants to be called, by its answer to the last call; `MAX` for never.
-    wakeup: Instant,
-}
-
-impl Application {
-    fn new(handle: Handle, workload: Box<dyn Workload>) -> Self {
-        let mut application = Self { handle, workload, established: false, wakeup: Instant::MAX };
-        application.note_wakeup();
-        application
-    }
-
-    fn note_wakeup(&mut self) {
-        self.wakeup = self.workload.next_wakeup().unwrap_or(Instant::MAX);
-    }
-}
-
 /// An application that waits for its connection; a client's has the parameters to connect.
 #[derive(Debug)]
 struct Waiting {
@@ -86,7 +66,9 @@ pub(crate) struct Host {
     pub side: Side,
     pub endpoint: Endpoint,
     rng: Rng,
-    applications: Vec<Application>,
+    applications: Applications,
+    /// Places of the applications that are called when time has passed; kept for its memory.
+    due: Vec<usize>,
     /// Applications without a connection yet.
     waiting: VecDeque<Waiting>,
     /// The scheduler that took over, for future connections.
@@ -137,7 +119,8 @@ impl Host {
             side,
             endpoint,
             rng,
-            applications: Vec::new(),
+            applications: Applications::default(),
+            due: Vec::new(),
             waiting,
             switch: None,
             opening,
@@ -174,7 +157,7 @@ impl Host {
 
     /// Gives an application its connection, with the scheduler that took over meanwhile, if any.
     fn adopt(&mut self, now: Instant, recorder: &mut dyn Recorder, handle: Handle, workload: Box<dyn Workload>) {
-        self.applications.push(Application::new(handle, workload));
+        self.applications.push(handle, workload);
         let mut cx = Cx { now, recorder, rng: &mut self.rng };
         if let (Some(Switch { name, make }), Some(connection)) = (&self.switch, self.endpoint.connection_mut(handle)) {
             connection.set_scheduler(&mut cx, *name, make());
@@ -184,7 +167,7 @@ impl Host {
     /// Changes the scheduler of every connection, present and future.
     pub fn set_scheduler(&mut self, now: Instant, recorder: &mut dyn Recorder, switch: &Switch) {
         let mut cx = Cx { now, recorder, rng: &mut self.rng };
-        for application in &self.applications {
+        for application in self.applications.iter() {
             if let Some(connection) = self.endpoint.connection_mut(application.handle) {
                 connection.set_scheduler(&mut cx, switch.name, (switch.make)());
             }
@@ -195,7 +178,7 @@ impl Host {
     /// Aborts every connection.
     pub fn abort(&mut self, now: Instant, recorder: &mut dyn Recorder) {
         let mut cx = Cx { now, recorder, rng: &mut self.rng };
-        for application in &self.applications {
+        for application in self.applications.iter() {
             if let Some(connection) = self.endpoint.connection_mut(application.handle) {
                 connection.abort(&mut cx);
             }
@@ -214,8 +197,7 @@ impl Host {
                 self.adopt(now, recorder, handle, workload);
             }
         }
-        let place = |handle| self.applications.iter().position(|application| application.handle == handle);
-        if let Some(n) = handle.and_then(place) {
+        if let Some(n) = handle.and_then(|handle| self.applications.find(handle)) {
             told |= self.serve(n, now, recorder);
         }
         if told {
@@ -228,19 +210,33 @@ impl Host {
     pub fn on_timer(&mut self, now: Instant, recorder: &mut dyn Recorder) {
         let mut cx = Cx { now, recorder: &mut *recorder, rng: &mut self.rng };
         self.endpoint.handle_timeout(&mut cx);
-        for n in (0..self.applications.len()).rev() {
-            let application = &mut self.applications[n];
-            if application.wakeup <= now
-                && let Some(connection) = self.endpoint.connection_mut(application.handle)
-            {
-                let mut cx = Cx { now, recorder: &mut *recorder, rng: &mut self.rng };
-                application.workload.on_wakeup(now, &mut Io { connection, cx: &mut cx, tickets: &mut self.tickets });
-                application.note_wakeup();
-                self.fault = self.fault.or_else(|| application.workload.fault());
-            }
+        let mut due = core::mem::take(&mut self.due);
+        due.extend(self.applications.due(now));
+        while let Some(handle) = self.endpoint.poll_news() {
+            due.extend(self.applications.find(handle));
+        }
+        // The last place first: what leaves is replaced by one that was served already.
+        due.sort_unstable_by(|a, b| b.cmp(a));
+        due.dedup();
+        for n in due.drain(..) {
+            self.wake(n, now, recorder);
             self.serve(n, now, recorder);
         }
+        self.due = due;
         self.go_on(now, recorder);
+    }
+
+    /// Calls an application whose wake-up has come.
+    fn wake(&mut self, n: usize, now: Instant, recorder: &mut dyn Recorder) {
+        let Application { handle, workload, wakeup, .. } = &mut self.applications[n];
+        if *wakeup <= now
+            && let Some(connection) = self.endpoint.connection_mut(*handle)
+        {
+            let mut cx = Cx { now, recorder, rng: &mut self.rng };
+            workload.on_wakeup(now, &mut Io { connection, cx: &mut cx, tickets: &mut self.tickets });
+            self.fault = self.fault.or_else(|| workload.fault());
+            self.applications.note(n);
+        }
     }
 
     /// Opens the next connections of a client, once it has begun.
@@ -299,9 +295,9 @@ impl Host {
         if let (None, Some(fault)) = (self.fault, workload.fault()) {
             self.fault = Some(fault);
         }
-        self.applications[n].note_wakeup();
+        self.applications.note(n);
         // The last one of a host is kept for inspection.
-        if closed && self.applications[n].workload.is_done() && !self.waiting.is_empty() {
+        if closed && !self.waiting.is_empty() && self.applications[n].workload.is_done() {
             self.applications.swap_remove(n);
             self.gone += 1;
         }
@@ -309,12 +305,12 @@ impl Host {
 
     /// The first connection's handle, or its successor's.
     pub fn handle(&self) -> Option<Handle> {
-        self.applications.first().map(|application| application.handle)
+        self.applications.iter().next().map(|application| application.handle)
     }
 
     /// Every application has finished its work.
-    pub fn is_done(&self) -> bool {
-        self.waiting.is_empty() && self.applications.iter().all(|application| application.workload.is_done())
+    pub fn is_done(&mut self) -> bool {
+        self.waiting.is_empty() && self.applications.are_done()
     }
 
     /// A client has opened all its connections, and none is left.
@@ -328,18 +324,29 @@ impl Host {
         self.gone + self.applications.iter().filter(|application| application.workload.is_done()).count()
     }
 
+    /// Why the run cannot continue: it is active without end while time stands still.
+    #[cold]
+    pub fn endless(&self, flow: usize) -> Stuck {
+        let (rounds, packets) = self.still.counts();
+        Stuck::Still { flow, side: self.side, rounds, packets }
+    }
+
     /// The first fault of a connection.
     pub fn fault(&self) -> Option<Fault> {
         self.fault
     }
 
     /// When this host must next be called.
-    pub fn next_alarm(&self) -> Instant {
+    pub fn next_alarm(&mut self) -> Instant {
         let timer = self.endpoint.poll_timeout().unwrap_or(Instant::MAX);
-        // An application whose connection is gone is not called any more.
-        let connected = |application: &Application| self.endpoint.connection(application.handle).is_some();
-        let wakeups = self.applications.iter().filter(|a| a.wakeup < timer && connected(a));
-        wakeups.fold(timer, |first, application| first.min(application.wakeup))
+        while let Some((at, handle)) = self.applications.first_wakeup().filter(|(at, _)| *at < timer) {
+            if self.endpoint.connection(handle).is_some() {
+                return at;
+            }
+            // An application whose connection is gone is not called any more.
+            self.applications.drop_wakeup();
+        }
+        timer
     }
 }
 

@@ -3,6 +3,7 @@
 //! The caller advances its time. Between hosts that are all engines, time is virtual; a driver in real time can put
 //! hosts outside the world at either end.
 
+mod applications;
 mod flow;
 mod host;
 mod outside;

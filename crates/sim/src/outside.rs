@@ -101,7 +101,7 @@ impl Place {
         }
     }
 
-    pub fn is_done(&self) -> bool {
+    pub fn is_done(&mut self) -> bool {
         match self {
             Self::Engine(host) => host.is_done(),
             Self::Outside(done) => *done,

@@ -114,6 +114,8 @@ struct FlowState {
     may_fail: bool,
     captured: bool,
     routes: Vec<(IpAddr, usize)>,
+    /// A subflow with a lower number uses the network path of its number.
+    own_paths: usize,
 }
 
 /// Hosts, applications and the network between them.
@@ -201,7 +203,8 @@ impl World {
         self.hosts.push(place(Side::Client, flow.client, stream("client")));
         self.hosts.push(place(Side::Server, flow.server, stream("server")));
         let FlowSetup { awaited, may_fail, captured, routes, .. } = flow;
-        self.flows.push(FlowState { awaited, may_fail, captured, routes });
+        let own_paths = if routes.is_empty() { usize::MAX } else { routes.len() };
+        self.flows.push(FlowState { awaited, may_fail, captured, routes, own_paths });
         if awaited {
             self.awaiting = Some(self.awaiting.unwrap_or(0) + 1);
         }
@@ -445,6 +448,9 @@ impl World {
                     engine.alarm = Instant::MAX;
                     engine.still.round(self.now);
                     engine.on_timer(self.now, recorder);
+                    if engine.still.is_endless() {
+                        self.stuck = Some(engine.endless(host.flow()));
+                    }
                     self.flush(host, recorder);
                     self.check(host);
                 }
@@ -515,19 +521,25 @@ impl World {
             self.read_devices(host, recorder);
         }
         let Place::Engine(engine) = &mut self.hosts[host.index()] else { return };
-        let FlowState { captured, routes, .. } = &self.flows[host.flow()];
-        let (side, mut sent) = (engine.side, 0);
+        let flow = &self.flows[host.flow()];
+        let (side, captured, mut sent) = (engine.side, flow.captured, 0);
         while let Some(path) = engine.transmit_into(self.now, recorder, &mut self.draft.packet) {
             sent += 1;
             if sent > MOST_PACKETS {
                 break;
             }
             let packet = &self.draft.packet;
-            let Some(path) = network_path(path, side, packet, routes) else { continue };
+            let path = match path {
+                Some(path) if path.index() < flow.own_paths => path.index(),
+                _ => match path_of_client(side, packet, &flow.routes) {
+                    Some(path) => path,
+                    None => continue,
+                },
+            };
             if self.checks.wire && !Packet::parse(packet.emit().into()).is_ok_and(|read| read == *packet) {
                 return self.stuck = Some(Stuck::Wire);
             }
-            if *captured {
+            if captured {
                 recorder.packet(self.now, side, true, PathId(path as u8), packet);
             }
             let size = packet.len() as u32;
@@ -538,10 +550,11 @@ impl World {
             parcel.raw = None;
             self.network.send(self.now, recorder, path, side.sends(), size, parcel);
         }
-        engine.still.sent(self.now, sent);
-        if engine.still.is_endless() {
-            let (rounds, packets) = engine.still.counts();
-            self.stuck = Some(Stuck::Still { flow: host.flow(), side, rounds, packets });
+        if sent > 0 {
+            engine.still.sent(self.now, sent);
+            if engine.still.is_endless() {
+                self.stuck = Some(engine.endless(host.flow()));
+            }
         }
         let at = engine.next_alarm();
         let alarm = engine.alarm;
@@ -579,9 +592,9 @@ impl World {
     /// Checks whether an awaited flow is done.
     #[inline(never)]
     fn check_end(&mut self, flow: usize) {
-        let [client, server] = HostId::both(flow).map(|host| &self.hosts[host.index()]);
-        if client.is_done() && server.is_done()
-            || self.flows[flow].may_fail && client.engine().is_some_and(Host::is_gone)
+        let [client, server] = HostId::both(flow).map(HostId::index);
+        if self.hosts[client].is_done() && self.hosts[server].is_done()
+            || self.flows[flow].may_fail && self.hosts[client].engine().is_some_and(Host::is_gone)
         {
             self.flows[flow].awaited = false;
             self.awaiting = self.awaiting.map(|n| n - 1);
@@ -599,14 +612,10 @@ fn devices(topology: &Topology) -> Vec<DeviceId> {
         .collect()
 }
 
-/// The network path of a packet from an engine. A subflow whose addresses the setup names uses the path of the same
-/// number; otherwise the client's address decides. A reset for a stray segment from an unknown address has none.
-fn network_path(path: Option<PathId>, side: Side, packet: &Packet, routes: &[(IpAddr, usize)]) -> Option<usize> {
-    if let Some(path) = path
-        && (routes.is_empty() || path.index() < routes.len())
-    {
-        return Some(path.index());
-    }
+/// The network path of a packet from an engine that belongs to no subflow whose addresses the setup names: the client's
+/// address decides. A reset for a stray segment from an unknown address has none.
+#[cold]
+fn path_of_client(side: Side, packet: &Packet, routes: &[(IpAddr, usize)]) -> Option<usize> {
     let client = if side == Side::Client { packet.src } else { packet.dst };
     routes.iter().find(|(address, _)| *address == client).map(|(_, path)| *path)
 }

@@ -142,11 +142,12 @@ impl Digest {
 }
 
 impl Recorder for Digest {
+    #[inline(always)]
     fn record(&mut self, now: Instant, origin: Origin, event: &Event) {
         self.state = encode(self.start(now, origin), event);
     }
 
-    #[inline]
+    #[inline(always)]
     fn link(&mut self, now: Instant, path: PathId, direction: Direction, size: u32, what: LinkEvent) {
         self.state = encode_link(self.start(now, Origin::network(path)), direction, size, what);
     }

@@ -93,10 +93,12 @@ impl<R: Recorder> Recorder for Option<R> {
 pub struct Tee<A, B>(pub A, pub B);
 
 impl<A: Recorder, B: Recorder> Recorder for Tee<A, B> {
+    #[inline(always)]
     fn record(&mut self, now: Instant, origin: Origin, event: &Event) {
         self.0.record(now, origin, event);
         self.1.record(now, origin, event);
     }
+    #[inline(always)]
     fn link(&mut self, now: Instant, path: PathId, direction: Direction, size: u32, what: LinkEvent) {
         self.0.link(now, path, direction, size, what);
         self.1.link(now, path, direction, size, what);

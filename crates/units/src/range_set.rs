@@ -190,18 +190,23 @@ impl RangeSet {
     }
 
     /// Removes `range`; returns how many offsets were inside.
+    #[inline]
     pub fn remove(&mut self, range: Range) -> u64 {
+        match self.ranges.front_mut() {
+            // The common case: the beginning of the lowest range.
+            Some(first) if range.start == first.start && range.end < first.end && !range.is_empty() => {
+                first.start = range.end;
+                self.bytes -= range.len();
+                range.len()
+            }
+            _ => self.remove_inside(range),
+        }
+    }
+
+    #[inline(never)]
+    fn remove_inside(&mut self, range: Range) -> u64 {
         if range.is_empty() {
             return 0;
-        }
-        if let Some(first) = self.ranges.front_mut()
-            && range.start == first.start
-            && range.end < first.end
-        {
-            // The common case: the beginning of the lowest range.
-            first.start = range.end;
-            self.bytes -= range.len();
-            return range.len();
         }
         let mut at = self.after(range.start);
         let mut removed = 0;
@@ -257,11 +262,22 @@ impl RangeSet {
     }
 
     /// The range that starts after skipping `skip` offsets *of this set*, at most `len` long and never across a gap.
+    #[inline]
     pub fn after_skipping(&self, skip: u64, len: u64) -> Option<Range> {
-        let first = self.ranges.front()?;
-        let start = if skip < first.len() { first.start + skip } else { self.nth(skip)? };
-        let inside = if start < first.end { *first } else { self.range_at(start)? };
-        Some(Range::new(start, inside.end.min(start + len)))
+        match self.ranges.front()? {
+            first if skip < first.len() => {
+                let start = first.start + skip;
+                Some(Range::new(start, first.end.min(start + len)))
+            }
+            _ => self.after_first(skip, len),
+        }
+    }
+
+    /// As [`Self::after_skipping`], behind the lowest range.
+    #[inline(never)]
+    fn after_first(&self, skip: u64, len: u64) -> Option<Range> {
+        let start = self.nth(skip)?;
+        Some(Range::new(start, self.range_at(start)?.end.min(start + len)))
     }
 
     /// The offset of this set with `skip` others below it. The search runs from both ends, because schedulers skip to

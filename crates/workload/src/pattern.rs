@@ -35,13 +35,19 @@ pub fn piece(offset: u64, len: usize) -> Bytes {
 }
 
 /// The offset of the first wrong byte of `data`, which begins at `offset` of its stream.
+#[inline]
 pub fn mismatch(offset: u64, data: &[u8]) -> Option<u64> {
+    // A slice of the pattern itself at this offset needs no comparison: the network forwards written data without a copy.
+    // Any other bytes are compared one by one.
+    if core::ptr::eq(data, slice(offset, data.len())) { None } else { compare(offset, data) }
+}
+
+#[inline(never)]
+fn compare(offset: u64, data: &[u8]) -> Option<u64> {
     let mut at = offset;
     for part in data.chunks(LONGEST) {
         let right = slice(at, part.len());
-        // A slice of the pattern itself at this offset needs no comparison: the network forwards written data without a
-        // copy. Any other bytes are compared one by one.
-        if !core::ptr::eq(part, right) && part != right {
+        if part != right {
             return part.iter().zip(right).position(|(a, b)| a != b).map(|wrong| at + wrong as u64);
         }
         at += part.len() as u64;

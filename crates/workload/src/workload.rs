@@ -42,7 +42,7 @@ pub trait Workload: Debug + Send {
     fn next_wakeup(&self) -> Option<Instant> {
         None
     }
-    /// It has finished all its writing and reading.
+    /// It has finished all its writing and reading, and has nothing to do ever after.
     fn is_done(&self) -> bool;
     /// It has read all that it requested, though its connection may not have closed yet.
     fn is_served(&self) -> bool {

@@ -26,10 +26,12 @@ struct Slot {
     connection: Connection,
     /// It may have something to send or tell.
     awake: bool,
+    /// It is among those that have something to tell.
+    listed: bool,
     /// Its entry among the timers.
     timer: Instant,
     /// Its entries among the ends, and the state of its subflows that they are for.
-    ends: Vec<SubflowKey>,
+    ends: Vec<Ends>,
     epoch: u64,
     /// It ended while it sent, and a timer has said so.
     prompted: bool,
@@ -37,6 +39,16 @@ struct Slot {
     unproven: bool,
     /// It is among those that linger.
     lingers: bool,
+}
+
+impl Slot {
+    /// Puts it among those that have something to tell, if it has.
+    #[inline]
+    fn list(&mut self, handle: Handle, news: &mut Vec<Handle>) {
+        if self.connection.has_events() && !core::mem::replace(&mut self.listed, true) {
+            news.push(handle);
+        }
+    }
 }
 
 struct Listener {
@@ -47,20 +59,32 @@ struct Listener {
     complete_only: bool,
 }
 
-/// A subflow's two ends as numbers that compare fast: the ports first, for those differ most.
-type SubflowKey = (u32, u128, u128);
-
-fn ends(local: (IpAddr, u16), remote: (IpAddr, u16)) -> SubflowKey {
-    let number = |ip: IpAddr| match ip {
-        // RFC 4291 §2.5.5.2: an IPv4-mapped address
-        IpAddr::V4(ip) => 0xffff << 32 | u128::from(ip.to_bits()),
-        IpAddr::V6(ip) => ip.to_bits(),
-    };
-    (u32::from(remote.1) << 16 | u32::from(local.1), number(remote.0), number(local.0))
+/// A subflow's two ends in the order in which they are looked for: the ports first, for those differ most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Ends {
+    /// The remote one, then ours.
+    ports: u32,
+    remote: IpAddr,
+    local: IpAddr,
 }
 
-fn ends_of(FourTuple { local, remote }: &FourTuple) -> SubflowKey {
-    ends((local.ip(), local.port()), (remote.ip(), remote.port()))
+fn ports(local: u16, remote: u16) -> u32 {
+    u32::from(remote) << 16 | u32::from(local)
+}
+
+impl From<&FourTuple> for Ends {
+    fn from(FourTuple { local, remote }: &FourTuple) -> Self {
+        Self { ports: ports(local.port(), remote.port()), remote: remote.ip(), local: local.ip() }
+    }
+}
+
+/// The part of an address in which those of one network differ.
+#[inline(always)]
+fn low_bits(address: &IpAddr) -> u32 {
+    match address {
+        IpAddr::V4(ip) => ip.to_bits(),
+        IpAddr::V6(ip) => ip.to_bits() as u32,
+    }
 }
 
 /// Connections that may have something to send, first come first. Nearly always there is one at most, which has a place
@@ -72,6 +96,7 @@ struct Awake {
 }
 
 impl Awake {
+    #[inline(always)]
     fn push(&mut self, handle: Handle) {
         match self.first {
             None => self.first = Some(handle),
@@ -88,23 +113,105 @@ impl Awake {
     }
 }
 
-/// Subflows whose segments came lately, each in the place that its ends give it: nearly every segment belongs to one.
-#[derive(Default)]
-struct Recent([Option<(SubflowKey, Handle, PathId)>; 8]);
+/// Times at which something of a connection may be due.
+struct Timers {
+    set: BTreeSet<(Instant, Handle)>,
+    /// The first; `MAX` for none.
+    next: Instant,
+}
+
+impl Default for Timers {
+    fn default() -> Self {
+        Self { set: BTreeSet::new(), next: Instant::MAX }
+    }
+}
+
+impl Timers {
+    /// From `before` to `after`; `MAX` is no time.
+    #[inline(never)]
+    fn change(&mut self, handle: Handle, before: Instant, after: Instant) {
+        // In this order a set of one does not give its memory back and take it again.
+        if after < Instant::MAX {
+            self.set.insert((after, handle));
+        }
+        if before < Instant::MAX {
+            self.set.remove(&(before, handle));
+        }
+        self.next = self.set.first().map_or(Instant::MAX, |(at, _)| *at);
+    }
+
+    /// Takes the first, if its time has come.
+    fn pop(&mut self, now: Instant) -> Option<Handle> {
+        let (at, handle) = self.set.first().copied().filter(|(at, _)| *at <= now)?;
+        self.change(handle, at, Instant::MAX);
+        Some(handle)
+    }
+}
+
+/// Subflows whose segments came lately, each in the one place that its ends give it: nearly every segment belongs to one.
+struct Recent {
+    /// A power of two.
+    places: Vec<Option<(Ends, Handle, PathId)>>,
+}
 
 impl Recent {
-    /// Where these ends are looked for. Addresses differ in any byte, often in one only, at either end or at both.
-    fn place(&mut self, (_, remote, local): &SubflowKey) -> &mut Option<(SubflowKey, Handle, PathId)> {
-        let bits = (*remote as u32).wrapping_add((*local as u32).wrapping_mul(5));
-        &mut self.0[((bits ^ bits >> 8 ^ bits >> 16) % 8) as usize]
+    /// Places at first: enough for the subflows of one connection.
+    const FEWEST: usize = 16;
+
+    /// Places for twice as many subflows as there are, so that few share one.
+    fn make_room(&mut self, subflows: usize) {
+        let wanted = (2 * subflows).next_power_of_two().max(Self::FEWEST);
+        if self.places.len() < wanted {
+            self.places = vec![None; wanted];
+        }
+    }
+
+    /// Where these ends are looked for.
+    #[inline(always)]
+    fn place(&self, ports: u32, remote: &IpAddr, local: &IpAddr) -> usize {
+        let addresses = low_bits(remote) ^ low_bits(local).rotate_left(16);
+        // Fibonacci hashing: the high half of the product depends on every bit below it.
+        let mixed = (u64::from(ports) << 32 | u64::from(addresses)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        mixed as usize & (self.places.len() - 1)
+    }
+
+    /// The subflow that a packet to this host belongs to, if it is here.
+    #[inline(always)]
+    fn find(&self, packet: &Packet) -> Option<(Handle, PathId)> {
+        let ports = ports(packet.segment.dst_port, packet.segment.src_port);
+        match &self.places[self.place(ports, &packet.src, &packet.dst)] {
+            Some((ends, handle, path))
+                if ends.ports == ports && ends.remote == packet.src && ends.local == packet.dst =>
+            {
+                Some((*handle, *path))
+            }
+            _ => None,
+        }
+    }
+
+    fn insert(&mut self, ends: Ends, handle: Handle, path: PathId) {
+        let place = self.place(ends.ports, &ends.remote, &ends.local);
+        self.places[place] = Some((ends, handle, path));
+    }
+
+    /// These ends belong to another subflow, or to none.
+    fn forget(&mut self, ends: &Ends) {
+        let place = self.place(ends.ports, &ends.remote, &ends.local);
+        self.places[place] = None;
+    }
+}
+
+impl Default for Recent {
+    fn default() -> Self {
+        Self { places: vec![None; Self::FEWEST] }
     }
 }
 
 /// Many connections behind one door.
 pub struct Endpoint {
     slots: Slots<Slot>,
-    ends: BTreeMap<SubflowKey, (Handle, PathId)>,
-    /// A part of `ends`; emptied when those change.
+    ends: BTreeMap<Ends, (Handle, PathId)>,
+    /// A part of `ends`.
     recent: Recent,
     tokens: BTreeMap<u32, Handle>,
     listeners: BTreeMap<u16, Listener>,
@@ -114,8 +221,10 @@ pub struct Endpoint {
     unproven: BTreeSet<Handle>,
     /// Connections that may have something to send.
     awake: Awake,
+    /// Connections that had something to tell when they had sent, or when time had passed.
+    news: Vec<Handle>,
     /// One entry per connection at most. It may be too early; the connection is asked when it comes up.
-    timers: BTreeSet<(Instant, Handle)>,
+    timers: Timers,
     /// Resets for segments that belong to no connection.
     replies: VecDeque<Packet>,
     /// There may be resets, or SYN/ACKs of handshakes that have no connection.
@@ -155,7 +264,8 @@ impl Endpoint {
             syns: SynQueue::default(),
             unproven: BTreeSet::new(),
             awake: Awake::default(),
-            timers: BTreeSet::new(),
+            news: Vec::new(),
+            timers: Timers::default(),
             replies: VecDeque::new(),
             has_replies: false,
             accepted: VecDeque::new(),
@@ -185,8 +295,17 @@ impl Endpoint {
     fn adopt(&mut self, connection: Connection) -> Handle {
         let token = connection.token();
         let (timer, ends) = (Instant::MAX, Vec::new());
-        let slot =
-            Slot { connection, awake: false, timer, ends, epoch: 0, prompted: false, unproven: false, lingers: false };
+        let slot = Slot {
+            connection,
+            awake: false,
+            listed: false,
+            timer,
+            ends,
+            epoch: 0,
+            prompted: false,
+            unproven: false,
+            lingers: false,
+        };
         let handle = self.slots.insert(slot);
         if let Some(token) = token {
             self.tokens.insert(token, handle);
@@ -250,21 +369,54 @@ impl Endpoint {
         Some(&mut slot.connection)
     }
 
-    /// Takes a packet that was addressed to this host. Returns the connection it belongs to.
-    pub fn handle_packet(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> Option<Handle> {
-        let segment = &packet.segment;
-        let (local, remote) = ((packet.dst, segment.dst_port), (packet.src, segment.src_port));
-        if let Some((handle, path)) = self.find(ends(local, remote))
-            && let Some(slot) = self.slots.get_mut(handle)
-        {
-            slot.connection.handle_segment(cx, path, segment);
-            if !core::mem::replace(&mut slot.awake, true) {
-                self.awake.push(handle);
+    /// The next connection to which something happened, other than by [`Self::handle_packet`], since the last call: see
+    /// [`Self::news_of`]. Each comes once, in no particular order.
+    pub fn poll_news(&mut self) -> Option<Handle> {
+        while let Some(handle) = self.news.pop() {
+            if let Some(slot) = self.slots.get_mut(handle) {
+                slot.listed = false;
+                if slot.connection.has_events() {
+                    return Some(handle);
+                }
             }
-            return Some(handle);
+        }
+        None
+    }
+
+    /// Takes a packet that was addressed to this host. Returns the connection it belongs to.
+    #[inline]
+    pub fn handle_packet(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> Option<Handle> {
+        match self.recent.find(packet) {
+            Some((handle, path)) if self.handle_segment(cx, handle, path, &packet.segment) => Some(handle),
+            _ => self.handle_other_packet(cx, packet),
+        }
+    }
+
+    /// Takes a segment of a subflow; false if there is no such connection.
+    #[inline(always)]
+    fn handle_segment(&mut self, cx: &mut Cx<'_>, handle: Handle, path: PathId, segment: &Segment) -> bool {
+        let Some(slot) = self.slots.get_mut(handle) else { return false };
+        slot.connection.handle_segment(cx, path, segment);
+        if !core::mem::replace(&mut slot.awake, true) {
+            self.awake.push(handle);
+        }
+        true
+    }
+
+    /// Takes a packet of a subflow that had none lately, or of none.
+    #[inline(never)]
+    fn handle_other_packet(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> Option<Handle> {
+        let segment = &packet.segment;
+        let tuple =
+            FourTuple { local: (packet.dst, segment.dst_port).into(), remote: (packet.src, segment.src_port).into() };
+        let ends = Ends::from(&tuple);
+        if let Some((handle, path)) = self.ends.get(&ends).copied() {
+            self.recent.insert(ends, handle, path);
+            if self.handle_segment(cx, handle, path, segment) {
+                return Some(handle);
+            }
         }
         self.has_replies = true;
-        let tuple = FourTuple { local: local.into(), remote: remote.into() };
         if !self.syns.is_empty()
             && let Some(handle) = self.on_half_open(cx, tuple, packet)
         {
@@ -276,19 +428,6 @@ impl Endpoint {
         }
         self.reset(tuple, packet, None);
         None
-    }
-
-    /// The subflow between these ends.
-    fn find(&mut self, ends: SubflowKey) -> Option<(Handle, PathId)> {
-        let place = self.recent.place(&ends);
-        match place {
-            Some((known, handle, path)) if *known == ends => Some((*handle, *path)),
-            _ => {
-                let (handle, path) = self.ends.get(&ends).copied()?;
-                *place = Some((ends, handle, path));
-                Some((handle, path))
-            }
-        }
     }
 
     /// RFC 9293 §3.10.7.1: a segment for a connection that does not exist is answered with a reset.
@@ -328,20 +467,20 @@ impl Endpoint {
     /// Does what is due.
     pub fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
         self.has_replies |= self.syns.handle_timeout(cx.now);
-        while let Some((at, handle)) = self.timers.first().copied().filter(|(at, _)| *at <= cx.now) {
-            self.timers.remove(&(at, handle));
+        while let Some(handle) = self.timers.pop(cx.now) {
             let Some(slot) = self.slots.get_mut(handle) else { continue };
             slot.timer = Instant::MAX;
             if slot.connection.poll_timeout().is_some_and(|due| due <= cx.now) {
                 slot.connection.handle_timeout(cx);
             }
+            slot.list(handle, &mut self.news);
             self.wake(handle);
         }
     }
 
     /// When to call [`Self::handle_timeout`]; at the earliest, since an entry may be out of date.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let at = self.timers.first().map_or(Instant::MAX, |(at, _)| *at).min(self.syns.next());
+        let at = self.timers.next.min(self.syns.next());
         (at < Instant::MAX).then_some(at)
     }
 
@@ -366,6 +505,7 @@ impl Endpoint {
                 }
                 // Nothing more to send for now: note the timer, forget what is gone.
                 slot.awake = false;
+                slot.list(handle, &mut self.news);
                 let newborn_or_dying = slot.unproven | slot.connection.has_ended();
                 // One that ended by what it sent has a timer due, once, so that the driver asks what became of it.
                 let ended = newborn_or_dying && slot.connection.is_closed() && !slot.connection.is_over();
@@ -374,8 +514,7 @@ impl Endpoint {
                     false => slot.connection.deadline(),
                 };
                 if at < slot.timer {
-                    self.timers.remove(&(slot.timer, handle));
-                    self.timers.insert((at, handle));
+                    self.timers.change(handle, slot.timer, at);
                     slot.timer = at;
                 }
                 debug_assert!(
@@ -426,9 +565,12 @@ impl Endpoint {
     fn forget(&mut self, handle: Handle) {
         let Some(slot) = self.slots.remove(handle) else { return };
         self.unproven.remove(&handle);
-        self.recent = Recent::default();
-        self.timers.remove(&(slot.timer, handle));
+        if slot.listed {
+            self.news.retain(|listed| *listed != handle);
+        }
+        self.timers.change(handle, slot.timer, Instant::MAX);
         for ends in slot.ends {
+            self.recent.forget(&ends);
             if self.ends.get(&ends).is_some_and(|(h, _)| *h == handle) {
                 self.ends.remove(&ends);
             }
@@ -469,19 +611,20 @@ impl Endpoint {
 
     fn index_ends(&mut self, handle: Handle) {
         let Some(slot) = self.slots.get_mut(handle) else { return };
-        self.recent = Recent::default();
         for ends in slot.ends.drain(..) {
+            self.recent.forget(&ends);
             if self.ends.get(&ends).is_some_and(|(h, _)| *h == handle) {
                 self.ends.remove(&ends);
             }
         }
         for (path, tuple, _) in slot.connection.subflows() {
             // Another connection's subflow keeps its ends: a join that drew the same port fails and draws again.
-            let owner = self.ends.entry(ends_of(&tuple)).or_insert((handle, path));
+            let owner = self.ends.entry(Ends::from(&tuple)).or_insert((handle, path));
             if *owner == (handle, path) {
-                slot.ends.push(ends_of(&tuple));
+                slot.ends.push(Ends::from(&tuple));
             }
         }
         slot.epoch = slot.connection.epoch();
+        self.recent.make_room(self.ends.len());
     }
 }

@@ -135,6 +135,7 @@ impl Assignment {
         }
     }
     /// `path` sent `range`.
+    #[inline(always)]
     pub fn on_sent(&mut self, path: PathId, range: Range) {
         self.view.outstanding.sent(path, range);
         if self.copied_early {

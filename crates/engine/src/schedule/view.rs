@@ -142,6 +142,7 @@ impl View {
 
     /// The next new segment of at most `mss` bytes, `skip` unassigned bytes further on. `None` if there is none, or
     /// if it is a small rest that Nagle's rule holds back (RFC 9293 §3.7.4). The window is not looked at.
+    #[inline]
     pub fn next_new(&self, skip: u64, mss: u32) -> Option<Range> {
         let mss = u64::from(mss).min(self.largest_worth());
         let skip = if self.in_sequence { 0 } else { skip };

@@ -85,6 +85,8 @@ pub struct Meter {
     cross: CrossFlows,
     links: Vec<Link>,
     returns: Vec<Returns>,
+    /// Maxima of the out-of-order queues of all connections.
+    ofo: Histogram,
     head_start: HeadStart,
     efficiency: Option<Efficiency>,
     /// Events before this count without a further look: the end of the warm-up until it is over, then the end of the
@@ -140,6 +142,7 @@ impl Meter {
             cross: CrossFlows::new(&config.cross),
             links: vec![Link::default(); paths],
             returns: config.paths.iter().map(|path| Returns::new(&path.outages)).collect(),
+            ofo: Histogram::default(),
             begun: None,
             started: None,
             syns: 0,
@@ -171,6 +174,7 @@ impl Meter {
         let mut totals = Totals {
             syns: self.syns,
             paths: vec![PathSender::default(); prices.len()],
+            ofo: core::mem::take(&mut self.ofo),
             head_start,
             efficiency,
             ..Totals::default()
@@ -230,6 +234,7 @@ impl Meter {
             flow.receiver.restart(at);
             flow.timing.restart();
         }
+        self.ofo.clear();
         self.cross.restart();
         self.links.fill(Link::default());
         self.returns.iter_mut().for_each(|path| path.restart(at));
@@ -257,6 +262,7 @@ impl Meter {
         }
     }
 
+    #[inline(always)]
     fn on_host(&mut self, now: Instant, origin: Origin, event: &Event) {
         let place = origin.connection.0 as usize;
         let Some(FlowMeter { sender, receiver, timing, started, end, completion }) = self.flows.get_mut(place) else {
@@ -272,7 +278,7 @@ impl Meter {
             (Some(Side::Server), Event::WriteEnd(end)) => receiver.arrivals.set_end(*end),
             (Some(Side::Server), _) => sender.on_event(now, origin.path, event),
             (Some(Side::Client), Event::DataArrived { data, new, ofo }) => {
-                receiver.ofo.set(now, *ofo);
+                receiver.ofo.set(now, *ofo, &mut self.ofo);
                 receiver.on_arrived(*data, *new);
                 if let Some(path) = self.returns.get_mut(origin.path.index()).filter(|_| *new > 0) {
                     path.on_arrived(now);
@@ -334,6 +340,8 @@ impl Meter {
 }
 
 impl Recorder for Meter {
+    /// A part of each recorder that contains it, as [`anabranch_trace::Digest`] is: one call per event.
+    #[inline(always)]
     fn record(&mut self, now: Instant, origin: Origin, event: &Event) {
         match *event {
             Event::Link { direction, size, what } => self.link(now, origin.path, direction, size, what),
@@ -383,7 +391,7 @@ struct Totals {
 
 impl Totals {
     fn add(&mut self, flow: FlowMeter, end: Instant) {
-        let FlowMeter { sender, mut receiver, timing, completion, .. } = flow;
+        let FlowMeter { sender, receiver, timing, completion, .. } = flow;
         match timing {
             Timing::Nothing => {}
             Timing::Frames(frames) => {
@@ -398,7 +406,7 @@ impl Totals {
         self.duplicate += receiver.duplicate;
         self.blocked += sender.blocked.read(end);
         self.outage = self.outage.max(receiver.outage.longest(end));
-        self.ofo.merge(receiver.ofo.finish(end));
+        receiver.ofo.finish(end, &mut self.ofo);
         let (density, extents) = receiver.arrivals.finish();
         self.density.merge(&density);
         self.extents.merge(&extents);

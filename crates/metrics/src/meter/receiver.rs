@@ -29,11 +29,13 @@ impl Receiver {
         }
     }
 
+    #[inline(always)]
     pub fn on_arrived(&mut self, data: Range, new: u64) {
         self.duplicate += data.len().saturating_sub(new);
         self.arrivals.arrive(data);
     }
 
+    #[inline(always)]
     pub fn on_delivered(&mut self, now: Instant, data: Range) {
         self.delivered += data.len();
         self.outage.on_delivered(now, data.end);

@@ -64,6 +64,7 @@ impl Sender {
         Self { blocked: Stopwatch::default(), paths: vec![PathSender::default(); paths] }
     }
 
+    #[inline(always)]
     pub fn on_event(&mut self, now: Instant, path: PathId, event: &Event) {
         let path = self.paths.get_mut(path.index());
         match (path, event) {

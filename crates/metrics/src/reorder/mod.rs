@@ -18,7 +18,15 @@ const MOST: usize = 1 << 20;
 struct Counts(Vec<u64>);
 
 impl Counts {
+    #[inline]
     fn add(&mut self, value: u64) {
+        match self.0.get_mut(value as usize) {
+            Some(count) => *count += 1,
+            None => self.add_greater(value),
+        }
+    }
+    #[cold]
+    fn add_greater(&mut self, value: u64) {
         let at = value.min(MOST as u64) as usize;
         if at >= self.0.len() {
             self.0.resize(at + 1, 0);
@@ -133,7 +141,7 @@ impl Reorder {
     #[inline]
     pub fn arrive(&mut self, number: u64) -> bool {
         // A number in the window may enter the buffer later: both sets must take it.
-        let fits = || self.stored.accepts(number) && self.arrived.accepts(number);
+        let fits = || self.stored.accepts(number) && (self.threshold.is_none() || self.arrived.accepts(number));
         // The one that is waited for is never settled and never absurd.
         let awaited = number == self.expected && self.threshold.is_none();
         if !awaited && (self.is_settled(number) || !fits()) {
@@ -208,9 +216,11 @@ impl Reorder {
             self.occupancy -= end - self.expected;
             self.expected = end;
         }
-        // Both slide in either mode: what they accept is counted from there.
+        // The numbers that they accept are counted from there.
         self.stored.slide(self.expected);
-        self.arrived.slide(self.expected);
+        if self.threshold.is_some() {
+            self.arrived.slide(self.expected);
+        }
     }
 }
 
