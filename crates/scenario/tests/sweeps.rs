@@ -54,8 +54,7 @@ fn a_sweep_from_outside_replaces_the_files_values_of_its_key() {
 fn a_part_of_a_value_that_is_set_may_vary() {
     let document = sweep(TEXT, &["path.a.loss.down=1%,2%"], false, &["path.a.loss=4%"]).unwrap();
     assert_eq!(cells(&document), ["1%", "2%"]);
-    let losses =
-        document.cells.iter().map(|(_, scenario)| scenario.topology.paths[0].up.loss.clone()).collect::<Vec<_>>();
+    let losses = document.cells.iter().map(|(_, scenario)| scenario.topology.paths[0].up.loss).collect::<Vec<_>>();
     assert_eq!(losses[0], losses[1], "the other direction keeps its loss");
     assert!(sweep(TEXT, &["scheduler.lambda=1,1.2"], false, &["scheduler=blest"]).is_ok());
 }
