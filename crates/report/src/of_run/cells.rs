@@ -9,7 +9,7 @@ pub fn name(cell: &CellValues) -> String {
     cell.iter().map(|(key, value)| format!("{key} = {value}")).collect::<Vec<_>>().join(", ")
 }
 
-/// Up to so many cells are told apart on the terminal; more are one table.
+/// The terminal has a table per cell up to this number, and transfers that did not finish are counted per cell.
 pub const APART: usize = 4;
 
 /// The axis of the one key that the cells sweep.

@@ -45,7 +45,7 @@ enum Detail {
     Best,
 }
 
-/// What the lines have in common. A cell may lack rows: runs were interrupted, or keys advance together with schedulers.
+/// The parts that all lines share. A cell may lack rows: runs were interrupted, or keys advance together with schedulers.
 struct Sweep<'a> {
     results: &'a Results,
     main: &'static MetricInfo,
