@@ -8,7 +8,7 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// The entry's place in the table: small numbers, each of one entry at a time.
+    /// The entry's place in the table: a small number, which another entry has when this one is gone.
     pub fn index(self) -> usize {
         self.index
     }

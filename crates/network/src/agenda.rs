@@ -33,7 +33,7 @@ pub(crate) struct Agenda {
     /// The keys in two parts.
     dues: Vec<Instant>,
     rests: Vec<u64>,
-    /// The least key, and its slot: the lowest of several.
+    /// The least key, and a slot that has it.
     first: Key,
     slot: usize,
 }

@@ -5,8 +5,7 @@ use crate::plugins::{Fate, Raised, equip};
 use crate::scenario::Checked;
 use crate::table::Table;
 use anabranch_cli::parts::{
-    Columns, Failure, OutFolder, PROGRAM, Threads, Wanted, Watch, congestions, schedulers, spooled,
-    write_results,
+    Columns, Failure, OutFolder, PROGRAM, Threads, Wanted, Watch, congestions, schedulers, spooled, write_results,
 };
 use anabranch_report::text::results_table;
 use anabranch_run::{

@@ -44,11 +44,13 @@ impl VirtualTime {
         let plan = Layout::of(job)?;
         // The recorder is a type for each kind of run: without a listener there is none.
         let listener = Some(listener).filter(|listener| listener.is_listening());
+        // Curves are drawn from events, not from packets.
+        let captured = listener.is_some();
         match (plan.curves(job), listener) {
-            (None, None) => Ok(self.measure(job, &plan, (), equip)?.0),
-            (None, Some(listener)) => Ok(self.measure(job, &plan, listener, equip)?.0),
+            (None, None) => Ok(self.measure(job, &plan, (), captured, equip)?.0),
+            (None, Some(listener)) => Ok(self.measure(job, &plan, listener, captured, equip)?.0),
             (Some(mut drawn), listener) => {
-                let (mut outcome, metrics) = self.measure(job, &plan, Tee(&mut drawn, listener), equip)?;
+                let (mut outcome, metrics) = self.measure(job, &plan, Tee(&mut drawn, listener), captured, equip)?;
                 outcome.curves = drawn.finish(&metrics);
                 Ok(outcome)
             }
@@ -60,11 +62,12 @@ impl VirtualTime {
         job: &Job,
         plan: &Layout,
         listener: impl Recorder,
+        captured: bool,
         equip: impl FnOnce(&mut [FlowSetup]),
     ) -> Result<(RunOutcome, RunMetrics), RunError> {
         let scenario = &*job.scenario;
         let mut flows = plan.flows(job)?;
-        flows.iter_mut().for_each(|flow| flow.captured &= listener.is_listening());
+        flows.iter_mut().for_each(|flow| flow.captured &= captured);
         equip(&mut flows);
         let mut world = World::new(plan.world(job, self.checks)?, flows);
         let mut recorder = Tee(Tee(Meter::new(plan.meter(job)), Digest::new()), listener);

@@ -1,4 +1,5 @@
-//! The applications of a host, found by their connections and by when they want to be called: no search passes over all of them.
+//! The applications of a host, found by their connections and by when they want to be called. One search passes over all of them:
+//! that for those not served yet, where connections are opened one after the other.
 
 use anabranch_engine::endpoint::Handle;
 use anabranch_units::Instant;
@@ -20,7 +21,7 @@ pub(crate) struct Application {
 #[derive(Debug, Default)]
 pub(crate) struct Applications {
     list: Vec<Application>,
-    /// By [`Handle::index`]: the place of the application whose connection came last to this index.
+    /// By [`Handle::index`]: the place of the application whose connection came last to this index. It stays when that leaves.
     places: Vec<usize>,
     /// Every wake-up that is not `MAX`.
     wakeups: BTreeSet<(Instant, Handle)>,

@@ -614,7 +614,7 @@ fn devices(topology: &Topology) -> Vec<DeviceId> {
 
 /// The network path of a packet from an engine that belongs to no subflow whose addresses the setup names: the client's
 /// address decides. A reset for a stray segment from an unknown address has none.
-#[cold]
+#[inline(never)]
 fn path_of_client(side: Side, packet: &Packet, routes: &[(IpAddr, usize)]) -> Option<usize> {
     let client = if side == Side::Client { packet.src } else { packet.dst };
     routes.iter().find(|(address, _)| *address == client).map(|(_, path)| *path)

@@ -86,6 +86,9 @@ impl<R: Recorder> Recorder for Option<R> {
             recorder.packet(now, host, sent, path, packet);
         }
     }
+    fn is_listening(&self) -> bool {
+        self.as_ref().is_some_and(Recorder::is_listening)
+    }
 }
 
 /// Two recorders.
@@ -106,5 +109,8 @@ impl<A: Recorder, B: Recorder> Recorder for Tee<A, B> {
     fn packet(&mut self, now: Instant, host: Side, sent: bool, path: PathId, packet: &Packet) {
         self.0.packet(now, host, sent, path, packet);
         self.1.packet(now, host, sent, path, packet);
+    }
+    fn is_listening(&self) -> bool {
+        self.0.is_listening() || self.1.is_listening()
     }
 }

@@ -73,17 +73,23 @@ fn ports(local: u16, remote: u16) -> u32 {
 }
 
 impl From<&FourTuple> for Ends {
+    /// An IPv4-mapped address (RFC 4291 §2.5.5.2) is the IPv4 address.
     fn from(FourTuple { local, remote }: &FourTuple) -> Self {
-        Self { ports: ports(local.port(), remote.port()), remote: remote.ip(), local: local.ip() }
+        let (remote_ip, local_ip) = (remote.ip().to_canonical(), local.ip().to_canonical());
+        Self { ports: ports(local.port(), remote.port()), remote: remote_ip, local: local_ip }
     }
 }
 
-/// The part of an address in which those of one network differ.
+/// All bits of an address in one word.
 #[inline(always)]
-fn low_bits(address: &IpAddr) -> u32 {
+fn folded(address: &IpAddr) -> u32 {
     match address {
         IpAddr::V4(ip) => ip.to_bits(),
-        IpAddr::V6(ip) => ip.to_bits() as u32,
+        IpAddr::V6(ip) => {
+            let bits = ip.to_bits();
+            let half = (bits ^ bits >> 64) as u64;
+            (half ^ half >> 32) as u32
+        }
     }
 }
 
@@ -152,27 +158,34 @@ impl Timers {
 struct Recent {
     /// A power of two.
     places: Vec<Option<(Ends, Handle, PathId)>>,
+    /// Bits of a word that are too many to number them.
+    shift: u32,
 }
 
 impl Recent {
     /// Places at first: enough for the subflows of one connection.
     const FEWEST: usize = 16;
 
+    /// So many places, a power of two.
+    fn of(count: usize) -> Self {
+        Self { places: vec![None; count], shift: u64::BITS - count.trailing_zeros() }
+    }
+
     /// Places for twice as many subflows as there are, so that few share one.
     fn make_room(&mut self, subflows: usize) {
         let wanted = (2 * subflows).next_power_of_two().max(Self::FEWEST);
         if self.places.len() < wanted {
-            self.places = vec![None; wanted];
+            *self = Self::of(wanted);
         }
     }
 
     /// Where these ends are looked for.
     #[inline(always)]
     fn place(&self, ports: u32, remote: &IpAddr, local: &IpAddr) -> usize {
-        let addresses = low_bits(remote) ^ low_bits(local).rotate_left(16);
-        // Fibonacci hashing: the high half of the product depends on every bit below it.
-        let mixed = (u64::from(ports) << 32 | u64::from(addresses)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        mixed as usize & (self.places.len() - 1)
+        let addresses = folded(remote) ^ folded(local).rotate_left(16);
+        // Fibonacci hashing: the uppermost bits of the product depend on all bits of both.
+        let mixed = (u64::from(ports) << 32 | u64::from(addresses)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed >> self.shift) as usize
     }
 
     /// The subflow that a packet to this host belongs to, if it is here.
@@ -203,7 +216,7 @@ impl Recent {
 
 impl Default for Recent {
     fn default() -> Self {
-        Self { places: vec![None; Self::FEWEST] }
+        Self::of(Self::FEWEST)
     }
 }
 
@@ -221,7 +234,7 @@ pub struct Endpoint {
     unproven: BTreeSet<Handle>,
     /// Connections that may have something to send.
     awake: Awake,
-    /// Connections that had something to tell when they had sent, or when time had passed.
+    /// Connections that had unread events when they had nothing more to send, or when time had passed.
     news: Vec<Handle>,
     /// One entry per connection at most. It may be too early; the connection is asked when it comes up.
     timers: Timers,
@@ -369,8 +382,8 @@ impl Endpoint {
         Some(&mut slot.connection)
     }
 
-    /// The next connection to which something happened, other than by [`Self::handle_packet`], since the last call: see
-    /// [`Self::news_of`]. Each comes once, in no particular order.
+    /// The next connection with unread events, as of the last time that passed and of the last call of a transmit function that
+    /// had nothing more to send: see [`Self::news_of`]. Each comes once, in no particular order.
     pub fn poll_news(&mut self) -> Option<Handle> {
         while let Some(handle) = self.news.pop() {
             if let Some(slot) = self.slots.get_mut(handle) {
@@ -626,5 +639,49 @@ impl Endpoint {
         }
         slot.epoch = slot.connection.epoch();
         self.recent.make_room(self.ends.len());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use std::net::{Ipv4Addr, Ipv6Addr};
+
+    /// A server's ends of a client's subflow.
+    fn ends(client: IpAddr, port: u16) -> Ends {
+        let server = if client.is_ipv4() { IpAddr::from([10, 0, 0, 9]) } else { Ipv6Addr::LOCALHOST.into() };
+        Ends::from(&FourTuple { local: (server, 80).into(), remote: (client, port).into() })
+    }
+
+    #[test]
+    fn subflows_that_differ_in_one_port_or_in_any_part_of_an_address_have_places_of_their_own() {
+        let mut recent = Recent::default();
+        recent.make_room(100);
+        let used = |all: &mut dyn Iterator<Item = Ends>| {
+            all.map(|ends| recent.place(ends.ports, &ends.remote, &ends.local)).collect::<BTreeSet<_>>().len()
+        };
+        let v4 = IpAddr::from([10, 0, 0, 1]);
+        // By chance alone, 100 of 256 places would be 83 different ones.
+        assert!(used(&mut (50_000..50_100).map(|port| ends(v4, port))) > 65);
+        assert!(used(&mut (0..100).map(|n| ends(IpAddr::from([10, 0, n, 1]), 50_000))) > 65);
+        for part in 0..8 {
+            let address = |n: u16| {
+                let mut parts = [0xfd00, 0, 0, 0, 0, 0, 0, 1];
+                parts[part] += n;
+                IpAddr::from(Ipv6Addr::from(parts))
+            };
+            assert!(used(&mut (0..100).map(|n| ends(address(n), 50_000))) > 65, "part {part}");
+        }
+    }
+
+    #[test]
+    fn a_mapped_address_is_the_ipv4_address() {
+        let plain = Ipv4Addr::new(10, 0, 0, 1);
+        let mapped = FourTuple {
+            local: (Ipv4Addr::new(10, 0, 0, 9).to_ipv6_mapped(), 80).into(),
+            remote: (plain.to_ipv6_mapped(), 50_000).into(),
+        };
+        assert_eq!(Ends::from(&mapped), ends(plain.into(), 50_000));
     }
 }

@@ -340,7 +340,7 @@ impl Meter {
 }
 
 impl Recorder for Meter {
-    /// A part of each recorder that contains it, as [`anabranch_trace::Digest`] is: one call per event.
+    /// Inlined into the recorder that holds it, so that an event is one call.
     #[inline(always)]
     fn record(&mut self, now: Instant, origin: Origin, event: &Event) {
         match *event {
