@@ -17,6 +17,7 @@ from .plugins import CongestionControl, Scheduler
 from .results import Results
 from .scenario import Scenario, as_scenario, toml
 from .store import Store
+from .tables import Table
 
 Given = Scenario | str | PathLike[str] | Mapping[str, Any]
 Schedulers = str | Scheduler | Sequence[str | Scheduler] | None
@@ -304,7 +305,8 @@ def _dataset(checked: Scenario, lists: Mapping[str, list[object]], results: Resu
     import numpy
     import xarray
 
-    table = results.runs.to_pydict()
+    runs = results.runs
+    table = {name: runs[name] for name in runs.column_names if not _is_value(runs, name)}
     axes = dict(checked._checked.axes)
     names = [f"cell.{key}" for key in axes if f"cell.{key}" in table]
     written = {f"cell.{key}": [_as_written(value) for value in values] for key, values in axes.items()}
@@ -316,7 +318,8 @@ def _dataset(checked: Scenario, lists: Mapping[str, list[object]], results: Resu
         congestions = list(dict.fromkeys(table["congestion"]))
         places["congestion"] = congestions
     places["seed"] = sorted(set(table["seed"]))
-    index = [[{value: n for n, value in enumerate(place)}[cell] for cell in table[name]] for name, place in places.items()]
+    numbers_of = {name: {value: n for n, value in enumerate(place)} for name, place in places.items()}
+    index = tuple(numpy.array([numbers[cell] for cell in table[name]], int) for name, numbers in numbers_of.items())
     dimensions = [_dimension(name) for name in places]
     coordinates: dict[str, Any] = {
         _dimension(name): _coordinate(_dimension(name), place, lists) for name, place in places.items()
@@ -329,15 +332,18 @@ def _dataset(checked: Scenario, lists: Mapping[str, list[object]], results: Resu
         if name in names and key in swept:
             numbers = [swept[key]["values"].get(value, numpy.nan) for value in place]
             coordinates[f"{key}.value"] = (key, numbers, {"units": swept[key]["unit"]})
-    known = {"scheduler", "congestion", "seed", "digest", "events", *axes, *names}
-    for name, cells in table.items():
-        if name in known or name.startswith("cell.") or not all(isinstance(c, int | float | None) for c in cells):
-            continue
-        array = numpy.full(shape, numpy.nan)
-        array[tuple(index)] = [numpy.nan if cell is None else float(cell) for cell in cells]
-        variables[name] = (dimensions, array)
+    for name in runs.column_names:
+        if _is_value(runs, name) and name not in axes:
+            array = numpy.full(shape, numpy.nan)
+            array[index] = numpy.array(runs[name], float)  # None is no number
+            variables[name] = (dimensions, array)
     attributes = {"digest": results.digest, "scenario": results.name, "results": results}
     return xarray.Dataset(variables, coordinates, attributes)
+
+
+def _is_value(runs: Table, name: str) -> bool:
+    """A column of measured values, or of yes and no."""
+    return runs._native.column_type(name) in ("Float64", "Boolean")
 
 
 def _dimension(name: str) -> str:

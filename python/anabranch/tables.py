@@ -70,9 +70,7 @@ class Table:
         names = self.column_names
         head = "".join(f"<th>{escape(name)}</th>" for name in names)
         body = []
-        for number, row in enumerate(self.rows()):
-            if number == _SHOWN:
-                break
+        for row in Table(self._native.head(_SHOWN)).rows():
             body.append("<tr>" + "".join(f"<td>{escape(_cell(row[name]))}</td>" for name in names) + "</tr>")
         more = f"<p>{len(self)} rows</p>" if len(self) > _SHOWN else ""
         return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>{more}"

@@ -88,10 +88,14 @@ impl Table {
         self.0.schema_ref().fields().iter().map(|field| field.name().clone()).collect()
     }
 
-    /// The columns' types, in order, as Arrow calls them.
-    #[getter]
-    fn column_types(&self) -> Vec<String> {
-        self.0.schema_ref().fields().iter().map(|field| field.data_type().to_string()).collect()
+    /// The type of a column, as Arrow calls it.
+    fn column_type(&self, name: &str) -> PyResult<String> {
+        Ok(self.array(name)?.data_type().to_string())
+    }
+
+    /// The first rows.
+    fn head(&self, rows: usize) -> Self {
+        Self(self.0.slice(0, rows.min(self.0.num_rows())))
     }
 
     fn __len__(&self) -> usize {
