@@ -1,7 +1,7 @@
 //! One number of a run, requested by name.
 
 use crate::curves::Curve;
-use crate::results::RunRecord;
+use crate::record::RunRecord;
 use anabranch_metrics::{METRICS, MetricRef};
 use anabranch_scenario::{nearest, parse_duration};
 use anabranch_units::Duration;

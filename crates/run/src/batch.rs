@@ -1,8 +1,7 @@
 //! Cells that are run at once, step by step.
 
 use crate::plan::{AUTO_LIMIT, AUTO_STEP, CellPlan, Plan};
-use crate::results::RunRecord;
-use crate::runner::CellRecords;
+use crate::record::{CellRecords, RunRecord};
 use crate::runs::{BLOCK, Runs};
 use crate::summary::{fill_in_ratios, is_narrow};
 use crate::twins::{Place, Twins, twin};

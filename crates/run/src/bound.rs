@@ -3,7 +3,7 @@
 use crate::job::{Choice, Job, RunError};
 use crate::layout::Layout;
 use crate::plan::{CellPlan, Plan, PlanRow};
-use crate::results::CellValues;
+use crate::record::CellValues;
 use anabranch_metrics::FrameTimes;
 use anabranch_scenario::TrafficKind;
 use anabranch_units::{Duration, Instant};

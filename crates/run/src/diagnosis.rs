@@ -2,7 +2,7 @@
 
 use crate::job::Choice;
 use crate::plan::{CellPlan, has_trace, link_has_trace};
-use crate::results::CellValues;
+use crate::record::CellValues;
 use crate::runs::RunRow;
 use anabranch_metrics::{MetricRef, names};
 use anabranch_network::Bottleneck;

@@ -2,7 +2,8 @@
 
 pub use crate::estimate::Estimate;
 use crate::plan::{Options, Plan, Variant};
-use crate::results::{CellValues, Results};
+use crate::record::CellValues;
+use crate::results::Results;
 use anabranch_scenario::{Host, PlugIn, Scenario};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};

@@ -2,8 +2,9 @@
 
 use crate::cross;
 use crate::job::{Choice, Job};
-use crate::results::{CellValues, SweptKey};
-use crate::view::single;
+use crate::record::CellValues;
+use crate::row_kind::single;
+use crate::swept::SweptKey;
 use anabranch_network::{
     Bottleneck, BottleneckSpec, CapacitySpec, Change, LinkSpec, LossSpec, PathSpec, QueueSpec, WaySpec,
 };

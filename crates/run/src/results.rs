@@ -1,12 +1,9 @@
 //! The document of `run --format json`. The field order here is the order in the document.
 
-use crate::curves::Curves;
 use crate::diagnosis::Diagnosis;
-use crate::job::RunOutcome;
-use crate::live::Live;
+use crate::record::CellValues;
 use crate::runs::Runs;
-use crate::values::Values;
-use anabranch_metrics::MetricRef;
+use crate::swept::SweptKey;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -15,9 +12,6 @@ use xxhash_rust::xxh3::Xxh3;
 
 /// Version of the results' schema.
 pub const SCHEMA: u32 = 1;
-
-/// The keys of a sweep that vary, with their values as written.
-pub type CellValues = IndexMap<String, String>;
 
 /// All results of one scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -54,57 +48,6 @@ pub struct Incomplete {
     pub finished: usize,
     /// Runs of the whole plan, at least.
     pub planned: usize,
-}
-
-/// A swept key in numbers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SweptKey {
-    /// `s`, `bit/s`, `B`, `packets`, `BDP`; empty for a plain number or a fraction.
-    pub unit: String,
-    /// Each value as written in cells, with its number in this unit.
-    pub values: IndexMap<String, f64>,
-}
-
-impl SweptKey {
-    /// Of the values of `key`; `None` if one of them is no number, or of another unit.
-    pub(crate) fn of<'a>(key: &str, texts: impl Iterator<Item = &'a String>) -> Option<Self> {
-        let mut unit = None;
-        let mut number = |text: &String| {
-            let swept = anabranch_scenario::swept(key, text)?;
-            (*unit.get_or_insert(swept.unit) == swept.unit).then(|| (text.clone(), swept.number))
-        };
-        let values = texts.map(&mut number).collect::<Option<IndexMap<String, f64>>>()?;
-        Some(Self { unit: unit?.to_owned(), values })
-    }
-}
-
-/// One run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RunRecord {
-    /// Canonical name with its suffix, or `single:PATH`.
-    pub scheduler: String,
-    /// Canonical name.
-    pub congestion: String,
-    /// Seed of this repetition.
-    pub seed: u64,
-    /// The sweep's cell.
-    pub cell: CellValues,
-    /// False if a sized transfer did not end within the duration.
-    pub finished: bool,
-    /// Of the connection.
-    pub metrics: Values,
-    /// Of each path used.
-    pub paths: IndexMap<String, Values>,
-    /// Hash over the run's events.
-    pub digest: String,
-    /// Events handled.
-    pub events: u64,
-    /// Values over time and distributions, by name; empty unless requested.
-    #[serde(skip_serializing_if = "IndexMap::is_empty", default)]
-    pub curves: Curves,
-    /// Of a run in real time: how true it was, and what kernels counted.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub live: Option<Live>,
 }
 
 /// One metric of one row over its repetitions.
@@ -180,34 +123,6 @@ pub struct Comparison {
     /// fewer than three, or if the differences do not vary.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub effect_size: Option<f64>,
-}
-
-impl RunRecord {
-    /// Names an outcome. Values that JSON cannot write (not finite) are left out.
-    pub(crate) fn new(scheduler: &str, congestion: &str, seed: u64, cell: CellValues, outcome: RunOutcome) -> Self {
-        let RunOutcome { mut metrics, mut paths, digest, events, finished, curves, live } = outcome;
-        metrics.retain(f64::is_finite);
-        paths.values_mut().for_each(|values| values.retain(f64::is_finite));
-        let (scheduler, congestion) = (scheduler.to_owned(), congestion.to_owned());
-        Self { scheduler, congestion, seed, cell, finished, metrics, paths, digest, events, curves, live }
-    }
-
-    /// The value with this name.
-    pub fn get(&self, name: MetricRef<'_>) -> Option<f64> {
-        let values = match name.path {
-            None => &self.metrics,
-            Some(path) => self.paths.get(path)?,
-        };
-        values.get(name.name).copied()
-    }
-
-    /// All values: the connection's by name, the paths' as `path.NAME.METRIC`.
-    pub fn values(&self) -> impl Iterator<Item = (String, f64)> + '_ {
-        let paths = self.paths.iter().flat_map(|(path, values)| {
-            values.iter().map(move |(metric, value)| (format!("path.{path}.{metric}"), *value))
-        });
-        self.metrics.iter().map(|(name, value)| (name.clone(), *value)).chain(paths)
-    }
 }
 
 impl Results {

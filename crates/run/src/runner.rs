@@ -5,7 +5,8 @@ use crate::diagnosis::diagnose;
 use crate::driver::{Driver, Labelled, Observer, Pool};
 use crate::job::RunError;
 use crate::plan::{CellPlan, Plan};
-use crate::results::{Incomplete, Results, RunRecord, SCHEMA, document_digest};
+use crate::record::{CellRecords, RunRecord};
+use crate::results::{Incomplete, Results, SCHEMA, document_digest};
 use crate::runs::{BLOCK, RunRow, Runs};
 use crate::summary::{compare, summarise};
 use crate::twins::Twins;
@@ -46,9 +47,6 @@ impl std::error::Error for Failure {
         Some(&self.error)
     }
 }
-
-/// A cell's runs: those of each row, by repetition.
-pub(crate) type CellRecords = Vec<Vec<RunRecord>>;
 
 /// One of several parts of a plan, which different machines may run: seed after seed goes to the next, with all its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

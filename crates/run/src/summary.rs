@@ -2,7 +2,8 @@
 
 use crate::job::Choice;
 use crate::plan::{CellPlan, PlanRow, single_path_form};
-use crate::results::{Comparison, RunRecord, Summary};
+use crate::record::RunRecord;
+use crate::results::{Comparison, Summary};
 use crate::runs::RunRow;
 use anabranch_metrics::{
     EffectSize, METRICS, MetricRef, Paired, SampleStatistics, SignedRank, aggregation_benefit, best_single_ratio,

@@ -2,7 +2,7 @@
 
 use crate::job::Choice;
 use crate::plan::{CellPlan, Plan};
-use crate::results::RunRecord;
+use crate::record::RunRecord;
 use std::collections::BTreeMap;
 use std::ops::Range;
 

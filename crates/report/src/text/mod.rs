@@ -1,5 +1,6 @@
 //! Tables for terminals.
 
+mod fields;
 mod parity;
 mod plain;
 mod preflight;

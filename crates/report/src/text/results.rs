@@ -1,5 +1,6 @@
 //! Results as tables to read: one per cell, one row per scheduler, baselines below.
 
+use super::fields::{difference, interval};
 use super::plain::{heading, plain_table, print_table};
 use super::preflight::preflight_table;
 use super::sweep::sweep_table;
@@ -92,13 +93,6 @@ fn mean<'a>(info: &'static MetricInfo) -> Column<'a> {
     Column { header: header(info), field: Box::new(field) }
 }
 
-/// The mean with the half-width of its interval.
-pub(super) fn interval(row: &ResultRow<'_>, info: &MetricInfo) -> Option<String> {
-    let (summary, per) = (row.get(info.name)?, info.scale.per);
-    let half = summary.half_width().map(|half| format!(" ± {:.3}", half / per));
-    Some(format!("{:.3}{}", summary.mean / per, half.unwrap_or_default()))
-}
-
 fn header(info: &MetricInfo) -> String {
     heading(format!("{} {}", info.label, info.scale.unit).trim_end())
 }
@@ -141,22 +135,6 @@ fn cell_table(results: &Results, rows: &[&ResultRow<'_>]) -> String {
 fn measured_in(row: &ResultRow<'_>, metric: &str) -> String {
     let (n, runs) = (row.get(metric).map_or(0, |summary| summary.n), row.n());
     if n == runs { runs.to_string() } else { format!("{n} of {runs}") }
-}
-
-/// The paired difference of `row` from `reference` in percent of the reference's mean, with its half-width.
-pub(super) fn difference(
-    results: &Results,
-    row: &ResultRow<'_>,
-    reference: &ResultRow<'_>,
-    metric: &str,
-) -> Option<String> {
-    let comparison = results.comparison(row, reference, metric)?;
-    let percent = 100.0 / reference.get(metric)?.mean;
-    if !percent.is_finite() {
-        return None;
-    }
-    let half = comparison.half_width().map(|half| format!(" ± {:.1}", half * percent)).unwrap_or_default();
-    Some(format!("{:+.1}{half}", comparison.mean_diff * percent))
 }
 
 /// `84/16`: the means of the paths' shares in percent.

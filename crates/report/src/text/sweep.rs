@@ -1,7 +1,7 @@
 //! A sweep of many cells as one table: a line per cell.
 
+use super::fields::{difference, interval};
 use super::plain::{heading, plain_table, print_table};
-use super::results::{difference, interval};
 use crate::of_run::cells;
 use anabranch_metrics::{Better, MetricInfo, main_metric};
 use anabranch_run::{ResultRow, Results, RowKind};

@@ -17,7 +17,8 @@ pub use standing::{Loss, NEAR, Standing};
 
 use crate::driver::{Driver, Labelled, Observer, Pool, Refusal};
 use crate::plan::{Options, Plan, Variant};
-use crate::runner::{CellRecords, Failure, Runner};
+use crate::record::CellRecords;
+use crate::runner::{Failure, Runner};
 use anabranch_scenario::{PlugIn, Scenario};
 use anabranch_trace::Recorder;
 use serde::{Deserialize, Serialize};

@@ -6,7 +6,7 @@ use super::{CellScore, Frontier, PathSet, Task, applications, plan, portfolio, r
 use crate::driver::{Driver, Observer, Pool};
 use crate::known::with_known_capacity;
 use crate::plan::{Options, labels};
-use crate::results::RunRecord;
+use crate::record::RunRecord;
 use crate::runner::Failure;
 use anabranch_metrics::mean;
 use anabranch_network::{Change, LossSpec};

@@ -1,8 +1,8 @@
 //! From the runs of one cell to what each scheduler is worth there.
 
 use super::{KIND, PART, PATHS, TRAFFIC};
-use crate::results::{CellValues, RunRecord};
-use crate::view::RowKind;
+use crate::record::{CellValues, RunRecord};
+use crate::row_kind::RowKind;
 use anabranch_metrics::{Paired, mean, names};
 use serde::{Deserialize, Serialize};
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::job::RunOutcome;
-use crate::results::RunRecord;
+use crate::record::RunRecord;
 use crate::values::Values;
 
 /// A run of a transfer: goodput in Mbit/s; the oracle of all paths has 20, of path a 10, of b 10.

@@ -10,7 +10,7 @@ pub use table::{NETWORKS, PURPOSES};
 use crate::driver::{Driver, Pool};
 use crate::frontier::is_significant;
 use crate::plan::{Options, Plan, Repeat, Variant, labels};
-use crate::results::RunRecord;
+use crate::record::RunRecord;
 use crate::runner::Runner;
 use anabranch_metrics::{Paired, mean, names};
 use anabranch_scenario::{NoFiles, Override, PlugIn, Scenario, Source};

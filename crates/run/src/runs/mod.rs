@@ -5,10 +5,11 @@ mod shape;
 mod store;
 
 pub use row::RunRow;
+pub(crate) use store::BLOCK;
 pub use store::Store;
 
 use crate::live::Live;
-use crate::results::{CellValues, RunRecord};
+use crate::record::{CellValues, RunRecord};
 use anabranch_metrics::MetricRef;
 use row::Row;
 use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
@@ -17,11 +18,8 @@ use shape::Shape;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
-use std::sync::{Arc, OnceLock};
-use store::Memory;
-
-/// Runs that are put into the store at once, and read at once.
-pub(crate) const BLOCK: usize = 4096;
+use std::sync::Arc;
+use store::{Memory, Shelf};
 
 /// Runs, row by row: scheduler × congestion control × cell. Values lie in a [`Store`], eight bytes each; what is read of them is
 /// copied.
@@ -35,24 +33,6 @@ pub struct Runs {
     shelf: Arc<Shelf>,
 }
 
-/// A store, and the first error of reading from it.
-struct Shelf {
-    store: Box<dyn Store>,
-    unread: OnceLock<io::Error>,
-}
-
-impl Shelf {
-    /// The bytes at `place`; zeros after an error.
-    fn get(&self, place: u64, length: usize) -> Vec<u8> {
-        let mut bytes = vec![0; length];
-        if let Err(error) = self.store.get(place, &mut bytes) {
-            let _ = self.unread.set(error);
-            bytes.fill(0);
-        }
-        bytes
-    }
-}
-
 impl Default for Runs {
     /// In memory.
     fn default() -> Self {
@@ -63,7 +43,7 @@ impl Default for Runs {
 impl Runs {
     /// None yet; their values will lie in `store`.
     pub fn new(store: Box<dyn Store>) -> Self {
-        Self { rows: Vec::new(), len: 0, shapes: Vec::new(), shelf: Arc::new(Shelf { store, unread: OnceLock::new() }) }
+        Self { rows: Vec::new(), len: 0, shapes: Vec::new(), shelf: Arc::new(Shelf::new(store)) }
     }
 
     /// Begins the next row.
@@ -147,8 +127,7 @@ impl Runs {
     /// # Errors
     /// It.
     pub fn check(&self) -> io::Result<()> {
-        let copied = |error: &io::Error| Err(io::Error::new(error.kind(), error.to_string()));
-        self.shelf.unread.get().map_or(Ok(()), copied)
+        self.shelf.check()
     }
 }
 

@@ -1,10 +1,10 @@
 //! The runs of one row.
 
 use super::shape::Shape;
-use super::{BLOCK, Shelf};
+use super::store::{BLOCK, Shelf};
 use crate::curves::Curves;
 use crate::live::Live;
-use crate::results::{CellValues, RunRecord};
+use crate::record::{CellValues, RunRecord};
 use crate::values::Values;
 use anabranch_metrics::MetricRef;
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! The names of a run's values.
 
-use crate::results::RunRecord;
+use crate::record::RunRecord;
 use crate::values::Values;
 use anabranch_metrics::MetricRef;
 use indexmap::IndexMap;

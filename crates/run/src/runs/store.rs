@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// Runs that are put into the store at once, and read at once.
+pub(crate) const BLOCK: usize = 4096;
 
 /// Keeps blocks of bytes, in a file for example.
 pub trait Store: Send + Sync {
@@ -45,5 +48,33 @@ impl Store for Memory {
             block.get(begin..begin + bytes.len())
         });
         part.map(|part| bytes.copy_from_slice(part)).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+    }
+}
+
+/// A store, and the first error of reading from it.
+pub(super) struct Shelf {
+    pub store: Box<dyn Store>,
+    unread: OnceLock<io::Error>,
+}
+
+impl Shelf {
+    pub fn new(store: Box<dyn Store>) -> Self {
+        Self { store, unread: OnceLock::new() }
+    }
+
+    /// The bytes at `place`; zeros after an error.
+    pub fn get(&self, place: u64, length: usize) -> Vec<u8> {
+        let mut bytes = vec![0; length];
+        if let Err(error) = self.store.get(place, &mut bytes) {
+            let _ = self.unread.set(error);
+            bytes.fill(0);
+        }
+        bytes
+    }
+
+    /// The first error of reading.
+    pub fn check(&self) -> io::Result<()> {
+        let copied = |error: &io::Error| Err(io::Error::new(error.kind(), error.to_string()));
+        self.unread.get().map_or(Ok(()), copied)
     }
 }
