@@ -10,16 +10,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import _native
 from .commands import names
 from .errors import StoreError
 from .results import Results
 from .tables import Table
+from .work import Work
 
-if TYPE_CHECKING:
-    from .running import Work
 
 #: The format of a store.
 FORMAT = 1
