@@ -53,11 +53,11 @@ pub struct Incomplete {
 /// One metric of one row over its repetitions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// As in [`RunRecord`].
+    /// As in [`crate::RunRecord`].
     pub scheduler: Arc<str>,
-    /// As in [`RunRecord`].
+    /// As in [`crate::RunRecord`].
     pub congestion: Arc<str>,
-    /// As in [`RunRecord`].
+    /// As in [`crate::RunRecord`].
     pub cell: Arc<CellValues>,
     /// A metric's name, `path.NAME.METRIC` for one of a path.
     pub metric: Arc<str>,
