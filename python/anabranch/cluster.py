@@ -87,8 +87,6 @@ def make_all(client: Any, store: Store, progress: Callable[[int, int], object]) 
     What stops it leaves the finished shards in the store: the same call continues. Raises :class:`WorkerError` if workers
     do not fit or die over and over, or the cluster's scheduler is gone; what a run raises.
     """
-    from distributed import as_completed
-
     options = json.dumps(store.storage_options)
     _check(client, store, options)
     missing = store.missing()

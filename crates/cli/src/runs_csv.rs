@@ -1,12 +1,9 @@
 //! CSV, for spreadsheets and data frames: one line per run.
 
-use crate::runs_table::Columns;
+use crate::runs_table::{CHUNK, Columns};
 use anabranch_report::csv_lines;
 use anabranch_run::Results;
 use std::io::{self, Write};
-
-/// Runs whose columns are held at once.
-const CHUNK: usize = 4096;
 
 /// Writes the runs as CSV; a run without a value leaves the field empty.
 ///

@@ -48,8 +48,8 @@ impl Cells {
     }
 }
 
-/// Runs that are held at once beside the columns that they become.
-const CHUNK: usize = 4096;
+/// Runs whose columns are made at once.
+pub const CHUNK: usize = 4096;
 
 /// The columns that the runs of some results have.
 pub struct Columns<'r> {

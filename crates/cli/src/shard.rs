@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// The file beside the journal of a part.
-pub const SHARD: &str = "shard.json";
+const SHARD: &str = "shard.json";
 
 /// Which part, and everything that the whole is made from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -134,6 +134,13 @@ impl ShardFile {
         let help = "use one build for all shards and for `merge`".to_owned();
         Err(Failure::unusable("anabranch::cli::other_version", message, Some(help)))
     }
+}
+
+/// Refuses a shard as the directory of whole results.
+pub fn refuse_shard(out: Option<&Path>) -> Result<(), Failure> {
+    let Some(folder) = out.filter(|folder| folder.join(SHARD).exists()) else { return Ok(()) };
+    let message = format!("{} is a shard", folder.display());
+    Err(Failure::unusable("anabranch::cli::shards", message, Some("give --out another directory".into())))
 }
 
 /// The runs of `plan` that `has` does not find, in numbers.

@@ -29,8 +29,8 @@ impl Spool {
         self.file.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The error with its place, which the user may have not chosen.
-    fn told(&self, error: io::Error) -> io::Error {
+    /// The error with the directory, which the user may not have chosen.
+    fn with_place(&self, error: io::Error) -> io::Error {
         let place = format!("{error}, in {}", meant(&self.folder).display());
         let is_system = self.folder == env::temp_dir();
         let help = if is_system { "; --out or the variable TMPDIR names another directory" } else { "" };
@@ -42,12 +42,12 @@ impl Store for Spool {
     fn put(&self, block: Vec<u8>) -> io::Result<u64> {
         let mut file = self.file();
         let written = file.seek(SeekFrom::End(0)).and_then(|place| file.write_all(&block).map(|()| place));
-        written.map_err(|error| self.told(error))
+        written.map_err(|error| self.with_place(error))
     }
 
     fn get(&self, place: u64, bytes: &mut [u8]) -> io::Result<()> {
         let mut file = self.file();
-        file.seek(SeekFrom::Start(place)).and_then(|_| file.read_exact(bytes)).map_err(|error| self.told(error))
+        file.seek(SeekFrom::Start(place)).and_then(|_| file.read_exact(bytes)).map_err(|error| self.with_place(error))
     }
 }
 

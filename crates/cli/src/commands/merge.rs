@@ -5,11 +5,10 @@ use crate::args::MergeArguments;
 use crate::drivers::Drivers;
 use crate::failure::Failure;
 use crate::kept::Kept;
-use crate::shard::{ShardFile, missing};
+use crate::shard::{ShardFile, missing, refuse_shard};
 use crate::told::Told;
 use crate::watch::Wanted;
 use anabranch_run::Plan;
-use std::path::Path;
 
 /// Brings the shards of a command together.
 pub fn merge(arguments: &MergeArguments, drivers: &Drivers<'_>) -> Result<Told, Failure> {
@@ -32,11 +31,7 @@ pub fn merge(arguments: &MergeArguments, drivers: &Drivers<'_>) -> Result<Told, 
     }
     let (loaded, options) = first.1.whole.again()?;
     let output = &arguments.output;
-    let place = |folder: &Path| folder.canonicalize().ok();
-    let whole = output.out.as_deref().and_then(place);
-    if let Some(folder) = arguments.folders.iter().find(|folder| whole.is_some() && place(folder) == whole) {
-        return unusable(format!("{} is a shard", folder.display()), "give --out another directory");
-    }
+    refuse_shard(output.out.as_deref())?;
     let Some(journal) = Kept::in_out(output.out.as_deref(), drivers.virtual_time, false)? else {
         return unusable("--out DIR is missing: the directory of the whole".into(), "anabranch merge a b --out whole");
     };

@@ -12,7 +12,7 @@ use crate::out_folder::OutFolder;
 use crate::output::create;
 use crate::results_folder::{PAGE, make_run_report};
 use crate::runs_csv::runs_csv;
-use crate::shard::{SHARD, ShardFile, Whole};
+use crate::shard::{ShardFile, Whole, refuse_shard};
 use crate::stage::{Carried, Stage, carry_out, carry_out_shard};
 use crate::told::Told;
 use crate::watch::Wanted;
@@ -143,10 +143,7 @@ pub fn execute(
     let opener = output.open.then(Opener::find).transpose()?;
     let (started, clock) = (SystemTime::now(), Instant::now());
     wanted.connection = followed(loaded, output.connection.get())?;
-    if let Some(folder) = output.out.as_deref().filter(|folder| folder.join(SHARD).exists()) {
-        let message = format!("{} is a shard", folder.display());
-        return Err(Failure::unusable("anabranch::cli::shards", message, Some("give --out another directory".into())));
-    }
+    refuse_shard(output.out.as_deref())?;
     let out = output.out.as_deref().map(OutFolder::claim).transpose()?;
     let plan = Plan::new(&loaded.variants(), options);
     // Those of each cell would be most of what a sweep writes.

@@ -144,7 +144,7 @@ impl Runs {
         let plan = Plan::new(&[variant], &options);
         let random = plan.cells.iter().any(|cell| cell.random);
         let results = Runner { driver, pool, observer: &() }.run(&plan);
-        let runs = results.map_err(|failure| format!("{}: {failure}", network.name))?.runs.iter().collect();
+        let runs = results.map_err(|failure| format!("{}: {failure}", network.name))?.runs.to_vec();
         Ok(Self { runs, labels, random })
     }
 
