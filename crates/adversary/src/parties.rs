@@ -3,6 +3,7 @@
 use crate::class::Class;
 use crate::luck::Luck;
 use crate::pattern;
+use anabranch_engine::plugin::Kind;
 use anabranch_engine::schedule::PathPolicy;
 use anabranch_engine::{DssWidth, FirstPath, RecoveryKind, RtoForm, Settings, TcpSettings};
 use anabranch_units::Duration;
@@ -124,9 +125,11 @@ fn parameters(luck: &mut Luck<'_>, scheduler: &str) -> Vec<(String, f64)> {
         return Vec::new();
     }
     let parameter = luck.pick(&known);
-    let value = match parameter.unit {
-        "bool" => luck.below(2) as f64,
-        _ => parameter.min + (parameter.max - parameter.min) * luck.unit(),
+    let spread = |luck: &mut Luck<'_>| parameter.min + (parameter.max - parameter.min) * luck.unit();
+    let value = match parameter.kind {
+        Kind::Flag => luck.below(2) as f64,
+        Kind::Whole => libm::floor(spread(luck)),
+        Kind::Number => spread(luck),
     };
     let given = vec![(parameter.name.to_owned(), value)];
     // A draw may put a lower bound above its upper bound, and an unbounded range has no point to draw.

@@ -1,6 +1,6 @@
 //! Reference pages of schedulers, congestion controls and models: one in a terminal, all of them as a Markdown document.
 
-use anabranch_engine::plugin::{Entry, Parameter};
+use anabranch_engine::plugin::{Entry, Kind, Parameter};
 use anabranch_models::Model;
 use std::fmt::Write as _;
 
@@ -74,13 +74,12 @@ pub fn text(page: &str, level: &str) -> String {
 
 fn parameters(list: &[Parameter]) -> String {
     let rows = list.iter().map(|parameter| {
-        let Parameter { name, default, min, max, unit, about } = parameter;
-        let (default, range) = match *unit {
-            "bool" => ((*default != 0.0).to_string(), "true, false".into()),
-            _ => (default.to_string(), format!("{min} to {max}")),
+        let Parameter { name, kind, default, min, max, unit, about } = *parameter;
+        let (default, range) = match kind {
+            Kind::Flag => ((default != 0.0).to_string(), "true, false".into()),
+            Kind::Number | Kind::Whole => (default.to_string(), format!("{min} to {max}")),
         };
-        let unit = if *unit == "bool" { "" } else { unit };
-        [format!("`{name}`"), default, range, unit.into(), (*about).into()]
+        [format!("`{name}`"), default, range, unit.into(), about.into()]
     });
     table(PARAMETERS, rows)
 }

@@ -5,7 +5,7 @@ use crate::single::{SinglePath, Uncoupled};
 use crate::window::{MIN_SSTHRESH, WindowState, begins_episode, whole};
 use anabranch_engine::CongestionControl;
 use anabranch_engine::congestion::{Acked, Loss};
-use anabranch_engine::plugin::{Entry, Parameter, Parameters};
+use anabranch_engine::plugin::{Entry, Handle, Parameters, flag, number};
 use anabranch_engine::schedule::PathView;
 use anabranch_units::{Duration, Instant};
 
@@ -15,50 +15,19 @@ pub const ENTRY: Entry<dyn CongestionControl> = Entry {
     aliases: &["uncoupled-cubic"],
     about: "CUBIC per subflow, uncoupled: a cubic function of the time since the last loss; Linux's default",
     page: PAGE,
-    parameters: &[
-        Parameter {
-            name: "c",
-            default: 0.4,
-            min: 0.01,
-            max: 10.0,
-            unit: "packets/s³",
-            about: "steepness of the curve (RFC 9438 §5.1)",
-        },
-        Parameter {
-            name: "beta",
-            default: 0.7,
-            min: 0.1,
-            max: 0.95,
-            unit: "",
-            about: "what remains of the window after a loss (RFC 9438 §4.6)",
-        },
-        Parameter {
-            name: "fast_convergence",
-            default: 1.0,
-            min: 0.0,
-            max: 1.0,
-            unit: "bool",
-            about: "aim lower if the window had not regained its last maximum (RFC 9438 §4.7)",
-        },
-        Parameter {
-            name: "hystart",
-            default: 1.0,
-            min: 0.0,
-            max: 1.0,
-            unit: "bool",
-            about: "leave slow start when acknowledgment trains or delays say that the path is full",
-        },
-        Parameter {
-            name: "linux",
-            default: 0.0,
-            min: 0.0,
-            max: 1.0,
-            unit: "bool",
-            about: "count W_est as Linux does: in whole packets, and never faster than alpha",
-        },
-    ],
+    parameters: &[C.parameter, BETA.parameter, FAST_CONVERGENCE.parameter, HYSTART.parameter, LINUX.parameter],
     build: |parameters| Box::new(Uncoupled::new(Cubic::new(parameters))),
 };
+
+const C: Handle<f64> = number("c", 0.4, 0.01..=10.0).unit("packets/s³").about("steepness of the curve (RFC 9438 §5.1)");
+const BETA: Handle<f64> =
+    number("beta", 0.7, 0.1..=0.95).about("what remains of the window after a loss (RFC 9438 §4.6)");
+const FAST_CONVERGENCE: Handle<bool> =
+    flag("fast_convergence", true).about("aim lower if the window had not regained its last maximum (RFC 9438 §4.7)");
+const HYSTART: Handle<bool> =
+    flag("hystart", true).about("leave slow start when acknowledgment trains or delays say that the path is full");
+const LINUX: Handle<bool> =
+    flag("linux", false).about("count W_est as Linux does: in whole packets, and never faster than alpha");
 
 const PAGE: &str = "\
 ## Idea
@@ -197,15 +166,15 @@ impl Cubic {
     fn new(parameters: &Parameters<'_>) -> Self {
         Self {
             config: Config::new(
-                parameters.get("c"),
-                parameters.get("beta"),
-                parameters.flag("fast_convergence"),
-                parameters.flag("linux"),
+                C.of(parameters),
+                BETA.of(parameters),
+                FAST_CONVERGENCE.of(parameters),
+                LINUX.of(parameters),
             ),
             curve: Curve::default(),
             before: None,
             last_ack: Instant::ZERO,
-            hystart: parameters.flag("hystart").then(HyStart::default),
+            hystart: HYSTART.of(parameters).then(HyStart::default),
         }
     }
 

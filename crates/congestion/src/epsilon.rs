@@ -4,7 +4,7 @@ use crate::coupled::{measured, mss, rtt, window_bytes};
 use crate::flows::{Flow, Flows};
 use crate::linked::{Linked, Rule};
 use anabranch_engine::CongestionControl;
-use anabranch_engine::plugin::{Entry, Parameter};
+use anabranch_engine::plugin::{Entry, Handle, number};
 use anabranch_engine::schedule::PathView;
 
 /// Registry entry.
@@ -13,16 +13,12 @@ pub const ENTRY: Entry<dyn CongestionControl> = Entry {
     aliases: &[],
     about: "The epsilon family: 0 couples the increases fully, 1 is LIA, 2 uncoupled Reno",
     page: PAGE,
-    parameters: &[Parameter {
-        name: "epsilon",
-        default: 1.0,
-        min: 0.0,
-        max: 2.0,
-        unit: "",
-        about: "from full coupling of the increases (0) over LIA (1) to none (2)",
-    }],
-    build: |parameters| Box::new(Linked::new(Epsilon { epsilon: parameters.get("epsilon") })),
+    parameters: &[EPSILON.parameter],
+    build: |parameters| Box::new(Linked::new(Epsilon { epsilon: EPSILON.of(parameters) })),
 };
+
+const EPSILON: Handle<f64> =
+    number("epsilon", 1.0, 0.0..=2.0).about("from full coupling of the increases (0) over LIA (1) to none (2)");
 
 const PAGE: &str = "\
 ## Idea

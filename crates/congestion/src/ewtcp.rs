@@ -4,7 +4,7 @@ use crate::coupled::measured;
 use crate::flows::{Flow, Flows};
 use crate::linked::{Linked, Rule};
 use anabranch_engine::CongestionControl;
-use anabranch_engine::plugin::{Entry, Parameter};
+use anabranch_engine::plugin::{Entry, Handle, number};
 use anabranch_engine::schedule::PathView;
 
 /// Registry entry.
@@ -13,16 +13,12 @@ pub const ENTRY: Entry<dyn CongestionControl> = Entry {
     aliases: &[],
     about: "Equally weighted Reno: each of n subflows takes 1/n of one TCP's rate",
     page: PAGE,
-    parameters: &[Parameter {
-        name: "exponent",
-        default: 2.0,
-        min: 0.0,
-        max: 4.0,
-        unit: "",
-        about: "k in the weight a = n^-k: 2 for one TCP's share in all, 0.5 as NSDI 2011 prints it, 0 for uncoupled Reno",
-    }],
-    build: |parameters| Box::new(Linked::new(EqualWeights { exponent: parameters.get("exponent") })),
+    parameters: &[EXPONENT.parameter],
+    build: |parameters| Box::new(Linked::new(EqualWeights { exponent: EXPONENT.of(parameters) })),
 };
+
+const EXPONENT: Handle<f64> = number("exponent", 2.0, 0.0..=4.0)
+    .about("k in the weight a = n^-k: 2 for one TCP's share in all, 0.5 as NSDI 2011 prints it, 0 for uncoupled Reno");
 
 const PAGE: &str = "\
 ## Idea

@@ -15,8 +15,8 @@ pub const ENTRY: Entry<dyn CongestionControl> = Entry {
     aliases: &[],
     about: "LIA's linked increases with Veno's distinction between random loss and congestion",
     page: PAGE,
-    parameters: &[BETA],
-    build: |parameters| Box::new(Linked::new(MpVeno { beta: parameters.get(BETA.name) })),
+    parameters: &[BETA.parameter],
+    build: |parameters| Box::new(Linked::new(MpVeno { beta: BETA.of(parameters) })),
 };
 
 const PAGE: &str = "\

@@ -15,8 +15,8 @@ pub const ENTRY: Entry<dyn CongestionControl> = Entry {
     aliases: &[],
     about: "Veno weighted by each subflow's share of the rate: one TCP's share, and loss differentiation",
     page: PAGE,
-    parameters: &[BETA],
-    build: |parameters| Box::new(Linked::new(WeightedVeno { beta: parameters.get(BETA.name) })),
+    parameters: &[BETA.parameter],
+    build: |parameters| Box::new(Linked::new(WeightedVeno { beta: BETA.of(parameters) })),
 };
 
 const PAGE: &str = "\

@@ -138,7 +138,7 @@ impl fmt::Display for BuildError {
                 join(f, find(congestion).into_iter().flat_map(|e| e.parameters).map(|p| p.name))
             }
             Self::OutOfRange { parameter, value, min, max } => {
-                write!(f, "`{parameter}` = {value} is not between {min} and {max}, or not a whole yes or no")
+                write!(f, "`{parameter}` = {value} is not between {min} and {max}, or not whole")
             }
         }
     }

@@ -4,7 +4,7 @@ use crate::coupled::{measured, mss, window_bytes};
 use crate::flows::{Flow, Flows};
 use crate::linked::{Linked, Rule};
 use anabranch_engine::CongestionControl;
-use anabranch_engine::plugin::{Entry, Parameter};
+use anabranch_engine::plugin::{Entry, Handle, number};
 use anabranch_engine::schedule::PathView;
 
 /// Registry entry.
@@ -13,16 +13,11 @@ pub const ENTRY: Entry<dyn CongestionControl> = Entry {
     aliases: &[],
     about: "Coupled increase, Reno's decrease: a compromise between coupled and uncoupled Reno",
     page: PAGE,
-    parameters: &[Parameter {
-        name: "a",
-        default: 1.0,
-        min: 0.01,
-        max: 16.0,
-        unit: "",
-        about: "aggressiveness; 1/n for one TCP's share on n equal paths",
-    }],
-    build: |parameters| Box::new(Linked::new(SemiCoupled { a: parameters.get("a") })),
+    parameters: &[A.parameter],
+    build: |parameters| Box::new(Linked::new(SemiCoupled { a: A.of(parameters) })),
 };
+
+const A: Handle<f64> = number("a", 1.0, 0.01..=16.0).about("aggressiveness; 1/n for one TCP's share on n equal paths");
 
 const PAGE: &str = "\
 ## Idea

@@ -6,7 +6,7 @@ use crate::single::{SinglePath, Uncoupled};
 use crate::window::{MIN_SSTHRESH, WindowState, begins_episode};
 use anabranch_engine::CongestionControl;
 use anabranch_engine::congestion::{Acked, Loss};
-use anabranch_engine::plugin::{Entry, Parameter, Parameters};
+use anabranch_engine::plugin::{Entry, Handle, Parameters, number};
 use anabranch_engine::schedule::{PathView, RecoveryPhase};
 use anabranch_units::{Duration, Instant};
 
@@ -16,37 +16,19 @@ pub const ENTRY: Entry<dyn CongestionControl> = Entry {
     aliases: &[],
     about: "Vegas per subflow, uncoupled: keeps a few packets in the queue, estimated from the round-trip time",
     page: PAGE,
-    parameters: &[ALPHA, BETA, GAMMA],
+    parameters: &[ALPHA.parameter, BETA.parameter, GAMMA.parameter],
     build: |parameters| Box::new(Uncoupled::new(Vegas::new(parameters))),
 };
 
-const ALPHA: Parameter = Parameter {
-    name: "alpha",
-    default: 2.0,
-    min: 0.0,
-    max: 1000.0,
-    unit: "packets",
-    about: "the window grows while fewer are queued",
-};
+const ALPHA: Handle<f64> =
+    number("alpha", 2.0, 0.0..=1000.0).unit("packets").about("the window grows while fewer are queued");
 
-const BETA: Parameter = Parameter {
-    name: "beta",
-    default: 4.0,
-    min: 0.0,
-    max: 1000.0,
-    unit: "packets",
-    about: "the window shrinks while more are queued",
-};
+const BETA: Handle<f64> =
+    number("beta", 4.0, 0.0..=1000.0).unit("packets").about("the window shrinks while more are queued");
 
 /// The parameter of Vegas and wVegas.
-pub(crate) const GAMMA: Parameter = Parameter {
-    name: "gamma",
-    default: 1.0,
-    min: 0.0,
-    max: 1000.0,
-    unit: "packets",
-    about: "slow start ends when more are queued",
-};
+pub(crate) const GAMMA: Handle<f64> =
+    number("gamma", 1.0, 0.0..=1000.0).unit("packets").about("slow start ends when more are queued");
 
 const PAGE: &str = "\
 ## Idea
@@ -91,13 +73,13 @@ pub(crate) const LEAST: u32 = 2;
 
 impl Vegas {
     fn new(parameters: &Parameters<'_>) -> Self {
-        let [alpha, beta, gamma] = [ALPHA, BETA, GAMMA].map(|p| parameters.get(p.name));
+        let [alpha, beta, gamma] = [ALPHA, BETA, GAMMA].map(|p| p.of(parameters));
         Self { alpha, beta, gamma, samples: Samples::default() }
     }
 
     /// The default bounds in congestion avoidance.
     pub(crate) fn with_gamma(gamma: f64) -> Self {
-        Self { alpha: ALPHA.default, beta: BETA.default, gamma, samples: Samples::default() }
+        Self { alpha: ALPHA.parameter.default, beta: BETA.parameter.default, gamma, samples: Samples::default() }
     }
 
     /// Takes an acknowledgment. Returns a finished round, for the caller to act on; everything else is Reno's, and done

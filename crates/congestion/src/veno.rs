@@ -5,7 +5,7 @@ use crate::single::{SinglePath, Uncoupled};
 use crate::window::{MIN_SSTHRESH, WindowState, whole};
 use anabranch_engine::CongestionControl;
 use anabranch_engine::congestion::Acked;
-use anabranch_engine::plugin::{Entry, Parameter};
+use anabranch_engine::plugin::{Entry, Handle, number};
 use anabranch_engine::schedule::PathView;
 use anabranch_units::{Duration, Instant};
 
@@ -15,19 +15,13 @@ pub const ENTRY: Entry<dyn CongestionControl> = Entry {
     aliases: &[],
     about: "Veno per subflow, uncoupled: Reno with a smaller decrease after losses without a queue",
     page: PAGE,
-    parameters: &[BETA],
-    build: |parameters| Box::new(Uncoupled::new(Veno { beta: parameters.get(BETA.name), backlog: Backlog::default() })),
+    parameters: &[BETA.parameter],
+    build: |parameters| Box::new(Uncoupled::new(Veno { beta: BETA.of(parameters), backlog: Backlog::default() })),
 };
 
 /// The parameter of Veno, mVeno and MPVeno.
-pub(crate) const BETA: Parameter = Parameter {
-    name: "beta",
-    default: 3.0,
-    min: 0.0,
-    max: 1000.0,
-    unit: "packets",
-    about: "a backlog of this many and more means congestion",
-};
+pub(crate) const BETA: Handle<f64> =
+    number("beta", 3.0, 0.0..=1000.0).unit("packets").about("a backlog of this many and more means congestion");
 
 const PAGE: &str = "\
 ## Idea
@@ -135,7 +129,7 @@ pub(crate) mod tests {
     }
 
     fn veno(base: u64, rtt: u64) -> Veno {
-        Veno { beta: BETA.default, backlog: backlog(base, rtt) }
+        Veno { beta: BETA.parameter.default, backlog: backlog(base, rtt) }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::vegas::{GAMMA, LEAST, Vegas};
 use crate::window::{MIN_SSTHRESH, begins_episode};
 use anabranch_engine::CongestionControl;
 use anabranch_engine::congestion::{Acked, Loss, Window};
-use anabranch_engine::plugin::{Entry, Parameter, Parameters};
+use anabranch_engine::plugin::{Entry, Handle, Parameters, flag, number};
 use anabranch_engine::schedule::{PathView, RecoveryPhase};
 use anabranch_units::{Duration, Instant, PathId};
 
@@ -18,35 +18,17 @@ pub const ENTRY: Entry<dyn CongestionControl> = Entry {
     aliases: &["weighted-vegas"],
     about: "Weighted Vegas: shares a number of queued packets among the subflows by their rates",
     page: PAGE,
-    parameters: &[
-        Parameter {
-            name: "total_alpha",
-            default: 10.0,
-            min: 0.0,
-            max: 1000.0,
-            unit: "packets",
-            about: "queued packets of all subflows together",
-        },
-        Parameter {
-            name: "initial_alpha",
-            default: 2.0,
-            min: 0.0,
-            max: 1000.0,
-            unit: "packets",
-            about: "queued packets of a subflow before its rate is known, and the least",
-        },
-        GAMMA,
-        Parameter {
-            name: "drain_early",
-            default: 0.0,
-            min: 0.0,
-            max: 1.0,
-            unit: "bool",
-            about: "drain in any round, as the Linux module does, not only with alpha packets queued",
-        },
-    ],
+    parameters: &[TOTAL_ALPHA.parameter, INITIAL_ALPHA.parameter, GAMMA.parameter, DRAIN_EARLY.parameter],
     build: |parameters| Box::new(WeightedVegas::new(parameters)),
 };
+
+const TOTAL_ALPHA: Handle<f64> =
+    number("total_alpha", 10.0, 0.0..=1000.0).unit("packets").about("queued packets of all subflows together");
+const INITIAL_ALPHA: Handle<f64> = number("initial_alpha", 2.0, 0.0..=1000.0)
+    .unit("packets")
+    .about("queued packets of a subflow before its rate is known, and the least");
+const DRAIN_EARLY: Handle<bool> = flag("drain_early", false)
+    .about("drain in any round, as the Linux module does, not only with alpha packets queued");
 
 const PAGE: &str = "\
 ## Idea
@@ -129,9 +111,8 @@ impl Weighted {
 
 impl WeightedVegas {
     fn new(parameters: &Parameters<'_>) -> Self {
-        let [total_alpha, initial_alpha, gamma] =
-            ["total_alpha", "initial_alpha", "gamma"].map(|name| parameters.get(name));
-        let drain_early = parameters.flag("drain_early");
+        let [total_alpha, initial_alpha, gamma] = [TOTAL_ALPHA, INITIAL_ALPHA, GAMMA].map(|p| p.of(parameters));
+        let drain_early = DRAIN_EARLY.of(parameters);
         Self { total_alpha, initial_alpha, gamma, drain_early, flows: Flows::default() }
     }
 

@@ -1,28 +1,104 @@
 //! A registry's entry for a plug-in: its name, its parameters, its reference page, how to build it.
 
-/// A numeric parameter of a plug-in. A yes/no parameter has the unit `"bool"` and the values 0 and 1. Of two that are called
-/// `X_min` and `X_max`, the first is at most the second: [`contradiction`].
+use anabranch_units::Duration;
+use core::ops::RangeInclusive;
+
+/// The values that a parameter may have, inside its range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Any number.
+    Number,
+    /// A whole number.
+    Whole,
+    /// No or yes: 0 or 1.
+    Flag,
+}
+
+/// A parameter of a plug-in, as scenario files and reference pages know it. Of two that are called `X_min` and `X_max`, the
+/// first is at most the second: [`contradiction`].
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
     /// Name as scenario files write it.
     pub name: &'static str,
+    /// The kind of its values.
+    pub kind: Kind,
     /// Value if the scenario is silent.
     pub default: f64,
     /// Least allowed value.
     pub min: f64,
     /// Greatest allowed value.
     pub max: f64,
-    /// Unit, `""` for a bare number, `"bool"` for yes/no.
+    /// Unit, `""` for a bare number.
     pub unit: &'static str,
     /// One line.
     pub about: &'static str,
 }
 
 impl Parameter {
-    /// True if the parameter may have `value`: inside its range, and a whole yes or no where that is asked. Never NaN.
+    /// True if the parameter may have `value`: inside its range, and whole where it must be. Never NaN.
     pub fn accepts(&self, value: f64) -> bool {
-        let whole = self.unit != "bool" || value == 0.0 || value == 1.0;
+        let whole = self.kind == Kind::Number || value == libm::trunc(value);
         whole && (self.min..=self.max).contains(&value)
+    }
+}
+
+/// A parameter whose value is a `T`. Declared as a constant, once: an entry lists its `parameter`, and [`Handle::of`] reads
+/// its value.
+#[derive(Clone, Copy, Debug)]
+pub struct Handle<T> {
+    /// Its entry in the list of the plug-in.
+    pub parameter: Parameter,
+    read: fn(f64) -> T,
+}
+
+/// A number from `range`.
+pub const fn number(name: &'static str, default: f64, range: RangeInclusive<f64>) -> Handle<f64> {
+    Handle::new(name, Kind::Number, default, range, |value| value)
+}
+
+/// A whole number from `range`.
+pub const fn whole(name: &'static str, default: u64, range: RangeInclusive<u64>) -> Handle<u64> {
+    let range = *range.start() as f64..=*range.end() as f64;
+    Handle::new(name, Kind::Whole, default as f64, range, |value| value as u64)
+}
+
+/// Yes or no.
+pub const fn flag(name: &'static str, default: bool) -> Handle<bool> {
+    Handle::new(name, Kind::Flag, if default { 1.0 } else { 0.0 }, 0.0..=1.0, |value| value != 0.0)
+}
+
+/// A length of time, which scenario files give in seconds.
+pub const fn seconds(name: &'static str, default: f64, range: RangeInclusive<f64>) -> Handle<Duration> {
+    Handle::new(name, Kind::Number, default, range, Duration::from_secs_f64).unit("s")
+}
+
+/// A length of time, which scenario files give in milliseconds.
+pub const fn milliseconds(name: &'static str, default: f64, range: RangeInclusive<f64>) -> Handle<Duration> {
+    Handle::new(name, Kind::Number, default, range, |value| Duration::from_secs_f64(value / 1e3)).unit("ms")
+}
+
+impl<T> Handle<T> {
+    const fn new(name: &'static str, kind: Kind, default: f64, range: RangeInclusive<f64>, read: fn(f64) -> T) -> Self {
+        let (min, max) = (*range.start(), *range.end());
+        Self { parameter: Parameter { name, kind, default, min, max, unit: "", about: "" }, read }
+    }
+
+    /// The same with a unit.
+    pub const fn unit(mut self, unit: &'static str) -> Self {
+        self.parameter.unit = unit;
+        self
+    }
+
+    /// The same with its line for reference pages.
+    pub const fn about(mut self, about: &'static str) -> Self {
+        self.parameter.about = about;
+        self
+    }
+
+    /// The value: as given, else the default that the entry lists. A debug build panics if the entry does not list the
+    /// parameter: the tests that build every entry of a registry find that.
+    pub fn of(&self, parameters: &Parameters<'_>) -> T {
+        (self.read)(parameters.value(&self.parameter))
     }
 }
 
@@ -67,19 +143,11 @@ impl<'a> Parameters<'a> {
         Self { known, given }
     }
 
-    /// The value of `name`: as given, else its default.
-    ///
-    /// # Panics
-    /// If the entry does not list `name`: whoever builds every entry of a registry finds that.
-    pub fn get(&self, name: &str) -> f64 {
-        let known = self.known.iter().find(|p| p.name == name);
-        let default = known.unwrap_or_else(|| panic!("{name} is not among the parameters")).default;
-        self.given.iter().find(|(n, _)| n == name).map_or(default, |(_, v)| *v)
-    }
-
-    /// A yes/no parameter.
-    pub fn flag(&self, name: &str) -> bool {
-        self.get(name) != 0.0
+    fn value(&self, parameter: &Parameter) -> f64 {
+        let listed = self.known.iter().find(|known| known.name == parameter.name);
+        debug_assert!(listed.is_some(), "{} is not among the parameters", parameter.name);
+        let given = self.given.iter().find(|(name, _)| name == parameter.name);
+        given.map_or(listed.unwrap_or(parameter).default, |(_, value)| *value)
     }
 }
 
@@ -120,18 +188,40 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_in_range_and_flags_whole() {
-        let number = Parameter { name: "n", default: 1.0, min: 0.0, max: 4.0, unit: "", about: "" };
-        assert!([0.0, 0.5, 4.0].iter().all(|value| number.accepts(*value)));
-        assert!(![-0.1, 4.1, f64::NAN, f64::INFINITY].iter().any(|value| number.accepts(*value)));
-        let flag = Parameter { max: 1.0, unit: "bool", ..number };
+    fn values_are_in_range_and_whole_where_they_must_be() {
+        let ratio = number("n", 1.0, 0.0..=4.0).parameter;
+        assert!([0.0, 0.5, 4.0].iter().all(|value| ratio.accepts(*value)));
+        assert!(![-0.1, 4.1, f64::NAN, f64::INFINITY].iter().any(|value| ratio.accepts(*value)));
+        let count = whole("n", 1, 0..=4).parameter;
+        assert!(count.accepts(3.0) && !count.accepts(2.5) && !count.accepts(5.0));
+        let flag = flag("n", true).parameter;
         assert!(flag.accepts(0.0) && flag.accepts(1.0) && !flag.accepts(0.5));
     }
 
     #[test]
+    fn a_handle_reads_the_given_value_or_the_listed_default_as_its_type() {
+        const WAIT: Handle<Duration> = milliseconds("wait", 20.0, 0.0..=100.0);
+        const TIMEOUT: Handle<Duration> = seconds("timeout", 1.5, 0.0..=9.0);
+        const PACKETS: Handle<u64> = whole("packets", 7, 0..=9).unit("packets");
+        const STRICT: Handle<bool> = flag("strict", true);
+        const GAIN: Handle<f64> = number("gain", 0.25, 0.0..=1.0);
+        let listed = [WAIT.parameter, TIMEOUT.parameter, PACKETS.parameter, STRICT.parameter, GAIN.parameter];
+        let silent = Parameters::new(&listed, &[]);
+        assert_eq!((WAIT.of(&silent), TIMEOUT.of(&silent)), (Duration::from_millis(20), Duration::from_millis(1500)));
+        assert_eq!((PACKETS.of(&silent), STRICT.of(&silent), GAIN.of(&silent)), (7, true, 0.25));
+        let given = [("wait".into(), 5.0), ("packets".into(), 2.0), ("strict".into(), 0.0)];
+        let given = Parameters::new(&listed, &given);
+        assert_eq!((WAIT.of(&given), PACKETS.of(&given), STRICT.of(&given)), (Duration::from_millis(5), 2, false));
+        // An entry may list it with another default.
+        let other = [Parameter { default: 0.5, ..GAIN.parameter }];
+        assert_eq!(GAIN.of(&Parameters::new(&other, &[])), 0.5);
+    }
+
+    #[test]
+    #[cfg(debug_assertions)]
     #[should_panic(expected = "delay is not among the parameters")]
-    fn a_parameter_that_is_not_listed_has_no_value() {
-        Parameters::new(&[], &[("delay".into(), 1.0)]).get("delay");
+    fn a_parameter_that_is_not_listed_is_not_read() {
+        flag("delay", false).of(&Parameters::new(&[], &[("delay".into(), 1.0)]));
     }
 
     #[test]
@@ -152,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_least_value_above_the_greatest_contradicts() {
-        let number = |name, default| Parameter { name, default, min: 0.0, max: 9.0, unit: "", about: "" };
+        let number = |name, default| number(name, default, 0.0..=9.0).parameter;
         let known = [number("delay_max", 1.0), number("x_min", 2.0), number("x_max", 4.0)];
         let names = |given: &[(&str, f64)]| {
             let given: Vec<(String, f64)> = given.iter().map(|(name, value)| ((*name).into(), *value)).collect();

@@ -1,7 +1,7 @@
 //! Active-backup: one path carries everything, the others are backups.
 
 use crate::pick::{fill, live};
-use anabranch_engine::plugin::{Entry, Parameter, Parameters};
+use anabranch_engine::plugin::{Entry, Handle, Parameters, flag, seconds};
 use anabranch_engine::schedule::{PathView, Round, Scheduler, View};
 use anabranch_units::{Duration, Instant, PathId};
 
@@ -45,24 +45,10 @@ Linux, Documentation/networking/bonding.rst. RFC 8684 §3.3.8 (backup paths).
 "
 );
 
-const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "updelay",
-        default: 0.0,
-        min: 0.0,
-        max: 86_400.0,
-        unit: "s",
-        about: "how long a better path must have worked again before it takes over",
-    },
-    Parameter {
-        name: "reselect",
-        default: 1.0,
-        min: 0.0,
-        max: 1.0,
-        unit: "bool",
-        about: "return to a better path; if not, the active one stays until it fails",
-    },
-];
+const UPDELAY: Handle<Duration> =
+    seconds("updelay", 0.0, 0.0..=86_400.0).about("how long a better path must have worked again before it takes over");
+const RESELECT: Handle<bool> =
+    flag("reselect", true).about("return to a better path; if not, the active one stays until it fails");
 
 /// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
@@ -70,7 +56,7 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
     aliases: &["backup"],
     about: "one path carries everything, the next in order takes over if it fails",
     page: PAGE,
-    parameters: PARAMETERS,
+    parameters: &[UPDELAY.parameter, RESELECT.parameter],
     build: |p| Box::new(ActiveBackup::new(Config::from(p))),
 };
 
@@ -85,7 +71,7 @@ pub struct Config {
 
 impl From<&Parameters<'_>> for Config {
     fn from(p: &Parameters<'_>) -> Self {
-        Self { updelay: Duration::from_secs_f64(p.get("updelay")), reselect: p.flag("reselect") }
+        Self { updelay: UPDELAY.of(p), reselect: RESELECT.of(p) }
     }
 }
 

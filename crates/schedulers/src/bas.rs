@@ -1,7 +1,7 @@
 //! BAS: the path that would drain its load first, at the bandwidth measured from acknowledgments.
 
 use crate::pick::{by_rtt, by_score, no_choice};
-use anabranch_engine::plugin::{Entry, Parameter, Parameters};
+use anabranch_engine::plugin::{Entry, Handle, Parameters, flag, milliseconds};
 use anabranch_engine::schedule::{PathView, Round, Scheduler, SchedulerEvent, View};
 use anabranch_units::{Duration, Instant, PathId};
 
@@ -48,24 +48,9 @@ Casetti, Gaiotto, Westwood SCTP: load balancing over multipaths using bandwidth-
 "
 );
 
-const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "tau",
-        default: 500.0,
-        min: 1.0,
-        max: 100_000.0,
-        unit: "ms",
-        about: "time constant of the bandwidth filter",
-    },
-    Parameter {
-        name: "delay",
-        default: 0.0,
-        min: 0.0,
-        max: 1.0,
-        unit: "bool",
-        about: "add half a round trip to the score",
-    },
-];
+const TAU: Handle<Duration> =
+    milliseconds("tau", 500.0, 1.0..=100_000.0).about("time constant of the bandwidth filter");
+const DELAY: Handle<bool> = flag("delay", false).about("add half a round trip to the score");
 
 /// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
@@ -73,7 +58,7 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
     aliases: &["w-sctp"],
     about: "the path that would drain its load first, at the bandwidth measured from acknowledgments",
     page: PAGE,
-    parameters: PARAMETERS,
+    parameters: &[TAU.parameter, DELAY.parameter],
     build: |p| Box::new(Bas::new(p.into())),
 };
 
@@ -88,7 +73,7 @@ pub struct Config {
 
 impl From<&Parameters<'_>> for Config {
     fn from(p: &Parameters<'_>) -> Self {
-        Self { tau: Duration::from_secs_f64(p.get("tau") / 1e3), delay: p.flag("delay") }
+        Self { tau: TAU.of(p), delay: DELAY.of(p) }
     }
 }
 

@@ -1,7 +1,7 @@
 //! BLEST: waits rather than letting a slow path block the connection's window.
 
 use crate::pick::{blocked, by_rtt_unless, fastest_live, fill, no_choice};
-use anabranch_engine::plugin::{Entry, Parameter, Parameters};
+use anabranch_engine::plugin::{Entry, Handle, Parameters, number};
 use anabranch_engine::schedule::{PathView, Round, Scheduler};
 use anabranch_units::{Duration, Instant};
 
@@ -50,12 +50,10 @@ IFIP Networking 2016, section V. The authors' module retransmits, too: that is `
 "
 );
 
-const PARAMETERS: &[Parameter] = &[
-    Parameter { name: "lambda", default: 1.0, min: 0.0, max: 100.0, unit: "", about: "initial λ" },
-    Parameter { name: "delta", default: 0.001, min: 0.0, max: 1.0, unit: "", about: "step of λ per fast RTT" },
-    Parameter { name: "lambda_min", default: 0.0, min: 0.0, max: 100.0, unit: "", about: "least λ" },
-    Parameter { name: "lambda_max", default: 4.0, min: 0.0, max: 100.0, unit: "", about: "greatest λ" },
-];
+const LAMBDA: Handle<f64> = number("lambda", 1.0, 0.0..=100.0).about("initial λ");
+const DELTA: Handle<f64> = number("delta", 0.001, 0.0..=1.0).about("step of λ per fast RTT");
+const LAMBDA_MIN: Handle<f64> = number("lambda_min", 0.0, 0.0..=100.0).about("least λ");
+const LAMBDA_MAX: Handle<f64> = number("lambda_max", 4.0, 0.0..=100.0).about("greatest λ");
 
 /// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
@@ -63,7 +61,7 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
     aliases: &[],
     about: "wait rather than let a slow path block the window (the paper's form)",
     page: PAGE,
-    parameters: PARAMETERS,
+    parameters: &[LAMBDA.parameter, DELTA.parameter, LAMBDA_MIN.parameter, LAMBDA_MAX.parameter],
     build: |p| Box::new(Blest::new(Config::from(p))),
 };
 
@@ -82,13 +80,7 @@ pub struct Config {
 
 impl From<&Parameters<'_>> for Config {
     fn from(p: &Parameters<'_>) -> Self {
-        let get = |name| p.get(name);
-        Self {
-            lambda: get("lambda"),
-            delta: get("delta"),
-            lambda_min: get("lambda_min"),
-            lambda_max: get("lambda_max"),
-        }
+        Self { lambda: LAMBDA.of(p), delta: DELTA.of(p), lambda_min: LAMBDA_MIN.of(p), lambda_max: LAMBDA_MAX.of(p) }
     }
 }
 

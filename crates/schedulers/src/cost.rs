@@ -1,7 +1,7 @@
 //! Cheapest path first, within the caps of the tariffs.
 
 use crate::pick::live;
-use anabranch_engine::plugin::{Entry, Parameter, Parameters};
+use anabranch_engine::plugin::{Entry, Handle, Parameters, seconds};
 use anabranch_engine::schedule::{PathView, Round, Scheduler, View};
 use anabranch_units::{Duration, Instant};
 use std::collections::VecDeque;
@@ -60,14 +60,9 @@ Preference-Aware Multipath, CoNEXT 2016.
 "
 );
 
-const PARAMETERS: &[Parameter] = &[Parameter {
-    name: "deadline",
-    default: 0.0,
-    min: 0.0,
-    max: 86_400.0,
-    unit: "s",
-    about: "how long written data may take over the cheaper paths before a dearer one helps; 0: as soon as they are full",
-}];
+const DEADLINE: Handle<Duration> = seconds("deadline", 0.0, 0.0..=86_400.0).about(
+    "how long written data may take over the cheaper paths before a dearer one helps; 0: as soon as they are full",
+);
 
 /// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
@@ -75,7 +70,7 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
     aliases: &["cheapest"],
     about: "the cheapest path first, dearer ones for data that overflows or would be late, within data caps",
     page: PAGE,
-    parameters: PARAMETERS,
+    parameters: &[DEADLINE.parameter],
     build: |p| Box::new(Cost::new(Config::from(p))),
 };
 
@@ -88,7 +83,7 @@ pub struct Config {
 
 impl From<&Parameters<'_>> for Config {
     fn from(p: &Parameters<'_>) -> Self {
-        Self { deadline: Duration::from_secs_f64(p.get("deadline")) }
+        Self { deadline: DEADLINE.of(p) }
     }
 }
 

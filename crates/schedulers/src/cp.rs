@@ -2,7 +2,7 @@
 //! slow.
 
 use crate::pick::{by_rtt, live, no_choice};
-use anabranch_engine::plugin::{Entry, Parameter, Parameters};
+use anabranch_engine::plugin::{Entry, Handle, Parameters, milliseconds, whole};
 use anabranch_engine::schedule::{PathView, Round, Scheduler, View};
 use anabranch_units::Duration;
 
@@ -50,24 +50,11 @@ Oh and Lee, Constraint-based proactive scheduling for MPTCP in wireless networks
 "
 );
 
-const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "buffer",
-        default: 0.0,
-        min: 0.0,
-        max: 1e12,
-        unit: "bytes",
-        about: "most out-of-order bytes at the receiver; 0 = the peer's window",
-    },
-    Parameter {
-        name: "delay_max",
-        default: 0.0,
-        min: 0.0,
-        max: 1e6,
-        unit: "ms",
-        about: "most forward delay beyond the fastest path's; 0 = no limit",
-    },
-];
+const BUFFER: Handle<u64> = whole("buffer", 0, 0..=1_000_000_000_000)
+    .unit("bytes")
+    .about("most out-of-order bytes at the receiver; 0 = the peer's window");
+const DELAY_MAX: Handle<Duration> =
+    milliseconds("delay_max", 0.0, 0.0..=1e6).about("most forward delay beyond the fastest path's; 0 = no limit");
 
 /// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
@@ -75,7 +62,7 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
     aliases: &[],
     about: "a slower path only if the reordering it causes fits the buffer",
     page: PAGE,
-    parameters: PARAMETERS,
+    parameters: &[BUFFER.parameter, DELAY_MAX.parameter],
     build: |p| Box::new(Cp::new(Config::from(p))),
 };
 
@@ -90,10 +77,10 @@ pub struct Config {
 
 impl From<&Parameters<'_>> for Config {
     fn from(p: &Parameters<'_>) -> Self {
-        let bound = |name| Some(p.get(name)).filter(|value| *value > 0.0);
+        let (buffer, delay_max) = (BUFFER.of(p), DELAY_MAX.of(p));
         Self {
-            buffer: bound("buffer").map(|bytes| bytes as u64),
-            delay_max: bound("delay_max").map(|ms| Duration::from_secs_f64(ms / 1e3)),
+            buffer: Some(buffer).filter(|bytes| *bytes > 0),
+            delay_max: Some(delay_max).filter(|delay| *delay > Duration::ZERO),
         }
     }
 }
@@ -223,7 +210,7 @@ mod tests {
 
     #[test]
     fn a_bound_of_zero_is_none() {
-        let config = |given: &[(String, f64)]| Config::from(&Parameters::new(PARAMETERS, given));
+        let config = |given: &[(String, f64)]| Config::from(&Parameters::new(ENTRY.parameters, given));
         let none = config(&[]);
         assert_eq!((none.buffer, none.delay_max), (None, None));
         let both = config(&[("buffer".to_owned(), 5000.0), ("delay_max".to_owned(), 40.0)]);

@@ -2,7 +2,7 @@
 
 use crate::pick::{Ahead, by_rtt, live, no_choice, takes_ahead};
 use crate::plan::Plan;
-use anabranch_engine::plugin::{Entry, Parameter, Parameters};
+use anabranch_engine::plugin::{Entry, Handle, Parameters, flag, milliseconds, whole};
 use anabranch_engine::schedule::{PathView, Repeat, Round, Scheduler, SchedulerEvent, View};
 use anabranch_units::{Duration, PathId, Range};
 
@@ -56,40 +56,12 @@ module, mptcp_daps.c: `round` is its round_delay, `smooth` its smooth_cwnd.
 "
 );
 
-const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "round",
-        default: 0.0,
-        min: 0.0,
-        max: 10_000.0,
-        unit: "ms",
-        about: "forward delays are rounded to multiples of this; 0 = of the least delay; the authors used 4",
-    },
-    Parameter {
-        name: "horizon",
-        default: 64.0,
-        min: 1.0,
-        max: 1024.0,
-        unit: "",
-        about: "the plan spans at most this many least delays",
-    },
-    Parameter {
-        name: "smooth",
-        default: 1.0,
-        min: 0.0,
-        max: 1.0,
-        unit: "bool",
-        about: "plan with windows averaged over round trips (gain 1/8)",
-    },
-    Parameter {
-        name: "retransmit",
-        default: 1.0,
-        min: 0.0,
-        max: 1.0,
-        unit: "bool",
-        about: "when the peer's window is full, retransmit the lowest data on the fastest path",
-    },
-];
+const ROUND: Handle<Duration> = milliseconds("round", 0.0, 0.0..=10_000.0)
+    .about("forward delays are rounded to multiples of this; 0 = of the least delay; the authors used 4");
+const HORIZON: Handle<u64> = whole("horizon", 64, 1..=1024).about("the plan spans at most this many least delays");
+const SMOOTH: Handle<bool> = flag("smooth", true).about("plan with windows averaged over round trips (gain 1/8)");
+const RETRANSMIT: Handle<bool> =
+    flag("retransmit", true).about("when the peer's window is full, retransmit the lowest data on the fastest path");
 
 /// `daps`: arrivals as printed, queues as in the authors' module.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
@@ -97,7 +69,7 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
     aliases: &[],
     about: "plan segments over the least common multiple of the delays",
     page: PAGE,
-    parameters: PARAMETERS,
+    parameters: &[ROUND.parameter, HORIZON.parameter, SMOOTH.parameter, RETRANSMIT.parameter],
     build: |p| Box::new(Daps::new(Config { form: Form::Module, ..Config::from(p) })),
 };
 
@@ -147,10 +119,10 @@ impl From<&Parameters<'_>> for Config {
     fn from(p: &Parameters<'_>) -> Self {
         Self {
             form: Form::Module,
-            round: Duration::from_secs_f64(p.get("round") / 1e3),
-            horizon: p.get("horizon") as u64,
-            smooth: p.flag("smooth"),
-            retransmit: p.flag("retransmit"),
+            round: ROUND.of(p),
+            horizon: HORIZON.of(p),
+            smooth: SMOOTH.of(p),
+            retransmit: RETRANSMIT.of(p),
         }
     }
 }

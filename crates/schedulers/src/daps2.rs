@@ -2,7 +2,7 @@
 
 use crate::pick::{by_rtt, live, no_choice};
 use crate::plan::Plan;
-use anabranch_engine::plugin::{Entry, Parameter, Parameters};
+use anabranch_engine::plugin::{Entry, Handle, Parameters, flag};
 use anabranch_engine::schedule::{PathView, Round, Scheduler, View};
 use anabranch_units::Duration;
 
@@ -48,14 +48,8 @@ blocking by delay aware packet scheduling in multipath data transfer, WAINA 2013
 "
 );
 
-const PARAMETERS: &[Parameter] = &[Parameter {
-    name: "rounds",
-    default: 0.0,
-    min: 0.0,
-    max: 1.0,
-    unit: "bool",
-    about: "count η in round trips: η windows on the fast path instead of η packets",
-}];
+const ROUNDS: Handle<bool> =
+    flag("rounds", false).about("count η in round trips: η windows on the fast path instead of η packets");
 
 /// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
@@ -63,7 +57,7 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
     aliases: &[],
     about: "DAPS for two paths: as many fast segments as RTTs fit in the slow one's",
     page: PAGE,
-    parameters: PARAMETERS,
+    parameters: &[ROUNDS.parameter],
     build: |p| Box::new(Daps2::new(Config::from(p))),
 };
 
@@ -76,7 +70,7 @@ pub struct Config {
 
 impl From<&Parameters<'_>> for Config {
     fn from(p: &Parameters<'_>) -> Self {
-        Self { rounds: p.flag("rounds") }
+        Self { rounds: ROUNDS.of(p) }
     }
 }
 

@@ -1,7 +1,7 @@
 //! DEMS: the fast path sends a message from its front, slower paths from its end, so that both finish at the same time.
 
 use crate::pick::{by_rtt, fastest_live, no_choice, rate};
-use anabranch_engine::plugin::{Entry, Parameter, Parameters};
+use anabranch_engine::plugin::{Entry, Handle, Parameters, number};
 use anabranch_engine::schedule::{PathView, Repeat, Round, Scheduler, View};
 use anabranch_units::{PathId, Range};
 
@@ -52,14 +52,8 @@ Guo, Nikravesh, Mao, Qian, Sen, Accelerating Multipath Transport Through Balance
 "
 );
 
-const PARAMETERS: &[Parameter] = &[Parameter {
-    name: "redundancy",
-    default: 0.05,
-    min: 0.0,
-    max: 1.0,
-    unit: "",
-    about: "part of a chunk that may be duplicated at the meeting point; 0 = nothing",
-}];
+const REDUNDANCY: Handle<f64> = number("redundancy", 0.05, 0.0..=1.0)
+    .about("part of a chunk that may be duplicated at the meeting point; 0 = nothing");
 
 /// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
@@ -67,8 +61,8 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
     aliases: &[],
     about: "the fast path sends a message from its front, slower ones from its end",
     page: PAGE,
-    parameters: PARAMETERS,
-    build: |p: &Parameters<'_>| Box::new(Dems::new(p.get("redundancy"))),
+    parameters: &[REDUNDANCY.parameter],
+    build: |p: &Parameters<'_>| Box::new(Dems::new(REDUNDANCY.of(p))),
 };
 
 /// A part of a message that is being distributed.

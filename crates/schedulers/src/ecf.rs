@@ -1,7 +1,7 @@
 //! ECF: waits for the fast path if that completes the remaining data earlier than a slow one.
 
 use crate::pick::{by_rtt_unless, fastest_live, fill, no_choice};
-use anabranch_engine::plugin::{Entry, Parameter, Parameters};
+use anabranch_engine::plugin::{Entry, Handle, Parameter, Parameters, milliseconds, number};
 use anabranch_engine::schedule::{PathView, Round, Scheduler};
 use anabranch_units::Duration;
 
@@ -46,38 +46,15 @@ Lim, Nahum, Towsley, Gibbens, ECF: An MPTCP Path Scheduler to Manage Heterogeneo
 "
 );
 
-/// With these defaults of `sigma_factor` and `sigma_min`.
-pub(crate) const fn parameters(sigma_factor: f64, sigma_min: f64) -> [Parameter; 3] {
-    [
-        Parameter {
-            name: "beta",
-            default: 0.25,
-            min: 0.0,
-            max: 100.0,
-            unit: "",
-            about: "hysteresis: how much longer waiting lasts once begun",
-        },
-        Parameter {
-            name: "sigma_factor",
-            default: sigma_factor,
-            min: 0.0,
-            max: 16.0,
-            unit: "",
-            about: "multiple of RTTVAR that counts as deviation of an RTT",
-        },
-        Parameter {
-            name: "sigma_min",
-            default: sigma_min,
-            min: 0.0,
-            max: 10_000.0,
-            unit: "ms",
-            about: "least deviation of an RTT",
-        },
-    ]
-}
+pub(crate) const BETA: Handle<f64> =
+    number("beta", 0.25, 0.0..=100.0).about("hysteresis: how much longer waiting lasts once begun");
+pub(crate) const SIGMA_FACTOR: Handle<f64> =
+    number("sigma_factor", 1.0, 0.0..=16.0).about("multiple of RTTVAR that counts as deviation of an RTT");
+pub(crate) const SIGMA_MIN: Handle<Duration> =
+    milliseconds("sigma_min", 0.0, 0.0..=10_000.0).about("least deviation of an RTT");
 
 /// The parameters of ECF and SRPT-ECF.
-pub(crate) const PARAMETERS: &[Parameter] = &parameters(1.0, 0.0);
+pub(crate) const PARAMETERS: &[Parameter] = &[BETA.parameter, SIGMA_FACTOR.parameter, SIGMA_MIN.parameter];
 
 /// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
@@ -104,8 +81,8 @@ pub struct Config {
 
 impl From<&Parameters<'_>> for Config {
     fn from(p: &Parameters<'_>) -> Self {
-        let sigma_min = Duration::from_secs_f64(p.get("sigma_min") / 1e3);
-        Self { beta: p.get("beta"), sigma_factor: p.get("sigma_factor"), sigma_min, whole_windows: false }
+        let (sigma_factor, sigma_min) = (SIGMA_FACTOR.of(p), SIGMA_MIN.of(p));
+        Self { beta: BETA.of(p), sigma_factor, sigma_min, whole_windows: false }
     }
 }
 

@@ -1,6 +1,6 @@
 //! ECF as the kernel's module computes it.
 
-use crate::ecf::{Config, Ecf, parameters};
+use crate::ecf::{BETA, Config, Ecf, SIGMA_FACTOR, SIGMA_MIN};
 use anabranch_engine::plugin::{Entry, Parameter};
 use anabranch_engine::schedule::Scheduler;
 
@@ -44,7 +44,11 @@ out-of-tree MPTCP, mptcp_ecf.c: its r_beta is 1/β; tcp_input.c, tcp_rtt_estimat
 "
 );
 
-const PARAMETERS: &[Parameter] = &parameters(2.0, 100.0);
+const PARAMETERS: &[Parameter] = &[
+    BETA.parameter,
+    Parameter { default: 2.0, ..SIGMA_FACTOR.parameter },
+    Parameter { default: 100.0, ..SIGMA_MIN.parameter },
+];
 
 /// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {

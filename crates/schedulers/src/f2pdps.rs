@@ -1,8 +1,8 @@
 //! F²P-DPS: forward prediction with a model of TCP's losses.
 
-use crate::fps::{self, Fps, grown};
+use crate::fps::{self, Fps, GROWTH, grown};
 use crate::skip::{Forecast, SkipAhead, rounds};
-use anabranch_engine::plugin::{Entry, Parameter, Parameters};
+use anabranch_engine::plugin::{Entry, Handle, Parameters, whole};
 use anabranch_engine::schedule::{PathView, Scheduler};
 use anabranch_units::{Duration, PathId};
 
@@ -51,14 +51,9 @@ throughput, SIGCOMM 1998.
 "
 );
 
-pub(crate) const HORIZON: Parameter = Parameter {
-    name: "horizon",
-    default: 8.0,
-    min: 1.0,
-    max: HORIZON_MAX as f64,
-    unit: "rounds",
-    about: "rounds for which every sequence of losses is evaluated",
-};
+pub(crate) const HORIZON: Handle<u64> = whole("horizon", 8, 1..=HORIZON_MAX as u64)
+    .unit("rounds")
+    .about("rounds for which every sequence of losses is evaluated");
 
 /// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
@@ -66,7 +61,7 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
     aliases: &[],
     about: "FPS with the losses that a TCP model expects",
     page: PAGE,
-    parameters: &[fps::GROWTH, HORIZON],
+    parameters: &[GROWTH.parameter, HORIZON.parameter],
     build: |p| Box::new(SkipAhead::new(F2pDps::new(Config::from(p)))),
 };
 
@@ -81,7 +76,7 @@ pub struct Config {
 
 impl From<&Parameters<'_>> for Config {
     fn from(p: &Parameters<'_>) -> Self {
-        Self { growth: p.flag("growth"), horizon: p.get("horizon") as u64 }
+        Self { growth: GROWTH.of(p), horizon: HORIZON.of(p) }
     }
 }
 

@@ -1,7 +1,7 @@
 //! FDPS: forward prediction by measured differences of forward delays.
 
 use crate::skip::{Forecast, SkipAhead, fluid};
-use anabranch_engine::plugin::{Entry, Parameter, Parameters};
+use anabranch_engine::plugin::{Entry, Handle, Parameters, flag};
 use anabranch_engine::schedule::{PathView, Scheduler, SchedulerEvent, View};
 use anabranch_units::{Duration, Instant, PathId};
 
@@ -51,14 +51,8 @@ Le and Bui, Forward Delay-based Packet Scheduling Algorithm for Multipath TCP, s
 "
 );
 
-const PARAMETERS: &[Parameter] = &[Parameter {
-    name: "measured_rate",
-    default: 0.0,
-    min: 0.0,
-    max: 1.0,
-    unit: "bool",
-    about: "throughput of a faster path: its deliveries in the last round trip instead of cwnd/RTT",
-}];
+const MEASURED_RATE: Handle<bool> = flag("measured_rate", false)
+    .about("throughput of a faster path: its deliveries in the last round trip instead of cwnd/RTT");
 
 /// `fdps`.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
@@ -66,7 +60,7 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
     aliases: &[],
     about: "skip the data that faster paths deliver meanwhile, by measured forward delays",
     page: PAGE,
-    parameters: PARAMETERS,
+    parameters: &[MEASURED_RATE.parameter],
     build: |p| Box::new(SkipAhead::new(Fdps::new(Config::from(p)))),
 };
 
@@ -87,7 +81,7 @@ pub struct Config {
 
 impl From<&Parameters<'_>> for Config {
     fn from(p: &Parameters<'_>) -> Self {
-        Self { measured_rate: p.flag("measured_rate") }
+        Self { measured_rate: MEASURED_RATE.of(p) }
     }
 }
 

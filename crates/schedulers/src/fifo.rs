@@ -1,7 +1,7 @@
 //! FIFO: the path that has room takes the next segment.
 
 use crate::pick::{Ahead, fill, free, queued, takes_ahead, takes_up_to};
-use anabranch_engine::plugin::{Entry, Parameter, Parameters};
+use anabranch_engine::plugin::{Entry, Handle, Parameters, whole};
 use anabranch_engine::schedule::{Cause, PathView, Round, Scheduler, View};
 
 page!(
@@ -47,19 +47,14 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
     aliases: &["naive"],
     about: "the path that has room takes the next segment",
     page: PAGE,
-    parameters: &[QUEUE],
-    build: |p: &Parameters<'_>| Box::new(Fifo::new(p.get("queue") as u64)),
+    parameters: &[QUEUE.parameter],
+    build: |p: &Parameters<'_>| Box::new(Fifo::new(QUEUE.of(p))),
 };
 
 /// How far ahead data is bound.
-pub(crate) const QUEUE: Parameter = Parameter {
-    name: "queue",
-    default: 0.0,
-    min: 0.0,
-    max: 100_000.0,
-    unit: "packets",
-    about: "most packets that may wait for a path, beyond the room in its window; 0 = nothing is bound ahead",
-};
+pub(crate) const QUEUE: Handle<u64> = whole("queue", 0, 0..=100_000)
+    .unit("packets")
+    .about("most packets that may wait for a path, beyond the room in its window; 0 = nothing is bound ahead");
 
 /// FIFO.
 #[derive(Clone, Copy, Debug, Default)]

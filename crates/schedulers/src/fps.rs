@@ -1,7 +1,7 @@
 //! FPS: forward prediction scheduling.
 
 use crate::skip::{Forecast, SkipAhead, rounds};
-use anabranch_engine::plugin::{Entry, Parameter, Parameters};
+use anabranch_engine::plugin::{Entry, Handle, Parameters, flag};
 use anabranch_engine::schedule::{PathView, Scheduler};
 use anabranch_units::Duration;
 
@@ -52,14 +52,8 @@ et al., OCPS.
 "
 );
 
-pub(crate) const GROWTH: Parameter = Parameter {
-    name: "growth",
-    default: 1.0,
-    min: 0.0,
-    max: 1.0,
-    unit: "bool",
-    about: "predicted windows grow from round to round: doubled below ssthresh, otherwise by one packet",
-};
+pub(crate) const GROWTH: Handle<bool> = flag("growth", true)
+    .about("predicted windows grow from round to round: doubled below ssthresh, otherwise by one packet");
 
 /// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
@@ -67,7 +61,7 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
     aliases: &[],
     about: "skip the data that faster paths will deliver before this one's packet arrives",
     page: PAGE,
-    parameters: &[GROWTH],
+    parameters: &[GROWTH.parameter],
     build: |p| Box::new(SkipAhead::new(Fps::new(Config::from(p)))),
 };
 
@@ -80,7 +74,7 @@ pub struct Config {
 
 impl From<&Parameters<'_>> for Config {
     fn from(p: &Parameters<'_>) -> Self {
-        Self { growth: p.flag("growth") }
+        Self { growth: GROWTH.of(p) }
     }
 }
 

@@ -4,7 +4,7 @@ use crate::data_timer::{DataTimer, INTERVAL};
 use crate::pick::Ahead;
 pub use crate::send_memory::subflow_memory;
 use crate::send_memory::{PIECE, SendMemory, Writer, held, pace};
-use anabranch_engine::plugin::{Entry, Parameter, Parameters};
+use anabranch_engine::plugin::{Entry, Handle, Parameters, number, whole};
 use anabranch_engine::schedule::{PathView, Repeat, Round, Scheduler, SchedulerEvent, View};
 use anabranch_units::{Instant, PathId, Range};
 
@@ -72,32 +72,14 @@ Linux 6.18, net/mptcp/protocol.c and net/ipv4/tcp_input.c, read for behaviour; m
 "
 );
 
-const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "burst",
-        default: 65428.0,
-        min: 1.0,
-        max: 1e9,
-        unit: "bytes",
-        about: "bytes bound to a path before the next choice, rounded up to whole pieces",
-    },
-    Parameter {
-        name: "sndbuf",
-        default: 2.0,
-        min: 1.0,
-        max: 1000.0,
-        unit: "windows",
-        about: "send memory of a path in multiples of its greatest window, each packet counted as in the kernel",
-    },
-    Parameter {
-        name: "stale_loss_cnt",
-        default: 4.0,
-        min: 0.0,
-        max: 255.0,
-        unit: "",
-        about: "intervals of silence after which a path's data is retransmitted on others (net.mptcp.stale_loss_cnt)",
-    },
-];
+const BURST: Handle<u64> = whole("burst", 65428, 1..=1_000_000_000)
+    .unit("bytes")
+    .about("bytes bound to a path before the next choice, rounded up to whole pieces");
+const SNDBUF: Handle<f64> = number("sndbuf", 2.0, 1.0..=1000.0)
+    .unit("windows")
+    .about("send memory of a path in multiples of its greatest window, each packet counted as in the kernel");
+const STALE_LOSS_CNT: Handle<u64> = whole("stale_loss_cnt", 4, 0..=255)
+    .about("intervals of silence after which a path's data is retransmitted on others (net.mptcp.stale_loss_cnt)");
 
 /// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
@@ -105,7 +87,7 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
     aliases: &[],
     about: "upstream Linux: the subflow that flushes its send queue first",
     page: PAGE,
-    parameters: PARAMETERS,
+    parameters: &[BURST.parameter, SNDBUF.parameter, STALE_LOSS_CNT.parameter],
     build: |p| Box::new(LinuxDefault::new(Config::from(p))),
 };
 
@@ -122,7 +104,7 @@ pub struct Config {
 
 impl From<&Parameters<'_>> for Config {
     fn from(p: &Parameters<'_>) -> Self {
-        Self { burst: p.get("burst") as u64, sndbuf: p.get("sndbuf"), stale_loss_cnt: p.get("stale_loss_cnt") as u64 }
+        Self { burst: BURST.of(p), sndbuf: SNDBUF.of(p), stale_loss_cnt: STALE_LOSS_CNT.of(p) }
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::fifo::QUEUE;
 use crate::pick::{Ahead, by_rtt, no_choice, takes_ahead, takes_up_to};
 use anabranch_engine::congestion::Acked;
-use anabranch_engine::plugin::{Entry, Parameter, Parameters};
+use anabranch_engine::plugin::{Entry, Handle, Parameters, number};
 use anabranch_engine::schedule::{PathView, Round, Scheduler, SchedulerEvent, View};
 use anabranch_units::{Duration, Instant, PathId};
 
@@ -56,17 +56,8 @@ applications in heterogeneous wireless networks, IEEE Transactions on Mobile Com
 "
 );
 
-const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "threshold",
-        default: 0.25,
-        min: 0.0,
-        max: 1.0,
-        unit: "",
-        about: "position between the least and the greatest delay from which on a loss counts as congestion; 0 = always",
-    },
-    QUEUE,
-];
+const THRESHOLD: Handle<f64> = number("threshold", 0.25, 0.0..=1.0)
+    .about("position between the least and the greatest delay from which on a loss counts as congestion; 0 = always");
 
 /// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
@@ -74,8 +65,8 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
     aliases: &[],
     about: "earliest delivery path first, with wireless losses distinguished from congestion",
     page: PAGE,
-    parameters: PARAMETERS,
-    build: |p: &Parameters<'_>| Box::new(Mtcs { queue: p.get("queue") as u64, ..Mtcs::new(p.get("threshold")) }),
+    parameters: &[THRESHOLD.parameter, QUEUE.parameter],
+    build: |p: &Parameters<'_>| Box::new(Mtcs { queue: QUEUE.of(p), ..Mtcs::new(THRESHOLD.of(p)) }),
 };
 
 /// The estimates of a path.

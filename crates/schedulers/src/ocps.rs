@@ -1,10 +1,10 @@
 //! OCPS: feedback from acknowledgments corrects a forecast.
 
-use crate::f2pdps::{self, F2pDps};
-use crate::fps::{self, Fps};
+use crate::f2pdps::{self, F2pDps, HORIZON};
+use crate::fps::{self, Fps, GROWTH};
 use crate::skip::{Forecast, SkipAhead};
 use anabranch_engine::congestion::Acked;
-use anabranch_engine::plugin::{Entry, Parameter, Parameters};
+use anabranch_engine::plugin::{Entry, Handle, Parameters, number};
 use anabranch_engine::schedule::{Outstanding, PathView, Scheduler, SchedulerEvent, View};
 use anabranch_trace::RecoveryPhase;
 use anabranch_units::{Duration, Instant, PathId, Range};
@@ -57,17 +57,9 @@ algorithm 1.
 "
 );
 
-const INTERVAL: Parameter = Parameter {
-    name: "interval",
-    default: 0.25,
-    min: 0.0,
-    max: 100.0,
-    unit: "RTT",
-    about: "least time between two changes of a path's offset, in its own round trips",
-};
-
-const FPS_PARAMETERS: &[Parameter] = &[INTERVAL, fps::GROWTH];
-const F2PDPS_PARAMETERS: &[Parameter] = &[INTERVAL, fps::GROWTH, f2pdps::HORIZON];
+const INTERVAL: Handle<f64> = number("interval", 0.25, 0.0..=100.0)
+    .unit("RTT")
+    .about("least time between two changes of a path's offset, in its own round trips");
 
 /// `fps-ocps`.
 pub const ENTRY_FPS: Entry<dyn Scheduler> = Entry {
@@ -75,7 +67,7 @@ pub const ENTRY_FPS: Entry<dyn Scheduler> = Entry {
     aliases: &[],
     about: "FPS corrected by observed reordering",
     page: PAGE,
-    parameters: FPS_PARAMETERS,
+    parameters: &[INTERVAL.parameter, GROWTH.parameter],
     build: |p| Box::new(SkipAhead::new(Ocps::new(Config::from(p), Fps::new(fps::Config::from(p))))),
 };
 
@@ -83,7 +75,7 @@ pub const ENTRY_FPS: Entry<dyn Scheduler> = Entry {
 pub const ENTRY_F2PDPS: Entry<dyn Scheduler> = Entry {
     name: "f2pdps-ocps",
     about: "F²P-DPS corrected by observed reordering",
-    parameters: F2PDPS_PARAMETERS,
+    parameters: &[INTERVAL.parameter, GROWTH.parameter, HORIZON.parameter],
     build: |p| Box::new(SkipAhead::new(Ocps::new(Config::from(p), F2pDps::new(f2pdps::Config::from(p))))),
     ..ENTRY_FPS
 };
@@ -97,7 +89,7 @@ pub struct Config {
 
 impl From<&Parameters<'_>> for Config {
     fn from(p: &Parameters<'_>) -> Self {
-        Self { interval: p.get("interval") }
+        Self { interval: INTERVAL.of(p) }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Opportunistic retransmission (`+or`), with penalisation (`+pr`): a part that acts after a pull scheduler.
 
 use crate::pick::blocked;
-use anabranch_engine::plugin::{Entry, Parameter};
+use anabranch_engine::plugin::{Entry, Handle, number};
 use anabranch_engine::schedule::{Copies, PathView, Repeat, Round, Scheduler, SchedulerEvent, View};
 use anabranch_trace::RecoveryPhase;
 use anabranch_units::{Duration, Instant, PathId, Range};
@@ -47,14 +47,8 @@ Raiciu et al., How Hard Can It Be?, NSDI 2012. Linux out-of-tree MPTCP, mptcp_sc
 "
 );
 
-const PARAMETERS: &[Parameter] = &[Parameter {
-    name: "rtt_guard",
-    default: 4.0,
-    min: 0.0,
-    max: 1000.0,
-    unit: "",
-    about: "retransmit only if the slow path's RTT exceeds this many RTTs of the fast one; 0 = always",
-}];
+const RTT_GUARD: Handle<f64> = number("rtt_guard", 4.0, 0.0..=1000.0)
+    .about("retransmit only if the slow path's RTT exceeds this many RTTs of the fast one; 0 = always");
 
 /// `+pr`.
 pub const ENTRY_PR: Entry<dyn Scheduler> = Entry {
@@ -62,15 +56,15 @@ pub const ENTRY_PR: Entry<dyn Scheduler> = Entry {
     aliases: &[],
     about: "after a pull scheduler: opportunistic retransmission and penalisation",
     page: PAGE,
-    parameters: PARAMETERS,
-    build: |p| Box::new(Opportunistic::new(Config { rtt_guard: p.get("rtt_guard"), penalise: true })),
+    parameters: &[RTT_GUARD.parameter],
+    build: |p| Box::new(Opportunistic::new(Config { rtt_guard: RTT_GUARD.of(p), penalise: true })),
 };
 
 /// `+or`.
 pub const ENTRY_OR: Entry<dyn Scheduler> = Entry {
     name: "+or",
     about: "after a pull scheduler: opportunistic retransmission alone",
-    build: |p| Box::new(Opportunistic::new(Config { rtt_guard: p.get("rtt_guard"), penalise: false })),
+    build: |p| Box::new(Opportunistic::new(Config { rtt_guard: RTT_GUARD.of(p), penalise: false })),
     ..ENTRY_PR
 };
 

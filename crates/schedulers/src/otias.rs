@@ -2,7 +2,7 @@
 
 use crate::opportunistic::{self, Opportunistic};
 use crate::pick::{Ahead, free, queued, takes_ahead};
-use anabranch_engine::plugin::{Entry, Parameter, Parameters};
+use anabranch_engine::plugin::{Entry, Handle, Parameter, Parameters, number, whole};
 use anabranch_engine::schedule::{PathView, Round, Scheduler, Then, View};
 use anabranch_units::{Duration, PathId};
 
@@ -52,30 +52,13 @@ BLEST, IFIP Networking 2016. The authors' kernel module, mptcp_otias.c: `optim` 
 "
 );
 
-const fn parameters(queue: f64) -> [Parameter; 2] {
-    [
-        Parameter {
-            name: "queue",
-            default: queue,
-            min: 0.0,
-            max: 1000.0,
-            unit: "windows",
-            about: "most windows that may wait for a path, beyond its free window; 0 = all that the peer's window
-            admits",
-        },
-        Parameter {
-            name: "optim",
-            default: 0.0,
-            min: 0.0,
-            max: 2.0,
-            unit: "",
-            about: "when the window is full: 0 nothing, 1 retransmit as +or, 2 retransmit and penalise as +pr",
-        },
-    ]
-}
+const QUEUE: Handle<f64> = number("queue", 0.0, 0.0..=1000.0)
+    .unit("windows")
+    .about("most windows that may wait for a path, beyond its free window; 0 = all that the peer's window admits");
+const OPTIM: Handle<u64> = whole("optim", 0, 0..=2)
+    .about("when the window is full: 0 nothing, 1 retransmit as +or, 2 retransmit and penalise as +pr");
 
-const LIMITED: &[Parameter] = &parameters(2.0);
-const UNLIMITED: &[Parameter] = &parameters(0.0);
+const UNLIMITED: &[Parameter] = &[QUEUE.parameter, OPTIM.parameter];
 
 /// `otias`: the authors' formula, and queues of two windows at most.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
@@ -83,7 +66,7 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
     aliases: &[],
     about: "queue every segment where it is predicted to arrive first",
     page: PAGE,
-    parameters: LIMITED,
+    parameters: &[Parameter { default: 2.0, ..QUEUE.parameter }, OPTIM.parameter],
     build: |p| build(Form::Module, p),
 };
 
@@ -123,9 +106,9 @@ pub struct Config {
 }
 
 fn build(form: Form, p: &Parameters<'_>) -> Box<dyn Scheduler> {
-    let otias = Otias::new(Config { form, queue: p.get("queue") });
+    let otias = Otias::new(Config { form, queue: QUEUE.of(p) });
     let extra = |penalise| Opportunistic::new(opportunistic::Config { rtt_guard: 4.0, penalise });
-    match p.get("optim") as u32 {
+    match OPTIM.of(p) {
         0 => Box::new(otias),
         1 => Box::new(Then(otias, extra(false))),
         _ => Box::new(Then(otias, extra(true))),

@@ -2,7 +2,7 @@
 
 use crate::linucb::LinUcb;
 use crate::pick::{fastest_live, fill, no_choice};
-use anabranch_engine::plugin::{Entry, Parameter, Parameters};
+use anabranch_engine::plugin::{Entry, Handle, Parameters, number, whole};
 use anabranch_engine::schedule::{PathView, Round, Scheduler, SchedulerEvent, View};
 use anabranch_units::{Duration, Instant, PathId, Rng};
 
@@ -63,40 +63,14 @@ approach to personalized news article recommendation, WWW 2010.
 "
 );
 
-const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "alpha",
-        default: 0.75,
-        min: 0.0,
-        max: 100.0,
-        unit: "",
-        about: "weight of the uncertainty while learning",
-    },
-    Parameter {
-        name: "learn",
-        default: 100.0,
-        min: 0.0,
-        max: 1e9,
-        unit: "rewards",
-        about: "rewards collected before decisions are adjusted at random instead of explored",
-    },
-    Parameter {
-        name: "follow_wait",
-        default: 0.7,
-        min: 0.0,
-        max: 1.0,
-        unit: "",
-        about: "probability of waiting when waiting wins",
-    },
-    Parameter {
-        name: "follow_send",
-        default: 0.9,
-        min: 0.0,
-        max: 1.0,
-        unit: "",
-        about: "probability of sending when sending wins",
-    },
-];
+const ALPHA: Handle<f64> = number("alpha", 0.75, 0.0..=100.0).about("weight of the uncertainty while learning");
+const LEARN: Handle<u64> = whole("learn", 100, 0..=1_000_000_000)
+    .unit("rewards")
+    .about("rewards collected before decisions are adjusted at random instead of explored");
+const FOLLOW_WAIT: Handle<f64> =
+    number("follow_wait", 0.7, 0.0..=1.0).about("probability of waiting when waiting wins");
+const FOLLOW_SEND: Handle<f64> =
+    number("follow_send", 0.9, 0.0..=1.0).about("probability of sending when sending wins");
 
 /// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
@@ -104,7 +78,7 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
     aliases: &[],
     about: "learn whether to wait for the fast path or to use the next",
     page: PAGE,
-    parameters: PARAMETERS,
+    parameters: &[ALPHA.parameter, LEARN.parameter, FOLLOW_WAIT.parameter, FOLLOW_SEND.parameter],
     build: |p| Box::new(Peekaboo::new(p.into())),
 };
 
@@ -121,8 +95,8 @@ pub struct Config {
 
 impl From<&Parameters<'_>> for Config {
     fn from(p: &Parameters<'_>) -> Self {
-        let follow = [p.get("follow_wait"), p.get("follow_send")];
-        Self { alpha: p.get("alpha"), learn: p.get("learn") as u64, follow }
+        let follow = [FOLLOW_WAIT.of(p), FOLLOW_SEND.of(p)];
+        Self { alpha: ALPHA.of(p), learn: LEARN.of(p), follow }
     }
 }
 

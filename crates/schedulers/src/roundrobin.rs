@@ -1,7 +1,7 @@
 //! Round robin: one path after the other.
 
 use crate::pick::live;
-use anabranch_engine::plugin::{Entry, Parameter, Parameters};
+use anabranch_engine::plugin::{Entry, Handle, Parameters, flag, whole};
 use anabranch_engine::schedule::{PathView, Round, Scheduler};
 use anabranch_units::PathId;
 
@@ -39,24 +39,11 @@ Linux out-of-tree MPTCP, mptcp_rr.c (`num_segments` is `quantum` here).
 "
 );
 
-const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "quantum",
-        default: 1.0,
-        min: 1.0,
-        max: 65535.0,
-        unit: "packets",
-        about: "consecutive segments on one path (the kernel's num_segments)",
-    },
-    Parameter {
-        name: "cwnd_limited",
-        default: 1.0,
-        min: 0.0,
-        max: 1.0,
-        unit: "bool",
-        about: "pass over a path whose window is full; if not, wait for it",
-    },
-];
+const QUANTUM: Handle<u64> = whole("quantum", 1, 1..=65535)
+    .unit("packets")
+    .about("consecutive segments on one path (the kernel's num_segments)");
+const CWND_LIMITED: Handle<bool> =
+    flag("cwnd_limited", true).about("pass over a path whose window is full; if not, wait for it");
 
 /// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
@@ -64,7 +51,7 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
     aliases: &["rr"],
     about: "one path after the other",
     page: PAGE,
-    parameters: PARAMETERS,
+    parameters: &[QUANTUM.parameter, CWND_LIMITED.parameter],
     build: |p| Box::new(RoundRobin::new(Config::from(p))),
 };
 
@@ -72,14 +59,14 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     /// Consecutive segments on one path; at least 1.
-    pub quantum: u32,
+    pub quantum: u64,
     /// Whether to pass over a path whose window is full, instead of waiting for it.
     pub cwnd_limited: bool,
 }
 
 impl From<&Parameters<'_>> for Config {
     fn from(p: &Parameters<'_>) -> Self {
-        Self { quantum: p.get("quantum") as u32, cwnd_limited: p.flag("cwnd_limited") }
+        Self { quantum: QUANTUM.of(p), cwnd_limited: CWND_LIMITED.of(p) }
     }
 }
 
@@ -90,7 +77,7 @@ pub struct RoundRobin {
     /// The path used last; initially the one before path 0.
     last: PathId,
     /// Segments that it may still take in this turn.
-    left: u32,
+    left: u64,
 }
 
 impl RoundRobin {

@@ -2,7 +2,7 @@
 
 use crate::pick::{fastest_live, fill, rate};
 use anabranch_engine::congestion::Acked;
-use anabranch_engine::plugin::{Entry, Parameter, Parameters};
+use anabranch_engine::plugin::{Entry, Handle, Parameters, number};
 use anabranch_engine::schedule::{PathView, Round, Scheduler, SchedulerEvent, View};
 use anabranch_units::{Instant, PathId};
 
@@ -50,14 +50,8 @@ Shi, Cui, Wang, Hu, Dai, Wang, Zheng, STMS: Improving MPTCP Throughput Under Het
 "
 );
 
-const PARAMETERS: &[Parameter] = &[Parameter {
-    name: "gain",
-    default: 4.0,
-    min: 1.0,
-    max: 1024.0,
-    unit: "",
-    about: "divisor of an error when it changes the gap: 4 = a quarter",
-}];
+const GAIN: Handle<f64> =
+    number("gain", 4.0, 1.0..=1024.0).about("divisor of an error when it changes the gap: 4 = a quarter");
 
 /// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
@@ -65,8 +59,8 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
     aliases: &[],
     about: "slower paths send ahead by a gap that their acknowledgments adjust",
     page: PAGE,
-    parameters: PARAMETERS,
-    build: |p: &Parameters<'_>| Box::new(Stms::new(p.get("gain"))),
+    parameters: &[GAIN.parameter],
+    build: |p: &Parameters<'_>| Box::new(Stms::new(GAIN.of(p))),
 };
 
 /// How far ahead a path sends.

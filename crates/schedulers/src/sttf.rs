@@ -1,7 +1,7 @@
 //! STTF: every segment to the path that would deliver it first, with a growing window.
 
 use crate::pick::Ahead;
-use anabranch_engine::plugin::{Entry, Parameter, Parameters};
+use anabranch_engine::plugin::{Entry, Handle, Parameters, whole};
 use anabranch_engine::schedule::{PathView, Round, Scheduler, SchedulerEvent, View};
 use anabranch_trace::RecoveryPhase;
 use anabranch_units::{Duration, PathId};
@@ -52,14 +52,9 @@ Networking 27(1), 2019. The authors' kernel module, mptcp_sttf.c.
 "
 );
 
-const PARAMETERS: &[Parameter] = &[Parameter {
-    name: "replan",
-    default: 1.0,
-    min: 0.0,
-    max: 1_000_000.0,
-    unit: "packets",
-    about: "waiting packets are distributed anew if a path has this many more or fewer than by the rule",
-}];
+const REPLAN: Handle<u64> = whole("replan", 1, 0..=1_000_000)
+    .unit("packets")
+    .about("waiting packets are distributed anew if a path has this many more or fewer than by the rule");
 
 /// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
@@ -67,8 +62,8 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
     aliases: &[],
     about: "queue every segment where it would arrive first, with growing windows",
     page: PAGE,
-    parameters: PARAMETERS,
-    build: |p: &Parameters<'_>| Box::new(Sttf::new(p.get("replan") as u64)),
+    parameters: &[REPLAN.parameter],
+    build: |p: &Parameters<'_>| Box::new(Sttf::new(REPLAN.of(p))),
 };
 
 /// Waiting data is distributed anew after this fraction of it (one in this many) was acknowledged.

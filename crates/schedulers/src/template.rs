@@ -1,7 +1,7 @@
 //! template: to be written in one line.
 
 use crate::pick::by_score;
-use anabranch_engine::plugin::{Entry, Parameter};
+use anabranch_engine::plugin::{Entry, Handle, number};
 use anabranch_engine::schedule::{PathView, Round, Scheduler};
 
 page!(
@@ -33,14 +33,8 @@ To be written: authors, title, venue, year.
 "
 );
 
-const PARAMETERS: &[Parameter] = &[Parameter {
-    name: "fill",
-    default: 1.0,
-    min: 0.0,
-    max: 100.0,
-    unit: "",
-    about: "how much a full window makes a path slower; 0: not at all, as minrtt",
-}];
+const FILL: Handle<f64> =
+    number("fill", 1.0, 0.0..=100.0).about("how much a full window makes a path slower; 0: not at all, as minrtt");
 
 /// The registry's entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
@@ -48,8 +42,8 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
     aliases: &[],
     about: "To be written: one line for lists",
     page: PAGE,
-    parameters: PARAMETERS,
-    build: |given| Box::new(Template { fill: given.get("fill") }),
+    parameters: &[FILL.parameter],
+    build: |given| Box::new(Template { fill: FILL.of(given) }),
 };
 
 /// Has a parameter and no state.

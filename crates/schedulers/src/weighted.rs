@@ -1,7 +1,7 @@
 //! Weighted round robin: a share of the traffic per path.
 
 use crate::pick::live;
-use anabranch_engine::plugin::{Entry, Parameter, Parameters};
+use anabranch_engine::plugin::{Entry, Handle, Parameters, flag};
 use anabranch_engine::schedule::{PathView, Round, Scheduler};
 use anabranch_units::PathId;
 
@@ -52,14 +52,8 @@ of one.
 "
 );
 
-const PARAMETERS: &[Parameter] = &[Parameter {
-    name: "strict",
-    default: 1.0,
-    min: 0.0,
-    max: 1.0,
-    unit: "bool",
-    about: "with given weights, wait for the path in turn; if not, pass over it",
-}];
+const STRICT: Handle<bool> =
+    flag("strict", true).about("with given weights, wait for the path in turn; if not, pass over it");
 
 /// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
@@ -67,7 +61,7 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
     aliases: &["wrr"],
     about: "a share per path: the scenario's weights, or the rates of the windows",
     page: PAGE,
-    parameters: PARAMETERS,
+    parameters: &[STRICT.parameter],
     build: |p| Box::new(Weighted::new(Config::from(p))),
 };
 
@@ -80,7 +74,7 @@ pub struct Config {
 
 impl From<&Parameters<'_>> for Config {
     fn from(p: &Parameters<'_>) -> Self {
-        Self { strict: p.flag("strict") }
+        Self { strict: STRICT.of(p) }
     }
 }
 

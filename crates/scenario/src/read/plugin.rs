@@ -8,7 +8,7 @@ use crate::keys::Key;
 use crate::scenario::PlugIn;
 use crate::suggest::nearest;
 use crate::tree::{Key as WrittenKey, Node, Report, Span, Table, Value, parse_value};
-use anabranch_engine::plugin::{Parameter, contradiction};
+use anabranch_engine::plugin::{Kind, Parameter, contradiction};
 use std::borrow::Cow;
 
 /// A scheduler with its suffix.
@@ -172,29 +172,30 @@ fn plug_in(report: &mut Report, name: String, known: &[&'static Parameter], give
 }
 
 fn number(report: &mut Report, parameter: &Parameter, node: &Node) -> Option<f64> {
-    let Parameter { name, min, max, unit, about, .. } = *parameter;
-    let yes_no = unit == "bool";
-    let number = match node.value {
-        Value::Flag(flag) if yes_no => f64::from(u8::from(flag)),
+    let Parameter { name, kind, min, max, unit, about, .. } = *parameter;
+    let a_number = if kind == Kind::Whole { "a whole number" } else { "a number" };
+    let a_number = format!("expected {a_number} from {min} to {max} {unit}");
+    let number = match (kind, &node.value) {
+        (Kind::Flag, Value::Flag(flag)) => f64::from(u8::from(*flag)),
         // As results print it: `daps(retransmit=0)`.
-        Value::Integer(n @ 0..=1) if yes_no => n as f64,
-        Value::Integer(n) if !yes_no => n as f64,
-        Value::Real(x) if !yes_no => x,
+        (Kind::Flag, Value::Integer(n @ 0..=1)) => *n as f64,
+        (Kind::Number | Kind::Whole, Value::Integer(n)) => *n as f64,
+        (Kind::Number | Kind::Whole, Value::Real(x)) => *x,
         _ => {
-            let expected = if yes_no { "true or false".into() } else { format!("a number from {min} to {max} {unit}") };
+            let expected = if kind == Kind::Flag { "expected true or false" } else { &a_number };
             report
                 .error(Code::WrongType, node.at, format!("`{name}` cannot be {}", node.kind()))
                 .label(format!("this is {}", node.kind()))
-                .help(format!("expected {}: {about}", expected.trim_end()));
+                .help(format!("{}: {about}", expected.trim_end()));
             return None;
         }
     };
-    if !(min..=max).contains(&number) {
-        let range = format!("expected a number from {min} to {max} {unit}");
+    if !parameter.accepts(number) {
+        let fraction = (min..=max).contains(&number);
         report
             .error(Code::ImpossibleValue, node.at, format!("`{name}` cannot be {number}"))
-            .label("out of range")
-            .help(format!("{}: {about}", range.trim_end()));
+            .label(if fraction { "not a whole number" } else { "out of range" })
+            .help(format!("{}: {about}", a_number.trim_end()));
         return None;
     }
     Some(number)

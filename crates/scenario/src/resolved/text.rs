@@ -4,7 +4,7 @@ use crate::quantity::{self, QueueLimit};
 use crate::read::{Manager, Queue};
 use crate::scenario::{Distribution, PlugIn, TimeRange};
 use crate::tree::quoted;
-use anabranch_engine::plugin::Parameter;
+use anabranch_engine::plugin::{Kind, Parameter};
 use anabranch_network::{CodelSpec, LossSpec, ReorderSpec};
 use anabranch_units::{Duration, Instant};
 
@@ -141,5 +141,5 @@ fn known(plug_in: &PlugIn) -> Vec<&'static Parameter> {
 }
 
 fn value(parameter: &Parameter, value: f64) -> String {
-    if parameter.unit == "bool" { (value != 0.0).to_string() } else { format!("{value:?}") }
+    if parameter.kind == Kind::Flag { (value != 0.0).to_string() } else { format!("{value:?}") }
 }
