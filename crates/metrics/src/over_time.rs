@@ -109,55 +109,72 @@ impl Stopwatch {
     }
 }
 
-/// The maxima of a value within samples of fixed length; a histogram that many may share takes them.
+/// The maxima of a value of each of several flows, within samples of fixed length.
 #[derive(Clone, Debug)]
 pub(crate) struct Peaks {
     step: Duration,
-    /// End of the open sample.
-    boundary: Instant,
+    flows: Vec<Sample>,
+    /// The maxima of all samples that are over.
+    closed: Histogram,
+}
+
+/// The open sample of a flow.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    end: Instant,
     value: u64,
     peak: u64,
 }
 
 impl Peaks {
-    /// Samples of `step` (not zero); the value begins at 0.
-    pub fn new(step: Duration) -> Self {
-        Self { step, boundary: Instant::ZERO + step, value: 0, peak: 0 }
+    /// Samples of `step` (not zero) of `flows` flows, whose values begin at 0.
+    pub fn new(step: Duration, flows: usize) -> Self {
+        let flows = vec![Sample { end: Instant::ZERO + step, value: 0, peak: 0 }; flows];
+        Self { step, flows, closed: Histogram::default() }
     }
 
-    /// From `now` on the value is this.
-    pub fn set(&mut self, now: Instant, value: u64, closed: &mut Histogram) {
-        if now >= self.boundary {
-            self.close(now, closed);
+    /// From `now` on the value of `flow` is this. A flow beyond the last does not count.
+    #[inline(always)]
+    pub fn set(&mut self, now: Instant, flow: usize, value: u64) {
+        let Some(sample) = self.flows.get_mut(flow) else { return };
+        if now >= sample.end {
+            sample.close(now, self.step, &mut self.closed);
         }
-        self.value = value;
-        self.peak = self.peak.max(value);
+        sample.value = value;
+        sample.peak = sample.peak.max(value);
     }
 
-    /// Forgets the past and begins the first sample; the value stays.
+    /// Forgets the past and begins the first samples; the values stay.
     pub fn restart(&mut self, now: Instant) {
-        self.boundary = now + self.step;
-        self.peak = self.value;
-    }
-
-    /// Adds the maxima up to `now`; a sample that has only begun counts.
-    pub fn finish(mut self, now: Instant, closed: &mut Histogram) {
-        if now >= self.boundary {
-            self.close(now, closed);
-        }
-        if now > self.boundary - self.step {
-            closed.add(self.peak, 1);
+        self.closed.clear();
+        for sample in &mut self.flows {
+            (sample.end, sample.peak) = (now + self.step, sample.value);
         }
     }
 
-    /// Closes the open sample and all further ones that end by `now`: in those the value did not change.
+    /// The maxima up to `now`; a sample that has only begun counts.
+    pub fn finish(&mut self, now: Instant) -> Histogram {
+        for sample in &mut self.flows {
+            if now >= sample.end {
+                sample.close(now, self.step, &mut self.closed);
+            }
+            if now > sample.end - self.step {
+                self.closed.add(sample.peak, 1);
+            }
+        }
+        core::mem::take(&mut self.closed)
+    }
+}
+
+impl Sample {
+    /// Closes it and all further ones of length `step` that end by `now`: in those the value did not change.
     #[cold]
     #[inline(never)]
-    fn close(&mut self, now: Instant, closed: &mut Histogram) {
+    fn close(&mut self, now: Instant, step: Duration, closed: &mut Histogram) {
         closed.add(self.peak, 1);
-        let whole = now.since(self.boundary).as_nanos() / self.step.as_nanos();
+        let whole = now.since(self.end).as_nanos() / step.as_nanos();
         closed.add(self.value, whole);
-        self.boundary += self.step * (whole + 1);
+        self.end += step * (whole + 1);
         self.peak = self.value;
     }
 }
@@ -210,24 +227,37 @@ mod tests {
         assert_eq!(watch.read(ms(31)), Duration::from_millis(1));
     }
 
+    fn peaks(flows: usize) -> Peaks {
+        Peaks::new(Duration::from_millis(10), flows)
+    }
+
     #[test]
     fn peaks_fill_samples_without_changes() {
-        let (mut peaks, mut seen) = (Peaks::new(Duration::from_millis(10)), Histogram::default());
+        let mut peaks = peaks(1);
         peaks.restart(ms(5));
-        peaks.set(ms(6), 30, &mut seen); // sample [5, 15): 30
-        peaks.set(ms(7), 10, &mut seen); // then [15, 25), [25, 35): 10
-        peaks.set(ms(35), 20, &mut seen); // sample [35, 45): 20, for it begins with 10
-        peaks.finish(ms(40), &mut seen);
+        peaks.set(ms(6), 0, 30); // sample [5, 15): 30
+        peaks.set(ms(7), 0, 10); // then [15, 25), [25, 35): 10
+        peaks.set(ms(35), 0, 20); // sample [35, 45): 20, for it begins with 10
+        let seen = peaks.finish(ms(40));
         assert_eq!(seen.mean(), Some((30.0 + 10.0 + 10.0 + 20.0) / 4.0));
         assert_eq!(seen.max(), Some(30));
     }
 
     #[test]
     fn a_sample_without_length_does_not_count() {
-        let (mut peaks, mut seen) = (Peaks::new(Duration::from_millis(10)), Histogram::default());
+        let mut peaks = peaks(1);
         peaks.restart(ms(0));
-        peaks.set(ms(10), 50, &mut seen);
-        peaks.finish(ms(10), &mut seen);
-        assert_eq!(seen.mean(), Some(0.0));
+        peaks.set(ms(10), 0, 50);
+        assert_eq!(peaks.finish(ms(10)).mean(), Some(0.0));
+    }
+
+    #[test]
+    fn each_flow_has_samples_of_its_own() {
+        let mut peaks = peaks(2);
+        peaks.restart(ms(0));
+        peaks.set(ms(1), 0, 40);
+        peaks.set(ms(2), 1, 8);
+        peaks.set(ms(3), 2, 500); // there is none
+        assert_eq!((peaks.finish(ms(10)).mean(), peaks.finish(ms(10)).len()), (Some(24.0), 0));
     }
 }

@@ -239,6 +239,9 @@ impl Observer {
         }
         let receiving = &mut self.subflows[i].receiving;
         receiving.mappings.forget_below(receiving.unplaced());
+        if let Some(bytes) = receiving.held_change() {
+            out.tell_of(self.subflows[i].path, Event::SubflowOfo(bytes));
+        }
     }
 
     /// Retries the data that waited for its mapping.

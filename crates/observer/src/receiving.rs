@@ -24,6 +24,8 @@ pub(crate) struct Receiving {
     /// Out-of-order pieces by their start, not merged: arrivals are recorded segment by segment.
     pieces: BTreeMap<u64, u64>,
     held: RangeSet,
+    /// Bytes of `held` at the last call of [`Self::held_change`].
+    reported: u64,
     /// In sequence, without a mapping so far.
     unmapped: Vec<Range>,
     fin: Option<u64>,
@@ -41,6 +43,7 @@ impl Receiving {
             next: 1,
             pieces: BTreeMap::new(),
             held: RangeSet::new(),
+            reported: 0,
             unmapped: Vec::new(),
             fin: None,
             finished: false,
@@ -107,6 +110,12 @@ impl Receiving {
         self.held.remove(Range::new(start, end));
         self.next = end;
         Some(Range::new(start, end))
+    }
+
+    /// The bytes held out of order, if they are another number than at the last call.
+    pub fn held_change(&mut self) -> Option<u64> {
+        let before = core::mem::replace(&mut self.reported, self.held.bytes());
+        (self.reported != before).then_some(self.reported)
     }
 
     /// Keeps a piece until its mapping comes; `false` if there is no room for it.

@@ -107,13 +107,16 @@ fn drive(transfer: &Transfer) -> (Watch, Instant) {
 }
 
 /// Metrics that must be equal, of the run and of each path.
-const VALUES: [&str; 12] = [
+const VALUES: [&str; 15] = [
     "goodput_bps",
     "delivered_bytes",
     "completion_s",
     "ofo_mean_bytes",
     "ofo_p95_bytes",
     "ofo_max_bytes",
+    "subflow_ofo_mean_bytes",
+    "subflow_ofo_p95_bytes",
+    "subflow_ofo_max_bytes",
     "rbd_mean_packets",
     "reordered_ratio",
     "reorder_extent_mean_packets",

@@ -136,10 +136,13 @@ fn what_is_lost_never_arrives_and_what_waits_is_delivered_later() {
     assert!(seen.iter().all(|count| *count > 20), "{seen:?}");
 }
 
-/// Most bytes that wait at once, each packet from `since` on until it is delivered.
-fn most_waiting(packets: &[TimelinePacket], since: fn(&TimelinePacket) -> Option<f64>) -> f64 {
+/// Most bytes that wait at once, each packet from its first time to its second.
+fn most_waiting(packets: &[TimelinePacket], times: fn(&TimelinePacket) -> [Option<f64>; 2]) -> f64 {
     let size = |packet: &TimelinePacket| (packet.data_end - packet.data_start) as f64;
-    let waits = packets.iter().filter_map(|packet| Some((since(packet)?, packet.delivered_s?, size(packet))));
+    let waits = packets.iter().filter_map(|packet| match times(packet) {
+        [Some(from), Some(to)] => Some((from, to, size(packet))),
+        _ => None,
+    });
     let mut changes: Vec<(f64, f64)> =
         waits.filter(|(from, to, _)| from < to).flat_map(|(from, to, size)| [(from, size), (to, -size)]).collect();
     // A delivery at an instant makes room for an arrival at the same instant.
@@ -159,10 +162,12 @@ fn the_out_of_order_queue_is_that_of_the_metric_and_subflows_hold_the_rest() {
     let mut recorder = TimelineRecorder::new(CONNECTION, Instant::ZERO, usize::MAX);
     let outcome = run("minrtt", &mut recorder);
     let packets = recorder.finish(Instant::from_millis(100_000), Vec::new()).packets;
-    let queue = most_waiting(&packets, |packet| packet.subflow_in_order_s);
+    let queue = most_waiting(&packets, |packet| [packet.subflow_in_order_s, packet.delivered_s]);
     assert_eq!(queue, outcome.metrics["ofo_max_bytes"]);
-    let all = most_waiting(&packets, |packet| packet.arrived_s);
-    assert!(all > queue, "{all} {queue}");
+    let subflows = most_waiting(&packets, |packet| [packet.arrived_s, packet.subflow_in_order_s]);
+    assert_eq!(subflows, outcome.metrics["subflow_ofo_max_bytes"]);
+    let all = most_waiting(&packets, |packet| [packet.arrived_s, packet.delivered_s]);
+    assert!(all > queue && all > subflows, "{all} {queue} {subflows}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use anabranch_units::{Direction, Duration, Instant, PathId};
 use core::fmt;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Hashes the canonical encoding of every event to 128 bits.
+/// Hashes the canonical encoding of every event but [`Event::SubflowOfo`] to 128 bits.
 ///
 /// An event is a run of 64-bit words: its time in nanoseconds, a head (connection, path, host, tag), and its integers,
 /// with a zero behind an odd number of them. The tag fixes the number of words. No float and no wall time takes part,
@@ -93,6 +93,7 @@ fn encode(at: Start, event: &Event) -> State {
         Event::BoundAhead { since } => at.put(30, [since.as_nanos()]),
         Event::ControlSent { flags, again } => at.put(5, [(flags as u64) << 1 | again as u64]),
         Event::DataArrived { data, new, ofo } => at.put(7, [data.start, data.end, new, ofo]),
+        Event::SubflowOfo(_) => at.state,
         Event::DataAcked(offset) => at.put(8, [offset]),
         Event::Window(w) => {
             // Samples are never u64::MAX long, so that value means "none".
@@ -144,7 +145,10 @@ impl Digest {
 impl Recorder for Digest {
     #[inline(always)]
     fn record(&mut self, now: Instant, origin: Origin, event: &Event) {
-        self.state = encode(self.start(now, origin), event);
+        // It came after digests that are still compared with, and follows from events of the sender that take part.
+        if !matches!(event, Event::SubflowOfo(_)) {
+            self.state = encode(self.start(now, origin), event);
+        }
     }
 
     #[inline(always)]
@@ -252,6 +256,13 @@ mod tests {
         }
         let value = |name| digest(&[(1, ORIGIN, Event::SchedulerValue { name, micro: 5 })]);
         assert_ne!(value("lambda"), value("delta"));
+    }
+
+    #[test]
+    fn queues_of_subflows_take_no_part() {
+        let acked = (1, ORIGIN, Event::DataAcked(7));
+        let queue = |bytes| (1, ORIGIN, Event::SubflowOfo(bytes));
+        assert_eq!(digest(&[queue(1400), acked, queue(0)]), digest(&[acked]));
     }
 
     #[test]

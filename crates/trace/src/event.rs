@@ -212,6 +212,9 @@ pub enum Event {
         /// Bytes in the connection's out-of-order queue (OFO) after it.
         ofo: u64,
     },
+    /// The subflow's own out-of-order queue has this many bytes from now on: payload behind a gap in the subflow's sequence, which
+    /// has not reached the connection. [`crate::Digest`] leaves this event out.
+    SubflowOfo(u64),
     /// Everything below this offset was acknowledged to the sender.
     DataAcked(u64),
     /// An acknowledgment changed the subflow's sender.

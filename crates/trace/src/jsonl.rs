@@ -17,7 +17,7 @@ use std::io;
 ///
 /// - `application`: `written`, `delivered` {start, end}; `write_end` {offset}
 /// - `transport`: `data_sent` {seq, start, end, kind}; `control_sent` {flags, again}; `data_arrived` {start, end, new,
-///   ofo}; `data_acked` {offset}; `window_blocked` {blocked}
+///   ofo}; `subflow_ofo` {bytes}; `data_acked` {offset}; `window_blocked` {blocked}
 /// - `recovery`: `window` {cwnd, ssthresh, in_flight, srtt_ms, rtt_ms}, the last three only where known; `phase`
 ///   {phase}; `lost` {packets}; `timeout` {n}; `tail_loss_probe`; `undo`; `idle_restart`
 /// - `scheduler`: `penalised`; `stall`; `value` {name, value}; `bound_ahead` {since}, right behind the `data_sent` it
@@ -80,6 +80,7 @@ const fn name(event: &Event) -> &'static str {
         Event::BoundAhead { .. } => "scheduler:bound_ahead",
         Event::ControlSent { .. } => "transport:control_sent",
         Event::DataArrived { .. } => "transport:data_arrived",
+        Event::SubflowOfo(_) => "transport:subflow_ofo",
         Event::DataAcked(_) => "transport:data_acked",
         Event::WindowBlocked(_) => "transport:window_blocked",
         Event::Window(_) => "recovery:window",
@@ -111,6 +112,7 @@ fn write_data(out: &mut String, event: &Event) -> fmt::Result {
             write!(out, "\"start\":{start},\"end\":{end}")
         }
         Event::WriteEnd(offset) | Event::DataAcked(offset) => write!(out, "\"offset\":{offset}"),
+        Event::SubflowOfo(bytes) => write!(out, "\"bytes\":{bytes}"),
         Event::DataSent { seq, data: Range { start, end }, kind } => {
             write!(out, "\"seq\":{seq},\"start\":{start},\"end\":{end},\"kind\":\"{}\"", Snake(kind))
         }

@@ -587,6 +587,9 @@ impl Connection {
         }
         let s = &mut self.subflows[i];
         s.placement.forget_below(s.receiver.next());
+        if let Some(bytes) = s.receiver.held_change() {
+            cx.scope(&self.frame).record(Some(s.id), Event::SubflowOfo(bytes));
+        }
     }
 
     /// Places data that waited for its mapping.

@@ -23,6 +23,8 @@ pub(crate) struct Receiver {
     /// Pieces held out of order with their offsets, ascending and disjoint: nearly always it comes at the end.
     pieces: VecDeque<(u64, Bytes)>,
     held: RangeSet,
+    /// Bytes of `held` at the last call of [`Self::held_change`].
+    reported: u64,
     fin: Option<u64>,
     /// Starts of pieces lately received, newest first, for the order of SACK blocks.
     recent: [u64; 4],
@@ -30,7 +32,7 @@ pub(crate) struct Receiver {
 
 impl Default for Receiver {
     fn default() -> Self {
-        Self { next: 1, pieces: VecDeque::new(), held: RangeSet::new(), fin: None, recent: [u64::MAX; 4] }
+        Self { next: 1, pieces: VecDeque::new(), held: RangeSet::new(), reported: 0, fin: None, recent: [u64::MAX; 4] }
     }
 }
 
@@ -48,6 +50,12 @@ impl Receiver {
     /// Bytes held out of order.
     pub fn held_bytes(&self) -> u64 {
         self.held.bytes()
+    }
+
+    /// [`Self::held_bytes`], if that is another number than at the last call.
+    pub fn held_change(&mut self) -> Option<u64> {
+        let before = core::mem::replace(&mut self.reported, self.held.bytes());
+        (self.reported != before).then_some(self.reported)
     }
 
     /// Payload there is next in sequence, and nothing is held out of order.

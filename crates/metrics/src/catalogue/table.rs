@@ -76,7 +76,7 @@ pub const METRICS: &[MetricInfo] = &[
         names::OFO_MEAN,
         "OFO mean",
         "Connection-level out-of-order queue of the receiver: mean of the maxima within samples of 10 ms. Data that waits in a \
-         subflow for an earlier segment of that subflow does not count; the packet timeline shows both.",
+         subflow for an earlier segment of that subflow counts as subflow_ofo_…; the packet timeline shows both.",
     )
     .less(),
     of_run(
@@ -86,6 +86,25 @@ pub const METRICS: &[MetricInfo] = &[
     )
     .less(),
     of_run("ofo_max_bytes", "OFO max", "Greatest length of the out-of-order queue.").less(),
+    of_run(
+        "subflow_ofo_mean_bytes",
+        "subflow OFO mean",
+        "Out-of-order queues of the receiver's subflows, all together: data that waits for an earlier segment of its own \
+         subflow and has not reached the connection. Mean of the maxima within samples of 10 ms.",
+    )
+    .less(),
+    of_run(
+        "subflow_ofo_p95_bytes",
+        "subflow OFO p95",
+        "95th percentile of the maxima, within samples of 10 ms, of the subflows' out-of-order queues (error at most 0.05 %).",
+    )
+    .less(),
+    of_run(
+        "subflow_ofo_max_bytes",
+        "subflow OFO max",
+        "Greatest length of the subflows' out-of-order queues, all together.",
+    )
+    .less(),
     of_run(
         "rbd_mean_packets",
         "RBD mean",

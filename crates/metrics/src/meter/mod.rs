@@ -13,9 +13,10 @@ mod tests;
 mod timing;
 
 use crate::FrameTimes;
+use crate::over_time::Peaks;
 use crate::results::present;
 use crate::{CapacityCurve, Density, Extents, Histogram, PathMetrics, RunMetrics};
-use anabranch_trace::{Event, LinkEvent, Origin, Recorder, SendKind};
+use anabranch_trace::{Event, LinkEvent, Origin, PathState, Recorder, SendKind};
 use anabranch_units::{ConnId, Direction, Duration, Instant, PathId, Side};
 pub use cross::CrossFlow;
 use cross::CrossFlows;
@@ -32,6 +33,9 @@ use timing::Timing;
 /// SYN without ACK, as on the wire (RFC 9293 §3.1): the control bits of a connection's first segment.
 const SYN: u8 = 0x02;
 const SYN_ACK: u8 = 0x12;
+
+/// Length of the samples of out-of-order queues.
+const SAMPLE: Duration = Duration::from_millis(10);
 
 /// The configuration of a meter.
 #[derive(Clone, Debug)]
@@ -85,8 +89,10 @@ pub struct Meter {
     cross: CrossFlows,
     links: Vec<Link>,
     returns: Vec<Returns>,
-    /// Maxima of the out-of-order queues of all connections.
-    ofo: Histogram,
+    /// The out-of-order queue of each connection.
+    ofo: Peaks,
+    /// Those of its subflows, all together.
+    subflow_ofo: Peaks,
     head_start: HeadStart,
     efficiency: Option<Efficiency>,
     /// Events before this count without a further look: the end of the warm-up until it is over, then the end of the
@@ -133,6 +139,7 @@ impl Meter {
             end: config.flow_size.unwrap_or(u64::MAX),
             completion: None,
         };
+        let queues = Peaks::new(SAMPLE, config.connections as usize);
         let first = (config.connections > 0).then_some(ConnId(0));
         Self {
             head_start: HeadStart::new(first.filter(|_| config.head_start), config.mss),
@@ -142,7 +149,8 @@ impl Meter {
             cross: CrossFlows::new(&config.cross),
             links: vec![Link::default(); paths],
             returns: config.paths.iter().map(|path| Returns::new(&path.outages)).collect(),
-            ofo: Histogram::default(),
+            ofo: queues.clone(),
+            subflow_ofo: queues,
             begun: None,
             started: None,
             syns: 0,
@@ -174,7 +182,8 @@ impl Meter {
         let mut totals = Totals {
             syns: self.syns,
             paths: vec![PathSender::default(); prices.len()],
-            ofo: core::mem::take(&mut self.ofo),
+            ofo: self.ofo.finish(end),
+            subflow_ofo: self.subflow_ofo.finish(end),
             head_start,
             efficiency,
             ..Totals::default()
@@ -234,7 +243,8 @@ impl Meter {
             flow.receiver.restart(at);
             flow.timing.restart();
         }
-        self.ofo.clear();
+        self.ofo.restart(at);
+        self.subflow_ofo.restart(at);
         self.cross.restart();
         self.links.fill(Link::default());
         self.returns.iter_mut().for_each(|path| path.restart(at));
@@ -278,7 +288,7 @@ impl Meter {
             (Some(Side::Server), Event::WriteEnd(end)) => receiver.arrivals.set_end(*end),
             (Some(Side::Server), _) => sender.on_event(now, origin.path, event),
             (Some(Side::Client), Event::DataArrived { data, new, ofo }) => {
-                receiver.ofo.set(now, *ofo, &mut self.ofo);
+                self.ofo.set(now, place, *ofo);
                 receiver.on_arrived(*data, *new);
                 if let Some(path) = self.returns.get_mut(origin.path.index()).filter(|_| *new > 0) {
                     path.on_arrived(now);
@@ -291,6 +301,13 @@ impl Meter {
                     *completion = completion.or(started.map(|started| now.since(started)));
                 }
                 self.on_delivered(now, range.len());
+            }
+            (Some(Side::Client), Event::SubflowOfo(bytes)) => {
+                self.subflow_ofo.set(now, place, receiver.on_queue(origin.path, *bytes));
+            }
+            // Its queue is gone.
+            (Some(Side::Client), Event::Path(PathState::Closed | PathState::Dead)) => {
+                self.subflow_ofo.set(now, place, receiver.on_queue(origin.path, 0));
             }
             (Some(Side::Client), Event::Written(range)) => {
                 if let Timing::Responses(responses) = timing {
@@ -377,6 +394,7 @@ struct Totals {
     blocked: Duration,
     outage: Duration,
     ofo: Histogram,
+    subflow_ofo: Histogram,
     frames: Histogram,
     frame_times: Vec<FrameTimes>,
     responses: Histogram,
@@ -406,7 +424,6 @@ impl Totals {
         self.duplicate += receiver.duplicate;
         self.blocked += sender.blocked.read(end);
         self.outage = self.outage.max(receiver.outage.longest(end));
-        receiver.ofo.finish(end, &mut self.ofo);
         let (density, extents) = receiver.arrivals.finish();
         self.density.merge(&density);
         self.extents.merge(&extents);
@@ -416,13 +433,13 @@ impl Totals {
     }
 
     fn values(&self, time: Duration, ended: Ended, prices: &[f64]) -> Vec<(&'static str, f64)> {
-        let sum = |of: fn(&PathSender) -> u64| self.paths.iter().map(of).sum::<u64>() as f64;
-        let [opportunistic, rescued, copied] =
-            [SendKind::Opportunistic, SendKind::Rescue, SendKind::Copy].map(|kind| self.sent(kind));
-        let mut again = opportunistic;
-        again.add(rescued);
-        again.add(copied);
-        let price = prices.iter().zip(&self.paths).map(|(price, path)| price * path.all().bytes as f64).sum();
+        let mut values = self.of_application(time, ended);
+        values.extend(self.of_receiver());
+        values.extend(self.of_sender(prices));
+        values
+    }
+
+    fn of_application(&self, time: Duration, ended: Ended) -> Vec<(&'static str, f64)> {
         let mean = |of: &Histogram| of.mean().map(|ns| ns / 1e9);
         let quantile = |of: &Histogram, p: f64| of.quantile(p).map(|ns| ns / 1e9);
         let max = |of: &Histogram| of.max().map(|ns| ns as f64 / 1e9);
@@ -446,12 +463,34 @@ impl Totals {
             ("app_delay_p95_s", quantile(frames, 0.95)),
             ("app_delay_p99_s", quantile(frames, 0.99)),
             ("app_delay_max_s", max(frames)),
-            ("ofo_mean_bytes", self.ofo.mean()),
-            ("ofo_p95_bytes", self.ofo.quantile(0.95)),
-            ("ofo_max_bytes", self.ofo.max().map(|max| max as f64)),
+        ])
+    }
+
+    fn of_receiver(&self) -> Vec<(&'static str, f64)> {
+        let max = |of: &Histogram| of.max().map(|max| max as f64);
+        let (ofo, subflows) = (&self.ofo, &self.subflow_ofo);
+        present([
+            ("ofo_mean_bytes", ofo.mean()),
+            ("ofo_p95_bytes", ofo.quantile(0.95)),
+            ("ofo_max_bytes", max(ofo)),
+            ("subflow_ofo_mean_bytes", subflows.mean()),
+            ("subflow_ofo_p95_bytes", subflows.quantile(0.95)),
+            ("subflow_ofo_max_bytes", max(subflows)),
             ("rbd_mean_packets", self.density.mean_occupancy()),
             ("reordered_ratio", self.extents.ratio()),
             ("reorder_extent_mean_packets", self.extents.mean_extent()),
+        ])
+    }
+
+    fn of_sender(&self, prices: &[f64]) -> Vec<(&'static str, f64)> {
+        let sum = |of: fn(&PathSender) -> u64| self.paths.iter().map(of).sum::<u64>() as f64;
+        let [opportunistic, rescued, copied] =
+            [SendKind::Opportunistic, SendKind::Rescue, SendKind::Copy].map(|kind| self.sent(kind));
+        let mut again = opportunistic;
+        again.add(rescued);
+        again.add(copied);
+        let price = prices.iter().zip(&self.paths).map(|(price, path)| price * path.all().bytes as f64).sum();
+        present([
             ("opportunistic_packets", Some(opportunistic.packets as f64)),
             ("opportunistic_bytes", Some(opportunistic.bytes as f64)),
             ("rescued_packets", Some(rescued.packets as f64)),

@@ -1,11 +1,7 @@
 //! Sums over the receiver's events.
 
 use crate::Arrivals;
-use crate::over_time::Peaks;
-use anabranch_units::{Duration, Instant, Range};
-
-/// Length of the samples of the out-of-order queue.
-const SAMPLE: Duration = Duration::from_millis(10);
+use anabranch_units::{Duration, Instant, PathId, Range};
 
 /// One connection's receiver.
 #[derive(Clone, Debug)]
@@ -13,7 +9,8 @@ pub(super) struct Receiver {
     /// Bytes delivered in the measured time.
     pub delivered: u64,
     pub duplicate: u64,
-    pub ofo: Peaks,
+    /// The out-of-order queue of each subflow, in bytes.
+    queues: [u64; PathId::LIMIT],
     pub arrivals: Arrivals,
     pub outage: Outage,
 }
@@ -23,7 +20,7 @@ impl Receiver {
         Self {
             delivered: 0,
             duplicate: 0,
-            ofo: Peaks::new(SAMPLE),
+            queues: [0; PathId::LIMIT],
             arrivals: Arrivals::new(mss, threshold),
             outage: Outage::default(),
         }
@@ -35,6 +32,14 @@ impl Receiver {
         self.arrivals.arrive(data);
     }
 
+    /// The out-of-order queue of the subflow on `path` has this many bytes from now on. Returns the sum over all subflows.
+    pub fn on_queue(&mut self, path: PathId, bytes: u64) -> u64 {
+        if let Some(queue) = self.queues.get_mut(path.index()) {
+            *queue = bytes;
+        }
+        self.queues.iter().fold(0, |sum, bytes| sum.saturating_add(*bytes))
+    }
+
     #[inline(always)]
     pub fn on_delivered(&mut self, now: Instant, data: Range) {
         self.delivered += data.len();
@@ -44,7 +49,6 @@ impl Receiver {
     pub fn restart(&mut self, now: Instant) {
         self.delivered = 0;
         self.duplicate = 0;
-        self.ofo.restart(now);
         self.arrivals.restart();
         self.outage.restart(now);
     }

@@ -202,6 +202,26 @@ fn the_out_of_order_queue_and_its_copies() {
     // Type 7: 2.85 of the way through 0, 0, 2000, 4000.
     near(result.get("ofo_p95_bytes"), 2000.0 + 0.85 * 2000.0);
     near(result.get("duplicate_bytes"), 600.0);
+    // Nothing waited behind a gap of its own subflow.
+    near(result.get("subflow_ofo_max_bytes"), 0.0);
+}
+
+#[test]
+fn the_queues_of_subflows_add_up_and_end_with_their_subflows() {
+    let mut run = Run::new(config(10, Some(50), None));
+    // Samples: [10, 20) sees 900 + 300, [20, 30) and [30, 40) begin with 900, [40, 50) with nothing.
+    run.client(5, 0, Event::SubflowOfo(500))
+        .client(12, 0, Event::SubflowOfo(900))
+        .client(13, 1, Event::SubflowOfo(300))
+        .client(14, 1, Event::SubflowOfo(0))
+        .client(35, 0, Event::Path(PathState::Dead))
+        .server(36, 1, Event::SubflowOfo(9000));
+    let result = run.end(50);
+    near(result.get("subflow_ofo_mean_bytes"), (1200.0 + 900.0 + 900.0) / 4.0);
+    near(result.get("subflow_ofo_max_bytes"), 1200.0);
+    // Type 7: 2.85 of the way through 0, 900, 900, 1200.
+    near(result.get("subflow_ofo_p95_bytes"), 900.0 + 0.85 * 300.0);
+    near(result.get("ofo_max_bytes"), 0.0);
 }
 
 #[test]
