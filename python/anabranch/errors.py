@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from .results import Results
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -124,8 +121,8 @@ class WorkerError(AnabranchError):
 class Interrupted(AnabranchError, KeyboardInterrupt):
     """Ctrl-C ended the runs. ``results`` has those that were done."""
 
-    results: Results | None = None
-    """Of the runs that were done; ``None`` if none was."""
+    results: Any = None
+    """The :class:`~anabranch.Results` of the runs that were done; ``None`` if none was."""
 
 
 _FAMILIES: dict[str, type[AnabranchError]] = {

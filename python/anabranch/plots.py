@@ -6,16 +6,15 @@ import io
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
 from . import _native
 from .errors import AnabranchError
 from .sketch import COLOURS
+from .tables import Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from .results import Results
 
 #: Text stays text in PDF and SVG, and has the size of a column's captions.
 STYLE: Any = {
@@ -67,10 +66,26 @@ def _styled(draw: Callable[_P, _R]) -> Callable[_P, _R]:
     return styled
 
 
-class Plots:
-    """Charts of results. Each takes Axes to draw into, or makes a figure one column wide, and returns the Axes."""
+class Measured(Protocol):
+    """The tables that charts are drawn from."""
 
-    def __init__(self, results: Results) -> None:
+    @property
+    def summary(self) -> Table: ...
+
+    @property
+    def runs(self) -> Table: ...
+
+    @property
+    def series(self) -> Table: ...
+
+    @property
+    def timeline(self) -> Table: ...
+
+
+class Plots:
+    """Charts of :class:`Results`. Each takes Axes to draw into, or makes a figure one column wide, and returns the Axes."""
+
+    def __init__(self, results: Measured) -> None:
         self._results = results
 
     @_styled

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import multiprocessing
 import sys
 import time
@@ -114,24 +115,25 @@ def run(
     Raises a :class:`ScenarioError` for mistakes in the scenario, :class:`PlugInError` if an object of Python raises,
     :class:`Interrupted` on Ctrl-C, with the results of the runs that were done.
     """
-    work = planned(
-        scenario, schedulers, congestion=congestion, repeat=repeat, seed=seed, baselines=baselines, jobs=jobs
-    )
-    return _carry_out(work, jobs, progress)
+    return _carry_out(_work(scenario, schedulers, congestion, repeat, seed, baselines, jobs), jobs, progress)
 
 
-def planned(
+def planned(*given: Any, **options: Any) -> Work:
+    """The work of :func:`run` with these arguments, checked."""
+    bound = inspect.signature(run).bind(*given, **options)
+    bound.apply_defaults()
+    return _work(**{name: value for name, value in bound.arguments.items() if name != "progress"})
+
+
+def _work(
     scenario: Given,
-    schedulers: Schedulers = None,
-    *,
-    congestion: Congestions = None,
-    repeat: int | str | None = None,
-    seed: int | None = None,
-    baselines: bool = True,
-    jobs: int | None = None,
-    progress: bool | None = None,
+    schedulers: Schedulers,
+    congestion: Congestions,
+    repeat: int | str | None,
+    seed: int | None,
+    baselines: bool,
+    jobs: int | None,
 ) -> Work:
-    """What :func:`run` runs, checked; ``progress`` does not matter."""
     if jobs is not None and jobs < 1:
         raise ValueError(f"jobs = {jobs}: at least one is needed")
     checked = as_scenario(scenario)

@@ -150,7 +150,7 @@ class Scenario:
     def _repr_html_(self) -> str:
         from .sketch import sketch
 
-        return sketch(self)
+        return sketch(self.name, self.resolved.get("connection", {}), self.paths)
 
     def __repr__(self) -> str:
         if not hasattr(self, "_checked"):

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from .scenario import Scenario
+from typing import Any
 
 #: Okabe and Ito's colours, which people with any colour vision can tell apart; black stays for text.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
@@ -44,17 +41,14 @@ def _facts(path: dict[str, Any]) -> tuple[str, str]:
     return above, " · ".join(part for part in below if part)
 
 
-def sketch(scenario: Scenario) -> str:
-    """The hosts, and between them each path with its rate, delay, queue and loss."""
-    paths = scenario.paths
+def sketch(name: str, connection: dict[str, Any], paths: list[dict[str, Any]]) -> str:
+    """The hosts, and between them each path with its rate, delay, queue and loss: all as in a resolved scenario."""
     height = 34 + _ROW * len(paths)
     middle = 34 + _ROW * len(paths) / 2
     left, right = 12 + _HOST, _WIDTH - 12 - _HOST
-    resolved = scenario.resolved
-    connection = resolved.get("connection", {})
     scheduler = connection.get("scheduler", "")
     scheduler = scheduler.get("kind", "") if isinstance(scheduler, dict) else scheduler
-    title = " · ".join(escape(str(part)) for part in [scenario.name, scheduler, connection.get("congestion", "")] if part)
+    title = " · ".join(escape(str(part)) for part in [name, scheduler, connection.get("congestion", "")] if part)
     parts = [f'<text x="12" y="18" font-weight="bold">{title}</text>']
     for number, path in enumerate(paths):
         y = 34 + _ROW * (number + 0.5)
@@ -64,8 +58,8 @@ def sketch(scenario: Scenario) -> str:
         dash = ' stroke-dasharray="6 4"' if path.get("backup") is True else ""
         parts.append(f'<path d="{bend}" fill="none" stroke="{colour}" stroke-width="3"{dash}/>')
         above, below = _facts(path)
-        name = escape(str(path["name"]))
-        parts.append(f'<text x="{left + 124}" y="{y - 8}" font-weight="bold">{name}</text>')
+        label = escape(str(path["name"]))
+        parts.append(f'<text x="{left + 124}" y="{y - 8}" font-weight="bold">{label}</text>')
         parts.append(f'<text x="{_WIDTH / 2}" y="{y - 8}" text-anchor="middle">{escape(above)}</text>')
         parts.append(f'<text x="{_WIDTH / 2}" y="{y + 18}" text-anchor="middle" opacity="0.75">{escape(below)}</text>')
     for x, host in [(12, "server"), (right, "client")]:

@@ -28,6 +28,7 @@ mod results_folder;
 mod runs_csv;
 mod runs_parquet;
 mod runs_table;
+mod search_path;
 mod shard;
 mod spool;
 mod stage;

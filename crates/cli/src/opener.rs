@@ -1,7 +1,7 @@
 //! Shows a file with whatever the desktop has for it.
 
 use crate::failure::Failure;
-use std::env;
+use crate::search_path::is_on_path;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -23,8 +23,7 @@ impl Opener {
     /// # Errors
     /// It is not there.
     pub fn find() -> Result<Self, Failure> {
-        let folders = env::var_os("PATH").unwrap_or_default();
-        if env::split_paths(&folders).any(|folder| folder.join(PROGRAM).is_file()) {
+        if is_on_path(PROGRAM.as_ref()) {
             return Ok(Self(()));
         }
         let help = "leave out --open, and open report.html in a browser".to_owned();

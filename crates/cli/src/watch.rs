@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::output::create;
+use anabranch_metrics::MetricRef;
 use anabranch_run::{CONNECTION, Choice, Labelled, Observer};
 use anabranch_trace::{Event, JsonLines, Origin, PcapNg, Recorder, Series, SeriesRecorder, TimelineRecorder};
 use anabranch_units::{ConnId, Instant, PathId, Side};
@@ -209,7 +210,7 @@ fn write_series(file: &Path, job: &Labelled<'_>, paths: &[String], series: &Seri
     let columns: Vec<_> = series.columns.iter().filter(|column| column.path.is_none_or(used)).collect();
     let heading = |path: Option<PathId>, name: &str| match path {
         None => name.to_owned(),
-        Some(path) => format!("path.{}.{name}", paths[path.index()]),
+        Some(path) => MetricRef::of_path(&paths[path.index()], name).to_string(),
     };
     let mut table = csv::Writer::from_path(file)?;
     table.write_field("time_s")?;

@@ -52,6 +52,12 @@ pub fn key_in_words(key: &str) -> String {
     words(name) + &path.map(of_path).unwrap_or_default()
 }
 
+/// A key with the unit of its values: `delay of path wlan, ms`.
+pub fn key_label(key: &str, unit: &str) -> String {
+    let comma = if unit.is_empty() { "" } else { ", " };
+    format!("{}{comma}{unit}", key_in_words(key))
+}
+
 fn of_path(path: &str) -> String {
     format!(" of path {path}")
 }
@@ -68,40 +74,23 @@ pub fn split(text: &str) -> Option<(f64, &str)> {
     Some((value, text[end..].trim()))
 }
 
-/// Values of a swept key as numbers of one unit, with that unit: as written, or if they differ in units, in the least of
-/// them. What is no number counts by its place.
-pub fn positions(texts: &[&str]) -> (String, Vec<f64>) {
+/// Values of the swept key `key` as numbers of one unit, with that unit: as written, or if they differ in units, in the least
+/// of them. What is no number counts by its place.
+pub fn positions(key: &str, texts: &[&str]) -> (String, Vec<f64>) {
     let by_place = || (String::new(), (0..texts.len()).map(|place| place as f64).collect());
     let Some(values) = texts.iter().map(|text| split(text)).collect::<Option<Vec<_>>>() else { return by_place() };
-    let Some(scales) = values.iter().map(|(_, unit)| multiple(unit)).collect::<Option<Vec<_>>>() else {
-        let unit = values.first().map_or("", |(_, unit)| unit);
-        let same = values.iter().all(|(_, other)| *other == unit);
-        return if same { (unit.to_owned(), values.iter().map(|(value, _)| *value).collect()) } else { by_place() };
-    };
-    let least = scales.iter().copied().fold(f64::INFINITY, f64::min);
-    let unit = scales.iter().position(|scale| *scale == least).map_or("", |place| values[place].1);
-    (unit.to_owned(), values.iter().zip(&scales).map(|((value, _), scale)| value * scale / least).collect())
-}
-
-/// How many of its base unit a unit of scenario files is.
-fn multiple(unit: &str) -> Option<f64> {
-    let known = [
-        ("us", 1e-6),
-        ("ms", 1e-3),
-        ("s", 1.0),
-        ("B", 1.0),
-        ("KB", 1e3),
-        ("MB", 1e6),
-        ("GB", 1e9),
-        ("KiB", 1024.0),
-        ("MiB", 1_048_576.0),
-        ("GiB", 1_073_741_824.0),
-        ("kbit", 1e3),
-        ("Mbit", 1e6),
-        ("mbit", 1e6),
-        ("gbit", 1e9),
-    ];
-    known.iter().find(|(name, _)| *name == unit).map(|(_, scale)| *scale)
+    let first = values.first().map_or("", |(_, unit)| unit);
+    if values.iter().all(|(_, unit)| *unit == first) {
+        return (first.to_owned(), values.iter().map(|(value, _)| *value).collect());
+    }
+    let one = |unit: &str| anabranch_scenario::swept(key, &format!("1{unit}"));
+    let Some(ones) = values.iter().map(|(_, unit)| one(unit)).collect::<Option<Vec<_>>>() else { return by_place() };
+    if ones.iter().any(|one| one.unit != ones[0].unit) {
+        return by_place();
+    }
+    let least = ones.iter().map(|one| one.number).fold(f64::INFINITY, f64::min);
+    let unit = ones.iter().position(|one| one.number == least).map_or("", |place| values[place].1);
+    (unit.to_owned(), values.iter().zip(&ones).map(|((value, _), one)| value * one.number / least).collect())
 }
 
 /// Abbreviations as they are written.
@@ -124,13 +113,17 @@ mod tests {
 
     #[test]
     fn swept_values_stand_on_one_scale() {
-        let of = |texts: &[&str]| positions(texts);
-        assert_eq!(of(&["10ms", "300ms"]), ("ms".into(), vec![10.0, 300.0]));
-        assert_eq!(of(&["64KB", "1MB"]), ("KB".into(), vec![64.0, 1000.0]));
-        assert_eq!(of(&["0.5%", "5%"]), ("%".into(), vec![0.5, 5.0]));
-        assert_eq!(of(&["3", "7"]), (String::new(), vec![3.0, 7.0]));
-        assert_eq!(of(&["lia", "olia"]), (String::new(), vec![0.0, 1.0]));
-        assert_eq!(of(&["1p", "2KB"]), (String::new(), vec![0.0, 1.0]));
+        let of = |key: &str, texts: &[&str]| positions(key, texts);
+        assert_eq!(of("path.a.delay", &["10ms", "300ms"]), ("ms".into(), vec![10.0, 300.0]));
+        assert_eq!(of("path.a.delay", &["10ms", "0.5sec"]), ("ms".into(), vec![10.0, 500.0]));
+        assert_eq!(of("connection.recv_buffer", &["64KB", "1MB"]), ("KB".into(), vec![64.0, 1000.0]));
+        assert_eq!(of("path.a.loss", &["0.5%", "5%"]), ("%".into(), vec![0.5, 5.0]));
+        assert_eq!(of("traffic.flows", &["3", "7"]), (String::new(), vec![3.0, 7.0]));
+        assert_eq!(of("congestion", &["lia", "olia"]), (String::new(), vec![0.0, 1.0]));
+        assert_eq!(of("path.a.queue", &["1p", "2KB"]), (String::new(), vec![0.0, 1.0]));
+        assert_eq!(of("path.a.queue", &["1KiB", "2KB"]), ("KB".into(), vec![1.024, 2.0]));
+        // A key that scenarios do not have.
+        assert_eq!(of("variant", &["1x", "2y"]), (String::new(), vec![0.0, 1.0]));
     }
 
     #[test]

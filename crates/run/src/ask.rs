@@ -97,7 +97,7 @@ impl fmt::Display for Ask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Metric(name) => f.write_str(name),
-            Self::Path { path, metric } => write!(f, "path.{path}.{metric}"),
+            Self::Path { path, metric } => MetricRef::of_path(path, metric).fmt(f),
             Self::Window { curve, from, to } => {
                 write!(f, "{curve}[{}s..{}s]", from.as_secs_f64(), to.as_secs_f64())
             }

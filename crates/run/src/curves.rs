@@ -1,6 +1,6 @@
 //! A run's values over time, and distributions.
 
-use anabranch_metrics::{CurveRecorder, Density, RunMetrics};
+use anabranch_metrics::{CurveRecorder, Density, MetricRef, RunMetrics};
 use anabranch_trace::{Event, LinkEvent, Origin, Recorder};
 use anabranch_units::{Direction, Instant, PathId};
 use indexmap::IndexMap;
@@ -49,7 +49,7 @@ impl Drawn {
             let name = match curve.path {
                 None => curve.name.to_owned(),
                 Some(path) => match self.paths.iter().find(|(used, _)| *used == path) {
-                    Some((_, name)) => format!("path.{name}.{}", curve.name),
+                    Some((_, name)) => MetricRef::of_path(name, curve.name).to_string(),
                     None => continue,
                 },
             };

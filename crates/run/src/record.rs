@@ -65,7 +65,7 @@ impl RunRecord {
     /// All values: the connection's by name, the paths' as `path.NAME.METRIC`.
     pub fn values(&self) -> impl Iterator<Item = (String, f64)> + '_ {
         let paths = self.paths.iter().flat_map(|(path, values)| {
-            values.iter().map(move |(metric, value)| (format!("path.{path}.{metric}"), *value))
+            values.iter().map(move |(metric, value)| (MetricRef::of_path(path, metric).to_string(), *value))
         });
         self.metrics.iter().map(|(name, value)| (name.clone(), *value)).chain(paths)
     }

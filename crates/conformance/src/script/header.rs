@@ -1,7 +1,7 @@
 //! The lines before the first step.
 
+use super::field::{duration, path_of};
 use super::lex::{Cursor, Result};
-use super::step::{duration, path_of};
 use super::{
     Clause, EngineWord, JoinLine, KernelWord, PathLine, Script, ScriptError, Settings, Step, WORDS_OF_HEADERS,
 };

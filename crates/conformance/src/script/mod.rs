@@ -1,6 +1,7 @@
 //! The language: a script's text → values. `tests/conformance/README.md` describes it.
 
 mod error;
+mod field;
 mod header;
 mod lex;
 mod option;

@@ -1,8 +1,7 @@
 //! Options: `dss dack8 1 dsn8 1 ssn 1 len 100 csum ok`
 
+use super::field::{address, number};
 use super::lex::{Cursor, Result, parse_number};
-use super::packet::number;
-use super::step::address;
 use super::{Field, KeyName, MapPattern, Number, OptionPattern, Stamp, Wide, Width};
 
 const NAMES: [&str; 18] = [

@@ -1,6 +1,7 @@
 //! Packets: `S. 0:0(0) ack 1 win 65535 <mss 1460, mp_capable v1 H [peer]>`
 
-use super::lex::{Cursor, Result, parse_number};
+use super::field::number;
+use super::lex::{Cursor, Result};
 use super::{Number, OptionPattern, Pattern, Sort, option};
 
 const LETTERS: [(char, u8); 8] =
@@ -98,17 +99,6 @@ fn range(cursor: &mut Cursor<'_>) -> Result<(Number, Option<u16>)> {
         return Err(cursor.error("is not the first number plus the length"));
     }
     Ok((seq, len))
-}
-
-/// `*`, `1001`, `-5`, `=0x1234`
-pub(super) fn number(cursor: &mut Cursor<'_>, what: &str) -> Result<Number> {
-    let word = cursor.word(what)?;
-    let found = match word.strip_prefix('=') {
-        Some(wire) => parse_number(wire).map(Number::Wire),
-        None if word == "*" => Some(Number::Any),
-        None => word.parse().ok().map(Number::At),
-    };
-    found.ok_or_else(|| cursor.before(format!("{what} is a number, `*`, or `=N` for one as on the wire")))
 }
 
 /// The options between `<` and `>`; true if further ones are permitted.

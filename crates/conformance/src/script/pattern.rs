@@ -1,6 +1,17 @@
 //! Packets and options as a line of a script writes them.
 
-use super::Address;
+use core::net::IpAddr;
+
+/// An address of a path's end, by its owner and index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// Of the host under test: `local.1`.
+    Local(u8),
+    /// Of the script: `peer.1`.
+    Peer(u8),
+    /// A literal address.
+    Literal(IpAddr),
+}
 
 /// A sequence number, acknowledgment or data number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

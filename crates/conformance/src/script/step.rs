@@ -1,8 +1,8 @@
 //! Steps: `+0.01 1< . 1:1(0) ack 1 win 65535`
 
+use super::field::{address, duration, path_of};
 use super::lex::{Cursor, Result};
-use super::{Address, After, Call, Closed, Counter, Most, Need, Sort, State, Step, What, packet};
-use core::time::Duration;
+use super::{After, Call, Closed, Counter, Most, Need, Sort, State, Step, What, packet};
 
 /// Most steps per `repeat`.
 const MOST_REPEATS: u64 = 100_000;
@@ -41,26 +41,6 @@ fn time(cursor: &mut Cursor<'_>) -> Result<After> {
         Some(most) => Most::Until(duration(most).filter(|most| *most >= least).ok_or_else(|| wrong(cursor))?),
     };
     Ok(After { least, most })
-}
-
-/// Seconds with a fraction, or a number with the suffix `ms` or `s`.
-pub(super) fn duration(text: &str) -> Option<Duration> {
-    let (text, scale) = match text.strip_suffix("ms") {
-        Some(text) => (text, 1_000_000),
-        None => (text.strip_suffix('s').unwrap_or(text), 1_000_000_000),
-    };
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    if fraction.len() > 9 || (whole.is_empty() && fraction.is_empty()) {
-        return None;
-    }
-    let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
-    let mut nanos: u64 = if fraction.is_empty() { 0 } else { fraction.parse().ok()? };
-    nanos = nanos * scale / 10u64.pow(fraction.len() as u32);
-    whole.checked_mul(scale)?.checked_add(nanos).map(Duration::from_nanos)
-}
-
-pub(super) fn path_of(cursor: &mut Cursor<'_>) -> Result<u8> {
-    Ok(cursor.number("the number of a path", 31)? as u8)
 }
 
 const WORDS: [&str; 26] = [
@@ -187,13 +167,4 @@ fn call(cursor: &mut Cursor<'_>, word: &str) -> Result<Call> {
         "reset" => Call::ResetPath(path_of(cursor)?),
         _ => return Err(cursor.unknown("step", &WORDS)),
     })
-}
-
-/// `local.1`, `peer.1`, `"2001:db8::1"`
-pub(super) fn address(cursor: &mut Cursor<'_>) -> Result<Address> {
-    let word = cursor.word("an address")?;
-    let index = |prefix: &str| word.strip_prefix(prefix).and_then(|n| n.parse::<u8>().ok()).filter(|n| *n < 8);
-    let found = index("local.").map(Address::Local).or_else(|| index("peer.").map(Address::Peer));
-    let found = found.or_else(|| word.parse().ok().map(Address::Literal));
-    found.ok_or_else(|| cursor.before("an address is written like `local.1`, `peer.1` or `192.0.2.1`"))
 }

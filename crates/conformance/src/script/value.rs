@@ -1,7 +1,6 @@
 //! A script as values.
 
-use super::pattern::{Pattern, Sort};
-use core::net::IpAddr;
+use super::pattern::{Address, Pattern, Sort};
 use core::time::Duration;
 
 /// A script: its clauses, the host's settings, and the steps.
@@ -149,17 +148,6 @@ impl Default for Settings {
             race: None,
         }
     }
-}
-
-/// An address of a path's end, by its owner and index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Address {
-    /// Of the host under test: `local.1`.
-    Local(u8),
-    /// Of the script: `peer.1`.
-    Peer(u8),
-    /// A literal address.
-    Literal(IpAddr),
 }
 
 /// `path 1 local.0 peer.1 port 5000`

@@ -3,7 +3,7 @@
 use crate::chart::{
     Axis, Bar, Bars, Chart, Curve, Density, Distribution, Line, Lines, Mean, Panel, Points, Scatter, TimeSeries,
 };
-use crate::quantity::{Quantity, key_in_words, positions};
+use crate::quantity::{Quantity, key_in_words, key_label, positions};
 use crate::value;
 use anabranch_reproduce::{Figure, ItemOutcome, Judged, MeanCurve};
 use anabranch_run::{CellValues, Estimate, Summary};
@@ -81,7 +81,7 @@ fn bars(item: &ItemOutcome, metric: &str, quantity: &Quantity) -> Bars {
 fn lines(item: &ItemOutcome, (key, log): (&str, bool), metric: &str, quantity: &Quantity) -> Lines {
     let own: Vec<&Summary> = summaries(item, metric).filter(|summary| summary.cell.contains_key(key)).collect();
     let texts: Vec<&str> = own.iter().map(|summary| summary.cell[key].as_str()).collect();
-    let (unit, xs) = positions(&texts);
+    let (unit, xs) = positions(key, &texts);
     let mut lines: Vec<Line> = Vec::new();
     for (summary, x) in own.iter().zip(&xs) {
         let point = (*x, Mean::of(summary, quantity.per));
@@ -103,12 +103,7 @@ fn lines(item: &ItemOutcome, (key, log): (&str, bool), metric: &str, quantity: &
         }
     }
     lines.iter_mut().for_each(|line| line.points.sort_by(|a, b| a.0.total_cmp(&b.0)));
-    let comma = if unit.is_empty() { "" } else { ", " };
-    Lines {
-        x: Axis { label: format!("{}{comma}{unit}", key_in_words(key)), log, signed: true },
-        y: quantity.axis(),
-        lines,
-    }
+    Lines { x: Axis { label: key_label(key, &unit), log, signed: true }, y: quantity.axis(), lines }
 }
 
 /// A point a cell, a set a row.

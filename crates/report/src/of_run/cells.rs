@@ -40,7 +40,7 @@ impl SweptAxis {
         }
         let texts: Vec<&str> = texts.into_iter().collect();
         let units: Vec<&str> = texts.iter().filter_map(|text| Some(split(text)?.1)).collect();
-        let (unit, numbers) = positions(&texts);
+        let (unit, numbers) = positions(key, &texts);
         let is_one_kind = !unit.is_empty() || units.iter().all(|unit| unit.is_empty());
         let (least, most) = numbers.iter().fold((f64::INFINITY, 0.0f64), |(a, b), n| (a.min(*n), b.max(*n)));
         let is_log = least > 0.0 && most >= DECADES * least;

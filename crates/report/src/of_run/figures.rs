@@ -1,11 +1,11 @@
 //! A chart per metric.
 
 use super::cells::{self, SweptAxis};
-use super::rows::{greatest, has, metrics};
+use super::rows::{greatest, main_metric, metrics};
 use crate::chart::{Axis, Bar, Bars, Chart, Line, Lines, Mean};
-use crate::quantity::{Quantity, key_in_words};
+use crate::quantity::{Quantity, key_label};
 use crate::value::Figure;
-use anabranch_metrics::{MetricInfo, Prominence, main_metric};
+use anabranch_metrics::{MetricInfo, Prominence};
 use anabranch_run::ResultRow;
 
 /// Cells that bars are drawn of.
@@ -19,7 +19,7 @@ const POINTS: usize = 300;
 pub fn of_metrics(rows: &[ResultRow<'_>]) -> Vec<Figure> {
     let shown = metrics(rows).into_iter().filter(|name| greatest(rows, name) > 0.0);
     let mut shown: Vec<&MetricInfo> = shown.filter_map(MetricInfo::of_run).collect();
-    let main = main_metric(|metric| has(rows, metric));
+    let main = main_metric(rows);
     // Stable: each part keeps its order.
     shown.sort_by_key(|info| (info.name != main.name, is_folded(info)));
     let axis = SweptAxis::of(rows);
@@ -81,7 +81,5 @@ fn lines<'r>(
         }
     }
     lines.iter_mut().for_each(|line| line.points.sort_by(|a, b| a.0.total_cmp(&b.0)));
-    let comma = if axis.unit.is_empty() { "" } else { ", " };
-    let label = format!("{}{comma}{}", key_in_words(&axis.key), axis.unit);
-    Lines { x: Axis { log: axis.is_log, ..Axis::linear(label) }, y: quantity.axis(), lines }
+    Lines { x: Axis { log: axis.is_log, ..Axis::linear(key_label(&axis.key, &axis.unit)) }, y: quantity.axis(), lines }
 }

@@ -80,7 +80,7 @@ fn sides(rows: &[ResultRow<'_>]) -> Option<(Side, Side)> {
         let values: IndexSet<&str> = values.map(String::as_str).collect();
         let values: Vec<&str> = values.into_iter().collect();
         let are_numbers = values.iter().all(|value| value.starts_with(|c: char| c.is_ascii_digit()));
-        let numbers = positions(&values).1;
+        let numbers = positions(key, &values).1;
         let mut sorted: Vec<(f64, &str)> = numbers.into_iter().zip(values).collect();
         sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
         let values: Vec<String> = sorted.into_iter().map(|(_, value)| value.to_owned()).collect();

@@ -3,7 +3,7 @@
 pub(crate) mod cells;
 mod figures;
 mod gain;
-mod rows;
+pub(crate) mod rows;
 mod series;
 mod tables;
 
@@ -11,7 +11,6 @@ pub use series::Series;
 
 use crate::chart::Chart;
 use crate::value::{Figure, MadeBy, Report, Section};
-use anabranch_metrics::main_metric;
 use anabranch_run::{CellValues, ResultRow, Results};
 use anabranch_trace::Timeline;
 use indexmap::IndexMap;
@@ -114,8 +113,7 @@ fn summary(results: &Results, rows: &[ResultRow<'_>]) -> Option<Section> {
     about.extend(unfinished(rows));
     let mut section = section("summary", "Summary", about, figures::of_metrics(rows));
     section.tables = vec![tables::summary(rows)];
-    let main = main_metric(|metric| rows::has(rows, metric));
-    if let Some(map) = gain::picture(results, rows, main) {
+    if let Some(map) = gain::picture(results, rows, rows::main_metric(rows)) {
         // It says in one place what the bars of all cells say in many.
         section.pictures.push(map);
         section.figures.iter_mut().for_each(|figure| figure.folded = true);

@@ -1,5 +1,6 @@
 //! Metrics over all rows.
 
+use anabranch_metrics::MetricInfo;
 use anabranch_run::ResultRow;
 
 /// The metrics that any of `rows` has, in the order in which they first appear.
@@ -18,7 +19,7 @@ pub fn greatest(rows: &[ResultRow<'_>], metric: &str) -> f64 {
     rows.iter().filter_map(|row| Some(row.get(metric)?.mean.abs())).fold(0.0, f64::max)
 }
 
-/// True if any row has the metric.
-pub fn has(rows: &[ResultRow<'_>], metric: &str) -> bool {
-    rows.iter().any(|row| row.get(metric).is_some())
+/// The main metric of all rows together.
+pub fn main_metric<'r>(rows: impl IntoIterator<Item = &'r ResultRow<'r>> + Clone) -> &'static MetricInfo {
+    anabranch_metrics::main_metric(|metric| rows.clone().into_iter().any(|row| row.get(metric).is_some()))
 }

@@ -1,11 +1,11 @@
 //! The results as tables.
 
 use super::cells;
-use super::rows::{greatest, has, metrics};
+use super::rows::{greatest, main_metric, metrics};
 use crate::describe::figure;
 use crate::quantity::Quantity;
 use crate::table::{Column, Table};
-use anabranch_metrics::{MetricInfo, MetricRef, Prominence, main_metric, names, shown_metrics};
+use anabranch_metrics::{MetricInfo, MetricRef, Prominence, names, shown_metrics};
 use anabranch_run::{Comparison, ResultRow, Results, Summary};
 use indexmap::IndexMap;
 
@@ -41,7 +41,7 @@ fn naming(rows: &[ResultRow<'_>]) -> Vec<Naming> {
 
 /// The means of the main metric, then of the others, each with its interval.
 pub fn summary(rows: &[ResultRow<'_>]) -> Table {
-    let main = main_metric(|metric| has(rows, metric));
+    let main = main_metric(rows);
     let others = shown_metrics(Prominence::Summarised).filter(|info| info.name != main.name);
     let shown = [main].into_iter().chain(others.filter(|info| greatest(rows, info.name) > 0.0));
     let columns: Vec<Measure> =

@@ -4,8 +4,9 @@ use super::fields::{difference, interval};
 use super::plain::{heading, plain_table, print_table};
 use super::preflight::preflight_table;
 use super::sweep::sweep_table;
+use crate::of_run::rows::main_metric;
 use crate::of_run::{cells, findings, unfinished};
-use anabranch_metrics::{MetricInfo, MetricRef, Prominence, Scale, main_metric, names, shown_metrics};
+use anabranch_metrics::{MetricInfo, MetricRef, Prominence, Scale, names, shown_metrics};
 use anabranch_run::{AUTO_LIMIT, Incomplete, Live, ResultRow, Results};
 use std::fmt::Write as _;
 
@@ -109,7 +110,7 @@ fn cell_table(results: &Results, rows: &[&ResultRow<'_>]) -> String {
     if several {
         columns.push(text_column("congestion", |row| Some(row.congestion.into())));
     }
-    let main = main_metric(has);
+    let main = main_metric(rows.iter().copied());
     columns.push(text_column(&header(main), |row| interval(row, main)));
     columns.push(text_column("n", move |row| Some(measured_in(row, main.name))));
     let reference = rows[0];
@@ -151,7 +152,7 @@ fn shares(row: &ResultRow<'_>, paths: &[&str]) -> Option<String> {
 /// The rows of which [`Repeat::Auto`](anabranch_run::Repeat::Auto) has too few seeds, one line per row.
 pub fn auto_notes(results: &Results) -> String {
     let line = |row: &ResultRow<'_>| {
-        let summary = row.get(main_metric(|metric| row.get(metric).is_some()).name)?;
+        let summary = row.get(main_metric([row]).name)?;
         let half = summary.half_width().map(|half| 100.0 * half / summary.mean.abs());
         let reached = half.map(|half| format!(" (± {half:.1} %)")).unwrap_or_default();
         let open = row.n() >= AUTO_LIMIT as usize && !summary.is_narrow();

@@ -2,8 +2,8 @@
 
 use super::fields::{difference, interval};
 use super::plain::{heading, plain_table, print_table};
-use crate::of_run::cells;
-use anabranch_metrics::{Better, MetricInfo, main_metric};
+use crate::of_run::{cells, rows};
+use anabranch_metrics::{Better, MetricInfo};
 use anabranch_run::{ResultRow, Results, RowKind};
 use indexmap::IndexSet;
 use std::fmt::Write as _;
@@ -19,7 +19,7 @@ pub(super) fn sweep_table(results: &Results, cells: &[&[ResultRow<'_>]], width: 
     if cells.len() <= cells::APART {
         return None;
     }
-    let main = main_metric(|metric| cells.iter().any(|rows| rows.iter().any(|row| row.get(metric).is_some())));
+    let main = rows::main_metric(cells.iter().copied().flatten());
     let shown = &cells[..cells.len().min(LINES)];
     let unit = if main.scale.unit.is_empty() { String::new() } else { format!(", {}", main.scale.unit) };
     let mut text = format!("\n{}{unit}\n", main.label);

@@ -1,0 +1,82 @@
+//! Arguments of the commands that check, list, explain and create.
+
+use super::format::ListFormat;
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+/// `anabranch check`.
+#[derive(Debug, Args)]
+pub struct CheckArguments {
+    /// A scenario file or the name of a built-in scenario
+    pub scenario: PathBuf,
+    /// Set a key of the scenario, as in path.wlan.loss=2%; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+}
+
+/// `anabranch list`.
+#[derive(Debug, Args)]
+pub struct ListArguments {
+    /// The kind of entries
+    #[arg(value_enum)]
+    pub what: Listing,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t)]
+    pub format: ListFormat,
+}
+
+/// The kinds of entries that can be listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Listing {
+    /// Packet schedulers
+    Schedulers,
+    /// Congestion controls
+    Congestion,
+    /// Built-in scenarios
+    Scenarios,
+    /// Papers to reproduce, with their items
+    Papers,
+    /// Measured values
+    Metrics,
+    /// Keys of a scenario file
+    Keys,
+    /// Closed-form models
+    Models,
+}
+
+/// `anabranch explain`.
+#[derive(Debug, Args)]
+pub struct ExplainArguments {
+    /// A name from `anabranch list`
+    #[arg(required_unless_present = "all", conflicts_with = "all")]
+    pub name: Option<String>,
+    /// Every page, as one Markdown document
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub all: Option<Catalogue>,
+}
+
+/// `anabranch new`.
+#[derive(Debug, Args)]
+pub struct NewArguments {
+    /// The kind of plug-in
+    #[arg(value_enum)]
+    pub kind: PlugInKind,
+    /// Its name: small letters and digits, with - between words
+    pub name: String,
+}
+
+/// The kinds of plug-ins that can be created.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PlugInKind {
+    /// A packet scheduler
+    Scheduler,
+}
+
+/// The kinds of plug-ins that have reference pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Catalogue {
+    /// Packet schedulers
+    Schedulers,
+    /// Congestion controls
+    Congestion,
+}

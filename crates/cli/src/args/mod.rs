@@ -1,0 +1,89 @@
+//! The command line.
+
+mod format;
+mod look_up;
+mod run;
+mod shell;
+mod study;
+
+pub use format::{Format, ListFormat};
+pub use look_up::{Catalogue, CheckArguments, ExplainArguments, ListArguments, Listing, NewArguments, PlugInKind};
+pub use run::{DemoArguments, MergeArguments, Output, ReportArguments, RunArguments};
+pub use shell::ShellArguments;
+pub use study::{CompareArguments, ModelArguments, ParityArguments, ReproduceArguments};
+
+use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
+use run::{MERGE_EXAMPLES, REPORT_EXAMPLES, RUN_EXAMPLES};
+use shell::SHELL_EXAMPLES;
+use study::{COMPARE_EXAMPLES, MODEL_EXAMPLES, PARITY_EXAMPLES, REPRODUCE_EXAMPLES};
+
+/// Multipath TCP, deterministic: run packet schedulers and coupled congestion controls over simulated paths.
+#[derive(Debug, Parser)]
+#[command(name = "anabranch", version, propagate_version = false, max_term_width = 100)]
+pub struct Arguments {
+    /// The command; without it, a short tour
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+impl Arguments {
+    /// True if there is a command of this name.
+    pub fn has_command(name: &str) -> bool {
+        Self::command().find_subcommand(name).is_some()
+    }
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Compare six schedulers over WLAN and 3G, with single-path baselines
+    #[command(after_help = "Examples:\n  anabranch demo\n  anabranch demo --out results --open")]
+    Demo(DemoArguments),
+    /// Run a scenario and print the results
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(Box<RunArguments>),
+    /// Run any program over a scenario's paths, emulated in real time between two Linux kernels
+    #[command(after_help = SHELL_EXAMPLES)]
+    Shell(ShellArguments),
+    /// Parse and validate a scenario, and print it with every default filled in
+    #[command(after_help = "Example:\n  anabranch check my.toml --set path.wlan.loss=2%")]
+    Check(CheckArguments),
+    /// List schedulers, congestion controls, built-in scenarios, papers, metrics, scenario keys or models
+    #[command(after_help = "Example:\n  anabranch list schedulers")]
+    List(ListArguments),
+    /// Explain a scheduler, congestion control, metric, model, scenario key or one of its values
+    #[command(after_help = "Examples:\n  anabranch explain blest\n  anabranch explain minrtt+pr\n  \
+                            anabranch explain path.loss\n  anabranch explain web\n  anabranch explain ofo_mean_bytes\n  anabranch explain delayed-start\n  \
+                            anabranch explain --all schedulers > docs/schedulers.md")]
+    Explain(ExplainArguments),
+    /// Print a completion script for a shell
+    #[command(
+        after_help = "Example:\n  anabranch completions bash > ~/.local/share/bash-completion/completions/anabranch"
+    )]
+    Completions {
+        /// Which shell.
+        shell: Shell,
+    },
+    /// Run the experiments of a paper, and print the published values beside ours with a verdict for each claim
+    #[command(after_help = REPRODUCE_EXAMPLES)]
+    Reproduce(ReproduceArguments),
+    /// Run all schedulers over a reference grid, and rank them by how near they come to the best possible
+    #[command(after_help = COMPARE_EXAMPLES)]
+    Compare(CompareArguments),
+    /// Evaluate a closed-form model, or the best possible in a scenario
+    #[command(after_help = MODEL_EXAMPLES)]
+    Model(ModelArguments),
+    /// Run a scenario in the simulator and with Linux at either end, and show how far the results lie apart
+    #[command(after_help = PARITY_EXAMPLES)]
+    Parity(Box<ParityArguments>),
+    /// Create a scheduler in a checkout of the repository: its file, and its lines in the lists
+    #[command(after_help = "Example:\n  anabranch new scheduler my-rule")]
+    New(NewArguments),
+    /// Bring the shards of a command together: the results of one run of all
+    #[command(after_help = MERGE_EXAMPLES)]
+    Merge(MergeArguments),
+    /// Make the HTML report of a results directory
+    #[command(after_help = REPORT_EXAMPLES)]
+    Report(ReportArguments),
+}
