@@ -580,10 +580,14 @@ fn programs_that_are_missing_are_named_with_their_packages_before_anything_is_se
     let (code, text) = told(&["--", "iperf3", "-c", "10.0.0.2"]);
     assert_eq!(code, Some(127), "{text}");
     assert!(text.contains("`iperf3` is not on the PATH") && text.contains("apt install iperf3"), "{text}");
-    let (code, text) = told(&["--server", "mptcpize run iperf3 -s", "--", "true"]);
+    let (code, text) = told(&["--server", "mptcpize run iperf3 -s", "--", "/bin/true"]);
     assert_eq!(code, Some(1), "{text}");
     assert!(text.contains("`mptcpize` and `iperf3` are not on the PATH"), "{text}");
     assert!(text.contains("apt install mptcpize iperf3"), "{text}");
+    // Those of the server and of the command together.
+    let (code, text) = told(&["--server", "iperf -s", "--", "ping", "10.0.0.2"]);
+    assert_eq!(code, Some(127), "{text}");
+    assert!(text.contains("`iperf` and `ping` are not on the PATH") && text.contains("iperf iputils-ping"), "{text}");
     // Of no known package, and started by its path: the system's answer comes later.
     assert!(told(&["--", "no-such-program"]).1.contains("`no-such-program` is not on the PATH"));
 }

@@ -9,8 +9,8 @@ use anabranch_cli::parts::{
 };
 use anabranch_report::text::results_table;
 use anabranch_run::{
-    Choice, Driver, Job, Labelled, Observer, Options, Plan as RunPlan, Repeat, Results as RunResults, RunError,
-    RunOutcome, Runner, SCHEMA, Serial, VirtualTime,
+    Choice, Driver, Failure as RunFailure, Job, Labelled, Observer, Options, Plan as RunPlan, Repeat,
+    Results as RunResults, RunError, RunOutcome, Runner, SCHEMA, Serial, VirtualTime,
 };
 use anabranch_scenario::PlugIn;
 use anabranch_trace::Recorder;
@@ -335,16 +335,23 @@ impl Plan {
         };
         let (results, failure) =
             answer.map_err(|_| errors::error(py, "RunFailed", "a run panicked: this is a defect"))?;
-        let is_signal = |error: &PyErr| error.is_instance_of::<PyKeyboardInterrupt>(py);
-        let raised = fate.take();
-        let error = match (interrupted.into_inner().unwrap_or_else(PoisonError::into_inner), raised, failure) {
-            (Some(error), ..) => error,
-            (None, Some(raised), failure) => raised_error(py, raised, &failure.map_or_else(String::new, |f| f.run)),
-            (None, None, Some(failure)) if failure.error == RunError::Interrupted => return Ok(results),
-            (None, None, Some(failure)) => errors::error(py, "RunFailed", &failure.to_string()),
-            (None, None, None) => return Ok(results),
-        };
-        if is_signal(&error) { Ok(results) } else { Err(error) }
+        let interrupted = interrupted.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let error = interrupted.or_else(|| ended_by(py, fate.take(), failure));
+        // Ctrl-C leaves the results of the runs that were done.
+        error.filter(|error| !error.is_instance_of::<PyKeyboardInterrupt>(py)).map_or(Ok(results), Err)
+    }
+}
+
+/// The exception of a plug-in, or of the run that failed; none if runs were interrupted.
+fn ended_by(py: Python<'_>, raised: Option<Raised>, failure: Option<RunFailure>) -> Option<PyErr> {
+    match (raised, failure) {
+        (Some(raised), failure) => {
+            Some(raised_error(py, raised, &failure.map_or_else(String::new, |failure| failure.run)))
+        }
+        (None, failure) => {
+            let failure = failure.filter(|failure| failure.error != RunError::Interrupted)?;
+            Some(errors::error(py, "RunFailed", &failure.to_string()))
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use crate::args::ShellArguments;
 use crate::failure::Failure;
 use crate::link_table::link_table;
 use crate::load::{Loaded, set_overrides};
-use crate::programs::{missing_of_command, missing_of_line};
+use crate::programs::{absent_of_command, absent_of_line, refusal};
 use crate::told::Told;
 use anabranch_lab::LabError;
 use anabranch_lab::preflight::preflight;
@@ -24,11 +24,11 @@ const NOT_STARTED: u8 = 127;
 pub fn shell(arguments: &ShellArguments) -> Result<Told, Failure> {
     let scenario = scenario(arguments)?;
     // Said before anything is set up, and before a missing privilege is found.
-    if let Some(missing) = arguments.server.as_deref().and_then(missing_of_line) {
-        return Err(missing);
-    }
-    if let Some(missing) = missing_of_command(&command(arguments)) {
-        return Ok(Told { code: NOT_STARTED, ..missing.into() });
+    let command = command(arguments);
+    let of_server = arguments.server.as_deref().map(absent_of_line).unwrap_or_default();
+    let of_client = absent_of_command(&command);
+    if let Some(missing) = refusal(&[of_server, of_client.clone()].concat()) {
+        return if of_client.is_empty() { Err(missing) } else { Ok(Told { code: NOT_STARTED, ..missing.into() }) };
     }
     let measure = |limit| preflight(&scenario.topology, scenario.hosts.ip == 6, limit);
     let measured = arguments.preflight.limit().map(measure).transpose().map_err(failed)?;
@@ -46,7 +46,7 @@ pub fn shell(arguments: &ShellArguments) -> Result<Told, Failure> {
     {
         say("the server does not listen yet\n");
     }
-    let code = match shell.run(&command(arguments)) {
+    let code = match shell.run(&command) {
         Err(error @ LabError::Program { .. }) => {
             return Ok(Told { code: NOT_STARTED, ..failed(error).into() });
         }
