@@ -21,7 +21,7 @@ use crate::cx::{Cx, Frame};
 use crate::four_tuple::FourTuple;
 use crate::paths::{Addresses, PathManager, Paths, Race};
 use crate::receiving::Receiving;
-use crate::schedule::{Cause, Device, Scheduler, View};
+use crate::schedule::{Device, Scheduler, View};
 use crate::sending::Sending;
 use crate::session::Session;
 use crate::settings::Settings;
@@ -64,8 +64,6 @@ pub struct Connection {
     sending: Sending,
     receiving: Receiving,
     subflows: Subflows,
-    /// Counts the subflows that came and went.
-    epoch: u64,
     paths: Paths,
     /// Forward delays of all subflows are taken by it.
     peer_clock: PeerClock,
@@ -83,7 +81,6 @@ impl Connection {
             sending: Sending::new(&settings, scheduler, congestion, paths.len()),
             receiving: Receiving::new(&settings),
             subflows: Subflows::with_capacity(paths.len()),
-            epoch: 0,
             paths: Paths {
                 known: PathManager::new(side, paths, accept_announced, settings.rejoin_after),
                 own: Addresses::new(local, &announce),
@@ -173,7 +170,7 @@ impl Connection {
 
     /// Counts the subflows that came and went: as long as it is the same, so is the set of [`Self::subflows`].
     pub(crate) fn epoch(&self) -> u64 {
-        self.epoch
+        self.subflows.epoch()
     }
 
     /// The scheduler's view.
@@ -221,8 +218,7 @@ impl Connection {
             if self.session.is_confirmed() {
                 self.subflows[i].signal_backup();
             }
-            self.sending.refresh_usability(&self.frame.settings, &mut self.subflows);
-            self.sending.ask_for_round(Cause::PathChange(id));
+            self.sending.on_backup(&self.frame.settings, &mut self.subflows, i);
         }
     }
 
@@ -256,7 +252,7 @@ impl Connection {
     /// (RFC 8684 §3.4.2). ID 0 is the first subflow's address.
     pub fn withdraw(&mut self, cx: &mut Cx<'_>, id: u8) {
         self.paths.withdraw(cx.now, &mut self.subflows, id);
-        self.announce_addresses(cx);
+        self.announce_addresses(cx.now);
         self.settle(cx);
     }
 
@@ -274,12 +270,12 @@ impl Connection {
 
     /// The next event.
     pub fn poll_event(&mut self) -> Option<ConnectionEvent> {
-        self.pending.poll(&mut self.sending.writable)
+        self.pending.poll(&mut self.receiving.readable, &mut self.sending.writable)
     }
 
     /// There is something in [`Self::poll_event`].
     pub(crate) fn has_events(&self) -> bool {
-        self.pending.is_any(self.sending.writable)
+        self.pending.is_any(self.receiving.readable, self.sending.writable)
     }
 
     /// When to call [`Self::handle_timeout`] next.

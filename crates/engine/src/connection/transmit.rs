@@ -4,12 +4,12 @@ use super::Connection;
 use crate::cx::Cx;
 use crate::session::Said;
 use crate::settings::HostModel;
+use crate::subflow::State;
 use crate::subflow::segments::{Waiting, Wanted};
 use crate::subflow::sender::Sent;
-use crate::subflow::{Move, State};
-use anabranch_trace::{Event, PathState, SendKind};
-use anabranch_units::{PathId, Range};
-use anabranch_wire::{Flags, Packet, Segment};
+use anabranch_trace::{Event, PathState};
+use anabranch_units::PathId;
+use anabranch_wire::{Packet, Segment};
 
 impl Connection {
     /// The next segment to send, with its path. Ask until there is none.
@@ -76,45 +76,44 @@ impl Connection {
         match wanted {
             Wanted::Stream { data: true, .. } if self.send_data(cx, i, out) => return true,
             Wanted::Nothing | Wanted::Stream { control: false, .. } => return false,
-            Wanted::Stream { control: true, .. } => self.send_control(cx, i, out),
-            Wanted::Reset => self.send_reset(cx, i, out),
-            Wanted::Handshake => self.send_handshake(cx, i, out),
-            Wanted::ThirdAck => self.send_third_ack(cx, i, out),
+            _ => self.send_control(cx, i, wanted, out),
         }
         true
     }
 
-    #[cold]
-    fn send_reset(&mut self, cx: &mut Cx<'_>, i: usize, out: &mut Segment) {
-        let s = &mut self.subflows[i];
-        match s.take_reset(out, cx.now) {
-            Some(reset) => self.session.add_reason(reset, &mut out.options),
-            None => s.write_refusal(out, cx.now),
+    /// A segment without payload.
+    #[inline(never)]
+    fn send_control(&mut self, cx: &mut Cx<'_>, i: usize, wanted: Wanted, out: &mut Segment) {
+        let mut again = false;
+        match wanted {
+            Wanted::Reset => self.session.write_reset(&mut self.subflows[i], cx.now, out),
+            Wanted::Handshake => {
+                let window = self.receiving.advertise_on(self.session.mode(), &mut self.subflows, i, 0);
+                let (s, settings) = (&mut self.subflows[i], &self.frame.settings);
+                again = self.session.write_handshake(s, settings, window, cx.now, out);
+            }
+            Wanted::ThirdAck => {
+                let window = self.said(i).window;
+                self.session.write_third_ack(&mut self.subflows[i], window, cx.now, out);
+            }
+            Wanted::Nothing | Wanted::Stream { .. } => {
+                let said = self.said(i);
+                let s = &mut self.subflows[i];
+                let data_fin = (self.sending.data_fin.is_due_on(s.id) && s.may_carry()).then(|| self.sending.end());
+                if self.session.write_control(s, Said { data_fin, ..said }, cx.now, out) {
+                    self.sending.data_fin_sent(&cx.scope(&self.frame), s);
+                }
+            }
         }
-        self.record_control(cx, i, out.flags, false);
+        let event = Event::ControlSent { flags: out.flags.0, again };
+        cx.scope(&self.frame).record(Some(self.subflows[i].id), event);
     }
 
-    fn send_handshake(&mut self, cx: &mut Cx<'_>, i: usize, out: &mut Segment) {
-        let window = self.receiving.advertise_on(self.session.mode(), &mut self.subflows, i, 0);
-        let s = &mut self.subflows[i];
-        let with_option = s.write_handshake(out, &self.frame.settings, window, cx.now);
-        if let Some(option) = self.session.handshake_option(s).filter(|_| with_option) {
-            out.options.push_mptcp(option);
-        }
-        let again = s.handshake.sent.is_some();
-        s.handshake.on_sent(cx.now);
-        self.record_control(cx, i, out.flags, again);
-    }
-
-    /// A third ACK if it is due, or anything is that could be said before it is known to have come.
-    fn send_third_ack(&mut self, cx: &mut Cx<'_>, i: usize, out: &mut Segment) {
+    /// The part of a segment of an open subflow that acknowledges.
+    #[inline(always)]
+    fn said(&mut self, i: usize) -> Said {
         let window = self.receiving.offer_on(self.session.mode(), &mut self.subflows, i);
-        let s = &mut self.subflows[i];
-        s.handshake.third_ack = false;
-        s.acknowledges(window);
-        s.begin(out, s.sender.nxt(), Flags::ACK, window, cx.now);
-        out.options.push_mptcp(self.session.third_ack_option(s));
-        self.record_control(cx, i, out.flags, false);
+        Said { window, acked: self.receiving.acked(), data_fin: None }
     }
 
     /// A retransmission, new data, a probe or a FIN, if the windows and pacing allow one.
@@ -131,11 +130,10 @@ impl Connection {
         if let Some(again) = s.next_repeat(room) {
             return self.retransmit(cx, i, &again, out);
         }
-        let ending = s.fin.wanted && s.fin.offset.is_none() && !self.sending.has_queued(s.id);
-        if ending {
-            self.send_fin(cx, i, out);
-        }
-        ending
+        let Some(fin) = self.sending.next_fin(s) else { return false };
+        self.build(cx, i, &fin, out);
+        self.sending.on_fin_sent(&mut cx.scope(&self.frame), &mut self.subflows[i], fin);
+        true
     }
 
     /// The next new data that is bound to a subflow, if the peer's windows admit it.
@@ -144,15 +142,9 @@ impl Connection {
         let s = &mut self.subflows[i];
         let keys = self.session.shows_keys(s);
         let linux = self.frame.settings.sender_model == HostModel::Linux;
-        let Some((fresh, payload)) = self.sending.take_next(s, self.session.mode(), linux, keys) else { return false };
-        s.probe = false;
-        let seq = s.sender.nxt();
-        let len = fresh.range.len();
-        let sent = Sent::new(Range::new(seq, seq + len), payload, fresh.range, fresh.data_fin);
+        let Some((fresh, sent)) = self.sending.take_next(s, self.session.mode(), linux, keys) else { return false };
         self.build(cx, i, &sent, out);
-        let s = &mut self.subflows[i];
-        s.on_sent(cx.now, sent);
-        self.sending.on_sent(&mut cx.scope(&self.frame), s, seq, fresh);
+        self.sending.on_sent(&mut cx.scope(&self.frame), &mut self.subflows[i], sent, fresh);
         if self.session.is_plain() && fresh.range.end == self.sending.end() {
             self.settle_stream();
         }
@@ -161,58 +153,15 @@ impl Connection {
 
     fn retransmit(&mut self, cx: &mut Cx<'_>, i: usize, sent: &Sent, out: &mut Segment) -> bool {
         self.build(cx, i, sent, out);
-        let s = &mut self.subflows[i];
-        s.sender.on_retransmitted(cx.now, sent.seq.start);
-        s.last_sent = Some(cx.now);
-        let id = s.id;
-        self.sending.after_sending(cx.now, s, sent.seq.len());
-        if sent.payload.is_empty() {
-            self.record_control(cx, i, out.flags, true);
-        } else {
-            let event = Event::DataSent { seq: sent.seq.start, data: sent.data, kind: SendKind::Retransmission };
-            cx.scope(&self.frame).record(Some(id), event);
-        }
+        self.sending.on_retransmitted(&mut cx.scope(&self.frame), &mut self.subflows[i], sent);
         true
-    }
-
-    fn send_fin(&mut self, cx: &mut Cx<'_>, i: usize, out: &mut Segment) {
-        let s = &mut self.subflows[i];
-        s.go(Move::SendFin);
-        let at = s.sender.nxt();
-        s.fin.offset = Some(at);
-        let sent = Sent::fin(at, self.sending.written());
-        self.build(cx, i, &sent, out);
-        let s = &mut self.subflows[i];
-        s.sender.on_sent(cx.now, sent);
-        self.sending.after_sending(cx.now, s, 0);
-        self.record_control(cx, i, out.flags, false);
     }
 
     /// Makes `out` a segment that carries `sent`, as it stands in the subflow's sequence.
     #[inline(always)]
-    fn build(&mut self, cx: &mut Cx<'_>, i: usize, sent: &Sent, out: &mut Segment) {
-        let window = self.receiving.offer_on(self.session.mode(), &mut self.subflows, i);
+    fn build(&mut self, cx: &Cx<'_>, i: usize, sent: &Sent, out: &mut Segment) {
+        let said = self.said(i);
         let s = &mut self.subflows[i];
-        s.write_data(out, sent, window, self.sending.has_queued(s.id), cx.now);
-        self.session.add_mapping(s, sent, self.receiving.acked(), &mut out.options);
-    }
-
-    /// A segment without payload: an acknowledgment, a signal, a DATA_FIN, a probe.
-    #[inline(never)]
-    fn send_control(&mut self, cx: &mut Cx<'_>, i: usize, out: &mut Segment) {
-        let window = self.receiving.offer_on(self.session.mode(), &mut self.subflows, i);
-        let s = &mut self.subflows[i];
-        let duplicate = s.write_control(out, window, cx.now);
-        let data_fin = (self.sending.data_fin.is_due_on(s.id) && s.may_carry()).then(|| self.sending.end());
-        let said = Said { acked: self.receiving.acked(), data_fin };
-        if self.session.add_control(s, said, &mut out.options) {
-            self.sending.data_fin_sent(&cx.scope(&self.frame), s);
-        }
-        s.add_sack(out, duplicate);
-        self.record_control(cx, i, out.flags, false);
-    }
-
-    fn record_control(&self, cx: &mut Cx<'_>, i: usize, flags: Flags, again: bool) {
-        cx.scope(&self.frame).record(Some(self.subflows[i].id), Event::ControlSent { flags: flags.0, again });
+        self.session.write_data(s, sent, said, self.sending.has_queued(s.id), cx.now, out);
     }
 }

@@ -4,8 +4,8 @@
 use super::Session;
 use crate::deadlines::NEVER;
 use crate::mode::Offset;
-use crate::subflow::Subflow;
 use crate::subflow::mapping::subflow_offset;
+use crate::subflow::{Subflow, Subflows};
 use anabranch_units::{DataSeq, Duration, Instant};
 use anabranch_wire::{Mapping, MptcpOption, Segment};
 
@@ -97,14 +97,15 @@ impl Session {
         }
     }
 
-    /// MP_FAIL was not answered in time. True if it is to be said again, false if the peer is given up.
-    pub fn repeat_failure(&mut self, now: Instant) -> bool {
+    /// MP_FAIL was not answered in time: it is said again. False if the peer is given up.
+    pub fn repeat_failure(&mut self, now: Instant, subflows: &mut Subflows) -> bool {
         let Failure::Said(saying) = &mut self.failure else { return true };
         if saying.until <= now {
             return false;
         }
         saying.wait = saying.wait * 2;
         saying.again = now + saying.wait;
+        subflows.iter_mut().for_each(|s| s.acks.demand());
         true
     }
 
@@ -133,7 +134,7 @@ impl Session {
     /// offset of the peer's stream.
     pub fn is_in_line(&self, s: &Subflow, mapping: &Mapping, next: u64, place: Offset) -> bool {
         let sub = subflow_offset(mapping.subflow_seq, s.receiver.next());
-        sub.zip(self.data_offset(mapping, next)).is_some_and(|(sub, data)| data + place.sub == place.data + sub)
+        sub.zip(self.peer_stream().offset(mapping, next)).is_some_and(|(sub, data)| data + place.sub == place.data + sub)
     }
 
     /// After the fall back: where the mapping of a segment at `seq` of `s` puts its data, if the peer still sends mappings. The
@@ -144,7 +145,7 @@ impl Session {
         let Some(mapping) = mapping.filter(|m| knows_numbers && m.subflow_seq > 0) else {
             return MappedTo::Sequence;
         };
-        let known = subflow_offset(mapping.subflow_seq, s.receiver.next()).zip(self.data_offset(&mapping, next));
+        let known = subflow_offset(mapping.subflow_seq, s.receiver.next()).zip(self.peer_stream().offset(&mapping, next));
         let Some((sub, data)) = known.filter(|(sub, _)| *sub >= place.sub) else {
             return MappedTo::Sequence;
         };

@@ -1,20 +1,25 @@
 //! The MPTCP session: what both ends agreed on, which keys they have, what the options of our segments say, and what those of
 //! the peer's prove (RFC 8684 §3).
 
+mod effects;
 mod failure;
 mod handshake;
 mod keys;
 mod offers;
 mod options;
+mod segments;
 
+pub(crate) use effects::Effect;
 pub(crate) use failure::MappedTo;
-pub(crate) use handshake::{Learned, Shown};
+pub(crate) use handshake::{Learned, Shown, SynAck};
 pub(crate) use keys::{Keys, fresh_key};
 pub(crate) use offers::{asked, offers_multipath, reason_in};
-pub(crate) use options::{Checked, Said};
+pub(crate) use options::Said;
 
 use crate::mode::Mode;
+use crate::peer_stream::PeerStream;
 use crate::settings::{DssWidth, Settings};
+use crate::subflow::Subflow;
 use anabranch_wire::{MptcpOption, Segment};
 use failure::{Failure, Infinite};
 
@@ -100,6 +105,18 @@ impl Session {
     /// The peer has sent a DSS or more: it is known to speak MPTCP.
     pub fn has_seen_dss(&self) -> bool {
         self.dss_seen
+    }
+
+    /// How the peer's stream is numbered.
+    #[inline(always)]
+    pub fn peer_stream(&self) -> PeerStream {
+        PeerStream { mode: self.mode, idsn: self.keys.remote_idsn, checksum: self.checksum }
+    }
+
+    /// No more than one of the subflows is or ever was in use. A join whose SYN/ACK we have answered may be in use on the other
+    /// side.
+    pub fn is_alone(&self, subflows: &[Subflow]) -> bool {
+        !self.joined && !subflows.iter().any(|s| s.join && s.state.is_synchronized())
     }
 
     /// MP_FASTCLOSE with our key: the peer's abort (RFC 8684 §3.5).

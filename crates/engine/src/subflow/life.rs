@@ -6,11 +6,12 @@ use super::sender::Sender;
 use super::stamps::Stamps;
 use super::window::SendWindow;
 use super::{Both, Move, Reset, State, Subflow};
+use crate::cx::Scope;
 use crate::deadlines::{Deadlines, NEVER};
 use crate::four_tuple::FourTuple;
 use crate::reasons::{OUTSTANDING, UNSPECIFIED};
 use crate::settings::{Settings, TcpSettings};
-use anabranch_trace::PathState;
+use anabranch_trace::{Event, PathState};
 use anabranch_units::{Duration, Instant, PathId, Rng, SeqNumber};
 use anabranch_wire::Segment;
 
@@ -27,7 +28,7 @@ const CLOSE_PATIENCE: (u64, Duration) = (3, Duration::from_secs(1));
 
 /// The timers of a subflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Timer {
+pub(super) enum Timer {
     /// A delayed acknowledgment.
     Acknowledgment,
     /// The probe of a failing path.
@@ -39,6 +40,19 @@ pub(crate) enum Timer {
     /// Keep-alive, TIME-WAIT, or the end of waiting for the peer's FIN.
     Linger,
     /// One of the sender's.
+    Sender,
+}
+
+/// The result of a subflow's timers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Expired {
+    /// All that was due is done.
+    Nothing,
+    /// The handshake was not answered.
+    Handshake,
+    /// The peer has been silent for too long.
+    Silent,
+    /// A timer of the sender's has come.
     Sender,
 }
 
@@ -134,6 +148,12 @@ impl Subflow {
         }
     }
 
+    /// RFC 8684 §3.2: the fourth ACK came, so that the peer has our proof.
+    pub fn confirm_join(&mut self) {
+        self.handshake.confirmed = true;
+        self.handshake.complete();
+    }
+
     /// The peer's SYN again: our SYN/ACK was lost. It may have no option now, perhaps because our answer was dropped for it
     /// (RFC 8684 §3.7): the answer has none either then, and the third ACK tells what it is to be.
     pub fn on_syn_again(&mut self, now: Instant, offers_multipath: bool) {
@@ -192,7 +212,7 @@ impl Subflow {
 
     /// The table of deadlines. Pacing is not among them: it depends on the congestion control, which lies outside.
     #[inline(always)]
-    pub fn deadlines(&self) -> Deadlines<Timer, 6> {
+    pub(super) fn deadlines(&self) -> Deadlines<Timer, 6> {
         Deadlines([
             (Timer::Acknowledgment, self.acks.deadline()),
             (Timer::PathProbe, self.path_probe),
@@ -203,8 +223,34 @@ impl Subflow {
         ])
     }
 
+    /// Does what is due. Only the sender's timers concern more than the subflow.
+    pub fn on_timers(&mut self, cx: &mut Scope<'_>, ending: Ending) -> Expired {
+        let tcp = &cx.settings.tcp;
+        let mut last = None;
+        while let Some(timer) = self.deadlines().due_after(last, cx.now) {
+            match timer {
+                Timer::Acknowledgment => self.acks.on_timer(cx.now),
+                Timer::PathProbe => {
+                    self.probe_path(cx.now);
+                    cx.record(Some(self.id), Event::PathProbe);
+                }
+                Timer::Mapping => {
+                    self.never_mapped(cx);
+                    return Expired::Nothing;
+                }
+                Timer::Handshake if self.on_handshake_timer(cx.now, tcp.syn_retries) => return Expired::Nothing,
+                Timer::Handshake => return Expired::Handshake,
+                Timer::Linger if self.on_linger(cx.now, tcp.keep_alive, ending) => return Expired::Nothing,
+                Timer::Linger => return Expired::Silent,
+                Timer::Sender => return Expired::Sender,
+            }
+            last = Some(timer);
+        }
+        Expired::Nothing
+    }
+
     /// The handshake was not answered: it is repeated. False if that was tried often enough.
-    pub fn on_handshake_timer(&mut self, now: Instant, all: u32) -> bool {
+    fn on_handshake_timer(&mut self, now: Instant, all: u32) -> bool {
         let retries = if self.join && self.state == State::SynSent { all.min(JOIN_RETRIES) } else { all };
         let goes_on = self.handshake.on_timeout(retries);
         if goes_on && self.state == State::Established {
@@ -216,7 +262,7 @@ impl Subflow {
     }
 
     /// Keep-alive, TIME-WAIT, or the end of waiting for the peer's FIN. False if the subflow is to be given up.
-    pub fn on_linger(&mut self, now: Instant, keep_alive: Option<Duration>, ending: Ending) -> bool {
+    fn on_linger(&mut self, now: Instant, keep_alive: Option<Duration>, ending: Ending) -> bool {
         if self.state == State::TimeWait {
             self.linger = NEVER;
             self.go(Move::Expire);
@@ -281,7 +327,7 @@ impl Subflow {
     // ---- a failing path ----
 
     /// One small segment shows whether a failing path is back. The back-off of the data itself is RFC 6298's.
-    pub fn probe_path(&mut self, now: Instant) {
+    fn probe_path(&mut self, now: Instant) {
         self.window_probe = true;
         self.probed = true;
         let (least, most) = PATH_PROBE;

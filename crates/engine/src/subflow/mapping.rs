@@ -179,6 +179,11 @@ impl Unmapped {
         patient
     }
 
+    /// Holds a piece above all that are held until it is decided what becomes of the subflow.
+    pub fn put_back(&mut self, piece: (u64, Bytes)) {
+        self.pieces.push_back(piece);
+    }
+
     /// Everything held, to be looked at again because a mapping came.
     pub fn take(&mut self) -> VecDeque<(u64, Bytes)> {
         self.deadline = NEVER;
@@ -288,6 +293,11 @@ impl Placement {
     /// See [`Unmapped::hold`].
     pub fn hold(&mut self, now: Instant, seq: u64, bytes: Bytes, window: u64, bare: bool) -> bool {
         self.unmapped.hold(now, seq, bytes, window, bare)
+    }
+
+    /// See [`Unmapped::put_back`].
+    pub fn put_back(&mut self, piece: (u64, Bytes)) {
+        self.unmapped.put_back(piece);
     }
 
     /// See [`Unmapped::take`].

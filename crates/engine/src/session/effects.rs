@@ -1,0 +1,68 @@
+//! The options that change the connection as a whole (RFC 8684 §3).
+
+use super::Session;
+use crate::cx::Scope;
+use crate::subflow::Subflow;
+use anabranch_trace::Violation;
+use anabranch_wire::{AddAddr, Mapping, MpJoin, MptcpOption};
+
+/// The effect of an option of the peer's beyond its subflow and the session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    Nothing,
+    /// The first data has this mapping.
+    Maps(Mapping),
+    /// The peer announces an address of its own.
+    Announced(AddAddr),
+    /// It knows an address of ours.
+    Echoed(AddAddr),
+    /// It takes back its addresses with these IDs.
+    TakenBack([Option<u8>; 4]),
+    /// Whether the subflow is a backup may have changed.
+    Backup,
+    /// It could not verify our data from this number on.
+    Failed(u64),
+    /// It aborts the connection.
+    FastClose,
+}
+
+impl Session {
+    /// Takes an option that came on `s`.
+    pub fn on_option(&self, cx: &mut Scope<'_>, s: &mut Subflow, option: &MptcpOption) -> Effect {
+        match *option {
+            MptcpOption::Capable(_) => {
+                // RFC 8684 §3.1
+                let first = self.first_data(option).filter(|(len, _)| *len > 0);
+                let data_seq = self.peer_stream().number(0).0;
+                let mapping = |(len, checksum)| Mapping { data_seq, wide: true, subflow_seq: 1, len, checksum };
+                first.map_or(Effect::Nothing, |first| Effect::Maps(mapping(first)))
+            }
+            MptcpOption::Join(MpJoin::Ack { .. }) => {
+                // RFC 8684 §3.2: the fourth ACK was lost
+                s.acks.demand();
+                Effect::Nothing
+            }
+            MptcpOption::Join(_) | MptcpOption::TcpRst(_) => Effect::Nothing,
+            MptcpOption::AddAddr(address) if address.hmac.is_none() => Effect::Echoed(address),
+            MptcpOption::AddAddr(address) if !self.proves(address) => {
+                cx.violation(s.id, Violation::Hmac);
+                Effect::Nothing
+            }
+            MptcpOption::AddAddr(address) => {
+                s.echo(address);
+                Effect::Announced(address)
+            }
+            MptcpOption::RemoveAddr(ids) => Effect::TakenBack(ids),
+            MptcpOption::Prio { backup } => {
+                s.backup.theirs = backup;
+                Effect::Backup
+            }
+            MptcpOption::Fail { data_seq } => Effect::Failed(data_seq),
+            MptcpOption::FastClose { receiver_key } if receiver_key != self.local_key() => {
+                cx.violation(s.id, Violation::WrongKey);
+                Effect::Nothing
+            }
+            MptcpOption::FastClose { .. } => Effect::FastClose,
+        }
+    }
+}
