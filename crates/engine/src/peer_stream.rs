@@ -1,6 +1,7 @@
 //! The peer's stream as both ends agreed to number it (RFC 8684 §3.3). The session knows it; other parts get it as an argument.
 
-use crate::mode::Mode;
+use crate::mode::{Mode, Offset};
+use crate::subflow::mapping::subflow_offset;
 use anabranch_units::DataSeq;
 use anabranch_wire::{Mapping, dss_checksum};
 use bytes::Bytes;
@@ -42,6 +43,13 @@ impl PeerStream {
         } else {
             DataSeq::low_offset_from(mapping.data_seq as u32, first, next)
         }
+    }
+
+    /// A mapping puts data where the subflow's sequence does, given that `place` is in that line; `next_sub` is expected next in
+    /// that sequence, and `next` in the data sequence.
+    pub fn is_in_line(&self, mapping: &Mapping, next_sub: u64, next: u64, place: Offset) -> bool {
+        let sub = subflow_offset(mapping.subflow_seq, next_sub);
+        sub.zip(self.offset(mapping, next)).is_some_and(|(sub, data)| data + place.sub == place.data + sub)
     }
 
     /// Checks a mapping of the data at `start`, with or without a DATA_FIN.

@@ -3,35 +3,18 @@
 use super::lifetime::{Facts, Verdict, streams};
 use super::{Connection, Setup};
 use crate::cx::Cx;
-use crate::deadlines::{Deadlines, NEVER};
+use crate::deadlines::NEVER;
 use crate::four_tuple::FourTuple;
 use crate::paths::Race;
 use crate::reasons::{MPTCP_ERROR, NO_RESOURCES, UNSPECIFIED};
-use crate::sending::Peer;
+use crate::sending::{Overdue, Peer};
 use crate::session::{Keys, Session, asked};
 use crate::subflow::half_open::{HalfOpen, Offer};
 use crate::subflow::life::{Ending, Expired};
-use crate::subflow::{Move, Reset, State, Subflow};
+use crate::subflow::{Move, Reset, Subflow};
 use anabranch_trace::{CloseReason, Event, PathState};
 use anabranch_units::{Instant, PathId, Side};
 use anabranch_wire::{Flags, Reason, Segment};
-
-/// Deadlines of the connection as a whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Due {
-    /// The round at the scheduler's wake-up time.
-    Wakeup,
-    /// A zero-window probe.
-    Persist,
-    /// The DATA_FIN again.
-    DataFin,
-    /// MP_FAIL again.
-    Failure,
-    /// A path to try or to join, or an address to announce.
-    Paths,
-    /// The end of a connection without subflows.
-    Orphan,
-}
 
 impl Connection {
     // ---- the beginning ----
@@ -236,20 +219,10 @@ impl Connection {
     #[inline(always)]
     pub(crate) fn deadline(&mut self) -> Instant {
         let pacing = |s: &Subflow| if self.sending.is_paced(s) { s.pacer.next() } else { NEVER };
-        self.subflows.deadline(pacing).min(self.deadlines().next())
-    }
-
-    /// Deadlines of the connection as a whole.
-    fn deadlines(&self) -> Deadlines<Due, 6> {
-        let open = |at: Instant| if self.lifetime.closed { NEVER } else { at };
-        Deadlines([
-            (Due::Wakeup, open(self.sending.wakeup())),
-            (Due::Persist, self.sending.persist_deadline()),
-            (Due::DataFin, open(self.sending.data_fin.deadline())),
-            (Due::Failure, open(self.session.failure_deadline())),
-            (Due::Paths, self.paths.next()),
-            (Due::Orphan, open(self.lifetime.deadline())),
-        ])
+        let subflows = self.subflows.deadline(pacing);
+        let open = self.session.failure_deadline().min(self.lifetime.deadline());
+        let open = if self.lifetime.closed { NEVER } else { open };
+        subflows.min(self.sending.deadline()).min(self.paths.next()).min(open)
     }
 
     /// Does what is due.
@@ -258,19 +231,18 @@ impl Connection {
         for i in (0..self.subflows.len()).rev() {
             self.on_subflow_timers(cx, i);
         }
-        // The scheduler's wake-up time counts, whichever deadline was due.
-        self.sending.on_wakeup(cx.now);
-        let mut last = None;
-        while let Some(due) = self.deadlines().due_after(last, cx.now) {
-            match due {
-                Due::Persist => self.probe_window(cx),
-                Due::DataFin => self.repeat_data_fin(cx),
-                Due::Failure if self.session.repeat_failure(cx.now, &mut self.subflows) => {}
-                Due::Failure => self.abort_with(cx, CloseReason::TimedOut),
-                Due::Paths => self.manage_paths(cx),
-                Due::Wakeup | Due::Orphan => {}
-            }
-            last = Some(due);
+        let Session { joined, .. } = self.session;
+        let peer = Peer { mode: self.session.mode(), maps: self.session.is_mapped(), joined };
+        match self.sending.on_timers(&mut cx.scope(&self.frame), peer, &mut self.subflows) {
+            Overdue::Nothing => {}
+            Overdue::Subflow(id) => self.index(id).into_iter().for_each(|i| self.lose(cx, i, CloseReason::TimedOut)),
+            Overdue::Connection => self.break_off(cx, CloseReason::TimedOut),
+        }
+        if !self.lifetime.closed && !self.session.repeat_failure(cx.now, &mut self.subflows) {
+            self.break_off(cx, CloseReason::TimedOut);
+        }
+        if self.paths.next() <= cx.now {
+            self.manage_paths(cx);
         }
         self.settle(cx);
     }
@@ -283,34 +255,17 @@ impl Connection {
             Expired::Nothing => {}
             Expired::Sender if self.sending.on_sender_timer(&mut scope, mode, &mut self.subflows, i) => {}
             Expired::Handshake => self.handshake_failed(cx, i, CloseReason::TimedOut),
-            Expired::Silent | Expired::Sender => self.give_up(cx, i),
+            // RFC 9293 §3.8.3, R2
+            Expired::Silent | Expired::Sender => self.lose(cx, i, CloseReason::TimedOut),
         }
     }
 
-    /// A subflow that has been silent for too long (RFC 9293 §3.8.3, R2).
-    fn give_up(&mut self, cx: &mut Cx<'_>, i: usize) {
-        let plain = self.session.is_plain();
+    /// An open subflow is lost, and with it the connection if it is plain TCP.
+    pub(super) fn lose(&mut self, cx: &mut Cx<'_>, i: usize, why: CloseReason) {
+        let last = !self.session.is_multipath();
         self.drop_subflow(cx, i, PathState::Dead);
-        if plain {
-            self.end(cx, CloseReason::TimedOut);
-        }
-    }
-
-    fn probe_window(&mut self, cx: &mut Cx<'_>) {
-        let joined = self.session.joined;
-        let peer = Peer { maps: (self.session.has_seen_dss() || joined) && self.session.is_multipath(), joined };
-        let silent = self.sending.probe_window(&mut cx.scope(&self.frame), peer, &mut self.subflows);
-        if let Some(i) = silent.and_then(|id| self.index(id)) {
-            self.give_up(cx, i);
-        }
-    }
-
-    /// The DATA_FIN was not acknowledged.
-    fn repeat_data_fin(&mut self, cx: &mut Cx<'_>) {
-        let Some(repeats) = self.sending.repeat_data_fin(cx.now, self.session.mode()) else { return };
-        self.session.repeat_keys(&mut self.subflows);
-        if repeats > self.frame.settings.tcp.retries {
-            self.abort_with(cx, CloseReason::TimedOut);
+        if last {
+            self.end(cx, why);
         }
     }
 
@@ -333,8 +288,7 @@ impl Connection {
 
     /// Forgets the subflows that have closed.
     fn reap(&mut self, cx: &mut Cx<'_>) {
-        let is_gone = |s: &Subflow| s.state == State::Closed && s.reset.is_none();
-        while let Some(i) = self.subflows.iter().position(is_gone) {
+        while let Some(i) = self.subflows.iter().position(Subflow::is_gone) {
             self.drop_subflow(cx, i, PathState::Closed);
         }
     }
@@ -363,11 +317,6 @@ impl Connection {
             Verdict::NeverOpened => self.first_failed(cx, CloseReason::TimedOut),
             Verdict::GoesOn => {}
         }
-    }
-
-    pub(super) fn abort_with(&mut self, cx: &mut Cx<'_>, why: CloseReason) {
-        self.break_off(cx, why);
-        self.settle(cx);
     }
 
     /// The connection ends, and every subflow signals it to the peer. Subflows keep their places until all is

@@ -143,7 +143,8 @@ impl Connection {
 
     /// Ends the connection at once: MP_FASTCLOSE on every subflow, or RST without MPTCP (RFC 8684 §3.5).
     pub fn abort(&mut self, cx: &mut Cx<'_>) {
-        self.abort_with(cx, CloseReason::Aborted);
+        self.break_off(cx, CloseReason::Aborted);
+        self.settle(cx);
     }
 
     // ---- for drivers ----

@@ -7,11 +7,12 @@
 
 use super::Connection;
 use crate::cx::Cx;
-use crate::mode::{Mode, Offset};
-use crate::reasons::{MPTCP_ERROR, UNSPECIFIED};
-use crate::receiving::{Intake, Place};
-use crate::session::{Effect, Learned, MappedTo, Shown, SynAck, offers_multipath, reason_in};
+use crate::mode::Mode;
+use crate::reasons::UNSPECIFIED;
+use crate::receiving::Place;
+use crate::session::{Effect, Ended, Learned, MappedTo, Shown, SynAck, offers_multipath, reason_in};
 use crate::subflow::acceptance::{Accepted, Facts, Opening};
+use crate::subflow::mapping::Doubt;
 use crate::subflow::{Move, Reset, State};
 use anabranch_trace::{CloseReason, Event, PathState, Violation};
 use anabranch_units::PathId;
@@ -22,15 +23,10 @@ impl Connection {
     pub fn handle_segment(&mut self, cx: &mut Cx<'_>, path: PathId, segment: &Segment) {
         let Some(i) = self.index(path) else { return };
         self.sending.set_now(cx.now);
-        let synchronized = match self.subflows[i].state {
-            State::SynSent => {
-                self.on_syn_sent(cx, i, segment);
-                false
-            }
-            State::SynReceived => self.on_syn_received(cx, i, segment),
-            state => state.is_synchronized(),
-        };
-        if synchronized {
+        let state = self.subflows[i].state;
+        if state == State::SynSent {
+            self.on_syn_sent(cx, i, segment);
+        } else if state.is_synchronized() || state == State::SynReceived && self.on_syn_received(cx, i, segment) {
             self.on_synchronized(cx, i, segment);
         }
         // Nearly always: nothing is about to end.
@@ -101,20 +97,10 @@ impl Connection {
 
     /// True if the segment is to be taken further, in a synchronized state.
     fn on_syn_received(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) -> bool {
-        let (facts, end) = (self.facts(), self.window_end(i));
+        let facts = self.facts(i);
         let s = &mut self.subflows[i];
-        let repeated = s.repeats_syn(segment);
-        if repeated == Some(false) {
-            s.on_syn_again(cx.now, offers_multipath(segment));
-            return false;
-        }
-        let crossed = repeated.is_some();
-        let scope = &mut cx.scope(&self.frame);
-        if !crossed && s.in_window(scope, segment, end, facts).is_none() {
-            return false;
-        }
-        let opening = s.in_syn_received(scope, segment, crossed, facts.mode);
-        if opening != Opening::Answered {
+        let opening = s.in_syn_received(&mut cx.scope(&self.frame), segment, facts, offers_multipath(segment));
+        if !matches!(opening, Opening::Answered | Opening::Crossed) {
             self.not_opened(cx, i, segment, opening);
             return false;
         }
@@ -124,11 +110,11 @@ impl Connection {
             Learned::Nothing => return false,
         }
         self.synchronize(cx, i, segment);
-        if crossed {
+        if opening == Opening::Crossed {
             self.subflows[i].acks.demand();
             self.on_text_of_syn(cx, i, segment);
         }
-        !crossed
+        opening == Opening::Answered
     }
 
     /// The peer has acknowledged our SYN/ACK, by `segment`.
@@ -140,25 +126,19 @@ impl Connection {
     // ---- synchronized states (RFC 9293 §3.10.7.4) ----
 
     #[inline(always)]
-    fn facts(&self) -> Facts {
-        let (widest, max_window) = (self.receiving.widest(), self.sending.view().max_window());
-        Facts { mode: self.session.mode(), widest, max_window }
-    }
-
-    /// The end of the window in the sequence of a subflow.
-    #[inline(always)]
-    fn window_end(&self, i: usize) -> u64 {
-        let s = &self.subflows[i];
-        self.receiving.window_end(self.session.mode(), s, s.receiver.next())
+    fn facts(&self, i: usize) -> Facts {
+        let (mode, s) = (self.session.mode(), &self.subflows[i]);
+        let end = self.receiving.window_end(mode, s, s.receiver.next());
+        Facts { mode, end, widest: self.receiving.widest(), max_window: self.sending.view().max_window() }
     }
 
     #[inline(always)]
     fn on_synchronized(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
-        let (facts, end) = (self.facts(), self.window_end(i));
-        match self.subflows[i].accept(&mut cx.scope(&self.frame), segment, end, facts) {
+        let facts = self.facts(i);
+        match self.subflows[i].accept(&mut cx.scope(&self.frame), segment, facts) {
             Accepted::Nothing => {}
             Accepted::Reset => self.on_reset(cx, i, segment),
-            Accepted::Contents { seq, ack } => self.take(cx, i, segment, (seq, ack), end - seq),
+            Accepted::Contents { seq, ack } => self.take(cx, i, segment, (seq, ack), facts.end - seq),
         }
     }
 
@@ -187,28 +167,13 @@ impl Connection {
     /// An acceptable reset (second step).
     fn on_reset(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
         let s = &mut self.subflows[i];
-        // RFC 5961 §3.2: only a reset exactly at the next expected number resets, or one that proves by our key whose it is.
-        if segment.seq != s.peer_isn.at(s.receiver.next()) && !self.session.is_fast_close(segment) {
-            return s.challenge(&mut cx.scope(&self.frame), self.session.mode(), Violation::BlindReset);
+        match self.session.on_reset(&mut cx.scope(&self.frame), s, segment, self.lifetime.closed) {
+            Ended::Nothing => return,
+            Ended::Connection => return self.on_fast_close(cx, Some(i)),
+            Ended::Subflow { retry: true } => {}
+            Ended::Subflow { retry: false } => self.paths.known.withdraw(s.id),
         }
-        let before = self.lifetime.closed;
-        for option in segment.options.mptcp() {
-            if !self.lifetime.closed && matches!(option, MptcpOption::FastClose { .. }) {
-                self.on_option(cx, i, segment, option);
-            }
-        }
-        if self.lifetime.closed && !before {
-            return;
-        }
-        // RFC 8684 §3.6: a path that was reset for a reason that is not transient is not tried again.
-        if !self.session.is_plain() && reason_in(segment).is_some_and(|reason| !reason.transient) {
-            self.paths.known.withdraw(self.subflows[i].id);
-        }
-        let last = !self.session.is_multipath();
-        self.drop_subflow(cx, i, PathState::Dead);
-        if last {
-            self.end(cx, CloseReason::ResetByPeer);
-        }
+        self.lose(cx, i, CloseReason::ResetByPeer);
     }
 
     /// An acknowledgment (fifth step). `bare`: the segment says nothing else, so that it may be a duplicate acknowledgment
@@ -235,9 +200,8 @@ impl Connection {
         }
         if let Some(place) = place.filter(|_| !segment.payload.is_empty()) {
             let (peer, scope) = (self.session.peer_stream(), &mut cx.scope(&self.frame));
-            let intake = self.receiving.on_payload(scope, peer, &mut self.subflows, i, segment, place);
-            if intake != Intake::Placed {
-                self.on_misplaced(cx, i, intake);
+            if let Err(doubt) = self.receiving.on_payload(scope, peer, &mut self.subflows, i, segment, place) {
+                self.on_doubt(cx, i, doubt);
             }
         }
         if self.subflows[i].take_fin(cx.now, segment, seq) {
@@ -287,31 +251,23 @@ impl Connection {
             self.on_option(cx, i, segment, option);
         }
         let fell_back = self.session.is_plain() && !self.lifetime.closed;
-        let taken = !fell_back || self.mapped_to(i, segment, seq) == MappedTo::Sequence;
+        let (next, place, s) = (self.receiving.next(), self.receiving.offset(), &self.subflows[i]);
+        let taken = !fell_back || self.session.mapped_to(s, segment, seq, next, place) == MappedTo::Sequence;
         taken.then_some(Place { seq, data })
     }
 
     fn on_options_in_plain_tcp(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, seq: u64) -> Option<Place> {
-        let mapped_to = self.mapped_to(i, segment, seq);
+        let (next, place, s) = (self.receiving.next(), self.receiving.offset(), &mut self.subflows[i]);
         let scope = &mut cx.scope(&self.frame);
-        match mapped_to {
-            MappedTo::Sequence => {
-                if self.session.on_reaction(segment) && self.subflows[i].may_answer(cx.now) {
-                    self.answer_failure(i);
-                }
-                return Some(Place { seq, data: None });
-            }
+        match self.session.on_plain_segment(scope.now, s, segment, seq, next, place) {
+            MappedTo::Sequence => return Some(Place { seq, data: None }),
             MappedTo::Repeat => self.receiving.pass_over(scope, &mut self.subflows, i, seq, &segment.payload),
             MappedTo::Elsewhere => {
-                scope.violation(self.subflows[i].id, Violation::MappingConflict);
+                scope.violation(s.id, Violation::MappingConflict);
                 self.break_off(cx, CloseReason::Aborted);
             }
         }
         None
-    }
-
-    fn mapped_to(&self, i: usize, segment: &Segment, seq: u64) -> MappedTo {
-        self.session.mapped_to(&self.subflows[i], segment, seq, self.receiving.next(), self.receiving.offset())
     }
 
     /// The peer shows that it got our keys, or that its end is plain TCP (RFC 8684 §3.1, §3.7).
@@ -342,7 +298,7 @@ impl Connection {
             Effect::Echoed(address) => self.paths.own.echoed(address),
             Effect::TakenBack(ids) => self.paths.taken_back(&mut self.subflows, ids),
             Effect::Backup => self.sending.on_backup(&self.frame.settings, &mut self.subflows, i),
-            Effect::Failed(data_seq) => self.on_fail(cx, i, data_seq),
+            Effect::Failed(data_seq) => self.on_doubt(cx, i, Doubt::Failed(data_seq)),
             Effect::FastClose => self.on_fast_close(cx, segment.flags.has(Flags::RST).then_some(i)),
         }
     }
@@ -378,33 +334,27 @@ impl Connection {
 
     /// Notes the mapping of a segment.
     fn note_mapping(&mut self, cx: &mut Cx<'_>, i: usize, mapping: &Mapping, data_fin: bool) {
-        if mapping.len == 0 {
-            return self.on_infinite_mapping(cx, i, mapping);
-        }
         let (peer, scope) = (self.session.peer_stream(), &mut cx.scope(&self.frame));
-        let intake = self.receiving.note_mapping(scope, peer, &mut self.subflows, i, mapping, data_fin);
-        self.on_misplaced(cx, i, intake);
-    }
-
-    /// Data came whose mapping does not come, or is not right.
-    fn on_misplaced(&mut self, cx: &mut Cx<'_>, i: usize, intake: Intake) {
-        match intake {
-            Intake::Placed => {}
-            Intake::Corrupt(start) => self.on_corrupt(cx, i, start),
-            Intake::Unmapped { at_start } if at_start && self.may_fall_back(i) => {
-                cx.scope(&self.frame).violation(self.subflows[i].id, Violation::Unmapped);
-                self.fall_back(cx, i);
-            }
-            Intake::Unmapped { .. } => self.subflows[i].never_mapped(&mut cx.scope(&self.frame)),
+        if let Err(doubt) = self.receiving.note_mapping(scope, peer, &mut self.subflows, i, mapping, data_fin) {
+            self.on_doubt(cx, i, doubt);
         }
     }
 
     // ---- the fall back to plain TCP (RFC 8684 §3.7) ----
 
-    /// True if the one subflow that there is and ever was in use carries both streams in order.
-    fn may_fall_back(&self, i: usize) -> bool {
-        let s = &self.subflows[i];
-        self.session.is_alone(&self.subflows) && self.receiving.place_on(s).is_some() && self.sending.is_in_order_on(s)
+    /// The connection falls back if the one subflow that there is and ever was in use carries both streams in order. Otherwise
+    /// that subflow does not continue: others do, or a new one will.
+    fn on_doubt(&mut self, cx: &mut Cx<'_>, i: usize, doubt: Doubt) {
+        let (peer, s) = (self.session.peer_stream(), &self.subflows[i]);
+        let in_order = self.receiving.may_go_on_in(peer, s, doubt) && self.sending.is_in_order_on(s);
+        if !in_order || !self.session.is_alone(&self.subflows) {
+            return self.receiving.refuse(&mut cx.scope(&self.frame), peer, &mut self.subflows[i], doubt);
+        }
+        self.fall_back(cx, i);
+        if !self.lifetime.closed {
+            let (s, next) = (&mut self.subflows[i], self.receiving.next());
+            self.session.on_fallen_back(&cx.scope(&self.frame), s, doubt, next);
+        }
     }
 
     /// From here on the connection is plain TCP, and an event reports that to the application.
@@ -415,7 +365,7 @@ impl Connection {
         cx.scope(&self.frame).record(None, Event::Fallback);
     }
 
-    /// From here on the connection is plain TCP over this subflow, which [may](Self::may_fall_back) be.
+    /// From here on the connection is plain TCP over this subflow.
     fn fall_back(&mut self, cx: &mut Cx<'_>, i: usize) {
         if self.session.is_plain() {
             return;
@@ -428,56 +378,5 @@ impl Connection {
         self.sending.go_on_in(scope, &mut self.subflows, i);
         self.receiving.go_on_in(scope, &mut self.subflows, i);
         self.end_with_fin(cx, i);
-    }
-
-    /// The checksum of the data from `start` on is wrong. RFC 8684 §3.7: other subflows continue, or a new one will, and this
-    /// one is reset with MP_FAIL; or MP_FAIL informs the peer, and the bytes that came are kept.
-    fn on_corrupt(&mut self, cx: &mut Cx<'_>, i: usize, start: u64) {
-        let number = self.session.peer_stream().number(start).0;
-        if start != self.receiving.next() || !self.may_fall_back(i) {
-            return self.subflows[i].fail(number);
-        }
-        self.subflows[i].acks.demand();
-        self.fall_back(cx, i);
-        if !self.lifetime.closed {
-            // As long as Linux waits for an answer (TCP_RTO_MAX).
-            let until = cx.now + self.frame.settings.tcp.rto_max;
-            self.session.say_failure(number, cx.now, self.subflows[i].sender.rtt().rto(), until);
-        }
-    }
-
-    /// The peer could not verify our data. It is answered in kind, and with an infinite mapping on the next new data; or by
-    /// a reset, where that is not safe.
-    fn on_fail(&mut self, cx: &mut Cx<'_>, i: usize, data_seq: u64) {
-        if !self.may_fall_back(i) {
-            let next = self.session.peer_stream().number(self.receiving.next()).0;
-            return self.subflows[i].fail(next);
-        }
-        self.fall_back(cx, i);
-        if !self.lifetime.closed {
-            self.session.hear_failure(data_seq);
-            self.answer_failure(i);
-        }
-    }
-
-    fn answer_failure(&mut self, i: usize) {
-        let data_seq = self.session.peer_stream().number(self.receiving.next()).0;
-        self.subflows[i].signal_failure(data_seq);
-    }
-
-    /// From here on the subflow's sequence is the data sequence. It may reach back to what was acknowledged last; it must
-    /// not contradict what came.
-    fn on_infinite_mapping(&mut self, cx: &mut Cx<'_>, i: usize, mapping: &Mapping) {
-        let s = &self.subflows[i];
-        let place = self.receiving.place_on(s).filter(|_| self.may_fall_back(i));
-        // Linux gives it no place of its own: it begins here.
-        let agrees = |place: Offset| {
-            mapping.subflow_seq == 0 || self.session.is_in_line(s, mapping, self.receiving.next(), place)
-        };
-        if place.is_some_and(agrees) {
-            self.fall_back(cx, i);
-        } else {
-            self.subflows[i].refuse(&mut cx.scope(&self.frame), Violation::MappingConflict, MPTCP_ERROR);
-        }
     }
 }

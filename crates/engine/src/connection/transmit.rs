@@ -3,10 +3,8 @@
 use super::Connection;
 use crate::cx::Cx;
 use crate::session::Said;
-use crate::settings::HostModel;
 use crate::subflow::State;
 use crate::subflow::segments::{Waiting, Wanted};
-use crate::subflow::sender::Sent;
 use anabranch_trace::{Event, PathState};
 use anabranch_units::PathId;
 use anabranch_wire::{Packet, Segment};
@@ -117,51 +115,16 @@ impl Connection {
     }
 
     /// A retransmission, new data, a probe or a FIN, if the windows and pacing allow one.
-    fn send_data(&mut self, cx: &mut Cx<'_>, i: usize, out: &mut Segment) -> bool {
-        let s = &self.subflows[i];
-        let room = self.sending.has_room(s, cx.now);
-        if room && let Some(lost) = s.next_lost() {
-            return self.retransmit(cx, i, &lost, out);
-        }
-        if s.may_send_new(room) && self.send_new(cx, i, out) {
-            return true;
-        }
-        let s = &mut self.subflows[i];
-        if let Some(again) = s.next_repeat(room) {
-            return self.retransmit(cx, i, &again, out);
-        }
-        let Some(fin) = self.sending.next_fin(s) else { return false };
-        self.build(cx, i, &fin, out);
-        self.sending.on_fin_sent(&mut cx.scope(&self.frame), &mut self.subflows[i], fin);
-        true
-    }
-
-    /// The next new data that is bound to a subflow, if the peer's windows admit it.
     #[inline(always)]
-    fn send_new(&mut self, cx: &mut Cx<'_>, i: usize, out: &mut Segment) -> bool {
+    fn send_data(&mut self, cx: &mut Cx<'_>, i: usize, out: &mut Segment) -> bool {
+        let (mode, s) = (self.session.mode(), &mut self.subflows[i]);
+        let Some((sent, leaving)) = self.sending.next_on(&cx.scope(&self.frame), mode, s) else { return false };
+        let said = self.said(i);
         let s = &mut self.subflows[i];
-        let keys = self.session.shows_keys(s);
-        let linux = self.frame.settings.sender_model == HostModel::Linux;
-        let Some((fresh, sent)) = self.sending.take_next(s, self.session.mode(), linux, keys) else { return false };
-        self.build(cx, i, &sent, out);
-        self.sending.on_sent(&mut cx.scope(&self.frame), &mut self.subflows[i], sent, fresh);
-        if self.session.is_plain() && fresh.range.end == self.sending.end() {
+        self.session.write_data(s, &sent, said, self.sending.has_queued(s.id), cx.now, out);
+        if self.sending.on_left(&mut cx.scope(&self.frame), s, sent, leaving) && mode.is_plain() {
             self.settle_stream();
         }
         true
-    }
-
-    fn retransmit(&mut self, cx: &mut Cx<'_>, i: usize, sent: &Sent, out: &mut Segment) -> bool {
-        self.build(cx, i, sent, out);
-        self.sending.on_retransmitted(&mut cx.scope(&self.frame), &mut self.subflows[i], sent);
-        true
-    }
-
-    /// Makes `out` a segment that carries `sent`, as it stands in the subflow's sequence.
-    #[inline(always)]
-    fn build(&mut self, cx: &Cx<'_>, i: usize, sent: &Sent, out: &mut Segment) {
-        let said = self.said(i);
-        let s = &mut self.subflows[i];
-        self.session.write_data(s, sent, said, self.sending.has_queued(s.id), cx.now, out);
     }
 }

@@ -5,8 +5,8 @@ use crate::cx::Scope;
 use crate::mode::Mode;
 use crate::peer_stream::{Checked, PeerStream};
 use crate::reasons::MPTCP_ERROR;
-use crate::subflow::Subflows;
-use crate::subflow::mapping::{Entry, Placed};
+use crate::subflow::mapping::{Doubt, Entry, Placed};
+use crate::subflow::{Subflow, Subflows};
 use anabranch_trace::Violation;
 use anabranch_wire::{Mapping, Segment};
 use bytes::Bytes;
@@ -20,16 +20,8 @@ pub(crate) struct Place {
     pub data: Option<u64>,
 }
 
-/// The result of taking a mapping or payload. What could not be placed waits for the fall back to plain TCP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Intake {
-    /// All that came has its place.
-    Placed,
-    /// The checksum of the mapping of the data at this offset is wrong.
-    Corrupt(u64),
-    /// The mapping of data does not come. `at_start`: the very first data, whose segment has no DSS.
-    Unmapped { at_start: bool },
-}
+/// Placed; or what could not be placed waits for the fall back to plain TCP.
+type Intake = Result<(), Doubt>;
 
 /// Bytes of a subflow, and where they begin in its sequence.
 type Piece = (u64, Bytes);
@@ -56,7 +48,7 @@ impl Receiving {
             && let Some((_, bytes)) = ready
         {
             self.on_arrival(cx, peer.mode, subflows, i, start, bytes);
-            return Intake::Placed;
+            return Ok(());
         }
         self.place_ready(cx, peer, subflows, i, ready, segment.options.dss().is_none())
     }
@@ -72,18 +64,15 @@ impl Receiving {
         bare: bool,
     ) -> Intake {
         while let Some(piece) = ready {
-            let intake = self.place(cx, peer, subflows, i, piece, bare);
-            if intake != Intake::Placed {
-                return intake;
-            }
+            self.place(cx, peer, subflows, i, piece, bare)?;
             ready = subflows[i].receiver.pop();
         }
         let s = &mut subflows[i];
         s.placement.forget_below(s.receiver.next());
-        Intake::Placed
+        Ok(())
     }
 
-    /// Notes the mapping of a segment, whose length is not 0.
+    /// Notes the mapping of a segment.
     pub fn note_mapping(
         &mut self,
         cx: &mut Scope<'_>,
@@ -93,46 +82,49 @@ impl Receiving {
         mapping: &Mapping,
         data_fin: bool,
     ) -> Intake {
-        let Some(start) = peer.offset(mapping, self.next()) else { return Intake::Placed };
+        if mapping.len == 0 {
+            return Err(Doubt::Infinite(*mapping));
+        }
+        let Some(start) = peer.offset(mapping, self.next()) else { return Ok(()) };
         let len = u64::from(mapping.len) - u64::from(data_fin);
         let s = &mut subflows[i];
         match peer.check(mapping, start, data_fin) {
             Checked::NotAgreed => {
                 s.refuse(cx, Violation::Checksum, MPTCP_ERROR);
-                return Intake::Placed;
+                return Ok(());
             }
             Checked::Wrong => {
                 cx.violation(s.id, Violation::Checksum);
-                return Intake::Placed;
+                return Ok(());
             }
             Checked::DataFin => self.note_data_fin(cx, peer.mode, s, start + len),
             Checked::Payload => {}
         }
         if len == 0 {
-            return Intake::Placed;
+            return Ok(());
         }
         match s.note_mapping(mapping, start, len) {
             Ok(true) => return self.place_unmapped(cx, peer, subflows, i),
             Ok(false) => {}
             Err(violation) => s.refuse(cx, violation, MPTCP_ERROR),
         }
-        Intake::Placed
+        Ok(())
     }
 
     /// Places data that waited for its mapping.
     fn place_unmapped(&mut self, cx: &mut Scope<'_>, peer: PeerStream, subflows: &mut Subflows, i: usize) -> Intake {
         if subflows[i].placement.first_unmapped().is_none() {
-            return Intake::Placed;
+            return Ok(());
         }
         let mut held = subflows[i].placement.take_unmapped().into_iter();
         while let Some(piece) = held.next() {
             let intake = self.place(cx, peer, subflows, i, piece, false);
-            if intake != Intake::Placed {
+            if intake.is_err() {
                 held.for_each(|piece| subflows[i].placement.put_back(piece));
                 return intake;
             }
         }
-        Intake::Placed
+        Ok(())
     }
 
     /// Bytes next in a subflow's sequence go to the connection by their mapping. `bare`: their segment had no DSS.
@@ -149,25 +141,25 @@ impl Receiving {
         while let Some((seq, bytes)) = rest {
             if peer.mode.is_plain() {
                 self.deliver_in_sequence(cx, subflows, i, (seq, bytes));
-                return Intake::Placed;
+                return Ok(());
             }
             let (placed, next) = subflows[i].placement.place(seq, bytes);
             rest = next;
             let intake = match placed {
                 Placed::Data { start, bytes } => {
                     self.on_arrival(cx, peer.mode, subflows, i, start, bytes);
-                    Intake::Placed
+                    Ok(())
                 }
-                Placed::Collected => Intake::Placed,
+                Placed::Collected => Ok(()),
                 Placed::Whole { entry, bytes } => self.verify(cx, peer, subflows, i, entry, bytes),
                 Placed::Unmapped { seq, bytes } => self.hold(cx, subflows, i, (seq, bytes), bare),
             };
-            if intake != Intake::Placed {
+            if intake.is_err() {
                 rest.into_iter().for_each(|piece| subflows[i].placement.put_back(piece));
                 return intake;
             }
         }
-        Intake::Placed
+        Ok(())
     }
 
     /// A mapping is complete: its bytes are delivered if its checksum is right (RFC 8684 §3.3).
@@ -184,29 +176,62 @@ impl Receiving {
         if !peer.is_right(expected, entry.data, entry.sub.start as u32, len, &bytes) {
             cx.violation(subflows[i].id, Violation::Checksum);
             subflows[i].placement.keep(entry, bytes);
-            return Intake::Corrupt(entry.data);
+            return Err(Doubt::Corrupt(entry.data));
         }
         self.on_arrival(cx, peer.mode, subflows, i, entry.data, bytes);
         if u64::from(len) > entry.sub.len() {
             self.note_data_fin(cx, peer.mode, &mut subflows[i], entry.data + entry.sub.len());
         }
-        Intake::Placed
+        Ok(())
     }
 
     /// Data without a mapping: it may follow within a receive window (RFC 8684 §3.3.1), but not for the very first data, whose
     /// segment has no DSS if the subflow does not speak MPTCP (§3.7).
-    fn hold(&mut self, cx: &Scope<'_>, subflows: &mut Subflows, i: usize, (seq, bytes): Piece, bare: bool) -> Intake {
+    fn hold(
+        &mut self,
+        cx: &mut Scope<'_>,
+        subflows: &mut Subflows,
+        i: usize,
+        (seq, bytes): Piece,
+        bare: bool,
+    ) -> Intake {
         let silent = bare && seq == 1;
         let window = cx.settings.recv_buffer;
         let placement = &mut subflows[i].placement;
         if !silent && placement.hold(cx.now, seq, bytes.clone(), window, bare) {
-            return Intake::Placed;
+            return Ok(());
         }
         placement.put_back((seq, bytes));
-        Intake::Unmapped { at_start: silent && self.next() == 0 }
+        cx.violation(subflows[i].id, Violation::Unmapped);
+        Err(Doubt::Unmapped { at_start: silent && self.next() == 0 })
     }
 
     // ---- plain TCP: the subflow's sequence is the data sequence (RFC 8684 §3.7) ----
+
+    /// The peer's stream may continue in the sequence of `s`: it has no hole, and the subflow's bytes have their place.
+    pub fn may_go_on_in(&self, peer: PeerStream, s: &Subflow, doubt: Doubt) -> bool {
+        let Some(place) = self.place_on(s) else { return false };
+        match doubt {
+            Doubt::Corrupt(start) => start == self.next(),
+            Doubt::Unmapped { at_start } => at_start,
+            Doubt::Failed(_) => true,
+            // It may reach back to what was acknowledged last; it must not contradict what came. Linux gives it no place of its
+            // own: it begins here.
+            Doubt::Infinite(mapping) => {
+                mapping.subflow_seq == 0 || peer.is_in_line(&mapping, s.receiver.next(), self.next(), place)
+            }
+        }
+    }
+
+    /// The peer's stream cannot continue in the sequence of `s`, which is reset.
+    pub fn refuse(&self, cx: &mut Scope<'_>, peer: PeerStream, s: &mut Subflow, doubt: Doubt) {
+        match doubt {
+            Doubt::Corrupt(start) => s.fail(peer.number(start).0),
+            Doubt::Unmapped { .. } => s.end_unmapped(),
+            Doubt::Failed(_) => s.fail(peer.number(self.next()).0),
+            Doubt::Infinite(_) => s.refuse(cx, Violation::MappingConflict, MPTCP_ERROR),
+        }
+    }
 
     /// From here on the peer's stream continues in the sequence of subflow `i`: with what is [held](Self::place_on) first.
     pub fn go_on_in(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, i: usize) {

@@ -7,7 +7,7 @@ mod reassembly;
 mod room;
 mod window;
 
-pub(crate) use intake::{Intake, Place};
+pub(crate) use intake::Place;
 
 use crate::cx::Scope;
 use crate::mode::{Mode, Offset};

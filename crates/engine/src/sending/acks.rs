@@ -228,7 +228,7 @@ impl Sending {
 
     /// New data left on `s`.
     #[inline(always)]
-    pub fn on_sent(&mut self, cx: &mut Scope<'_>, s: &mut Subflow, sent: Sent, fresh: Fresh) {
+    pub(super) fn on_sent(&mut self, cx: &mut Scope<'_>, s: &mut Subflow, sent: Sent, fresh: Fresh) {
         let Fresh { range, kind, data_fin } = fresh;
         let seq = sent.seq.start;
         s.on_sent(cx.now, sent);
@@ -248,7 +248,7 @@ impl Sending {
     }
 
     /// A retransmission left on `s`.
-    pub fn on_retransmitted(&mut self, cx: &mut Scope<'_>, s: &mut Subflow, sent: &Sent) {
+    pub(super) fn on_retransmitted(&mut self, cx: &mut Scope<'_>, s: &mut Subflow, sent: &Sent) {
         s.sender.on_retransmitted(cx.now, sent.seq.start);
         s.last_sent = Some(cx.now);
         self.after_sending(cx.now, s, sent.seq.len());
@@ -260,7 +260,7 @@ impl Sending {
     }
 
     /// The FIN that is to leave on `s`, after all data that is bound to it.
-    pub fn next_fin(&self, s: &mut Subflow) -> Option<Sent> {
+    pub(super) fn next_fin(&self, s: &mut Subflow) -> Option<Sent> {
         if !s.fin.wanted || s.fin.offset.is_some() || self.has_queued(s.id) {
             return None;
         }
@@ -271,7 +271,7 @@ impl Sending {
     }
 
     /// A FIN left on `s`.
-    pub fn on_fin_sent(&mut self, cx: &mut Scope<'_>, s: &mut Subflow, fin: Sent) {
+    pub(super) fn on_fin_sent(&mut self, cx: &mut Scope<'_>, s: &mut Subflow, fin: Sent) {
         s.sender.on_sent(cx.now, fin);
         self.after_sending(cx.now, s, 0);
         cx.record(Some(s.id), Event::ControlSent { flags: FIN.0, again: false });

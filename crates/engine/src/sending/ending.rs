@@ -4,7 +4,6 @@ use super::Sending;
 use crate::mode::Mode;
 use crate::settings::Settings;
 use crate::subflow::Subflows;
-use anabranch_units::Instant;
 
 impl Sending {
     /// After the last data comes the end. `informed`: the peer is known to hold the connection for plain TCP, if it is.
@@ -28,15 +27,5 @@ impl Sending {
         if subflows.iter().any(|s| s.fin.offset.is_none()) {
             self.refresh_usability(settings, subflows);
         }
-    }
-
-    /// The DATA_FIN was not acknowledged in time. How often it was repeated, if it is now.
-    pub fn repeat_data_fin(&mut self, now: Instant, mode: Mode) -> Option<u32> {
-        let alone = self.all_delivered();
-        let repeats = self.data_fin.on_timer(now, alone)?;
-        if mode.is_plain() {
-            self.data_fin.hold();
-        }
-        Some(repeats)
     }
 }

@@ -9,9 +9,12 @@ mod failing;
 mod persist;
 mod refresh;
 mod rounds;
+mod timers;
+mod transmit;
 
 pub(crate) use data_fin::DataFin;
 pub(crate) use persist::Peer;
+pub(crate) use timers::Overdue;
 
 use crate::congestion::CongestionControl;
 use crate::cx::Scope;
@@ -258,7 +261,7 @@ impl Sending {
 
     /// The congestion window of `s` has room, and its pacer lets a segment leave at `now`.
     #[inline(always)]
-    pub fn has_room(&self, s: &Subflow, now: Instant) -> bool {
+    fn has_room(&self, s: &Subflow, now: Instant) -> bool {
         let window = self.assignment.path(s.id).map_or(0, |p| p.cwnd);
         s.sender.in_flight() < window && s.pacer.next() <= now
     }
@@ -274,13 +277,13 @@ impl Sending {
 
     /// When the scheduler wants to be called again: only if there is something to send.
     #[inline(always)]
-    pub fn wakeup(&self) -> Instant {
+    fn wakeup(&self) -> Instant {
         self.rounds.wakeup_for(self.assignment.backlog())
     }
 
     /// The next new data for `s`, taken out of its queue, and its segment, if the peer's window admits it.
     #[inline(always)]
-    pub fn take_next(&mut self, s: &mut Subflow, mode: Mode, linux: bool, keeps_keys: bool) -> Option<(Fresh, Sent)> {
+    fn take_next(&mut self, s: &mut Subflow, mode: Mode, linux: bool, keeps_keys: bool) -> Option<(Sent, Fresh)> {
         let queued = self.assignment.take_admissible(s.id)?;
         let payload = self.buffer.slice(queued.range);
         if linux {
@@ -292,7 +295,7 @@ impl Sending {
         let data_fin = !mode.is_plain() && last && !(seq == 1 && keeps_keys);
         s.probe = false;
         let sent = Sent::new(Range::new(seq, seq + queued.range.len()), payload, queued.range, data_fin);
-        Some((Fresh { range: queued.range, kind: queued.kind, data_fin }, sent))
+        Some((sent, Fresh { range: queued.range, kind: queued.kind, data_fin }))
     }
 }
 

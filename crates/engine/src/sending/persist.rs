@@ -4,6 +4,7 @@
 use super::Sending;
 use crate::cx::Scope;
 use crate::deadlines::NEVER;
+use crate::mode::Mode;
 use crate::reasons::INTERFERENCE;
 use crate::schedule::Cause;
 use crate::subflow::Subflows;
@@ -54,9 +55,10 @@ impl Persist {
     }
 }
 
-/// Facts about the peer at the time of a window probe.
+/// Facts about the peer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer {
+    pub mode: Mode,
     /// It speaks MPTCP, and has shown so by a DSS or a join.
     pub maps: bool,
     /// It has joined a second subflow.
@@ -65,7 +67,7 @@ pub(crate) struct Peer {
 
 impl Sending {
     /// When the peer's window is probed.
-    pub fn persist_deadline(&self) -> Instant {
+    pub(super) fn persist_deadline(&self) -> Instant {
         self.persist.at
     }
 
@@ -87,7 +89,7 @@ impl Sending {
 
     /// RFC 9293 §3.8.6.1: nothing is in flight whose answer could bring the peer's window or its acknowledgment. The subflow,
     /// if there is one, that has left too many probes without an answer.
-    pub fn probe_window(&mut self, cx: &mut Scope<'_>, peer: Peer, subflows: &mut Subflows) -> Option<PathId> {
+    pub(super) fn probe_window(&mut self, cx: &mut Scope<'_>, peer: Peer, subflows: &mut Subflows) -> Option<PathId> {
         self.persist.probes += 1;
         self.persist.at = cx.now + self.persist_interval(cx);
         let id = self.next_to_probe().filter(|id| subflows.iter().any(|s| s.id == *id))?;

@@ -43,7 +43,7 @@ impl Rounds {
 
 impl Sending {
     /// Makes a round due if the scheduler's wake-up time has come.
-    pub fn on_wakeup(&mut self, now: Instant) {
+    pub(super) fn on_wakeup(&mut self, now: Instant) {
         if self.rounds.wakeup <= now {
             self.ask_for_round(Cause::Wakeup);
         }

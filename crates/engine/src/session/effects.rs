@@ -1,10 +1,11 @@
 //! The options that change the connection as a whole (RFC 8684 §3).
 
 use super::Session;
+use super::offers::reason_in;
 use crate::cx::Scope;
 use crate::subflow::Subflow;
 use anabranch_trace::Violation;
-use anabranch_wire::{AddAddr, Mapping, MpJoin, MptcpOption};
+use anabranch_wire::{AddAddr, Mapping, MpJoin, MptcpOption, Segment};
 
 /// The effect of an option of the peer's beyond its subflow and the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +27,43 @@ pub(crate) enum Effect {
     FastClose,
 }
 
+/// The end that a reset of the peer's means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    Nothing,
+    /// That of a subflow, whose path may be tried again or not.
+    Subflow {
+        retry: bool,
+    },
+    /// That of the connection.
+    Connection,
+}
+
 impl Session {
+    /// Takes an acceptable reset that came on `s`; `over`: the connection has ended already.
+    pub fn on_reset(&self, cx: &mut Scope<'_>, s: &mut Subflow, segment: &Segment, over: bool) -> Ended {
+        // RFC 5961 §3.2: only a reset exactly at the next expected number resets, or one that proves by our key whose it is.
+        if segment.seq != s.peer_isn.at(s.receiver.next()) && !self.is_fast_close(segment) {
+            s.challenge(cx, self.mode, Violation::BlindReset);
+            return Ended::Nothing;
+        }
+        for option in segment.options.mptcp() {
+            let aborts = !over && matches!(option, MptcpOption::FastClose { .. });
+            if aborts && self.on_option(cx, s, option) == Effect::FastClose {
+                return Ended::Connection;
+            }
+        }
+        // RFC 8684 §3.6: a path that was reset for a reason that is not transient is not tried again.
+        let refused = !self.is_plain() && reason_in(segment).is_some_and(|reason| !reason.transient);
+        Ended::Subflow { retry: !refused }
+    }
+
+    /// MP_FASTCLOSE with our key: the peer's abort (RFC 8684 §3.5).
+    fn is_fast_close(&self, segment: &Segment) -> bool {
+        let ours = MptcpOption::FastClose { receiver_key: self.local_key() };
+        self.is_multipath() && segment.options.mptcp().contains(&ours)
+    }
+
     /// Takes an option that came on `s`.
     pub fn on_option(&self, cx: &mut Scope<'_>, s: &mut Subflow, option: &MptcpOption) -> Effect {
         match *option {

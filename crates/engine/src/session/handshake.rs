@@ -6,7 +6,7 @@ use crate::cx::Scope;
 use crate::mode::Mode;
 use crate::reasons::MPTCP_ERROR;
 use crate::subflow::half_open::{HalfOpen, Offer};
-use crate::subflow::{Both, Move, Reset, Subflow, Subflows};
+use crate::subflow::{Both, Move, Reset, Subflow};
 use anabranch_trace::{Event, Violation};
 use anabranch_units::{DataSeq, SeqNumber};
 use anabranch_wire::{AddAddr, MpCapable, MpJoin, MptcpOption, Reason, Segment, crypto};
@@ -262,18 +262,6 @@ impl Session {
             self.mode = Mode::Multipath { confirmed: true };
         }
         self.dss_seen
-    }
-
-    /// A client's first subflow whose peer has not shown that it got our keys (RFC 8684 §3.1).
-    pub fn shows_keys(&self, s: &Subflow) -> bool {
-        self.mode == Mode::Multipath { confirmed: false } && s.handshake.active && !s.join
-    }
-
-    /// A peer that has not got our keys takes no DSS, which leaves no room for them (RFC 8684 §3.1): they are repeated.
-    pub fn repeat_keys(&self, subflows: &mut Subflows) {
-        for s in subflows.iter_mut() {
-            s.handshake.third_ack |= self.shows_keys(s);
-        }
     }
 
     /// An announcement of ours, with the proof that an ADD_ADDR carries (RFC 8684 §3.4.1).

@@ -9,7 +9,7 @@ mod offers;
 mod options;
 mod segments;
 
-pub(crate) use effects::Effect;
+pub(crate) use effects::{Effect, Ended};
 pub(crate) use failure::MappedTo;
 pub(crate) use handshake::{Learned, Shown, SynAck};
 pub(crate) use keys::{Keys, fresh_key};
@@ -20,7 +20,6 @@ use crate::mode::Mode;
 use crate::peer_stream::PeerStream;
 use crate::settings::{DssWidth, Settings};
 use crate::subflow::Subflow;
-use anabranch_wire::{MptcpOption, Segment};
 use failure::{Failure, Infinite};
 
 /// The terms that both ends agreed on.
@@ -102,6 +101,11 @@ impl Session {
         self.wanted.then_some(self.keys.local_token)
     }
 
+    /// The peer speaks MPTCP, and has shown so by a DSS or a join.
+    pub fn is_mapped(&self) -> bool {
+        (self.dss_seen || self.joined) && self.is_multipath()
+    }
+
     /// The peer has sent a DSS or more: it is known to speak MPTCP.
     pub fn has_seen_dss(&self) -> bool {
         self.dss_seen
@@ -117,11 +121,5 @@ impl Session {
     /// side.
     pub fn is_alone(&self, subflows: &[Subflow]) -> bool {
         !self.joined && !subflows.iter().any(|s| s.join && s.state.is_synchronized())
-    }
-
-    /// MP_FASTCLOSE with our key: the peer's abort (RFC 8684 §3.5).
-    pub fn is_fast_close(&self, segment: &Segment) -> bool {
-        let ours = MptcpOption::FastClose { receiver_key: self.keys.local };
-        self.is_multipath() && segment.options.mptcp().contains(&ours)
     }
 }

@@ -60,7 +60,7 @@ impl Session {
         let number = self.keys.local_number(sent.data.start);
         let subflow_seq = sent.seq.start as u32;
         let checksum = self.checksum.then(|| dss_checksum(number.0, subflow_seq, len, &sent.payload));
-        if sent.seq.start == 1 && self.shows_keys(s) && !sent.data_fin {
+        if sent.seq.start == 1 && s.shows_keys(self.mode) && !sent.data_fin {
             options.push_mptcp(MptcpOption::Capable(self.both_keys(Some((len, checksum)))));
             return;
         }
@@ -99,7 +99,7 @@ impl Session {
                 }
                 false
             }
-            _ if self.shows_keys(s) && said.data_fin.is_none() => {
+            _ if s.shows_keys(self.mode) && said.data_fin.is_none() => {
                 options.push_mptcp(MptcpOption::Capable(self.both_keys(None)));
                 false
             }

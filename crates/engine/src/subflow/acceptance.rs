@@ -29,6 +29,8 @@ pub(crate) struct Refused {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Facts {
     pub mode: Mode,
+    /// The end of the window in the subflow's sequence.
+    pub end: u64,
     /// The widest window that we ever advertised.
     pub widest: u64,
     /// The widest window that the peer ever offered.
@@ -96,23 +98,32 @@ impl Subflow {
 
     /// The SYN of a segment in SYN-RECEIVED is the one that came already. `Some(true)`: with an acknowledgment, the other half
     /// of a simultaneous open (RFC 9293 §3.5); `Some(false)`: our SYN/ACK was lost.
-    pub fn repeats_syn(&self, segment: &Segment) -> Option<bool> {
+    fn repeats_syn(&self, segment: &Segment) -> Option<bool> {
         let flags = segment.flags;
         let again = flags.has(Flags::SYN) && !flags.has(Flags::RST) && segment.seq == self.peer_isn;
         let crossed = flags.has(Flags::ACK) && self.handshake.active;
         again.then_some(crossed).filter(|crossed| *crossed || !flags.has(Flags::ACK))
     }
 
-    /// The meaning of an acceptable segment in SYN-RECEIVED (RFC 9293 §3.10.7.4); `crossed`: see [`Self::repeats_syn`].
-    pub fn in_syn_received(&mut self, cx: &mut Scope<'_>, segment: &Segment, crossed: bool, mode: Mode) -> Opening {
+    /// The meaning of a segment in SYN-RECEIVED (RFC 9293 §3.10.7.4); `offers`: it has an offer of MPTCP that can be answered.
+    pub fn in_syn_received(&mut self, cx: &mut Scope<'_>, segment: &Segment, facts: Facts, offers: bool) -> Opening {
         let flags = segment.flags;
+        let repeated = self.repeats_syn(segment);
+        if repeated == Some(false) {
+            self.on_syn_again(cx.now, offers);
+            return Opening::Nothing;
+        }
+        let crossed = repeated.is_some();
+        if !crossed && self.in_window(cx, segment, facts).is_none() {
+            return Opening::Nothing;
+        }
         if flags.has(Flags::RST) {
             // RFC 5961 §3.2
             let exact = segment.seq == self.peer_isn.at(1);
             if exact {
                 return Opening::Refused;
             }
-            self.challenge(cx, mode, Violation::BlindReset);
+            self.challenge(cx, facts.mode, Violation::BlindReset);
             return Opening::Nothing;
         }
         if flags.has(Flags::SYN) && !crossed {
@@ -121,7 +132,7 @@ impl Subflow {
             if listens {
                 return Opening::Refused;
             }
-            self.challenge(cx, mode, Violation::BlindSyn);
+            self.challenge(cx, facts.mode, Violation::BlindSyn);
             return Opening::Nothing;
         }
         if !flags.has(Flags::ACK) {
@@ -132,14 +143,13 @@ impl Subflow {
             cx.violation(self.id, Violation::BlindAck);
             return Opening::Nothing;
         }
-        Opening::Answered
+        if crossed { Opening::Crossed } else { Opening::Answered }
     }
 
-    /// The meaning of a segment in a synchronized state, by its numbers and flags (RFC 9293 §3.10.7.4, first to fifth step), where
-    /// the window ends at `end`.
+    /// The meaning of a segment in a synchronized state, by its numbers and flags (RFC 9293 §3.10.7.4, first to fifth step).
     #[inline(always)]
-    pub fn accept(&mut self, cx: &mut Scope<'_>, segment: &Segment, end: u64, facts: Facts) -> Accepted {
-        let Some(seq) = self.in_window(cx, segment, end, facts) else { return Accepted::Nothing };
+    pub fn accept(&mut self, cx: &mut Scope<'_>, segment: &Segment, facts: Facts) -> Accepted {
+        let Some(seq) = self.in_window(cx, segment, facts) else { return Accepted::Nothing };
         let flags = segment.flags;
         if flags.has(Flags::RST) {
             return Accepted::Reset;
@@ -161,10 +171,10 @@ impl Subflow {
         Accepted::Contents { seq, ack }
     }
 
-    /// The segment's offset, if it is acceptable in a window that ends at `end`; otherwise it is answered as it must be.
+    /// The segment's offset, if it is acceptable; otherwise it is answered as it must be.
     #[inline(always)]
-    pub fn in_window(&mut self, cx: &mut Scope<'_>, segment: &Segment, end: u64, facts: Facts) -> Option<u64> {
-        match self.acceptable(segment, end, cx.now) {
+    fn in_window(&mut self, cx: &mut Scope<'_>, segment: &Segment, facts: Facts) -> Option<u64> {
+        match self.acceptable(segment, facts.end, cx.now) {
             Ok(seq) => Some(seq),
             Err(refused) => {
                 self.on_unacceptable(cx, segment, refused, facts);
@@ -424,8 +434,8 @@ impl Subflow {
 
     /// The mapping of data does not come: the subflow is closed (RFC 8684 §3.3.1), even the only one (§3.7). Whether the
     /// peer's next data is new cannot be known, so that plain TCP might corrupt the stream.
-    pub fn never_mapped(&mut self, cx: &mut Scope<'_>) {
-        self.refuse(cx, Violation::Unmapped, INTERFERENCE);
+    pub fn end_unmapped(&mut self) {
+        self.reset = Some(Reset::Because(INTERFERENCE));
         self.placement.take_unmapped();
     }
 

@@ -1,8 +1,8 @@
 //! The subflows of a connection. Any access that may change one drops what was derived from its state; there is no other.
 
-use super::{Reset, Subflow};
 use super::life::{Ending, Expired};
 use super::segments::{Waiting, Wanted};
+use super::{Reset, Subflow};
 use crate::cx::Scope;
 use crate::deadlines::NEVER;
 use crate::mode::Mode;

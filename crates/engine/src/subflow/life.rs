@@ -9,9 +9,10 @@ use super::{Both, Move, Reset, State, Subflow};
 use crate::cx::Scope;
 use crate::deadlines::{Deadlines, NEVER};
 use crate::four_tuple::FourTuple;
+use crate::mode::Mode;
 use crate::reasons::{OUTSTANDING, UNSPECIFIED};
 use crate::settings::{Settings, TcpSettings};
-use anabranch_trace::{Event, PathState};
+use anabranch_trace::{Event, PathState, Violation};
 use anabranch_units::{Duration, Instant, PathId, Rng, SeqNumber};
 use anabranch_wire::Segment;
 
@@ -156,7 +157,7 @@ impl Subflow {
 
     /// The peer's SYN again: our SYN/ACK was lost. It may have no option now, perhaps because our answer was dropped for it
     /// (RFC 8684 §3.7): the answer has none either then, and the third ACK tells what it is to be.
-    pub fn on_syn_again(&mut self, now: Instant, offers_multipath: bool) {
+    pub(super) fn on_syn_again(&mut self, now: Instant, offers_multipath: bool) {
         if self.may_answer(now) {
             self.handshake.due = true;
         }
@@ -235,7 +236,8 @@ impl Subflow {
                     cx.record(Some(self.id), Event::PathProbe);
                 }
                 Timer::Mapping => {
-                    self.never_mapped(cx);
+                    cx.violation(self.id, Violation::Unmapped);
+                    self.end_unmapped();
                     return Expired::Nothing;
                 }
                 Timer::Handshake if self.on_handshake_timer(cx.now, tcp.syn_retries) => return Expired::Nothing,
@@ -324,6 +326,12 @@ impl Subflow {
         }
     }
 
+    /// A client's first subflow whose peer has not shown that it got our keys (RFC 8684 §3.1).
+    #[inline(always)]
+    pub fn shows_keys(&self, mode: Mode) -> bool {
+        mode == Mode::Multipath { confirmed: false } && self.handshake.active && !self.join
+    }
+
     // ---- a failing path ----
 
     /// One small segment shows whether a failing path is back. The back-off of the data itself is RFC 6298's.
@@ -353,6 +361,11 @@ impl Subflow {
     }
 
     // ---- the end ----
+
+    /// Closed, with nothing left to say.
+    pub fn is_gone(&self) -> bool {
+        self.state == State::Closed && self.reset.is_none()
+    }
 
     /// The connection ends while this join is incomplete: a reset informs the peer if it may know of the join. Nothing is
     /// awaited.

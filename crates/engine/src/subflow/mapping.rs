@@ -4,6 +4,7 @@ use crate::deadlines::NEVER;
 use crate::pieces::{Pieces, kept};
 use anabranch_trace::Violation;
 use anabranch_units::{Duration, Instant, Range};
+use anabranch_wire::Mapping;
 use bytes::Bytes;
 use std::collections::VecDeque;
 
@@ -203,6 +204,20 @@ pub(crate) enum Placed {
     Whole { entry: Entry, bytes: Bytes },
     /// No mapping is known for them.
     Unmapped { seq: u64, bytes: Bytes },
+}
+
+/// A reason to give up mappings: the connection falls back to plain TCP, or, where that is not safe, the subflow does not continue
+/// (RFC 8684 §3.7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Doubt {
+    /// The checksum of the mapping of the data at this offset is wrong.
+    Corrupt(u64),
+    /// The mapping of data does not come. `at_start`: the very first data, whose segment has no DSS.
+    Unmapped { at_start: bool },
+    /// The peer could not verify our data from this number on.
+    Failed(u64),
+    /// The peer maps no more.
+    Infinite(Mapping),
 }
 
 /// The place of a subflow's bytes in the data sequence.
