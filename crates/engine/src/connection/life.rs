@@ -87,19 +87,11 @@ impl Connection {
         0
     }
 
-    /// The handshake of a subflow was refused, or never answered.
-    pub(super) fn handshake_failed(&mut self, cx: &mut Cx<'_>, i: usize, why: CloseReason) {
-        let only = !self.subflows[i].join;
+    /// A subflow is lost: refused, reset by the peer, or silent for too long. While another of the connection to be may be answered
+    /// that is no end, and nothing is gained by waiting for the next one's turn. Plain TCP has no other.
+    pub(super) fn lose(&mut self, cx: &mut Cx<'_>, i: usize, why: CloseReason) {
         self.drop_subflow(cx, i, PathState::Dead);
-        if only {
-            self.first_failed(cx, why);
-        }
-    }
-
-    /// A SYN of the connection to be has failed. While others may be answered that is no end, and nothing is gained by waiting
-    /// for the next one's turn.
-    fn first_failed(&mut self, cx: &mut Cx<'_>, why: CloseReason) {
-        if !self.open_next(cx) && self.subflows.iter().all(|s| s.join) {
+        if !self.session.is_multipath() && !self.open_next(cx) && self.subflows.iter().all(|s| s.join) {
             self.end(cx, why);
         }
     }
@@ -188,15 +180,15 @@ impl Connection {
             // The peer lost this subflow before we noticed.
             self.drop_subflow(cx, old, PathState::Dead);
         }
-        let id = self.paths.known.id_for(tuple).ok_or(NO_RESOURCES)?;
+        let mut s = self.paths.admit(&cx.scope(&self.frame), half).ok_or(NO_RESOURCES)?;
+        let id = s.id;
         self.sending.set_now(cx.now);
-        let mut s = Subflow::admitted(id, half, &self.frame.settings, cx.now);
-        s.backup.ours = self.paths.known.is_backup(id);
         s.resume(half, cx.now);
+        s.synchronize();
         self.subflows.add(&mut cx.scope(&self.frame), s);
         // The peer has proved that it speaks MPTCP: what comes without it from now on was changed on the way.
         self.session.joined = true;
-        self.synchronize(cx, self.subflows.len() - 1, segment);
+        self.establish(cx, self.subflows.len() - 1, segment);
         self.handle_segment(cx, id, segment);
         self.settle(cx);
         Ok(())
@@ -205,14 +197,10 @@ impl Connection {
     // ---- time ----
 
     /// Opens and announces what is due.
-    fn manage_paths(&mut self, cx: &mut Cx<'_>) {
+    pub(super) fn manage_paths(&mut self, cx: &mut Cx<'_>) {
         let (mut scope, rng) = cx.scope_and_rng(&self.frame);
         self.paths.open_due(&mut scope, rng, &mut self.subflows);
-        self.announce_addresses(cx.now);
-    }
-
-    pub(super) fn announce_addresses(&mut self, now: Instant) {
-        self.paths.announce(now, &mut self.subflows, |announcement| self.session.signed(announcement));
+        self.paths.announce(cx.now, &mut self.subflows, |announcement| self.session.signed(announcement));
     }
 
     /// When something is due: [`NEVER`] for nothing.
@@ -254,18 +242,7 @@ impl Connection {
         match self.subflows.on_timers(&mut scope, i, ending) {
             Expired::Nothing => {}
             Expired::Sender if self.sending.on_sender_timer(&mut scope, mode, &mut self.subflows, i) => {}
-            Expired::Handshake => self.handshake_failed(cx, i, CloseReason::TimedOut),
-            // RFC 9293 §3.8.3, R2
-            Expired::Silent | Expired::Sender => self.lose(cx, i, CloseReason::TimedOut),
-        }
-    }
-
-    /// An open subflow is lost, and with it the connection if it is plain TCP.
-    pub(super) fn lose(&mut self, cx: &mut Cx<'_>, i: usize, why: CloseReason) {
-        let last = !self.session.is_multipath();
-        self.drop_subflow(cx, i, PathState::Dead);
-        if last {
-            self.end(cx, why);
+            Expired::Failed | Expired::Sender => self.lose(cx, i, CloseReason::TimedOut),
         }
     }
 
@@ -280,10 +257,18 @@ impl Connection {
     pub(super) fn settle(&mut self, cx: &mut Cx<'_>) {
         self.settle_stream();
         self.reap(cx);
-        self.settle_end(cx);
         if self.lifetime.closed {
-            self.reap(cx);
+            return;
         }
+        let facts = Facts::of(&self.session, &self.sending, &self.receiving, &self.subflows);
+        match self.lifetime.verdict(&facts, self.frame.settings.tcp.retries, cx.now) {
+            Verdict::GoesOn => return,
+            Verdict::NeverOpened if self.open_next(cx) => return,
+            Verdict::NeverOpened => self.end(cx, CloseReason::TimedOut),
+            Verdict::InVain => self.break_off(cx, CloseReason::TimedOut),
+            Verdict::Ended(why) => self.end(cx, why),
+        }
+        self.reap(cx);
     }
 
     /// Forgets the subflows that have closed.
@@ -303,19 +288,6 @@ impl Connection {
         if !self.session.is_plain() && self.both_ended() {
             self.sending.close(&self.frame.settings, &mut self.subflows);
             self.paths.known.stop();
-        }
-    }
-
-    fn settle_end(&mut self, cx: &mut Cx<'_>) {
-        if self.lifetime.closed {
-            return;
-        }
-        let facts = Facts::of(&self.session, &self.sending, &self.receiving, &self.subflows);
-        match self.lifetime.verdict(&facts, self.frame.settings.tcp.retries, cx.now) {
-            Verdict::Ended(why) => self.end(cx, why),
-            Verdict::InVain => self.break_off(cx, CloseReason::TimedOut),
-            Verdict::NeverOpened => self.first_failed(cx, CloseReason::TimedOut),
-            Verdict::GoesOn => {}
         }
     }
 

@@ -253,7 +253,7 @@ impl Connection {
     /// (RFC 8684 §3.4.2). ID 0 is the first subflow's address.
     pub fn withdraw(&mut self, cx: &mut Cx<'_>, id: u8) {
         self.paths.withdraw(cx.now, &mut self.subflows, id);
-        self.announce_addresses(cx.now);
+        self.manage_paths(cx);
         self.settle(cx);
     }
 

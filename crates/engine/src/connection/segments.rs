@@ -68,7 +68,7 @@ impl Connection {
             // RFC 8684 §3.9.3
             self.paths.known.refused(self.subflows[i].id);
         }
-        self.handshake_failed(cx, i, CloseReason::Refused);
+        self.lose(cx, i, CloseReason::Refused);
     }
 
     fn on_syn_ack(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
@@ -109,18 +109,13 @@ impl Connection {
             Learned::PlainTcp => self.give_up_multipath(cx),
             Learned::Nothing => return false,
         }
-        self.synchronize(cx, i, segment);
+        self.subflows[i].synchronize();
+        self.establish(cx, i, segment);
         if opening == Opening::Crossed {
             self.subflows[i].acks.demand();
             self.on_text_of_syn(cx, i, segment);
         }
         opening == Opening::Answered
-    }
-
-    /// The peer has acknowledged our SYN/ACK, by `segment`.
-    pub(super) fn synchronize(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
-        self.subflows[i].synchronize();
-        self.establish(cx, i, segment);
     }
 
     // ---- synchronized states (RFC 9293 §3.10.7.4) ----

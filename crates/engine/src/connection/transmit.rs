@@ -4,7 +4,7 @@ use super::Connection;
 use crate::cx::Cx;
 use crate::session::Said;
 use crate::subflow::State;
-use crate::subflow::segments::{Waiting, Wanted};
+use crate::subflow::segments::Wanted;
 use anabranch_trace::{Event, PathState};
 use anabranch_units::PathId;
 use anabranch_wire::{Packet, Segment};
@@ -24,7 +24,7 @@ impl Connection {
             self.hold_round(cx);
         }
         // Nearly always nothing is to be sent, found out with little work.
-        let (i, wanted) = self.wanted_from(0)?;
+        let (i, wanted) = self.subflows.wanted_from(0, self.session.mode(), self.sending.waiting())?;
         self.transmit_from(cx, i, wanted, packet)
     }
 
@@ -37,35 +37,23 @@ impl Connection {
         }
     }
 
-    /// The first subflow, `i` or one after it, that is to send something, and what.
-    #[inline(always)]
-    fn wanted_from(&mut self, i: usize) -> Option<(usize, Wanted)> {
-        let waiting = Waiting { data: self.sending.view().waiting(), data_fin: self.sending.data_fin.due() };
-        self.subflows.wanted_from(i, self.session.mode(), waiting)
-    }
-
     /// The next segment of subflow `i`, which is to send what is `wanted`, or of those after it.
     #[inline(never)]
     fn transmit_from(&mut self, cx: &mut Cx<'_>, i: usize, wanted: Wanted, packet: &mut Packet) -> Option<PathId> {
         let (mut i, mut wanted) = (i, wanted);
         while !self.transmit(cx, i, wanted, &mut packet.segment) {
-            (i, wanted) = self.wanted_from(i + 1)?;
+            (i, wanted) = self.subflows.wanted_from(i + 1, self.session.mode(), self.sending.waiting())?;
         }
         let s = &self.subflows[i];
         let id = s.id;
         packet.src = s.ends.src;
         packet.dst = s.ends.dst;
         if s.state == State::Closed {
-            self.forget_reset(cx, i);
+            // Its reset has left: that was its last segment.
+            self.drop_subflow(cx, i, PathState::Dead);
+            self.settle(cx);
         }
         Some(id)
-    }
-
-    /// The reset of a subflow has left: that was its last segment.
-    #[cold]
-    fn forget_reset(&mut self, cx: &mut Cx<'_>, i: usize) {
-        self.drop_subflow(cx, i, PathState::Dead);
-        self.settle(cx);
     }
 
     /// Writes the next segment of a subflow to `out`; false if there is none, or what is `wanted` is held back.

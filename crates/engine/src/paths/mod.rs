@@ -13,6 +13,7 @@ pub(crate) use race::Race;
 use crate::cx::Scope;
 use crate::four_tuple::FourTuple;
 use crate::reasons::UNSPECIFIED;
+use crate::subflow::half_open::{HalfOpen, Offer};
 use crate::subflow::{Both, Reset, State, Subflow, Subflows};
 use anabranch_trace::PathState;
 use anabranch_units::{Instant, PathId, Rng};
@@ -93,6 +94,14 @@ impl Paths {
         s.join = join;
         s.backup.ours = backup;
         subflows.add(cx, s);
+    }
+
+    /// A subflow of the peer's, whose SYN is to be answered; `None` if no path is free.
+    pub fn admit(&mut self, cx: &Scope<'_>, half: &HalfOpen) -> Option<Subflow> {
+        let id = self.known.id_for(half.tuple())?;
+        let mut s = Subflow::admitted(id, half, cx.settings, cx.now);
+        s.backup.ours = matches!(half.offer, Offer::Join { .. }) && self.known.is_backup(id);
+        Some(s)
     }
 
     /// The path on which a join of the peer's would be.

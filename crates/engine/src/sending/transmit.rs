@@ -5,6 +5,7 @@ use crate::cx::Scope;
 use crate::mode::Mode;
 use crate::settings::HostModel;
 use crate::subflow::Subflow;
+use crate::subflow::segments::Waiting;
 use crate::subflow::sender::Sent;
 
 /// Why a segment is about to leave.
@@ -19,6 +20,12 @@ pub(crate) enum Leaving {
 }
 
 impl Sending {
+    /// The subflows for which something waits.
+    #[inline(always)]
+    pub fn waiting(&self) -> Waiting {
+        Waiting { data: self.view().waiting(), data_fin: self.data_fin.due() }
+    }
+
     /// The next segment of `s` with data or FIN, if the windows and pacing allow one: what is lost, new data, a probe, the FIN.
     #[inline(always)]
     pub fn next_on(&mut self, cx: &Scope<'_>, mode: Mode, s: &mut Subflow) -> Option<(Sent, Leaving)> {

@@ -49,10 +49,8 @@ pub(super) enum Timer {
 pub(crate) enum Expired {
     /// All that was due is done.
     Nothing,
-    /// The handshake was not answered.
-    Handshake,
-    /// The peer has been silent for too long.
-    Silent,
+    /// The handshake was not answered, or the peer has been silent for too long (RFC 9293 §3.8.3, R2).
+    Failed,
     /// A timer of the sender's has come.
     Sender,
 }
@@ -241,9 +239,9 @@ impl Subflow {
                     return Expired::Nothing;
                 }
                 Timer::Handshake if self.on_handshake_timer(cx.now, tcp.syn_retries) => return Expired::Nothing,
-                Timer::Handshake => return Expired::Handshake,
+                Timer::Handshake => return Expired::Failed,
                 Timer::Linger if self.on_linger(cx.now, tcp.keep_alive, ending) => return Expired::Nothing,
-                Timer::Linger => return Expired::Silent,
+                Timer::Linger => return Expired::Failed,
                 Timer::Sender => return Expired::Sender,
             }
             last = Some(timer);
