@@ -150,7 +150,7 @@ impl Connection {
     fn may_be_joined(&self, tuple: FourTuple) -> Result<(), Reason> {
         let over = self.lifetime.closed || self.both_ended();
         let open = self.session.is_confirmed() && !over && self.paths.own.listens_on(tuple.local);
-        if open { Ok(()) } else { Err(MPTCP_ERROR) }
+        open.then_some(()).ok_or(MPTCP_ERROR)
     }
 
     /// Makes `out` the SYN/ACK of a join; returns the path on which it would be. `None` if nothing more can come of it.
@@ -219,11 +219,11 @@ impl Connection {
         for i in (0..self.subflows.len()).rev() {
             self.on_subflow_timers(cx, i);
         }
-        let Session { joined, .. } = self.session;
-        let peer = Peer { mode: self.session.mode(), maps: self.session.is_mapped(), joined };
+        let (mode, joined) = (self.session.mode(), self.session.joined);
+        let peer = Peer { mode, maps: self.session.is_mapped(), joined };
         match self.sending.on_timers(&mut cx.scope(&self.frame), peer, &mut self.subflows) {
             Overdue::Nothing => {}
-            Overdue::Subflow(id) => self.index(id).into_iter().for_each(|i| self.lose(cx, i, CloseReason::TimedOut)),
+            Overdue::Subflow(i) => self.lose(cx, i, CloseReason::TimedOut),
             Overdue::Connection => self.break_off(cx, CloseReason::TimedOut),
         }
         if !self.lifetime.closed && !self.session.repeat_failure(cx.now, &mut self.subflows) {
@@ -295,7 +295,7 @@ impl Connection {
     /// [settled](Self::settle).
     pub(super) fn break_off(&mut self, cx: &mut Cx<'_>, why: CloseReason) {
         let multipath = self.session.is_multipath();
-        self.subflows.abort(if multipath { Reset::FastClose } else { Reset::Because(UNSPECIFIED) }, None);
+        self.subflows.abort(if multipath { Reset::FastClose } else { Reset::Because(UNSPECIFIED) });
         self.end(cx, why);
     }
 
@@ -311,7 +311,8 @@ impl Connection {
         self.receiving.readable = true;
         cx.scope(&self.frame).record(None, Event::Closed(why));
         if why != CloseReason::Finished {
-            self.subflows.abort(Reset::Because(UNSPECIFIED), None);
+            // RFC 8684 §3.5: all subflows are reset.
+            self.subflows.abort(Reset::Because(UNSPECIFIED));
         }
     }
 }

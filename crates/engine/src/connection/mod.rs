@@ -26,7 +26,7 @@ use crate::sending::Sending;
 use crate::session::Session;
 use crate::settings::Settings;
 use crate::subflow::forward::PeerClock;
-use crate::subflow::{Reset, State, Subflows};
+use crate::subflow::{State, Subflows};
 use anabranch_trace::{CloseReason, Event, SchedulerName};
 use anabranch_units::{ConnId, Instant, PathId, Side};
 use anabranch_wire::Reason;
@@ -76,16 +76,13 @@ impl Connection {
     fn new(cx: &mut Cx<'_>, setup: Setup, side: Side, local: SocketAddr, race: Race) -> Self {
         let Setup { id, settings, mut scheduler, congestion, paths, announce, accept_announced } = setup;
         scheduler.seed(cx.rng.fork("scheduler"));
+        let (count, known) = (paths.len(), PathManager::new(side, paths, accept_announced, settings.rejoin_after));
         Self {
             session: Session::new(&settings),
-            sending: Sending::new(&settings, scheduler, congestion, paths.len()),
+            sending: Sending::new(&settings, scheduler, congestion, count),
             receiving: Receiving::new(&settings),
-            subflows: Subflows::with_capacity(paths.len()),
-            paths: Paths {
-                known: PathManager::new(side, paths, accept_announced, settings.rejoin_after),
-                own: Addresses::new(local, &announce),
-                race,
-            },
+            subflows: Subflows::with_capacity(count),
+            paths: Paths { known, own: Addresses::new(local, &announce), race },
             peer_clock: PeerClock::default(),
             lifetime: Lifetime::default(),
             pending: Pending::default(),
@@ -97,9 +94,6 @@ impl Connection {
 
     /// Takes as much of `bytes` as the send buffer has room for; returns how much that was. Zero after [`Self::finish`].
     pub fn write(&mut self, cx: &mut Cx<'_>, bytes: Bytes) -> usize {
-        if self.sending.is_finished() || self.lifetime.closed {
-            return 0;
-        }
         self.sending.write(&mut cx.scope(&self.frame), &mut self.subflows, bytes)
     }
 
@@ -121,10 +115,8 @@ impl Connection {
 
     /// No more will be written: the stream ends here.
     pub fn finish(&mut self, cx: &mut Cx<'_>) {
-        if !self.sending.is_finished() && !self.lifetime.closed {
-            self.sending.finish(&mut cx.scope(&self.frame));
-            self.settle(cx);
-        }
+        self.sending.finish(&mut cx.scope(&self.frame));
+        self.settle(cx);
     }
 
     /// The next bytes of the stream.
@@ -212,13 +204,7 @@ impl Connection {
 
     /// Sets whether a path is a backup, and tells the peer with MP_PRIO (RFC 8684 §3.3.8).
     pub fn set_backup(&mut self, id: PathId, backup: bool) {
-        self.paths.known.set_backup(id, backup);
-        if let Some(i) = self.index(id).filter(|_| !self.session.is_plain()) {
-            self.subflows[i].backup.ours = backup;
-            // Before a peer is known to have our keys, they go first (RFC 8684 §3.1).
-            if self.session.is_confirmed() {
-                self.subflows[i].signal_backup();
-            }
+        if let Some(i) = self.paths.set_backup(self.session.mode(), &mut self.subflows, id, backup) {
             self.sending.on_backup(&self.frame.settings, &mut self.subflows, i);
         }
     }
@@ -260,13 +246,9 @@ impl Connection {
     /// Resets one subflow with MP_TCPRST (RFC 8684 §3.6); its data goes out on the others. A client joins over the path
     /// again if the reason is transient. False if there is no such subflow.
     pub fn reset_path(&mut self, cx: &mut Cx<'_>, id: PathId, reason: Reason) -> bool {
-        let Some(i) = self.index(id) else { return false };
-        if !reason.transient {
-            self.paths.known.withdraw(id);
-        }
-        self.subflows[i].close_by_reset(Reset::Because(reason));
+        let is_there = self.paths.reset(&mut self.subflows, id, reason);
         self.settle(cx);
-        true
+        is_there
     }
 
     /// The next event.
@@ -283,9 +265,5 @@ impl Connection {
     pub fn poll_timeout(&mut self) -> Option<Instant> {
         let at = self.deadline();
         (at < Instant::MAX).then_some(at)
-    }
-
-    fn index(&self, id: PathId) -> Option<usize> {
-        id.place_in(&self.subflows, |s| s.id)
     }
 }

@@ -8,20 +8,19 @@
 use super::Connection;
 use crate::cx::Cx;
 use crate::mode::Mode;
-use crate::reasons::UNSPECIFIED;
 use crate::receiving::Place;
 use crate::session::{Effect, Ended, Learned, MappedTo, Shown, SynAck, offers_multipath, reason_in};
 use crate::subflow::acceptance::{Accepted, Facts, Opening};
 use crate::subflow::mapping::Doubt;
-use crate::subflow::{Move, Reset, State};
+use crate::subflow::{Move, State};
 use anabranch_trace::{CloseReason, Event, PathState, Violation};
 use anabranch_units::PathId;
-use anabranch_wire::{Dss, Flags, Mapping, MptcpOption, Segment};
+use anabranch_wire::{Dss, Mapping, MptcpOption, Segment};
 
 impl Connection {
     /// Takes a segment that arrived on `path`.
     pub fn handle_segment(&mut self, cx: &mut Cx<'_>, path: PathId, segment: &Segment) {
-        let Some(i) = self.index(path) else { return };
+        let Some(i) = self.subflows.place_of(path) else { return };
         self.sending.set_now(cx.now);
         let state = self.subflows[i].state;
         if state == State::SynSent {
@@ -164,7 +163,10 @@ impl Connection {
         let s = &mut self.subflows[i];
         match self.session.on_reset(&mut cx.scope(&self.frame), s, segment, self.lifetime.closed) {
             Ended::Nothing => return,
-            Ended::Connection => return self.on_fast_close(cx, Some(i)),
+            Ended::Connection => {
+                self.drop_subflow(cx, i, PathState::Dead);
+                return self.end(cx, CloseReason::ResetByPeer);
+            }
             Ended::Subflow { retry: true } => {}
             Ended::Subflow { retry: false } => self.paths.known.withdraw(s.id),
         }
@@ -243,7 +245,7 @@ impl Connection {
             }
             // It may stand in place of a DSS: keys (RFC 8684 §3.1), or an ADD_ADDR, which leaves no room for one.
             self.sending.note_answer();
-            self.on_option(cx, i, segment, option);
+            self.on_option(cx, i, option);
         }
         let fell_back = self.session.is_plain() && !self.lifetime.closed;
         let (next, place, s) = (self.receiving.next(), self.receiving.offset(), &self.subflows[i]);
@@ -284,7 +286,7 @@ impl Connection {
         }
     }
 
-    fn on_option(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, option: &MptcpOption) {
+    fn on_option(&mut self, cx: &mut Cx<'_>, i: usize, option: &MptcpOption) {
         let s = &mut self.subflows[i];
         match self.session.on_option(&mut cx.scope(&self.frame), s, option) {
             Effect::Nothing => {}
@@ -294,17 +296,8 @@ impl Connection {
             Effect::TakenBack(ids) => self.paths.taken_back(&mut self.subflows, ids),
             Effect::Backup => self.sending.on_backup(&self.frame.settings, &mut self.subflows, i),
             Effect::Failed(data_seq) => self.on_doubt(cx, i, Doubt::Failed(data_seq)),
-            Effect::FastClose => self.on_fast_close(cx, segment.flags.has(Flags::RST).then_some(i)),
+            Effect::FastClose => self.end(cx, CloseReason::ResetByPeer),
         }
-    }
-
-    /// RFC 8684 §3.5: the other subflows are reset; the one whose reset it came with, if any, is closed.
-    fn on_fast_close(&mut self, cx: &mut Cx<'_>, closed: Option<usize>) {
-        self.subflows.abort(Reset::Because(UNSPECIFIED), closed);
-        if let Some(i) = closed {
-            self.drop_subflow(cx, i, PathState::Dead);
-        }
-        self.end(cx, CloseReason::ResetByPeer);
     }
 
     #[inline(always)]

@@ -12,12 +12,13 @@ pub(crate) use race::Race;
 
 use crate::cx::Scope;
 use crate::four_tuple::FourTuple;
+use crate::mode::Mode;
 use crate::reasons::UNSPECIFIED;
 use crate::subflow::half_open::{HalfOpen, Offer};
 use crate::subflow::{Both, Reset, State, Subflow, Subflows};
 use anabranch_trace::PathState;
 use anabranch_units::{Instant, PathId, Rng};
-use anabranch_wire::MptcpOption;
+use anabranch_wire::{MptcpOption, Reason};
 use core::net::SocketAddr;
 
 /// The paths of a connection, the addresses of ours that its peer knows, and the race that it opens with.
@@ -102,6 +103,29 @@ impl Paths {
         let mut s = Subflow::admitted(id, half, cx.settings, cx.now);
         s.backup.ours = matches!(half.offer, Offer::Join { .. }) && self.known.is_backup(id);
         Some(s)
+    }
+
+    /// Sets whether a path is a backup by our wish, and tells the peer. The subflow over it, if the peer can be told.
+    pub fn set_backup(&mut self, mode: Mode, subflows: &mut Subflows, id: PathId, backup: bool) -> Option<usize> {
+        self.known.set_backup(id, backup);
+        let i = subflows.place_of(id).filter(|_| !mode.is_plain())?;
+        let s = &mut subflows[i];
+        s.backup.ours = backup;
+        // Before a peer is known to have our keys, they go first (RFC 8684 §3.1).
+        if mode == (Mode::Multipath { confirmed: true }) {
+            s.signal_backup();
+        }
+        Some(i)
+    }
+
+    /// Resets the subflow over a path, which is not used any more unless the reason is transient. False if there is none.
+    pub fn reset(&mut self, subflows: &mut Subflows, id: PathId, reason: Reason) -> bool {
+        let Some(i) = subflows.place_of(id) else { return false };
+        if !reason.transient {
+            self.known.withdraw(id);
+        }
+        subflows[i].close_by_reset(Reset::Because(reason));
+        true
     }
 
     /// The path on which a join of the peer's would be.

@@ -122,6 +122,9 @@ impl Sending {
 
     /// Takes as much of `bytes` as there is room for; returns how much that was.
     pub fn write(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, mut bytes: Bytes) -> usize {
+        if self.finished || self.stopped {
+            return 0;
+        }
         let room = self.room();
         let taken = room.min(bytes.len() as u64);
         // A full buffer leaves the application waiting, whether or not it offered more than fitted.
@@ -164,6 +167,9 @@ impl Sending {
 
     /// No more will be written.
     pub fn finish(&mut self, cx: &mut Scope<'_>) {
+        if self.finished || self.stopped {
+            return;
+        }
         self.finished = true;
         self.assignment.set_ended();
         cx.record(None, Event::WriteEnd(self.buffer.end()));

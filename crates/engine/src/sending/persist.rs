@@ -89,10 +89,11 @@ impl Sending {
 
     /// RFC 9293 §3.8.6.1: nothing is in flight whose answer could bring the peer's window or its acknowledgment. The subflow,
     /// if there is one, that has left too many probes without an answer.
-    pub(super) fn probe_window(&mut self, cx: &mut Scope<'_>, peer: Peer, subflows: &mut Subflows) -> Option<PathId> {
+    pub(super) fn probe_window(&mut self, cx: &mut Scope<'_>, peer: Peer, subflows: &mut Subflows) -> Option<usize> {
         self.persist.probes += 1;
         self.persist.at = cx.now + self.persist_interval(cx);
-        let id = self.next_to_probe().filter(|id| subflows.iter().any(|s| s.id == *id))?;
+        let id = self.next_to_probe()?;
+        let probed = subflows.place_of(id)?;
         let answered = core::mem::take(&mut self.persist.answered);
         let last = self.persist.last.replace(LastProbe { path: id, at: cx.now });
         let heard = |last: LastProbe| subflows.iter().position(|s| s.id == last.path && s.last_heard > last.at);
@@ -115,10 +116,10 @@ impl Sending {
             return None;
         }
         // RFC 9293 §3.8.6.1: as long as the peer answers, for ever; else like any retransmission.
-        let s = subflows.iter_mut().find(|s| s.id == id)?;
+        let s = &mut subflows[probed];
         s.probes += 1;
         if s.probes > cx.settings.tcp.retries {
-            return Some(id);
+            return Some(probed);
         }
         s.window_probe = true;
         None

@@ -4,7 +4,7 @@ use super::{Peer, Sending};
 use crate::cx::Scope;
 use crate::deadlines::{Deadlines, NEVER};
 use crate::subflow::Subflows;
-use anabranch_units::{Instant, PathId};
+use anabranch_units::Instant;
 
 /// Deadlines of the send side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ enum Due {
 pub(crate) enum Overdue {
     Nothing,
     /// That of this subflow, to window probes.
-    Subflow(PathId),
+    Subflow(usize),
     /// The peer's, to the DATA_FIN.
     Connection,
 }

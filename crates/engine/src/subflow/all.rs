@@ -8,7 +8,7 @@ use crate::deadlines::NEVER;
 use crate::mode::Mode;
 use crate::reasons::UNSPECIFIED;
 use anabranch_trace::{Event, PathState};
-use anabranch_units::{Instant, Rng};
+use anabranch_units::{Instant, PathId, Rng};
 use core::ops::{Deref, Index, IndexMut};
 
 /// Values derived from the state of a subflow since it may last have changed.
@@ -62,6 +62,11 @@ impl Subflows {
         self.all.remove(i)
     }
 
+    /// The place of the one over a path.
+    pub fn place_of(&self, id: PathId) -> Option<usize> {
+        id.place_in(&self.all, |s| s.id)
+    }
+
     /// Counts those that came and went.
     pub fn epoch(&self) -> u64 {
         self.epoch
@@ -82,9 +87,9 @@ impl Subflows {
         self.all.iter_mut().map(Subflow::changing)
     }
 
-    /// The connection is aborted; `spared` has ended already.
-    pub fn abort(&mut self, reset: Reset, spared: Option<usize>) {
-        self.iter_mut().enumerate().filter(|(n, _)| Some(*n) != spared).for_each(|(_, s)| s.abort(reset));
+    /// The connection is aborted.
+    pub fn abort(&mut self, reset: Reset) {
+        self.iter_mut().for_each(|s| s.abort(reset));
     }
 
     /// From here on the connection is plain TCP over subflow `i`. Joins that did not come into use do not any more.
