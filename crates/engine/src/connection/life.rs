@@ -14,7 +14,7 @@ use crate::subflow::life::{Ending, Expired};
 use crate::subflow::{Move, Reset, Subflow};
 use anabranch_trace::{CloseReason, Event, PathState};
 use anabranch_units::{Instant, PathId, Side};
-use anabranch_wire::{Flags, Reason, Segment};
+use anabranch_wire::{Reason, Segment};
 
 impl Connection {
     // ---- the beginning ----
@@ -28,7 +28,6 @@ impl Connection {
         let local = race.favourite().expect("a client needs a path").tuple.local;
         let mut connection = Self::new(cx, setup, Side::Client, local, race);
         connection.session.set_keys(Keys::generate(cx.rng, taken));
-        connection.open_next(cx);
         connection.manage_paths(cx);
         connection
     }
@@ -105,7 +104,6 @@ impl Connection {
         self.sending.add_path(&scope, self.session.mode(), s, segment, account);
         if !s.join {
             self.pending.established = true;
-            self.sending.writable = true;
             scope.record(Some(s.id), Event::Connected(!self.session.is_plain()));
         }
         if self.session.is_confirmed() {
@@ -135,10 +133,7 @@ impl Connection {
 
     // ---- joins of the peer's: half open beside the connection until the third ACK has proved the keys ----
 
-    /// The half-open handshake that an MP_JOIN SYN for this connection begins on `tuple`.
-    ///
-    /// # Errors
-    /// The handshake is to be reset, with this reason.
+    /// The half-open handshake that an MP_JOIN SYN for this connection begins on `tuple`, or the reason to reset it.
     pub(crate) fn begin_join(&mut self, cx: &mut Cx<'_>, tuple: FourTuple, syn: &Segment) -> Result<HalfOpen, Reason> {
         self.may_be_joined(tuple)?;
         self.paths.of_join(tuple, &self.subflows).ok_or(NO_RESOURCES)?;
@@ -148,9 +143,8 @@ impl Connection {
     }
 
     fn may_be_joined(&self, tuple: FourTuple) -> Result<(), Reason> {
-        let over = self.lifetime.closed || self.both_ended();
-        let open = self.session.is_confirmed() && !over && self.paths.own.listens_on(tuple.local);
-        open.then_some(()).ok_or(MPTCP_ERROR)
+        let open = self.session.is_confirmed() && !self.lifetime.closed && !self.both_ended();
+        (open && self.paths.own.listens_on(tuple.local)).then_some(()).ok_or(MPTCP_ERROR)
     }
 
     /// Makes `out` the SYN/ACK of a join; returns the path on which it would be. `None` if nothing more can come of it.
@@ -161,17 +155,14 @@ impl Connection {
         let option = self.session.join_answer(nonces, address_ids.ours, self.paths.known.is_backup(id));
         let window = self.receiving.advertise(self.session.mode(), &self.subflows, 0);
         half.answer(cx.now, &self.frame.settings, window, Some(option), out);
-        let flags = Flags::SYN | Flags::ACK;
-        let event = Event::ControlSent { flags: flags.0, again: half.answers > 0 };
+        let event = Event::ControlSent { flags: out.flags.0, again: half.answers > 0 };
         cx.scope(&self.frame).record(Some(id), event);
         Some(id)
     }
 
     /// Takes a segment that acknowledges the SYN/ACK of a join. RFC 8684 §3.1 wants a DSS first; as Linux does, the proof
     /// alone is taken for enough: where the server speaks first, the DSS may come later, on a slower path.
-    ///
-    /// # Errors
-    /// It is to be reset, with this reason.
+    /// An error is the reason to reset it.
     pub(crate) fn complete_join(&mut self, cx: &mut Cx<'_>, half: &HalfOpen, segment: &Segment) -> Result<(), Reason> {
         let tuple = half.tuple();
         self.may_be_joined(tuple)?;
@@ -207,10 +198,9 @@ impl Connection {
     #[inline(always)]
     pub(crate) fn deadline(&mut self) -> Instant {
         let pacing = |s: &Subflow| if self.sending.is_paced(s) { s.pacer.next() } else { NEVER };
-        let subflows = self.subflows.deadline(pacing);
-        let open = self.session.failure_deadline().min(self.lifetime.deadline());
-        let open = if self.lifetime.closed { NEVER } else { open };
-        subflows.min(self.sending.deadline()).min(self.paths.next()).min(open)
+        let parts = self.sending.deadline().min(self.paths.next()).min(self.lifetime.deadline());
+        let failure = if self.lifetime.closed { NEVER } else { self.session.failure_deadline() };
+        self.subflows.deadline(pacing).min(parts).min(failure)
     }
 
     /// Does what is due.
@@ -219,8 +209,7 @@ impl Connection {
         for i in (0..self.subflows.len()).rev() {
             self.on_subflow_timers(cx, i);
         }
-        let (mode, joined) = (self.session.mode(), self.session.joined);
-        let peer = Peer { mode, maps: self.session.is_mapped(), joined };
+        let peer = Peer { mode: self.session.mode(), maps: self.session.is_mapped(), joined: self.session.joined };
         match self.sending.on_timers(&mut cx.scope(&self.frame), peer, &mut self.subflows) {
             Overdue::Nothing => {}
             Overdue::Subflow(i) => self.lose(cx, i, CloseReason::TimedOut),

@@ -53,7 +53,8 @@ impl Lifetime {
 
     /// When a connection without subflows is given up.
     pub fn deadline(&self) -> Instant {
-        self.orphaned.map_or(NEVER, |since| since + ORPHAN_TIMEOUT)
+        let orphaned = self.orphaned.filter(|_| !self.closed);
+        orphaned.map_or(NEVER, |since| since + ORPHAN_TIMEOUT)
     }
 
     /// The state of a connection that has not ended, judged by its streams and subflows at `now`.

@@ -121,10 +121,8 @@ impl Connection {
 
     /// The next bytes of the stream.
     pub fn read(&mut self, cx: &mut Cx<'_>) -> Option<Bytes> {
-        let (range, bytes) = self.receiving.read()?;
+        let (range, bytes) = self.receiving.read(cx.now, self.session.mode(), &mut self.subflows)?;
         cx.scope(&self.frame).record(None, Event::Delivered(range));
-        self.receiving.right_size(cx.now, &self.subflows);
-        self.receiving.on_read(self.session.mode(), &mut self.subflows);
         Some(bytes)
     }
 
@@ -217,10 +215,8 @@ impl Connection {
     /// Puts another scheduler in place of the present one. What that one bound and did not send is bound anew; what is in
     /// flight stays. Congestion control has no such method: its windows are the state of the subflows themselves.
     pub fn set_scheduler(&mut self, cx: &mut Cx<'_>, name: SchedulerName, mut scheduler: Box<dyn Scheduler>) {
-        if !self.lifetime.closed {
-            scheduler.seed(cx.rng.fork("scheduler"));
-            self.sending.set_scheduler(&mut cx.scope(&self.frame), &mut self.subflows, name, scheduler);
-        }
+        scheduler.seed(cx.rng.fork("scheduler"));
+        self.sending.set_scheduler(&mut cx.scope(&self.frame), &mut self.subflows, name, scheduler);
     }
 
     /// Announces an address of ours with ADD_ADDR, until it is echoed or was sent four times (RFC 8684 §3.4.1). With a
@@ -263,7 +259,6 @@ impl Connection {
 
     /// When to call [`Self::handle_timeout`] next.
     pub fn poll_timeout(&mut self) -> Option<Instant> {
-        let at = self.deadline();
-        (at < Instant::MAX).then_some(at)
+        Some(self.deadline()).filter(|at| *at < Instant::MAX)
     }
 }

@@ -9,10 +9,10 @@ use super::Connection;
 use crate::cx::Cx;
 use crate::mode::Mode;
 use crate::receiving::Place;
-use crate::session::{Effect, Ended, Learned, MappedTo, Shown, SynAck, offers_multipath, reason_in};
-use crate::subflow::acceptance::{Accepted, Facts, Opening};
+use crate::session::{Agreement, Effect, Ended, Learned, MappedTo, Shown, offers_multipath, reason_in};
+use crate::subflow::State;
+use crate::subflow::acceptance::{Accepted, Opening};
 use crate::subflow::mapping::Doubt;
-use crate::subflow::{Move, State};
 use anabranch_trace::{CloseReason, Event, PathState, Violation};
 use anabranch_units::PathId;
 use anabranch_wire::{Dss, Mapping, MptcpOption, Segment};
@@ -22,10 +22,7 @@ impl Connection {
     pub fn handle_segment(&mut self, cx: &mut Cx<'_>, path: PathId, segment: &Segment) {
         let Some(i) = self.subflows.place_of(path) else { return };
         self.sending.set_now(cx.now);
-        let state = self.subflows[i].state;
-        if state == State::SynSent {
-            self.on_syn_sent(cx, i, segment);
-        } else if state.is_synchronized() || state == State::SynReceived && self.on_syn_received(cx, i, segment) {
+        if self.subflows[i].state.is_synchronized() || self.on_opening(cx, i, segment) {
             self.on_synchronized(cx, i, segment);
         }
         // Nearly always: nothing is about to end.
@@ -35,75 +32,53 @@ impl Connection {
         }
     }
 
-    // ---- SYN-SENT (RFC 9293 §3.10.7.3) ----
+    // ---- SYN-SENT and SYN-RECEIVED (RFC 9293 §3.10.7.3, §3.10.7.4) ----
 
-    fn on_syn_sent(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
-        let racing = self.paths.race.is_open();
-        let opening = self.subflows[i].in_syn_sent(&mut cx.scope(&self.frame), segment, racing);
-        if !matches!(opening, Opening::Answered | Opening::Crossed) {
-            return self.not_opened(cx, i, segment, opening);
-        }
-        let i = if racing { self.win(cx, i) } else { i };
+    /// True if the segment is to be taken further, in a synchronized state.
+    #[inline(never)]
+    fn on_opening(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) -> bool {
         let s = &mut self.subflows[i];
-        s.learn(segment, cx.now);
+        let facts = self.receiving.facts(self.session.mode(), s, self.sending.view().max_window());
+        let (sent, scope) = (s.state == State::SynSent, &mut cx.scope(&self.frame));
+        let opening = match s.state {
+            State::SynSent => s.in_syn_sent(scope, segment, self.paths.race.is_open()),
+            State::SynReceived => s.in_syn_received(scope, segment, facts, offers_multipath(segment)),
+            _ => Opening::Nothing,
+        };
+        match opening {
+            Opening::Answered | Opening::Crossed if sent => self.on_syn(cx, i, segment, opening),
+            Opening::Answered | Opening::Crossed => return self.on_ack_of_syn(cx, i, segment, opening),
+            Opening::Refused => {
+                if !reason_in(segment).is_some_and(|reason| reason.transient) {
+                    // RFC 8684 §3.9.3
+                    self.paths.known.refused(s.id);
+                }
+                self.lose(cx, i, CloseReason::Refused);
+            }
+            Opening::Nothing => {}
+        }
+        false
+    }
+
+    /// The SYN/ACK that answers our SYN, or a SYN that crosses it.
+    fn on_syn(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, opening: Opening) {
+        let i = if self.paths.race.is_open() { self.win(cx, i) } else { i };
+        let s = &mut self.subflows[i];
         if !s.join {
             self.sending.learn_window(segment.window);
         }
-        if opening == Opening::Answered {
-            return self.on_syn_ack(cx, i, segment);
-        }
-        // Simultaneous open: answer with SYN/ACK; MPTCP is not agreed that way.
-        s.go(Move::ReceiveSyn);
-        s.handshake.due = true;
-        self.session.become_plain();
-    }
-
-    /// A segment that opens nothing; the handshake may be refused with RST.
-    fn not_opened(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, opening: Opening) {
-        if opening != Opening::Refused {
-            return;
-        }
-        if !reason_in(segment).is_some_and(|reason| reason.transient) {
-            // RFC 8684 §3.9.3
-            self.paths.known.refused(self.subflows[i].id);
-        }
-        self.lose(cx, i, CloseReason::Refused);
-    }
-
-    fn on_syn_ack(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
-        let s = &mut self.subflows[i];
-        match self.session.on_syn_ack(&mut cx.scope(&self.frame), s, segment) {
-            SynAck::Refused => return,
-            SynAck::Agreed => {}
-            SynAck::NoJoinsHere => self.paths.known.keep_off(s.tuple.remote),
+        match self.session.on_syn(&mut cx.scope(&self.frame), s, segment, opening == Opening::Crossed) {
+            Agreement::Nothing => return,
+            Agreement::Made => {}
+            Agreement::NoJoinsHere => self.paths.known.keep_off(s.tuple.remote),
         }
         self.establish(cx, i, segment);
         self.on_text_of_syn(cx, i, segment);
     }
 
-    /// Payload and FIN of a SYN/ACK (RFC 9293 §3.10.7.3). With Multipath TCP nothing tells where they belong: they come again.
-    fn on_text_of_syn(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
-        if !self.session.is_plain() || segment.seq_len() == 1 {
-            return;
-        }
-        let s = &mut self.subflows[i];
-        let room = self.receiving.window_end(Mode::Plain, s, 1) - 1;
-        let cut = s.cut_off(&mut cx.scope(&self.frame), segment, room);
-        self.on_text(cx, i, cut.as_ref().unwrap_or(segment), 1, Some(Place { seq: 1, data: None }));
-    }
-
-    // ---- SYN-RECEIVED (RFC 9293 §3.10.7.4) ----
-
-    /// True if the segment is to be taken further, in a synchronized state.
-    fn on_syn_received(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) -> bool {
-        let facts = self.facts(i);
-        let s = &mut self.subflows[i];
-        let opening = s.in_syn_received(&mut cx.scope(&self.frame), segment, facts, offers_multipath(segment));
-        if !matches!(opening, Opening::Answered | Opening::Crossed) {
-            self.not_opened(cx, i, segment, opening);
-            return false;
-        }
-        match self.session.learn_from_ack(segment, s.peer_isn) {
+    /// The acknowledgment of our SYN/ACK. True if the segment is to be taken further.
+    fn on_ack_of_syn(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, opening: Opening) -> bool {
+        match self.session.learn_from_ack(segment, self.subflows[i].peer_isn) {
             Learned::Mode => {}
             Learned::PlainTcp => self.give_up_multipath(cx),
             Learned::Nothing => return false,
@@ -117,19 +92,24 @@ impl Connection {
         opening == Opening::Answered
     }
 
+    /// Payload and FIN of a SYN/ACK (RFC 9293 §3.10.7.3). With Multipath TCP nothing tells where they belong: they come again.
+    fn on_text_of_syn(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
+        if !self.session.is_plain() || segment.seq_len() == 1 {
+            return;
+        }
+        let s = &mut self.subflows[i];
+        let room = self.receiving.window_end(Mode::Plain, s, 1) - 1;
+        let cut = s.cut_off(&mut cx.scope(&self.frame), segment, room);
+        self.on_text(cx, i, cut.as_ref().unwrap_or(segment), 1, Some(Place { seq: 1, data: None }));
+    }
+
     // ---- synchronized states (RFC 9293 §3.10.7.4) ----
 
     #[inline(always)]
-    fn facts(&self, i: usize) -> Facts {
-        let (mode, s) = (self.session.mode(), &self.subflows[i]);
-        let end = self.receiving.window_end(mode, s, s.receiver.next());
-        Facts { mode, end, widest: self.receiving.widest(), max_window: self.sending.view().max_window() }
-    }
-
-    #[inline(always)]
     fn on_synchronized(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
-        let facts = self.facts(i);
-        match self.subflows[i].accept(&mut cx.scope(&self.frame), segment, facts) {
+        let s = &mut self.subflows[i];
+        let facts = self.receiving.facts(self.session.mode(), s, self.sending.view().max_window());
+        match s.accept(&mut cx.scope(&self.frame), segment, facts) {
             Accepted::Nothing => {}
             Accepted::Reset => self.on_reset(cx, i, segment),
             Accepted::Contents { seq, ack } => self.take(cx, i, segment, (seq, ack), facts.end - seq),
@@ -235,10 +215,7 @@ impl Connection {
             return self.on_options_in_plain_tcp(cx, i, segment, seq);
         }
         self.confirm(cx, i, segment);
-        let mut data = None;
-        if let Some(dss) = segment.options.dss() {
-            data = self.on_dss(cx, i, segment, seq, dss);
-        }
+        let data = segment.options.dss().and_then(|dss| self.on_dss(cx, i, segment, seq, dss));
         for option in segment.options.mptcp() {
             if self.lifetime.closed || self.subflows[i].reset.is_some() {
                 break;
@@ -270,13 +247,8 @@ impl Connection {
     /// The peer shows that it got our keys, or that its end is plain TCP (RFC 8684 §3.1, §3.7).
     #[inline(always)]
     fn confirm(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
-        let s = &self.subflows[i];
-        if s.join && !s.handshake.confirmed {
-            self.subflows[i].confirm_join();
+        if self.subflows[i].confirm_join() {
             self.path_up(cx, i);
-        }
-        if self.session.has_seen_dss() {
-            return;
         }
         let alone = self.subflows.len() == 1;
         match self.session.shown(&mut self.subflows[i], alone, segment) {
@@ -291,9 +263,7 @@ impl Connection {
         match self.session.on_option(&mut cx.scope(&self.frame), s, option) {
             Effect::Nothing => {}
             Effect::Maps(mapping) => self.note_mapping(cx, i, &mapping, false),
-            Effect::Announced(address) => self.paths.known.announced(s.tuple, address),
-            Effect::Echoed(address) => self.paths.own.echoed(address),
-            Effect::TakenBack(ids) => self.paths.taken_back(&mut self.subflows, ids),
+            Effect::Addresses => self.paths.on_option(&mut self.subflows, i, option),
             Effect::Backup => self.sending.on_backup(&self.frame.settings, &mut self.subflows, i),
             Effect::Failed(data_seq) => self.on_doubt(cx, i, Doubt::Failed(data_seq)),
             Effect::FastClose => self.end(cx, CloseReason::ResetByPeer),

@@ -2,7 +2,6 @@
 
 use super::Connection;
 use crate::cx::Cx;
-use crate::session::Said;
 use crate::subflow::State;
 use crate::subflow::segments::Wanted;
 use anabranch_trace::{Event, PathState};
@@ -13,8 +12,7 @@ impl Connection {
     /// The next segment to send, with its path. Ask until there is none.
     pub fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<(PathId, Segment)> {
         let mut packet = Packet::default();
-        let id = self.transmit_into(cx, &mut packet)?;
-        Some((id, packet.segment))
+        self.transmit_into(cx, &mut packet).map(|id| (id, packet.segment))
     }
 
     /// As [`Self::poll_transmit`], with the addresses, into a packet that is overwritten.
@@ -79,14 +77,14 @@ impl Connection {
                 again = self.session.write_handshake(s, settings, window, cx.now, out);
             }
             Wanted::ThirdAck => {
-                let window = self.said(i).window;
-                self.session.write_third_ack(&mut self.subflows[i], window, cx.now, out);
+                let ack = self.receiving.acknowledge(self.session.mode(), &mut self.subflows, i);
+                self.session.write_third_ack(&mut self.subflows[i], ack.window, cx.now, out);
             }
             Wanted::Nothing | Wanted::Stream { .. } => {
-                let said = self.said(i);
+                let ack = self.receiving.acknowledge(self.session.mode(), &mut self.subflows, i);
                 let s = &mut self.subflows[i];
                 let data_fin = (self.sending.data_fin.is_due_on(s.id) && s.may_carry()).then(|| self.sending.end());
-                if self.session.write_control(s, Said { data_fin, ..said }, cx.now, out) {
+                if self.session.write_control(s, ack, data_fin, cx.now, out) {
                     self.sending.data_fin_sent(&cx.scope(&self.frame), s);
                 }
             }
@@ -95,21 +93,14 @@ impl Connection {
         cx.scope(&self.frame).record(Some(self.subflows[i].id), event);
     }
 
-    /// The part of a segment of an open subflow that acknowledges.
-    #[inline(always)]
-    fn said(&mut self, i: usize) -> Said {
-        let window = self.receiving.offer_on(self.session.mode(), &mut self.subflows, i);
-        Said { window, acked: self.receiving.acked(), data_fin: None }
-    }
-
     /// A retransmission, new data, a probe or a FIN, if the windows and pacing allow one.
     #[inline(always)]
     fn send_data(&mut self, cx: &mut Cx<'_>, i: usize, out: &mut Segment) -> bool {
         let (mode, s) = (self.session.mode(), &mut self.subflows[i]);
         let Some((sent, leaving)) = self.sending.next_on(&cx.scope(&self.frame), mode, s) else { return false };
-        let said = self.said(i);
+        let ack = self.receiving.acknowledge(mode, &mut self.subflows, i);
         let s = &mut self.subflows[i];
-        self.session.write_data(s, &sent, said, self.sending.has_queued(s.id), cx.now, out);
+        self.session.write_data(s, &sent, ack, self.sending.has_queued(s.id), cx.now, out);
         if self.sending.on_left(&mut cx.scope(&self.frame), s, sent, leaving) && mode.is_plain() {
             self.settle_stream();
         }

@@ -18,7 +18,7 @@ use crate::subflow::half_open::{HalfOpen, Offer};
 use crate::subflow::{Both, Reset, State, Subflow, Subflows};
 use anabranch_trace::PathState;
 use anabranch_units::{Instant, PathId, Rng};
-use anabranch_wire::{MptcpOption, Reason};
+use anabranch_wire::{AddAddr, MptcpOption, Reason};
 use core::net::SocketAddr;
 
 /// The paths of a connection, the addresses of ours that its peer knows, and the race that it opens with.
@@ -177,14 +177,19 @@ impl Paths {
         }
     }
 
-    /// The peer took back its addresses with these IDs.
-    pub fn taken_back(&mut self, subflows: &mut Subflows, address_ids: [Option<u8>; 4]) {
-        address_ids.into_iter().flatten().for_each(|id| self.one_taken_back(subflows, id));
+    /// Takes what subflow `i` brought about addresses: an announcement that proves whose it is, an echo, or what is taken back.
+    pub fn on_option(&mut self, subflows: &mut Subflows, i: usize, option: &MptcpOption) {
+        match *option {
+            MptcpOption::AddAddr(echo @ AddAddr { hmac: None, .. }) => self.own.echoed(echo),
+            MptcpOption::AddAddr(announced) => self.known.announced(subflows[i].tuple, announced),
+            MptcpOption::RemoveAddr(ids) => ids.into_iter().flatten().for_each(|id| self.taken_back(subflows, id)),
+            _ => {}
+        }
     }
 
     /// The peer took back an address. RFC 8684 §3.4.2: the subflows over it are closed, at once as Linux does, unless none
     /// would be left.
-    fn one_taken_back(&mut self, subflows: &mut Subflows, address_id: u8) {
+    fn taken_back(&mut self, subflows: &mut Subflows, address_id: u8) {
         self.known.taken_back(address_id, None);
         let over = |s: &Subflow| s.handshake.address_ids.theirs == address_id && s.state != State::SynSent;
         if !subflows.iter().any(|s| s.may_carry() && !over(s)) {

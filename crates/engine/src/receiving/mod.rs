@@ -12,6 +12,8 @@ pub(crate) use intake::Place;
 use crate::cx::Scope;
 use crate::mode::{Mode, Offset};
 use crate::settings::{HostModel, ReceiveWindow, Settings};
+use crate::subflow::acceptance::Facts;
+use crate::subflow::segments::Acknowledgment;
 use crate::subflow::{Subflow, Subflows};
 use anabranch_trace::{Event, Violation};
 use anabranch_units::{Duration, Instant, Range};
@@ -62,7 +64,7 @@ impl Receiving {
     }
 
     /// The next offset to acknowledge: the end of the stream counts as a byte (RFC 8684 §3.3.3).
-    pub fn acked(&self) -> u64 {
+    fn acked(&self) -> u64 {
         self.next() + u64::from(self.is_finished())
     }
 
@@ -81,21 +83,31 @@ impl Receiving {
         self.fin.is_some_and(|fin| self.reassembly.read_bytes() >= fin)
     }
 
-    /// The widest window that was ever advertised.
-    pub fn widest(&self) -> u64 {
-        self.widest
+    /// Facts that decide about a segment that came on `s`; `max_window`: the widest that the peer ever offered.
+    #[inline(always)]
+    pub fn facts(&self, mode: Mode, s: &Subflow, max_window: u64) -> Facts {
+        Facts { mode, end: self.window_end(mode, s, s.receiver.next()), widest: self.widest, max_window }
+    }
+
+    /// The acknowledgment that leaves on subflow `i`.
+    #[inline(always)]
+    pub fn acknowledge(&mut self, mode: Mode, subflows: &mut Subflows, i: usize) -> Acknowledgment {
+        Acknowledgment { window: self.offer_on(mode, subflows, i), data: self.acked() }
     }
 
     /// The next bytes for the application.
     #[inline]
-    pub fn read(&mut self) -> Option<(Range, Bytes)> {
-        self.reassembly.read()
+    pub fn read(&mut self, now: Instant, mode: Mode, subflows: &mut Subflows) -> Option<(Range, Bytes)> {
+        let read = self.reassembly.read()?;
+        self.right_size(now, subflows);
+        self.on_read(mode, subflows);
+        Some(read)
     }
 
     /// The application read at `now`. A measurement lasts for the longest round trip of all subflows: the data that they
     /// bring in it is the sum of their rates times that round trip (RFC 6182 §5.3).
     #[inline]
-    pub fn right_size(&mut self, now: Instant, subflows: &[Subflow]) {
+    fn right_size(&mut self, now: Instant, subflows: &[Subflow]) {
         if !self.room.is_sized() {
             return;
         }

@@ -26,6 +26,7 @@ impl Sending {
         if mode.is_plain() {
             self.become_plain();
         }
+        self.writable |= !s.join;
         let initial_window = s.begin_sending(segment, &cx.settings.tcp, cx.now);
         let mss = s.terms.payload_limit(cx.settings, !mode.is_plain());
         let path = PathView { usable: false, backup: s.is_backup(), policy, used_bytes, ..PathView::new(s.id, mss) };

@@ -57,6 +57,9 @@ impl Sending {
         name: SchedulerName,
         scheduler: Box<dyn Scheduler>,
     ) {
+        if self.stopped {
+            return;
+        }
         self.assignment.take_all_back();
         self.rounds.has_value = scheduler.values().is_some();
         self.scheduler = scheduler;

@@ -13,12 +13,8 @@ pub(crate) enum Effect {
     Nothing,
     /// The first data has this mapping.
     Maps(Mapping),
-    /// The peer announces an address of its own.
-    Announced(AddAddr),
-    /// It knows an address of ours.
-    Echoed(AddAddr),
-    /// It takes back its addresses with these IDs.
-    TakenBack([Option<u8>; 4]),
+    /// The peer announces an address of its own, echoes one of ours, or takes some back.
+    Addresses,
     /// Whether the subflow is a backup may have changed.
     Backup,
     /// It could not verify our data from this number on.
@@ -80,16 +76,15 @@ impl Session {
                 Effect::Nothing
             }
             MptcpOption::Join(_) | MptcpOption::TcpRst(_) => Effect::Nothing,
-            MptcpOption::AddAddr(address) if address.hmac.is_none() => Effect::Echoed(address),
+            MptcpOption::AddAddr(AddAddr { hmac: None, .. }) | MptcpOption::RemoveAddr(_) => Effect::Addresses,
             MptcpOption::AddAddr(address) if !self.proves(address) => {
                 cx.violation(s.id, Violation::Hmac);
                 Effect::Nothing
             }
             MptcpOption::AddAddr(address) => {
                 s.echo(address);
-                Effect::Announced(address)
+                Effect::Addresses
             }
-            MptcpOption::RemoveAddr(ids) => Effect::TakenBack(ids),
             MptcpOption::Prio { backup } => {
                 s.backup.theirs = backup;
                 Effect::Backup

@@ -32,13 +32,13 @@ pub(crate) enum Shown {
     PlainTcp,
 }
 
-/// The meaning of a SYN/ACK.
+/// The agreement that the peer's SYN makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SynAck {
-    /// The subflow is reset.
-    Refused,
-    Agreed,
-    /// The peer accepts no joins to the address that it came from (RFC 8684 §3.1, flag C).
+pub(crate) enum Agreement {
+    /// None yet, or none any more.
+    Nothing,
+    Made,
+    /// The same, but the peer accepts no joins to the address that it came from (RFC 8684 §3.1, flag C).
     NoJoinsHere,
 }
 
@@ -59,9 +59,16 @@ impl Session {
         }
     }
 
-    /// Takes the SYN/ACK that answers the SYN of `s`.
-    pub fn on_syn_ack(&mut self, cx: &mut Scope<'_>, s: &mut Subflow, segment: &Segment) -> SynAck {
-        let mut meaning = SynAck::Agreed;
+    /// Takes the SYN/ACK that answers the SYN of `s`, or the SYN that `crossed` it.
+    pub fn on_syn(&mut self, cx: &mut Scope<'_>, s: &mut Subflow, segment: &Segment, crossed: bool) -> Agreement {
+        s.learn(segment, cx.now);
+        if crossed {
+            // MPTCP is not agreed that way.
+            s.on_crossing_syn();
+            self.become_plain();
+            return Agreement::Nothing;
+        }
+        let mut agreement = Agreement::Made;
         if s.join {
             match self.check_syn_ack(segment, s.handshake.nonces.ours) {
                 Ok(answer) => {
@@ -73,15 +80,15 @@ impl Session {
                     // RFC 8684 §3.2, §3.7: a join that is not understood is reset
                     s.reset = Some(Reset::Because(MPTCP_ERROR));
                     violation.into_iter().for_each(|violation| cx.violation(s.id, violation));
-                    return SynAck::Refused;
+                    return Agreement::Nothing;
                 }
             }
         } else if self.learn_from_syn_ack(segment) {
-            meaning = SynAck::NoJoinsHere;
+            agreement = Agreement::NoJoinsHere;
         }
         s.go(Move::ReceiveSynAck);
         s.on_syn_ack(cx.now, &cx.settings.tcp, self.is_plain());
-        meaning
+        agreement
     }
 
     /// Learns from the SYN/ACK of the first subflow. True if the peer accepts no joins to the address that it came from.
@@ -234,7 +241,12 @@ impl Session {
     }
 
     /// The information of a segment on `s` about the peer's end, as long as none had any; `alone`: there is no other subflow.
+    #[inline(always)]
     pub fn shown(&mut self, s: &mut Subflow, alone: bool, segment: &Segment) -> Shown {
+        if self.dss_seen { Shown::Nothing } else { self.first_shown(s, alone, segment) }
+    }
+
+    fn first_shown(&mut self, s: &mut Subflow, alone: bool, segment: &Segment) -> Shown {
         let bare = segment.options.mptcp().is_empty() && (!segment.payload.is_empty() || segment.ack != s.isn.at(1));
         if self.confirm(segment) {
             // MP_CAPABLE does not tell that a path is a backup.

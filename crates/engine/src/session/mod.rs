@@ -11,10 +11,9 @@ mod segments;
 
 pub(crate) use effects::{Effect, Ended};
 pub(crate) use failure::MappedTo;
-pub(crate) use handshake::{Learned, Shown, SynAck};
+pub(crate) use handshake::{Agreement, Learned, Shown};
 pub(crate) use keys::{Keys, fresh_key};
 pub(crate) use offers::{asked, offers_multipath, reason_in};
-pub(crate) use options::Said;
 
 use crate::mode::Mode;
 use crate::peer_stream::PeerStream;
@@ -104,11 +103,6 @@ impl Session {
     /// The peer speaks MPTCP, and has shown so by a DSS or a join.
     pub fn is_mapped(&self) -> bool {
         (self.dss_seen || self.joined) && self.is_multipath()
-    }
-
-    /// The peer has sent a DSS or more: it is known to speak MPTCP.
-    pub fn has_seen_dss(&self) -> bool {
-        self.dss_seen
     }
 
     /// How the peer's stream is numbered.

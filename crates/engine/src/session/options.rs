@@ -10,17 +10,6 @@ use anabranch_units::DataSeq;
 use anabranch_wire::{DataAck, Dss, Mapping, MptcpOption, Options, Segment, dss_checksum};
 use bytes::Bytes;
 
-/// The connection-level content of a segment.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Said {
-    /// The window field.
-    pub window: u16,
-    /// Next offset of the peer's stream.
-    pub acked: u64,
-    /// Where our stream ends, if the DATA_FIN goes out.
-    pub data_fin: Option<u64>,
-}
-
 impl Session {
     /// The offset that a DATA_ACK acknowledges, near the one that is known.
     #[inline(always)]
@@ -87,29 +76,29 @@ impl Session {
         Mapping { data_seq: number, wide: self.wide, subflow_seq: 0, len: 1, checksum }
     }
 
-    /// Adds the options of a segment of `s` without payload. True if it has the DATA_FIN, where one is to go out.
-    pub(super) fn add_control(&self, s: &Subflow, said: Said, options: &mut Options) -> bool {
+    /// Adds the options of a segment of `s` without payload; `data_fin`: where our stream ends, if the DATA_FIN goes out. True if it has the DATA_FIN, where one is to go out.
+    pub(super) fn add_control(&self, s: &Subflow, acked: u64, data_fin: Option<u64>, options: &mut Options) -> bool {
         match self.mode {
             Mode::Plain => {
                 if let Failure::Said(saying) = &self.failure {
                     options.push_mptcp(MptcpOption::Fail { data_seq: saying.data_seq });
                 }
                 if matches!(self.failure, Failure::Said(_) | Failure::Answered) {
-                    options.set_dss(self.ack_option(said.acked));
+                    options.set_dss(self.ack_option(acked));
                 }
                 false
             }
-            _ if s.shows_keys(self.mode) && said.data_fin.is_none() => {
+            _ if s.shows_keys(self.mode) && data_fin.is_none() => {
                 options.push_mptcp(MptcpOption::Capable(self.both_keys(None)));
                 false
             }
             _ => {
-                let mut dss = self.ack_option(said.acked);
-                if let Some(end) = said.data_fin {
+                let mut dss = self.ack_option(acked);
+                if let Some(end) = data_fin {
                     dss.mapping = Some(self.bare_data_fin(end));
                     dss.data_fin = true;
                 }
-                options.set_dss(dss) && said.data_fin.is_some()
+                options.set_dss(dss) && data_fin.is_some()
             }
         }
     }

@@ -1,8 +1,9 @@
 //! Segments of a subflow with the options of MPTCP (RFC 8684 §3).
 
-use super::{Said, Session};
+use super::Session;
 use crate::settings::Settings;
 use crate::subflow::Subflow;
+use crate::subflow::segments::Acknowledgment;
 use crate::subflow::sender::Sent;
 use anabranch_units::Instant;
 use anabranch_wire::{Flags, Segment};
@@ -43,19 +44,34 @@ impl Session {
         out.options.push_mptcp(self.third_ack_option(s));
     }
 
-    /// Makes `out` a segment without payload: an acknowledgment, a signal, a DATA_FIN, a probe. True if it has the DATA_FIN,
-    /// where one is to go out.
-    pub fn write_control(&self, s: &mut Subflow, said: Said, now: Instant, out: &mut Segment) -> bool {
-        let duplicate = s.write_control(out, said.window, now);
-        let has_data_fin = self.add_control(s, said, &mut out.options);
+    /// Makes `out` a segment without payload: an acknowledgment, a signal, a DATA_FIN, a probe. `data_fin`: where our stream ends,
+    /// if the DATA_FIN goes out. True if it does, and has found room.
+    pub fn write_control(
+        &self,
+        s: &mut Subflow,
+        ack: Acknowledgment,
+        data_fin: Option<u64>,
+        now: Instant,
+        out: &mut Segment,
+    ) -> bool {
+        let duplicate = s.write_control(out, ack.window, now);
+        let has_data_fin = self.add_control(s, ack.data, data_fin, &mut out.options);
         s.add_sack(out, duplicate);
         has_data_fin
     }
 
     /// Makes `out` a segment that carries `sent`; `more` follows.
     #[inline(always)]
-    pub fn write_data(&self, s: &mut Subflow, sent: &Sent, said: Said, more: bool, now: Instant, out: &mut Segment) {
-        s.write_data(out, sent, said.window, more, now);
-        self.add_mapping(s, sent, said.acked, &mut out.options);
+    pub fn write_data(
+        &self,
+        s: &mut Subflow,
+        sent: &Sent,
+        ack: Acknowledgment,
+        more: bool,
+        now: Instant,
+        out: &mut Segment,
+    ) {
+        s.write_data(out, sent, ack.window, more, now);
+        self.add_mapping(s, sent, ack.data, &mut out.options);
     }
 }

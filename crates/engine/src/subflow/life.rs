@@ -147,10 +147,21 @@ impl Subflow {
         }
     }
 
-    /// RFC 8684 §3.2: the fourth ACK came, so that the peer has our proof.
-    pub fn confirm_join(&mut self) {
-        self.handshake.confirmed = true;
-        self.handshake.complete();
+    /// RFC 8684 §3.2: the fourth ACK came, so that the peer has our proof. False if there is nothing to prove.
+    #[inline(always)]
+    pub fn confirm_join(&mut self) -> bool {
+        let confirms = self.join && !self.handshake.confirmed;
+        if confirms {
+            self.handshake.confirmed = true;
+            self.handshake.complete();
+        }
+        confirms
+    }
+
+    /// A SYN of the peer's crosses ours: it is answered with SYN/ACK.
+    pub fn on_crossing_syn(&mut self) {
+        self.go(Move::ReceiveSyn);
+        self.handshake.due = true;
     }
 
     /// The peer's SYN again: our SYN/ACK was lost. It may have no option now, perhaps because our answer was dropped for it

@@ -37,6 +37,15 @@ pub(crate) struct Waiting {
     pub data_fin: u32,
 }
 
+/// The part of a segment that acknowledges at connection level.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Acknowledgment {
+    /// The window field.
+    pub window: u16,
+    /// Next offset of the peer's stream.
+    pub data: u64,
+}
+
 impl Subflow {
     /// The next segment to be sent: the one place that decides this.
     #[inline(always)]
