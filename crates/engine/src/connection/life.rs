@@ -300,7 +300,6 @@ impl Connection {
         self.receiving.readable = true;
         cx.scope(&self.frame).record(None, Event::Closed(why));
         if why != CloseReason::Finished {
-            // RFC 8684 §3.5: all subflows are reset.
             self.subflows.abort(Reset::Because(UNSPECIFIED));
         }
     }

@@ -49,10 +49,7 @@ impl Connection {
             Opening::Answered | Opening::Crossed if sent => self.on_syn(cx, i, segment, opening),
             Opening::Answered | Opening::Crossed => return self.on_ack_of_syn(cx, i, segment, opening),
             Opening::Refused => {
-                if !reason_in(segment).is_some_and(|reason| reason.transient) {
-                    // RFC 8684 §3.9.3
-                    self.paths.known.refused(s.id);
-                }
+                self.paths.known.refused(s.id, reason_in(segment));
                 self.lose(cx, i, CloseReason::Refused);
             }
             Opening::Nothing => {}
@@ -112,16 +109,16 @@ impl Connection {
         match s.accept(&mut cx.scope(&self.frame), segment, facts) {
             Accepted::Nothing => {}
             Accepted::Reset => self.on_reset(cx, i, segment),
-            Accepted::Contents { seq, ack } => self.take(cx, i, segment, (seq, ack), facts.end - seq),
+            Accepted::Contents { seq, ack } => {
+                let cut = s.cut_off(&mut cx.scope(&self.frame), segment, facts.end - seq);
+                self.take(cx, i, cut.as_ref().unwrap_or(segment), (seq, ack), segment.seq_len() == 0);
+            }
         }
     }
 
-    /// Takes the contents of a segment whose numbers, `seq` and `ack`, are acceptable; of its text `room` bytes at most.
+    /// Takes the contents of a segment whose numbers, `seq` and `ack`, are acceptable. `bare`: it has no text, SYN or FIN.
     #[inline(always)]
-    fn take(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, (seq, ack): (u64, u64), room: u64) {
-        let mut bare = segment.seq_len() == 0;
-        let cut = self.subflows[i].cut_off(&mut cx.scope(&self.frame), segment, room);
-        let segment = cut.as_ref().unwrap_or(segment);
+    fn take(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, (seq, ack): (u64, u64), bare: bool) {
         let place = self.on_options(cx, i, segment, seq);
         let s = &mut self.subflows[i];
         if self.lifetime.closed || s.reset.is_some() {
@@ -132,7 +129,7 @@ impl Connection {
         // Every segment of a peer that only sends is an acknowledgment that says nothing.
         if !(segment.options.sack().is_empty() && s.sender.is_at_rest(ack)) {
             // RFC 8684 §4: an acknowledgment that carries a signal is no duplicate.
-            bare = bare && !window_update && segment.options.mptcp().is_empty();
+            let bare = bare && !window_update && segment.options.mptcp().is_empty();
             self.on_ack(cx, i, segment, ack, bare);
         }
         self.on_text(cx, i, segment, seq, place);
@@ -224,10 +221,12 @@ impl Connection {
             self.sending.note_answer();
             self.on_option(cx, i, option);
         }
-        let fell_back = self.session.is_plain() && !self.lifetime.closed;
-        let (next, place, s) = (self.receiving.next(), self.receiving.offset(), &self.subflows[i]);
-        let taken = !fell_back || self.session.mapped_to(s, segment, seq, next, place) == MappedTo::Sequence;
-        taken.then_some(Place { seq, data })
+        if self.session.is_plain() && !self.lifetime.closed {
+            let (next, place) = (self.receiving.next(), self.receiving.offset());
+            let mapped_to = self.session.mapped_to(&self.subflows[i], segment, seq, next, place);
+            return Some(Place { seq, data }).filter(|_| mapped_to == MappedTo::Sequence);
+        }
+        Some(Place { seq, data })
     }
 
     fn on_options_in_plain_tcp(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, seq: u64) -> Option<Place> {
@@ -276,8 +275,7 @@ impl Connection {
             self.sending.note_answer();
             if let Some(upto) = self.session.acked_offset(ack, self.sending.view().data_acked()) {
                 let windows = self.receiving.is_separate(self.session.mode()).then_some(self.subflows.len());
-                let scope = &mut cx.scope(&self.frame);
-                self.sending.on_data_ack(scope, &mut self.subflows[i], segment, upto, windows);
+                self.sending.on_data_ack(&mut cx.scope(&self.frame), &mut self.subflows[i], segment, upto, windows);
             }
         }
         // RFC 8684 §3.7: a mapping of length 0 is infinite and begins with its segment's data. Without data it maps nothing.

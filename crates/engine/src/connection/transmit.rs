@@ -4,6 +4,7 @@ use super::Connection;
 use crate::cx::Cx;
 use crate::subflow::State;
 use crate::subflow::segments::Wanted;
+use crate::subflow::sender::Sent;
 use anabranch_trace::{Event, PathState};
 use anabranch_units::PathId;
 use anabranch_wire::{Packet, Segment};
@@ -18,28 +19,27 @@ impl Connection {
     /// As [`Self::poll_transmit`], with the addresses, into a packet that is overwritten.
     #[inline(always)]
     pub fn transmit_into(&mut self, cx: &mut Cx<'_>, packet: &mut Packet) -> Option<PathId> {
-        if self.sending.due().is_some() {
-            self.hold_round(cx);
-        }
-        // Nearly always nothing is to be sent, found out with little work.
-        let (i, wanted) = self.subflows.wanted_from(0, self.session.mode(), self.sending.waiting())?;
-        self.transmit_from(cx, i, wanted, packet)
-    }
-
-    /// Holds the round that is due.
-    #[inline(never)]
-    fn hold_round(&mut self, cx: &mut Cx<'_>) {
         let mode = self.session.mode();
-        if self.sending.hold_round(&mut cx.scope(&self.frame), mode, &mut self.subflows) {
+        if self.sending.due().is_some() && self.sending.hold_round(&mut cx.scope(&self.frame), mode, &mut self.subflows)
+        {
             self.settle_stream();
         }
+        // Nearly always nothing is to be sent, found out with little work.
+        let (i, wanted) = self.subflows.wanted_from(0, mode, self.sending.waiting())?;
+        self.transmit_from(cx, i, wanted, packet)
     }
 
     /// The next segment of subflow `i`, which is to send what is `wanted`, or of those after it.
     #[inline(never)]
     fn transmit_from(&mut self, cx: &mut Cx<'_>, i: usize, wanted: Wanted, packet: &mut Packet) -> Option<PathId> {
-        let (mut i, mut wanted) = (i, wanted);
-        while !self.transmit(cx, i, wanted, &mut packet.segment) {
+        let (mut i, mut wanted, out) = (i, wanted, &mut packet.segment);
+        loop {
+            match wanted {
+                Wanted::Stream { data: true, .. } if self.send_data(cx, i, out) => break,
+                // Held back: there may be another one's.
+                Wanted::Nothing | Wanted::Stream { control: false, .. } => {}
+                _ => break self.send_control(cx, i, wanted, out),
+            }
             (i, wanted) = self.subflows.wanted_from(i + 1, self.session.mode(), self.sending.waiting())?;
         }
         let s = &self.subflows[i];
@@ -52,17 +52,6 @@ impl Connection {
             self.settle(cx);
         }
         Some(id)
-    }
-
-    /// Writes the next segment of a subflow to `out`; false if there is none, or what is `wanted` is held back.
-    #[inline(always)]
-    fn transmit(&mut self, cx: &mut Cx<'_>, i: usize, wanted: Wanted, out: &mut Segment) -> bool {
-        match wanted {
-            Wanted::Stream { data: true, .. } if self.send_data(cx, i, out) => return true,
-            Wanted::Nothing | Wanted::Stream { control: false, .. } => return false,
-            _ => self.send_control(cx, i, wanted, out),
-        }
-        true
     }
 
     /// A segment without payload.
@@ -93,17 +82,34 @@ impl Connection {
         cx.scope(&self.frame).record(Some(self.subflows[i].id), event);
     }
 
-    /// A retransmission, new data, a probe or a FIN, if the windows and pacing allow one.
+    /// New data, or else a retransmission, a probe or a FIN, if the windows and pacing allow one.
     #[inline(always)]
     fn send_data(&mut self, cx: &mut Cx<'_>, i: usize, out: &mut Segment) -> bool {
         let (mode, s) = (self.session.mode(), &mut self.subflows[i]);
-        let Some((sent, leaving)) = self.sending.next_on(&cx.scope(&self.frame), mode, s) else { return false };
-        let ack = self.receiving.acknowledge(mode, &mut self.subflows, i);
-        let s = &mut self.subflows[i];
-        self.session.write_data(s, &sent, ack, self.sending.has_queued(s.id), cx.now, out);
-        if self.sending.on_left(&mut cx.scope(&self.frame), s, sent, leaving) && mode.is_plain() {
+        let Some((sent, fresh)) = self.sending.next_new(&cx.scope(&self.frame), mode, s) else {
+            return self.send_old(cx, i, out);
+        };
+        self.write_data(cx, i, &sent, out);
+        let ends = self.sending.on_new_sent(&mut cx.scope(&self.frame), &mut self.subflows[i], sent, fresh);
+        if ends && mode.is_plain() {
             self.settle_stream();
         }
         true
+    }
+
+    #[inline(never)]
+    fn send_old(&mut self, cx: &mut Cx<'_>, i: usize, out: &mut Segment) -> bool {
+        let Some(sent) = self.sending.next_old(cx.now, &mut self.subflows[i]) else { return false };
+        self.write_data(cx, i, &sent, out);
+        self.sending.on_old_sent(&mut cx.scope(&self.frame), &mut self.subflows[i], sent);
+        true
+    }
+
+    /// Makes `out` a segment that carries `sent`, as it stands in the subflow's sequence.
+    #[inline(always)]
+    fn write_data(&mut self, cx: &Cx<'_>, i: usize, sent: &Sent, out: &mut Segment) {
+        let ack = self.receiving.acknowledge(self.session.mode(), &mut self.subflows, i);
+        let s = &mut self.subflows[i];
+        self.session.write_data(s, sent, ack, self.sending.has_queued(s.id), cx.now, out);
     }
 }

@@ -105,7 +105,7 @@ impl Paths {
         Some(s)
     }
 
-    /// Sets whether a path is a backup by our wish, and tells the peer. The subflow over it, if the peer can be told.
+    /// Sets whether a path is a backup by our wish. The subflow over it, if there is one and MPTCP is spoken: it informs the peer.
     pub fn set_backup(&mut self, mode: Mode, subflows: &mut Subflows, id: PathId, backup: bool) -> Option<usize> {
         self.known.set_backup(id, backup);
         let i = subflows.place_of(id).filter(|_| !mode.is_plain())?;

@@ -73,6 +73,7 @@ impl Sending {
     }
 
     /// Holds the round that is due. False if there is no path to send on.
+    #[inline(never)]
     pub fn hold_round(&mut self, cx: &mut Scope<'_>, mode: Mode, subflows: &mut Subflows) -> bool {
         let Some(cause) = self.due.take() else { return false };
         // This round answers the wake-up that the scheduler requested in its last one, whether or not a path is left.

@@ -1,4 +1,4 @@
-//! What time does to the send side as a whole.
+//! Deadlines of the send side as a whole.
 
 use super::{Peer, Sending};
 use crate::cx::Scope;
@@ -6,7 +6,7 @@ use crate::deadlines::{Deadlines, NEVER};
 use crate::subflow::Subflows;
 use anabranch_units::Instant;
 
-/// Deadlines of the send side.
+/// The deadlines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Due {
     /// The round at the scheduler's wake-up time.
@@ -17,11 +17,11 @@ enum Due {
     DataFin,
 }
 
-/// Whose answer has been waited for in vain.
+/// The answer that has not come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Overdue {
     Nothing,
-    /// That of this subflow, to window probes.
+    /// That of the subflow at this place, to window probes.
     Subflow(usize),
     /// The peer's, to the DATA_FIN.
     Connection,

@@ -7,17 +7,7 @@ use crate::settings::HostModel;
 use crate::subflow::Subflow;
 use crate::subflow::segments::Waiting;
 use crate::subflow::sender::Sent;
-
-/// Why a segment is about to leave.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Leaving {
-    /// It carries new data.
-    New(Fresh),
-    /// It left before.
-    Again,
-    /// It is the FIN.
-    Fin,
-}
+use anabranch_units::Instant;
 
 impl Sending {
     /// The subflows for which something waits.
@@ -26,36 +16,38 @@ impl Sending {
         Waiting { data: self.view().waiting(), data_fin: self.data_fin.due() }
     }
 
-    /// The next segment of `s` with data or FIN, if the windows and pacing allow one: what is lost, new data, a probe, the FIN.
+    /// The next segment of `s` with new data, if the windows and pacing allow one, and nothing is lost.
     #[inline(always)]
-    pub fn next_on(&mut self, cx: &Scope<'_>, mode: Mode, s: &mut Subflow) -> Option<(Sent, Leaving)> {
+    pub fn next_new(&mut self, cx: &Scope<'_>, mode: Mode, s: &mut Subflow) -> Option<(Sent, Fresh)> {
         let room = self.has_room(s, cx.now);
-        if room && let Some(lost) = s.next_lost() {
-            return Some((lost, Leaving::Again));
+        if room && s.has_lost() || !s.may_send_new(room) {
+            return None;
         }
-        let (linux, keys) = (cx.settings.sender_model == HostModel::Linux, s.shows_keys(mode));
-        if s.may_send_new(room)
-            && let Some((sent, fresh)) = self.take_next(s, mode, linux, keys)
-        {
-            return Some((sent, Leaving::New(fresh)));
-        }
-        if let Some(again) = s.next_repeat(room) {
-            return Some((again, Leaving::Again));
-        }
-        self.next_fin(s).map(|fin| (fin, Leaving::Fin))
+        let linux = cx.settings.sender_model == HostModel::Linux;
+        self.take_next(s, mode, linux, s.shows_keys(mode))
     }
 
-    /// A segment left on `s`. True if it ends what was written so far.
+    /// The segment of `s` to send where [`Self::next_new`] gives none: what is lost, a probe, or the FIN.
+    pub fn next_old(&self, now: Instant, s: &mut Subflow) -> Option<Sent> {
+        let room = self.has_room(s, now);
+        let lost = if room { s.next_lost() } else { None };
+        lost.or_else(|| s.next_repeat(room)).or_else(|| self.next_fin(s))
+    }
+
+    /// New data left on `s`. True if it ends what was written so far.
     #[inline(always)]
-    pub fn on_left(&mut self, cx: &mut Scope<'_>, s: &mut Subflow, sent: Sent, leaving: Leaving) -> bool {
-        match leaving {
-            Leaving::New(fresh) => {
-                self.on_sent(cx, s, sent, fresh);
-                return fresh.range.end == self.end();
-            }
-            Leaving::Again => self.on_retransmitted(cx, s, &sent),
-            Leaving::Fin => self.on_fin_sent(cx, s, sent),
+    pub fn on_new_sent(&mut self, cx: &mut Scope<'_>, s: &mut Subflow, sent: Sent, fresh: Fresh) -> bool {
+        let ends = sent.data.end == self.end();
+        self.on_sent(cx, s, sent, fresh);
+        ends
+    }
+
+    /// A retransmission or the FIN left on `s`.
+    pub fn on_old_sent(&mut self, cx: &mut Scope<'_>, s: &mut Subflow, sent: Sent) {
+        if sent.seq.start < s.sender.nxt() {
+            self.on_retransmitted(cx, s, &sent);
+        } else {
+            self.on_fin_sent(cx, s, sent);
         }
-        false
     }
 }

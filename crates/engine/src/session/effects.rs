@@ -19,7 +19,7 @@ pub(crate) enum Effect {
     Backup,
     /// It could not verify our data from this number on.
     Failed(u64),
-    /// It aborts the connection.
+    /// It aborts the connection: all subflows are reset (RFC 8684 §3.5).
     FastClose,
 }
 
