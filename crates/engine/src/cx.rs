@@ -36,6 +36,11 @@ impl Cx<'_> {
     pub(crate) fn scope<'a>(&'a mut self, frame: &'a Frame) -> Scope<'a> {
         Scope { now: self.now, settings: &frame.settings, frame, recorder: &mut *self.recorder }
     }
+
+    /// The same, and the random numbers.
+    pub(crate) fn scope_and_rng<'a>(&'a mut self, frame: &'a Frame) -> (Scope<'a>, &'a mut Rng) {
+        (Scope { now: self.now, settings: &frame.settings, frame, recorder: &mut *self.recorder }, &mut *self.rng)
+    }
 }
 
 impl Scope<'_> {

@@ -13,6 +13,7 @@ mod four_tuple;
 mod mode;
 mod path;
 mod paths;
+mod peer_stream;
 mod pieces;
 pub mod plugin;
 mod reasons;

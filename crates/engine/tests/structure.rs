@@ -15,7 +15,7 @@ const PARTS: [&str; 5] = ["session", "sending", "receiving", "paths", "subflow"]
 
 /// Bounds of `impl Connection`: files, and lines in all of them.
 const FILES: usize = 4;
-const LINES: usize = 1_695;
+const LINES: usize = 900;
 
 /// A source file: its path below `src`, and its syntax without tests.
 struct Source {

@@ -24,19 +24,18 @@ pub enum ConnectionEvent {
 pub(super) struct Pending {
     pub established: bool,
     pub fell_back: bool,
-    pub readable: bool,
     pub closed: Option<CloseReason>,
     /// `closed` was polled.
     pub over: bool,
 }
 
 impl Pending {
-    /// The next event. `writable` waits elsewhere, and is taken there.
-    pub fn poll(&mut self, writable: &mut bool) -> Option<ConnectionEvent> {
+    /// The next event. `readable` and `writable` wait elsewhere, and are taken there.
+    pub fn poll(&mut self, readable: &mut bool, writable: &mut bool) -> Option<ConnectionEvent> {
         let flags = [
             (&mut self.established, ConnectionEvent::Established),
             (&mut self.fell_back, ConnectionEvent::FellBack),
-            (&mut self.readable, ConnectionEvent::Readable),
+            (readable, ConnectionEvent::Readable),
             (writable, ConnectionEvent::Writable),
         ];
         for (flag, event) in flags {
@@ -50,7 +49,7 @@ impl Pending {
     }
 
     /// There is something in [`Self::poll`].
-    pub fn is_any(&self, writable: bool) -> bool {
-        self.established | self.fell_back | self.readable | writable | self.closed.is_some()
+    pub fn is_any(&self, readable: bool, writable: bool) -> bool {
+        self.established | self.fell_back | readable | writable | self.closed.is_some()
     }
 }

@@ -3,36 +3,18 @@
 use super::lifetime::{Facts, Verdict, streams};
 use super::{Connection, Setup};
 use crate::cx::Cx;
-use crate::deadlines::{Deadlines, NEVER};
+use crate::deadlines::NEVER;
 use crate::four_tuple::FourTuple;
-use crate::paths::{PathSetup, Race};
-use crate::reasons::{INTERFERENCE, MPTCP_ERROR, NO_RESOURCES, UNSPECIFIED};
-use crate::schedule::{Cause, PathView};
-use crate::sending::{Peer, Probed};
+use crate::paths::Race;
+use crate::reasons::{MPTCP_ERROR, NO_RESOURCES, UNSPECIFIED};
+use crate::sending::{Overdue, Peer};
 use crate::session::{Keys, Session, asked};
 use crate::subflow::half_open::{HalfOpen, Offer};
-use crate::subflow::life::{Ending, Timer};
-use crate::subflow::{Move, Reset, State, Subflow};
-use anabranch_trace::{CloseReason, Event, PathState, Violation};
+use crate::subflow::life::{Ending, Expired};
+use crate::subflow::{Move, Reset, Subflow};
+use anabranch_trace::{CloseReason, Event, PathState};
 use anabranch_units::{Instant, PathId, Side};
-use anabranch_wire::{Flags, Reason, Segment};
-
-/// Deadlines of the connection as a whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Due {
-    /// The round at the scheduler's wake-up time.
-    Wakeup,
-    /// A zero-window probe.
-    Persist,
-    /// The DATA_FIN again.
-    DataFin,
-    /// MP_FAIL again.
-    Failure,
-    /// A path to try or to join, or an address to announce.
-    Paths,
-    /// The end of a connection without subflows.
-    Orphan,
-}
+use anabranch_wire::{Reason, Segment};
 
 impl Connection {
     // ---- the beginning ----
@@ -46,7 +28,6 @@ impl Connection {
         let local = race.favourite().expect("a client needs a path").tuple.local;
         let mut connection = Self::new(cx, setup, Side::Client, local, race);
         connection.session.set_keys(Keys::generate(cx.rng, taken));
-        connection.open_next(cx);
         connection.manage_paths(cx);
         connection
     }
@@ -72,46 +53,21 @@ impl Connection {
         connection
     }
 
-    /// The first subflow of a server's connection.
+    /// The first subflow of a server's connection, whose SYN is to be answered.
     fn begin(&mut self, cx: &mut Cx<'_>, half: &HalfOpen) {
         self.session.begin(half);
         let id = self.paths.known.id_for(half.tuple()).unwrap_or_default();
-        self.admit(cx, id, half);
+        let s = Subflow::admitted(id, half, &self.frame.settings, cx.now);
+        self.subflows.add(&mut cx.scope(&self.frame), s);
         self.sending.learn_window(half.window);
     }
 
     // ---- subflows ----
 
-    /// A subflow of the peer's, whose SYN is to be answered.
-    fn admit(&mut self, cx: &mut Cx<'_>, id: PathId, half: &HalfOpen) {
-        let s = Subflow::admitted(id, half, &self.frame.settings, cx.now);
-        self.add_subflow(cx, s);
-    }
-
-    fn add_subflow(&mut self, cx: &mut Cx<'_>, s: Subflow) {
-        cx.scope(&self.frame).record(Some(s.id), Event::Path(PathState::Opening));
-        self.subflows.push(s);
-        self.epoch += 1;
-    }
-
-    /// Begins the handshake of a subflow over a path. One that names no local port draws it.
-    fn open_path(&mut self, cx: &mut Cx<'_>, setup: PathSetup, join: bool) {
-        let PathSetup { id, mut tuple, backup, .. } = setup;
-        if tuple.local.port() == 0 {
-            tuple.local.set_port(self.subflows.fresh_port(cx.rng));
-        }
-        let address_ids = self.paths.opened(id, tuple.local, join);
-        let mut s = Subflow::opening(id, tuple, &self.frame.settings, cx.rng, cx.now, address_ids);
-        s.join = join;
-        s.backup.ours = backup;
-        self.add_subflow(cx, s);
-    }
-
     /// Sends a SYN over the next path of the race; false if there is none.
     fn open_next(&mut self, cx: &mut Cx<'_>) -> bool {
-        let Some(path) = self.paths.race.start(cx.now) else { return false };
-        self.open_path(cx, path, false);
-        true
+        let (mut scope, rng) = cx.scope_and_rng(&self.frame);
+        self.paths.open_next(&mut scope, rng, &mut self.subflows)
     }
 
     /// Subflow `i` was answered first. All others are given up as RFC 9293 §3.10.5 does in SYN-SENT: a SYN/ACK that comes for
@@ -130,10 +86,11 @@ impl Connection {
         0
     }
 
-    /// A SYN of the connection to be was refused, or never answered. While others may be answered that is no end, and
-    /// nothing is gained by waiting for the next one's turn.
-    pub(super) fn first_failed(&mut self, cx: &mut Cx<'_>, why: CloseReason) {
-        if !self.open_next(cx) && self.subflows.iter().all(|s| s.join) {
+    /// A subflow is lost: refused, reset by the peer, or silent for too long. While another of the connection to be may be answered
+    /// that is no end, and nothing is gained by waiting for the next one's turn. Plain TCP has no other.
+    pub(super) fn lose(&mut self, cx: &mut Cx<'_>, i: usize, why: CloseReason) {
+        self.drop_subflow(cx, i, PathState::Dead);
+        if !self.session.is_multipath() && !self.open_next(cx) && self.subflows.iter().all(|s| s.join) {
             self.end(cx, why);
         }
     }
@@ -141,180 +98,109 @@ impl Connection {
     /// Both SYNs are exchanged, and `segment` acknowledges ours: the subflow's sender begins.
     pub(super) fn establish(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
         self.lifetime.orphaned = None;
-        let multipath = !self.session.is_plain();
-        if !multipath {
-            self.sending.become_plain();
-        }
-        let settings = &self.frame.settings;
         let s = &mut self.subflows[i];
-        let id = s.id;
-        let window = s.begin_sending(segment, &settings.tcp, cx.now);
-        let mss = s.terms.payload_limit(settings, multipath);
-        let (policy, used_bytes) = self.paths.known.account(id);
-        let path = PathView { usable: false, backup: s.is_backup(), policy, used_bytes, ..PathView::new(id, mss) };
+        let account = self.paths.known.account(s.id);
         let mut scope = cx.scope(&self.frame);
-        self.sending.add_path(&scope, s, path, window);
+        self.sending.add_path(&scope, self.session.mode(), s, segment, account);
         if !s.join {
             self.pending.established = true;
-            self.sending.writable = true;
-            scope.record(Some(id), Event::Connected(multipath));
+            scope.record(Some(s.id), Event::Connected(!self.session.is_plain()));
         }
         if self.session.is_confirmed() {
             self.paths.own.open();
         }
-        if self.subflows[i].handshake.confirmed {
+        if s.handshake.confirmed {
             self.path_up(cx, i);
         }
     }
 
     /// The subflow may carry data from now on.
     pub(super) fn path_up(&mut self, cx: &mut Cx<'_>, i: usize) {
-        let s = &mut self.subflows[i];
-        let id = s.id;
-        self.session.joined |= s.join;
-        s.reported = PathState::Established;
-        cx.scope(&self.frame).record(Some(id), Event::Path(PathState::Established));
-        self.sending.refresh_usability(&self.frame.settings, &mut self.subflows);
-        self.sending.retire_half_closed(&self.frame.settings, self.session.mode(), &mut self.subflows);
-        self.sending.relieve_failing(cx.now, &mut self.subflows);
-        self.sending.path_up(id);
-        self.sending.ask_for_round(Cause::PathChange(id));
+        self.session.joined |= self.subflows[i].join;
+        self.sending.path_up(&mut cx.scope(&self.frame), self.session.mode(), &mut self.subflows, i);
     }
 
     /// A subflow is gone: what it carried alone goes out again elsewhere.
     pub(super) fn drop_subflow(&mut self, cx: &mut Cx<'_>, i: usize, how: PathState) {
         let s = self.subflows.remove(i);
-        self.epoch += 1;
-        if let Some(used) = self.sending.remove_path(s.id) {
-            self.paths.known.set_used(s.id, used);
-        }
+        let used = self.sending.remove_path(s.id);
         cx.scope(&self.frame).record(Some(s.id), Event::Path(how));
-        let opened = s.reported != PathState::Opening;
-        if opened {
-            if self.lifetime.losses(streams(&self.sending, &self.receiving)) == 0 {
-                self.paths.known.delivered(s.id);
-            }
-            if how == PathState::Dead {
-                self.lifetime.add_loss();
-            }
-        }
-        self.paths.known.lost(s.id, cx.now, self.lifetime.closed || s.fin.wanted, !opened);
-        self.sending.path_down(s.id);
-        self.sending.refresh_usability(&self.frame.settings, &mut self.subflows);
-        self.sending.ask_for_round(Cause::PathChange(s.id));
+        let (opened, streams) = (s.reported != PathState::Opening, streams(&self.sending, &self.receiving));
+        let delivered = opened && self.lifetime.lose(streams, how == PathState::Dead);
+        self.paths.lost(cx.now, &s, used, self.lifetime.closed, delivered);
+        self.sending.path_down(&self.frame.settings, &mut self.subflows, s.id);
     }
 
     // ---- joins of the peer's: half open beside the connection until the third ACK has proved the keys ----
 
-    /// The half-open handshake that an MP_JOIN SYN for this connection begins on `tuple`.
-    ///
-    /// # Errors
-    /// The handshake is to be reset, with this reason.
+    /// The half-open handshake that an MP_JOIN SYN for this connection begins on `tuple`, or the reason to reset it.
     pub(crate) fn begin_join(&mut self, cx: &mut Cx<'_>, tuple: FourTuple, syn: &Segment) -> Result<HalfOpen, Reason> {
         self.may_be_joined(tuple)?;
-        self.path_of_join(tuple).ok_or(NO_RESOURCES)?;
+        self.paths.of_join(tuple, &self.subflows).ok_or(NO_RESOURCES)?;
         let own_id = self.paths.own.id_for(tuple.local).ok_or(MPTCP_ERROR)?;
-        let mut half = HalfOpen::new(cx.rng, cx.now, &self.frame.settings, tuple, syn, Offer::Plain);
-        half.offer = Session::join_offer(syn, || cx.rng.bits() as u32, own_id)?;
-        Ok(half)
+        let half = HalfOpen::new(cx.rng, cx.now, &self.frame.settings, tuple, syn, Offer::Plain);
+        Ok(half.with(Session::join_offer(syn, || cx.rng.bits() as u32, own_id)?))
     }
 
     fn may_be_joined(&self, tuple: FourTuple) -> Result<(), Reason> {
-        let over = self.lifetime.closed || self.both_ended();
-        let open = self.session.is_confirmed() && !over && self.paths.own.listens_on(tuple.local);
-        if open { Ok(()) } else { Err(MPTCP_ERROR) }
-    }
-
-    /// The path on which a join would be.
-    fn path_of_join(&self, tuple: FourTuple) -> Option<PathId> {
-        let replaced = self.subflows.iter().find(|s| s.is_replaced_by(tuple)).map(|s| s.id);
-        replaced.or_else(|| self.paths.known.likely_id(tuple))
+        let open = self.session.is_confirmed() && !self.lifetime.closed && !self.both_ended();
+        (open && self.paths.own.listens_on(tuple.local)).then_some(()).ok_or(MPTCP_ERROR)
     }
 
     /// Makes `out` the SYN/ACK of a join; returns the path on which it would be. `None` if nothing more can come of it.
     pub(crate) fn answer_join(&mut self, cx: &mut Cx<'_>, half: &HalfOpen, out: &mut Segment) -> Option<PathId> {
         let Offer::Join { nonces, address_ids, .. } = half.offer else { return None };
-        let tuple = half.tuple();
-        self.may_be_joined(tuple).ok()?;
-        let id = self.path_of_join(tuple)?;
+        self.may_be_joined(half.tuple()).ok()?;
+        let id = self.paths.of_join(half.tuple(), &self.subflows)?;
         let option = self.session.join_answer(nonces, address_ids.ours, self.paths.known.is_backup(id));
         let window = self.receiving.advertise(self.session.mode(), &self.subflows, 0);
         half.answer(cx.now, &self.frame.settings, window, Some(option), out);
-        let flags = Flags::SYN | Flags::ACK;
-        let event = Event::ControlSent { flags: flags.0, again: half.answers > 0 };
+        let event = Event::ControlSent { flags: out.flags.0, again: half.answers > 0 };
         cx.scope(&self.frame).record(Some(id), event);
         Some(id)
     }
 
     /// Takes a segment that acknowledges the SYN/ACK of a join. RFC 8684 §3.1 wants a DSS first; as Linux does, the proof
     /// alone is taken for enough: where the server speaks first, the DSS may come later, on a slower path.
-    ///
-    /// # Errors
-    /// It is to be reset, with this reason.
+    /// An error is the reason to reset it.
     pub(crate) fn complete_join(&mut self, cx: &mut Cx<'_>, half: &HalfOpen, segment: &Segment) -> Result<(), Reason> {
-        let Offer::Join { nonces, .. } = half.offer else { return Err(MPTCP_ERROR) };
         let tuple = half.tuple();
         self.may_be_joined(tuple)?;
-        if let Err(violation) = self.session.check_third_ack(segment, nonces) {
-            cx.scope(&self.frame).record(None, Event::Violation(violation));
-            return Err(MPTCP_ERROR);
-        }
+        self.session.check_third_ack(&mut cx.scope(&self.frame), segment, half)?;
         if let Some(old) = self.subflows.iter().position(|s| s.is_replaced_by(tuple)) {
             // The peer lost this subflow before we noticed.
             self.drop_subflow(cx, old, PathState::Dead);
         }
-        let id = self.paths.known.id_for(tuple).ok_or(NO_RESOURCES)?;
+        let mut s = self.paths.admit(&cx.scope(&self.frame), half).ok_or(NO_RESOURCES)?;
+        let id = s.id;
         self.sending.set_now(cx.now);
-        self.admit(cx, id, half);
+        s.resume(half, cx.now);
+        s.synchronize();
+        self.subflows.add(&mut cx.scope(&self.frame), s);
         // The peer has proved that it speaks MPTCP: what comes without it from now on was changed on the way.
         self.session.joined = true;
-        let i = self.subflows.len() - 1;
-        let s = &mut self.subflows[i];
-        s.backup.ours = self.paths.known.is_backup(id);
-        s.resume(half, cx.now);
-        self.synchronize(cx, i, segment);
+        self.establish(cx, self.subflows.len() - 1, segment);
         self.handle_segment(cx, id, segment);
         self.settle(cx);
         Ok(())
     }
 
-    // ---- paths and addresses ----
+    // ---- time ----
 
     /// Opens and announces what is due.
-    fn manage_paths(&mut self, cx: &mut Cx<'_>) {
-        while self.paths.race.next() <= cx.now {
-            self.open_next(cx);
-        }
-        while let Some(setup) = self.paths.next_join(cx.now, &self.subflows) {
-            self.open_path(cx, setup, true);
-        }
-        self.announce_addresses(cx);
-    }
-
-    pub(super) fn announce_addresses(&mut self, cx: &Cx<'_>) {
+    pub(super) fn manage_paths(&mut self, cx: &mut Cx<'_>) {
+        let (mut scope, rng) = cx.scope_and_rng(&self.frame);
+        self.paths.open_due(&mut scope, rng, &mut self.subflows);
         self.paths.announce(cx.now, &mut self.subflows, |announcement| self.session.signed(announcement));
     }
-
-    // ---- time ----
 
     /// When something is due: [`NEVER`] for nothing.
     #[inline(always)]
     pub(crate) fn deadline(&mut self) -> Instant {
         let pacing = |s: &Subflow| if self.sending.is_paced(s) { s.pacer.next() } else { NEVER };
-        self.subflows.deadline(pacing).min(self.deadlines().next())
-    }
-
-    /// Deadlines of the connection as a whole.
-    fn deadlines(&self) -> Deadlines<Due, 6> {
-        let open = |at: Instant| if self.lifetime.closed { NEVER } else { at };
-        Deadlines([
-            (Due::Wakeup, open(self.sending.wakeup())),
-            (Due::Persist, self.sending.persist_deadline()),
-            (Due::DataFin, open(self.sending.data_fin.deadline())),
-            (Due::Failure, open(self.session.failure_deadline())),
-            (Due::Paths, self.paths.next()),
-            (Due::Orphan, open(self.lifetime.deadline())),
-        ])
+        let parts = self.sending.deadline().min(self.paths.next()).min(self.lifetime.deadline());
+        let failure = if self.lifetime.closed { NEVER } else { self.session.failure_deadline() };
+        self.subflows.deadline(pacing).min(parts).min(failure)
     }
 
     /// Does what is due.
@@ -323,116 +209,29 @@ impl Connection {
         for i in (0..self.subflows.len()).rev() {
             self.on_subflow_timers(cx, i);
         }
-        // The scheduler's wake-up time counts, whichever deadline was due.
-        self.sending.on_wakeup(cx.now);
-        let mut last = None;
-        while let Some(due) = self.deadlines().due_after(last, cx.now) {
-            match due {
-                Due::Persist => self.probe_window(cx),
-                Due::DataFin => self.repeat_data_fin(cx),
-                Due::Failure => self.repeat_failure(cx),
-                Due::Paths => self.manage_paths(cx),
-                Due::Wakeup | Due::Orphan => {}
-            }
-            last = Some(due);
+        let peer = Peer { mode: self.session.mode(), maps: self.session.is_mapped(), joined: self.session.joined };
+        match self.sending.on_timers(&mut cx.scope(&self.frame), peer, &mut self.subflows) {
+            Overdue::Nothing => {}
+            Overdue::Subflow(i) => self.lose(cx, i, CloseReason::TimedOut),
+            Overdue::Connection => self.break_off(cx, CloseReason::TimedOut),
+        }
+        if !self.lifetime.closed && !self.session.repeat_failure(cx.now, &mut self.subflows) {
+            self.break_off(cx, CloseReason::TimedOut);
+        }
+        if self.paths.next() <= cx.now {
+            self.manage_paths(cx);
         }
         self.settle(cx);
     }
 
     fn on_subflow_timers(&mut self, cx: &mut Cx<'_>, i: usize) {
-        let mut last = None;
-        while let Some(timer) = self.subflows[i].deadlines().due_after(last, cx.now) {
-            let s = &mut self.subflows[i];
-            match timer {
-                Timer::Acknowledgment => s.acks.on_timer(cx.now),
-                Timer::PathProbe => {
-                    s.probe_path(cx.now);
-                    cx.scope(&self.frame).record(Some(s.id), Event::PathProbe);
-                }
-                Timer::Mapping => return self.never_mapped(cx, i),
-                Timer::Handshake => return self.on_handshake_timer(cx, i),
-                Timer::Linger => return self.on_linger(cx, i),
-                Timer::Sender => return self.on_sender_timer(cx, i),
-            }
-            last = Some(timer);
-        }
-    }
-
-    fn on_handshake_timer(&mut self, cx: &mut Cx<'_>, i: usize) {
-        let s = &mut self.subflows[i];
-        let only = !s.join;
-        if !s.on_handshake_timer(cx.now, self.frame.settings.tcp.syn_retries) {
-            self.drop_subflow(cx, i, PathState::Dead);
-            if only {
-                self.first_failed(cx, CloseReason::TimedOut);
-            }
-        }
-    }
-
-    fn on_linger(&mut self, cx: &mut Cx<'_>, i: usize) {
         let over = !self.session.is_plain() && self.receiving.is_finished();
         let ending = Ending { over, closing: self.lifetime.closing };
-        if !self.subflows[i].on_linger(cx.now, self.frame.settings.tcp.keep_alive, ending) {
-            self.give_up(cx, i);
-        }
-    }
-
-    fn on_sender_timer(&mut self, cx: &mut Cx<'_>, i: usize) {
-        let mode = self.session.mode();
-        if !self.sending.on_sender_timer(&mut cx.scope(&self.frame), mode, &mut self.subflows, i) {
-            self.give_up(cx, i);
-        }
-    }
-
-    /// A subflow that has been silent for too long (RFC 9293 §3.8.3, R2).
-    fn give_up(&mut self, cx: &mut Cx<'_>, i: usize) {
-        let plain = self.session.is_plain();
-        self.drop_subflow(cx, i, PathState::Dead);
-        if plain {
-            self.end(cx, CloseReason::TimedOut);
-        }
-    }
-
-    fn probe_window(&mut self, cx: &mut Cx<'_>) {
-        let joined = self.session.joined;
-        let maps = (self.session.has_seen_dss() || joined) && self.session.is_multipath();
-        let scope = cx.scope(&self.frame);
-        match self.sending.probe_window(&scope, Peer { maps, joined }, &mut self.subflows) {
-            Probed::Sent => {}
-            Probed::Unmapped(id) => {
-                let Some(i) = self.index(id) else { return };
-                cx.scope(&self.frame).violation(id, Violation::Unmapped);
-                self.subflows[i].reset = Some(Reset::Because(INTERFERENCE));
-            }
-            Probed::Silent(id) => {
-                let Some(i) = self.index(id) else { return };
-                self.give_up(cx, i);
-            }
-        }
-    }
-
-    /// The DATA_FIN was not acknowledged.
-    fn repeat_data_fin(&mut self, cx: &mut Cx<'_>) {
-        let alone = self.sending.all_delivered();
-        let Some(repeats) = self.sending.data_fin.on_timer(cx.now, alone) else { return };
-        if self.session.is_plain() {
-            self.sending.data_fin.hold();
-        }
-        // RFC 8684 §3.1: a peer that has not got our keys takes no DSS, which leaves no room for them.
-        for s in self.subflows.iter_mut() {
-            s.handshake.third_ack |= self.session.shows_keys(s);
-        }
-        if repeats > self.frame.settings.tcp.retries {
-            self.abort_with(cx, CloseReason::TimedOut);
-        }
-    }
-
-    /// MP_FAIL was not answered in time.
-    fn repeat_failure(&mut self, cx: &mut Cx<'_>) {
-        if self.session.repeat_failure(cx.now) {
-            self.subflows.iter_mut().for_each(|s| s.acks.demand());
-        } else {
-            self.abort_with(cx, CloseReason::TimedOut);
+        let (mode, mut scope) = (self.session.mode(), cx.scope(&self.frame));
+        match self.subflows.on_timers(&mut scope, i, ending) {
+            Expired::Nothing => {}
+            Expired::Sender if self.sending.on_sender_timer(&mut scope, mode, &mut self.subflows, i) => {}
+            Expired::Failed | Expired::Sender => self.lose(cx, i, CloseReason::TimedOut),
         }
     }
 
@@ -447,16 +246,23 @@ impl Connection {
     pub(super) fn settle(&mut self, cx: &mut Cx<'_>) {
         self.settle_stream();
         self.reap(cx);
-        self.settle_end(cx);
         if self.lifetime.closed {
-            self.reap(cx);
+            return;
         }
+        let facts = Facts::of(&self.session, &self.sending, &self.receiving, &self.subflows);
+        match self.lifetime.verdict(&facts, self.frame.settings.tcp.retries, cx.now) {
+            Verdict::GoesOn => return,
+            Verdict::NeverOpened if self.open_next(cx) => return,
+            Verdict::NeverOpened => self.end(cx, CloseReason::TimedOut),
+            Verdict::InVain => self.break_off(cx, CloseReason::TimedOut),
+            Verdict::Ended(why) => self.end(cx, why),
+        }
+        self.reap(cx);
     }
 
     /// Forgets the subflows that have closed.
     fn reap(&mut self, cx: &mut Cx<'_>) {
-        let is_gone = |s: &Subflow| s.state == State::Closed && s.reset.is_none();
-        while let Some(i) = self.subflows.iter().position(is_gone) {
+        while let Some(i) = self.subflows.iter().position(Subflow::is_gone) {
             self.drop_subflow(cx, i, PathState::Closed);
         }
     }
@@ -467,53 +273,18 @@ impl Connection {
         if self.lifetime.closed || !ending || !self.subflows.iter().any(|s| s.state.is_synchronized()) {
             return;
         }
-        if self.session.is_plain() {
-            // RFC 9293 §3.10.4: FIN after the last data. What is queued may still be taken back. A peer that does not
-            // know yet that this is plain TCP would take the FIN for the end of a subflow only.
-            if self.sending.is_finished() && !self.session.awaits_reaction() && self.sending.all_sent() {
-                self.subflows.iter_mut().for_each(|s| s.fin.wanted = true);
-            }
-            return;
-        }
-        self.sending.settle_data_fin();
-        // RFC 8684 §3.3.3: with both DATA_FINs acknowledged the subflows are closed
-        if self.both_ended() {
-            for s in self.subflows.iter_mut() {
-                s.fin.wanted = true;
-                s.give_up_joining();
-            }
+        self.sending.settle(self.session.mode(), !self.session.awaits_reaction(), &mut self.subflows);
+        if !self.session.is_plain() && self.both_ended() {
+            self.sending.close(&self.frame.settings, &mut self.subflows);
             self.paths.known.stop();
-            if self.subflows.iter().any(|s| s.fin.offset.is_none()) {
-                self.sending.refresh_usability(&self.frame.settings, &mut self.subflows);
-            }
         }
-    }
-
-    fn settle_end(&mut self, cx: &mut Cx<'_>) {
-        if self.lifetime.closed {
-            return;
-        }
-        let facts = Facts::of(&self.session, &self.sending, &self.receiving, &self.subflows);
-        match self.lifetime.verdict(&facts, self.frame.settings.tcp.retries, cx.now) {
-            Verdict::Finished => self.end(cx, CloseReason::Finished),
-            Verdict::InVain => self.break_off(cx, CloseReason::TimedOut),
-            Verdict::TimedOut => self.end(cx, CloseReason::TimedOut),
-            Verdict::NeverOpened => self.first_failed(cx, CloseReason::TimedOut),
-            Verdict::GoesOn => {}
-        }
-    }
-
-    pub(super) fn abort_with(&mut self, cx: &mut Cx<'_>, why: CloseReason) {
-        self.break_off(cx, why);
-        self.settle(cx);
     }
 
     /// The connection ends, and every subflow signals it to the peer. Subflows keep their places until all is
     /// [settled](Self::settle).
     pub(super) fn break_off(&mut self, cx: &mut Cx<'_>, why: CloseReason) {
         let multipath = self.session.is_multipath();
-        let reset = if multipath { Reset::FastClose } else { Reset::Because(UNSPECIFIED) };
-        self.subflows.iter_mut().for_each(|s| s.abort(reset));
+        self.subflows.abort(if multipath { Reset::FastClose } else { Reset::Because(UNSPECIFIED) });
         self.end(cx, why);
     }
 
@@ -526,10 +297,10 @@ impl Connection {
         self.paths.end();
         self.sending.stop();
         self.pending.closed = Some(why);
-        self.pending.readable = true;
+        self.receiving.readable = true;
         cx.scope(&self.frame).record(None, Event::Closed(why));
         if why != CloseReason::Finished {
-            self.subflows.iter_mut().for_each(|s| s.abort(Reset::Because(UNSPECIFIED)));
+            self.subflows.abort(Reset::Because(UNSPECIFIED));
         }
     }
 }

@@ -4,7 +4,8 @@ use crate::deadlines::NEVER;
 use crate::receiving::Receiving;
 use crate::sending::Sending;
 use crate::session::Session;
-use crate::subflow::{State, Subflow};
+use crate::subflow::{State, Subflow, Subflows};
+use anabranch_trace::CloseReason;
 use anabranch_units::{Duration, Instant};
 
 /// How long a connection without any subflow waits for one, as Linux's `net.mptcp.close_timeout`.
@@ -26,28 +27,41 @@ pub(super) struct Lifetime {
 
 impl Lifetime {
     /// Subflows that came into use and were lost since either stream last moved: both together stand at `streams`.
-    pub fn losses(&mut self, streams: u64) -> u32 {
+    fn losses(&mut self, streams: u64) -> u32 {
         if streams != self.streams {
             (self.streams, self.losses) = (streams, 0);
         }
         self.losses
     }
 
-    /// Another one was lost, since [`Self::losses`] was asked.
-    pub fn add_loss(&mut self) {
-        self.losses += 1;
+    /// A subflow that came into use is gone; `dead`: it was not closed in order. True if the streams have moved since one was
+    /// lost before.
+    pub fn lose(&mut self, streams: u64, dead: bool) -> bool {
+        let moved = self.losses(streams) == 0;
+        self.losses += u32::from(dead);
+        moved
+    }
+
+    /// Both streams have ended, and the peer closes the first of the `subflows`: each of the others may be silent only so long.
+    pub fn close(&mut self, now: Instant, subflows: &mut Subflows) {
+        if self.closing.is_none() {
+            self.closing = Some(now);
+            let waits = |s: &&mut Subflow| !matches!(s.state, State::TimeWait | State::FinWait2);
+            subflows.iter_mut().filter(waits).for_each(|s| s.linger = now);
+        }
     }
 
     /// When a connection without subflows is given up.
     pub fn deadline(&self) -> Instant {
-        self.orphaned.map_or(NEVER, |since| since + ORPHAN_TIMEOUT)
+        let orphaned = self.orphaned.filter(|_| !self.closed);
+        orphaned.map_or(NEVER, |since| since + ORPHAN_TIMEOUT)
     }
 
     /// The state of a connection that has not ended, judged by its streams and subflows at `now`.
     /// `retries`: how many subflows may be lost one after the other.
     pub fn verdict(&mut self, facts: &Facts, retries: u32, now: Instant) -> Verdict {
         if facts.sent_all && facts.received_all && facts.subflows_over {
-            return Verdict::Finished;
+            return Verdict::Ended(CloseReason::Finished);
         }
         // RFC 9293 §3.8.3, R2: subflow after subflow, and none delivers what waits.
         if facts.waits && self.losses(facts.streams) > retries {
@@ -61,7 +75,7 @@ impl Lifetime {
                 self.orphaned = Some(now);
             } else if self.deadline() <= now {
                 // RFC 8684 §3.3.3: closed with FINs and without a DATA_FIN, it is over after a timeout.
-                return Verdict::TimedOut;
+                return Verdict::Ended(CloseReason::TimedOut);
             }
         } else if facts.alone {
             return Verdict::NeverOpened;
@@ -124,10 +138,9 @@ impl Facts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     GoesOn,
-    Finished,
+    Ended(CloseReason),
     /// Its data was not delivered on any of too many subflows.
     InVain,
-    TimedOut,
     /// Its first subflows have failed.
     NeverOpened,
 }

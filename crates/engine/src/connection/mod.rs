@@ -21,12 +21,12 @@ use crate::cx::{Cx, Frame};
 use crate::four_tuple::FourTuple;
 use crate::paths::{Addresses, PathManager, Paths, Race};
 use crate::receiving::Receiving;
-use crate::schedule::{Cause, Device, Scheduler, View};
+use crate::schedule::{Device, Scheduler, View};
 use crate::sending::Sending;
 use crate::session::Session;
 use crate::settings::Settings;
 use crate::subflow::forward::PeerClock;
-use crate::subflow::{Reset, State, Subflows};
+use crate::subflow::{State, Subflows};
 use anabranch_trace::{CloseReason, Event, SchedulerName};
 use anabranch_units::{ConnId, Instant, PathId, Side};
 use anabranch_wire::Reason;
@@ -64,8 +64,6 @@ pub struct Connection {
     sending: Sending,
     receiving: Receiving,
     subflows: Subflows,
-    /// Counts the subflows that came and went.
-    epoch: u64,
     paths: Paths,
     /// Forward delays of all subflows are taken by it.
     peer_clock: PeerClock,
@@ -78,17 +76,13 @@ impl Connection {
     fn new(cx: &mut Cx<'_>, setup: Setup, side: Side, local: SocketAddr, race: Race) -> Self {
         let Setup { id, settings, mut scheduler, congestion, paths, announce, accept_announced } = setup;
         scheduler.seed(cx.rng.fork("scheduler"));
+        let (count, known) = (paths.len(), PathManager::new(side, paths, accept_announced, settings.rejoin_after));
         Self {
             session: Session::new(&settings),
-            sending: Sending::new(&settings, scheduler, congestion, paths.len()),
+            sending: Sending::new(&settings, scheduler, congestion, count),
             receiving: Receiving::new(&settings),
-            subflows: Subflows::with_capacity(paths.len()),
-            epoch: 0,
-            paths: Paths {
-                known: PathManager::new(side, paths, accept_announced, settings.rejoin_after),
-                own: Addresses::new(local, &announce),
-                race,
-            },
+            subflows: Subflows::with_capacity(count),
+            paths: Paths { known, own: Addresses::new(local, &announce), race },
             peer_clock: PeerClock::default(),
             lifetime: Lifetime::default(),
             pending: Pending::default(),
@@ -100,9 +94,6 @@ impl Connection {
 
     /// Takes as much of `bytes` as the send buffer has room for; returns how much that was. Zero after [`Self::finish`].
     pub fn write(&mut self, cx: &mut Cx<'_>, bytes: Bytes) -> usize {
-        if self.sending.is_finished() || self.lifetime.closed {
-            return 0;
-        }
         self.sending.write(&mut cx.scope(&self.frame), &mut self.subflows, bytes)
     }
 
@@ -124,18 +115,14 @@ impl Connection {
 
     /// No more will be written: the stream ends here.
     pub fn finish(&mut self, cx: &mut Cx<'_>) {
-        if !self.sending.is_finished() && !self.lifetime.closed {
-            self.sending.finish(&mut cx.scope(&self.frame));
-            self.settle(cx);
-        }
+        self.sending.finish(&mut cx.scope(&self.frame));
+        self.settle(cx);
     }
 
     /// The next bytes of the stream.
     pub fn read(&mut self, cx: &mut Cx<'_>) -> Option<Bytes> {
-        let (range, bytes) = self.receiving.read()?;
+        let (range, bytes) = self.receiving.read(cx.now, self.session.mode(), &mut self.subflows)?;
         cx.scope(&self.frame).record(None, Event::Delivered(range));
-        self.receiving.right_size(cx.now, &self.subflows);
-        self.receiving.on_read(self.session.mode(), &mut self.subflows);
         Some(bytes)
     }
 
@@ -146,7 +133,8 @@ impl Connection {
 
     /// Ends the connection at once: MP_FASTCLOSE on every subflow, or RST without MPTCP (RFC 8684 §3.5).
     pub fn abort(&mut self, cx: &mut Cx<'_>) {
-        self.abort_with(cx, CloseReason::Aborted);
+        self.break_off(cx, CloseReason::Aborted);
+        self.settle(cx);
     }
 
     // ---- for drivers ----
@@ -173,7 +161,7 @@ impl Connection {
 
     /// Counts the subflows that came and went: as long as it is the same, so is the set of [`Self::subflows`].
     pub(crate) fn epoch(&self) -> u64 {
-        self.epoch
+        self.subflows.epoch()
     }
 
     /// The scheduler's view.
@@ -214,15 +202,8 @@ impl Connection {
 
     /// Sets whether a path is a backup, and tells the peer with MP_PRIO (RFC 8684 §3.3.8).
     pub fn set_backup(&mut self, id: PathId, backup: bool) {
-        self.paths.known.set_backup(id, backup);
-        if let Some(i) = self.index(id).filter(|_| !self.session.is_plain()) {
-            self.subflows[i].backup.ours = backup;
-            // Before a peer is known to have our keys, they go first (RFC 8684 §3.1).
-            if self.session.is_confirmed() {
-                self.subflows[i].signal_backup();
-            }
-            self.sending.refresh_usability(&self.frame.settings, &mut self.subflows);
-            self.sending.ask_for_round(Cause::PathChange(id));
+        if let Some(i) = self.paths.set_backup(self.session.mode(), &mut self.subflows, id, backup) {
+            self.sending.on_backup(&self.frame.settings, &mut self.subflows, i);
         }
     }
 
@@ -234,10 +215,8 @@ impl Connection {
     /// Puts another scheduler in place of the present one. What that one bound and did not send is bound anew; what is in
     /// flight stays. Congestion control has no such method: its windows are the state of the subflows themselves.
     pub fn set_scheduler(&mut self, cx: &mut Cx<'_>, name: SchedulerName, mut scheduler: Box<dyn Scheduler>) {
-        if !self.lifetime.closed {
-            scheduler.seed(cx.rng.fork("scheduler"));
-            self.sending.set_scheduler(&mut cx.scope(&self.frame), &mut self.subflows, name, scheduler);
-        }
+        scheduler.seed(cx.rng.fork("scheduler"));
+        self.sending.set_scheduler(&mut cx.scope(&self.frame), &mut self.subflows, name, scheduler);
     }
 
     /// Announces an address of ours with ADD_ADDR, until it is echoed or was sent four times (RFC 8684 §3.4.1). With a
@@ -256,39 +235,30 @@ impl Connection {
     /// (RFC 8684 §3.4.2). ID 0 is the first subflow's address.
     pub fn withdraw(&mut self, cx: &mut Cx<'_>, id: u8) {
         self.paths.withdraw(cx.now, &mut self.subflows, id);
-        self.announce_addresses(cx);
+        self.manage_paths(cx);
         self.settle(cx);
     }
 
     /// Resets one subflow with MP_TCPRST (RFC 8684 §3.6); its data goes out on the others. A client joins over the path
     /// again if the reason is transient. False if there is no such subflow.
     pub fn reset_path(&mut self, cx: &mut Cx<'_>, id: PathId, reason: Reason) -> bool {
-        let Some(i) = self.index(id) else { return false };
-        if !reason.transient {
-            self.paths.known.withdraw(id);
-        }
-        self.subflows[i].close_by_reset(Reset::Because(reason));
+        let is_there = self.paths.reset(&mut self.subflows, id, reason);
         self.settle(cx);
-        true
+        is_there
     }
 
     /// The next event.
     pub fn poll_event(&mut self) -> Option<ConnectionEvent> {
-        self.pending.poll(&mut self.sending.writable)
+        self.pending.poll(&mut self.receiving.readable, &mut self.sending.writable)
     }
 
     /// There is something in [`Self::poll_event`].
     pub(crate) fn has_events(&self) -> bool {
-        self.pending.is_any(self.sending.writable)
+        self.pending.is_any(self.receiving.readable, self.sending.writable)
     }
 
     /// When to call [`Self::handle_timeout`] next.
     pub fn poll_timeout(&mut self) -> Option<Instant> {
-        let at = self.deadline();
-        (at < Instant::MAX).then_some(at)
-    }
-
-    fn index(&self, id: PathId) -> Option<usize> {
-        id.place_in(&self.subflows, |s| s.id)
+        Some(self.deadline()).filter(|at| *at < Instant::MAX)
     }
 }

@@ -156,8 +156,8 @@ impl Addresses {
     }
 
     /// The peer echoed an announcement (RFC 8684 §3.4.1): all of it but the HMAC.
-    pub fn echoed(&mut self, id: u8, address: IpAddr, port: Option<u16>) {
-        let same = |own: &OwnAddress| (own.id, own.address, own.port) == (id, address, port);
+    pub fn echoed(&mut self, AddAddr { address_id, address, port, .. }: AddAddr) {
+        let same = |own: &OwnAddress| (own.id, own.address, own.port) == (address_id, address, port);
         let announced = |own: &&mut OwnAddress| same(own) && own.kind == Announcement::Add;
         self.own.iter_mut().filter(announced).for_each(|own| own.left = 0);
         self.changed();

@@ -5,6 +5,7 @@ use crate::four_tuple::FourTuple;
 use crate::path::PathPolicy;
 use crate::settings::Settings;
 use anabranch_units::{Duration, Instant, PathId, Side};
+use anabranch_wire::{AddAddr, Reason};
 use core::net::{IpAddr, SocketAddr};
 
 /// Most addresses of the peer's that are joined because it announced them (Linux allows `add_addr_accepted` to be 8 at most).
@@ -214,9 +215,11 @@ impl PathManager {
         self.set_attempt(id, Attempt::Never);
     }
 
-    /// The peer refused a join over a path.
-    pub fn refused(&mut self, id: PathId) {
-        self.set_attempt(id, Attempt::Unwanted);
+    /// The peer refused a join over a path (RFC 8684 §3.9.3). A transient reason is no reason not to try it again.
+    pub fn refused(&mut self, id: PathId, reason: Option<Reason>) {
+        if !reason.is_some_and(|reason| reason.transient) {
+            self.set_attempt(id, Attempt::Unwanted);
+        }
     }
 
     /// No path from this address of ours is to be opened any more.
@@ -237,9 +240,11 @@ impl PathManager {
         self.changed();
     }
 
-    /// The peer announced an address: a client will join to it from each address of its own that is of the same family,
-    /// `local`, over which the word came, first.
-    pub fn announced(&mut self, local: IpAddr, remote: SocketAddr, address_id: u8) {
+    /// The peer announced an address on a subflow between the ends of `over`: a client will join to it from each address of its
+    /// own that is of the same family, that of the subflow first.
+    pub fn announced(&mut self, over: FourTuple, announced: AddAddr) {
+        let AddAddr { address_id, address, port, .. } = announced;
+        let (local, remote) = (over.local.ip(), SocketAddr::new(address, port.unwrap_or(over.remote.port())));
         if !self.accept_announced || self.side == Side::Server || self.stopped {
             return;
         }

@@ -10,10 +10,15 @@ pub(crate) use addresses::Addresses;
 pub(crate) use manager::PathManager;
 pub(crate) use race::Race;
 
+use crate::cx::Scope;
+use crate::four_tuple::FourTuple;
+use crate::mode::Mode;
 use crate::reasons::UNSPECIFIED;
+use crate::subflow::half_open::{HalfOpen, Offer};
 use crate::subflow::{Both, Reset, State, Subflow, Subflows};
-use anabranch_units::{Instant, PathId};
-use anabranch_wire::MptcpOption;
+use anabranch_trace::PathState;
+use anabranch_units::{Instant, PathId, Rng};
+use anabranch_wire::{AddAddr, MptcpOption, Reason};
 use core::net::SocketAddr;
 
 /// The paths of a connection, the addresses of ours that its peer knows, and the race that it opens with.
@@ -52,7 +57,7 @@ impl Paths {
     }
 
     /// The next path to be joined now. One whose ends a subflow has already is not.
-    pub fn next_join(&mut self, now: Instant, subflows: &[Subflow]) -> Option<PathSetup> {
+    fn next_join(&mut self, now: Instant, subflows: &[Subflow]) -> Option<PathSetup> {
         loop {
             let setup = self.known.due(now)?;
             if subflows.iter().all(|s| s.tuple != setup.tuple) {
@@ -62,8 +67,87 @@ impl Paths {
         }
     }
 
+    /// Sends a SYN over the next path of the race; false if there is none.
+    pub fn open_next(&mut self, cx: &mut Scope<'_>, rng: &mut Rng, subflows: &mut Subflows) -> bool {
+        let Some(path) = self.race.start(cx.now) else { return false };
+        self.open_over(cx, rng, subflows, path, false);
+        true
+    }
+
+    /// Opens what is due.
+    pub fn open_due(&mut self, cx: &mut Scope<'_>, rng: &mut Rng, subflows: &mut Subflows) {
+        while self.race.next() <= cx.now {
+            self.open_next(cx, rng, subflows);
+        }
+        while let Some(path) = self.next_join(cx.now, subflows) {
+            self.open_over(cx, rng, subflows, path, true);
+        }
+    }
+
+    /// Begins the handshake of a subflow over a path. One that names no local port draws it.
+    fn open_over(&mut self, cx: &mut Scope<'_>, rng: &mut Rng, subflows: &mut Subflows, path: PathSetup, join: bool) {
+        let PathSetup { id, mut tuple, backup, .. } = path;
+        if tuple.local.port() == 0 {
+            tuple.local.set_port(subflows.fresh_port(rng));
+        }
+        let address_ids = self.opened(id, tuple.local, join);
+        let mut s = Subflow::opening(id, tuple, cx.settings, rng, cx.now, address_ids);
+        s.join = join;
+        s.backup.ours = backup;
+        subflows.add(cx, s);
+    }
+
+    /// A subflow of the peer's, whose SYN is to be answered; `None` if no path is free.
+    pub fn admit(&mut self, cx: &Scope<'_>, half: &HalfOpen) -> Option<Subflow> {
+        let id = self.known.id_for(half.tuple())?;
+        let mut s = Subflow::admitted(id, half, cx.settings, cx.now);
+        s.backup.ours = matches!(half.offer, Offer::Join { .. }) && self.known.is_backup(id);
+        Some(s)
+    }
+
+    /// Sets whether a path is a backup by our wish. The subflow over it, if there is one and MPTCP is spoken: it informs the peer.
+    pub fn set_backup(&mut self, mode: Mode, subflows: &mut Subflows, id: PathId, backup: bool) -> Option<usize> {
+        self.known.set_backup(id, backup);
+        let i = subflows.place_of(id).filter(|_| !mode.is_plain())?;
+        let s = &mut subflows[i];
+        s.backup.ours = backup;
+        // Before a peer is known to have our keys, they go first (RFC 8684 §3.1).
+        if mode == (Mode::Multipath { confirmed: true }) {
+            s.signal_backup();
+        }
+        Some(i)
+    }
+
+    /// Resets the subflow over a path, which is not used any more unless the reason is transient. False if there is none.
+    pub fn reset(&mut self, subflows: &mut Subflows, id: PathId, reason: Reason) -> bool {
+        let Some(i) = subflows.place_of(id) else { return false };
+        if !reason.transient {
+            self.known.withdraw(id);
+        }
+        subflows[i].close_by_reset(Reset::Because(reason));
+        true
+    }
+
+    /// The path on which a join of the peer's would be.
+    pub fn of_join(&self, tuple: FourTuple, subflows: &[Subflow]) -> Option<PathId> {
+        let replaced = subflows.iter().find(|s| s.is_replaced_by(tuple)).map(|s| s.id);
+        replaced.or_else(|| self.known.likely_id(tuple))
+    }
+
+    /// A subflow is gone, after its path has carried `used` bytes, if it came into use. `over`: it is not to be replaced;
+    /// `delivered`: data was, since one was lost before.
+    pub fn lost(&mut self, now: Instant, s: &Subflow, used: Option<u64>, over: bool, delivered: bool) {
+        if let Some(used) = used {
+            self.known.set_used(s.id, used);
+        }
+        if delivered {
+            self.known.delivered(s.id);
+        }
+        self.known.lost(s.id, now, over || s.fin.wanted, s.reported == PathState::Opening);
+    }
+
     /// A subflow is being opened over a path, from `local`; `join`: it is not the first. Returns the IDs of its addresses.
-    pub fn opened(&mut self, id: PathId, local: SocketAddr, join: bool) -> Both<u8> {
+    fn opened(&mut self, id: PathId, local: SocketAddr, join: bool) -> Both<u8> {
         self.known.opened(id);
         // RFC 8684 §3.2: the address of the first subflow has ID 0, whichever path that is.
         let ours = if join { self.own.id_for(local).unwrap_or(0) } else { 0 };
@@ -93,9 +177,19 @@ impl Paths {
         }
     }
 
+    /// Takes what subflow `i` brought about addresses: an announcement that proves whose it is, an echo, or what is taken back.
+    pub fn on_option(&mut self, subflows: &mut Subflows, i: usize, option: &MptcpOption) {
+        match *option {
+            MptcpOption::AddAddr(echo @ AddAddr { hmac: None, .. }) => self.own.echoed(echo),
+            MptcpOption::AddAddr(announced) => self.known.announced(subflows[i].tuple, announced),
+            MptcpOption::RemoveAddr(ids) => ids.into_iter().flatten().for_each(|id| self.taken_back(subflows, id)),
+            _ => {}
+        }
+    }
+
     /// The peer took back an address. RFC 8684 §3.4.2: the subflows over it are closed, at once as Linux does, unless none
     /// would be left.
-    pub fn taken_back(&mut self, subflows: &mut Subflows, address_id: u8) {
+    fn taken_back(&mut self, subflows: &mut Subflows, address_id: u8) {
         self.known.taken_back(address_id, None);
         let over = |s: &Subflow| s.handshake.address_ids.theirs == address_id && s.state != State::SynSent;
         if !subflows.iter().any(|s| s.may_carry() && !over(s)) {

@@ -42,7 +42,8 @@ impl Race {
             }
         };
         let waiting: VecDeque<_> = order.into_iter().cloned().collect();
-        Self { open: waiting.len() > 1, waiting, delay: settings.race_delay, next: NEVER }
+        let next = if waiting.is_empty() { NEVER } else { Instant::ZERO };
+        Self { open: waiting.len() > 1, waiting, delay: settings.race_delay, next }
     }
 
     /// The path whose turn it is first.

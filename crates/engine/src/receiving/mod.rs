@@ -1,14 +1,19 @@
 //! The receive side of the connection: the subflows' bytes in the order of the data sequence, and the window that the peer is
 //! offered (RFC 8684 §3.3).
 
+mod intake;
 mod linux_window;
 mod reassembly;
 mod room;
 mod window;
 
+pub(crate) use intake::Place;
+
 use crate::cx::Scope;
 use crate::mode::{Mode, Offset};
 use crate::settings::{HostModel, ReceiveWindow, Settings};
+use crate::subflow::acceptance::Facts;
+use crate::subflow::segments::Acknowledgment;
 use crate::subflow::{Subflow, Subflows};
 use anabranch_trace::{Event, Violation};
 use anabranch_units::{Duration, Instant, Range};
@@ -30,6 +35,8 @@ pub(crate) struct Receiving {
     announced: u64,
     /// The widest window that was ever advertised.
     widest: u64,
+    /// An event is to report to the application that there is something to read.
+    pub readable: bool,
     /// Where the peer's stream ends, once that is known.
     fin: Option<u64>,
     /// The peer's stream in the only subflow's sequence: plain TCP.
@@ -45,6 +52,7 @@ impl Receiving {
             separate: settings.tcp.receive_window == ReceiveWindow::Subflow,
             announced: 0,
             widest: 0,
+            readable: false,
             fin: None,
             offset: Offset { sub: 1, data: 0 },
         }
@@ -56,7 +64,7 @@ impl Receiving {
     }
 
     /// The next offset to acknowledge: the end of the stream counts as a byte (RFC 8684 §3.3.3).
-    pub fn acked(&self) -> u64 {
+    fn acked(&self) -> u64 {
         self.next() + u64::from(self.is_finished())
     }
 
@@ -75,21 +83,31 @@ impl Receiving {
         self.fin.is_some_and(|fin| self.reassembly.read_bytes() >= fin)
     }
 
-    /// The widest window that was ever advertised.
-    pub fn widest(&self) -> u64 {
-        self.widest
+    /// Facts that decide about a segment that came on `s`; `max_window`: the widest that the peer ever offered.
+    #[inline(always)]
+    pub fn facts(&self, mode: Mode, s: &Subflow, max_window: u64) -> Facts {
+        Facts { mode, end: self.window_end(mode, s, s.receiver.next()), widest: self.widest, max_window }
+    }
+
+    /// The acknowledgment that leaves on subflow `i`.
+    #[inline(always)]
+    pub fn acknowledge(&mut self, mode: Mode, subflows: &mut Subflows, i: usize) -> Acknowledgment {
+        Acknowledgment { window: self.offer_on(mode, subflows, i), data: self.acked() }
     }
 
     /// The next bytes for the application.
     #[inline]
-    pub fn read(&mut self) -> Option<(Range, Bytes)> {
-        self.reassembly.read()
+    pub fn read(&mut self, now: Instant, mode: Mode, subflows: &mut Subflows) -> Option<(Range, Bytes)> {
+        let read = self.reassembly.read()?;
+        self.right_size(now, subflows);
+        self.on_read(mode, subflows);
+        Some(read)
     }
 
     /// The application read at `now`. A measurement lasts for the longest round trip of all subflows: the data that they
     /// bring in it is the sum of their rates times that round trip (RFC 6182 §5.3).
     #[inline]
-    pub fn right_size(&mut self, now: Instant, subflows: &[Subflow]) {
+    fn right_size(&mut self, now: Instant, subflows: &[Subflow]) {
         if !self.room.is_sized() {
             return;
         }
@@ -105,21 +123,20 @@ impl Receiving {
         self.room.is_sized()
     }
 
-    /// The peer's DATA_FIN is at `offset`, as it came on subflow `s`. True if its place was not known before.
-    pub fn note_data_fin(&mut self, cx: &mut Scope<'_>, mode: Mode, s: &mut Subflow, offset: u64) -> bool {
+    /// The peer's DATA_FIN is at `offset`, as it came on subflow `s`.
+    fn note_data_fin(&mut self, cx: &mut Scope<'_>, mode: Mode, s: &mut Subflow, offset: u64) {
         let possible = offset >= self.reassembly.next() && offset <= self.edge(mode);
         let moved = self.fin.is_some_and(|known| known != offset);
         if moved || self.fin.is_none() && !possible {
-            cx.violation(s.id, Violation::DataFinMoved);
-            return false;
+            return cx.violation(s.id, Violation::DataFinMoved);
         }
         // RFC 8684 §3.3.3: acknowledged at connection level like data
         s.acks.demand();
-        self.fin.replace(offset).is_none()
+        self.readable |= self.fin.replace(offset).is_none();
     }
 
-    /// Bytes with their place in the data sequence came on subflow `i`. True if bytes came into order.
-    pub fn on_arrival(
+    /// Bytes with their place in the data sequence came on subflow `i`.
+    fn on_arrival(
         &mut self,
         cx: &mut Scope<'_>,
         mode: Mode,
@@ -127,19 +144,18 @@ impl Receiving {
         i: usize,
         start: u64,
         mut bytes: Bytes,
-    ) -> bool {
+    ) {
         let id = subflows[i].id;
         let mut range = Range::new(start, start + bytes.len() as u64);
         if self.linux_drops(mode, range) {
-            cx.violation(id, Violation::BeyondWindow);
-            return false;
+            return cx.violation(id, Violation::BeyondWindow);
         }
         let end = self.edge(mode).min(self.fin.unwrap_or(u64::MAX));
         if range.end > end {
             // RFC 8684 §3.3.4: beyond the window, or behind the end of the stream
             cx.violation(id, Violation::BeyondWindow);
             if start >= end {
-                return false;
+                return;
             }
             bytes = Bytes::copy_from_slice(&bytes[..(end - start) as usize]);
             range.end = end;
@@ -156,7 +172,7 @@ impl Receiving {
             // A copy, or a hole that is filled: the peer's window waits for this DATA_ACK.
             subflows[i].acks.demand();
         }
-        self.reassembly.next() > next_before
+        self.readable |= self.reassembly.next() > next_before;
     }
 
     /// Bytes of the data sequence are dropped as a whole: they are out of order and end beyond what was promised, though their
@@ -171,28 +187,13 @@ impl Receiving {
     // ---- plain TCP: the subflow's sequence is the data sequence (RFC 8684 §3.7) ----
 
     /// The data offset of byte `seq` of the only subflow.
-    pub fn start_of(&self, seq: u64) -> Option<u64> {
+    fn start_of(&self, seq: u64) -> Option<u64> {
         (self.offset.data + seq).checked_sub(self.offset.sub)
     }
 
     /// Where the subflow's sequence became the data sequence.
     pub fn offset(&self) -> Offset {
         self.offset
-    }
-
-    /// The peer's stream continues at `offset`.
-    pub fn go_on_at(&mut self, offset: Offset) {
-        self.offset = offset;
-    }
-
-    /// After the fall back, a peer that does not know of it yet repeats data that came already, with new sequence numbers.
-    /// In order it is skipped: the stream continues after it. Out of order it is dropped, and the peer retransmits it.
-    pub fn pass_over(&mut self, s: &mut Subflow, seq: u64, payload: &Bytes) {
-        s.acks.demand();
-        if s.receiver.next() == seq {
-            s.receiver.accept(seq, payload);
-            self.offset.sub += payload.len() as u64;
-        }
     }
 
     /// Where the peer's stream stands on `s`, the only subflow: what comes next in its sequence, and the place of that in the
@@ -209,11 +210,20 @@ impl Receiving {
         Some(Offset { sub: s.placement.first_unmapped().unwrap_or(come), data: next })
     }
 
-    /// In plain TCP a FIN, which has come on `s`, ends the stream, at the place where it stands in the subflow's sequence.
-    /// False if that is not where the stream ends: something is missing that will never come.
-    pub fn end_with_fin(&mut self, s: &Subflow) -> bool {
+    /// In plain TCP a FIN ends the stream, at the place where it stands in the sequence of `s`, once it has come there. False
+    /// if that is not where the stream ends: something is missing that will never come.
+    pub fn end_with_fin(&mut self, cx: &mut Scope<'_>, s: &Subflow) -> bool {
+        if !s.receiver.is_finished() {
+            return true;
+        }
         let at = self.start_of(s.receiver.next() - 1);
         let known = *self.fin.get_or_insert(at.unwrap_or(u64::MAX));
-        at == Some(known) && known == self.reassembly.next()
+        let is_end = at == Some(known) && known == self.reassembly.next();
+        if is_end {
+            self.readable = true;
+        } else {
+            cx.violation(s.id, Violation::DataFinMoved);
+        }
+        is_end
     }
 }

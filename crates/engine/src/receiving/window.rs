@@ -40,7 +40,7 @@ impl Receiving {
 
     /// The application read: acknowledgments tell the peer if that opens its window by much (RFC 9293 §3.8.6.2.2).
     #[inline(always)]
-    pub fn on_read(&self, mode: Mode, subflows: &mut Subflows) {
+    pub(super) fn on_read(&self, mode: Mode, subflows: &mut Subflows) {
         if self.linux.is_some() {
             return self.tell_as_linux(mode, subflows);
         }
@@ -78,7 +78,7 @@ impl Receiving {
 
     /// The same on an open subflow.
     #[inline(always)]
-    pub fn offer_on(&mut self, mode: Mode, subflows: &mut Subflows, i: usize) -> u16 {
+    pub(super) fn offer_on(&mut self, mode: Mode, subflows: &mut Subflows, i: usize) -> u16 {
         let shift = subflows[i].terms.recv_shift;
         self.advertise_on(mode, subflows, i, shift)
     }

@@ -6,12 +6,15 @@ use crate::cx::Scope;
 use crate::mode::Mode;
 use crate::schedule::{Cause, SchedulerEvent};
 use crate::settings::{AckCounting, HostModel, LimitedDecay};
-use crate::subflow::sender::{AckOutcome, RecoveryChange};
-use crate::subflow::{Subflow, Subflows};
-use anabranch_trace::{Event, PathState, RecoveryPhase};
+use crate::subflow::sender::{AckOutcome, RecoveryChange, Sent};
+use crate::subflow::{Move, Subflow, Subflows};
+use anabranch_trace::{Event, PathState, RecoveryPhase, SendKind, Violation};
 use anabranch_units::{Instant, Range};
-use anabranch_wire::Segment;
+use anabranch_wire::{Flags, Segment};
 use core::cmp::Ordering;
+
+/// The flags of a FIN.
+const FIN: Flags = Flags(Flags::ACK.0 | Flags::FIN.0);
 
 impl Sending {
     /// The window of the subflow. In plain TCP it is the connection's too; MPTCP's moves with its DATA_ACK.
@@ -64,6 +67,9 @@ impl Sending {
         upto: u64,
         windows: Option<usize>,
     ) {
+        if upto > self.sent_upto() {
+            return cx.violation(s.id, Violation::DataAckBeyond);
+        }
         let end = self.buffer.end();
         if upto == end + 1 && !self.data_fin.is_acked() {
             self.data_fin.on_acked();
@@ -186,7 +192,7 @@ impl Sending {
         cx.record(Some(id), Event::Path(PathState::Established));
         self.refresh_usability(cx.settings, subflows);
         self.relieve_failing(cx.now, subflows);
-        self.path_up(id);
+        self.note_path_up(id);
     }
 
     /// Plain TCP: what the subflow acknowledged is acknowledged at connection level.
@@ -220,10 +226,12 @@ impl Sending {
 
     // ---- transmissions ----
 
-    /// New data left on `s`, at `seq` of its sequence.
+    /// New data left on `s`.
     #[inline(always)]
-    pub fn on_sent(&mut self, cx: &mut Scope<'_>, s: &mut Subflow, seq: u64, fresh: Fresh) {
+    pub(super) fn on_sent(&mut self, cx: &mut Scope<'_>, s: &mut Subflow, sent: Sent, fresh: Fresh) {
         let Fresh { range, kind, data_fin } = fresh;
+        let seq = sent.seq.start;
+        s.on_sent(cx.now, sent);
         if data_fin {
             self.data_fin_sent(cx, s);
         }
@@ -239,6 +247,36 @@ impl Sending {
         }
     }
 
+    /// A retransmission left on `s`.
+    pub(super) fn on_retransmitted(&mut self, cx: &mut Scope<'_>, s: &mut Subflow, sent: &Sent) {
+        s.sender.on_retransmitted(cx.now, sent.seq.start);
+        s.last_sent = Some(cx.now);
+        self.after_sending(cx.now, s, sent.seq.len());
+        let event = match sent.payload.is_empty() {
+            true => Event::ControlSent { flags: FIN.0, again: true },
+            false => Event::DataSent { seq: sent.seq.start, data: sent.data, kind: SendKind::Retransmission },
+        };
+        cx.record(Some(s.id), event);
+    }
+
+    /// The FIN that is to leave on `s`, after all data that is bound to it.
+    pub(super) fn next_fin(&self, s: &mut Subflow) -> Option<Sent> {
+        if !s.fin.wanted || s.fin.offset.is_some() || self.has_queued(s.id) {
+            return None;
+        }
+        s.go(Move::SendFin);
+        let at = s.sender.nxt();
+        s.fin.offset = Some(at);
+        Some(Sent::fin(at, self.written()))
+    }
+
+    /// A FIN left on `s`.
+    pub(super) fn on_fin_sent(&mut self, cx: &mut Scope<'_>, s: &mut Subflow, fin: Sent) {
+        s.sender.on_sent(cx.now, fin);
+        self.after_sending(cx.now, s, 0);
+        cx.record(Some(s.id), Event::ControlSent { flags: FIN.0, again: false });
+    }
+
     /// Our DATA_FIN left on `s`.
     pub fn data_fin_sent(&mut self, cx: &Scope<'_>, s: &Subflow) {
         self.data_fin.on_sent(cx.now, s.id, s.sender.rtt().rto(), cx.settings.tcp.rto_max);
@@ -246,7 +284,7 @@ impl Sending {
 
     /// A segment with so many bytes of payload left on `s`.
     #[inline(always)]
-    pub fn after_sending(&mut self, now: Instant, s: &mut Subflow, bytes: u64) {
+    fn after_sending(&mut self, now: Instant, s: &mut Subflow, bytes: u64) {
         let Some(p) = self.assignment.path_mut(s.id) else { return };
         p.in_flight = s.sender.in_flight();
         p.in_flight_bytes = s.sender.in_flight_bytes();
@@ -273,7 +311,7 @@ impl Sending {
     }
 
     /// The end of our stream in the data sequence, for the FIN of a subflow.
-    pub fn written(&self) -> Range {
+    fn written(&self) -> Range {
         let end = self.assignment.written();
         Range::new(end, end)
     }

@@ -124,7 +124,7 @@ impl Sending {
     }
 
     /// Data that failing paths have not delivered may go out again over a path that works, now that there is one.
-    pub fn relieve_failing(&mut self, now: Instant, subflows: &mut Subflows) {
+    pub(super) fn relieve_failing(&mut self, now: Instant, subflows: &mut Subflows) {
         for s in subflows.iter_mut().filter(|s| s.failing) {
             self.relieve(now, s);
         }

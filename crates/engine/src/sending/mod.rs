@@ -4,19 +4,24 @@
 mod acks;
 mod buffer;
 mod data_fin;
+mod ending;
 mod failing;
 mod persist;
 mod refresh;
 mod rounds;
+mod timers;
+mod transmit;
 
 pub(crate) use data_fin::DataFin;
-pub(crate) use persist::{Peer, Probed};
+pub(crate) use persist::Peer;
+pub(crate) use timers::Overdue;
 
 use crate::congestion::CongestionControl;
 use crate::cx::Scope;
 use crate::mode::{Mode, Offset};
 use crate::schedule::{Assignment, Cause, Scheduler, View};
 use crate::settings::{HostModel, Settings};
+use crate::subflow::sender::Sent;
 use crate::subflow::{Subflow, Subflows};
 use anabranch_trace::{Event, SendKind};
 use anabranch_units::{Instant, PathId, Range};
@@ -117,6 +122,9 @@ impl Sending {
 
     /// Takes as much of `bytes` as there is room for; returns how much that was.
     pub fn write(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, mut bytes: Bytes) -> usize {
+        if self.finished || self.stopped {
+            return 0;
+        }
         let room = self.room();
         let taken = room.min(bytes.len() as u64);
         // A full buffer leaves the application waiting, whether or not it offered more than fitted.
@@ -159,6 +167,9 @@ impl Sending {
 
     /// No more will be written.
     pub fn finish(&mut self, cx: &mut Scope<'_>) {
+        if self.finished || self.stopped {
+            return;
+        }
         self.finished = true;
         self.assignment.set_ended();
         cx.record(None, Event::WriteEnd(self.buffer.end()));
@@ -195,17 +206,17 @@ impl Sending {
     }
 
     /// Everything that was written was sent, and nothing of it waits to be sent in a queue.
-    pub fn all_sent(&self) -> bool {
+    fn all_sent(&self) -> bool {
         self.assignment.backlog().is_empty() && !self.assignment.anything_queued()
     }
 
     /// The highest offset that the peer may acknowledge: the DATA_FIN counts as a byte (RFC 8684 §3.3.3).
-    pub fn sent_upto(&self) -> u64 {
+    fn sent_upto(&self) -> u64 {
         self.sent_end + u64::from(self.data_fin.has_left() && self.sent_end == self.buffer.end())
     }
 
     /// The DATA_FIN is to be sent without payload as soon as everything else was delivered.
-    pub fn settle_data_fin(&mut self) {
+    fn settle_data_fin(&mut self) {
         let fin = &self.data_fin;
         let due = self.finished && self.all_delivered() && !fin.is_acked() && !fin.has_left();
         if due && !self.assignment.anything_queued() {
@@ -256,7 +267,7 @@ impl Sending {
 
     /// The congestion window of `s` has room, and its pacer lets a segment leave at `now`.
     #[inline(always)]
-    pub fn has_room(&self, s: &Subflow, now: Instant) -> bool {
+    fn has_room(&self, s: &Subflow, now: Instant) -> bool {
         let window = self.assignment.path(s.id).map_or(0, |p| p.cwnd);
         s.sender.in_flight() < window && s.pacer.next() <= now
     }
@@ -272,13 +283,13 @@ impl Sending {
 
     /// When the scheduler wants to be called again: only if there is something to send.
     #[inline(always)]
-    pub fn wakeup(&self) -> Instant {
+    fn wakeup(&self) -> Instant {
         self.rounds.wakeup_for(self.assignment.backlog())
     }
 
-    /// The next new data for `s`, taken out of its queue, and its bytes, if the peer's window admits it.
+    /// The next new data for `s`, taken out of its queue, and its segment, if the peer's window admits it.
     #[inline(always)]
-    pub fn take_next(&mut self, s: &mut Subflow, mode: Mode, linux: bool, keeps_keys: bool) -> Option<(Fresh, Bytes)> {
+    fn take_next(&mut self, s: &mut Subflow, mode: Mode, linux: bool, keeps_keys: bool) -> Option<(Sent, Fresh)> {
         let queued = self.assignment.take_admissible(s.id)?;
         let payload = self.buffer.slice(queued.range);
         if linux {
@@ -286,8 +297,11 @@ impl Sending {
         }
         // MP_CAPABLE with the first data has no place for it; it follows without payload then.
         let last = self.finished && queued.range.end == self.buffer.end();
-        let data_fin = !mode.is_plain() && last && !(s.sender.nxt() == 1 && keeps_keys);
-        Some((Fresh { range: queued.range, kind: queued.kind, data_fin }, payload))
+        let seq = s.sender.nxt();
+        let data_fin = !mode.is_plain() && last && !(seq == 1 && keeps_keys);
+        s.probe = false;
+        let sent = Sent::new(Range::new(seq, seq + queued.range.len()), payload, queued.range, data_fin);
+        Some((sent, Fresh { range: queued.range, kind: queued.kind, data_fin }))
     }
 }
 

@@ -4,8 +4,11 @@
 use super::Sending;
 use crate::cx::Scope;
 use crate::deadlines::NEVER;
+use crate::mode::Mode;
+use crate::reasons::INTERFERENCE;
 use crate::schedule::Cause;
 use crate::subflow::Subflows;
+use anabranch_trace::Violation;
 use anabranch_units::{Duration, Instant, PathId};
 
 /// Longest time between two zero-window probes.
@@ -52,29 +55,19 @@ impl Persist {
     }
 }
 
-/// Facts about the peer at the time of a window probe.
+/// Facts about the peer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer {
+    pub mode: Mode,
     /// It speaks MPTCP, and has shown so by a DSS or a join.
     pub maps: bool,
     /// It has joined a second subflow.
     pub joined: bool,
 }
 
-/// The result of a probe that is due.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Probed {
-    /// It is on its way.
-    Sent,
-    /// This subflow answered the last one without a DATA_ACK: something takes its options off.
-    Unmapped(PathId),
-    /// This subflow has left too many without an answer.
-    Silent(PathId),
-}
-
 impl Sending {
     /// When the peer's window is probed.
-    pub fn persist_deadline(&self) -> Instant {
+    pub(super) fn persist_deadline(&self) -> Instant {
         self.persist.at
     }
 
@@ -94,21 +87,22 @@ impl Sending {
         }
     }
 
-    /// RFC 9293 §3.8.6.1: nothing is in flight whose answer could bring the peer's window or its acknowledgment.
-    pub fn probe_window(&mut self, cx: &Scope<'_>, peer: Peer, subflows: &mut Subflows) -> Probed {
+    /// RFC 9293 §3.8.6.1: nothing is in flight whose answer could bring the peer's window or its acknowledgment. The subflow,
+    /// if there is one, that has left too many probes without an answer.
+    pub(super) fn probe_window(&mut self, cx: &mut Scope<'_>, peer: Peer, subflows: &mut Subflows) -> Option<usize> {
         self.persist.probes += 1;
         self.persist.at = cx.now + self.persist_interval(cx);
-        let Some(s) = self.next_to_probe().and_then(|id| subflows.iter_mut().find(|s| s.id == id)) else {
-            return Probed::Sent;
-        };
-        let id = s.id;
+        let id = self.next_to_probe()?;
+        let probed = subflows.place_of(id)?;
         let answered = core::mem::take(&mut self.persist.answered);
         let last = self.persist.last.replace(LastProbe { path: id, at: cx.now });
-        let heard = |last: &LastProbe| subflows.iter().any(|s| s.id == last.path && s.last_heard > last.at);
-        if let Some(last) = last.filter(|last| !answered && peer.maps && heard(last)) {
-            // Its acknowledgments have lost their DATA_ACKs, and with them the connection's window (RFC 8684 §3.3.5). A peer that
-            // continues without mappings, as Linux does, would take retransmitted data for new data.
-            return Probed::Unmapped(last.path);
+        let heard = |last: LastProbe| subflows.iter().position(|s| s.id == last.path && s.last_heard > last.at);
+        if let Some(i) = last.filter(|_| !answered && peer.maps).and_then(heard) {
+            // Its acknowledgments have lost their DATA_ACKs, and with them the connection's window (RFC 8684 §3.3.5): something
+            // takes its options off. A peer that continues without mappings, as Linux does, would take retransmitted data for
+            // new data.
+            subflows[i].refuse(cx, Violation::Unmapped, INTERFERENCE);
+            return None;
         }
         if self.persist.probes > 1 && (answered || peer.joined) && !self.assignment.outstanding().is_empty() {
             // RFC 8684 §3.3.6: a receiver may drop at connection level what its subflow acknowledged. Its answer, or a
@@ -119,16 +113,16 @@ impl Sending {
         if self.assignment.bind_what_fits(id) {
             // It leaves before the scheduler is called again, which might bind it as before.
             self.due = None;
-            return Probed::Sent;
+            return None;
         }
         // RFC 9293 §3.8.6.1: as long as the peer answers, for ever; else like any retransmission.
-        let Some(s) = subflows.iter_mut().find(|s| s.id == id) else { return Probed::Sent };
+        let s = &mut subflows[probed];
         s.probes += 1;
         if s.probes > cx.settings.tcp.retries {
-            return Probed::Silent(id);
+            return Some(probed);
         }
         s.window_probe = true;
-        Probed::Sent
+        None
     }
 
     /// One path after the other, the fastest first: it may be the one that is silent.

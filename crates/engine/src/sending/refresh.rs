@@ -3,15 +3,33 @@
 use super::Sending;
 use super::buffer::greatest_capacity;
 use crate::cx::Scope;
-use crate::schedule::{Device, PathView, SchedulerEvent};
+use crate::mode::Mode;
+use crate::path::PathPolicy;
+use crate::schedule::{Cause, Device, PathView, SchedulerEvent};
 use crate::settings::Settings;
 use crate::subflow::{Subflow, Subflows};
-use anabranch_trace::{Event, WindowChange};
+use anabranch_trace::{Event, PathState, WindowChange};
 use anabranch_units::{Duration, PathId};
+use anabranch_wire::Segment;
 
 impl Sending {
-    /// A subflow of the path is established: its window begins with `initial_window` packets.
-    pub fn add_path(&mut self, cx: &Scope<'_>, s: &mut Subflow, path: PathView, initial_window: u32) {
+    /// Both SYNs of `s` are exchanged, and `segment` acknowledges ours: its sender and its window begin. `policy`, and the bytes
+    /// that its path has carried so far, are the operator's account of it.
+    pub fn add_path(
+        &mut self,
+        cx: &Scope<'_>,
+        mode: Mode,
+        s: &mut Subflow,
+        segment: &Segment,
+        (policy, used_bytes): (PathPolicy, u64),
+    ) {
+        if mode.is_plain() {
+            self.become_plain();
+        }
+        self.writable |= !s.join;
+        let initial_window = s.begin_sending(segment, &cx.settings.tcp, cx.now);
+        let mss = s.terms.payload_limit(cx.settings, !mode.is_plain());
+        let path = PathView { usable: false, backup: s.is_backup(), policy, used_bytes, ..PathView::new(s.id, mss) };
         if self.congestion.is_rate_based() {
             s.sender.measure_rate();
         }
@@ -33,13 +51,28 @@ impl Sending {
     }
 
     /// The subflow of a path is removed: the scheduler gets an event.
-    pub fn path_down(&mut self, id: PathId) {
+    pub fn path_down(&mut self, settings: &Settings, subflows: &mut Subflows, id: PathId) {
         self.persist.forget(id);
         self.scheduler.on_event(&SchedulerEvent::PathDown { path: id }, &self.assignment);
+        self.refresh_usability(settings, subflows);
+        self.ask_for_round(Cause::PathChange(id));
     }
 
-    /// A path may carry data from now on.
-    pub fn path_up(&mut self, id: PathId) {
+    /// Subflow `i` may carry data from now on.
+    pub fn path_up(&mut self, cx: &mut Scope<'_>, mode: Mode, subflows: &mut Subflows, i: usize) {
+        let s = &mut subflows[i];
+        let id = s.id;
+        s.reported = PathState::Established;
+        cx.record(Some(id), Event::Path(PathState::Established));
+        self.refresh_usability(cx.settings, subflows);
+        self.retire_half_closed(cx.settings, mode, subflows);
+        self.relieve_failing(cx.now, subflows);
+        self.note_path_up(id);
+        self.ask_for_round(Cause::PathChange(id));
+    }
+
+    /// The scheduler gets an event: a path may carry data from now on.
+    pub(super) fn note_path_up(&mut self, id: PathId) {
         self.scheduler.on_event(&SchedulerEvent::PathUp { path: id }, &self.assignment);
     }
 
@@ -115,6 +148,12 @@ impl Sending {
             p.sole = p.usable && if healthy > 0 { healthy == 1 } else { able == 1 };
             p.backup = s.is_backup();
         }
+    }
+
+    /// Whether subflow `i` is a backup may have changed.
+    pub fn on_backup(&mut self, settings: &Settings, subflows: &mut Subflows, i: usize) {
+        self.refresh_usability(settings, subflows);
+        self.ask_for_round(Cause::PathChange(subflows[i].id));
     }
 
     /// Records the window of a subflow.

@@ -43,7 +43,7 @@ impl Rounds {
 
 impl Sending {
     /// Makes a round due if the scheduler's wake-up time has come.
-    pub fn on_wakeup(&mut self, now: Instant) {
+    pub(super) fn on_wakeup(&mut self, now: Instant) {
         if self.rounds.wakeup <= now {
             self.ask_for_round(Cause::Wakeup);
         }
@@ -57,6 +57,9 @@ impl Sending {
         name: SchedulerName,
         scheduler: Box<dyn Scheduler>,
     ) {
+        if self.stopped {
+            return;
+        }
         self.assignment.take_all_back();
         self.rounds.has_value = scheduler.values().is_some();
         self.scheduler = scheduler;
@@ -70,6 +73,7 @@ impl Sending {
     }
 
     /// Holds the round that is due. False if there is no path to send on.
+    #[inline(never)]
     pub fn hold_round(&mut self, cx: &mut Scope<'_>, mode: Mode, subflows: &mut Subflows) -> bool {
         let Some(cause) = self.due.take() else { return false };
         // This round answers the wake-up that the scheduler requested in its last one, whether or not a path is left.

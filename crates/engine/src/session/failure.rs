@@ -2,12 +2,13 @@
 //! come (RFC 8684 §3.7).
 
 use super::Session;
+use crate::cx::Scope;
 use crate::deadlines::NEVER;
 use crate::mode::Offset;
-use crate::subflow::Subflow;
-use crate::subflow::mapping::subflow_offset;
+use crate::subflow::mapping::{Doubt, subflow_offset};
+use crate::subflow::{Subflow, Subflows};
 use anabranch_units::{DataSeq, Duration, Instant};
-use anabranch_wire::{Mapping, MptcpOption, Segment};
+use anabranch_wire::{MptcpOption, Segment};
 
 /// The state of MP_FAIL after a checksum failed on the only subflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,15 +74,23 @@ impl Session {
         self.checksum = false;
     }
 
-    /// The checksum of data failed that the wire numbers `data_seq`: MP_FAIL is said, again after `wait`, and the peer given up
-    /// at `until`.
-    pub fn say_failure(&mut self, data_seq: u64, now: Instant, wait: Duration, until: Instant) {
-        self.failure = Failure::Said(Saying { data_seq, again: now + wait, wait, until });
-    }
-
-    /// The peer could not verify our data.
-    pub fn hear_failure(&mut self, data_seq: u64) {
-        self.failure = Failure::Heard(data_seq);
+    /// The connection fell back for `doubt` on `s`, where the peer's stream stands at `next`: MP_FAIL informs the peer that its data
+    /// could not be verified, and answers that ours could not.
+    pub fn on_fallen_back(&mut self, cx: &Scope<'_>, s: &mut Subflow, doubt: Doubt, next: u64) {
+        match doubt {
+            Doubt::Corrupt(start) => {
+                s.acks.demand();
+                let (data_seq, wait) = (self.peer_stream().number(start).0, s.sender.rtt().rto());
+                // As long as Linux waits for an answer (TCP_RTO_MAX).
+                let until = cx.now + cx.settings.tcp.rto_max;
+                self.failure = Failure::Said(Saying { data_seq, again: cx.now + wait, wait, until });
+            }
+            Doubt::Failed(data_seq) => {
+                self.failure = Failure::Heard(data_seq);
+                s.signal_failure(self.peer_stream().number(next).0);
+            }
+            Doubt::Unmapped { .. } | Doubt::Infinite(_) => {}
+        }
     }
 
     /// The peer has not reacted to our MP_FAIL yet: it may not know that this is plain TCP.
@@ -97,20 +106,24 @@ impl Session {
         }
     }
 
-    /// MP_FAIL was not answered in time. True if it is to be said again, false if the peer is given up.
-    pub fn repeat_failure(&mut self, now: Instant) -> bool {
+    /// MP_FAIL is said again if it was not answered in time. False if the peer is given up.
+    pub fn repeat_failure(&mut self, now: Instant, subflows: &mut Subflows) -> bool {
+        if now < self.failure_deadline() {
+            return true;
+        }
         let Failure::Said(saying) = &mut self.failure else { return true };
         if saying.until <= now {
             return false;
         }
         saying.wait = saying.wait * 2;
         saying.again = now + saying.wait;
+        subflows.iter_mut().for_each(|s| s.acks.demand());
         true
     }
 
     /// After a checksum failed, the peer reacts by its own MP_FAIL, an infinite mapping or plain data. Until one of the
     /// latter it maps what it sends, and waits for DATA_ACKs as before. True if our answer was lost, and is to be said again.
-    pub fn on_reaction(&mut self, segment: &Segment) -> bool {
+    fn on_reaction(&mut self, segment: &Segment) -> bool {
         if self.failure == Failure::None {
             return false;
         }
@@ -129,11 +142,21 @@ impl Session {
         false
     }
 
-    /// A mapping puts data of `s` where the subflow's sequence does, given that `place` is in that line; `next` is the next
-    /// offset of the peer's stream.
-    pub fn is_in_line(&self, s: &Subflow, mapping: &Mapping, next: u64, place: Offset) -> bool {
-        let sub = subflow_offset(mapping.subflow_seq, s.receiver.next());
-        sub.zip(self.data_offset(mapping, next)).is_some_and(|(sub, data)| data + place.sub == place.data + sub)
+    /// Takes a segment at `seq` of `s` after the fall back: see [`Self::mapped_to`].
+    pub fn on_plain_segment(
+        &mut self,
+        now: Instant,
+        s: &mut Subflow,
+        segment: &Segment,
+        seq: u64,
+        next: u64,
+        place: Offset,
+    ) -> MappedTo {
+        let mapped_to = self.mapped_to(s, segment, seq, next, place);
+        if mapped_to == MappedTo::Sequence && self.on_reaction(segment) && s.may_answer(now) {
+            s.signal_failure(self.peer_stream().number(next).0);
+        }
+        mapped_to
     }
 
     /// After the fall back: where the mapping of a segment at `seq` of `s` puts its data, if the peer still sends mappings. The
@@ -144,11 +167,12 @@ impl Session {
         let Some(mapping) = mapping.filter(|m| knows_numbers && m.subflow_seq > 0) else {
             return MappedTo::Sequence;
         };
-        let known = subflow_offset(mapping.subflow_seq, s.receiver.next()).zip(self.data_offset(&mapping, next));
+        let known =
+            subflow_offset(mapping.subflow_seq, s.receiver.next()).zip(self.peer_stream().offset(&mapping, next));
         let Some((sub, data)) = known.filter(|(sub, _)| *sub >= place.sub) else {
             return MappedTo::Sequence;
         };
-        if self.is_in_line(s, &mapping, next, place) {
+        if self.peer_stream().is_in_line(&mapping, s.receiver.next(), next, place) {
             return MappedTo::Sequence;
         }
         let end = data + seq.saturating_sub(sub) + segment.payload.len() as u64;

@@ -2,11 +2,12 @@
 
 use super::offers::{capable, is_spoken, join, speaks_later};
 use super::{Keys, Session};
+use crate::cx::Scope;
 use crate::mode::Mode;
 use crate::reasons::MPTCP_ERROR;
 use crate::subflow::half_open::{HalfOpen, Offer};
-use crate::subflow::{Both, Subflow};
-use anabranch_trace::Violation;
+use crate::subflow::{Both, Move, Reset, Subflow};
+use anabranch_trace::{Event, Violation};
 use anabranch_units::{DataSeq, SeqNumber};
 use anabranch_wire::{AddAddr, MpCapable, MpJoin, MptcpOption, Reason, Segment, crypto};
 
@@ -31,12 +32,22 @@ pub(crate) enum Shown {
     PlainTcp,
 }
 
+/// The agreement that the peer's SYN makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Agreement {
+    /// None yet, or none any more.
+    Nothing,
+    Made,
+    /// The same, but the peer accepts no joins to the address that it came from (RFC 8684 §3.1, flag C).
+    NoJoinsHere,
+}
+
 /// The SYN/ACK of a join: the peer wants a backup; its random number; its address ID.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Answer {
-    pub backup: bool,
-    pub nonce: u32,
-    pub address_id: u8,
+struct Answer {
+    backup: bool,
+    nonce: u32,
+    address_id: u8,
 }
 
 impl Session {
@@ -48,8 +59,40 @@ impl Session {
         }
     }
 
+    /// Takes the SYN/ACK that answers the SYN of `s`, or the SYN that `crossed` it.
+    pub fn on_syn(&mut self, cx: &mut Scope<'_>, s: &mut Subflow, segment: &Segment, crossed: bool) -> Agreement {
+        s.learn(segment, cx.now);
+        if crossed {
+            // MPTCP is not agreed that way.
+            s.on_crossing_syn();
+            self.become_plain();
+            return Agreement::Nothing;
+        }
+        let mut agreement = Agreement::Made;
+        if s.join {
+            match self.check_syn_ack(segment, s.handshake.nonces.ours) {
+                Ok(answer) => {
+                    s.backup.theirs = answer.backup;
+                    s.handshake.nonces.theirs = answer.nonce;
+                    s.handshake.address_ids.theirs = answer.address_id;
+                }
+                Err(violation) => {
+                    // RFC 8684 §3.2, §3.7: a join that is not understood is reset
+                    s.reset = Some(Reset::Because(MPTCP_ERROR));
+                    violation.into_iter().for_each(|violation| cx.violation(s.id, violation));
+                    return Agreement::Nothing;
+                }
+            }
+        } else if self.learn_from_syn_ack(segment) {
+            agreement = Agreement::NoJoinsHere;
+        }
+        s.go(Move::ReceiveSynAck);
+        s.on_syn_ack(cx.now, &cx.settings.tcp, self.is_plain());
+        agreement
+    }
+
     /// Learns from the SYN/ACK of the first subflow. True if the peer accepts no joins to the address that it came from.
-    pub fn learn_from_syn_ack(&mut self, segment: &Segment) -> bool {
+    fn learn_from_syn_ack(&mut self, segment: &Segment) -> bool {
         if self.mode != Mode::Opening {
             return false;
         }
@@ -98,7 +141,7 @@ impl Session {
     ///
     /// # Errors
     /// RFC 8684 §3.2, §3.7: a join that is not understood is reset. The rule that the peer broke, if it did.
-    pub fn check_syn_ack(&self, segment: &Segment, ours: u32) -> Result<Answer, Option<Violation>> {
+    fn check_syn_ack(&self, segment: &Segment, ours: u32) -> Result<Answer, Option<Violation>> {
         let Some(MpJoin::SynAck { backup, address_id, hmac, nonce }) = join(segment).copied() else { return Err(None) };
         let expected = crypto::join_hmac(self.keys.remote, self.keys.local, nonce, ours);
         if hmac == crypto::leftmost_64(&expected) {
@@ -133,15 +176,25 @@ impl Session {
     /// The third ACK of a join proves that the peer holds the keys.
     ///
     /// # Errors
-    /// The rule that it broke. RFC 8684 §3.2: every segment of a join carries the proof until our fourth ACK reaches the peer.
-    pub fn check_third_ack(&self, segment: &Segment, Both { ours, theirs }: Both<u32>) -> Result<(), Violation> {
-        let Some(MpJoin::Ack { hmac }) = join(segment).copied() else { return Err(Violation::UnexpectedOption) };
-        let expected = crypto::join_hmac(self.keys.remote, self.keys.local, theirs, ours);
-        if hmac == crypto::leftmost_160(&expected) { Ok(()) } else { Err(Violation::Hmac) }
+    /// It is to be reset, with this reason. RFC 8684 §3.2: every segment of a join carries the proof until our fourth ACK
+    /// reaches the peer.
+    pub fn check_third_ack(&self, cx: &mut Scope<'_>, segment: &Segment, half: &HalfOpen) -> Result<(), Reason> {
+        let Offer::Join { nonces: Both { ours, theirs }, .. } = half.offer else { return Err(MPTCP_ERROR) };
+        let violation = match join(segment) {
+            Some(MpJoin::Ack { hmac }) => {
+                let expected = crypto::join_hmac(self.keys.remote, self.keys.local, theirs, ours);
+                (*hmac != crypto::leftmost_160(&expected)).then_some(Violation::Hmac)
+            }
+            _ => Some(Violation::UnexpectedOption),
+        };
+        violation.map_or(Ok(()), |violation| {
+            cx.record(None, Event::Violation(violation));
+            Err(MPTCP_ERROR)
+        })
     }
 
     /// The option of our SYN or SYN/ACK.
-    pub fn handshake_option(&self, s: &Subflow) -> Option<MptcpOption> {
+    pub(super) fn handshake_option(&self, s: &Subflow) -> Option<MptcpOption> {
         if self.mode.is_plain() || s.handshake.bare {
             return None;
         }
@@ -159,7 +212,7 @@ impl Session {
     }
 
     /// The option of a third ACK: both keys, or the HMAC of a join.
-    pub fn third_ack_option(&self, s: &Subflow) -> MptcpOption {
+    pub(super) fn third_ack_option(&self, s: &Subflow) -> MptcpOption {
         if s.join {
             let Both { ours, theirs } = s.handshake.nonces;
             let hmac = crypto::join_hmac(self.keys.local, self.keys.remote, ours, theirs);
@@ -170,7 +223,7 @@ impl Session {
     }
 
     /// MP_CAPABLE with both keys, as the third ACK and the first data carry it.
-    pub fn both_keys(&self, data: Option<(u16, Option<u16>)>) -> MpCapable {
+    pub(super) fn both_keys(&self, data: Option<(u16, Option<u16>)>) -> MpCapable {
         MpCapable {
             checksum: self.checksum,
             sender_key: Some(self.keys.local),
@@ -181,16 +234,25 @@ impl Session {
     }
 
     /// The data that MP_CAPABLE maps, the first of the connection: its length, and the checksum if there is one.
-    pub fn first_data(&self, option: &MptcpOption) -> Option<(u16, Option<u16>)> {
+    pub(super) fn first_data(&self, option: &MptcpOption) -> Option<(u16, Option<u16>)> {
         let MptcpOption::Capable(c) = option else { return None };
         let keys = (c.sender_key, c.receiver_key) == (Some(self.keys.remote), Some(self.keys.local));
         c.data.filter(|_| is_spoken(c) && keys)
     }
 
     /// The information of a segment on `s` about the peer's end, as long as none had any; `alone`: there is no other subflow.
-    pub fn shown(&mut self, s: &Subflow, alone: bool, segment: &Segment) -> Shown {
+    #[inline(always)]
+    pub fn shown(&mut self, s: &mut Subflow, alone: bool, segment: &Segment) -> Shown {
+        if self.dss_seen { Shown::Nothing } else { self.first_shown(s, alone, segment) }
+    }
+
+    fn first_shown(&mut self, s: &mut Subflow, alone: bool, segment: &Segment) -> Shown {
         let bare = segment.options.mptcp().is_empty() && (!segment.payload.is_empty() || segment.ack != s.isn.at(1));
         if self.confirm(segment) {
+            // MP_CAPABLE does not tell that a path is a backup.
+            if s.backup.ours && !s.join {
+                s.signal_backup();
+            }
             Shown::OurKeys
         } else if bare && alone && !s.join && !self.joined {
             // RFC 8684 §3.7: data, or an acknowledgment of ours, without the option
@@ -214,11 +276,6 @@ impl Session {
         self.dss_seen
     }
 
-    /// A client's first subflow whose peer has not shown that it got our keys (RFC 8684 §3.1).
-    pub fn shows_keys(&self, s: &Subflow) -> bool {
-        self.mode == Mode::Multipath { confirmed: false } && s.handshake.active && !s.join
-    }
-
     /// An announcement of ours, with the proof that an ADD_ADDR carries (RFC 8684 §3.4.1).
     pub fn signed(&self, announcement: MptcpOption) -> MptcpOption {
         let MptcpOption::AddAddr(announced) = announcement else { return announcement };
@@ -228,7 +285,7 @@ impl Session {
     }
 
     /// An ADD_ADDR proves that the peer holds the keys.
-    pub fn proves(&self, announced: AddAddr) -> bool {
+    pub(super) fn proves(&self, announced: AddAddr) -> bool {
         let AddAddr { address_id, address, port, hmac } = announced;
         hmac == Some(crypto::add_addr_hmac(self.keys.remote, self.keys.local, address_id, address, port))
     }

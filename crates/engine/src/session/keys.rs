@@ -46,9 +46,4 @@ impl Keys {
     pub fn local_number(&self, offset: u64) -> DataSeq {
         self.local_idsn.at(offset + 1)
     }
-
-    /// The wire's number of the peer's data at `offset`.
-    pub fn remote_number(&self, offset: u64) -> DataSeq {
-        self.remote_idsn.at(offset + 1)
-    }
 }

@@ -1,21 +1,24 @@
 //! The MPTCP session: what both ends agreed on, which keys they have, what the options of our segments say, and what those of
 //! the peer's prove (RFC 8684 §3).
 
+mod effects;
 mod failure;
 mod handshake;
 mod keys;
 mod offers;
 mod options;
+mod segments;
 
+pub(crate) use effects::{Effect, Ended};
 pub(crate) use failure::MappedTo;
-pub(crate) use handshake::{Learned, Shown};
+pub(crate) use handshake::{Agreement, Learned, Shown};
 pub(crate) use keys::{Keys, fresh_key};
 pub(crate) use offers::{asked, offers_multipath, reason_in};
-pub(crate) use options::{Checked, Said};
 
 use crate::mode::Mode;
+use crate::peer_stream::PeerStream;
 use crate::settings::{DssWidth, Settings};
-use anabranch_wire::{MptcpOption, Segment};
+use crate::subflow::Subflow;
 use failure::{Failure, Infinite};
 
 /// The terms that both ends agreed on.
@@ -97,14 +100,20 @@ impl Session {
         self.wanted.then_some(self.keys.local_token)
     }
 
-    /// The peer has sent a DSS or more: it is known to speak MPTCP.
-    pub fn has_seen_dss(&self) -> bool {
-        self.dss_seen
+    /// The peer speaks MPTCP, and has shown so by a DSS or a join.
+    pub fn is_mapped(&self) -> bool {
+        (self.dss_seen || self.joined) && self.is_multipath()
     }
 
-    /// MP_FASTCLOSE with our key: the peer's abort (RFC 8684 §3.5).
-    pub fn is_fast_close(&self, segment: &Segment) -> bool {
-        let ours = MptcpOption::FastClose { receiver_key: self.keys.local };
-        self.is_multipath() && segment.options.mptcp().contains(&ours)
+    /// How the peer's stream is numbered.
+    #[inline(always)]
+    pub fn peer_stream(&self) -> PeerStream {
+        PeerStream { mode: self.mode, idsn: self.keys.remote_idsn, checksum: self.checksum }
+    }
+
+    /// No more than one of the subflows is or ever was in use. A join whose SYN/ACK we have answered may be in use on the other
+    /// side.
+    pub fn is_alone(&self, subflows: &[Subflow]) -> bool {
+        !self.joined && !subflows.iter().any(|s| s.join && s.state.is_synchronized())
     }
 }

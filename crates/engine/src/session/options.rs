@@ -10,53 +10,7 @@ use anabranch_units::DataSeq;
 use anabranch_wire::{DataAck, Dss, Mapping, MptcpOption, Options, Segment, dss_checksum};
 use bytes::Bytes;
 
-/// The connection-level content of a control segment.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Said {
-    /// Next offset of the peer's stream.
-    pub acked: u64,
-    /// Where our stream ends, if the DATA_FIN goes out.
-    pub data_fin: Option<u64>,
-}
-
-/// The meaning of a mapping's length, checksum and DATA_FIN.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Checked {
-    /// RFC 8684 §3.3: it has a checksum though that was not agreed on, or none though it was.
-    NotAgreed,
-    /// The checksum of a DATA_FIN without payload is wrong.
-    Wrong,
-    /// The stream ends with it.
-    DataFin,
-    /// It maps payload, whose checksum is verified when it has come, a DATA_FIN included.
-    Payload,
-}
-
 impl Session {
-    /// Checks a mapping of the peer's data at `start`, with or without a DATA_FIN.
-    pub fn check_mapping(&self, mapping: &Mapping, start: u64, data_fin: bool) -> Checked {
-        if mapping.checksum.is_some() != self.checksum {
-            return Checked::NotAgreed;
-        }
-        let len = u64::from(mapping.len) - u64::from(data_fin);
-        // RFC 8684 §3.3: the checksum covers the DATA_FIN. Beside payload it is taken with that.
-        if !data_fin || len > 0 && self.checksum {
-            return Checked::Payload;
-        }
-        let is_right = |sum| self.is_right(sum, start, mapping.subflow_seq, mapping.len, &Bytes::new());
-        if mapping.checksum.is_none_or(is_right) { Checked::DataFin } else { Checked::Wrong }
-    }
-
-    /// The offset at which a mapping starts, near the `next` one.
-    pub fn data_offset(&self, mapping: &Mapping, next: u64) -> Option<u64> {
-        let first = self.keys.remote_number(0);
-        if mapping.wide {
-            DataSeq(mapping.data_seq).offset_from(first, next)
-        } else {
-            DataSeq::low_offset_from(mapping.data_seq as u32, first, next)
-        }
-    }
-
     /// The offset that a DATA_ACK acknowledges, near the one that is known.
     #[inline(always)]
     pub fn acked_offset(&self, ack: DataAck, near: u64) -> Option<u64> {
@@ -67,24 +21,14 @@ impl Session {
         }
     }
 
-    /// The wire's number of the peer's data at `offset`.
-    pub fn remote_number(&self, offset: u64) -> u64 {
-        self.keys.remote_number(offset).0
-    }
-
     /// The peer sends data sequence numbers of this width.
     pub fn note_width(&mut self, mapping: &Mapping) {
         self.peer_wide |= mapping.wide;
     }
 
-    /// `checksum` is the one of the mapped bytes, the first of which is the peer's data at `start`.
-    pub fn is_right(&self, checksum: u16, start: u64, subflow_seq: u32, len: u16, bytes: &Bytes) -> bool {
-        dss_checksum(self.remote_number(start), subflow_seq, len, bytes) == checksum
-    }
-
     /// A DATA_ACK of `next`.
-    pub fn ack_option(&self, next: u64) -> Dss {
-        let number = self.keys.remote_number(next).0;
+    fn ack_option(&self, next: u64) -> Dss {
+        let number = self.peer_stream().number(next).0;
         let wide = self.wide || self.peer_wide;
         let ack = if wide { DataAck::Long(number) } else { DataAck::Short(number as u32) };
         Dss { ack: Some(ack), mapping: None, data_fin: false }
@@ -93,7 +37,7 @@ impl Session {
     /// Adds the mapping of a segment of `s`: DSS, or MP_CAPABLE on the first data of a client that is not confirmed. `acked`
     /// is the next offset of the peer's stream.
     #[inline(always)]
-    pub fn add_mapping(&self, s: &Subflow, sent: &Sent, acked: u64, options: &mut Options) {
+    pub(super) fn add_mapping(&self, s: &Subflow, sent: &Sent, acked: u64, options: &mut Options) {
         if self.mode.is_plain() {
             return self.add_infinite_mapping(sent, options);
         }
@@ -105,7 +49,7 @@ impl Session {
         let number = self.keys.local_number(sent.data.start);
         let subflow_seq = sent.seq.start as u32;
         let checksum = self.checksum.then(|| dss_checksum(number.0, subflow_seq, len, &sent.payload));
-        if sent.seq.start == 1 && self.shows_keys(s) && !sent.data_fin {
+        if sent.seq.start == 1 && s.shows_keys(self.mode) && !sent.data_fin {
             options.push_mptcp(MptcpOption::Capable(self.both_keys(Some((len, checksum)))));
             return;
         }
@@ -132,35 +76,35 @@ impl Session {
         Mapping { data_seq: number, wide: self.wide, subflow_seq: 0, len: 1, checksum }
     }
 
-    /// Adds the options of a segment of `s` without payload. True if it has the DATA_FIN, where one is to go out.
-    pub fn add_control(&self, s: &Subflow, said: Said, options: &mut Options) -> bool {
+    /// Adds the options of a segment of `s` without payload; `data_fin`: where our stream ends, if the DATA_FIN goes out. True if it has the DATA_FIN, where one is to go out.
+    pub(super) fn add_control(&self, s: &Subflow, acked: u64, data_fin: Option<u64>, options: &mut Options) -> bool {
         match self.mode {
             Mode::Plain => {
                 if let Failure::Said(saying) = &self.failure {
                     options.push_mptcp(MptcpOption::Fail { data_seq: saying.data_seq });
                 }
                 if matches!(self.failure, Failure::Said(_) | Failure::Answered) {
-                    options.set_dss(self.ack_option(said.acked));
+                    options.set_dss(self.ack_option(acked));
                 }
                 false
             }
-            _ if self.shows_keys(s) && said.data_fin.is_none() => {
+            _ if s.shows_keys(self.mode) && data_fin.is_none() => {
                 options.push_mptcp(MptcpOption::Capable(self.both_keys(None)));
                 false
             }
             _ => {
-                let mut dss = self.ack_option(said.acked);
-                if let Some(end) = said.data_fin {
+                let mut dss = self.ack_option(acked);
+                if let Some(end) = data_fin {
                     dss.mapping = Some(self.bare_data_fin(end));
                     dss.data_fin = true;
                 }
-                options.set_dss(dss) && said.data_fin.is_some()
+                options.set_dss(dss) && data_fin.is_some()
             }
         }
     }
 
     /// Adds the options that say why a subflow is reset (RFC 8684 §3.5, §3.6, §3.7).
-    pub fn add_reason(&self, reset: Reset, options: &mut Options) {
+    pub(super) fn add_reason(&self, reset: Reset, options: &mut Options) {
         if !self.wanted || self.mode.is_plain() {
             return;
         }

@@ -4,12 +4,13 @@ use super::forward::{self, PeerClock};
 use super::mapping::{Entry, subflow_offset};
 use super::sender::{AckInput, AckOutcome};
 use super::stamps::Stamps;
-use super::{State, Subflow};
+use super::{Reset, State, Subflow};
 use crate::cx::Scope;
 use crate::mode::Mode;
+use crate::reasons::INTERFERENCE;
 use anabranch_trace::Violation;
 use anabranch_units::{Instant, Range};
-use anabranch_wire::{Flags, Mapping, Segment};
+use anabranch_wire::{Flags, Mapping, Reason, Segment};
 use bytes::Bytes;
 
 /// A segment begins at most this much below the lowest number that the peer may have to retransmit.
@@ -28,6 +29,8 @@ pub(crate) struct Refused {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Facts {
     pub mode: Mode,
+    /// The end of the window in the subflow's sequence.
+    pub end: u64,
     /// The widest window that we ever advertised.
     pub widest: u64,
     /// The widest window that the peer ever offered.
@@ -37,12 +40,8 @@ pub(crate) struct Facts {
 /// The meaning of a segment for a subflow that is not synchronized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opening {
-    /// Nothing.
+    /// Nothing, or it breaks a rule, and what follows from that is noted.
     Nothing,
-    /// It breaks a rule, and what follows from that is noted.
-    Broken(Violation),
-    /// It breaks a rule, and is answered with an acknowledgment, seldom (RFC 5961).
-    Challenged(Violation),
     /// The peer refuses.
     Refused,
     /// It acknowledges our SYN.
@@ -51,8 +50,21 @@ pub(crate) enum Opening {
     Crossed,
 }
 
+/// The meaning of a segment in a synchronized state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Accepted {
+    /// Nothing, or it is not acceptable, and is answered as it must be.
+    Nothing,
+    /// The peer resets.
+    Reset,
+    /// Its contents are to be taken: where it begins, and what it acknowledges.
+    Contents { seq: u64, ack: u64 },
+}
+
 /// RFC 9293 §3.10.7.4: what of a segment lies within the window, `len` bytes.
-pub(crate) fn cut_off(segment: &Segment, len: u64) -> Segment {
+#[cold]
+#[inline(never)]
+fn cut_off(segment: &Segment, len: u64) -> Segment {
     let mut segment = segment.clone();
     // A slice of a packet would keep all of it in memory.
     segment.payload = Bytes::copy_from_slice(&segment.payload[..len as usize]);
@@ -62,54 +74,125 @@ pub(crate) fn cut_off(segment: &Segment, len: u64) -> Segment {
 
 impl Subflow {
     /// The meaning of a segment in SYN-SENT (RFC 9293 §3.10.7.3). `racing`: other paths have sent a SYN too.
-    pub fn in_syn_sent(&mut self, segment: &Segment, racing: bool) -> Opening {
+    pub fn in_syn_sent(&mut self, cx: &mut Scope<'_>, segment: &Segment, racing: bool) -> Opening {
         let flags = segment.flags;
         let acks_our_syn = flags.has(Flags::ACK) && segment.ack == self.isn.at(1);
         if flags.has(Flags::ACK) && !acks_our_syn {
             // RFC 9293 §3.10.7.3: the peer may hold an old connection
             self.refusal = Some(segment.ack).filter(|_| !flags.has(Flags::RST));
-            return Opening::Broken(Violation::BlindAck);
+            cx.violation(self.id, Violation::BlindAck);
+            return Opening::Nothing;
         }
         match (flags.has(Flags::RST), flags.has(Flags::SYN)) {
             (true, _) if acks_our_syn => Opening::Refused,
             (true, _) | (false, false) => Opening::Nothing,
             (false, true) if acks_our_syn => Opening::Answered,
             // MP_JOIN knows no simultaneous open, and neither does a race: it would end in plain TCP.
-            (false, true) if self.join || racing => Opening::Broken(Violation::UnexpectedOption),
+            (false, true) if self.join || racing => {
+                cx.violation(self.id, Violation::UnexpectedOption);
+                Opening::Nothing
+            }
             (false, true) => Opening::Crossed,
         }
     }
 
     /// The SYN of a segment in SYN-RECEIVED is the one that came already. `Some(true)`: with an acknowledgment, the other half
     /// of a simultaneous open (RFC 9293 §3.5); `Some(false)`: our SYN/ACK was lost.
-    pub fn repeats_syn(&self, segment: &Segment) -> Option<bool> {
+    fn repeats_syn(&self, segment: &Segment) -> Option<bool> {
         let flags = segment.flags;
         let again = flags.has(Flags::SYN) && !flags.has(Flags::RST) && segment.seq == self.peer_isn;
         let crossed = flags.has(Flags::ACK) && self.handshake.active;
         again.then_some(crossed).filter(|crossed| *crossed || !flags.has(Flags::ACK))
     }
 
-    /// The meaning of an acceptable segment in SYN-RECEIVED (RFC 9293 §3.10.7.4); `crossed`: see [`Self::repeats_syn`].
-    pub fn in_syn_received(&mut self, segment: &Segment, crossed: bool) -> Opening {
+    /// The meaning of a segment in SYN-RECEIVED (RFC 9293 §3.10.7.4); `offers`: it has an offer of MPTCP that can be answered.
+    pub fn in_syn_received(&mut self, cx: &mut Scope<'_>, segment: &Segment, facts: Facts, offers: bool) -> Opening {
         let flags = segment.flags;
+        let repeated = self.repeats_syn(segment);
+        if repeated == Some(false) {
+            self.on_syn_again(cx.now, offers);
+            return Opening::Nothing;
+        }
+        let crossed = repeated.is_some();
+        if !crossed && self.in_window(cx, segment, facts).is_none() {
+            return Opening::Nothing;
+        }
         if flags.has(Flags::RST) {
             // RFC 5961 §3.2
             let exact = segment.seq == self.peer_isn.at(1);
-            return if exact { Opening::Refused } else { Opening::Challenged(Violation::BlindReset) };
+            if exact {
+                return Opening::Refused;
+            }
+            self.challenge(cx, facts.mode, Violation::BlindReset);
+            return Opening::Nothing;
         }
         if flags.has(Flags::SYN) && !crossed {
             // Back to LISTEN: the peer begins another connection. It sends its SYN again. Or else RFC 5961 §4.
             let listens = !self.handshake.active;
-            return if listens { Opening::Refused } else { Opening::Challenged(Violation::BlindSyn) };
+            if listens {
+                return Opening::Refused;
+            }
+            self.challenge(cx, facts.mode, Violation::BlindSyn);
+            return Opening::Nothing;
         }
         if !flags.has(Flags::ACK) {
             return Opening::Nothing;
         }
         if segment.ack != self.isn.at(1) {
             self.refusal = Some(segment.ack);
-            return Opening::Broken(Violation::BlindAck);
+            cx.violation(self.id, Violation::BlindAck);
+            return Opening::Nothing;
         }
-        Opening::Answered
+        if crossed { Opening::Crossed } else { Opening::Answered }
+    }
+
+    /// The meaning of a segment in a synchronized state, by its numbers and flags (RFC 9293 §3.10.7.4, first to fifth step).
+    #[inline(always)]
+    pub fn accept(&mut self, cx: &mut Scope<'_>, segment: &Segment, facts: Facts) -> Accepted {
+        let Some(seq) = self.in_window(cx, segment, facts) else { return Accepted::Nothing };
+        let flags = segment.flags;
+        if flags.has(Flags::RST) {
+            return Accepted::Reset;
+        }
+        if flags.has(Flags::SYN) {
+            // RFC 5961 §4
+            self.challenge(cx, facts.mode, Violation::BlindSyn);
+            return Accepted::Nothing;
+        }
+        if !flags.has(Flags::ACK) {
+            return Accepted::Nothing;
+        }
+        let Some(ack) = self.acked(segment, facts.max_window) else {
+            self.challenge(cx, facts.mode, Violation::BlindAck);
+            return Accepted::Nothing;
+        };
+        self.heard(cx, segment, seq);
+        self.data_ack = None;
+        Accepted::Contents { seq, ack }
+    }
+
+    /// The segment's offset, if it is acceptable; otherwise it is answered as it must be.
+    #[inline(always)]
+    fn in_window(&mut self, cx: &mut Scope<'_>, segment: &Segment, facts: Facts) -> Option<u64> {
+        match self.acceptable(segment, facts.end, cx.now) {
+            Ok(seq) => Some(seq),
+            Err(refused) => {
+                self.on_unacceptable(cx, segment, refused, facts);
+                None
+            }
+        }
+    }
+
+    /// The part of a segment within the window, `room` bytes, if it has more.
+    #[inline(always)]
+    pub fn cut_off(&mut self, cx: &mut Scope<'_>, segment: &Segment, room: u64) -> Option<Segment> {
+        if segment.payload.len() as u64 <= room {
+            return None;
+        }
+        cx.violation(self.id, Violation::BeyondWindow);
+        // The peer may be asking whether the window is still closed (§3.8.6.1).
+        self.acks.demand();
+        Some(cut_off(segment, room))
     }
 
     /// Sequence number and timestamps (RFC 9293 §3.10.7.4, first step): the segment's offset, if it is acceptable in a window
@@ -118,7 +201,7 @@ impl Subflow {
     /// # Errors
     /// It is not: see [`Self::on_unacceptable`].
     #[inline(always)]
-    pub fn acceptable(&self, segment: &Segment, end: u64, now: Instant) -> Result<u64, Refused> {
+    fn acceptable(&self, segment: &Segment, end: u64, now: Instant) -> Result<u64, Refused> {
         let next = self.receiver.next();
         let seq = segment.seq.offset_from(self.peer_isn, next);
         let rst = segment.flags.has(Flags::RST);
@@ -139,7 +222,7 @@ impl Subflow {
     /// A segment that is not acceptable is answered with an acknowledgment (RFC 9293 §3.10.7.4): at once if the peer may have
     /// sent it again because ours was lost, else seldom. (Linux answers every segment with payload at once.)
     #[cold]
-    pub fn on_unacceptable(&mut self, cx: &mut Scope<'_>, segment: &Segment, refused: Refused, facts: Facts) {
+    fn on_unacceptable(&mut self, cx: &mut Scope<'_>, segment: &Segment, refused: Refused, facts: Facts) {
         let Refused { seq, old } = refused;
         let (flags, len) = (segment.flags, u64::from(segment.seq_len()));
         if flags.has(Flags::RST) {
@@ -192,8 +275,15 @@ impl Subflow {
         }
     }
 
+    /// A segment that an off-path attacker may have sent is answered with an acknowledgment, at a limited rate (RFC 5961).
+    #[cold]
+    pub fn challenge(&mut self, cx: &mut Scope<'_>, mode: Mode, violation: Violation) {
+        cx.violation(self.id, violation);
+        self.answer(cx.now, mode);
+    }
+
     /// Acknowledges a segment that an off-path attacker may have sent, unless the last such answer is too recent.
-    pub fn answer(&mut self, now: Instant, mode: Mode) {
+    fn answer(&mut self, now: Instant, mode: Mode) {
         if !self.may_answer(now) {
             return;
         }
@@ -323,5 +413,35 @@ impl Subflow {
         arrival.duplicate.into_iter().for_each(|duplicate| self.acks.report(duplicate));
         self.acks.on_arrival(now, at_once || arrival.acknowledge_now);
         (arrival.ready, false)
+    }
+    /// Takes the FIN of a segment at `seq`, if it has one. True once everything up to the peer's FIN has come.
+    #[inline(always)]
+    pub fn take_fin(&mut self, now: Instant, segment: &Segment, seq: u64) -> bool {
+        if segment.flags.has(Flags::FIN) {
+            let known = self.receiver.note_fin(seq + segment.payload.len() as u64);
+            if known { self.acks.on_arrival(now, true) } else { self.acks.demand() }
+        }
+        self.receiver.take_fin()
+    }
+
+    // ---- rules that the peer breaks ----
+
+    /// The peer broke a rule: the subflow is reset for that `reason`.
+    pub fn refuse(&mut self, cx: &mut Scope<'_>, violation: Violation, reason: Reason) {
+        cx.violation(self.id, violation);
+        self.reset = Some(Reset::Because(reason));
+    }
+
+    /// The mapping of data does not come: the subflow is closed (RFC 8684 §3.3.1), even the only one (§3.7). Whether the
+    /// peer's next data is new cannot be known, so that plain TCP might corrupt the stream.
+    pub fn end_unmapped(&mut self) {
+        self.reset = Some(Reset::Because(INTERFERENCE));
+        self.placement.take_unmapped();
+    }
+
+    /// Data from `data_seq` on could not be verified, and the subflow does not continue.
+    pub fn fail(&mut self, data_seq: u64) {
+        self.reset = Some(Reset::Fail(data_seq));
+        self.placement.take_unmapped();
     }
 }

@@ -1,10 +1,14 @@
 //! The subflows of a connection. Any access that may change one drops what was derived from its state; there is no other.
 
-use super::Subflow;
+use super::life::{Ending, Expired};
 use super::segments::{Waiting, Wanted};
+use super::{Reset, Subflow};
+use crate::cx::Scope;
 use crate::deadlines::NEVER;
 use crate::mode::Mode;
-use anabranch_units::{Instant, Rng};
+use crate::reasons::UNSPECIFIED;
+use anabranch_trace::{Event, PathState};
+use anabranch_units::{Instant, PathId, Rng};
 use core::ops::{Deref, Index, IndexMut};
 
 /// Values derived from the state of a subflow since it may last have changed.
@@ -34,29 +38,45 @@ impl Subflow {
 
 /// The subflows of a connection, in the order in which they began.
 #[derive(Debug)]
-pub(crate) struct Subflows(Vec<Subflow>);
+pub(crate) struct Subflows {
+    all: Vec<Subflow>,
+    epoch: u64,
+}
 
 impl Subflows {
     /// None, with room for so many.
     pub fn with_capacity(count: usize) -> Self {
-        Self(Vec::with_capacity(count))
+        Self { all: Vec::with_capacity(count), epoch: 0 }
     }
 
     /// A new one, last in order.
-    pub fn push(&mut self, subflow: Subflow) {
-        self.0.push(subflow);
+    pub fn add(&mut self, cx: &mut Scope<'_>, subflow: Subflow) {
+        cx.record(Some(subflow.id), Event::Path(PathState::Opening));
+        self.all.push(subflow);
+        self.epoch += 1;
     }
 
     /// Takes one out.
     pub fn remove(&mut self, i: usize) -> Subflow {
-        self.0.remove(i)
+        self.epoch += 1;
+        self.all.remove(i)
+    }
+
+    /// The place of the one over a path.
+    pub fn place_of(&self, id: PathId) -> Option<usize> {
+        id.place_in(&self.all, |s| s.id)
+    }
+
+    /// Counts those that came and went.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
     }
 
     /// A port of ours that none of them uses (RFC 6335 §6: the dynamic ones).
     pub fn fresh_port(&self, rng: &mut Rng) -> u16 {
         loop {
             let port = 49_152 + rng.below(16_384) as u16;
-            if self.0.iter().all(|s| s.tuple.local.port() != port) {
+            if self.all.iter().all(|s| s.tuple.local.port() != port) {
                 return port;
             }
         }
@@ -64,14 +84,26 @@ impl Subflows {
 
     /// All, to change them: where seldom one is changed, find it first.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Subflow> {
-        self.0.iter_mut().map(Subflow::changing)
+        self.all.iter_mut().map(Subflow::changing)
+    }
+
+    /// The connection is aborted.
+    pub fn abort(&mut self, reset: Reset) {
+        self.iter_mut().for_each(|s| s.abort(reset));
+    }
+
+    /// From here on the connection is plain TCP over subflow `i`. Joins that did not come into use do not any more.
+    pub fn become_plain(&mut self, i: usize) {
+        for (n, s) in self.iter_mut().enumerate() {
+            if n == i { s.become_plain() } else { s.close_by_reset(Reset::Because(UNSPECIFIED)) }
+        }
     }
 
     /// The first one, `from` or one after it, of which a segment is [wanted](Subflow::wanted), and which; `waiting`: what waits
     /// for one.
     #[inline(always)]
     pub fn wanted_from(&mut self, from: usize, mode: Mode, waiting: Waiting) -> Option<(usize, Wanted)> {
-        for (n, s) in self.0[from..].iter_mut().enumerate() {
+        for (n, s) in self.all[from..].iter_mut().enumerate() {
             if s.derived.idle && (waiting.data | waiting.data_fin) & s.id.bit() == 0 {
                 debug_assert_eq!(s.wanted(mode, waiting), Wanted::Nothing, "a change of a subflow was missed");
                 continue;
@@ -86,11 +118,21 @@ impl Subflows {
         None
     }
 
+    /// Does what time demands of the `i`th.
+    pub fn on_timers(&mut self, cx: &mut Scope<'_>, i: usize, ending: Ending) -> Expired {
+        // Nearly always it is another one's turn: found out without a change.
+        let derived = &self.all[i].derived;
+        if derived.timed && derived.next > cx.now {
+            return Expired::Nothing;
+        }
+        self[i].on_timers(cx, ending)
+    }
+
     /// The next deadline of all; `pacing`: when the next segment of one may leave, if nothing else holds it back.
     #[inline(always)]
     pub fn deadline(&mut self, pacing: impl Fn(&Subflow) -> Instant) -> Instant {
         let mut all = NEVER;
-        for s in &mut self.0 {
+        for s in &mut self.all {
             if !s.derived.timed {
                 s.derived.next = s.deadlines().next();
                 s.derived.timed = true;
@@ -107,7 +149,7 @@ impl Deref for Subflows {
 
     #[inline(always)]
     fn deref(&self) -> &[Subflow] {
-        &self.0
+        &self.all
     }
 }
 
@@ -116,13 +158,13 @@ impl Index<usize> for Subflows {
 
     #[inline(always)]
     fn index(&self, i: usize) -> &Subflow {
-        &self.0[i]
+        &self.all[i]
     }
 }
 
 impl IndexMut<usize> for Subflows {
     #[inline(always)]
     fn index_mut(&mut self, i: usize) -> &mut Subflow {
-        self.0[i].changing()
+        self.all[i].changing()
     }
 }

@@ -6,11 +6,13 @@ use super::sender::Sender;
 use super::stamps::Stamps;
 use super::window::SendWindow;
 use super::{Both, Move, Reset, State, Subflow};
+use crate::cx::Scope;
 use crate::deadlines::{Deadlines, NEVER};
 use crate::four_tuple::FourTuple;
+use crate::mode::Mode;
 use crate::reasons::{OUTSTANDING, UNSPECIFIED};
 use crate::settings::{Settings, TcpSettings};
-use anabranch_trace::PathState;
+use anabranch_trace::{Event, PathState, Violation};
 use anabranch_units::{Duration, Instant, PathId, Rng, SeqNumber};
 use anabranch_wire::Segment;
 
@@ -27,7 +29,7 @@ const CLOSE_PATIENCE: (u64, Duration) = (3, Duration::from_secs(1));
 
 /// The timers of a subflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Timer {
+pub(super) enum Timer {
     /// A delayed acknowledgment.
     Acknowledgment,
     /// The probe of a failing path.
@@ -39,6 +41,17 @@ pub(crate) enum Timer {
     /// Keep-alive, TIME-WAIT, or the end of waiting for the peer's FIN.
     Linger,
     /// One of the sender's.
+    Sender,
+}
+
+/// The result of a subflow's timers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Expired {
+    /// All that was due is done.
+    Nothing,
+    /// The handshake was not answered, or the peer has been silent for too long (RFC 9293 §3.8.3, R2).
+    Failed,
+    /// A timer of the sender's has come.
     Sender,
 }
 
@@ -134,9 +147,26 @@ impl Subflow {
         }
     }
 
+    /// RFC 8684 §3.2: the fourth ACK came, so that the peer has our proof. False if there is nothing to prove.
+    #[inline(always)]
+    pub fn confirm_join(&mut self) -> bool {
+        let confirms = self.join && !self.handshake.confirmed;
+        if confirms {
+            self.handshake.confirmed = true;
+            self.handshake.complete();
+        }
+        confirms
+    }
+
+    /// A SYN of the peer's crosses ours: it is answered with SYN/ACK.
+    pub fn on_crossing_syn(&mut self) {
+        self.go(Move::ReceiveSyn);
+        self.handshake.due = true;
+    }
+
     /// The peer's SYN again: our SYN/ACK was lost. It may have no option now, perhaps because our answer was dropped for it
     /// (RFC 8684 §3.7): the answer has none either then, and the third ACK tells what it is to be.
-    pub fn on_syn_again(&mut self, now: Instant, offers_multipath: bool) {
+    pub(super) fn on_syn_again(&mut self, now: Instant, offers_multipath: bool) {
         if self.may_answer(now) {
             self.handshake.due = true;
         }
@@ -192,7 +222,7 @@ impl Subflow {
 
     /// The table of deadlines. Pacing is not among them: it depends on the congestion control, which lies outside.
     #[inline(always)]
-    pub fn deadlines(&self) -> Deadlines<Timer, 6> {
+    pub(super) fn deadlines(&self) -> Deadlines<Timer, 6> {
         Deadlines([
             (Timer::Acknowledgment, self.acks.deadline()),
             (Timer::PathProbe, self.path_probe),
@@ -203,8 +233,35 @@ impl Subflow {
         ])
     }
 
+    /// Does what is due. Only the sender's timers concern more than the subflow.
+    pub fn on_timers(&mut self, cx: &mut Scope<'_>, ending: Ending) -> Expired {
+        let tcp = &cx.settings.tcp;
+        let mut last = None;
+        while let Some(timer) = self.deadlines().due_after(last, cx.now) {
+            match timer {
+                Timer::Acknowledgment => self.acks.on_timer(cx.now),
+                Timer::PathProbe => {
+                    self.probe_path(cx.now);
+                    cx.record(Some(self.id), Event::PathProbe);
+                }
+                Timer::Mapping => {
+                    cx.violation(self.id, Violation::Unmapped);
+                    self.end_unmapped();
+                    return Expired::Nothing;
+                }
+                Timer::Handshake if self.on_handshake_timer(cx.now, tcp.syn_retries) => return Expired::Nothing,
+                Timer::Handshake => return Expired::Failed,
+                Timer::Linger if self.on_linger(cx.now, tcp.keep_alive, ending) => return Expired::Nothing,
+                Timer::Linger => return Expired::Failed,
+                Timer::Sender => return Expired::Sender,
+            }
+            last = Some(timer);
+        }
+        Expired::Nothing
+    }
+
     /// The handshake was not answered: it is repeated. False if that was tried often enough.
-    pub fn on_handshake_timer(&mut self, now: Instant, all: u32) -> bool {
+    fn on_handshake_timer(&mut self, now: Instant, all: u32) -> bool {
         let retries = if self.join && self.state == State::SynSent { all.min(JOIN_RETRIES) } else { all };
         let goes_on = self.handshake.on_timeout(retries);
         if goes_on && self.state == State::Established {
@@ -216,7 +273,7 @@ impl Subflow {
     }
 
     /// Keep-alive, TIME-WAIT, or the end of waiting for the peer's FIN. False if the subflow is to be given up.
-    pub fn on_linger(&mut self, now: Instant, keep_alive: Option<Duration>, ending: Ending) -> bool {
+    fn on_linger(&mut self, now: Instant, keep_alive: Option<Duration>, ending: Ending) -> bool {
         if self.state == State::TimeWait {
             self.linger = NEVER;
             self.go(Move::Expire);
@@ -278,10 +335,16 @@ impl Subflow {
         }
     }
 
+    /// A client's first subflow whose peer has not shown that it got our keys (RFC 8684 §3.1).
+    #[inline(always)]
+    pub fn shows_keys(&self, mode: Mode) -> bool {
+        mode == Mode::Multipath { confirmed: false } && self.handshake.active && !self.join
+    }
+
     // ---- a failing path ----
 
     /// One small segment shows whether a failing path is back. The back-off of the data itself is RFC 6298's.
-    pub fn probe_path(&mut self, now: Instant) {
+    fn probe_path(&mut self, now: Instant) {
         self.window_probe = true;
         self.probed = true;
         let (least, most) = PATH_PROBE;
@@ -307,6 +370,11 @@ impl Subflow {
     }
 
     // ---- the end ----
+
+    /// Closed, with nothing left to say.
+    pub fn is_gone(&self) -> bool {
+        self.state == State::Closed && self.reset.is_none()
+    }
 
     /// The connection ends while this join is incomplete: a reset informs the peer if it may know of the join. Nothing is
     /// awaited.

@@ -4,6 +4,7 @@ use crate::deadlines::NEVER;
 use crate::pieces::{Pieces, kept};
 use anabranch_trace::Violation;
 use anabranch_units::{Duration, Instant, Range};
+use anabranch_wire::Mapping;
 use bytes::Bytes;
 use std::collections::VecDeque;
 
@@ -179,6 +180,11 @@ impl Unmapped {
         patient
     }
 
+    /// Holds a piece above all that are held until it is decided what becomes of the subflow.
+    pub fn put_back(&mut self, piece: (u64, Bytes)) {
+        self.pieces.push_back(piece);
+    }
+
     /// Everything held, to be looked at again because a mapping came.
     pub fn take(&mut self) -> VecDeque<(u64, Bytes)> {
         self.deadline = NEVER;
@@ -198,6 +204,20 @@ pub(crate) enum Placed {
     Whole { entry: Entry, bytes: Bytes },
     /// No mapping is known for them.
     Unmapped { seq: u64, bytes: Bytes },
+}
+
+/// A reason to give up mappings: the connection falls back to plain TCP, or, where that is not safe, the subflow does not continue
+/// (RFC 8684 §3.7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Doubt {
+    /// The checksum of the mapping of the data at this offset is wrong.
+    Corrupt(u64),
+    /// The mapping of data does not come. `at_start`: the very first data, whose segment has no DSS.
+    Unmapped { at_start: bool },
+    /// The peer could not verify our data from this number on.
+    Failed(u64),
+    /// The peer maps no more.
+    Infinite(Mapping),
 }
 
 /// The place of a subflow's bytes in the data sequence.
@@ -288,6 +308,11 @@ impl Placement {
     /// See [`Unmapped::hold`].
     pub fn hold(&mut self, now: Instant, seq: u64, bytes: Bytes, window: u64, bare: bool) -> bool {
         self.unmapped.hold(now, seq, bytes, window, bare)
+    }
+
+    /// See [`Unmapped::put_back`].
+    pub fn put_back(&mut self, piece: (u64, Bytes)) {
+        self.unmapped.put_back(piece);
     }
 
     /// See [`Unmapped::take`].

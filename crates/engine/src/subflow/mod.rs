@@ -26,7 +26,7 @@ use crate::settings::{Settings, TcpSettings};
 use ack::AckPolicy;
 use anabranch_trace::PathState;
 use anabranch_units::{Duration, Instant, PathId, RangeSet, SeqNumber};
-use anabranch_wire::{MptcpOption, Reason};
+use anabranch_wire::{AddAddr, MptcpOption, Reason};
 use core::net::IpAddr;
 use handshake::{Handshake, Terms};
 use mapping::Placement;
@@ -41,6 +41,9 @@ use window::SendWindow;
 /// (RFC 5961 §7 requires a limit), and acknowledgments of segments that are not acceptable. Two ends that disagree would
 /// answer each other for ever. Linux's `tcp_invalid_ratelimit`.
 const ANSWER_GAP: Duration = Duration::from_millis(500);
+
+/// Signals that wait on a subflow, at most: a flood of ADD_ADDRs is echoed no faster than acknowledgments leave.
+const MAX_SIGNALS: usize = 16;
 
 /// A [`FourTuple`] taken apart, as packets carry it.
 #[derive(Clone, Copy, Debug)]
@@ -250,6 +253,22 @@ impl Subflow {
     pub fn signal_backup(&mut self) {
         self.signals.retain(|signal| !matches!(signal, MptcpOption::Prio { .. }));
         self.signals.push_back(MptcpOption::Prio { backup: self.backup.ours });
+    }
+
+    /// Echoes an ADD_ADDR of the peer's (RFC 8684 §3.4.1).
+    pub fn echo(&mut self, announced: AddAddr) {
+        if self.signals.len() < MAX_SIGNALS {
+            self.signals.push_back(MptcpOption::AddAddr(AddAddr { hmac: None, ..announced }));
+            self.acks.demand();
+        }
+    }
+
+    /// Answers the peer's MP_FAIL in kind (RFC 8684 §3.7).
+    pub fn signal_failure(&mut self, data_seq: u64) {
+        if self.signals.is_empty() {
+            self.signals.push_back(MptcpOption::Fail { data_seq });
+        }
+        self.acks.demand();
     }
 
     /// Used as a backup only.

@@ -37,6 +37,15 @@ pub(crate) struct Waiting {
     pub data_fin: u32,
 }
 
+/// The part of a segment that acknowledges at connection level.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Acknowledgment {
+    /// The window field.
+    pub window: u16,
+    /// Next offset of the peer's stream.
+    pub data: u64,
+}
+
 impl Subflow {
     /// The next segment to be sent: the one place that decides this.
     #[inline(always)]
@@ -148,8 +157,13 @@ impl Subflow {
         self.begin_with(out, sent.seq.start, flags, window, now, sent.payload.clone());
     }
 
-    /// The lowest packet that is lost, if the peer's window admits it.
+    /// A packet is lost that the peer's window admits.
     #[inline(always)]
+    pub fn has_lost(&self) -> bool {
+        self.sender.next_lost().is_some_and(|lost| self.may_repeat(lost))
+    }
+
+    /// The lowest packet that is lost, if the peer's window admits it.
     pub fn next_lost(&self) -> Option<Sent> {
         self.sender.next_lost().filter(|lost| self.may_repeat(lost)).cloned()
     }

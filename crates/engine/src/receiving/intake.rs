@@ -1,0 +1,276 @@
+//! Payload, from a subflow's bytes to the connection's stream (RFC 8684 §3.3), and after a fall back (§3.7).
+
+use super::Receiving;
+use crate::cx::Scope;
+use crate::mode::Mode;
+use crate::peer_stream::{Checked, PeerStream};
+use crate::reasons::MPTCP_ERROR;
+use crate::subflow::mapping::{Doubt, Entry, Placed};
+use crate::subflow::{Subflow, Subflows};
+use anabranch_trace::{Event, Violation};
+use anabranch_wire::{Mapping, Segment};
+use bytes::Bytes;
+
+/// Where the payload of a segment belongs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    /// In the subflow's sequence.
+    pub seq: u64,
+    /// In the data sequence, if the segment's own mapping alone says so; that mapping is not noted.
+    pub data: Option<u64>,
+}
+
+/// Placed; or what could not be placed waits for the fall back to plain TCP.
+type Intake = Result<(), Doubt>;
+
+/// Bytes of a subflow, and where they begin in its sequence.
+type Piece = (u64, Bytes);
+
+impl Receiving {
+    /// Takes the payload of a segment that came on subflow `i`.
+    #[inline(always)]
+    pub fn on_payload(
+        &mut self,
+        cx: &mut Scope<'_>,
+        peer: PeerStream,
+        subflows: &mut Subflows,
+        i: usize,
+        segment: &Segment,
+        place: Place,
+    ) -> Intake {
+        let mss = cx.settings.mss;
+        let s = &mut subflows[i];
+        if self.is_sized() && segment.payload.len() as u32 >= mss {
+            s.note_trip(segment, cx.now);
+        }
+        let (ready, simple) = s.take_payload(cx.now, segment, place.seq, mss);
+        if let Some(start) = place.data.filter(|_| simple && !peer.mode.is_plain())
+            && let Some((_, bytes)) = ready
+        {
+            self.on_arrival(cx, peer.mode, subflows, i, start, bytes);
+            return Ok(());
+        }
+        self.place_ready(cx, peer, subflows, i, ready, segment.options.dss().is_none())
+    }
+
+    /// Places what is next in the sequence of subflow `i`: `ready`, and what was held behind it. `bare`: see [`Self::place`].
+    fn place_ready(
+        &mut self,
+        cx: &mut Scope<'_>,
+        peer: PeerStream,
+        subflows: &mut Subflows,
+        i: usize,
+        mut ready: Option<Piece>,
+        bare: bool,
+    ) -> Intake {
+        while let Some(piece) = ready {
+            self.place(cx, peer, subflows, i, piece, bare)?;
+            ready = subflows[i].receiver.pop();
+        }
+        let s = &mut subflows[i];
+        s.placement.forget_below(s.receiver.next());
+        if let Some(bytes) = s.receiver.held_change() {
+            cx.record(Some(s.id), Event::SubflowOfo(bytes));
+        }
+        Ok(())
+    }
+
+    /// Notes the mapping of a segment.
+    pub fn note_mapping(
+        &mut self,
+        cx: &mut Scope<'_>,
+        peer: PeerStream,
+        subflows: &mut Subflows,
+        i: usize,
+        mapping: &Mapping,
+        data_fin: bool,
+    ) -> Intake {
+        if mapping.len == 0 {
+            return Err(Doubt::Infinite(*mapping));
+        }
+        let Some(start) = peer.offset(mapping, self.next()) else { return Ok(()) };
+        let len = u64::from(mapping.len) - u64::from(data_fin);
+        let s = &mut subflows[i];
+        match peer.check(mapping, start, data_fin) {
+            Checked::NotAgreed => {
+                s.refuse(cx, Violation::Checksum, MPTCP_ERROR);
+                return Ok(());
+            }
+            Checked::Wrong => {
+                cx.violation(s.id, Violation::Checksum);
+                return Ok(());
+            }
+            Checked::DataFin => self.note_data_fin(cx, peer.mode, s, start + len),
+            Checked::Payload => {}
+        }
+        if len == 0 {
+            return Ok(());
+        }
+        match s.note_mapping(mapping, start, len) {
+            Ok(true) => return self.place_unmapped(cx, peer, subflows, i),
+            Ok(false) => {}
+            Err(violation) => s.refuse(cx, violation, MPTCP_ERROR),
+        }
+        Ok(())
+    }
+
+    /// Places data that waited for its mapping.
+    fn place_unmapped(&mut self, cx: &mut Scope<'_>, peer: PeerStream, subflows: &mut Subflows, i: usize) -> Intake {
+        if subflows[i].placement.first_unmapped().is_none() {
+            return Ok(());
+        }
+        let mut held = subflows[i].placement.take_unmapped().into_iter();
+        while let Some(piece) = held.next() {
+            let intake = self.place(cx, peer, subflows, i, piece, false);
+            if intake.is_err() {
+                held.for_each(|piece| subflows[i].placement.put_back(piece));
+                return intake;
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes next in a subflow's sequence go to the connection by their mapping. `bare`: their segment had no DSS.
+    fn place(
+        &mut self,
+        cx: &mut Scope<'_>,
+        peer: PeerStream,
+        subflows: &mut Subflows,
+        i: usize,
+        piece: Piece,
+        bare: bool,
+    ) -> Intake {
+        let mut rest = Some(piece).filter(|(_, bytes)| !bytes.is_empty());
+        while let Some((seq, bytes)) = rest {
+            if peer.mode.is_plain() {
+                self.deliver_in_sequence(cx, subflows, i, (seq, bytes));
+                return Ok(());
+            }
+            let (placed, next) = subflows[i].placement.place(seq, bytes);
+            rest = next;
+            let intake = match placed {
+                Placed::Data { start, bytes } => {
+                    self.on_arrival(cx, peer.mode, subflows, i, start, bytes);
+                    Ok(())
+                }
+                Placed::Collected => Ok(()),
+                Placed::Whole { entry, bytes } => self.verify(cx, peer, subflows, i, entry, bytes),
+                Placed::Unmapped { seq, bytes } => self.hold(cx, subflows, i, (seq, bytes), bare),
+            };
+            if intake.is_err() {
+                rest.into_iter().for_each(|piece| subflows[i].placement.put_back(piece));
+                return intake;
+            }
+        }
+        Ok(())
+    }
+
+    /// A mapping is complete: its bytes are delivered if its checksum is right (RFC 8684 §3.3).
+    fn verify(
+        &mut self,
+        cx: &mut Scope<'_>,
+        peer: PeerStream,
+        subflows: &mut Subflows,
+        i: usize,
+        entry: Entry,
+        bytes: Bytes,
+    ) -> Intake {
+        let (expected, len) = entry.checksum.unwrap_or((0, 0));
+        if !peer.is_right(expected, entry.data, entry.sub.start as u32, len, &bytes) {
+            cx.violation(subflows[i].id, Violation::Checksum);
+            subflows[i].placement.keep(entry, bytes);
+            return Err(Doubt::Corrupt(entry.data));
+        }
+        self.on_arrival(cx, peer.mode, subflows, i, entry.data, bytes);
+        if u64::from(len) > entry.sub.len() {
+            self.note_data_fin(cx, peer.mode, &mut subflows[i], entry.data + entry.sub.len());
+        }
+        Ok(())
+    }
+
+    /// Data without a mapping: it may follow within a receive window (RFC 8684 §3.3.1), but not for the very first data, whose
+    /// segment has no DSS if the subflow does not speak MPTCP (§3.7).
+    fn hold(
+        &mut self,
+        cx: &mut Scope<'_>,
+        subflows: &mut Subflows,
+        i: usize,
+        (seq, bytes): Piece,
+        bare: bool,
+    ) -> Intake {
+        let silent = bare && seq == 1;
+        let window = cx.settings.recv_buffer;
+        let placement = &mut subflows[i].placement;
+        if !silent && placement.hold(cx.now, seq, bytes.clone(), window, bare) {
+            return Ok(());
+        }
+        placement.put_back((seq, bytes));
+        cx.violation(subflows[i].id, Violation::Unmapped);
+        Err(Doubt::Unmapped { at_start: silent && self.next() == 0 })
+    }
+
+    // ---- plain TCP: the subflow's sequence is the data sequence (RFC 8684 §3.7) ----
+
+    /// The peer's stream may continue in the sequence of `s`: it has no hole, and the subflow's bytes have their place.
+    pub fn may_go_on_in(&self, peer: PeerStream, s: &Subflow, doubt: Doubt) -> bool {
+        let Some(place) = self.place_on(s) else { return false };
+        match doubt {
+            Doubt::Corrupt(start) => start == self.next(),
+            Doubt::Unmapped { at_start } => at_start,
+            Doubt::Failed(_) => true,
+            // It may reach back to what was acknowledged last; it must not contradict what came. Linux gives it no place of its
+            // own: it begins here.
+            Doubt::Infinite(mapping) => {
+                mapping.subflow_seq == 0 || peer.is_in_line(&mapping, s.receiver.next(), self.next(), place)
+            }
+        }
+    }
+
+    /// The peer's stream cannot continue in the sequence of `s`, which is reset.
+    pub fn refuse(&self, cx: &mut Scope<'_>, peer: PeerStream, s: &mut Subflow, doubt: Doubt) {
+        match doubt {
+            Doubt::Corrupt(start) => s.fail(peer.number(start).0),
+            Doubt::Unmapped { .. } => s.end_unmapped(),
+            Doubt::Failed(_) => s.fail(peer.number(self.next()).0),
+            Doubt::Infinite(_) => s.refuse(cx, Violation::MappingConflict, MPTCP_ERROR),
+        }
+    }
+
+    /// From here on the peer's stream continues in the sequence of subflow `i`: with what is [held](Self::place_on) first.
+    pub fn go_on_in(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, i: usize) {
+        self.offset = self.place_on(&subflows[i]).unwrap_or(self.offset);
+        if let Some((entry, bytes)) = subflows[i].placement.take_collected() {
+            self.on_arrival(cx, Mode::Plain, subflows, i, entry.data, bytes);
+        }
+        for piece in subflows[i].placement.take_unmapped() {
+            self.deliver_in_sequence(cx, subflows, i, piece);
+        }
+        self.deliver_held(cx, subflows, i);
+    }
+
+    /// After the fall back, a peer that does not know of it yet repeats data that came already, with new sequence numbers.
+    /// In order it is skipped: the stream continues after it, with what waited behind it. Out of order it is dropped, and the
+    /// peer retransmits it.
+    pub fn pass_over(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, i: usize, seq: u64, payload: &Bytes) {
+        let s = &mut subflows[i];
+        s.acks.demand();
+        if s.receiver.next() == seq {
+            s.receiver.accept(seq, payload);
+            self.offset.sub += payload.len() as u64;
+        }
+        self.deliver_held(cx, subflows, i);
+    }
+
+    /// Delivers what has come into the sequence of subflow `i`.
+    fn deliver_held(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, i: usize) {
+        while let Some(piece) = subflows[i].receiver.pop() {
+            self.deliver_in_sequence(cx, subflows, i, piece);
+        }
+    }
+
+    fn deliver_in_sequence(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, i: usize, (seq, bytes): Piece) {
+        if let Some(start) = self.start_of(seq) {
+            self.on_arrival(cx, Mode::Plain, subflows, i, start, bytes);
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! The end of our stream: DATA_FIN, and the FINs of subflows (RFC 8684 §3.3.3, RFC 9293 §3.10.4).
+
+use super::Sending;
+use crate::mode::Mode;
+use crate::settings::Settings;
+use crate::subflow::Subflows;
+
+impl Sending {
+    /// After the last data comes the end. `informed`: the peer is known to hold the connection for plain TCP, if it is.
+    pub fn settle(&mut self, mode: Mode, informed: bool, subflows: &mut Subflows) {
+        if !mode.is_plain() {
+            return self.settle_data_fin();
+        }
+        // RFC 9293 §3.10.4: FIN after the last data. What is queued may still be taken back. A peer that does not know yet that
+        // this is plain TCP would take the FIN for the end of a subflow only.
+        if self.is_finished() && informed && self.all_sent() {
+            subflows.iter_mut().for_each(|s| s.fin.wanted = true);
+        }
+    }
+
+    /// RFC 8684 §3.3.3: with both DATA_FINs acknowledged the subflows are closed.
+    pub fn close(&mut self, settings: &Settings, subflows: &mut Subflows) {
+        for s in subflows.iter_mut() {
+            s.fin.wanted = true;
+            s.give_up_joining();
+        }
+        if subflows.iter().any(|s| s.fin.offset.is_none()) {
+            self.refresh_usability(settings, subflows);
+        }
+    }
+}

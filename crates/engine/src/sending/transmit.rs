@@ -1,0 +1,53 @@
+//! Segments with data or FIN that leave, as the send side chooses and remembers them.
+
+use super::{Fresh, Sending};
+use crate::cx::Scope;
+use crate::mode::Mode;
+use crate::settings::HostModel;
+use crate::subflow::Subflow;
+use crate::subflow::segments::Waiting;
+use crate::subflow::sender::Sent;
+use anabranch_units::Instant;
+
+impl Sending {
+    /// The subflows for which something waits.
+    #[inline(always)]
+    pub fn waiting(&self) -> Waiting {
+        Waiting { data: self.view().waiting(), data_fin: self.data_fin.due() }
+    }
+
+    /// The next segment of `s` with new data, if the windows and pacing allow one, and nothing is lost.
+    #[inline(always)]
+    pub fn next_new(&mut self, cx: &Scope<'_>, mode: Mode, s: &mut Subflow) -> Option<(Sent, Fresh)> {
+        let room = self.has_room(s, cx.now);
+        if room && s.has_lost() || !s.may_send_new(room) {
+            return None;
+        }
+        let linux = cx.settings.sender_model == HostModel::Linux;
+        self.take_next(s, mode, linux, s.shows_keys(mode))
+    }
+
+    /// The segment of `s` to send where [`Self::next_new`] gives none: what is lost, a probe, or the FIN.
+    pub fn next_old(&self, now: Instant, s: &mut Subflow) -> Option<Sent> {
+        let room = self.has_room(s, now);
+        let lost = if room { s.next_lost() } else { None };
+        lost.or_else(|| s.next_repeat(room)).or_else(|| self.next_fin(s))
+    }
+
+    /// New data left on `s`. True if it ends what was written so far.
+    #[inline(always)]
+    pub fn on_new_sent(&mut self, cx: &mut Scope<'_>, s: &mut Subflow, sent: Sent, fresh: Fresh) -> bool {
+        let ends = sent.data.end == self.end();
+        self.on_sent(cx, s, sent, fresh);
+        ends
+    }
+
+    /// A retransmission or the FIN left on `s`.
+    pub fn on_old_sent(&mut self, cx: &mut Scope<'_>, s: &mut Subflow, sent: Sent) {
+        if sent.seq.start < s.sender.nxt() {
+            self.on_retransmitted(cx, s, &sent);
+        } else {
+            self.on_fin_sent(cx, s, sent);
+        }
+    }
+}
