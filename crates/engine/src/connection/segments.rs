@@ -158,8 +158,7 @@ impl Connection {
         self.sending.note_starved(s);
         let Some(outcome) = s.on_ack(cx.now, &mut self.peer_clock, segment, ack, bare) else { return };
         if s.fin.offset.is_some_and(|fin| s.sender.una() > fin) {
-            // With MPTCP there is nothing to wait for but the peer's FIN once its stream has ended.
-            let over = !self.session.is_plain() && self.receiving.is_finished();
+            let over = self.receiving.is_over(self.session.mode());
             s.fin_acked(cx.now + self.frame.settings.tcp.time_wait, over);
         }
         self.sending.on_ack(&mut cx.scope(&self.frame), self.session.mode(), &mut self.subflows, i, &outcome);
@@ -300,6 +299,7 @@ impl Connection {
 
     /// The connection falls back if the one subflow that there is and ever was in use carries both streams in order. Otherwise
     /// that subflow does not continue: others do, or a new one will.
+    #[cold]
     fn on_doubt(&mut self, cx: &mut Cx<'_>, i: usize, doubt: Doubt) {
         let (peer, s) = (self.session.peer_stream(), &self.subflows[i]);
         let in_order = self.receiving.may_go_on_in(peer, s, doubt) && self.sending.is_in_order_on(s);
