@@ -17,11 +17,13 @@ pub struct DataTimer {
     interval: Duration,
     at: Instant,
     again: Option<(PathId, Range)>,
+    /// Data was acknowledged since the last round.
+    acked: bool,
 }
 
 impl Default for DataTimer {
     fn default() -> Self {
-        Self { interval: INTERVAL, at: Instant::MAX, again: None }
+        Self { interval: INTERVAL, at: Instant::MAX, again: None, acked: false }
     }
 }
 
@@ -31,6 +33,13 @@ fn own_timer(path: &PathView) -> Option<Duration> {
     let extra = if path.in_flight == 1 { alone } else { least };
     let probe = path.srtt.map_or(path.rto, |srtt| srtt * 2 + extra);
     (path.in_flight > 0).then(|| probe.min(path.rto))
+}
+
+/// The time until the kernel's timer of a subflow expires, if it runs and is not due yet.
+///
+/// Linux 6.18: `mptcp_timeout_from_subflow`.
+fn left(path: &PathView, now: Instant) -> Option<Duration> {
+    (path.timer > now && path.timer < Instant::MAX).then(|| path.timer.since(now))
 }
 
 /// A tail loss probe's interval on a path that is about to send more than one packet.
@@ -46,17 +55,33 @@ fn idle(view: &View) -> Option<PathId> {
 impl DataTimer {
     /// A path is chosen for new data: the interval is the longest of the subflows' own.
     pub fn measure(&mut self, view: &View) {
-        self.interval = view.paths().iter().filter_map(own_timer).max().unwrap_or(INTERVAL);
+        let longest = match view.as_linux() {
+            true => view.candidates().filter_map(|p| left(p, view.now())).max(),
+            false => view.paths().iter().filter_map(own_timer).max(),
+        };
+        self.interval = longest.unwrap_or(INTERVAL);
     }
 
     /// The connection acknowledged data: the timer restarts while there is more.
     pub fn restart(&mut self, view: &View) {
+        // The kernel gives new data to the paths first, and so measures the interval.
+        self.acked = true;
+        if !view.as_linux() {
+            self.start(view);
+        }
+    }
+
+    fn start(&mut self, view: &View) {
         let done = view.data_acked() >= view.written();
-        self.at = if done { Instant::MAX } else { view.now() + self.interval };
+        let acked = core::mem::take(&mut self.acked);
+        if acked {
+            self.at = if done { Instant::MAX } else { view.now() + self.interval };
+        }
     }
 
     /// Retransmits the first piece when it is due; `bound`: end of the data given to paths.
     pub fn run(&mut self, round: &mut Round<'_>, bound: u64) {
+        self.start(round);
         let first = round.data_acked();
         if first >= bound {
             self.at = Instant::MAX;
@@ -68,6 +93,7 @@ impl DataTimer {
             self.again = idle(round).map(|on| (on, piece)).or(self.again);
             if let Some((on, _)) = self.again
                 && round.release(on, piece)
+                && !round.as_linux()
             {
                 // Retransmitted data runs under the path's own timer.
                 self.interval = round.path(on).and_then(own_probe).unwrap_or(INTERVAL);
@@ -161,7 +187,7 @@ mod tests {
     fn a_path_repeats_what_it_delivered_and_the_peer_dropped() {
         // RFC 8684 §3.3.6: the subflow acknowledged everything, the connection nothing.
         let (mut timer, mut bench) = (DataTimer::default(), waiting(0));
-        bench.view.set_releases(true);
+        bench.view.set_as_linux(true);
         run(&mut timer, &mut bench, 0);
         let path = bench.view.path_mut(PathId(0)).unwrap();
         (path.in_flight, path.in_flight_bytes) = (0, 0);

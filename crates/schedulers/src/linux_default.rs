@@ -208,16 +208,29 @@ impl LinuxDefault {
         *average = blend(before, held(path), pace(path), burst);
         let mut bound = 0;
         loop {
-            let piece = bound + PIECE;
-            while bound < piece && self.next(round).is_some() {
-                let Some(segment) = self.ahead.enqueue(round, path.id) else { return false };
-                bound += segment.len();
-            }
+            let Some(piece) = self.piece(round, path.id) else { return false };
+            bound += piece;
             let full = !round.path(path.id).is_some_and(|p| self.has_memory(round, p));
             if bound >= burst || full || self.next(round).is_none() {
                 return true;
             }
         }
+    }
+
+    /// Binds the next piece to `on`: bytes. None at the end of the peer's window.
+    fn piece(&mut self, round: &mut Round<'_>, on: PathId) -> Option<u64> {
+        let start = self.next(round)?;
+        // The kernel's page fragments follow each other from the beginning of the stream, and what is left of one may be less.
+        let end = if round.as_linux() { (start / PIECE + 1) * PIECE } else { start + PIECE };
+        let mut bound = 0;
+        while self.next(round).is_some_and(|next| next < end) {
+            let segment = match round.as_linux() {
+                true => self.ahead.append(round, on, end.min(self.writer.upto()).min(round.window_edge())),
+                false => self.ahead.enqueue(round, on),
+            };
+            bound += segment?.len();
+        }
+        Some(bound)
     }
 
     /// The path timed out, and is not yet stale to the kernel.
@@ -264,8 +277,12 @@ impl Scheduler for LinuxDefault {
         self.look(round);
         self.ahead.recall(round, |p| p.usable);
         let memory = round.paths().iter().map(|p| self.sndbuf(round, p)).sum();
+        let written = self.writer.upto();
         self.writer.write(round, memory);
-        while self.next(round).is_some() {
+        // To the kernel's push of new data belongs that it measures the timer: after a write, or where the window has room.
+        let room = self.next(round).is_some_and(|next| next < round.window_edge());
+        let pushes = room || !round.as_linux() || self.writer.upto() > written;
+        while pushes && self.next(round).is_some() {
             self.timer.measure(round);
             let Some(path) = self.soonest(round).filter(|p| self.has_memory(round, p)) else { break };
             if !self.burst(round, &path) {

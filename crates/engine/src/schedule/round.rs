@@ -89,6 +89,30 @@ impl<'a> Round<'a> {
         true
     }
 
+    /// As [`Self::enqueue_next`], but binds no data from `end` on, and as little as there is before it. Data that continues
+    /// the last segment of the queue, and finds room in it, becomes part of that segment. Returns what was bound.
+    pub fn append(&mut self, on: PathId, end: u64) -> Option<Range> {
+        let i = self.assignment.index(on)?;
+        let p = self.assignment.paths()[i];
+        let next = self.assignment.backlog().first().filter(|next| next.start < end && p.usable)?;
+        let last = self.assignment.queues[i].items.iter().rev().find(|q| q.kind == SendKind::First).map(|q| q.range);
+        if last.is_some_and(|last| last.end > next.start) {
+            return None;
+        }
+        let open = last.filter(|last| last.end == next.start && last.len() < u64::from(p.mss));
+        let room = u64::from(p.mss) - open.map_or(0, |last| last.len());
+        let bound = Range::new(next.start, next.end.min(end).min(next.start + room));
+        self.assignment.view.backlog.remove(bound);
+        match open {
+            Some(_) => self.assignment.extend_last(i, bound.len()),
+            None => {
+                self.assignment.note_bound(bound.start);
+                self.assignment.push(i, Queued { range: bound, kind: SendKind::First }, false);
+            }
+        }
+        Some(bound)
+    }
+
     /// Sends outstanding data once more, on another path, ahead of its queue; or copies a segment that another path is
     /// about to send first. Refused if the path is not [`PathView::eligible`] (for a rescue, later data in its queue
     /// does not count against it), carries or queues some of it already, or if the range is empty, longer than a segment,
@@ -128,7 +152,7 @@ impl<'a> Round<'a> {
         // Packets that a timeout called lost are not in flight, and not acknowledged.
         let whole = |p: &PathView| p.recovery == RecoveryPhase::Open && p.in_flight_bytes == 0 && p.queued == 0;
         let idle = self.assignment.path(on).is_some_and(whole);
-        idle && self.assignment.releases && self.assignment.view.outstanding.released(on, range)
+        idle && self.assignment.as_linux && self.assignment.view.outstanding.released(on, range)
     }
 
     /// Takes back what was bound to `on` and never left; new data returns to the backlog.
@@ -380,7 +404,7 @@ mod tests {
         let mut view = bound();
         let sent = view.take_admissible(A).unwrap();
         view.on_sent(A, sent.range);
-        view.set_releases(true);
+        view.set_as_linux(true);
         let mut released = |recovery| {
             view.path_mut(A).unwrap().recovery = recovery;
             with_round(&mut view, |round| round.release(A, FIRST))
