@@ -110,6 +110,8 @@ pub struct Cubic {
     curve: Curve,
     before: Option<Curve>,
     last_ack: Instant,
+    /// When the last packet was sent, if nothing has been in flight since.
+    drained: Option<Instant>,
     hystart: Option<HyStart>,
 }
 
@@ -205,8 +207,22 @@ impl Cubic {
             curve: Curve::default(),
             before: None,
             last_ack: Instant::ZERO,
+            drained: None,
             hystart: parameters.flag("hystart").then(HyStart::default),
         }
+    }
+
+    /// The time of a Linux kernel's curve passes whether or not the window is the limit. What is sent after nothing was in
+    /// flight moves the curve on by the time since the transmission before.
+    ///
+    /// Linux 6.18: `bictcp_update`, `cubictcp_cwnd_event`.
+    fn pass(&mut self, ack: &Acked, since_last: Duration, path: &PathView) {
+        let sent = ack.rtt.map(|rtt| ack.now - rtt);
+        let idle = self.drained.take().zip(sent).map_or(Duration::ZERO, |(before, sent)| sent.since(before));
+        if let Some(epoch) = &mut self.curve.epoch {
+            epoch.elapsed = (epoch.elapsed + since_last).saturating_sub(idle);
+        }
+        self.drained = sent.filter(|_| path.in_flight == 0);
     }
 
     fn avoid(&mut self, window: &mut WindowState, acked: u32, since_last: Duration, rtt: Duration) {
@@ -216,7 +232,9 @@ impl Cubic {
             Some(epoch) => {
                 // An uninterrupted transmission is acknowledged at least once per RTT; the excess was idle (RFC 9438
                 // §5.8).
-                epoch.elapsed += since_last.min(rtt);
+                if !config.linux {
+                    epoch.elapsed += since_last.min(rtt);
+                }
                 epoch
             }
             none => none.insert(Epoch::begin(config, w, self.curve.w_max)),
@@ -237,11 +255,15 @@ impl SinglePath for Cubic {
         {
             window.end_slow_start();
         }
+        if self.config.linux {
+            self.pass(ack, since_last, path);
+        }
         // When it counted acknowledgments, Linux multiplied by its estimate of packets per acknowledgment
         // (`delayed_ack`).
         let acked = window.slow_start_by_packets(ack);
         if acked > 0 {
-            let rtt = path.srtt.max(ack.rtt).unwrap_or(Duration::ZERO);
+            // Linux looks ahead by the least round trip (`delay_min`).
+            let rtt = if self.config.linux { path.min_rtt } else { path.srtt.max(ack.rtt) }.unwrap_or(Duration::ZERO);
             self.avoid(window, acked, since_last, rtt);
         }
     }
