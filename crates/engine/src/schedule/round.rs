@@ -90,25 +90,34 @@ impl<'a> Round<'a> {
     }
 
     /// As [`Self::enqueue_next`], but binds no data from `end` on, and as little as there is before it. Data that continues
-    /// the last segment of the queue, and finds room in it, becomes part of that segment. Returns what was bound.
+    /// the last of the queue finds room in its last segment, unless part of what was bound together with that has left:
+    /// its mapping is on the wire then. Returns what was bound.
+    ///
+    /// Linux 6.18: `mptcp_sendmsg_frag`, `mptcp_skb_can_collapse_to`.
     pub fn append(&mut self, on: PathId, end: u64) -> Option<Range> {
         let i = self.assignment.index(on)?;
         let p = self.assignment.paths()[i];
         let next = self.assignment.backlog().first().filter(|next| next.start < end && p.usable)?;
-        let last = self.assignment.queues[i].items.iter().rev().find(|q| q.kind == SendKind::First).map(|q| q.range);
+        let queue = &self.assignment.queues[i];
+        let mut waits = queue.items.iter().filter(|q| q.kind == SendKind::First).map(|q| q.range);
+        let (first, last) = (waits.clone().next(), waits.next_back());
         if last.is_some_and(|last| last.end > next.start) {
             return None;
         }
-        let open = last.filter(|last| last.end == next.start && last.len() < u64::from(p.mss));
-        let room = u64::from(p.mss) - open.map_or(0, |last| last.len());
-        let bound = Range::new(next.start, next.end.min(end).min(next.start + room));
+        let whole = first.is_some_and(|first| first.start <= queue.open);
+        let open = last.filter(|last| whole && last.end == next.start);
+        let room = open.map_or(0, |last| u64::from(p.mss).saturating_sub(last.len()));
+        let most = if room > 0 { room } else { p.mss.into() };
+        let bound = Range::new(next.start, next.end.min(end).min(next.start + most));
         self.assignment.view.backlog.remove(bound);
-        match open {
-            Some(_) => self.assignment.extend_last(i, bound.len()),
-            None => {
-                self.assignment.note_bound(bound.start);
-                self.assignment.push(i, Queued { range: bound, kind: SendKind::First }, false);
-            }
+        if open.is_none() {
+            self.assignment.view.queues[i].open = bound.start;
+        }
+        if room > 0 {
+            self.assignment.extend_last(i, bound.len());
+        } else {
+            self.assignment.note_bound(bound.start);
+            self.assignment.push(i, Queued { range: bound, kind: SendKind::First }, false);
         }
         Some(bound)
     }

@@ -25,6 +25,8 @@ impl Queued {
 #[derive(Clone, Debug, Default)]
 pub(super) struct PathQueue {
     pub items: VecDeque<Queued>,
+    /// Where the data begins to which [`Round::append`](super::Round::append) last began to add.
+    pub open: u64,
 }
 
 /// A connection as its scheduler sees it: paths in the order of their ids, data by what became of it.
