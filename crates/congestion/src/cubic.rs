@@ -386,6 +386,34 @@ mod tests {
         assert_eq!([grown(18), grown(1), grown(17), grown(1), grown(36)], [10.0, 11.0, 11.0, 12.0, 14.0]);
     }
 
+    /// The age of the curve after acknowledgments at these milliseconds, the first of which begins it, of packets sent so many
+    /// milliseconds before; with `true` nothing is in flight after one.
+    fn age(linux: f64, acks: &[(u64, u64, bool)]) -> u64 {
+        let (mut c, mut window) = (cubic(&[("linux".to_owned(), linux)]), WindowState::at(20, u32::MAX));
+        c.on_loss(&mut window, Instant::ZERO, Loss::Fast, &path());
+        for (i, (now, rtt, drained)) in acks.iter().enumerate() {
+            let mut ack = ack(1, *now);
+            // The window is the limit for the first and the last.
+            ack.cwnd_limited = i == 0 || i + 1 == acks.len();
+            ack.rtt = Some(Duration::from_millis(*rtt));
+            c.on_ack(&mut window, &ack, &PathView { in_flight: u32::from(!drained), ..path() });
+        }
+        c.curve.epoch.unwrap().elapsed.as_millis()
+    }
+
+    #[test]
+    fn linux_time_passes_while_the_window_is_not_the_limit() {
+        let acks = [(1000, 100, false), (1500, 100, false), (2000, 100, false)];
+        assert_eq!((age(0.0, &acks), age(1.0, &acks)), (100, 1000));
+    }
+
+    #[test]
+    fn linux_leaves_out_the_time_between_the_last_transmission_and_one_after_nothing_was_in_flight() {
+        // Sent at 900, and then not before 1400.
+        assert_eq!(age(1.0, &[(1000, 100, true), (1500, 100, false)]), 0);
+        assert_eq!(age(1.0, &[(1000, 100, true), (1500, 100, false), (1600, 100, false)]), 100);
+    }
+
     #[test]
     fn short_round_trips_follow_the_friendly_estimate() {
         // At 10 ms Reno's line exceeds the curve, which would reach only 14.7 in this time.

@@ -226,6 +226,27 @@ mod tests {
     }
 
     #[test]
+    fn as_linux_the_interval_is_what_is_left_of_the_longest_timer() {
+        let (mut timer, mut bench) = (DataTimer::default(), waiting(0));
+        bench.view.set_as_linux(true);
+        bench.at(50);
+        for (id, ms) in [(0, 370), (1, 90)] {
+            bench.view.path_mut(PathId(id)).unwrap().timer = Instant::from_millis(ms);
+        }
+        bench.view.on_data_acked(MSS);
+        // New data goes to the paths before the timer restarts.
+        timer.restart(&bench.view);
+        timer.measure(&bench.view);
+        assert_eq!(run(&mut timer, &mut bench, 50), []);
+        assert_eq!(timer.at(), Some(Instant::from_millis(370)));
+        // One that is due, or does not run, has nothing left.
+        bench.at(370);
+        bench.view.path_mut(PathId(1)).unwrap().timer = Instant::MAX;
+        timer.measure(&bench.view);
+        assert_eq!(timer.interval, INTERVAL);
+    }
+
+    #[test]
     fn only_the_piece_that_is_acknowledged_in_part_is_repeated() {
         let (mut timer, mut bench) = (DataTimer::default(), waiting(0));
         run(&mut timer, &mut bench, 0);

@@ -471,6 +471,29 @@ mod tests {
         assert!(linux.flows[0].average > 0);
     }
 
+    /// From a capture: a window of 128 000 bytes that opened at 11 361 792 went to the first path up to 11 454 800, which is
+    /// 350 pages, and to the second up to its end.
+    #[test]
+    fn as_linux_a_burst_ends_with_a_page_and_the_window_is_used_to_the_last_byte() {
+        let mut bench = Bench::with_window(&[path(0, 20, 100, 0), path(1, 80, 100, 0)], 120_208);
+        bench.view.set_as_linux(true);
+        bench.write(100);
+        // 27 552 bytes are left of the page with which the window begins.
+        let before = Range::new(0, PIECE - 27_552);
+        let mut linux = linux();
+        linux.flows[0].memory.follow(&path(0, 20, 200, 0));
+        bench.view.set_window(before.end, before.end);
+        bench.round(&mut linux);
+        while let Some(queued) = bench.view.take_admissible(PathId(0)) {
+            bench.view.on_sent(PathId(0), queued.range);
+        }
+        bench.view.on_data_acked(before.end);
+        bench.view.set_window(120_208, before.end + 120_208);
+        bench.round(&mut linux);
+        let bytes = |id| bench.view.queue(PathId(id)).map(|q| q.range.len()).sum::<u64>();
+        assert_eq!((bytes(0), bytes(1)), (27_552 + 2 * PIECE, 120_208 - 27_552 - 2 * PIECE));
+    }
+
     /// Path 0 sent a piece and a half and timed out.
     fn stranded(linux: &mut LinuxDefault) -> Bench {
         let mut bench = Bench::new(&[path(0, 20, 100, 0), path(1, 80, 100, 0)]);

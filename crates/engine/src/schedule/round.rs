@@ -408,6 +408,34 @@ mod tests {
         assert_eq!(view.path(A).unwrap().queued, 0);
     }
 
+    fn appended(view: &mut Assignment, end: u64) -> Vec<Range> {
+        with_round(view, |round| while round.append(B, end).is_some() {});
+        view.queue(B).map(|q| q.range).collect()
+    }
+
+    #[test]
+    fn what_is_appended_completes_the_last_segment_until_part_of_it_has_left() {
+        let mut view = bound();
+        view.set_written(9000);
+        assert_eq!(appended(&mut view, 2300), [Range::new(1000, 2000), Range::new(2000, 2300)]);
+        assert_eq!(appended(&mut view, 2500)[1..], [Range::new(2000, 2500)]);
+        assert_eq!(view.path(B).map(|p| (p.queued, p.queued_bytes)), Some((2, 1500)));
+        assert!(view.take_admissible(B).is_some());
+        assert_eq!(appended(&mut view, 2600), [Range::new(2000, 2500), Range::new(2500, 2600)]);
+        // What follows those 100 bytes is together with them.
+        assert_eq!(appended(&mut view, 3600)[1..], [Range::new(2500, 3500), Range::new(3500, 3600)]);
+    }
+
+    #[test]
+    fn what_is_appended_elsewhere_is_not_continued() {
+        let mut view = bound();
+        view.set_written(9000);
+        assert_eq!(appended(&mut view, 1500), [Range::new(1000, 1500)]);
+        assert!(with_round(&mut view, |round| round.append(A, 1700)).is_some());
+        assert_eq!(appended(&mut view, 1900), [Range::new(1000, 1500), Range::new(1700, 1900)]);
+        assert_eq!(with_round(&mut view, |round| round.append(A, 1900)), None, "bound up to there");
+    }
+
     #[test]
     fn what_a_timeout_called_lost_is_not_released() {
         let mut view = bound();

@@ -1,9 +1,12 @@
 //! `HostModel::Linux`: how a Linux kernel counts the receive window, as receiver and as sender.
 
 use crate::common::solo::{Build, Solo, dss};
-use crate::common::{pattern, plain_stamps, tcp};
+use crate::common::{pattern, plain_stamps, setup, tcp};
+use anabranch_engine::connection::Setup;
+use anabranch_engine::schedule::{Round, Scheduler};
 use anabranch_engine::{HostModel, Settings, TcpSettings};
 use anabranch_trace::Violation;
+use anabranch_units::PathId;
 use anabranch_wire::DataAck;
 
 fn linux(settings: Settings) -> Settings {
@@ -22,11 +25,13 @@ pub fn take(h: &mut Solo, ms: u64, path: u8, seq: u64, data: u64, len: usize) ->
 #[test]
 fn what_waits_out_of_order_takes_of_the_window() {
     for (model, behind_a_hole, second, filled) in
-        [(HostModel::Linux, 31_000, 30_000, 28_000), (HostModel::Rfc, 32_000, 31_000, 28_000)]
+        [(HostModel::Linux, 31_104, 30_080, 28_032), (HostModel::Rfc, 32_000, 31_000, 28_000)]
     {
+        // A kernel offers whole units of 128 bytes.
+        let unread = if model == HostModel::Linux { 31_104 } else { 31_000 };
         let mut h = Solo::open_server(Settings { recv_buffer: 32_000, receiver_model: model, ..plain_stamps() });
         h.join(1);
-        assert_eq!(take(&mut h, 10, 0, 1, 0, 1000), (1000, 31_000), "what is not read yet does so with both");
+        assert_eq!(take(&mut h, 10, 0, 1, 0, 1000), (1000, unread), "what is not read yet does so with both");
         assert_eq!(h.read().len(), 1000);
         assert_eq!(take(&mut h, 20, 1, 1, 3000, 1000), (1000, behind_a_hole));
         // The edge that was promised stands, whatever is held.
@@ -35,7 +40,7 @@ fn what_waits_out_of_order_takes_of_the_window() {
         // The hole is filled: all is free but what is not read.
         assert_eq!(take(&mut h, 50, 0, 2001, 2000, 1000), (5000, filled), "{model:?}");
         assert_eq!(h.read().len(), 4000);
-        assert_eq!(take(&mut h, 60, 0, 3001, 5000, 1000), (6000, 31_000));
+        assert_eq!(take(&mut h, 60, 0, 3001, 5000, 1000), (6000, unread));
     }
 }
 
@@ -72,9 +77,9 @@ fn half_of_the_memory_counts_until_every_subflow_has_brought_data() {
     // 1400 bytes of payload take 2304 bytes of memory: 32 000 · 2304 / 2800 = 26 331.
     let mut h = Solo::open_server(linux(Settings { recv_buffer: 32_000, mss: 1400, ..plain_stamps() }));
     h.join(1);
-    assert_eq!(take(&mut h, 10, 0, 1, 0, 1400), (1400, 26_331 - 1400));
+    assert_eq!(take(&mut h, 10, 0, 1, 0, 1400), (1400, (26_331_u64 - 1400).next_multiple_of(128)));
     h.read();
-    assert_eq!(take(&mut h, 20, 1, 1, 1400, 1400), (2800, 32_000 - 1400));
+    assert_eq!(take(&mut h, 20, 1, 1, 1400, 1400), (2800, (32_000_u64 - 1400).next_multiple_of(128)));
 }
 
 #[test]
@@ -90,7 +95,8 @@ fn the_peer_is_told_when_the_window_doubles() {
         h.app(|c, cx| c.read(cx));
         told.push(h.sent.pop_front().map(|(_, p)| p.segment.window));
     }
-    let expected = [Some(1000), Some(2000), None, Some(4000), None, None, None, Some(8000)];
+    // In units of 128 bytes.
+    let expected = [Some(1024), Some(2048), None, Some(4096), None, None, None, Some(8064)];
     assert_eq!(told, expected);
 }
 
@@ -98,15 +104,15 @@ fn the_peer_is_told_when_the_window_doubles() {
 fn what_came_since_the_last_offer_takes_of_it() {
     let tcp_settings = TcpSettings { quick_acks: 0, ..tcp().tcp };
     let mut h = Solo::tcp_server(linux(Settings { recv_buffer: 8000, tcp: tcp_settings, ..tcp() }));
-    // The sixth segment was acknowledged, and 2000 bytes were offered; the seventh waits for the delayed acknowledgment.
+    // The sixth segment was acknowledged, and 2048 bytes were offered; the seventh waits for the delayed acknowledgment.
     for n in 0..7 {
         h.send(h.seg(1 + n * 1000, 1).data(&pattern(n * 1000, 1000)));
     }
     assert_eq!(h.sent.back().map(|(_, p)| p.segment.window), Some(2000));
     h.clear();
-    // 1000 bytes are left of the offer, and twice as many are free.
+    // 1048 bytes are left of the offer, and twice as many are free.
     h.app(|c, cx| c.read(cx));
-    assert_eq!(h.recv().window, 2000);
+    assert_eq!(h.recv().window, 2048);
 }
 
 #[test]
@@ -121,7 +127,7 @@ fn plain_tcp_counts_what_waits_behind_its_own_holes() {
     // The first hole is filled, and 1000 bytes wait behind the second.
     h.send(h.seg(1001, 1).data(&pattern(1000, 1000)));
     let (_, ack, answer) = h.recv_numbers();
-    assert_eq!((ack, answer.window), (3001, 32_000 - 2000 - 1000), "2000 bytes are not read, 1000 held");
+    assert_eq!((ack, answer.window), (3001, 29_056), "2000 bytes are not read, 1000 held: 29 000 in units of 128");
 }
 
 #[test]
@@ -137,4 +143,49 @@ fn a_duplicate_acknowledgment_does_not_shrink_the_window_that_a_linux_sender_add
         h.send(h.seg(1, 1001).window(2000).dss(h.data_ack(9000)));
         assert_eq!(h.connection().view().window_edge(), edge, "{model:?}");
     }
+}
+
+/// As a kernel fills its peer's window: to the last byte.
+#[derive(Debug)]
+struct Append;
+
+impl Scheduler for Append {
+    fn schedule(&mut self, round: &mut Round<'_>) {
+        while round.append(PathId(0), round.window_edge()).is_some() {}
+    }
+    fn serves_lone_path(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn of_two_segments_below_the_mss_at_the_end_of_what_waits_one_is_under_way() {
+    let tcp = TcpSettings { nagle: true, ..plain_stamps().tcp };
+    let settings = Settings { sender_model: HostModel::Linux, tcp, ..plain_stamps() };
+    let scheduler = || Box::new(Append) as Box<dyn Scheduler>;
+    let make = move || Setup { scheduler: scheduler(), ..setup(settings.clone(), Vec::new()) };
+    let mut h = Solo::server_with(make).shaken();
+    // RFC 8684 §3.3.5: the window counts from the DATA_ACK.
+    h.send(h.seg(1, 1).window(1500).dss(h.data_ack(0)));
+    h.clear();
+    let mut left = |h: &mut Solo| {
+        core::iter::from_fn(|| h.sent.pop_front()).map(|(_, p)| p.segment.payload.len()).collect::<Vec<_>>()
+    };
+    h.write(&pattern(0, 50_000));
+    let first = left(&mut h);
+    assert_eq!(
+        first.iter().sum::<usize>(),
+        h.connection().view().window_edge() as usize,
+        "to the last byte: {first:?}"
+    );
+    let runt = *first.last().unwrap();
+    assert!(runt < 1000, "{first:?}");
+    let (edge, sent) = (h.connection().view().window_edge(), 1 + h.connection().view().window_edge());
+    // Everything but the last segment is acknowledged, and 300 bytes more are admitted: they wait for it.
+    let acked = edge - runt as u64;
+    let window = (runt + 300) as u16;
+    h.send(h.seg(1, sent - runt as u64).window(window).dss(h.data_ack(acked)));
+    assert_eq!(left(&mut h), Vec::<usize>::new());
+    h.send(h.seg(1, sent).window(300).dss(h.data_ack(edge)));
+    assert_eq!(left(&mut h), [300]);
 }
