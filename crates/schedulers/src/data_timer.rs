@@ -42,11 +42,6 @@ fn left(path: &PathView, now: Instant) -> Option<Duration> {
     (path.timer > now && path.timer < Instant::MAX).then(|| path.timer.since(now))
 }
 
-/// A tail loss probe's interval on a path that is about to send more than one packet.
-fn own_probe(path: &PathView) -> Option<Duration> {
-    path.srtt.map(|srtt| (srtt * 2 + PROBE.0).min(path.rto))
-}
-
 /// The first path that could retransmit: nothing in flight, nothing to send.
 fn idle(view: &View) -> Option<PathId> {
     view.candidates().find(|p| p.in_flight_bytes == 0 && p.queued == 0).map(|p| p.id)
@@ -91,12 +86,8 @@ impl DataTimer {
             let end = ((first / PIECE + 1) * PIECE).min(bound);
             let piece = Range::new(first, end);
             self.again = idle(round).map(|on| (on, piece)).or(self.again);
-            if let Some((on, _)) = self.again
-                && round.release(on, piece)
-                && !round.as_linux()
-            {
-                // Retransmitted data runs under the path's own timer.
-                self.interval = round.path(on).and_then(own_probe).unwrap_or(INTERVAL);
+            if let Some((on, _)) = self.again {
+                round.release(on, piece);
             }
             self.at = Instant::MAX;
         }
@@ -194,8 +185,7 @@ mod tests {
         bench.at(200);
         timer.run(&mut Round::new(&mut bench.view, &mut bench.windows, Cause::Wakeup), 36 * MSS);
         assert_eq!(bench.send(0), (0..24).collect::<Vec<u64>>(), "the first piece");
-        // Two round trips of 300 ms and 2 ms.
-        assert_eq!(timer.at(), Some(Instant::from_millis(802)));
+        assert_eq!(timer.at(), Some(Instant::from_millis(400)));
     }
 
     #[test]

@@ -44,8 +44,12 @@ path was closed or has been silent for so long that the kernel declares it stale
 the first piece although no path has failed: it starts with the first data and restarts with every DATA_ACK, and its
 interval is the longest of the subflows' timers (usually a tail loss probe's two round trips) at the time when data was
 last given to a path, or 200 ms while none was in flight. So a path that joins one of 200 ms begins with data that the
-other already carries. With `sender_model = linux` it also retransmits, on the same path, data that the path delivered
-and the peer dropped.
+other already carries.
+
+With `sender_model = linux` it also retransmits, on the same path, data that the path delivered and the peer dropped. Its
+interval is what is left of the longest of the subflows' timers, measured before it restarts. Pieces begin at multiples
+of 32728 bytes of the stream, so that the first of a burst may be less, and a segment ends where its piece or the peer's
+window does.
 
 # When it helps
 
@@ -475,20 +479,19 @@ mod tests {
     /// 350 pages, and to the second up to its end.
     #[test]
     fn as_linux_a_burst_ends_with_a_page_and_the_window_is_used_to_the_last_byte() {
-        let mut bench = Bench::with_window(&[path(0, 20, 100, 0), path(1, 80, 100, 0)], 120_208);
+        // 27 552 bytes are left of the page with which the window begins.
+        let before = PIECE - 27_552;
+        let mut bench = Bench::with_window(&[path(0, 20, 100, 0), path(1, 80, 100, 0)], before);
         bench.view.set_as_linux(true);
         bench.write(100);
-        // 27 552 bytes are left of the page with which the window begins.
-        let before = Range::new(0, PIECE - 27_552);
         let mut linux = linux();
         linux.flows[0].memory.follow(&path(0, 20, 200, 0));
-        bench.view.set_window(before.end, before.end);
         bench.round(&mut linux);
         while let Some(queued) = bench.view.take_admissible(PathId(0)) {
             bench.view.on_sent(PathId(0), queued.range);
         }
-        bench.view.on_data_acked(before.end);
-        bench.view.set_window(120_208, before.end + 120_208);
+        bench.view.on_data_acked(before);
+        bench.view.set_window(120_208, before + 120_208);
         bench.round(&mut linux);
         let bytes = |id| bench.view.queue(PathId(id)).map(|q| q.range.len()).sum::<u64>();
         assert_eq!((bytes(0), bytes(1)), (27_552 + 2 * PIECE, 120_208 - 27_552 - 2 * PIECE));
