@@ -40,7 +40,8 @@ Per acknowledged packet: w += (target - w) / w, target = W(t + RTT) held within 
 Reno-friendly region: where W(t) < W_est, w = W_est, with W_est += alpha / w per acknowledged packet,
 alpha = 3 (1 - beta) / (1 + beta), and 1 once W_est has regained the window before the last reduction.
 linux = true counts W_est as Linux does: one packet per floor(floor(8/alpha) w / 8) acknowledged ones, which is floor(15
-w / 8), and no faster once the window is regained. At 1 % loss and 50 ms the throughput is a tenth lower.
+w / 8), and no faster once the window is regained. At 1 % loss and 50 ms the throughput is a tenth lower. Its t passes
+while the window is not the limit, but not between the last packet and one that is sent after nothing was in flight.
 Loss or ECN mark, once per episode: W_max = w, or w (1 + beta) / 2 under fast convergence if w had not regained W_max;
 ssthresh = max(beta w, 2), w = ssthresh.
 Retransmission timeout: the same ssthresh, w = 1, and the next curve starts at its initial window with K = 0.
@@ -79,6 +80,8 @@ pub struct Cubic {
     curve: Curve,
     before: Option<Curve>,
     last_ack: Instant,
+    /// When the last packet was sent, if nothing has been in flight since.
+    drained: Option<Instant>,
     hystart: Option<HyStart>,
 }
 
@@ -174,8 +177,22 @@ impl Cubic {
             curve: Curve::default(),
             before: None,
             last_ack: Instant::ZERO,
+            drained: None,
             hystart: HYSTART.of(parameters).then(HyStart::default),
         }
+    }
+
+    /// The time of a Linux kernel's curve passes whether or not the window is the limit. What is sent after nothing was in
+    /// flight moves the curve on by the time since the transmission before.
+    ///
+    /// Linux 6.18: `bictcp_update`, `cubictcp_cwnd_event`.
+    fn pass(&mut self, ack: &Acked, since_last: Duration, path: &PathView) {
+        let sent = ack.rtt.map(|rtt| ack.now - rtt);
+        let idle = self.drained.take().zip(sent).map_or(Duration::ZERO, |(before, sent)| sent.since(before));
+        if let Some(epoch) = &mut self.curve.epoch {
+            epoch.elapsed = (epoch.elapsed + since_last).saturating_sub(idle);
+        }
+        self.drained = sent.filter(|_| path.in_flight == 0);
     }
 
     fn avoid(&mut self, window: &mut WindowState, acked: u32, since_last: Duration, rtt: Duration) {
@@ -185,7 +202,9 @@ impl Cubic {
             Some(epoch) => {
                 // An uninterrupted transmission is acknowledged at least once per RTT; the excess was idle (RFC 9438
                 // §5.8).
-                epoch.elapsed += since_last.min(rtt);
+                if !config.linux {
+                    epoch.elapsed += since_last.min(rtt);
+                }
                 epoch
             }
             none => none.insert(Epoch::begin(config, w, self.curve.w_max)),
@@ -206,11 +225,15 @@ impl SinglePath for Cubic {
         {
             window.end_slow_start();
         }
+        if self.config.linux {
+            self.pass(ack, since_last, path);
+        }
         // When it counted acknowledgments, Linux multiplied by its estimate of packets per acknowledgment
         // (`delayed_ack`).
         let acked = window.slow_start_by_packets(ack);
         if acked > 0 {
-            let rtt = path.srtt.max(ack.rtt).unwrap_or(Duration::ZERO);
+            // Linux looks ahead by the least round trip (`delay_min`).
+            let rtt = if self.config.linux { path.min_rtt } else { path.srtt.max(ack.rtt) }.unwrap_or(Duration::ZERO);
             self.avoid(window, acked, since_last, rtt);
         }
     }
@@ -331,6 +354,34 @@ mod tests {
             epoch.w_est
         };
         assert_eq!([grown(18), grown(1), grown(17), grown(1), grown(36)], [10.0, 11.0, 11.0, 12.0, 14.0]);
+    }
+
+    /// The age of the curve after acknowledgments at these milliseconds, the first of which begins it, of packets sent so many
+    /// milliseconds before; with `true` nothing is in flight after one.
+    fn age(linux: f64, acks: &[(u64, u64, bool)]) -> u64 {
+        let (mut c, mut window) = (cubic(&[("linux".to_owned(), linux)]), WindowState::at(20, u32::MAX));
+        c.on_loss(&mut window, Instant::ZERO, Loss::Fast, &path());
+        for (i, (now, rtt, drained)) in acks.iter().enumerate() {
+            let mut ack = ack(1, *now);
+            // The window is the limit for the first and the last.
+            ack.cwnd_limited = i == 0 || i + 1 == acks.len();
+            ack.rtt = Some(Duration::from_millis(*rtt));
+            c.on_ack(&mut window, &ack, &PathView { in_flight: u32::from(!drained), ..path() });
+        }
+        c.curve.epoch.unwrap().elapsed.as_millis()
+    }
+
+    #[test]
+    fn linux_time_passes_while_the_window_is_not_the_limit() {
+        let acks = [(1000, 100, false), (1500, 100, false), (2000, 100, false)];
+        assert_eq!((age(0.0, &acks), age(1.0, &acks)), (100, 1000));
+    }
+
+    #[test]
+    fn linux_leaves_out_the_time_between_the_last_transmission_and_one_after_nothing_was_in_flight() {
+        // Sent at 900, and then not before 1400.
+        assert_eq!(age(1.0, &[(1000, 100, true), (1500, 100, false)]), 0);
+        assert_eq!(age(1.0, &[(1000, 100, true), (1500, 100, false), (1600, 100, false)]), 100);
     }
 
     #[test]

@@ -88,6 +88,9 @@ pub struct PathView {
     pub max_srtt: Option<Duration>,
     /// Retransmission timeout without back-off.
     pub rto: Duration,
+    /// When the subflow's own timer expires by Linux's rules, be it a probe's, RACK's or the retransmission timer;
+    /// [`Instant::MAX`] if none runs, or the sender is not [to act as a kernel](crate::schedule::View::as_linux).
+    pub timer: Instant,
     /// Forward delay from timestamps, smoothed (gain 1/8); see [`Self::fresh_forward_delay`]. `None` before the first
     /// sample, without timestamps, and where the peer's clock differs from path to path.
     pub forward_delay: Option<ForwardDelay>,
@@ -130,6 +133,7 @@ impl PathView {
             min_srtt: None,
             max_srtt: None,
             rto: Duration::from_secs(1),
+            timer: Instant::MAX,
             forward_delay: None,
             loss: 0.0,
             recovery: RecoveryPhase::Open,

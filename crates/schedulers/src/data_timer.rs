@@ -17,11 +17,13 @@ pub struct DataTimer {
     interval: Duration,
     at: Instant,
     again: Option<(PathId, Range)>,
+    /// Data was acknowledged since the last round.
+    acked: bool,
 }
 
 impl Default for DataTimer {
     fn default() -> Self {
-        Self { interval: INTERVAL, at: Instant::MAX, again: None }
+        Self { interval: INTERVAL, at: Instant::MAX, again: None, acked: false }
     }
 }
 
@@ -33,9 +35,11 @@ fn own_timer(path: &PathView) -> Option<Duration> {
     (path.in_flight > 0).then(|| probe.min(path.rto))
 }
 
-/// A tail loss probe's interval on a path that is about to send more than one packet.
-fn own_probe(path: &PathView) -> Option<Duration> {
-    path.srtt.map(|srtt| (srtt * 2 + PROBE.0).min(path.rto))
+/// The time until the kernel's timer of a subflow expires, if it runs and is not due yet.
+///
+/// Linux 6.18: `mptcp_timeout_from_subflow`.
+fn left(path: &PathView, now: Instant) -> Option<Duration> {
+    (path.timer > now && path.timer < Instant::MAX).then(|| path.timer.since(now))
 }
 
 /// The first path that could retransmit: nothing in flight, nothing to send.
@@ -46,17 +50,33 @@ fn idle(view: &View) -> Option<PathId> {
 impl DataTimer {
     /// A path is chosen for new data: the interval is the longest of the subflows' own.
     pub fn measure(&mut self, view: &View) {
-        self.interval = view.paths().iter().filter_map(own_timer).max().unwrap_or(INTERVAL);
+        let longest = match view.as_linux() {
+            true => view.candidates().filter_map(|p| left(p, view.now())).max(),
+            false => view.paths().iter().filter_map(own_timer).max(),
+        };
+        self.interval = longest.unwrap_or(INTERVAL);
     }
 
     /// The connection acknowledged data: the timer restarts while there is more.
     pub fn restart(&mut self, view: &View) {
+        // The kernel gives new data to the paths first, and so measures the interval.
+        self.acked = true;
+        if !view.as_linux() {
+            self.start(view);
+        }
+    }
+
+    fn start(&mut self, view: &View) {
         let done = view.data_acked() >= view.written();
-        self.at = if done { Instant::MAX } else { view.now() + self.interval };
+        let acked = core::mem::take(&mut self.acked);
+        if acked {
+            self.at = if done { Instant::MAX } else { view.now() + self.interval };
+        }
     }
 
     /// Retransmits the first piece when it is due; `bound`: end of the data given to paths.
     pub fn run(&mut self, round: &mut Round<'_>, bound: u64) {
+        self.start(round);
         let first = round.data_acked();
         if first >= bound {
             self.at = Instant::MAX;
@@ -66,11 +86,8 @@ impl DataTimer {
             let end = ((first / PIECE + 1) * PIECE).min(bound);
             let piece = Range::new(first, end);
             self.again = idle(round).map(|on| (on, piece)).or(self.again);
-            if let Some((on, _)) = self.again
-                && round.release(on, piece)
-            {
-                // Retransmitted data runs under the path's own timer.
-                self.interval = round.path(on).and_then(own_probe).unwrap_or(INTERVAL);
+            if let Some((on, _)) = self.again {
+                round.release(on, piece);
             }
             self.at = Instant::MAX;
         }
@@ -161,15 +178,14 @@ mod tests {
     fn a_path_repeats_what_it_delivered_and_the_peer_dropped() {
         // RFC 8684 §3.3.6: the subflow acknowledged everything, the connection nothing.
         let (mut timer, mut bench) = (DataTimer::default(), waiting(0));
-        bench.view.set_releases(true);
+        bench.view.set_as_linux(true);
         run(&mut timer, &mut bench, 0);
         let path = bench.view.path_mut(PathId(0)).unwrap();
         (path.in_flight, path.in_flight_bytes) = (0, 0);
         bench.at(200);
         timer.run(&mut Round::new(&mut bench.view, &mut bench.windows, Cause::Wakeup), 36 * MSS);
         assert_eq!(bench.send(0), (0..24).collect::<Vec<u64>>(), "the first piece");
-        // Two round trips of 300 ms and 2 ms.
-        assert_eq!(timer.at(), Some(Instant::from_millis(802)));
+        assert_eq!(timer.at(), Some(Instant::from_millis(400)));
     }
 
     #[test]
@@ -197,6 +213,27 @@ mod tests {
         bench.view.on_data_acked(36 * MSS);
         timer.restart(&bench.view);
         assert_eq!(timer.at(), None);
+    }
+
+    #[test]
+    fn as_linux_the_interval_is_what_is_left_of_the_longest_timer() {
+        let (mut timer, mut bench) = (DataTimer::default(), waiting(0));
+        bench.view.set_as_linux(true);
+        bench.at(50);
+        for (id, ms) in [(0, 370), (1, 90)] {
+            bench.view.path_mut(PathId(id)).unwrap().timer = Instant::from_millis(ms);
+        }
+        bench.view.on_data_acked(MSS);
+        // New data goes to the paths before the timer restarts.
+        timer.restart(&bench.view);
+        timer.measure(&bench.view);
+        assert_eq!(run(&mut timer, &mut bench, 50), []);
+        assert_eq!(timer.at(), Some(Instant::from_millis(370)));
+        // One that is due, or does not run, has nothing left.
+        bench.at(370);
+        bench.view.path_mut(PathId(1)).unwrap().timer = Instant::MAX;
+        timer.measure(&bench.view);
+        assert_eq!(timer.interval, INTERVAL);
     }
 
     #[test]

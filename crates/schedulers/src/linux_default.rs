@@ -44,8 +44,12 @@ path was closed or has been silent for so long that the kernel declares it stale
 the first piece although no path has failed: it starts with the first data and restarts with every DATA_ACK, and its
 interval is the longest of the subflows' timers (usually a tail loss probe's two round trips) at the time when data was
 last given to a path, or 200 ms while none was in flight. So a path that joins one of 200 ms begins with data that the
-other already carries. With `sender_model = linux` it also retransmits, on the same path, data that the path delivered
-and the peer dropped.
+other already carries.
+
+With `sender_model = linux` it also retransmits, on the same path, data that the path delivered and the peer dropped. Its
+interval is what is left of the longest of the subflows' timers, measured before it restarts. Pieces begin at multiples
+of 32728 bytes of the stream, so that the first of a burst may be less, and a segment ends where its piece or the peer's
+window does.
 
 # When it helps
 
@@ -190,16 +194,29 @@ impl LinuxDefault {
         *average = blend(before, held(path), pace(path), burst);
         let mut bound = 0;
         loop {
-            let piece = bound + PIECE;
-            while bound < piece && self.next(round).is_some() {
-                let Some(segment) = self.ahead.enqueue(round, path.id) else { return false };
-                bound += segment.len();
-            }
+            let Some(piece) = self.piece(round, path.id) else { return false };
+            bound += piece;
             let full = !round.path(path.id).is_some_and(|p| self.has_memory(round, p));
             if bound >= burst || full || self.next(round).is_none() {
                 return true;
             }
         }
+    }
+
+    /// Binds the next piece to `on`: bytes. None at the end of the peer's window.
+    fn piece(&mut self, round: &mut Round<'_>, on: PathId) -> Option<u64> {
+        let start = self.next(round)?;
+        // The kernel's page fragments follow each other from the beginning of the stream, and what is left of one may be less.
+        let end = if round.as_linux() { (start / PIECE + 1) * PIECE } else { start + PIECE };
+        let mut bound = 0;
+        while self.next(round).is_some_and(|next| next < end) {
+            let segment = match round.as_linux() {
+                true => self.ahead.append(round, on, end.min(self.writer.upto()).min(round.window_edge())),
+                false => self.ahead.enqueue(round, on),
+            };
+            bound += segment?.len();
+        }
+        Some(bound)
     }
 
     /// The path timed out, and is not yet stale to the kernel.
@@ -246,8 +263,12 @@ impl Scheduler for LinuxDefault {
         self.look(round);
         self.ahead.recall(round, |p| p.usable);
         let memory = round.paths().iter().map(|p| self.sndbuf(round, p)).sum();
+        let written = self.writer.upto();
         self.writer.write(round, memory);
-        while self.next(round).is_some() {
+        // To the kernel's push of new data belongs that it measures the timer: after a write, or where the window has room.
+        let room = self.next(round).is_some_and(|next| next < round.window_edge());
+        let pushes = room || !round.as_linux() || self.writer.upto() > written;
+        while pushes && self.next(round).is_some() {
             self.timer.measure(round);
             let Some(path) = self.soonest(round).filter(|p| self.has_memory(round, p)) else { break };
             if !self.burst(round, &path) {
@@ -434,6 +455,28 @@ mod tests {
         bench.round(&mut linux);
         assert_eq!((bench.bound(0).len(), bench.bound(1).len()), (9, 0));
         assert!(linux.flows[0].average > 0);
+    }
+
+    /// From a capture: a window of 128 000 bytes that opened at 11 361 792 went to the first path up to 11 454 800, which is
+    /// 350 pages, and to the second up to its end.
+    #[test]
+    fn as_linux_a_burst_ends_with_a_page_and_the_window_is_used_to_the_last_byte() {
+        // 27 552 bytes are left of the page with which the window begins.
+        let before = PIECE - 27_552;
+        let mut bench = Bench::with_window(&[path(0, 20, 100, 0), path(1, 80, 100, 0)], before);
+        bench.view.set_as_linux(true);
+        bench.write(100);
+        let mut linux = linux();
+        linux.flows[0].memory.follow(&path(0, 20, 200, 0));
+        bench.round(&mut linux);
+        while let Some(queued) = bench.view.take_admissible(PathId(0)) {
+            bench.view.on_sent(PathId(0), queued.range);
+        }
+        bench.view.on_data_acked(before);
+        bench.view.set_window(120_208, before + 120_208);
+        bench.round(&mut linux);
+        let bytes = |id| bench.view.queue(PathId(id)).map(|q| q.range.len()).sum::<u64>();
+        assert_eq!((bytes(0), bytes(1)), (27_552 + 2 * PIECE, 120_208 - 27_552 - 2 * PIECE));
     }
 
     /// Path 0 sent a piece and a half and timed out.

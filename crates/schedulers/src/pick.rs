@@ -66,6 +66,13 @@ impl Ahead {
         round.enqueue_next(on).then(|| self.bound = next.end)?;
         Some(next)
     }
+
+    /// Queues the next new data before `end` on `on`, as much as its last segment takes or a new one.
+    pub fn append(&mut self, round: &mut Round<'_>, on: PathId, end: u64) -> Option<Range> {
+        let next = round.append(on, end)?;
+        self.bound = next.end;
+        Some(next)
+    }
 }
 
 /// Sends new segments on `on` while it takes them. True if it stopped for lack of room, false if data or the peer's

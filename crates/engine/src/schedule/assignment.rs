@@ -13,8 +13,6 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default)]
 pub struct Assignment {
     pub(super) view: View,
-    /// See [`Self::set_releases`].
-    pub(super) releases: bool,
     /// Some first transmission was copied while it still waited in a queue: another path may have delivered it.
     pub(super) copied_early: bool,
     /// When new data was queued ahead of its window, by its first offset. Empty unless a scheduler does so.
@@ -106,9 +104,9 @@ impl Assignment {
     pub fn set_buffer_full(&mut self, full: bool) {
         self.view.buffer_full = full;
     }
-    /// Schedulers may give a path once more what it delivered and the peer dropped; see `Round::release`.
-    pub fn set_releases(&mut self, releases: bool) {
-        self.releases = releases;
+    /// The sender is to act as a Linux kernel; see [`View::as_linux`].
+    pub fn set_as_linux(&mut self, linux: bool) {
+        self.view.as_linux = linux;
     }
     /// The send buffer holds `bytes`, and so many `paths` are known beforehand.
     pub fn set_send_buffer(&mut self, bytes: u64, paths: usize) {
@@ -308,6 +306,14 @@ impl Assignment {
             self.push(i, Queued { range, kind: SendKind::First }, false);
         }
         admitted
+    }
+    /// The last new data in a path's queue is longer by `bytes`.
+    pub(super) fn extend_last(&mut self, i: usize, bytes: u64) {
+        let last = self.view.queues[i].items.iter_mut().rev().find(|q| q.kind == SendKind::First);
+        if let Some(last) = last {
+            last.range.end += bytes;
+            self.view.paths[i].queued_bytes += bytes;
+        }
     }
     #[inline]
     pub(super) fn push(&mut self, i: usize, queued: Queued, ahead: bool) {

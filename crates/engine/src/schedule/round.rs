@@ -89,6 +89,39 @@ impl<'a> Round<'a> {
         true
     }
 
+    /// As [`Self::enqueue_next`], but binds no data from `end` on, and as little as there is before it. Data that continues
+    /// the last of the queue finds room in its last segment, unless part of what was bound together with that has left:
+    /// its mapping is on the wire then. Returns what was bound.
+    ///
+    /// Linux 6.18: `mptcp_sendmsg_frag`, `mptcp_skb_can_collapse_to`.
+    pub fn append(&mut self, on: PathId, end: u64) -> Option<Range> {
+        let i = self.assignment.index(on)?;
+        let p = self.assignment.paths()[i];
+        let next = self.assignment.backlog().first().filter(|next| next.start < end && p.usable)?;
+        let queue = &self.assignment.queues[i];
+        let mut waits = queue.items.iter().filter(|q| q.kind == SendKind::First).map(|q| q.range);
+        let (first, last) = (waits.clone().next(), waits.next_back());
+        if last.is_some_and(|last| last.end > next.start) {
+            return None;
+        }
+        let whole = first.is_some_and(|first| first.start <= queue.open);
+        let open = last.filter(|last| whole && last.end == next.start);
+        let room = open.map_or(0, |last| u64::from(p.mss).saturating_sub(last.len()));
+        let most = if room > 0 { room } else { p.mss.into() };
+        let bound = Range::new(next.start, next.end.min(end).min(next.start + most));
+        self.assignment.view.backlog.remove(bound);
+        if open.is_none() {
+            self.assignment.view.queues[i].open = bound.start;
+        }
+        if room > 0 {
+            self.assignment.extend_last(i, bound.len());
+        } else {
+            self.assignment.note_bound(bound.start);
+            self.assignment.push(i, Queued { range: bound, kind: SendKind::First }, false);
+        }
+        Some(bound)
+    }
+
     /// Sends outstanding data once more, on another path, ahead of its queue; or copies a segment that another path is
     /// about to send first. Refused if the path is not [`PathView::eligible`] (for a rescue, later data in its queue
     /// does not count against it), carries or queues some of it already, or if the range is empty, longer than a segment,
@@ -128,7 +161,7 @@ impl<'a> Round<'a> {
         // Packets that a timeout called lost are not in flight, and not acknowledged.
         let whole = |p: &PathView| p.recovery == RecoveryPhase::Open && p.in_flight_bytes == 0 && p.queued == 0;
         let idle = self.assignment.path(on).is_some_and(whole);
-        idle && self.assignment.releases && self.assignment.view.outstanding.released(on, range)
+        idle && self.assignment.as_linux && self.assignment.view.outstanding.released(on, range)
     }
 
     /// Takes back what was bound to `on` and never left; new data returns to the backlog.
@@ -375,12 +408,40 @@ mod tests {
         assert_eq!(view.path(A).unwrap().queued, 0);
     }
 
+    fn appended(view: &mut Assignment, end: u64) -> Vec<Range> {
+        with_round(view, |round| while round.append(B, end).is_some() {});
+        view.queue(B).map(|q| q.range).collect()
+    }
+
+    #[test]
+    fn what_is_appended_completes_the_last_segment_until_part_of_it_has_left() {
+        let mut view = bound();
+        view.set_written(9000);
+        assert_eq!(appended(&mut view, 2300), [Range::new(1000, 2000), Range::new(2000, 2300)]);
+        assert_eq!(appended(&mut view, 2500)[1..], [Range::new(2000, 2500)]);
+        assert_eq!(view.path(B).map(|p| (p.queued, p.queued_bytes)), Some((2, 1500)));
+        assert!(view.take_admissible(B).is_some());
+        assert_eq!(appended(&mut view, 2600), [Range::new(2000, 2500), Range::new(2500, 2600)]);
+        // What follows those 100 bytes is together with them.
+        assert_eq!(appended(&mut view, 3600)[1..], [Range::new(2500, 3500), Range::new(3500, 3600)]);
+    }
+
+    #[test]
+    fn what_is_appended_elsewhere_is_not_continued() {
+        let mut view = bound();
+        view.set_written(9000);
+        assert_eq!(appended(&mut view, 1500), [Range::new(1000, 1500)]);
+        assert!(with_round(&mut view, |round| round.append(A, 1700)).is_some());
+        assert_eq!(appended(&mut view, 1900), [Range::new(1000, 1500), Range::new(1700, 1900)]);
+        assert_eq!(with_round(&mut view, |round| round.append(A, 1900)), None, "bound up to there");
+    }
+
     #[test]
     fn what_a_timeout_called_lost_is_not_released() {
         let mut view = bound();
         let sent = view.take_admissible(A).unwrap();
         view.on_sent(A, sent.range);
-        view.set_releases(true);
+        view.set_as_linux(true);
         let mut released = |recovery| {
             view.path_mut(A).unwrap().recovery = recovery;
             with_round(&mut view, |round| round.release(A, FIRST))

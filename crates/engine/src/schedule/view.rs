@@ -25,6 +25,8 @@ impl Queued {
 #[derive(Clone, Debug, Default)]
 pub(super) struct PathQueue {
     pub items: VecDeque<Queued>,
+    /// Where the data begins to which [`Round::append`](super::Round::append) last began to add.
+    pub open: u64,
 }
 
 /// A connection as its scheduler sees it: paths in the order of their ids, data by what became of it.
@@ -53,6 +55,7 @@ pub struct View {
     pub(super) send_buffer: u64,
     pub(super) known_paths: usize,
     pub(super) nagle: bool,
+    pub(super) as_linux: bool,
     /// In plain TCP data can only be sent in the order in which it was written: nothing else says where it belongs.
     pub(super) in_sequence: bool,
 }
@@ -133,6 +136,27 @@ impl View {
     /// Paths known beforehand, whether or not they have a subflow yet.
     pub const fn known_paths(&self) -> usize {
         self.known_paths
+    }
+
+    /// The sender is to act as a Linux kernel: [`HostModel::Linux`](crate::HostModel::Linux) as `sender_model`.
+    pub const fn as_linux(&self) -> bool {
+        self.as_linux
+    }
+
+    pub(crate) const fn nagle(&self) -> bool {
+        self.nagle
+    }
+
+    /// `range` is less than a segment of path `id`.
+    pub(crate) fn is_runt(&self, id: PathId, range: Range) -> bool {
+        self.path(id).is_some_and(|p| range.len() < u64::from(p.mss))
+    }
+
+    /// Nothing waits for path `id` but new data of less than a segment.
+    pub(crate) fn ends_in_runt(&self, id: PathId) -> bool {
+        let mut queue = self.queue(id);
+        let first = queue.next().filter(|q| q.kind == SendKind::First);
+        first.is_some_and(|q| self.is_runt(id, q.range)) && queue.next().is_none()
     }
 
     /// The widest window that the peer ever offered (`MAX.SND.WND`).

@@ -6,7 +6,7 @@ use crate::cx::Scope;
 use crate::mode::Mode;
 use crate::schedule::{Cause, SchedulerEvent};
 use crate::settings::{AckCounting, HostModel, LimitedDecay};
-use crate::subflow::sender::{AckOutcome, RecoveryChange, Sent};
+use crate::subflow::sender::{AckOutcome, Occasion, RecoveryChange, Sent};
 use crate::subflow::{Move, Subflow, Subflows};
 use anabranch_trace::{Event, PathState, RecoveryPhase, SendKind, Violation};
 use anabranch_units::{Instant, Range};
@@ -130,6 +130,8 @@ impl Sending {
             lost: outcome.newly_lost,
             rate: outcome.rate,
         };
+        let occasion = if outcome.una_advanced { Occasion::Acked } else { Occasion::Other };
+        self.follow_timer(cx.settings, cx.now, s, occasion);
         self.refresh_measures(s);
         if acked.packets > 0 || acked.rtt.is_some() {
             self.congestion.on_ack(id, &acked, self.assignment.paths());
@@ -238,6 +240,7 @@ impl Sending {
         self.assignment.on_sent(s.id, range);
         self.sent_end = self.sent_end.max(range.end);
         self.after_sending(cx.now, s, range.len());
+        self.follow_timer(cx.settings, cx.now, s, Occasion::Sent);
         if cx.settings.tcp.limited_decay != LimitedDecay::None {
             self.give_back_unused(cx, s);
         }

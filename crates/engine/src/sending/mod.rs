@@ -6,6 +6,7 @@ mod buffer;
 mod data_fin;
 mod ending;
 mod failing;
+mod linux;
 mod persist;
 mod refresh;
 mod rounds;
@@ -68,7 +69,7 @@ impl Sending {
     ) -> Self {
         let mut assignment = Assignment::new(settings.tcp.nagle);
         assignment.set_send_buffer(settings.send_buffer, known_paths);
-        assignment.set_releases(settings.sender_model == HostModel::Linux);
+        assignment.set_as_linux(settings.sender_model == HostModel::Linux);
         Self {
             assignment,
             rounds: Rounds::new(&*scheduler),
@@ -290,10 +291,16 @@ impl Sending {
     /// The next new data for `s`, taken out of its queue, and its segment, if the peer's window admits it.
     #[inline(always)]
     fn take_next(&mut self, s: &mut Subflow, mode: Mode, linux: bool, keeps_keys: bool) -> Option<(Sent, Fresh)> {
+        if linux && self.holds_runt(s) {
+            return None;
+        }
         let queued = self.assignment.take_admissible(s.id)?;
         let payload = self.buffer.slice(queued.range);
         if linux {
-            s.heard_window = s.heard_window.max(self.assignment.window_edge().saturating_sub(queued.range.start));
+            s.share_window(self.assignment.window_edge().saturating_sub(queued.range.start));
+            if self.assignment.is_runt(s.id, queued.range) {
+                s.on_runt(s.sender.nxt() + queued.range.len());
+            }
         }
         // MP_CAPABLE with the first data has no place for it; it follows without payload then.
         let last = self.finished && queued.range.end == self.buffer.end();

@@ -181,18 +181,6 @@ impl Subflow {
         self.signals.clear();
     }
 
-    /// The window that a Linux sender adds to a DATA_ACK: that of the subflow, which a duplicate acknowledgment does not shrink.
-    /// So it may reach beyond what the receiver promised.
-    ///
-    /// Linux 6.18: `ack_update_msk`, `tcp_may_update_window`.
-    pub fn heard_as_linux(&mut self, segment: &Segment, size: u64, max_window: u64) -> u64 {
-        let acked = self.acked(segment, max_window);
-        if size == 0 || size > self.heard_window || acked.is_some_and(|ack| ack > self.sender.una()) {
-            self.heard_window = size;
-        }
-        self.heard_window
-    }
-
     /// Both SYNs are exchanged, and `segment` acknowledges ours: the sender begins. Returns the initial window, in packets.
     pub fn begin_sending(&mut self, segment: &Segment, tcp: &TcpSettings, now: Instant) -> u32 {
         self.sender = Sender::new(tcp, self.terms.sack);

@@ -7,6 +7,7 @@ pub(crate) mod forward;
 pub(crate) mod half_open;
 pub(crate) mod handshake;
 pub(crate) mod life;
+mod linux;
 pub(crate) mod mapping;
 pub(crate) mod receive;
 pub(crate) mod segments;
@@ -29,6 +30,7 @@ use anabranch_units::{Duration, Instant, PathId, RangeSet, SeqNumber};
 use anabranch_wire::{AddAddr, MptcpOption, Reason};
 use core::net::IpAddr;
 use handshake::{Handshake, Terms};
+use linux::LinuxSender;
 use mapping::Placement;
 use receive::Receiver;
 use sender::Sender;
@@ -149,8 +151,8 @@ pub(crate) struct Subflow {
     pub peer_window: u16,
     /// The peer's window on this subflow.
     pub window: SendWindow,
-    /// The window that a Linux sender takes for the one offered on it.
-    pub heard_window: u64,
+    /// What a Linux sender keeps for it.
+    pub linux: LinuxSender,
     /// When keep-alive or TIME-WAIT ends; which, follows from the state.
     pub linger: Instant,
     /// Keep-alive probes without an answer.
@@ -205,7 +207,7 @@ impl Subflow {
             idle_done: false,
             peer_window: 0,
             window: SendWindow::default(),
-            heard_window: 0,
+            linux: LinuxSender::default(),
             linger: NEVER,
             probes: 0,
             answer_after: Instant::ZERO,

@@ -1,9 +1,12 @@
 //! `HostModel::Linux`: how a Linux kernel counts the receive window, as receiver and as sender.
 
-use crate::common::solo::{Build, Solo, dss};
-use crate::common::{pattern, plain_stamps, tcp};
+use crate::common::solo::{Build, PEER_KEY, Solo, dss};
+use crate::common::{pattern, plain_stamps, setup, tcp};
+use anabranch_engine::connection::Setup;
+use anabranch_engine::schedule::{Round, Scheduler};
 use anabranch_engine::{HostModel, Settings, TcpSettings};
 use anabranch_trace::Violation;
+use anabranch_units::PathId;
 use anabranch_wire::DataAck;
 
 fn linux(settings: Settings) -> Settings {
@@ -21,35 +24,37 @@ pub fn take(h: &mut Solo, ms: u64, path: u8, seq: u64, data: u64, len: usize) ->
 
 #[test]
 fn what_waits_out_of_order_takes_of_the_window() {
+    // Whole units of 128 bytes, in which a kernel offers.
+    const LEN: usize = 1024;
     for (model, behind_a_hole, second, filled) in
-        [(HostModel::Linux, 31_000, 30_000, 28_000), (HostModel::Rfc, 32_000, 31_000, 28_000)]
+        [(HostModel::Linux, 30_976, 29_952, 27_904), (HostModel::Rfc, 32_000, 30_976, 27_904)]
     {
         let mut h = Solo::open_server(Settings { recv_buffer: 32_000, receiver_model: model, ..plain_stamps() });
         h.join(1);
-        assert_eq!(take(&mut h, 10, 0, 1, 0, 1000), (1000, 31_000), "what is not read yet does so with both");
-        assert_eq!(h.read().len(), 1000);
-        assert_eq!(take(&mut h, 20, 1, 1, 3000, 1000), (1000, behind_a_hole));
+        assert_eq!(take(&mut h, 10, 0, 1, 0, LEN), (1024, 30_976), "what is not read yet does so with both");
+        assert_eq!(h.read().len(), LEN);
+        assert_eq!(take(&mut h, 20, 1, 1, 3072, LEN), (1024, behind_a_hole));
         // The edge that was promised stands, whatever is held.
-        assert_eq!(take(&mut h, 30, 1, 1001, 4000, 1000), (1000, behind_a_hole));
-        assert_eq!(take(&mut h, 40, 0, 1001, 1000, 1000), (2000, second), "{model:?}");
+        assert_eq!(take(&mut h, 30, 1, 1025, 4096, LEN), (1024, behind_a_hole));
+        assert_eq!(take(&mut h, 40, 0, 1025, 1024, LEN), (2048, second), "{model:?}");
         // The hole is filled: all is free but what is not read.
-        assert_eq!(take(&mut h, 50, 0, 2001, 2000, 1000), (5000, filled), "{model:?}");
-        assert_eq!(h.read().len(), 4000);
-        assert_eq!(take(&mut h, 60, 0, 3001, 5000, 1000), (6000, 31_000));
+        assert_eq!(take(&mut h, 50, 0, 2049, 2048, LEN), (5120, filled), "{model:?}");
+        assert_eq!(h.read().len(), 4 * LEN);
+        assert_eq!(take(&mut h, 60, 0, 3073, 5120, LEN), (6144, 30_976));
     }
 }
 
 #[test]
 fn out_of_order_data_that_ends_beyond_the_window_is_dropped_whole() {
-    for (model, kept) in [(HostModel::Linux, 3998), (HostModel::Rfc, 4000)] {
-        let mut h = Solo::open_server(Settings { recv_buffer: 4000, receiver_model: model, ..plain_stamps() });
-        h.send(h.seg(1, 1).data(b"hello").dss(h.mapped(0, 3998, 1, 5)));
+    for (model, kept) in [(HostModel::Linux, 4094), (HostModel::Rfc, 4096)] {
+        let mut h = Solo::open_server(Settings { recv_buffer: 4096, receiver_model: model, ..plain_stamps() });
+        h.send(h.seg(1, 1).data(b"hello").dss(h.mapped(0, 4094, 1, 5)));
         assert!(h.log.violated(Violation::BeyondWindow));
         // Its subflow acknowledged it.
         let (_, ack, _) = h.recv_numbers();
         assert_eq!(ack, 6);
         let mut got = 0;
-        for (n, len) in [(0, 1000), (1, 1000), (2, 1000), (3, 998)] {
+        for (n, len) in [(0, 1000), (1, 1000), (2, 1000), (3, 1094)] {
             let (seq, data) = (6 + n * 1000, n * 1000);
             h.send(h.seg(seq, 1).data(&pattern(data, len)).dss(h.mapped(0, data, seq, len as u16)));
             got += h.read().len();
@@ -69,19 +74,19 @@ fn out_of_order_data_up_to_the_edge_of_the_window_is_kept() {
 
 #[test]
 fn half_of_the_memory_counts_until_every_subflow_has_brought_data() {
-    // 1400 bytes of payload take 2304 bytes of memory: 32 000 · 2304 / 2800 = 26 331.
+    // 1400 bytes of payload take 2304 bytes of memory: 32 000 · 2304 / 2800 = 26 331, in units of 128.
     let mut h = Solo::open_server(linux(Settings { recv_buffer: 32_000, mss: 1400, ..plain_stamps() }));
     h.join(1);
-    assert_eq!(take(&mut h, 10, 0, 1, 0, 1400), (1400, 26_331 - 1400));
+    assert_eq!(take(&mut h, 10, 0, 1, 0, 1400), (1400, 26_368 - 1400));
     h.read();
-    assert_eq!(take(&mut h, 20, 1, 1, 1400, 1400), (2800, 32_000 - 1400));
+    assert_eq!(take(&mut h, 20, 1, 1, 1400, 1400), (2800, 30_720));
 }
 
 #[test]
 fn the_peer_is_told_when_the_window_doubles() {
-    let mut h = Solo::tcp_server(linux(Settings { recv_buffer: 8000, ..tcp() }));
+    let mut h = Solo::tcp_server(linux(Settings { recv_buffer: 8192, ..tcp() }));
     for n in 0..8 {
-        h.send(h.seg(1 + n * 1000, 1).data(&pattern(n * 1000, 1000)));
+        h.send(h.seg(1 + n * 1024, 1).data(&pattern(n * 1024, 1024)));
     }
     assert_eq!(h.sent.back().map(|(_, p)| p.segment.window), Some(0));
     h.clear();
@@ -90,23 +95,23 @@ fn the_peer_is_told_when_the_window_doubles() {
         h.app(|c, cx| c.read(cx));
         told.push(h.sent.pop_front().map(|(_, p)| p.segment.window));
     }
-    let expected = [Some(1000), Some(2000), None, Some(4000), None, None, None, Some(8000)];
+    let expected = [Some(1024), Some(2048), None, Some(4096), None, None, None, Some(8192)];
     assert_eq!(told, expected);
 }
 
 #[test]
 fn what_came_since_the_last_offer_takes_of_it() {
     let tcp_settings = TcpSettings { quick_acks: 0, ..tcp().tcp };
-    let mut h = Solo::tcp_server(linux(Settings { recv_buffer: 8000, tcp: tcp_settings, ..tcp() }));
-    // The sixth segment was acknowledged, and 2000 bytes were offered; the seventh waits for the delayed acknowledgment.
+    let mut h = Solo::tcp_server(linux(Settings { recv_buffer: 8192, tcp: tcp_settings, ..tcp() }));
+    // The sixth segment was acknowledged, and 2048 bytes were offered; the seventh waits for the delayed acknowledgment.
     for n in 0..7 {
-        h.send(h.seg(1 + n * 1000, 1).data(&pattern(n * 1000, 1000)));
+        h.send(h.seg(1 + n * 1024, 1).data(&pattern(n * 1024, 1024)));
     }
-    assert_eq!(h.sent.back().map(|(_, p)| p.segment.window), Some(2000));
+    assert_eq!(h.sent.back().map(|(_, p)| p.segment.window), Some(2048));
     h.clear();
-    // 1000 bytes are left of the offer, and twice as many are free.
+    // 1024 bytes are left of the offer, and twice as many are free.
     h.app(|c, cx| c.read(cx));
-    assert_eq!(h.recv().window, 2000);
+    assert_eq!(h.recv().window, 2048);
 }
 
 #[test]
@@ -121,7 +126,7 @@ fn plain_tcp_counts_what_waits_behind_its_own_holes() {
     // The first hole is filled, and 1000 bytes wait behind the second.
     h.send(h.seg(1001, 1).data(&pattern(1000, 1000)));
     let (_, ack, answer) = h.recv_numbers();
-    assert_eq!((ack, answer.window), (3001, 32_000 - 2000 - 1000), "2000 bytes are not read, 1000 held");
+    assert_eq!((ack, answer.window), (3001, 29_104), "2000 bytes are not read, 1000 held: no further than 32 104");
 }
 
 #[test]
@@ -137,4 +142,37 @@ fn a_duplicate_acknowledgment_does_not_shrink_the_window_that_a_linux_sender_add
         h.send(h.seg(1, 1001).window(2000).dss(h.data_ack(9000)));
         assert_eq!(h.connection().view().window_edge(), edge, "{model:?}");
     }
+}
+
+/// As a kernel fills its peer's window: to the last byte.
+#[derive(Debug)]
+struct Append;
+
+impl Scheduler for Append {
+    fn schedule(&mut self, round: &mut Round<'_>) {
+        while round.append(PathId(0), round.window_edge()).is_some() {}
+    }
+    fn serves_lone_path(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn of_two_segments_below_the_mss_at_the_end_of_what_waits_one_is_under_way() {
+    let tcp = TcpSettings { nagle: true, ..plain_stamps().tcp };
+    let settings = Settings { sender_model: HostModel::Linux, tcp, ..plain_stamps() };
+    let scheduler = || Box::new(Append) as Box<dyn Scheduler>;
+    let make = move || Setup { scheduler: scheduler(), ..setup(settings.clone(), Vec::new()) };
+    let mut h = Solo::server_with(make);
+    h.send(h.syn(0).window(1500).with(Solo::capable(None, None))).clear();
+    h.send(h.seg(1, 1).window(1500).with(Solo::capable(Some(PEER_KEY), Some(h.key))));
+    h.send(h.seg(1, 1).window(1500).dss(h.data_ack(0))).clear();
+    let left = |h: &mut Solo| -> Vec<usize> { h.sent.drain(..).map(|(_, p)| p.segment.payload.len()).collect() };
+    h.write(&pattern(0, 50_000));
+    assert_eq!(left(&mut h), [1000, 500], "to the last byte");
+    // 300 bytes more are admitted: they wait for the 500.
+    h.send(h.seg(1, 1001).window(800).dss(h.data_ack(1000)));
+    assert_eq!(left(&mut h), []);
+    h.send(h.seg(1, 1501).window(300).dss(h.data_ack(1500)));
+    assert_eq!(left(&mut h), [300]);
 }

@@ -10,8 +10,8 @@ use std::fmt::Write as _;
 const COUNTED: [Class; 5] =
     [Class::InSize, Class::Direction, Class::UnderSome, Class::UnderNone, Class::BelowResolution];
 
-/// Figures of a finding that the page shows; `reproduce` prints all.
-const FIGURES: usize = 2;
+/// Figures of a finding that the page shows, which may take 60,000 bytes; `reproduce` prints all.
+const FIGURES: usize = 1;
 
 /// One line a paper, one for all, and a sentence on each.
 pub fn summary_markdown(reproduction: &Reproduction) -> String {

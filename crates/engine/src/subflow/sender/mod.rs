@@ -5,6 +5,7 @@
 
 mod delivery;
 mod deviation;
+mod kernel_timer;
 mod loss_estimate;
 mod next_seg;
 mod probe;
@@ -19,6 +20,7 @@ mod tests;
 mod timers;
 mod undo;
 
+pub use kernel_timer::Occasion;
 pub use retransmit::Sent;
 pub use rtt::RttEstimator;
 

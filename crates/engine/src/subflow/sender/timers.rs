@@ -112,6 +112,11 @@ impl Timers {
         }
     }
 
+    /// When RACK's reordering timer expires.
+    pub fn reorder(&self) -> Instant {
+        self.reorder
+    }
+
     /// When the retransmission timer expires.
     pub fn retransmission(&self) -> Instant {
         self.retransmission

@@ -1,5 +1,6 @@
 //! Exchanges: packets and acknowledgments at stated times, then the state.
 
+mod kernel_timer;
 mod oracle;
 mod rack;
 mod reno;

@@ -1,0 +1,32 @@
+//! A sender that acts as a Linux kernel, for `HostModel::Linux` as `sender_model`.
+
+use super::Sending;
+use crate::settings::{HostModel, Settings};
+use crate::subflow::Subflow;
+use crate::subflow::sender::Occasion;
+use anabranch_units::Instant;
+
+impl Sending {
+    /// The subflow's own timer was set anew, if the sender acts as a kernel.
+    #[inline(always)]
+    pub(super) fn follow_timer(&mut self, settings: &Settings, now: Instant, s: &mut Subflow, occasion: Occasion) {
+        if settings.sender_model == HostModel::Linux {
+            self.set_timer(now, s, occasion);
+        }
+    }
+
+    #[inline(never)]
+    fn set_timer(&mut self, now: Instant, s: &mut Subflow, occasion: Occasion) {
+        s.linux.timer = s.sender.kernel_timer(now, occasion, s.linux.timer);
+        if let Some(p) = self.assignment.path_mut(s.id) {
+            p.timer = s.linux.timer;
+        }
+    }
+
+    /// The end of what waits for `s` is less than a segment, and has to wait until the last such is acknowledged.
+    ///
+    /// Linux 6.18: `tcp_nagle_test`.
+    pub(super) fn holds_runt(&self, s: &Subflow) -> bool {
+        self.assignment.nagle() && s.has_runt_out() && self.assignment.ends_in_runt(s.id)
+    }
+}

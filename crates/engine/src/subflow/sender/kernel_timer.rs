@@ -1,0 +1,44 @@
+//! The one timer that a Linux kernel runs for a subflow: a probe's, RACK's or that of the retransmission timeout.
+
+use super::probe::Probe;
+use super::{Sender, WORST_DELAYED_ACK};
+use crate::deadlines::NEVER;
+use anabranch_trace::RecoveryPhase;
+use anabranch_units::{Duration, Instant};
+
+/// Least supplement to a probe's two round trips (`TCP_TIMEOUT_MIN_US`).
+const SUPPLEMENT: Duration = Duration::from_millis(2);
+
+/// What sets the timer anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Occasion {
+    /// Data was acknowledged.
+    Acked,
+    /// New data was sent.
+    Sent,
+    /// An acknowledgment or a timer that left the first packet as it is.
+    Other,
+}
+
+impl Sender {
+    /// When that timer expires; `before`: as it was. While nothing is lost it is a probe's, after two round trips, but no later
+    /// than the retransmission timeout: after an acknowledgment that is a whole timeout away, after a transmission only what
+    /// is left of the first packet's.
+    ///
+    /// Linux 6.18: `tcp_schedule_loss_probe`, `tcp_rto_delta_us`, `tcp_rearm_rto`, `tcp_rack_mark_lost`.
+    pub fn kernel_timer(&self, now: Instant, occasion: Occasion, before: Instant) -> Instant {
+        let Some(first) = self.board.first() else { return NEVER };
+        let probes = self.sack && self.probes && self.phase == RecoveryPhase::Open && self.probe == Probe::Idle;
+        if !probes {
+            return self.timers.reorder().min(self.timers.retransmission());
+        }
+        let rto = self.rtt.rto();
+        let supplement = if self.board.outstanding() > 1 { SUPPLEMENT } else { self.rto_min.min(WORST_DELAYED_ACK) };
+        let probe = now + self.rtt.srtt().map_or(rto, |srtt| srtt * 2 + supplement);
+        match occasion {
+            Occasion::Acked => probe.min(now + rto),
+            Occasion::Sent => probe.min(first.sent_at + rto),
+            Occasion::Other => before,
+        }
+    }
+}
