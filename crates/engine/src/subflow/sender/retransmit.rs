@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 const NONE: u64 = u64::MAX;
 
 /// Packets between two looks at whether there is much more room than they need; a power of two.
-const LOOK: u64 = 256;
+const LOOK: u64 = 64;
 
 /// Packets for which there is always room.
 const FEW: usize = 8;
@@ -146,11 +146,11 @@ impl SentQueue {
     /// Drops the first packet, which must be plain: then it is the oldest in the order of transmission, too.
     pub fn drop_oldest(&mut self) {
         debug_assert_eq!(self.oldest, Some(self.first));
-        let Some(newer) = self.packets.pop_front().map(|packet| packet.newer) else { return };
+        let Some(Sent { newer, fin, .. }) = self.packets.pop_front() else { return };
         if self.passed == Some(self.first) {
             self.passed = None;
         }
-        self.go_up();
+        self.go_up(fin);
         match self.get_mut(newer) {
             Some(after) => {
                 after.older = NONE;
@@ -163,23 +163,23 @@ impl SentQueue {
     /// Takes out the first packet, which must have been unlinked.
     pub fn pop_front(&mut self) -> Option<Sent> {
         let sent = self.packets.pop_front()?;
-        self.go_up();
+        self.go_up(sent.fin);
         Some(sent)
     }
 
-    /// The first packet has left. A burst must not keep its memory for ever, nor a subflow that has ended.
+    /// The first packet has left, `last` of all or not. Neither a burst nor a subflow that has ended keeps its memory.
     #[inline(always)]
-    fn go_up(&mut self) {
+    fn go_up(&mut self, last: bool) {
         self.first += 1;
-        if self.first.is_multiple_of(LOOK) {
-            self.shrink();
+        if last || self.first.is_multiple_of(LOOK) {
+            self.shrink(last);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn shrink(&mut self) {
-        let needed = self.packets.len().max(FEW);
+    fn shrink(&mut self, last: bool) {
+        let needed = self.packets.len().max(if last { 0 } else { FEW });
         if self.packets.capacity() > 4 * needed {
             self.packets.shrink_to(2 * needed);
         }
@@ -358,6 +358,19 @@ mod tests {
         assert_eq!(order(&queue), [] as [u64; 0]);
         queue.relink(|_| true);
         assert_eq!(order(&queue), [0, 2, 3, 1]);
+    }
+
+    #[test]
+    fn memory_follows_the_packets_and_none_is_left_after_the_last() {
+        let mut queue = queue(&[1; 2000]);
+        let most = queue.packets.capacity();
+        (0..1990).for_each(|_| queue.drop_oldest());
+        assert!(most >= 2000 && queue.packets.capacity() <= 4 * 64 + 64, "{}", queue.packets.capacity());
+        queue.push(Sent::fin(2001, Range::new(2001, 2001)));
+        (0..10).for_each(|_| queue.drop_oldest());
+        assert_eq!(queue.len(), 1);
+        queue.drop_oldest();
+        assert_eq!((queue.len(), queue.packets.capacity()), (0, 0));
     }
 
     #[test]
