@@ -146,11 +146,11 @@ impl SentQueue {
     /// Drops the first packet, which must be plain: then it is the oldest in the order of transmission, too.
     pub fn drop_oldest(&mut self) {
         debug_assert_eq!(self.oldest, Some(self.first));
-        let Some(Sent { newer, fin, .. }) = self.packets.pop_front() else { return };
+        let Some(newer) = self.packets.pop_front().map(|packet| packet.newer) else { return };
         if self.passed == Some(self.first) {
             self.passed = None;
         }
-        self.go_up(fin);
+        self.go_up();
         match self.get_mut(newer) {
             Some(after) => {
                 after.older = NONE;
@@ -163,23 +163,28 @@ impl SentQueue {
     /// Takes out the first packet, which must have been unlinked.
     pub fn pop_front(&mut self) -> Option<Sent> {
         let sent = self.packets.pop_front()?;
-        self.go_up(sent.fin);
+        self.go_up();
         Some(sent)
     }
 
-    /// The first packet has left, `last` of all or not. Neither a burst nor a subflow that has ended keeps its memory.
+    /// The first packet has left. No burst keeps its memory.
     #[inline(always)]
-    fn go_up(&mut self, last: bool) {
+    fn go_up(&mut self) {
         self.first += 1;
-        if last || self.first.is_multiple_of(LOOK) {
-            self.shrink(last);
+        if self.first.is_multiple_of(LOOK) {
+            self.shrink();
         }
+    }
+
+    /// The last packet has left: gives back all memory.
+    pub fn give_back(&mut self) {
+        self.packets.shrink_to_fit();
     }
 
     #[cold]
     #[inline(never)]
-    fn shrink(&mut self, last: bool) {
-        let needed = self.packets.len().max(if last { 0 } else { FEW });
+    fn shrink(&mut self) {
+        let needed = self.packets.len().max(FEW);
         if self.packets.capacity() > 4 * needed {
             self.packets.shrink_to(2 * needed);
         }
@@ -366,10 +371,8 @@ mod tests {
         let most = queue.packets.capacity();
         (0..1990).for_each(|_| queue.drop_oldest());
         assert!(most >= 2000 && queue.packets.capacity() <= 4 * 64 + 64, "{}", queue.packets.capacity());
-        queue.push(Sent::fin(2001, Range::new(2001, 2001)));
         (0..10).for_each(|_| queue.drop_oldest());
-        assert_eq!(queue.len(), 1);
-        queue.drop_oldest();
+        queue.give_back();
         assert_eq!((queue.len(), queue.packets.capacity()), (0, 0));
     }
 

@@ -228,6 +228,12 @@ impl Scoreboard {
         true
     }
 
+    /// Nothing more will be sent, and all was acknowledged: gives back the memory.
+    pub fn give_back(&mut self) {
+        self.queue.give_back();
+        (self.sacked, self.missing) = (RangeSet::new(), RangeSet::new());
+    }
+
     /// Applies an acknowledgment: first its SACK blocks, then everything below `ack`, which must not exceed `nxt`.
     #[inline(always)]
     pub fn apply(&mut self, ack: u64, sack: &[Range], arrival: &Arrival) -> Delivered {
