@@ -31,6 +31,8 @@ impl<T> Flows<T> {
     pub fn join(&mut self, id: PathId, initial_window: u32, state: T) {
         self.leave(id);
         let at = self.0.partition_point(|f| f.id < id);
+        // There are few, and they seldom come: no room for more than there are.
+        self.0.reserve_exact(1);
         self.0.insert(at, Flow { id, window: WindowState::new(initial_window), state });
     }
 

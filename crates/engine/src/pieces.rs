@@ -7,6 +7,9 @@ use std::collections::VecDeque;
 /// Pieces below this are small. Two that follow each other are not both.
 const SMALL: usize = 512;
 
+/// Pieces for which a queue that is empty keeps room.
+const ROOM: usize = 8;
+
 /// `bytes` for as long as may be: a small piece in memory of its own.
 #[inline(always)]
 pub(crate) fn kept(bytes: Bytes) -> Bytes {
@@ -81,6 +84,14 @@ impl Pieces {
     #[inline(always)]
     pub fn pop_front(&mut self) -> Option<Bytes> {
         self.0.pop_front()
+    }
+
+    /// Gives back the memory that many pieces took, if there are none now.
+    #[inline]
+    pub fn relax(&mut self) {
+        if self.0.is_empty() && self.0.capacity() > ROOM {
+            self.0 = VecDeque::new();
+        }
     }
 
     /// All in one piece.

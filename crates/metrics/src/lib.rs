@@ -30,7 +30,7 @@ pub use inference::{
 pub use links::{Drops, LinkMeter, LinkTotals};
 pub use meter::{CrossFlow, FrameSchedule, Meter, MeterConfig, PathConfig, ResponseSchedule, Timed};
 pub use oracle::{Oracle, SegmentSizes, Timeline, header_len};
-pub use reorder::{Arrivals, Density, Extents, Reorder};
+pub use reorder::{Arrivals, Density, Disorder, Extents, Reorder};
 pub use results::{FrameTimes, PathMetrics, RunMetrics};
 pub use statistics::{Paired, SampleStatistics, mean, quantile};
 pub use student::{t_probability, t_quantile};

@@ -1,5 +1,5 @@
-//! The applications of a host, found by their connections and by when they want to be called. One search passes over all of them:
-//! that for those not served yet, where connections are opened one after the other.
+//! The applications of a host, found by their connections and by when they want to be called. No packet and no alarm makes a search
+//! pass over all of them.
 
 use anabranch_engine::endpoint::Handle;
 use anabranch_units::Instant;
@@ -52,6 +52,11 @@ impl Applications {
             self.done += 1;
         }
         self.done == self.list.len()
+    }
+
+    /// True if a connection's application is here and not served yet.
+    pub fn is_unserved(&self, handle: Handle) -> bool {
+        self.find(handle).is_some_and(|place| !self.list[place].workload.is_served())
     }
 
     /// All of them, by place.

@@ -76,6 +76,8 @@ pub(crate) struct Host {
     /// When a client opens connections, and the number opened so far.
     opening: Opening,
     opened: usize,
+    /// Where that decides when others open: connections that were not served when they were last looked at.
+    unserved: Vec<Handle>,
     started: bool,
     /// The next number that [`Stream::take_ticket`] gives.
     tickets: u64,
@@ -125,6 +127,7 @@ impl Host {
             switch: None,
             opening,
             opened: 0,
+            unserved: Vec::new(),
             started: false,
             tickets: 0,
             gone: 0,
@@ -144,13 +147,20 @@ impl Host {
             let mut cx = Cx { now, recorder: &mut *recorder, rng: &mut self.rng };
             let handle = self.endpoint.connect(&mut cx, setup);
             self.adopt(now, recorder, handle, workload);
+            if matches!(self.opening, Opening::Served(_)) {
+                self.unserved.push(handle);
+            }
         }
     }
 
-    fn may_open(&self, now: Instant) -> bool {
+    fn may_open(&mut self, now: Instant) -> bool {
         match &self.opening {
             Opening::AtOnce(count) => self.applications.len() < *count,
-            Opening::Served(count) => self.applications.iter().filter(|a| !a.workload.is_served()).count() < *count,
+            Opening::Served(count) => {
+                // Never more than `count`, however many others are closing.
+                self.unserved.retain(|handle| self.applications.is_unserved(*handle));
+                self.unserved.len() < *count
+            }
             Opening::At(times) => times.get(self.opened).is_some_and(|at| *at <= now),
         }
     }

@@ -90,7 +90,7 @@ struct Parcel {
     sent: Instant,
     packet: Packet,
     /// The packet as a host outside sent it; `packet` is unused then.
-    raw: Option<Raw>,
+    raw: Option<Box<Raw>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -291,7 +291,7 @@ impl World {
             }
             None => {
                 let (size, mut parcel) = (raw.bytes.len() as u32, self.parcel(flow, side));
-                parcel.raw = Some(raw);
+                parcel.raw = Some(Box::new(raw));
                 self.network.send(self.now, recorder, path, direction, size, parcel);
             }
         }
@@ -418,7 +418,7 @@ impl World {
             // A checksum filled in after the damage would cover it.
             Some(raw) if corrupted && raw.left.checksum.is_some() => return,
             Some(raw) if corrupted => Content::Raw(damaged(&raw.bytes)),
-            Some(raw) => Content::Raw(raw),
+            Some(raw) => Content::Raw(*raw),
             None if corrupted => Content::Raw(damaged(&parcel.packet.emit())),
             None => Content::Segment(core::mem::take(&mut parcel.packet)),
         };

@@ -14,11 +14,11 @@ pub const LONGEST: usize = 64 << 10;
 static PATTERN: LazyLock<Vec<u8>> = LazyLock::new(|| {
     // Knuth's MMIX generator with its weak low bits mixed: a megabyte of it is made at every start.
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut word = || {
+    let mut bytes = vec![0; PERIOD.next_multiple_of(8) as usize + LONGEST];
+    for word in bytes[..PERIOD.next_multiple_of(8) as usize].chunks_exact_mut(8) {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        state ^ state >> 32
-    };
-    let mut bytes: Vec<u8> = (0..PERIOD.div_ceil(8)).flat_map(|_| word().to_le_bytes()).collect();
+        word.copy_from_slice(&(state ^ state >> 32).to_le_bytes());
+    }
     bytes.truncate(PERIOD as usize);
     bytes.extend_from_within(..LONGEST);
     bytes

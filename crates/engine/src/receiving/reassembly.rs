@@ -122,7 +122,10 @@ impl Reassembly {
 
     /// The next bytes for the application.
     pub fn read(&mut self) -> Option<(Range, Bytes)> {
-        let bytes = self.ready.pop_front()?;
+        let Some(bytes) = self.ready.pop_front() else {
+            self.ready.relax();
+            return None;
+        };
         let range = Range::new(self.read, self.read + bytes.len() as u64);
         self.read = range.end;
         Some((range, bytes))

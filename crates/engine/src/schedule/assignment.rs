@@ -112,6 +112,9 @@ impl Assignment {
     pub fn set_send_buffer(&mut self, bytes: u64, paths: usize) {
         self.view.send_buffer = bytes;
         self.view.known_paths = paths;
+        // A vector that grows by itself makes room for four at least.
+        self.view.paths.reserve_exact(paths);
+        self.view.queues.reserve_exact(paths);
     }
     /// The peer's window: its size and its right edge. An edge never moves back.
     #[inline]

@@ -77,7 +77,7 @@ impl SendBuffer {
         {
             return piece.slice((range.start - at) as usize..(range.end - at) as usize);
         }
-        let mut joined = BytesMut::new();
+        let mut joined = BytesMut::with_capacity(range.len() as usize);
         for (at, piece) in self.pieces.range(first..) {
             let part = Range::new(*at, at + piece.len() as u64).intersect(range);
             if part.is_empty() {

@@ -220,6 +220,9 @@ impl Subflow {
         match self.state.after(by) {
             Some(state) => {
                 self.state = state;
+                if by == Move::FinAcked {
+                    self.sender.give_back();
+                }
                 true
             }
             None => false,

@@ -103,6 +103,10 @@ impl Receiver {
         let range = Range::new(seq, seq + bytes.len() as u64);
         self.held.remove(range);
         self.next = range.end;
+        if self.pieces.is_empty() {
+            // Nothing is missing any more: what the largest hole took is given back.
+            self.pieces = VecDeque::new();
+        }
         Some((seq, bytes))
     }
 

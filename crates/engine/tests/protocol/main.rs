@@ -14,6 +14,7 @@ mod mptcp_close;
 mod mptcp_data;
 mod mptcp_fail;
 mod mptcp_open;
+mod news;
 mod race;
 mod scheduling;
 mod segments;

@@ -15,7 +15,7 @@ mod timing;
 use crate::FrameTimes;
 use crate::over_time::Peaks;
 use crate::results::present;
-use crate::{CapacityCurve, Density, Extents, Histogram, PathMetrics, RunMetrics};
+use crate::{CapacityCurve, Disorder, Histogram, PathMetrics, RunMetrics};
 use anabranch_trace::{Event, LinkEvent, Origin, PathState, Recorder, SendKind};
 use anabranch_units::{ConnId, Direction, Duration, Instant, PathId, Side};
 pub use cross::CrossFlow;
@@ -93,6 +93,8 @@ pub struct Meter {
     ofo: Peaks,
     /// Those of its subflows, all together.
     subflow_ofo: Peaks,
+    /// Of all connections: the counters of one are as large as those of all.
+    disorder: Disorder,
     head_start: HeadStart,
     efficiency: Option<Efficiency>,
     /// Events before this count without a further look: the end of the warm-up until it is over, then the end of the
@@ -151,6 +153,7 @@ impl Meter {
             returns: config.paths.iter().map(|path| Returns::new(&path.outages)).collect(),
             ofo: queues.clone(),
             subflow_ofo: queues,
+            disorder: Disorder::default(),
             begun: None,
             started: None,
             syns: 0,
@@ -184,6 +187,7 @@ impl Meter {
             paths: vec![PathSender::default(); prices.len()],
             ofo: self.ofo.finish(end),
             subflow_ofo: self.subflow_ofo.finish(end),
+            disorder: core::mem::take(&mut self.disorder),
             head_start,
             efficiency,
             ..Totals::default()
@@ -198,8 +202,8 @@ impl Meter {
             finished,
             started,
             measured: (begin, end),
-            density: totals.density,
-            extents: totals.extents,
+            density: totals.disorder.density,
+            extents: totals.disorder.extents,
             frames: totals.frame_times,
         }
     }
@@ -245,6 +249,7 @@ impl Meter {
         }
         self.ofo.restart(at);
         self.subflow_ofo.restart(at);
+        self.disorder = Disorder::default();
         self.cross.restart();
         self.links.fill(Link::default());
         self.returns.iter_mut().for_each(|path| path.restart(at));
@@ -285,11 +290,11 @@ impl Meter {
                     frames.on_written(now);
                 }
             }
-            (Some(Side::Server), Event::WriteEnd(end)) => receiver.arrivals.set_end(*end),
+            (Some(Side::Server), Event::WriteEnd(end)) => receiver.arrivals.set_end(*end, &mut self.disorder),
             (Some(Side::Server), _) => sender.on_event(now, origin.path, event),
             (Some(Side::Client), Event::DataArrived { data, new, ofo }) => {
                 self.ofo.set(now, place, *ofo);
-                receiver.on_arrived(*data, *new);
+                receiver.on_arrived(*data, *new, &mut self.disorder);
                 if let Some(path) = self.returns.get_mut(origin.path.index()).filter(|_| *new > 0) {
                     path.on_arrived(now);
                 }
@@ -399,8 +404,7 @@ struct Totals {
     frame_times: Vec<FrameTimes>,
     responses: Histogram,
     completions: Histogram,
-    density: Density,
-    extents: Extents,
+    disorder: Disorder,
     head_start: HeadStart,
     efficiency: Option<f64>,
     syns: u64,
@@ -424,9 +428,7 @@ impl Totals {
         self.duplicate += receiver.duplicate;
         self.blocked += sender.blocked.read(end);
         self.outage = self.outage.max(receiver.outage.longest(end));
-        let (density, extents) = receiver.arrivals.finish();
-        self.density.merge(&density);
-        self.extents.merge(&extents);
+        receiver.arrivals.finish(&mut self.disorder);
         for (all, path) in self.paths.iter_mut().zip(sender.paths) {
             all.merge(&path.finish(end));
         }
@@ -476,9 +478,9 @@ impl Totals {
             ("subflow_ofo_mean_bytes", subflows.mean()),
             ("subflow_ofo_p95_bytes", subflows.quantile(0.95)),
             ("subflow_ofo_max_bytes", max(subflows)),
-            ("rbd_mean_packets", self.density.mean_occupancy()),
-            ("reordered_ratio", self.extents.ratio()),
-            ("reorder_extent_mean_packets", self.extents.mean_extent()),
+            ("rbd_mean_packets", self.disorder.density.mean_occupancy()),
+            ("reordered_ratio", self.disorder.extents.ratio()),
+            ("reorder_extent_mean_packets", self.disorder.extents.mean_extent()),
         ])
     }
 

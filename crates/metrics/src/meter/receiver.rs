@@ -1,6 +1,6 @@
 //! Sums over the receiver's events.
 
-use crate::Arrivals;
+use crate::{Arrivals, Disorder};
 use anabranch_units::{Duration, Instant, PathId, Range};
 
 /// One connection's receiver.
@@ -27,9 +27,9 @@ impl Receiver {
     }
 
     #[inline(always)]
-    pub fn on_arrived(&mut self, data: Range, new: u64) {
+    pub fn on_arrived(&mut self, data: Range, new: u64, disorder: &mut Disorder) {
         self.duplicate += data.len().saturating_sub(new);
-        self.arrivals.arrive(data);
+        self.arrivals.arrive(data, disorder);
     }
 
     /// The out-of-order queue of the subflow on `path` has this many bytes from now on. Returns the sum over all subflows.
@@ -49,7 +49,6 @@ impl Receiver {
     pub fn restart(&mut self, now: Instant) {
         self.delivered = 0;
         self.duplicate = 0;
-        self.arrivals.restart();
         self.outage.restart(now);
     }
 }

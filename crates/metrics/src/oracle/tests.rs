@@ -94,6 +94,21 @@ fn overhead_and_corruption_take_their_part() {
 }
 
 #[test]
+fn a_change_that_changes_nothing_leaves_the_bounds() {
+    let loss = LossSpec::Bernoulli(0.02);
+    let topology = network(vec![path(Bottleneck::Own(fixed(7 * MBIT)), 20, loss.clone()), own(3, 45)]);
+    let timeline = [(ms(300), Change::Loss(0, Direction::Down, loss))];
+    let (steady, changed) = (oracle(&topology, &[]), oracle(&topology, &timeline));
+    for size in [1, 14_000, 300_000, 10_000_000] {
+        let times = [&steady, &changed].map(|oracle| oracle.completion(ms(3), size).expect("a bound").as_nanos());
+        assert!(times[0].abs_diff(times[1]) <= 1, "{times:?} ns for {size} bytes");
+    }
+    near(steady.goodput(ms(100), ms(900)), changed.goodput(ms(100), ms(900)).expect("a bound"));
+    // Before the handshake is over nothing arrives.
+    assert!(steady.completion(ms(0), 1) > Some(Duration::from_millis(20 * 4)));
+}
+
+#[test]
 fn bursty_loss_counts_in_the_long_run() {
     let loss = LossSpec::GilbertElliott { p: 0.1, r: 0.3, h: 0.5, k: 1.0 };
     let topology = network(vec![path(Bottleneck::Own(fixed(8 * MBIT)), 5, loss)]);

@@ -1,12 +1,13 @@
 //! Byte ranges as arrivals of packets.
 
-use super::{Density, Extents, Reorder};
+use super::extent::Sequence;
+use super::{Disorder, Reorder};
 use anabranch_units::{Range, RangeSet};
 
 /// Longest range that is looked at block by block, in blocks.
 const MOST_BLOCKS: u64 = 1 << 16;
 
-/// Follows the reordering of a byte stream. The stream is cut into blocks of one MSS, so that there are packets to
+/// Follows the reordering of a byte stream and counts it in a [`Disorder`], which many streams may share. The stream is cut into blocks of one MSS, so that there are packets to
 /// count however the bytes were sent: a block arrives when its last missing byte does, the first time.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
@@ -18,7 +19,7 @@ pub struct Arrivals {
     /// Blocks that arrived above it.
     ahead: RangeSet,
     reorder: Reorder,
-    extents: Extents,
+    sequence: Sequence,
 }
 
 impl Arrivals {
@@ -31,30 +32,30 @@ impl Arrivals {
             next: 0,
             ahead: RangeSet::new(),
             reorder: Reorder::new(threshold),
-            extents: Extents::default(),
+            sequence: Sequence::default(),
         }
     }
 
     /// The stream ends at `end`.
-    pub fn set_end(&mut self, end: u64) {
+    pub fn set_end(&mut self, end: u64, disorder: &mut Disorder) {
         self.end = end;
         // The bytes before may be the whole of a last, short block.
         let Some(last) = end.checked_sub(1) else { return };
         let run = if last < self.next { Some(Range::new(0, self.next)) } else { self.ahead.range_at(last) };
         if let Some(run) = run {
-            self.complete(Range::new(last, end), run);
+            self.complete(Range::new(last, end), run, disorder);
         }
     }
 
     /// `range` arrived.
-    pub fn arrive(&mut self, range: Range) {
+    pub fn arrive(&mut self, range: Range, disorder: &mut Disorder) {
         if range.len() > MOST_BLOCKS * self.block {
             return;
         }
         let mut rest = Range::new(range.start.max(self.next), range.end.min(self.end));
         while let Some(fresh) = self.first_missing(rest) {
             let run = if fresh.start == self.next { self.advance(fresh.end) } else { self.ahead.unite(fresh) };
-            self.complete(fresh, run);
+            self.complete(fresh, run, disorder);
             rest.start = run.end;
         }
     }
@@ -81,15 +82,15 @@ impl Arrivals {
     }
 
     /// Counts the blocks that `range`, a part of `run`, completed: those that lie wholly in `run`.
-    fn complete(&mut self, range: Range, run: Range) {
+    fn complete(&mut self, range: Range, run: Range, disorder: &mut Disorder) {
         let mut number = range.start / self.block;
         let mut block = Range::new(number * self.block, number * self.block);
         while block.start < range.end {
             block.end = block.start.saturating_add(self.block);
             if run.contains(Range::new(block.start, block.end.min(self.end))) {
                 let expected = self.reorder.expected();
-                if self.reorder.arrive(number) {
-                    self.extents.arrive(number, expected);
+                if self.reorder.arrive(number, &mut disorder.density) {
+                    self.sequence.arrive(number, expected, &mut disorder.extents);
                 }
             }
             number += 1;
@@ -97,15 +98,9 @@ impl Arrivals {
         }
     }
 
-    /// Forgets what was counted, not what arrived.
-    pub fn restart(&mut self) {
-        self.reorder.restart();
-        self.extents.restart();
-    }
-
-    /// Nothing more will arrive: the distributions, and the extents.
-    pub fn finish(self) -> (Density, Extents) {
-        (self.reorder.finish(), self.extents)
+    /// Nothing more will arrive: counts what the threshold kept back.
+    pub fn finish(self, disorder: &mut Disorder) {
+        self.reorder.finish(&mut disorder.density);
     }
 }
 
@@ -116,13 +111,13 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn occupancy(ranges: &[(u64, u64)], end: Option<u64>) -> (u64, Option<f64>) {
-        let mut arrivals = Arrivals::new(1000, None);
+        let (mut arrivals, mut disorder) = (Arrivals::new(1000, None), Disorder::default());
         for (start, end) in ranges {
-            arrivals.arrive(Range::new(*start, *end));
+            arrivals.arrive(Range::new(*start, *end), &mut disorder);
         }
-        end.into_iter().for_each(|end| arrivals.set_end(end));
-        let (density, _) = arrivals.finish();
-        (density.packets(), density.mean_occupancy())
+        end.into_iter().for_each(|end| arrivals.set_end(end, &mut disorder));
+        arrivals.finish(&mut disorder);
+        (disorder.density.packets(), disorder.density.mean_occupancy())
     }
 
     #[test]
@@ -144,11 +139,12 @@ mod tests {
     fn the_last_block_may_be_short() {
         assert_eq!(occupancy(&[(0, 1000), (1000, 1300)], None).0, 1);
         assert_eq!(occupancy(&[(0, 1000), (1000, 1300)], Some(1300)).0, 2);
-        let mut known = Arrivals::new(1000, None);
-        known.set_end(1300);
-        known.arrive(Range::new(1000, 1300));
-        known.arrive(Range::new(0, 1000));
-        let (density, extents) = known.finish();
+        let (mut known, mut disorder) = (Arrivals::new(1000, None), Disorder::default());
+        known.set_end(1300, &mut disorder);
+        known.arrive(Range::new(1000, 1300), &mut disorder);
+        known.arrive(Range::new(0, 1000), &mut disorder);
+        known.finish(&mut disorder);
+        let Disorder { density, extents } = disorder;
         assert_eq!((density.packets(), density.mean_occupancy()), (2, Some(0.5)));
         assert_eq!((extents.arrivals(), extents.reordered()), (2, 1));
     }
@@ -162,28 +158,31 @@ mod tests {
             end in prop::option::of(1u64..150),
         ) {
             let (mut arrivals, mut had, mut whole) = (Arrivals::new(block, threshold), BTreeSet::new(), BTreeSet::new());
-            let (mut reorder, mut extents) = (Reorder::new(threshold), Extents::default());
+            let (mut reorder, mut sequence) = (Reorder::new(threshold), Sequence::default());
+            let (mut ours, mut theirs) = (Disorder::default(), Disorder::default());
             let last = end.unwrap_or(u64::MAX);
             if end.is_some() {
-                arrivals.set_end(last);
+                arrivals.set_end(last, &mut ours);
             }
             for (start, len) in ranges {
-                arrivals.arrive(Range::new(start, start + len));
+                arrivals.arrive(Range::new(start, start + len), &mut ours);
                 had.extend((start..start + len).filter(|byte| *byte < last));
                 for number in 0..160 / u64::from(block) {
                     let from = number * u64::from(block);
                     let mut bytes = from..(from + u64::from(block)).min(last);
                     let complete = !bytes.is_empty() && bytes.all(|byte| had.contains(&byte));
                     let expected = reorder.expected();
-                    if complete && whole.insert(number) && reorder.arrive(number) {
-                        extents.arrive(number, expected);
+                    if complete && whole.insert(number) && reorder.arrive(number, &mut theirs.density) {
+                        sequence.arrive(number, expected, &mut theirs.extents);
                     }
                 }
             }
-            let ((density, ours), others) = (arrivals.finish(), reorder.finish());
-            prop_assert_eq!(density.displacements(), others.displacements());
-            prop_assert_eq!(density.occupancies(), others.occupancies());
-            prop_assert_eq!((ours.arrivals(), ours.extents()), (extents.arrivals(), extents.extents()));
+            arrivals.finish(&mut ours);
+            reorder.finish(&mut theirs.density);
+            prop_assert_eq!(ours.density.displacements(), theirs.density.displacements());
+            prop_assert_eq!(ours.density.occupancies(), theirs.density.occupancies());
+            let late = |disorder: &Disorder| (disorder.extents.arrivals(), disorder.extents.extents());
+            prop_assert_eq!(late(&ours), late(&theirs));
         }
     }
 

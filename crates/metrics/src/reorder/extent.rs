@@ -3,17 +3,21 @@
 use super::Counts;
 use std::collections::VecDeque;
 
-/// Counts reordered packets and their extents (RFC 4737 §3.3, §4.2). O(1) amortised for an arrival in order, O(log
-/// window) for a reordered one; memory grows with the distance of arrivals from the lowest missing number, not with
-/// time.
+/// Reordered packets and their extents (RFC 4737 §3.3, §4.2).
 #[derive(Clone, Debug, Default)]
 pub struct Extents {
-    /// Arrivals ever, and those that count.
-    seen: u64,
     counted: u64,
-    /// Arrivals that were the greatest so far, ascending.
-    greatest: VecDeque<Run>,
     extents: Counts,
+}
+
+/// Finds the extents of a stream's packets. O(1) amortised for an arrival in order, O(log window) for a reordered one; memory
+/// grows with the distance of arrivals from the lowest missing number, not with time.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sequence {
+    /// Arrivals so far.
+    seen: u64,
+    /// Those that were the greatest so far, ascending.
+    greatest: VecDeque<Run>,
 }
 
 /// Successive numbers in successive arrivals.
@@ -25,12 +29,12 @@ struct Run {
     arrival: u64,
 }
 
-impl Extents {
+impl Sequence {
     /// `number` arrived, for the first time; every number below `missing` had arrived before (or never will).
-    pub fn arrive(&mut self, number: u64, missing: u64) {
+    pub fn arrive(&mut self, number: u64, missing: u64, extents: &mut Extents) {
         let now = self.seen;
         self.seen += 1;
-        self.counted += 1;
+        extents.counted += 1;
         // Nothing below `missing` arrives again, so these are never looked up.
         while self.greatest.front().is_some_and(|run| run.last < missing) {
             self.greatest.pop_front();
@@ -43,14 +47,16 @@ impl Extents {
                     Some(run) if run.last > number => 0,
                     _ => self.greatest.partition_point(|run| run.last < number),
                 };
-                self.extents.add(now - self.greatest[earliest].arrival);
+                extents.extents.add(now - self.greatest[earliest].arrival);
             }
             Some(run) if number == run.last + 1 && now - run.arrival == number - run.first => run.last = number,
             _ if number > missing => self.greatest.push_back(Run { first: number, last: number, arrival: now }),
             _ => {}
         }
     }
+}
 
+impl Extents {
     /// Packets counted.
     pub fn arrivals(&self) -> u64 {
         self.counted
@@ -75,18 +81,6 @@ impl Extents {
     pub fn extents(&self) -> Vec<(u64, u64)> {
         self.extents.iter().collect()
     }
-
-    /// Forgets what was counted, not what arrived.
-    pub fn restart(&mut self) {
-        self.counted = 0;
-        self.extents = Counts::default();
-    }
-
-    /// Adds what another one counted.
-    pub fn merge(&mut self, other: &Self) {
-        self.counted += other.counted;
-        self.extents.merge(&other.extents);
-    }
 }
 
 #[cfg(test)]
@@ -96,10 +90,10 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn follow(arrivals: &[u64]) -> Extents {
-        let (mut extents, mut had) = (Extents::default(), BTreeSet::new());
+        let (mut sequence, mut extents, mut had) = (Sequence::default(), Extents::default(), BTreeSet::new());
         for &n in arrivals {
             let missing = (0..).find(|n| !had.contains(n)).unwrap();
-            extents.arrive(n, missing);
+            sequence.arrive(n, missing, &mut extents);
             had.insert(n);
         }
         extents
@@ -134,8 +128,8 @@ mod tests {
 
     #[test]
     fn memory_stays_small_in_order() {
-        let mut extents = Extents::default();
-        (0..10_000).for_each(|n| extents.arrive(n, n));
-        assert!(extents.greatest.len() <= 1);
+        let (mut sequence, mut extents) = (Sequence::default(), Extents::default());
+        (0..10_000).for_each(|n| sequence.arrive(n, n, &mut extents));
+        assert!(sequence.greatest.len() <= 1);
     }
 }

@@ -33,14 +33,6 @@ impl Counts {
         }
         self.0[at] += 1;
     }
-    fn merge(&mut self, other: &Self) {
-        if other.0.len() > self.0.len() {
-            self.0.resize(other.0.len(), 0);
-        }
-        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
-            *mine += theirs;
-        }
-    }
     fn total(&self) -> u64 {
         self.0.iter().sum()
     }
@@ -87,17 +79,20 @@ impl Density {
     pub fn mean_occupancy(&self) -> Option<f64> {
         self.occupancy.mean()
     }
-
-    /// Adds what another one counted.
-    pub fn merge(&mut self, other: &Self) {
-        self.early.merge(&other.early);
-        self.late.merge(&other.late);
-        self.occupancy.merge(&other.occupancy);
-    }
 }
 
-/// Follows arrivals of numbered packets (0, 1, 2, … in the order of sending). O(1) amortised per arrival; memory grows
-/// with the displacement threshold and the greatest distance of an arrival from the lowest missing number, not with time.
+/// What is counted of all streams together.
+#[derive(Clone, Debug, Default)]
+pub struct Disorder {
+    /// RD and RBD.
+    pub density: Density,
+    /// Late packets.
+    pub extents: Extents,
+}
+
+/// Follows arrivals of numbered packets (0, 1, 2, … in the order of sending) and counts them in a [`Density`], which many
+/// streams may share. O(1) amortised per arrival; memory grows with the displacement threshold and the greatest distance of
+/// an arrival from the lowest missing number, not with time.
 #[derive(Clone, Debug, Default)]
 pub struct Reorder {
     /// DT; `None` = infinite: nothing is ever given up.
@@ -113,7 +108,6 @@ pub struct Reorder {
     expected: u64,
     /// RI: the next receive index.
     index: u64,
-    density: Density,
 }
 
 impl Reorder {
@@ -136,10 +130,10 @@ impl Reorder {
         self.expected
     }
 
-    /// `number` arrived. Duplicates, packets that were given up, and numbers absurdly far ahead do not count; true if it
+    /// `number` arrived, to be counted in `density`. Duplicates, packets that were given up, and numbers absurdly far ahead do not count; true if it
     /// was none of these.
     #[inline]
-    pub fn arrive(&mut self, number: u64) -> bool {
+    pub fn arrive(&mut self, number: u64, density: &mut Density) -> bool {
         // A number in the window may enter the buffer later: both sets must take it.
         let fits = || self.stored.accepts(number) && (self.threshold.is_none() || self.arrived.accepts(number));
         // The one that is waited for is never settled and never absurd.
@@ -148,32 +142,26 @@ impl Reorder {
             return false;
         }
         let Some(threshold) = self.threshold else {
-            self.count(number);
+            self.count(number, density);
             return true;
         };
         self.arrived.insert(number);
         self.window.push_back(number);
         // RFC 5236: the window looks DT arrivals ahead of the one that is counted.
         if self.window.len() as u64 > threshold {
-            self.count_first(threshold);
+            self.count_first(threshold, density);
         }
         true
     }
 
-    /// Forgets what was counted, not what arrived.
-    pub fn restart(&mut self) {
-        self.density = Density::default();
-    }
-
-    /// Nothing more will arrive: counts what the window holds and gives the distributions.
-    pub fn finish(mut self) -> Density {
+    /// Nothing more will arrive: counts what the window holds.
+    pub fn finish(mut self, density: &mut Density) {
         while let (Some(threshold), false) = (self.threshold, self.window.is_empty()) {
-            self.count_first(threshold);
+            self.count_first(threshold, density);
         }
-        self.density
     }
 
-    fn count_first(&mut self, threshold: u64) {
+    fn count_first(&mut self, threshold: u64, density: &mut Density) {
         let Some(number) = self.window.pop_front() else { return };
         // RFC 5236: a receive index that neither the window nor the buffer holds belongs to a lost packet.
         self.index = self.arrived.first_member(self.index).unwrap_or(self.index);
@@ -186,16 +174,16 @@ impl Reorder {
             self.expected = self.arrived.first_member(self.expected).unwrap_or(self.expected);
             self.deliver_stored();
         }
-        self.count(number);
+        self.count(number, density);
     }
 
     #[inline(always)]
-    fn count(&mut self, number: u64) {
+    fn count(&mut self, number: u64, density: &mut Density) {
         // RFC 5236: D = RI − S.
         if self.index >= number {
-            self.density.late.add(self.index - number);
+            density.late.add(self.index - number);
         } else {
-            self.density.early.add(number - self.index);
+            density.early.add(number - self.index);
         }
         self.index += 1;
         if number == self.expected {
@@ -205,7 +193,7 @@ impl Reorder {
             self.stored.insert(number);
             self.occupancy += 1;
         }
-        self.density.occupancy.add(self.occupancy);
+        density.occupancy.add(self.occupancy);
     }
 
     /// Empties the buffer as far as it is contiguous.
@@ -230,11 +218,12 @@ mod tests {
 
     /// Counts arrivals numbered from 1.
     fn density(threshold: Option<u64>, arrivals: &[u64]) -> Density {
-        let mut reorder = Reorder::new(threshold);
+        let (mut reorder, mut density) = (Reorder::new(threshold), Density::default());
         for n in arrivals {
-            reorder.arrive(n - 1);
+            reorder.arrive(n - 1, &mut density);
         }
-        reorder.finish()
+        reorder.finish(&mut density);
+        density
     }
 
     fn eighths(shares: &[(i64, f64)], of: f64) -> Vec<(i64, f64)> {
@@ -313,22 +302,22 @@ mod tests {
     }
 
     #[test]
-    fn restarting_keeps_the_state() {
-        let mut reorder = Reorder::new(None);
-        assert_eq!([0, 2, 3].map(|n| reorder.arrive(n)), [true; 3]);
-        reorder.restart();
-        assert_eq!([4, 1].map(|n| reorder.arrive(n)), [true; 2]);
-        let density = reorder.finish();
+    fn what_is_counted_anew_follows_the_same_stream() {
+        let (mut reorder, mut before, mut density) = (Reorder::new(None), Density::default(), Density::default());
+        assert_eq!([0, 2, 3].map(|n| reorder.arrive(n, &mut before)), [true; 3]);
+        assert_eq!([4, 1].map(|n| reorder.arrive(n, &mut density)), [true; 2]);
+        reorder.finish(&mut density);
         assert_eq!(density.displacements(), [(-1, 0.5), (3, 0.5)]);
         assert_eq!(density.occupancies(), [(0, 0.5), (3, 0.5)]);
     }
 
     #[test]
     fn absurd_numbers_are_refused() {
-        let mut reorder = Reorder::new(None);
-        assert!(!reorder.arrive(u64::MAX));
-        assert!(reorder.arrive(0));
-        assert_eq!(reorder.finish().packets(), 1);
+        let (mut reorder, mut density) = (Reorder::new(None), Density::default());
+        assert!(!reorder.arrive(u64::MAX, &mut density));
+        assert!(reorder.arrive(0, &mut density));
+        reorder.finish(&mut density);
+        assert_eq!(density.packets(), 1);
     }
 
     #[test]

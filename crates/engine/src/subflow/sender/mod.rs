@@ -295,6 +295,11 @@ impl Sender {
         self.board.last()
     }
 
+    /// Nothing more will be sent, and all was acknowledged: gives back the memory.
+    pub fn give_back(&mut self) {
+        self.board.give_back();
+    }
+
     /// All packets that are not acknowledged, in the order of their sequence.
     pub fn unacknowledged(&self) -> impl Iterator<Item = &Sent> + '_ {
         self.board.packets()

@@ -144,7 +144,7 @@ impl Sender {
 
     /// Disorder as long as something is SACKed or was retransmitted, else Open.
     fn keep_open(&mut self) -> Option<RecoveryChange> {
-        let again = self.board.retransmitted() > 0 || self.board.first().is_some_and(|p| p.transmissions > 1);
+        let again = self.board.retransmitted() > 0 || self.board.first().is_some_and(|p| p.repeated);
         if !again {
             self.undo.settle();
         }

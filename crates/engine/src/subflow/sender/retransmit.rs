@@ -7,6 +7,12 @@ use std::collections::VecDeque;
 /// No packet.
 const NONE: u64 = u64::MAX;
 
+/// Packets between two looks at whether there is much more room than they need; a power of two.
+const LOOK: u64 = 64;
+
+/// Packets for which there is always room.
+const FEW: usize = 8;
+
 /// A packet that was sent and is remembered until it is acknowledged.
 #[derive(Clone, Debug)]
 pub struct Sent {
@@ -26,8 +32,8 @@ pub struct Sent {
     pub(super) lost: bool,
     /// A retransmission is thought to be in flight.
     pub(super) retransmitted: bool,
-    /// How often it was sent.
-    pub(super) transmissions: u32,
+    /// It was sent more than once.
+    pub(super) repeated: bool,
     /// When it was last sent.
     pub(super) sent_at: Instant,
     /// Neighbours in the order of transmission.
@@ -47,7 +53,7 @@ impl Sent {
             sacked: false,
             lost: false,
             retransmitted: false,
-            transmissions: 0,
+            repeated: false,
             sent_at: Instant::ZERO,
             older: NONE,
             newer: NONE,
@@ -66,7 +72,7 @@ impl Sent {
 
     /// It was sent once, and is neither SACKed nor lost.
     pub(super) fn is_plain(&self) -> bool {
-        self.transmissions == 1 && !(self.sacked | self.lost | self.retransmitted)
+        !(self.repeated | self.sacked | self.lost | self.retransmitted)
     }
 
     /// Where its last transmission stands in time; ties are broken by sequence (RFC 8985 §6.2, `RACK_sent_after`).
@@ -144,7 +150,7 @@ impl SentQueue {
         if self.passed == Some(self.first) {
             self.passed = None;
         }
-        self.first += 1;
+        self.go_up();
         match self.get_mut(newer) {
             Some(after) => {
                 after.older = NONE;
@@ -157,8 +163,31 @@ impl SentQueue {
     /// Takes out the first packet, which must have been unlinked.
     pub fn pop_front(&mut self) -> Option<Sent> {
         let sent = self.packets.pop_front()?;
-        self.first += 1;
+        self.go_up();
         Some(sent)
+    }
+
+    /// The first packet has left. No burst keeps its memory.
+    #[inline(always)]
+    fn go_up(&mut self) {
+        self.first += 1;
+        if self.first.is_multiple_of(LOOK) {
+            self.shrink();
+        }
+    }
+
+    /// The last packet has left: gives back all memory.
+    pub fn give_back(&mut self) {
+        self.packets.shrink_to_fit();
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn shrink(&mut self) {
+        let needed = self.packets.len().max(FEW);
+        if self.packets.capacity() > 4 * needed {
+            self.packets.shrink_to(2 * needed);
+        }
     }
 
     /// Number of the first packet that ends after `offset`; [`Self::end`] if none does.
@@ -334,6 +363,17 @@ mod tests {
         assert_eq!(order(&queue), [] as [u64; 0]);
         queue.relink(|_| true);
         assert_eq!(order(&queue), [0, 2, 3, 1]);
+    }
+
+    #[test]
+    fn memory_follows_the_packets_and_none_is_left_after_the_last() {
+        let mut queue = queue(&[1; 2000]);
+        let most = queue.packets.capacity();
+        (0..1990).for_each(|_| queue.drop_oldest());
+        assert!(most >= 2000 && queue.packets.capacity() <= 4 * 64 + 64, "{}", queue.packets.capacity());
+        (0..10).for_each(|_| queue.drop_oldest());
+        queue.give_back();
+        assert_eq!((queue.len(), queue.packets.capacity()), (0, 0));
     }
 
     #[test]

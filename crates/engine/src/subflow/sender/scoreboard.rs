@@ -23,7 +23,7 @@ pub(super) struct Arrival {
 impl Arrival {
     /// RFC 8985 §6.2 step 2: an acknowledgment of a retransmitted segment may be meant for an earlier transmission.
     fn is_ambiguous(&self, sent: &Sent) -> bool {
-        sent.transmissions > 1
+        sent.repeated
             && (echo_before(self.echo, sent.sent_at)
                 || self.min_rtt.is_some_and(|min| self.now.since(sent.sent_at) < min))
     }
@@ -62,7 +62,7 @@ impl Delivered {
         if !arrival.is_ambiguous(sent) {
             self.newest = self.newest.max(Some(sent.key()));
         }
-        if sent.transmissions > 1 {
+        if sent.repeated {
             return;
         }
         self.original_end = Some(self.original_end.map_or(sent.seq.end, |end| end.min(sent.seq.end)));
@@ -204,7 +204,6 @@ impl Scoreboard {
             return false;
         }
         sent.sent_at = now;
-        sent.transmissions = 1;
         self.nxt = sent.seq.end;
         self.pipe += 1;
         self.pipe_bytes += sent.bytes();
@@ -216,7 +215,7 @@ impl Scoreboard {
     pub fn on_retransmitted(&mut self, now: Instant, n: u64) -> bool {
         let Some(packet) = self.queue.get_mut(n).filter(|p| !p.sacked) else { return false };
         packet.sent_at = now;
-        packet.transmissions += 1;
+        packet.repeated = true;
         if !packet.retransmitted {
             packet.retransmitted = true;
             self.retransmitted += 1;
@@ -227,6 +226,12 @@ impl Scoreboard {
         self.queue.unlink(n);
         self.queue.link(n);
         true
+    }
+
+    /// Nothing more will be sent, and all was acknowledged: gives back the memory.
+    pub fn give_back(&mut self) {
+        self.queue.give_back();
+        (self.sacked, self.missing) = (RangeSet::new(), RangeSet::new());
     }
 
     /// Applies an acknowledgment: first its SACK blocks, then everything below `ack`, which must not exceed `nxt`.
@@ -279,7 +284,7 @@ impl Scoreboard {
             self.take_off(self.queue.start());
             let Some(packet) = self.queue.pop_front() else { break };
             delivered.acked += 1;
-            if packet.transmissions > 1 {
+            if packet.repeated {
                 delivered.repeated.get_or_insert(packet.sent_at);
             }
             if !packet.sacked {
