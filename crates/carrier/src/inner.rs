@@ -1,5 +1,6 @@
 //! The addresses of the packets inside datagrams.
 
+use crate::MAX_PATHS;
 use crate::keys::PublicKey;
 use crate::macs::hash;
 use crate::noise::SESSION;
@@ -26,6 +27,12 @@ impl Addresses {
         Ipv4Addr::new(10, self.network[0], self.network[1], 1 + path.0)
     }
 
+    /// The path that a client's address of any session belongs to.
+    pub fn path(client: Ipv4Addr) -> Option<PathId> {
+        let [.., last] = client.octets();
+        last.checked_sub(1).filter(|path| usize::from(*path) < MAX_PATHS).map(PathId)
+    }
+
     /// The server's address: 10.A.B.129.
     pub fn server(&self) -> Ipv4Addr {
         Ipv4Addr::new(10, self.network[0], self.network[1], SERVER)
@@ -47,6 +54,8 @@ mod tests {
         let here = of(1, 1);
         assert_eq!(here, of(1, 1));
         assert!(here != of(2, 1) && here != of(1, 2));
+        let paths = [0, 15].map(|path| Addresses::path(here.client(PathId(path))));
+        assert_eq!((paths, Addresses::path(here.server())), ([Some(PathId(0)), Some(PathId(15))], None));
         let [_, a, b, last] = here.client(PathId(15)).octets();
         assert_eq!((here.server().octets(), last), ([10, a, b, 129], 16));
     }
