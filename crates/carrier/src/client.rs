@@ -24,7 +24,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(20);
 const CHALLENGE_TIMER: Duration = Duration::from_secs(1);
 const MAX_CHALLENGES: u32 = 3;
 
-/// Whom to connect to, and as whom.
+/// The server, and our keys.
 #[derive(Clone, Debug)]
 pub struct ClientSettings {
     /// Our key.
@@ -163,7 +163,7 @@ impl Client {
         Some(PathStatus { rtt: path.rtt, heard: path.heard, max_packet })
     }
 
-    /// What came and was refused.
+    /// Counts of all that came and was refused.
     pub fn counters(&self) -> Counters {
         Counters { multiplications: self.work.load(Ordering::Relaxed), ..self.counters }
     }

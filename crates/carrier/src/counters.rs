@@ -1,4 +1,4 @@
-//! What came and was refused.
+//! Counts of all that came and was refused.
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {

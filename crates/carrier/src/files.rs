@@ -20,7 +20,7 @@ pub struct Client {
     pub public: PublicKey,
     /// Its pre-shared key.
     pub preshared: Secret,
-    /// What logs call it: at most 64 letters, digits, `.`, `_`, `-`.
+    /// Its name in logs: at most 64 letters, digits, `.`, `_`, `-`.
     pub name: String,
 }
 

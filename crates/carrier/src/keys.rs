@@ -76,7 +76,7 @@ impl Secret {
         Self(Zeroizing::new(bytes))
     }
 
-    /// Bytes that nobody else knows.
+    /// Random bytes.
     pub fn random(rng: &mut dyn CryptoRng) -> Self {
         let mut secret = Self::new([0; KEY_LEN]);
         rng.fill_bytes(&mut *secret.0);

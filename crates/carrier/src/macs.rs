@@ -1,4 +1,4 @@
-//! What a datagram must show before any work is done for it: `mac1`, and under load `mac2` with a cookie. The construction is
+//! The marks that a handshake message must have before any work is done for it: `mac1`, and under load `mac2` with a cookie. The construction is
 //! WireGuard's (Donenfeld, NDSS 2017, §5.3 and §5.4.4), with labels of our own.
 
 use crate::keys::{KEY_LEN, PublicKey};
@@ -135,7 +135,7 @@ impl Jar {
         is_tag(&self.cookie(from), &[message, mac1], mac2)
     }
 
-    /// One of 256 numbers for an address, which nobody outside can foresee. An IPv6 host has a /64.
+    /// One of 256 numbers for an address, which no other host can foresee. An IPv6 host has a /64.
     pub fn place(&self, from: IpAddr) -> u8 {
         let address = mapped(from);
         let network = if from.to_canonical().is_ipv4() { &address[..] } else { &address[..8] };

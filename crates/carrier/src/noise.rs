@@ -27,7 +27,7 @@ pub(crate) const SECOND: usize = KEY_LEN + TAG;
 /// Counts multiplications on the curve: Diffie-Hellman operations, and public keys derived from private ones.
 pub(crate) type Work = Arc<AtomicU64>;
 
-/// What does not authenticate, or is malformed.
+/// The message does not authenticate, or is malformed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Forged;
 

@@ -1,4 +1,4 @@
-//! What a server knows of one authorised client.
+//! A server's state for one authorised client.
 
 use crate::client::probe;
 use crate::files;
@@ -18,7 +18,7 @@ use std::net::SocketAddr;
 /// A client makes no more than one handshake in this time.
 const HANDSHAKE_GAP: Duration = Duration::from_millis(20);
 
-/// What a server lends a peer for one call.
+/// The parts of a server that it lends a peer for one call.
 pub(crate) struct Desk<'a> {
     pub now: Instant,
     pub rng: &'a mut dyn CryptoRng,

@@ -11,7 +11,7 @@ pub(crate) struct Window {
 
 impl Window {
     const BLOCKS: usize = 128;
-    /// Counters below the highest that are told apart, whatever their place in a block.
+    /// Counters below the highest that are remembered, whatever their place in a block.
     pub const SIZE: u64 = (Self::BLOCKS as u64 - 1) * 64;
 
     pub fn new() -> Self {

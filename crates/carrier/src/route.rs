@@ -32,7 +32,7 @@ pub(crate) struct Route {
     trial: Option<Trial>,
 }
 
-/// What the time that passed means for a route.
+/// The work for a route that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
     /// Nothing.

@@ -1,4 +1,4 @@
-//! The end that is connected to: it admits the clients of a list, and keeps no state for anybody else.
+//! The end that is connected to: it admits the clients of a list, and keeps no state for other hosts.
 
 use crate::files;
 use crate::format::{Initiation, Message, cookie_reply, response};
@@ -27,7 +27,7 @@ pub struct Arrival {
     pub path: PathId,
 }
 
-/// What happened to a client's session.
+/// A change of a client's session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PeerEvent {
     /// A session began; connections of an earlier one are lost. New keys of the same session are no event.
@@ -36,7 +36,7 @@ pub enum PeerEvent {
     Ended(PeerId),
 }
 
-/// Who the server is, and whom it admits.
+/// The server's key, and the clients that it admits.
 #[derive(Clone, Debug)]
 pub struct ServerSettings {
     /// Our key.
@@ -94,7 +94,7 @@ impl Server {
         }
     }
 
-    /// What came and was refused.
+    /// Counts of all that came and was refused.
     pub fn counters(&self) -> Counters {
         Counters { multiplications: self.work.load(Ordering::Relaxed), ..self.counters }
     }
@@ -185,7 +185,7 @@ impl Server {
         }
     }
 
-    /// What costs little comes first: nothing is computed on the curve for a sender who may not know our key, or, under load,
+    /// Cheap checks come first: nothing is computed on the curve for a sender who may not know our key, or, under load,
     /// who has not shown that it receives at its address.
     fn on_initiation(&mut self, now: Instant, from: SocketAddr, initiation: Initiation<'_>) {
         if !self.ours.is_mac1(initiation.tags.covered, initiation.tags.mac1) {

@@ -1,4 +1,4 @@
-//! What strangers, thieves of datagrams and hostile clients can do, by count.
+//! Strangers, thieves of datagrams and hostile clients: the effect of each, by count.
 
 mod common;
 
@@ -27,7 +27,7 @@ fn away(port: u16) -> SocketAddr {
     SocketAddr::from(([203, 0, 113, 9], port))
 }
 
-/// What the server sends for one datagram.
+/// The server's datagrams in reply to one.
 fn replies(server: &mut Server, now: Instant, from: SocketAddr, datagram: &[u8]) -> Vec<Vec<u8>> {
     assert_eq!(server.handle_datagram(now, from, datagram, &mut Vec::new()), None);
     std::iter::from_fn(|| server.poll_transmit()).map(|(_, datagram)| datagram).collect()
@@ -303,7 +303,7 @@ fn a_late_datagram_does_not_move_a_path_back() {
 }
 
 proptest! {
-    /// Whatever comes, from whomever: no panic, no reply that is longer than what came, and the session goes on.
+    /// Any datagrams from any host: no panic, no reply that is longer than its request, and the session continues.
     #[test]
     fn any_bytes(datagrams in proptest::collection::vec((any::<bool>(), proptest::collection::vec(any::<u8>(), 0..200), 0u8..5), 1..60)) {
         let mut world = joined(1);

@@ -86,7 +86,7 @@ impl ClientLink {
         self.carrier.path(id)
     }
 
-    /// What came and was refused.
+    /// Counts of all that came and was refused.
     pub fn counters(&self) -> Counters {
         self.carrier.counters()
     }

@@ -10,7 +10,7 @@ use anabranch_wire::Packet;
 use bytes::Bytes;
 use std::os::fd::BorrowedFd;
 
-/// What a link reports of one of its engines.
+/// A report of a link to one of its engines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Incoming<'a> {
     /// A new session: the engine's connections are lost.
@@ -24,7 +24,7 @@ pub enum Incoming<'a> {
 /// Makes an engine for a session that began, with a seed for its keys that must be unpredictable.
 pub type Make<E> = Box<dyn FnMut(E) -> (Endpoint, u64) + Send>;
 
-/// What carries the packets of engines. `E` names an engine among those that share the link.
+/// It carries the packets of engines. `E` names an engine among those that share the link.
 pub trait Link<E> {
     /// Takes what has come, and calls `take` with all that means something to an engine. False if nothing had come.
     ///
@@ -37,11 +37,11 @@ pub trait Link<E> {
     fn flush(&mut self, now: Instant);
     /// When something is due next.
     fn next_timeout(&self) -> Instant;
-    /// What to wait for.
+    /// The sockets to wait for.
     fn inputs(&self) -> Vec<BorrowedFd<'_>>;
 }
 
-/// What a turn did.
+/// The outcome of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
     /// Packets came, or something was due.
@@ -116,13 +116,14 @@ impl<E: Copy + PartialEq, L: Link<E>> Driver<L, E> {
     /// # Errors
     /// A socket fails.
     pub fn turn(&mut self, deadline: Instant, recorder: &mut dyn Recorder) -> Result<Turn, LinkError> {
-        self.transmit(recorder);
+        let more = self.transmit(recorder);
         let now = self.clock.now();
         self.link.flush(now);
         let hosts = &mut self.hosts;
         let came = self.link.receive(now, &mut |id, incoming| hosts.take(now, recorder, id, incoming))?;
         let due = self.due();
-        if !came && due > now && now < deadline {
+        let busy = came || more || due <= now;
+        if !busy && now < deadline {
             self.clock.wait(due.min(deadline), &self.link.inputs());
         }
         let now = self.clock.now();
@@ -131,7 +132,7 @@ impl<E: Copy + PartialEq, L: Link<E>> Driver<L, E> {
                 endpoint.handle_timeout(&mut Cx { now, recorder: &mut *recorder, rng });
             }
         }
-        Ok(if came || due <= now { Turn::Busy } else { Turn::Idle })
+        Ok(if busy { Turn::Busy } else { Turn::Idle })
     }
 
     /// When something is due next.
@@ -140,18 +141,20 @@ impl<E: Copy + PartialEq, L: Link<E>> Driver<L, E> {
         engines.chain([self.link.next_timeout()]).min().unwrap_or(Instant::MAX)
     }
 
-    /// Sends what the engines have to send; one engine does not keep the others waiting.
-    fn transmit(&mut self, recorder: &mut dyn Recorder) {
+    /// Sends what the engines have to send; one engine does not keep the others waiting. True if there may be more.
+    fn transmit(&mut self, recorder: &mut dyn Recorder) -> bool {
+        let mut more = false;
         for Hosted { id, endpoint, rng } in &mut self.hosts.engines {
-            for _ in 0..BURST {
-                let now = self.clock.now();
-                let mut cx = Cx { now, recorder: &mut *recorder, rng };
-                if endpoint.transmit_into(&mut cx, &mut self.packet).is_none() {
-                    break;
-                }
+            let mut left = BURST;
+            let now = self.clock.now();
+            let mut cx = Cx { now, recorder: &mut *recorder, rng };
+            while left > 0 && endpoint.transmit_into(&mut cx, &mut self.packet).is_some() {
                 self.link.send(now, *id, &self.packet.emit());
+                left -= 1;
             }
+            more |= left == 0;
         }
+        more
     }
 }
 

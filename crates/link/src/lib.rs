@@ -1,6 +1,8 @@
 //! Multipath TCP over real links: the [carrier](anabranch_carrier) over UDP sockets, and the driver that runs the engine over it
 //! in real time. Linux only.
 
+#![cfg(target_os = "linux")]
+
 mod client;
 mod driver;
 mod error;

@@ -53,7 +53,7 @@ impl ServerLink {
         self.carrier.address(client, path)
     }
 
-    /// What came and was refused.
+    /// Counts of all that came and was refused.
     pub fn counters(&self) -> Counters {
         self.carrier.counters()
     }

@@ -4,7 +4,7 @@ mod common;
 
 use anabranch_link::secrets;
 use anabranch_units::{Duration, PathId};
-use common::{Receiver, Sender, admit, settle, stop};
+use common::{MSS, Receiver, Sender, admit, settle, stop};
 use std::sync::atomic::Ordering;
 use std::thread;
 
@@ -18,7 +18,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 #[test]
 fn a_download_over_two_paths_has_every_byte() {
     let (server, client) = (secrets::new_key(), secrets::new_key());
-    let sender = Sender::new(local(), &server, vec![admit(&client, "laptop")], "minrtt", SIZE);
+    let sender = Sender::new(local(), &server, vec![admit(&client, "laptop")], "minrtt", SIZE, MSS);
     let (address, stopped) = (sender.address(), stop());
     let flag = stopped.clone();
     let serving = thread::spawn(move || sender.run(&flag));
@@ -43,7 +43,7 @@ fn two_clients_have_engines_of_their_own() {
     let server = secrets::new_key();
     let keys = [secrets::new_key(), secrets::new_key()];
     let admitted = keys.iter().zip(["a", "b"]).map(|(key, name)| admit(key, name)).collect();
-    let sender = Sender::new(local(), &server, admitted, "roundrobin", SIZE / 4);
+    let sender = Sender::new(local(), &server, admitted, "roundrobin", SIZE / 4, MSS);
     let (address, stopped) = (sender.address(), stop());
     let flag = stopped.clone();
     let serving = thread::spawn(move || sender.run(&flag));
@@ -67,7 +67,7 @@ fn two_clients_have_engines_of_their_own() {
 #[test]
 fn a_key_that_is_not_authorised_gets_no_session() {
     let (server, client) = (secrets::new_key(), secrets::new_key());
-    let sender = Sender::new(local(), &server, vec![admit(&secrets::new_key(), "other")], "minrtt", SIZE);
+    let sender = Sender::new(local(), &server, vec![admit(&secrets::new_key(), "other")], "minrtt", SIZE, MSS);
     let (address, stopped) = (sender.address(), stop());
     let flag = stopped.clone();
     let serving = thread::spawn(move || sender.run(&flag));

@@ -68,7 +68,7 @@ pub fn number(packet: &[u8]) -> u32 {
     u32::from_be_bytes(packet[20..24].try_into().unwrap())
 }
 
-/// What the network does to a datagram.
+/// The network's effect on a datagram.
 #[derive(Clone, Copy, Debug)]
 pub struct Weather {
     pub loss: f64,

@@ -16,11 +16,10 @@ pub fn key(action: &KeyAction) -> Result<String, Failure> {
             let key = secrets::read_key(file).map_err(failed)?;
             match authorize {
                 None => Ok(format!("{}\n", key.key.public())),
-                Some(name) => {
-                    let line = key.authorization(name);
-                    let refused = |mistake: anabranch_carrier::files::Mistake| Failure::unusable(CODE, mistake.what, None);
-                    line.map(|line| line.to_string()).map_err(refused)
-                }
+                Some(name) => match key.authorization(name) {
+                    Ok(line) => Ok(line.to_string()),
+                    Err(mistake) => Err(Failure::unusable(CODE, mistake.what, None)),
+                },
             }
         }
     }

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
+pub mod ground;
+
 use anabranch_carrier::files::{self, KeyFile};
 use anabranch_carrier::{Limits, PeerId};
 use anabranch_engine::connection::{Connection, ConnectionEvent, PathSetup, Setup};
@@ -53,12 +55,19 @@ pub struct Sender {
 }
 
 impl Sender {
-    pub fn new(local: SocketAddr, key: &KeyFile, clients: Vec<files::Client>, scheduler: &'static str, size: u64) -> Self {
+    pub fn new(
+        local: SocketAddr,
+        key: &KeyFile,
+        clients: Vec<files::Client>,
+        scheduler: &'static str,
+        size: u64,
+        mss: u32,
+    ) -> Self {
         let count = clients.len();
         let link = ServerLink::listen(local, key.key.clone(), clients, Limits::default()).unwrap();
         let make = move |_| {
             let mut endpoint = Endpoint::default();
-            endpoint.listen(PORT, Box::new(move |_| Some(setup(scheduler, MSS, Vec::new()))));
+            endpoint.listen(PORT, Box::new(move |_| Some(setup(scheduler, mss, Vec::new()))));
             (endpoint, seed())
         };
         Self { driver: Driver::new(link, Clock::start(), Box::new(make)), size, clients: count, open: Vec::new() }
@@ -106,7 +115,7 @@ fn feed(connection: &mut Connection, cx: &mut Cx<'_>, pattern: &Bytes, size: u64
     }
 }
 
-/// What a download was like.
+/// The outcome of a download.
 #[derive(Debug)]
 pub struct Downloaded {
     pub bytes: u64,
@@ -142,10 +151,8 @@ impl Receiver {
 
     pub fn paths(&self, count: u8) -> Vec<PathSetup> {
         let addresses = self.driver.link.addresses();
-        let tuple = |path| FourTuple {
-            local: (addresses.client(path), 0).into(),
-            remote: (addresses.server(), PORT).into(),
-        };
+        let tuple =
+            |path| FourTuple { local: (addresses.client(path), 0).into(), remote: (addresses.server(), PORT).into() };
         (0..count).map(PathId).map(|path| PathSetup::new(path, tuple(path))).collect()
     }
 
