@@ -1,13 +1,13 @@
 //! The end that connects: one session with one server, over several paths.
 
-use crate::format::{Content, Initiation, Message, OVERHEAD, Response, initiation};
+use crate::format::{Content, Initiation, Message, Response, initiation};
 use crate::inner::is_between;
 use crate::keypair::{Keypair, Keys, Opened, Unopened};
 use crate::macs::{Cookie, Door, Tag};
-use crate::mtu::{BASE, Search};
 use crate::noise::{Initiator, Payload, SESSION, Work};
+use crate::path::{Path, PathStatus, probe};
 use crate::time::Timestamps;
-use crate::{Addresses, Counters, MAX_DATAGRAM, MAX_PATHS, PublicKey, Secret, StaticKey, Unsent};
+use crate::{Addresses, Counters, MAX_PATHS, PublicKey, Secret, StaticKey, Unsent};
 use anabranch_units::{Duration, Instant, PathId};
 use rand_core::CryptoRng;
 use std::collections::{BTreeMap, VecDeque};
@@ -18,11 +18,6 @@ const RETRY: Duration = Duration::from_secs(1);
 const MAX_RETRY: Duration = Duration::from_secs(16);
 /// No answer for so long, and the server may have forgotten the session.
 const SILENCE: Duration = Duration::from_secs(10);
-/// A path is challenged so often, which also keeps the bindings of NATs (RFC 4787 §4.3: 2 minutes at least; many have 30 s).
-const KEEP_ALIVE: Duration = Duration::from_secs(20);
-/// An unanswered challenge is repeated, so often at most.
-const CHALLENGE_TIMER: Duration = Duration::from_secs(1);
-const MAX_CHALLENGES: u32 = 3;
 
 /// The server, and our keys.
 #[derive(Clone, Debug)]
@@ -45,35 +40,6 @@ struct Attempt {
     mac1: Tag,
     /// It had a `mac2`.
     marked: bool,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Challenge {
-    token: [u8; 8],
-    sent: Instant,
-}
-
-#[derive(Debug)]
-struct Path {
-    challenge: Option<Challenge>,
-    tries: u32,
-    /// When the next challenge is due.
-    at: Instant,
-    rtt: Option<Duration>,
-    heard: Option<Instant>,
-    /// From the first answer on.
-    mtu: Option<Search>,
-}
-
-/// A path's state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PathStatus {
-    /// Round-trip time of the last challenge that was answered.
-    pub rtt: Option<Duration>,
-    /// When an authenticated datagram came last.
-    pub heard: Option<Instant>,
-    /// Largest packet, in bytes, that [`Client::send`] takes.
-    pub max_packet: usize,
 }
 
 /// A client.
@@ -138,10 +104,9 @@ impl Client {
 
     /// Adds a path, or begins anew with one whose network has changed. False if its id is not below [`MAX_PATHS`].
     pub fn add_path(&mut self, now: Instant, id: PathId) -> bool {
-        let path = Path { challenge: None, tries: 0, at: now, rtt: None, heard: None, mtu: None };
         let fits = id.index() < MAX_PATHS;
         if fits {
-            self.paths.insert(id, path);
+            self.paths.insert(id, Path::begin(now));
         }
         fits
     }
@@ -159,8 +124,7 @@ impl Client {
     /// A path's state; `None` if there is no such path.
     pub fn path(&self, id: PathId) -> Option<PathStatus> {
         let path = self.paths.get(&id)?;
-        let max_packet = path.mtu.as_ref().map_or(BASE, Search::usable) - OVERHEAD;
-        Some(PathStatus { rtt: path.rtt, heard: path.heard, max_packet })
+        Some(PathStatus { rtt: path.rtt, heard: path.heard, max_packet: path.max_packet() })
     }
 
     /// Counts of all that came and was refused.
@@ -262,7 +226,7 @@ impl Client {
         self.counters.handshakes += 1;
         (self.tries, self.waiting) = (0, None);
         // The server uses the new keys from the first datagram on that they protect, and learns each path's address.
-        self.paths.values_mut().for_each(|path| (path.tries, path.at) = (0, now));
+        self.paths.values_mut().for_each(|path| path.renew(now));
         self.challenge_due(now);
     }
 
@@ -327,8 +291,7 @@ impl Client {
     pub fn poll_timeout(&self) -> Instant {
         let times = [self.next_handshake(), self.keys.next_expiry()];
         let paths = self.paths.values().filter(|_| self.is_established());
-        let of_path = |path: &Path| path.mtu.as_ref().map_or(Instant::MAX, Search::next).min(path.at);
-        paths.map(of_path).chain(times).min().unwrap_or(Instant::MAX)
+        paths.map(Path::next).chain(times).min().unwrap_or(Instant::MAX)
     }
 
     fn next_handshake(&self) -> Instant {
@@ -388,29 +351,5 @@ impl Client {
         for (id, (number, size)) in probes {
             self.push(now, id, &probe(number, size));
         }
-    }
-}
-
-/// The content of a datagram of `size` bytes.
-pub(crate) fn probe(number: u32, size: usize) -> Vec<u8> {
-    let mut plain = Content::Probe(number).bytes();
-    plain.resize(size - OVERHEAD, 0);
-    plain
-}
-
-impl Path {
-    fn challenged(&mut self, now: Instant, token: [u8; 8]) {
-        self.challenge = Some(Challenge { token, sent: now });
-        self.tries += 1;
-        let given_up = self.tries >= MAX_CHALLENGES;
-        self.at = now + if given_up { KEEP_ALIVE } else { CHALLENGE_TIMER };
-        self.tries = if given_up { 0 } else { self.tries };
-    }
-
-    fn answered(&mut self, now: Instant, token: [u8; 8]) {
-        let Some(challenge) = self.challenge.take_if(|challenge| challenge.token == token) else { return };
-        self.rtt = Some(now.since(challenge.sent));
-        (self.tries, self.at) = (0, now + KEEP_ALIVE);
-        self.mtu.get_or_insert_with(|| Search::begin(now, MAX_DATAGRAM));
     }
 }

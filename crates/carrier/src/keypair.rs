@@ -64,9 +64,8 @@ impl Keypair {
     pub fn seal(&mut self, path: PathId, plain: &[u8], datagram: &mut Vec<u8>) -> bool {
         let Some(counter) = self.sent.get_mut(path.index()).filter(|counter| **counter < LAST) else { return false };
         let nonce = u64::from(path.0) << COUNTER_BITS | *counter;
-        datagram.clear();
-        datagram.extend_from_slice(&data_header(self.remote, nonce));
         datagram.resize(plain.len() + OVERHEAD, 0);
+        datagram[..HEADER].copy_from_slice(&data_header(self.remote, nonce));
         *counter += 1;
         self.transport.write_message(nonce, plain, &mut datagram[HEADER..]).is_ok()
     }
@@ -79,12 +78,13 @@ impl Keypair {
             return Err(Unopened::Replayed);
         }
         let len = sealed.len().checked_sub(TAG).filter(|_| counter < LAST).ok_or(Unopened::Forged)?;
-        plain.clear();
-        plain.resize(len, 0);
+        // With room for the tag it is opened in place.
+        plain.resize(sealed.len(), 0);
         if self.transport.read_message(nonce, sealed, plain).is_err() {
             plain.clear();
             return Err(Unopened::Forged);
         }
+        plain.truncate(len);
         let is_highest = window.get_or_insert_with(|| Box::new(Window::new())).note(counter);
         Ok(Opened { path: PathId(path), is_highest })
     }

@@ -16,19 +16,21 @@ mod load;
 mod macs;
 pub mod mtu;
 mod noise;
+mod path;
 mod peer;
 mod replay;
 mod route;
 mod server;
 mod time;
 
-pub use client::{Client, ClientSettings, PathStatus};
+pub use client::{Client, ClientSettings};
 pub use counters::Counters;
 pub use format::OVERHEAD;
 pub use inner::Addresses;
 pub use keys::{KEY_LEN, NoKey, PublicKey, Secret, StaticKey};
 pub use load::Limits;
 pub use noise::PROLOGUE;
+pub use path::PathStatus;
 pub use server::{Arrival, PeerEvent, PeerId, Server, ServerSettings};
 pub use time::Timestamp;
 

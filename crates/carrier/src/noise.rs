@@ -3,7 +3,7 @@
 use crate::keys::{KEY_LEN, PublicKey, Secret, StaticKey};
 use crate::time::Timestamp;
 use snow::params::{CipherChoice, DHChoice, HashChoice};
-use snow::resolvers::{CryptoResolver, DefaultResolver};
+use snow::resolvers::{CryptoResolver, DefaultResolver, RingResolver};
 use snow::types::{Cipher, Dh, Hash, Random};
 use snow::{Builder, HandshakeState, StatelessTransportState};
 use std::sync::Arc;
@@ -107,7 +107,8 @@ impl CryptoResolver for Primitives {
         DefaultResolver.resolve_hash(choice)
     }
     fn resolve_cipher(&self, choice: &CipherChoice) -> Option<Box<dyn Cipher>> {
-        DefaultResolver.resolve_cipher(choice)
+        // Three times as fast as RustCrypto's.
+        RingResolver.resolve_cipher(choice)
     }
 }
 

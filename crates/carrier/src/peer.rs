@@ -1,12 +1,12 @@
 //! A server's state for one authorised client.
 
-use crate::client::probe;
 use crate::files;
 use crate::format::{Content, OVERHEAD};
 use crate::inner::is_between;
 use crate::keypair::{Keys, Opened};
 use crate::mtu::{BASE, Search};
 use crate::noise::SESSION;
+use crate::path::probe;
 use crate::route::{Due, Route};
 use crate::time::Timestamp;
 use crate::{Addresses, Counters, MAX_DATAGRAM, MAX_PATHS, Unsent};

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 
-const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/carrier/vectors.txt");
+const TEXT: &str = include_str!("../../../tests/data/carrier/vectors.txt");
 
 /// Random numbers that are known beforehand.
 struct Script(std::vec::IntoIter<u8>);
@@ -39,8 +39,7 @@ struct Vectors(BTreeMap<String, Vec<u8>>);
 
 impl Vectors {
     fn read() -> Self {
-        let text = std::fs::read_to_string(FILE).unwrap();
-        let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let lines = TEXT.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
         let entry = |line: &str| {
             let (name, hex) = line.split_once(" = ").expect("`name = hex`");
             let byte = |n: usize| u8::from_str_radix(&hex[n..n + 2], 16).expect("hexadecimal digits");
