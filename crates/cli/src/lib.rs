@@ -118,6 +118,10 @@ fn dispatch(arguments: Arguments, drivers: &Drivers<'_>) -> Result<Told, Failure
         Command::Model(arguments) => commands::model(&arguments).map(Told::from),
         Command::New(arguments) => commands::new(&arguments).map(Told::from),
         Command::Parity(arguments) => commands::parity(&arguments, drivers),
+        #[cfg(target_os = "linux")]
+        Command::Key { action } => commands::key(&action).map(Told::from),
+        #[cfg(not(target_os = "linux"))]
+        Command::Key { .. } => Err(Failure::failed("anabranch::key", "keys are for links, which need Linux")),
         Command::Merge(arguments) => commands::merge(&arguments, drivers),
         Command::Report(arguments) => commands::report(&arguments),
     }

@@ -17,9 +17,20 @@ fn without_arguments_there_is_a_tour_with_three_commands() {
 #[test]
 fn every_command_has_help_with_an_example() {
     let help = output(&["--help"]);
-    for command in
-        ["demo", "run", "shell", "check", "list", "explain", "model", "parity", "reproduce", "report", "completions"]
-    {
+    for command in [
+        "demo",
+        "run",
+        "shell",
+        "key",
+        "check",
+        "list",
+        "explain",
+        "model",
+        "parity",
+        "reproduce",
+        "report",
+        "completions",
+    ] {
         assert!(help.contains(command), "{command}");
         let help = output(&[command, "--help"]);
         assert!(help.contains("Example") && help.contains(&format!("  anabranch {command}")), "{help}");
@@ -49,6 +60,7 @@ fn help_is_wrapped_once_and_examples_not_at_all() {
         "report",
         "compare",
         "merge",
+        "key",
     ];
     for command in commands {
         let (narrow, wide) = (help_in("80", command), help_in("100", command));

@@ -1,12 +1,14 @@
 //! The command line.
 
 mod format;
+mod links;
 mod look_up;
 mod run;
 mod shell;
 mod study;
 
 pub use format::{Format, ListFormat};
+pub use links::KeyAction;
 pub use look_up::{Catalogue, CheckArguments, ExplainArguments, ListArguments, Listing, NewArguments, PlugInKind};
 pub use run::{DemoArguments, MergeArguments, Output, ReportArguments, RunArguments};
 pub use shell::ShellArguments;
@@ -14,6 +16,7 @@ pub use study::{CompareArguments, ModelArguments, ParityArguments, ReproduceArgu
 
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
+use links::KEY_EXAMPLES;
 use run::{MERGE_EXAMPLES, REPORT_EXAMPLES, RUN_EXAMPLES};
 use shell::SHELL_EXAMPLES;
 use study::{COMPARE_EXAMPLES, MODEL_EXAMPLES, PARITY_EXAMPLES, REPRODUCE_EXAMPLES};
@@ -80,6 +83,13 @@ pub enum Command {
     /// Create a scheduler in a checkout of the repository: its file, and its lines in the lists
     #[command(after_help = "Example:\n  anabranch new scheduler my-rule")]
     New(NewArguments),
+    /// Make a key for a real link, or show the part of it that others need
+    #[command(after_help = KEY_EXAMPLES, subcommand_required = true, arg_required_else_help = true)]
+    Key {
+        /// The action
+        #[command(subcommand)]
+        action: KeyAction,
+    },
     /// Bring the shards of a command together: the results of one run of all
     #[command(after_help = MERGE_EXAMPLES)]
     Merge(MergeArguments),

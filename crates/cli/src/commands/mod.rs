@@ -4,6 +4,8 @@ mod check;
 mod compare;
 mod demo;
 mod explain;
+#[cfg(target_os = "linux")]
+mod key;
 mod list;
 mod merge;
 mod model;
@@ -20,6 +22,8 @@ pub use check::check;
 pub use compare::compare;
 pub use demo::demo;
 pub use explain::explain;
+#[cfg(target_os = "linux")]
+pub use key::key;
 pub use list::list;
 pub use merge::merge;
 pub use model::model;

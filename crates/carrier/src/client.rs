@@ -1,0 +1,355 @@
+//! The end that connects: one session with one server, over several paths.
+
+use crate::format::{Content, Initiation, Message, Response, initiation};
+use crate::inner::is_between;
+use crate::keypair::{Keypair, Keys, Opened, Unopened};
+use crate::macs::{Cookie, Door, Tag};
+use crate::noise::{Initiator, Payload, SESSION, Work};
+use crate::path::{Path, PathStatus, probe};
+use crate::time::Timestamps;
+use crate::{Addresses, Counters, MAX_PATHS, PublicKey, Secret, StaticKey, Unsent};
+use anabranch_units::{Duration, Instant, PathId};
+use rand_core::CryptoRng;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::Ordering;
+
+/// The first repeat of a handshake, and the longest time between two.
+const RETRY: Duration = Duration::from_secs(1);
+const MAX_RETRY: Duration = Duration::from_secs(16);
+/// No answer for so long, and the server may have forgotten the session.
+const SILENCE: Duration = Duration::from_secs(10);
+
+/// The server, and our keys.
+#[derive(Clone, Debug)]
+pub struct ClientSettings {
+    /// Our key.
+    pub key: StaticKey,
+    /// The pre-shared key that the server has for it.
+    pub preshared: Secret,
+    /// The server's key.
+    pub server: PublicKey,
+    /// Wall time at [`Instant::ZERO`], in nanoseconds after the beginning of 1970: handshakes have timestamps that grow, also
+    /// from one process to the next.
+    pub epoch: u128,
+}
+
+#[derive(Debug)]
+struct Attempt {
+    initiator: Initiator,
+    index: u32,
+    mac1: Tag,
+    /// It had a `mac2`.
+    marked: bool,
+}
+
+/// A client.
+pub struct Client {
+    settings: ClientSettings,
+    theirs: Door,
+    ours: Door,
+    rng: Box<dyn CryptoRng + Send>,
+    timestamps: Timestamps,
+    session: [u8; SESSION],
+    addresses: Addresses,
+    keys: Keys,
+    paths: BTreeMap<PathId, Path>,
+    attempt: Option<Attempt>,
+    tries: u32,
+    /// When the attempt is given up for the next.
+    retry: Instant,
+    cookie: Option<Cookie>,
+    /// Something was sent then, and nothing came since.
+    waiting: Option<Instant>,
+    out: VecDeque<(PathId, Vec<u8>)>,
+    counters: Counters,
+    work: Work,
+}
+
+impl core::fmt::Debug for Client {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Client").field("addresses", &self.addresses).field("paths", &self.paths).finish_non_exhaustive()
+    }
+}
+
+impl Client {
+    /// A client without paths, in a session of its own. `rng` must be unpredictable.
+    pub fn new(settings: ClientSettings, mut rng: Box<dyn CryptoRng + Send>) -> Self {
+        let mut session = [0; SESSION];
+        rng.fill_bytes(&mut session);
+        Self {
+            theirs: Door::of(&settings.server),
+            ours: Door::of(&settings.key.public()),
+            timestamps: Timestamps::new(settings.epoch),
+            addresses: Addresses::of(&session, &settings.key.public()),
+            session,
+            rng,
+            settings,
+            keys: Keys::default(),
+            paths: BTreeMap::new(),
+            attempt: None,
+            tries: 0,
+            retry: Instant::ZERO,
+            cookie: None,
+            waiting: None,
+            out: VecDeque::new(),
+            counters: Counters::default(),
+            work: Work::default(),
+        }
+    }
+
+    /// The addresses that packets of this session have.
+    pub fn addresses(&self) -> Addresses {
+        self.addresses
+    }
+
+    /// Adds a path, or begins anew with one whose network has changed. False if its id is not below [`MAX_PATHS`].
+    pub fn add_path(&mut self, now: Instant, id: PathId) -> bool {
+        let fits = id.index() < MAX_PATHS;
+        if fits {
+            self.paths.insert(id, Path::begin(now));
+        }
+        fits
+    }
+
+    /// Forgets a path.
+    pub fn remove_path(&mut self, id: PathId) {
+        self.paths.remove(&id);
+    }
+
+    /// There are keys to send with.
+    pub fn is_established(&self) -> bool {
+        self.keys.current.is_some()
+    }
+
+    /// A path's state; `None` if there is no such path.
+    pub fn path(&self, id: PathId) -> Option<PathStatus> {
+        let path = self.paths.get(&id)?;
+        Some(PathStatus { rtt: path.rtt, heard: path.heard, max_packet: path.max_packet() })
+    }
+
+    /// Counts of all that came and was refused.
+    pub fn counters(&self) -> Counters {
+        Counters { multiplications: self.work.load(Ordering::Relaxed), ..self.counters }
+    }
+
+    /// Seals an IPv4 packet from [`Addresses::client`] of the path to [`Addresses::server`] in `datagram`, whose old content is
+    /// lost.
+    ///
+    /// # Errors
+    /// The packet cannot be sent now; it is lost.
+    pub fn send(&mut self, now: Instant, id: PathId, packet: &[u8], datagram: &mut Vec<u8>) -> Result<(), Unsent> {
+        let status = self.path(id).ok_or(Unsent::NoPath)?;
+        if !is_between(packet, self.addresses.client(id), self.addresses.server()) {
+            self.counters.foreign += 1;
+            return Err(Unsent::Foreign);
+        }
+        if packet.len() > status.max_packet {
+            self.counters.too_large += 1;
+            return Err(Unsent::TooLarge);
+        }
+        let keys = self.keys.current.as_mut().filter(|keys| !keys.is_over(now)).ok_or(Unsent::NoSession)?;
+        if !keys.seal(id, packet, datagram) {
+            return Err(Unsent::NoSession);
+        }
+        self.counters.sent += 1;
+        self.waiting.get_or_insert(now);
+        Ok(())
+    }
+
+    /// The next datagram to send, with its path. At most one for each that came, and a few when time has passed.
+    pub fn poll_transmit(&mut self) -> Option<(PathId, Vec<u8>)> {
+        self.out.pop_front()
+    }
+
+    pub(crate) fn push(&mut self, now: Instant, path: PathId, plain: &[u8]) {
+        let mut datagram = Vec::new();
+        let keys = self.keys.current.as_mut().filter(|keys| !keys.is_over(now));
+        if keys.is_some_and(|keys| keys.seal(path, plain, &mut datagram)) {
+            self.out.push_back((path, datagram));
+        }
+    }
+
+    /// Takes a datagram. If it has a packet, that is in `packet`, whose old content is lost, and its path is returned.
+    pub fn handle_datagram(&mut self, now: Instant, datagram: &[u8], packet: &mut Vec<u8>) -> Option<PathId> {
+        match Message::parse(datagram) {
+            Some(Message::Data { receiver, nonce, sealed }) => self.on_data(now, receiver, nonce, sealed, packet),
+            Some(Message::Response(response)) => {
+                self.on_response(now, response);
+                None
+            }
+            Some(Message::Cookie { receiver, nonce, sealed }) => {
+                let attempt = self.attempt.as_ref().filter(|attempt| attempt.index == receiver);
+                let opened = attempt.and_then(|a| Some((a.marked, self.theirs.open(nonce, sealed, &a.mac1)?)));
+                match opened {
+                    Some((marked, tag)) => self.on_cookie(now, marked, tag),
+                    None => self.counters.bad_macs += 1,
+                }
+                None
+            }
+            Some(Message::Initiation(Initiation { .. })) => {
+                self.counters.bad_handshakes += 1;
+                None
+            }
+            None => {
+                self.counters.malformed += 1;
+                None
+            }
+        }
+    }
+
+    fn on_cookie(&mut self, now: Instant, marked: bool, tag: Tag) {
+        self.cookie = Some(Cookie { tag, since: now });
+        self.counters.cookies += 1;
+        // A message that had a cookie already is not repeated at once: two hosts must not keep each other busy.
+        if !marked {
+            self.retry = now;
+        }
+    }
+
+    fn on_response(&mut self, now: Instant, response: Response<'_>) {
+        if !self.ours.is_mac1(response.tags.covered, response.tags.mac1) {
+            self.counters.bad_macs += 1;
+            return;
+        }
+        let awaited = self.attempt.take_if(|attempt| attempt.index == response.receiver);
+        let Some(mut attempt) = awaited else {
+            self.counters.bad_handshakes += 1;
+            return;
+        };
+        if attempt.initiator.finish(response.noise).is_err() {
+            self.counters.bad_handshakes += 1;
+            self.attempt = Some(attempt);
+            return;
+        }
+        let Ok(transport) = attempt.initiator.transport() else { return };
+        self.keys.adopt(Keypair::new(transport, attempt.index, response.sender, now));
+        self.counters.handshakes += 1;
+        (self.tries, self.waiting) = (0, None);
+        // The server uses the new keys from the first datagram on that they protect, and learns each path's address.
+        self.paths.values_mut().for_each(|path| path.renew(now));
+        self.challenge_due(now);
+    }
+
+    fn on_data(
+        &mut self,
+        now: Instant,
+        receiver: u32,
+        nonce: u64,
+        sealed: &[u8],
+        plain: &mut Vec<u8>,
+    ) -> Option<PathId> {
+        let Some((_, keys)) = self.keys.find(receiver).filter(|(_, keys)| !keys.is_over(now)) else {
+            self.counters.unknown_keys += 1;
+            return None;
+        };
+        match keys.open(nonce, sealed, plain) {
+            Ok(Opened { path, .. }) => self.on_content(now, path, plain),
+            Err(Unopened::Forged) => {
+                self.counters.forged += 1;
+                None
+            }
+            Err(Unopened::Replayed) => {
+                self.counters.replayed += 1;
+                None
+            }
+        }
+    }
+
+    fn on_content(&mut self, now: Instant, id: PathId, plain: &[u8]) -> Option<PathId> {
+        let (Some(path), Some(content)) = (self.paths.get_mut(&id), Content::parse(plain)) else {
+            self.counters.unknown_contents += 1;
+            return None;
+        };
+        self.waiting = None;
+        path.heard = Some(now);
+        match content {
+            Content::Packet(packet) if is_between(packet, self.addresses.server(), self.addresses.client(id)) => {
+                self.counters.delivered += 1;
+                return Some(id);
+            }
+            Content::Packet(_) => self.counters.foreign += 1,
+            Content::Nothing => {}
+            Content::Challenge(token) => self.push(now, id, &Content::Answer(token).bytes()),
+            Content::Probe(number) => self.push(now, id, &Content::ProbeSeen(number).bytes()),
+            Content::ProbeSeen(number) => path.mtu.iter_mut().for_each(|mtu| mtu.seen(now, number)),
+            Content::Answer(token) => path.answered(now, token),
+        }
+        None
+    }
+
+    /// Does what is due.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.keys.expire(now, |_| {});
+        if self.next_handshake() <= now {
+            self.begin(now);
+        }
+        self.challenge_due(now);
+        self.probe_due(now);
+    }
+
+    /// When [`Self::handle_timeout`] must be called next; [`Instant::MAX`] for never.
+    pub fn poll_timeout(&self) -> Instant {
+        let times = [self.next_handshake(), self.keys.next_expiry()];
+        let paths = self.paths.values().filter(|_| self.is_established());
+        paths.map(Path::next).chain(times).min().unwrap_or(Instant::MAX)
+    }
+
+    fn next_handshake(&self) -> Instant {
+        match &self.keys.current {
+            _ if self.paths.is_empty() => Instant::MAX,
+            _ if self.attempt.is_some() => self.retry,
+            None => Instant::ZERO,
+            Some(keys) => keys.renewal().min(self.waiting.map_or(Instant::MAX, |since| since + SILENCE)),
+        }
+    }
+
+    /// Sends message 1, each time over the next path.
+    fn begin(&mut self, now: Instant) {
+        let Some(path) = self.paths.keys().nth(self.tries as usize % self.paths.len().max(1)).copied() else { return };
+        let mut ephemeral = [0; crate::KEY_LEN];
+        self.rng.fill_bytes(&mut ephemeral);
+        let index = loop {
+            let index = self.rng.next_u32();
+            if self.keys.find(index).is_none() {
+                break index;
+            }
+        };
+        let payload = Payload { timestamp: self.timestamps.next(now), session: self.session };
+        let ClientSettings { key, preshared, server, .. } = &self.settings;
+        let begun = Initiator::begin(key, server, preshared, ephemeral, payload, &self.work);
+        let cookie = self.cookie.filter(|cookie| cookie.is_fresh(now)).map(|cookie| cookie.tag);
+        if let Ok((initiator, noise)) = begun {
+            let (datagram, mac1) = initiation(index, &noise, &self.theirs, cookie.as_ref());
+            self.out.push_back((path, datagram));
+            self.attempt = Some(Attempt { initiator, index, mac1, marked: cookie.is_some() });
+        }
+        let delay = RETRY.as_nanos() << self.tries.min(4);
+        // Clients that lost their server together do not return together.
+        let jitter = u64::from(self.rng.next_u32()) % (RETRY.as_nanos() / 3);
+        self.retry = now + Duration::from_nanos(delay.min(MAX_RETRY.as_nanos()) + jitter);
+        self.tries += 1;
+    }
+
+    fn challenge_due(&mut self, now: Instant) {
+        if !self.is_established() {
+            return;
+        }
+        let due: Vec<PathId> = self.paths.iter().filter(|(_, path)| path.at <= now).map(|(id, _)| *id).collect();
+        for id in due {
+            let token = self.rng.next_u64().to_le_bytes();
+            self.push(now, id, &Content::Challenge(token).bytes());
+            self.waiting.get_or_insert(now);
+            if let Some(path) = self.paths.get_mut(&id) {
+                path.challenged(now, token);
+            }
+        }
+    }
+
+    fn probe_due(&mut self, now: Instant) {
+        let due = |(id, path): (&PathId, &mut Path)| Some((*id, path.mtu.as_mut()?.due(now)?));
+        let probes: Vec<(PathId, (u32, usize))> = self.paths.iter_mut().filter_map(due).collect();
+        for (id, (number, size)) in probes {
+            self.push(now, id, &probe(number, size));
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Path MTU discovery by datagrams that are acknowledged (DPLPMTUD, RFC 8899 §5.2). Sizes are those of UDP payloads.
+
+use anabranch_units::{Duration, Instant};
+
+/// A size that every path is taken to carry: 1,200 bytes (RFC 8899 §5.1.2, BASE_PLPMTU).
+pub const BASE: usize = 1_200;
+/// RFC 8899 §5.1.2: MAX_PROBES.
+const MAX_PROBES: u32 = 3;
+/// RFC 8899 §5.1.1: PROBE_TIMER, at least 1 s. Its 15 s are for protocols that know no round-trip time; 3 s are longer than
+/// that of any path that bulk data is sent over.
+const PROBE_TIMER: Duration = Duration::from_secs(3);
+/// RFC 8899 §5.1.1: PMTU_RAISE_TIMER.
+const RAISE_TIMER: Duration = Duration::from_secs(600);
+/// RFC 8899 §5.1.1: CONFIRMATION_TIMER.
+const CONFIRMATION_TIMER: Duration = Duration::from_secs(30);
+/// The search ends when so many bytes are in doubt.
+const ENOUGH: usize = 8;
+
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    id: u32,
+    size: usize,
+    tries: u32,
+    /// When the next try is due; the first is due at once.
+    at: Instant,
+}
+
+/// The search for the largest datagram that a path carries.
+#[derive(Debug)]
+pub(crate) struct Search {
+    /// The largest size that arrived.
+    usable: usize,
+    /// The largest size that may still be possible, and the one that the network's edge allows.
+    high: usize,
+    max: usize,
+    probe: Option<Probe>,
+    ids: u32,
+    /// When the size in use is probed again, and when larger ones are.
+    confirm: Instant,
+    raise: Instant,
+}
+
+impl Search {
+    /// Begins at the base, with datagrams of at most `max` bytes.
+    pub fn begin(now: Instant, max: usize) -> Self {
+        let max = max.max(BASE);
+        let far = Instant::MAX;
+        let mut search = Self { usable: BASE, high: max, max, probe: None, ids: 0, confirm: far, raise: far };
+        search.proceed(now);
+        search
+    }
+
+    /// The largest datagram to send.
+    pub fn usable(&self) -> usize {
+        self.usable
+    }
+
+    /// Probes the next size, or rests.
+    fn proceed(&mut self, now: Instant) {
+        let doubt = self.high - self.usable;
+        self.probe = None;
+        if doubt < ENOUGH {
+            self.confirm = if self.usable > BASE { now + CONFIRMATION_TIMER } else { Instant::MAX };
+            // A confirmation does not put it off.
+            let raise = self.raise.min(now + RAISE_TIMER);
+            self.raise = if self.usable < self.max { raise } else { Instant::MAX };
+        } else {
+            // Most paths carry what their first link does.
+            let size = if self.high == self.max { self.max } else { self.usable + doubt.div_ceil(2) };
+            self.raise = Instant::MAX;
+            self.ask(now, size);
+        }
+    }
+
+    fn ask(&mut self, now: Instant, size: usize) {
+        self.ids = self.ids.wrapping_add(1);
+        self.probe = Some(Probe { id: self.ids, size, tries: 0, at: now });
+        self.confirm = Instant::MAX;
+    }
+
+    /// When [`Self::due`] has something.
+    pub fn next(&self) -> Instant {
+        self.probe.map_or(self.confirm.min(self.raise), |probe| probe.at)
+    }
+
+    /// The probe to send now: its number and the size of its datagram.
+    pub fn due(&mut self, now: Instant) -> Option<(u32, usize)> {
+        while self.next() <= now {
+            match &mut self.probe {
+                None if self.raise <= now => {
+                    self.high = self.max;
+                    self.proceed(now);
+                }
+                None => self.ask(now, self.usable),
+                Some(probe) if probe.tries < MAX_PROBES => {
+                    probe.tries += 1;
+                    probe.at = now + PROBE_TIMER;
+                    return Some((probe.id, probe.size));
+                }
+                Some(probe) => {
+                    let size = probe.size;
+                    self.lost(size);
+                    self.proceed(now);
+                }
+            }
+        }
+        None
+    }
+
+    fn lost(&mut self, size: usize) {
+        self.high = (size - 1).max(BASE);
+        if size <= self.usable {
+            // RFC 8899 §4.3: the path has become a black hole for this size.
+            self.usable = BASE;
+        }
+    }
+
+    /// The peer has received a probe.
+    pub fn seen(&mut self, now: Instant, id: u32) {
+        if let Some(probe) = self.probe.filter(|probe| probe.id == id && probe.tries > 0) {
+            self.usable = probe.size;
+            self.proceed(now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A path that carries datagrams of at most `mtu`, with what it loses; the time it took and the size found.
+    fn find(search: &mut Search, from: Instant, mtu: usize, mut loses: impl FnMut() -> bool) -> Instant {
+        let mut now = from;
+        for _ in 0..200 {
+            if search.probe.is_none() {
+                return now;
+            }
+            now = now.max(search.next());
+            if let Some((id, size)) = search.due(now)
+                && size <= mtu
+                && !loses()
+            {
+                search.seen(now + Duration::from_millis(20), id);
+            }
+        }
+        panic!("the search does not end: {search:?}")
+    }
+
+    #[test]
+    fn the_largest_size_is_tried_first() {
+        let mut search = Search::begin(Instant::ZERO, 1_472);
+        assert_eq!(search.due(Instant::ZERO), Some((1, 1_472)));
+        assert_eq!(search.usable(), BASE, "until it is acknowledged");
+        search.seen(Instant::from_millis(20), 1);
+        assert_eq!(search.usable(), 1_472);
+    }
+
+    proptest! {
+        #[test]
+        fn the_size_found_is_carried_and_near_the_largest(mtu in 1_200usize..1_500, max in 1_200usize..1_473) {
+            let mut search = Search::begin(Instant::ZERO, max);
+            find(&mut search, Instant::ZERO, mtu, || false);
+            prop_assert!(search.usable() <= mtu.min(max) && search.usable() + ENOUGH > mtu.min(max), "{}", search.usable());
+        }
+
+        /// Losses may make the size smaller, never larger than the path carries.
+        #[test]
+        fn losses_do_not_find_a_size_that_is_too_large(mtu in 1_200usize..1_500, drops in proptest::collection::vec(any::<bool>(), 200)) {
+            let mut search = Search::begin(Instant::ZERO, 1_472);
+            let mut drops = drops.into_iter().cycle();
+            find(&mut search, Instant::ZERO, mtu, || drops.next().unwrap());
+            prop_assert!(search.usable() <= mtu);
+        }
+    }
+
+    #[test]
+    fn a_path_that_shrinks_is_noticed_and_one_that_grows_is_used() {
+        let mut search = Search::begin(Instant::ZERO, 1_472);
+        let now = find(&mut search, Instant::ZERO, 1_472, || false);
+        // The confirmation finds the black hole.
+        let confirm = search.next();
+        assert_eq!(confirm, now + Duration::from_millis(20) + CONFIRMATION_TIMER);
+        assert!(search.due(confirm).is_some());
+        let shrunk = find(&mut search, confirm, 1_300, || false);
+        assert!((1_293..=1_300).contains(&search.usable()), "{}", search.usable());
+        let mut now = shrunk;
+        while search.usable() < 1_472 && now < shrunk + Duration::from_secs(700) {
+            now = search.next();
+            if let Some((id, _)) = search.due(now) {
+                search.seen(now, id);
+            }
+        }
+        assert!(now >= shrunk + RAISE_TIMER && search.usable() == 1_472, "{now:?}");
+    }
+
+    #[test]
+    fn an_answer_to_no_probe_changes_nothing() {
+        let mut search = Search::begin(Instant::ZERO, 1_472);
+        search.seen(Instant::ZERO, 1);
+        assert_eq!(search.usable(), BASE, "it was never sent");
+        search.due(Instant::ZERO);
+        search.seen(Instant::ZERO, 2);
+        assert_eq!(search.usable(), BASE);
+    }
+}

@@ -1,0 +1,37 @@
+//! `anabranch key`
+
+use crate::args::KeyAction;
+use crate::failure::Failure;
+use anabranch_link::{LinkError, secrets};
+
+/// Makes a key, or shows what others need of one.
+pub fn key(action: &KeyAction) -> Result<String, Failure> {
+    match action {
+        KeyAction::New { file } => {
+            let key = secrets::new_key();
+            secrets::write_key(file, &key).map_err(failed)?;
+            Ok(format!("{}\n", key.key.public()))
+        }
+        KeyAction::Show { file, authorize } => {
+            let key = secrets::read_key(file).map_err(failed)?;
+            match authorize {
+                None => Ok(format!("{}\n", key.key.public())),
+                Some(name) => match key.authorization(name) {
+                    Ok(line) => Ok(line.to_string()),
+                    Err(mistake) => Err(Failure::unusable(CODE, mistake.what, None)),
+                },
+            }
+        }
+    }
+}
+
+const CODE: &str = "anabranch::key";
+
+/// A file that others may read, or a malformed one, is unusable input.
+fn failed(error: LinkError) -> Failure {
+    let (what, help) = (error.to_string(), error.help());
+    match error {
+        LinkError::System { .. } => Failure::missing(CODE, what, help),
+        _ => Failure::unusable(CODE, what, help),
+    }
+}

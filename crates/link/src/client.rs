@@ -1,0 +1,151 @@
+//! The connecting end of a link: one socket per path.
+
+use crate::outbox::Outbox;
+use crate::{Incoming, Link, LinkError, Socket, secrets};
+use anabranch_carrier::files::KeyFile;
+use anabranch_carrier::{Addresses, Client, ClientSettings, Counters, PathStatus, PublicKey};
+use anabranch_units::{Instant, PathId};
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+#[derive(Debug)]
+struct Path {
+    socket: Socket,
+    outbox: Outbox,
+}
+
+impl Path {
+    fn put(&mut self, server: SocketAddr, datagram: &[u8]) {
+        self.outbox.push(&mut self.socket, server, datagram);
+    }
+}
+
+/// A client's carrier with its sockets. Engine `()` is the only one.
+#[derive(Debug)]
+pub struct ClientLink {
+    carrier: Client,
+    server: SocketAddr,
+    paths: BTreeMap<PathId, Path>,
+    datagram: Vec<u8>,
+    packet: Vec<u8>,
+    /// The engine is made.
+    begun: bool,
+}
+
+impl ClientLink {
+    /// A link to the server at `address` with the key `server`, without paths.
+    pub fn new(key: KeyFile, server: PublicKey, address: SocketAddr) -> Self {
+        let KeyFile { key, preshared } = key;
+        // A clock before 1970 is a clock that was not set; the server refuses its timestamps once they fall behind.
+        let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+        let carrier = Client::new(ClientSettings { key, preshared, server, epoch }, Box::new(secrets::random()));
+        Self {
+            carrier,
+            server: address,
+            paths: BTreeMap::new(),
+            datagram: Vec::new(),
+            packet: Vec::new(),
+            begun: false,
+        }
+    }
+
+    /// Adds the path `id` through an interface, or puts it in the place of an earlier one.
+    ///
+    /// # Errors
+    /// There is no such interface, or no route through it.
+    ///
+    /// # Panics
+    /// If `id` is not below [`anabranch_carrier::MAX_PATHS`].
+    pub fn add_path(&mut self, now: Instant, id: PathId, interface: &str) -> Result<(), LinkError> {
+        let socket = Socket::through(interface, self.server)?;
+        assert!(self.carrier.add_path(now, id), "a session has 16 paths at most");
+        self.paths.insert(id, Path { socket, outbox: Outbox::default() });
+        Ok(())
+    }
+
+    /// Forgets a path and closes its socket.
+    pub fn remove_path(&mut self, id: PathId) {
+        self.carrier.remove_path(id);
+        self.paths.remove(&id);
+    }
+
+    /// The session has keys: packets may be sent.
+    pub fn is_established(&self) -> bool {
+        self.carrier.is_established()
+    }
+
+    /// The addresses that packets have.
+    pub fn addresses(&self) -> Addresses {
+        self.carrier.addresses()
+    }
+
+    /// A path's state.
+    pub fn path(&self, id: PathId) -> Option<PathStatus> {
+        self.carrier.path(id)
+    }
+
+    /// Counts of all that came and was refused.
+    pub fn counters(&self) -> Counters {
+        self.carrier.counters()
+    }
+
+    /// Datagrams that the system did not take, on all paths.
+    pub fn unsent(&self) -> u64 {
+        self.paths.values().map(|path| path.socket.unsent).sum()
+    }
+}
+
+/// The address in four bytes of an IPv4 packet.
+pub(crate) fn address(packet: &[u8], at: usize) -> Option<Ipv4Addr> {
+    let octets: [u8; 4] = packet.get(at..at + 4)?.try_into().ok()?;
+    Some(octets.into())
+}
+
+impl Link<()> for ClientLink {
+    fn receive(&mut self, now: Instant, take: &mut dyn FnMut((), Incoming<'_>)) -> Result<bool, LinkError> {
+        let Self { carrier, paths, packet, server, .. } = self;
+        let mut any = false;
+        if !core::mem::replace(&mut self.begun, true) {
+            take((), Incoming::Began);
+        }
+        for path in paths.values_mut() {
+            any |= path.socket.receive(|from, datagram| {
+                // Any other sender is a stranger; the carrier would refuse it at a higher price.
+                if from == *server && carrier.handle_datagram(now, datagram, packet).is_some() {
+                    take((), Incoming::Packet(packet));
+                }
+            })?;
+        }
+        Ok(any)
+    }
+
+    fn send(&mut self, now: Instant, (): (), packet: &[u8]) {
+        let id = address(packet, 12).and_then(Addresses::path);
+        let Some((id, path)) = id.and_then(|id| Some((id, self.paths.get_mut(&id)?))) else { return };
+        if self.carrier.send(now, id, packet, &mut self.datagram).is_ok() {
+            path.put(self.server, &self.datagram);
+        }
+    }
+
+    fn flush(&mut self, now: Instant) {
+        if self.carrier.poll_timeout() <= now {
+            self.carrier.handle_timeout(now);
+        }
+        while let Some((id, datagram)) = self.carrier.poll_transmit() {
+            if let Some(path) = self.paths.get_mut(&id) {
+                path.put(self.server, &datagram);
+            }
+        }
+        self.paths.values_mut().for_each(|path| path.outbox.flush(&mut path.socket));
+    }
+
+    fn next_timeout(&self) -> Instant {
+        self.carrier.poll_timeout()
+    }
+
+    fn inputs(&self) -> Vec<BorrowedFd<'_>> {
+        self.paths.values().map(|path| path.socket.as_fd()).collect()
+    }
+}

@@ -1,0 +1,18 @@
+//! Multipath TCP over real links: the [carrier](anabranch_carrier) over UDP sockets, and the driver that runs the engine over it
+//! in real time. Linux only.
+
+#![cfg(target_os = "linux")]
+
+mod client;
+mod driver;
+mod error;
+mod outbox;
+pub mod secrets;
+mod server;
+mod socket;
+
+pub use client::ClientLink;
+pub use driver::{Driver, Incoming, Link, Make, Turn};
+pub use error::LinkError;
+pub use server::ServerLink;
+pub use socket::Socket;

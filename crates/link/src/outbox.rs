@@ -1,0 +1,44 @@
+//! Datagrams of one size for one destination leave with one system call.
+
+use crate::Socket;
+use std::net::SocketAddr;
+
+/// UDP's limit for what one call sends.
+const MAX_BURST: usize = 65_000;
+
+/// Datagrams that wait for one more like them.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    waiting: Vec<u8>,
+    to: Option<SocketAddr>,
+    /// Of all but the last.
+    size: usize,
+    count: usize,
+}
+
+impl Outbox {
+    /// Puts a datagram behind those that wait, which leave first if it does not fit.
+    pub fn push(&mut self, socket: &mut Socket, to: SocketAddr, datagram: &[u8]) {
+        let even = self.waiting.len() == self.size * self.count;
+        let fits = self.to == Some(to)
+            && even
+            && datagram.len() <= self.size
+            && self.count < socket.burst()
+            && self.waiting.len() + datagram.len() <= MAX_BURST;
+        if !fits {
+            self.flush(socket);
+            (self.to, self.size) = (Some(to), datagram.len());
+        }
+        self.waiting.extend_from_slice(datagram);
+        self.count += 1;
+    }
+
+    /// Sends what waits.
+    pub fn flush(&mut self, socket: &mut Socket) {
+        if let Some(to) = self.to.take() {
+            socket.send(to, self.size, &self.waiting);
+        }
+        self.waiting.clear();
+        self.count = 0;
+    }
+}

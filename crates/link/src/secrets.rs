@@ -1,0 +1,121 @@
+//! Keys in files that only their owner may read, and random numbers of the system.
+
+use crate::LinkError;
+use anabranch_carrier::files::{self, KeyFile};
+use anabranch_carrier::{Secret, StaticKey};
+use getrandom::SysRng;
+use rand_core::{CryptoRng, UnwrapErr};
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+use zeroize::Zeroizing;
+
+/// Permissions of a file with secrets: its owner reads and writes it.
+const MODE: u32 = 0o600;
+/// A list of authorised keys has some thousand lines at most.
+const MAX_LEN: u64 = 1 << 20;
+
+/// The system's random numbers.
+///
+/// # Panics
+/// When the system has none, which Linux excludes from boot on.
+pub fn random() -> impl CryptoRng + Send + 'static {
+    UnwrapErr(SysRng)
+}
+
+/// A new key, with its pre-shared key.
+pub fn new_key() -> KeyFile {
+    let mut rng = random();
+    KeyFile { key: StaticKey::new(Secret::random(&mut rng)), preshared: Secret::random(&mut rng) }
+}
+
+/// Writes a key to a file that does not exist yet.
+///
+/// # Errors
+/// The file exists, or cannot be made.
+pub fn write_key(file: &Path, key: &KeyFile) -> Result<(), LinkError> {
+    let failed = || LinkError::system(format!("making {}", file.display()));
+    let opened = OpenOptions::new().write(true).create_new(true).mode(MODE).open(file);
+    let mut sink = opened.map_err(failed())?;
+    sink.write_all(key.text().as_bytes()).and_then(|()| sink.sync_all()).map_err(failed())
+}
+
+/// The key in a file.
+///
+/// # Errors
+/// Others than its owner may use the file, it cannot be read, or is malformed.
+pub fn read_key(file: &Path) -> Result<KeyFile, LinkError> {
+    let text = read(file)?;
+    KeyFile::parse(&text).map_err(|mistake| malformed(file, &mistake))
+}
+
+/// The clients in a list of authorised keys.
+///
+/// # Errors
+/// Others than its owner may use the file, it cannot be read, or is malformed.
+pub fn read_authorized(file: &Path) -> Result<Vec<files::Client>, LinkError> {
+    let text = read(file)?;
+    files::authorized(&text).map_err(|mistake| malformed(file, &mistake))
+}
+
+fn malformed(file: &Path, mistake: &files::Mistake) -> LinkError {
+    LinkError::Malformed { what: format!("{}: {mistake}", file.display()) }
+}
+
+/// The permissions are those of the file that was opened, whatever the name means later.
+fn read(file: &Path) -> Result<Zeroizing<String>, LinkError> {
+    let failed = || LinkError::system(format!("reading {}", file.display()));
+    let source = File::open(file).map_err(failed())?;
+    let mode = source.metadata().map_err(failed())?.mode() & 0o7777;
+    if mode & !MODE != 0 {
+        return Err(LinkError::Exposed { file: file.display().to_string(), mode });
+    }
+    let mut text = Zeroizing::new(String::new());
+    source.take(MAX_LEN).read_to_string(&mut text).map_err(failed())?;
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::{Permissions, set_permissions, write};
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_key_is_read_from_its_file_and_never_overwritten() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("key");
+        let key = new_key();
+        write_key(&file, &key).unwrap();
+        assert_eq!(File::open(&file).unwrap().metadata().unwrap().mode() & 0o7777, MODE);
+        assert_eq!(read_key(&file).unwrap().key.public(), key.key.public());
+        assert!(write_key(&file, &new_key()).is_err());
+        assert_ne!(new_key().key.public(), key.key.public());
+    }
+
+    #[test]
+    fn a_file_that_others_may_use_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("authorized");
+        write(&file, new_key().authorization("laptop").unwrap().as_bytes()).unwrap();
+        for mode in [0o640, 0o604, 0o660, 0o700, 0o4600] {
+            set_permissions(&file, Permissions::from_mode(mode)).unwrap();
+            assert!(matches!(read_authorized(&file), Err(LinkError::Exposed { mode: found, .. }) if found == mode));
+        }
+        for mode in [0o600, 0o400] {
+            set_permissions(&file, Permissions::from_mode(mode)).unwrap();
+            assert_eq!(read_authorized(&file).unwrap()[0].name, "laptop");
+        }
+    }
+
+    #[test]
+    fn a_mistake_names_the_file_and_the_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("authorized");
+        write(&file, "# one\nx y\n").unwrap();
+        set_permissions(&file, Permissions::from_mode(MODE)).unwrap();
+        let said = read_authorized(&file).unwrap_err().to_string();
+        assert!(said.ends_with("authorized: line 2: 2 words; `PUBLIC PRESHARED NAME` is wanted"), "{said}");
+    }
+}

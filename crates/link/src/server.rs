@@ -1,0 +1,108 @@
+//! The listening end of a link: one socket, and an engine per client.
+
+use crate::client::address;
+use crate::outbox::Outbox;
+use crate::{Incoming, Link, LinkError, Socket, secrets};
+use anabranch_carrier::files::Client;
+use anabranch_carrier::{Addresses, Arrival, Counters, Limits, PeerEvent, PeerId, Server, ServerSettings, StaticKey};
+use anabranch_units::{Instant, PathId};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// A server's carrier with its socket. Engine `n` is that of client `n`: clients cannot reach each other's connections.
+#[derive(Debug)]
+pub struct ServerLink {
+    carrier: Server,
+    socket: Socket,
+    outbox: Outbox,
+    datagram: Vec<u8>,
+    packet: Vec<u8>,
+}
+
+impl ServerLink {
+    /// Listens at `local` for these clients.
+    ///
+    /// # Errors
+    /// The system refuses the socket.
+    pub fn listen(local: SocketAddr, key: StaticKey, clients: Vec<Client>, limits: Limits) -> Result<Self, LinkError> {
+        let socket = Socket::listen(local)?;
+        let carrier = Server::new(ServerSettings { key, clients, limits }, Box::new(secrets::random()));
+        Ok(Self { carrier, socket, outbox: Outbox::default(), datagram: Vec::new(), packet: Vec::new() })
+    }
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// The system does not know it.
+    pub fn local(&self) -> Result<SocketAddr, LinkError> {
+        self.socket.local()
+    }
+
+    /// The addresses of a client's packets.
+    pub fn addresses(&self, client: PeerId) -> Option<Addresses> {
+        self.carrier.addresses(client)
+    }
+
+    /// A client's name.
+    pub fn name(&self, client: PeerId) -> Option<&str> {
+        self.carrier.name(client)
+    }
+
+    /// Where a path's datagrams go, and whether that address has answered.
+    pub fn address(&self, client: PeerId, path: PathId) -> Option<(SocketAddr, bool)> {
+        self.carrier.address(client, path)
+    }
+
+    /// Counts of all that came and was refused.
+    pub fn counters(&self) -> Counters {
+        self.carrier.counters()
+    }
+}
+
+/// Sessions that began or ended.
+fn report(carrier: &mut Server, take: &mut dyn FnMut(PeerId, Incoming<'_>)) {
+    while let Some(event) = carrier.poll_event() {
+        match event {
+            PeerEvent::Began(peer) => take(peer, Incoming::Began),
+            PeerEvent::Ended(peer) => take(peer, Incoming::Ended),
+        }
+    }
+}
+
+impl Link<PeerId> for ServerLink {
+    fn receive(&mut self, now: Instant, take: &mut dyn FnMut(PeerId, Incoming<'_>)) -> Result<bool, LinkError> {
+        let Self { carrier, socket, packet, .. } = self;
+        // Those that the time brought.
+        report(carrier, take);
+        socket.receive(|from, datagram| {
+            let arrival = carrier.handle_datagram(now, from, datagram, packet);
+            report(carrier, take);
+            if let Some(Arrival { peer, .. }) = arrival {
+                take(peer, Incoming::Packet(packet));
+            }
+        })
+    }
+
+    fn send(&mut self, now: Instant, peer: PeerId, packet: &[u8]) {
+        let Some(path) = address(packet, 16).and_then(Addresses::path) else { return };
+        if let Ok(to) = self.carrier.send(now, Arrival { peer, path }, packet, &mut self.datagram) {
+            self.outbox.push(&mut self.socket, to, &self.datagram);
+        }
+    }
+
+    fn flush(&mut self, now: Instant) {
+        self.carrier.handle_timeout(now);
+        while let Some((to, datagram)) = self.carrier.poll_transmit() {
+            self.outbox.push(&mut self.socket, to, &datagram);
+        }
+        self.outbox.flush(&mut self.socket);
+    }
+
+    fn next_timeout(&self) -> Instant {
+        self.carrier.poll_timeout()
+    }
+
+    fn inputs(&self) -> Vec<BorrowedFd<'_>> {
+        vec![self.socket.as_fd()]
+    }
+}

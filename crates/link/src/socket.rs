@@ -1,0 +1,180 @@
+//! UDP sockets, each bound to one network interface.
+
+use crate::LinkError;
+use quinn_udp::{BATCH_SIZE, RecvMeta, Transmit, UdpSockRef, UdpSocketState};
+use socket2::{Domain, Protocol, SockAddr, Socket as RawSocket, Type};
+use std::io::{ErrorKind, IoSliceMut};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// Bytes that the kernel holds for us while we are busy: 30 ms at 1 Gbit/s.
+const BUFFER: usize = 1 << 22;
+/// GRO joins at most 64 datagrams into 64 KiB.
+const RECEIVED: usize = 1 << 16;
+
+/// A UDP socket that sends and receives many datagrams with one system call (GSO, GRO). It does not let the network fragment
+/// them.
+#[derive(Debug)]
+pub struct Socket {
+    socket: UdpSocket,
+    state: UdpSocketState,
+    /// Datagrams that could not be sent: the interface is down, there is no route, or they are too large for it.
+    pub unsent: u64,
+    buffers: Vec<Vec<u8>>,
+}
+
+/// Any address of the family of `address`, and any port.
+fn any(address: SocketAddr) -> SocketAddr {
+    match address {
+        SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+        SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+    }
+}
+
+/// A socket for datagrams that leave and enter through `interface` alone (`SO_BINDTODEVICE`: no privilege is needed since
+/// Linux 5.7).
+fn open(interface: Option<&str>, local: SocketAddr) -> std::io::Result<RawSocket> {
+    let socket = RawSocket::new(Domain::for_address(local), Type::DGRAM, Some(Protocol::UDP))?;
+    if let Some(interface) = interface {
+        socket.bind_device(Some(interface.as_bytes()))?;
+    }
+    socket.bind(&SockAddr::from(local))?;
+    Ok(socket)
+}
+
+impl Socket {
+    /// A socket that listens at `local` on every interface.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn listen(local: SocketAddr) -> Result<Self, LinkError> {
+        Self::with(open(None, local), format!("listening at {local}"))
+    }
+
+    /// A socket that reaches `remote` through `interface`.
+    ///
+    /// # Errors
+    /// There is no such interface, or no route to `remote` through it.
+    pub fn through(interface: &str, remote: SocketAddr) -> Result<Self, LinkError> {
+        // Connecting sends nothing, and finds the route. The other socket stays unconnected: its address may change.
+        let route = open(Some(interface), any(remote)).and_then(|probe| probe.connect(&SockAddr::from(remote)));
+        route.map_err(LinkError::system(format!("a route to {remote} through {interface}")))?;
+        Self::with(open(Some(interface), any(remote)), format!("a socket on {interface}"))
+    }
+
+    fn with(opened: std::io::Result<RawSocket>, what: String) -> Result<Self, LinkError> {
+        let made = opened.and_then(|raw| {
+            let socket = UdpSocket::from(raw);
+            let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
+            // The kernel may allow less.
+            let _ = state.set_send_buffer_size(UdpSockRef::from(&socket), BUFFER);
+            let _ = state.set_recv_buffer_size(UdpSockRef::from(&socket), BUFFER);
+            Ok((socket, state))
+        });
+        let (socket, state) = made.map_err(LinkError::system(what))?;
+        let buffers = (0..BATCH_SIZE).map(|_| vec![0; RECEIVED]).collect();
+        Ok(Self { socket, state, unsent: 0, buffers })
+    }
+
+    /// Its own address.
+    ///
+    /// # Errors
+    /// The system does not know it.
+    pub fn local(&self) -> Result<SocketAddr, LinkError> {
+        self.socket.local_addr().map_err(LinkError::system("reading a socket's address"))
+    }
+
+    /// Datagrams that one call may send.
+    pub fn burst(&self) -> usize {
+        self.state.max_gso_segments()
+    }
+
+    /// Sends datagrams that stand one behind the other, all of `size` bytes but the last, which may be shorter. What cannot be
+    /// sent is lost, as on any link, and counted.
+    pub fn send(&mut self, destination: SocketAddr, size: usize, contents: &[u8]) {
+        let segment_size = (contents.len() > size).then_some(size);
+        let transmit = Transmit { destination, ecn: None, contents, segment_size, src_ip: None };
+        if self.state.try_send(UdpSockRef::from(&self.socket), &transmit).is_err() {
+            self.unsent += contents.len().div_ceil(size.max(1)) as u64;
+        }
+    }
+
+    /// Calls `take` with each datagram that is there, at most a batch of them, and its sender. False if there was none.
+    ///
+    /// # Errors
+    /// The socket fails; that the network reports an unreachable host is no failure.
+    pub fn receive(&mut self, mut take: impl FnMut(SocketAddr, &[u8])) -> Result<bool, LinkError> {
+        let mut metas = [RecvMeta::default(); BATCH_SIZE];
+        let mut slices: Vec<IoSliceMut<'_>> = self.buffers.iter_mut().map(|buffer| IoSliceMut::new(buffer)).collect();
+        let received = match self.state.recv(UdpSockRef::from(&self.socket), &mut slices, &mut metas) {
+            Ok(received) => received,
+            Err(error) if is_passing(error.kind()) => return Ok(false),
+            Err(source) => return Err(LinkError::System { what: "receiving datagrams".into(), source }),
+        };
+        for (meta, buffer) in metas.iter().zip(&self.buffers).take(received) {
+            buffer[..meta.len].chunks(meta.stride.max(1)).for_each(|datagram| take(meta.addr, datagram));
+        }
+        Ok(received > 0)
+    }
+}
+
+/// Nothing is there, or an earlier datagram was answered by ICMP; an interface may come back.
+fn is_passing(kind: ErrorKind) -> bool {
+    use ErrorKind::{
+        ConnectionRefused, ConnectionReset, HostUnreachable, Interrupted, NetworkDown, NetworkUnreachable, WouldBlock,
+    };
+    [WouldBlock, Interrupted, ConnectionRefused, ConnectionReset, HostUnreachable, NetworkDown, NetworkUnreachable]
+        .contains(&kind)
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn loopback() -> Socket {
+        Socket::listen((Ipv4Addr::LOCALHOST, 0).into()).unwrap()
+    }
+
+    fn received(socket: &mut Socket, expected: usize) -> Vec<Vec<u8>> {
+        let mut all = Vec::new();
+        while all.len() < expected {
+            let more = socket.receive(|_, datagram| all.push(datagram.to_vec())).unwrap();
+            assert!(more || !all.is_empty() || expected > 0);
+        }
+        all
+    }
+
+    #[test]
+    fn a_burst_arrives_as_single_datagrams() {
+        let (mut sender, mut receiver) = (loopback(), loopback());
+        let to = receiver.local().unwrap();
+        let burst: Vec<u8> = (0..250u8).collect();
+        sender.send(to, 100, &burst);
+        sender.send(to, 7, &[9; 7]);
+        let expected = [&burst[..100], &burst[100..200], &burst[200..], &[9; 7]].map(<[u8]>::to_vec);
+        assert_eq!(received(&mut receiver, 4), expected);
+        assert_eq!(sender.unsent, 0);
+        assert!(sender.burst() >= 1);
+    }
+
+    #[test]
+    fn an_interface_without_a_route_is_refused_at_the_start() {
+        let error = Socket::through("no-such-link", "192.0.2.1:9".parse().unwrap()).unwrap_err().to_string();
+        assert!(error.starts_with("a route to 192.0.2.1:9 through no-such-link: "), "{error}");
+        let there = Socket::through("lo", "127.0.0.1:9".parse().unwrap());
+        assert!(there.is_ok(), "{there:?}");
+    }
+
+    #[test]
+    fn what_cannot_be_sent_is_counted() {
+        let mut socket = loopback();
+        socket.send("127.0.0.1:9".parse().unwrap(), 70_000, &vec![0; 70_000]);
+        assert_eq!(socket.unsent, 1);
+    }
+}
