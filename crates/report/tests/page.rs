@@ -2,6 +2,8 @@
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "the tests start a browser and talk to it")]
 
+#[path = "page/axe.rs"]
+mod axe;
 #[path = "common/browser.rs"]
 mod browser;
 #[path = "page/charts.rs"]
