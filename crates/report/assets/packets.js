@@ -86,13 +86,14 @@ const strokes = {
 // The strokes, with how each looks; `row` = pixels that a packet is high. Marks grow with the room that there is for them.
 // Sendings are upright ticks over the packet's bytes, as in a Stevens graph: together the line of the path's sequence.
 function layers(row) {
-  const bar = Math.max(1.2, Math.min(9, row * 0.7));
+  // A canvas adds up lines that are thinner than a pixel: those of packets would hide that they are pale.
+  const bar = Math.max(2, Math.min(9, row * 0.7));
   const mark = Math.max(1.5, Math.min(4.5, 1 + row));
   return [
     [
-      { draw: strokes.bound, width: 1, opacity: 0.4, dash: [1, 3] },
-      { draw: strokes.flight, width: Math.max(0.8, bar / 4), opacity: row < 1 ? 0.18 : 0.55, dash: [] },
-      { draw: strokes.subflow, width: Math.max(1, bar * 0.55), opacity: row < 1 ? 0.5 : 0.85, dash: [] },
+      { draw: strokes.bound, width: row < 1 ? 2 : 1, opacity: row < 1 ? 0.15 : 0.4, dash: [1, 3] },
+      { draw: strokes.flight, width: row < 1 ? 2 : Math.max(0.8, bar / 4), opacity: row < 1 ? 0.2 : 0.55, dash: [] },
+      { draw: strokes.subflow, width: row < 1 ? 2 : Math.max(1, bar * 0.55), opacity: row < 1 ? 0.45 : 0.85, dash: [] },
       { draw: strokes.queue, width: bar, opacity: 0.9, dash: [] },
       { draw: strokes.sent, width: 1.4, opacity: 1, dash: [], mark: Math.max(0.8, row / 2) },
     ],
@@ -135,7 +136,7 @@ function blocker(packets, i) {
   return last;
 }
 
-// What one may jump to: [name, places in the order of sending]. Those that do not occur are left out.
+// Places to jump to: [name, places in the order of sending]. Those that do not occur are left out.
 function sights(packets) {
   const all = [...Array(packets.length).keys()];
   const longest = all.reduce((best, i) => (waited(packets, i) > waited(packets, best) ? i : best), 0);

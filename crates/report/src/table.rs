@@ -134,7 +134,7 @@ impl Table {
 const HALF: &str = " ± ";
 const COUNT: &str = ", n ";
 
-/// What a column of figures has besides its means.
+/// The parts of a column of figures besides its means.
 struct Parts {
     half: bool,
     n: bool,

@@ -55,12 +55,12 @@ impl Entrant {
     }
 }
 
-/// What the best row gains against another one.
+/// The gain of one row against another one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gain<'a> {
-    /// Whose gain.
+    /// The row that gains.
     pub best: &'a Entrant,
-    /// Against which.
+    /// The row that it is compared with.
     pub other: &'a Entrant,
     /// Part of the other's mean; positive is better.
     pub share: f64,

@@ -49,7 +49,7 @@ pub struct RunFolder {
     pub timelines: Vec<OfRow<Timeline>>,
 }
 
-/// What was recorded of one run.
+/// A record of one run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OfRow<T> {
     /// The row's name; of a file that belongs to no row, the file's.

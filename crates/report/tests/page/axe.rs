@@ -1,4 +1,4 @@
-//! What axe-core finds in the page. It is fetched for this test alone and never part of a page.
+//! The findings of axe-core in the page. It is fetched for this test alone and never part of a page.
 
 use super::browser::Browser;
 use super::opened;
